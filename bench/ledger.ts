@@ -1,5 +1,5 @@
 import { StartError } from '../src/lifecycle.js';
-import { inParts } from '../src/lists.js';
+import { splitIntoParts } from '../src/lists.js';
 import { type FoundLearner, readPacked } from '../src/store/learners/learner-reads.js';
 import { partitionOf } from '../src/store/redis/keys.js';
 import { selectRows } from '../src/warehouse/clickhouse/client.js';
@@ -36,7 +36,7 @@ async function attemptsInRedis(
   userIds: readonly string[],
 ): Promise<number> {
   let attempts = 0;
-  for (const page of inParts(userIds, pageLearners)) {
+  for (const page of splitIntoParts(userIds, pageLearners)) {
     const places = page.map((userId) => ({
       partition: partitionOf(tenant, userId, partitions),
       tenant,

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Type } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { checked } from '../src/contracts/checked.js';
+import { validate } from '../src/contracts/validate.js';
 import { StartError } from '../src/lifecycle.js';
 
 type DeepReadonly<Of> = { readonly [Key in keyof Of]: DeepReadonly<Of[Key]> };
@@ -126,7 +126,7 @@ const resultsCheck = Compile(BenchResults);
 /** @throws StartError */
 export function readResults(file: string): BenchResults {
   try {
-    return checked(resultsCheck, JSON.parse(readFileSync(file, 'utf8')), 'results of a benchmark');
+    return validate(resultsCheck, JSON.parse(readFileSync(file, 'utf8')), 'results of a benchmark');
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new StartError(`${file} cannot be compared with: ${reason}`, { cause });

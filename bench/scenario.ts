@@ -1,6 +1,6 @@
 import { createClosers } from '../src/lifecycle.js';
 import { indices } from '../src/lists.js';
-import { createLogger } from '../src/telemetry.js';
+import { createLogger } from '../src/logger.js';
 import { type Bench, inTurns, type Pace } from './bench.js';
 import { checkLedger } from './ledger.js';
 import { learnerId, newLearnerId, type Traffic, usualTraffic } from './load/traffic.js';

@@ -2,17 +2,17 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ClickHouseClient } from '@clickhouse/client';
-import { childEnvironment } from '../src/config.js';
-import { drainShards } from '../src/contracts/jobs.js';
+import { createChildEnvironment } from '../src/config.js';
+import { drainShards } from '../src/contracts/job-data.js';
 import { freePort } from '../src/embedded/free-port.js';
 import { startEmbedded } from '../src/embedded/servers.js';
 import { connectQueues } from '../src/jobs/consumer.js';
 import { armShard, openDrainQueue } from '../src/jobs/drain-queue.js';
 import type { Closers } from '../src/lifecycle.js';
+import { createLogger } from '../src/logger.js';
 import { createOutbox, type PipelineFacts } from '../src/store/outbox/outbox.js';
 import { connectRedis, type RedisClient, whenReady } from '../src/store/redis/client.js';
 import { defaultPartitions } from '../src/store/redis/deployment.js';
-import { createLogger } from '../src/telemetry.js';
 import { connectWarehouse } from '../src/warehouse/clickhouse/client.js';
 import { startProcess, stopProcess } from './processes.js';
 import { here, type Target } from './targets.js';
@@ -103,7 +103,7 @@ async function startRole(
   { dataDir, tenants, apiProcesses = 1, lanes = null, profile = false }: ServiceOptions,
   closers: Closers,
 ): Promise<number> {
-  const environment = childEnvironment({
+  const environment = createChildEnvironment({
     ...unset,
     ...role,
     DATA_DIR: dataDir,

@@ -1,4 +1,4 @@
-import { sumOf } from '../src/lists.js';
+import { computeSum } from '../src/lists.js';
 import type { Spread } from './results.js';
 
 /** @param values one per round, at least one */
@@ -18,10 +18,10 @@ export function spreadOf(values: readonly number[]): Spread {
 export const ratioSpread = (of: readonly number[], to: readonly number[]): Spread =>
   spreadOf(of.map((value, round) => value / (to[round] as number)));
 
-export const mean = (values: readonly number[]): number => sumOf(values) / values.length;
+export const mean = (values: readonly number[]): number => computeSum(values) / values.length;
 
 /** Squared deviations from the mean. */
 export function squaresOf(values: readonly number[]): number {
   const centre = mean(values);
-  return sumOf(values.map((value) => (value - centre) ** 2));
+  return computeSum(values.map((value) => (value - centre) ** 2));
 }

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Closers } from '../src/lifecycle.js';
-import { indices, sumOf } from '../src/lists.js';
+import { computeSum, indices } from '../src/lists.js';
 import { eventsKey, goalChecksKey, messagesKey } from '../src/store/redis/keys.js';
 import { streamLengths } from '../src/store/redis/reads.js';
 import { createEndpointStore } from '../src/store/webhooks/endpoints.js';
@@ -30,7 +30,7 @@ export async function startSubscriber(service: Service, tenant: string, closers:
   const missing = async (): Promise<string | null> => {
     const lengths = await streamLengths(redis, streams);
     const left = await redis.exists(...checks, `${messagesKey(id)}:due`);
-    return left + sumOf(lengths) === 0 ? null : 'Webhooks were not delivered';
+    return left + computeSum(lengths) === 0 ? null : 'Webhooks were not delivered';
   };
   /** Makes goal checks due, and resolves when all messages are delivered. */
   const settled = async (): Promise<void> => {

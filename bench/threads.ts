@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { distinct, sumOf } from '../src/lists.js';
+import { computeSum, distinct } from '../src/lists.js';
 import { familySeconds, memoryMb, threadSeconds } from './processes.js';
 
 /** `runtime`: V8's threads, which compile and collect garbage. */
@@ -33,14 +33,14 @@ const processesOf = (notes: readonly ThreadNote[]): number[] => distinct(notes.m
  */
 export function cpuByThreads(notes: readonly ThreadNote[]): Record<string, number> {
   const pids = processesOf(notes);
-  const whole = sumOf(pids.map((pid) => familySeconds(pid, pids)));
+  const whole = computeSum(pids.map((pid) => familySeconds(pid, pids)));
   const parts: Record<string, number> = {};
   for (const { pid, tid, part } of notes) {
     if (tid !== null) parts[part] = (parts[part] ?? 0) + threadSeconds(pid, tid);
   }
   if (Object.keys(parts).length === 0) return { server: whole };
-  return { ...parts, rest: whole - sumOf(Object.values(parts)) };
+  return { ...parts, rest: whole - computeSum(Object.values(parts)) };
 }
 
 export const memoryOfNotes = (notes: readonly ThreadNote[]): number =>
-  sumOf(processesOf(notes).map(memoryMb));
+  computeSum(processesOf(notes).map(memoryMb));

@@ -17,7 +17,7 @@ export class ConfigError extends StartError {
 
 type Source = Record<string, string | undefined>;
 /** @param shown without secrets */
-type Complain = (name: EnvironmentName, shown: string, reason?: string) => void;
+type ReportProblem = (name: EnvironmentName, shown: string, reason?: string) => void;
 
 const { properties } = environmentSchema;
 const names = Object.keys(properties) as EnvironmentName[];
@@ -27,7 +27,7 @@ const annotations = Type.Object({
   type: Type.Optional(Type.String()),
   default: Type.Optional(Type.Unknown()),
 });
-const explain = (name: EnvironmentName) => Value.Parse(annotations, properties[name]);
+const getAnnotations = (name: EnvironmentName) => Value.Parse(annotations, properties[name]);
 
 /**
  * An empty variable is unset.
@@ -35,9 +35,11 @@ const explain = (name: EnvironmentName) => Value.Parse(annotations, properties[n
  */
 export function loadConfig(env: Source = process.env): Config {
   const problems: string[] = [];
-  const complain: Complain = (name, shown, reason) => {
+  const complain: ReportProblem = (name, shown, reason) => {
     const why = reason === undefined ? '' : ` (${reason})`;
-    problems.push(`${sourceOf(name, env)}: ${shown} is not allowed${why}; allowed: ${explain(name).allowed}`);
+    problems.push(
+      `${findSource(name, env)}: ${shown} is not allowed${why}; allowed: ${getAnnotations(name).allowed}`,
+    );
   };
   const config = toConfig(readFiles(readValues(env, complain), complain), env, complain);
   if (problems.length > 0) throw new ConfigError(problems.join('\n'));
@@ -46,7 +48,7 @@ export function loadConfig(env: Source = process.env): Config {
 
 export function describeSettings(): string {
   const lines = names.map((name) => {
-    const { description, allowed, default: fallback } = explain(name);
+    const { description, allowed, default: fallback } = getAnnotations(name);
     const shown = fallback === undefined ? 'not set' : String(fallback);
     return `  ${name} (default: ${shown})\n      ${description}\n      ${allowed}`;
   });
@@ -54,12 +56,12 @@ export function describeSettings(): string {
 }
 
 /** Wrong values become defaults, so that all settings are checked. */
-function readValues(env: Source, complain: Complain): Environment {
+function readValues(env: Source, complain: ReportProblem): Environment {
   const values: Record<string, unknown> = {};
   for (const name of names) {
-    const raw = textOf(env, name);
+    const raw = readVariable(env, name);
     if (raw === undefined) continue;
-    const value = explain(name).type === 'integer' && /^-?\d+$/.test(raw) ? Number(raw) : raw;
+    const value = getAnnotations(name).type === 'integer' && /^-?\d+$/.test(raw) ? Number(raw) : raw;
     if (Value.Check(properties[name], value)) values[name] = value;
     else complain(name, quote(raw));
   }
@@ -67,13 +69,13 @@ function readValues(env: Source, complain: Complain): Environment {
 }
 
 /** Settings with passwords. `*_FILE` names a file to read instead. */
-const inFiles = ['REDIS_URL', 'CLICKHOUSE_URL'] as const;
+const fileSettings = ['REDIS_URL', 'CLICKHOUSE_URL'] as const;
 
-function readFiles(values: Environment, complain: Complain): Environment {
+function readFiles(values: Environment, complain: ReportProblem): Environment {
   const read: Environment = { ...values };
-  for (const name of inFiles) {
+  for (const name of fileSettings) {
     const fileName = `${name}_FILE` as const;
-    const file = readableFile(fileName, values[fileName], complain);
+    const file = resolveReadableFile(fileName, values[fileName], complain);
     if (file === null) continue;
     const value = readFileSync(file, 'utf8').trim();
     if (values[name] !== undefined) complain(fileName, quote(file), `${name} is set as well`);
@@ -83,21 +85,21 @@ function readFiles(values: Environment, complain: Complain): Environment {
   return read;
 }
 
-const sourceOf = (name: EnvironmentName, env: Source): string =>
-  inFiles.some((one) => one === name) && textOf(env, name) === undefined ? `${name}_FILE` : name;
+const findSource = (name: EnvironmentName, env: Source): string =>
+  fileSettings.some((one) => one === name) && readVariable(env, name) === undefined ? `${name}_FILE` : name;
 
-function textOf(env: Source, name: EnvironmentName): string | undefined {
+function readVariable(env: Source, name: EnvironmentName): string | undefined {
   const raw = env[name]?.trim();
   return raw === '' ? undefined : raw;
 }
 
-function toConfig(values: Environment, env: Source, complain: Complain) {
-  checkTogether(values, complain);
+function toConfig(values: Environment, env: Source, complain: ReportProblem) {
+  checkCombinations(values, complain);
   return {
     host: values.HOST,
     /** 0: any free port. */
     port: values.PORT,
-    portIsSet: textOf(env, 'PORT') !== undefined,
+    isPortSet: readVariable(env, 'PORT') !== undefined,
     apiProcesses: values.API_PROCESSES,
     dataDir: resolve(values.DATA_DIR),
     apiKeys: readKeys(values, complain),
@@ -127,15 +129,15 @@ function toConfig(values: Environment, env: Source, complain: Complain) {
     attemptRetentionDays: values.ATTEMPT_RETENTION_DAYS,
     webhookAllowPrivate: values.WEBHOOK_ALLOW_PRIVATE === 'true',
     role: values.ROLE,
-    skillsFile: readableFile('SKILLS_FILE', values.SKILLS_FILE, complain),
+    skillsFile: resolveReadableFile('SKILLS_FILE', values.SKILLS_FILE, complain),
     logLevel: values.LOG_LEVEL,
-    spans: readSpans(values, complain),
+    tracing: readSpans(values, complain),
   };
 }
 
 export type Config = ReturnType<typeof toConfig>;
 
-function checkTogether(values: Environment, complain: Complain): void {
+function checkCombinations(values: Environment, complain: ReportProblem): void {
   const taken = new Map<number, EnvironmentName>();
   for (const name of ['PORT', 'EMBEDDED_REDIS_PORT', 'EMBEDDED_CLICKHOUSE_PORT'] as const) {
     const port = values[name];
@@ -153,7 +155,7 @@ function checkTogether(values: Environment, complain: Complain): void {
 const unitBytes: Readonly<Record<string, number>> = { '': 1, kb: 2 ** 10, mb: 2 ** 20, gb: 2 ** 30 };
 const minBytes = 64 * 2 ** 20;
 
-function readMaxmemory(text: string | undefined, complain: Complain): number {
+function readMaxmemory(text: string | undefined, complain: ReportProblem): number {
   if (text !== undefined) return readBytes('EMBEDDED_REDIS_MAXMEMORY', text, complain);
   // Limit of the cgroup, if any.
   const limit = process.constrainedMemory() || Number.POSITIVE_INFINITY;
@@ -161,7 +163,7 @@ function readMaxmemory(text: string | undefined, complain: Complain): number {
 }
 
 /** Same units as Redis: 1kb is 1024 bytes. */
-function readBytes(name: EnvironmentName, text: string, complain: Complain): number {
+function readBytes(name: EnvironmentName, text: string, complain: ReportProblem): number {
   const [, digits, unit = ''] = /^(\d+)(\w*)$/.exec(text) ?? [];
   const bytes = Number(digits) * (unitBytes[unit] ?? Number.NaN);
   if (bytes < minBytes) complain(name, quote(text), 'too little');
@@ -169,7 +171,7 @@ function readBytes(name: EnvironmentName, text: string, complain: Complain): num
   return bytes;
 }
 
-function readKeys(values: Environment, complain: Complain): ApiKeySetting[] {
+function readKeys(values: Environment, complain: ReportProblem): ApiKeySetting[] {
   const keys = new Map<string, ApiKeySetting>();
   const add = (name: EnvironmentName, list: string): void => {
     for (const [index, raw] of list.split(/[,\r\n]/).entries()) {
@@ -179,7 +181,7 @@ function readKeys(values: Environment, complain: Complain): ApiKeySetting[] {
     }
   };
   add('API_KEYS', values.API_KEYS ?? '');
-  const file = readableFile('API_KEYS_FILE', values.API_KEYS_FILE, complain);
+  const file = resolveReadableFile('API_KEYS_FILE', values.API_KEYS_FILE, complain);
   if (file !== null) add('API_KEYS_FILE', readFileSync(file, 'utf8').replace(/^\uFEFF/, ''));
   return [...keys.values()];
 }
@@ -192,9 +194,9 @@ function addKey(keys: Map<string, ApiKeySetting>, entry: string): string | null 
   if (!plainName.test(tenant)) return 'bad tenant';
   const requestsPerMinute = /^\d{1,10}$/.test(quota) ? Number(quota) : 0;
   if (requestsPerMinute < 1 || requestsPerMinute > maxQuota) return 'bad requests_per_minute';
-  const known = keys.get(key) ?? { key, tenant, requestsPerMinute };
-  keys.set(key, known);
-  const isSame = known.tenant === tenant && known.requestsPerMinute === requestsPerMinute;
+  const existing = keys.get(key) ?? { key, tenant, requestsPerMinute };
+  keys.set(key, existing);
+  const isSame = existing.tenant === tenant && existing.requestsPerMinute === requestsPerMinute;
   return isSame ? null : 'the same key stands before with other values';
 }
 
@@ -208,7 +210,7 @@ function maskKey(entry: string): string {
   return `"${['***', ...(tenant === undefined ? [] : shown)].join(':')}"`;
 }
 
-function readRedisUrl(list: string | undefined, complain: Complain): string | null {
+function readRedisUrl(list: string | undefined, complain: ReportProblem): string | null {
   if (list === undefined) return null;
   const nodes = list
     .split(',')
@@ -221,7 +223,7 @@ function readRedisUrl(list: string | undefined, complain: Complain): string | nu
 }
 
 /** @returns null if the node is invalid */
-function checkRedisNode(node: string, inCluster: boolean, complain: Complain): string | null {
+function checkRedisNode(node: string, inCluster: boolean, complain: ReportProblem): string | null {
   const url = parseUrl(node);
   if (url === null || !['redis:', 'rediss:'].includes(url.protocol) || url.hostname === '') {
     complain('REDIS_URL', maskUrl(node));
@@ -235,7 +237,7 @@ function checkRedisNode(node: string, inCluster: boolean, complain: Complain): s
   return url.protocol;
 }
 
-function readClickhouseUrl(raw: string | undefined, complain: Complain): string | null {
+function readClickhouseUrl(raw: string | undefined, complain: ReportProblem): string | null {
   if (raw === undefined) return null;
   const url = parseUrl(raw);
   if (url === null || !['http:', 'https:'].includes(url.protocol)) {
@@ -246,7 +248,10 @@ function readClickhouseUrl(raw: string | undefined, complain: Complain): string 
   return raw;
 }
 
-function readSpans({ OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, ...values }: Environment, complain: Complain) {
+function readSpans(
+  { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, ...values }: Environment,
+  complain: ReportProblem,
+) {
   if (endpoint === undefined) return null;
   const isHttp = /^https?:\/\/[^?#]+$/.test(endpoint) && URL.canParse(endpoint);
   if (!isHttp) complain('OTEL_EXPORTER_OTLP_ENDPOINT', maskUrl(endpoint));
@@ -264,7 +269,11 @@ function maskUrl(raw: string): string {
   return quote(`${scheme}${login && '***@'}${place}${query && '?***'}`);
 }
 
-function readableFile(name: EnvironmentName, path: string | undefined, complain: Complain): string | null {
+function resolveReadableFile(
+  name: EnvironmentName,
+  path: string | undefined,
+  complain: ReportProblem,
+): string | null {
   if (path === undefined) return null;
   try {
     accessSync(path, constants.R_OK);
@@ -278,7 +287,9 @@ function readableFile(name: EnvironmentName, path: string | undefined, complain:
 
 const quote = (value: string): string => JSON.stringify(value);
 
-export const childEnvironment = (settings: Partial<Record<EnvironmentName, string>>): NodeJS.ProcessEnv => ({
+export const createChildEnvironment = (
+  settings: Partial<Record<EnvironmentName, string>>,
+): NodeJS.ProcessEnv => ({
   ...process.env,
   ...settings,
 });

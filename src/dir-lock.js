@@ -20,7 +20,7 @@ import { join } from 'node:path';
 /** An attempt fails only if another process wins at the same moment. */
 const maxTries = 20;
 /** @type {ProcessIdentity} */
-const released = { pid: 0, startedAt: 'released' };
+const releasedOwner = { pid: 0, startedAt: 'released' };
 
 /**
  * Acquires the lock for this process, without waiting.
@@ -29,27 +29,27 @@ const released = { pid: 0, startedAt: 'released' };
  * @throws Error if the folder cannot be read or written
  */
 export function lockDir(dir) {
-  const self = identify(process.pid);
+  const self = identifyProcess(process.pid);
   if (self === null) throw new Error(`process ${process.pid} cannot see itself`);
   for (let tries = 0; tries < maxTries; tries++) {
-    const top = Math.max(0, ...numbers(dir));
-    const owner = top === 0 ? released : readOwner(fileOf(dir, top));
+    const top = Math.max(0, ...listLockNumbers(dir));
+    const owner = top === 0 ? releasedOwner : readOwner(lockFile(dir, top));
     // A file without a process id has no owner.
-    if (isAlive(owner ?? released)) return { heldBy: owner };
+    if (isAlive(owner ?? releasedOwner)) return { heldBy: owner };
     const mine = top + 1;
-    if (create(dir, mine, self) && Math.max(...numbers(dir)) === mine) {
-      for (const n of numbers(dir)) if (n < mine) rmSync(fileOf(dir, n), { force: true });
-      return { release: () => renameSync(writeFresh(dir, released), fileOf(dir, mine)) };
+    if (createLockFile(dir, mine, self) && Math.max(...listLockNumbers(dir)) === mine) {
+      for (const n of listLockNumbers(dir)) if (n < mine) rmSync(lockFile(dir, n), { force: true });
+      return { release: () => renameSync(writeOwnerFile(dir, releasedOwner), lockFile(dir, mine)) };
     }
   }
   throw new Error(`the lock of ${dir} cannot be taken: delete its lock.* when no instance runs`);
 }
 
 /** @type {(dir: string, n: number) => string} */
-const fileOf = (dir, n) => join(dir, `lock.${n}`);
+const lockFile = (dir, n) => join(dir, `lock.${n}`);
 
 /** @type {(dir: string) => number[]} */
-const numbers = (dir) =>
+const listLockNumbers = (dir) =>
   readdirSync(dir).flatMap((name) => {
     const n = /^lock\.(\d+)$/.exec(name)?.[1];
     return n === undefined ? [] : [Number(n)];
@@ -61,13 +61,13 @@ function readOwner(file) {
     return JSON.parse(readFileSync(file, 'utf8'));
   } catch (error) {
     // Removed, so a higher lock exists.
-    if (isCode(error, 'ENOENT')) return released;
+    if (isCode(error, 'ENOENT')) return releasedOwner;
     throw new Error(`${file} cannot be read: ${messageOf(error)}`, { cause: error });
   }
 }
 
 /** @param {string} dir @param {ProcessIdentity} owner @returns {string} */
-function writeFresh(dir, owner) {
+function writeOwnerFile(dir, owner) {
   const fresh = join(dir, `lock-${process.pid}-${randomBytes(4).toString('hex')}`);
   try {
     writeFileSync(fresh, JSON.stringify(owner), { mode: 0o600, flag: 'wx', flush: true });
@@ -79,10 +79,10 @@ function writeFresh(dir, owner) {
 }
 
 /** @param {string} dir @param {number} n @param {ProcessIdentity} self @returns false if another process created it */
-function create(dir, n, self) {
-  const fresh = writeFresh(dir, self);
+function createLockFile(dir, n, self) {
+  const fresh = writeOwnerFile(dir, self);
   try {
-    linkSync(fresh, fileOf(dir, n));
+    linkSync(fresh, lockFile(dir, n));
     return true;
   } catch (error) {
     if (isCode(error, 'EEXIST')) return false;
@@ -96,13 +96,13 @@ function create(dir, n, self) {
  * Null: no living process; a zombie counts as dead.
  * @param {number} pid @returns {ProcessIdentity | null}
  */
-export function identify(pid) {
+export function identifyProcess(pid) {
   const startedAt = process.platform === 'linux' ? startedOnLinux(pid) : startedByPs(pid);
   return startedAt === null ? null : { pid, startedAt };
 }
 
 /** False if the process id was reused. @type {(identity: ProcessIdentity) => boolean} */
-export const isAlive = ({ pid, startedAt }) => identify(pid)?.startedAt === startedAt;
+export const isAlive = ({ pid, startedAt }) => identifyProcess(pid)?.startedAt === startedAt;
 
 /**
  * proc(5): field 3 is the state, field 22 the start in clock ticks since boot. The name in field 2 can contain spaces.

@@ -60,7 +60,7 @@ export const unavailable = (message: string, cause?: unknown): ApiError =>
   new ApiError('UNAVAILABLE', message, { headers: { 'Retry-After': `${retryAfterSeconds}` }, cause });
 
 /** @throws ApiError UNAVAILABLE */
-export const orUnavailable = <Value>(found: Promise<Value>): Promise<Value> =>
+export const rejectAsUnavailable = <Value>(found: Promise<Value>): Promise<Value> =>
   found.catch((error: unknown) => {
     throw unavailable('What is stored cannot be read right now; try again later', error);
   });
@@ -72,5 +72,5 @@ export const invalid = (message: string, details?: readonly Problem[]): ApiError
   new ApiError('INVALID_REQUEST', message, details === undefined ? {} : { details });
 
 /** Defect: the answer may be counted. */
-export const notCounted = (cause?: unknown): ApiError =>
+export const countingError = (cause?: unknown): ApiError =>
   new ApiError('INTERNAL', 'The answer could not be counted; try again with the same event_id', { cause });

@@ -1,25 +1,25 @@
 /** `weight`: in any unit. */
-export type Queued = { readonly tenant: string; readonly weight: number };
+export type QueuedItem = { readonly tenant: string; readonly weight: number };
 
 /** `servedWeight` is comparable with the queue's level. */
-type TenantQueue<Item> = { readonly items: Item[]; weight: number; served: number };
+type TenantQueue<Item> = { readonly items: Item[]; weight: number; servedWeight: number };
 
-export type FairQueue<Item extends Queued> = ReturnType<typeof createFairQueue<Item>>;
+export type FairQueue<Item extends QueuedItem> = ReturnType<typeof createFairQueue<Item>>;
 
 /**
  * The least served tenant is next. A returning tenant starts at the queue's level: idle time earns no credit.
  */
-export function createFairQueue<Item extends Queued>() {
+export function createFairQueue<Item extends QueuedItem>() {
   /** Empty queues stay while they are above the level. */
   const queues = new Map<string, TenantQueue<Item>>();
-  const none: Readonly<TenantQueue<Item>> = { items: [], weight: 0, served: 0 };
-  const all = { items: 0, weight: 0 };
+  const emptyQueue: Readonly<TenantQueue<Item>> = { items: [], weight: 0, servedWeight: 0 };
+  const total = { items: 0, weight: 0 };
   let level = 0;
 
   function* nonEmpty(): Generator<TenantQueue<Item>> {
     for (const [tenant, queue] of queues) {
       if (queue.items.length > 0) yield queue;
-      else if (queue.served <= level) queues.delete(tenant);
+      else if (queue.servedWeight <= level) queues.delete(tenant);
     }
   }
 
@@ -27,41 +27,42 @@ export function createFairQueue<Item extends Queued>() {
     const removed = queue.items.splice(from, count);
     const weight = removed.reduce((sum, item) => sum + item.weight, 0);
     queue.weight -= weight;
-    if (isServed) queue.served += weight;
-    all.weight -= weight;
-    all.items -= removed.length;
-    if (all.items === 0) queues.clear();
+    if (isServed) queue.servedWeight += weight;
+    total.weight -= weight;
+    total.items -= removed.length;
+    if (total.items === 0) queues.clear();
     return removed;
   }
 
   return {
     add: (item: Item): void => {
-      const queue = queues.get(item.tenant) ?? { items: [], weight: 0, served: level };
-      if (queue.items.length === 0) queue.served = Math.max(queue.served, level);
+      const queue = queues.get(item.tenant) ?? { items: [], weight: 0, servedWeight: level };
+      if (queue.items.length === 0) queue.servedWeight = Math.max(queue.servedWeight, level);
       queues.set(item.tenant, queue);
       queue.items.push(item);
       queue.weight += item.weight;
-      all.items += 1;
-      all.weight += item.weight;
+      total.items += 1;
+      total.weight += item.weight;
     },
     /** Considers the first item of each tenant. */
-    take: (mayGo: (item: Item) => boolean): Item | undefined => {
+    dequeue: (canDispatch: (item: Item) => boolean): Item | undefined => {
       let next: TenantQueue<Item> | undefined;
       for (const queue of nonEmpty()) {
-        if (mayGo(queue.items[0] as Item) && !(next && next.served <= queue.served)) next = queue;
+        if (canDispatch(queue.items[0] as Item) && !(next && next.servedWeight <= queue.servedWeight))
+          next = queue;
       }
       if (next === undefined) return undefined;
-      level = Math.max(level, next.served);
+      level = Math.max(level, next.servedWeight);
       return removeFrom(next, 0, 1, true)[0];
     },
     /** Removes each tenant's items up to the first rejected one. */
-    takeAll: (mayGo: (item: Item) => boolean): Item[] => {
+    dequeueAll: (canDispatch: (item: Item) => boolean): Item[] => {
       const taken: Item[] = [];
-      for (const queue of [...nonEmpty()].sort((a, b) => a.served - b.served)) {
-        const stays = queue.items.findIndex((item) => !mayGo(item));
+      for (const queue of [...nonEmpty()].sort((a, b) => a.servedWeight - b.servedWeight)) {
+        const stays = queue.items.findIndex((item) => !canDispatch(item));
         const count = stays < 0 ? queue.items.length : stays;
         if (count === 0) continue;
-        if (taken.length === 0) level = Math.max(level, queue.served);
+        if (taken.length === 0) level = Math.max(level, queue.servedWeight);
         taken.push(...removeFrom(queue, 0, count, true));
       }
       return taken;
@@ -74,8 +75,8 @@ export function createFairQueue<Item extends Queued>() {
     items: function* (): Generator<Item> {
       for (const { items } of queues.values()) yield* items;
     },
-    of: (tenant: string): { readonly items: readonly Item[]; readonly weight: number } =>
-      queues.get(tenant) ?? none,
-    all: all as { readonly items: number; readonly weight: number },
+    findQueue: (tenant: string): { readonly items: readonly Item[]; readonly weight: number } =>
+      queues.get(tenant) ?? emptyQueue,
+    all: total as { readonly items: number; readonly weight: number },
   };
 }

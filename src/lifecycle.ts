@@ -1,4 +1,4 @@
-import type { Logger } from './telemetry.js';
+import type { Logger } from './logger.js';
 
 /** The user can fix the cause: only the message is printed. */
 export class StartError extends Error {
@@ -6,7 +6,7 @@ export class StartError extends Error {
 }
 
 /** @throws Error after `ms` */
-export function inTime<Value>(work: Promise<Value>, ms: number): Promise<Value> {
+export function withTimeout<Value>(work: Promise<Value>, ms: number): Promise<Value> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Error(`not done after ${Math.round(ms)} ms`)), ms);
@@ -15,8 +15,8 @@ export function inTime<Value>(work: Promise<Value>, ms: number): Promise<Value> 
 }
 
 /** Ignores errors of the work. */
-export async function within(work: Promise<unknown>, ms: number): Promise<void> {
-  await inTime(work, ms).catch(() => undefined);
+export async function waitAtMost(work: Promise<unknown>, ms: number): Promise<void> {
+  await withTimeout(work, ms).catch(() => undefined);
 }
 
 export type Closer = (limitMs: number) => Promise<unknown> | unknown;
@@ -26,7 +26,7 @@ export type Closers = ReturnType<typeof createClosers>;
 /** Leaves 0.5 s of 10 s for the exit. */
 const closeDeadlineMs = 9_500;
 /** npm and the terminal both forward one Ctrl-C. */
-const sameSignalMs = 1_000;
+const duplicateSignalMs = 1_000;
 
 /** @param deadlineMs for all together. Each may use half of the rest, the last one all. */
 export function createClosers(logger: Logger, deadlineMs = closeDeadlineMs) {
@@ -66,7 +66,7 @@ export function createClosers(logger: Logger, deadlineMs = closeDeadlineMs) {
 
 async function closeOne(name: string, close: Closer, limitMs: number, logger: Logger): Promise<boolean> {
   try {
-    await inTime(Promise.resolve(close(limitMs)), limitMs);
+    await withTimeout(Promise.resolve(close(limitMs)), limitMs);
     return true;
   } catch (error) {
     logger.error({ err: error, closer: name }, 'closer failed');
@@ -74,7 +74,7 @@ async function closeOne(name: string, close: Closer, limitMs: number, logger: Lo
   }
 }
 
-export type Host = Pick<NodeJS.EventEmitter, 'on'> & { exit(code: number): unknown };
+export type ShutdownHost = Pick<NodeJS.EventEmitter, 'on'> & { exit(code: number): unknown };
 
 /**
  * The first SIGTERM or SIGINT closes everything and exits with 0, or 1 if a closer failed. Signals in the
@@ -84,7 +84,7 @@ export type Host = Pick<NodeJS.EventEmitter, 'on'> & { exit(code: number): unkno
 export function installShutdown(
   logger: Logger,
   closers: Closers,
-  host: Host = process,
+  host: ShutdownHost = process,
   now: () => number = () => performance.now(),
 ): (exitCode: number) => Promise<void> {
   let running: Promise<void> | undefined;
@@ -99,7 +99,7 @@ export function installShutdown(
         firstSignalAt = now();
         logger.info({ signal }, 'stopping');
         void shutdown(0);
-      } else if (now() - firstSignalAt >= sameSignalMs) {
+      } else if (now() - firstSignalAt >= duplicateSignalMs) {
         logger.warn({ signal }, 'second signal: exit at once');
         host.exit(1);
       }

@@ -1,4 +1,4 @@
-export function groupedBy<Item, Key>(items: readonly Item[], keyOf: (item: Item) => Key): Map<Key, Item[]> {
+export function groupBy<Item, Key>(items: readonly Item[], keyOf: (item: Item) => Key): Map<Key, Item[]> {
   const groups = new Map<Key, Item[]>();
   for (const item of items) {
     const key = keyOf(item);
@@ -9,17 +9,18 @@ export function groupedBy<Item, Key>(items: readonly Item[], keyOf: (item: Item)
   return groups;
 }
 
-export const byPartition = <Item extends { readonly partition: number }>(
+export const groupByPartition = <Item extends { readonly partition: number }>(
   items: readonly Item[],
-): Map<number, Item[]> => groupedBy(items, ({ partition }) => partition);
+): Map<number, Item[]> => groupBy(items, ({ partition }) => partition);
 
-export const inParts = <Item>(items: readonly Item[], size: number): Item[][] =>
+export const splitIntoParts = <Item>(items: readonly Item[], size: number): Item[][] =>
   Array.from({ length: Math.ceil(items.length / size) }, (_, i) => items.slice(i * size, (i + 1) * size));
 
 /** 0 to `count` - 1. */
 export const indices = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 
-export const sumOf = (numbers: readonly number[]): number => numbers.reduce((sum, number) => sum + number, 0);
+export const computeSum = (numbers: readonly number[]): number =>
+  numbers.reduce((sum, number) => sum + number, 0);
 
 export const distinct = <Item>(items: Iterable<Item>): Item[] => [...new Set(items)];
 

@@ -2,7 +2,7 @@ import { startApp } from './app/app.js';
 import type { Started } from './app/roles.js';
 import { type Config, describeSettings, loadConfig } from './config.js';
 import { reportStartFailure, runProcess, StartError } from './lifecycle.js';
-import { createLogger } from './telemetry.js';
+import { createLogger } from './logger.js';
 
 export async function main(argv: readonly string[]): Promise<void> {
   if (argv.includes('--help') || argv.includes('-h')) {
@@ -11,16 +11,16 @@ export async function main(argv: readonly string[]): Promise<void> {
     );
     return;
   }
-  const config = configOrExit(argv);
+  const config = loadConfigOrExit(argv);
   if (config === null) return;
   const logger = createLogger(config.logLevel, config.role);
   await runProcess(logger, async (closers) => {
     const started = await startApp(config, logger, closers);
-    process.stdout.write(`${greeting(config, started)}\n`);
+    process.stdout.write(`${formatGreeting(config, started)}\n`);
   });
 }
 
-function configOrExit([argument]: readonly string[]): Config | null {
+function loadConfigOrExit([argument]: readonly string[]): Config | null {
   try {
     if (argument !== undefined)
       throw new StartError(`${argument}: npm start takes no arguments; --help lists the settings`);
@@ -32,7 +32,7 @@ function configOrExit([argument]: readonly string[]): Config | null {
   }
 }
 
-function greeting({ host, role }: Config, { port, keyNote, dashboard }: Started): string {
+function formatGreeting({ host, role }: Config, { port, keyNote, dashboard }: Started): string {
   if (port === null) return `Skilltrace ${role} runs`;
   const address = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
   const listens = `Skilltrace listens on ${address}${keyNote === null ? '' : ` (${keyNote})`}`;

@@ -3,4 +3,5 @@ import { fileURLToPath } from 'node:url';
 type Program = 'api-process.js' | 'clickhouse.js' | 'engine-thread.js' | 'entry.cjs';
 
 /** Resolved by package.json's `imports`, independent of the calling file. */
-export const programPath = (name: Program): string => fileURLToPath(import.meta.resolve(`#bundle/${name}`));
+export const resolveProgram = (name: Program): string =>
+  fileURLToPath(import.meta.resolve(`#bundle/${name}`));

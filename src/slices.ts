@@ -3,32 +3,32 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 
 const sliceMs = 1;
 
-let line: Promise<unknown> = Promise.resolve();
+let lastTurn: Promise<unknown> = Promise.resolve();
 
 /** Resolves in the order of the calls. */
-export function sliceTurn(): Promise<unknown> {
-  line = line.then(() => nextTurn());
-  return line;
+export function waitForSlice(): Promise<unknown> {
+  lastTurn = lastTurn.then(() => nextTurn());
+  return lastTurn;
 }
 
 /** Work shorter than a slice does not wait. @throws errors of a step */
-export async function inSlices<Result>(steps: Iterator<unknown, Result>): Promise<Result> {
+export async function runInSlices<Result>(steps: Iterator<unknown, Result>): Promise<Result> {
   for (;;) {
     const end = performance.now() + sliceMs;
     do {
       const step = steps.next();
       if (step.done) return step.value;
     } while (performance.now() < end);
-    await sliceTurn();
+    await waitForSlice();
   }
 }
 
 export async function mapInSlices<In, Out>(items: Iterable<In>, each: (item: In) => Out): Promise<Out[]> {
-  const done: Out[] = [];
-  await inSlices(
+  const results: Out[] = [];
+  await runInSlices(
     (function* () {
-      for (const item of items) yield done.push(each(item));
+      for (const item of items) yield results.push(each(item));
     })(),
   );
-  return done;
+  return results;
 }

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url';
 const loadedAt = Date.now();
 const maps = new Map<string, SourceMap | null>();
 
-function mapOf(url: string): SourceMap | null {
+function loadMap(url: string): SourceMap | null {
   const known = maps.get(url);
   if (known !== undefined) return known;
   const file = fileURLToPath(`${url}.map`);
@@ -24,13 +24,13 @@ function mapOf(url: string): SourceMap | null {
 const isMapping = (origin: SourceMapping | object): origin is SourceMapping =>
   'originalSource' in origin && typeof origin.originalSource === 'string';
 
-function lineOf(frame: NodeJS.CallSite): string {
+function formatFrame(frame: NodeJS.CallSite): string {
   const text = `    at ${frame}`;
   const [url, line, column] = [frame.getFileName(), frame.getLineNumber(), frame.getColumnNumber()];
   if (!url?.startsWith('file:') || line === null || column === null) return text;
   try {
     // V8 counts from 1, source maps from 0.
-    const origin = mapOf(url)?.findEntry(line - 1, column - 1);
+    const origin = loadMap(url)?.findEntry(line - 1, column - 1);
     if (origin === undefined || !isMapping(origin)) return text;
     const { originalSource, originalLine, originalColumn } = origin;
     const place = `${fileURLToPath(new URL(originalSource, url))}:${originalLine + 1}:${originalColumn + 1}`;
@@ -42,7 +42,7 @@ function lineOf(frame: NodeJS.CallSite): string {
 }
 
 /** Like Node, shows codes of Node errors. */
-function headOf(error: Error): string {
+function formatHead(error: Error): string {
   const text = Error.prototype.toString.call(error);
   const isNodes = 'code' in error && typeof error.code === 'string' && error.code.startsWith('ERR_');
   return isNodes && text.startsWith(`${error.name}:`)
@@ -50,4 +50,4 @@ function headOf(error: Error): string {
     : text;
 }
 
-Error.prepareStackTrace = (error, frames) => [headOf(error), ...frames.map(lineOf)].join('\n');
+Error.prepareStackTrace = (error, frames) => [formatHead(error), ...frames.map(formatFrame)].join('\n');

@@ -11,20 +11,24 @@ export interface Span {
 }
 
 /** @param header by lower-case name; absent for a job. @returns null if not sampled */
-export type Spans = (name: string, header?: (name: string) => string | null) => Span | null;
+export type StartSpan = (name: string, header?: (name: string) => string | null) => Span | null;
 
 /** With fractions, because a batch takes 2 ms. */
 export const unixMs = (): number => performance.timeOrigin + performance.now();
 
-export type StepTimes = { readonly name: 'load' | 'commit'; readonly start: number; readonly end: number };
+export type StepTiming = { readonly name: 'load' | 'commit'; readonly start: number; readonly end: number };
 
-export function ending<Value>(span: Span | null | undefined, work: Promise<Value>): Promise<Value> {
+export function endSpanAfter<Value>(span: Span | null | undefined, work: Promise<Value>): Promise<Value> {
   const failed = ({ name }: Error): void => span?.end({ 'error.type': name });
   if (span) work.then(() => span.end(), failed);
   return work;
 }
 
-export function timed<Value>(steps: StepTimes[] | null, name: StepTimes['name'], step: () => Promise<Value>) {
+export function recordTiming<Value>(
+  steps: StepTiming[] | null,
+  name: StepTiming['name'],
+  step: () => Promise<Value>,
+) {
   if (steps === null) return step();
   const start = unixMs();
   return step().finally(() => steps.push({ name, start, end: unixMs() }));

@@ -6,9 +6,9 @@ import * as http from 'node:http';
 import * as https from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import { singleFlights } from '../src/concurrency.js';
-import { troubleOf } from '../src/connection-trouble.js';
-import type { DeliveryReply, DeliveryTask, SentMessage } from '../src/contracts/delivery-tasks.js';
-import { isPublicAddress, namesPrivateAddress } from '../src/contracts/public-address.js';
+import { describeConnectionError } from '../src/connection-problem.js';
+import type { DeliveryReply, DeliveryTask, OutgoingMessage } from '../src/contracts/delivery-tasks.js';
+import { hasPrivateAddress, isPublicAddress } from '../src/contracts/public-address.js';
 
 const limitMs = 15_000;
 const maxResponseBytes = 64 * 1024;
@@ -46,7 +46,7 @@ const [httpAgent, httpsAgent] = [new http.Agent(agentOptions), new https.Agent(a
 /** Separate: connections of the other agents may lead to private addresses. */
 const publicAgent = new https.Agent({ ...agentOptions, lookup: lookUpBy(publicAddresses) });
 
-function signatureOf({ id, body }: SentMessage, keys: readonly Buffer[], seconds: number): string {
+function signatureOf({ id, body }: OutgoingMessage, keys: readonly Buffer[], seconds: number): string {
   const signed = `${id}.${seconds}.${body}`;
   return keys.map((key) => `v1,${createHmac('sha256', key).update(signed).digest('base64')}`).join(' ');
 }
@@ -58,14 +58,14 @@ export default (task: DeliveryTask): Promise<DeliveryReply[]> => {
 
 async function send(
   task: DeliveryTask,
-  message: SentMessage,
+  message: OutgoingMessage,
   keys: readonly Buffer[],
 ): Promise<DeliveryReply> {
   try {
     const request = open(task, headersOf(message, keys));
     return { status: await exchange(request, message.body), reason: null };
   } catch (error) {
-    return { status: null, reason: troubleOf(error).text };
+    return { status: null, reason: describeConnectionError(error).text };
   }
 }
 
@@ -74,12 +74,12 @@ function open(task: DeliveryTask, headers: http.OutgoingHttpHeaders): http.Clien
   const isHttps = url.protocol === 'https:';
   if (!allowPrivate && !isHttps) throw new Error('https is needed');
   // The agent performs no DNS lookup for a literal address.
-  if (!allowPrivate && namesPrivateAddress(url)) throw new Error(notPublic);
+  if (!allowPrivate && hasPrivateAddress(url)) throw new Error(notPublic);
   const agent = allowPrivate ? (isHttps ? httpsAgent : httpAgent) : publicAgent;
   return (isHttps ? https : http).request(url, { method: 'POST', headers, agent });
 }
 
-function headersOf(message: SentMessage, keys: readonly Buffer[]): http.OutgoingHttpHeaders {
+function headersOf(message: OutgoingMessage, keys: readonly Buffer[]): http.OutgoingHttpHeaders {
   const seconds = Math.floor(Date.now() / 1000);
   return {
     'Content-Type': 'application/json',

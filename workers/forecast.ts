@@ -1,8 +1,13 @@
 /** Piscina entry: computes forecasts, what-if plans and next items. */
 import { workerData } from 'node:worker_threads';
-import type { ForecastTask, NextItemsTask, WhatIfTask, WorkerSettings } from '../src/contracts/tasks.js';
+import type {
+  ForecastTask,
+  NextItemsTask,
+  WhatIfTask,
+  WorkerSettings,
+} from '../src/contracts/worker-tasks.js';
+import { createLogger } from '../src/logger.js';
 import { serveModels } from '../src/store/catalogue/served-models.js';
-import { createLogger } from '../src/telemetry.js';
 import { type ForecastParts, predictAll, predictPlan } from './forecast/forecasting.js';
 import { chooseNext } from './forecast/next-items.js';
 import { refusalAsValue, workerRedis } from './track/thread.js';

@@ -1,9 +1,9 @@
 /** Piscina entry: replays learners, then restores them or compares them with Redis. */
 import { workerData } from 'node:worker_threads';
 import { type AttemptRow, decodeAttemptRow } from '../src/contracts/attempt-row.js';
-import { type LearnerPlace, learnerName } from '../src/contracts/learner-name.js';
+import { type LearnerId, learnerName } from '../src/contracts/learner-name.js';
 import type { CompareReply, CompareTask, RestoreReply, RestoreTask } from '../src/contracts/rebuild-tasks.js';
-import { groupedBy, sumOf } from '../src/lists.js';
+import { computeSum, groupBy } from '../src/lists.js';
 import {
   encodeFirstAnswer,
   fingerprintFrom,
@@ -24,7 +24,7 @@ const maxNames = 10;
 export default (task: RestoreTask | CompareTask): Promise<object> =>
   refusalAsValue<object>(task.kind === 'restore' ? restore(task) : compare(task));
 
-const nameOf = ({ tenant, userId }: LearnerPlace): string => learnerName(tenant, userId);
+const nameOf = ({ tenant, userId }: LearnerId): string => learnerName(tenant, userId);
 
 /** @param idsFrom Unix second of the oldest event id to restore */
 function replayed(learner: StoredLearner, partitions: number, idsFrom = Number.POSITIVE_INFINITY) {
@@ -40,32 +40,36 @@ function replayed(learner: StoredLearner, partitions: number, idsFrom = Number.P
   return { ...after, tenant, userId, partition, answers, ids: ids.changes() };
 }
 
-async function restore({ rows, partitions, idsFrom }: RestoreTask): Promise<RestoreReply> {
-  const learners = Array.from(learnersOf(rows), (learner) => replayed(learner, partitions, idsFrom));
+async function restore({ rows, partitions, idsSince }: RestoreTask): Promise<RestoreReply> {
+  const learners = Array.from(learnersOf(rows), (learner) => replayed(learner, partitions, idsSince));
   await restoreLearners(await redis(), learners);
   const broken = learners.filter((learner) => learner.broken > 0);
-  return { ...countsOf(learners), broken: broken.slice(0, maxNames).map(nameOf), brokenCount: broken.length };
+  return {
+    ...countsOf(learners),
+    brokenLearners: broken.slice(0, maxNames).map(nameOf),
+    brokenCount: broken.length,
+  };
 }
 
 const countsOf = (learners: readonly { readonly answers: number }[]) => ({
   learners: learners.length,
-  answers: sumOf(learners.map(({ answers }) => answers)),
+  answers: computeSum(learners.map(({ answers }) => answers)),
 });
 
 /** Reads Redis after the rows, so that Redis can only be ahead. */
-async function compare({ rows, partitions, waiting, known }: CompareTask): Promise<CompareReply> {
-  const learners = Array.from(withWaiting(learnersOf(rows), waiting), (one) => replayed(one, partitions));
+async function compare({ rows, partitions, outboxRows, redisLearners }: CompareTask): Promise<CompareReply> {
+  const learners = Array.from(withWaiting(learnersOf(rows), outboxRows), (one) => replayed(one, partitions));
   const dumps = await readDumps(await redis(), learners);
   const names = new Set(learners.map(nameOf));
-  const alone = known.filter((learner) => !names.has(nameOf(learner)));
-  const differing = alone.map((learner) => ({ learner: nameOf(learner), what: 'is in Redis alone' }));
-  const behind: LearnerPlace[] = [];
+  const alone = redisLearners.filter((learner) => !names.has(nameOf(learner)));
+  const differences = alone.map((learner) => ({ learner: nameOf(learner), what: 'is in Redis alone' }));
+  const learnersMissingRows: LearnerId[] = [];
   for (const [i, { tenant, userId, states }] of learners.entries()) {
     const what = differenceOf(states, dumps[i] ?? null);
-    if (what === 'behind') behind.push({ tenant, userId });
-    else if (what !== null) differing.push({ learner: learnerName(tenant, userId), what });
+    if (what === 'behind') learnersMissingRows.push({ tenant, userId });
+    else if (what !== null) differences.push({ learner: learnerName(tenant, userId), what });
   }
-  return { ...countsOf(learners), differing, behind };
+  return { ...countsOf(learners), differences, learnersMissingRows };
 }
 
 /** Pending rows may repeat stored rows. */
@@ -73,7 +77,7 @@ function* withWaiting(
   learners: Iterable<StoredLearner>,
   waiting: readonly string[],
 ): Generator<StoredLearner> {
-  const rowsOf = groupedBy(waiting.map(decodeAttemptRow), ({ event }) => nameOf(event));
+  const rowsOf = groupBy(waiting.map(decodeAttemptRow), ({ event }) => nameOf(event));
   const inOrder = (rows: AttemptRow[]): AttemptRow[] =>
     rows.sort((a, b) => a.figures.learnerSeq - b.figures.learnerSeq);
   for (const learner of learners) {

@@ -6,10 +6,11 @@ import type {
   RetractionResult,
   RetractionTask,
   WorkerSettings,
-} from '../src/contracts/tasks.js';
+} from '../src/contracts/worker-tasks.js';
 import { toDay, toMonth } from '../src/domain/base/common.js';
 import { modelVersion } from '../src/domain/base/model-version.js';
 import { type RewrittenRow, replayWithout } from '../src/domain/history/replay.js';
+import { createLogger } from '../src/logger.js';
 import { countKnownSkills } from '../src/store/catalogue/known-skills.js';
 import { serveModels } from '../src/store/catalogue/served-models.js';
 import { commitRetraction, type Retraction } from '../src/store/corrections/retraction.js';
@@ -18,7 +19,6 @@ import { readIds } from '../src/store/learners/learner-reads.js';
 import { decodeSnapshot } from '../src/store/learners/learner-snapshot.js';
 import type { RedisClient } from '../src/store/redis/client.js';
 import { partitionOf } from '../src/store/redis/keys.js';
-import { createLogger } from '../src/telemetry.js';
 import { createItemTable } from './track/item-table.js';
 import { rowFigures } from './track/results.js';
 import { refusalAsValue, workerRedis } from './track/thread.js';
@@ -42,14 +42,14 @@ async function retract(client: RedisClient, task: RetractionTask): Promise<Retra
   // Only the snapshot would remain, and no row could carry the new learner version to a rebuild.
   if (from !== null && rows.length === 1) return { status: 'archived' };
   const commit = await retractionOf(client, task, history, place, answer);
-  const status = await commitRetraction(client, commit, settings.outboxBound);
+  const status = await commitRetraction(client, commit, settings.maxOutboxRows);
   return status === 'done' ? { status, skillId: answer.event.skillId } : { status };
 }
 
 /** @returns null if a row is missing. `covered`: rows that the snapshot already contains */
-function historyOf({ waiting, stored, snapshot, attempts }: RetractionTask) {
+function historyOf({ outboxRows, storedRows, snapshot, attempts }: RetractionTask) {
   const bySeq = new Map<number, AttemptRow>();
-  for (const line of [...waiting, ...stored.split('\n')]) {
+  for (const line of [...outboxRows, ...storedRows.split('\n')]) {
     if (line === '') continue;
     const row = decodeAttemptRow(line);
     const { learnerSeq } = row.figures;

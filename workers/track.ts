@@ -1,10 +1,10 @@
 /** Piscina entry: counts batches of answers. */
 import { workerData } from 'node:worker_threads';
-import type { TrackReply, TrackTask, WorkerSettings } from '../src/contracts/tasks.js';
+import type { TrackReply, TrackTask, WorkerSettings } from '../src/contracts/worker-tasks.js';
+import { createLogger } from '../src/logger.js';
 import { serveModels } from '../src/store/catalogue/served-models.js';
 import { openHotConnections } from '../src/store/redis/hot-connection.js';
 import { isMemoryFull } from '../src/store/redis/server-info.js';
-import { createLogger } from '../src/telemetry.js';
 import { createItemTable } from './track/item-table.js';
 import { KnownSkills } from './track/known-skills.js';
 import { askWanted } from './track/notices.js';
@@ -14,7 +14,7 @@ import { trackBatch } from './track/tracking.js';
 const settings: WorkerSettings = workerData;
 const redis = workerRedis(settings);
 const logger = createLogger('info', 'track worker');
-const items = createItemTable(redis, settings.itemsFreshMs);
+const items = createItemTable(redis, settings.itemCacheMs);
 /** A lane has at most two tasks in flight (compute/lanes.ts). */
 const free = [0, 1].map(() => openHotConnections(settings.redisUrl, settings.waitReplicas, redis));
 
@@ -44,7 +44,7 @@ const tools = {
   models: serveModels(redis, logger),
   askWanted: askWanted(redis),
   // If Redis is nearly full, only repeated events get a result.
-  outboxBound: () => (isFull ? 0 : settings.outboxBound),
+  outboxBound: () => (isFull ? 0 : settings.maxOutboxRows),
 };
 
 export default async (task: TrackTask): Promise<TrackReply> => {

@@ -3,7 +3,7 @@ import { buildCatalogue } from '../../src/domain/catalogue/catalogue.js';
 import { type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { makeDemo } from '../../src/lab/demo/demo.js';
 import type { DemoSkill, Draws } from '../../src/lab/demo/school.js';
-import { groupedBy, indices } from '../../src/lists.js';
+import { groupBy, indices } from '../../src/lists.js';
 import { fitAnswers } from '../fit-answers.js';
 import type { Question } from '../served-learner.js';
 
@@ -23,7 +23,7 @@ export const freshTenant: Tenant = {
 
 export async function fitDemo(learners: number): Promise<Tenant> {
   const { skills, weeks } = makeDemo({ until: '2026-06-30', seed: 1, learners });
-  const byLearner = groupedBy(
+  const byLearner = groupBy(
     weeks.flatMap(({ answers }) => answers),
     ({ userId }) => userId,
   );
@@ -54,7 +54,7 @@ const demoCatalogue = (skills: readonly DemoSkill[]) =>
   );
 
 function drawHalves(skills: readonly DemoSkill[], count: number, draws: Draws): DemoSkill[] {
-  const halves = [...groupedBy(skills, ({ section }) => section).values()];
+  const halves = [...groupBy(skills, ({ section }) => section).values()];
   return halves.flatMap((half) => shuffled(half, draws).slice(0, Math.ceil(count / 2)));
 }
 

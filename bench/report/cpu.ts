@@ -1,4 +1,4 @@
-import { sumOf } from '../../src/lists.js';
+import { computeSum } from '../../src/lists.js';
 import type { BenchResults, Measurement, ScenarioResult, Spread } from '../results.js';
 import { type BarRow, barFigure, fromZero } from './bars.js';
 import { partColor, partsInOrder } from './style.js';
@@ -22,7 +22,7 @@ export function cpuSection({ scenarios }: BenchResults): Section {
       'CPU time of all processes that an answer keeps busy, kernel included. What stands after the plus sign is taken later, on the way to ClickHouse: by the pipeline and by ClickHouse itself; the ratio is without it. The rest is that of other threads and children. Shorter bars are better.',
     head: ['Medians, µs each', ...parts, 'All processes', 'without rest'],
     rows: measurementRows(measured, ({ cpu }) => {
-      const whole = sumOf(Object.values(cpu).map(({ median }) => median));
+      const whole = computeSum(Object.values(cpu).map(({ median }) => median));
       const texts = parts.map((part) => (cpu[part] ? shown(cpu[part].median) : '–'));
       return [[...texts, shown(whole), shown(whole - (cpu.rest?.median ?? 0))]];
     }),

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { traceAnswer } from '../../src/domain/tracing/bkt.js';
 import { isMasteryReached } from '../../src/domain/tracing/learner-states.js';
-import { indices, sumOf } from '../../src/lists.js';
+import { computeSum, indices } from '../../src/lists.js';
 import { type Bench, inTurns, ownService } from '../bench.js';
 import { figureOf, shownFigure } from '../goals.js';
 import { checkLedger } from '../ledger.js';
@@ -91,7 +91,7 @@ async function measureUsual({ bench, usual, subscriber }: Stage) {
   const told = listening(subscriber, { ...alone, name: 'a subscriber' });
   const pace = { rounds: bench.settings.main.rounds, seconds: secondsOfRound };
   const rounds = await inTurns(bench, [alone, told], pace);
-  const answers = sumOf(rounds.of(told.name).map(({ units }) => units));
+  const answers = computeSum(rounds.of(told.name).map(({ units }) => units));
   const figures: Figure[] = [
     figureOf('webhooksCpu', ratioSpread(rounds.cpu(told.name, allParts), rounds.cpu(alone.name, allParts))),
     shown('webhooks for 1000 answers', 'messages', [(1000 * subscriber.heard.length) / answers]),

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { runProcess } from '../lifecycle.js';
-import { createLogger } from '../telemetry.js';
+import { createLogger } from '../logger.js';
 import { startApi } from './api.js';
 import { type ApiProcessSettings, linkToParent, readyMessage } from './api-processes.js';
 import { connectState, startEngine } from './engine.js';

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import type { Config } from '../config.js';
 import { supervise } from '../embedded/supervisor.js';
-import { inTime } from '../lifecycle.js';
-import { programPath } from '../programs.js';
+import { withTimeout } from '../lifecycle.js';
+import { resolveProgram } from '../programs.js';
 import type { Engine } from './engine.js';
 import type { CollectedFigures, Metrics } from './metrics.js';
 
@@ -57,7 +57,7 @@ export async function startApiProcesses(
     return supervise({
       ...{ name, logger },
       spawn: () => {
-        const child = fork(programPath('api-process.js'), {
+        const child = fork(resolveProgram('api-process.js'), {
           detached: true,
           stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
         });
@@ -166,7 +166,7 @@ function openLink(
     const id = ++last;
     const figures = new Promise<AllFigures>((resolve) => asked.set(id, resolve));
     send({ id, request });
-    return inTime(figures, limitMs)
+    return withTimeout(figures, limitMs)
       .catch(() => null)
       .finally(() => asked.delete(id));
   };

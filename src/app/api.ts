@@ -1,11 +1,11 @@
 import { createLimiter, type LimiterOptions, singleFlight } from '../concurrency.js';
 import type { Config } from '../config.js';
-import { shortHash } from '../contracts/access.js';
+import { toKeyId } from '../contracts/access.js';
 import { ApiError } from '../errors.js';
-import { createAuthenticator } from '../http/auth.js';
+import { createAuthenticator } from '../http/authenticator.js';
 import { createGate, createQuotaGate } from '../http/gate.js';
-import { pageRoutes, withDescription } from '../http/pages.js';
-import { type RoutePorts, routesOf } from '../http/routes.js';
+import { createAllPageRoutes, withDescription } from '../http/pages.js';
+import { createRoutes, type RoutePorts } from '../http/routes.js';
 import { startServer } from '../http/server.js';
 import { StartError } from '../lifecycle.js';
 import { createLearnerExports } from '../services/read/export-learner.js';
@@ -66,7 +66,7 @@ export async function startApi(engine: Engine, options: ApiOptions): Promise<num
   const live = createLive({ collect, findKey: keyRing.find });
   const metrics = async () => metricsText(await collect());
   const ports = routePortsOf(engine, config, tally, health);
-  const routes = routesOf({ ...ports, live, metrics: singleFlight(metrics) });
+  const routes = createRoutes({ ...ports, live, metrics: singleFlight(metrics) });
   const gate = createGate(
     createAuthenticator(keyRing, () => performance.now()),
     createQuotaGate(createQuotaCounter(redis), Date.now),
@@ -76,7 +76,7 @@ export async function startApi(engine: Engine, options: ApiOptions): Promise<num
     sharePort: apiProcesses > 1 && !probesOnly,
     routes: probesOnly
       ? routes.filter(({ scope, protocol }) => scope === null && !protocol)
-      : [...withDescription(routes), ...pageRoutes()],
+      : [...withDescription(routes), ...createAllPageRoutes()],
     maxConnections: connectionBound(),
   }).catch((error: unknown) => {
     throw portTaken(config, error);
@@ -112,14 +112,14 @@ function startIdSweep({ redis, logger, closers }: Engine): void {
   closers.add('sweep of event ids', () => clearInterval(timer));
 }
 
-const refusal = 'Too many read what is stored at the same time; try again later';
+const rejectionMessage = 'Too many read what is stored at the same time; try again later';
 /** ClickHouse reads use six of the client's eight connections. Writes and exports use the rest. */
 const readLimits: LimiterOptions = {
   maxRunning: 6,
   maxRunningOfTenant: 3,
   maxQueuedOfTenant: 50,
   maxQueueWaitMs: 2000,
-  refusal,
+  rejectionMessage,
 };
 /** A response with 200,000 masteries occupies tens of megabytes. */
 const classLimits: LimiterOptions = {
@@ -127,14 +127,14 @@ const classLimits: LimiterOptions = {
   maxRunningOfTenant: 2,
   maxQueuedOfTenant: 50,
   maxQueueWaitMs: 5000,
-  refusal: 'Too many classes are read at the same time; try again later',
+  rejectionMessage: 'Too many classes are read at the same time; try again later',
 };
 const exportLimits: LimiterOptions = {
   maxRunning: 1,
   maxRunningOfTenant: 1,
   maxQueuedOfTenant: 100,
   maxQueueWaitMs: 60_000,
-  refusal,
+  rejectionMessage,
 };
 /** A history of 20,000 answers occupies 100 MB. */
 const retractionLimits: LimiterOptions = {
@@ -142,7 +142,7 @@ const retractionLimits: LimiterOptions = {
   maxRunningOfTenant: 1,
   maxQueuedOfTenant: 10,
   maxQueueWaitMs: 10_000,
-  refusal: 'Too many answers are taken back; try again later',
+  rejectionMessage: 'Too many answers are taken back; try again later',
 };
 
 const now = Date.now;
@@ -216,7 +216,7 @@ function routePortsOf(
     keys: {
       ...whileUsable(blocked, createKeyStore(redis, unreadable('an API key in store'))),
       log: (act, { keyHash, tenant }, by) =>
-        logger.info({ key: shortHash(keyHash), tenant, by: shortHash(by.keyHash) }, `an API key was ${act}`),
+        logger.info({ key: toKeyId(keyHash), tenant, by: toKeyId(by.keyHash) }, `an API key was ${act}`),
     },
     parked: createParkedRows(redis),
     lastAudit: () => lastAudit(redis),

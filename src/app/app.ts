@@ -3,7 +3,7 @@ import type { Config } from '../config.js';
 import { warnOfReaders } from '../embedded/data-dir.js';
 import { type ClickhouseEnds, resolveEndpoints, startEmbedded } from '../embedded/servers.js';
 import type { Closers } from '../lifecycle.js';
-import type { Logger } from '../telemetry.js';
+import type { Logger } from '../logger.js';
 import { checkOpenFiles } from './open-files.js';
 import type { Started } from './roles.js';
 

@@ -7,7 +7,8 @@ import type { Consumer } from '../jobs/consumer.js';
 import { endpointsTogether, startDeliveries } from '../jobs/deliveries.js';
 import { startDrains } from '../jobs/drain-queue.js';
 import { type Schedule, schedules, startScheduledRuns } from '../jobs/scheduled-runs.js';
-import { within } from '../lifecycle.js';
+import { waitAtMost } from '../lifecycle.js';
+import type { Logger } from '../logger.js';
 import { createCorrections } from '../services/corrections/apply-corrections.js';
 import { createErasureFinisher } from '../services/corrections/erasures.js';
 import { type FitParts, runFits } from '../services/models/fit-models.js';
@@ -29,7 +30,6 @@ import { reportOnce } from '../store/redis/recent.js';
 import { createEndpointStore } from '../store/webhooks/endpoints.js';
 import { createEventStreams } from '../store/webhooks/event-streams.js';
 import { createMessageStore } from '../store/webhooks/messages.js';
-import type { Logger } from '../telemetry.js';
 import { createAttemptWarehouse } from '../warehouse/ingest/attempt-warehouse.js';
 import { createJournalWarehouse } from '../warehouse/ingest/journal-warehouse.js';
 import { createModelHistory } from '../warehouse/ingest/model-history.js';
@@ -153,7 +153,7 @@ export function startJournal(engine: Engine): Consumer {
   engine.closers.add('journal', async (limitMs) => {
     const until = performance.now() + journalStopShare * limitMs;
     await runs.close();
-    await within(run(AbortSignal.abort()), until - performance.now());
+    await waitAtMost(run(AbortSignal.abort()), until - performance.now());
   });
   return runs;
 }

@@ -1,6 +1,7 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import { singleFlight } from '../concurrency.js';
 import { type Closers, StartError } from '../lifecycle.js';
+import type { Logger } from '../logger.js';
 import { type RedisClient, whileRedisServes } from '../store/redis/client.js';
 import {
   type Deployment,
@@ -9,7 +10,6 @@ import {
   otherVersion,
   unusableReason,
 } from '../store/redis/deployment.js';
-import type { Logger } from '../telemetry.js';
 import { holdsState } from '../warehouse/reads/presence.js';
 
 const watchMs = 1000;

@@ -1,10 +1,11 @@
 import { startCompute } from '../compute/pool.js';
 import { createLimiter } from '../concurrency.js';
 import type { Config } from '../config.js';
-import type { WorkerSettings } from '../contracts/tasks.js';
+import type { WorkerSettings } from '../contracts/worker-tasks.js';
 import type { Endpoints } from '../embedded/data-dir.js';
 import { unavailable } from '../errors.js';
 import type { Closers } from '../lifecycle.js';
+import type { Logger } from '../logger.js';
 import { putSkills, type SkillWrite, type SkillWritten } from '../store/catalogue/catalogue-store.js';
 import { createKnownSkills } from '../store/catalogue/known-skills.js';
 import { serveModels } from '../store/catalogue/served-models.js';
@@ -16,18 +17,17 @@ import type { RedisClient } from '../store/redis/client.js';
 import { partitionOf } from '../store/redis/keys.js';
 import { openRedis } from '../store/redis/open-redis.js';
 import { createEndpointStore } from '../store/webhooks/endpoints.js';
-import type { Logger } from '../telemetry.js';
 import { connectWarehouse } from '../warehouse/clickhouse/client.js';
 import { refuseOtherVersion, watchDeployment } from './deployment-watch.js';
 
 export type Engine = Awaited<ReturnType<typeof startEngine>>;
 
 /** About 26 MB of Redis in total. */
-const forecastsBound = 10_000;
+const maxPendingForecasts = 10_000;
 
 export type EngineSettings = Pick<Config, 'redisWaitReplicas' | 'outboxMaxRows' | 'lanes' | 'skillLimits'> &
-  Pick<Config, 'spans'> &
-  Pick<WorkerSettings, 'itemsFreshMs'>;
+  Pick<Config, 'tracing'> &
+  Pick<WorkerSettings, 'itemCacheMs'>;
 
 /** @throws StartError if Redis is unreachable or contains learners of another version */
 export const connectState = (
@@ -44,16 +44,17 @@ export async function startEngine(
   logger: Logger,
   closers: Closers,
 ) {
-  const { redisWaitReplicas: waitReplicas, outboxMaxRows, skillLimits, lanes, itemsFreshMs } = settings;
-  const spans = settings.spans && (await import('../otel.js')).openSpans(settings.spans, logger, closers);
+  const { redisWaitReplicas: waitReplicas, outboxMaxRows, skillLimits, lanes, itemCacheMs } = settings;
+  const spans =
+    settings.tracing && (await import('../opentelemetry.js')).openSpans(settings.tracing, logger, closers);
   const clickhouse = connectWarehouse(endpoints.clickhouseUrl, endpoints.clickhouseCluster);
   closers.add('ClickHouse connection', () => clickhouse.close());
   const watch = await watchDeployment(redis, clickhouse, logger, closers);
   const { partitions, blocked } = watch;
-  const outboxBound = Math.floor(outboxMaxRows / partitions);
+  const maxOutboxRows = Math.floor(outboxMaxRows / partitions);
   const { redisUrl } = endpoints;
   const compute = startCompute(
-    { redisUrl, waitReplicas, partitions, outboxBound, forecastsBound, skillLimits, itemsFreshMs },
+    { redisUrl, waitReplicas, partitions, maxOutboxRows, maxPendingForecasts, skillLimits, itemCacheMs },
     (tenant, userId) => partitionOf(tenant, userId, partitions),
     lanes,
     logger,
@@ -83,7 +84,7 @@ function catalogueOf(redis: RedisClient, knownSkills: number, blocked: () => str
     maxRunningOfTenant: 1,
     maxQueuedOfTenant: 1000,
     maxQueueWaitMs: 5000,
-    refusal: 'Too many skills are set at the same time; try again later',
+    rejectionMessage: 'Too many skills are set at the same time; try again later',
   });
   const { put } = whileUsable(blocked, {
     put: async (tenant: string, write: SkillWrite, now: number) => {

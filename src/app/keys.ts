@@ -1,5 +1,5 @@
 import type { ApiKeySetting, Config } from '../config.js';
-import { allScopes, defaultScopes, type Grant, hashKey, shortHash } from '../contracts/access.js';
+import { allScopes, defaultScopes, type Grant, hashKey, toKeyId } from '../contracts/access.js';
 import {
   demoKeyFile,
   developmentKeyFile,
@@ -8,9 +8,9 @@ import {
   removeDemoFiles,
 } from '../embedded/data-dir.js';
 import { isLoopbackHost } from '../http/gate.js';
+import type { Logger } from '../logger.js';
 import { createKeyStore, type KeyStore } from '../store/access/api-keys.js';
 import type { RedisClient } from '../store/redis/client.js';
-import type { Logger } from '../telemetry.js';
 
 export interface KeyNote {
   readonly text: string | null;
@@ -61,7 +61,7 @@ async function addConfigured(store: KeyStore, setting: ApiKeySetting, logger: Lo
   const done = await store.put(grant);
   if (done === 'revoked') {
     logger.warn(
-      { tenant, hash: shortHash(keyHash) },
+      { tenant, hash: toKeyId(keyHash) },
       'a configured key was revoked and stays so: take it out of API_KEYS, and make another one',
     );
   }

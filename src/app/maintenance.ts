@@ -1,4 +1,5 @@
 import type { Endpoints } from '../embedded/data-dir.js';
+import type { Logger } from '../logger.js';
 import { auditAndRecord } from '../services/audit/audit.js';
 import type { AuditParts } from '../services/audit/checks.js';
 import { mismatchKinds } from '../services/audit/report.js';
@@ -11,7 +12,6 @@ import {
 } from '../services/retention/retain-answers.js';
 import { type AuditRecord, createAuditStore, lastAudit } from '../store/audit/audit-store.js';
 import { createRetentionFence } from '../store/audit/retention-fence.js';
-import type { Logger } from '../telemetry.js';
 import { connectWarehouse } from '../warehouse/clickhouse/client.js';
 import { createAuditWarehouse } from '../warehouse/maintenance/audit-warehouse.js';
 import { createAnswerArchive } from '../warehouse/maintenance/retention.js';

@@ -1,6 +1,6 @@
 /** Node has already raised the soft limit of open files to the hard limit. */
 import { StartError } from '../lifecycle.js';
-import type { Logger } from '../telemetry.js';
+import type { Logger } from '../logger.js';
 
 /** About 120 files were measured under load. */
 const ownFiles = 256;

@@ -2,8 +2,8 @@ import type { Config } from '../config.js';
 import { type Endpoints, removeApiUrl, writeApiUrl } from '../embedded/data-dir.js';
 import type { ClickhouseEnds } from '../embedded/servers.js';
 import type { Closers } from '../lifecycle.js';
+import type { Logger } from '../logger.js';
 import { redisWarnings } from '../store/redis/server-info.js';
-import type { Logger } from '../telemetry.js';
 import { portTaken, startApi } from './api.js';
 import { findPort, startApiProcesses } from './api-processes.js';
 import { startConsumers } from './consumers.js';
@@ -50,7 +50,7 @@ export async function startRole(
   const reasons = () => Object.values(consumers).map((consumer) => consumer.stalled());
   const stalled = (): string | null => reasons().find((reason) => reason !== null) ?? null;
   if (role === 'pipeline') {
-    const port = config.portIsSet ? await serve(engine, config, metrics, stalled) : null;
+    const port = config.isPortSet ? await serve(engine, config, metrics, stalled) : null;
     return { port, keyNote: null, dashboard: null };
   }
   const { text, developmentKey } = await keepKeys(engine, config);

@@ -1,7 +1,7 @@
-import { troubleOf } from '../connection-trouble.js';
+import { describeConnectionError } from '../connection-problem.js';
 import type { Endpoints } from '../embedded/data-dir.js';
 import { type Closers, StartError } from '../lifecycle.js';
-import type { Logger } from '../telemetry.js';
+import type { Logger } from '../logger.js';
 import { connectWarehouse, ensureDatabase } from '../warehouse/clickhouse/client.js';
 import { createSchema } from '../warehouse/schema/create-schema.js';
 
@@ -26,7 +26,10 @@ export async function prepareSchema(
     } catch (error) {
       if (error instanceof StartError) throw error;
       if (closers.closing) return;
-      logger.warn({ err: error }, `the ClickHouse schema cannot be prepared yet: ${troubleOf(error).text}`);
+      logger.warn(
+        { err: error },
+        `the ClickHouse schema cannot be prepared yet: ${describeConnectionError(error).text}`,
+      );
       timer = setTimeout(prepare, retryMs);
     }
   };

@@ -5,11 +5,11 @@ import { CsvError, parse } from 'csv-parse/sync';
 import { defaultSkillSetting, type SkillEntry, type SkillSetting } from '../domain/catalogue/catalogue.js';
 import { ApiError } from '../errors.js';
 import { StartError } from '../lifecycle.js';
+import type { Logger } from '../logger.js';
 import { checkSkillRow, type RawSkill, skillColumns } from '../services/catalogue/skill-rows.js';
 import { putSkills, readCatalogue, type SkillWrite } from '../store/catalogue/catalogue-store.js';
 import { addKnownSkills } from '../store/catalogue/known-skills.js';
 import type { RedisClient } from '../store/redis/client.js';
-import type { Logger } from '../telemetry.js';
 
 export type SkillsFile = ReadonlyMap<string, ReadonlyMap<string, Partial<SkillSetting>>>;
 

@@ -3,19 +3,19 @@ import { ApiError } from '../errors.js';
 import {
   type Closers,
   createClosers,
-  type Host,
   installShutdown,
   reportStartFailure,
+  type ShutdownHost,
   StartError,
 } from '../lifecycle.js';
-import { createLogger, type Logger } from '../telemetry.js';
+import { createLogger, type Logger } from '../logger.js';
 
 interface Output {
   write(text: string, written?: () => void): unknown;
 }
 
 /** `process`, except in tests. */
-export type CommandHost = Host & {
+export type CommandHost = ShutdownHost & {
   exitCode?: number | string | null | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly stdout: Output & Pick<NodeJS.EventEmitter, 'once'> & { readonly isTTY?: boolean };

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Engine } from '../app/engine.js';
-import { learnerHash } from '../contracts/learner-name.js';
+import { hashLearner } from '../contracts/learner-name.js';
 import { demoLearnerId, drawSkills, maxLearners, namedIds } from '../lab/demo/school.js';
 import { grouped } from '../lab/report/numbers.js';
 import { StartError } from '../lifecycle.js';
@@ -56,7 +56,7 @@ export async function removeDemo(context: CommandContext, engine: Engine, tenant
   if (!(await untilNone(context, 'changes wait for ClickHouse', waiting))) return null;
   // Otherwise a later check for late rows would delete goals and forecasts of the next demo, which have past
   // times.
-  const hashes = new Set(allLearners.map((userId) => learnerHash(tenant, userId)));
+  const hashes = new Set(allLearners.map((userId) => hashLearner(tenant, userId)));
   for (const one of await store.erased()) if (hashes.has(one.hash)) await store.noteLook(one, true);
   await removeModels(redis, tenant);
   await removeEndpoints(redis, tenant);

@@ -3,8 +3,8 @@ import type { Engine } from '../app/engine.js';
 import type { DemoAnswer } from '../lab/demo/answers.js';
 import { type DemoOptions, type DemoWeek, makeDemo } from '../lab/demo/demo.js';
 import { grouped } from '../lab/report/numbers.js';
-import { StartError, within } from '../lifecycle.js';
-import { distinct, inParts } from '../lists.js';
+import { StartError, waitAtMost } from '../lifecycle.js';
+import { distinct, splitIntoParts } from '../lists.js';
 import { createFeeder } from '../services/import/feeder.js';
 import { runFits } from '../services/models/fit-models.js';
 import { partitionOf } from '../store/redis/keys.js';
@@ -78,7 +78,7 @@ async function importWeeks(run: DemoRun, engine: Engine, weeks: readonly DemoWee
   const shardOf = ({ userId }: { readonly userId: string }) => partitionOf(tenant, userId, partitions);
   const places = { shards: partitions, shardOf };
   const feeder = createFeeder({ tracker: compute, importId, ...places, settled: () => undefined });
-  closers.add('demo', (limitMs) => within(feeder.stop(), limitMs / 4));
+  closers.add('demo', (limitMs) => waitAtMost(feeder.stop(), limitMs / 4));
   for (const week of weeks) {
     await feeder.push(week.answers.map((answer, i) => eventOf(answer, tenant, counts.attempts + i + 1)));
     await feeder.drain();
@@ -106,7 +106,7 @@ const learnersOfOrder = 8;
 /** Forecasts from the answers imported so far. @returns number of forecasts */
 async function forecastWeek({ forecast }: Engine['compute'], tenant: string, { forecasts, end }: DemoWeek) {
   const orders = forecasts.flatMap(({ days, userIds }) =>
-    inParts(userIds, learnersOfOrder).map((some) => ({ tenant, userIds: some, days, at: end })),
+    splitIntoParts(userIds, learnersOfOrder).map((some) => ({ tenant, userIds: some, days, at: end })),
   );
   const options = { level: 0.8, locale: 'en' } as const;
   const all = await Promise.all(orders.map((order) => forecast({ ...options, ...order }, () => undefined)));

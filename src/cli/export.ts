@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { grouped, jsonLine } from '../lab/report/numbers.js';
 import { StartError } from '../lifecycle.js';
-import { sumOf } from '../lists.js';
+import { computeSum } from '../lists.js';
 import { createOutbox } from '../store/outbox/outbox.js';
 import type { RedisClient } from '../store/redis/client.js';
 import { defaultPartitions, readDeployment } from '../store/redis/deployment.js';
@@ -94,7 +94,7 @@ async function exportTable(context: CommandContext, args: ExportArguments): Prom
     ? found
     : await withServers(context, (servers) => writeParts(context, args, found, servers));
   const { rows, parts, waiting_answers: waitingAnswers } = manifest;
-  const bytes = sumOf(parts.map((part) => part.bytes));
+  const bytes = computeSum(parts.map((part) => part.bytes));
   const seconds = (performance.now() - begun) / 1000;
   const resumedAfterPart = found?.parts.length ?? 0;
   const summary = { rows, parts: parts.length, bytes, seconds, resumedAfterPart, waitingAnswers };

@@ -2,11 +2,11 @@ import { appendFileSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Engine } from '../app/engine.js';
-import { parseId } from '../contracts/outbox-ids.js';
+import { parseOutboxId } from '../contracts/outbox-ids.js';
 import { makeFolder } from '../embedded/private-file.js';
 import { ApiError } from '../errors.js';
 import { grouped } from '../lab/report/numbers.js';
-import { StartError, within } from '../lifecycle.js';
+import { StartError, waitAtMost } from '../lifecycle.js';
 import { indices } from '../lists.js';
 import { createFeeder, type Feeder, StalledError } from '../services/import/feeder.js';
 import { answerOf, createBackwardsCounter, type RawRow, readRow } from '../services/import/rows.js';
@@ -178,7 +178,7 @@ export function stopWithSignal(
     if (stage === 'storing') stderr.write('Every row is counted; the outbox keeps them for ClickHouse\n');
     if (stage !== 'counting') return;
     stderr.write('Stopped; run the same command again to resume\n');
-    await within(feeder.stop(), inFlightShare * limitMs);
+    await waitAtMost(feeder.stop(), inFlightShare * limitMs);
   });
   return (to) => {
     stage = to;
@@ -221,7 +221,7 @@ async function untilStored({ engine, context: { closers, logger } }: ImportRun):
     try {
       if (Number.isNaN(until)) until = (await outbox.epoch()).ms;
       const heads = (await outbox.backlog(indices(partitions))).flatMap(({ head }) => head ?? []);
-      const left = heads.filter((head) => parseId(head).ms <= until).join();
+      const left = heads.filter((head) => parseOutboxId(head).ms <= until).join();
       if (left === '') return true;
       if (left !== seen) movedAt = performance.now();
       seen = left;

@@ -1,6 +1,6 @@
 import { startPipeline } from '../app/consumers.js';
 import { prepareSchema } from '../app/schema.js';
-import { occurredAtProblem } from '../contracts/events.js';
+import { findTimeProblem } from '../contracts/events.js';
 import { grouped, jsonLine } from '../lab/report/numbers.js';
 import { StartError } from '../lifecycle.js';
 import { createImportStore, type ImportStore, importLockKey } from '../store/learners/import-store.js';
@@ -26,7 +26,7 @@ which may be empty in a row; others are ignored.
     start: read.momentOption(
       'DATE',
       'YYYY-MM-DD or RFC 3339: a numeric ts is the number of seconds since then',
-      (ms) => occurredAtProblem(ms, Date.now()),
+      (ms) => findTimeProblem(ms, Date.now()),
     ),
     again: read.flag('import a file that was imported before once more, counting every row again'),
     json: read.jsonFlag,

@@ -6,7 +6,7 @@ import {
   hashKey,
   maxQuota,
   type Scope,
-  shortHash,
+  toKeyId,
 } from '../contracts/access.js';
 import { plainName } from '../contracts/ids.js';
 import { tableLines } from '../lab/report/numbers.js';
@@ -111,7 +111,7 @@ function checkSame(stored: Grant, wanted: Grant): void {
 const list: Action = async (store) => {
   const keys = await store.list();
   const rows = keys.map(({ keyHash, tenant, requestsPerMinute, scopes, development, createdAt }) => [
-    shortHash(keyHash),
+    toKeyId(keyHash),
     tenant,
     requestsPerMinute === null ? 'unlimited' : `${requestsPerMinute}/min`,
     scopes.join(),
@@ -127,7 +127,7 @@ const minPrefix = 8;
 function revoke(name: string): Action {
   return async (store) => {
     const hash = hashKey(name);
-    if (await store.revoke(hash)) return `revoked ${shortHash(hash)}`;
+    if (await store.revoke(hash)) return `revoked ${toKeyId(hash)}`;
     const prefix = name.toLowerCase();
     const keys = prefix.length < minPrefix ? [] : await store.list();
     const [found, ...others] = keys.filter(({ keyHash }) => keyHash.startsWith(prefix));
@@ -135,6 +135,6 @@ function revoke(name: string): Action {
       throw new StartError(`${others.length + 1} keys begin with ${prefix}: give more of the hash`);
     if (found === undefined || !(await store.revoke(found.keyHash)))
       throw new StartError('There is no such key');
-    return `revoked ${shortHash(found.keyHash)}`;
+    return `revoked ${toKeyId(found.keyHash)}`;
   };
 }

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
-import { openapiOf } from '../http/openapi.js';
+import { buildOpenapi } from '../http/openapi.js';
 import { withDescription } from '../http/pages.js';
-import { type RoutePorts, routesOf } from '../http/routes.js';
+import { createRoutes, type RoutePorts } from '../http/routes.js';
 import { StartError } from '../lifecycle.js';
 import { argumentsOf, Misuse } from './arguments.js';
 import { commandOf } from './command.js';
@@ -19,7 +19,7 @@ export const main = commandOf({
     },
   }),
   work: async ({ print }, { file }) => {
-    const text = JSON.stringify(openapiOf(withDescription(routesOf({} as RoutePorts))), null, 2);
+    const text = JSON.stringify(buildOpenapi(withDescription(createRoutes({} as RoutePorts))), null, 2);
     if (file === undefined) return print(text);
     try {
       writeFileSync(file, `${text}\n`);

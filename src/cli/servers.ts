@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client';
 import { refuseOtherVersion } from '../app/deployment-watch.js';
 import { connectState, type Engine, type EngineSettings, startEngine } from '../app/engine.js';
-import { troubleOf } from '../connection-trouble.js';
+import { describeConnectionError } from '../connection-problem.js';
 import type { Endpoints } from '../embedded/data-dir.js';
 import { joinOrStart } from '../embedded/servers.js';
 import { ApiError } from '../errors.js';
@@ -92,7 +92,7 @@ async function explained(error: unknown, clickhouse: ClickHouseClient): Promise<
   if (error instanceof StartError) return error;
   const server = error instanceof ApiError ? 'Redis' : (await isAlive(clickhouse)) ? null : 'ClickHouse';
   if (server === null) return error;
-  const { text } = troubleOf(error);
+  const { text } = describeConnectionError(error);
   return new StartError(`${server} does not answer: ${text}; run the command again when it does`, {
     cause: error,
   });

@@ -1,26 +1,27 @@
 import { SkilltraceError } from './errors.js';
 
 /** Limit of setTimeout. */
-const longestMs = 2 ** 31 - 1;
+const maxTimerMs = 2 ** 31 - 1;
 
-export const timer = (act: () => void, ms: number) => setTimeout(act, Math.min(Math.max(0, ms), longestMs));
+export const startTimer = (callback: () => void, ms: number) =>
+  setTimeout(callback, Math.min(Math.max(0, ms), maxTimerMs));
 
-const aborted = (signal: AbortSignal): SkilltraceError =>
+const createAbortError = (signal: AbortSignal): SkilltraceError =>
   new SkilltraceError('ABORTED', 'The call was aborted', { cause: signal.reason });
 
 /** Timeout plus the caller's signal: Node 18 lacks AbortSignal.any. */
 export class Deadline {
   readonly #controller = new AbortController();
-  readonly #follow = (): void => this.#controller.abort();
-  #isLate = false;
+  readonly #onCallerAbort = (): void => this.#controller.abort();
+  #hasTimedOut = false;
 
   /** @param ms limit per step */
   constructor(
     private readonly ms: number,
     private readonly caller: AbortSignal | undefined,
   ) {
-    if (caller?.aborted) this.#follow();
-    caller?.addEventListener('abort', this.#follow);
+    if (caller?.aborted) this.#onCallerAbort();
+    caller?.addEventListener('abort', this.#onCallerAbort);
   }
 
   get signal(): AbortSignal {
@@ -28,28 +29,28 @@ export class Deadline {
   }
 
   /** Call it after the last step in any case. */
-  end(): void {
-    this.caller?.removeEventListener('abort', this.#follow);
+  release(): void {
+    this.caller?.removeEventListener('abort', this.#onCallerAbort);
   }
 
   /** @throws SkilltraceError ABORTED, TIMEOUT, NETWORK_ERROR */
   async guard<Value>(step: () => Promise<Value>): Promise<Value> {
-    const ending = timer(() => {
-      this.#isLate = true;
+    const ending = startTimer(() => {
+      this.#hasTimedOut = true;
       this.#controller.abort();
     }, this.ms);
     try {
       return await step();
     } catch (error) {
-      throw this.#failure(error);
+      throw this.#toError(error);
     } finally {
       clearTimeout(ending);
     }
   }
 
-  #failure(cause: unknown): SkilltraceError {
-    if (this.caller?.aborted) return aborted(this.caller);
-    if (this.#isLate) return new SkilltraceError('TIMEOUT', `No answer within ${this.ms} ms`, { cause });
+  #toError(cause: unknown): SkilltraceError {
+    if (this.caller?.aborted) return createAbortError(this.caller);
+    if (this.#hasTimedOut) return new SkilltraceError('TIMEOUT', `No answer within ${this.ms} ms`, { cause });
     return new SkilltraceError('NETWORK_ERROR', 'The service cannot be reached', { cause });
   }
 }
@@ -62,14 +63,17 @@ export interface WaitOptions {
 }
 
 /** @throws SkilltraceError ABORTED, TIMEOUT, and errors of `work` */
-export function waitFor<Value>(work: Promise<Value>, { signal, timeoutMs }: WaitOptions): Promise<Value> {
-  let late: ReturnType<typeof timer> | undefined;
+export function waitWithTimeout<Value>(
+  work: Promise<Value>,
+  { signal, timeoutMs }: WaitOptions,
+): Promise<Value> {
+  let late: ReturnType<typeof startTimer> | undefined;
   let stop = (): void => undefined;
   const ended = new Promise<never>((_, reject) => {
-    stop = () => reject(aborted(signal as AbortSignal));
+    stop = () => reject(createAbortError(signal as AbortSignal));
     const message = `Not done within ${timeoutMs} ms`;
     if (timeoutMs !== undefined)
-      late = timer(() => reject(new SkilltraceError('TIMEOUT', message)), timeoutMs);
+      late = startTimer(() => reject(new SkilltraceError('TIMEOUT', message)), timeoutMs);
   });
   signal?.addEventListener('abort', stop);
   if (signal?.aborted) stop();
@@ -81,9 +85,9 @@ export function waitFor<Value>(work: Promise<Value>, { signal, timeoutMs }: Wait
 
 /** @throws SkilltraceError ABORTED */
 export function sleep(ms: number, signal?: AbortSignal): Promise<void> {
-  let waking: ReturnType<typeof timer> | undefined;
+  let waking: ReturnType<typeof startTimer> | undefined;
   const awake = new Promise<void>((resolve) => {
-    waking = timer(resolve, ms);
+    waking = startTimer(resolve, ms);
   });
-  return waitFor(awake, { signal }).finally(() => clearTimeout(waking));
+  return waitWithTimeout(awake, { signal }).finally(() => clearTimeout(waking));
 }

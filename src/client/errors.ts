@@ -1,7 +1,7 @@
 import { type ErrorCode, errorTable, type Problem } from '../errors.js';
 
 /** `with an event_id`: unknown whether the call had an effect. */
-type Retry = (typeof errorTable)[ErrorCode]['retry'];
+type RetryRule = (typeof errorTable)[ErrorCode]['retry'];
 
 const clientErrors = {
   /** No connection, or it broke. */
@@ -17,7 +17,7 @@ const clientErrors = {
   EXPIRED: 'no',
   /** The store's error is the `cause`. */
   STORE_FAILED: 'no',
-} as const satisfies Readonly<Record<string, Retry>>;
+} as const satisfies Readonly<Record<string, RetryRule>>;
 
 export type SkilltraceErrorCode = ErrorCode | keyof typeof clientErrors;
 
@@ -62,34 +62,34 @@ export class SkilltraceError extends Error {
     return this.#retry === 'yes';
   }
 
-  get #retry(): Retry {
+  get #retry(): RetryRule {
     if (Object.hasOwn(errorTable, this.code)) return errorTable[this.code as ErrorCode].retry;
     if (this.status === 429 || this.status >= 500) return 'with an event_id';
     return clientErrors[this.code as keyof typeof clientErrors] ?? 'no';
   }
 }
 
-export function errorOf({ status, headers }: Response, text: string, retryAfterMs: number | null) {
-  const error = errorIn(text);
+export function readError({ status, headers }: Response, text: string, retryAfterMs: number | null) {
+  const error = parseErrorBody(text);
   const fields = { status, retryAfterMs, requestId: headers.get('x-request-id') };
   if (error === null)
     return new SkilltraceError('BAD_RESPONSE', `Answer without an error of Skilltrace: ${status}`, fields);
   return new SkilltraceError(error.code, error.message, { ...fields, details: error.details ?? [] });
 }
 
-interface SentError {
+interface ErrorBody {
   readonly code: ErrorCode;
   readonly message: string;
   readonly details?: readonly Problem[];
 }
 
-function errorIn(text: string): SentError | null {
-  const body = parsed(text) as { readonly error?: Partial<SentError> } | null | undefined;
-  return typeof body?.error?.code === 'string' ? (body.error as SentError) : null;
+function parseErrorBody(text: string): ErrorBody | null {
+  const body = tryParseJson(text) as { readonly error?: Partial<ErrorBody> } | null | undefined;
+  return typeof body?.error?.code === 'string' ? (body.error as ErrorBody) : null;
 }
 
 /** @returns undefined for invalid JSON */
-export function parsed(text: string): unknown {
+export function tryParseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -11,7 +11,7 @@ export interface RetryPolicy {
   readonly longestDelayMs: number;
 }
 
-export const standardRetry: RetryPolicy = {
+export const defaultRetry: RetryPolicy = {
   tries: 5,
   withinMs: 60_000,
   firstDelayMs: 200,
@@ -21,12 +21,16 @@ export const standardRetry: RetryPolicy = {
 /**
  * Retry-After plus a random part of a limit that doubles: clients that failed together do not retry together.
  */
-export function delayMs(policy: RetryPolicy, failures: number, { retryAfterMs }: SkilltraceError): number {
+export function computeDelayMs(
+  policy: RetryPolicy,
+  failures: number,
+  { retryAfterMs }: SkilltraceError,
+): number {
   const bound = Math.min(policy.longestDelayMs, policy.firstDelayMs * 2 ** (failures - 1));
   return (retryAfterMs ?? 0) + Math.random() * bound;
 }
 
-interface Retrying {
+interface RetryOptions {
   readonly policy: RetryPolicy;
   /** False if an earlier attempt could make a retry fail. */
   readonly isRepeatable: boolean;
@@ -36,7 +40,7 @@ interface Retrying {
 /** @throws SkilltraceError of the last attempt */
 export async function withRetries<Value>(
   call: () => Promise<Value>,
-  { policy, isRepeatable, signal }: Retrying,
+  { policy, isRepeatable, signal }: RetryOptions,
 ): Promise<Value> {
   const endsAt = Date.now() + policy.withinMs;
   for (let tries = 1; ; tries++) {
@@ -46,7 +50,7 @@ export async function withRetries<Value>(
       if (!(error instanceof SkilltraceError)) throw error;
       error.tries = tries;
       const mayRepeat = error.hadNoEffect || (error.retryable && isRepeatable);
-      const waitMs = delayMs(policy, tries, error);
+      const waitMs = computeDelayMs(policy, tries, error);
       if (!mayRepeat || tries >= policy.tries || Date.now() + waitMs > endsAt) throw error;
       await sleep(waitMs, signal);
     }

@@ -1,12 +1,13 @@
 /// <reference lib="esnext.disposable" preserve="true" />
-import { identified } from './answer.js';
-import { Calls } from './calls.js';
+
+import type { IdentifiedAnswer } from './answer-queue.js';
+import type { AnswerStore } from './answer-store.js';
+import { ApiCalls } from './api-calls.js';
 import type { WaitOptions } from './deadline.js';
 import type { SkilltraceError } from './errors.js';
-import type { AnswerStore } from './journal.js';
-import { type QueueLimits, standardLimits } from './limits.js';
-import type { IdentifiedAnswer } from './lines.js';
-import { type RetryPolicy, standardRetry } from './retry.js';
+import { toIdentifiedAnswer } from './identified-answer.js';
+import { defaultLimits, type QueueLimits } from './queue-limits.js';
+import { defaultRetry, type RetryPolicy } from './retry.js';
 import { Tracker } from './tracker.js';
 import { Transport } from './transport.js';
 import type { Answer } from './types.js';
@@ -30,28 +31,28 @@ export interface SkilltraceOptions {
   readonly onStopped?: ((error: SkilltraceError) => void) | undefined;
 }
 
-const standardTimeoutMs = 15_000;
-const standardCloseMs = 10_000;
+const defaultTimeoutMs = 15_000;
+const defaultCloseMs = 10_000;
 
 /** Polyfills use this name. */
 const asyncDispose: typeof Symbol.asyncDispose = Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose');
 
-export class Skilltrace extends Calls {
+export class Skilltrace extends ApiCalls {
   readonly #tracker: Tracker;
 
   constructor(options: SkilltraceOptions) {
-    const { baseUrl, apiKey, timeoutMs = standardTimeoutMs, retry, queue, store } = options;
+    const { baseUrl, apiKey, timeoutMs = defaultTimeoutMs, retry, queue, store } = options;
     const transport = new Transport({
       baseUrl,
       apiKey,
       // Resolved at each call, and called without `this`, as browsers require.
       fetch: options.fetch ?? ((...request) => fetch(...request)),
       timeoutMs,
-      retry: { ...standardRetry, ...retry },
+      retry: { ...defaultRetry, ...retry },
     });
     super(transport);
     const { onUndelivered = logUndelivered, onStopped = logStopped } = options;
-    const limits = { ...standardLimits, ...queue };
+    const limits = { ...defaultLimits, ...queue };
     this.#tracker = new Tracker(transport, { limits, store, onUndelivered, onStopped });
   }
 
@@ -63,7 +64,7 @@ export class Skilltrace extends Calls {
    */
   async track(answer: Answer): Promise<string> {
     const now = Date.now();
-    const sent = identified(answer, now);
+    const sent = toIdentifiedAnswer(answer, now);
     await this.#tracker.add({ answer: sent, queuedAt: now });
     return sent.event_id;
   }
@@ -87,7 +88,7 @@ export class Skilltrace extends Calls {
    * @returns number of answers left in the store
    * @throws SkilltraceError STORE_FAILED
    */
-  close({ timeoutMs = standardCloseMs, signal }: WaitOptions = {}): Promise<number> {
+  close({ timeoutMs = defaultCloseMs, signal }: WaitOptions = {}): Promise<number> {
     return this.#tracker.close({ timeoutMs, signal });
   }
 

@@ -1,9 +1,14 @@
-import { type WaitOptions, waitFor } from './deadline.js';
+import {
+  type IdentifiedAnswer,
+  type QueuedAnswer,
+  type StoredAnswer,
+  toQueuedAnswer,
+} from './answer-queue.js';
+import { type AnswerStore, StoreWriter } from './answer-store.js';
+import { type WaitOptions, waitWithTimeout } from './deadline.js';
 import { SkilltraceError } from './errors.js';
-import { Flush } from './flush.js';
-import { type AnswerStore, Journal } from './journal.js';
-import type { QueueLimits } from './limits.js';
-import { type IdentifiedAnswer, type Queued, queuedOf, type StoredAnswer } from './lines.js';
+import { PendingFlush } from './pending-flush.js';
+import type { QueueLimits } from './queue-limits.js';
 import { Sender } from './sender.js';
 import type { Transport } from './transport.js';
 
@@ -17,8 +22,8 @@ export interface TrackerOptions {
 /** Connects the queue, the sender and the store. */
 export class Tracker {
   readonly #sender: Sender;
-  readonly #journal: Journal | null;
-  readonly #flushes = new Set<Flush>();
+  readonly #journal: StoreWriter | null;
+  readonly #flushes = new Set<PendingFlush>();
   #closed: Promise<number> | null = null;
   #storing = 0;
 
@@ -27,19 +32,19 @@ export class Tracker {
     private readonly options: TrackerOptions,
   ) {
     const sender = new Sender(transport, options.limits, {
-      isHurried: () => this.#flushes.size > 0,
-      onSettled: (queued, error) => this.#settle(queued, error),
+      isFlushing: () => this.#flushes.size > 0,
+      onCompleted: (queued, error) => this.#complete(queued, error),
       onStopped: (error) => this.#stop(error),
     });
     this.#sender = sender;
     const restore = (stored: readonly StoredAnswer[]): void => {
-      for (const one of stored) sender.add(queuedOf(one));
+      for (const one of stored) sender.add(toQueuedAnswer(one));
     };
-    this.#journal = options.store === undefined ? null : new Journal(options.store, restore);
+    this.#journal = options.store === undefined ? null : new StoreWriter(options.store, restore);
   }
 
   get size(): number {
-    return this.#sender.unsettled.size + this.#storing;
+    return this.#sender.pending.size + this.#storing;
   }
 
   /** @throws SkilltraceError CLOSED, QUEUE_FULL, STORE_FAILED */
@@ -47,7 +52,7 @@ export class Tracker {
     if (this.#closed !== null) throw new SkilltraceError('CLOSED', 'The client is closed');
     if (this.size >= this.options.limits.answers)
       throw new SkilltraceError('QUEUE_FULL', `${this.size} answers are not settled yet`);
-    const queued = queuedOf(stored);
+    const queued = toQueuedAnswer(stored);
     if (this.#journal === null) return this.#sender.add(queued);
     this.#storing += 1;
     try {
@@ -59,10 +64,10 @@ export class Tracker {
 
   /** @throws as `Skilltrace.flush` */
   async flush(options: WaitOptions): Promise<void> {
-    const flush = new Flush();
+    const flush = new PendingFlush();
     this.#flushes.add(flush);
     try {
-      await waitFor(this.#settled(flush), options);
+      await waitWithTimeout(this.#waitForFlush(flush), options);
     } finally {
       this.#flushes.delete(flush);
     }
@@ -74,11 +79,11 @@ export class Tracker {
     return this.#closed;
   }
 
-  async #settled(flush: Flush): Promise<void> {
-    await this.#journal?.idle();
+  async #waitForFlush(flush: PendingFlush): Promise<void> {
+    await this.#journal?.waitUntilIdle();
     this.#sender.resume();
-    await flush.of(this.#sender.unsettled);
-    await this.#journal?.written();
+    await flush.waitFor(this.#sender.pending);
+    await this.#journal?.waitUntilWritten();
   }
 
   async #close(options: WaitOptions): Promise<number> {
@@ -87,30 +92,30 @@ export class Tracker {
       (error: unknown) => error,
     );
     await this.#sender.end();
-    const rest = [...this.#sender.unsettled];
-    await this.#journal?.written();
+    const rest = [...this.#sender.pending];
+    await this.#journal?.waitUntilWritten();
     if (this.#journal !== null) return rest.length;
     const error = new SkilltraceError('CLOSED', 'Not confirmed before the client was closed', { cause });
-    for (const { stored } of rest) tell(() => this.options.onUndelivered(stored.answer, error));
+    for (const { stored } of rest) runCallback(() => this.options.onUndelivered(stored.answer, error));
     return 0;
   }
 
-  #settle(queued: Queued, error: SkilltraceError | null): void {
-    for (const flush of this.#flushes) flush.settle(queued);
+  #complete(queued: QueuedAnswer, error: SkilltraceError | null): void {
+    for (const flush of this.#flushes) flush.complete(queued);
     const { stored } = queued;
-    if (error !== null) tell(() => this.options.onUndelivered(stored.answer, error));
+    if (error !== null) runCallback(() => this.options.onUndelivered(stored.answer, error));
     // Only now: after a crash in between, the answer is reported again.
     this.#journal?.remove(stored);
   }
 
   #stop(error: SkilltraceError): void {
     for (const flush of this.#flushes) flush.fail(error);
-    tell(() => this.options.onStopped(error));
+    runCallback(() => this.options.onStopped(error));
   }
 }
 
 /** Errors of the callback become uncaught errors and do not stop the queue. */
-function tell(callback: () => void): void {
+function runCallback(callback: () => void): void {
   try {
     callback();
   } catch (error) {

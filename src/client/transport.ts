@@ -1,6 +1,6 @@
 import { Deadline, sleep } from './deadline.js';
-import { errorOf, parsed, SkilltraceError } from './errors.js';
-import { Pace } from './pace.js';
+import { readError, SkilltraceError, tryParseJson } from './errors.js';
+import { QuotaPause } from './quota-pause.js';
 import { type RetryPolicy, withRetries } from './retry.js';
 
 export interface CallOptions {
@@ -16,7 +16,7 @@ export interface TransportSettings {
   readonly retry: RetryPolicy;
 }
 
-export interface Request {
+export interface ApiRequest {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: string;
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
@@ -27,58 +27,62 @@ export interface Request {
   /** False: the call is retried only if an attempt certainly had no effect. */
   readonly isIdempotent?: boolean;
   /** Accepted in addition to 2xx. */
-  readonly alsoFine?: readonly number[];
+  readonly acceptedStatuses?: readonly number[];
 }
 
-export interface Received {
+export interface TextResponse {
   readonly headers: Headers;
   readonly text: string;
 }
 
 export class Transport {
-  readonly pace = new Pace();
+  readonly quotaPause = new QuotaPause();
 
   constructor(readonly settings: TransportSettings) {}
 
   /** Waits while the quota is exhausted. @throws SkilltraceError */
-  call(request: Request, { signal }: CallOptions = {}): Promise<Received> {
-    return this.#retrying(request, signal, () => this.once(request, signal));
+  call(request: ApiRequest, { signal }: CallOptions = {}): Promise<TextResponse> {
+    return this.#callWithRetries(request, signal, () => this.sendOnce(request, signal));
   }
 
   /** @throws SkilltraceError */
-  async once(request: Request, signal?: AbortSignal): Promise<Received> {
+  async sendOnce(request: ApiRequest, signal?: AbortSignal): Promise<TextResponse> {
     const { response, deadline } = await this.#open(request, signal);
     try {
       return { headers: response.headers, text: await deadline.guard(() => response.text()) };
     } finally {
-      deadline.end();
+      deadline.release();
     }
   }
 
   /** Retries until the first line. @throws SkilltraceError */
-  async *lines(request: Request, { signal }: CallOptions = {}): AsyncGenerator<string> {
-    const opened = await this.#retrying(request, signal, () => this.#open(request, signal));
+  async *streamLines(request: ApiRequest, { signal }: CallOptions = {}): AsyncGenerator<string> {
+    const opened = await this.#callWithRetries(request, signal, () => this.#open(request, signal));
     try {
-      yield* linesOf(opened.response, opened.deadline);
+      yield* readLines(opened.response, opened.deadline);
     } finally {
-      opened.deadline.end();
+      opened.deadline.release();
     }
   }
 
-  async #open(request: Request, signal: AbortSignal | undefined) {
+  async #open(request: ApiRequest, signal: AbortSignal | undefined) {
     const deadline = new Deadline(this.settings.timeoutMs, signal);
     try {
-      return { response: await this.#answer(request, deadline), deadline };
+      return { response: await this.#fetchResponse(request, deadline), deadline };
     } catch (error) {
-      deadline.end();
+      deadline.release();
       throw error;
     }
   }
 
-  #retrying<Value>(request: Request, signal: AbortSignal | undefined, attempt: () => Promise<Value>) {
+  #callWithRetries<Value>(
+    request: ApiRequest,
+    signal: AbortSignal | undefined,
+    attempt: () => Promise<Value>,
+  ) {
     const { retry: policy } = this.settings;
     const call = async (): Promise<Value> => {
-      const waitMs = this.pace.until - Date.now();
+      const waitMs = this.quotaPause.until - Date.now();
       // For longer pauses, the service responds with an error.
       if (waitMs > 0 && waitMs <= policy.withinMs) await sleep(waitMs, signal);
       return attempt();
@@ -88,11 +92,11 @@ export class Transport {
   }
 
   /** @throws SkilltraceError for an error status */
-  async #answer(request: Request, deadline: Deadline): Promise<Response> {
+  async #fetchResponse(request: ApiRequest, deadline: Deadline): Promise<Response> {
     const { baseUrl, fetch } = this.settings;
-    const { method, path, query = {}, body, alsoFine = [] } = request;
+    const { method, path, query = {}, body, acceptedStatuses = [] } = request;
     const response = await deadline.guard(async () =>
-      fetch(`${baseUrl.replace(/\/+$/, '')}${path}${queryText(query)}`, {
+      fetch(`${baseUrl.replace(/\/+$/, '')}${path}${formatQuery(query)}`, {
         method,
         headers: await this.#headers(request),
         ...(body !== undefined && { body }),
@@ -101,12 +105,12 @@ export class Transport {
         redirect: 'manual',
       }),
     );
-    const retryAfterMs = this.pace.note(response);
-    if (response.ok || alsoFine.includes(response.status)) return response;
-    throw errorOf(response, await deadline.guard(() => response.text()), retryAfterMs);
+    const retryAfterMs = this.quotaPause.update(response);
+    if (response.ok || acceptedStatuses.includes(response.status)) return response;
+    throw readError(response, await deadline.guard(() => response.text()), retryAfterMs);
   }
 
-  async #headers({ body, ifMatch }: Request): Promise<Record<string, string>> {
+  async #headers({ body, ifMatch }: ApiRequest): Promise<Record<string, string>> {
     const { apiKey } = this.settings;
     const key = typeof apiKey === 'function' ? await apiKey() : apiKey;
     return {
@@ -117,13 +121,13 @@ export class Transport {
   }
 }
 
-function queryText(query: NonNullable<Request['query']>): string {
+function formatQuery(query: NonNullable<ApiRequest['query']>): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined);
   const text = new URLSearchParams(given.map(([name, value]) => [name, `${value}`] as [string, string]));
   return given.length === 0 ? '' : `?${text}`;
 }
 
-async function* linesOf(response: Response, deadline: Deadline): AsyncGenerator<string> {
+async function* readLines(response: Response, deadline: Deadline): AsyncGenerator<string> {
   const reader = (response.body as ReadableStream<Uint8Array>).getReader();
   const decoder = new TextDecoder();
   let rest = '';
@@ -142,8 +146,8 @@ async function* linesOf(response: Response, deadline: Deadline): AsyncGenerator<
 }
 
 /** @throws SkilltraceError BAD_RESPONSE */
-export function jsonOf({ text, headers }: Received): unknown {
-  const value = parsed(text);
+export function parseResponse({ text, headers }: TextResponse): unknown {
+  const value = tryParseJson(text);
   if (typeof value === 'object' && value !== null) return value;
   const requestId = headers.get('x-request-id');
   throw new SkilltraceError('BAD_RESPONSE', 'The answer is not JSON of Skilltrace', {

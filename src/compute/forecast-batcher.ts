@@ -1,7 +1,12 @@
 import { createSlots } from '../concurrency.js';
-import type { ForecastFailure, ForecastOrder, ForecastReply, ForecastTask } from '../contracts/tasks.js';
+import type {
+  ForecastFailure,
+  ForecastOrder,
+  ForecastReply,
+  ForecastTask,
+} from '../contracts/worker-tasks.js';
 import { ApiError, unavailable } from '../errors.js';
-import { createFairQueue, type FairQueue, type Queued } from '../fair-queue.js';
+import { createFairQueue, type FairQueue, type QueuedItem } from '../fair-queue.js';
 
 /** JSON; null for a learner without answers; an Error for a defect. */
 export type ForecastResult = string | null | Error;
@@ -19,7 +24,7 @@ export interface ForecastBatcherOptions {
   readonly run: (task: ForecastTask) => Promise<{ readonly results: Results }>;
 }
 
-interface Waiting extends Queued {
+interface Waiting extends QueuedItem {
   readonly order: ForecastOrder;
   readonly stillWanted: StillWanted;
   readonly resolve: (results: readonly ForecastResult[]) => void;
@@ -39,12 +44,13 @@ export function createForecastBatcher(options: ForecastBatcherOptions) {
   const sendAll = (): void => {
     gathering = false;
     const mayGo = ({ tenant }: Waiting): boolean => slots.isFree(tenant);
-    for (let first = queue.take(mayGo); first !== undefined; first = queue.take(mayGo)) void send(first);
+    for (let first = queue.dequeue(mayGo); first !== undefined; first = queue.dequeue(mayGo))
+      void send(first);
   };
   const send = async (first: Waiting): Promise<void> => {
     const task = takeTask(queue, first, options.maxLearners).filter(isWanted);
     if (task.length === 0) return;
-    slots.take(first.tenant);
+    slots.acquire(first.tenant);
     const orders = JSON.stringify(task.map(({ order }) => order));
     await options.run({ kind: 'predictions', orders }).then(
       ({ results }) => settle(task, results),
@@ -59,7 +65,7 @@ export function createForecastBatcher(options: ForecastBatcherOptions) {
       new Promise((resolve, reject) => {
         const { tenant, userIds } = order;
         if (stopped) return reject(closing());
-        if (queue.of(tenant).items.length >= options.maxWaiting) return reject(refusal);
+        if (queue.findQueue(tenant).items.length >= options.maxWaiting) return reject(refusal);
         queue.add({ tenant, weight: userIds.length, order, stillWanted, resolve, reject });
         // Deferred, so that requests of one event loop turn share a task.
         if (!gathering) setImmediate(sendAll);
@@ -67,7 +73,7 @@ export function createForecastBatcher(options: ForecastBatcherOptions) {
       }),
     stop: (): void => {
       stopped = true;
-      const waiting = queue.takeAll(() => true);
+      const waiting = queue.dequeueAll(() => true);
       rejectAll(waiting, closing());
     },
   };
@@ -77,13 +83,13 @@ const closing = () => unavailable('The service is stopping; try again later');
 
 /** A tenant with a backlog gets separate tasks, so that other tenants do not wait for all its orders. */
 function takeTask(queue: FairQueue<Waiting>, first: Waiting, maxLearners: number): Waiting[] {
-  const isCrowd = (tenant: string): boolean => queue.of(tenant).items.length >= maxLearners;
+  const isCrowd = (tenant: string): boolean => queue.findQueue(tenant).items.length >= maxLearners;
   const alone = isCrowd(first.tenant);
   const task = [first];
   let room = maxLearners - first.weight;
   const joins = ({ tenant, weight }: Waiting): boolean =>
     weight <= room && (alone ? tenant === first.tenant : !isCrowd(tenant));
-  for (let next = queue.take(joins); next !== undefined; next = queue.take(joins)) {
+  for (let next = queue.dequeue(joins); next !== undefined; next = queue.dequeue(joins)) {
     task.push(next);
     room -= next.weight;
   }
@@ -118,5 +124,5 @@ function rejectAll(orders: readonly Waiting[], error: unknown): void {
 
 function resultOf(result: string | null | ForecastFailure): ForecastResult {
   if (result === null || typeof result === 'string') return result;
-  return result.passing ? unavailable(result.reason) : new Error(result.reason);
+  return result.isTransient ? unavailable(result.reason) : new Error(result.reason);
 }

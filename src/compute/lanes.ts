@@ -5,9 +5,9 @@ import {
   slotCount,
   type TrackReply,
   type TrackTask,
-} from '../contracts/tasks.js';
+} from '../contracts/worker-tasks.js';
 import { type ApiError, unavailable } from '../errors.js';
-import { createFairQueue, type Queued } from '../fair-queue.js';
+import { createFairQueue, type QueuedItem } from '../fair-queue.js';
 import {
   idsIn,
   inSpan,
@@ -55,7 +55,7 @@ const minBatchWeight = 64 * 1024;
 
 type Settle = (outcomes: Outcomes) => void;
 
-export interface Entry extends Queued, SentPart {
+export interface Entry extends QueuedItem, SentPart {
   readonly since: number;
   /** Called once, perhaps synchronously. It may not throw. */
   settle: Settle;
@@ -76,7 +76,7 @@ class Lane {
   isFull(tenant: string, time: number): boolean {
     const { maxQueued, maxQueueWaitMs, minQueued } = this.limits;
     if (reaches(this.queue.all, maxQueued, 1)) return true;
-    const { items, weight } = this.queue.of(tenant);
+    const { items, weight } = this.queue.findQueue(tenant);
     const own = { items: items.length, weight };
     const waited = time - (items[0]?.since ?? time);
     return reaches(own, maxQueued, 0.5) || (waited > maxQueueWaitMs && reaches(own, minQueued, 1));
@@ -94,7 +94,7 @@ class Lane {
     let first: Entry | undefined;
     let items = 0;
     let weight = 0;
-    return this.queue.takeAll((entry) => {
+    return this.queue.dequeueAll((entry) => {
       const fits =
         first === undefined ||
         (items < maxTask.items && weight + entry.weight <= maxTask.weight && shareTask(first, entry));
@@ -165,7 +165,7 @@ export function createLanes(options: LanesOptions) {
     }
   }
 
-  const takeQueued = (): Entry[] => lanes.flatMap(({ queue }) => queue.takeAll(() => true));
+  const takeQueued = (): Entry[] => lanes.flatMap(({ queue }) => queue.dequeueAll(() => true));
 
   /** Waits until no task is in flight. Routes queued requests again in order. */
   function regroup(): void {

@@ -13,9 +13,9 @@ import {
   type WhatIfReply,
   type WhatIfTask,
   type WorkerSettings,
-} from '../contracts/tasks.js';
-import { ApiError, notCounted, unavailable } from '../errors.js';
-import type { Logger } from '../telemetry.js';
+} from '../contracts/worker-tasks.js';
+import { ApiError, countingError, unavailable } from '../errors.js';
+import type { Logger } from '../logger.js';
 import { createForecastBatcher, type StillWanted } from './forecast-batcher.js';
 import { createLanes, type Lanes } from './lanes.js';
 import { watchRepeats } from './repeats.js';
@@ -27,7 +27,7 @@ const planLimits: LimiterOptions = {
   maxRunningOfTenant: 2,
   maxQueuedOfTenant: 1000,
   maxQueueWaitMs: 15_000,
-  refusal: 'Too many forecasts wait; try again later',
+  rejectionMessage: 'Too many forecasts wait; try again later',
 };
 const tooLongForecast = 'Forecasting took too long; try again later';
 
@@ -106,7 +106,7 @@ async function track(threads: ServingThreads, task: TrackTask, logger: Logger): 
     logger.error({ err: error }, 'a batch of answers failed');
     if (error instanceof TaskAborted)
       throw unavailable('Counting took too long; try again with the same event_id', error);
-    throw notCounted(error);
+    throw countingError(error);
   }
 }
 

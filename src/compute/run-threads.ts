@@ -65,8 +65,8 @@ export function createRebuildPool(redisUrl: string, waitReplicas: number) {
     threads,
     close,
     /** @throws ApiError UNAVAILABLE */
-    restore: (rows: LearnerRows, partitions: number, idsFrom: number) =>
-      ask<RestoreReply>({ kind: 'restore', rows, partitions, idsFrom }),
+    restore: (rows: LearnerRows, partitions: number, idsSince: number) =>
+      ask<RestoreReply>({ kind: 'restore', rows, partitions, idsSince }),
     /** @throws ApiError UNAVAILABLE */
     compare: (task: Omit<CompareTask, 'kind'>) => ask<CompareReply>({ kind: 'compare', ...task }),
   };

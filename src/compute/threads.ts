@@ -2,8 +2,8 @@ import { EventEmitter } from 'node:events';
 import { Piscina } from 'piscina';
 import type { DeliveryReply, DeliveryTask } from '../contracts/delivery-tasks.js';
 import { unavailable } from '../errors.js';
-import { programPath } from '../programs.js';
-import type { Logger } from '../telemetry.js';
+import type { Logger } from '../logger.js';
+import { resolveProgram } from '../programs.js';
 
 type PoolOptions = NonNullable<ConstructorParameters<typeof Piscina>[0]>;
 
@@ -13,7 +13,7 @@ const startPool = (
   options: PoolOptions,
 ): Piscina =>
   new Piscina({
-    ...{ filename: programPath('entry.cjs'), name, atomics: 'disabled', recordTiming: false },
+    ...{ filename: resolveProgram('entry.cjs'), name, atomics: 'disabled', recordTiming: false },
     ...options,
   });
 

@@ -2,19 +2,19 @@
 import {
   dataSeparator,
   type EventOutcome,
-  type EventsForm,
+  type EventsFormat,
   outcomeLetters,
   type TrackOutcome,
   type TrackReply,
   type TrackTask,
-  unreadable,
-} from '../contracts/tasks.js';
+  unreadableCount,
+} from '../contracts/worker-tasks.js';
 import { ApiError, invalid, type Problem } from '../errors.js';
-import { ending, type Span } from '../spans.js';
+import { endSpanAfter, type Span } from '../spans.js';
 
 /** Raw bytes, which the worker parses and validates. */
 export interface SentEvents {
-  readonly form: EventsForm;
+  readonly form: EventsFormat;
   readonly tenant: string;
   readonly body: Uint8Array;
   /** Replaces missing event ids. */
@@ -35,7 +35,7 @@ export interface SentPart extends Pick<TrackTask, 'importId' | 'slots'> {
 export async function inSpan(requests: readonly SentPart[], run: (task: TrackTask) => Promise<TrackReply>) {
   const spans = requests.map(({ sent }) => sent.span).filter((span) => !!span);
   const batch = spans[0]?.child('batch', { 'skilltrace.requests': requests.length }, spans);
-  const reply = await ending(batch, run(taskOf(requests, batch !== undefined)));
+  const reply = await endSpanAfter(batch, run(taskOf(requests, batch !== undefined)));
   const worker = batch?.child('worker', {}, [], reply.times?.start);
   for (const { name, start, end } of reply.times?.steps ?? [])
     worker?.child(name, { 'db.system.name': 'redis' }, [], start).end({}, end);
@@ -92,7 +92,7 @@ export function outcomesOf(
     return { outcome, data: text };
   };
   const all = counts.map((count) =>
-    count === unreadable ? invalidEvent(next().data) : Array.from({ length: count }, next),
+    count === unreadableCount ? invalidEvent(next().data) : Array.from({ length: count }, next),
   );
   for (const cause of causes) onFailure(new Error(cause));
   return all;

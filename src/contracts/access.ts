@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 
 export const allScopes = ['read', 'write', 'admin', 'operator'] as const;
 export type Scope = (typeof allScopes)[number];
-export type NeededScope = Scope | readonly Scope[];
+export type RequiredScope = Scope | readonly Scope[];
 /** `operator` must be requested, because it reaches beyond the tenant. */
 export const defaultScopes: readonly Scope[] = ['read', 'write', 'admin'];
 
@@ -11,7 +11,7 @@ export const maxQuota = 1_000_000_000;
 
 export const hashKey = (key: string): string => hash('sha256', key);
 
-export const shortHash = (keyHash: string): string => keyHash.slice(0, 12);
+export const toKeyId = (keyHash: string): string => keyHash.slice(0, 12);
 
 export interface Grant {
   readonly keyHash: string;
@@ -31,7 +31,7 @@ export interface StoredKey extends Grant {
   readonly revokedAt: string | null;
 }
 
-export interface DeploymentFacts {
+export interface DeploymentRecord {
   readonly deploymentId: string;
   readonly partitions: number;
   /** RFC 3339. */

@@ -4,9 +4,9 @@
 import type { AnswerConditions } from '../domain/answer/answer-conditions.js';
 import { type Answer, sections } from '../domain/base/common.js';
 import type { ParameterSource } from '../domain/catalogue/tenant-model.js';
-import type { LearnerPlace } from './learner-name.js';
+import type { LearnerId } from './learner-name.js';
 
-export interface AttemptEvent extends Answer, LearnerPlace {
+export interface AttemptEvent extends Answer, LearnerId {
   readonly skillId: string;
   readonly itemId: string | null;
   readonly eventId: string | null;
@@ -37,7 +37,7 @@ export interface AttemptFigures {
 export const outboxColumns = ['partition_id', 'outbox_ms', 'outbox_seq'] as const;
 
 /** In the order of `encodeAttemptRow`. */
-export const rowColumns = [
+export const attemptColumns = [
   ...(['tenant', 'user_id', 'skill_id', 'item_id', 'event_id'] as const),
   ...(['is_correct', 'time_spent_seconds', 'confidence_score', 'question_difficulty'] as const),
   ...(['occurred_at', 'received_at', 'learner_seq'] as const),
@@ -84,7 +84,8 @@ const encodeText = (text: string | null): string =>
 /** Ten digits: ClickHouse does not read shorter numbers as Unix seconds. */
 const encodeTime = (ms: number): string => (ms / 1000).toFixed(3).padStart(14, '0');
 
-export const rowPrefix = (tenant: string, userId: string): string => `${tenant}\t${encodeText(userId)}\t`;
+export const attemptRowPrefix = (tenant: string, userId: string): string =>
+  `${tenant}\t${encodeText(userId)}\t`;
 
 export type AttemptRow = Readonly<{
   event: AttemptEvent;
@@ -92,19 +93,19 @@ export type AttemptRow = Readonly<{
   conditions: AnswerConditions;
 }>;
 
-type Column = (typeof rowColumns)[number];
+type Column = (typeof attemptColumns)[number];
 
-const at = Object.fromEntries(rowColumns.map((name, i) => [name, i])) as Record<Column, number>;
+const columnIndex = Object.fromEntries(attemptColumns.map((name, i) => [name, i])) as Record<Column, number>;
 
 /** @param line as from `encodeAttemptRow`. @throws Error for an invalid row */
 export function decodeAttemptRow(line: string): AttemptRow {
   const fields = line.split('\t');
-  if (fields.length !== rowColumns.length)
+  if (fields.length !== attemptColumns.length)
     throw new Error(`a row of ${fields.length} fields is not one of attempts`);
-  const field = (column: Column): string => fields[at[column]] as string;
+  const field = (column: Column): string => fields[columnIndex[column]] as string;
   const text = (column: Column): string => unescapeText(field(column));
-  const number = (column: Column): number => numberOf(field(column), column);
-  const maybe = (column: Column): number | null => (field(column) === '\\N' ? null : number(column));
+  const number = (column: Column): number => parseNumber(field(column), column);
+  const nullableNumber = (column: Column): number | null => (field(column) === '\\N' ? null : number(column));
   const time = (column: Column): number => Math.round(1000 * number(column));
   return {
     event: {
@@ -114,9 +115,9 @@ export function decodeAttemptRow(line: string): AttemptRow {
       itemId: text('item_id') || null,
       eventId: text('event_id') || null,
       isCorrect: number('is_correct') === 1,
-      timeSpentSeconds: maybe('time_spent_seconds'),
-      confidenceScore: maybe('confidence_score'),
-      questionDifficulty: maybe('question_difficulty'),
+      timeSpentSeconds: nullableNumber('time_spent_seconds'),
+      confidenceScore: nullableNumber('confidence_score'),
+      questionDifficulty: nullableNumber('question_difficulty'),
       occurredAt: time('occurred_at'),
       receivedAt: time('received_at'),
     },
@@ -126,10 +127,10 @@ export function decodeAttemptRow(line: string): AttemptRow {
       masteryAfter: number('mastery_after'),
       plateauDetected: number('plateau_detected') === 1,
       isRapid: number('rapid') === 1,
-      efficiencyIndex: maybe('efficiency_index'),
+      efficiencyIndex: nullableNumber('efficiency_index'),
       recommendationCode: text('recommendation_code'),
       modelVersion: number('model_version'),
-      baselineTotal: maybe('baseline_total'),
+      baselineTotal: nullableNumber('baseline_total'),
       eventFingerprint: number('event_fingerprint'),
       learnerVersion: number('learner_version'),
     },
@@ -155,12 +156,12 @@ export function decodeAttemptRow(line: string): AttemptRow {
       pCorrect: number('p_correct'),
       section: sections.find((section) => section === field('section')) ?? null,
       weight: number('weight'),
-      closedMastery: maybe('closed_mastery'),
+      closedMastery: nullableNumber('closed_mastery'),
     },
   };
 }
 
-function numberOf(field: string, column: Column): number {
+function parseNumber(field: string, column: Column): number {
   const number = field === '' ? Number.NaN : Number(field);
   if (Number.isNaN(number)) throw new Error(`${column} of an attempt row is no number: ${field}`);
   return number;

@@ -9,5 +9,5 @@ export interface Call<Query = unknown> {
   readonly body: Buffer;
   readonly ifMatch: IfMatch;
   /** @throws ClientDisconnectedError */
-  readonly stillWanted: () => void;
+  readonly throwIfDisconnected: () => void;
 }

@@ -3,9 +3,9 @@
  * are in a separate stream and are applied when the outbox has no older entry (ADR 27).
  */
 import Type, { type Static } from 'typebox';
-import type { LearnerPlace } from './learner-name.js';
+import type { LearnerId } from './learner-name.js';
 import type { OutboxId } from './outbox-ids.js';
-import { storedJson } from './stored-json.js';
+import { createStoredParser } from './stored-json.js';
 
 /** Removes rows from `fromSeq` on. The recomputed rows follow in the outbox. */
 const Rewrite = Type.Object({
@@ -20,7 +20,7 @@ const Rewrite = Type.Object({
 
 export type RewriteCorrection = Static<typeof Rewrite>;
 
-export interface CorrectedRows extends LearnerPlace {
+export interface CorrectedRows extends LearnerId {
   readonly partition: number;
   /** Only rows with smaller ids are affected. */
   readonly below: OutboxId;
@@ -32,17 +32,17 @@ export interface CorrectedRows extends LearnerPlace {
 
 export type Counts = Readonly<Record<string, number>>;
 
-export const Removal = Type.Object({
+export const RemovalCounts = Type.Object({
   /** Answers that are not rewritten, by UTC day of arrival (number since 1970). */
   answers: Type.Record(Type.String(), Type.Integer()),
   /** Rows by table. */
   before: Type.Record(Type.String(), Type.Integer()),
 });
-export type Removal = Readonly<Static<typeof Removal>>;
+export type RemovalCounts = Readonly<Static<typeof RemovalCounts>>;
 
 /** Clocks differ: an event dated up to this long after a correction may be older. */
-export const clockMs = 5000;
+export const maxClockSkewMs = 5000;
 
 export const encodeCorrection = (correction: RewriteCorrection): string => JSON.stringify(correction);
 
-export const decodeCorrection = storedJson(Rewrite, 'a correction');
+export const decodeCorrection = createStoredParser(Rewrite, 'a correction');

@@ -4,10 +4,10 @@ export interface DeliveryTask {
   readonly secrets: readonly string[];
   /** Allow http and private addresses. */
   readonly allowPrivate: boolean;
-  readonly messages: readonly SentMessage[];
+  readonly messages: readonly OutgoingMessage[];
 }
 
-export interface SentMessage {
+export interface OutgoingMessage {
   readonly id: string;
   readonly body: string;
 }

@@ -1,7 +1,7 @@
 import { type Static, type TSchemaOptions, Type } from 'typebox';
 import { defaultAnalystLimits } from './analyst-limits.js';
 
-const meanings = {
+const descriptions = {
   HOST: 'address to listen on',
   PORT: 'port to listen on; a taken port is an error',
   API_PROCESSES: 'API processes that share HOST:PORT, started and watched by this one',
@@ -46,16 +46,16 @@ const meanings = {
   OTEL_TRACES_SAMPLER_ARG: 'share of requests and of jobs that traceidratio traces',
 } as const;
 
-export type EnvironmentName = keyof typeof meanings;
+export type EnvironmentName = keyof typeof descriptions;
 
 const integer = (name: EnvironmentName, minimum: number, maximum: number, fallback: number, note = '') => {
   const allowed = `an integer from ${minimum} to ${maximum}${note}`;
-  return Type.Integer({ minimum, maximum, default: fallback, description: meanings[name], allowed });
+  return Type.Integer({ minimum, maximum, default: fallback, description: descriptions[name], allowed });
 };
 const anyPort = ' (0: any free port)';
 
 const text = (name: EnvironmentName, allowed: string, more: TSchemaOptions = {}) =>
-  Type.String({ minLength: 1, description: meanings[name], allowed, ...more });
+  Type.String({ minLength: 1, description: descriptions[name], allowed, ...more });
 
 const optional = (name: EnvironmentName, allowed: string, pattern?: string) =>
   Type.Optional(text(name, allowed, pattern === undefined ? {} : { pattern }));
@@ -69,7 +69,7 @@ const oneOf = <const Values extends string[]>(
   fallback: Values[number],
 ) => {
   const allowed = `${values.slice(0, -1).join(', ')} or ${values.at(-1)}`;
-  return Type.Enum(values, { default: fallback, description: meanings[name], allowed });
+  return Type.Enum(values, { default: fallback, description: descriptions[name], allowed });
 };
 
 export const environmentSchema = Type.Object({

@@ -1,8 +1,8 @@
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { IsDateTime } from 'typebox/format';
-import { orNull } from './checked.js';
 import { Id } from './ids.js';
+import { optionalNullable } from './validate.js';
 
 /** Unknown fields are ignored. */
 export const LearningEvent = Type.Object(
@@ -10,12 +10,14 @@ export const LearningEvent = Type.Object(
     user_id: Id,
     skill_id: Id,
     is_correct: Type.Boolean(),
-    time_spent_seconds: orNull(Type.Integer({ minimum: 0, maximum: 86_400 })),
-    confidence_score: orNull(Type.Integer({ minimum: 1, maximum: 5 })),
-    question_difficulty: orNull(Type.Number({ minimum: -3, maximum: 3 })),
-    event_id: orNull(Id),
-    item_id: orNull(Id),
-    occurred_at: orNull(Type.String({ description: 'RFC 3339, 1970 or later, at most 5 minutes ahead' })),
+    time_spent_seconds: optionalNullable(Type.Integer({ minimum: 0, maximum: 86_400 })),
+    confidence_score: optionalNullable(Type.Integer({ minimum: 1, maximum: 5 })),
+    question_difficulty: optionalNullable(Type.Number({ minimum: -3, maximum: 3 })),
+    event_id: optionalNullable(Id),
+    item_id: optionalNullable(Id),
+    occurred_at: optionalNullable(
+      Type.String({ description: 'RFC 3339, 1970 or later, at most 5 minutes ahead' }),
+    ),
   },
   {
     description: 'One answered question of one learner on one skill',
@@ -41,7 +43,7 @@ const EventBatch = Type.Object({
 export const eventBatchCheck = Compile(EventBatch);
 
 /** For the OpenAPI document: a batch with invalid events is accepted in part. */
-export const WellFormedBatch = Type.Object({
+export const BatchRequest = Type.Object({
   events: Type.Array(LearningEvent, { minItems: 1, maxItems: maxBatchEvents }),
 });
 export const EventLines = Type.String({
@@ -82,7 +84,7 @@ export function parseTime(text: string): number | null {
 /** `IsDateTime` also accepts later formats than RFC 3339. */
 const strictShape = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i;
 
-export function occurredAtProblem(ms: number | null, now: number): string | null {
+export function findTimeProblem(ms: number | null, now: number): string | null {
   if (ms === null) return 'must be an RFC 3339 time such as 2026-05-31T12:00:00Z';
   if (ms < 0) return 'must not be before 1970';
   if (ms > now + futureToleranceMs) return 'must be at most 5 minutes in the future';

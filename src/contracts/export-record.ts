@@ -5,18 +5,20 @@ export interface ExportRecord {
   readonly [field: string]: unknown;
 }
 
-export const lineOf = (record: ExportRecord): string => `${JSON.stringify(renamed(record))}\n`;
+export const formatExportLine = (record: ExportRecord): string => `${JSON.stringify(renameFields(record))}\n`;
 
-function renamed(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(renamed);
+function renameFields(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(renameFields);
   if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [snakeCase(name), renamed(inner)]));
+  return Object.fromEntries(
+    Object.entries(value).map(([name, inner]) => [toSnakeCase(name), renameFields(inner)]),
+  );
 }
 
-export const snakeCase = (name: string): string =>
+export const toSnakeCase = (name: string): string =>
   name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-export function attemptRecord(place: 'clickhouse' | 'outbox' | 'parked', row: AttemptRow): ExportRecord {
+export function toAttemptRecord(place: 'clickhouse' | 'outbox' | 'parked', row: AttemptRow): ExportRecord {
   const { occurredAt, receivedAt, ...answer } = row.event;
   const { isRapid: rapid, ...counted } = row.figures;
   const { parameters, version, source, norm, ...terms } = row.conditions;

@@ -13,7 +13,7 @@ export type Id = Static<typeof Id>;
 
 const idCheck = Compile(Id);
 
-export const learningIdProblem = (text: string): string | null =>
+export const findIdProblem = (text: string): string | null =>
   idCheck.Check(text) ? null : 'must be 1 to 128 characters without control characters';
 
 /** Keys and tenants need no escaping. */

@@ -5,8 +5,8 @@
 import type { SkillSetting } from '../domain/catalogue/catalogue.js';
 import type { AccuracyForecast } from '../domain/prediction/accuracy-model.js';
 import type { ScoreForecast, Scores } from '../domain/score/scores.js';
-import { clockMs } from './corrections.js';
-import type { LearnerPlace } from './learner-name.js';
+import { maxClockSkewMs } from './corrections.js';
+import type { LearnerId } from './learner-name.js';
 import type { OutboxId } from './outbox-ids.js';
 import type { WebhookRecord } from './webhooks.js';
 
@@ -44,7 +44,7 @@ export const journalColumns = {
   ],
 } as const satisfies Record<JournalKind, readonly string[]>;
 
-export interface GoalChange extends LearnerPlace {
+export interface GoalChange extends LearnerId {
   /** Null: deleted. */
   readonly targetScore: number | null;
   /** YYYY-MM-DD in UTC. */
@@ -52,8 +52,8 @@ export interface GoalChange extends LearnerPlace {
 }
 
 /** Without `updated_at` (Unix milliseconds and a tab). */
-export const goalRow = ({ tenant, userId, targetScore, targetDate }: GoalChange): string =>
-  row([tenant, userId, targetScore, targetDate]);
+export const encodeGoalRow = ({ tenant, userId, targetScore, targetDate }: GoalChange): string =>
+  encodeRow([tenant, userId, targetScore, targetDate]);
 
 export interface SkillChange extends SkillSetting {
   readonly tenant: string;
@@ -61,8 +61,8 @@ export interface SkillChange extends SkillSetting {
 }
 
 /** Without `revision` and `updated_at` (Unix milliseconds and a tab). */
-export const skillRow = ({ tenant, skillId, name, section, weight, parameters }: SkillChange): string =>
-  row([
+export const encodeSkillRow = ({ tenant, skillId, name, section, weight, parameters }: SkillChange): string =>
+  encodeRow([
     ...[tenant, skillId, name, section ?? '', weight],
     ...[parameters?.pInit, parameters?.pLearn, parameters?.pGuess, parameters?.pSlip, parameters?.pForget],
   ]);
@@ -73,9 +73,9 @@ export interface ExpectedShare extends Pick<AccuracyForecast, 'expected' | 'sd'>
   readonly reach: readonly { readonly below: number; readonly above: number }[];
 }
 
-export const reachLevels = [0.5, 0.8, 0.95] as const;
+export const intervalLevels = [0.5, 0.8, 0.95] as const;
 
-export interface ServedForecast extends LearnerPlace {
+export interface ServedForecast extends LearnerId {
   /** Unix milliseconds. */
   readonly madeAt: number;
   /** 1 to 365. */
@@ -96,10 +96,10 @@ export interface ServedForecast extends LearnerPlace {
   readonly accuracy: ExpectedShare;
 }
 
-export function forecastRow(forecast: ServedForecast): string {
+export function encodeForecastRow(forecast: ServedForecast): string {
   const { current, predicted, accuracy } = forecast;
   const { math, rw, total } = forecast.intervals;
-  return row([
+  return encodeRow([
     ...[forecast.madeAt, forecast.tenant, forecast.userId],
     ...[forecast.days, forecast.level, forecast.learnerSeq],
     ...[current.math, current.rw, current.total],
@@ -113,7 +113,7 @@ export function forecastRow(forecast: ServedForecast): string {
   ]);
 }
 
-export interface TakenBackAnswer extends LearnerPlace {
+export interface RetractedAnswer extends LearnerId {
   readonly eventId: string;
   readonly skillId: string;
   readonly learnerSeq: number;
@@ -124,20 +124,20 @@ export interface TakenBackAnswer extends LearnerPlace {
 }
 
 /** Without `taken_back_at` (Unix milliseconds and a tab). */
-export const takenBackRow = (answer: TakenBackAnswer): string => {
+export const encodeRetractionRow = (answer: RetractedAnswer): string => {
   const { tenant, userId, eventId, skillId, learnerSeq, receivedAt, firstAnswer } = answer;
-  return row([tenant, userId, eventId, skillId, learnerSeq, receivedAt, firstAnswer]);
+  return encodeRow([tenant, userId, eventId, skillId, learnerSeq, receivedAt, firstAnswer]);
 };
 
 /** @param endpoint with an empty url if deleted */
-export const webhookRow = (endpoint: WebhookRecord): string => {
+export const encodeWebhookRow = (endpoint: WebhookRecord): string => {
   const { updatedAt, tenant, id, url, eventTypes, description, disabledReason, createdAt } = endpoint;
   const types = eventTypes.join(' ');
-  return row([updatedAt, tenant, id, url, types, description, disabledReason ?? '', createdAt]);
+  return encodeRow([updatedAt, tenant, id, url, types, description, disabledReason ?? '', createdAt]);
 };
 
 /** @returns null for kinds without a learner */
-export function journalRowOf(kind: string, line: string): (LearnerPlace & { readonly at: number }) | null {
+export function parseRowLearner(kind: string, line: string): (LearnerId & { readonly at: number }) | null {
   if (kind !== 'goal' && kind !== 'forecast' && kind !== 'taken_back') return null;
   const [at = '', tenant = '', userId = ''] = line.split('\t').map(decodeText);
   return { at: Number(at), tenant, userId };
@@ -147,39 +147,40 @@ export function journalRowOf(kind: string, line: string): (LearnerPlace & { read
  * @returns Unix milliseconds. Redis dates goals, retractions and erasures; a process dates forecasts, and its
  * clock may differ.
  */
-export function lastOfEnded(
+export function findErasureCutoff(
   kind: string,
-  ended: { readonly goalAt: number; readonly below: OutboxId },
+  erasure: { readonly goalAt: number; readonly below: OutboxId },
 ): number {
-  if (kind === 'goal') return ended.goalAt;
-  return kind === 'taken_back' ? ended.below.ms : ended.below.ms + clockMs;
+  if (kind === 'goal') return erasure.goalAt;
+  return kind === 'taken_back' ? erasure.below.ms : erasure.below.ms + maxClockSkewMs;
 }
 
 /** Prefix of a learner's rows after their time. */
-export const learnerRowPrefix = (tenant: string, userId: string): string => `${row([tenant, userId])}\t`;
+export const learnerRowPrefix = (tenant: string, userId: string): string =>
+  `${encodeRow([tenant, userId])}\t`;
 
 type Column = (typeof journalColumns)[JournalKind][number];
 
-const times: ReadonlySet<Column> = new Set(['updated_at', 'made_at', 'taken_back_at', 'received_at']);
-const texts: ReadonlySet<Column> = new Set([
+const timeColumns: ReadonlySet<Column> = new Set(['updated_at', 'made_at', 'taken_back_at', 'received_at']);
+const textColumns: ReadonlySet<Column> = new Set([
   ...(['tenant', 'user_id', 'skill_id', 'event_id', 'name', 'section'] as const),
   ...(['target_date', 'first_answer'] as const),
 ]);
 
 /** Times in RFC 3339, missing values null. */
-export function journalFields(kind: JournalKind, line: string): Record<string, string | number | null> {
+export function decodeJournalRow(kind: JournalKind, line: string): Record<string, string | number | null> {
   const values = line.split('\t');
   return Object.fromEntries(
     journalColumns[kind].map((name, i) => {
       const field = values[i] ?? '\\N';
       if (field === '\\N') return [name, null];
-      if (times.has(name)) return [name, new Date(Number(field)).toISOString()];
-      return [name, texts.has(name) ? decodeText(field) : Number(field)];
+      if (timeColumns.has(name)) return [name, new Date(Number(field)).toISOString()];
+      return [name, textColumns.has(name) ? decodeText(field) : Number(field)];
     }),
   );
 }
 
-const row = (fields: readonly (string | number | null | undefined)[]): string =>
+const encodeRow = (fields: readonly (string | number | null | undefined)[]): string =>
   fields.map((field) => (typeof field === 'string' ? encodeText(field) : `${field ?? '\\N'}`)).join('\t');
 
 const [special, letters] = ['\\\t\n\r\0\b\f', '\\tnr0bf'];

@@ -1,18 +1,18 @@
 import { isUtf8 } from 'node:buffer';
 import { invalid } from '../errors.js';
-import { sliceTurn } from '../slices.js';
+import { waitForSlice } from '../slices.js';
 
 /** @throws ApiError INVALID_REQUEST */
-export const parseJson = (body: Uint8Array): unknown => parseText(textOf(body));
+export const parseJson = (body: Uint8Array): unknown => parseJsonText(decodeUtf8(body));
 
 /** @throws ApiError INVALID_REQUEST */
-export function textOf(body: Uint8Array): string {
+export function decodeUtf8(body: Uint8Array): string {
   if (!isUtf8(body)) throw invalid('The body is not valid UTF-8');
   return Buffer.from(body.buffer, body.byteOffset, body.length).toString('utf8');
 }
 
 /** @throws ApiError INVALID_REQUEST */
-export function parseText(text: string): unknown {
+export function parseJsonText(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -21,9 +21,9 @@ export function parseText(text: string): unknown {
 }
 
 /** Waits for a slice first: parsing 1 MiB takes long. @throws ApiError INVALID_REQUEST */
-export async function parseLarge(body: Uint8Array, maxValues: number): Promise<unknown> {
-  await sliceTurn();
-  checkShape(body, maxValues, false);
+export async function parseLargeJson(body: Uint8Array, maxValues: number): Promise<unknown> {
+  await waitForSlice();
+  checkJsonShape(body, maxValues, false);
   return parseJson(body);
 }
 
@@ -40,13 +40,13 @@ const [opener, closer, braceBit] = [0x7b, 0x7d, 0x20] as const;
  * @param byLine each line is a JSON text
  * @throws ApiError INVALID_REQUEST
  */
-export function checkShape(body: Uint8Array, maxValues: number, byLine: boolean): void {
+export function checkJsonShape(body: Uint8Array, maxValues: number, byLine: boolean): void {
   if (body.length <= smallBytes) return;
   let depth = 0;
   let values = 0;
   for (let at = 0; at < body.length; at++) {
     const byte = body[at] as number;
-    if (byte === quote) at = endOfString(body, at);
+    if (byte === quote) at = findStringEnd(body, at);
     else if (byte === comma) values += 1;
     else if (byte === lineFeed && byLine) depth = 0;
     else if ((byte | braceBit) === closer) depth -= 1;
@@ -59,7 +59,7 @@ export function checkShape(body: Uint8Array, maxValues: number, byLine: boolean)
   if (values > maxValues) throw invalid(`The body has more than ${maxValues} values`);
 }
 
-function endOfString(body: Uint8Array, from: number): number {
+function findStringEnd(body: Uint8Array, from: number): number {
   for (let at = from + 1; at < body.length; at++) {
     const byte = body[at];
     if (byte === backslash) at += 1;

@@ -1,14 +1,14 @@
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import { allScopes, maxQuota, type Scope } from './access.js';
-import { checked, misfit, orNull } from './checked.js';
 import { plainName } from './ids.js';
+import { optionalNullable, validate, validationError } from './validate.js';
 
 const quota = {
-  requests_per_minute: orNull(
+  requests_per_minute: optionalNullable(
     Type.Integer({ minimum: 1, maximum: maxQuota, description: 'Quota of requests' }),
   ),
-  unlimited: orNull(Type.Boolean({ description: 'True: no quota' })),
+  unlimited: optionalNullable(Type.Boolean({ description: 'True: no quota' })),
 };
 export const Tenant = Type.String({
   pattern: plainName.source,
@@ -20,7 +20,7 @@ export const Scopes = Type.Array(Type.Enum([...allScopes]), {
 });
 
 export const NewKey = Type.Object(
-  { scopes: orNull(Scopes), ...quota, tenant: orNull(Tenant) },
+  { scopes: optionalNullable(Scopes), ...quota, tenant: optionalNullable(Tenant) },
   { examples: [{ scopes: ['read'], requests_per_minute: 60 }] },
 );
 const newCheck = Compile(NewKey);
@@ -30,26 +30,26 @@ const changeCheck = Compile(KeyChange);
 export type Quota = number | null;
 
 /** Missing fields are undefined. @throws ApiError INVALID_REQUEST */
-export function readNewKey(body: unknown) {
-  const wanted = checked(newCheck, body, 'key');
-  const named: readonly Scope[] | undefined = wanted.scopes ?? undefined;
+export function parseNewKey(body: unknown) {
+  const request = validate(newCheck, body, 'key');
+  const named: readonly Scope[] | undefined = request.scopes ?? undefined;
   const scopes = named && allScopes.filter((scope) => named.includes(scope));
-  return { tenant: wanted.tenant ?? undefined, scopes, quota: quotaOf(wanted) };
+  return { tenant: request.tenant ?? undefined, scopes, quota: parseQuota(request) };
 }
 
 /** @throws ApiError INVALID_REQUEST */
-export function readKeyChange(body: unknown): Quota {
-  const wanted = quotaOf(checked(changeCheck, body, 'change'));
-  return wanted === undefined ? refuseKey('requests_per_minute', 'or unlimited is required') : wanted;
+export function parseKeyChange(body: unknown): Quota {
+  const newQuota = parseQuota(validate(changeCheck, body, 'change'));
+  return newQuota === undefined ? rejectKey('requests_per_minute', 'or unlimited is required') : newQuota;
 }
 
-function quotaOf(wanted: { requests_per_minute?: number | null; unlimited?: boolean | null }) {
-  const amount = wanted.requests_per_minute ?? undefined;
-  if (wanted.unlimited !== true) return amount;
-  return amount === undefined ? null : refuseKey('unlimited', 'excludes requests_per_minute');
+function parseQuota(request: { requests_per_minute?: number | null; unlimited?: boolean | null }) {
+  const amount = request.requests_per_minute ?? undefined;
+  if (request.unlimited !== true) return amount;
+  return amount === undefined ? null : rejectKey('unlimited', 'excludes requests_per_minute');
 }
 
 /** @throws ApiError INVALID_REQUEST */
-export function refuseKey(path: string, message: string): never {
-  throw misfit('key', { path, message });
+export function rejectKey(path: string, message: string): never {
+  throw validationError('key', { path, message });
 }

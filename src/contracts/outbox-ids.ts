@@ -3,16 +3,16 @@
  * and the row's position; in ClickHouse it is (outbox_ms, outbox_seq). Hazard: its text looks like an entry
  * id, but has another `seq`.
  */
-import { inParts } from '../lists.js';
+import { splitIntoParts } from '../lists.js';
 
 /** More than `maxEntryRows`. */
-const placesOfEntry = 65_536;
+const positionsPerEntry = 65_536;
 
 /** Reading an entry takes a fraction of a millisecond. */
 const maxEntryRows = 512;
 
-export const entriesOf = (rows: readonly string[]): string[] =>
-  inParts(rows, maxEntryRows).map((some) => some.join('\n'));
+export const splitIntoEntries = (rows: readonly string[]): string[] =>
+  splitIntoParts(rows, maxEntryRows).map((some) => some.join('\n'));
 
 export interface OutboxId {
   /** Unix milliseconds on Redis' clock. */
@@ -25,28 +25,28 @@ export interface LastRow {
   readonly ms: number;
   readonly seq: number;
   /** Unix milliseconds on Redis' clock. Ids of later rows are not smaller. */
-  readonly askedAt: number;
+  readonly readAt: number;
 }
 
 /** @throws Error for an invalid id */
-export function parseId(text: string): OutboxId {
+export function parseOutboxId(text: string): OutboxId {
   const [ms = Number.NaN, seq = Number.NaN] = text.split('-').map(Number);
   if (!Number.isSafeInteger(ms) || !Number.isSafeInteger(seq)) throw new Error(`not an outbox id: ${text}`);
   return { ms, seq };
 }
 
-function rowIdOf(entryId: string, place: number): OutboxId {
-  const { ms, seq } = parseId(entryId);
-  return { ms, seq: seq * placesOfEntry + place };
+function toRowId(entryId: string, position: number): OutboxId {
+  const { ms, seq } = parseOutboxId(entryId);
+  return { ms, seq: seq * positionsPerEntry + position };
 }
 
 /** Greater than all row ids of earlier entries. */
-export const firstRowOf = (entryId: string): OutboxId => rowIdOf(entryId, 0);
+export const toFirstRowId = (entryId: string): OutboxId => toRowId(entryId, 0);
 
 /** Not smaller than any row id of this or an earlier entry. */
-export const lastRowOf = (entryId: string): OutboxId => rowIdOf(entryId, placesOfEntry - 1);
+export const toLastRowId = (entryId: string): OutboxId => toRowId(entryId, positionsPerEntry - 1);
 
-export const entryIdOf = ({ ms, seq }: OutboxId): string => `${ms}-${Math.floor(seq / placesOfEntry)}`;
+export const toEntryId = ({ ms, seq }: OutboxId): string => `${ms}-${Math.floor(seq / positionsPerEntry)}`;
 
 export const isBefore = (id: OutboxId, other: OutboxId): boolean =>
   id.ms < other.ms || (id.ms === other.ms && id.seq < other.seq);

@@ -2,7 +2,7 @@
 import { invalid } from '../errors.js';
 
 /** The tag has no quotes. */
-export type Tagged<Value> = { readonly value: Value; readonly tag: string };
+export type TaggedValue<Value> = { readonly value: Value; readonly tag: string };
 
 /** `*`: any tag; null: no condition. */
 export type IfMatch = '*' | readonly string[] | null;
@@ -26,4 +26,4 @@ export function parseIfMatch(header: string | null): IfMatch {
 const splitList = (text: string): string[] =>
   (text.match(/(?:"[^"]*"|[^,"])+|"/g) ?? []).map((item) => item.trim()).filter((item) => item !== '');
 
-export const tagHeader = (tag: string): { readonly ETag: string } => ({ ETag: `"${tag}"` });
+export const toEtagHeader = (tag: string): { readonly ETag: string } => ({ ETag: `"${tag}"` });

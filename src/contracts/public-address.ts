@@ -4,7 +4,7 @@ import ipaddr from 'ipaddr.js';
 type Address = ReturnType<typeof ipaddr.parse>;
 
 /** Position of the embedded IPv4 address; Teredo inverts its bytes (RFC 4380). */
-const embedded = [
+const embeddedNetworks = [
   { network: ipaddr.IPv6.parseCIDR('::ffff:0:0/96'), at: 12, mask: 0 },
   { network: ipaddr.IPv6.parseCIDR('64:ff9b::/96'), at: 12, mask: 0 },
   { network: ipaddr.IPv6.parseCIDR('2002::/16'), at: 2, mask: 0 },
@@ -14,8 +14,10 @@ const embedded = [
 /** The only public part of IPv6 (RFC 4291). */
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
 
-function unwrapped(address: Address): Address {
-  const found = embedded.find(({ network }) => address instanceof ipaddr.IPv6 && address.match(network));
+function unwrapAddress(address: Address): Address {
+  const found = embeddedNetworks.find(
+    ({ network }) => address instanceof ipaddr.IPv6 && address.match(network),
+  );
   if (found === undefined) return address;
   const { at, mask } = found;
   const bytes = address.toByteArray().slice(at, at + 4);
@@ -25,13 +27,13 @@ function unwrapped(address: Address): Address {
 /** False for private, loopback, link-local, shared and reserved addresses. */
 export function isPublicAddress(text: string): boolean {
   if (!ipaddr.isValid(text)) return false;
-  const address = unwrapped(ipaddr.parse(text));
+  const address = unwrapAddress(ipaddr.parse(text));
   if (address instanceof ipaddr.IPv6 && !address.match(globalUnicast)) return false;
   return address.range() === 'unicast';
 }
 
 /** Literal addresses only: host names are checked when they are resolved. */
-export function namesPrivateAddress({ hostname }: URL): boolean {
+export function hasPrivateAddress({ hostname }: URL): boolean {
   const host = hostname.replace(/^\[|\]$/g, '');
   return isIP(host) !== 0 && !isPublicAddress(host);
 }

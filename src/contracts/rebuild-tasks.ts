@@ -1,12 +1,12 @@
 import type { SkillEntry } from '../domain/catalogue/catalogue.js';
-import type { GoalChange, SkillChange, TakenBackAnswer } from './journal.js';
-import type { LearnerPlace } from './learner-name.js';
+import type { GoalChange, RetractedAnswer, SkillChange } from './journal.js';
+import type { LearnerId } from './learner-name.js';
 
 export type GoalRecord = GoalChange & { readonly updatedAt: number };
 export type CatalogueRecord = SkillChange & SkillEntry;
 
 /** Rejects late repeats of a retracted answer. */
-export type RetractedId = Pick<TakenBackAnswer, 'tenant' | 'userId' | 'eventId' | 'firstAnswer'>;
+export type RetractedEvent = Pick<RetractedAnswer, 'tenant' | 'userId' | 'eventId' | 'firstAnswer'>;
 
 export interface AnsweredSkill {
   readonly skillId: string;
@@ -20,7 +20,7 @@ export interface ItemRecord {
   readonly expected: number;
 }
 
-export interface DayOfAnswers {
+export interface DailyAnswers {
   readonly partition: number;
   readonly tenant: string;
   /** UTC day of arrival since 1970. */
@@ -42,14 +42,14 @@ interface Task {
 export interface RestoreTask extends Task {
   readonly kind: 'restore';
   /** Unix seconds. */
-  readonly idsFrom: number;
+  readonly idsSince: number;
 }
 
 export interface CompareTask extends Task {
   readonly kind: 'compare';
   /** Unordered; may repeat some of `rows`. */
-  readonly waiting: readonly string[];
-  readonly known: readonly LearnerPlace[];
+  readonly outboxRows: readonly string[];
+  readonly redisLearners: readonly LearnerId[];
 }
 
 interface Reply {
@@ -59,14 +59,14 @@ interface Reply {
 
 export interface RestoreReply extends Reply {
   /** Examples of learners with gaps or duplicates in their rows. */
-  readonly broken: readonly string[];
+  readonly brokenLearners: readonly string[];
   readonly brokenCount: number;
 }
 
 export interface CompareReply extends Reply {
-  readonly differing: readonly { readonly learner: string; readonly what: string }[];
+  readonly differences: readonly { readonly learner: string; readonly what: string }[];
   /** Learners with more answers in Redis than rows. */
-  readonly behind: readonly LearnerPlace[];
+  readonly learnersMissingRows: readonly LearnerId[];
 }
 
 export type RebuildReply<Of extends Reply> = Of | { readonly unavailable: string };

@@ -7,17 +7,17 @@ import {
   findParameterProblem,
   type SkillSetting,
 } from '../domain/catalogue/catalogue.js';
-import { checked, misfit, orNull } from './checked.js';
-import { snakeCase } from './export-record.js';
+import { toSnakeCase } from './export-record.js';
 import { noControls } from './ids.js';
+import { optionalNullable, validate, validationError } from './validate.js';
 
 /** Smaller weights could vanish in sums. */
 export const weightBounds = { low: 1e-6, high: 1000 } as const;
 
-const Sourced = Type.Object({ source: orNull(Type.Enum(['default', 'fitted', 'manual'])) });
+const Sourced = Type.Object({ source: optionalNullable(Type.Enum(['default', 'fitted', 'manual'])) });
 
 const SkillBody = Type.Object({
-  name: orNull(
+  name: optionalNullable(
     Type.String({
       minLength: 1,
       maxLength: 200,
@@ -25,8 +25,8 @@ const SkillBody = Type.Object({
       description: 'For display',
     }),
   ),
-  section: orNull(Type.Enum(sections, { description: 'Absent: counts half in each' })),
-  weight: orNull(
+  section: optionalNullable(Type.Enum(sections, { description: 'Absent: counts half in each' })),
+  weight: optionalNullable(
     Type.Number({
       minimum: weightBounds.low,
       maximum: weightBounds.high,
@@ -34,7 +34,7 @@ const SkillBody = Type.Object({
     }),
   ),
   /** Ignores default and fitted parameters: a response can be sent back. */
-  parameters: orNull(Sourced),
+  parameters: optionalNullable(Sourced),
 });
 const skillBodyCheck = Compile(SkillBody);
 
@@ -56,14 +56,14 @@ const manualCheck = Compile(ManualParameters);
 export const SkillRequest = Type.Object(
   {
     ...SkillBody.properties,
-    parameters: orNull(Type.Union([ManualParameters.properties.parameters, Sourced])),
+    parameters: optionalNullable(Type.Union([ManualParameters.properties.parameters, Sourced])),
   },
   { examples: [{ name: 'Linear equations', section: 'math', weight: 2 }] },
 );
 
 /** @throws ApiError INVALID_REQUEST */
-export function readSkillBody(body: unknown): SkillSetting {
-  const { name, section, weight, parameters } = checked(skillBodyCheck, body, 'skill');
+export function parseSkillBody(body: unknown): SkillSetting {
+  const { name, section, weight, parameters } = validate(skillBodyCheck, body, 'skill');
   const source = parameters?.source;
   const isManual =
     parameters !== undefined && parameters !== null && source !== 'default' && source !== 'fitted';
@@ -71,19 +71,22 @@ export function readSkillBody(body: unknown): SkillSetting {
     name: name ?? null,
     section: section ?? null,
     weight: weight ?? defaultSkillSetting.weight,
-    parameters: isManual ? readParameters(body) : null,
+    parameters: isManual ? parseParameters(body) : null,
   };
 }
 
-function readParameters(body: unknown): BktParameters {
-  const parameters = rounded(checked(manualCheck, body, 'skill').parameters);
+function parseParameters(body: unknown): BktParameters {
+  const parameters = roundParameters(validate(manualCheck, body, 'skill').parameters);
   const found = findParameterProblem(parameters);
   if (found === null) return parameters;
-  throw misfit('skill', { path: `parameters/${snakeCase(found.parameter)}`, message: found.message });
+  throw validationError('skill', {
+    path: `parameters/${toSnakeCase(found.parameter)}`,
+    message: found.message,
+  });
 }
 
 /** As in responses: a skill that is read and written back stays the same. */
-const rounded = (sent: Static<typeof ManualParameters>['parameters']): BktParameters => ({
+const roundParameters = (sent: Static<typeof ManualParameters>['parameters']): BktParameters => ({
   pInit: round4(sent.p_init),
   pLearn: round4(sent.p_learn),
   pGuess: round4(sent.p_guess),

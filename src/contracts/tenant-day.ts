@@ -7,7 +7,7 @@ export interface DayRange {
 
 export const tenantDay = (tenant: string, day: number): string => `${tenant}:${day}`;
 
-export function readTenantDay(name: string): { tenant: string; day: number } {
+export function parseTenantDay(name: string): { tenant: string; day: number } {
   const colon = name.lastIndexOf(':');
   return { tenant: name.slice(0, colon), day: Number(name.slice(colon + 1)) };
 }

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import type { CorrectedRows } from './corrections.js';
-import { learnerHash } from './learner-name.js';
+import { hashLearner } from './learner-name.js';
 
 export const webhookTypes = [
   ...(['mastery.reached', 'plateau.detected', 'plateau.ended'] as const),
@@ -22,32 +22,32 @@ export interface WebhookEvent {
 }
 
 /** Null: no learner. */
-export const learnerHashOf = (id: string): string | null => /^msg_([\da-f]{32})_/.exec(id)?.[1] ?? null;
+export const parseLearnerHash = (id: string): string | null => /^msg_([\da-f]{32})_/.exec(id)?.[1] ?? null;
 
 /** The filter takes an event id and milliseconds on Redis' clock, inclusive. */
-export function endedEvents(rows: readonly CorrectedRows[]): (id: string, at: number) => boolean {
-  const ends = new Map(rows.map(({ tenant, userId, below }) => [learnerHash(tenant, userId), below.ms]));
-  return (id, at) => at <= (ends.get(learnerHashOf(id) ?? '') ?? Number.NEGATIVE_INFINITY);
+export function createErasureFilter(rows: readonly CorrectedRows[]): (id: string, at: number) => boolean {
+  const ends = new Map(rows.map(({ tenant, userId, below }) => [hashLearner(tenant, userId), below.ms]));
+  return (id, at) => at <= (ends.get(parseLearnerHash(id) ?? '') ?? Number.NEGATIVE_INFINITY);
 }
 
 /** @param userId null: no learner @param at Unix milliseconds @param data as in `webhookDescriptions` */
-export function webhookEvent(
+export function createWebhookEvent(
   type: WebhookType,
   tenant: string,
   userId: string | null,
   at: number,
   data: object,
 ): WebhookEvent {
-  const learner = userId === null ? '' : `${learnerHash(tenant, userId)}_`;
+  const learner = userId === null ? '' : `${hashLearner(tenant, userId)}_`;
   // Node buffers UUIDs: random bytes would double the cost of an event.
   const id = `msg_${learner}${randomUUID()}`;
   return { id, tenant, type, body: JSON.stringify({ type, timestamp: new Date(at).toISOString(), data }) };
 }
 
-export const eventFields = ({ id, tenant, type, body }: WebhookEvent): string[] => [
+export const toStreamFields = ({ id, tenant, type, body }: WebhookEvent): string[] => [
   ...['i', id, 't', tenant, 'y', type, 'b', body],
 ];
 
 /** @param subscribedTypes as in Redis: each between spaces, `*` for all */
-export const isWanted = (wanted: string, type: WebhookType): boolean =>
-  wanted.includes(` ${type} `) || wanted.includes(' * ');
+export const isSubscribed = (subscribedTypes: string, type: WebhookType): boolean =>
+  subscribedTypes.includes(` ${type} `) || subscribedTypes.includes(' * ');

@@ -5,8 +5,8 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type AnalystLimits, defaultAnalystLimits } from '../contracts/analyst-limits.js';
 import { analystTables } from '../contracts/analyst-tables.js';
-import { programPath } from '../programs.js';
-import type { Logger } from '../telemetry.js';
+import type { Logger } from '../logger.js';
+import { resolveProgram } from '../programs.js';
 import { hasCode } from './private-file.js';
 import { type ServerOptions, type Supervised, supervise } from './supervisor.js';
 
@@ -114,7 +114,7 @@ function spawnChild(
 ): ChildProcess {
   const { dir, port, password, analystPassword, readable, logger } = options;
   // nice(1) and env(1) become the child. Engine lanes and gzip need pool threads.
-  const program = ['env', 'UV_THREADPOOL_SIZE=16', process.execPath, programPath('clickhouse.js')];
+  const program = ['env', 'UV_THREADPOOL_SIZE=16', process.execPath, resolveProgram('clickhouse.js')];
   const stdio: StdioOptions = ['ignore', 'ignore', 'pipe', 'ipc'];
   const child = spawn('nice', ['-n', `${niceness}`, ...program], { detached: true, stdio });
   if (child.pid === undefined) return child;

@@ -4,9 +4,9 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Static, type TSchema, Type } from 'typebox';
 import { Value } from 'typebox/value';
-import { identify, isAlive, lockDir } from '../dir-lock.js';
+import { identifyProcess, isAlive, lockDir } from '../dir-lock.js';
 import { StartError } from '../lifecycle.js';
-import type { Logger } from '../telemetry.js';
+import type { Logger } from '../logger.js';
 import { hasCode, makeFolder, readJson, writePrivate } from './private-file.js';
 
 const storedEndpoints = Type.Object({
@@ -47,7 +47,7 @@ export async function openDataDir(path: string, waitMs = predecessorMs) {
       secrets: readSecrets(path),
       /** The next start waits for the end of this server. */
       recordServer(name: string, pid: number): void {
-        const identity = identify(pid);
+        const identity = identifyProcess(pid);
         if (identity !== null) servers.set(name, identity);
         writePrivate(serversFile(path), Object.fromEntries(servers));
       },

@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { troubleOf } from '../connection-trouble.js';
+import { describeConnectionError } from '../connection-problem.js';
 import { StartError } from '../lifecycle.js';
 import { hasCode } from './private-file.js';
 
@@ -49,7 +49,9 @@ async function versionOnPath(): Promise<string | null> {
     return /v=([\d.]+)/.exec(output)?.[1] ?? '0';
   } catch (error) {
     if (hasCode(error, 'ENOENT', 'EACCES')) return null;
-    throw new StartError(`redis-server cannot be run: ${troubleOf(error).text}`, { cause: error });
+    throw new StartError(`redis-server cannot be run: ${describeConnectionError(error).text}`, {
+      cause: error,
+    });
   }
 }
 

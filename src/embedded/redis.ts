@@ -2,7 +2,7 @@ import { type StdioOptions, spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { listpackBytes, rewriteSize } from '../contracts/redis.js';
+import { maxListpackBytes, minRewriteSize } from '../contracts/redis-settings.js';
 import { makeFolder } from './private-file.js';
 import { type ServerOptions, type Supervised, supervise } from './supervisor.js';
 
@@ -91,6 +91,6 @@ stop-writes-on-bgsave-error no
 maxmemory ${maxmemory}
 maxmemory-policy noeviction
 hash-max-ziplist-entries 128
-hash-max-ziplist-value ${listpackBytes}
-auto-aof-rewrite-min-size ${rewriteSize}
+hash-max-ziplist-value ${maxListpackBytes}
+auto-aof-rewrite-min-size ${minRewriteSize}
 `;

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config.js';
 import { type Closers, StartError } from '../lifecycle.js';
-import type { Logger } from '../telemetry.js';
+import type { Logger } from '../logger.js';
 import { type ClickhouseEnd, startClickhouse } from './clickhouse.js';
 import { type DataDir, type Endpoints, openDataDir, readStoredEndpoints } from './data-dir.js';
 import { isFree, startOnFreePort } from './free-port.js';

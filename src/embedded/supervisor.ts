@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { troubleOf } from '../connection-trouble.js';
-import type { Logger } from '../telemetry.js';
+import { describeConnectionError } from '../connection-problem.js';
+import type { Logger } from '../logger.js';
 import { hasCode } from './private-file.js';
 
 export type ChildSpec = {
@@ -67,7 +67,8 @@ export function supervise(spec: ChildSpec): Supervised {
       }
     }
     const cause = await ended;
-    if (cause !== null) throw new Error(`${name} cannot be started: ${troubleOf(cause).text}`, { cause });
+    if (cause !== null)
+      throw new Error(`${name} cannot be started: ${describeConnectionError(cause).text}`, { cause });
     const log = spec.logFile === undefined ? '' : `; see ${spec.logFile}`;
     throw new Error(`${name} ended before it was ready: ${lastWords(child)}${log}`);
   }

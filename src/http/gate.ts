@@ -1,21 +1,21 @@
 import { BlockList, isIP, isIPv6 } from 'node:net';
 import { singleFlights } from '../concurrency.js';
-import type { Grant, NeededScope } from '../contracts/access.js';
+import type { Grant, RequiredScope } from '../contracts/access.js';
 import { parseIfMatch } from '../contracts/preconditions.js';
 import { ApiError, unauthorized } from '../errors.js';
-import type { Authenticator } from './auth.js';
-import { ClientGone, type Exchange, type Headers } from './exchange.js';
+import type { Authenticator } from './authenticator.js';
+import { ClientDisconnectedError, type Exchange, type Headers } from './exchange.js';
 import {
   checkEncoding,
   checkMediaType,
   type HttpCall,
-  type Match,
   parseIdempotencyKey,
   type Reply,
   type Route,
+  type RouteMatch,
 } from './route.js';
 
-export interface Admitted {
+export interface AdmittedRequest {
   readonly route: Route;
   readonly grant: Grant | null;
   readonly mediaType: string;
@@ -30,20 +30,24 @@ export function createGate(auth: Authenticator, quota: QuotaGate) {
    * @param headers collects response headers, also of errors
    * @throws ApiError
    */
-  return (exchange: Exchange, match: Match, headers: Headers[]): Admitted | Promise<Admitted> => {
+  return (
+    exchange: Exchange,
+    match: RouteMatch,
+    headers: Headers[],
+  ): AdmittedRequest | Promise<AdmittedRequest> => {
     if (exchange.framingProblem !== null) throw new ApiError('INVALID_REQUEST', exchange.framingProblem);
-    if (match.keyless) return admit(exchange, routeOf(match), null);
+    if (match.isKeyless) return admit(exchange, requireRoute(match), null);
     const { protocol } = match;
-    const key = protocol ? protocol.keyOf(exchange) : exchange.header('x-api-key');
+    const key = protocol ? protocol.readKey(exchange) : exchange.header('x-api-key');
     const found = auth.authenticate(key);
     if (found instanceof Promise) return found.then((grant) => checkQuota(exchange, match, headers, grant));
     return checkQuota(exchange, match, headers, found);
   };
 
-  function checkQuota(exchange: Exchange, match: Match, headers: Headers[], grant: Grant) {
-    if (grant.development) checkLocal(exchange);
-    const route = routeOf(match);
-    const admitted = (more: Headers): Admitted => {
+  function checkQuota(exchange: Exchange, match: RouteMatch, headers: Headers[], grant: Grant) {
+    if (grant.development) checkLocalCaller(exchange);
+    const route = requireRoute(match);
+    const admitted = (more: Headers): AdmittedRequest => {
       headers.push(more);
       return admit(exchange, route, grant);
     };
@@ -52,45 +56,51 @@ export function createGate(auth: Authenticator, quota: QuotaGate) {
   }
 }
 
-function routeOf({ route, allow }: Match): Route {
+function requireRoute({ route, allow }: RouteMatch): Route {
   if (route !== null) return route;
   if (allow === null) throw new ApiError('NOT_FOUND', 'There is nothing at this path');
   throw new ApiError('METHOD_NOT_ALLOWED', `This path takes ${allow}`, { headers: { Allow: allow } });
 }
 
-function admit(exchange: Exchange, route: Route, grant: Grant | null): Admitted {
+function admit(exchange: Exchange, route: Route, grant: Grant | null): AdmittedRequest {
   const { scope } = route;
-  if (grant !== null && scope !== null && !opens(grant, scope))
+  if (grant !== null && scope !== null && !allowsScope(grant, scope))
     throw new ApiError(
       'FORBIDDEN',
       `The scope of this key does not allow it: it needs ${[scope].flat().join(' or ')}`,
     );
-  if (grant !== null) route.protocol?.check(exchange);
-  if (route.body === null || (route.body.optional && sendsNothing(exchange)))
+  if (grant !== null) route.protocol?.checkHead(exchange);
+  if (route.body === null || (route.body.optional && hasNoBody(exchange)))
     return { route, grant, mediaType: '', gzip: false };
   const mediaType = checkMediaType(exchange.header('content-type'), route.body);
   const gzip = checkEncoding(exchange.header('content-encoding'), route.body) === 'gzip';
   return { route, grant, mediaType, gzip };
 }
 
-const opens = ({ scopes }: Grant, needed: NeededScope): boolean =>
+const allowsScope = ({ scopes }: Grant, needed: RequiredScope): boolean =>
   typeof needed === 'string' ? scopes.includes(needed) : needed.some((one) => scopes.includes(one));
 
-const sendsNothing = (exchange: Exchange): boolean =>
+const hasNoBody = (exchange: Exchange): boolean =>
   exchange.header('content-type') === null &&
   exchange.header('transfer-encoding') === null &&
   Number(exchange.header('content-length')) === 0;
 
-const nobody: Grant = { keyHash: '', tenant: '', requestsPerMinute: null, scopes: [], development: false };
+const emptyGrant: Grant = {
+  keyHash: '',
+  tenant: '',
+  requestsPerMinute: null,
+  scopes: [],
+  development: false,
+};
 
-export function callOf(
+export function createCall(
   exchange: Exchange,
-  { route, grant: known, mediaType }: Admitted,
+  { route, grant: known, mediaType }: AdmittedRequest,
   body: Buffer,
   respond: (reply: Reply) => void,
 ): HttpCall {
   const replaces = route.method === 'PUT' || route.method === 'DELETE';
-  const grant = known ?? nobody;
+  const grant = known ?? emptyGrant;
   return {
     grant,
     tenant: grant.tenant,
@@ -100,8 +110,8 @@ export function callOf(
     idempotencyKey: route.body === null ? null : parseIdempotencyKey(exchange.header('idempotency-key')),
     head: exchange,
     ifMatch: replaces ? parseIfMatch(exchange.header('if-match')) : null,
-    stillWanted: () => {
-      if (exchange.done) throw new ClientGone();
+    throwIfDisconnected: () => {
+      if (exchange.isDone) throw new ClientDisconnectedError();
     },
     respond,
     span: exchange.span,
@@ -130,9 +140,10 @@ export function isLoopbackAuthority(header: string): boolean {
 }
 
 /** @throws ApiError UNAUTHORIZED */
-function checkLocal(exchange: Exchange): void {
+function checkLocalCaller(exchange: Exchange): void {
   const isProxied = exchange.headerNames().some((name) => /^(forwarded$|via$|x-forwarded-)/.test(name));
-  const isLocal = isLoopbackHost(exchange.peer()) && isLoopbackAuthority(exchange.header('host') ?? '');
+  const isLocal =
+    isLoopbackHost(exchange.peerAddress()) && isLoopbackAuthority(exchange.header('host') ?? '');
   if (isLocal && !isProxied) return;
   throw unauthorized(
     'The development key works on the machine itself only, without a proxy: make another one with npm run keys -- create',
@@ -141,7 +152,7 @@ function checkLocal(exchange: Exchange): void {
 
 const windowSeconds = 60;
 /** Redis counts each request up to this quota; above, processes take leases. */
-const exactUpTo = 10_000;
+const maxExactQuota = 10_000;
 const leaseShare = 1000;
 
 type Counter = { take(keyHash: string, amount: number): Promise<{ taken: number; endsInMs: number }> };
@@ -173,14 +184,14 @@ export function createQuotaGate(counter: Counter, now: () => number) {
   });
 
   /** @returns null if the window ended, or the lease is spent and quota remains */
-  const leaseOf = (grant: Grant, quota: number): Lease | null => {
+  const findLease = (grant: Grant, quota: number): Lease | null => {
     const held = leases.get(grant.keyHash);
     const serves = held !== undefined && now() < held.endsAt && (held.left > 0 || held.taken >= quota);
     return serves ? held : null;
   };
 
   /** Do not await after `findLease`: others may spend the lease. @throws ApiError RATE_LIMITED */
-  const take = (lease: Lease, quota: number): Headers => {
+  const consume = (lease: Lease, quota: number): Headers => {
     const allowed = lease.left > 0;
     if (allowed) lease.left -= 1;
     const seconds = Math.max(1, Math.ceil((lease.endsAt - now()) / 1000));
@@ -196,11 +207,11 @@ export function createQuotaGate(counter: Counter, now: () => number) {
     });
   };
 
-  const passLater = async (grant: Grant, quota: number): Promise<Headers> => {
-    if (quota <= exactUpTo) return take(await renew(grant, quota, 1), quota);
+  const passWithRedis = async (grant: Grant, quota: number): Promise<Headers> => {
+    if (quota <= maxExactQuota) return consume(await renew(grant, quota, 1), quota);
     for (;;) {
-      const held = leaseOf(grant, quota);
-      if (held !== null) return take(held, quota);
+      const held = findLease(grant, quota);
+      if (held !== null) return consume(held, quota);
       await renewShared(grant.keyHash, grant, quota);
     }
   };
@@ -210,8 +221,8 @@ export function createQuotaGate(counter: Counter, now: () => number) {
     pass: (grant: Grant): Headers | Promise<Headers> => {
       const quota = grant.requestsPerMinute;
       if (quota === null) return {};
-      const held = quota > exactUpTo ? leaseOf(grant, quota) : null;
-      return held === null ? passLater(grant, quota) : take(held, quota);
+      const held = quota > maxExactQuota ? findLease(grant, quota) : null;
+      return held === null ? passWithRedis(grant, quota) : consume(held, quota);
     },
   };
 }

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { ApiError } from '../errors.js';
-import { openapiOf } from './openapi.js';
+import { buildOpenapi } from './openapi.js';
 import { type Reply, type Route, route } from './route.js';
 
 /** Built by src/build.mjs; names contain content hashes. */
@@ -25,8 +25,8 @@ const pageHeaders = {
 };
 
 export function withDescription(api: readonly Route[]): readonly Route[] {
-  const described = once((): Reply => {
-    const body = JSON.stringify(openapiOf(routes));
+  const described = memoize((): Reply => {
+    const body = JSON.stringify(buildOpenapi(routes));
     const ETag = `"${hash('sha256', body).slice(0, 16)}"`;
     return { status: 200, body, headers: { 'Cache-Control': 'no-cache', ETag } };
   });
@@ -36,27 +36,29 @@ export function withDescription(api: readonly Route[]): readonly Route[] {
 
 const acceptsHtml = /(^|,)\s*text\/html\s*(,|;|$)/i;
 
-export const pageRoutes = (): readonly Route[] => [
-  ...routesOfPage('docs'),
-  ...routesOfPage('dashboard'),
+export const createAllPageRoutes = (): readonly Route[] => [
+  ...createPageRoutes('docs'),
+  ...createPageRoutes('dashboard'),
   route('GET /', {}, ({ head }) => {
-    if (!acceptsHtml.test(head.header('accept') ?? '')) return notFound();
+    if (!acceptsHtml.test(head.header('accept') ?? '')) return throwNotFound();
     return { status: 302, body: '', headers: { Location: '/dashboard' } };
   }),
 ];
 
-function routesOfPage(name: keyof typeof folders): readonly Route[] {
+function createPageRoutes(name: keyof typeof folders): readonly Route[] {
   const folder = folders[name];
-  const page = once(() => readFileSync(new URL('index.html', folder), 'utf8'));
-  const files = once(() => new Map(readdirSync(folder).map((file) => [file, fileReply(folder, file)])));
+  const page = memoize(() => readFileSync(new URL('index.html', folder), 'utf8'));
+  const files = memoize(
+    () => new Map(readdirSync(folder).map((file) => [file, createFileReply(folder, file)])),
+  );
   return [
     route(`GET /${name}`, {}, () => ({ status: 200, body: page(), headers: pageHeaders })),
-    route(`GET /${name}/:file`, {}, (_, file) => files().get(`${file}.gz`) ?? notFound()),
+    route(`GET /${name}/:file`, {}, (_, file) => files().get(`${file}.gz`) ?? throwNotFound()),
   ];
 }
 
 /** Always gzip: only browsers load these files. */
-const fileReply = (folder: URL, packed: string): Reply => ({
+const createFileReply = (folder: URL, packed: string): Reply => ({
   status: 200,
   body: readFileSync(new URL(packed, folder)),
   headers: {
@@ -67,14 +69,14 @@ const fileReply = (folder: URL, packed: string): Reply => ({
   },
 });
 
-function notFound(): never {
+function throwNotFound(): never {
   throw new ApiError('NOT_FOUND', 'There is nothing at this path');
 }
 
-function once<Value>(make: () => Value): () => Value {
-  let made: Value | undefined;
+function memoize<Value>(make: () => Value): () => Value {
+  let value: Value | undefined;
   return () => {
-    made ??= make();
-    return made;
+    value ??= make();
+    return value;
   };
 }

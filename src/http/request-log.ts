@@ -1,6 +1,6 @@
 import { ApiError } from '../errors.js';
+import type { Logger } from '../logger.js';
 import type { Figures, Sample } from '../services/read/figures.js';
-import type { Logger } from '../telemetry.js';
 import type { Exchange } from './exchange.js';
 import type { Route } from './route.js';
 
@@ -27,12 +27,12 @@ export function createRequestLog(figures: Figures, logger: Logger) {
   let unlogged = 0;
   const samples = (of: (route: RouteFigures) => Sample[]) => () =>
     [...routes.values()].filter(({ statuses }) => statuses.size > 0).flatMap(of);
-  figures.add('http_requests_total', samples(statusSamples));
-  figures.add('http_request_duration_seconds', samples(latencySamples));
+  figures.add('http_requests_total', samples(toStatusSamples));
+  figures.add('http_request_duration_seconds', samples(toLatencySamples));
   figures.add('defects_total', () => defects);
   return {
     /** @param path the route's template: a request's path names learners */
-    countsOf: (method: string, path: string): RouteFigures => {
+    getRouteFigures: (method: string, path: string): RouteFigures => {
       const name = `${method} ${path}`;
       const labels = { method, route: path };
       const buckets = Array<number>(latencyBounds.length + 1).fill(0);
@@ -40,8 +40,8 @@ export function createRequestLog(figures: Figures, logger: Logger) {
       routes.set(name, counts);
       return counts;
     },
-    failed: (exchange: Exchange, route: Route | null, error: unknown): void => {
-      const line = { ...placeOf(exchange, route), err: error };
+    logFailure: (exchange: Exchange, route: Route | null, error: unknown): void => {
+      const line = { ...toLogFields(exchange, route), err: error };
       if (!(error instanceof ApiError) || error.code !== 'UNAVAILABLE') {
         defects += 1;
         logger.error(line, 'request failed');
@@ -53,17 +53,17 @@ export function createRequestLog(figures: Figures, logger: Logger) {
       }
     },
     /** Logs one line, because failed parts usually have the same cause. */
-    partsFailed: (exchange: Exchange, route: Route | null, errors: readonly ApiError[]): void => {
+    logPartFailures: (exchange: Exchange, route: Route | null, errors: readonly ApiError[]): void => {
       if (errors.length === 0) return;
       defects += errors.length;
-      const line = { ...placeOf(exchange, route), err: errors[0], alike: errors.length - 1 };
+      const line = { ...toLogFields(exchange, route), err: errors[0], alike: errors.length - 1 };
       logger.error(line, 'a part of a request failed');
     },
   };
 }
 
 /** @param ms null: not timed */
-export function noteAnswer(route: RouteFigures, status: number, ms: number | null): void {
+export function recordResponse(route: RouteFigures, status: number, ms: number | null): void {
   const { statuses, buckets } = route;
   statuses.set(status, (statuses.get(status) ?? 0) + 1);
   if (ms === null) return;
@@ -73,10 +73,10 @@ export function noteAnswer(route: RouteFigures, status: number, ms: number | nul
   buckets[bucket] = (buckets[bucket] as number) + 1;
 }
 
-const statusSamples = ({ labels, statuses }: RouteFigures): Sample[] =>
+const toStatusSamples = ({ labels, statuses }: RouteFigures): Sample[] =>
   [...statuses].map(([status, value]) => ({ value, labels: { ...labels, status: `${status}` } }));
 
-function latencySamples({ labels, buckets, seconds }: RouteFigures): Sample[] {
+function toLatencySamples({ labels, buckets, seconds }: RouteFigures): Sample[] {
   let count = 0;
   const sampleOf = (part: string, value: number, more = {}): Sample => ({
     metricName: `http_request_duration_seconds_${part}`,
@@ -90,7 +90,7 @@ function latencySamples({ labels, buckets, seconds }: RouteFigures): Sample[] {
   return [...cumulated, sampleOf('sum', seconds), sampleOf('count', count)];
 }
 
-const placeOf = ({ requestId, method }: Exchange, route: Route | null) => ({
+const toLogFields = ({ requestId, method }: Exchange, route: Route | null) => ({
   requestId,
   method,
   route: route?.path ?? null,

@@ -2,21 +2,21 @@ import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import type { Static, TObject, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { NeededScope } from '../contracts/access.js';
+import type { RequiredScope } from '../contracts/access.js';
 import type { Call } from '../contracts/call.js';
-import { checked, misfit } from '../contracts/checked.js';
-import { learningIdProblem } from '../contracts/ids.js';
+import { findIdProblem } from '../contracts/ids.js';
+import { validate, validationError } from '../contracts/validate.js';
 import { ApiError, type ErrorCode, invalid } from '../errors.js';
 import type { Span } from '../spans.js';
 
-export interface Head {
+export interface RequestHead {
   header(name: string): string | null;
 }
 
 export interface HttpCall<Query = unknown> extends Call<Query> {
   readonly mediaType: string;
   readonly idempotencyKey: string | null;
-  readonly head: Head;
+  readonly head: RequestHead;
   /** For handlers without a promise, which would cost more than all previous checks. */
   readonly respond: (reply: Reply) => void;
   readonly span: Span | null;
@@ -28,9 +28,9 @@ export interface Reply {
   /** Replaces a body that is too long for one string. */
   readonly pieces?: AsyncIterable<string>;
   /** Excluded from response times. */
-  readonly goesOn?: boolean;
+  readonly isEndless?: boolean;
   /** Called when the response has ended, complete or not. */
-  readonly onOver?: () => void;
+  readonly onEnd?: () => void;
   readonly headers?: Readonly<Record<string, string>>;
   readonly error?: ApiError;
   readonly defects?: readonly ApiError[];
@@ -50,28 +50,28 @@ export interface Protocol {
   /** Sent with every response. */
   readonly headers: Readonly<Record<string, string>>;
   readonly security: readonly string[];
-  keyOf(head: Head): string | null;
+  readKey(head: RequestHead): string | null;
   /** Called after the key was checked. @throws ApiError */
-  check(head: Head): void;
-  statusOf(code: ErrorCode): number;
-  errorReply(error: ApiError): Reply;
+  checkHead(head: RequestHead): void;
+  getStatus(code: ErrorCode): number;
+  createErrorReply(error: ApiError): Reply;
 }
 
-type Handled = Promise<Reply> | Reply | undefined;
+type HandlerResult = Promise<Reply> | Reply | undefined;
 
 /** @param ids decoded. @throws ApiError, ClientDisconnectedError */
-type Handle<Query, Ids extends string[]> = (call: HttpCall<Query>, ...ids: Ids) => Handled;
+type Handler<Query, Ids extends string[]> = (call: HttpCall<Query>, ...ids: Ids) => HandlerResult;
 
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** `:name` matches one segment. */
   readonly path: string;
   /** Null: needs no key. */
-  readonly scope: NeededScope | null;
+  readonly scope: RequiredScope | null;
   readonly body: BodyRules | null;
   readonly query: QueryReader | null;
   readonly protocol?: Protocol | undefined;
-  readonly handle: Handle<unknown, string[]>;
+  readonly handle: Handler<unknown, string[]>;
 }
 
 type IdsOf<Path extends string> = Path extends `${string}/:${string}/${infer Rest}`
@@ -80,12 +80,14 @@ type IdsOf<Path extends string> = Path extends `${string}/:${string}/${infer Res
     ? [string]
     : [];
 
-type Rules<Query> = Partial<Pick<Route, 'scope' | 'body' | 'protocol'> & { readonly query: Query | null }>;
+type RouteRules<Query> = Partial<
+  Pick<Route, 'scope' | 'body' | 'protocol'> & { readonly query: Query | null }
+>;
 
 export function route<Name extends `${Route['method']} /${string}`, Query extends TObject>(
   name: Name,
-  { scope = null, body = null, query = null, protocol }: Rules<Query>,
-  handle: Handle<Static<Query>, IdsOf<Name>>,
+  { scope = null, body = null, query = null, protocol }: RouteRules<Query>,
+  handle: Handler<Static<Query>, IdsOf<Name>>,
 ): Route {
   const [method, path] = name.split(' ') as [Route['method'], string];
   return {
@@ -95,12 +97,12 @@ export function route<Name extends `${Route['method']} /${string}`, Query extend
   };
 }
 
-export interface Match {
+export interface RouteMatch {
   readonly route: Route | null;
   /** Null: unknown path. */
   readonly allow: string | null;
   /** Requests need no key, not even for NOT_FOUND. */
-  readonly keyless: boolean;
+  readonly isKeyless: boolean;
   readonly parameters: number;
   readonly protocol?: Route['protocol'];
 }
@@ -122,7 +124,7 @@ export function checkEncoding(contentEncoding: string | null, rules: BodyRules):
   throw unsupported(`Content-Encoding must be ${rules.encodings.join(' or ')}`);
 }
 
-export const tooLarge = (limit: number): ApiError =>
+export const payloadTooLarge = (limit: number): ApiError =>
   new ApiError('PAYLOAD_TOO_LARGE', `The body is larger than ${limit / 1024} KiB`);
 
 const unsupported = (message: string): ApiError => new ApiError('UNSUPPORTED_MEDIA_TYPE', message);
@@ -134,14 +136,14 @@ export async function decompress(body: Buffer, limit: number): Promise<Buffer> {
   try {
     return await inflate(body, { maxOutputLength: limit });
   } catch (error) {
-    throw error instanceof RangeError ? tooLarge(limit) : invalid('The body is not valid gzip');
+    throw error instanceof RangeError ? payloadTooLarge(limit) : invalid('The body is not valid gzip');
   }
 }
 
 /** @throws ApiError INVALID_REQUEST */
 export function decodeParameter(encoded: string): string {
   const text = decodePercent(encoded);
-  const problem = text === null ? 'is not percent-encoded UTF-8' : learningIdProblem(text);
+  const problem = text === null ? 'is not percent-encoded UTF-8' : findIdProblem(text);
   if (text === null || problem !== null) throw invalid(`The id in the path ${problem}`);
   return text;
 }
@@ -164,7 +166,7 @@ function createQueryReader(schema: TObject) {
     schema,
     /** @throws ApiError INVALID_REQUEST */
     read: (query: string): unknown => {
-      const texts = textsOf(query, names);
+      const texts = parseQueryTexts(query, names);
       const values: Record<string, unknown> = {};
       for (const [name, { type, default: otherwise }] of fields) {
         const value = texts.get(name) ?? otherwise;
@@ -173,37 +175,37 @@ function createQueryReader(schema: TObject) {
           values[name] = plainDecimal.test(value) ? Number(value) : Number.NaN;
         else if (value !== undefined) values[name] = value;
       }
-      return checked(check, values, 'query');
+      return validate(check, values, 'query');
     },
   };
 }
 
 /** Rejects repeated and empty parameters. @throws ApiError */
-function textsOf(query: string, names: readonly string[]): Map<string, string> {
+function parseQueryTexts(query: string, names: readonly string[]): Map<string, string> {
   const texts = new Map<string, string>();
   for (const part of query.split('&')) {
     const [encoded = '', ...rest] = part.split('=');
     const name = decodeQueryText(encoded);
     if (name === null || !names.includes(name)) continue;
     const text = decodeQueryText(rest.join('='));
-    if (text === null) throw badQuery(name, 'is not percent-encoded UTF-8');
-    if (text === '') throw badQuery(name, 'must not be empty');
-    if (texts.has(name)) throw badQuery(name, 'must be given once');
+    if (text === null) throw queryError(name, 'is not percent-encoded UTF-8');
+    if (text === '') throw queryError(name, 'must not be empty');
+    if (texts.has(name)) throw queryError(name, 'must be given once');
     texts.set(name, text);
   }
   return texts;
 }
 
-const badQuery = (path: string, message: string): ApiError => misfit('query', { path, message });
+const queryError = (path: string, message: string): ApiError => validationError('query', { path, message });
 
 const decodeQueryText = (text: string): string | null => decodePercent(text.replaceAll('+', ' '));
 
 /** uWebSockets.js inserts it for bytes that are not UTF-8: different ids would become equal. */
-const notUtf8 = '\ufffd';
+const replacementCharacter = '\ufffd';
 
 function decodePercent(text: string): string | null {
   try {
-    return text.includes(notUtf8) ? null : decodeURIComponent(text);
+    return text.includes(replacementCharacter) ? null : decodeURIComponent(text);
   } catch {
     return null;
   }
@@ -214,8 +216,8 @@ export function parseIdempotencyKey(header: string | null): string | null {
   if (header === null) return null;
   const quoted = /^"((?:[^"\\]|\\["\\])*)"$/.exec(header);
   const key = quoted === null ? header : (quoted[1] as string).replace(/\\(["\\])/g, '$1');
-  const isMalformed = (quoted === null && header.startsWith('"')) || header.includes(notUtf8);
-  const problem = isMalformed ? 'is not a well-formed string' : learningIdProblem(key);
+  const isMalformed = (quoted === null && header.startsWith('"')) || header.includes(replacementCharacter);
+  const problem = isMalformed ? 'is not a well-formed string' : findIdProblem(key);
   if (problem === null) return key;
   throw invalid(`The header Idempotency-Key ${problem}`, [{ path: 'Idempotency-Key', message: problem }]);
 }

@@ -8,17 +8,17 @@ import {
   us_listen_socket_close,
   us_socket_local_port,
 } from 'uWebSockets.js';
-import { within } from '../lifecycle.js';
-import { groupedBy } from '../lists.js';
+import { waitAtMost } from '../lifecycle.js';
+import { groupBy } from '../lists.js';
+import type { Logger } from '../logger.js';
 import type { Figures } from '../services/read/figures.js';
-import type { Spans } from '../spans.js';
-import type { Logger } from '../telemetry.js';
-import { Answering, type Traffic } from './answering.js';
+import type { StartSpan } from '../spans.js';
 import { Exchange } from './exchange.js';
 import type { Gate } from './gate.js';
+import { createUnreadResponses } from './open-response.js';
+import { RequestHandler, type Traffic } from './request-handler.js';
 import { createRequestLog } from './request-log.js';
-import { createUnreadAnswers } from './response-stream.js';
-import type { Match, Route } from './route.js';
+import type { Route, RouteMatch } from './route.js';
 
 // Missing in the types of uWebSockets.js.
 declare module 'uWebSockets.js' {
@@ -42,9 +42,9 @@ interface ServerOptions {
   readonly gate: Gate;
   readonly figures: Figures;
   readonly logger: Logger;
-  readonly spans?: Spans | null;
+  readonly spans?: StartSpan | null;
   readonly maxConnections?: number;
-  readonly maxUnread?: number;
+  readonly maxUnreadBytes?: number;
 }
 
 export type Server = Awaited<ReturnType<typeof startServer>>;
@@ -53,13 +53,13 @@ export type Server = Awaited<ReturnType<typeof startServer>>;
 export async function startServer(options: ServerOptions) {
   const { routes, gate, figures, logger, spans = null } = options;
   const app = App();
-  boundConnections(app, options);
+  limitConnections(app, options);
   const log = createRequestLog(figures, logger);
-  const unread = createUnreadAnswers(figures, options.maxUnread);
+  const unread = createUnreadResponses(figures, options.maxUnreadBytes);
   const traffic: Traffic = { open: 0, closing: false, onIdle: () => undefined };
-  register(app, routes, (match, method, path) => {
-    const serving = { match, gate, log, traffic, spans, counts: log.countsOf(method, path) };
-    return (res, req) => new Answering(serving, new Exchange(res, req, match, unread)).begin();
+  registerRoutes(app, routes, (match, method, path) => {
+    const context = { match, gate, log, traffic, spans, figures: log.getRouteFigures(method, path) };
+    return (res, req) => new RequestHandler(context, new Exchange(res, req, match, unread)).start();
   });
   const socket = await listen(app, options);
   return {
@@ -71,16 +71,16 @@ export async function startServer(options: ServerOptions) {
       const idle = new Promise<void>((resolve) => {
         traffic.onIdle = resolve;
       });
-      if (traffic.open > 0) await within(idle, timeoutMs);
+      if (traffic.open > 0) await waitAtMost(idle, timeoutMs);
       app.close();
     },
   };
 }
 
-const tellEveryMs = 5000;
+const warnIntervalMs = 5000;
 
 /** Without file descriptors, uWebSockets.js cannot even reject connections. */
-function boundConnections(
+function limitConnections(
   app: TemplatedApp,
   { maxConnections = Infinity, figures, logger }: ServerOptions,
 ): void {
@@ -95,7 +95,7 @@ function boundConnections(
     if (change < 0 || open <= maxConnections) return;
     refused += 1;
     if (performance.now() >= nextAt) {
-      nextAt = performance.now() + tellEveryMs;
+      nextAt = performance.now() + warnIntervalMs;
       logger.warn(
         { open: open - 1, refused: refused - logged },
         'connections are refused, too many are open: raise ulimit -n, or start more API processes',
@@ -113,32 +113,32 @@ const isBelowApi = (path: string): boolean => path.startsWith('/api/v1/');
 
 type Handler = (res: HttpResponse, req: HttpRequest) => void;
 
-const calls = { GET: 'get', POST: 'post', PUT: 'put', PATCH: 'patch', DELETE: 'del' } as const;
+const appMethods = { GET: 'get', POST: 'post', PUT: 'put', PATCH: 'patch', DELETE: 'del' } as const;
 
-function register(
+function registerRoutes(
   app: TemplatedApp,
   routes: readonly Route[],
-  handlerOf: (match: Match, method: string, path: string) => Handler,
+  createHandler: (match: RouteMatch, method: string, path: string) => Handler,
 ): void {
-  for (const [path, here] of groupedBy(routes, (route) => route.path)) {
+  for (const [path, here] of groupBy(routes, (route) => route.path)) {
     const allow = here.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ');
-    const keyless = here.every(({ scope }) => scope === null);
+    const isKeyless = here.every(({ scope }) => scope === null);
     const parameters = path.match(/:\w+/g)?.length ?? 0;
     const protocol = here[0]?.protocol;
     for (const route of here) {
-      const handler = handlerOf({ route, allow, keyless, parameters, protocol }, route.method, path);
-      app[calls[route.method]](path, handler);
+      const handler = createHandler({ route, allow, isKeyless, parameters, protocol }, route.method, path);
+      app[appMethods[route.method]](path, handler);
       if (route.method === 'GET') app.head(path, handler);
     }
-    const other = { route: null, allow, keyless: keyless || !isBelowApi(path), parameters: 0, protocol };
-    app.any(path, handlerOf(other, 'other', path));
+    const other = { route: null, allow, isKeyless: isKeyless || !isBelowApi(path), parameters: 0, protocol };
+    app.any(path, createHandler(other, 'other', path));
   }
-  for (const [path, keyless] of [
+  for (const [path, isKeyless] of [
     ['/api/v1', false],
     ['/api/v1/*', false],
     ['/*', true],
   ] as const)
-    app.any(path, handlerOf({ route: null, allow: null, keyless, parameters: 0 }, 'any', 'unknown'));
+    app.any(path, createHandler({ route: null, allow: null, isKeyless, parameters: 0 }, 'any', 'unknown'));
 }
 
 /** uWebSockets.js shares ports by default. */

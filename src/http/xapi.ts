@@ -1,40 +1,47 @@
 /** xAPI (Communication, 3 and 4). */
 import Type from 'typebox';
-import { parseLarge } from '../contracts/json.js';
+import { parseLargeJson } from '../contracts/json.js';
 import { MappingRequest } from '../contracts/xapi/mapping.js';
 import { StatementBody, Uuid } from '../contracts/xapi/statement.js';
 import { type ErrorCode, errorTable, invalid } from '../errors.js';
 import { type MappingPorts, putMapping, readMapping } from '../services/xapi/mappings.js';
 import { putStatement, recordStatements, type StatementPorts } from '../services/xapi/record-statements.js';
-import { errorObject, tagged } from './replies.js';
+import { handleTagged, toErrorObject } from './replies.js';
 import { type Protocol, type Reply, type Route, route } from './route.js';
-import { administers, bodyOf, json, largeBody, largeBytes, writes } from './rules.js';
+import {
+  allowAdmin,
+  allowWrite,
+  createBodyRules,
+  jsonMediaType,
+  largeBody,
+  largeBytes,
+} from './route-rules.js';
 
-const version = 'X-Experience-API-Version';
+const versionHeader = 'X-Experience-API-Version';
 
 /** The password is the API key; the user name is ignored. */
-function keyInBasic(authorization: string | null): string | null {
+function parseBasicKey(authorization: string | null): string | null {
   const [, encoded] = /^basic +([\w+/=-]+)$/i.exec(authorization ?? '') ?? [];
   if (encoded === undefined) return null;
   const pair = Buffer.from(encoded, 'base64').toString();
   return pair.includes(':') ? pair.slice(pair.indexOf(':') + 1) : null;
 }
 
-const statusOf = (code: ErrorCode): number =>
+const getStatus = (code: ErrorCode): number =>
   code === 'IDEMPOTENCY_KEY_REUSED' ? 409 : errorTable[code].status;
 
 const protocol: Protocol = {
-  headers: { [version]: '1.0.3' },
+  headers: { [versionHeader]: '1.0.3' },
   security: ['ApiKey', 'Basic'],
-  keyOf: (head) => head.header('x-api-key') ?? keyInBasic(head.header('authorization')),
-  check: (head) => {
-    if (!/^1\.0(\.\d+)?$/.test(head.header(version.toLowerCase()) ?? ''))
-      throw invalid(`The header ${version} must be 1.0 or 1.0.x, such as 1.0.3`);
+  readKey: (head) => head.header('x-api-key') ?? parseBasicKey(head.header('authorization')),
+  checkHead: (head) => {
+    if (!/^1\.0(\.\d+)?$/.test(head.header(versionHeader.toLowerCase()) ?? ''))
+      throw invalid(`The header ${versionHeader} must be 1.0 or 1.0.x, such as 1.0.3`);
   },
-  statusOf,
-  errorReply: (error) => ({
-    status: statusOf(error.code),
-    body: JSON.stringify(errorObject(error)),
+  getStatus,
+  createErrorReply: (error) => ({
+    status: getStatus(error.code),
+    body: JSON.stringify(toErrorObject(error)),
     headers: {
       ...error.headers,
       ...(error.status === 401 && { 'WWW-Authenticate': 'Basic realm="xAPI", ApiKey' }),
@@ -43,25 +50,28 @@ const protocol: Protocol = {
   }),
 };
 
-const statements = { ...writes(bodyOf(largeBytes, { [json]: StatementBody }, 'gzip')), protocol };
+const statements = {
+  ...allowWrite(createBodyRules(largeBytes, { [jsonMediaType]: StatementBody }, 'gzip')),
+  protocol,
+};
 /** 50 values for each of 1,000 statements. */
 const maxStatementValues = 50_000;
 const StatementQuery = Type.Object({ statementId: Uuid });
-const mapping = administers(largeBody(MappingRequest));
+const mapping = allowAdmin(largeBody(MappingRequest));
 
-const plainReply = (data: object): Reply => ({ status: 200, body: JSON.stringify(data) });
+const createJsonReply = (data: object): Reply => ({ status: 200, body: JSON.stringify(data) });
 
-export const xapiRoutes = (ports: StatementPorts & MappingPorts): readonly Route[] => [
-  route('GET /api/v1/xapi-mapping', administers(), tagged(readMapping, ports)),
-  route('PUT /api/v1/xapi-mapping', mapping, tagged(putMapping, ports, 'Mapping set')),
+export const createXapiRoutes = (ports: StatementPorts & MappingPorts): readonly Route[] => [
+  route('GET /api/v1/xapi-mapping', allowAdmin(), handleTagged(readMapping, ports)),
+  route('PUT /api/v1/xapi-mapping', mapping, handleTagged(putMapping, ports, 'Mapping set')),
   route('POST /xapi/statements', statements, async (call) => {
-    const sent = await parseLarge(call.body, maxStatementValues);
-    return plainReply(await recordStatements(ports, call, sent));
+    const sent = await parseLargeJson(call.body, maxStatementValues);
+    return createJsonReply(await recordStatements(ports, call, sent));
   }),
   route('PUT /xapi/statements', { ...statements, query: StatementQuery }, async (call) => {
-    const sent = await parseLarge(call.body, maxStatementValues);
+    const sent = await parseLargeJson(call.body, maxStatementValues);
     await putStatement(ports, call, call.query.statementId, sent);
     return { status: 204, body: '' };
   }),
-  route('GET /xapi/about', { protocol }, () => plainReply({ version: ['1.0.3'] })),
+  route('GET /xapi/about', { protocol }, () => createJsonReply({ version: ['1.0.3'] })),
 ];

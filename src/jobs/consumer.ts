@@ -1,10 +1,10 @@
 import { type Job, type JobsOptions, Queue, Worker, type WorkerOptions } from 'bullmq';
 import { Cluster, Redis } from 'ioredis';
 import { singleFlight } from '../concurrency.js';
-import { queuePrefix } from '../contracts/jobs.js';
-import { redisAddress } from '../contracts/redis.js';
-import { inTime, within } from '../lifecycle.js';
-import type { Logger } from '../telemetry.js';
+import { queuePrefix } from '../contracts/job-data.js';
+import { parseRedisAddress } from '../contracts/redis-settings.js';
+import { waitAtMost, withTimeout } from '../lifecycle.js';
+import type { Logger } from '../logger.js';
 
 /**
  * BullMQ needs commands that wait for a reconnect, and blocks for up to 10 s. A connection that is silent for
@@ -23,7 +23,7 @@ const disconnectMs = 500;
 export function connectQueues(url: string, logger: Logger, stopped: () => boolean): Redis | Cluster {
   const retryStrategy = (attempt: number): number | null =>
     stopped() ? null : Math.min(50 * 2 ** attempt, 1000);
-  const { nodes, login } = redisAddress(url);
+  const { nodes, login } = parseRedisAddress(url);
   const client =
     nodes.length > 1
       ? new Cluster([...nodes], {
@@ -157,13 +157,13 @@ function openConsumer<Data, Result>(
       clearInterval(timer);
       // Without Redis no job can be requeued. Its lock expires, and another worker repeats the job.
       const closed = worker.close(connection.status !== 'ready');
-      await within(closed, finishMs);
+      await waitAtMost(closed, finishMs);
       abort.abort();
-      await within(closed, graceMs);
+      await waitAtMost(closed, graceMs);
       for (const giveUp of inHand) giveUp(new Error('it did not end in time and was given up'));
-      await within(closed, releaseMs);
+      await waitAtMost(closed, releaseMs);
       connection.disconnect();
-      await within(Promise.all([worker.disconnect(), queue.close(), closed]), disconnectMs);
+      await waitAtMost(Promise.all([worker.disconnect(), queue.close(), closed]), disconnectMs);
     },
   };
 }
@@ -215,7 +215,7 @@ export function startConsumer<Data, Result>(options: ConsumerOptions<Data, Resul
   const seconds = (): number => Math.round((looks * watchMs) / 1000);
 
   async function look(): Promise<void> {
-    const now = await inTime(current.waiting(), replyMs).catch(() => null);
+    const now = await withTimeout(current.waiting(), replyMs).catch(() => null);
     looks = now === null || now !== before ? 0 : looks + 1;
     before = now;
     if (closing !== undefined || looks === 0 || looks % maxLooks !== 0) return;

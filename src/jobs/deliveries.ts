@@ -1,12 +1,12 @@
 /** One job per endpoint with due messages, added again while messages are due. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Job } from 'bullmq';
-import { type DeliveryJobData, deliveryJobId, deliveryQueueName } from '../contracts/jobs.js';
+import { type DeliveryJobData, deliveryJobId, deliveryQueueName } from '../contracts/job-data.js';
 import { ApiError } from '../errors.js';
+import type { Logger } from '../logger.js';
 import type { Deliver } from '../services/webhooks/deliver.js';
 import type { HandOut } from '../services/webhooks/hand-out.js';
 import type { EndpointPlace } from '../store/webhooks/messages.js';
-import type { Logger } from '../telemetry.js';
 import { type Consumer, freeJobs, openQueue, startConsumer } from './consumer.js';
 
 /** Another worker takes over the job of a dead worker within the sum of both. */

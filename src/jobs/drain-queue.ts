@@ -2,17 +2,17 @@
 import type { Job, Queue } from 'bullmq';
 import type { Cluster, Redis } from 'ioredis';
 import {
+  type DrainBatch,
   type DrainJobData,
   drainJobId,
   drainQueueName,
   drainShards,
-  type FixedBatch,
-} from '../contracts/jobs.js';
-import { indices, sumOf } from '../lists.js';
+} from '../contracts/job-data.js';
+import { computeSum, indices } from '../lists.js';
+import type { Logger } from '../logger.js';
 import type { DrainResult, DrainShard } from '../services/pipeline/complete-block.js';
-import { ending, type Spans } from '../spans.js';
+import { endSpanAfter, type StartSpan } from '../spans.js';
 import type { Outbox } from '../store/outbox/outbox.js';
-import type { Logger } from '../telemetry.js';
 import { type Consumer, freeJobs, openQueue, type QueueAccess, startConsumer } from './consumer.js';
 
 /** Another worker takes over the job of a dead worker within 8 s. */
@@ -40,7 +40,7 @@ export interface DrainsOptions {
   readonly outbox: Pick<Outbox, 'backlog'>;
   readonly drain: DrainShard;
   readonly logger: Logger;
-  readonly spans?: Spans | null;
+  readonly spans?: StartSpan | null;
 }
 
 /** close() finishes or requeues a running block within six seconds. */
@@ -88,10 +88,10 @@ function createWork({ partitions, drain, spans }: DrainsOptions, access: QueueAc
   return async (job: DrainJob, token: string, signal: AbortSignal): Promise<DrainResult> => {
     const { v, shard, batch } = job.data;
     if (v !== 1) throw new Error(`drain job of version ${String(v)}: this process knows 1`);
-    const save = (fixed: FixedBatch): Promise<void> => keepBatch(access, job, token, fixed);
+    const save = (fixed: DrainBatch): Promise<void> => keepBatch(access, job, token, fixed);
     const span = spans?.('job') ?? null;
     const task = { partitions: partitionsOf(shard, partitions), batch, save, signal, span };
-    const run = () => ending(span, drain(task));
+    const run = () => endSpanAfter(span, drain(task));
     const turn = turns.get(shard)?.then(run, run) ?? run();
     turns.set(shard, turn);
     return turn;
@@ -126,7 +126,7 @@ export function createSweep(
     await Promise.all(
       armedAt.map(async (before, shard) => {
         const backlog = await outbox.backlog(partitionsOf(shard, partitions));
-        const rows = sumOf(backlog.map(({ length, due }) => length + due));
+        const rows = computeSum(backlog.map(({ length, due }) => length + due));
         const rest = rows >= eagerRows ? 0 : rows < busyRows ? restMs : busyRestMs;
         if (rows === 0 || now - before < rest) return;
         armedAt[shard] = now;
@@ -150,7 +150,7 @@ async function keepBatch(
   { connection, queue }: QueueAccess<DrainJobData>,
   job: DrainJob,
   token: string,
-  batch: FixedBatch,
+  batch: DrainBatch,
 ): Promise<void> {
   const key = queue.toKey(`${job.id}`);
   const data = JSON.stringify({ ...job.data, batch });

@@ -1,6 +1,6 @@
 /** Periodic work with one run at a time across all processes. */
 import type { Queue } from 'bullmq';
-import type { Logger } from '../telemetry.js';
+import type { Logger } from '../logger.js';
 import { type Consumer, openQueue, startConsumer } from './consumer.js';
 
 /** Another worker takes over the run of a dead worker within the sum of both. */

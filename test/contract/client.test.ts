@@ -63,7 +63,7 @@ test('a learner from the first answer to the erasure', async () => {
   );
   assert.equal((await client.attempts('ada')).total_attempts, 2);
   assert.match(attempts[0]?.event_id ?? '', /^[\da-f-]{36}$/);
-  assert.equal((await client.takeBack('ada', 'a/1')).total_attempts, 1);
+  assert.equal((await client.retractAttempt('ada', 'a/1')).total_attempts, 1);
 
   const lines = await listed(client.exportLearner('ada'));
   assert.deepEqual([lines[0]?.type, lines.at(-1)?.type], ['meta', 'end']);
@@ -126,7 +126,7 @@ test('an error tells what is wrong, where, and in which request', async () => {
 });
 
 test('an id that would lead to another path is refused before it is sent', async () => {
-  for (const id of ['', '.', '..']) await failed(client.takeBack('ada', id), 'INVALID_REQUEST');
+  for (const id of ['', '.', '..']) await failed(client.retractAttempt('ada', id), 'INVALID_REQUEST');
 });
 
 test('no connection, no answer in time and an abort are told apart', async (t) => {

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { encodeAttemptRow } from '../../src/contracts/attempt-row.js';
-import { forecastRow, goalRow } from '../../src/contracts/journal.js';
-import { learnerHash } from '../../src/contracts/learner-name.js';
+import { encodeForecastRow, encodeGoalRow } from '../../src/contracts/journal.js';
+import { hashLearner } from '../../src/contracts/learner-name.js';
+import { createLogger } from '../../src/logger.js';
 import { createErasureFinisher } from '../../src/services/corrections/erasures.js';
 import { createErasureStore } from '../../src/store/corrections/erasures.js';
 import { redrive } from '../../src/store/corrections/parked-rows.js';
@@ -16,7 +17,6 @@ import {
   partitionOf,
   removedKey,
 } from '../../src/store/redis/keys.js';
-import { createLogger } from '../../src/telemetry.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createCorrectionWarehouse } from '../../src/warehouse/maintenance/correction-warehouse.js';
 import { attemptRow } from '../support/attempt-rows.js';
@@ -72,9 +72,9 @@ test('goals and forecasts of before that come late are not stored', async () => 
   const after = Date.now() + 3_600_000;
   const forecasts = forecastsKey(partitionOfLearner(userId));
   const goals = journalKey(partitionOfLearner(userId));
-  const goal = goalRow({ tenant: 'default', userId, targetScore: 1000, targetDate: null });
+  const goal = encodeGoalRow({ tenant: 'default', userId, targetScore: 1000, targetDate: null });
   for (const madeAt of [before, after]) {
-    const row = forecastRow(servedForecast({ userId, madeAt }));
+    const row = encodeForecastRow(servedForecast({ userId, madeAt }));
     await redis.xadd(forecasts, '*', 'k', 'forecast', 'r', row);
     await redis.xadd(goals, '*', 'k', 'goal', 'r', `${madeAt}\t${goal}`);
   }
@@ -104,7 +104,7 @@ async function lookLater(ms: number): Promise<void> {
 
 test('rows that a process brings to ClickHouse after the end are found later', async () => {
   const userId = 'late-in-clickhouse';
-  const hash = learnerHash('default', userId);
+  const hash = hashLearner('default', userId);
   const key = endedKey(partitionOfLearner(userId));
   const looks = async () => JSON.parse((await redis.hget(key, hash)) ?? '{"looks":"forgotten"}').looks;
   await answer(userId);

@@ -1,8 +1,8 @@
 /** A learner who is erased: nothing is left anywhere, the receipt says so, and others do not notice. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { learnerHash } from '../../src/contracts/learner-name.js';
-import { learnerHashOf } from '../../src/contracts/webhook-events.js';
+import { hashLearner } from '../../src/contracts/learner-name.js';
+import { parseLearnerHash } from '../../src/contracts/webhook-events.js';
 import type { LearnerState } from '../../src/domain/tracing/learner-states.js';
 import { WatchedLearners } from '../../src/store/learners/watched-learners.js';
 import { hashText } from '../../src/store/redis/binary.js';
@@ -63,7 +63,10 @@ const listener = await listenFor(redis, 'default', ['mastery.reached', 'erasure.
 
 /** Types of the messages, and whether they are the learner's. */
 const toldOf = async (user: string) =>
-  (await listener.told()).map(({ id, type }) => [type, learnerHashOf(id) === learnerHash('default', user)]);
+  (await listener.told()).map(({ id, type }) => [
+    type,
+    parseLearnerHash(id) === hashLearner('default', user),
+  ]);
 
 test('everything goes, with a receipt that proves it, and a new history begins clean', async () => {
   const user = "gone '\\ ü";

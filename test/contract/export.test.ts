@@ -1,7 +1,7 @@
 /** All that is stored about a learner, streamed: complete, or seen not to be. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { forecastRow, goalRow, takenBackRow } from '../../src/contracts/journal.js';
+import { encodeForecastRow, encodeGoalRow, encodeRetractionRow } from '../../src/contracts/journal.js';
 import { forecastsKey, journalKey, outboxKey, parkedKey, partitionOf } from '../../src/store/redis/keys.js';
 import { createJournalWarehouse } from '../../src/warehouse/ingest/journal-warehouse.js';
 import { exportedFrom, learnerTables } from '../../src/warehouse/schema/learner-tables.js';
@@ -139,9 +139,9 @@ test('a row is told alike wherever it is', async () => {
     firstAnswer: '',
   };
   const rows = {
-    goal: `1780000000456\t${goalRow({ ...learner, targetScore: 1200, targetDate: '2027-06-05' })}`,
-    taken_back: `1780000000789\t${takenBackRow({ ...learner, ...answer })}`,
-    forecast: forecastRow(servedForecast({ ...learner, targetScore: null, goalProbability: null })),
+    goal: `1780000000456\t${encodeGoalRow({ ...learner, targetScore: 1200, targetDate: '2027-06-05' })}`,
+    taken_back: `1780000000789\t${encodeRetractionRow({ ...learner, ...answer })}`,
+    forecast: encodeForecastRow(servedForecast({ ...learner, targetScore: null, goalProbability: null })),
   };
   assert.equal((await caller.track(event({ user_id: learner.userId }))).status, 200);
   for (const [kind, row] of Object.entries(rows) as [keyof typeof rows, string][]) {

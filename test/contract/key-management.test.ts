@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
-import { allScopes, hashKey, type Scope, shortHash } from '../../src/contracts/access.js';
+import { allScopes, hashKey, type Scope, toKeyId } from '../../src/contracts/access.js';
 import { createFactsHistory } from '../../src/warehouse/reads/facts-history.js';
 import { callerOf } from '../support/http.js';
 import { clickhouseOf, keysOf, sharedService } from '../support/service.js';
@@ -12,7 +12,7 @@ const service = await sharedService();
 const second = await service.second();
 const keys = await keysOf({ after }, service);
 const path = '/api/v1/keys';
-const idOf = (key: string): string => shortHash(hashKey(key));
+const idOf = (key: string): string => toKeyId(hashKey(key));
 
 interface Holder {
   readonly tenant?: string;

@@ -1,7 +1,7 @@
 /** How good predictions are: compared with the rows of the answers that were posted, and with what a view has. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { forecastRow } from '../../src/contracts/journal.js';
+import { encodeForecastRow } from '../../src/contracts/journal.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createJournalWarehouse } from '../../src/warehouse/ingest/journal-warehouse.js';
 import { callerOf, event } from '../support/http.js';
@@ -130,7 +130,7 @@ test('coverage is what the view has of the tenant', async () => {
   }));
   await createJournalWarehouse(clickhouse).insert(
     'forecast',
-    forecasts.map((one) => Buffer.from(forecastRow(servedForecast(one)))),
+    forecasts.map((one) => Buffer.from(encodeForecastRow(servedForecast(one)))),
   );
   const answers = Array.from({ length: 10 }, (_, i) =>
     event({ user_id: 'a', is_correct: i < 7, occurred_at: daysAgo(4) }),

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { allScopes } from '../../src/contracts/access.js';
 import { examples } from '../../src/contracts/responses/examples.js';
-import { pathExamples } from '../../src/contracts/responses/operations.js';
+import { pathExamples } from '../../src/contracts/responses/openapi-texts.js';
 import { assertAnswer } from '../support/answer-check.js';
 import { operationAt } from '../support/description.js';
 import { callerOf, jsonOf } from '../support/http.js';

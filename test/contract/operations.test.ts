@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { withMaintenance } from '../../src/app/maintenance.js';
+import { createLogger } from '../../src/logger.js';
 import { auditAndRecord } from '../../src/services/audit/audit.js';
 import { describeReport } from '../../src/services/audit/report.js';
 import { lastAudit } from '../../src/store/audit/audit-store.js';
@@ -13,7 +14,6 @@ import {
   outboxKey,
   parkedKey,
 } from '../../src/store/redis/keys.js';
-import { createLogger } from '../../src/telemetry.js';
 import { version } from '../../src/version.js';
 import { callerOf } from '../support/http.js';
 import { erasureDone } from '../support/learner-data.js';

@@ -1,7 +1,7 @@
 /** What is told of skills over all learners, against figures reckoned here from the answers that were posted. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { groupedBy, sumOf } from '../../src/lists.js';
+import { computeSum, groupBy } from '../../src/lists.js';
 import { awayFromMidnight } from '../support/day.js';
 import { type Caller, callerOf, type JsonAnswer } from '../support/http.js';
 import { seeded } from '../support/random.js';
@@ -87,16 +87,16 @@ before(async () => {
     counted.push(...(await post(caller, answersOf(learner))));
   await post(stranger, answersOf(learners));
   const stored = ({ json }: JsonAnswer) =>
-    sumOf(json.data?.skills.map(({ answers }: { answers: number }) => answers) ?? []) === counted.length;
+    computeSum(json.data?.skills.map(({ answers }: { answers: number }) => answers) ?? []) === counted.length;
   await askUntil('all answers', () => caller.get('/api/v1/skill-statistics'), stored);
 });
 
-const mean = (values: readonly number[]): number => sumOf(values) / values.length;
+const mean = (values: readonly number[]): number => computeSum(values) / values.length;
 const meanOf = (of: keyof Counted, answers: readonly Counted[]): number =>
   mean(answers.map((answer) => Number(answer[of])));
 const onSkill = (skill: string): Counted[] => counted.filter(({ skill_id }) => skill_id === skill);
 const byLearner = (answers: readonly Counted[]): Counted[][] => [
-  ...groupedBy(answers, ({ user_id }) => user_id).values(),
+  ...groupBy(answers, ({ user_id }) => user_id).values(),
 ];
 
 /** With what is between two values in proportion, as ClickHouse's quantileExactInclusive. */
@@ -148,8 +148,8 @@ test('the list has what each learner did on each skill, and nothing of other ten
     near(told[i].velocity_per_attempt, quantile(byLearner(all).map(gainOf), 0.5));
     const efficiency = byLearner(all).map((one) => viewEfficiency(sumsOf(one), sumsOf(all)) ?? assert.fail());
     near(told[i].efficiency_index, quantile(efficiency, 0.5), 0.1);
-    const minutes = sumOf(all.map(({ time_spent_seconds }) => time_spent_seconds)) / 60;
-    near(told[i].correct_per_minute, sumOf(all.map(({ is_correct }) => Number(is_correct))) / minutes);
+    const minutes = computeSum(all.map(({ time_spent_seconds }) => time_spent_seconds)) / 60;
+    near(told[i].correct_per_minute, computeSum(all.map(({ is_correct }) => Number(is_correct))) / minutes);
   }
   assert.ok(told[0].plateau_share > 0, 'no learner is on a plateau: the test shows less than it should');
 });
@@ -226,7 +226,7 @@ test('cohorts: by the week of the first answer on any skill, week by week', asyn
   const first = firstDays();
   const cohortOf = ({ user_id }: Counted): number => mondayOf(first.get(user_id) ?? '');
   for (const skill of skills) {
-    const cells = groupedBy(onSkill(skill), (one) => {
+    const cells = groupBy(onSkill(skill), (one) => {
       const week = (mondayOf(one.day) - cohortOf(one)) / 7;
       return `${new Date(cohortOf(one) * dayMs).toISOString().slice(0, 10)} ${week}`;
     });
@@ -239,7 +239,7 @@ test('cohorts: by the week of the first answer on any skill, week by week', asyn
       const cell = cells.get(`${cohort} ${week}`) ?? [];
       assert.deepEqual([count, answers], [byLearner(cell).length, cell.length]);
       near(accuracy, meanOf('is_correct', cell), 5e-5);
-      const days = groupedBy(cell, ({ user_id, day }) => `${user_id} ${day}`);
+      const days = groupBy(cell, ({ user_id, day }) => `${user_id} ${day}`);
       const closings = [...days.values()].map(lastOfDay);
       near(mean_mastery, mean(closings));
     }
@@ -251,7 +251,7 @@ const lastOfDay = (answers: readonly Counted[]): number =>
   answers.reduce((last, one) => (one.occurred_at >= last.occurred_at ? one : last)).masteryAfter;
 
 test('only the last 26 weeks of cohorts', async () => {
-  const weeks = groupedBy(await oldAnswers(), ({ occurred_at }) => occurred_at);
+  const weeks = groupBy(await oldAnswers(), ({ occurred_at }) => occurred_at);
   assert.equal(weeks.size, 30);
   const { cohorts, learners: all } = (await statisticsOf('old', old)).json.data;
   assert.deepEqual([all, cohorts.length], [30, 26]);
@@ -276,7 +276,7 @@ const itemsOf = (skill: string, query = '', as = caller): Promise<JsonAnswer> =>
 
 test('items: the hardest first, with what was predicted and who was sure', async () => {
   const { json } = await itemsOf('algebra');
-  const byItem = groupedBy(onSkill('algebra').filter(isSolution), ({ item_id }) => item_id);
+  const byItem = groupBy(onSkill('algebra').filter(isSolution), ({ item_id }) => item_id);
   const wanted = [...byItem].filter(([, answers]) => answers.length >= 10);
   const hardness = ([id, answers]: (typeof wanted)[number]) => [meanOf('is_correct', answers), id] as const;
   wanted.sort((a, b) => hardness(a)[0] - hardness(b)[0] || (hardness(a)[1] < hardness(b)[1] ? -1 : 1));

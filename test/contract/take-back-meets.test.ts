@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import type { Redis } from 'ioredis';
 import { decodeAttemptRow } from '../../src/contracts/attempt-row.js';
-import { encodeModel } from '../../src/contracts/model.js';
+import { encodeModel } from '../../src/contracts/stored-model.js';
 import {
   resolveSkillModel,
   type SkillModel,
@@ -332,7 +332,7 @@ test('rows that a snapshot has stay, and answers whose rows were dropped are not
   await stored(user);
   const rowsStored = createStoredRows(clickhouse, (_, work) => work());
   const replay = startReplay(null);
-  const rows = (await rowsStored.history('default', user, 2)).stored.split('\n').slice(0, 2);
+  const rows = (await rowsStored.history('default', user, 2)).storedRows.split('\n').slice(0, 2);
   for (const row of rows) replay.add(decodeAttemptRow(row));
   const snapshot = {
     tenant: 'default',

@@ -1,7 +1,7 @@
 /** Webhooks from the answer to the receiver: what is told to whom, and what becomes of it, over HTTP alone. */
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
-import { learnerHashOf, type WebhookType } from '../../src/contracts/webhook-events.js';
+import { parseLearnerHash, type WebhookType } from '../../src/contracts/webhook-events.js';
 import { goalConstants } from '../../src/domain/base/score-constants.js';
 import { indices } from '../../src/lists.js';
 import { messagesKey, nextTriesKey } from '../../src/store/redis/keys.js';
@@ -278,7 +278,7 @@ suite('messages', { concurrency: true }, () => {
     await own.payloads(1);
     await own.settled();
     const learners = own.receiver.received[0]?.id ?? '';
-    assert.ok(learnerHashOf(learners));
+    assert.ok(parseLearnerHash(learners));
     const { json } = await ask(by, 'DELETE', 'learners/to-be-erased');
     const [, payload] = await own.payloads(2);
     assert.deepEqual(
@@ -287,7 +287,7 @@ suite('messages', { concurrency: true }, () => {
     );
     const [, told] = own.receiver.received;
     assert.doesNotMatch(`${told?.text}`, /to-be-erased/);
-    assert.equal(learnerHashOf(told?.id ?? ''), null);
+    assert.equal(parseLearnerHash(told?.id ?? ''), null);
     await erasureDone(by, json.data.status_url);
     assert.deepEqual(
       (await own.deliveries()).map((one) => one.message_id),

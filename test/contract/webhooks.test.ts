@@ -1,7 +1,7 @@
 /** Endpoints of webhooks over HTTP: what is set, what is shown, and who sees it. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { askedTypes } from '../../src/contracts/webhooks.js';
+import { subscribableTypes } from '../../src/contracts/webhooks.js';
 import { indices } from '../../src/lists.js';
 import { createEndpointStore } from '../../src/store/webhooks/endpoints.js';
 import { assertAnswer } from '../support/answer-check.js';
@@ -260,6 +260,6 @@ test('a body that may be absent is a body where there is one', async () => {
 });
 
 test('types that can be asked for are those of the contract', () => {
-  assert.equal(askedTypes.length, 7);
-  assert.ok(!askedTypes.includes('webhook.test'));
+  assert.equal(subscribableTypes.length, 7);
+  assert.ok(!subscribableTypes.includes('webhook.test'));
 });

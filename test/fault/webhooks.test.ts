@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { groupedBy, indices } from '../../src/lists.js';
+import { groupBy, indices } from '../../src/lists.js';
 import { defaultPartitions } from '../../src/store/redis/deployment.js';
 import { eventsKey, messagesKey, nextTriesKey, outboxKey } from '../../src/store/redis/keys.js';
 import { createMessageStore } from '../../src/store/webhooks/messages.js';
@@ -183,7 +183,7 @@ async function runOn(t: Scoped, stand: Stand, phases: readonly Phase[]): Promise
   );
   assert.equal(deliveredOnce, events, 'each was confirmed');
   // Messages stand in the order of their first arrival; one that failed may be overtaken.
-  const arrived = groupedBy(
+  const arrived = groupBy(
     [...messages].filter(([messageId]) => tries.get(messageId) === 1).map(([, one]) => one),
     ({ user }) => user,
   );

@@ -12,7 +12,7 @@ import { type TestContext, test } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { Session } from 'chdb';
 import { defaultAnalystLimits } from '../../src/contracts/analyst-limits.js';
-import { takenBackRow } from '../../src/contracts/journal.js';
+import { encodeRetractionRow } from '../../src/contracts/journal.js';
 import { createBridge } from '../../src/embedded/clickhouse/http.js';
 import { startLanes } from '../../src/embedded/clickhouse/lanes.js';
 import { freePort } from '../../src/embedded/free-port.js';
@@ -169,7 +169,7 @@ test('a schema on a cluster', limit, async (t) => {
     assert.deepEqual(await counts(single), allOnce(49));
     const erasures = createCorrectionWarehouse(single, cluster);
     const answer = { tenant: 'default', userId, eventId: 'gone', skillId: 'skill', learnerSeq: 2 };
-    const row = takenBackRow({ ...answer, receivedAt: 1.7e12, firstAnswer: '' });
+    const row = encodeRetractionRow({ ...answer, receivedAt: 1.7e12, firstAnswer: '' });
     await createJournalWarehouse(single).insert('taken_back', [Buffer.from(`${1.75e12}\t${row}`)]);
     await erasures.removeLate(whole);
     assert.deepEqual(

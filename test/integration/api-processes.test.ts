@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { after, test } from 'node:test';
 import { untilReady } from '../../src/app/api-processes.js';
 import { sendSignal, supervise } from '../../src/embedded/supervisor.js';
-import { createLogger } from '../../src/telemetry.js';
+import { createLogger } from '../../src/logger.js';
 import { callerOf, event } from '../support/http.js';
 import { exitAfterTests } from '../support/linger.js';
 import { childrenOf } from '../support/processes.js';

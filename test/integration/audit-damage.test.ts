@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createLogger } from '../../src/logger.js';
 import { auditAndRecord } from '../../src/services/audit/audit.js';
 import { createAuditStore, lastAudit } from '../../src/store/audit/audit-store.js';
 import {
@@ -12,7 +13,6 @@ import {
   partitionOf,
   removedKey,
 } from '../../src/store/redis/keys.js';
-import { createLogger } from '../../src/telemetry.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
 import { createAuditWarehouse } from '../../src/warehouse/maintenance/audit-warehouse.js';
 import { learnerSums } from '../../src/warehouse/schema/rollups.js';

@@ -5,7 +5,7 @@ import { Redis } from 'ioredis';
 import { answered, recordOf, type SkillRecord } from '../../bench/peers/tracing.js';
 import { createPeers } from '../../bench/peers.js';
 import { createClosers } from '../../src/lifecycle.js';
-import { createLogger } from '../../src/telemetry.js';
+import { createLogger } from '../../src/logger.js';
 import { tempDir } from '../support/temp.js';
 
 const key = 'school';

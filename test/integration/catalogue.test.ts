@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { loadSkillsFile } from '../../src/app/skills-file.js';
-import { encodeModel } from '../../src/contracts/model.js';
+import { encodeModel } from '../../src/contracts/stored-model.js';
 import { defaultSkillSetting, type SkillSetting } from '../../src/domain/catalogue/catalogue.js';
 import {
   resolveSkillModel,
@@ -10,6 +10,7 @@ import {
   unfittedModel,
 } from '../../src/domain/catalogue/tenant-model.js';
 import { ApiError } from '../../src/errors.js';
+import { createLogger } from '../../src/logger.js';
 import {
   putSkills,
   readCatalogue as readMarked,
@@ -26,7 +27,6 @@ import {
   catalogueRevisionsKey,
   knownSkillsKey,
 } from '../../src/store/redis/keys.js';
-import { createLogger } from '../../src/telemetry.js';
 import { startTestRedis } from '../support/embedded.js';
 import { seeded } from '../support/random.js';
 import { redisOf, startBareRedis } from '../support/service.js';

@@ -5,7 +5,7 @@ import type { ClickHouseClient } from '@clickhouse/client';
 import { analystTables } from '../../src/contracts/analyst-tables.js';
 import { startClickhouse } from '../../src/embedded/clickhouse.js';
 import { startOnFreePort } from '../../src/embedded/free-port.js';
-import { createLogger } from '../../src/telemetry.js';
+import { createLogger } from '../../src/logger.js';
 import { connectWarehouse, selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createSchema } from '../../src/warehouse/schema/create-schema.js';
 import { temporaryFolder } from '../support/clickhouse-child.js';

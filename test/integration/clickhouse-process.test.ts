@@ -5,7 +5,7 @@ import { getPriority } from 'node:os';
 import { test } from 'node:test';
 import { startClickhouse } from '../../src/embedded/clickhouse.js';
 import { freePort } from '../../src/embedded/free-port.js';
-import { createLogger } from '../../src/telemetry.js';
+import { createLogger } from '../../src/logger.js';
 import {
   type ClickHouseChild,
   exitOf,

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
 import { type ClickhouseOptions, startClickhouse } from '../../src/embedded/clickhouse.js';
 import { freePort } from '../../src/embedded/free-port.js';
-import { createLogger } from '../../src/telemetry.js';
+import { createLogger } from '../../src/logger.js';
 import { exitOf, spawnChild } from '../support/clickhouse-child.js';
 import { takePort } from '../support/ports.js';
 import { tempDir } from '../support/temp.js';

@@ -10,9 +10,9 @@ import { type TestContext, test } from 'node:test';
 import { createServer as createTlsServer } from 'node:tls';
 import { connectState } from '../../src/app/engine.js';
 import { prepareSchema } from '../../src/app/schema.js';
-import { troubleOf } from '../../src/connection-trouble.js';
+import { describeConnectionError } from '../../src/connection-problem.js';
 import { createClosers, StartError } from '../../src/lifecycle.js';
-import { createLogger } from '../../src/telemetry.js';
+import { createLogger } from '../../src/logger.js';
 import { freshDatabase } from '../support/embedded.js';
 import { root } from '../support/root.js';
 import { tempDir } from '../support/temp.js';
@@ -180,8 +180,8 @@ test('a failure of TLS is not taken for a server that speaks none', async (t) =>
   const { port } = server.address() as { port: number };
   const request = get({ port, host: '127.0.0.1', rejectUnauthorized: false, maxVersion: 'TLSv1.2' });
   const [error] = await once(request, 'error');
-  assert.match(troubleOf(error).text, /alert protocol version/);
-  assert.equal(troubleOf(error).isFinal, false);
+  assert.match(describeConnectionError(error).text, /alert protocol version/);
+  assert.equal(describeConnectionError(error).isPermanent, false);
 });
 
 function listens(port: number): Promise<boolean> {

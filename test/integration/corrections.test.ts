@@ -2,15 +2,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Redis } from 'ioredis';
-import type { FixedBatch } from '../../src/contracts/jobs.js';
-import { learnerHash } from '../../src/contracts/learner-name.js';
+import type { DrainBatch } from '../../src/contracts/job-data.js';
+import { hashLearner } from '../../src/contracts/learner-name.js';
+import { createLogger } from '../../src/logger.js';
 import { createCorrections } from '../../src/services/corrections/apply-corrections.js';
 import { createDrain } from '../../src/services/pipeline/drain-outbox.js';
 import { type CorrectionStore, createCorrectionStore } from '../../src/store/corrections/corrections.js';
 import { eraseLearner } from '../../src/store/corrections/erasures.js';
 import { createOutbox, type Outbox } from '../../src/store/outbox/outbox.js';
 import { erasuresKey, markerKey, outboxKey, removedKey } from '../../src/store/redis/keys.js';
-import { createLogger } from '../../src/telemetry.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
 import {
   type CorrectionWarehouse,
@@ -41,7 +41,7 @@ async function order(redis: Redis, userId: string, id: string): Promise<void> {
     id,
     JSON.stringify(learner),
     100,
-    learnerHash('default', userId),
+    hashLearner('default', userId),
     1000,
   );
   assert.equal(status, 'begun');
@@ -56,7 +56,7 @@ test('a correction cut after each step', { timeout: 600_000 }, async (t) => {
   const rowsGone = createCorrectionWarehouse(client);
 
   type Parts = CorrectionStore & CorrectionWarehouse & Pick<Outbox, 'trim'>;
-  const drainOnce = (change: Partial<Parts> = {}, batch: FixedBatch | null = null) => {
+  const drainOnce = (change: Partial<Parts> = {}, batch: DrainBatch | null = null) => {
     const parts = { ...store, ...rowsGone, ...change };
     const applyCorrections = createCorrections({ store: parts, warehouse: parts, logger });
     const warehouse = createAttemptWarehouse(client);
@@ -66,7 +66,7 @@ test('a correction cut after each step', { timeout: 600_000 }, async (t) => {
       logger,
       applyCorrections,
     });
-    const save = async (_: FixedBatch): Promise<void> => undefined;
+    const save = async (_: DrainBatch): Promise<void> => undefined;
     return drain({ partitions: all, batch, save });
   };
   const drained = () =>

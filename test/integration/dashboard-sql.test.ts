@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
-import { forecastRow, goalRow } from '../../src/contracts/journal.js';
+import { encodeForecastRow, encodeGoalRow } from '../../src/contracts/journal.js';
 import { connectWarehouse, selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
 import { createJournalWarehouse } from '../../src/warehouse/ingest/journal-warehouse.js';
@@ -55,12 +55,12 @@ async function fillSchool(client: ClickHouseClient, tenant: string, firstId: num
   );
   await journal.insert(
     'forecast',
-    forecasts.map((forecast) => Buffer.from(forecastRow(forecast))),
+    forecasts.map((forecast) => Buffer.from(encodeForecastRow(forecast))),
   );
   const goals = users.map((userId) => ({ tenant, userId, targetScore: 1200, targetDate: '2026-09-01' }));
   await journal.insert(
     'goal',
-    goals.map((goal) => Buffer.from(`${start}\t${goalRow(goal)}`)),
+    goals.map((goal) => Buffer.from(`${start}\t${encodeGoalRow(goal)}`)),
   );
   await client.command({
     query: `INSERT INTO model_versions (tenant, change, version, action, published_at)

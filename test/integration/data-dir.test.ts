@@ -6,12 +6,12 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { identify, isAlive } from '../../src/dir-lock.js';
+import { identifyProcess, isAlive } from '../../src/dir-lock.js';
 import { openDataDir, readStoredEndpoints, warnOfReaders } from '../../src/embedded/data-dir.js';
 import { findEndpoints, joinOrStart, resolveEndpoints, startEmbedded } from '../../src/embedded/servers.js';
 import { sendSignal } from '../../src/embedded/supervisor.js';
 import { createClosers, StartError } from '../../src/lifecycle.js';
-import { createLogger } from '../../src/telemetry.js';
+import { createLogger } from '../../src/logger.js';
 import { startTestRedis } from '../support/embedded.js';
 import { takePort } from '../support/ports.js';
 import { tempDir } from '../support/temp.js';
@@ -43,11 +43,11 @@ const settings = (dataDir: string) => ({
 });
 
 test('a process is known by its start too, so a reused id is another process', () => {
-  const self = identify(process.pid);
+  const self = identifyProcess(process.pid);
   assert.ok(self !== null);
   assert.equal(isAlive(self), true);
   assert.equal(isAlive({ ...self, startedAt: 'before' }), false);
-  assert.equal(identify(2 ** 22 + 1), null);
+  assert.equal(identifyProcess(2 ** 22 + 1), null);
 });
 
 test('a folder that is open to others is warned of with what to type, whatever its name', async (t) => {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { drainJobId, drainQueueName, type FixedBatch, queuePrefix } from '../../src/contracts/jobs.js';
+import { type DrainBatch, drainJobId, drainQueueName, queuePrefix } from '../../src/contracts/job-data.js';
 import { connectQueues } from '../../src/jobs/consumer.js';
 import { startDrains } from '../../src/jobs/drain-queue.js';
+import { createLogger } from '../../src/logger.js';
 import type { DrainTask } from '../../src/services/pipeline/complete-block.js';
-import { createLogger } from '../../src/telemetry.js';
 import { startTestRedis } from '../support/embedded.js';
 
-const batch: FixedBatch = {
+const batch: DrainBatch = {
   ranges: [{ partition: 0, from: '1-0', to: '2-0', rows: 2 }],
   rows: 2,
   fixedAt: 1,
@@ -16,7 +16,7 @@ const batch: FixedBatch = {
 
 test('only the worker that holds the job may fix its batch', { timeout: 30_000 }, async (t) => {
   const redisUrl = await startTestRedis(t);
-  const seen: (FixedBatch | null)[] = [];
+  const seen: (DrainBatch | null)[] = [];
   const refusals: unknown[] = [];
   let finished = (): void => undefined;
   const done = new Promise<void>((resolve) => {

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Redis } from 'ioredis';
-import type { FixedBatch } from '../../src/contracts/jobs.js';
+import type { DrainBatch } from '../../src/contracts/job-data.js';
+import { createLogger } from '../../src/logger.js';
 import type { DrainTask } from '../../src/services/pipeline/complete-block.js';
 import { createDrain } from '../../src/services/pipeline/drain-outbox.js';
 import { createOutbox, type Outbox } from '../../src/store/outbox/outbox.js';
 import { outboxKey, outboxRowsKey } from '../../src/store/redis/keys.js';
-import { createLogger } from '../../src/telemetry.js';
 import {
   type AttemptWarehouse,
   createAttemptWarehouse,
@@ -21,12 +21,12 @@ const all = [0, 1, 2, 3];
 const logger = createLogger('error', 'test');
 
 /** A task and the batch that it saved last. */
-function newTask(batch: FixedBatch | null = null): DrainTask & { saved: FixedBatch | null } {
+function newTask(batch: DrainBatch | null = null): DrainTask & { saved: DrainBatch | null } {
   const task = {
     partitions: all,
     batch,
     saved: batch,
-    save: async (fixed: FixedBatch) => {
+    save: async (fixed: DrainBatch) => {
       task.saved = fixed;
     },
   };

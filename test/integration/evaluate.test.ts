@@ -13,7 +13,7 @@ import { openProbes } from '../../src/lab/evaluate/probe.js';
 import { modelNames } from '../../src/lab/evaluate/results.js';
 import { replayServed } from '../../src/lab/evaluate/serve.js';
 import { trainModels } from '../../src/lab/evaluate/train.js';
-import { sumOf } from '../../src/lists.js';
+import { computeSum } from '../../src/lists.js';
 import { version } from '../../src/version.js';
 import { csvOf, type MadeAnswer, type MadeColumn, makeAnswers, recordsOf } from '../support/answer-file.js';
 import { runCommand } from '../support/command.js';
@@ -64,7 +64,7 @@ test(
     assert.ok(validity.pairs > 0 && validity.contradictions <= validity.pairs, `${validity.pairs} pairs`);
     assert.ok(validity.mastered_then_low <= validity.mastered_then_accuracy);
     assert.ok(validity.mastered_at_60 >= 0 && validity.jumps <= validity.settled_answers);
-    assert.equal(sumOf(byMastery.map((bin: { answers: number }) => bin.answers)), found.rows);
+    assert.equal(computeSum(byMastery.map((bin: { answers: number }) => bin.answers)), found.rows);
     assert.equal(found.movers.learners, 0, 'each has 40 answers');
     assert.equal(found.run.version, version);
     assert.ok(Math.abs(Date.parse(found.run.date) - Date.now()) < limit.timeout);

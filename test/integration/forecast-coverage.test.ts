@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
-import { forecastRow, type ServedForecast } from '../../src/contracts/journal.js';
+import { encodeForecastRow, type ServedForecast } from '../../src/contracts/journal.js';
 import { connectWarehouse, selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createJournalWarehouse } from '../../src/warehouse/ingest/journal-warehouse.js';
 import { freshDatabase } from '../support/embedded.js';
@@ -73,7 +73,7 @@ test('observed coverage of served forecasts', { timeout: 600_000 }, async (t) =>
   const store = (changes: readonly Partial<ServedForecast>[]) =>
     createJournalWarehouse(client).insert(
       'forecast',
-      changes.map((change) => Buffer.from(forecastRow(servedForecast(change)))),
+      changes.map((change) => Buffer.from(encodeForecastRow(servedForecast(change)))),
     );
 
   await t.test('by figures computed by hand', async () => {

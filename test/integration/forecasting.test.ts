@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { ForecastFailure, ForecastOrder, ForecastReply } from '../../src/contracts/tasks.js';
+import type { ForecastFailure, ForecastOrder, ForecastReply } from '../../src/contracts/worker-tasks.js';
 import { computeConditions } from '../../src/domain/answer/answer-conditions.js';
 import { applyAnswer } from '../../src/domain/answer/apply-answer.js';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
@@ -88,7 +88,7 @@ function forecastsOf(t: TestContext, client: RedisClient) {
   const parts: ForecastParts = {
     redis,
     models,
-    settings: { partitions, forecastsBound: 1000 },
+    settings: { partitions, maxPendingForecasts: 1000 },
     now: () => now,
     onLost: (rows, error) => assert.fail(`${rows} forecasts were not noted: ${error}`),
   };
@@ -114,7 +114,13 @@ const order = (tenant: string, ...userIds: string[]): ForecastOrder => ({
 });
 
 const outcomeOf = (result: string | null | ForecastFailure): string =>
-  result === null ? 'nobody' : typeof result === 'string' ? 'made' : result.passing ? 'passing' : 'defect';
+  result === null
+    ? 'nobody'
+    : typeof result === 'string'
+      ? 'made'
+      : result.isTransient
+        ? 'passing'
+        : 'defect';
 
 test('a task of several tenants and options tells each what a task of its own would', async (t) => {
   const client = await connect(t);

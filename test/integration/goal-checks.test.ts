@@ -1,11 +1,12 @@
 /** Alerts of goals: each is told once, by the forecast that callers are served, whatever step a process dies at. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { ForecastOrder } from '../../src/contracts/tasks.js';
+import type { ForecastOrder } from '../../src/contracts/worker-tasks.js';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { dayMs } from '../../src/domain/base/common.js';
 import { newLearner, newSkill } from '../../src/domain/tracing/learner-states.js';
 import { ApiError, unavailable } from '../../src/errors.js';
+import { createLogger } from '../../src/logger.js';
 import { checkGoals } from '../../src/services/pipeline/check-goals.js';
 import { serveModels } from '../../src/store/catalogue/served-models.js';
 import { createErasureStore } from '../../src/store/corrections/erasures.js';
@@ -23,7 +24,6 @@ import {
   partitionOf,
   wantedEventsKey,
 } from '../../src/store/redis/keys.js';
-import { createLogger } from '../../src/telemetry.js';
 import { predictAll } from '../../workers/forecast/forecasting.js';
 import { startTestRedis } from '../support/embedded.js';
 import { redisOf } from '../support/service.js';
@@ -45,7 +45,7 @@ async function stage(t: TestContext) {
   const clock = { now: start };
   const now = () => clock.now;
   const forecasts = {
-    ...{ redis: async () => client, models, settings: { partitions, forecastsBound: 1000 }, now },
+    ...{ redis: async () => client, models, settings: { partitions, maxPendingForecasts: 1000 }, now },
     onLost: () => assert.fail('a check is no served forecast'),
   };
   const forecast = async (order: ForecastOrder) => {
@@ -53,7 +53,7 @@ async function stage(t: TestContext) {
     assert.ok('results' in reply);
     return reply.results.map((result) => {
       if (result === null || typeof result === 'string') return result;
-      if (result.passing) throw unavailable(result.reason);
+      if (result.isTransient) throw unavailable(result.reason);
       return new Error(result.reason);
     });
   };

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, test } from 'node:test';
-import { listpackBytes } from '../../src/contracts/redis.js';
+import { maxListpackBytes } from '../../src/contracts/redis-settings.js';
 import {
   answerBytes,
   entryBytes,
@@ -181,7 +181,7 @@ test('a learner whose name holds what is looked for is left alone', async () => 
 });
 
 test('a hash that outgrew its compact form returns to it', async () => {
-  await redis.config('SET', 'hash-max-listpack-value', listpackBytes);
+  await redis.config('SET', 'hash-max-listpack-value', maxListpackBytes);
   const ids = await put('busy', { [over]: 5000, [now]: 60 });
   assert.equal(await redis.object('ENCODING', keyOf('busy')), 'hashtable');
   assert.equal(await sweep(), 5000);

@@ -4,22 +4,22 @@ import { type TestContext, test } from 'node:test';
 import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import {
-  forecastRow,
+  encodeForecastRow,
+  encodeGoalRow,
+  encodeSkillRow,
   type GoalChange,
-  goalRow,
   type ServedForecast,
   type SkillChange,
-  skillRow,
 } from '../../src/contracts/journal.js';
 import { startClickhouse } from '../../src/embedded/clickhouse.js';
 import { freePort } from '../../src/embedded/free-port.js';
 import { type ScheduledRunsOptions, schedules, startScheduledRuns } from '../../src/jobs/scheduled-runs.js';
 import { createClosers } from '../../src/lifecycle.js';
+import { createLogger } from '../../src/logger.js';
 import { createJournalDrain } from '../../src/services/pipeline/drain-journal.js';
 import { createJournal, type Journal, noteForecasts } from '../../src/store/outbox/journal.js';
 import { defaultPartitions } from '../../src/store/redis/deployment.js';
 import { catalogueJournalKey, forecastsKey, journalKey } from '../../src/store/redis/keys.js';
-import { createLogger } from '../../src/telemetry.js';
 import { connectWarehouse, ensureDatabase, selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createJournalWarehouse } from '../../src/warehouse/ingest/journal-warehouse.js';
 import { createSchema } from '../../src/warehouse/schema/create-schema.js';
@@ -59,12 +59,12 @@ const skill = (change: Partial<SkillChange> = {}): SkillChange => ({
 
 /** As the scripts that change goals and catalogues append them. */
 const addGoal = (redis: Redis, at: number, change: Partial<GoalChange> = {}) =>
-  redis.xadd(journalKey(1), '*', 'k', 'goal', 'r', `${at}\t${goalRow(goal(change))}`);
+  redis.xadd(journalKey(1), '*', 'k', 'goal', 'r', `${at}\t${encodeGoalRow(goal(change))}`);
 const addSkill = (redis: Redis, revision: number, change: Partial<SkillChange> = {}) =>
   redis.xadd(
     catalogueJournalKey,
     '*',
-    ...['k', 'skill', 'r', `${revision}\t${firstAt + revision}\t${skillRow(skill(change))}`],
+    ...['k', 'skill', 'r', `${revision}\t${firstAt + revision}\t${encodeSkillRow(skill(change))}`],
   );
 /** @returns how many were not noted */
 async function note(
@@ -84,7 +84,7 @@ const addForecasts = (redis: Redis, changes: readonly Partial<ServedForecast>[])
   note(
     redis,
     2,
-    changes.map((change) => forecastRow(servedForecast(change))),
+    changes.map((change) => encodeForecastRow(servedForecast(change))),
     bound,
   );
 
@@ -276,7 +276,9 @@ test('the journal', { timeout: 600_000 }, async (t) => {
 
   await t.test('forecasts are noted in one command, up to a bound, and never in the way', async (t) => {
     await setUp(t);
-    const rows = Array.from({ length: 500 }, (_, i) => forecastRow(servedForecast({ madeAt: firstAt + i })));
+    const rows = Array.from({ length: 500 }, (_, i) =>
+      encodeForecastRow(servedForecast({ madeAt: firstAt + i })),
+    );
     assert.equal(await note(redis, 1, rows.slice(0, 1), 800), 0, 'the script is loaded now');
     const before = await scriptCallsOf(redis);
     assert.equal(await note(redis, 0, rows, 800), 0);

@@ -10,15 +10,15 @@ import {
   drainJobId,
   drainShards,
   queuePrefix,
-} from '../../src/contracts/jobs.js';
+} from '../../src/contracts/job-data.js';
 import type { Consumer } from '../../src/jobs/consumer.js';
 import { startDeliveries } from '../../src/jobs/deliveries.js';
 import { openDrainQueue, startDrains } from '../../src/jobs/drain-queue.js';
 import { startScheduledRuns } from '../../src/jobs/scheduled-runs.js';
+import { createLogger } from '../../src/logger.js';
 import type { DrainShard } from '../../src/services/pipeline/complete-block.js';
 import { createDrain } from '../../src/services/pipeline/drain-outbox.js';
 import { createOutbox, type Outbox } from '../../src/store/outbox/outbox.js';
-import { createLogger } from '../../src/telemetry.js';
 import { connectWarehouse } from '../../src/warehouse/clickhouse/client.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
 import { fillOutbox } from '../support/attempt-rows.js';

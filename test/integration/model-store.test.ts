@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { encodeModel } from '../../src/contracts/model.js';
+import { encodeModel } from '../../src/contracts/stored-model.js';
 import { type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { itemTermCount, skillTermCount } from '../../src/domain/prediction/prediction-model.js';
 import { emptyRelatedTerms } from '../../src/domain/prediction/related-terms.js';

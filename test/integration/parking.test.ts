@@ -3,7 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { Redis } from 'ioredis';
-import type { FixedBatch } from '../../src/contracts/jobs.js';
+import type { DrainBatch } from '../../src/contracts/job-data.js';
+import { createLogger } from '../../src/logger.js';
 import type { DrainTask } from '../../src/services/pipeline/complete-block.js';
 import { createDrain } from '../../src/services/pipeline/drain-outbox.js';
 import { createParkedRows, type Redriven, redrive } from '../../src/store/corrections/parked-rows.js';
@@ -17,7 +18,6 @@ import {
   parkedBound,
   parkedKey,
 } from '../../src/store/redis/keys.js';
-import { createLogger } from '../../src/telemetry.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import {
   type AttemptWarehouse,
@@ -34,12 +34,12 @@ const partitions = 2;
 const all = [0, 1];
 const logger = createLogger('fatal', 'test');
 
-const newTask = (batch: FixedBatch | null = null): DrainTask & { saved: FixedBatch | null } => {
+const newTask = (batch: DrainBatch | null = null): DrainTask & { saved: DrainBatch | null } => {
   const task = {
     partitions: all,
     batch,
     saved: batch,
-    save: async (fixed: FixedBatch) => {
+    save: async (fixed: DrainBatch) => {
       task.saved = fixed;
     },
   };

@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { encodeModel } from '../../src/contracts/model.js';
+import { encodeModel } from '../../src/contracts/stored-model.js';
 import { minRegisteredLearners } from '../../src/domain/base/score-constants.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
+import { createLogger } from '../../src/logger.js';
 import { recordChanges } from '../../src/services/models/fit-models.js';
 import { createModelPublisher, publishModel } from '../../src/store/models/model-store.js';
 import { rareSkillsKey } from '../../src/store/redis/keys.js';
-import { createLogger } from '../../src/telemetry.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createModelHistory } from '../../src/warehouse/ingest/model-history.js';
 import { runCommand } from '../support/command.js';

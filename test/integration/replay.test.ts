@@ -9,11 +9,11 @@ import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
   type AttemptRow,
+  attemptColumns,
   decodeAttemptRow,
   encodeAttemptRow,
-  rowColumns,
 } from '../../src/contracts/attempt-row.js';
-import { encodeModel } from '../../src/contracts/model.js';
+import { encodeModel } from '../../src/contracts/stored-model.js';
 import { hashKey } from '../../src/domain/base/text-hash.js';
 import {
   defaultSkillParameters,
@@ -243,7 +243,7 @@ async function catalogue(): Promise<void> {
 /** As ClickHouse gives them, and as they were encoded for the outbox. */
 async function rowsOf(userId: string): Promise<AttemptRow[]> {
   const { stream } = await clickhouse.exec({
-    query: `SELECT ${rowColumns.join(', ')} FROM attempts
+    query: `SELECT ${attemptColumns.join(', ')} FROM attempts
       WHERE tenant = {tenant:String} AND user_id = {userId:String} ORDER BY learner_seq FORMAT TabSeparated`,
     query_params: { tenant, userId },
     clickhouse_settings: { date_time_output_format: 'unix_timestamp' },

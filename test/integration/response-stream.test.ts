@@ -5,8 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createGate } from '../../src/http/gate.js';
 import type { Reply, Route } from '../../src/http/route.js';
 import { type Server, startServer } from '../../src/http/server.js';
+import { createLogger } from '../../src/logger.js';
 import type { Figures } from '../../src/services/read/figures.js';
-import { createLogger } from '../../src/telemetry.js';
 import { exchangeRaw, openWire, rawRequest, type Wire } from '../support/http.js';
 import { waitFor } from '../support/wait.js';
 
@@ -38,7 +38,7 @@ async function serverOf(t: TestContext, pieces: number, fails: boolean): Promise
     status: 200,
     body: '',
     pieces: make(),
-    onOver: () => {
+    onEnd: () => {
       source.over += 1;
     },
   });
@@ -48,7 +48,7 @@ async function serverOf(t: TestContext, pieces: number, fails: boolean): Promise
   return [server, source];
 }
 
-function listenWith(routes: readonly Route[], figures: Figures, maxUnread?: number): Promise<Server> {
+function listenWith(routes: readonly Route[], figures: Figures, maxUnreadBytes?: number): Promise<Server> {
   const nobody = { authenticate: () => Promise.reject(new Error('no key is asked for')) };
   return startServer({
     host: '127.0.0.1',
@@ -57,7 +57,7 @@ function listenWith(routes: readonly Route[], figures: Figures, maxUnread?: numb
     routes,
     gate: createGate(nobody, { pass: () => ({}) }),
     figures,
-    ...(maxUnread !== undefined && { maxUnread }),
+    ...(maxUnreadBytes !== undefined && { maxUnreadBytes }),
     logger: createLogger('silent', 'test'),
   });
 }

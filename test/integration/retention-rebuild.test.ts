@@ -1,7 +1,7 @@
 /** Learners whose first answers were dropped for their age are rebuilt as they were. */
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
-import { rowColumns } from '../../src/contracts/attempt-row.js';
+import { attemptColumns } from '../../src/contracts/attempt-row.js';
 import { rareSkillsKey } from '../../src/store/redis/keys.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { runCommand } from '../support/command.js';
@@ -60,7 +60,7 @@ const stored = (count: number): Promise<unknown> =>
 const arrivedLongAgo = `if(cityHash64(user_id) % 2 = 0, 1e9, 30)`;
 
 async function makeOld(): Promise<void> {
-  const columns = ['partition_id', 'outbox_ms', 'outbox_seq', ...rowColumns].join(', ');
+  const columns = ['partition_id', 'outbox_ms', 'outbox_seq', ...attemptColumns].join(', ');
   await clickhouse.command({
     query: `INSERT INTO attempts (${columns})
       SELECT * REPLACE (received_at - INTERVAL 100 DAY AS received_at)

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { AttemptRow } from '../../src/contracts/attempt-row.js';
-import { forecastRow } from '../../src/contracts/journal.js';
+import { encodeForecastRow } from '../../src/contracts/journal.js';
 import { type ReplayedStates, startReplay } from '../../src/domain/history/replay.js';
 import {
   lastMonthOlderThan,
@@ -311,7 +311,7 @@ test('retention', { timeout: 600_000 }, async (t) => {
     const open = servedForecast({ madeAt: startOf(2) + dayMs, days: 36_500 });
     await createJournalWarehouse(client).insert(
       'forecast',
-      [scored, { ...scored, days: 30 }, open].map((row) => Buffer.from(forecastRow(row))),
+      [scored, { ...scored, days: 30 }, open].map((row) => Buffer.from(encodeForecastRow(row))),
     );
     const parts = partsOf(client, redis);
     assert.deepEqual(await planRetention(parts, february), { months: [], forecastMonths: [202601] });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { type TestContext, test } from 'node:test';
 import { type ChildSpec, sendSignal, supervise } from '../../src/embedded/supervisor.js';
-import { createLogger } from '../../src/telemetry.js';
+import { createLogger } from '../../src/logger.js';
 import { groupMembers } from '../support/processes.js';
 import { waitFor } from '../support/wait.js';
 

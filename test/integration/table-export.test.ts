@@ -9,7 +9,7 @@ import { type Manifest, takeExport, type Wanted } from '../../src/cli/export-fol
 import { analystTables } from '../../src/contracts/analyst-tables.js';
 import { lockDir } from '../../src/dir-lock.js';
 import { createClosers, StartError } from '../../src/lifecycle.js';
-import { createLogger } from '../../src/telemetry.js';
+import { createLogger } from '../../src/logger.js';
 import { connectWarehouse, runStatement, selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createTenantReader, tenantTables } from '../../src/warehouse/reads/tenant-tables.js';
 import { createSchema } from '../../src/warehouse/schema/create-schema.js';

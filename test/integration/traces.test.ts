@@ -14,7 +14,7 @@ import { waitFor } from '../support/wait.js';
 
 /** Nobody listens at port 1. */
 const tracesTo = (endpoint = 'http://127.0.0.1:1') =>
-  loadConfig({ OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_TRACES_SAMPLER_ARG: '1' }).spans;
+  loadConfig({ OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, OTEL_TRACES_SAMPLER_ARG: '1' }).tracing;
 
 const callerSpan = 'c'.repeat(16);
 const traceOf = (digit: string): string => digit.repeat(32);
@@ -35,11 +35,11 @@ function assertInside(all: readonly ReceivedSpan[], inner: ReceivedSpan): void {
 }
 
 const receiver = await startReceiver({ after });
-const service = await startService({ after }, { spans: tracesTo(`${receiver.endpoint}/`), lanes: 1 });
+const service = await startService({ after }, { tracing: tracesTo(`${receiver.endpoint}/`), lanes: 1 });
 
 test('a receiver that is unavailable costs no answer and no clean stop', async (t) => {
   const { dataDir } = service;
-  const other = await startService(t, { dataDir, role: 'api', spans: tracesTo() });
+  const other = await startService(t, { dataDir, role: 'api', tracing: tracesTo() });
   assert.equal((await callerOf(other, service.key).track(event())).status, 200);
   assert.ok(await other.stop());
 });

@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict';
 import { after, type TestContext, test } from 'node:test';
 import { createSendingThread } from '../../src/compute/threads.js';
-import { eventFields, type WebhookType, webhookEvent } from '../../src/contracts/webhook-events.js';
+import { createWebhookEvent, toStreamFields, type WebhookType } from '../../src/contracts/webhook-events.js';
 import type { WebhookSetting } from '../../src/contracts/webhooks.js';
-import { inParts } from '../../src/lists.js';
+import { splitIntoParts } from '../../src/lists.js';
+import { createLogger } from '../../src/logger.js';
 import {
   createDeliverer,
   retryDelay,
@@ -23,7 +24,6 @@ import {
 import { createEndpointStore } from '../../src/store/webhooks/endpoints.js';
 import { createEventStreams } from '../../src/store/webhooks/event-streams.js';
 import { createMessageStore } from '../../src/store/webhooks/messages.js';
-import { createLogger } from '../../src/telemetry.js';
 import { startTestRedis } from '../support/embedded.js';
 import { exitAfterTests } from '../support/linger.js';
 import { startReceiver } from '../support/receiver.js';
@@ -59,7 +59,7 @@ async function stage(url: string, limits: { waiting?: number; listed?: number } 
   const deliverer = (send = thread.send) => createDeliverer({ ...parts, send, allowPrivate: true });
   const deliver = deliverer();
   const event = (userId: string, type: WebhookType = 'mastery.reached', place = 0) =>
-    webhookEvent(type, tenant, userId, Date.now(), { user_id: userId, place });
+    createWebhookEvent(type, tenant, userId, Date.now(), { user_id: userId, place });
   return {
     ...{ endpoint, messages, counts, event },
     placeOf: (userId: string) => partitionOf(tenant, userId, partitions),
@@ -68,7 +68,7 @@ async function stage(url: string, limits: { waiting?: number; listed?: number } 
       one = event(userId),
       partition = partitionOf(tenant, userId, partitions),
     ) => {
-      await redis.xadd(eventsKey(partition), '*', ...eventFields(one));
+      await redis.xadd(eventsKey(partition), '*', ...toStreamFields(one));
       return one;
     },
     handOut: async () => {
@@ -384,7 +384,7 @@ test('where the oldest messages wait, those that are delivered after them take n
   const last = due
     .slice(15)
     .map((one) => ({ message: { ...one, status: 'delivered' } as const, afterMs: null }));
-  for (const wave of inParts(last, 4)) await messages.settle(endpoint, wave);
+  for (const wave of splitIntoParts(last, 4)) await messages.settle(endpoint, wave);
   const { messages: listed } = await messages.list(endpoint, null, 100);
   assert.deepEqual(
     listed.map(({ id }) => id).reverse(),

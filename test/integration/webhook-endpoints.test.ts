@@ -1,9 +1,10 @@
 /** Endpoints of webhooks in Redis: what a tenant asks for, the journal beside it, and a Redis that lost them. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { isWanted } from '../../src/contracts/webhook-events.js';
-import { askedTypes, type WebhookSetting } from '../../src/contracts/webhooks.js';
+import { isSubscribed } from '../../src/contracts/webhook-events.js';
+import { subscribableTypes, type WebhookSetting } from '../../src/contracts/webhooks.js';
 import { ApiError } from '../../src/errors.js';
+import { createLogger } from '../../src/logger.js';
 import { createJournalDrain } from '../../src/services/pipeline/drain-journal.js';
 import { createJournal } from '../../src/store/outbox/journal.js';
 import { createRebuildStore } from '../../src/store/rebuild/rebuild-store.js';
@@ -17,7 +18,6 @@ import {
   removeEndpoints,
 } from '../../src/store/webhooks/endpoints.js';
 import { createMessageStore } from '../../src/store/webhooks/messages.js';
-import { createLogger } from '../../src/telemetry.js';
 import { createJournalWarehouse } from '../../src/warehouse/ingest/journal-warehouse.js';
 import { removeTenantFacts } from '../../src/warehouse/maintenance/tenant-facts.js';
 import { createRebuildSource } from '../../src/warehouse/reads/rebuild-source.js';
@@ -40,7 +40,7 @@ const isCode = (code: string) => (error: unknown) => error instanceof ApiError &
 
 const wantedIn = async (redis: RedisClient, tenant: string): Promise<string[]> => {
   const text = (await redis.hget(wantedEventsKey, tenant)) ?? '';
-  return askedTypes.filter((type) => isWanted(text, type));
+  return subscribableTypes.filter((type) => isSubscribed(text, type));
 };
 
 const step = fc.record({
@@ -50,7 +50,7 @@ const step = fc.record({
   act: fc.constantFrom('create', 'create', 'types', 'disable', 'enable', 'strip', 'remove'),
   types: fc.oneof(
     fc.constant<WebhookSetting['eventTypes']>(['*']),
-    fc.uniqueArray(fc.constantFrom(...askedTypes), { minLength: 1, maxLength: 3 }),
+    fc.uniqueArray(fc.constantFrom(...subscribableTypes), { minLength: 1, maxLength: 3 }),
   ),
 });
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
@@ -92,7 +92,7 @@ test('what a tenant asks for is what its enabled endpoints ask for, whoever chan
               .filter(({ enabled, secrets }) => enabled && secrets.length > 0)
               .flatMap((one) => one.eventTypes),
           );
-          const expected = askedTypes.filter((type) => asked.has('*') || asked.has(type));
+          const expected = subscribableTypes.filter((type) => asked.has('*') || asked.has(type));
           assert.deepEqual(await wantedIn(redis, tenant), expected);
         }
       }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { learnerHashOf, type WebhookType } from '../../src/contracts/webhook-events.js';
+import { parseLearnerHash, type WebhookType } from '../../src/contracts/webhook-events.js';
 import { goalChecksKey, outboxKey, partitionOf } from '../../src/store/redis/keys.js';
 import { runCommand } from '../support/command.js';
 import { callerOf } from '../support/http.js';
@@ -62,7 +62,7 @@ test('what a tenant asks for is told from the next answer on, to nobody else, an
   const at = counted.findIndex(({ mastery_after }) => mastery_after >= 0.95);
   const [event, ...more] = await eventsOf('ada');
   assert.deepEqual([more, await eventsOf('before')], [[], []]);
-  assert.match(learnerHashOf(event?.id ?? '') ?? '', /^[\da-f]{32}$/);
+  assert.match(parseLearnerHash(event?.id ?? '') ?? '', /^[\da-f]{32}$/);
   const { type, timestamp, data } = event ?? {};
   assert.equal(type, 'mastery.reached');
   assert.ok(Math.abs(Date.parse(timestamp) - Date.now()) < 120_000);

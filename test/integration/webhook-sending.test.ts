@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { createSendingThread } from '../../src/compute/threads.js';
 import type { DeliveryReply, DeliveryTask } from '../../src/contracts/delivery-tasks.js';
-import { createLogger } from '../../src/telemetry.js';
+import { createLogger } from '../../src/logger.js';
 import { exitAfterTests } from '../support/linger.js';
 import { startReceiver, verified } from '../support/receiver.js';
 import { root } from '../support/root.js';

@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
+import { createLogger } from '../../src/logger.js';
 import { createCorrections } from '../../src/services/corrections/apply-corrections.js';
 import { createDrain } from '../../src/services/pipeline/drain-outbox.js';
 import { createCorrectionStore } from '../../src/store/corrections/corrections.js';
 import { createOutbox } from '../../src/store/outbox/outbox.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
 import { defaultPartitions } from '../../src/store/redis/deployment.js';
-import { createLogger } from '../../src/telemetry.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
 import { createCorrectionWarehouse } from '../../src/warehouse/maintenance/correction-warehouse.js';
 import { startTestRedis } from './embedded.js';

@@ -9,11 +9,11 @@ import {
   drainQueueName,
   drainShards,
   queuePrefix,
-} from '../../src/contracts/jobs.js';
+} from '../../src/contracts/job-data.js';
 import { startOnFreePort } from '../../src/embedded/free-port.js';
 import { startRedis } from '../../src/embedded/redis.js';
+import { createLogger } from '../../src/logger.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
-import { createLogger } from '../../src/telemetry.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createSchema } from '../../src/warehouse/schema/create-schema.js';
 import type { Scoped } from './service.js';

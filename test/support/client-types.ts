@@ -11,14 +11,14 @@ import * as learners from '../../src/contracts/responses/learners.js';
 import * as mastery from '../../src/contracts/responses/mastery.js';
 import * as models from '../../src/contracts/responses/models.js';
 import * as predictions from '../../src/contracts/responses/predictions.js';
-import { routeAnswers } from '../../src/contracts/responses/routes.js';
+import { routeResponses } from '../../src/contracts/responses/route-responses.js';
 import * as shared from '../../src/contracts/responses/shared-schemas.js';
 import * as skills from '../../src/contracts/responses/skills.js';
 import * as statistics from '../../src/contracts/responses/statistics.js';
 import * as webhooks from '../../src/contracts/responses/webhooks.js';
 import { ManualParameters, SkillRequest } from '../../src/contracts/skills.js';
 import { webhookTypes } from '../../src/contracts/webhook-events.js';
-import { EventTypes, NewWebhook, Rotation, WebhookChange } from '../../src/contracts/webhooks.js';
+import { EventTypes, NewWebhook, RotationRequest, WebhookChange } from '../../src/contracts/webhooks.js';
 import { MappingRequest, XapiMapping } from '../../src/contracts/xapi/mapping.js';
 import { KeyQuery } from '../../src/services/access/manage-keys.js';
 import { RollbackRequest } from '../../src/services/models/versions.js';
@@ -44,7 +44,7 @@ interface JsonSchema {
 }
 
 const propertiesOf = (schema: TSchema): TProperties => (schema as unknown as Type.TObject).properties;
-const bodyOf = (route: string, status: number): TSchema => routeAnswers[route]?.bodies[status] as TSchema;
+const bodyOf = (route: string, status: number): TSchema => routeResponses[route]?.bodies[status] as TSchema;
 /** With defaults a query's fields are required where it is used, but not where it is sent. */
 const query = (schema: Type.TObject): TSchema => Type.Partial(schema);
 
@@ -82,7 +82,7 @@ const sent: Readonly<Record<string, TSchema>> = {
   NextItemsRequest,
   WebhookSetting: NewWebhook,
   WebhookChange,
-  SecretRotation: Rotation,
+  SecretRotation: RotationRequest,
   KeySetting: NewKey,
   KeyChange,
   XapiMappingSetting: MappingRequest,
@@ -137,9 +137,9 @@ const received: Readonly<Record<string, TSchema>> = {
   Attempt: attempts.Attempt,
   AttemptPage: attempts.AttemptPage,
   SkillAnswer: attempts.SkillAnswer,
-  SkillAnswerPage: attempts.SkillAnswers,
-  TakenBack: attempts.TakenBack,
-  BegunErasure: erasures.BegunErasure,
+  SkillAnswerPage: attempts.SkillAnswerPage,
+  TakenBack: attempts.RetractedAttempt,
+  BegunErasure: erasures.AcceptedErasure,
   ListedErasure: erasures.ListedErasure,
   Erasure: erasures.Erasure,
   EventTypes,
@@ -149,7 +149,7 @@ const received: Readonly<Record<string, TSchema>> = {
   KeyPage: access.KeyPage,
   ErasurePage: erasures.ErasurePage,
   ParkedPage: access.ParkedPage,
-  Redriven: access.Redriven,
+  Redriven: access.RedriveResult,
   LastAudit: access.LastAudit,
   Deployment: access.Deployment,
   Webhook: webhooks.Webhook,
@@ -159,15 +159,15 @@ const received: Readonly<Record<string, TSchema>> = {
   SentMessage: webhooks.SentMessage,
   Delivery: webhooks.Delivery,
   DeliveryPage: webhooks.DeliveryPage,
-  SkillEvent: webhooks.webhookNotes['mastery.reached'].data,
-  GoalEvent: webhooks.webhookNotes['goal.reached'].data,
+  SkillEvent: webhooks.webhookDescriptions['mastery.reached'].data,
+  GoalEvent: webhooks.webhookDescriptions['goal.reached'].data,
   WebhookData: Type.Object(
-    Object.fromEntries(webhookTypes.map((type) => [type, webhooks.webhookNotes[type].data])),
+    Object.fromEntries(webhookTypes.map((type) => [type, webhooks.webhookDescriptions[type].data])),
     { description: 'Data of the messages that endpoints receive, by type' },
   ),
   ModelVersionPage: models.ModelVersionPage,
   ModelVersion: models.ModelVersion,
-  UsedVersion: models.UsedVersion,
+  UsedVersion: models.ActiveVersion,
   Reliability: models.Reliability,
   Coverage: models.Coverage,
   LiveFigures: access.LiveFigures,

@@ -1,7 +1,7 @@
 /** The service's own description of itself, and checks by it with a public validator of JSON Schema. */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
-import { openapiOf } from '../../src/http/openapi.js';
+import { buildOpenapi } from '../../src/http/openapi.js';
 import { apiRoutes } from './route-table.js';
 
 /** What is looked at of a schema, with what it refers to in the place of references. */
@@ -39,7 +39,7 @@ interface Description {
 }
 
 /** As it is served. */
-export const document: object = JSON.parse(JSON.stringify(openapiOf(apiRoutes)));
+export const document: object = JSON.parse(JSON.stringify(buildOpenapi(apiRoutes)));
 
 /** By pointer, so that what is shared is compiled once. */
 const targets = new Map<string, unknown>();

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { startOnFreePort } from '../../src/embedded/free-port.js';
 import { startRedis } from '../../src/embedded/redis.js';
 import type { Supervised } from '../../src/embedded/supervisor.js';
-import { createLogger } from '../../src/telemetry.js';
+import { createLogger } from '../../src/logger.js';
 import { ensureDatabase } from '../../src/warehouse/clickhouse/client.js';
 import { emptiedCluster } from './given-cluster.js';
 import type { Scoped } from './service.js';

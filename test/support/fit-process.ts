@@ -1,6 +1,6 @@
 // Scheduled fits in a process of their own whose run never ends, for tests that kill it: REDIS_URL.
 import { schedules, startScheduledRuns } from '../../src/jobs/scheduled-runs.js';
-import { createLogger } from '../../src/telemetry.js';
+import { createLogger } from '../../src/logger.js';
 
 const [, , redisUrl = ''] = process.argv;
 startScheduledRuns(schedules.fit, {

@@ -2,10 +2,10 @@
 import type { TestContext } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { fitParts } from '../../src/app/consumers.js';
+import { createLogger } from '../../src/logger.js';
 import { runFits } from '../../src/services/models/fit-models.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
 import { openDeployment } from '../../src/store/redis/deployment.js';
-import { createLogger } from '../../src/telemetry.js';
 import { runCommand } from './command.js';
 import type { MadeSkill } from './made-answers.js';
 import { type Servers, startServers } from './servers.js';

@@ -1,11 +1,11 @@
 // A pipeline in a process of its own, for tests that kill it: REDIS_URL CLICKHOUSE_URL PARTITIONS.
 import { startDrains } from '../../src/jobs/drain-queue.js';
+import { createLogger } from '../../src/logger.js';
 import { createCorrections } from '../../src/services/corrections/apply-corrections.js';
 import { createDrain } from '../../src/services/pipeline/drain-outbox.js';
 import { createCorrectionStore } from '../../src/store/corrections/corrections.js';
 import { createOutbox } from '../../src/store/outbox/outbox.js';
 import { connectRedis, whenReady } from '../../src/store/redis/client.js';
-import { createLogger } from '../../src/telemetry.js';
 import { connectWarehouse } from '../../src/warehouse/clickhouse/client.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
 import { createCorrectionWarehouse } from '../../src/warehouse/maintenance/correction-warehouse.js';

@@ -1,1 +1,1 @@
-export { seeded } from '../../src/seeded.js';
+export { createSeededRandom as seeded } from '../../src/seeded-random.js';

@@ -5,7 +5,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { listpackBytes } from '../../src/contracts/redis.js';
+import { maxListpackBytes } from '../../src/contracts/redis-settings.js';
 import { freePort, isFree } from '../../src/embedded/free-port.js';
 import { whenReady } from '../../src/store/redis/client.js';
 import type { Scoped } from './service.js';
@@ -110,7 +110,7 @@ const settingsOf = (port: number, folder: string): string[] =>
     save: '',
     appendonly: 'no',
     // As the embedded one has it.
-    'hash-max-ziplist-value': listpackBytes,
+    'hash-max-ziplist-value': maxListpackBytes,
     requirepass: password,
     masterauth: password,
     'cluster-enabled': 'yes',

@@ -1,7 +1,7 @@
 // A process that owns an embedded Redis, for tests that kill it: prints {"url","pid"} and waits.
 import { freePort } from '../../src/embedded/free-port.js';
 import { startRedis } from '../../src/embedded/redis.js';
-import { createLogger } from '../../src/telemetry.js';
+import { createLogger } from '../../src/logger.js';
 
 const [, , dir = '.'] = process.argv;
 const logger = createLogger('warn', 'redis-parent');

@@ -1,14 +1,14 @@
 /** The service's table of routes, for tests that walk it: one that is added later is walked too, or fails the test. */
 
-import { pageRoutes, withDescription } from '../../src/http/pages.js';
+import { createAllPageRoutes, withDescription } from '../../src/http/pages.js';
 import type { Route } from '../../src/http/route.js';
-import { type RoutePorts, routesOf } from '../../src/http/routes.js';
+import { createRoutes, type RoutePorts } from '../../src/http/routes.js';
 
 /** Those of the API, without what their handlers need: nobody calls them here. */
-export const apiRoutes = withDescription(routesOf({} as RoutePorts));
+export const apiRoutes = withDescription(createRoutes({} as RoutePorts));
 
 /** With the pages. */
-export const routeTable: readonly Route[] = [...apiRoutes, ...pageRoutes()];
+export const routeTable: readonly Route[] = [...apiRoutes, ...createAllPageRoutes()];
 
 /** As the tables that go with the routes name them. */
 export const nameOf = ({ method, path }: Pick<Route, 'method' | 'path'>): string => `${method} ${path}`;

@@ -9,12 +9,12 @@ import { join, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { childrenSeconds } from '../../bench/processes.js';
-import { identify } from '../../src/dir-lock.js';
+import { identifyProcess } from '../../src/dir-lock.js';
 import { startClickhouse } from '../../src/embedded/clickhouse.js';
 import { startOnFreePort } from '../../src/embedded/free-port.js';
 import { ensureRedisServer } from '../../src/embedded/install-redis.js';
 import { type Closers, createClosers, StartError } from '../../src/lifecycle.js';
-import { createLogger } from '../../src/telemetry.js';
+import { createLogger } from '../../src/logger.js';
 import { connectWarehouse, selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { runClickhouseNames } from './embedded.js';
 import { figuresOf } from './figures.js';
@@ -116,7 +116,7 @@ function dropOldDatabases(client: ClickHouseClient, closers: Closers): void {
     const query = `SELECT name FROM system.databases WHERE match(name, '^t[0-9]+_')`;
     const names = (await selectRows<{ name: string }>(client, query)).map(({ name }) => name);
     for (const name of names)
-      if (identify(Number(/\d+/.exec(name)?.[0])) === null)
+      if (identifyProcess(Number(/\d+/.exec(name)?.[0])) === null)
         await client.command({ query: `DROP DATABASE ${name}` });
   };
   const timer = setInterval(() => {

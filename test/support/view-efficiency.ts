@@ -1,5 +1,5 @@
 import { normalCdf } from '../../src/domain/base/normal-distribution.js';
-import { sumOf } from '../../src/lists.js';
+import { computeSum } from '../../src/lists.js';
 
 interface TimedSums {
   readonly timed: number;
@@ -15,8 +15,8 @@ export function timedSums(
   return {
     timed: answers.length,
     timedCorrect: answers.filter(({ correct }) => correct).length,
-    logSeconds: sumOf(logs),
-    logSecondsSquared: sumOf(logs.map((log) => log ** 2)),
+    logSeconds: computeSum(logs),
+    logSecondsSquared: computeSum(logs.map((log) => log ** 2)),
   };
 }
 

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createArrivingBody } from '../../src/http/arriving-body.js';
+import { createBodyBuffer } from '../../src/http/body-buffer.js';
 
 const mebibyte = 1024 * 1024;
 
 /** Bodies of a mebibyte each, and which of them were given up. */
 function manyBodies(count: number) {
   const givenUp: number[] = [];
-  const bodies = Array.from({ length: count }, (_, i) => createArrivingBody(mebibyte, () => givenUp.push(i)));
+  const bodies = Array.from({ length: count }, (_, i) => createBodyBuffer(mebibyte, () => givenUp.push(i)));
   return { bodies, givenUp };
 }
 
@@ -17,7 +17,7 @@ test('bodies that arrive together take 96 MiB at most, and leave room again when
   for (const body of bodies.slice(0, 97)) body.add(piece);
   assert.deepEqual(givenUp, [96]);
   bodies[0]?.forget();
-  assert.equal(bodies[1]?.take().length, mebibyte);
+  assert.equal(bodies[1]?.complete().length, mebibyte);
   for (const body of bodies.slice(97)) body.add(piece);
   assert.deepEqual(givenUp, [96, 99]);
   for (const body of bodies) body.forget();
@@ -41,7 +41,7 @@ test('of bodies that take for ever, those that began first make room for others'
   assert.deepEqual(givenUp, [96, 0, 1]);
   bodies[0]?.add(piece);
   assert.deepEqual(
-    [0, 97].map((i) => bodies[i]?.take().length),
+    [0, 97].map((i) => bodies[i]?.complete().length),
     [0, mebibyte],
   );
   for (const body of bodies) body.forget();

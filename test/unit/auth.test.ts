@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Grant } from '../../src/contracts/access.js';
 import { hashKey } from '../../src/contracts/access.js';
-import { createAuthenticator } from '../../src/http/auth.js';
+import { createAuthenticator } from '../../src/http/authenticator.js';
 
 const grant: Grant = {
   keyHash: 'hash',

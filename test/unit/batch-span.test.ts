@@ -4,9 +4,9 @@ import { test } from 'node:test';
 import { inSpan, type SentPart } from '../../src/compute/track-task.js';
 import { loadConfig } from '../../src/config.js';
 import { createClosers } from '../../src/lifecycle.js';
-import { openSpans } from '../../src/otel.js';
+import { createLogger } from '../../src/logger.js';
+import { openSpans } from '../../src/opentelemetry.js';
 import { type Span, unixMs } from '../../src/spans.js';
-import { createLogger } from '../../src/telemetry.js';
 import { startReceiver } from '../support/otlp-receiver.js';
 import type { Scoped } from '../support/service.js';
 import { waitFor } from '../support/wait.js';
@@ -17,7 +17,7 @@ function open(t: Scoped, environment: Record<string, string>) {
   const logger = createLogger('info', 'test', { write: (line) => lines.push(line) });
   const closers = createClosers(logger);
   t.after(() => closers.close());
-  const settings = loadConfig(environment).spans;
+  const settings = loadConfig(environment).tracing;
   assert.ok(settings);
   return { spans: openSpans(settings, logger, closers), closers, lines };
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { fitSchool, unfitted } from '../../bench/next-items/school.js';
 import { type Course, type PolicyName, policies, study } from '../../bench/next-items/study.js';
 import { drawBank, drawLearner, skillCount, type World, worlds } from '../../bench/next-items/world.js';
-import { indices, sumOf } from '../../src/lists.js';
+import { computeSum, indices } from '../../src/lists.js';
 
 const zone = worlds.zone as World;
 const bank = drawBank(zone, 1);
@@ -17,7 +17,8 @@ test('the same learner with the same policy takes the same course', () => {
 });
 
 test('who gets the first of next-items masters all skills with fewer answers than who gets random items', () => {
-  const answers = (name: PolicyName): number => sumOf(indices(2).map((number) => courseOf(name, number).all));
+  const answers = (name: PolicyName): number =>
+    computeSum(indices(2).map((number) => courseOf(name, number).all));
   const [asked, random] = [answers('next-items, .75'), answers('random items')];
   assert.ok(asked < 0.7 * random, `${asked}, random ${random}`);
   assert.ok(answers('who knows the true state') < asked, 'nobody beats who knows the true state');
@@ -45,7 +46,7 @@ test('learners forget in a world where they do, and are stopped by prerequisites
     const known = indices(skillCount).filter((skill) => learner.isMastered(skill)).length;
     for (const _ of indices(400)) learner.sleep();
     return {
-      ...{ teaches: sumOf(teaches), known },
+      ...{ teaches: computeSum(teaches), known },
       kept: indices(skillCount).filter((skill) => learner.isMastered(skill)).length,
     };
   };

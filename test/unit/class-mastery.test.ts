@@ -18,7 +18,7 @@ test('many classes at once wait for their turn, and too many are refused', async
     running -= 1;
     return userIds.map(() => ({ bytes: 0, unpack: () => null }));
   };
-  const waits = { maxQueuedOfTenant: 5, maxQueueWaitMs: 60_000, refusal: 'too many' };
+  const waits = { maxQueuedOfTenant: 5, maxQueueWaitMs: 60_000, rejectionMessage: 'too many' };
   const ports = {
     ...{ learners: { packed }, models: { current: async () => unfittedModel }, now: Date.now },
     limit: createLimiter({ maxRunning: 2, maxRunningOfTenant: 2, ...waits }),

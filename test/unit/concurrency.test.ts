@@ -10,7 +10,7 @@ function stage({ maxRunningOfTenant = 2, maxQueuedOfTenant = 9, maxQueueWaitMs =
     maxRunningOfTenant,
     maxQueuedOfTenant,
     maxQueueWaitMs,
-    refusal: 'Too many',
+    rejectionMessage: 'Too many',
   });
   const begun: string[] = [];
   const ends = new Map<string, (error?: Error) => void>();

@@ -89,9 +89,9 @@ test('good values are taken', async (t) => {
   assert.deepEqual(config.analystLimits, { seconds: 300, memoryBytes: 2 ** 29, rows: 1e9 });
   assert.deepEqual(config.skillLimits, { perLearner: 7, perTenant: 50_000 });
   const url = 'https://user:token@collector:4318/tenant/v1/traces';
-  assert.deepEqual(config.spans, { url, sampler: 'traceidratio', ratio: 0.25 });
+  assert.deepEqual(config.tracing, { url, sampler: 'traceidratio', ratio: 0.25 });
   assert.deepEqual(
-    [config.port, config.portIsSet, config.apiProcesses, config.role, config.skillsFile],
+    [config.port, config.isPortSet, config.apiProcesses, config.role, config.skillsFile],
     [0, true, 64, 'pipeline', skills],
   );
 });

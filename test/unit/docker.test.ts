@@ -10,7 +10,7 @@ import { loadConfig } from '../../src/config.js';
 import { defaultAnalystLimits } from '../../src/contracts/analyst-limits.js';
 import { analystTables } from '../../src/contracts/analyst-tables.js';
 import { environmentSchema } from '../../src/contracts/environment.js';
-import { listpackBytes, rewriteSize } from '../../src/contracts/redis.js';
+import { maxListpackBytes, minRewriteSize } from '../../src/contracts/redis-settings.js';
 import { root } from '../support/root.js';
 
 interface ComposeService {
@@ -102,8 +102,8 @@ test('Redis drops nothing, keeps its file, and has room to rewrite it', () => {
   const started = command.join(' ');
   assert.match(started, /--appendonly yes /);
   assert.match(started, /--maxmemory-policy noeviction /);
-  assert.ok(started.includes(`--hash-max-listpack-value ${listpackBytes} `), started);
-  assert.ok(started.includes(`--auto-aof-rewrite-min-size ${rewriteSize} `), started);
+  assert.ok(started.includes(`--hash-max-listpack-value ${maxListpackBytes} `), started);
+  assert.ok(started.includes(`--auto-aof-rewrite-min-size ${minRewriteSize} `), started);
   const maxmemory = bytesOf(/--maxmemory (\S+)/.exec(started)?.[1] ?? '');
   assert.ok(bytesOf(mem_limit) >= 2 * maxmemory + units.g / 2);
 });

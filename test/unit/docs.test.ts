@@ -4,8 +4,8 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
 import { environmentSchema } from '../../src/contracts/environment.js';
-import { routeAnswers } from '../../src/contracts/responses/routes.js';
-import { webhookNotes } from '../../src/contracts/responses/webhooks.js';
+import { routeResponses } from '../../src/contracts/responses/route-responses.js';
+import { webhookDescriptions } from '../../src/contracts/responses/webhooks.js';
 import { errorTable } from '../../src/errors.js';
 import type { DemoAnswer } from '../../src/lab/demo/answers.js';
 import { makeDemo } from '../../src/lab/demo/demo.js';
@@ -53,7 +53,7 @@ test('the README is read in one sitting', () => {
 
 test('every route is described', () => {
   const described = textOf('docs/api.md').replaceAll(/\{(\w+)\}/g, ':$1');
-  const missing = Object.keys(routeAnswers).filter((route) => {
+  const missing = Object.keys(routeResponses).filter((route) => {
     const [method = '', path = ''] = route.split(' ');
     const rows = described.split('\n').filter((line) => line.startsWith('|'));
     return !rows.some((row) => row.includes(method) && new RegExp(`${path}(?![/:\\w])`).test(row));
@@ -96,7 +96,7 @@ const kindOf = ({ type, format, anyOf = [] }: Field): string =>
 const payloadsTable = (): string[] => [
   row('type', 'fields of `data`'),
   '|---|---|',
-  ...Object.entries(webhookNotes).map(
+  ...Object.entries(webhookDescriptions).map(
     ([
       type,
       {

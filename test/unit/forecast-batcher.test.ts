@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createForecastBatcher, type ForecastBatcherOptions } from '../../src/compute/forecast-batcher.js';
-import type { ForecastOrder, ForecastTask } from '../../src/contracts/tasks.js';
+import type { ForecastOrder, ForecastTask } from '../../src/contracts/worker-tasks.js';
 import { ApiError, unavailable } from '../../src/errors.js';
 
 const orderOf = (...userIds: string[]): ForecastOrder => ofTenant('default', ...userIds);
@@ -118,8 +118,8 @@ test("a learner's defect is the learner's alone, and what passes is its order's"
     results: [
       'a',
       'b',
-      { reason: 'the record of c', passing: false },
-      { reason: 'not now', passing: true },
+      { reason: 'the record of c', isTransient: false },
+      { reason: 'not now', isTransient: true },
       'e',
     ],
   });

@@ -9,11 +9,11 @@ import {
   type TrackOutcome,
   type TrackReply,
   type TrackTask,
-} from '../../src/contracts/tasks.js';
+} from '../../src/contracts/worker-tasks.js';
 import { unavailable } from '../../src/errors.js';
 import { createClosers } from '../../src/lifecycle.js';
+import { createLogger } from '../../src/logger.js';
 import { createFeeder, StalledError } from '../../src/services/import/feeder.js';
-import { createLogger } from '../../src/telemetry.js';
 import { seeded } from '../support/random.js';
 
 const shards = 4;

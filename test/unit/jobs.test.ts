@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { drainShards } from '../../src/contracts/jobs.js';
+import { drainShards } from '../../src/contracts/job-data.js';
 import { createSweep, partitionsOf, retryDelay } from '../../src/jobs/drain-queue.js';
 import type { Outbox } from '../../src/store/outbox/outbox.js';
 

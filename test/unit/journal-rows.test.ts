@@ -1,26 +1,32 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { forecastRow, goalRow, journalColumns, skillRow, webhookRow } from '../../src/contracts/journal.js';
+import {
+  encodeForecastRow,
+  encodeGoalRow,
+  encodeSkillRow,
+  encodeWebhookRow,
+  journalColumns,
+} from '../../src/contracts/journal.js';
 import { servedForecast } from '../support/journal-rows.js';
 
 const fieldsOf = (row: string): string[] => row.split('\t');
 
 test('a goal and its deletion', () => {
   const goal = { tenant: 't', userId: 'u', targetScore: 1200, targetDate: '2027-06-05' };
-  assert.equal(goalRow(goal), 't\tu\t1200\t2027-06-05');
-  assert.equal(goalRow({ ...goal, targetDate: null }), 't\tu\t1200\t\\N');
-  assert.equal(goalRow({ ...goal, targetScore: null, targetDate: null }), 't\tu\t\\N\t\\N');
+  assert.equal(encodeGoalRow(goal), 't\tu\t1200\t2027-06-05');
+  assert.equal(encodeGoalRow({ ...goal, targetDate: null }), 't\tu\t1200\t\\N');
+  assert.equal(encodeGoalRow({ ...goal, targetScore: null, targetDate: null }), 't\tu\t\\N\t\\N');
 });
 
 test('an entry of the catalogue, with and without what may be absent', () => {
   const parameters = { pInit: 0.3, pLearn: 0.1, pGuess: 0.2, pSlip: 0.05, pForget: 0.02 };
   assert.equal(
-    skillRow({ tenant: 't', skillId: 's', name: 'Algebra', section: 'math', weight: 1.5, parameters }),
+    encodeSkillRow({ tenant: 't', skillId: 's', name: 'Algebra', section: 'math', weight: 1.5, parameters }),
     't\ts\tAlgebra\tmath\t1.5\t0.3\t0.1\t0.2\t0.05\t0.02',
   );
   assert.equal(
-    skillRow({ tenant: 't', skillId: 's', name: null, section: null, weight: 1, parameters: null }),
+    encodeSkillRow({ tenant: 't', skillId: 's', name: null, section: null, weight: 1, parameters: null }),
     't\ts\t\\N\t\t1\t\\N\t\\N\t\\N\t\\N\t\\N',
   );
 });
@@ -28,15 +34,15 @@ test('an entry of the catalogue, with and without what may be absent', () => {
 test('an endpoint, enabled and not', () => {
   const place = { tenant: 't', id: 'wh_1', url: 'https://a.example/', createdAt: 5, updatedAt: 7 };
   const endpoint = { ...place, eventTypes: ['*' as const], description: null, disabledReason: null };
-  assert.equal(webhookRow(endpoint), '7\tt\twh_1\thttps://a.example/\t*\t\\N\t\t5');
+  assert.equal(encodeWebhookRow(endpoint), '7\tt\twh_1\thttps://a.example/\t*\t\\N\t\t5');
   const eventTypes = ['goal.reached' as const, 'goal.at_risk' as const];
   const off = { ...endpoint, eventTypes, description: 'a\tb', disabledReason: 'gone' as const };
   const row = '7\tt\twh_1\thttps://a.example/\tgoal.reached goal.at_risk\ta\\tb\tgone\t5';
-  assert.equal(webhookRow(off), row);
+  assert.equal(encodeWebhookRow(off), row);
 });
 
 test('a forecast has a field for every column, in their order', () => {
-  const fields = fieldsOf(forecastRow(servedForecast()));
+  const fields = fieldsOf(encodeForecastRow(servedForecast()));
   assert.equal(fields.length, journalColumns.forecast.length);
   const named = Object.fromEntries(journalColumns.forecast.map((name, i) => [name, fields[i]]));
   assert.deepEqual(named, {
@@ -80,9 +86,9 @@ test('whatever a text holds, it stays in its field', () => {
   );
   fc.assert(
     fc.property(text, text, (userId, name) => {
-      const goal = fieldsOf(goalRow({ tenant: 't', userId, targetScore: 400, targetDate: null }));
+      const goal = fieldsOf(encodeGoalRow({ tenant: 't', userId, targetScore: 400, targetDate: null }));
       const skill = fieldsOf(
-        skillRow({ tenant: 't', skillId: userId, name, section: 'rw', weight: 1, parameters: null }),
+        encodeSkillRow({ tenant: 't', skillId: userId, name, section: 'rw', weight: 1, parameters: null }),
       );
       assert.deepEqual([goal.length, skill.length], [4, 10]);
       for (const field of [...goal, ...skill]) assert.doesNotMatch(field, /[\n\r\0\b\f]/);

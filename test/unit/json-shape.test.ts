@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { checkShape } from '../../src/contracts/json.js';
+import { checkJsonShape } from '../../src/contracts/json.js';
 
 const padding = ' '.repeat(20_000);
 const problemOf = (text: string, maxValues = 1000, byLine = false): string | null => {
   try {
-    checkShape(Buffer.from(padding + text), maxValues, byLine);
+    checkJsonShape(Buffer.from(padding + text), maxValues, byLine);
     return null;
   } catch (error) {
     return (error as Error).message;
@@ -47,5 +47,5 @@ test('levels are bounded, of each line by itself where lines are', () => {
 });
 
 test('what is small is not looked at', () => {
-  assert.doesNotThrow(() => checkShape(Buffer.from('['.repeat(10_000)), 1, false));
+  assert.doesNotThrow(() => checkJsonShape(Buffer.from('['.repeat(10_000)), 1, false));
 });

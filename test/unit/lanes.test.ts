@@ -3,7 +3,12 @@ import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createLanes, type LaneLimits } from '../../src/compute/lanes.js';
 import type { SentEvents } from '../../src/compute/track-task.js';
-import { dataSeparator, outcomeLetters, type TrackReply, type TrackTask } from '../../src/contracts/tasks.js';
+import {
+  dataSeparator,
+  outcomeLetters,
+  type TrackReply,
+  type TrackTask,
+} from '../../src/contracts/worker-tasks.js';
 import { ApiError } from '../../src/errors.js';
 
 /** A request named by a text: `l` leads the name of a batch; the tenant stands behind `@`. */

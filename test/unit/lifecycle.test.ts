@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import { test } from 'node:test';
 import { createClosers, installShutdown } from '../../src/lifecycle.js';
-import { createLogger } from '../../src/telemetry.js';
+import { createLogger } from '../../src/logger.js';
 
 const logger = createLogger('silent', 'test');
 const never = () => new Promise<never>(() => undefined);

@@ -6,10 +6,10 @@ import { register } from 'node:module';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
-import { operations } from '../../src/contracts/responses/operations.js';
-import { routeAnswers } from '../../src/contracts/responses/routes.js';
+import { operations } from '../../src/contracts/responses/openapi-texts.js';
+import { routeResponses } from '../../src/contracts/responses/route-responses.js';
 import { webhookTypes } from '../../src/contracts/webhook-events.js';
-import { openapiOf } from '../../src/http/openapi.js';
+import { buildOpenapi } from '../../src/http/openapi.js';
 import { type Content, described, document, misfits, operationAt } from '../support/description.js';
 import { root } from '../support/root.js';
 import { apiRoutes, nameOf } from '../support/route-table.js';
@@ -29,7 +29,7 @@ test('a validator finds what is wrong', async () => {
 });
 
 test('has every route, each under a name of its own, and nothing else', () => {
-  const names = Object.keys(routeAnswers).sort();
+  const names = Object.keys(routeResponses).sort();
   assert.deepEqual(apiRoutes.map(nameOf).sort(), names);
   assert.deepEqual(Object.keys(operations).sort(), names);
   for (const { method, path } of apiRoutes) assert.ok(operationAt(method, path), path);
@@ -41,7 +41,7 @@ test('has every route, each under a name of its own, and nothing else', () => {
 test('a route that nothing describes is an error', () => {
   const [route] = apiRoutes;
   assert.ok(route);
-  assert.throws(() => openapiOf([{ ...route, path: '/nowhere' }]), /nothing describes POST \/nowhere/);
+  assert.throws(() => buildOpenapi([{ ...route, path: '/nowhere' }]), /nothing describes POST \/nowhere/);
 });
 
 test('has all that a schema refers to, and nothing of TypeBox', () => {

@@ -2,14 +2,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { learningIdProblem } from '../../src/contracts/ids.js';
+import { findIdProblem } from '../../src/contracts/ids.js';
 import { ApiError } from '../../src/errors.js';
 import { cursorAfter, idAfter, pageOf, sortedAfter } from '../../src/services/read/pages.js';
 
 const ids = fc.uniqueArray(
-  fc
-    .string({ unit: 'binary', minLength: 1, maxLength: 20 })
-    .filter((text) => learningIdProblem(text) === null),
+  fc.string({ unit: 'binary', minLength: 1, maxLength: 20 }).filter((text) => findIdProblem(text) === null),
   { maxLength: 60 },
 );
 

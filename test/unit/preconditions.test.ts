@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { parseIfMatch, tagHeader } from '../../src/contracts/preconditions.js';
+import { parseIfMatch, toEtagHeader } from '../../src/contracts/preconditions.js';
 import { ApiError } from '../../src/errors.js';
 
 test('what If-Match may say', () => {
@@ -47,7 +47,7 @@ test('a tag that was given comes back', () => {
   const tag = fc.string({ unit: fc.constantFrom(...'abcXYZ019!#,;*/\\-') });
   fc.assert(
     fc.property(fc.array(tag, { minLength: 1, maxLength: 5 }), (tags) => {
-      const header = tags.map((one) => tagHeader(one).ETag).join(', ');
+      const header = tags.map((one) => toEtagHeader(one).ETag).join(', ');
       assert.deepEqual(parseIfMatch(header), tags);
     }),
   );

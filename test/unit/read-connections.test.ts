@@ -12,7 +12,7 @@ const rules = {
   maxRunningOfTenant: 1,
   maxQueuedOfTenant: 50,
   maxQueueWaitMs: 10_000,
-  refusal: 'Too many',
+  rejectionMessage: 'Too many',
 };
 const tenants = ['a', 'b', 'c', 'd'];
 

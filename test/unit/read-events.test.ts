@@ -1,14 +1,14 @@
 /** Where a batch holds nothing but faults, the thread that tells them has time for others meanwhile. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { allSlots, type EventsForm, type TrackTask } from '../../src/contracts/tasks.js';
-import { inSlices } from '../../src/slices.js';
+import { allSlots, type EventsFormat, type TrackTask } from '../../src/contracts/worker-tasks.js';
+import { runInSlices } from '../../src/slices.js';
 import { readEvents } from '../../workers/track/read-events.js';
 import { createReply } from '../../workers/track/results.js';
 
 const events = 1000;
 
-function taskOf(form: EventsForm, body: string): TrackTask {
+function taskOf(form: EventsFormat, body: string): TrackTask {
   const bodies = Buffer.from(`${body}\n`);
   return {
     form,
@@ -33,7 +33,7 @@ async function turnsOfOthers(task: TrackTask): Promise<{ turns: number; counts: 
   };
   other = setImmediate(count);
   const reply = createReply();
-  const counts = await inSlices(readEvents(task, 1, [], reply));
+  const counts = await runInSlices(readEvents(task, 1, [], reply));
   clearImmediate(other);
   return { turns, counts, told: reply.reply(counts).outcomes };
 }
@@ -45,7 +45,7 @@ const wrong = {
 
 for (const [form, body] of Object.entries(wrong)) {
   test(`${form}: all that is wrong is told in steps`, async () => {
-    const { turns, counts, told } = await turnsOfOthers(taskOf(form as EventsForm, body));
+    const { turns, counts, told } = await turnsOfOthers(taskOf(form as EventsFormat, body));
     assert.deepEqual(counts, [events]);
     assert.match(told, /^(.)\1{999}$/);
     assert.ok(turns >= 10, `others had ${turns} turns`);

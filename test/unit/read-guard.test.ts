@@ -10,7 +10,7 @@ test('who of a tenant finds no place in time is told nothing, and another tenant
     maxRunningOfTenant: 2,
     maxQueuedOfTenant: 1,
     maxQueueWaitMs: 1,
-    refusal: 'Too many',
+    rejectionMessage: 'Too many',
   };
   const guard = createReadGuard(createLimiter(rules));
   const ends: { resolve: (value: string) => void; reject: (error: Error) => void }[] = [];

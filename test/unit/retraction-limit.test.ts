@@ -9,7 +9,7 @@ import { countAnswers } from '../support/answers.js';
 
 test('no history is read before there is a place for it, and beyond a short line none ever', async () => {
   const { learner } = countAnswers([{}]);
-  const reads: ((history: { stored: string; snapshot: null }) => void)[] = [];
+  const reads: ((history: { storedRows: string; snapshot: null }) => void)[] = [];
   const ports: RetractionPorts = {
     learners: { read: async () => null, own: async () => learner },
     models: { current: async () => unfittedModel },
@@ -22,7 +22,7 @@ test('no history is read before there is a place for it, and beyond a short line
       maxRunningOfTenant: 1,
       maxQueuedOfTenant: 1,
       maxQueueWaitMs: 60_000,
-      refusal: 'Too many',
+      rejectionMessage: 'Too many',
     }),
   };
   const [first, second, third] = ['a', 'b', 'c'].map((id) =>
@@ -32,7 +32,7 @@ test('no history is read before there is a place for it, and beyond a short line
   for (const [i, answer] of [first, second].entries()) {
     await nextTurn();
     assert.equal(reads.length, i + 1);
-    reads[i]?.({ stored: '', snapshot: null });
+    reads[i]?.({ storedRows: '', snapshot: null });
     await assert.rejects(answer as Promise<object>, { code: 'NOT_FOUND' });
   }
 });

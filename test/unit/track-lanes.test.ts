@@ -7,13 +7,13 @@ import type { SentEvents } from '../../src/compute/track-task.js';
 import {
   dataSeparator,
   type EventOutcome,
-  type EventsForm,
+  type EventsFormat,
   outcomeLetters,
   type TrackReply,
   type TrackTask,
-  unreadable,
-} from '../../src/contracts/tasks.js';
-import { ApiError, notCounted } from '../../src/errors.js';
+  unreadableCount,
+} from '../../src/contracts/worker-tasks.js';
+import { ApiError, countingError } from '../../src/errors.js';
 import { seeded } from '../support/random.js';
 
 const lanes = 3;
@@ -24,7 +24,7 @@ const live = null;
 
 type Event = { readonly user_id: string } | 'bad' | 'defect';
 
-const submissionOf = (form: EventsForm, body: unknown): SentEvents => ({
+const submissionOf = (form: EventsFormat, body: unknown): SentEvents => ({
   form,
   tenant: 'default',
   body: Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
@@ -63,7 +63,7 @@ function replyTo(task: TrackTask, lane: number): TrackReply {
   const counts = bodiesOf(task).map((body) => {
     if (body === '?') {
       told.push([outcomeLetters.invalid, '{"message":"unreadable","details":[]}']);
-      return unreadable;
+      return unreadableCount;
     }
     const events: Event[] = [JSON.parse(body)].flat();
     told.push(...events.map((event) => tell(task, lane, event)));
@@ -181,7 +181,7 @@ test('a lane that fails refuses its events alone; where all do, the batch is', a
   const { tracker, held } = heldTracker();
   const told = tracker.track(batch(by('a1'), by('b2')), live);
   await nextTurn();
-  for (const { lane, letGo } of held) letGo(lane === 1 ? notCounted() : undefined);
+  for (const { lane, letGo } of held) letGo(lane === 1 ? countingError() : undefined);
   assert.deepEqual(
     (await told).map(({ outcome }) => outcome),
     ['unavailable', 'counted'],
@@ -304,7 +304,7 @@ test('what waits goes into the new lanes when nothing is away, and a refusal of 
     tasks().map((task) => task[0]),
     ['0', '0', '1'],
   );
-  held[2]?.letGo(notCounted());
+  held[2]?.letGo(countingError());
   await letAllGo();
   assert.deepEqual(
     (await first).map(({ outcome }) => outcome),

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Call } from '../../src/contracts/call.js';
+import { createLogger } from '../../src/logger.js';
 import { readVersion, useVersion, type VersionPorts } from '../../src/services/models/versions.js';
-import { createLogger } from '../../src/telemetry.js';
 
 async function reasonOf(change: object): Promise<string> {
   const parts = {

@@ -1,5 +1,5 @@
-import { forecastRow, reachLevels } from '../../src/contracts/journal.js';
-import { predictionJson, whatIfJson } from '../../src/contracts/prediction.js';
+import { encodePrediction, encodeWhatIf } from '../../src/contracts/forecast-json.js';
+import { encodeForecastRow, intervalLevels } from '../../src/contracts/journal.js';
 import type {
   ForecastFailure,
   ForecastOptions,
@@ -9,7 +9,7 @@ import type {
   WhatIfReply,
   WhatIfTask,
   WorkerSettings,
-} from '../../src/contracts/tasks.js';
+} from '../../src/contracts/worker-tasks.js';
 import { adviceUnavailableReason, buildStudyAdvice } from '../../src/domain/advice/study-advice.js';
 import { modelVersion } from '../../src/domain/base/model-version.js';
 import { goalConstants } from '../../src/domain/base/score-constants.js';
@@ -41,7 +41,7 @@ import type { RedisClient } from '../../src/store/redis/client.js';
 export interface ForecastParts {
   readonly redis: () => Promise<RedisClient>;
   readonly models: ServedModels;
-  readonly settings: Pick<WorkerSettings, 'partitions' | 'forecastsBound'>;
+  readonly settings: Pick<WorkerSettings, 'partitions' | 'maxPendingForecasts'>;
   readonly now: () => number;
   readonly onLost: (forecasts: number, error: unknown) => void;
 }
@@ -78,7 +78,7 @@ export async function predictAll(parts: ForecastParts, { orders }: ForecastTask)
     }
   }
   // Not awaited: an unrecorded forecast is served but never scored. Any partition can store the rows.
-  void noteForecasts(client, asked[0]?.partition ?? 0, rows, settings.forecastsBound, onLost);
+  void noteForecasts(client, asked[0]?.partition ?? 0, rows, settings.maxPendingForecasts, onLost);
   return { results };
 }
 
@@ -94,8 +94,8 @@ export async function readTenant(models: ServedModels, client: RedisClient, name
 
 const failureOf = (error: unknown): ForecastFailure =>
   error instanceof ApiError
-    ? { reason: error.message, passing: true }
-    : { reason: error instanceof Error ? (error.stack ?? error.message) : `${error}`, passing: false };
+    ? { reason: error.message, isTransient: true }
+    : { reason: error instanceof Error ? (error.stack ?? error.message) : `${error}`, isTransient: false };
 
 /** `row`: journal row for scoring the prediction later. */
 export function forecastOf(
@@ -143,7 +143,7 @@ function resultJson(subject: ForecastSubject, forecast: LearnerForecast, options
   const context = { ...subject, measures, goal: { ...forecast.goal, neededRate }, locale: options.locale };
   const advice = buildStudyAdvice(context);
   const reason = advice.length === 0 ? adviceUnavailableReason(context) : null;
-  return predictionJson(forecast, advice, reason, options);
+  return encodePrediction(forecast, advice, reason, options);
 }
 
 function servedRow(
@@ -153,7 +153,7 @@ function servedRow(
   { current, requested, goal, accuracy }: LearnerForecast,
   { days, level }: ForecastOptions,
 ): string {
-  return forecastRow({
+  return encodeForecastRow({
     ...{ tenant, userId, days, level, current },
     madeAt: subject.now,
     learnerSeq: subject.learner.attempts,
@@ -165,7 +165,7 @@ function servedRow(
     tenantModelVersion: subject.model.version,
     accuracy: {
       ...{ expected: accuracy.expected, sd: accuracy.sd },
-      reach: reachLevels.map((reached) => computeIntervalReach(subject.model.accuracy, accuracy, reached)),
+      reach: intervalLevels.map((reached) => computeIntervalReach(subject.model.accuracy, accuracy, reached)),
     },
   });
 }
@@ -211,5 +211,5 @@ function planJson(found: FoundLearner, tenant: Tenant, now: number, task: WhatIf
     task.days ??
     Math.min(countDaysUntil(goal?.targetDate ?? null, now) ?? defaultForecastDays, goalConstants.horizonDays);
   const planned = forecastPlan(subject, plan, { ...asked, goal }, inDays);
-  return whatIfJson(userId, planned, plan, asked);
+  return encodeWhatIf(userId, planned, plan, asked);
 }

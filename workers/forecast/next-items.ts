@@ -1,4 +1,4 @@
-import type { AskedItem, NextItemsReply, NextItemsTask } from '../../src/contracts/tasks.js';
+import type { ItemCandidate, NextItemsReply, NextItemsTask } from '../../src/contracts/worker-tasks.js';
 import {
   type AssessedCandidate,
   assessQuestions,
@@ -20,7 +20,7 @@ const nobody = { learner: newLearner, skills: [], goalRecord: null, items: new M
 /** Two round trips: the tenant's model determines which items to read. */
 export async function chooseNext(parts: ForecastParts, task: NextItemsTask): Promise<NextItemsReply> {
   const { tenant: name, userId } = task;
-  const asked: readonly AskedItem[] = JSON.parse(task.items);
+  const asked: readonly ItemCandidate[] = JSON.parse(task.items);
   const client = await parts.redis();
   const [found, tenant] = await Promise.all([
     readWithItems(client, placeOf(name, userId, parts.settings.partitions)),
@@ -44,7 +44,7 @@ export async function chooseNext(parts: ForecastParts, task: NextItemsTask): Pro
 
 const nextItemsJson = (
   ordered: readonly AssessedCandidate[],
-  asked: readonly AskedItem[],
+  asked: readonly ItemCandidate[],
   standing: LearnerAssessment,
   { userId, target }: NextItemsTask,
 ): string =>

@@ -1,5 +1,5 @@
 import type { ItemModel } from '../../src/domain/catalogue/tenant-model.js';
-import { groupedBy } from '../../src/lists.js';
+import { groupBy } from '../../src/lists.js';
 import { addItemAnswers, type ItemDelta, readItems } from '../../src/store/models/item-store.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
 import { keepRecent } from '../../src/store/redis/recent.js';
@@ -40,7 +40,7 @@ export function createItemTable(client: () => Promise<RedisClient>, freshMs = 30
     },
     /** @throws ApiError UNAVAILABLE: unsent answers are lost */
     flush: async (): Promise<void> => {
-      const groups = groupedBy([...pending.values()], ({ tenant, version }) => `${version}:${tenant}`);
+      const groups = groupBy([...pending.values()], ({ tenant, version }) => `${version}:${tenant}`);
       pending = new Map();
       for (const group of groups.values()) {
         const { tenant, version } = group[0] as Pending;

@@ -1,5 +1,5 @@
-import type { SkillLimits } from '../../src/contracts/tasks.js';
-import { distinct, groupedBy } from '../../src/lists.js';
+import type { SkillLimits } from '../../src/contracts/worker-tasks.js';
+import { distinct, groupBy } from '../../src/lists.js';
 import { noteLearners, unknownBeyond } from '../../src/store/catalogue/known-skills.js';
 import type { LoadedLearner } from '../../src/store/learners/learner-commands.js';
 import { countSkills } from '../../src/store/learners/learner-reads.js';
@@ -33,7 +33,7 @@ export class KnownSkills {
   async note(client: RedisClient, begun: readonly NewSkill[]): Promise<void> {
     this.forgetOld();
     const open = begun.filter(({ tenant, skillId }) => !this.isCommon(tenant, skillId));
-    const notes = [...groupedBy(open, ({ tenant }) => tenant)].map(async ([tenant, own]) => {
+    const notes = [...groupBy(open, ({ tenant }) => tenant)].map(async ([tenant, own]) => {
       const { size, notRare } = await noteLearners(client, tenant, own);
       this.sizes.set(tenant, size);
       for (const skillId of notRare) this.common.add(`${tenant}:${skillId}`);
@@ -56,7 +56,7 @@ export class KnownSkills {
       return begins.length === 0 ? [] : [{ work, begins, isSure }];
     });
     const rooms = new Map<LearnerWork, SkillRoom>();
-    for (const [tenant, own] of groupedBy(beginners, ({ work }) => work.tenant)) {
+    for (const [tenant, own] of groupBy(beginners, ({ work }) => work.tenant)) {
       const begun = own.reduce((sum, { begins }) => sum + begins.length, 0);
       // Usual case: a promise per learner would cost 2 % of an answer.
       if (own.every(({ isSure }) => isSure) && this.hasRoom(tenant, begun)) continue;

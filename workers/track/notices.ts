@@ -1,7 +1,7 @@
 /** Webhook events and goal checks that an answer causes. */
-import { sharedStart } from '../../src/concurrency.js';
-import type { TrackEvent } from '../../src/contracts/tasks.js';
-import { isWanted, type WebhookEvent, webhookEvent } from '../../src/contracts/webhook-events.js';
+import { shareUntilReady } from '../../src/concurrency.js';
+import { createWebhookEvent, isSubscribed, type WebhookEvent } from '../../src/contracts/webhook-events.js';
+import type { TrackEvent } from '../../src/contracts/worker-tasks.js';
 import { detectSkillChanges } from '../../src/domain/answer/apply-answer.js';
 import { round4 } from '../../src/domain/base/common.js';
 import type { SkillState } from '../../src/domain/tracing/learner-states.js';
@@ -19,7 +19,7 @@ export const eventsOf = (
   wanted: string,
 ): WebhookEvent[] =>
   detectSkillChanges(before, after).flatMap((type) =>
-    isWanted(wanted, type) ? [skillEvent(type, event, after)] : [],
+    isSubscribed(wanted, type) ? [skillEvent(type, event, after)] : [],
   );
 
 /** Unix milliseconds; null without a goal or a subscription to its alerts. */
@@ -28,7 +28,7 @@ export const goalCheckOf = ({ events }: LearnerWork, hasGoal: boolean, wanted: s
 
 function skillEvent(type: WebhookEvent['type'], event: TrackEvent, skill: SkillState): WebhookEvent {
   const { tenant, userId, skillId, eventId, occurredAt, receivedAt } = event;
-  return webhookEvent(type, tenant, userId, receivedAt, {
+  return createWebhookEvent(type, tenant, userId, receivedAt, {
     user_id: userId,
     skill_id: skillId,
     event_id: eventId,
@@ -44,7 +44,7 @@ function skillEvent(type: WebhookEvent['type'], event: TrackEvent, skill: SkillS
  */
 export function askWanted(redis: () => Promise<RedisClient>, maxTenants = 1000) {
   const known = new Map<string, string>();
-  const ask = sharedStart(
+  const ask = shareUntilReady(
     redis,
     async (client, tenant: string) => (await wantedEvents(client, [tenant]))[0] ?? '',
   );

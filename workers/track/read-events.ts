@@ -1,22 +1,22 @@
 /** Parses and validates the bodies of a task, selects the events of this lane, and groups them by learner. */
 import { isUtf8 } from 'node:buffer';
-import { checked, problemsOf } from '../../src/contracts/checked.js';
 import {
   eventBatchCheck,
+  findTimeProblem,
   learningEventCheck,
   maxBatchEvents,
-  occurredAtProblem,
   parseTime,
 } from '../../src/contracts/events.js';
-import { learningIdProblem } from '../../src/contracts/ids.js';
-import { checkShape, parseText, textOf } from '../../src/contracts/json.js';
+import { findIdProblem } from '../../src/contracts/ids.js';
+import { checkJsonShape, decodeUtf8, parseJsonText } from '../../src/contracts/json.js';
+import { describeErrors, validate } from '../../src/contracts/validate.js';
 import {
   allSlots,
   slotCount,
   type TrackEvent,
   type TrackTask,
-  unreadable,
-} from '../../src/contracts/tasks.js';
+  unreadableCount,
+} from '../../src/contracts/worker-tasks.js';
 import { ApiError, invalid, type Problem } from '../../src/errors.js';
 import { hashEventId } from '../../src/store/learners/event-ids.js';
 import type { LearnerQuery } from '../../src/store/learners/learner-commands.js';
@@ -72,7 +72,7 @@ export function* readEvents(
     from += length + 1;
     if (body instanceof ApiError) {
       reply.invalid(reply.open(), body);
-      counts.push(unreadable);
+      counts.push(unreadableCount);
       continue;
     }
     let count = 0;
@@ -112,18 +112,18 @@ type Origin = Pick<TrackEvent, 'tenant' | 'receivedAt'> & { readonly idempotency
 function readBody(task: TrackTask, i: number, bytes: Buffer, isText: boolean): Iterable<ReadEvent> {
   const { form } = task;
   const isLines = form === 'lines';
-  if (form === 'batch' || isLines) checkShape(bytes, maxBatchValues, isLines);
-  const text = isText ? bytes.toString() : textOf(bytes);
+  if (form === 'batch' || isLines) checkJsonShape(bytes, maxBatchValues, isLines);
+  const text = isText ? bytes.toString() : decodeUtf8(bytes);
   const origin: Origin = {
     tenant: task.tenants[i] as string,
     idempotencyKey: task.idempotencyKeys[i] as string | null,
     receivedAt: task.receivedAt[i] as number,
   };
-  if (form === 'event') return [toTrackEvent(origin, parseText(text), '')];
+  if (form === 'event') return [toTrackEvent(origin, parseJsonText(text), '')];
   if (form === 'import') return JSON.parse(text) as TrackEvent[];
   const items = isLines
     ? text.split('\n').filter((line) => line.trim() !== '')
-    : checked(eventBatchCheck, parseText(text), 'batch').events;
+    : validate(eventBatchCheck, parseJsonText(text), 'batch').events;
   if (items.length >= 1 && items.length <= maxBatchEvents) return eachEvent(origin, items, isLines);
   // Not in the schema, which would describe half a million errors for seconds.
   const message = `must have 1 to ${maxBatchEvents} items`;
@@ -153,10 +153,11 @@ function toTrackEvent(
   body: unknown,
   path: string,
 ): TrackEvent {
-  if (!learningEventCheck.Check(body)) throw invalidEvent(problemsOf(learningEventCheck.Errors(body), path));
+  if (!learningEventCheck.Check(body))
+    throw invalidEvent(describeErrors(learningEventCheck.Errors(body), path));
   const occurredAtText = body.occurred_at ?? null;
   const occurredAt = occurredAtText === null ? receivedAt : parseTime(occurredAtText);
-  const problem = occurredAtProblem(occurredAt, receivedAt);
+  const problem = findTimeProblem(occurredAt, receivedAt);
   if (occurredAt === null || problem !== null)
     throw invalidEvent([{ path: `${path}occurred_at`, message: problem ?? '' }]);
   return {
@@ -178,7 +179,7 @@ function toTrackEvent(
 
 /** The API validates the header, but a batch appends an index. */
 function checkedKey(idempotencyKey: string | null, path: string): string | null {
-  const problem = idempotencyKey === null ? null : learningIdProblem(idempotencyKey);
+  const problem = idempotencyKey === null ? null : findIdProblem(idempotencyKey);
   if (problem === null) return idempotencyKey;
   const message = `as the header Idempotency-Key has it ${problem}`;
   throw invalidEvent([{ path: `${path}event_id`, message }]);

@@ -1,4 +1,4 @@
-import type { WorkerSettings } from '../../src/contracts/tasks.js';
+import type { WorkerSettings } from '../../src/contracts/worker-tasks.js';
 import { ApiError } from '../../src/errors.js';
 import {
   connectRedis,

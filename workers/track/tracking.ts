@@ -2,12 +2,17 @@
  * Counts a batch: loads learners, applies their events in order, and commits. Retries after concurrent
  * writes.
  */
-import type { TrackOutcome, TrackReply, TrackTask, WorkerSettings } from '../../src/contracts/tasks.js';
+import type {
+  TrackOutcome,
+  TrackReply,
+  TrackTask,
+  WorkerSettings,
+} from '../../src/contracts/worker-tasks.js';
 import type { TenantModel } from '../../src/domain/catalogue/tenant-model.js';
 import { ApiError } from '../../src/errors.js';
-import { byPartition, distinct, groupedBy } from '../../src/lists.js';
-import { inSlices } from '../../src/slices.js';
-import { type StepTimes, timed, unixMs } from '../../src/spans.js';
+import { distinct, groupBy, groupByPartition } from '../../src/lists.js';
+import { runInSlices } from '../../src/slices.js';
+import { recordTiming, type StepTiming, unixMs } from '../../src/spans.js';
 import { countKnownSkills } from '../../src/store/catalogue/known-skills.js';
 import type { ServedModels } from '../../src/store/catalogue/served-models.js';
 import type { LoadedLearner } from '../../src/store/learners/learner-commands.js';
@@ -56,7 +61,7 @@ export async function trackBatch(tools: TrackTools, task: TrackTask): Promise<Tr
   const [start, steps] = [unixMs(), task.isTimed ? [] : null];
   const reply = createReply();
   const events: PlacedEvent[] = [];
-  const counts = await inSlices(readEvents(task, tools.settings.partitions, events, reply));
+  const counts = await runInSlices(readEvents(task, tools.settings.partitions, events, reply));
   const batch = new Batch(tools, task.importId, reply, steps);
   for (let at = 0, end = 0; at < events.length; at = end) {
     end = at + stepOf(tools, task, events.length);
@@ -82,7 +87,7 @@ class Batch {
     private readonly tools: TrackTools,
     private readonly importId: string | null,
     private readonly reply: ReplyBuilder,
-    private readonly steps: StepTimes[] | null,
+    private readonly steps: StepTiming[] | null,
   ) {}
 
   async track(events: readonly PlacedEvent[]): Promise<void> {
@@ -90,7 +95,7 @@ class Batch {
     try {
       const client = await this.tools.redis();
       // On a Cluster, a transaction covers one partition and fails alone if its node is unavailable.
-      const groups = isCluster(client) ? [...byPartition(works).values()] : [works];
+      const groups = isCluster(client) ? [...groupByPartition(works).values()] : [works];
       await Promise.all(groups.map((group) => this.trackLearners(client, group, 0)));
     } catch (error) {
       this.refuse(works, error);
@@ -141,7 +146,7 @@ class Batch {
       plans.flatMap(({ newSkills }) => newSkills),
     );
     const commits = plans.flatMap(({ commit }) => commit ?? []);
-    const statuses = await timed(this.steps, 'commit', () => session.commit(commits));
+    const statuses = await recordTiming(this.steps, 'commit', () => session.commit(commits));
     const again: LearnerWork[] = [];
     let committed = 0;
     for (const plan of plans) {
@@ -185,7 +190,7 @@ class Batch {
     works: readonly LearnerWork[],
   ): Promise<LearnerPlan[]> {
     const { items, knownSkills } = this.tools;
-    const loading = timed(this.steps, 'load', () => session.load(works));
+    const loading = recordTiming(this.steps, 'load', () => session.load(works));
     // On a Cluster, another node has the tenants' data, which is read in parallel.
     const read = session.readsTenants ? loading : Promise.resolve(null);
     const [{ learners: loaded }, tenants] = await Promise.all([loading, this.loadTenants(works, read)]);
@@ -215,7 +220,7 @@ class Batch {
 
   /** One tenant's failure does not affect others. */
   private async loadTenants(works: readonly LearnerWork[], read: Promise<LoadedBatch | null>) {
-    const loading = [...groupedBy(works, ({ tenant }) => tenant)].map(async ([tenant, own]) => {
+    const loading = [...groupBy(works, ({ tenant }) => tenant)].map(async ([tenant, own]) => {
       const itemIds = distinct(own.flatMap(({ itemTexts }) => itemTexts));
       const loaded = Promise.all([this.loadModel(tenant, itemIds, read), this.wantedOf(tenant, read)]);
       const known = loaded.then(([model, wanted]): LoadedTenant => ({ model, wanted }));

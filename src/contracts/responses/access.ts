@@ -1,7 +1,7 @@
 import Type from 'typebox';
-import { nullable } from '../checked.js';
 import { Scopes, Tenant } from '../keys.js';
-import { Amount, Count, Day, each, page, Time } from './shared-schemas.js';
+import { nullable } from '../validate.js';
+import { Amount, Count, Day, namedFields, pageSchema, Time } from './shared-schemas.js';
 
 const key = {
   key_id: Type.String({ description: 'The first 12 characters of its SHA-256' }),
@@ -15,33 +15,33 @@ export const OwnKey = Type.Object(key);
 
 const stored = { ...key, revoked_at: nullable(Time) };
 export const Key = Type.Object(stored);
-export const KeyPage = page('keys', Key);
+export const KeyPage = pageSchema('keys', Key);
 export const CreatedKey = Type.Object({
   ...stored,
   key: Type.String({ pattern: '^sk-', description: 'Shown here and nowhere else' }),
 });
 
 const ParkedRow = Type.Object({
-  ...each(Type.String(), 'stream', 'id', 'reason'),
+  ...namedFields(Type.String(), 'stream', 'id', 'reason'),
   tenant: nullable(Tenant),
   parked_at: Time,
 });
-export const ParkedPage = page('rows', ParkedRow);
-export const Redriven = Type.Object(each(Count, 'moved', 'stayed', 'erased'));
+export const ParkedPage = pageSchema('rows', ParkedRow);
+export const RedriveResult = Type.Object(namedFields(Count, 'moved', 'stayed', 'erased'));
 
 const Mismatch = Type.Object({
-  ...each(Type.String(), 'kind', 'tenant', 'meaning'),
+  ...namedFields(Type.String(), 'kind', 'tenant', 'meaning'),
   day: Type.String({ description: 'YYYY-MM-DD, or all days' }),
   partition: nullable(Count),
   place: nullable(Type.String()),
-  ...each(Type.Integer(), 'expected', 'found'),
+  ...namedFields(Type.Integer(), 'expected', 'found'),
   look: Type.String({ description: 'A query for analysts' }),
 });
 const Audit = Type.Object({
   at: Time,
   seconds: Amount,
-  ...each(Day, 'from', 'to'),
-  ...each(Type.Integer(), 'accepted', 'removed', 'stored', 'waiting', 'parked', 'raw'),
+  ...namedFields(Day, 'from', 'to'),
+  ...namedFields(Type.Integer(), 'accepted', 'removed', 'stored', 'waiting', 'parked', 'raw'),
   mismatches: Type.Array(Mismatch, { description: 'The first 200' }),
   mismatches_by_kind: Type.Record(Type.String(), Count),
   not_compared: Type.Array(Type.String(), { description: 'The first 200 reasons' }),
@@ -50,7 +50,7 @@ const Audit = Type.Object({
 export const LastAudit = Type.Object({ last: nullable(Audit) });
 
 export const Deployment = Type.Object({
-  ...each(Type.String(), 'version', 'deployment_id', 'node_version', 'redis_version'),
+  ...namedFields(Type.String(), 'version', 'deployment_id', 'node_version', 'redis_version'),
   created_at: Time,
   partitions: Count,
   schema_version: nullable(Count),
@@ -60,17 +60,17 @@ export const Deployment = Type.Object({
 export const LiveFigures = Type.Object({
   at: Time,
   processes: Type.Integer({ minimum: 0, description: 'API processes that the figures include' }),
-  ...each(nullable(Amount), 'answers_per_second', 'requests_per_second'),
+  ...namedFields(nullable(Amount), 'answers_per_second', 'requests_per_second'),
   errors: nullable(
     Type.Record(Type.String(), Amount, {
       description: 'Per second, by status; rates are null without an earlier measurement',
     }),
   ),
-  latency_ms: nullable(Type.Object(each(Amount, 'p50', 'p90', 'p99'))),
-  ...each(nullable(Count), 'outbox_length', 'journal_length', 'parked_rows'),
-  ...each(nullable(Count), 'lanes_waiting', 'connections_open'),
+  latency_ms: nullable(Type.Object(namedFields(Amount, 'p50', 'p90', 'p99'))),
+  ...namedFields(nullable(Count), 'outbox_length', 'journal_length', 'parked_rows'),
+  ...namedFields(nullable(Count), 'lanes_waiting', 'connections_open'),
   oldest_pending_seconds: nullable(Amount),
-  ...each(nullable(Type.Boolean()), 'redis_up', 'clickhouse_up'),
+  ...namedFields(nullable(Type.Boolean()), 'redis_up', 'clickhouse_up'),
   redis_memory: nullable(Type.Object({ used: Count, limit: nullable(Count) })),
 });
 

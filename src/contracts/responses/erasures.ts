@@ -1,13 +1,13 @@
 import Type, { type Static } from 'typebox';
-import { nullable } from '../checked.js';
-import { Count, each, page, Time } from './shared-schemas.js';
+import { nullable } from '../validate.js';
+import { Count, namedFields, pageSchema, Time } from './shared-schemas.js';
 
-export const BegunErasure = Type.Object({
+export const AcceptedErasure = Type.Object({
   erasure_id: Type.String(),
   status_url: Type.String({ description: 'Path of GET /api/v1/erasures/{erasure_id}' }),
 });
 
-const Place = Type.Object({
+const ErasedTable = Type.Object({
   place: Type.String({ description: 'Table in ClickHouse' }),
   before: Count,
   after: nullable(Count),
@@ -21,10 +21,10 @@ export const Erasure = Type.Object({
   }),
   requested_at: Time,
   done_at: nullable(Time),
-  removed: Type.Object(each(Count, 'records', 'items'), {
+  removed: Type.Object(namedFields(Count, 'records', 'items'), {
     description: 'Removed from Redis by the request: fields of the learner, remembered items',
   }),
-  places: Type.Array(Place, { description: 'Rows; for daily sums the answers that they count' }),
+  places: Type.Array(ErasedTable, { description: 'Rows; for daily sums the answers that they count' }),
   proof: nullable(
     Type.Object({
       query: Type.String({ description: 'Its parameters are below, plus user_id, which is not stored' }),
@@ -35,4 +35,4 @@ export const Erasure = Type.Object({
 
 export const ListedErasure = Type.Pick(Erasure, ['erasure_id', 'status', 'requested_at', 'done_at']);
 export type ListedErasure = Static<typeof ListedErasure>;
-export const ErasurePage = page('erasures', ListedErasure);
+export const ErasurePage = pageSchema('erasures', ListedErasure);

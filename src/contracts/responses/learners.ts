@@ -1,20 +1,23 @@
 import Type, { type Static } from 'typebox';
-import { nullable } from '../checked.js';
 import { TargetScore } from '../goals.js';
 import { Id } from '../ids.js';
-import { Count, Day, each, lag, page, Time } from './shared-schemas.js';
+import { nullable } from '../validate.js';
+import { Count, Day, lagField, namedFields, pageSchema, Time } from './shared-schemas.js';
 
 export const ListedLearner = Type.Object({
   user_id: Id,
-  ...each(Count, 'total_attempts', 'correct_attempts', 'skills'),
+  ...namedFields(Count, 'total_attempts', 'correct_attempts', 'skills'),
   last_day: Day,
 });
 
 export type ListedLearner = Static<typeof ListedLearner>;
-export const LearnerPage = page('learners', ListedLearner, lag);
+export const LearnerPage = pageSchema('learners', ListedLearner, lagField);
 const goal = { user_id: Id, updated_at: Time };
 export const Goal = Type.Object({ ...goal, target_score: TargetScore, target_date: nullable(Day) });
-export const DeletedGoal = Type.Object({ ...goal, ...each(Type.Null(), 'target_score', 'target_date') });
+export const DeletedGoal = Type.Object({
+  ...goal,
+  ...namedFields(Type.Null(), 'target_score', 'target_date'),
+});
 
 export const ExportLines = Type.String({
   contentMediaType: 'application/x-ndjson',

@@ -1,16 +1,16 @@
 import Type from 'typebox';
-import { nullable } from '../checked.js';
 import { Id } from '../ids.js';
+import { nullable } from '../validate.js';
 import {
   Amount,
   Change,
   Count,
+  classResults,
   Day,
   Difficulty,
-  each,
-  lag,
-  ofClass,
-  page,
+  lagField,
+  namedFields,
+  pageSchema,
   Share,
   Text,
   Time,
@@ -19,10 +19,10 @@ import { Parameters, skillName } from './skills.js';
 
 const skill = {
   ...skillName,
-  ...each(Share, 'expected_accuracy', 'expected_low', 'expected_high'),
-  ...each(Share, 'mastery', 'mastery_at_last_attempt'),
-  ...each(Type.Boolean(), 'mastered', 'plateau_detected'),
-  ...each(Count, 'total_attempts', 'correct_attempts'),
+  ...namedFields(Share, 'expected_accuracy', 'expected_low', 'expected_high'),
+  ...namedFields(Share, 'mastery', 'mastery_at_last_attempt'),
+  ...namedFields(Type.Boolean(), 'mastered', 'plateau_detected'),
+  ...namedFields(Count, 'total_attempts', 'correct_attempts'),
   efficiency_index: nullable(Type.Number({ minimum: 0, maximum: 100 })),
   efficiency_reason: nullable(Type.Enum(['too_few_times', 'rapid_answers'])),
   correct_per_minute: nullable(Amount),
@@ -31,14 +31,14 @@ const skill = {
 };
 
 export const LearnerSkill = Type.Object(skill);
-export const Mastery = page('skills', LearnerSkill, { user_id: Id });
+export const Mastery = pageSchema('skills', LearnerSkill, { user_id: Id });
 
-export const ClassMastery = ofClass(
+export const ClassMastery = classResults(
   Type.Object({
-    ...each(Count, 'total_attempts', 'correct_attempts', 'mastered'),
+    ...namedFields(Count, 'total_attempts', 'correct_attempts', 'mastered'),
     last_attempt_at: nullable(Time),
     plateaus: Type.Array(Id),
-    ...each(
+    ...namedFields(
       Type.Record(Type.String(), Share, { description: 'By skill_id' }),
       'expected_accuracy',
       'mastery',
@@ -46,27 +46,27 @@ export const ClassMastery = ofClass(
   }),
 );
 
-const Step = Type.Object({
+const ExplanationStep = Type.Object({
   occurred_at: Time,
   learner_seq: Type.Integer({ minimum: 1 }),
   is_correct: Type.Boolean(),
   question_difficulty: Difficulty,
   mastery_before_forgetting: nullable(Share),
-  ...each(nullable(Change), 'forgetting', 'evidence', 'learning'),
-  ...each(Share, 'mastery_before', 'mastery_after', 'p_correct'),
+  ...namedFields(nullable(Change), 'forgetting', 'evidence', 'learning'),
+  ...namedFields(Share, 'mastery_before', 'mastery_after', 'p_correct'),
   parameters_version: Count,
 });
 
-const Next = Type.Object({ mastery: Share, change: Change });
+const NextMastery = Type.Object({ mastery: Share, change: Change });
 
 export const Explanation = Type.Object({
   parameters: Parameters,
-  steps: nullable(Type.Array(Step)),
+  steps: nullable(Type.Array(ExplanationStep)),
   pending_attempts: nullable(Type.Integer()),
-  ...lag,
+  ...lagField,
   note: Text,
   forgetting_since_last_attempt: Change,
-  next: Type.Object({ if_correct: Next, if_wrong: Next }),
+  next: Type.Object({ if_correct: NextMastery, if_wrong: NextMastery }),
   p_correct: Share,
   log_odds: Type.Number(),
   recent_change: Text,
@@ -80,19 +80,29 @@ export const SkillMastery = Type.Object({
 });
 
 const Rate = nullable(Type.Number());
-const SeriesDay = Type.Object({ date: Day, mastery: nullable(Share), ...each(Count, 'attempts', 'correct') });
+const SeriesDay = Type.Object({
+  date: Day,
+  mastery: nullable(Share),
+  ...namedFields(Count, 'attempts', 'correct'),
+});
 
 export const Velocity = Type.Object({
   user_id: Id,
   skill_id: nullable(Id),
   days: Type.Integer({ minimum: 7, maximum: 365 }),
-  ...each(Rate, 'velocity_per_attempt', 'velocity_per_day', 'velocity_per_day_low', 'velocity_per_day_high'),
-  ...each(Rate, 'velocity_per_week', 'velocity_7d', 'acceleration'),
+  ...namedFields(
+    Rate,
+    'velocity_per_attempt',
+    'velocity_per_day',
+    'velocity_per_day_low',
+    'velocity_per_day_high',
+  ),
+  ...namedFields(Rate, 'velocity_per_week', 'velocity_7d', 'acceleration'),
   momentum: nullable(Change),
   momentum_label: nullable(Type.Enum(['building', 'steady', 'fading'])),
   plateaus: Type.Array(Id),
-  ...each(nullable(Amount), 'answers_per_day', 'source_lag_seconds'),
+  ...namedFields(nullable(Amount), 'answers_per_day', 'source_lag_seconds'),
   active_days: nullable(Count),
-  ...each(nullable(Share), 'accuracy_7d', 'accuracy_28d'),
+  ...namedFields(nullable(Share), 'accuracy_7d', 'accuracy_28d'),
   series: nullable(Type.Array(SeriesDay)),
 });

@@ -1,10 +1,10 @@
 import Type, { type Static } from 'typebox';
-import { nullable } from '../checked.js';
 import { Id } from '../ids.js';
-import { Amount, Count, each, lag, page, Share, Time } from './shared-schemas.js';
+import { nullable } from '../validate.js';
+import { Amount, Count, lagField, namedFields, pageSchema, Share, Time } from './shared-schemas.js';
 
 const Bin = Type.Object({
-  ...each(Share, 'from', 'to', 'p_correct', 'accuracy', 'low', 'high'),
+  ...namedFields(Share, 'from', 'to', 'p_correct', 'accuracy', 'low', 'high'),
   answers: Type.Integer({ minimum: 1 }),
 });
 
@@ -12,54 +12,54 @@ export const Reliability = Type.Object({
   days: Type.Integer({ minimum: 1, maximum: 365 }),
   skill_id: nullable(Id),
   answers: Count,
-  ...each(nullable(Share), 'accuracy', 'mean_p_correct', 'brier'),
+  ...namedFields(nullable(Share), 'accuracy', 'mean_p_correct', 'brier'),
   log_loss: nullable(Amount),
   bins: Type.Array(Bin, {
     maxItems: 10,
     description: 'Tenths of p_correct with answers; low and high: 95 % interval of accuracy',
   }),
-  ...lag,
+  ...lagField,
 });
 
-const Band = Type.Object({
+const CoverageBand = Type.Object({
   forecast_days: Type.Integer({ minimum: 1, maximum: 365 }),
   history_from: Count,
   history_to: nullable(Count),
-  ...each(Count, 'cases', 'learners', 'answers'),
-  ...each(Share, 'coverage_50', 'coverage_80', 'coverage_95'),
-  ...each(Share, 'mean_width_50', 'mean_width_80', 'mean_width_95'),
-  ...each(Share, 'expected_share', 'observed_share', 'mean_squared_error', 'brier'),
+  ...namedFields(Count, 'cases', 'learners', 'answers'),
+  ...namedFields(Share, 'coverage_50', 'coverage_80', 'coverage_95'),
+  ...namedFields(Share, 'mean_width_50', 'mean_width_80', 'mean_width_95'),
+  ...namedFields(Share, 'expected_share', 'observed_share', 'mean_squared_error', 'brier'),
 });
-export type Band = Static<typeof Band>;
-export const Coverage = Type.Object({ bands: Type.Array(Band) });
+export type CoverageBand = Static<typeof CoverageBand>;
+export const Coverage = Type.Object({ bands: Type.Array(CoverageBand) });
 
 /** Of p_correct on held-out answers, for the active and the fitted model. */
-const logLosses = each(nullable(Amount), 'old_log_loss', 'new_log_loss');
+const logLosses = namedFields(nullable(Amount), 'old_log_loss', 'new_log_loss');
 
 /** Counts are null without a report. */
 const ModelChange = Type.Object({
-  ...each(Count, 'change', 'version'),
+  ...namedFields(Count, 'change', 'version'),
   action: Type.Enum(['fit', 'rollback']),
   based_on: Type.Integer({ minimum: 0, description: 'Version that was active before; 0: none' }),
   published_at: Time,
   in_force: Type.Boolean(),
   kept: Type.Boolean({ description: 'Whether it can be activated again' }),
-  ...each(nullable(Count), 'skills', 'skills_published', 'answers', 'learners'),
+  ...namedFields(nullable(Count), 'skills', 'skills_published', 'answers', 'learners'),
   ...logLosses,
   summary: Type.String(),
 });
 export type ModelChange = Static<typeof ModelChange>;
-export const ModelVersionPage = page('versions', ModelChange, { in_force: Count });
+export const ModelVersionPage = pageSchema('versions', ModelChange, { in_force: Count });
 
 const VersionSkill = Type.Object({
   skill_id: Id,
   published: Type.Boolean(),
   parameters_version: Count,
-  ...each(Share, 'p_init', 'p_learn', 'p_guess', 'p_slip', 'p_forget'),
-  ...each(Count, 'answers', 'learners'),
+  ...namedFields(Share, 'p_init', 'p_learn', 'p_guess', 'p_slip', 'p_forget'),
+  ...namedFields(Count, 'answers', 'learners'),
   ...logLosses,
   reason: Type.String({ description: 'Why its parameters were fitted, or why not' }),
 });
 export type VersionSkill = Static<typeof VersionSkill>;
-export const ModelVersion = page('skills', VersionSkill, { version: Count });
-export const UsedVersion = Type.Object({ version: Count });
+export const ModelVersion = pageSchema('skills', VersionSkill, { version: Count });
+export const ActiveVersion = Type.Object({ version: Count });

@@ -3,23 +3,23 @@ import { nextItemsConstants } from '../../domain/advice/advice-constants.js';
 import { reasonCodes } from '../../domain/advice/next-items.js';
 import { goalConstants } from '../../domain/base/score-constants.js';
 import { activityConstants } from '../../domain/tracing/tracing-constants.js';
-import { nullable } from '../checked.js';
 import { TargetScore } from '../goals.js';
 import { Id } from '../ids.js';
-import { Amount, Count, Day, each, ofClass, Share } from './shared-schemas.js';
+import { nullable } from '../validate.js';
+import { Amount, Count, classResults, Day, namedFields, Share } from './shared-schemas.js';
 
 const SectionScore = Type.Integer({ minimum: 200, maximum: 800, multipleOf: 10 });
 export const TotalScore = Type.Integer({ minimum: 400, maximum: 1600, multipleOf: 10 });
 
-const predicted = {
+const predictedScores = {
   patternProperties: {
     '^predicted_(math|rw)_in_\\d{1,3}_days$': SectionScore,
     '^predicted_total_in_\\d{1,3}_days$': TotalScore,
   },
 };
 
-const bySection = (value: TSchema) => Type.Object(each(value, 'math', 'rw'));
-const interval = (value: TSchema) => Type.Object(each(value, 'low', 'high'));
+const bySection = (value: TSchema) => Type.Object(namedFields(value, 'math', 'rw'));
+const interval = (value: TSchema) => Type.Object(namedFields(value, 'low', 'high'));
 
 export const GoalTracking = Type.Object({
   target_score: TargetScore,
@@ -34,12 +34,12 @@ export const GoalTracking = Type.Object({
 export const SectionInterval = interval(SectionScore);
 
 export const Intervals = Type.Object({
-  ...each(SectionInterval, 'math', 'rw'),
+  ...namedFields(SectionInterval, 'math', 'rw'),
   total: interval(TotalScore),
 });
 
 const scores = {
-  ...each(SectionScore, 'current_math', 'current_rw'),
+  ...namedFields(SectionScore, 'current_math', 'current_rw'),
   current_total: TotalScore,
   confidence_intervals: Intervals,
   confidence_level: Type.Number({ minimum: 0.5, maximum: 0.99 }),
@@ -54,9 +54,9 @@ export const Practice = Type.Object({ answers_per_day: Amount, active_days_14: A
 export const Prediction = Type.Object(
   {
     ...scores,
-    ...each(SectionScore, 'predicted_math_in_30_days', 'predicted_rw_in_30_days'),
+    ...namedFields(SectionScore, 'predicted_math_in_30_days', 'predicted_rw_in_30_days'),
     predicted_total_in_30_days: TotalScore,
-    expected_accuracy: Type.Object({ ...each(Share, 'share', 'low', 'high'), answers: Amount }),
+    expected_accuracy: Type.Object({ ...namedFields(Share, 'share', 'low', 'high'), answers: Amount }),
     recommendations: Type.Array(Type.String({ maxLength: 200 }), { maxItems: 5 }),
     recommendation_codes: Type.Array(Type.Object({ code: Type.String(), skill_id: nullable(Id) })),
     recommendations_reason: nullable(Type.String({ maxLength: 200 })),
@@ -65,21 +65,21 @@ export const Prediction = Type.Object(
     assumed_practice: bySection(Practice),
     reliability: bySection(Share),
   },
-  predicted,
+  predictedScores,
 );
 
-export const ClassPredictions = ofClass(Prediction);
+export const ClassPredictions = classResults(Prediction);
 
 export const WhatIf = Type.Object(
   {
     ...scores,
     user_id: Id,
     plan: Type.Object({ answers_per_day: Amount, skills: nullable(Type.Array(Id)), days: Horizon }),
-    without_plan: Type.Object({}, predicted),
+    without_plan: Type.Object({}, predictedScores),
     needed_answers_per_day: nullable(Amount),
     needed_within_days: nullable(Count),
   },
-  predicted,
+  predictedScores,
 );
 
 export const NextItems = Type.Object({
@@ -90,7 +90,7 @@ export const NextItems = Type.Object({
       index: Type.Integer({ minimum: 0, description: 'Of the item in the request' }),
       item_id: nullable(Id),
       skill_id: Id,
-      ...each(Share, 'p_correct', 'mastery'),
+      ...namedFields(Share, 'p_correct', 'mastery'),
       expected_gain: Type.Number({
         minimum: 0,
         description: 'Section points gained by an hour on the skill, assuming enough items',

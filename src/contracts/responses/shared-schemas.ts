@@ -1,9 +1,9 @@
 import Type, { type TProperties, type TSchema } from 'typebox';
 import { type ErrorCode, errorTable } from '../../errors.js';
-import { nullable } from '../checked.js';
 import { Id } from '../ids.js';
+import { nullable } from '../validate.js';
 
-export const each = <Schema extends TSchema, Name extends string>(schema: Schema, ...names: Name[]) =>
+export const namedFields = <Schema extends TSchema, Name extends string>(schema: Schema, ...names: Name[]) =>
   Object.fromEntries(names.map((name) => [name, schema])) as { [Field in Name]: Schema };
 
 export const Count = Type.Integer({ minimum: 0 });
@@ -14,16 +14,16 @@ export const Time = Type.String({ format: 'date-time', description: 'RFC 3339, U
 export const Day = Type.String({ format: 'date', description: 'YYYY-MM-DD, a UTC day' });
 export const Text = nullable(Type.String());
 export const Difficulty = nullable(Type.Number({ minimum: -3, maximum: 3 }));
-export const lag = { source_lag_seconds: nullable(Amount) };
+export const lagField = { source_lag_seconds: nullable(Amount) };
 
-export const page = (name: string, item: TSchema, more: TProperties = {}) =>
+export const pageSchema = (name: string, item: TSchema, more: TProperties = {}) =>
   Type.Object({ ...more, [name]: Type.Array(item), next_cursor: nullable(Type.String()) });
 
 export const ErrorObject = Type.Object(
   {
     code: Type.Enum(Object.keys(errorTable) as ErrorCode[]),
     message: Type.String({ minLength: 1 }),
-    details: Type.Optional(Type.Array(Type.Object(each(Type.String(), 'path', 'message')))),
+    details: Type.Optional(Type.Array(Type.Object(namedFields(Type.String(), 'path', 'message')))),
   },
   { description: 'Reason and location of an error' },
 );
@@ -31,12 +31,12 @@ export const ErrorObject = Type.Object(
 const learner = { index: Count, user_id: Id };
 const missing = { status: Type.Union([Type.Literal(404), Type.Literal(500)]), error: ErrorObject };
 
-export const ofClass = (found: TSchema) =>
+export const classResults = (data: TSchema) =>
   Type.Object({
-    ...each(Count, 'found', 'missing', 'failed'),
+    ...namedFields(Count, 'found', 'missing', 'failed'),
     results: Type.Array(
       Type.Union([
-        Type.Object({ ...learner, status: Type.Literal(200), data: found }),
+        Type.Object({ ...learner, status: Type.Literal(200), data: data }),
         Type.Object({ ...learner, ...missing }),
       ]),
     ),

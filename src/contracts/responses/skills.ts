@@ -1,11 +1,11 @@
 import Type from 'typebox';
 import { sections } from '../../domain/base/common.js';
-import { nullable } from '../checked.js';
 import { Id } from '../ids.js';
-import { Amount, Count, each, page, Share, Text, Time } from './shared-schemas.js';
+import { nullable } from '../validate.js';
+import { Amount, Count, namedFields, pageSchema, Share, Text, Time } from './shared-schemas.js';
 
 export const Parameters = Type.Object({
-  ...each(Share, 'p_init', 'p_learn', 'p_guess', 'p_slip', 'p_forget'),
+  ...namedFields(Share, 'p_init', 'p_learn', 'p_guess', 'p_slip', 'p_forget'),
   source: Type.Enum(['default', 'fitted', 'manual']),
   version: Count,
   fitted_at: nullable(Time),
@@ -19,7 +19,7 @@ const catalogued = {
   weight: Type.Number({ exclusiveMinimum: 0 }),
   parameters: Parameters,
   origin: Type.Enum(['defaults', 'tenant_prior', 'fit', 'manual']),
-  ...each(Count, 'learners', 'answers'),
+  ...namedFields(Count, 'learners', 'answers'),
   rapid_threshold_seconds: Amount,
   typical_seconds: nullable(Amount),
   updated_at: nullable(Time),
@@ -27,5 +27,5 @@ const catalogued = {
 
 export const ListedSkill = Type.Object(catalogued);
 export const Skill = Type.Object({ ...catalogued, model_version: Count });
-export const SkillPage = page('skills', ListedSkill, { model_version: Count });
+export const SkillPage = pageSchema('skills', ListedSkill, { model_version: Count });
 export const DeletedSkill = Type.Object({ skill_id: Id, answers: Count });

@@ -1,22 +1,22 @@
 /** The ClickHouse queries use these field names. */
 import Type, { type Static } from 'typebox';
-import { nullable } from '../checked.js';
 import { Id } from '../ids.js';
-import { Amount, Change, Count, Day, each, lag, page, Share } from './shared-schemas.js';
+import { nullable } from '../validate.js';
+import { Amount, Change, Count, Day, lagField, namedFields, pageSchema, Share } from './shared-schemas.js';
 
-const figures = { ...each(Count, 'learners', 'answers'), accuracy: Share };
+const figures = { ...namedFields(Count, 'learners', 'answers'), accuracy: Share };
 /** Plateaus as of the learner's last active day. */
-const sums = { skill_id: Id, ...figures, ...each(Share, 'mean_p_correct', 'plateau_share') };
+const skillSums = { skill_id: Id, ...figures, ...namedFields(Share, 'mean_p_correct', 'plateau_share') };
 
 /** Speeds and times are medians over learners. */
 const ListedSkill = Type.Object({
-  ...sums,
+  ...skillSums,
   velocity_per_attempt: Change,
   efficiency_index: nullable(Type.Number({ minimum: 0, maximum: 100 })),
   correct_per_minute: nullable(Amount),
 });
 export type ListedSkill = Static<typeof ListedSkill>;
-export const SkillStatisticsPage = page('skills', ListedSkill, lag);
+export const SkillStatisticsPage = pageSchema('skills', ListedSkill, lagField);
 
 const CurveStep = Type.Object({
   attempt: Type.Integer({ minimum: 1, maximum: 30 }),
@@ -24,7 +24,7 @@ const CurveStep = Type.Object({
     minimum: 5,
     description: 'Learners with at least this many answers',
   }),
-  ...each(Share, 'accuracy', 'low', 'high', 'p_correct', 'mastery'),
+  ...namedFields(Share, 'accuracy', 'low', 'high', 'p_correct', 'mastery'),
 });
 export type CurveStep = Static<typeof CurveStep>;
 
@@ -32,22 +32,22 @@ const CohortWeek = Type.Object({ cohort: Day, week: Count, ...figures, mean_mast
 export type CohortWeek = Static<typeof CohortWeek>;
 
 export const SkillStatistics = Type.Object({
-  ...sums,
-  velocity_per_attempt: Type.Object(each(Change, 'q1', 'median', 'q3')),
+  ...skillSums,
+  velocity_per_attempt: Type.Object(namedFields(Change, 'q1', 'median', 'q3')),
   learning_curve: Type.Array(CurveStep, { maxItems: 30 }),
   cohorts: Type.Array(CohortWeek, { maxItems: 26 * 26 }),
-  ...lag,
+  ...lagField,
 });
 export type SkillStatistics = Static<typeof SkillStatistics>;
 
 export const SkillItem = Type.Object({
   item_id: Id,
   ...figures,
-  ...each(Share, 'expected', 'p_correct'),
-  ...each(Change, 'beyond', 'low', 'high'),
+  ...namedFields(Share, 'expected', 'p_correct'),
+  ...namedFields(Change, 'beyond', 'low', 'high'),
   median_seconds: nullable(Amount),
   sure_and_wrong: nullable(Share),
   misleading: nullable(Type.Boolean()),
 });
 export type SkillItem = Static<typeof SkillItem>;
-export const SkillItemPage = page('items', SkillItem, { skill_id: Id, ...lag });
+export const SkillItemPage = pageSchema('items', SkillItem, { skill_id: Id, ...lagField });

@@ -1,11 +1,11 @@
 import Type, { type TObject } from 'typebox';
-import { nullable } from '../checked.js';
 import { TargetScore } from '../goals.js';
 import { Id } from '../ids.js';
+import { nullable } from '../validate.js';
 import { type WebhookType, webhookTypes } from '../webhook-events.js';
 import { Description, disabledReasons, EventTypes, WebhookUrl } from '../webhooks.js';
 import { TotalScore } from './predictions.js';
-import { Count, Day, each, page, Share, Time } from './shared-schemas.js';
+import { Count, Day, namedFields, pageSchema, Share, Time } from './shared-schemas.js';
 
 const webhookId = { webhook_id: Type.String() };
 
@@ -23,7 +23,7 @@ export const DeletedWebhook = Type.Object(webhookId);
 const Secret = Type.String({ pattern: '^whsec_', description: 'Shown here and nowhere else' });
 export const WebhookWithSecret = Type.Object({ ...webhook, secret: Secret });
 
-export const WebhookPage = page('webhooks', Webhook);
+export const WebhookPage = pageSchema('webhooks', Webhook);
 
 const message = { message_id: Type.String({ description: 'The header webhook-id' }) };
 export const SentMessage = Type.Object(message);
@@ -37,42 +37,46 @@ export const Delivery = Type.Object({
   next_try_at: nullable(Time),
   created_at: Time,
 });
-export const DeliveryPage = page('deliveries', Delivery, webhookId);
+export const DeliveryPage = pageSchema('deliveries', Delivery, webhookId);
 
-interface EventNote {
+interface EventDescription {
   readonly summary: string;
   readonly data: TObject;
   readonly example: object;
 }
 
-const at = '2026-11-25T23:18:02.147Z';
+const exampleTime = '2026-11-25T23:18:02.147Z';
 
 /** State after the answer that caused the event. */
 const SkillEvent = Type.Object({
-  ...each(Id, 'user_id', 'skill_id'),
+  ...namedFields(Id, 'user_id', 'skill_id'),
   event_id: nullable(Id),
   mastery_after: Share,
-  ...each(Count, 'total_attempts', 'correct_attempts'),
+  ...namedFields(Count, 'total_attempts', 'correct_attempts'),
   occurred_at: Time,
 });
 
-const ofSkill = (mastery_after: number, summary: string): EventNote => ({
+const describeSkillEvent = (mastery_after: number, summary: string): EventDescription => ({
   summary,
   data: SkillEvent,
   example: {
     ...{ user_id: 'ada', skill_id: 'linear-equations', event_id: 'a-9', mastery_after },
-    ...{ total_attempts: 9, correct_attempts: 7, occurred_at: at },
+    ...{ total_attempts: 9, correct_attempts: 7, occurred_at: exampleTime },
   },
 });
 
 /** Forecast for the target date, or for 365 days. */
 const GoalEvent = Type.Object({
   ...{ user_id: Id, target_score: TargetScore, target_date: nullable(Day) },
-  ...each(TotalScore, 'current_total', 'predicted_total'),
+  ...namedFields(TotalScore, 'current_total', 'predicted_total'),
   goal_probability: Share,
 });
 
-const ofGoal = (current_total: number, predicted_total: number, summary: string): EventNote => ({
+const describeGoalEvent = (
+  current_total: number,
+  predicted_total: number,
+  summary: string,
+): EventDescription => ({
   summary,
   data: GoalEvent,
   example: {
@@ -81,20 +85,27 @@ const ofGoal = (current_total: number, predicted_total: number, summary: string)
   },
 });
 
-export const webhookNotes: Readonly<Record<WebhookType, EventNote>> = {
-  'mastery.reached': ofSkill(0.9612, 'An answer brought mastery to .95; again only after it was below .80'),
-  'plateau.detected': ofSkill(0.71, 'From this answer on the skill is on a plateau'),
-  'plateau.ended': ofSkill(0.82, 'From this answer on it is not any more'),
-  'goal.reached': ofGoal(1310, 1350, 'The current total is at the target; again only after 20 points less'),
-  'goal.at_risk': ofGoal(
+export const webhookDescriptions: Readonly<Record<WebhookType, EventDescription>> = {
+  'mastery.reached': describeSkillEvent(
+    0.9612,
+    'An answer brought mastery to .95; again only after it was below .80',
+  ),
+  'plateau.detected': describeSkillEvent(0.71, 'From this answer on the skill is on a plateau'),
+  'plateau.ended': describeSkillEvent(0.82, 'From this answer on it is not any more'),
+  'goal.reached': describeGoalEvent(
+    1310,
+    1350,
+    'The current total is at the target; again only after 20 points less',
+  ),
+  'goal.at_risk': describeGoalEvent(
     1180,
     1240,
     'The forecast misses the target; again only after 20 points more than it',
   ),
   'model.published': {
     summary: 'Another model of the tenant is in force',
-    data: Type.Object({ ...each(Count, 'version', 'based_on'), published_at: Time }),
-    example: { version: 4, based_on: 3, published_at: at },
+    data: Type.Object({ ...namedFields(Count, 'version', 'based_on'), published_at: Time }),
+    example: { version: 4, based_on: 3, published_at: exampleTime },
   },
   'erasure.completed': {
     summary: 'Nothing is left of a learner',
@@ -108,9 +119,9 @@ export const webhookNotes: Readonly<Record<WebhookType, EventNote>> = {
   },
 };
 
-export const webhookMessage = (type: WebhookType): TObject =>
-  Type.Object({ type: Type.Literal(type), timestamp: Time, data: webhookNotes[type].data });
+export const createMessageSchema = (type: WebhookType): TObject =>
+  Type.Object({ type: Type.Literal(type), timestamp: Time, data: webhookDescriptions[type].data });
 
-export const webhookExample = (type: WebhookType): object => ({
-  ...{ type, timestamp: at, data: webhookNotes[type].example },
+export const createMessageExample = (type: WebhookType): object => ({
+  ...{ type, timestamp: exampleTime, data: webhookDescriptions[type].example },
 });

@@ -1,8 +1,8 @@
 import Type, { type Static, type TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { checked, nullable, orNull } from '../checked.js';
 import { Id } from '../ids.js';
-import { byIri, Iri } from './statement.js';
+import { nullable, optionalNullable, validate } from '../validate.js';
+import { Iri, iriRecord } from './statement.js';
 
 const maxSkills = 10_000;
 export const maxMappingValues = maxSkills + 10;
@@ -11,7 +11,7 @@ export const XapiMapping = Type.Object({
   home_page: nullable(Iri),
   skill_from: Type.Union([Type.Enum(['parent', 'grouping', 'category']), Type.Object({ extension: Iri })]),
   skills: Type.Refine(
-    byIri(Id),
+    iriRecord(Id),
     (skills) => Object.keys(skills).length <= maxSkills,
     () => `must not have more than ${maxSkills} entries`,
   ),
@@ -23,7 +23,10 @@ export const xapiMappingCheck = Compile(XapiMapping);
 /** Null and missing fields get defaults. */
 export const MappingRequest = Type.Object(
   Object.fromEntries(
-    Object.entries(XapiMapping.properties).map(([name, schema]) => [name, orNull(schema as TSchema)]),
+    Object.entries(XapiMapping.properties).map(([name, schema]) => [
+      name,
+      optionalNullable(schema as TSchema),
+    ]),
   ),
   {
     examples: [
@@ -33,14 +36,14 @@ export const MappingRequest = Type.Object(
 );
 const bodyCheck = Compile(Type.Record(Type.String(), Type.Unknown()));
 
-export const unsetMapping: XapiMapping = {
+export const defaultMapping: XapiMapping = {
   ...{ home_page: null, skill_from: 'parent', skills: {}, success_threshold: null, unmapped: 'reject' },
 };
 
 /** @throws ApiError INVALID_REQUEST */
-export function readMapping(body: unknown): XapiMapping {
-  const set = Object.entries(checked(bodyCheck, body, 'xAPI mapping')).filter(
-    ([name, value]) => Object.hasOwn(unsetMapping, name) && value !== null,
+export function parseMapping(body: unknown): XapiMapping {
+  const set = Object.entries(validate(bodyCheck, body, 'xAPI mapping')).filter(
+    ([name, value]) => Object.hasOwn(defaultMapping, name) && value !== null,
   );
-  return checked(xapiMappingCheck, { ...unsetMapping, ...Object.fromEntries(set) }, 'xAPI mapping');
+  return validate(xapiMappingCheck, { ...defaultMapping, ...Object.fromEntries(set) }, 'xAPI mapping');
 }

@@ -4,19 +4,21 @@
 import Type, { type Static, type TProperties, type TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { IsIri, IsUuid } from 'typebox/format';
-import { misfit, problemsOf } from '../checked.js';
 import { parseTime } from '../events.js';
-import { secondsOf } from './duration.js';
+import { describeErrors, validationError } from '../validate.js';
+import { parseDurationSeconds } from './duration.js';
 
-const exact = <Needed extends TProperties, More extends TProperties>(needed: Needed, more: More) =>
+const exactObject = <Needed extends TProperties, More extends TProperties>(needed: Needed, more: More) =>
   Type.Object({ ...needed, ...Type.Partial(Type.Object(more)).properties }, { additionalProperties: false });
-const rule = <Of extends TSchema>(of: Of, message: string, holds: (value: Static<Of>) => boolean) =>
-  Type.Refine(of, holds, () => message);
-const word = (wanted: string, fits: (value: string) => boolean) =>
-  rule(Type.String(), `must be ${wanted}`, fits);
-const mapBy = <Of extends TSchema>(wanted: string, fits: (key: string) => boolean, of: Of) =>
-  rule(Type.Record(Type.String(), of), `must have ${wanted} as keys`, (map) => Object.keys(map).every(fits));
-const ofKind = <Kind extends string, Then extends TSchema, Else extends TSchema>(
+const refine = <Of extends TSchema>(of: Of, message: string, isValid: (value: Static<Of>) => boolean) =>
+  Type.Refine(of, isValid, () => message);
+const textWith = (wanted: string, fits: (value: string) => boolean) =>
+  refine(Type.String(), `must be ${wanted}`, fits);
+const recordWithKeys = <Of extends TSchema>(wanted: string, fits: (key: string) => boolean, of: Of) =>
+  refine(Type.Record(Type.String(), of), `must have ${wanted} as keys`, (map) =>
+    Object.keys(map).every(fits),
+  );
+const byObjectType = <Kind extends string, Then extends TSchema, Else extends TSchema>(
   kind: Kind,
   then: Then,
   otherwise: Else,
@@ -24,34 +26,43 @@ const ofKind = <Kind extends string, Then extends TSchema, Else extends TSchema>
 
 const isIri = (value: string): boolean => IsIri(value) && !/[\p{Cc}\p{Cs}]/u.test(value);
 const isLanguage = (value: string): boolean => /^[a-z]{1,8}(-[a-z\d]{1,8})*$/i.test(value);
-export const Iri = word('an IRI with a scheme', isIri);
-export const Uuid = word('a UUID', IsUuid);
-const Time = word('an RFC 3339 time such as 2026-05-31T12:00:00Z', (value) => parseTime(value) !== null);
-const Duration = word('an ISO 8601 duration such as PT30S', (value) => secondsOf(value) !== null);
+export const Iri = textWith('an IRI with a scheme', isIri);
+export const Uuid = textWith('a UUID', IsUuid);
+const Time = textWith('an RFC 3339 time such as 2026-05-31T12:00:00Z', (value) => parseTime(value) !== null);
+const Duration = textWith(
+  'an ISO 8601 duration such as PT30S',
+  (value) => parseDurationSeconds(value) !== null,
+);
 const [text, flag, number] = [Type.String(), Type.Boolean(), Type.Number()];
-const languages = mapBy('language tags of RFC 5646', isLanguage, text);
-export const byIri = <Of extends TSchema>(of: Of) => mapBy('IRIs with a scheme', isIri, of);
-const extensions = byIri(Type.Unknown());
+const languages = recordWithKeys('language tags of RFC 5646', isLanguage, text);
+export const iriRecord = <Of extends TSchema>(of: Of) => recordWithKeys('IRIs with a scheme', isIri, of);
+const extensions = iriRecord(Type.Unknown());
 
 const identifiers = {
-  mbox: word('mailto: and an address', (value) => /^mailto:[^\s@\p{Cs}]+@[^\s@\p{Cs}]+$/u.test(value)),
-  mbox_sha1sum: word('a SHA-1 in hexadecimal', (value) => /^[\da-f]{40}$/i.test(value)),
+  mbox: textWith('mailto: and an address', (value) => /^mailto:[^\s@\p{Cs}]+@[^\s@\p{Cs}]+$/u.test(value)),
+  mbox_sha1sum: textWith('a SHA-1 in hexadecimal', (value) => /^[\da-f]{40}$/i.test(value)),
   openid: Iri,
-  account: exact({ homePage: Iri, name: word('well-formed Unicode', (value) => value.isWellFormed()) }, {}),
+  account: exactObject(
+    { homePage: Iri, name: textWith('well-formed Unicode', (value) => value.isWellFormed()) },
+    {},
+  ),
 };
 const names = Object.keys(identifiers);
-const oneOf = `must have exactly one of ${names.join(', ')}`;
-const identities = (actor: object): number => names.filter((name) => Object.hasOwn(actor, name)).length;
-const person = exact({}, { objectType: Type.Literal('Agent'), name: text, ...identifiers });
-const Agent = rule(person, oneOf, (agent) => identities(agent) === 1);
-const Group = rule(
-  exact({ objectType: Type.Literal('Group') }, { name: text, ...identifiers, member: Type.Array(Agent) }),
-  `${oneOf}, or members and none of these`,
-  (group) => identities(group) === 1 || (identities(group) === 0 && group.member !== undefined),
+const identifierMessage = `must have exactly one of ${names.join(', ')}`;
+const countIdentifiers = (actor: object): number => names.filter((name) => Object.hasOwn(actor, name)).length;
+const person = exactObject({}, { objectType: Type.Literal('Agent'), name: text, ...identifiers });
+const Agent = refine(person, identifierMessage, (agent) => countIdentifiers(agent) === 1);
+const Group = refine(
+  exactObject(
+    { objectType: Type.Literal('Group') },
+    { name: text, ...identifiers, member: Type.Array(Agent) },
+  ),
+  `${identifierMessage}, or members and none of these`,
+  (group) => countIdentifiers(group) === 1 || (countIdentifiers(group) === 0 && group.member !== undefined),
 );
-export const Actor = ofKind('Group', Group, Agent);
+export const Actor = byObjectType('Group', Group, Agent);
 
-const components = Type.Array(exact({ id: text }, { description: languages }));
+const components = Type.Array(exactObject({ id: text }, { description: languages }));
 const interactions = ['true-false', 'choice', 'fill-in', 'long-fill-in', 'matching', 'performance'] as const;
 const definition = {
   ...{ name: languages, description: languages, type: Iri, moreInfo: Iri, extensions },
@@ -59,12 +70,15 @@ const definition = {
   correctResponsesPattern: Type.Array(text),
   ...{ choices: components, scale: components, source: components, target: components, steps: components },
 };
-const ofActivity = { objectType: Type.Literal('Activity'), definition: exact({}, definition) };
-export const Activity = exact({ id: Iri }, ofActivity);
-const StatementRef = exact({ objectType: Type.Literal('StatementRef'), id: Uuid }, {});
+const ofActivity = { objectType: Type.Literal('Activity'), definition: exactObject({}, definition) };
+export const Activity = exactObject({ id: Iri }, ofActivity);
+const StatementRef = exactObject({ objectType: Type.Literal('StatementRef'), id: Uuid }, {});
 
-const score = rule(
-  exact({}, { scaled: Type.Number({ minimum: -1, maximum: 1 }), raw: number, min: number, max: number }),
+const score = refine(
+  exactObject(
+    {},
+    { scaled: Type.Number({ minimum: -1, maximum: 1 }), raw: number, min: number, max: number },
+  ),
   'must have min below max, and raw between them',
   ({ raw, min = -Infinity, max = Infinity }) => min < max && !(Number(raw) < min || Number(raw) > max),
 );
@@ -72,36 +86,43 @@ const outcome = { score, success: flag, completion: flag, response: text, durati
 const activities = Type.Union([Activity, Type.Array(Activity)]);
 const contexts = { parent: activities, grouping: activities, category: activities, other: activities };
 const context = {
-  ...{ registration: Uuid, instructor: Actor, team: Group, contextActivities: exact({}, contexts) },
-  ...{ revision: text, platform: text, language: word('a language tag of RFC 5646', isLanguage) },
+  ...{ registration: Uuid, instructor: Actor, team: Group, contextActivities: exactObject({}, contexts) },
+  ...{ revision: text, platform: text, language: textWith('a language tag of RFC 5646', isLanguage) },
   ...{ statement: StatementRef, extensions },
 };
 /** Multipart bodies are not accepted. */
-const attachment = exact(
+const attachment = exactObject(
   { usageType: Iri, display: languages, contentType: text, length: number, sha2: text, fileUrl: Iri },
   { description: languages },
 );
 
-const needed = { actor: Actor, verb: exact({ id: Iri }, { display: languages }) };
+const needed = { actor: Actor, verb: exactObject({ id: Iri }, { display: languages }) };
 const more = {
-  ...{ result: exact({}, outcome), context: exact({}, context), timestamp: Time },
+  ...{ result: exactObject({}, outcome), context: exactObject({}, context), timestamp: Time },
   attachments: Type.Array(attachment),
 };
-const Named = ofKind('Agent', Agent, ofKind('Group', Group, ofKind('StatementRef', StatementRef, Activity)));
-const SubStatement = exact({ objectType: Type.Literal('SubStatement'), ...needed, object: Named }, more);
-const version = word('1.0 or 1.0.x', (value) => /^1\.0(\.|$)/.test(value));
-const all = exact(
-  { ...needed, object: ofKind('SubStatement', SubStatement, Named) },
+const Named = byObjectType(
+  'Agent',
+  Agent,
+  byObjectType('Group', Group, byObjectType('StatementRef', StatementRef, Activity)),
+);
+const SubStatement = exactObject(
+  { objectType: Type.Literal('SubStatement'), ...needed, object: Named },
+  more,
+);
+const version = textWith('1.0 or 1.0.x', (value) => /^1\.0(\.|$)/.test(value));
+const all = exactObject(
+  { ...needed, object: byObjectType('SubStatement', SubStatement, Named) },
   { ...more, id: Uuid, stored: Time, authority: Actor, version },
 );
 
-export const voided = 'http://adlnet.gov/expapi/verbs/voided';
-const voidsStatement = ({ verb, object }: Static<typeof all>): boolean =>
-  verb.id !== voided || object.objectType === 'StatementRef';
-export const Statement = rule(
+export const voidedVerb = 'http://adlnet.gov/expapi/verbs/voided';
+const hasValidObject = ({ verb, object }: Static<typeof all>): boolean =>
+  verb.id !== voidedVerb || object.objectType === 'StatementRef';
+export const Statement = refine(
   all,
   'must have a StatementRef as object where the verb is voided',
-  voidsStatement,
+  hasValidObject,
 );
 export type Statement = Static<typeof Statement>;
 const check = Compile(Statement);
@@ -117,12 +138,12 @@ const example = {
 export const StatementBody = Type.Union([Statement, Type.Array(Statement)], { examples: [example] });
 
 /** Longer statements get no error list: describing 50,000 fields takes a third of a second. */
-const mostDescribed = 65_536;
+const maxDescribedLength = 65_536;
 
 /** @param path in the body. @throws ApiError INVALID_REQUEST */
-export function readStatement(value: unknown, path: string): Statement {
+export function parseStatement(value: unknown, path: string): Statement {
   if (check.Check(value)) return value;
-  if (JSON.stringify(value).length <= mostDescribed)
-    throw misfit('statement', ...problemsOf(check.Errors(value), path));
-  throw misfit('statement', { path, message: 'does not fit, and is too large to be told where' });
+  if (JSON.stringify(value).length <= maxDescribedLength)
+    throw validationError('statement', ...describeErrors(check.Errors(value), path));
+  throw validationError('statement', { path, message: 'does not fit, and is too large to be told where' });
 }

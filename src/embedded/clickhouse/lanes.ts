@@ -1,7 +1,7 @@
 import { on, once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { createLimiter } from '../../concurrency.js';
-import { programPath } from '../../programs.js';
+import { resolveProgram } from '../../programs.js';
 import { BridgeError, queryCancelled } from './errors.js';
 
 export interface EngineJob {
@@ -72,7 +72,7 @@ const interruptEveryMs = 250;
 type EngineThread = ReturnType<typeof startThread>;
 
 function startThread(dataDir: string, { kill, overrun, crash }: Endings) {
-  const worker = new Worker(programPath('engine-thread.js'), { workerData: dataDir });
+  const worker = new Worker(resolveProgram('engine-thread.js'), { workerData: dataDir });
   worker.on('error', crash);
   const post = (message: ToThread): void =>
     worker.postMessage(message, typeof message === 'boolean' ? [] : movable(message.insert?.rows));
@@ -138,14 +138,14 @@ const withOneThread = (job: EngineJob): EngineJob => ({
   assignments: [...job.assignments, 'max_threads = 1'],
 });
 
-const refusal = 'Too many queries are waiting';
+const rejectionMessage = 'Too many queries are waiting';
 const refuse = (): never => {
-  throw new BridgeError(202, 'TOO_MANY_SIMULTANEOUS_QUERIES', refusal);
+  throw new BridgeError(202, 'TOO_MANY_SIMULTANEOUS_QUERIES', rejectionMessage);
 };
 
 function createLane(max: number) {
   const bounds = { maxRunning: max, maxRunningOfTenant: max, maxQueuedOfTenant: maxWaiting, maxQueueWaitMs };
-  return { limit: createLimiter({ ...bounds, refusal }), threads: [] as EngineThread[] };
+  return { limit: createLimiter({ ...bounds, rejectionMessage }), threads: [] as EngineThread[] };
 }
 
 export type Lanes = ReturnType<typeof startLanes>;

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { Session } from 'chdb';
-import { within } from '../../lifecycle.js';
+import { waitAtMost } from '../../lifecycle.js';
 import type { ChildMessage, StartOptions } from '../clickhouse.js';
 import { writeAccess } from './analyst.js';
 import { createBridge } from './http.js';
@@ -86,7 +86,7 @@ async function stop(server: Server, lanes: Lanes, engine: Session): Promise<void
   }
   // Keep-alive connections would stay open.
   const idle = setInterval(() => server.closeIdleConnections(), 20);
-  await within(closed, answersMs);
+  await waitAtMost(closed, answersMs);
   clearInterval(idle);
   server.closeAllConnections();
   await lanes.close();

@@ -1,5 +1,5 @@
 import type { HorizonUnit } from '../../domain/prediction/accuracy-model.js';
-import { groupedBy } from '../../lists.js';
+import { groupBy } from '../../lists.js';
 import { type Chart, chartFigure } from '../report/chart.js';
 import { barMark, diagonalMark, domainAround, levelMark, ratioAxis, shareAxis } from '../report/marks.js';
 import { grouped, rangeText } from '../report/numbers.js';
@@ -37,7 +37,7 @@ function bandChart(
 }
 
 const byHorizon = (bands: readonly Band[], chart: (own: Band[], horizon: string) => string): string[] =>
-  [...groupedBy(bands, ({ horizon }) => horizon)].map(([horizon, own]) => chart(own, grouped(horizon)));
+  [...groupBy(bands, ({ horizon }) => horizon)].map(([horizon, own]) => chart(own, grouped(horizon)));
 
 const levelNames = levels.map((level) => `${percent(level)} interval`);
 

@@ -8,7 +8,7 @@ import {
   computeAccuracyInterval,
   forecastAccuracy,
 } from '../../domain/prediction/accuracy-model.js';
-import { groupedBy } from '../../lists.js';
+import { groupBy } from '../../lists.js';
 import type { Split } from '../evaluate/answers.js';
 import { shareRight } from '../evaluate/predict.js';
 import { replayServed, type ServedModel } from '../evaluate/serve.js';
@@ -36,7 +36,7 @@ export function forecastFold(
     const moment = test.at[placeIn(test)(one) - 1] as number;
     return moment >= from && moment < to;
   };
-  const cases = groupedBy(collectAccuracyCases(test, accuracy.unit).filter(isInWindow), placeIn(test));
+  const cases = groupBy(collectAccuracyCases(test, accuracy.unit).filter(isInWindow), placeIn(test));
   const scored: ScoredCase[] = [];
   replayServed(served, test, ({ history: { learner }, place }) => {
     for (const one of cases.get(place) ?? []) {

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { computeShareLoss } from '../../domain/base/prediction-metrics.js';
 import { historyBands, isInBand } from '../../domain/prediction/accuracy-model.js';
 import { distinct, indices } from '../../lists.js';
-import { seeded } from '../../seeded.js';
+import { createSeededRandom } from '../../seeded-random.js';
 import { levels, type ModelName, modelNames, type ScoredCase } from './forecasts.js';
 
 /** Mean over cases with a 95 % interval over learners. */
@@ -121,7 +121,7 @@ const tail = 0.025;
  */
 export async function bootstrapMeans(learners: readonly Float64Array[]) {
   const width = (learners[0] as Float64Array).length;
-  const random = seeded(seed);
+  const random = createSeededRandom(seed);
   const means = indices(width).map(() => new Float64Array(resamples));
   for (let sample = 0; sample < resamples; sample++) {
     await nextTurn();

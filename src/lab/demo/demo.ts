@@ -1,5 +1,5 @@
 import { dayMs, formatDate } from '../../domain/base/common.js';
-import { distinct, groupedBy, indices } from '../../lists.js';
+import { distinct, groupBy, indices } from '../../lists.js';
 import { answersOf, type DemoAnswer, isTestWeek } from './answers.js';
 import {
   type DemoLearner,
@@ -66,8 +66,8 @@ function weeksOf(
   end: number,
 ) {
   const weekOf = (at: number): number => Math.max(0, Math.floor((at - firstEnd) / weekMs) + 1);
-  const answersIn = groupedBy(answers, ({ sentAt }) => weekOf(sentAt));
-  const goalsIn = groupedBy(goals, ({ at }) => weekOf(at));
+  const answersIn = groupBy(answers, ({ sentAt }) => weekOf(sentAt));
+  const goalsIn = groupBy(goals, ({ at }) => weekOf(at));
   const activeIn = (week: number, weeks: number): string[] => {
     const recent = indices(weeks).flatMap((back) => answersIn.get(week - back) ?? []);
     return distinct(recent.map(({ userId }) => userId)).sort();

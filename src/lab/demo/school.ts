@@ -1,7 +1,7 @@
 import { clamp, dayMs, sections } from '../../domain/base/common.js';
 import { normalQuantile } from '../../domain/base/normal-distribution.js';
 import { indices } from '../../lists.js';
-import { seeded } from '../../seeded.js';
+import { createSeededRandom } from '../../seeded-random.js';
 
 const skillNames = {
   math: `Ratios and rates, Percentages, Linear equations, Linear inequalities, Linear functions, Systems of equations,
@@ -23,7 +23,7 @@ const oddities: Readonly<Record<string, 'unteachable' | 'double' | 'dip'>> = {
 export type Draws = ReturnType<typeof drawsOf>;
 
 export function drawsOf(seed: number) {
-  const next = seeded(seed);
+  const next = createSeededRandom(seed);
   const between = (low: number, high: number): number => low + (high - low) * next();
   return {
     between,

@@ -1,7 +1,7 @@
 import { masteryThresholds } from '../../domain/base/bkt-parameters.js';
 import { clamp } from '../../domain/base/common.js';
 import { computeReliability } from '../../domain/base/prediction-metrics.js';
-import { groupedBy, sumOf } from '../../lists.js';
+import { computeSum, groupBy } from '../../lists.js';
 
 export interface ServedAnswer {
   /** Identifies the learner. */
@@ -20,7 +20,7 @@ type Answers = readonly ServedAnswer[];
 
 /** @param all each learner's answers in order */
 export function checkAnswers(all: Answers) {
-  const learners = [...groupedBy(all, ({ learner }) => learner).values()];
+  const learners = [...groupBy(all, ({ learner }) => learner).values()];
   return { validity: validityOf(learners), movers: moverBias(learners) };
 }
 
@@ -28,7 +28,7 @@ export function checkAnswers(all: Answers) {
 const settledFrom = 6;
 
 function validityOf(learners: readonly Answers[]) {
-  const pairsOf = (own: Answers): Answers[] => [...groupedBy(own, ({ skill }) => skill).values()];
+  const pairsOf = (own: Answers): Answers[] => [...groupBy(own, ({ skill }) => skill).values()];
   const pairs = learners.flatMap(pairsOf);
   const ended = pairs.filter((pair) => pair.length >= 10);
   const settled = pairs.flatMap((pair) => pair.slice(settledFrom - 1));
@@ -51,10 +51,10 @@ function validityOf(learners: readonly Answers[]) {
   };
 }
 
-const rightIn = (answers: Answers): number => sumOf(answers.map(({ right }) => right));
+const rightIn = (answers: Answers): number => computeSum(answers.map(({ right }) => right));
 
 const meanOf = (values: readonly number[]): number | null =>
-  values.length === 0 ? null : sumOf(values) / values.length;
+  values.length === 0 ? null : computeSum(values) / values.length;
 
 function contradicts(pair: Answers): boolean {
   const mastery = pair.at(-1)?.after ?? 0;
@@ -79,7 +79,7 @@ function masteredThen(answersOf: readonly Answers[]) {
   const answers = learners.flat();
   const share = meanOf(answers.map(({ right }) => right));
   const squares = learners.map((own) => (rightIn(own) - own.length * (share ?? 0)) ** 2);
-  const variance = (sumOf(squares) * learners.length) / (learners.length - 1);
+  const variance = (computeSum(squares) * learners.length) / (learners.length - 1);
   const margin = (1.96 * Math.sqrt(variance)) / answers.length;
   const bound = (side: number): number | null =>
     share === null || learners.length < 2 ? null : clamp(share + side * margin, 0, 1);
@@ -99,7 +99,7 @@ function moverBias(all: readonly Answers[]) {
     .filter(({ length }) => length >= 2 * edge)
     .map((own) => {
       const last = own.slice(-edge);
-      const bias = (sumOf(last.map(({ predicted }) => predicted)) - rightIn(last)) / edge;
+      const bias = (computeSum(last.map(({ predicted }) => predicted)) - rightIn(last)) / edge;
       return { answers: own.length, bias, rise: rightIn(last) - rightIn(own.slice(0, edge)) };
     });
   const rising = learners.filter(({ rise }) => rise >= 0.2 * edge);

@@ -7,11 +7,11 @@ import {
   type Grant,
   hashKey,
   type StoredKey,
-  shortHash,
+  toKeyId,
 } from '../../contracts/access.js';
 import type { Call } from '../../contracts/call.js';
 import { parseJson } from '../../contracts/json.js';
-import { type Quota, readKeyChange, readNewKey, refuseKey, Tenant } from '../../contracts/keys.js';
+import { parseKeyChange, parseNewKey, type Quota, rejectKey, Tenant } from '../../contracts/keys.js';
 import { ApiError, unauthorized, unavailable } from '../../errors.js';
 import type { KeyStore } from '../../store/access/api-keys.js';
 import { createCursors, listJson, newestFirst, PageQuery, pageLimit, pageOf } from '../read/pages.js';
@@ -55,7 +55,7 @@ function still(found: StoredKey | null): StoredKey {
 
 export const KeyQuery = Type.Object({ ...PageQuery.properties, tenant: Type.Optional(Tenant) });
 
-const placeOf = ({ createdAt, keyHash }: StoredKey): string => `${createdAt} ${shortHash(keyHash)}`;
+const placeOf = ({ createdAt, keyHash }: StoredKey): string => `${createdAt} ${toKeyId(keyHash)}`;
 const cursors = createCursors('key:', (text) => (/^\S+ [\da-f]{12}$/.test(text) ? text : null));
 
 export async function listKeys(keys: KeyPorts, { grant: caller, query }: Call<Static<typeof KeyQuery>>) {
@@ -72,12 +72,12 @@ export async function listKeys(keys: KeyPorts, { grant: caller, query }: Call<St
 }
 
 export async function createKey(keys: KeyPorts, { grant, body }: Call): Promise<object> {
-  const wanted = readNewKey(parseJson(body));
+  const wanted = parseNewKey(parseJson(body));
   const caller = await inForce(keys, grant);
   const tenant = wanted.tenant ?? caller.tenant;
   if (!reaches(caller, tenant)) throw forbidden('Only operators make keys of other tenants');
   const scopes = wanted.scopes ?? defaultScopes.filter((scope) => caller.scopes.includes(scope));
-  if (scopes.length === 0) refuseKey('scopes', 'has to be given: yours has none of the standard ones');
+  if (scopes.length === 0) rejectKey('scopes', 'has to be given: yours has none of the standard ones');
   if (!scopes.every((scope) => caller.scopes.includes(scope)))
     throw forbidden('A key may have no scope that the one which makes it lacks');
   const requestsPerMinute = wanted.quota === undefined ? standardQuota(caller) : wanted.quota;
@@ -108,7 +108,7 @@ async function refuseMany(keys: KeyPorts, caller: Grant): Promise<void> {
 }
 
 export async function changeQuota(keys: KeyPorts, { grant, body }: Call, id: string): Promise<object> {
-  const quota = readKeyChange(parseJson(body));
+  const quota = parseKeyChange(parseJson(body));
   const caller = await inForce(keys, grant);
   const found = await manageable(keys, caller, id);
   refuseMore(caller, quota);
@@ -129,14 +129,14 @@ export async function revokeKey(keys: KeyPorts, { grant }: Call, id: string): Pr
 
 async function manageable(keys: KeyPorts, caller: Grant, id: string): Promise<StoredKey> {
   const all = await keys.all();
-  const found = all.find(({ keyHash, tenant }) => shortHash(keyHash) === id && reaches(caller, tenant));
+  const found = all.find(({ keyHash, tenant }) => toKeyId(keyHash) === id && reaches(caller, tenant));
   if (found === undefined) throw new ApiError('NOT_FOUND', 'There is no key of this id');
   if (isOperator(caller) || found.scopes.every((scope) => caller.scopes.includes(scope))) return found;
   throw forbidden('This key has scopes that yours lacks');
 }
 
 const describe = (key: StoredKey) => ({
-  key_id: shortHash(key.keyHash),
+  key_id: toKeyId(key.keyHash),
   tenant: key.tenant,
   scopes: key.scopes,
   requests_per_minute: key.requestsPerMinute,

@@ -4,8 +4,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DayRange } from '../../contracts/tenant-day.js';
 import { dayMs } from '../../domain/base/common.js';
+import type { Logger } from '../../logger.js';
 import type { AuditRecord, AuditStore } from '../../store/audit/audit-store.js';
-import type { Logger } from '../../telemetry.js';
 import {
   type AuditParts,
   type Check,

@@ -1,7 +1,7 @@
 /** The comparisons read ClickHouse between two snapshots of Redis (ADR 23). */
 import { isBefore } from '../../contracts/outbox-ids.js';
-import { allDays, type DayRange, readTenantDay, tenantDay } from '../../contracts/tenant-day.js';
-import { distinct, groupedBy, sumOf } from '../../lists.js';
+import { allDays, type DayRange, parseTenantDay, tenantDay } from '../../contracts/tenant-day.js';
+import { computeSum, distinct, groupBy } from '../../lists.js';
 import { type AuditStore, noCounts, type PartitionLook } from '../../store/audit/audit-store.js';
 import type {
   AuditWarehouse,
@@ -94,7 +94,7 @@ export function storedCheck(scope: Scope): Check & { totals(): Balance } {
     const { before, found, obstacles, archivedThrough } = await readBetweenLooks(scope, open, (looks) =>
       warehouse.stored(days, looks, signal),
     );
-    const stored = groupedBy(found, ({ partition }) => partition);
+    const stored = groupBy(found, ({ partition }) => partition);
     const findings = before.map((one, i) => {
       const from = Math.max(days.from, archivedThrough + 1, one.prunedThrough + 1);
       const compared = compareDays(one, stored.get(one.partition) ?? [], { ...days, from });
@@ -129,7 +129,7 @@ function compareDays(look: PartitionLook, stored: readonly StoredDay[], days: Da
   const mismatches: Mismatch[] = [];
   let obstacle: string | null = null;
   for (const name of new Set([...counts.keys(), ...storedOf.keys()])) {
-    const { tenant, day } = readTenantDay(name);
+    const { tenant, day } = parseTenantDay(name);
     if (day < days.from || day > days.to) continue;
     const { accepted, removed, waiting, parked } = counts.get(name) ?? noCounts;
     const { below, among } = storedOf.get(name) ?? { below: 0, among: 0 };
@@ -149,7 +149,7 @@ function compareDays(look: PartitionLook, stored: readonly StoredDay[], days: Da
 /** Parked rows with an unreadable tenant or day may be the missing ones. */
 function unreadableObstacle({ unreadable }: PartitionLook, mismatches: readonly Mismatch[]): string | null {
   const missing = mismatches.filter(({ kind }) => kind === 'missing');
-  const lost = sumOf(missing.map(({ expected, found }) => expected - found));
+  const lost = computeSum(missing.map(({ expected, found }) => expected - found));
   return lost > 0 && lost <= unreadable ? `${unreadable} of its parked rows cannot be read` : null;
 }
 
@@ -179,7 +179,7 @@ async function surplusNumbers(store: AuditStore, { partition, tenant, numbers }:
     const end = ends[i] ?? null;
     return Math.max(0, ids.filter(([ms, seq]) => end === null || !isBefore({ ms, seq }, end)).length - 1);
   });
-  return sumOf(surplus);
+  return computeSum(surplus);
 }
 
 /**
@@ -195,14 +195,14 @@ export function rollupCheck(scope: Scope): Check & { raw(): number } {
       warehouse.rollupSums(days, signal),
     );
     const raw = await warehouse.rawSums(days, before, signal);
-    stored = sumOf(raw.map(({ day, attempts }) => (day === allDays ? 0 : attempts)));
+    stored = computeSum(raw.map(({ day, attempts }) => (day === allDays ? 0 : attempts)));
     const boundsOf = createBounds(raw, before, after);
     const obstacle = obstacles.find((one) => one !== null) ?? null;
     const rawDays = raw.map(({ tenant, day }) => tenantDay(tenant, day));
     return warehouse.rollups.flatMap((rollup) => {
       const own = found.filter((row) => row.rollup === rollup.name);
       const sums = new Map(own.map((row) => [tenantDay(row.tenant, row.day), row]));
-      const expected = rawDays.filter((name) => (readTenantDay(name).day !== allDays) === rollup.isDaily);
+      const expected = rawDays.filter((name) => (parseTenantDay(name).day !== allDays) === rollup.isDaily);
       return distinct([...sums.keys(), ...expected]).flatMap((name) => {
         const bounds = boundsOf(name);
         const outliers = outliersOf(rollup.name, name, sums.get(name) ?? nothing, bounds);
@@ -244,10 +244,10 @@ function createBounds(
 }
 
 function waitingIn({ counts }: PartitionLook, name: string): Sums {
-  const { tenant, day } = readTenantDay(name);
+  const { tenant, day } = parseTenantDay(name);
   if (day !== allDays) return counts.get(name) ?? nothing;
-  const own = [...counts].filter(([one]) => readTenantDay(one).tenant === tenant).map(([, sums]) => sums);
-  const [attempts, correct] = columns.map((column) => sumOf(own.map((sums) => sums[column])));
+  const own = [...counts].filter(([one]) => parseTenantDay(one).tenant === tenant).map(([, sums]) => sums);
+  const [attempts, correct] = columns.map((column) => computeSum(own.map((sums) => sums[column])));
   return { attempts: attempts ?? 0, correct: correct ?? 0 };
 }
 
@@ -262,5 +262,5 @@ const outliersOf = (
     const expected = Math.min(Math.max(found, low[column]), high[column]);
     if (found === expected) return [];
     const place = `${rollup}.${column}`;
-    return [{ kind: 'rollup' as const, ...readTenantDay(name), partition: null, place, expected, found }];
+    return [{ kind: 'rollup' as const, ...parseTenantDay(name), partition: null, place, expected, found }];
   });

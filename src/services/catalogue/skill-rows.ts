@@ -1,5 +1,5 @@
-import { learningIdProblem, plainName } from '../../contracts/ids.js';
-import { readSkillBody, weightBounds } from '../../contracts/skills.js';
+import { findIdProblem, plainName } from '../../contracts/ids.js';
+import { parseSkillBody, weightBounds } from '../../contracts/skills.js';
 import { manualBounds, manualForgetBounds } from '../../domain/base/bkt-parameters.js';
 import type { SkillSetting } from '../../domain/catalogue/catalogue.js';
 import { ApiError } from '../../errors.js';
@@ -38,14 +38,14 @@ export function checkSkillRow(read: RawSkill) {
   const { skill_id: skillId } = raw;
   const tenant = isAbsent(raw.tenant) ? 'default' : raw.tenant;
   if (typeof tenant !== 'string' || !plainName.test(tenant)) return [complaint(raw, 'tenant')];
-  if (typeof skillId !== 'string' || learningIdProblem(skillId) !== null) return [complaint(raw, 'skill_id')];
+  if (typeof skillId !== 'string' || findIdProblem(skillId) !== null) return [complaint(raw, 'skill_id')];
   const columns = parameterFields.filter((field) => raw[field] !== undefined);
   if (raw.parameters !== undefined && columns.length > 0) {
     const either = `either parameters or ${parameterFields.join(', ')}`;
     return [`${columns[0]} is not allowed (parameters are there too); allowed: ${either}`];
   }
   try {
-    const { name, section, weight, parameters } = readSkillBody(bodyOf(raw));
+    const { name, section, weight, parameters } = parseSkillBody(bodyOf(raw));
     const setting: Partial<SkillSetting> = {
       ...(raw.name !== undefined && { name }),
       ...(raw.section !== undefined && { section }),

@@ -1,7 +1,7 @@
 import type { Call } from '../../contracts/call.js';
 import { parseJson } from '../../contracts/json.js';
-import { readSkillBody } from '../../contracts/skills.js';
-import { ApiError, orUnavailable } from '../../errors.js';
+import { parseSkillBody } from '../../contracts/skills.js';
+import { ApiError, rejectAsUnavailable } from '../../errors.js';
 import type { SkillWrite, SkillWritten } from '../../store/catalogue/catalogue-store.js';
 import { preconditionFailed } from '../read/goals.js';
 import { findSkill, type SkillPorts, skillNotFound, taggedSkill } from '../read/read-skills.js';
@@ -14,7 +14,7 @@ export interface SkillWritePorts extends SkillPorts, StoringPorts {
 }
 
 export async function putSkill(ports: SkillWritePorts, { tenant, body, ifMatch }: Call, skillId: string) {
-  const setting = readSkillBody(parseJson(body));
+  const setting = parseSkillBody(parseJson(body));
   // An unknown skill has no tag.
   if (ifMatch !== null && (await findSkill(ports, tenant, skillId)) === null) throw preconditionFailed();
   const ifRevision = ifMatch === '*' ? null : ifMatch;
@@ -31,7 +31,7 @@ const keptAnswers = 20;
 export async function deleteSkill(ports: SkillWritePorts, { tenant, ifMatch }: Call, skillId: string) {
   if ((await findSkill(ports, tenant, skillId)) === null) throw skillNotFound();
   await allStored(ports);
-  const answers = await orUnavailable(ports.answers(tenant, skillId));
+  const answers = await rejectAsUnavailable(ports.answers(tenant, skillId));
   if (answers >= keptAnswers)
     throw new ApiError('CONFLICT', `The skill has ${answers} answers: with ${keptAnswers} or more it stays`);
   const write = { skillId, setting: null, ifRevision: ifMatch === '*' ? null : ifMatch };

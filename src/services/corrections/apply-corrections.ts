@@ -1,13 +1,13 @@
 /** Applies corrections after the drain stored all earlier rows. Each step is idempotent. */
-import type { CorrectedRows, Removal } from '../../contracts/corrections.js';
+import type { CorrectedRows, RemovalCounts } from '../../contracts/corrections.js';
 import { learnerName } from '../../contracts/learner-name.js';
+import type { Logger } from '../../logger.js';
 import {
   type CorrectionStore,
   type DueCorrection,
   isErasure,
   type PlannedCorrection,
 } from '../../store/corrections/corrections.js';
-import type { Logger } from '../../telemetry.js';
 import type { CorrectionWarehouse } from '../../warehouse/maintenance/correction-warehouse.js';
 
 /** Redis may lose its last two seconds, but not a plan of this age. */
@@ -36,7 +36,7 @@ export function createCorrections({ store, warehouse, logger }: ApplyOptions) {
   async function planSome(some: readonly DueCorrection[], signal: AbortSignal | undefined): Promise<void> {
     if (some.length === 0) return;
     const removals = await warehouse.count(some.map(rowsOf), signal);
-    for (const [i, one] of some.entries()) await store.plan(one, removals[i] as Removal);
+    for (const [i, one] of some.entries()) await store.plan(one, removals[i] as RemovalCounts);
   }
 
   async function applySome(some: readonly PlannedCorrection[], signal: AbortSignal | undefined) {

@@ -2,10 +2,10 @@ import type { Call } from '../../contracts/call.js';
 import type { CorrectedRows, Counts } from '../../contracts/corrections.js';
 import { parseTime } from '../../contracts/events.js';
 import type { ListedErasure } from '../../contracts/responses/erasures.js';
-import { ApiError, orUnavailable, unavailable } from '../../errors.js';
-import { inParts } from '../../lists.js';
+import { ApiError, rejectAsUnavailable, unavailable } from '../../errors.js';
+import { splitIntoParts } from '../../lists.js';
+import type { Logger } from '../../logger.js';
 import type { ErasureStore, OpenErasure } from '../../store/corrections/erasures.js';
-import type { Logger } from '../../telemetry.js';
 import type {
   CorrectionWarehouse,
   ErasureReceipt,
@@ -35,7 +35,7 @@ export async function eraseLearner({ erasures }: Erasures, { tenant }: Call, use
 export async function readErasure({ erasures, receipts }: Erasures, { tenant }: Call, id: string) {
   const open = await erasures.find(id);
   if (open !== null && open.rows.tenant === tenant) return describeErasure(open, null);
-  const receipt = await orUnavailable(receipts.find(tenant, id));
+  const receipt = await rejectAsUnavailable(receipts.find(tenant, id));
   if (receipt === null) throw new ApiError('NOT_FOUND', 'There is no erasure of this id');
   return describeErasure(receipt, receipt);
 }
@@ -156,7 +156,7 @@ export function createErasureFinisher({ store, messages, warehouse, logger, now 
 
   async function lookAgain(): Promise<void> {
     const due = (await store.erased()).filter(({ at, looks }) => now() - at >= (looksAfter[looks] ?? 0));
-    for (const some of inParts(due, lookedTogether)) {
+    for (const some of splitIntoParts(due, lookedTogether)) {
       for (const { hash, userId } of await warehouse.findAgain(some)) {
         const one = some.find((learner) => learner.hash === hash);
         if (one !== undefined) await removeLate([{ ...one, userId, fromSeq: 0 }]);

@@ -1,6 +1,6 @@
 import type { Limiter } from '../../concurrency.js';
 import type { Call } from '../../contracts/call.js';
-import type { RetractionResult, RetractionTask } from '../../contracts/tasks.js';
+import type { RetractionResult, RetractionTask } from '../../contracts/worker-tasks.js';
 import { ApiError, unavailable } from '../../errors.js';
 import type { WaitingAttempts } from '../../store/outbox/waiting-rows.js';
 import type { StoredRows } from '../../warehouse/reads/stored-rows.js';
@@ -62,13 +62,13 @@ async function readTask(
   const { version, attempts } = await findLearner(ports, tenant, userId);
   if (attempts > maxAnswers)
     throw new ApiError('TOO_LATE', `Answers of learners with more than ${maxAnswers} are not taken back`);
-  const waiting: string[] = [];
+  const outboxRows: string[] = [];
   for await (const page of ports.waiting.of(tenant, userId))
-    waiting.push(...page.flatMap(({ line, row }) => (row === null ? [] : [line])));
+    outboxRows.push(...page.flatMap(({ line, row }) => (row === null ? [] : [line])));
   const history = await ports.stored.history(tenant, userId, attempts).catch((error: unknown) => {
     throw unavailable('The answers that are stored cannot be read right now; try again later', error);
   });
-  return { tenant, userId, eventId, version, attempts, waiting, ...history };
+  return { tenant, userId, eventId, version, attempts, outboxRows, ...history };
 }
 
 const refusals = {

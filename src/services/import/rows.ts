@@ -1,6 +1,6 @@
-import { occurredAtProblem, parseTime } from '../../contracts/events.js';
-import { learningIdProblem } from '../../contracts/ids.js';
-import type { TrackEvent } from '../../contracts/tasks.js';
+import { findTimeProblem, parseTime } from '../../contracts/events.js';
+import { findIdProblem } from '../../contracts/ids.js';
+import type { TrackEvent } from '../../contracts/worker-tasks.js';
 import { keepRecent } from '../../store/redis/recent.js';
 
 export const requiredColumns = ['user_id', 'skill_id', 'correct'] as const;
@@ -72,7 +72,7 @@ function idOf(name: string, value: unknown): string | null {
   const text = typeof value === 'number' && Number.isSafeInteger(value) ? `${value}` : value;
   if (typeof text !== 'string') throw new RowProblem(`${name} ${shown(value)} must be a text`);
   if (text.includes('\uFFFD')) throw new RowProblem(`${name} is not valid UTF-8`);
-  const problem = learningIdProblem(text);
+  const problem = findIdProblem(text);
   if (problem !== null) throw new RowProblem(`${name} ${shown(value)} ${problem}`);
   return text;
 }
@@ -106,7 +106,7 @@ function timeOf(value: unknown, rules: RowRules): number {
   const seconds = numberOf(value);
   const ms = seconds === null ? parseTime(String(value).trim()) : rules.startMs + Math.round(seconds * 1000);
   if (ms === null) throw new RowProblem(`ts ${shown(value)} must be an RFC 3339 time or seconds`);
-  const problem = occurredAtProblem(ms, rules.importedAt);
+  const problem = findTimeProblem(ms, rules.importedAt);
   if (problem !== null) throw new RowProblem(`ts ${shown(value)} ${problem}`);
   return ms;
 }

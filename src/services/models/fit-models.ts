@@ -1,13 +1,13 @@
 /** A killed run leaves the old or the new version active. */
 import type { FitThreads } from '../../compute/run-threads.js';
-import { decodingOf, encodeModel } from '../../contracts/model.js';
+import { decodeModelSteps, encodeModel } from '../../contracts/stored-model.js';
 import { fitConstants } from '../../domain/base/fit-constants.js';
 import { modelVersion } from '../../domain/base/model-version.js';
 import { type FitReport, fitTenant, selectTrainingLearners } from '../../domain/fit/fit-tenant.js';
 import { ApiError } from '../../errors.js';
-import { inSlices } from '../../slices.js';
+import type { Logger } from '../../logger.js';
+import { runInSlices } from '../../slices.js';
 import type { ModelPublisher } from '../../store/models/model-store.js';
-import type { Logger } from '../../telemetry.js';
 import type { ModelHistory } from '../../warehouse/ingest/model-history.js';
 import type { TenantAnswers } from '../../warehouse/reads/answer-columns.js';
 
@@ -112,7 +112,7 @@ async function fitOne(
   showStep('publication');
   const text = encodeModel(model);
   // Throws for a model that cannot be decoded, as with NaN. The tenant would be left without a model.
-  await inSlices(decodingOf(text));
+  await runInSlices(decodeModelSteps(text));
   const published = await threads.publish({
     tenant,
     version,

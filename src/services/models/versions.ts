@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { Call } from '../../contracts/call.js';
-import { checked, orNull } from '../../contracts/checked.js';
 import { parseJson } from '../../contracts/json.js';
 import { Tenant } from '../../contracts/keys.js';
 import type { VersionSkill } from '../../contracts/responses/models.js';
+import { optionalNullable, validate } from '../../contracts/validate.js';
 import { roundFields } from '../../domain/base/common.js';
 import { fitConstants } from '../../domain/base/fit-constants.js';
 import { partLabels } from '../../domain/fit/prediction/model-parts.js';
@@ -105,7 +105,7 @@ export const RollbackRequest = Type.Object(
       maximum: lastChange,
       description: '0: the defaults, without a fit',
     }),
-    tenant: orNull({ ...Tenant, description: "Absent: the key's" }),
+    tenant: optionalNullable({ ...Tenant, description: "Absent: the key's" }),
   },
   { examples: [{ version: 0 }] },
 );
@@ -113,7 +113,7 @@ const rollbackCheck = Compile(RollbackRequest);
 
 /** Succeeds if the version is already active, so callers may retry. */
 export async function rollBack(ports: VersionPorts, { tenant: own, body }: Call): Promise<object> {
-  const { version, tenant: named } = checked(rollbackCheck, parseJson(body), 'rollback');
+  const { version, tenant: named } = validate(rollbackCheck, parseJson(body), 'rollback');
   const tenant = named ?? own;
   const outcome = await useVersion(ports, tenant, version, await ports.models.inForce(tenant));
   if (outcome === 'not-kept') throw noVersion(`${version}`);

@@ -1,11 +1,12 @@
 /** Runs a minute after an answer and once a day. */
 
 import type { Compute } from '../../compute/pool.js';
-import { allEnded } from '../../concurrency.js';
-import { isWanted, webhookEvent } from '../../contracts/webhook-events.js';
+import { waitForAll } from '../../concurrency.js';
+import { createWebhookEvent, isSubscribed } from '../../contracts/webhook-events.js';
 import { round4 } from '../../domain/base/common.js';
 import { detectGoalChanges, type GoalStatus, updateAlerts } from '../../domain/score/goal.js';
-import { groupedBy, indices, inParts } from '../../lists.js';
+import { groupBy, indices, splitIntoParts } from '../../lists.js';
+import type { Logger } from '../../logger.js';
 import {
   dailyCheck,
   type GoalCheck,
@@ -13,7 +14,6 @@ import {
   type SettledCheck,
   wantsGoals,
 } from '../../store/learners/goal-checks.js';
-import type { Logger } from '../../telemetry.js';
 import { standardForecast } from '../read/forecast-scores.js';
 
 export interface GoalCheckPorts {
@@ -34,17 +34,17 @@ export async function checkGoals(ports: GoalCheckPorts, partitions: number, sign
     checked.push(checkPartition(ports, partition));
     await Promise.allSettled(checked);
   }
-  await allEnded(checked);
+  await waitForAll(checked);
 }
 
 /** A tenant with an unusable model does not affect others. */
 async function checkPartition(ports: GoalCheckPorts, partition: number): Promise<void> {
-  const due = groupedBy(await ports.checks.claim(partition, ports.now()), ({ tenant }) => tenant);
+  const due = groupBy(await ports.checks.claim(partition, ports.now()), ({ tenant }) => tenant);
   const wanted = await ports.checks.wanted([...due.keys()]);
   const each = [...due.values()].map(async (own, i) => {
-    for (const some of inParts(own, together)) await checkSome(ports, some, wanted[i] ?? '');
+    for (const some of splitIntoParts(own, together)) await checkSome(ports, some, wanted[i] ?? '');
   });
-  await allEnded(each);
+  await waitForAll(each);
 }
 
 async function checkSome(
@@ -79,8 +79,8 @@ function settlementOf(
   const alerts = updateAlerts(before, standing);
   const data = dataOf(check.userId, standing);
   const events = detectGoalChanges(before, alerts)
-    .filter((type) => isWanted(wanted, type))
-    .map((type) => webhookEvent(type, check.tenant, check.userId, now, data));
+    .filter((type) => isSubscribed(wanted, type))
+    .map((type) => createWebhookEvent(type, check.tenant, check.userId, now, data));
   return { alerts, events, nextAt };
 }
 

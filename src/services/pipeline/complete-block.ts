@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { FixedBatch } from '../../contracts/jobs.js';
+import type { DrainBatch } from '../../contracts/job-data.js';
+import type { Logger } from '../../logger.js';
 import type { Span } from '../../spans.js';
 import type { Outbox, OutboxBatch } from '../../store/outbox/outbox.js';
-import type { Logger } from '../../telemetry.js';
 import type { AttemptWarehouse } from '../../warehouse/ingest/attempt-warehouse.js';
 
 export interface DrainPlaces {
@@ -16,9 +16,9 @@ export type DrainShard = (task: DrainTask) => Promise<DrainResult>;
 export interface DrainTask {
   partitions: readonly number[];
   /** Fixed by an earlier attempt of this job. */
-  batch: FixedBatch | null;
+  batch: DrainBatch | null;
   /** Resolves when later attempts will find the batch. */
-  save(batch: FixedBatch): Promise<void>;
+  save(batch: DrainBatch): Promise<void>;
   /** Set to isolate rejected rows. */
   maxRows?: number;
   /** Ask ClickHouse which rows are stored. */

@@ -3,9 +3,9 @@
  * tokens, a killed ClickHouse may drop repeats of rows that it lacks.
  */
 import { type JournalKind, journalKinds } from '../../contracts/journal.js';
-import { groupedBy } from '../../lists.js';
+import { groupBy } from '../../lists.js';
+import type { Logger } from '../../logger.js';
 import type { Journal, JournalEntry } from '../../store/outbox/journal.js';
-import type { Logger } from '../../telemetry.js';
 import type { JournalWarehouse } from '../../warehouse/ingest/journal-warehouse.js';
 import { createParkedLog } from './isolate-rows.js';
 
@@ -37,7 +37,7 @@ export function createJournalDrain({ journal, warehouse, late, logger }: Journal
 
   /** An error in one kind does not block the others. */
   async function store(entries: readonly JournalEntry[]): Promise<void> {
-    const kinds = groupedBy(entries, ({ kind }) => kind);
+    const kinds = groupBy(entries, ({ kind }) => kind);
     const outcomes = await Promise.allSettled(
       [...kinds].map(([kind, own]) =>
         isKnown(kind)

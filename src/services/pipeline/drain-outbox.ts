@@ -6,9 +6,9 @@
  * than when fixed.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { FixedBatch } from '../../contracts/jobs.js';
-import { parseId } from '../../contracts/outbox-ids.js';
-import { ending } from '../../spans.js';
+import type { DrainBatch } from '../../contracts/job-data.js';
+import { parseOutboxId } from '../../contracts/outbox-ids.js';
+import { endSpanAfter } from '../../spans.js';
 import type { BatchLimits, OutboxBatch, OutboxEpoch } from '../../store/outbox/outbox.js';
 import { ContentRefused } from '../../warehouse/clickhouse/insert-rows.js';
 import {
@@ -88,11 +88,11 @@ function createMove(places: DrainPlaces) {
     task: DrainTask,
     { ranges, rows }: OutboxBatch,
     epoch: OutboxEpoch,
-  ): Promise<FixedBatch> {
+  ): Promise<DrainBatch> {
     const { signal } = task;
     const { since, settledAt } = watch(epoch);
     if (settledAt > epoch.ms) await sleep(settledAt - epoch.ms, undefined, { signal });
-    const oldest = Math.min(...ranges.map(({ from }) => parseId(from).ms));
+    const oldest = Math.min(...ranges.map(({ from }) => parseOutboxId(from).ms));
     const verify =
       task.verify ||
       oldest <= since ||
@@ -124,7 +124,7 @@ function createMove(places: DrainPlaces) {
     const isOld = Math.abs(epoch.ms - batch.fixedAt) > tokenTrustMs;
     const verify = batch.verify || read.rows !== batch.rows || isOld;
     const span = task.span?.child('insert', { 'db.system.name': 'clickhouse', 'skilltrace.rows': read.rows });
-    const present = await ending(span, insert(read, verify, signal)).catch(async (error: unknown) => {
+    const present = await endSpanAfter(span, insert(read, verify, signal)).catch(async (error: unknown) => {
       if (!(error instanceof ContentRefused)) throw error;
       await checkEpoch(epoch);
       const stored = await warehouse.countPresent(read.ranges, signal);

@@ -2,10 +2,10 @@
  * Isolates and parks rows that ClickHouse rejects (ADR 22): drains each partition in ever smaller blocks
  * until a single entry is rejected. Then inserts its rows one by one.
  */
-import { entryIdOf } from '../../contracts/outbox-ids.js';
+import { toEntryId } from '../../contracts/outbox-ids.js';
+import type { Logger } from '../../logger.js';
 import type { OutboxBatch } from '../../store/outbox/outbox.js';
 import type { RefusedRow } from '../../store/outbox/parked.js';
-import type { Logger } from '../../telemetry.js';
 import { ContentRefused } from '../../warehouse/clickhouse/insert-rows.js';
 import {
   completeBlock,
@@ -130,7 +130,7 @@ export function createIsolation(places: DrainPlaces) {
       return reason === undefined ? [] : [{ id: `${ms}-${seq}`, row, reason }];
     });
     const [first] = rows as [(typeof rows)[number]];
-    const stored = { partition: first.partition, id: entryIdOf(first), rows: rows.map(({ row }) => row) };
+    const stored = { partition: first.partition, id: toEntryId(first), rows: rows.map(({ row }) => row) };
     if (!(await outbox.parkRows(stored, refused))) throw new ParkedFull([first.partition]);
     for (const { id, reason } of refused.slice(0, 1))
       logParked({ partition: first.partition, id, reason }, refused.length);

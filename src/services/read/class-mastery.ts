@@ -2,9 +2,9 @@ import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { Limiter } from '../../concurrency.js';
 import type { Call } from '../../contracts/call.js';
-import { checked, orNull } from '../../contracts/checked.js';
 import { Id } from '../../contracts/ids.js';
-import { parseLarge } from '../../contracts/json.js';
+import { parseLargeJson } from '../../contracts/json.js';
+import { optionalNullable, validate } from '../../contracts/validate.js';
 import { round4 } from '../../domain/base/common.js';
 import type { TenantModel } from '../../domain/catalogue/tenant-model.js';
 import {
@@ -15,7 +15,7 @@ import {
 import { buildSkillViews, type SkillView } from '../../domain/learner/skill-view.js';
 import { isPlateau } from '../../domain/tracing/plateau.js';
 import { ApiError } from '../../errors.js';
-import { inParts, sumOf } from '../../lists.js';
+import { computeSum, splitIntoParts } from '../../lists.js';
 import { mapInSlices } from '../../slices.js';
 import type { LearnerReads, PackedLearner } from '../../store/learners/learner-reads.js';
 import { type ClassResult, maxClassValues, maxLearners } from './forecast-scores.js';
@@ -30,7 +30,7 @@ export interface ClassMasteryPorts extends Pick<MasteryPorts, 'models' | 'now'> 
 export const ClassMasteryRequest = Type.Object(
   {
     user_ids: Type.Array(Id, { minItems: 1, maxItems: maxLearners }),
-    skill_ids: orNull(Type.Array(Id, { minItems: 1, maxItems: 1000 })),
+    skill_ids: optionalNullable(Type.Array(Id, { minItems: 1, maxItems: 1000 })),
   },
   { examples: [{ user_ids: ['ada', 'ben'], skill_ids: ['linear-equations'] }] },
 );
@@ -50,20 +50,20 @@ const tooMany = () =>
 /** Each learner has a result or an error. `skill_ids` limits all figures to these skills. */
 export async function classMastery(
   { learners, models, now, limit }: ClassMasteryPorts,
-  { tenant, body, stillWanted }: Call,
+  { tenant, body, throwIfDisconnected }: Call,
 ): Promise<ClassResult[]> {
-  const sent = await parseLarge(body, maxClassValues);
-  const { user_ids, skill_ids } = checked(requestCheck, sent, 'request');
+  const sent = await parseLargeJson(body, maxClassValues);
+  const { user_ids, skill_ids } = validate(requestCheck, sent, 'request');
   const asked = skill_ids ? new Set(skill_ids) : null;
   return limit(tenant, async () => {
     const [model, at] = [await models.current(tenant), now()];
     const results: ClassResult[] = [];
     let masteries = 0;
-    for (const userIds of inParts(user_ids, learnersTogether)) {
-      stillWanted();
+    for (const userIds of splitIntoParts(user_ids, learnersTogether)) {
+      throwIfDisconnected();
       const packed = await learners.packed(tenant, userIds);
       const described = await mapInSlices(packed, (one) => describeLearner(one, asked, model, at));
-      masteries += sumOf(described.map((one) => one.masteries));
+      masteries += computeSum(described.map((one) => one.masteries));
       if (masteries > maxMasteries) throw tooMany();
       results.push(...described.map(({ result }, i) => ({ userId: userIds[i] as string, result })));
     }
@@ -101,8 +101,8 @@ function figuresJson(skills: Parameters<typeof buildSkillViews>[0], context: Ski
   const lastAt = views.reduce((last, { state }) => Math.max(last, state.lastAttemptAt), 0);
   const onPlateau = views.flatMap(({ skillId, state }) => (isPlateau(state.plateau) ? [skillId] : []));
   return JSON.stringify({
-    total_attempts: sumOf(views.map(({ state }) => state.attempts)),
-    correct_attempts: sumOf(views.map(({ state }) => state.correct)),
+    total_attempts: computeSum(views.map(({ state }) => state.attempts)),
+    correct_attempts: computeSum(views.map(({ state }) => state.correct)),
     last_attempt_at: views.length === 0 ? null : new Date(lastAt).toISOString(),
     plateaus: sortedAfter(onPlateau, null),
     mastered: views.filter((view) => isMastered(view, context)).length,

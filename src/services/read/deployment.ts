@@ -1,11 +1,11 @@
-import type { DeploymentFacts } from '../../contracts/access.js';
+import type { DeploymentRecord } from '../../contracts/access.js';
 import type { Call } from '../../contracts/call.js';
 import { unavailable } from '../../errors.js';
 import { version } from '../../version.js';
 
 export interface DeploymentPorts {
   /** Null if Redis lost its data. */
-  readonly facts: () => Promise<DeploymentFacts | null>;
+  readonly facts: () => Promise<DeploymentRecord | null>;
   readonly redisVersion: () => Promise<string>;
   readonly clickhouse: (tenant: string) => Promise<{ readonly version: string; readonly schema: number }>;
 }

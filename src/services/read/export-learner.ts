@@ -1,7 +1,7 @@
 /** NDJSON export of a learner. An error cuts the connection before the `end` line. */
 import { createSlots } from '../../concurrency.js';
 import type { AttemptRow } from '../../contracts/attempt-row.js';
-import { attemptRecord, type ExportRecord, lineOf } from '../../contracts/export-record.js';
+import { type ExportRecord, formatExportLine, toAttemptRecord } from '../../contracts/export-record.js';
 import { unavailable } from '../../errors.js';
 import { mapInSlices } from '../../slices.js';
 import type { ExportedLearner, LearnerRecords } from '../../store/learners/learner-reads.js';
@@ -33,7 +33,7 @@ export function createLearnerExports(ports: ExportPorts) {
   const slots = createSlots(maxExports, maxOfTenant);
   return async (tenant: string, userId: string) => {
     if (!slots.isFree(tenant)) throw unavailable('Too many exports at once; try again later');
-    slots.take(tenant);
+    slots.acquire(tenant);
     const release = (): void => slots.release(tenant);
     try {
       const begun = await ports.records.state(tenant, userId);
@@ -64,13 +64,19 @@ async function* linesOf(one: Export): AsyncGenerator<string> {
   let lines = 0;
   for await (const page of pagesOf(one, seen)) {
     lines += page.length;
-    yield (await mapInSlices(page, lineOf)).join('');
+    yield (await mapInSlices(page, formatExportLine)).join('');
   }
   const now = (await one.records.state(tenant, userId))?.learner;
   // All pages must belong to one history. A correction starts another one.
   if (now === undefined || !follows(learner, now))
     throw new Error('the learner was corrected during the export');
-  yield lineOf({ type: 'end', complete: true, lines: lines + 1, answers, missing: answers - seen.count });
+  yield formatExportLine({
+    type: 'end',
+    complete: true,
+    lines: lines + 1,
+    answers,
+    missing: answers - seen.count,
+  });
 }
 
 /** Redis first, then ClickHouse, to find answers that move in between. */
@@ -109,12 +115,12 @@ async function* pagesOf(one: Export, seen: Seen): AsyncGenerator<Page> {
 }
 
 interface PlacedRow {
-  readonly place: Parameters<typeof attemptRecord>[0];
+  readonly place: Parameters<typeof toAttemptRecord>[0];
   readonly row: AttemptRow;
 }
 
 async function* withIds({ records, tenant, userId, now }: Export, rows: PlacedRow[]): AsyncGenerator<Page> {
-  yield await mapInSlices(rows, ({ place, row }) => attemptRecord(place, row));
+  yield await mapInSlices(rows, ({ place, row }) => toAttemptRecord(place, row));
   const since = now() - rememberedMs;
   const ids = rows.flatMap(({ row: { event } }) =>
     event.eventId === null || event.receivedAt < since ? [] : [event.eventId],

@@ -3,15 +3,15 @@ import { Compile } from 'typebox/compile';
 import type { ForecastResult } from '../../compute/forecast-batcher.js';
 import type { Compute } from '../../compute/pool.js';
 import type { Call } from '../../contracts/call.js';
-import { checked, orNull } from '../../contracts/checked.js';
 import { TargetScore } from '../../contracts/goals.js';
 import { Id } from '../../contracts/ids.js';
-import { parseJson, parseLarge } from '../../contracts/json.js';
+import { parseJson, parseLargeJson } from '../../contracts/json.js';
+import { optionalNullable, validate } from '../../contracts/validate.js';
 import { locales } from '../../domain/advice/advice-texts.js';
 import { goalConstants, scoreConstants } from '../../domain/base/score-constants.js';
 import { defaultForecastDays, maxAnswersPerDay } from '../../domain/score/learner-forecast.js';
 import { ApiError } from '../../errors.js';
-import { inParts } from '../../lists.js';
+import { splitIntoParts } from '../../lists.js';
 import { userNotFound } from './read-mastery.js';
 
 export const standardForecast = {
@@ -30,12 +30,12 @@ type Forecaster = Pick<Compute, 'forecast' | 'whatIf'>;
 
 export async function forecastScores(
   forecaster: Forecaster,
-  { tenant, query, stillWanted }: Call<Static<typeof PredictionQuery>>,
+  { tenant, query, throwIfDisconnected }: Call<Static<typeof PredictionQuery>>,
   userId: string,
 ): Promise<string> {
   const { days, confidence_level: level, locale } = query;
   const order = { tenant, userIds: [userId], days, level, locale };
-  const [result] = await forecaster.forecast(order, stillWanted);
+  const [result] = await forecaster.forecast(order, throwIfDisconnected);
   if (result instanceof Error) throw result;
   return found(result ?? null);
 }
@@ -53,9 +53,9 @@ const learnersPerOrder = 8;
 export const ClassRequest = Type.Object(
   {
     user_ids: Type.Array(Id, { minItems: 1, maxItems: maxLearners }),
-    days: orNull(Days),
-    confidence_level: orNull(Level),
-    locale: orNull(LocaleName),
+    days: optionalNullable(Days),
+    confidence_level: optionalNullable(Level),
+    locale: optionalNullable(LocaleName),
   },
   { examples: [{ user_ids: ['ada', 'ben'], days: 60 }] },
 );
@@ -73,17 +73,17 @@ function resultOf(forecast: ForecastResult | undefined): ClassResult['result'] {
 
 export async function forecastClass(
   forecaster: Forecaster,
-  { tenant, body, stillWanted }: Call,
+  { tenant, body, throwIfDisconnected }: Call,
 ): Promise<ClassResult[]> {
-  const request = checked(classCheck, await parseLarge(body, maxClassValues), 'request');
+  const request = validate(classCheck, await parseLargeJson(body, maxClassValues), 'request');
   const options = {
     days: request.days ?? standardForecast.days,
     level: request.confidence_level ?? standardForecast.level,
     locale: request.locale ?? standardForecast.locale,
   };
   const forecasts: ClassResult[] = [];
-  for (const userIds of inParts(request.user_ids, learnersPerOrder)) {
-    const results = await forecaster.forecast({ tenant, userIds, ...options }, stillWanted);
+  for (const userIds of splitIntoParts(request.user_ids, learnersPerOrder)) {
+    const results = await forecaster.forecast({ tenant, userIds, ...options }, throwIfDisconnected);
     forecasts.push(...userIds.map((userId, i) => ({ userId, result: resultOf(results[i]) })));
   }
   return forecasts;
@@ -94,10 +94,10 @@ const maxPlanSkills = 100;
 export const PlanRequest = Type.Object(
   {
     answers_per_day: Type.Number({ minimum: 0, maximum: maxAnswersPerDay }),
-    skills: orNull(Type.Array(Id, { minItems: 1, maxItems: maxPlanSkills, uniqueItems: true })),
-    days: orNull(Days),
-    confidence_level: orNull(Level),
-    target_score: orNull(TargetScore),
+    skills: optionalNullable(Type.Array(Id, { minItems: 1, maxItems: maxPlanSkills, uniqueItems: true })),
+    days: optionalNullable(Days),
+    confidence_level: optionalNullable(Level),
+    target_score: optionalNullable(TargetScore),
   },
   { examples: [{ answers_per_day: 20, days: 60, target_score: 1300 }] },
 );
@@ -105,10 +105,10 @@ const whatIfCheck = Compile(PlanRequest);
 
 export async function forecastWhatIf(
   forecaster: Forecaster,
-  { tenant, body, stillWanted }: Call,
+  { tenant, body, throwIfDisconnected }: Call,
   userId: string,
 ): Promise<string> {
-  const request = checked(whatIfCheck, parseJson(body), 'plan');
+  const request = validate(whatIfCheck, parseJson(body), 'plan');
   const task = {
     tenant,
     userId,
@@ -118,5 +118,5 @@ export async function forecastWhatIf(
     skillIds: request.skills ?? null,
     targetScore: request.target_score ?? null,
   };
-  return found(await forecaster.whatIf(task, stillWanted));
+  return found(await forecaster.whatIf(task, throwIfDisconnected));
 }

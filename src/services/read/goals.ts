@@ -1,5 +1,5 @@
 import type { Call } from '../../contracts/call.js';
-import { readGoalBody } from '../../contracts/goals.js';
+import { parseGoalBody } from '../../contracts/goals.js';
 import { parseJson } from '../../contracts/json.js';
 import type { GoalSetting } from '../../domain/score/goal.js';
 import { ApiError } from '../../errors.js';
@@ -23,7 +23,7 @@ export async function readGoal({ goals }: GoalPorts, { tenant }: Call, userId: s
 
 export async function putGoal(ports: GoalPorts, { tenant, body, ifMatch }: Call, userId: string) {
   const now = ports.now();
-  const setting = readGoalBody(parseJson(body), now);
+  const setting = parseGoalBody(parseJson(body), now);
   const { updatedAt, tag } = await write(ports, { tenant, userId, setting, ifMatch, now });
   return { value: describeGoal(userId, setting, updatedAt), tag };
 }

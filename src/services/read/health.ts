@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { Compute } from '../../compute/pool.js';
 import { singleFlight } from '../../concurrency.js';
-import { inTime } from '../../lifecycle.js';
+import { withTimeout } from '../../lifecycle.js';
 import { idWindowSeconds, minIdWindowSeconds } from '../../store/learners/event-ids.js';
 import type { Journal, JournalFacts } from '../../store/outbox/journal.js';
 import type { Outbox, PipelineFacts } from '../../store/outbox/outbox.js';
@@ -96,6 +96,8 @@ const probeTimeoutMs = 1500;
  */
 async function problem(alive: Promise<boolean>, message: string): Promise<string | null> {
   const heard = alive.catch(() => false);
-  const answered = await inTime(heard, probeTimeoutMs).catch(() => Promise.race([heard, nextTurn(false)]));
+  const answered = await withTimeout(heard, probeTimeoutMs).catch(() =>
+    Promise.race([heard, nextTurn(false)]),
+  );
   return answered ? null : message;
 }

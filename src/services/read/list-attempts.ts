@@ -4,7 +4,7 @@ import { computeAverageLogOdds } from '../../domain/answer/answer-conditions.js'
 import { round4 } from '../../domain/base/common.js';
 import { computeExpectedRange } from '../../domain/learner/expected-accuracy.js';
 import { type LearnerState, newLearner } from '../../domain/tracing/learner-states.js';
-import { orUnavailable, unavailable } from '../../errors.js';
+import { rejectAsUnavailable, unavailable } from '../../errors.js';
 import type { WaitingAttempts } from '../../store/outbox/waiting-rows.js';
 import type { NumberedRow, StoredRows } from '../../warehouse/reads/stored-rows.js';
 import type { EndedHistories } from './list-learners.js';
@@ -60,7 +60,7 @@ export async function listSkillAnswers(
   const [erased] = await ports.ended.erasedAmong(tenant, [userId]);
   const to = Math.min(learner.attempts, before - 1);
   const range = { tenant, userId, skillId, to, below: erased?.below ?? { ms: 0, seq: 0 } };
-  const { rows, stored } = await orUnavailable(ports.stored.ofSkill({ ...range, atMost: limit + 1 }));
+  const { rows, stored } = await rejectAsUnavailable(ports.stored.ofSkill({ ...range, atMost: limit + 1 }));
   const page = pageOf(rows, limit, (last) => cursors.encode(seqOf(last)));
   const pending = Math.max(0, attempts - stored);
   const fields = {
@@ -100,7 +100,7 @@ async function newestUpTo(
   for await (const page of waiting.of(tenant, userId))
     add(page.flatMap(({ row }) => (row !== null && seqOf(row) <= to ? [row] : [])));
   const range = { tenant, userId, from: 1, to, order: 'newest first', atMost } as const;
-  add(await orUnavailable(stored.attempts(range)));
+  add(await rejectAsUnavailable(stored.attempts(range)));
   return newest;
 }
 

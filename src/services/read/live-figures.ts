@@ -1,4 +1,4 @@
-import { sumOf } from '../../lists.js';
+import { computeSum } from '../../lists.js';
 
 export interface ReportedFigure {
   readonly name: string;
@@ -45,7 +45,7 @@ const grown = (before: Snapshot, now: Snapshot, wanted: (series: Series) => bool
     return [{ ...series, value: series.value < value ? series.value : series.value - value }];
   });
 
-const total = (series: readonly Series[]): number => sumOf(series.map(({ value }) => value));
+const total = (series: readonly Series[]): number => computeSum(series.map(({ value }) => value));
 
 const latencyMs = 10_000;
 /** Shorter spans give noisy rates. */

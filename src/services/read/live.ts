@@ -75,7 +75,7 @@ export function createLive({ collect, findKey }: LivePorts) {
     /** Call the returned `release` once, after the last event. @throws ApiError UNAVAILABLE */
     open: (grant: Grant, { events = Number.POSITIVE_INFINITY }: LiveQuery) => {
       if (!slots.isFree('')) throw unavailable(`${maxStreams} look on already; try again later`);
-      slots.take('');
+      slots.acquire('');
       return { events: eventsOf(grant, events), release: () => slots.release('') };
     },
     close: (): void => closing.abort(),

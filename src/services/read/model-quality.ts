@@ -3,7 +3,7 @@ import type { Call } from '../../contracts/call.js';
 import { Id } from '../../contracts/ids.js';
 import { dayMs, round4, roundFields } from '../../domain/base/common.js';
 import { computeShareInterval } from '../../domain/base/prediction-metrics.js';
-import { sumOf } from '../../lists.js';
+import { computeSum } from '../../lists.js';
 import type { ModelQuality, ReliabilityBin } from '../../warehouse/reads/model-quality.js';
 import type { StoredPorts } from './stored.js';
 
@@ -24,9 +24,9 @@ export async function readReliability(
   const lag = await sourceLagSeconds();
   const { days, skill_id: skillId = null } = query;
   const bins = await quality.reliability(tenant, skillId, now() - days * dayMs);
-  const answers = sumOf(bins.map((bin) => bin.answers));
+  const answers = computeSum(bins.map((bin) => bin.answers));
   const mean = (field: keyof ReliabilityBin): number | null =>
-    answers === 0 ? null : round4(sumOf(bins.map((bin) => bin.answers * bin[field])) / answers);
+    answers === 0 ? null : round4(computeSum(bins.map((bin) => bin.answers * bin[field])) / answers);
   return {
     ...{ days, skill_id: skillId, answers },
     ...{ accuracy: mean('accuracy'), mean_p_correct: mean('p_correct') },

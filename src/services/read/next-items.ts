@@ -2,19 +2,19 @@ import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { Compute } from '../../compute/pool.js';
 import type { Call } from '../../contracts/call.js';
-import { checked, orNull } from '../../contracts/checked.js';
 import { Id } from '../../contracts/ids.js';
-import { parseLarge } from '../../contracts/json.js';
-import type { AskedItem } from '../../contracts/tasks.js';
+import { parseLargeJson } from '../../contracts/json.js';
+import { optionalNullable, validate } from '../../contracts/validate.js';
+import type { ItemCandidate } from '../../contracts/worker-tasks.js';
 import { nextItemsConstants } from '../../domain/advice/advice-constants.js';
 import { difficultyConstants } from '../../domain/base/bkt-parameters.js';
 
 const { maxItems, defaultLimit, target } = nextItemsConstants;
 
 const Item = Type.Object({
-  item_id: orNull(Id),
+  item_id: optionalNullable(Id),
   skill_id: Id,
-  question_difficulty: orNull(
+  question_difficulty: optionalNullable(
     Type.Number({
       ...{ minimum: -difficultyConstants.limit, maximum: difficultyConstants.limit },
       description: 'As in the answers on the item; the difficulty learned from answers is added',
@@ -25,8 +25,8 @@ const Item = Type.Object({
 export const NextItemsRequest = Type.Object(
   {
     items: Type.Array(Item, { minItems: 1, maxItems }),
-    limit: orNull(Type.Integer({ minimum: 1, maximum: maxItems, default: defaultLimit })),
-    target: orNull(
+    limit: optionalNullable(Type.Integer({ minimum: 1, maximum: maxItems, default: defaultLimit })),
+    target: optionalNullable(
       Type.Number({
         ...{ minimum: target.low, maximum: target.high, default: target.start },
         description: 'Desired success rate',
@@ -53,12 +53,12 @@ const maxValues = 20_000;
 /** Does not register the skills. */
 export async function nextItems(
   compute: Pick<Compute, 'nextItems'>,
-  { tenant, body, stillWanted }: Call,
+  { tenant, body, throwIfDisconnected }: Call,
   userId: string,
 ): Promise<string> {
-  const request = checked(requestCheck, await parseLarge(body, maxValues), 'request');
+  const request = validate(requestCheck, await parseLargeJson(body, maxValues), 'request');
   const items = request.items.map(
-    ({ item_id, skill_id, question_difficulty }): AskedItem => ({
+    ({ item_id, skill_id, question_difficulty }): ItemCandidate => ({
       itemId: item_id ?? null,
       skillId: skill_id,
       questionDifficulty: question_difficulty ?? null,
@@ -71,5 +71,5 @@ export async function nextItems(
     limit: request.limit ?? defaultLimit,
     target: request.target ?? target.start,
   };
-  return compute.nextItems(task, stillWanted);
+  return compute.nextItems(task, throwIfDisconnected);
 }

@@ -1,7 +1,7 @@
 /** Ids are ordered by UTF-8 bytes. A page starts after the last id of the previous one. */
 import Type, { type Static } from 'typebox';
-import { misfit } from '../../contracts/checked.js';
-import { learningIdProblem } from '../../contracts/ids.js';
+import { findIdProblem } from '../../contracts/ids.js';
+import { validationError } from '../../contracts/validate.js';
 import { mapInSlices } from '../../slices.js';
 
 export const PageQuery = Type.Object({
@@ -37,7 +37,10 @@ export function createCursors<Value extends string | number>(
       const value = read(Buffer.from(cursor, 'base64url').toString().slice(mark.length));
       // Compare the encoded form: decoding ignores invalid base64 and UTF-8.
       if (value !== null && encode(value) === cursor) return value;
-      throw misfit('query', { path: 'cursor', message: 'must be the next_cursor of an earlier page' });
+      throw validationError('query', {
+        path: 'cursor',
+        message: 'must be the next_cursor of an earlier page',
+      });
     },
   };
 }
@@ -64,7 +67,7 @@ export async function listJson<Item>(
 const bytesOf = (id: string): string => Buffer.from(id).toString('latin1');
 const textOf = (bytes: string): string => Buffer.from(bytes, 'latin1').toString();
 
-const idCursors = createCursors('after:', (id) => (learningIdProblem(id) === null ? id : null));
+const idCursors = createCursors('after:', (id) => (findIdProblem(id) === null ? id : null));
 
 export const idAfter = idCursors.decode;
 

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import type { Call } from '../../contracts/call.js';
-import { snakeCase } from '../../contracts/export-record.js';
+import { toSnakeCase } from '../../contracts/export-record.js';
 import { round1, round4, roundOrNull } from '../../domain/base/common.js';
 import {
   computeExpectedAccuracy,
@@ -21,8 +21,8 @@ import {
   missingEfficiencyReason,
 } from '../../domain/tracing/response-times.js';
 import { ApiError } from '../../errors.js';
+import type { Logger } from '../../logger.js';
 import type { LearnerReads } from '../../store/learners/learner-reads.js';
-import type { Logger } from '../../telemetry.js';
 import type { AttemptQuery, SkillHistory, StoredAttempt } from '../../warehouse/reads/skill-history.js';
 import { cursorAfter, idAfter, listJson, type PageQuery, pageLimit, pageOf, sortedAfter } from './pages.js';
 import { describeParameters, type ModelPorts } from './read-skills.js';
@@ -172,7 +172,7 @@ export async function readSkillMastery(
       p_correct: skill.expected_accuracy,
       log_odds: logOdds,
       recent_change: formatChange(learner.trend),
-      terms: terms.map(({ name, ...term }) => ({ name: snakeCase(name), ...term })),
+      terms: terms.map(({ name, ...term }) => ({ name: toSnakeCase(name), ...term })),
     },
   };
 }

@@ -1,5 +1,5 @@
 import type { Call } from '../../contracts/call.js';
-import type { Tagged } from '../../contracts/preconditions.js';
+import type { TaggedValue } from '../../contracts/preconditions.js';
 import { round1, round4 } from '../../domain/base/common.js';
 import { defaultSkillSetting, type SkillEntry } from '../../domain/catalogue/catalogue.js';
 import { resolveSkillModel, type SkillModel, type TenantModel } from '../../domain/catalogue/tenant-model.js';
@@ -46,7 +46,7 @@ export const taggedSkill = (
   model: TenantModel,
   skillId: string,
   entry: SkillEntry | undefined,
-): Tagged<object> => ({
+): TaggedValue<object> => ({
   value: { ...describeSkill(model, skillId, entry), model_version: model.version },
   tag: `${entry?.revision ?? 0}`,
 });

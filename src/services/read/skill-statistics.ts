@@ -1,5 +1,5 @@
 import type { Call } from '../../contracts/call.js';
-import { learningIdProblem } from '../../contracts/ids.js';
+import { findIdProblem } from '../../contracts/ids.js';
 import { dayMs, formatDate, roundFields } from '../../domain/base/common.js';
 import { computeShareInterval } from '../../domain/base/prediction-metrics.js';
 import { ApiError } from '../../errors.js';
@@ -65,7 +65,7 @@ export async function listSkillItems(
 function placeOf(text: string): ItemPlace | null {
   const [accuracy = ''] = text.split(' ');
   const item_id = text.slice(accuracy.length + 1);
-  const isPlace = Number(accuracy) >= 0 && Number(accuracy) <= 1 && learningIdProblem(item_id) === null;
+  const isPlace = Number(accuracy) >= 0 && Number(accuracy) <= 1 && findIdProblem(item_id) === null;
   return isPlace ? { accuracy: Number(accuracy), item_id } : null;
 }
 

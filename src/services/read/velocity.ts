@@ -15,7 +15,7 @@ import {
 } from '../../domain/learner/velocity.js';
 import type { SkillState } from '../../domain/tracing/learner-states.js';
 import { computePlateauSlope, isPlateau } from '../../domain/tracing/plateau.js';
-import { inSlices } from '../../slices.js';
+import { runInSlices } from '../../slices.js';
 import type { SkillHistory } from '../../warehouse/reads/skill-history.js';
 import { sortedAfter } from './pages.js';
 import { type HistoryPorts, readHistory, readLearner, skillOf } from './read-mastery.js';
@@ -57,7 +57,7 @@ export async function readVelocity(
     plateaus: sortedAfter(onPlateau, null),
     ...(rows === null
       ? noHistory
-      : describeHistory(await inSlices(buildClosingSeries(rows, model, from, now)), days, today)),
+      : describeHistory(await runInSlices(buildClosingSeries(rows, model, from, now)), days, today)),
     source_lag_seconds: rows && (stored >= (skill ?? learner).attempts ? 0 : lag),
   };
 }

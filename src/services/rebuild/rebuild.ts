@@ -3,9 +3,9 @@
  * then the service responds 503. Idempotent; a later run resumes.
  */
 
-import type { DeploymentFacts } from '../../contracts/access.js';
+import type { DeploymentRecord } from '../../contracts/access.js';
 import { StartError } from '../../lifecycle.js';
-import { groupedBy } from '../../lists.js';
+import { groupBy } from '../../lists.js';
 import { idWindowSeconds } from '../../store/learners/event-ids.js';
 import type { Checkpoint, RebuildStore, SharedState } from '../../store/rebuild/rebuild-store.js';
 import { versionsKept } from '../../store/rebuild/restored-facts.js';
@@ -43,7 +43,7 @@ export async function rebuild(parts: RebuildParts, options: RebuildOptions) {
 }
 
 /** Without a record, assumes the default partitions. Sampled rows must confirm their number. */
-async function factsOf({ source, store }: RebuildParts): Promise<DeploymentFacts> {
+async function factsOf({ source, store }: RebuildParts): Promise<DeploymentRecord> {
   const recorded = await source.deployment();
   const partitions = (await store.partitions()) ?? recorded?.partitions ?? defaultPartitions;
   const places = await source.samplePlaces();
@@ -105,7 +105,7 @@ async function restoreTenants(
   step('catalogues');
   for (const tenant of tenants)
     for await (const skills of source.answeredSkills(tenant)) await store.noteAnswered(tenant, skills);
-  for (const [tenant, entries] of groupedBy(await source.catalogue(), tenantOf)) {
+  for (const [tenant, entries] of groupBy(await source.catalogue(), tenantOf)) {
     const skillIds = entries.map(({ skillId }) => skillId);
     await store.addSkills(tenant, skillIds);
     if (shared.includes('catalogues')) await store.putCatalogue(tenant, entries);
@@ -115,7 +115,7 @@ async function restoreTenants(
   if (!shared.includes('models')) return;
   step('models and items');
   const newest = await source.newestVersions();
-  const changesOf = groupedBy(await source.modelChanges(), tenantOf);
+  const changesOf = groupBy(await source.modelChanges(), tenantOf);
   // Items belong to the active version, which is 0 before the first fit.
   for (const tenant of tenants)
     for await (const items of source.items(tenant))

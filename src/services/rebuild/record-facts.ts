@@ -1,11 +1,11 @@
 /** Copies the deployment and API keys to ClickHouse. Code that changes a key need not record it. */
-import type { DeploymentFacts, StoredKey } from '../../contracts/access.js';
+import type { DeploymentRecord, StoredKey } from '../../contracts/access.js';
 import { mapInSlices } from '../../slices.js';
 import type { FactsHistory } from '../../warehouse/reads/facts-history.js';
 
 interface FactsStore {
   /** Null while the deployment is new or not restored. */
-  deployment(): Promise<DeploymentFacts | null>;
+  deployment(): Promise<DeploymentRecord | null>;
   keys(): Promise<readonly StoredKey[]>;
 }
 

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RebuildThreads } from '../../compute/run-threads.js';
-import type { LearnerPlace } from '../../contracts/learner-name.js';
+import type { LearnerId } from '../../contracts/learner-name.js';
 import type { CompareReply, RestoreReply } from '../../contracts/rebuild-tasks.js';
 import { ApiError } from '../../errors.js';
-import { indices, inParts } from '../../lists.js';
+import { indices, splitIntoParts } from '../../lists.js';
 import type { Checkpoint, RebuildStore } from '../../store/rebuild/rebuild-store.js';
 import { defaultPartitions } from '../../store/redis/deployment.js';
 import type { RebuildSource } from '../../warehouse/reads/rebuild-source.js';
@@ -46,9 +46,9 @@ export async function restoreLearners(
 
   async function pass(): Promise<void> {
     const total = await source.countAnswers(partitions);
-    const note = async (reply: RestoreReply, last: LearnerPlace | null): Promise<void> => {
+    const note = async (reply: RestoreReply, last: LearnerId | null): Promise<void> => {
       brokenCount += reply.brokenCount;
-      broken.push(...reply.broken.slice(0, maxNames - broken.length));
+      broken.push(...reply.brokenLearners.slice(0, maxNames - broken.length));
       const learners = checkpoint.learners + reply.learners;
       const answers = checkpoint.answers + reply.answers;
       await save({ learners, answers, ...(last === null ? { learnersDone: true } : { after: last }) });
@@ -110,46 +110,46 @@ export async function verify(
   const count = (await store.partitions()) ?? defaultPartitions;
   const all = indices(count);
   const threads = openThreads();
-  const differing: CompareReply['differing'][number][] = [];
+  const differing: CompareReply['differences'][number][] = [];
   const sums = { learners: 0, answers: 0, differingCount: 0 };
   const add = (reply: CompareReply): void => {
-    sums.learners += reply.learners - reply.behind.length;
-    sums.differingCount += reply.differing.length;
-    differing.push(...reply.differing.slice(0, maxNamed - differing.length));
+    sums.learners += reply.learners - reply.learnersMissingRows.length;
+    sums.differingCount += reply.differences.length;
+    differing.push(...reply.differences.slice(0, maxNamed - differing.length));
   };
 
   /** @returns learners with more answers in Redis than rows */
-  async function compareStored(): Promise<LearnerPlace[]> {
+  async function compareStored(): Promise<LearnerId[]> {
     const total = await source.countAnswers(all);
-    const behind: LearnerPlace[] = [];
+    const behind: LearnerId[] = [];
     for await (const { rows } of source.pages(all, null)) {
-      const reply = await threads.compare({ rows, waiting: [], known: [], partitions: count });
+      const reply = await threads.compare({ rows, outboxRows: [], redisLearners: [], partitions: count });
       add(reply);
       sums.answers += reply.answers;
-      behind.push(...reply.behind);
+      behind.push(...reply.learnersMissingRows);
       onProgress({ step: 'comparing learners', answers: sums.answers, total });
     }
     return behind;
   }
 
-  async function compareWaiting(learners: readonly LearnerPlace[]): Promise<number> {
-    let known = learners;
-    for (let looks = 0; looks < maxLooks && known.length > 0; looks++) {
+  async function compareWaiting(learners: readonly LearnerId[]): Promise<number> {
+    let redisLearners = learners;
+    for (let looks = 0; looks < maxLooks && redisLearners.length > 0; looks++) {
       if (looks > 0) await sleep(lookMs);
-      const waiting = await store.waitingRows(known, count);
-      const rows = await source.learners(known);
-      const reply = await threads.compare({ rows, waiting, known, partitions: count });
+      const outboxRows = await store.waitingRows(redisLearners, count);
+      const rows = await source.learners(redisLearners);
+      const reply = await threads.compare({ rows, outboxRows, redisLearners, partitions: count });
       add(reply);
-      known = reply.behind;
+      redisLearners = reply.learnersMissingRows;
     }
-    return known.length;
+    return redisLearners.length;
   }
 
   try {
     const behind = await compareStored();
     for await (const known of store.learners()) behind.push(...(await source.unknown(known)));
     let undecided = 0;
-    for (const some of inParts(behind, together)) undecided += await compareWaiting(some);
+    for (const some of splitIntoParts(behind, together)) undecided += await compareWaiting(some);
     const seconds = (performance.now() - since) / 1000;
     /** `waiting`: learners with rows pending in Redis; `undecided`: learners who continued to answer. */
     return { ...sums, differing, undecided, waiting: behind.length, seconds };

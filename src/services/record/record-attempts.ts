@@ -1,7 +1,7 @@
 import type { Lanes } from '../../compute/lanes.js';
 import { invalidEvent, type SentEvents } from '../../compute/track-task.js';
-import type { EventOutcome, EventsForm, TrackOutcome } from '../../contracts/tasks.js';
-import { ApiError, notCounted, unavailable } from '../../errors.js';
+import type { EventOutcome, EventsFormat, TrackOutcome } from '../../contracts/worker-tasks.js';
+import { ApiError, countingError, unavailable } from '../../errors.js';
 import { mapInSlices } from '../../slices.js';
 
 export interface Recorded {
@@ -35,7 +35,7 @@ export function createAttemptRecorder(
         settle(tracked instanceof Error ? errorOf(tracked) : resultOf(tracked)),
       ),
     /** @returns results in order of events @throws ApiError if no event was accepted */
-    recordBatch: async (form: EventsForm, request: Request): Promise<EventResult[]> => {
+    recordBatch: async (form: EventsFormat, request: Request): Promise<EventResult[]> => {
       const tracked = await lanes.track(sentEvents(form, request, now()), null).catch(refusedBatch);
       // In slices: a thousand rejections take 14 ms.
       return mapInSlices(tracked, resultOf);
@@ -45,7 +45,7 @@ export function createAttemptRecorder(
 
 /** No spread: another object shape would slow down its readers (docs/performance.md). */
 const sentEvents = (
-  form: EventsForm,
+  form: EventsFormat,
   { tenant, body, idempotencyKey, span }: Request,
   receivedAt: number,
 ): SentEvents => ({ form, tenant, body, idempotencyKey, receivedAt, span });
@@ -56,7 +56,7 @@ function refusedBatch(error: unknown): never {
   throw unavailable(error.message, error);
 }
 
-const errorOf = (error: Error): ApiError => (error instanceof ApiError ? error : notCounted(error));
+const errorOf = (error: Error): ApiError => (error instanceof ApiError ? error : countingError(error));
 
 const results: Readonly<Record<TrackOutcome, (data: string) => EventResult>> = {
   counted: (data) => ({ data, replayed: false }),
@@ -66,7 +66,7 @@ const results: Readonly<Record<TrackOutcome, (data: string) => EventResult>> = {
   beyond: (data) => new ApiError('LIMIT_EXCEEDED', data),
   invalid: invalidEvent,
   unavailable: (data) => unavailable(data),
-  skipped: () => notCounted(),
-  elsewhere: () => notCounted(),
-  failed: () => notCounted(),
+  skipped: () => countingError(),
+  elsewhere: () => countingError(),
+  failed: () => countingError(),
 };

@@ -3,11 +3,11 @@
  * idempotent. `markArchived` activates a month's archive after a comparison, before its rows are dropped.
  */
 import { dayMs, toMonth } from '../../domain/base/common.js';
+import type { Logger } from '../../logger.js';
 import type { RetentionFence } from '../../store/audit/retention-fence.js';
 import { encodeSnapshot } from '../../store/learners/learner-snapshot.js';
 import { learnersOf, replayLearner, type StoredLearner } from '../../store/learners/stored-learners.js';
 import { partitionOf } from '../../store/redis/keys.js';
-import type { Logger } from '../../telemetry.js';
 import type { AnswerArchive } from '../../warehouse/maintenance/retention.js';
 
 /** For differences between clocks. */

@@ -4,7 +4,8 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DeliveryReply, DeliveryTask } from '../../contracts/delivery-tasks.js';
-import { learnerHashOf } from '../../contracts/webhook-events.js';
+import { parseLearnerHash } from '../../contracts/webhook-events.js';
+import type { Logger } from '../../logger.js';
 import { keepRecent } from '../../store/redis/recent.js';
 import type { Endpoint, EndpointStore } from '../../store/webhooks/endpoints.js';
 import type {
@@ -14,7 +15,6 @@ import type {
   MessageStore,
   TriedMessage,
 } from '../../store/webhooks/messages.js';
-import type { Logger } from '../../telemetry.js';
 
 const retrySeconds = [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400] as const;
 /** Spreads retries of messages that failed together. */
@@ -154,7 +154,7 @@ function wavesOf(due: readonly Message[]): Message[][] {
   /** By learner, the first free wave. */
   const next = new Map<string, number>();
   for (const message of due) {
-    const learner = learnerHashOf(message.id) ?? message.id;
+    const learner = parseLearnerHash(message.id) ?? message.id;
     let place = next.get(learner) ?? 0;
     while ((waves[place]?.length ?? 0) >= sentTogether) place += 1;
     const wave = waves[place];

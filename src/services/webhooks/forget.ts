@@ -1,5 +1,5 @@
 import type { CorrectedRows } from '../../contracts/corrections.js';
-import { endedEvents } from '../../contracts/webhook-events.js';
+import { createErasureFilter } from '../../contracts/webhook-events.js';
 import { distinct } from '../../lists.js';
 import type { EndpointStore } from '../../store/webhooks/endpoints.js';
 import type { MessageStore } from '../../store/webhooks/messages.js';
@@ -13,7 +13,7 @@ export interface ForgetParts {
 export const createForgetting =
   ({ endpoints, messages }: ForgetParts) =>
   async (rows: readonly CorrectedRows[]): Promise<void> => {
-    const isOver = endedEvents(rows);
+    const isOver = createErasureFilter(rows);
     for (const tenant of distinct(rows.map((one) => one.tenant)))
       for (const endpoint of await endpoints.list(tenant))
         for await (const page of messages.all(endpoint)) {

@@ -1,11 +1,11 @@
 /** Turns events into messages, then removes the events. Message ids make repeats idempotent. */
-import { allEnded } from '../../concurrency.js';
+import { waitForAll } from '../../concurrency.js';
 import { ApiError } from '../../errors.js';
-import { groupedBy } from '../../lists.js';
+import { groupBy } from '../../lists.js';
+import type { Logger } from '../../logger.js';
 import type { Endpoint, EndpointStore } from '../../store/webhooks/endpoints.js';
 import type { EventStreams, WaitingEvent } from '../../store/webhooks/event-streams.js';
 import type { MessageStore } from '../../store/webhooks/messages.js';
-import type { Logger } from '../../telemetry.js';
 
 export interface HandOutParts {
   readonly streams: EventStreams;
@@ -24,9 +24,9 @@ export function createHandOut({ streams, endpoints, messages, logger }: HandOutP
   let atMost = firstPage;
   return async () => {
     const { events, hasMore } = await streams.next(atMost);
-    const ofTenants = [...groupedBy(events, (event) => event.tenant)];
+    const ofTenants = [...groupBy(events, (event) => event.tenant)];
     // Unreadable endpoints delay only the events of their tenant.
-    const ended = allEnded(ofTenants.map(([tenant, own]) => handOut(tenant, own)));
+    const ended = waitForAll(ofTenants.map(([tenant, own]) => handOut(tenant, own)));
     await ended.catch((error: unknown) => {
       // A larger page reaches events of other tenants behind the failing ones.
       if (!(error instanceof ApiError)) atMost = largestPage;

@@ -2,11 +2,11 @@
 import { randomBytes } from 'node:crypto';
 import type { Call } from '../../contracts/call.js';
 import { parseJson } from '../../contracts/json.js';
-import { webhookEvent } from '../../contracts/webhook-events.js';
+import { createWebhookEvent } from '../../contracts/webhook-events.js';
 import {
-  readNewWebhook,
-  readRotation,
-  readWebhookChange,
+  parseNewWebhook,
+  parseRevokeOld,
+  parseWebhookChange,
   type StoredWebhook,
 } from '../../contracts/webhooks.js';
 import { ApiError } from '../../errors.js';
@@ -35,7 +35,7 @@ function present<Found>(found: Found | null): Found {
 }
 
 export async function createWebhook(ports: WebhookPorts, { tenant, body }: Call): Promise<object> {
-  const [setting, secret] = [readNewWebhook(parseJson(body), ports.allowPrivate), makeSecret()];
+  const [setting, secret] = [parseNewWebhook(parseJson(body), ports.allowPrivate), makeSecret()];
   return { ...describe(await ports.endpoints.create(tenant, setting, secret)), secret };
 }
 
@@ -51,7 +51,7 @@ export const readWebhook = async (ports: WebhookPorts, { tenant }: Call, id: str
   describe(present(await ports.endpoints.find(tenant, id)));
 
 export async function changeWebhook(ports: WebhookPorts, { tenant, body }: Call, id: string) {
-  const { url, eventTypes, description, enabled } = readWebhookChange(parseJson(body), ports.allowPrivate);
+  const { url, eventTypes, description, enabled } = parseWebhookChange(parseJson(body), ports.allowPrivate);
   const to = (before: StoredWebhook): StoredWebhook => {
     if (enabled && before.secrets.length === 0)
       throw new ApiError('CONFLICT', 'This webhook was restored without a secret: rotate-secret enables it');
@@ -76,7 +76,7 @@ export async function deleteWebhook(ports: WebhookPorts, { tenant }: Call, id: s
 
 /** Also enables a webhook that was restored without a secret. */
 export async function rotateSecret(ports: WebhookPorts, { tenant, body }: Call, id: string) {
-  const [revokeOld, secret] = [readRotation(body), makeSecret()];
+  const [revokeOld, secret] = [parseRevokeOld(body), makeSecret()];
   const to = (before: StoredWebhook): StoredWebhook => {
     const old = revokeOld ? [] : overlapping(before.secrets, Date.now());
     if (old.length >= maxSecrets)
@@ -112,7 +112,7 @@ async function sendable({ endpoints }: WebhookPorts, tenant: string, id: string)
 export async function testWebhook(ports: WebhookPorts, { tenant }: Call, id: string): Promise<object> {
   const endpoint = await sendable(ports, tenant, id);
   const at = Date.now();
-  const event = webhookEvent('webhook.test', tenant, null, at, { webhook_id: id });
+  const event = createWebhookEvent('webhook.test', tenant, null, at, { webhook_id: id });
   if ((await ports.messages.add(endpoint, [{ ...event, at }])) === 0) return { message_id: event.id };
   throw new ApiError('CONFLICT', 'Too many messages wait for this webhook');
 }

@@ -1,7 +1,7 @@
 import type { Call } from '../../contracts/call.js';
-import { parseLarge } from '../../contracts/json.js';
-import type { Tagged } from '../../contracts/preconditions.js';
-import { maxMappingValues, readMapping as readBody } from '../../contracts/xapi/mapping.js';
+import { parseLargeJson } from '../../contracts/json.js';
+import type { TaggedValue } from '../../contracts/preconditions.js';
+import { maxMappingValues, parseMapping as readBody } from '../../contracts/xapi/mapping.js';
 import { unavailable } from '../../errors.js';
 import type { MappingStore } from '../../store/catalogue/xapi-mappings.js';
 import type { FactsHistory } from '../../warehouse/reads/facts-history.js';
@@ -13,12 +13,12 @@ export interface MappingPorts {
   readonly now: () => number;
 }
 
-export const readMapping = ({ mappings }: MappingPorts, { tenant }: Call): Promise<Tagged<object>> =>
+export const readMapping = ({ mappings }: MappingPorts, { tenant }: Call): Promise<TaggedValue<object>> =>
   mappings.read(tenant);
 
 /** After UNAVAILABLE, the new mapping may be active but not in ClickHouse. */
 export async function putMapping({ mappings, history, now }: MappingPorts, { tenant, body, ifMatch }: Call) {
-  const sent = await parseLarge(body, maxMappingValues);
+  const sent = await parseLargeJson(body, maxMappingValues);
   const written = await mappings.put(tenant, readBody(sent), ifMatch, now());
   if (written === null) throw preconditionFailed();
   // Rebuilds read the mapping from ClickHouse.

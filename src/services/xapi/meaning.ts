@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { LearningEvent } from '../../contracts/events.js';
-import { learningIdProblem } from '../../contracts/ids.js';
-import { secondsOf } from '../../contracts/xapi/duration.js';
+import { findIdProblem } from '../../contracts/ids.js';
+import { parseDurationSeconds } from '../../contracts/xapi/duration.js';
 import type { XapiMapping } from '../../contracts/xapi/mapping.js';
-import { type Statement, voided } from '../../contracts/xapi/statement.js';
+import { type Statement, voidedVerb } from '../../contracts/xapi/statement.js';
 
 /** `other`: not an answer of one learner. `unmapped`: an answer without a skill in the mapping. */
 export type Meaning =
@@ -20,7 +20,7 @@ const verbs = ['answered', 'passed', 'failed', 'completed'].map(
 
 export function meaningOf(statement: Statement, id: string, mapping: XapiMapping): Meaning {
   const { verb, object, actor, result, context, timestamp = null } = statement;
-  if (object.objectType === 'StatementRef' && verb.id === voided)
+  if (object.objectType === 'StatementRef' && verb.id === voidedVerb)
     return { kind: 'voiding', statementId: object.id.toLowerCase() };
   const isCorrect = successOf(result, mapping.success_threshold);
   const isActivity = object.objectType === undefined || object.objectType === 'Activity';
@@ -41,16 +41,16 @@ function successOf(result: Statement['result'], threshold: number | null): boole
 
 /** A duration above a day is not the time of one question. */
 function timeSpent(duration = ''): number | null {
-  const seconds = Math.round(secondsOf(duration) ?? Infinity);
+  const seconds = Math.round(parseDurationSeconds(duration) ?? Infinity);
   return seconds <= 86_400 ? seconds : null;
 }
 
 const hashed = (text: string): string => `x-${createHash('sha256').update(text).digest('base64url')}`;
-const shortened = (iri: string): string => (learningIdProblem(iri) === null ? iri : hashed(iri));
+const shortened = (iri: string): string => (findIdProblem(iri) === null ? iri : hashed(iri));
 
 /** An mbox and its SHA-1 are the same learner: platforms send either. */
 function userOf({ account, openid, mbox, mbox_sha1sum = '' }: Actor, homePage: string | null): string {
-  if (account?.homePage === homePage && learningIdProblem(account.name) === null) return account.name;
+  if (account?.homePage === homePage && findIdProblem(account.name) === null) return account.name;
   if (account !== undefined) return hashed(`account\n${account.homePage}\n${account.name}`);
   if (openid !== undefined) return hashed(`openid\n${openid}`);
   const sha1 =

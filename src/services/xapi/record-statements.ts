@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import type { SentEvents } from '../../compute/track-task.js';
-import { misfit } from '../../contracts/checked.js';
-import { type LearningEvent, maxBatchEvents, occurredAtProblem, parseTime } from '../../contracts/events.js';
+import { findTimeProblem, type LearningEvent, maxBatchEvents, parseTime } from '../../contracts/events.js';
+import { validationError } from '../../contracts/validate.js';
 import type { XapiMapping } from '../../contracts/xapi/mapping.js';
-import { readStatement } from '../../contracts/xapi/statement.js';
+import { parseStatement } from '../../contracts/xapi/statement.js';
 import { ApiError, invalid, unavailable } from '../../errors.js';
 import { distinct } from '../../lists.js';
+import type { Logger } from '../../logger.js';
 import { mapInSlices } from '../../slices.js';
 import type { MappingStore } from '../../store/catalogue/xapi-mappings.js';
 import type { WaitingAttempts } from '../../store/outbox/waiting-rows.js';
-import type { Logger } from '../../telemetry.js';
 import type { StoredRows } from '../../warehouse/reads/stored-rows.js';
 import { type RetractionPorts, retractAnswer } from '../corrections/retract-answer.js';
 import type { AnswerTally, AttemptRecorder } from '../record/record-attempts.js';
@@ -59,18 +59,18 @@ export function putStatement(ports: StatementPorts, sender: Sender, id: string, 
   const isOne = typeof body === 'object' && body !== null && !Array.isArray(body);
   const sent: { readonly id?: unknown } | null = isOne ? { id, ...body } : null;
   if (typeof sent?.id === 'string' && sent.id.toLowerCase() !== id.toLowerCase())
-    throw misfit('statement', { path: 'id', message: 'must be the statementId of the address' });
+    throw validationError('statement', { path: 'id', message: 'must be the statementId of the address' });
   return recordStatements(ports, sender, sent);
 }
 
 function readOne(value: unknown, path: string, mapping: XapiMapping, now: number) {
-  const statement = readStatement(value, path);
+  const statement = parseStatement(value, path);
   const { id = randomUUID(), timestamp } = statement;
   const meaning = meaningOf(statement, id.toLowerCase(), mapping);
-  const late = meaning.kind === 'answer' && timestamp && occurredAtProblem(parseTime(timestamp), now);
-  if (late) throw misfit('statement', { path: `${path}timestamp`, message: late });
+  const late = meaning.kind === 'answer' && timestamp && findTimeProblem(parseTime(timestamp), now);
+  if (late) throw validationError('statement', { path: `${path}timestamp`, message: late });
   if (meaning.kind === 'unmapped' && mapping.unmapped === 'reject')
-    throw misfit('statement', {
+    throw validationError('statement', {
       path: `${path}context`,
       message: 'must name the skill, as the mapping wants it',
     });

@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import { allScopes, type Grant, type StoredKey } from '../../contracts/access.js';
-import { nullable } from '../../contracts/checked.js';
+import { nullable } from '../../contracts/validate.js';
 import { unavailable } from '../../errors.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { apiKeysKey, metaKey, quotaKey } from '../redis/keys.js';

@@ -1,10 +1,10 @@
 /** Reads one partition at a time, in steps of at most a millisecond. */
-import { rowColumns } from '../../contracts/attempt-row.js';
-import { learnerHash } from '../../contracts/learner-name.js';
-import { firstRowOf, lastRowOf } from '../../contracts/outbox-ids.js';
-import { readTenantDay, tenantDay } from '../../contracts/tenant-day.js';
+import { attemptColumns } from '../../contracts/attempt-row.js';
+import { hashLearner } from '../../contracts/learner-name.js';
+import { toFirstRowId, toLastRowId } from '../../contracts/outbox-ids.js';
+import { parseTenantDay, tenantDay } from '../../contracts/tenant-day.js';
 import { toDay } from '../../domain/base/common.js';
-import { indices, inParts } from '../../lists.js';
+import { indices, splitIntoParts } from '../../lists.js';
 import { findErased } from '../corrections/erased-learners.js';
 import { epochOf, lastIdLua } from '../outbox/outbox.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
@@ -31,12 +31,12 @@ export function createAuditStore(client: RedisClient, partitions: number) {
     /** Infinity without accepted answers. */
     oldestDay: async (partition: number): Promise<number> => {
       const { counts, prunedThrough } = await factsOf(client, partition);
-      const days = [...counts.keys()].map((name) => readTenantDay(name).day);
+      const days = [...counts.keys()].map((name) => parseTenantDay(name).day);
       return Math.min(...days.filter((day) => day > prunedThrough));
     },
     /** Null for learners without an erasure. Rows below the id are being deleted. */
     endsOfHistory: async (partition: number, tenant: string, userIds: readonly string[]) => {
-      const learners = userIds.map((userId) => ({ partition, hash: learnerHash(tenant, userId) }));
+      const learners = userIds.map((userId) => ({ partition, hash: hashLearner(tenant, userId) }));
       return (await findErased(client, learners)).map((one) => one?.below ?? null);
     },
     /** Changes when a server restarts: reads before and after are not comparable. */
@@ -87,14 +87,14 @@ async function lookAt(client: RedisClient, partition: number, signal: AbortSigna
   );
   // The first entry of a missing stream gets an id of this millisecond or later.
   const absent = { ms: now - 1, seq: Number.MAX_SAFE_INTEGER - 1 };
-  const newest = last === '' ? absent : lastRowOf(last);
+  const newest = last === '' ? absent : toLastRowId(last);
   return {
     ...facts,
     partition,
     unreadable: waiting.unreadable + parked.unreadable,
     last: newest,
     /** Rows with lower ids were stored or parked. */
-    frontier: waiting.oldest === '' ? { ...newest, seq: newest.seq + 1 } : firstRowOf(waiting.oldest),
+    frontier: waiting.oldest === '' ? { ...newest, seq: newest.seq + 1 } : toFirstRowId(waiting.oldest),
     hasCorrections: waiting.corrections + due > 0,
   };
 }
@@ -132,7 +132,7 @@ async function factsOf(client: RedisClient, partition: number) {
 }
 
 const pairsOf = (flat: readonly string[]): [string, number][] =>
-  inParts(flat, 2).map(([name, n]) => [name as string, Number(n)]);
+  splitIntoParts(flat, 2).map(([name, n]) => [name as string, Number(n)]);
 
 /** Not a count: tenant names are never empty. */
 const prunedField = ':pruned';
@@ -183,7 +183,7 @@ async function goThrough(
 }
 
 const places = (['tenant', 'is_correct', 'occurred_at', 'received_at'] as const).map((name) =>
-  rowColumns.indexOf(name),
+  attemptColumns.indexOf(name),
 );
 
 function readRow(line: string) {

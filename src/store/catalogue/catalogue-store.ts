@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
-import { skillRow } from '../../contracts/journal.js';
-import { StoredParameters } from '../../contracts/model.js';
-import { storedJson } from '../../contracts/stored-json.js';
+import { encodeSkillRow } from '../../contracts/journal.js';
+import { createStoredParser } from '../../contracts/stored-json.js';
+import { StoredParameters } from '../../contracts/stored-model.js';
 import {
   buildCatalogue,
   type Catalogue,
@@ -10,7 +10,7 @@ import {
   type SkillSetting,
 } from '../../domain/catalogue/catalogue.js';
 import { unavailable } from '../../errors.js';
-import { distinct, inParts } from '../../lists.js';
+import { distinct, splitIntoParts } from '../../lists.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import {
   catalogueChangesKey,
@@ -40,7 +40,7 @@ export type SkillWritten =
   | { readonly status: 'written'; readonly entry: SkillEntry }
   | { readonly status: 'mismatch' | 'full' | 'removed' };
 
-const parse = storedJson(
+const parse = createStoredParser(
   Type.Object({
     v: Type.Literal(1),
     revision: Type.Integer({ minimum: 1 }),
@@ -189,7 +189,7 @@ async function changedSince(
   const [mark, ...changes] = await readChanges(client, ...keys, tenant, since);
   if (mark === undefined) return null;
   // Decode first: an unreadable entry leaves the catalogue unchanged.
-  const decoded = inParts(changes, 2).map(([skillId = '', value = '']) => {
+  const decoded = splitIntoParts(changes, 2).map(([skillId = '', value = '']) => {
     return [skillId, value === '' ? null : decodeEntry(value)] as const;
   });
   const all = entries as Map<string, SkillEntry>;
@@ -217,7 +217,7 @@ export async function putSkills(
   if ((await whileRedisServes(client.exists(metaKey))) === 0)
     throw unavailable('The state store came back empty and has to be rebuilt first');
   const results: SkillWritten[] = [];
-  for (const chunk of inParts(writes, chunkSkills)) {
+  for (const chunk of splitIntoParts(writes, chunkSkills)) {
     const set = idsOf(chunk.filter(({ setting }) => setting !== null));
     const refused = set.length === 0 ? [] : (await unknownBeyond(client, tenant, set, knownSkills)).refused;
     const open = chunk.filter(({ skillId }) => !refused.includes(skillId));
@@ -241,7 +241,7 @@ function runWrites(
     skillId,
     ifRevision === null ? '' : ` ${ifRevision.join(' ')} `,
     setting === null ? '' : encodeSetting(setting),
-    skillRow({ tenant, skillId, ...(setting ?? takenOff) }),
+    encodeSkillRow({ tenant, skillId, ...(setting ?? takenOff) }),
   ]);
   const [values, changes] = [catalogueKey(tenant), catalogueChangesKey(tenant)];
   const keys = [values, catalogueRevisionsKey, catalogueJournalKey, changes] as const;

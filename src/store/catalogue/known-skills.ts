@@ -1,5 +1,5 @@
 import { minRegisteredLearners } from '../../domain/base/score-constants.js';
-import { inParts } from '../../lists.js';
+import { splitIntoParts } from '../../lists.js';
 import { hashText } from '../redis/binary.js';
 import { type RedisClient, resultsOf, whileRedisServes } from '../redis/client.js';
 import { catalogueKey, knownSkillsKey, rareSkillsKey } from '../redis/keys.js';
@@ -60,7 +60,7 @@ const pageSkills = 500;
 const members = (skillIds: readonly string[]): (string | number)[] => skillIds.flatMap((id) => [0, id]);
 
 export async function addKnownSkills(client: RedisClient, tenant: string, skillIds: readonly string[]) {
-  for (const page of inParts(skillIds, pageSkills)) {
+  for (const page of splitIntoParts(skillIds, pageSkills)) {
     const both = client.multi().zadd(knownSkillsKey(tenant), ...members(page));
     await resultsOf(both.hdel(rareSkillsKey(tenant), ...page));
   }

@@ -1,4 +1,4 @@
-import { sharedStart, singleFlight, singleFlights } from '../../concurrency.js';
+import { shareUntilReady, singleFlight, singleFlights } from '../../concurrency.js';
 import { emptyCatalogue } from '../../domain/catalogue/catalogue.js';
 import type { TenantModel } from '../../domain/catalogue/tenant-model.js';
 import { ApiError, unavailable } from '../../errors.js';
@@ -34,7 +34,7 @@ const unset: MarkedCatalogue = { mark: '', catalogue: emptyCatalogue };
  */
 export function serveModels(redis: Redis, logger: ErrorLog, { pollMs = 2000, maxTenants = 1000 } = {}) {
   const models = watchModels(redis, logger, pollMs, maxTenants);
-  const askMark = sharedStart(redis, catalogueMark);
+  const askMark = shareUntilReady(redis, catalogueMark);
   const report = reportOnce<string>(
     (err, tenant, mark) =>
       logger.error({ err, tenant, mark }, 'a catalogue cannot be read: its tenant is refused'),

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { IfMatch } from '../../contracts/preconditions.js';
-import { unsetMapping, type XapiMapping, xapiMappingCheck } from '../../contracts/xapi/mapping.js';
+import { defaultMapping, type XapiMapping, xapiMappingCheck } from '../../contracts/xapi/mapping.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { xapiMappingsKey } from '../redis/keys.js';
 import { keepRecent } from '../redis/recent.js';
@@ -14,7 +14,7 @@ type StoredMapping = ReturnType<typeof decode>;
 
 function decode(text: string) {
   const tag = createHash('sha1').update(text).digest('hex');
-  if (text === '') return { text, tag, updatedAt: 0, value: unsetMapping };
+  if (text === '') return { text, tag, updatedAt: 0, value: defaultMapping };
   const { v, updatedAt, mapping }: Record<string, unknown> = JSON.parse(text);
   if (v === 1 && typeof updatedAt === 'number' && xapiMappingCheck.Check(mapping))
     return { text, tag, updatedAt, value: mapping };

@@ -1,8 +1,8 @@
 /** Corrections that the drain can apply, because ClickHouse has all earlier rows of the outbox. */
-import { type CorrectedRows, decodeCorrection, type Removal } from '../../contracts/corrections.js';
+import { type CorrectedRows, decodeCorrection, type RemovalCounts } from '../../contracts/corrections.js';
 import { learnerName } from '../../contracts/learner-name.js';
-import { firstRowOf, isBefore, parseId } from '../../contracts/outbox-ids.js';
-import { inParts } from '../../lists.js';
+import { isBefore, parseOutboxId, toFirstRowId } from '../../contracts/outbox-ids.js';
+import { splitIntoParts } from '../../lists.js';
 import type { RedisClient } from '../redis/client.js';
 import { acceptedField, partitionPrefix } from '../redis/keys.js';
 import { type OnUnreadable, refuseUnreadable } from '../redis/reads.js';
@@ -18,7 +18,7 @@ export interface DueCorrection {
   readonly text: string;
   readonly rows: CorrectedRows;
   /** Null until the rows are counted. `ageMs`: age of the count in Redis. */
-  readonly plan: { readonly removal: Removal; readonly ageMs: number } | null;
+  readonly plan: { readonly removal: RemovalCounts; readonly ageMs: number } | null;
 }
 
 export type PlannedCorrection = DueCorrection & { readonly plan: NonNullable<DueCorrection['plan']> };
@@ -40,7 +40,7 @@ export const createCorrectionStore = (client: RedisClient, onUnreadable = refuse
     return firstOfLearners(some.length > dueAtOnce ? await read(maxOpenErasures) : some);
   },
   /** Does not replace a plan: a repeated count would miss deleted rows. */
-  plan: ({ rows: { partition }, id, text }: DueCorrection, removal: Removal): Promise<unknown> =>
+  plan: ({ rows: { partition }, id, text }: DueCorrection, removal: RemovalCounts): Promise<unknown> =>
     keepPlan(client, partitionPrefix(partition), id, text, JSON.stringify(removal)),
   removeParked: (rows: readonly CorrectedRows[]) => removeParked(client, rows),
   /** Atomic and idempotent. */
@@ -67,9 +67,9 @@ async function dueIn(
   const isAny = ([, , rewrite, ...due]: readonly string[]) => rewrite !== '' || due.length > 0;
   const [now, head, rewrite, ...found] = await readReplicated(client, partition, read, isAny);
   const due: (DueCorrection | null)[] = [];
-  for (const [id = '', text = '', record = ''] of inParts(found, 3)) {
+  for (const [id = '', text = '', record = ''] of splitIntoParts(found, 3)) {
     // After a failover, Redis may contain earlier rows again.
-    if (head !== '' && isBefore(parseId(head), parseId(id))) break;
+    if (head !== '' && isBefore(parseOutboxId(head), parseOutboxId(id))) break;
     try {
       const { rows, plan } = decodeErasure(text, partition, record);
       due.push({ id, text, rows, plan: plan && { ...plan, ageMs: Number(now) - plan.at } });
@@ -84,10 +84,10 @@ async function dueIn(
 
 function dueRewrite(partition: number, id: string, text: string, now: number): DueCorrection {
   const { tenant, userId, fromSeq, takenBackDay } = decodeCorrection(text);
-  const rows = { tenant, userId, partition, below: firstRowOf(id), fromSeq, goalAt: 0 };
+  const rows = { tenant, userId, partition, below: toFirstRowId(id), fromSeq, goalAt: 0 };
   // The rewrite removes one answer, and writes all other rows again.
   const removal = { answers: { [takenBackDay]: 1 }, before: {} };
-  return { id, text, rows, plan: { removal, ageMs: now - parseId(id).ms } };
+  return { id, text, rows, plan: { removal, ageMs: now - parseOutboxId(id).ms } };
 }
 
 function firstOfLearners(due: readonly (DueCorrection | null)[]): DueCorrection[] {

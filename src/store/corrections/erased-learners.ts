@@ -4,10 +4,10 @@
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { CorrectedRows } from '../../contracts/corrections.js';
-import { journalRowOf, lastOfEnded } from '../../contracts/journal.js';
-import { learnerHash, learnerName } from '../../contracts/learner-name.js';
-import { firstRowOf } from '../../contracts/outbox-ids.js';
-import { byPartition, groupedBy, indices, inParts } from '../../lists.js';
+import { findErasureCutoff, parseRowLearner } from '../../contracts/journal.js';
+import { hashLearner, learnerName } from '../../contracts/learner-name.js';
+import { toFirstRowId } from '../../contracts/outbox-ids.js';
+import { groupBy, groupByPartition, indices, splitIntoParts } from '../../lists.js';
 import { forgetLearners } from '../catalogue/known-skills.js';
 import { listImportMarks } from '../learners/import-store.js';
 import type { JournalEntry } from '../outbox/journal.js';
@@ -37,7 +37,7 @@ function decode(partition: number, hash: string, text: string) {
   const stored: unknown = JSON.parse(text);
   if (!check.Check(stored)) return null;
   const { v: _, correction, ...facts } = stored;
-  return { ...facts, partition, hash, below: firstRowOf(correction), text };
+  return { ...facts, partition, hash, below: toFirstRowId(correction), text };
 }
 
 /** Null if not erased recently. */
@@ -45,11 +45,11 @@ export async function findErased(
   client: RedisClient,
   learners: readonly Pick<ErasedLearner, 'partition' | 'hash'>[],
 ): Promise<(ErasedLearner | null)[]> {
-  const groups = [...byPartition(learners)];
+  const groups = [...groupByPartition(learners)];
   // Most partitions have no erased learners.
   const keys = groups.map(([partition]) => endedKey(partition));
   const have = await replyPerKey<number>(client, 'exists', keys);
-  const parts = groups.filter((_, i) => have[i] === 1).flatMap(([, own]) => inParts(own, chunk));
+  const parts = groups.filter((_, i) => have[i] === 1).flatMap(([, own]) => splitIntoParts(own, chunk));
   const asked = parts.map((part) => {
     const [{ partition }] = part as [(typeof learners)[number]];
     return ['hmget', endedKey(partition), ...part.map(({ hash }) => hash)] as const;
@@ -82,7 +82,7 @@ export const createErasedLearners = (client: RedisClient, partitions: number) =>
   },
   lateAmong: async (entries: readonly JournalEntry[]): Promise<JournalEntry[]> => {
     const ofLearners = entries.flatMap((entry) => {
-      const row = journalRowOf(entry.kind, entry.row.toString());
+      const row = parseRowLearner(entry.kind, entry.row.toString());
       // Retractions are stored first. The erasure removes them later.
       if (row === null || entry.kind === 'taken_back') return [];
       return [{ entry, at: row.at, ...erasedPlace(row.tenant, row.userId, partitions) }];
@@ -90,7 +90,7 @@ export const createErasedLearners = (client: RedisClient, partitions: number) =>
     const erased = await findErased(client, ofLearners);
     return ofLearners.flatMap(({ entry, at }, i) => {
       const end = erased[i];
-      return end && at <= lastOfEnded(entry.kind, end) ? [entry] : [];
+      return end && at <= findErasureCutoff(entry.kind, end) ? [entry] : [];
     });
   },
   /** Also removes parked rows. */
@@ -98,13 +98,13 @@ export const createErasedLearners = (client: RedisClient, partitions: number) =>
     const byName = new Map(rows.map((one) => [learnerName(one.tenant, one.userId), one]));
     const isOver = (_: string, fields: readonly string[]): boolean => {
       const kind = fieldOf(fields, 'k') ?? '';
-      const row = journalRowOf(kind, fieldOf(fields, 'r') ?? '');
+      const row = parseRowLearner(kind, fieldOf(fields, 'r') ?? '');
       const one = row === null ? undefined : byName.get(learnerName(row.tenant, row.userId));
-      return one !== undefined && row !== null && row.at <= lastOfEnded(kind, one);
+      return one !== undefined && row !== null && row.at <= findErasureCutoff(kind, one);
     };
     // Forecasts of a class may be in any partition.
     const streams = [
-      ...[...byPartition(rows).keys()].map(journalKey),
+      ...[...groupByPartition(rows).keys()].map(journalKey),
       ...indices(partitions).map(forecastsKey),
     ];
     for (const stream of [...streams, ...streams.map(parkedKey)])
@@ -113,7 +113,7 @@ export const createErasedLearners = (client: RedisClient, partitions: number) =>
   removeEvents: (rows: readonly CorrectedRows[]) => forgetEvents(client, rows),
   removeMarks: async (rows: readonly CorrectedRows[]): Promise<Set<CorrectedRows>> => {
     const held = new Set<CorrectedRows>();
-    for (const [partition, own] of byPartition(rows)) {
+    for (const [partition, own] of groupByPartition(rows)) {
       const marks = await listImportMarks(client, partition);
       for (const one of own) {
         const field = learnerKey(partition, one.tenant, one.userId);
@@ -126,7 +126,7 @@ export const createErasedLearners = (client: RedisClient, partitions: number) =>
     return held;
   },
   forgetSkills: async (rows: readonly CorrectedRows[]): Promise<void> => {
-    for (const [tenant, own] of groupedBy(rows, (one) => one.tenant)) {
+    for (const [tenant, own] of groupBy(rows, (one) => one.tenant)) {
       const userIds = own.map(({ userId }) => userId);
       await forgetLearners(client, tenant, userIds);
     }
@@ -135,5 +135,5 @@ export const createErasedLearners = (client: RedisClient, partitions: number) =>
 
 const erasedPlace = (tenant: string, userId: string, partitions: number) => ({
   partition: partitionOf(tenant, userId, partitions),
-  hash: learnerHash(tenant, userId),
+  hash: hashLearner(tenant, userId),
 });

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import Type from 'typebox';
-import { type CorrectedRows, Removal } from '../../contracts/corrections.js';
-import { learnerHash, learnerName } from '../../contracts/learner-name.js';
-import { firstRowOf } from '../../contracts/outbox-ids.js';
-import { storedJson } from '../../contracts/stored-json.js';
-import { eventFields, webhookEvent } from '../../contracts/webhook-events.js';
+import { type CorrectedRows, RemovalCounts } from '../../contracts/corrections.js';
+import { hashLearner, learnerName } from '../../contracts/learner-name.js';
+import { toFirstRowId } from '../../contracts/outbox-ids.js';
+import { createStoredParser } from '../../contracts/stored-json.js';
+import { createWebhookEvent, toStreamFields } from '../../contracts/webhook-events.js';
 import { indices } from '../../lists.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { appendEventsLua } from '../redis/event-stream.js';
@@ -27,11 +27,11 @@ const Stored = Type.Object({
   goalAt: Type.Integer(),
   removed: Type.Object({ records: Type.Integer(), items: Type.Integer() }),
   /** Absent before counting, and after the correction was applied. `at`: Unix milliseconds. */
-  plan: Type.Optional(Type.Object({ at: Type.Integer(), removal: Removal })),
+  plan: Type.Optional(Type.Object({ at: Type.Integer(), removal: RemovalCounts })),
   /** Rows per table. Absent until the correction is applied. */
-  before: Type.Optional(Removal.properties.before),
+  before: Type.Optional(RemovalCounts.properties.before),
 });
-const parse = storedJson(Stored, 'an erasure');
+const parse = createStoredParser(Stored, 'an erasure');
 
 export type OpenErasure = ReturnType<typeof decodeErasure>;
 
@@ -74,7 +74,7 @@ export function createErasureStore(client: RedisClient, partitions: number, onUn
       const [status, id] = await replicated(client, prefix, () =>
         eraseLearner(
           ...([client, prefix, learnerName(tenant, userId), erasureId, record] as const),
-          ...([maxOpenErasures, learnerHash(tenant, userId), maxErased] as const),
+          ...([maxOpenErasures, hashLearner(tenant, userId), maxErased] as const),
         ),
       );
       return (id === '' ? { status } : { status, id }) as BegunErasure;
@@ -97,8 +97,8 @@ export function createErasureStore(client: RedisClient, partitions: number, onUn
       { id, rows: { tenant, userId, partition } }: OpenErasure,
       doneAt: number,
     ): Promise<boolean> => {
-      const event = webhookEvent('erasure.completed', tenant, null, doneAt, { erasure_id: id });
-      const args = [id, learnerName(tenant, userId), ...eventFields(event)] as const;
+      const event = createWebhookEvent('erasure.completed', tenant, null, doneAt, { erasure_id: id });
+      const args = [id, learnerName(tenant, userId), ...toStreamFields(event)] as const;
       return (await closeErasure(client, partitionPrefix(partition), ...args)) === 1;
     },
     takeTurn: (turn: keyof typeof turns): Promise<boolean> =>
@@ -110,7 +110,7 @@ export function createErasureStore(client: RedisClient, partitions: number, onUn
 export function decodeErasure(id: string, partition: number, text: string) {
   const stored = parse(text);
   const { tenant, userId, goalAt, correction, requestedAt, removed, plan = null, before = null } = stored;
-  const below = firstRowOf(correction);
+  const below = toFirstRowId(correction);
   const rows: CorrectedRows = { tenant, userId, partition, below, fromSeq: 0, goalAt };
   return { id, rows, requestedAt, removed, plan, before };
 }

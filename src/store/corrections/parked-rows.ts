@@ -1,11 +1,11 @@
 /** Dead-letter rows of outboxes and journals. */
-import { rowColumns, unescapeText } from '../../contracts/attempt-row.js';
+import { attemptColumns, unescapeText } from '../../contracts/attempt-row.js';
 import type { CorrectedRows } from '../../contracts/corrections.js';
 import { plainName } from '../../contracts/ids.js';
 import { journalColumns, journalKinds } from '../../contracts/journal.js';
-import { learnerHash, learnerName } from '../../contracts/learner-name.js';
-import { isBefore, parseId } from '../../contracts/outbox-ids.js';
-import { byPartition, indices } from '../../lists.js';
+import { hashLearner, learnerName } from '../../contracts/learner-name.js';
+import { isBefore, parseOutboxId } from '../../contracts/outbox-ids.js';
+import { groupByPartition, indices } from '../../lists.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import {
   acceptedField,
@@ -28,14 +28,16 @@ const pageRows = 200;
 
 /** Counts the rows as removed answers, unless a rewrite writes them again. */
 export async function removeParked(client: RedisClient, rows: readonly CorrectedRows[]): Promise<void> {
-  for (const [partition, own] of byPartition(rows)) {
+  for (const [partition, own] of groupByPartition(rows)) {
     const byName = new Map(own.map((one) => [learnerName(one.tenant, one.userId), one]));
     for await (const page of streamPages(client, parkedKey(outboxKey(partition)))) {
       const meant = page.flatMap((entry) => {
         const row = readParked(entry);
         const one = byName.get(learnerName(row.tenant, row.userId));
         if (one === undefined || row.learnerSeq < one.fromSeq) return [];
-        return isBefore(parseId(row.outboxId), one.below) ? [row.id, one.fromSeq === 0 ? row.field : ''] : [];
+        return isBefore(parseOutboxId(row.outboxId), one.below)
+          ? [row.id, one.fromSeq === 0 ? row.field : '']
+          : [];
       });
       await remove(client, partition, meant);
     }
@@ -57,8 +59,8 @@ end
 return removed
 `);
 
-type Column = (typeof rowColumns)[number];
-const column = (name: Column): number => rowColumns.indexOf(name);
+type Column = (typeof attemptColumns)[number];
+const column = (name: Column): number => attemptColumns.indexOf(name);
 
 function readParked([id, fields]: TextEntry) {
   const values = (fieldOf(fields, 'r') ?? '').split('\t');
@@ -111,7 +113,7 @@ const parkedEntry = (stream: string, [parkedId, fields]: TextEntry) => ({
 /** @param kind null: an answer */
 function tenantOf(kind: string | null, row: string | null): string | null {
   const known = journalKinds.find((one) => one === kind);
-  const columns: readonly string[] = known === undefined ? rowColumns : journalColumns[known];
+  const columns: readonly string[] = known === undefined ? attemptColumns : journalColumns[known];
   const tenant = row?.split('\t')[columns.indexOf('tenant')];
   return tenant !== undefined && plainName.test(tenant) ? tenant : null;
 }
@@ -143,11 +145,11 @@ async function removeErased(redis: RedisClient, stream: string, page: readonly T
   const rows = page.map(readParked);
   const erased = await findErased(
     redis,
-    rows.map(({ tenant, userId }) => ({ partition: Number(partition), hash: learnerHash(tenant, userId) })),
+    rows.map(({ tenant, userId }) => ({ partition: Number(partition), hash: hashLearner(tenant, userId) })),
   );
   const over = rows.flatMap(({ id, outboxId, field }, i) => {
     const end = erased[i];
-    return end && isBefore(parseId(outboxId), end.below) ? [id, field] : [];
+    return end && isBefore(parseOutboxId(outboxId), end.below) ? [id, field] : [];
   });
   return remove(redis, Number(partition), over);
 }

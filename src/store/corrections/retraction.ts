@@ -1,8 +1,8 @@
 import { encodeCorrection, type RewriteCorrection } from '../../contracts/corrections.js';
-import { type TakenBackAnswer, takenBackRow } from '../../contracts/journal.js';
+import { encodeRetractionRow, type RetractedAnswer } from '../../contracts/journal.js';
 import { learnerName } from '../../contracts/learner-name.js';
-import { entriesOf } from '../../contracts/outbox-ids.js';
-import type { RetractionResult } from '../../contracts/tasks.js';
+import { splitIntoEntries } from '../../contracts/outbox-ids.js';
+import type { RetractionResult } from '../../contracts/worker-tasks.js';
 import type { ReplayedStates } from '../../domain/history/replay.js';
 import { dumpOf } from '../learners/learner-dump.js';
 import type { RedisClient } from '../redis/client.js';
@@ -15,7 +15,7 @@ export interface Retraction {
   /** Version of the record before the replay. */
   readonly expectedVersion: number;
   readonly correction: RewriteCorrection;
-  readonly answer: TakenBackAnswer;
+  readonly answer: RetractedAnswer;
   readonly states: ReplayedStates | null;
   readonly rows: readonly string[];
   /** Arrival month of the oldest removed row, such as 202601. */
@@ -30,13 +30,13 @@ export function commitRetraction(
   outboxBound: number,
 ): Promise<RetractionStatus> {
   const { records, items } = states === null ? { records: [], items: [[], []] as const } : dumpOf(states);
-  const lists = [...[records, ...items].map((fields) => fields.flat()), entriesOf(rows)];
+  const lists = [...[records, ...items].map((fields) => fields.flat()), splitIntoEntries(rows)];
   const prefix = partitionPrefix(partition);
   return replicated(client, prefix, () =>
     rewriteLearner(
       ...([client, prefix, learnerName(correction.tenant, correction.userId), expectedVersion] as const),
       ...([outboxBound, journalBound, month, encodeCorrection(correction)] as const),
-      ...([takenBackRow(answer), rows.length] as const),
+      ...([encodeRetractionRow(answer), rows.length] as const),
       ...lists.flatMap((values) => [values.length, ...values]),
     ),
   );

@@ -1,9 +1,9 @@
 /** A run claims due checks for a limited time. If it dies, a later run claims them. */
-import { learnerName, partsOfName } from '../../contracts/learner-name.js';
-import { eventFields, isWanted, type WebhookEvent } from '../../contracts/webhook-events.js';
+import { learnerName, splitTenantName } from '../../contracts/learner-name.js';
+import { isSubscribed, toStreamFields, type WebhookEvent } from '../../contracts/webhook-events.js';
 import { dayMs } from '../../domain/base/common.js';
 import { type GoalAlerts, type GoalSetting, isDatePast } from '../../domain/score/goal.js';
-import { inParts } from '../../lists.js';
+import { splitIntoParts } from '../../lists.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { appendEventsLua, wantedEvents } from '../redis/event-stream.js';
 import { goalChecksKey, partitionPrefix } from '../redis/keys.js';
@@ -18,7 +18,7 @@ const claimMs = 30_000;
 const maxClaims = 100;
 
 export const wantsGoals = (wanted: string): boolean =>
-  isWanted(wanted, 'goal.reached') || isWanted(wanted, 'goal.at_risk');
+  isSubscribed(wanted, 'goal.reached') || isSubscribed(wanted, 'goal.at_risk');
 
 export interface GoalCheck extends Placed {
   /** Unix milliseconds. Identifies the claim. */
@@ -56,8 +56,8 @@ export const createGoalChecks = (client: RedisClient) => ({
   claim: async (partition: number, now: number): Promise<GoalCheck[]> => {
     const claimedUntil = now + claimMs;
     const claimed = await claimChecks(client, partitionPrefix(partition), now, maxClaims, claimedUntil);
-    return inParts(claimed, 2).map(([name = '', alerts = '']) => {
-      const [tenant, userId] = partsOfName(name);
+    return splitIntoParts(claimed, 2).map(([name = '', alerts = '']) => {
+      const [tenant, userId] = splitTenantName(name);
       return { partition, tenant, userId, claimedUntil, alerts: alerts === '' ? null : JSON.parse(alerts) };
     });
   },
@@ -66,7 +66,7 @@ export const createGoalChecks = (client: RedisClient) => ({
     settleCheck(
       ...([client, partitionPrefix(check.partition), learnerName(check.tenant, check.userId)] as const),
       ...([check.claimedUntil, alerts === null ? '' : JSON.stringify(alerts), nextAt ?? ''] as const),
-      ...events.flatMap(eventFields),
+      ...events.flatMap(toStreamFields),
     ),
 });
 

@@ -1,10 +1,10 @@
 /** Goals as JSON in learners' hashes. */
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
-import { goalRow } from '../../contracts/journal.js';
+import { encodeGoalRow } from '../../contracts/journal.js';
 import { learnerName } from '../../contracts/learner-name.js';
-import type { IfMatch, Tagged } from '../../contracts/preconditions.js';
-import { storedJson } from '../../contracts/stored-json.js';
+import type { IfMatch, TaggedValue } from '../../contracts/preconditions.js';
+import { createStoredParser } from '../../contracts/stored-json.js';
 import type { GoalSetting, StoredGoal } from '../../domain/score/goal.js';
 import { unavailable } from '../../errors.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
@@ -23,7 +23,7 @@ const StoredFields = Type.Object({
   targetDate: Type.Union([Type.String(), Type.Null()]),
 });
 type StoredFields = Type.Static<typeof StoredFields>;
-const parse = storedJson(StoredFields, 'the stored goal');
+const parse = createStoredParser(StoredFields, 'the stored goal');
 
 /** @throws Error for another version */
 export function decodeGoal(value: string | undefined | null): StoredGoal | null {
@@ -101,7 +101,7 @@ export type GoalStore = ReturnType<typeof createGoalStore>;
 
 export function createGoalStore(client: RedisClient, partitions: number, bound = journalBound) {
   return {
-    read: async (tenant: string, userId: string): Promise<Tagged<StoredGoal> | null> => {
+    read: async (tenant: string, userId: string): Promise<TaggedValue<StoredGoal> | null> => {
       const key = learnerKey(partitionOf(tenant, userId, partitions), tenant, userId);
       const value = await whileRedisServes(client.hget(key, goalField));
       const goal = decodeGoal(value);
@@ -111,7 +111,7 @@ export function createGoalStore(client: RedisClient, partitions: number, bound =
       const prefix = partitionPrefix(partitionOf(tenant, userId, partitions));
       const goal = setting ?? { targetScore: null, targetDate: null };
       const tags = ifMatch === null || ifMatch === '*' ? (ifMatch ?? '') : ` ${ifMatch.join(' ')} `;
-      const row = goalRow({ tenant, userId, ...goal });
+      const row = encodeGoalRow({ tenant, userId, ...goal });
       const [wanted = ''] = await wantedEvents(client, [tenant]);
       const isWanted = setting !== null && wantsGoals(wanted);
       const checkAt = isWanted ? now : (dailyCheck(goal, now) ?? '');

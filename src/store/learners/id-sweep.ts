@@ -1,6 +1,6 @@
 /** Removes expired event ids of inactive learners. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { groupedBy, inParts } from '../../lists.js';
+import { groupBy, splitIntoParts } from '../../lists.js';
 import type { RedisClient } from '../redis/client.js';
 import { idSweepKey } from '../redis/keys.js';
 import { takeTurn } from '../redis/lock.js';
@@ -54,8 +54,8 @@ export async function sweepIds(client: RedisClient, nowMs: number): Promise<numb
     // The pattern may match inside a learner's name.
     const keys = found.filter((key) => /^st:\{p\d+\}:e:/.test(key));
     // A script accesses only one slot of a Cluster.
-    for (const own of groupedBy(keys, (key) => key.slice(0, key.indexOf('}'))).values())
-      for (const group of inParts(own, together))
+    for (const own of groupBy(keys, (key) => key.slice(0, key.indexOf('}'))).values())
+      for (const group of splitIntoParts(own, together))
         forgotten += await forgetIds(client, group.length, ...group, cutoff);
     await sleep(pauseMs);
   }

@@ -1,9 +1,9 @@
 /** Redis commands that load and commit learners, and their replies. */
-import { type LearnerPlace, learnerName } from '../../contracts/learner-name.js';
-import { entriesOf } from '../../contracts/outbox-ids.js';
+import { type LearnerId, learnerName } from '../../contracts/learner-name.js';
+import { splitIntoEntries } from '../../contracts/outbox-ids.js';
 import type { WebhookEvent } from '../../contracts/webhook-events.js';
 import type { ItemRecord, LearnerState, SkillState } from '../../domain/tracing/learner-states.js';
-import { byPartition } from '../../lists.js';
+import { groupByPartition } from '../../lists.js';
 import type { CommandBytes } from '../redis/command-bytes.js';
 import { writeEvent } from '../redis/event-stream.js';
 import {
@@ -24,7 +24,7 @@ import { decodeItem, encodeItem } from './item-codec.js';
 import { decodeLearner, encodeLearner, goalField, learnerField, skillField } from './learner-codec.js';
 import { decodeSkill, encodeSkill } from './skill-codec.js';
 
-export interface Placed extends LearnerPlace {
+export interface Placed extends LearnerId {
   readonly partition: number;
 }
 
@@ -126,10 +126,10 @@ export function writeCommits(
   importId: string | null,
 ): void {
   for (const commit of commits) writeCommit(request, commit, importId);
-  for (const [partition, own] of byPartition(commits)) {
+  for (const [partition, own] of groupByPartition(commits)) {
     const rows = own.flatMap((commit) => commit.rows);
     // One entry for all rows: each entry costs Redis a microsecond.
-    for (const text of entriesOf(rows)) request.whole('XADD', outboxKey(partition), '*', 'r', text);
+    for (const text of splitIntoEntries(rows)) request.whole('XADD', outboxKey(partition), '*', 'r', text);
     request.whole('INCRBY', outboxRowsKey(partition), `${rows.length}`);
     for (const [field, count] of acceptedCounts(own))
       request.whole('HINCRBY', acceptedKey(partition), field, `${count}`);

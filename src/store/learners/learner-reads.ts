@@ -8,7 +8,7 @@ import {
   type SkillState,
 } from '../../domain/tracing/learner-states.js';
 import { ApiError } from '../../errors.js';
-import { sliceTurn } from '../../slices.js';
+import { waitForSlice } from '../../slices.js';
 import { waitingRecords } from '../outbox/waiting-rows.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { eventIdsKey, itemTracesKey, learnerKey } from '../redis/keys.js';
@@ -135,7 +135,7 @@ export async function countSkills(client: RedisClient, place: Placed): Promise<n
 }
 
 export async function turnOf({ bytes }: PackedLearner): Promise<void> {
-  if (bytes > longBytes) await sliceTurn();
+  if (bytes > longBytes) await waitForSlice();
 }
 
 export async function findLearner(client: RedisClient, place: Placed): Promise<FoundLearner | null> {
@@ -153,7 +153,7 @@ export async function readWithItems(client: RedisClient, place: Placed): Promise
   const { partition, tenant, userId } = place;
   const itemKeys = [0, 1].map((parity) => itemTracesKey(partition, parity, tenant, userId));
   const packed = await readHashes(client, 3, keyOf(place), ...itemKeys, Number.MAX_SAFE_INTEGER);
-  if (packed.length > longBytes) await sliceTurn();
+  if (packed.length > longBytes) await waitForSlice();
   const reader = createPackReader(packed);
   reader.list();
   const found = unpack(reader);

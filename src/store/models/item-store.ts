@@ -6,7 +6,7 @@ import { buildPairTable, mapRelatedKeys } from '../../domain/fit/prediction/pair
 import { buildItemModel, type ItemFigures } from '../../domain/fit/prediction/replay-log.js';
 import { type ItemCounts, itemRunCount, itemTermCount } from '../../domain/prediction/prediction-model.js';
 import { emptyRelatedTerms, type RelatedTerms } from '../../domain/prediction/related-terms.js';
-import { indices, inParts } from '../../lists.js';
+import { indices, splitIntoParts } from '../../lists.js';
 import { hashText } from '../redis/binary.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { itemsKey } from '../redis/keys.js';
@@ -68,7 +68,7 @@ export async function addItemAnswers(
   // No fit creates the items of version 0.
   const make = version === 0 ? 1 : 0;
   let refused = 0;
-  for (const part of inParts(deltas, chunk)) {
+  for (const part of splitIntoParts(deltas, chunk)) {
     const packed = Buffer.concat(part.flatMap((delta) => [hashItem(delta.itemId), packCounters(delta)]));
     const result = await addItems(client, itemsKey(tenant, version), packed, maxItems + 1, make);
     refused += result < 0 ? part.length : result;
@@ -141,7 +141,7 @@ export async function readItemFigures(
   const offsets = sharedArrays.floats(count);
   const numbers = new Map(indices(count).map((item) => [keyAt(hashes, item), item]));
   const before: RelatedTerms[] = new Array(count).fill(emptyRelatedTerms);
-  for (const items of inParts(indices(count).slice(1), chunk)) {
+  for (const items of splitIntoParts(indices(count).slice(1), chunk)) {
     const wanted = items.map((item) => hashAt(hashes, item));
     const found = await readItems(client, tenant, version, wanted);
     for (const [i, item] of items.entries()) {
@@ -170,7 +170,7 @@ export async function putItems(
   const { answers } = items.sums;
   const answered = indices(answers.length).filter((item) => item > 0 && (answers[item] as number) > 0);
   if (answered.length > maxItems) answered.sort((a, b) => (answers[b] as number) - (answers[a] as number));
-  for (const part of inParts(answered.slice(0, maxItems), chunk)) {
+  for (const part of splitIntoParts(answered.slice(0, maxItems), chunk)) {
     const fields = part.flatMap((item) => [
       hashAt(items.hashes, item),
       packItem(buildItemModel(items, item, (other) => keyAt(items.hashes, other))),

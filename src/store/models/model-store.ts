@@ -1,9 +1,9 @@
 /** A version is written completely, then activated in one compare-and-set. */
 import type { Publication } from '../../contracts/fit-tasks.js';
-import { decodingOf, type ModelChange, type RecordedChange } from '../../contracts/model.js';
-import { eventFields, webhookEvent } from '../../contracts/webhook-events.js';
+import { decodeModelSteps, type ModelChange, type ModelChangeRecord } from '../../contracts/stored-model.js';
+import { createWebhookEvent, toStreamFields } from '../../contracts/webhook-events.js';
 import { type TenantModel, unfittedModel } from '../../domain/catalogue/tenant-model.js';
-import { inSlices } from '../../slices.js';
+import { runInSlices } from '../../slices.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { appendEventsLua } from '../redis/event-stream.js';
 import {
@@ -64,9 +64,9 @@ async function flip(
   { tenant, basedOn, version, publishedAt }: Omit<ModelChange, 'change' | 'action'>,
 ): Promise<boolean> {
   const data = { version, based_on: basedOn, published_at: new Date(publishedAt).toISOString() };
-  const event = webhookEvent('model.published', tenant, null, publishedAt, data);
+  const event = createWebhookEvent('model.published', tenant, null, publishedAt, data);
   const keys = [modelsKey, modelLogKey(tenant), modelEventsKey];
-  const args = [tenant, basedOn, version, action, publishedAt, keptChanges, ...eventFields(event)];
+  const args = [tenant, basedOn, version, action, publishedAt, keptChanges, ...toStreamFields(event)];
   return (await flipVersion(client, ...keys, ...args)) === 1;
 }
 
@@ -132,7 +132,7 @@ export async function readModel(client: RedisClient, tenant: string, version: nu
   if (version === 0) return unfittedModel;
   const text = await whileRedisServes(client.hget(versionKey(tenant, version), 'model'));
   if (text === null) throw new Error(`version ${version} of the model of ${tenant} is not there`);
-  return inSlices(decodingOf(text));
+  return runInSlices(decodeModelSteps(text));
 }
 
 export type ModelPublisher = ReturnType<typeof createModelPublisher>;
@@ -163,7 +163,7 @@ export const createModelPublisher = (client: RedisClient) => ({
     return (await flip(client, 'rollback', change)) ? 'used' : 'superseded';
   },
   tenants: () => whileRedisServes(client.hkeys(modelsKey)),
-  changesAfter: async (tenant: string, change: number): Promise<RecordedChange[]> => {
+  changesAfter: async (tenant: string, change: number): Promise<ModelChangeRecord[]> => {
     const missing = (await readLog(client, tenant)).filter((found) => found.change > change).reverse();
     const texts = missing.map(({ version }) => client.hmget(versionKey(tenant, version), 'model', 'report'));
     const found = await whileRedisServes(Promise.all(texts));

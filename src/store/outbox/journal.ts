@@ -1,5 +1,5 @@
 /** Streams of facts for ClickHouse. Scripts append to them atomically with each change. */
-import { indices, sumOf } from '../../lists.js';
+import { computeSum, indices } from '../../lists.js';
 import type { RedisClient } from '../redis/client.js';
 import { forecastsKey, journalKey, parkedKey, sharedJournals } from '../redis/keys.js';
 import { fieldOf, removeEntries, streamLengths } from '../redis/reads.js';
@@ -31,9 +31,9 @@ export function createJournal(redis: RedisClient, partitions: number) {
       const found = await redis.xrangeBuffer(source, '-', '+', 'COUNT', pageRows);
       const own = found.map((entry) => readEntry(source, entry));
       entries.push(...own);
-      bytes += sumOf(own.map(({ row }) => row.length));
+      bytes += computeSum(own.map(({ row }) => row.length));
     }
-    return { entries, more: entries.length < sumOf(lengths) };
+    return { entries, more: entries.length < computeSum(lengths) };
   }
 
   return {
@@ -52,7 +52,7 @@ export function createJournal(redis: RedisClient, partitions: number) {
         streamLengths(redis, sources),
         parkedFacts(redis, sources),
       ]);
-      return { journalLength: sumOf(lengths), ...parked };
+      return { journalLength: computeSum(lengths), ...parked };
     },
   };
 }

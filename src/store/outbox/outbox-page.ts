@@ -1,6 +1,6 @@
 /** Converts outbox entries to TSV lines. Rows are copied, not parsed. */
-import { firstRowOf } from '../../contracts/outbox-ids.js';
-import { sumOf } from '../../lists.js';
+import { toFirstRowId } from '../../contracts/outbox-ids.js';
+import { computeSum } from '../../lists.js';
 import { fieldOf } from '../redis/reads.js';
 
 export type StreamEntry = [id: Buffer, fields: Buffer[]];
@@ -40,11 +40,11 @@ export function encodePage(
   entries: readonly RowsEntry[],
   skip?: ReadonlySet<string>,
 ): { readonly rows: number; readonly bytes: Buffer } {
-  const bytes = Buffer.allocUnsafe(sumOf(entries.map(sizeOf)));
+  const bytes = Buffer.allocUnsafe(computeSum(entries.map(sizeOf)));
   let rows = 0;
   let at = 0;
   for (const { id, lines } of entries) {
-    const { ms, seq } = firstRowOf(id);
+    const { ms, seq } = toFirstRowId(id);
     for (const [place, line] of lines.entries()) {
       const name = `${partition}\t${ms}\t${seq + place}`;
       if (skip?.has(name)) continue;
@@ -57,4 +57,5 @@ export function encodePage(
   return { rows, bytes: bytes.subarray(0, at) };
 }
 
-const sizeOf = ({ lines }: RowsEntry): number => sumOf(lines.map(({ length }) => maxPrefix + length + 1));
+const sizeOf = ({ lines }: RowsEntry): number =>
+  computeSum(lines.map(({ length }) => maxPrefix + length + 1));

@@ -4,9 +4,9 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Cluster, type Redis } from 'ioredis';
-import type { OutboxRange } from '../../contracts/jobs.js';
-import { type LastRow, lastRowOf, parseId } from '../../contracts/outbox-ids.js';
-import { indices, sumOf } from '../../lists.js';
+import type { OutboxRange } from '../../contracts/job-data.js';
+import { type LastRow, parseOutboxId, toLastRowId } from '../../contracts/outbox-ids.js';
+import { computeSum, indices } from '../../lists.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { dueKey, markerKey, outboxKey, outboxRowsKey } from '../redis/keys.js';
 import { replyPerKey, streamLengths } from '../redis/reads.js';
@@ -106,10 +106,13 @@ export function createOutbox(redis: Redis | Cluster, partitions: number) {
       parkedFacts(redis, all.map(outboxKey)),
       epochOf(redis),
     ]);
-    const oldest = Math.min(ms, ...waiting.flatMap(({ head }) => (head === null ? [] : [parseId(head).ms])));
+    const oldest = Math.min(
+      ms,
+      ...waiting.flatMap(({ head }) => (head === null ? [] : [parseOutboxId(head).ms])),
+    );
     return {
-      outboxLength: sumOf(waiting.map(({ length }) => length)),
-      erasuresDue: sumOf(waiting.map(({ due }) => due)),
+      outboxLength: computeSum(waiting.map(({ length }) => length)),
+      erasuresDue: computeSum(waiting.map(({ due }) => due)),
       /** 0 if the outbox is empty. */
       oldestPendingSeconds: (ms - oldest) / 1000,
       ...parked,
@@ -155,7 +158,7 @@ const readRange = (
   skip?: ReadonlySet<string>,
 ): Promise<void> =>
   readReplicated(redis, partition, async () => {
-    let bytes = sumOf(batch.chunks.map((chunk) => chunk.length));
+    let bytes = computeSum(batch.chunks.map((chunk) => chunk.length));
     let start = from;
     for (let left = rows; left > 0 && bytes < maxBytes; ) {
       const count = Math.min(pageEntries, left);
@@ -169,7 +172,7 @@ const readRange = (
       // The next page may arrive immediately.
       await nextTurn();
       bytes += page.bytes.length;
-      left -= sumOf(entries.map(({ lines }) => lines.length));
+      left -= computeSum(entries.map(({ lines }) => lines.length));
       start = `(${taken.at(-1)?.id}`;
     }
   });
@@ -210,7 +213,7 @@ function add(
 }
 
 function after(id: string): string {
-  const { ms, seq } = parseId(id);
+  const { ms, seq } = parseOutboxId(id);
   return `${ms}-${seq + 1}`;
 }
 
@@ -262,5 +265,5 @@ export async function lastRows(client: RedisClient, partitions: number): Promise
 async function lastRow(client: RedisClient, partition: number): Promise<LastRow | null> {
   const found = await lastEntryOf(client, markerKey(partition), outboxKey(partition));
   if (found === null) return null;
-  return { partition, ...lastRowOf(found[0] || '0-0'), askedAt: Number(found[1]) };
+  return { partition, ...toLastRowId(found[0] || '0-0'), readAt: Number(found[1]) };
 }

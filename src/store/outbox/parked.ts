@@ -1,6 +1,6 @@
 /** Dead-letter rows: rejected rows and unreadable entries move to a separate stream. */
 import { createHash } from 'node:crypto';
-import { sumOf } from '../../lists.js';
+import { computeSum } from '../../lists.js';
 import type { RedisClient } from '../redis/client.js';
 import { outboxKey, parkedBound, parkedKey } from '../redis/keys.js';
 import { streamLengths } from '../redis/reads.js';
@@ -22,7 +22,10 @@ export interface RefusedRow {
 export async function parkedFacts(redis: RedisClient, streams: readonly string[]) {
   const lengths = await streamLengths(redis, streams.map(parkedKey));
   /** `fullyParked`: full streams, where rejected rows block later rows. */
-  return { parked: sumOf(lengths), fullyParked: lengths.filter((length) => length >= parkedBound).length };
+  return {
+    parked: computeSum(lengths),
+    fullyParked: lengths.filter((length) => length >= parkedBound).length,
+  };
 }
 
 /** @returns false if the stream is full */

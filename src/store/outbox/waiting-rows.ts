@@ -1,10 +1,15 @@
 /** A learner's rows that are not in ClickHouse yet, including dead-letter rows. */
-import { type AttemptRow, decodeAttemptRow, rowColumns, rowPrefix } from '../../contracts/attempt-row.js';
+import {
+  type AttemptRow,
+  attemptColumns,
+  attemptRowPrefix,
+  decodeAttemptRow,
+} from '../../contracts/attempt-row.js';
 import type { ExportRecord } from '../../contracts/export-record.js';
 import {
+  decodeJournalRow,
   type JournalKind,
   journalColumns,
-  journalFields,
   learnerRowPrefix,
 } from '../../contracts/journal.js';
 import { indices } from '../../lists.js';
@@ -23,14 +28,14 @@ export const createWaitingAttempts = (client: RedisClient, partitions: number) =
   of: async function* (tenant: string, userId: string) {
     const source = outboxKey(partitionOf(tenant, userId, partitions));
     for (const [place, key] of [['outbox', source] as const, ['parked', parkedKey(source)] as const])
-      for await (const lines of rowsOf(client, key, rowPrefix(tenant, userId), 0))
+      for await (const lines of rowsOf(client, key, attemptRowPrefix(tenant, userId), 0))
         yield lines.map((line) => ({ place, line, row: decoded(line) }));
   },
   learnersOf: async (tenant: string, eventId: string): Promise<string[]> => {
     const found: string[] = [];
     for (const source of indices(partitions).map(outboxKey))
       for (const key of [source, parkedKey(source)])
-        for await (const lines of rowsOf(client, key, `${eventId}\t`, rowColumns.indexOf('event_id')))
+        for await (const lines of rowsOf(client, key, `${eventId}\t`, attemptColumns.indexOf('event_id')))
           for (const event of lines.flatMap((line) => decoded(line)?.event ?? []))
             if (event.tenant === tenant) found.push(event.userId);
     return found;
@@ -66,7 +71,9 @@ export async function* waitingRecords(
         yield rows.flatMap((row) => {
           // Kinds in one stream differ in their number of columns.
           const kind = kinds.find((one) => journalColumns[one].length === row.split('\t').length);
-          return kind === undefined ? [] : [{ type: recordTypes[kind], place, ...journalFields(kind, row) }];
+          return kind === undefined
+            ? []
+            : [{ type: recordTypes[kind], place, ...decodeJournalRow(kind, row) }];
         });
 }
 

@@ -1,8 +1,8 @@
 /** State of a rebuild in Redis. All writes are idempotent. */
-import type { DeploymentFacts } from '../../contracts/access.js';
+import type { DeploymentRecord } from '../../contracts/access.js';
 import { unescapeText } from '../../contracts/attempt-row.js';
-import { type LearnerPlace, learnerName } from '../../contracts/learner-name.js';
-import { groupedBy, indices, sumOf } from '../../lists.js';
+import { type LearnerId, learnerName } from '../../contracts/learner-name.js';
+import { computeSum, groupBy, indices } from '../../lists.js';
 import { learnerField } from '../learners/learner-codec.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import type { OtherVersion } from '../redis/deployment.js';
@@ -43,7 +43,7 @@ export interface Checkpoint {
   readonly shared: readonly SharedState[];
   /** Restores event ids that arrived at this Unix second or later. */
   readonly idsFrom: number;
-  readonly after: LearnerPlace | null;
+  readonly after: LearnerId | null;
   readonly learnersDone: boolean;
   readonly learners: number;
   readonly answers: number;
@@ -71,7 +71,7 @@ export function createRebuildStore(client: RedisClient) {
     save: (checkpoint: Checkpoint): Promise<unknown> =>
       whileRedisServes(client.set(checkpointKey, JSON.stringify(checkpoint))),
     learners: () => scanLearners(client),
-    waitingRows: (learners: readonly LearnerPlace[], count: number) => waitingRows(client, learners, count),
+    waitingRows: (learners: readonly LearnerId[], count: number) => waitingRows(client, learners, count),
     waiting: (count: number) => waitingIn(client, indices(count)),
     /** Without markers, processes of the other version count no answers. */
     moveMarkers: async ({ kept, partitions }: OtherVersion, to: 'aside' | 'back'): Promise<void> => {
@@ -86,7 +86,7 @@ export function createRebuildStore(client: RedisClient) {
       for (const partition of indices(partitions))
         await whileRedisServes(client.del(asideKey(markerKey(partition, kept))));
     },
-    finish: async ({ partitions }: Checkpoint, facts: DeploymentFacts): Promise<void> => {
+    finish: async ({ partitions }: Checkpoint, facts: DeploymentRecord): Promise<void> => {
       const now = new Date().toISOString();
       // Markers first: a marker completes its partition. The deployment's facts complete the rebuild.
       for (const partition of partitions) await whileRedisServes(client.set(markerKey(partition), now));
@@ -103,7 +103,7 @@ const asideKey = (marker: string): string => `${marker}:aside`;
 
 /** Without forecasts, which a rebuild does not need. */
 async function waitingIn(client: RedisClient, partitions: readonly number[]): Promise<string[]> {
-  const entriesOf = async (keys: readonly string[]) => sumOf(await streamLengths(client, keys));
+  const entriesOf = async (keys: readonly string[]) => computeSum(await streamLengths(client, keys));
   const outboxes = partitions.map(outboxKey);
   const journals = [...partitions.map(journalKey), ...sharedJournals];
   const erasures = await replyPerKey<number>(client, 'hlen', partitions.map(erasuresKey));
@@ -112,7 +112,7 @@ async function waitingIn(client: RedisClient, partitions: readonly number[]): Pr
     [await entriesOf(journals), 'in journals'],
     [await entriesOf([...outboxes, ...journals].map(parkedKey)), 'parked'],
     // An erasure has two fields.
-    [sumOf(erasures) / 2, 'erasures in progress'],
+    [computeSum(erasures) / 2, 'erasures in progress'],
   ];
   return found.flatMap(([count, what]) => (count === 0 ? [] : `${count} ${what}`));
 }
@@ -121,7 +121,7 @@ const learnerPattern = 'st:{p*}:l:*';
 const namePattern = /^st:\{p\d+\}:l:([^:]+):(.*)$/s;
 
 /** A learner may appear twice. */
-async function* scanLearners(client: RedisClient): AsyncGenerator<LearnerPlace[]> {
+async function* scanLearners(client: RedisClient): AsyncGenerator<LearnerId[]> {
   for await (const [node, keys] of scanKeys(client, learnerPattern)) {
     const asked = keys.map((key) => ['hexists', key, learnerField] as const);
     const found = await repliesTo<number>(node, asked);
@@ -135,10 +135,10 @@ async function* scanLearners(client: RedisClient): AsyncGenerator<LearnerPlace[]
 
 async function waitingRows(
   client: RedisClient,
-  learners: readonly LearnerPlace[],
+  learners: readonly LearnerId[],
   count: number,
 ): Promise<string[]> {
-  const partitions = groupedBy(learners, ({ tenant, userId }) => partitionOf(tenant, userId, count));
+  const partitions = groupBy(learners, ({ tenant, userId }) => partitionOf(tenant, userId, count));
   const rows: string[] = [];
   for (const [partition, own] of partitions) {
     const wanted = new Set(own.map(({ tenant, userId }) => learnerName(tenant, userId)));

@@ -1,5 +1,5 @@
 import type { ReplayedStates } from '../../domain/history/replay.js';
-import { inParts } from '../../lists.js';
+import { splitIntoParts } from '../../lists.js';
 import type { IdFields } from '../learners/event-ids.js';
 import { decodeLearner, goalField, learnerField } from '../learners/learner-codec.js';
 import type { Placed } from '../learners/learner-commands.js';
@@ -16,7 +16,7 @@ async function inCalls<Item extends Placed, Result>(
   call: (group: readonly Item[]) => Promise<Result[]>,
 ): Promise<Result[]> {
   const results: Result[] = [];
-  for (const some of inParts(items, together)) results.push(...(await perCall(client, some, call)));
+  for (const some of splitIntoParts(items, together)) results.push(...(await perCall(client, some, call)));
   return results;
 }
 
@@ -58,7 +58,7 @@ export const readDumps = (client: RedisClient, places: readonly Placed[]): Promi
     }));
   });
 
-const fieldsOf = (flat: readonly Buffer[]): Fields => inParts(flat, 2) as [Buffer, Buffer][];
+const fieldsOf = (flat: readonly Buffer[]): Fields => splitIntoParts(flat, 2) as [Buffer, Buffer][];
 
 /** @returns null if equal, `behind` if Redis has more answers, else the difference */
 export function differenceOf(states: ReplayedStates, stored: LearnerDump | null): string | null {

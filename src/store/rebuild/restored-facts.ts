@@ -1,18 +1,18 @@
 /** Writes everything that a rebuild restores, except learners' states. All writes are idempotent. */
 import type { StoredKey } from '../../contracts/access.js';
-import type { LearnerPlace } from '../../contracts/learner-name.js';
-import type { ModelChange, RecordedChange } from '../../contracts/model.js';
-import { entryIdOf, type OutboxId } from '../../contracts/outbox-ids.js';
+import type { LearnerId } from '../../contracts/learner-name.js';
+import { type OutboxId, toEntryId } from '../../contracts/outbox-ids.js';
 import type {
   AnsweredSkill,
   CatalogueRecord,
-  DayOfAnswers,
+  DailyAnswers,
   GoalRecord,
   ItemRecord,
-  RetractedId,
+  RetractedEvent,
 } from '../../contracts/rebuild-tasks.js';
+import type { ModelChange, ModelChangeRecord } from '../../contracts/stored-model.js';
 import type { WebhookRecord } from '../../contracts/webhooks.js';
-import { byPartition, inParts } from '../../lists.js';
+import { groupByPartition, splitIntoParts } from '../../lists.js';
 import { createKeyStore } from '../access/api-keys.js';
 import { raiseFence } from '../audit/retention-fence.js';
 import { putCatalogueEntries } from '../catalogue/catalogue-store.js';
@@ -57,11 +57,11 @@ export function versionsKept(changes: readonly ModelChange[]): ModelChange[] {
 export function createFactsRestore(client: RedisClient) {
   const serve = whileRedisServes;
   const putFields = async (key: string, fields: readonly (readonly (string | number | Buffer)[])[]) => {
-    for (const part of inParts(fields, together)) await serve(client.hset(key, ...part.flat()));
+    for (const part of splitIntoParts(fields, together)) await serve(client.hset(key, ...part.flat()));
   };
 
   return {
-    putRetracted: async (ids: readonly RetractedId[], partitions: readonly number[], count: number) => {
+    putRetracted: async (ids: readonly RetractedEvent[], partitions: readonly number[], count: number) => {
       for (const [place, id] of placed(ids, partitions, count)) await putRetracted(client, place, id);
     },
     putGoals: async (goals: readonly GoalRecord[], partitions: readonly number[], count: number) => {
@@ -75,17 +75,17 @@ export function createFactsRestore(client: RedisClient) {
     raiseFence: (partition: number, month: number) => serve(raiseFence(client, partition, month)),
     /** Adds and removes an entry, so that later rows get higher ids. Does nothing if the stream exists. */
     raiseOutbox: async (partition: number, last: OutboxId): Promise<void> => {
-      const [key, id] = [outboxKey(partition), entryIdOf(last)];
+      const [key, id] = [outboxKey(partition), toEntryId(last)];
       if ((await serve(client.exists(key))) === 1) return;
       await resultsOf(client.multi().xadd(key, id, 'r', '').xdel(key, id));
     },
     /** Skills with too few learners become rare, unless the catalogue has them. */
     noteAnswered: async (tenant: string, skills: readonly AnsweredSkill[]): Promise<void> => {
-      for (const part of inParts(skills, together)) {
+      for (const part of splitIntoParts(skills, together)) {
         const skillIds = part.map(({ skillId }) => skillId);
         await makeRare(client, tenant, skillIds);
         const pairs = part.flatMap(({ skillId, userIds }) => userIds.map((userId) => ({ skillId, userId })));
-        for (const some of inParts(pairs, together)) await noteLearners(client, tenant, some);
+        for (const some of splitIntoParts(pairs, together)) await noteLearners(client, tenant, some);
         const entries = await serve(client.hmget(catalogueKey(tenant), ...skillIds));
         const set = skillIds.filter((_, i) => entries[i] !== null);
         await addKnownSkills(client, tenant, set);
@@ -93,7 +93,7 @@ export function createFactsRestore(client: RedisClient) {
     },
     addSkills: (tenant: string, skillIds: readonly string[]) => addKnownSkills(client, tenant, skillIds),
     putCatalogue: async (tenant: string, entries: readonly CatalogueRecord[]): Promise<void> => {
-      for (const part of inParts(entries, together)) await putCatalogueEntries(client, tenant, part);
+      for (const part of splitIntoParts(entries, together)) await putCatalogueEntries(client, tenant, part);
       const [newest] = [...entries].sort((a, b) => b.updatedAt - a.updatedAt || b.revision - a.revision);
       if (newest === undefined) return;
       await serve(client.hset(catalogueRevisionsKey, tenant, `${newest.revision} ${newest.updatedAt}`));
@@ -107,7 +107,7 @@ export function createFactsRestore(client: RedisClient) {
     putModels: async (
       tenant: string,
       changes: readonly ModelChange[],
-      kept: readonly RecordedChange[],
+      kept: readonly ModelChangeRecord[],
       newest: number,
     ): Promise<void> => {
       for (const { version, basedOn, model, report } of kept.filter((one) => one.model !== '')) {
@@ -130,8 +130,8 @@ export function createFactsRestore(client: RedisClient) {
       for (const key of keys) await restore(key);
     },
     /** All stored answers count as accepted, none as removed. */
-    putAccepted: async (partitions: readonly number[], days: readonly DayOfAnswers[]): Promise<void> => {
-      const own = byPartition(days);
+    putAccepted: async (partitions: readonly number[], days: readonly DailyAnswers[]): Promise<void> => {
+      const own = groupByPartition(days);
       for (const partition of partitions) {
         await serve(client.del(acceptedKey(partition), removedKey(partition)));
         const counts = own.get(partition) ?? [];
@@ -144,7 +144,7 @@ export function createFactsRestore(client: RedisClient) {
   };
 }
 
-const placed = <Item extends LearnerPlace>(
+const placed = <Item extends LearnerId>(
   items: readonly Item[],
   wanted: readonly number[],
   count: number,
@@ -157,7 +157,7 @@ const placed = <Item extends LearnerPlace>(
 async function putRetracted(
   client: RedisClient,
   place: Placed,
-  { eventId, firstAnswer }: RetractedId,
+  { eventId, firstAnswer }: RetractedEvent,
 ): Promise<void> {
   const id = hashEventId(eventId);
   const ids = await readIds(client, place, [id]);

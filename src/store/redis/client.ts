@@ -7,8 +7,8 @@ import {
   Redis,
   type RedisOptions,
 } from 'ioredis';
-import { troubleOf } from '../../connection-trouble.js';
-import { type RedisAddress, redisAddress } from '../../contracts/redis.js';
+import { describeConnectionError } from '../../connection-problem.js';
+import { parseRedisAddress, type RedisAddress } from '../../contracts/redis-settings.js';
 import { unavailable } from '../../errors.js';
 
 /**
@@ -50,7 +50,7 @@ export const hotOptions = { ...options, protocol: 2, maxLoadingRetryTime: 25 } s
  * @param waitReplicas replicas that must confirm a write
  */
 export function connectRedis(url: string, waitReplicas = 0): RedisClient {
-  const address = redisAddress(url);
+  const address = parseRedisAddress(url);
   const [node] = address.nodes;
   const isSingle = address.nodes.length === 1;
   const client = isSingle
@@ -207,7 +207,7 @@ function becomesReady(client: RedisClient, timeoutMs: number): Promise<void> {
       reject(new Error(`Redis did not answer within ${timeoutMs / 1000} s`, { cause }));
     };
     const failed = (): void => {
-      if (troubleOf(lastErrors.get(client)).isFinal) refuse();
+      if (describeConnectionError(lastErrors.get(client)).isPermanent) refuse();
     };
     const timer = setTimeout(refuse, timeoutMs);
     client.on('ready', ready);

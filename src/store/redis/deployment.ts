@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { DeploymentFacts } from '../../contracts/access.js';
+import type { DeploymentRecord } from '../../contracts/access.js';
 import { indices } from '../../lists.js';
 import { type RedisClient, whileRedisServes } from './client.js';
 import { keptNow, markerKey, metaKey } from './keys.js';
@@ -59,7 +59,7 @@ export async function otherVersion(client: RedisClient): Promise<OtherVersion | 
   return { state, kept, partitions: Number(partitions) };
 }
 
-export async function readDeployment(client: RedisClient): Promise<DeploymentFacts | null> {
+export async function readDeployment(client: RedisClient): Promise<DeploymentRecord | null> {
   const meta = client.hmget(metaKey, 'deployment_id', 'created_at', 'partitions');
   const [deploymentId, createdAt, partitions] = await whileRedisServes(meta);
   if (!deploymentId || !createdAt || !partitions) return null;

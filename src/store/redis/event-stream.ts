@@ -1,7 +1,7 @@
 import type { CorrectedRows } from '../../contracts/corrections.js';
-import { parseId } from '../../contracts/outbox-ids.js';
-import { endedEvents, eventFields, type WebhookEvent } from '../../contracts/webhook-events.js';
-import { byPartition } from '../../lists.js';
+import { parseOutboxId } from '../../contracts/outbox-ids.js';
+import { createErasureFilter, toStreamFields, type WebhookEvent } from '../../contracts/webhook-events.js';
+import { groupByPartition } from '../../lists.js';
 import { type RedisClient, whileRedisServes } from './client.js';
 import type { CommandBytes } from './command-bytes.js';
 import { eventsBound, eventsKey, wantedEventsKey } from './keys.js';
@@ -19,7 +19,7 @@ end
 `;
 
 export const writeEvent = (request: CommandBytes, partition: number, event: WebhookEvent): void =>
-  request.whole('XADD', eventsKey(partition), 'MAXLEN', '~', `${eventsBound}`, '*', ...eventFields(event));
+  request.whole('XADD', eventsKey(partition), 'MAXLEN', '~', `${eventsBound}`, '*', ...toStreamFields(event));
 
 /** In the order of the tenants; '' without subscriptions. */
 export async function wantedEvents(client: RedisClient, tenants: readonly string[]): Promise<string[]> {
@@ -28,10 +28,10 @@ export async function wantedEvents(client: RedisClient, tenants: readonly string
 }
 
 export async function forgetEvents(client: RedisClient, rows: readonly CorrectedRows[]): Promise<void> {
-  for (const [partition, own] of byPartition(rows)) {
-    const isOver = endedEvents(own);
+  for (const [partition, own] of groupByPartition(rows)) {
+    const isOver = createErasureFilter(own);
     await removeMatching(client, eventsKey(partition), (id, fields) =>
-      isOver(fieldOf(fields, 'i') ?? '', parseId(id).ms),
+      isOver(fieldOf(fields, 'i') ?? '', parseOutboxId(id).ms),
     );
   }
 }

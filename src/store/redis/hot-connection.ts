@@ -4,7 +4,7 @@
  */
 import { once } from 'node:events';
 import { type Cluster, Redis } from 'ioredis';
-import { type RedisAddress, redisAddress } from '../../contracts/redis.js';
+import { parseRedisAddress, type RedisAddress } from '../../contracts/redis-settings.js';
 import { unavailable } from '../../errors.js';
 import {
   codeOf,
@@ -130,7 +130,7 @@ function takeOver(stream: Redis['stream']) {
 export type HotConnections = ReturnType<typeof openHotConnections>;
 
 export function openHotConnections(url: string, waitReplicas: number, redis: () => Promise<RedisClient>) {
-  const { nodes, login } = redisAddress(url);
+  const { nodes, login } = parseRedisAddress(url);
   const single = nodes.length === 1 ? openHotConnection(url, waitReplicas) : null;
   const masters = new Map<number, HotConnection>();
 

@@ -1,10 +1,10 @@
 import { connect as connectPlain, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
-import { troubleOf } from '../../connection-trouble.js';
-import { redisAddress } from '../../contracts/redis.js';
+import { describeConnectionError } from '../../connection-problem.js';
+import { parseRedisAddress } from '../../contracts/redis-settings.js';
 import { type Closers, StartError } from '../../lifecycle.js';
-import type { Logger } from '../../telemetry.js';
+import type { Logger } from '../../logger.js';
 import { connectRedis, onCause, type RedisClient, whenReady } from './client.js';
 
 const readyTimeoutMs = 10_000;
@@ -19,7 +19,7 @@ export async function openRedis(
   const client = connectRedis(url, waitReplicas);
   closers.add('Redis connection', () => client.disconnect());
   client.on('error', (error) => logger.debug({ err: error }, 'Redis connection'));
-  const { nodes } = redisAddress(url);
+  const { nodes } = parseRedisAddress(url);
   const over = new AbortController();
   try {
     const ready = whenReady(client, readyTimeoutMs);
@@ -28,7 +28,7 @@ export async function openRedis(
   } catch (cause) {
     if (cause instanceof StartError) throw cause;
     const hosts = nodes.map((node) => new URL(node).host);
-    const what = `Redis cannot be reached at ${hosts.join()}: ${troubleOf(cause).text}`;
+    const what = `Redis cannot be reached at ${hosts.join()}: ${describeConnectionError(cause).text}`;
     throw new StartError(`REDIS_URL: ${what}; start it or correct the URL`, { cause });
   } finally {
     over.abort();
@@ -43,7 +43,7 @@ function logLosses(client: RedisClient, logger: Logger): void {
   const logged = new Map<string, number>();
   let isLost = false;
   onCause(client, (error) => {
-    const { text } = troubleOf(error);
+    const { text } = describeConnectionError(error);
     if (performance.now() - (logged.get(text) ?? Number.NEGATIVE_INFINITY) < logAgainMs) return;
     isLost = true;
     logged.set(text, performance.now());

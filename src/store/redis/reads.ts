@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { byPartition, groupedBy, inParts } from '../../lists.js';
+import { groupBy, groupByPartition, splitIntoParts } from '../../lists.js';
 import { isCluster, type RedisClient, resultsOf, whileRedisServes } from './client.js';
 
 /** On a Cluster one call per partition, because a script may use only one slot. */
@@ -13,7 +13,7 @@ export async function perCall<Item extends { readonly partition: number }, Resul
   const callGroup = async (group: readonly Item[]): Promise<void> => {
     for (const [i, reply] of (await call(group)).entries()) results.set(group[i] as Item, reply);
   };
-  await Promise.all([...byPartition(items).values()].map(callGroup));
+  await Promise.all([...groupByPartition(items).values()].map(callGroup));
   return items.map((item) => results.get(item) as Result);
 }
 
@@ -65,7 +65,7 @@ export const removeEntries = (
 ): Promise<unknown> =>
   repliesTo(
     redis,
-    [...groupedBy(entries, ({ source }) => source)].map(([source, own]) => [
+    [...groupBy(entries, ({ source }) => source)].map(([source, own]) => [
       ...(['xdel', source] as const),
       ...own.map(({ entry }) => entry),
     ]),
@@ -108,7 +108,7 @@ export async function* hashPages(client: RedisClient, key: string, size: number)
   let cursor = '0';
   do {
     const [next, fields] = await whileRedisServes(client.hscan(key, cursor, 'COUNT', size));
-    yield inParts(fields, 2) as [field: string, value: string][];
+    yield splitIntoParts(fields, 2) as [field: string, value: string][];
     cursor = next;
   } while (cursor !== '0');
 }

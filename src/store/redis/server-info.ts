@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { listpackBytes } from '../../contracts/redis.js';
+import { maxListpackBytes } from '../../contracts/redis-settings.js';
 import { isCluster, type RedisClient, whileRedisServes } from './client.js';
 
 export async function redisWarnings(client: RedisClient): Promise<string[]> {
@@ -18,8 +18,8 @@ async function warningsOf(node: Redis): Promise<string[]> {
   const policy = /^maxmemory_policy:(.*?)\r?$/m.exec(info)?.[1] ?? 'unknown';
   const risks: readonly (readonly [boolean, string])[] = [
     [
-      Number(value) < listpackBytes,
-      `hash-max-listpack-value ${value}: a learner takes a third more memory than it has to, event ids up to twice as much. Set ${listpackBytes}`,
+      Number(value) < maxListpackBytes,
+      `hash-max-listpack-value ${value}: a learner takes a third more memory than it has to, event ids up to twice as much. Set ${maxListpackBytes}`,
     ],
     [
       policy !== 'noeviction',

@@ -1,7 +1,7 @@
 /** Only Redis has the secrets of endpoints. */
 import { randomBytes } from 'node:crypto';
-import { webhookRow } from '../../contracts/journal.js';
-import { storedJson } from '../../contracts/stored-json.js';
+import { encodeWebhookRow } from '../../contracts/journal.js';
+import { createStoredParser } from '../../contracts/stored-json.js';
 import {
   type DisabledReason,
   StoredWebhook,
@@ -24,7 +24,7 @@ import { defineScript } from '../redis/script.js';
 
 export const maxEndpoints = 10;
 
-const decode = storedJson(StoredWebhook, 'a stored webhook');
+const decode = createStoredParser(StoredWebhook, 'a stored webhook');
 
 /**
  * Also appends to the journal and updates the tenant's subscriptions. Deletes messages with their endpoint:
@@ -82,7 +82,7 @@ export function createEndpointStore(client: RedisClient, bound = journalBound) {
     const { tenant, id, url } = next;
     const value = url === '' ? '' : JSON.stringify(next);
     const keys = [endpointsKey(tenant), wantedEventsKey, webhooksJournalKey, nextTriesKey] as const;
-    const args = [...messageKeys(id), tenant, id, before, value, webhookRow(next)];
+    const args = [...messageKeys(id), tenant, id, before, value, encodeWebhookRow(next)];
     const outcome = await replicated(client, wantedEventsKey, () =>
       writeEndpoint(client, ...keys, ...args, bound),
     );

@@ -1,6 +1,6 @@
 /** Events not yet turned into messages: a stream per partition, and one for models. */
-import { learnerHashOf } from '../../contracts/webhook-events.js';
-import { indices, sumOf } from '../../lists.js';
+import { parseLearnerHash } from '../../contracts/webhook-events.js';
+import { computeSum, indices } from '../../lists.js';
 import { findErased } from '../corrections/erased-learners.js';
 import type { RedisClient } from '../redis/client.js';
 import { eventsKey, modelEventsKey } from '../redis/keys.js';
@@ -26,10 +26,10 @@ export function createEventStreams(client: RedisClient, partitions: number) {
       );
       return { events, hasMore: pages.some(({ length }) => length === ofStream) };
     },
-    waiting: async (): Promise<number> => sumOf(await streamLengths(client, streams)),
+    waiting: async (): Promise<number> => computeSum(await streamLengths(client, streams)),
     ofErased: async (events: readonly WaitingEvent[]): Promise<WaitingEvent[]> => {
       const ofLearners = events.flatMap((event) => {
-        const [{ partition }, hash] = [event, learnerHashOf(event.id)];
+        const [{ partition }, hash] = [event, parseLearnerHash(event.id)];
         return partition === null || hash === null ? [] : [{ event, partition, hash }];
       });
       const erased = await findErased(client, ofLearners);

@@ -1,8 +1,8 @@
 import Type, { type Static } from 'typebox';
-import { nullable } from '../../contracts/checked.js';
-import { partsOfName } from '../../contracts/learner-name.js';
-import { storedJson } from '../../contracts/stored-json.js';
-import { inParts } from '../../lists.js';
+import { splitTenantName } from '../../contracts/learner-name.js';
+import { createStoredParser } from '../../contracts/stored-json.js';
+import { nullable } from '../../contracts/validate.js';
+import { splitIntoParts } from '../../lists.js';
 import { type RedisClient, whileRedisServes } from '../redis/client.js';
 import { endpointsKey, messagesKey, nextTriesKey } from '../redis/keys.js';
 import { hashPages } from '../redis/reads.js';
@@ -33,7 +33,7 @@ const State = Type.Object({
   lastError: nullable(Type.String()),
   status: Type.Enum(['pending', 'delivered', 'failed']),
 });
-const parse = storedJson(State, 'a stored message');
+const parse = createStoredParser(State, 'a stored message');
 
 export interface MessageState extends Omit<Static<typeof State>, 'v'> {
   readonly id: string;
@@ -82,7 +82,7 @@ export function createMessageStore(client: RedisClient, { waiting = 100_000, lis
     add: async (endpoint: EndpointPlace, messages: readonly NewMessage[]): Promise<number> => {
       const fresh = { tries: 0, lastStatus: null, lastError: null, status: 'pending' } as const;
       let refused = 0;
-      for (const part of inParts(messages, chunk)) {
+      for (const part of splitIntoParts(messages, chunk)) {
         const texts = part.flatMap((one) => [one.id, encode({ ...one, ...fresh }), one.body]);
         refused += await replicated(client, nextTriesKey, () =>
           addMessages(client, ...own(endpoint), waiting, ...texts),
@@ -94,7 +94,7 @@ export function createMessageStore(client: RedisClient, { waiting = 100_000, lis
     endpointsDue: async (now: number, atMost: number): Promise<EndpointPlace[]> => {
       const names = client.zrangebyscore(nextTriesKey, '-inf', now, 'LIMIT', 0, atMost);
       return (await whileRedisServes(names)).map((name) => {
-        const [tenant, id] = partsOfName(name);
+        const [tenant, id] = splitTenantName(name);
         return { tenant, id };
       });
     },
@@ -121,7 +121,7 @@ export function createMessageStore(client: RedisClient, { waiting = 100_000, lis
       const prefix = messagesKey(endpoint);
       const range = [before === null ? '+inf' : `(${before}`, 1000 * (Date.now() - keptMs)] as const;
       const page = client.zrevrangebyscore(`${prefix}:log`, ...range, 'WITHSCORES', 'LIMIT', 0, atMost + 1);
-      const found = inParts(await whileRedisServes(page), 2) as [id: string, mark: string][];
+      const found = splitIntoParts(await whileRedisServes(page), 2) as [id: string, mark: string][];
       const shown = found.slice(0, atMost);
       const ids = shown.map(([id]) => id);
       if (ids.length === 0) return { messages: [], next: null };
@@ -141,7 +141,7 @@ export function createMessageStore(client: RedisClient, { waiting = 100_000, lis
       return (await settle(endpoint, [{ message, afterMs: 0 }])) === 1;
     },
     forget: async (endpoint: EndpointPlace, messages: readonly Pick<Message, 'id'>[]): Promise<void> => {
-      for (const part of inParts(messages, chunk)) {
+      for (const part of splitIntoParts(messages, chunk)) {
         const ids = part.map(({ id }) => id);
         await forgetMessages(client, ...own(endpoint), ...ids);
       }

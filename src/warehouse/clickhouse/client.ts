@@ -5,7 +5,7 @@ import {
   type ClickHouseSettings,
   createClient,
 } from '@clickhouse/client';
-import { sliceTurn } from '../../slices.js';
+import { waitForSlice } from '../../slices.js';
 import { type Cluster, everywhere, storedName } from './ddl.js';
 
 /** An insert of 100,000 rows takes about 1 s. */
@@ -99,7 +99,7 @@ export async function selectManyRows<Row>(
   const result = await client.query({ ...clientOptions(query, options), format: 'JSONEachRow' });
   const rows: Row[] = [];
   for await (const arrived of result.stream<Row>()) {
-    await sliceTurn();
+    await waitForSlice();
     for (const row of arrived) rows.push(row.json());
   }
   return rows;

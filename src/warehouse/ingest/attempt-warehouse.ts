@@ -1,13 +1,13 @@
 import type { ClickHouseClient } from '@clickhouse/client';
-import { outboxColumns, rowColumns } from '../../contracts/attempt-row.js';
-import type { OutboxRange } from '../../contracts/jobs.js';
+import { attemptColumns, outboxColumns } from '../../contracts/attempt-row.js';
+import type { OutboxRange } from '../../contracts/job-data.js';
 import { selectNumber, selectText, syncReplicas } from '../clickhouse/client.js';
 import type { Cluster } from '../clickhouse/ddl.js';
 import { insertRows, oneBlock } from '../clickhouse/insert-rows.js';
 import { rollups } from '../schema/rollups.js';
 import { inRanges, partOfRanges, repairPart } from './repair.js';
 
-const columns = [...outboxColumns, ...rowColumns];
+const columns = [...outboxColumns, ...attemptColumns];
 
 export type AttemptWarehouse = ReturnType<typeof createAttemptWarehouse>;
 

@@ -1,5 +1,5 @@
 import type { ClickHouseClient } from '@clickhouse/client';
-import { decodeModel, decodeReport, type RecordedChange } from '../../contracts/model.js';
+import { decodeModel, decodeReport, type ModelChangeRecord } from '../../contracts/stored-model.js';
 import { selectNumber, selectRows, sqlTime } from '../clickhouse/client.js';
 import { insertObjects, insertUntilThere } from '../clickhouse/insert-rows.js';
 import { modelVersions, skillParameters } from '../schema/model-tables.js';
@@ -13,7 +13,7 @@ export const createModelHistory = (client: ClickHouseClient) => ({
     return new Map(rows.map(({ tenant, change }) => [tenant, change]));
   },
   /** Idempotent. */
-  add: async (change: RecordedChange): Promise<void> => {
+  add: async (change: ModelChangeRecord): Promise<void> => {
     // Insert the change last: its row proves that all skills are stored.
     if (change.action === 'fit')
       await insertOnce(client, skillParameters.name, 'version', change, skillRows(change));
@@ -27,7 +27,7 @@ async function insertOnce(
   client: ClickHouseClient,
   table: string,
   column: 'change' | 'version',
-  change: RecordedChange,
+  change: ModelChangeRecord,
   values: object[],
 ): Promise<void> {
   const { tenant, [column]: value } = change;
@@ -42,7 +42,7 @@ async function insertOnce(
   );
 }
 
-function skillRows({ tenant, version, model, report }: RecordedChange): object[] {
+function skillRows({ tenant, version, model, report }: ModelChangeRecord): object[] {
   if (model === '') return [];
   const reports = new Map(decodeReport(report).skills.map((skill) => [skill.skillId, skill]));
   return Array.from(decodeModel(model).skills, ([skillId, skill]) => {

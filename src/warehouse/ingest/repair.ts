@@ -4,8 +4,8 @@
  * interrupted repair.
  */
 import type { ClickHouseClient } from '@clickhouse/client';
-import type { OutboxRange } from '../../contracts/jobs.js';
-import { firstRowOf, lastRowOf } from '../../contracts/outbox-ids.js';
+import type { OutboxRange } from '../../contracts/job-data.js';
+import { toFirstRowId, toLastRowId } from '../../contracts/outbox-ids.js';
 import { runStatement, selectNumber, syncReplicas } from '../clickhouse/client.js';
 import { type Cluster, deleteFrom } from '../clickhouse/ddl.js';
 import { type Rollup, rollupColumns, selectRollup } from '../schema/rollup.js';
@@ -15,7 +15,7 @@ import { archivedDays, isArchived, keptRows, selectArchived } from '../schema/ro
 export function inRanges(ranges: readonly OutboxRange[]): string {
   if (ranges.length === 0) return '0';
   const bounds = ranges.map(({ partition, from, to }) => {
-    return { partition, from: firstRowOf(from), to: lastRowOf(to) };
+    return { partition, from: toFirstRowId(from), to: toLastRowId(to) };
   });
   const first = Math.min(...bounds.map(({ from }) => from.ms));
   const last = Math.max(...bounds.map(({ to }) => to.ms));

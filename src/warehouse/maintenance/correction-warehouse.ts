@@ -1,5 +1,10 @@
 import type { ClickHouseClient } from '@clickhouse/client';
-import { type CorrectedRows, type Counts, clockMs, type Removal } from '../../contracts/corrections.js';
+import {
+  type CorrectedRows,
+  type Counts,
+  maxClockSkewMs,
+  type RemovalCounts,
+} from '../../contracts/corrections.js';
 import { learnerHashSql, learnerName, learnerNameSql } from '../../contracts/learner-name.js';
 import type { ListedErasure } from '../../contracts/responses/erasures.js';
 import { distinct } from '../../lists.js';
@@ -64,7 +69,7 @@ export function createCorrectionWarehouse(client: ClickHouseClient, cluster: Clu
 
   return {
     /** Results have the order of `rows`. */
-    count: async (rows: readonly CorrectedRows[], signal?: AbortSignal): Promise<Removal[]> => {
+    count: async (rows: readonly CorrectedRows[], signal?: AbortSignal): Promise<RemovalCounts[]> => {
       await syncReplicas(client, attempts.name, cluster, signal);
       const query = countByDay(rows);
       const found = await selectRows<{ name: string; day: number; answers: number }>(client, query, {
@@ -187,7 +192,7 @@ WHERE database = currentDatabase() AND active AND has_lightweight_delete ORDER B
 
 const parametersOf = ({ tenant, partition, below, goalAt }: CorrectedRows) => ({
   ...{ tenant, partition, below_ms: below.ms, below_seq: below.seq },
-  ...{ goal_until: goalAt, until: below.ms + clockMs },
+  ...{ goal_until: goalAt, until: below.ms + maxClockSkewMs },
 });
 
 const sumOfTimes = (times: number): string => `toUInt64(intDiv(abs(sum(n)) + ${times - 1}, ${times}))`;

@@ -1,6 +1,6 @@
 /** Months are written as 202601. services/retention/retain-answers.ts runs the steps. */
 import type { ClickHouseClient, ClickHouseSettings } from '@clickhouse/client';
-import type { LearnerPlace } from '../../contracts/learner-name.js';
+import type { LearnerId } from '../../contracts/learner-name.js';
 import type { LearnerRows } from '../../contracts/rebuild-tasks.js';
 import { runStatement, selectNumber, selectRows, syncReplicas } from '../clickhouse/client.js';
 import { type Cluster, deleteFrom, dropPartition } from '../clickhouse/ddl.js';
@@ -19,7 +19,7 @@ interface LearnerPage {
   readonly to: string;
 }
 
-interface LearnerSnapshot extends LearnerPlace {
+interface LearnerSnapshot extends LearnerId {
   readonly partition: number;
   readonly learnerSeq: number;
   readonly state: string;

@@ -1,7 +1,7 @@
 import { buffer } from 'node:stream/consumers';
 import type { ClickHouseClient } from '@clickhouse/client';
-import { rowColumns } from '../../contracts/attempt-row.js';
-import { type LearnerPlace, learnerName, learnerNameSql } from '../../contracts/learner-name.js';
+import { attemptColumns } from '../../contracts/attempt-row.js';
+import { type LearnerId, learnerName, learnerNameSql } from '../../contracts/learner-name.js';
 import type { LearnerRows } from '../../contracts/rebuild-tasks.js';
 import { distinct } from '../../lists.js';
 import { selectRows } from '../clickhouse/client.js';
@@ -20,14 +20,14 @@ const untilLearner = `(tenant <= {untilTenant:String}
 /** Repeats tenants and users, for the index. */
 export const isNamed = `tenant IN {tenants:Array(String)} AND user_id IN {users:Array(String)}
   AND has({names:Array(String)}, ${learnerNameSql})`;
-export const namedLearners = (learners: readonly LearnerPlace[]) => ({
+export const namedLearners = (learners: readonly LearnerId[]) => ({
   tenants: distinct(learners.map(({ tenant }) => tenant)),
   users: distinct(learners.map(({ userId }) => userId)),
   names: learners.map(({ tenant, userId }) => learnerName(tenant, userId)),
 });
 
 const snapshotColumns = ['tenant', 'user_id', 'learner_seq'];
-const snapshotRow = rowColumns.map((name) => (snapshotColumns.includes(name) ? name : `NULL AS ${name}`));
+const snapshotRow = attemptColumns.map((name) => (snapshotColumns.includes(name) ? name : `NULL AS ${name}`));
 
 const inOrder = 'ORDER BY tenant, user_id';
 
@@ -39,7 +39,7 @@ export async function readLearners(
   ofRows = 'true',
 ): Promise<LearnerRows> {
   const query = `SELECT * FROM (
-  SELECT ${rowColumns.join(', ')}, '' AS state FROM attempts WHERE ${condition} AND ${ofRows} ${inOrder}, learner_seq
+  SELECT ${attemptColumns.join(', ')}, '' AS state FROM attempts WHERE ${condition} AND ${ofRows} ${inOrder}, learner_seq
   UNION ALL
   SELECT ${snapshotRow.join(', ')}, state FROM ${learnerSnapshots.name} WHERE ${condition} ${inOrder}, learner_seq
 ) ${inOrder}, learner_seq, state FORMAT TabSeparated`;
@@ -66,13 +66,13 @@ const selectLast = (condition: string): string => {
 export async function* attemptPages(
   client: ClickHouseClient,
   partitions: readonly number[],
-  after: LearnerPlace | null,
-): AsyncGenerator<{ readonly rows: LearnerRows; readonly last: LearnerPlace | null }> {
+  after: LearnerId | null,
+): AsyncGenerator<{ readonly rows: LearnerRows; readonly last: LearnerId | null }> {
   const ofPartitions = 'partition_id IN {partitions:Array(UInt16)}';
   for (let [from, isLast] = [after, false]; !isLast; ) {
     const condition = from === null ? ofPartitions : `${ofPartitions} AND ${afterLearner}`;
     const params = { partitions, ...from };
-    const [last = null] = await selectRows<LearnerPlace>(client, selectLast(condition), { params });
+    const [last = null] = await selectRows<LearnerId>(client, selectLast(condition), { params });
     const until = last && { untilTenant: last.tenant, untilUser: last.userId };
     const ofPage = until ? `${condition} AND ${untilLearner}` : condition;
     const rows = await readLearners(client, ofPage, { ...params, ...until });

@@ -5,7 +5,7 @@
 import { createCipheriv, createDecipheriv, createHmac, randomBytes, scrypt } from 'node:crypto';
 import { promisify } from 'node:util';
 import type { ClickHouseClient } from '@clickhouse/client';
-import { allScopes, type DeploymentFacts, type StoredKey } from '../../contracts/access.js';
+import { allScopes, type DeploymentRecord, type StoredKey } from '../../contracts/access.js';
 import { selectRows } from '../clickhouse/client.js';
 import { insertObjects } from '../clickhouse/insert-rows.js';
 import { apiKeys, deployments, xapiMappings } from '../schema/deployment-tables.js';
@@ -35,7 +35,7 @@ export function createFactsHistory(client: ClickHouseClient, clickhouseUrl: stri
   const insert = (table: string, values: object[]) =>
     insertObjects(client, table, values, { insert_deduplicate: 0, date_time_input_format: 'best_effort' });
   return {
-    deployment: async () => (await select<DeploymentFacts>(lastDeployment))[0] ?? null,
+    deployment: async () => (await select<DeploymentRecord>(lastDeployment))[0] ?? null,
     /** `unreadable` counts keys that were encrypted with another password. */
     keys: async () => {
       const rows = await select<KeyRow>(lastKeys);
@@ -46,7 +46,7 @@ export function createFactsHistory(client: ClickHouseClient, clickhouseUrl: stri
     mappings: () => select<{ tenant: string; text: string }>(lastMappings),
     recordMapping: (tenant: string, mapping: string, updatedAt: number) =>
       insert(xapiMappings.name, [{ tenant, updated_at: new Date(updatedAt).toISOString(), mapping }]),
-    recordDeployment: async ({ deploymentId, partitions, createdAt }: DeploymentFacts): Promise<void> => {
+    recordDeployment: async ({ deploymentId, partitions, createdAt }: DeploymentRecord): Promise<void> => {
       const row = { deployment_id: deploymentId, partitions, created_at: createdAt, recorded_at: now() };
       await insert(deployments.name, [row]);
     },

@@ -1,4 +1,4 @@
-import type { Band } from '../../contracts/responses/models.js';
+import type { CoverageBand } from '../../contracts/responses/models.js';
 import { logLossClip } from '../../domain/base/prediction-metrics.js';
 import { sqlTime } from '../clickhouse/client.js';
 import { keptRows } from '../schema/rollups.js';
@@ -37,5 +37,5 @@ export const createModelQuality = (read: TenantRead) => ({
   reliability: (tenant: string, skillId: string | null, since: number) =>
     read<ReliabilityBin>(selectBins(skillId), tenant, { since: sqlTime(since), ...(skillId && { skillId }) }),
 
-  coverage: (tenant: string): Promise<Band[]> => read(selectBands, tenant),
+  coverage: (tenant: string): Promise<CoverageBand[]> => read(selectBands, tenant),
 });

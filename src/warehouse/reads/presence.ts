@@ -40,8 +40,8 @@ const youngerTimeoutMs = 5000;
 export async function countYounger(client: ClickHouseClient, last: readonly LastRow[]): Promise<number> {
   if (last.length === 0) return 0;
   const younger = last.map(
-    ({ partition, ms, seq, askedAt }) =>
-      `(partition_id = ${partition} AND (outbox_ms, outbox_seq) > (${ms}, ${seq}) AND outbox_ms < ${askedAt})`,
+    ({ partition, ms, seq, readAt }) =>
+      `(partition_id = ${partition} AND (outbox_ms, outbox_seq) > (${ms}, ${seq}) AND outbox_ms < ${readAt})`,
   );
   const oldest = Math.min(...last.map(({ ms }) => ms));
   const query = `SELECT toUInt32(count()) AS n FROM attempts WHERE outbox_ms >= ${oldest} AND (${younger.join(' OR ')})`;

@@ -1,15 +1,15 @@
 import type { ClickHouseClient } from '@clickhouse/client';
-import { type LearnerPlace, learnerName, learnerNameSql } from '../../contracts/learner-name.js';
-import type { ModelChange, RecordedChange } from '../../contracts/model.js';
+import { type LearnerId, learnerName, learnerNameSql } from '../../contracts/learner-name.js';
 import type { OutboxId } from '../../contracts/outbox-ids.js';
 import type {
   AnsweredSkill,
   CatalogueRecord,
-  DayOfAnswers,
+  DailyAnswers,
   GoalRecord,
   ItemRecord,
-  RetractedId,
+  RetractedEvent,
 } from '../../contracts/rebuild-tasks.js';
+import type { ModelChange, ModelChangeRecord } from '../../contracts/stored-model.js';
 import type { WebhookRecord } from '../../contracts/webhooks.js';
 import { minRegisteredLearners } from '../../domain/base/score-constants.js';
 import { selectNumber, selectRows } from '../clickhouse/client.js';
@@ -142,13 +142,13 @@ export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: str
     keys,
     mappings,
     holdsState: () => holdsState(client),
-    samplePlaces: () => select<LearnerPlace & { readonly partition: number }>(selectPlaces),
+    samplePlaces: () => select<LearnerId & { readonly partition: number }>(selectPlaces),
     countAnswers: (partitions: readonly number[]) => count(ofPartitions, { partitions }),
-    pages: (partitions: readonly number[], after: LearnerPlace | null) =>
+    pages: (partitions: readonly number[], after: LearnerId | null) =>
       attemptPages(client, partitions, after),
-    learners: (learners: readonly LearnerPlace[]) => readLearners(client, isNamed, namedLearners(learners)),
+    learners: (learners: readonly LearnerId[]) => readLearners(client, isNamed, namedLearners(learners)),
     /** Learners without rows and snapshots. */
-    unknown: async (learners: readonly LearnerPlace[]): Promise<LearnerPlace[]> => {
+    unknown: async (learners: readonly LearnerId[]): Promise<LearnerId[]> => {
       const found = await select<{ name: string }>(selectKnown, namedLearners(learners));
       const known = new Set(found.map(({ name }) => name));
       return learners.filter(({ tenant, userId }) => !known.has(learnerName(tenant, userId)));
@@ -159,7 +159,8 @@ export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: str
     answeredSkills: (tenant: string) => pages<AnsweredSkill>(skillsTogether, selectSkills, { tenant }),
     goals: () => pages<GoalRecord>(learnersTogether, selectGoals, {}),
     /** @param fromSecond Unix seconds of arrival */
-    retracted: (fromSecond: number) => pages<RetractedId>(learnersTogether, selectRetracted, { fromSecond }),
+    retracted: (fromSecond: number) =>
+      pages<RetractedEvent>(learnersTogether, selectRetracted, { fromSecond }),
     catalogue: async (): Promise<CatalogueRecord[]> =>
       (await select<CatalogueRow>(selectCatalogue)).map(
         ({ pInit, pLearn, pGuess, pSlip, pForget, ...entry }) => ({
@@ -169,7 +170,7 @@ export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: str
       ),
     webhooks: () => select<WebhookRecord>(selectWebhooks),
     modelChanges: () => select<ModelChange>(selectModelChanges),
-    modelTexts: async (change: ModelChange): Promise<RecordedChange> => {
+    modelTexts: async (change: ModelChange): Promise<ModelChangeRecord> => {
       const { tenant, version } = change;
       const texts = await first<{ model: string; report: string }>(selectModelTexts, { tenant, version });
       return { ...change, model: '', report: '', ...texts };
@@ -186,6 +187,6 @@ export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: str
       for (let part = 0; part < parts; part++)
         yield await select<ItemRecord>(selectItems, { tenant, parts, part, most });
     },
-    answersByDay: (partitions: readonly number[]) => select<DayOfAnswers>(selectDays, { partitions }),
+    answersByDay: (partitions: readonly number[]) => select<DailyAnswers>(selectDays, { partitions }),
   };
 }

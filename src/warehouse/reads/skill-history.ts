@@ -1,6 +1,6 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { Limiter } from '../../concurrency.js';
-import type { LearnerPlace } from '../../contracts/learner-name.js';
+import type { LearnerId } from '../../contracts/learner-name.js';
 import type { CountedAnswer } from '../../domain/learner/explanation.js';
 import type { SkillDay } from '../../domain/learner/velocity.js';
 import { callersTime, selectManyRows, selectNumber, selectRows } from '../clickhouse/client.js';
@@ -32,7 +32,7 @@ export interface StoredAttempt extends CountedAnswer {
   readonly missingBefore: number;
 }
 
-export interface AttemptQuery extends LearnerPlace {
+export interface AttemptQuery extends LearnerId {
   readonly skillId: string;
   readonly upTo: number;
   readonly atMost: number;
@@ -72,7 +72,7 @@ const attemptOf = ({ stored, pInit, pLearn, pGuess, pSlip, pForget, ...row }: Ro
   parameters: { pInit, pLearn, pGuess, pSlip, pForget },
 });
 
-interface DaysQuery extends LearnerPlace {
+interface DaysQuery extends LearnerId {
   /** Null: all skills. */
   readonly skillId: string | null;
   /** UTC days since 1970. */

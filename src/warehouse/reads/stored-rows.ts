@@ -1,8 +1,8 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { Limiter } from '../../concurrency.js';
-import { type AttemptRow, decodeAttemptRow, rowColumns } from '../../contracts/attempt-row.js';
+import { type AttemptRow, attemptColumns, decodeAttemptRow } from '../../contracts/attempt-row.js';
 import type { ExportRecord } from '../../contracts/export-record.js';
-import type { LearnerPlace } from '../../contracts/learner-name.js';
+import type { LearnerId } from '../../contracts/learner-name.js';
 import type { OutboxId } from '../../contracts/outbox-ids.js';
 import { mapInSlices } from '../../slices.js';
 import { callersTime, selectNumber, selectRows, selectText } from '../clickhouse/client.js';
@@ -10,7 +10,7 @@ import { attempts, learnerSnapshots } from '../schema/attempt-tables.js';
 import { exportedFrom, type LearnerTable, learnerTables } from '../schema/learner-tables.js';
 import { archivedDays, isArchived } from '../schema/rollups.js';
 
-export interface SkillRange extends LearnerPlace {
+export interface SkillRange extends LearnerId {
   readonly skillId: string;
   readonly to: number;
   /** Rows with a lower outbox id belong to an erased history. */
@@ -19,7 +19,7 @@ export interface SkillRange extends LearnerPlace {
 }
 
 /** By `learner_seq`, bounds included. */
-export interface AttemptRange extends LearnerPlace {
+export interface AttemptRange extends LearnerId {
   readonly from: number;
   readonly to: number;
   readonly order: 'newest first' | 'oldest first';
@@ -32,7 +32,7 @@ const pageRows = 500;
 
 const ofUser = 'tenant = {tenant:String} AND user_id = {userId:String}';
 
-const columns = rowColumns
+const columns = attemptColumns
   .map((name) =>
     name.endsWith('_at') ? `toDecimalString(toUnixTimestamp64Milli(a.${name}) / 1000, 3)` : `a.${name}`,
   )
@@ -97,7 +97,7 @@ export const createStoredRows = (client: ClickHouseClient, limit: Limiter) => ({
    */
   history: (tenant: string, userId: string, to: number) =>
     limit(tenant, async () => {
-      const stored = await readLines(client, {
+      const storedRows = await readLines(client, {
         tenant,
         userId,
         from: 1,
@@ -107,7 +107,7 @@ export const createStoredRows = (client: ClickHouseClient, limit: Limiter) => ({
       });
       const params = { tenant, userId };
       const [last] = await selectRows<{ state: string }>(client, selectSnapshot, { params });
-      return { stored, snapshot: last?.state ?? null };
+      return { storedRows, snapshot: last?.state ?? null };
     }),
 
   learnersOf: async (tenant: string, eventId: string): Promise<string[]> => {

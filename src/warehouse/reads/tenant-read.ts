@@ -1,6 +1,6 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { Limiter } from '../../concurrency.js';
-import { orUnavailable } from '../../errors.js';
+import { rejectAsUnavailable } from '../../errors.js';
 import { selectRows } from '../clickhouse/client.js';
 
 const seconds = 5;
@@ -21,5 +21,7 @@ export const createTenantRead =
   (query, tenant, params = {}) =>
     limit(tenant, () => {
       const signal = AbortSignal.timeout(1000 * seconds);
-      return orUnavailable(selectRows(client, query, { params: { tenant, ...params }, settings, signal }));
+      return rejectAsUnavailable(
+        selectRows(client, query, { params: { tenant, ...params }, settings, signal }),
+      );
     });

@@ -1,5 +1,5 @@
 /** Right results of the queries on learning. */
-import { distinct, groupedBy, indices } from '../../../src/lists.js';
+import { distinct, groupBy, indices } from '../../../src/lists.js';
 import { viewEfficiency } from '../view-efficiency.js';
 import {
   avg,
@@ -32,7 +32,7 @@ const mastered = 0.95;
 
 const curve: Reckoned = ({ answers }) => {
   const own = answers.filter(({ skillId }) => skillId === skill);
-  const learners = [...groupedBy(own, ({ userId }) => userId).values()].filter(({ length }) => length >= 10);
+  const learners = [...groupBy(own, ({ userId }) => userId).values()].filter(({ length }) => length >= 10);
   return indices(10).map((i) => {
     const nth = learners.map((all) => sorted(all, (a) => a.learnerSeq)[i] as SchoolAnswer);
     const [accuracy, predicted] = [avg(nth, (a) => a.isCorrect), avg(nth, (a) => a.pCorrect)];
@@ -42,7 +42,7 @@ const curve: Reckoned = ({ answers }) => {
 
 /** Each learner's way on each skill: answers in their turn, and days. */
 const ways = (answers: readonly SchoolAnswer[]) =>
-  [...groupedBy(answers, ({ userId, skillId }) => `${userId} ${skillId}`).values()].map((of) => {
+  [...groupBy(answers, ({ userId, skillId }) => `${userId} ${skillId}`).values()].map((of) => {
     const own = sorted(
       of,
       (a) => a.occurredAt,
@@ -55,7 +55,7 @@ const ways = (answers: readonly SchoolAnswer[]) =>
 const isMastered = ({ masteryAfter }: SchoolAnswer): boolean => masteryAfter >= mastered;
 
 const funnel: Reckoned = ({ answers }) => {
-  const rows = [...groupedBy(ways(answers), ({ skillId }) => skillId)].map(([skillId, all]): Cell[] => {
+  const rows = [...groupBy(ways(answers), ({ skillId }) => skillId)].map(([skillId, all]): Cell[] => {
     const practised = all.filter(({ own }) => own.length >= 5);
     const halfWay = count(practised, ({ own }) => own.some((a) => a.masteryAfter >= 0.6));
     const masters = count(practised, ({ own }) => own.some(isMastered));
@@ -70,7 +70,7 @@ const funnel: Reckoned = ({ answers }) => {
 };
 
 const timeToMastery: Reckoned = ({ answers }) => {
-  const rows = [...groupedBy(ways(answers), ({ skillId }) => skillId)].flatMap(([skillId, all]): Cell[][] => {
+  const rows = [...groupBy(ways(answers), ({ skillId }) => skillId)].flatMap(([skillId, all]): Cell[][] => {
     const reached = all.flatMap(({ own }) => {
       const at = own.findIndex(isMastered);
       return at < 0 ? [] : [own.slice(0, at + 1)];
@@ -91,7 +91,7 @@ const timeToMastery: Reckoned = ({ answers }) => {
 };
 
 const slowest: Reckoned = ({ answers }) => {
-  const rows = [...groupedBy(ways(answers), ({ skillId }) => skillId)].map(([skillId, own]): Cell[] => {
+  const rows = [...groupBy(ways(answers), ({ skillId }) => skillId)].map(([skillId, own]): Cell[] => {
     const velocities = own.map(({ days }) => sum(days, (d) => d.gain) / days.length);
     const days = own.flatMap((way) => way.days);
     const perMinute = (60 * sum(days, (d) => d.timedCorrect)) / sum(days, (d) => d.seconds);
@@ -109,7 +109,7 @@ function cohortWeeks(answers: readonly SchoolAnswer[]) {
   const cohorts = cohortsOf(answers);
   const days = learnerDays(answers.filter(({ skillId }) => skillId === skill));
   const weekOf = ({ userId, day }: LearnerDay): number => (mondayOf(day) - (cohorts.get(userId) ?? 0)) / 7;
-  const groups = groupedBy(days, (day) => `${cohorts.get(day.userId)} ${weekOf(day)}`);
+  const groups = groupBy(days, (day) => `${cohorts.get(day.userId)} ${weekOf(day)}`);
   return [...groups.values()].map((own) => {
     const first = own[0] as LearnerDay;
     const learners = byLearnerSkill(own);
@@ -130,7 +130,7 @@ function cohortWeeks(answers: readonly SchoolAnswer[]) {
 /** The Monday of each learner's first week. */
 const cohortsOf = (answers: readonly SchoolAnswer[]): Map<string, number> =>
   new Map(
-    [...groupedBy(answers, ({ userId }) => userId)].map(([userId, own]) => [
+    [...groupBy(answers, ({ userId }) => userId)].map(([userId, own]) => [
       userId,
       mondayOf(Math.min(...own.map(({ occurredAt }) => dayOf(occurredAt)))),
     ]),
@@ -171,13 +171,13 @@ const besideEachOther: Reckoned = ({ answers }) => {
 const masters = 5;
 
 const laterCohorts: Reckoned = ({ answers }) => {
-  const learners = [...groupedBy(answers, ({ userId }) => userId).values()].map((own) => {
+  const learners = [...groupBy(answers, ({ userId }) => userId).values()].map((own) => {
     const began = Math.min(...own.map(({ occurredAt }) => dayOf(occurredAt)));
     const month = own.filter((a) => isMastered(a) && dayOf(a.occurredAt) < began + 28);
     return { began, inTime: distinct(month.map(({ skillId }) => skillId)).length >= masters };
   });
   const old = learners.filter(({ began }) => began + 28 <= lastDay);
-  const rows = [...groupedBy(old, ({ began }) => monthOf(began))].flatMap(([month, own]): Cell[][] => {
+  const rows = [...groupBy(old, ({ began }) => monthOf(began))].flatMap(([month, own]): Cell[][] => {
     const [n, k] = [own.length, count(own, ({ inTime }) => inTime)];
     const [low, high] = wilson(k / n, n);
     return n < 5 ? [] : [[month, n, k, round(k / n, 3), round(low, 3), round(high, 3)]];
@@ -200,7 +200,7 @@ const fastestCohort: Reckoned = ({ answers }) => {
       const month = days.filter(({ day }) => day < began + 28);
       return { began, velocity: sum(month, (d) => d.gain) / sum(month, (d) => d.answers) };
     });
-  const rows = [...groupedBy(learners, ({ began }) => monthOf(began))].flatMap(([month, own]): Cell[][] => {
+  const rows = [...groupBy(learners, ({ began }) => monthOf(began))].flatMap(([month, own]): Cell[][] => {
     const velocities = own.map(({ velocity }) => velocity);
     const centre = meanOf(velocities);
     const variance = sum(velocities, (v) => (v - centre) ** 2) / (own.length - 1);
@@ -213,7 +213,7 @@ const fastestCohort: Reckoned = ({ answers }) => {
 
 const everyDay: Reckoned = ({ answers }) => {
   const own = answers.filter(({ skillId }) => skillId === skill);
-  const rows = [...groupedBy(own, ({ occurredAt }) => dayOf(occurredAt))].map(([day, of]): Cell[] => [
+  const rows = [...groupBy(own, ({ occurredAt }) => dayOf(occurredAt))].map(([day, of]): Cell[] => [
     ...[dateOf(day), distinct(of.map(({ userId }) => userId)).length, of.length],
     avg(of, (a) => a.isCorrect),
   ]);

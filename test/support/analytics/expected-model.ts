@@ -1,6 +1,6 @@
 /** Right results of the queries on goals, forecasts, the model and the data. */
 import type { ServedForecast } from '../../../src/contracts/journal.js';
-import { distinct, groupedBy } from '../../../src/lists.js';
+import { distinct, groupBy } from '../../../src/lists.js';
 import {
   avg,
   type Cell,
@@ -22,7 +22,7 @@ const right = ({ isCorrect }: SchoolAnswer): boolean => isCorrect;
 
 /** The goal in force of each learner. */
 const goalsOf = (school: School) =>
-  [...groupedBy(school.goals, ({ change }) => change.userId).values()].flatMap((changes) => {
+  [...groupBy(school.goals, ({ change }) => change.userId).values()].flatMap((changes) => {
     const { change } = changes.at(-1) as (typeof changes)[number];
     return change.targetScore === null ? [] : [{ ...change, targetScore: change.targetScore }];
   });
@@ -51,7 +51,7 @@ const standings: Reckoned = (school) => {
     if (isOver(goal)) return '2 missed';
     return probability >= 0.6 ? '3 likely' : probability >= 0.3 ? '4 open' : '5 unlikely';
   };
-  const rows = [...groupedBy(foretold(school), standing)].map(([name, own]): Cell[] => [
+  const rows = [...groupBy(foretold(school), standing)].map(([name, own]): Cell[] => [
     ...[name, own.length, avg(own, ({ goal }) => goal.targetScore, 0)],
     ...[avg(own, ({ last }) => last.current.total, 0), avg(own, ({ last }) => last.goalProbability ?? 0, 2)],
   ]);
@@ -68,7 +68,7 @@ const hardestGoals: Reckoned = (school) => {
 };
 
 const goalChanges: Reckoned = ({ goals }) => {
-  const changes = [...groupedBy(goals, ({ change }) => change.userId).values()].flatMap((own) =>
+  const changes = [...groupBy(goals, ({ change }) => change.userId).values()].flatMap((own) =>
     own.slice(1).map(({ at, change }, i) => ({ at, change, before: own[i]?.change.targetScore ?? null })),
   );
   const rows = sorted(
@@ -83,7 +83,7 @@ const goalChanges: Reckoned = ({ goals }) => {
 
 /** Forecasts whose days are over, with what came. */
 function outcomesOf({ answers, forecasts }: School) {
-  const last = groupedBy(byTime(forecasts), (f) => `${f.userId} ${dayOf(f.madeAt)} ${f.days}`);
+  const last = groupBy(byTime(forecasts), (f) => `${f.userId} ${dayOf(f.madeAt)} ${f.days}`);
   return [...last.values()].flatMap((made) => {
     const forecast = made.at(-1) as ServedForecast;
     const { expected, sd, reach } = forecast.accuracy;
@@ -115,7 +115,7 @@ const bands = [1, 20, 50, 100, 200, 500];
 const coverage: Reckoned = (school) => {
   const bandOf = ({ forecast }: ReturnType<typeof outcomesOf>[number]): number =>
     bands.findLast((from) => forecast.learnerSeq >= from) ?? 1;
-  const groups = groupedBy(outcomesOf(school), (of) => `${of.forecast.days} ${bandOf(of)}`);
+  const groups = groupBy(outcomesOf(school), (of) => `${of.forecast.days} ${bandOf(of)}`);
   const rows = [...groups.values()].map((own): Cell[] => {
     const [first] = own;
     return [
@@ -131,7 +131,7 @@ const coverage: Reckoned = (school) => {
 
 const bias: Reckoned = (school) => {
   const weekly = outcomesOf(school).filter(({ forecast }) => forecast.days === 7);
-  const rows = [...groupedBy(weekly, ({ forecast }) => monthOf(dayOf(forecast.madeAt)))].map(
+  const rows = [...groupBy(weekly, ({ forecast }) => monthOf(dayOf(forecast.madeAt)))].map(
     ([month, own]): Cell[] => [
       ...[month, own.length, distinct(own.map(({ forecast }) => forecast.userId)).length],
       ...[
@@ -146,13 +146,13 @@ const bias: Reckoned = (school) => {
 
 const honesty: Reckoned = ({ forecasts }) => {
   const tracked = forecasts.filter(({ targetScore }) => targetScore !== null);
-  const learners = [...groupedBy(tracked, ({ userId }) => userId).values()].flatMap((own) => {
+  const learners = [...groupBy(tracked, ({ userId }) => userId).values()].flatMap((own) => {
     const inTurn = byTime(own);
     const [first, last] = [inTurn[0], inTurn.at(-1)] as [ServedForecast, ServedForecast];
     if (dayOf(last.madeAt) - dayOf(first.madeAt) < 28) return [];
     return { promised: first.goalProbability ?? 0, reached: last.current.total >= (last.targetScore ?? 0) };
   });
-  const rows = [...groupedBy(learners, ({ promised }) => Math.floor(promised * 5) / 5)].map(
+  const rows = [...groupBy(learners, ({ promised }) => Math.floor(promised * 5) / 5)].map(
     ([band, own]): Cell[] => [
       ...[band, own.length, avg(own, ({ promised }) => promised), avg(own, ({ reached }) => reached)],
     ],
@@ -163,7 +163,7 @@ const honesty: Reckoned = ({ forecasts }) => {
 const brierOf = ({ pCorrect, isCorrect }: SchoolAnswer): number => (pCorrect - Number(isCorrect)) ** 2;
 
 const misfits: Reckoned = ({ answers }) => {
-  const rows = [...groupedBy(answers, ({ skillId }) => skillId)].map(([skillId, own]): Cell[] => {
+  const rows = [...groupBy(answers, ({ skillId }) => skillId)].map(([skillId, own]): Cell[] => {
     const accuracy = mean(own, right);
     const surprise = sum(own, (a) => Number(a.isCorrect) - a.pCorrect);
     const z = round(surprise / Math.sqrt(own.length * accuracy * (1 - accuracy)), 1);
@@ -187,7 +187,7 @@ const emptyMastery: Reckoned = ({ answers, parameters }) => {
 };
 
 const calibration: Reckoned = ({ answers }) => {
-  const rows = [...groupedBy(answers, ({ pCorrect }) => Math.floor(pCorrect * 10) / 10)].map(
+  const rows = [...groupBy(answers, ({ pCorrect }) => Math.floor(pCorrect * 10) / 10)].map(
     ([band, own]): Cell[] => [band, own.length, avg(own, (a) => a.pCorrect), avg(own, right)],
   );
   return sorted(rows, column(0));
@@ -196,7 +196,7 @@ const calibration: Reckoned = ({ answers }) => {
 const lastVersion: Reckoned = ({ answers, parameters }) => {
   const fitted = parameters.filter(({ version, published }) => version === 2 && published === 1);
   const own = answers.filter((answer) => fitted.some(({ skill_id }) => skill_id === answer.skillId));
-  const rows = [...groupedBy(own, ({ version }) => version)].map(([version, of]): Cell[] => {
+  const rows = [...groupBy(own, ({ version }) => version)].map(([version, of]): Cell[] => {
     const loss = avg(of, (a) => -Math.log(a.isCorrect ? a.pCorrect : 1 - a.pCorrect), 4);
     const [accuracy, brier] = [mean(of, right), avg(of, brierOf, 4)];
     const explained = round(1 - brier / (accuracy * (1 - accuracy)), 3);
@@ -245,7 +245,7 @@ const quality: Reckoned = ({ answers }) => {
 };
 
 const lateness: Reckoned = ({ answers }) => {
-  const behind = [...groupedBy(answers, ({ userId }) => userId).values()].flatMap((own) => {
+  const behind = [...groupBy(answers, ({ userId }) => userId).values()].flatMap((own) => {
     let latest = 0;
     return sorted(own, (a) => a.learnerSeq).map((answer) => {
       latest = Math.max(latest, answer.occurredAt);
@@ -258,7 +258,7 @@ const lateness: Reckoned = ({ answers }) => {
     if (seconds <= 86_400) return '2 up to a day';
     return seconds <= 7 * 86_400 ? '3 up to a week' : '4 more';
   };
-  const rows = [...groupedBy(behind, ({ seconds }) => nameOf(seconds))].map(([name, own]): Cell[] => [
+  const rows = [...groupBy(behind, ({ seconds }) => nameOf(seconds))].map(([name, own]): Cell[] => [
     ...[name, own.length, distinct(own.map(({ answer }) => answer.userId)).length],
     avg(own, ({ answer }) => answer.isCorrect),
   ]);
@@ -269,7 +269,7 @@ const twice: Reckoned = ({ answers }) => {
   const recent = answers.filter(
     ({ itemId, receivedAt }) => itemId !== null && receivedAt >= today - 28 * dayMs,
   );
-  const rows = [...groupedBy(recent, (a) => `${a.userId} ${a.itemId}`).values()].flatMap((own) => {
+  const rows = [...groupBy(recent, (a) => `${a.userId} ${a.itemId}`).values()].flatMap((own) => {
     const inTurn = sorted(own, (a) => a.learnerSeq);
     return inTurn.slice(1).flatMap((answer, i): Cell[][] => {
       const after = (answer.occurredAt - (inTurn[i] as SchoolAnswer).occurredAt) / 1000;

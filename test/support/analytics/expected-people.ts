@@ -1,5 +1,5 @@
 /** Right results of the queries on items and people. */
-import { distinct, groupedBy } from '../../../src/lists.js';
+import { distinct, groupBy } from '../../../src/lists.js';
 import {
   avg,
   byLearnerSkill,
@@ -24,7 +24,7 @@ const skill = 'linear-equations';
 const right = ({ isCorrect }: SchoolAnswer): boolean => isCorrect;
 
 const byItem = (answers: readonly SchoolAnswer[]) => [
-  ...groupedBy(
+  ...groupBy(
     answers.filter(({ itemId }) => itemId !== null),
     ({ itemId }) => itemId ?? '',
   ),
@@ -57,7 +57,7 @@ const misleading: Reckoned = ({ answers }) => {
 
 const exposure: Reckoned = ({ answers }) => {
   const rows = byItem(answers.filter(({ skillId }) => skillId === skill)).map(([itemId, own]): Cell[] => {
-    const learners = [...groupedBy(own, ({ userId }) => userId).values()];
+    const learners = [...groupBy(own, ({ userId }) => userId).values()];
     const first = learners.map((all) => sorted(all, (a) => a.learnerSeq)[0] as SchoolAnswer);
     const later = own.filter((answer) => !first.includes(answer));
     const each = round(own.length / learners.length, 2);
@@ -87,7 +87,7 @@ const classReport: Reckoned = ({ answers }) => {
 
 const atRisk: Reckoned = ({ answers }) => {
   const days = learnerDays(answers).filter(({ day }) => day > lastDay - 56);
-  const rows = [...groupedBy(days, ({ userId }) => userId)].map(([userId, own]): Cell[] => {
+  const rows = [...groupBy(days, ({ userId }) => userId)].map(([userId, own]): Cell[] => {
     const now = own.filter(({ day }) => day > lastDay - 28);
     const idle = lastDay - Math.max(...own.map(({ day }) => day));
     const [all, before] = [
@@ -111,7 +111,7 @@ const plateauList: Reckoned = ({ answers }) => {
   const recent = answers.filter(
     (a) => a.receivedAt >= today - 28 * dayMs && dayOf(a.occurredAt) > lastDay - 28,
   );
-  const rows = [...groupedBy(recent, (a) => `${a.userId} ${a.skillId}`).values()].flatMap((own): Cell[][] => {
+  const rows = [...groupBy(recent, (a) => `${a.userId} ${a.skillId}`).values()].flatMap((own): Cell[][] => {
     const last = sorted(own, (a) => a.learnerSeq).at(-1) as SchoolAnswer;
     const days = distinct(own.map(({ occurredAt }) => dayOf(occurredAt))).length;
     const [accuracy, rapid] = [avg(own, right, 2), avg(own, ({ isRapid }) => isRapid, 2)];

@@ -1,5 +1,5 @@
 /** Right results of the queries on use and habits. */
-import { distinct, groupedBy, indices } from '../../../src/lists.js';
+import { distinct, groupBy, indices } from '../../../src/lists.js';
 import {
   avg,
   byLearnerSkill,
@@ -23,7 +23,7 @@ const lastDay = dayOf(today);
 
 const weeks: Reckoned = ({ answers }) => {
   const recent = learnerDays(answers).filter(({ day }) => day > lastDay - 70);
-  const rows = [...groupedBy(recent, ({ day }) => mondayOf(day))].map(([monday, days]): Cell[] => {
+  const rows = [...groupBy(recent, ({ day }) => mondayOf(day))].map(([monday, days]): Cell[] => {
     const learners = distinct(days.map(({ userId }) => userId)).length;
     const [all, seconds] = [sum(days, (d) => d.answers), sum(days, (d) => d.seconds)];
     return [dateOf(monday), learners, all, round(all / learners, 1), round(seconds / 60 / learners)];
@@ -32,7 +32,7 @@ const weeks: Reckoned = ({ answers }) => {
 };
 
 const retention: Reckoned = ({ answers }) => {
-  const learners = [...groupedBy(answers, ({ userId }) => userId).values()].map((own) => {
+  const learners = [...groupBy(answers, ({ userId }) => userId).values()].map((own) => {
     const days = own.map(({ occurredAt }) => dayOf(occurredAt));
     const first = Math.min(...days);
     return { first, weeks: new Set(days.map((day) => Math.floor((day - first) / 7))) };
@@ -45,8 +45,8 @@ const retention: Reckoned = ({ answers }) => {
 };
 
 const stopped: Reckoned = ({ answers }) => {
-  const rows = [...groupedBy(learnerDays(answers), ({ userId }) => userId)].flatMap(([userId, own]) => {
-    const days = [...groupedBy(own, ({ day }) => day)].sort(([a], [b]) => a - b);
+  const rows = [...groupBy(learnerDays(answers), ({ userId }) => userId)].flatMap(([userId, own]) => {
+    const days = [...groupBy(own, ({ day }) => day)].sort(([a], [b]) => a - b);
     const [last, lastRows] = days.at(-1) as [number, LearnerDay[]];
     const accuracy = (rows: readonly LearnerDay[]): number =>
       round(sum(rows, (d) => d.correct) / sum(rows, (d) => d.answers), 2);
@@ -71,7 +71,7 @@ const times: Reckoned = ({ answers }) => {
     const days = ['Sat', 'Sun'].includes(part('weekday')) ? 'weekend' : 'school day';
     return { answer, days, from: 6 * Math.floor(Number(part('hour')) / 6) };
   });
-  const rows = [...groupedBy(placed, ({ days, from }) => `${days} ${from}`).values()].map((own): Cell[] => [
+  const rows = [...groupBy(placed, ({ days, from }) => `${days} ${from}`).values()].map((own): Cell[] => [
     ...[own[0]?.days ?? '', own[0]?.from ?? 0, own.length],
     avg(own, ({ answer }) => answer.isCorrect),
     avg(own, ({ answer }) => Number(answer.isCorrect) - answer.pCorrect),
@@ -83,7 +83,7 @@ const times: Reckoned = ({ answers }) => {
 /** A learner's week on a skill, with what came of it at the next one. */
 function learnerWeeks(answers: readonly SchoolAnswer[]) {
   return byLearnerSkill(learnerDays(answers)).flatMap((own) => {
-    const weeks = [...groupedBy(own, ({ day }) => mondayOf(day)).values()];
+    const weeks = [...groupBy(own, ({ day }) => mondayOf(day)).values()];
     return weeks.map((days, i) => ({
       days: days.length,
       answers: sum(days, (d) => d.answers),
@@ -150,7 +150,7 @@ const isSolved = (answer: SchoolAnswer): boolean => !answer.isRapid;
 
 const rapidSkills: Reckoned = ({ answers }) => {
   const timed = answers.filter(({ timeSpentSeconds }) => (timeSpentSeconds ?? 0) > 0);
-  const rows = [...groupedBy(timed, ({ skillId }) => skillId)].map(([skillId, own]): Cell[] => [
+  const rows = [...groupBy(timed, ({ skillId }) => skillId)].map(([skillId, own]): Cell[] => [
     ...[skillId, own.length, avg(own, isRapid)],
     ...[avg(own.filter(isRapid), right), avg(own.filter(isSolved), right)],
   ]);
@@ -158,7 +158,7 @@ const rapidSkills: Reckoned = ({ answers }) => {
 };
 
 const guessers: Reckoned = ({ answers }) => {
-  const rows = [...groupedBy(recent(answers), ({ userId }) => userId)]
+  const rows = [...groupBy(recent(answers), ({ userId }) => userId)]
     .map(([userId, own]): Cell[] => [
       ...[userId, own.length, count(own, isRapid), avg(own, isRapid)],
       ...[avg(own.filter(isRapid), right), avg(own.filter(isSolved), right)],
@@ -169,7 +169,7 @@ const guessers: Reckoned = ({ answers }) => {
 
 const confidence: Reckoned = ({ answers }) => {
   const asked = answers.filter(({ confidenceScore }) => confidenceScore !== null);
-  const rows = [...groupedBy(asked, ({ confidenceScore }) => confidenceScore ?? 0)].map(
+  const rows = [...groupBy(asked, ({ confidenceScore }) => confidenceScore ?? 0)].map(
     ([score, own]): Cell[] => {
       const [accuracy, stated] = [avg(own, right), round(0.2 * score - 0.1, 1)];
       return [score, own.length, accuracy, stated, round(stated - accuracy, 3)];
@@ -180,7 +180,7 @@ const confidence: Reckoned = ({ answers }) => {
 
 const misconceptions: Reckoned = ({ answers }) => {
   const asked = answers.filter((a) => a.itemId !== null && !a.isRapid && a.confidenceScore !== null);
-  const rows = [...groupedBy(asked, ({ itemId }) => itemId ?? '')].flatMap(([itemId, own]): Cell[][] => {
+  const rows = [...groupBy(asked, ({ itemId }) => itemId ?? '')].flatMap(([itemId, own]): Cell[][] => {
     const sure = own.filter(({ confidenceScore }) => (confidenceScore ?? 0) >= 4);
     const wrong = count(sure, (a) => !a.isCorrect);
     const skillId = own[0]?.skillId ?? '';

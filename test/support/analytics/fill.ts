@@ -1,5 +1,5 @@
 import type { ClickHouseClient } from '@clickhouse/client';
-import { forecastRow, goalRow, skillRow } from '../../../src/contracts/journal.js';
+import { encodeForecastRow, encodeGoalRow, encodeSkillRow } from '../../../src/contracts/journal.js';
 import { sqlTime } from '../../../src/warehouse/clickhouse/client.js';
 import { createAttemptWarehouse } from '../../../src/warehouse/ingest/attempt-warehouse.js';
 import { createJournalWarehouse } from '../../../src/warehouse/ingest/journal-warehouse.js';
@@ -30,11 +30,14 @@ async function fill(client: ClickHouseClient, school: School): Promise<void> {
   );
   const journal = createJournalWarehouse(client);
   const lines = (texts: readonly string[]): Buffer[] => texts.map((text) => Buffer.from(text));
-  await journal.insert('forecast', lines(school.forecasts.map(forecastRow)));
-  await journal.insert('goal', lines(school.goals.map(({ at, change }) => `${at}\t${goalRow(change)}`)));
+  await journal.insert('forecast', lines(school.forecasts.map(encodeForecastRow)));
+  await journal.insert(
+    'goal',
+    lines(school.goals.map(({ at, change }) => `${at}\t${encodeGoalRow(change)}`)),
+  );
   await journal.insert(
     'skill',
-    lines(school.catalogue.map(({ at, change }, i) => `${i + 1}\t${at}\t${skillRow(change)}`)),
+    lines(school.catalogue.map(({ at, change }, i) => `${i + 1}\t${at}\t${encodeSkillRow(change)}`)),
   );
   const versions = school.versions.map((row) => ({ ...row, published_at: sqlTime(row.published_at) }));
   await client.insert({ table: 'model_versions', format: 'JSONEachRow', values: versions });

@@ -1,5 +1,5 @@
 /** What the queries' right results are computed with, apart from ClickHouse. */
-import { groupedBy, sumOf } from '../../../src/lists.js';
+import { computeSum, groupBy } from '../../../src/lists.js';
 import { dayMs, type School, type SchoolAnswer } from './school.js';
 
 export type Cell = string | number | null;
@@ -14,12 +14,12 @@ export function round(value: number, digits = 0): number {
   return (isHalf ? floor + (floor % 2) : Math.round(scaled)) / 10 ** digits;
 }
 
-export const meanOf = (numbers: readonly number[]): number => sumOf(numbers) / numbers.length;
+export const meanOf = (numbers: readonly number[]): number => computeSum(numbers) / numbers.length;
 /** Of a list, the mean of what is read from each item. */
 export const mean = <Item>(items: readonly Item[], of: (item: Item) => number | boolean): number =>
   meanOf(items.map((item) => Number(of(item))));
 export const sum = <Item>(items: readonly Item[], of: (item: Item) => number | boolean): number =>
-  sumOf(items.map((item) => Number(of(item))));
+  computeSum(items.map((item) => Number(of(item))));
 /** The mean, rounded. */
 export const avg = <Item>(items: readonly Item[], of: (item: Item) => number | boolean, digits = 3): number =>
   round(mean(items, of), digits);
@@ -78,7 +78,7 @@ export function sumsOf(answers: readonly SchoolAnswer[]) {
     gain: sum(answers, ({ masteryBefore, masteryAfter }) => masteryAfter - masteryBefore),
     timed: timed.length,
     timedCorrect: sum(timed, ({ isCorrect }) => isCorrect),
-    seconds: sumOf(seconds),
+    seconds: computeSum(seconds),
     logSeconds: sum(seconds, Math.log),
     logSecondsSquared: sum(seconds, (second) => Math.log(second) ** 2),
   };
@@ -88,7 +88,7 @@ export function sumsOf(answers: readonly SchoolAnswer[]) {
 export type LearnerDay = ReturnType<typeof learnerDays>[number];
 
 export function learnerDays(answers: readonly SchoolAnswer[]) {
-  const days = groupedBy(answers, (a) => `${a.userId} ${a.skillId} ${dayOf(a.occurredAt)}`);
+  const days = groupBy(answers, (a) => `${a.userId} ${a.skillId} ${dayOf(a.occurredAt)}`);
   return [...days.values()].map((own) => {
     const inTurn = sorted(
       own,
@@ -107,7 +107,7 @@ export function learnerDays(answers: readonly SchoolAnswer[]) {
 /** Groups by learner and skill, each in the order of its days. */
 export const byLearnerSkill = (days: readonly LearnerDay[]): LearnerDay[][] =>
   [
-    ...groupedBy(
+    ...groupBy(
       sorted(days, ({ day }) => day),
       ({ userId, skillId }) => `${userId} ${skillId}`,
     ).values(),

@@ -7,7 +7,7 @@ import { readStoredEndpoints } from '../../../src/embedded/data-dir.js';
 import { freePort } from '../../../src/embedded/free-port.js';
 import { startEmbedded } from '../../../src/embedded/servers.js';
 import { createClosers } from '../../../src/lifecycle.js';
-import { createLogger } from '../../../src/telemetry.js';
+import { createLogger } from '../../../src/logger.js';
 import { childrenOf } from '../processes.js';
 import { dataFolder, type Scoped } from '../service.js';
 import { type Gateway, startGateway } from './gateway.js';

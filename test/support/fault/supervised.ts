@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { type Supervised, supervise } from '../../../src/embedded/supervisor.js';
-import { createLogger } from '../../../src/telemetry.js';
+import { createLogger } from '../../../src/logger.js';
 import type { Scoped } from '../service.js';
 import { environment, serviceProgram } from '../service-process.js';
 

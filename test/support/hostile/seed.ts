@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { encodeModel } from '../../../src/contracts/model.js';
+import { encodeModel } from '../../../src/contracts/stored-model.js';
 import {
   resolveSkillModel,
   type SkillModel,

@@ -1,6 +1,6 @@
 /** Stores the API key in sessionStorage, for this tab only. */
-import { Calls } from '../../../client/calls.js';
-import { standardRetry } from '../../../client/retry.js';
+import { ApiCalls } from '../../../client/api-calls.js';
+import { defaultRetry } from '../../../client/retry.js';
 import { Transport } from '../../../client/transport.js';
 
 const place = 'skilltrace-key';
@@ -21,14 +21,14 @@ export const storedKey = (): string | null => sessionStorage.getItem(place);
 export const keepKey = (key: string): void => sessionStorage.setItem(place, key);
 export const forgetKey = (): void => sessionStorage.removeItem(place);
 
-export type Api = Calls;
+export type Api = ApiCalls;
 
 export const apiOf = (apiKey: string): Api =>
-  new Calls(
+  new ApiCalls(
     new Transport({
       ...{ baseUrl: location.origin, apiKey, timeoutMs: 30_000 },
       fetch: (...request) => fetch(...request),
       // Report errors soon, because the user is waiting.
-      retry: { ...standardRetry, tries: 2, withinMs: 15_000 },
+      retry: { ...defaultRetry, tries: 2, withinMs: 15_000 },
     }),
   );

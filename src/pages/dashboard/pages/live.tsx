@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { LiveFigures } from '../../../client/types.js';
-import { sumOf } from '../../../lists.js';
+import { computeSum } from '../../../lists.js';
 import { decimal, plural, whole } from '../base/format.js';
 import { useViewer } from '../base/viewer.js';
 import { Button } from '../parts/button.jsx';
@@ -59,7 +59,7 @@ function streamState({ lost, isPaused }: Live, last: LiveFigures | undefined): s
   return lost.waitMs === null ? 'ended' : `lost, tried again in ${Math.ceil(lost.waitMs / 1000)} s`;
 }
 
-const errorsOf = ({ errors }: LiveFigures): number => sumOf(Object.values(errors ?? {}));
+const errorsOf = ({ errors }: LiveFigures): number => computeSum(Object.values(errors ?? {}));
 
 /** For screen readers, on request: the figures change every second. */
 function summaryOf(figures: LiveFigures): string {

@@ -1,5 +1,5 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import { sumOf } from '../../../../lists.js';
+import { computeSum } from '../../../../lists.js';
 import { percent, plural } from '../../base/format.js';
 import { go } from '../../base/route.js';
 import { useWidth } from '../../parts/chart.jsx';
@@ -211,7 +211,7 @@ const bySection = (a: Skill, b: Skill): number =>
 
 function meanExpected({ progress }: Member): number {
   const all = Object.values(progress.expected_accuracy);
-  return sumOf(all) / Math.max(1, all.length);
+  return computeSum(all) / Math.max(1, all.length);
 }
 
 function inOrder(members: readonly Member[], order: string): readonly Member[] {

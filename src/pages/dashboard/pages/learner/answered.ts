@@ -1,10 +1,10 @@
-import { sumOf } from '../../../../lists.js';
+import { computeSum } from '../../../../lists.js';
 import type { LearnerSkill } from './learner-props.js';
 
 /** Uses the field names of POST /mastery. */
 export const answeredOf = (skills: readonly LearnerSkill[]) => ({
-  total_attempts: sumOf(skills.map(({ total_attempts }) => total_attempts)),
-  correct_attempts: sumOf(skills.map(({ correct_attempts }) => correct_attempts)),
+  total_attempts: computeSum(skills.map(({ total_attempts }) => total_attempts)),
+  correct_attempts: computeSum(skills.map(({ correct_attempts }) => correct_attempts)),
   last_attempt_at:
     skills
       .map(({ last_attempt_at }) => last_attempt_at)

@@ -1,7 +1,7 @@
 import * as Plot from '@observablehq/plot';
 import { useMemo } from 'preact/hooks';
 import type { LiveFigures } from '../../../../client/types.js';
-import { sumOf } from '../../../../lists.js';
+import { computeSum } from '../../../../lists.js';
 import { compact } from '../../base/format.js';
 import { Chart, type ChartProps } from '../../parts/chart.jsx';
 import type { Column } from '../../parts/table.jsx';
@@ -164,7 +164,7 @@ function statusLines(figures: readonly LiveFigures[]): Line[] {
       name,
       name,
       errorColors[i] ?? 'a',
-      ({ errors }) => errors && sumOf(statuses.map((status) => errors[status] ?? 0)),
+      ({ errors }) => errors && computeSum(statuses.map((status) => errors[status] ?? 0)),
     );
   });
 }

@@ -3,7 +3,7 @@ import { useMemo } from 'preact/hooks';
 import type { Coverage } from '../../../../client/types.js';
 import { computeShareInterval } from '../../../../domain/base/prediction-metrics.js';
 import type { Series } from '../../../../lab/report/marks.js';
-import { sumOf } from '../../../../lists.js';
+import { computeSum } from '../../../../lists.js';
 import { decimal, percent, plural, points, rangeText } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
 import { useViewer } from '../../base/viewer.js';
@@ -89,7 +89,8 @@ function Shown({ bands, horizon }: { bands: readonly Band[]; horizon: string | u
   );
 }
 
-const totalOf = (bands: readonly Band[], value: (band: Band) => number): number => sumOf(bands.map(value));
+const totalOf = (bands: readonly Band[], value: (band: Band) => number): number =>
+  computeSum(bands.map(value));
 
 const meanOf = (bands: readonly Band[], value: (band: Band) => number): number =>
   totalOf(bands, (band) => band.cases * value(band)) / totalOf(bands, ({ cases }) => cases);

@@ -1,5 +1,5 @@
 import type { LastAudit } from '../../../../client/types.js';
-import { sumOf } from '../../../../lists.js';
+import { computeSum } from '../../../../lists.js';
 import { day, dayAndTime, decimal, grouped, plural } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
 import { useViewer } from '../../base/viewer.js';
@@ -34,7 +34,7 @@ export function AuditPart() {
 }
 
 function Shown({ audit }: { audit: Audit }) {
-  const found = sumOf(Object.values(audit.mismatches_by_kind));
+  const found = computeSum(Object.values(audit.mismatches_by_kind));
   return (
     <>
       <Stats>

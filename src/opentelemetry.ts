@@ -5,18 +5,18 @@ import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-proto';
 import { detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
 import * as sdk from '@opentelemetry/sdk-trace';
 import type { Config } from './config.js';
-import { troubleOf } from './connection-trouble.js';
-import { type Closers, within } from './lifecycle.js';
-import { type Span, type Spans, unixMs } from './spans.js';
-import type { Logger } from './telemetry.js';
+import { describeConnectionError } from './connection-problem.js';
+import { type Closers, waitAtMost } from './lifecycle.js';
+import type { Logger } from './logger.js';
+import { type Span, type StartSpan, unixMs } from './spans.js';
 
-type Settings = NonNullable<Config['spans']>;
+type Settings = NonNullable<Config['tracing']>;
 
 const [logEveryMs, flushMs] = [60_000, 1500];
 
 /** Never throws: drops spans if 2,048 are queued. */
-export function openSpans({ url, sampler, ratio }: Settings, logger: Logger, closers: Closers): Spans {
-  logTroubles(logger);
+export function openSpans({ url, sampler, ratio }: Settings, logger: Logger, closers: Closers): StartSpan {
+  logProblems(logger);
   const detected = detectResources({ detectors: [envDetector] });
   const share = sampler.endsWith('_on') ? 1 : sampler.endsWith('_off') ? 0 : ratio;
   const root = new sdk.TraceIdRatioBasedSampler(share);
@@ -27,7 +27,7 @@ export function openSpans({ url, sampler, ratio }: Settings, logger: Logger, clo
     spanLimits: { linkCountLimit: 512 },
     spanProcessors: [new sdk.BatchSpanProcessor({ exporter: new OTLPTraceExporter({ url }) })],
   });
-  closers.add('spans', (limitMs) => within(provider.shutdown(), Math.min(flushMs, limitMs / 2)));
+  closers.add('spans', (limitMs) => waitAtMost(provider.shutdown(), Math.min(flushMs, limitMs / 2)));
   const tracer = provider.getTracer('skilltrace');
   const propagator = new W3CTraceContextPropagator();
   return (name, header) => {
@@ -35,17 +35,17 @@ export function openSpans({ url, sampler, ratio }: Settings, logger: Logger, clo
     const getter = { get: (_: unknown, key: string) => header?.(key) ?? undefined, keys: () => [] };
     const caller = propagator.extract(api.ROOT_CONTEXT, null, getter);
     const span = tracer.startSpan(name, { kind, startTime: unixMs() }, caller);
-    return span.isRecording() ? sampled(tracer, span) : null;
+    return span.isRecording() ? createSampledSpan(tracer, span) : null;
   };
 }
 
-function logTroubles(logger: Logger): void {
+function logProblems(logger: Logger): void {
   let nextAt = 0;
   /** Logs component, problem and reason, without sent data. */
   const log = (...problem: unknown[]): void => {
     if (performance.now() < nextAt) return;
     nextAt = performance.now() + logEveryMs;
-    const words = problem.slice(0, 3).map((word) => troubleOf(word).text);
+    const words = problem.slice(0, 3).map((word) => describeConnectionError(word).text);
     logger.warn(`traces may be lost: ${words.join(': ')}`);
   };
   const sink = { error: log, warn: log, info: log, debug: log, verbose: log };
@@ -53,14 +53,17 @@ function logTroubles(logger: Logger): void {
   setGlobalErrorHandler(log);
 }
 
-type Sampled = Span & { readonly context: api.SpanContext };
+type SampledSpan = Span & { readonly context: api.SpanContext };
 
-const sampled = (tracer: api.Tracer, span: api.Span): Sampled => ({
+const createSampledSpan = (tracer: api.Tracer, span: api.Span): SampledSpan => ({
   context: span.spanContext(),
   child: (name, attributes = {}, links = [], startTime = unixMs()) => {
     const kind = 'db.system.name' in attributes ? api.SpanKind.CLIENT : api.SpanKind.INTERNAL;
-    const options = { kind, attributes, links: links as Sampled[], startTime };
-    return sampled(tracer, tracer.startSpan(name, options, api.trace.setSpan(api.ROOT_CONTEXT, span)));
+    const options = { kind, attributes, links: links as SampledSpan[], startTime };
+    return createSampledSpan(
+      tracer,
+      tracer.startSpan(name, options, api.trace.setSpan(api.ROOT_CONTEXT, span)),
+    );
   },
   end: (attributes = {}, at = unixMs()) => {
     span.setAttributes(attributes);

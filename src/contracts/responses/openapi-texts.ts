@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../../errors.js';
-import type { RouteName } from './routes.js';
+import type { RouteName } from './route-responses.js';
 
 export const description = `Rules that hold for every call.
 
@@ -32,7 +32,7 @@ export const requestHeaders = {
   'X-Experience-API-Version': { description: '1.0 or 1.0.x', pattern: '^1\\.0(\\.\\d+)?$' },
   'If-Match': { description: 'Tags of which the state has to have one, or * for any state' },
 };
-export const answerHeaders = {
+export const responseHeaders = {
   'X-Request-Id': 'The X-Request-Id of the request, or one of the service',
   'RateLimit-Policy': 'Quota and seconds of the window, for a key with a quota: "default";q=100;w=60',
   RateLimit: 'What is left of it, and seconds until it is full again: "default";r=37;t=12',
@@ -44,7 +44,7 @@ export const answerHeaders = {
   'Idempotent-Replayed': 'true where the event id was counted before: this is the first answer again',
   'Cache-Control': 'Whether it may be used again without asking',
 };
-type HeaderName = keyof typeof requestHeaders | keyof typeof answerHeaders;
+type HeaderName = keyof typeof requestHeaders | keyof typeof responseHeaders;
 
 /** Client method, summary, further headers. */
 export type Operation = readonly [id: string, summary: string, ...headers: HeaderName[]];
@@ -76,7 +76,7 @@ export const operations: Readonly<Record<RouteName, Operation>> = {
   'GET /api/v1/skills/:skill_id/items': ['skillItems', 'Items of the skill, the hardest first'],
   'GET /api/v1/skill-statistics': ['skillStatistics', 'How all learners do on each skill that has answers'],
   'GET /api/v1/learners/:user_id/attempts': ['attempts', "The learner's answers, newest first"],
-  'DELETE /api/v1/learners/:user_id/attempts/:event_id': ['takeBack', 'Take an answer back'],
+  'DELETE /api/v1/learners/:user_id/attempts/:event_id': ['retractAttempt', 'Retract an answer'],
   'GET /api/v1/learners/:user_id/export': ['exportLearner', 'All that is stored of the learner, as NDJSON'],
   'DELETE /api/v1/learners/:user_id': ['eraseLearner', 'Erase the learner everywhere'],
   'GET /api/v1/erasures': ['erasures', 'Erasures of the tenant, newest first'],
@@ -137,7 +137,7 @@ export const pathExamples: Readonly<Record<string, string>> = {
   event_id: 'a-1',
 };
 
-export const errorMeanings: Readonly<Record<ErrorCode, string>> = {
+export const errorDescriptions: Readonly<Record<ErrorCode, string>> = {
   INVALID_REQUEST: 'The body is no JSON, or a field, id, header or query value is missing or does not fit',
   UNAUTHORIZED: 'The key is missing or unknown',
   FORBIDDEN: "The key's scope does not allow it",

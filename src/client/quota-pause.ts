@@ -1,4 +1,4 @@
-export class Pace {
+export class QuotaPause {
   #until = 0;
 
   /** Unix milliseconds. */
@@ -7,23 +7,23 @@ export class Pace {
   }
 
   /** @returns milliseconds of Retry-After */
-  note({ status, headers }: Response): number | null {
-    const retryAfter = retryAfterMs(headers.get('retry-after'));
-    const pause = status === 429 ? retryAfter : exhaustedMs(headers.get('ratelimit'));
+  update({ status, headers }: Response): number | null {
+    const retryAfter = parseRetryAfterMs(headers.get('retry-after'));
+    const pause = status === 429 ? retryAfter : parseExhaustedMs(headers.get('ratelimit'));
     if (pause !== null) this.#until = Math.max(this.#until, Date.now() + pause);
     return retryAfter;
   }
 }
 
 /** Seconds or a date (RFC 9110, 10.2.3). */
-function retryAfterMs(header: string | null): number | null {
+function parseRetryAfterMs(header: string | null): number | null {
   if (header === null) return null;
   const ms = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - Date.now();
   return Number.isNaN(ms) ? null : Math.max(0, ms);
 }
 
 /** Time until the next window, if no request remains (draft-ietf-httpapi-ratelimit-headers). */
-function exhaustedMs(header: string | null): number | null {
+function parseExhaustedMs(header: string | null): number | null {
   const [, seconds] = /;r=0;t=(\d+)/.exec(header ?? '') ?? [];
   return seconds === undefined ? null : Number(seconds) * 1000;
 }

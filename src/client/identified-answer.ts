@@ -1,14 +1,14 @@
-import type { IdentifiedAnswer } from './lines.js';
+import type { IdentifiedAnswer } from './answer-queue.js';
 import type { Answer } from './types.js';
 
 /** Adds a missing event id: repeated requests count the answer once. */
 export const withEventId = <Sent extends Answer>(answer: Sent): Sent & { readonly event_id: string } => ({
   ...answer,
-  event_id: answer.event_id ?? newId(),
+  event_id: answer.event_id ?? createUuid(),
 });
 
 /** Also adds a missing time. @param now Unix milliseconds */
-export const identified = (answer: Answer, now: number): IdentifiedAnswer => ({
+export const toIdentifiedAnswer = (answer: Answer, now: number): IdentifiedAnswer => ({
   ...withEventId(answer),
   occurred_at: answer.occurred_at ?? new Date(now).toISOString(),
 });
@@ -17,7 +17,7 @@ export const identified = (answer: Answer, now: number): IdentifiedAnswer => ({
 const { crypto } = globalThis as { readonly crypto?: Partial<typeof globalThis.crypto> };
 
 /** UUID (RFC 9562, version 4), which need not be unpredictable. */
-function newId(): string {
+function createUuid(): string {
   if (crypto?.randomUUID !== undefined) return crypto.randomUUID();
   const zeros = new Uint8Array(16);
   const bytes = crypto?.getRandomValues?.(zeros) ?? zeros.map(() => Math.random() * 256);

@@ -8,7 +8,7 @@ export interface StoredAnswer {
   readonly queuedAt: number;
 }
 
-export interface Queued {
+export interface QueuedAnswer {
   readonly stored: StoredAnswer;
   readonly json: string;
   /** Of `json` in UTF-8. */
@@ -19,17 +19,17 @@ export interface Queued {
 
 const encoder = new TextEncoder();
 
-export function queuedOf(stored: StoredAnswer): Queued {
+export function toQueuedAnswer(stored: StoredAnswer): QueuedAnswer {
   const json = JSON.stringify(stored.answer);
   return { stored, json, bytes: encoder.encode(json).length, failures: 0 };
 }
 
-const learnerOf = ({ stored }: Queued): string => stored.answer.user_id;
+const getLearner = ({ stored }: QueuedAnswer): string => stored.answer.user_id;
 
 /** At most the first answer is in flight. */
-interface Line {
-  readonly waiting: Queued[];
-  isOut: boolean;
+interface LearnerQueue {
+  readonly pending: QueuedAnswer[];
+  isInFlight: boolean;
   /** Unix milliseconds. */
   notBefore: number;
 }
@@ -40,10 +40,10 @@ interface BatchLimits {
 }
 
 /** One queue per learner; learners take turns. */
-export class Lines {
-  readonly #lines = new Map<string, Line>();
+export class AnswerQueue {
+  readonly #lines = new Map<string, LearnerQueue>();
   /** Queues without an answer in flight. */
-  readonly #ready = new Set<Line>();
+  readonly #ready = new Set<LearnerQueue>();
   #size = 0;
 
   get size(): number {
@@ -54,62 +54,62 @@ export class Lines {
     return this.#ready.size;
   }
 
-  *[Symbol.iterator](): Generator<Queued> {
-    for (const { waiting } of this.#lines.values()) yield* waiting;
+  *[Symbol.iterator](): Generator<QueuedAnswer> {
+    for (const { pending } of this.#lines.values()) yield* pending;
   }
 
-  add(queued: Queued): void {
-    const learner = learnerOf(queued);
-    const line = this.#lines.get(learner) ?? { waiting: [], isOut: false, notBefore: 0 };
+  add(queued: QueuedAnswer): void {
+    const learner = getLearner(queued);
+    const line = this.#lines.get(learner) ?? { pending: [], isInFlight: false, notBefore: 0 };
     this.#lines.set(learner, line);
-    line.waiting.push(queued);
+    line.pending.push(queued);
     this.#size += 1;
-    if (!line.isOut) this.#ready.add(line);
+    if (!line.isInFlight) this.#ready.add(line);
   }
 
   /** Takes the first answer of each ready queue, up to the limits, but at least one. */
-  take(limits: BatchLimits, now: number): Queued[] {
-    const batch: Queued[] = [];
+  dequeueBatch(limits: BatchLimits, now: number): QueuedAnswer[] {
+    const batch: QueuedAnswer[] = [];
     let bytes = 0;
     for (const line of this.#ready) {
-      const [first] = line.waiting;
+      const [first] = line.pending;
       if (first === undefined || line.notBefore > now) continue;
       bytes += first.bytes;
       if (batch.length > 0 && (batch.length === limits.answers || bytes > limits.bytes)) break;
       batch.push(first);
-      line.isOut = true;
+      line.isInFlight = true;
       this.#ready.delete(line);
     }
     return batch;
   }
 
   /** The learner's next answer becomes ready. */
-  settle(queued: Queued): void {
-    const line = this.#lineOf(queued);
-    line.waiting.shift();
+  complete(queued: QueuedAnswer): void {
+    const line = this.#findLearnerQueue(queued);
+    line.pending.shift();
     this.#size -= 1;
-    if (line.waiting.length > 0) this.#release(line, 0);
-    else this.#lines.delete(learnerOf(queued));
+    if (line.pending.length > 0) this.#setReady(line, 0);
+    else this.#lines.delete(getLearner(queued));
   }
 
-  putBack(queued: Queued, notBefore: number): void {
-    this.#release(this.#lineOf(queued), notBefore);
+  requeue(queued: QueuedAnswer, notBefore: number): void {
+    this.#setReady(this.#findLearnerQueue(queued), notBefore);
   }
 
   /** @returns Unix milliseconds; Infinity without a ready answer */
   dueAt(lingerMs: number): number {
     let earliest = Number.POSITIVE_INFINITY;
-    for (const { waiting, notBefore } of this.#ready)
-      earliest = Math.min(earliest, Math.max((waiting[0]?.stored.queuedAt ?? 0) + lingerMs, notBefore));
+    for (const { pending, notBefore } of this.#ready)
+      earliest = Math.min(earliest, Math.max((pending[0]?.stored.queuedAt ?? 0) + lingerMs, notBefore));
     return earliest;
   }
 
-  #lineOf(queued: Queued): Line {
-    return this.#lines.get(learnerOf(queued)) as Line;
+  #findLearnerQueue(queued: QueuedAnswer): LearnerQueue {
+    return this.#lines.get(getLearner(queued)) as LearnerQueue;
   }
 
-  #release(line: Line, notBefore: number): void {
-    line.isOut = false;
+  #setReady(line: LearnerQueue, notBefore: number): void {
+    line.isInFlight = false;
     line.notBefore = notBefore;
     this.#ready.add(line);
   }

@@ -3,9 +3,9 @@
  * cloned field by field.
  */
 import type { Locale } from '../domain/advice/advice-texts.js';
-import type { StepTimes } from '../spans.js';
+import type { StepTiming } from '../spans.js';
 import type { AttemptEvent } from './attempt-row.js';
-import type { LearnerPlace } from './learner-name.js';
+import type { LearnerId } from './learner-name.js';
 
 export interface TrackEvent extends AttemptEvent {
   /** As sent: distinguishes a repeated event from another. */
@@ -15,11 +15,11 @@ export interface TrackEvent extends AttemptEvent {
 }
 
 /** `import`: validated `TrackEvent[]`. */
-export type EventsForm = 'event' | 'batch' | 'lines' | 'import';
+export type EventsFormat = 'event' | 'batch' | 'lines' | 'import';
 
 /** Each list has an entry per body. */
 export interface TrackTask {
-  readonly form: EventsForm;
+  readonly form: EventsFormat;
   /** Each ends with a line feed. */
   readonly bodies: Uint8Array;
   readonly lengths: readonly number[];
@@ -71,10 +71,10 @@ export interface TrackReply {
   /** Joined with `dataSeparator`. */
   readonly data: string;
   /** Unix milliseconds. */
-  readonly times?: { readonly start: number; readonly end: number; readonly steps: readonly StepTimes[] };
+  readonly times?: { readonly start: number; readonly end: number; readonly steps: readonly StepTiming[] };
 }
 
-export const unreadable = -1;
+export const unreadableCount = -1;
 
 /** JSON escapes it. */
 export const dataSeparator = '\u001e';
@@ -100,12 +100,14 @@ export interface ForecastOrder extends ForecastOptions {
 export type ForecastTask = { readonly kind: 'predictions'; readonly orders: string };
 
 /** Results by order and learner; null: no answers. */
-export type ForecastReply = { readonly results: readonly (string | null | ForecastFailure)[] } | Refused;
+export type ForecastReply =
+  | { readonly results: readonly (string | null | ForecastFailure)[] }
+  | UnavailableReply;
 
 /** Not `isTransient`: a defect, with the reason for the log only. */
-export type ForecastFailure = { readonly reason: string; readonly passing: boolean };
+export type ForecastFailure = { readonly reason: string; readonly isTransient: boolean };
 
-export interface WhatIfTask extends LearnerPlace, Pick<ForecastOptions, 'level'> {
+export interface WhatIfTask extends LearnerId, Pick<ForecastOptions, 'level'> {
   readonly kind: 'what-if';
   /** 1 to 365; null: the standard horizon. */
   readonly days: number | null;
@@ -120,16 +122,16 @@ export interface WhatIfTask extends LearnerPlace, Pick<ForecastOptions, 'level'>
 export type WhatIfReply =
   | { readonly data: string | null }
   | { readonly unknownSkills: readonly string[] }
-  | Refused;
+  | UnavailableReply;
 
-export interface AskedItem {
+export interface ItemCandidate {
   readonly itemId: string | null;
   readonly skillId: string;
   /** -3 to 3; null: unknown. */
   readonly questionDifficulty: number | null;
 }
 
-export interface NextItemsTask extends LearnerPlace {
+export interface NextItemsTask extends LearnerId {
   readonly kind: 'next-items';
   /** JSON of `ItemCandidate[]`. */
   readonly items: string;
@@ -138,19 +140,19 @@ export interface NextItemsTask extends LearnerPlace {
   readonly target: number;
 }
 
-export type NextItemsReply = { readonly data: string } | Refused;
+export type NextItemsReply = { readonly data: string } | UnavailableReply;
 
-type Refused = { readonly unavailable: string };
+type UnavailableReply = { readonly unavailable: string };
 
-export interface RetractionTask extends LearnerPlace {
+export interface RetractionTask extends LearnerId {
   readonly eventId: string;
   /** Version of the learner record, read before the rows. */
   readonly version: number;
   readonly attempts: number;
   /** Rows of the outbox. They have priority over `storedRows`. */
-  readonly waiting: readonly string[];
+  readonly outboxRows: readonly string[];
   /** Each ends with a line feed; times are Unix seconds. */
-  readonly stored: string;
+  readonly storedRows: string;
   /** State before the rows, if older ones were dropped. */
   readonly snapshot: string | null;
 }
@@ -163,7 +165,7 @@ export type RetractionResult =
   | { readonly status: 'done'; readonly skillId: string }
   | { readonly status: 'absent' | 'incomplete' | 'archived' | 'conflict' | 'full' | 'lost' };
 
-export type RetractionReply = RetractionResult | Refused;
+export type RetractionReply = RetractionResult | UnavailableReply;
 
 /** An answer on a further skill is rejected. */
 export type SkillLimits = { readonly perLearner: number; readonly perTenant: number };
@@ -174,10 +176,10 @@ export interface WorkerSettings {
   readonly waitReplicas: number;
   readonly partitions: number;
   /** Limit per partition. Above it, answers are rejected. */
-  readonly outboxBound: number;
+  readonly maxOutboxRows: number;
   /** Limit per partition. Further forecasts are dropped. */
-  readonly forecastsBound: number;
+  readonly maxPendingForecasts: number;
   readonly skillLimits: SkillLimits;
   /** Default: 30 s. */
-  readonly itemsFreshMs?: number | undefined;
+  readonly itemCacheMs?: number | undefined;
 }

@@ -1,14 +1,14 @@
+import type { QueuedAnswer } from './answer-queue.js';
 import type { SkilltraceError } from './errors.js';
-import type { Queued } from './lines.js';
 
 /** Waits until answers are counted or rejected. */
-export class Flush {
-  readonly #open = new Set<Queued>();
+export class PendingFlush {
+  readonly #open = new Set<QueuedAnswer>();
   #wake = (): void => undefined;
   #failure: SkilltraceError | null = null;
 
   /** @throws SkilltraceError that `fail` was called with */
-  async of(answers: Iterable<Queued>): Promise<void> {
+  async waitFor(answers: Iterable<QueuedAnswer>): Promise<void> {
     for (const queued of answers) this.#open.add(queued);
     const settled = new Promise<void>((resolve) => {
       this.#wake = resolve;
@@ -17,7 +17,7 @@ export class Flush {
     if (this.#failure !== null) throw this.#failure;
   }
 
-  settle(queued: Queued): void {
+  complete(queued: QueuedAnswer): void {
     this.#open.delete(queued);
     if (this.#open.size === 0) this.#wake();
   }

@@ -20,97 +20,97 @@ const chunkBytes = 64 * 1024;
 /** Does not include the buffers of uWebSockets.js (16 KiB per connection) and the kernel. */
 const maxUnreadBytes = 64 * 1024 * 1024;
 
-export type UnreadAnswers = ReturnType<typeof createUnreadAnswers>;
+export type UnreadResponses = ReturnType<typeof createUnreadResponses>;
 
-export function createUnreadAnswers(figures: Figures, bound = maxUnreadBytes) {
-  const kept = new Set<{ readonly bytes: number; readonly cut: () => void }>();
-  let all = 0;
+export function createUnreadResponses(figures: Figures, maxBytes = maxUnreadBytes) {
+  const responses = new Set<{ readonly bytes: number; readonly cut: () => void }>();
+  let totalBytes = 0;
   let cuts = 0;
-  figures.add('unread_answers_bytes', () => all);
+  figures.add('unread_answers_bytes', () => totalBytes);
   figures.add('unread_answers_cut_total', () => cuts);
   return {
     /**
      * Cuts the oldest responses above the limit.
      * @returns idempotent release function, which `cut` must call
      */
-    keep: (bytes: number, cut: () => void): (() => void) => {
+    register: (bytes: number, cut: () => void): (() => void) => {
       const answer = { bytes, cut };
-      kept.add(answer);
-      all += bytes;
-      for (const first of kept) {
-        if (all <= bound) break;
+      responses.add(answer);
+      totalBytes += bytes;
+      for (const first of responses) {
+        if (totalBytes <= maxBytes) break;
         cuts += 1;
         first.cut();
       }
       return () => {
-        if (kept.delete(answer)) all -= bytes;
+        if (responses.delete(answer)) totalBytes -= bytes;
       };
     },
   };
 }
 
-export const nothing = (): void => undefined;
+export const noop = (): void => undefined;
 
 export class OpenResponse {
   /** The response was sent or aborted: do not use it any more. */
-  done = false;
+  isDone = false;
   /** Idempotent. */
-  protected forget = nothing;
+  protected releaseMemory = noop;
   /** Called at the end, and when sending can continue. */
-  protected wake = nothing;
+  protected onProgress = noop;
 
   constructor(
     protected readonly res: HttpResponse,
-    private readonly unread: UnreadAnswers,
+    private readonly unread: UnreadResponses,
   ) {}
 
   /** Closing calls `onAborted`, which calls this method again. */
   protected finish(): void {
-    if (this.done) return;
-    this.done = true;
-    this.forget();
-    this.wake();
+    if (this.isDone) return;
+    this.isDone = true;
+    this.releaseMemory();
+    this.onProgress();
   }
 
   protected cut(): void {
-    if (this.done) return;
+    if (this.isDone) return;
     this.finish();
     this.res.close();
   }
 
-  protected keepUnread(bytes: number): void {
-    this.forget = this.unread.keep(bytes, () => this.cut());
-    if (this.done) this.forget();
+  protected registerUnread(bytes: number): void {
+    this.releaseMemory = this.unread.register(bytes, () => this.cut());
+    if (this.isDone) this.releaseMemory();
   }
 
   /** Continues after `tryEnd`. uWebSockets.js disconnects stalled clients after 10 s. */
-  protected sendRest(body: Uint8Array, over: () => void): void {
-    this.wake = over;
+  protected sendRemainder(body: Uint8Array, onEnd: () => void): void {
+    this.onProgress = onEnd;
     this.res.onWritable((offset) => {
       const [flows, sent] = this.res.tryEnd(body.subarray(offset), body.length);
       if (sent) this.finish();
       return flows;
     });
-    this.keepUnread(body.length);
+    this.registerUnread(body.length);
   }
 
   /** On an error, cuts the connection, so that a part does not look complete. @throws errors of the pieces */
   protected async sendPieces(pieces: AsyncIterable<string>): Promise<void> {
     const keptOpen = setInterval(() => {
-      if (this.done) return;
+      if (this.isDone) return;
       this.res.pause();
       this.res.resume();
     }, keepOpenMs);
     this.res.onWritable(() => {
-      this.wake();
+      this.onProgress();
       return true;
     });
     try {
       for await (const piece of pieces) {
         await this.write(Buffer.from(piece));
-        if (this.done) return;
+        if (this.isDone) return;
       }
-      if (this.done) return;
+      if (this.isDone) return;
       this.finish();
       this.res.cork(() => this.res.end());
     } catch (error) {
@@ -122,24 +122,24 @@ export class OpenResponse {
   }
 
   private async write(piece: Buffer): Promise<void> {
-    for (let at = 0; at < piece.length && !this.done; at += chunkBytes) {
+    for (let at = 0; at < piece.length && !this.isDone; at += chunkBytes) {
       let flows = true;
       this.res.cork(() => {
         flows = this.res.write(piece.subarray(at, at + chunkBytes));
       });
-      if (!flows) await this.writableAgain();
+      if (!flows) await this.waitUntilWritable();
     }
   }
 
-  private writableAgain(): Promise<void> {
+  private waitUntilWritable(): Promise<void> {
     return new Promise((resolve) => {
       const timer = setTimeout(() => this.cut(), stallMs);
-      this.wake = () => {
+      this.onProgress = () => {
         clearTimeout(timer);
-        this.wake = nothing;
+        this.onProgress = noop;
         resolve();
       };
-      if (this.done) this.wake();
+      if (this.isDone) this.onProgress();
     });
   }
 }

@@ -8,13 +8,13 @@ import { features } from '../domain/prediction/features.js';
 import { skillTermCount, streakCount } from '../domain/prediction/prediction-model.js';
 import { skillPairWidth } from '../domain/prediction/related-terms.js';
 import { itemPatternCount, maxItemRun } from '../domain/tracing/traces.js';
-import type { Check } from './checked.js';
+import type { SchemaCheck } from './validate.js';
 
 /**
  * Increase it when the content changes. A process that reads another format retains its current model. After
  * the first release, newer processes must also read older formats.
  */
-const format = 3;
+const modelFormat = 3;
 
 const Count = Type.Integer({ minimum: 0 });
 const Figure = Type.Number();
@@ -22,7 +22,8 @@ const NotNegative = Type.Number({ minimum: 0 });
 const Positive = Type.Number({ exclusiveMinimum: 0 });
 const Probability = Type.Number({ exclusiveMinimum: 0, exclusiveMaximum: 1 });
 const Time = Type.Union([Type.String(), Type.Null()]);
-const figures = (count: number, figure = Figure) => Type.Array(figure, { minItems: count, maxItems: count });
+const numberList = (count: number, figure = Figure) =>
+  Type.Array(figure, { minItems: count, maxItems: count });
 
 export const StoredParameters = Type.Object({
   pInit: Probability,
@@ -44,12 +45,12 @@ const StoredSkill = Type.Object({
   times: Type.Object({
     ...{ answers: Count, meanSeconds: Figure, logMean: Figure, logM2: Figure, correct: NotNegative },
   }),
-  terms: figures(skillTermCount),
+  terms: numberList(skillTermCount),
   related: Type.Object({ keys: Type.Array(Count), terms: Type.Array(Figure) }),
   abilityOffset: Figure,
 });
 
-const Widths = figures(widthLevels.length, NotNegative);
+const Widths = numberList(widthLevels.length, NotNegative);
 const StoredAccuracy = Type.Object({
   unit: Type.Enum(['days', 'answers']),
   learners: Count,
@@ -57,9 +58,9 @@ const StoredAccuracy = Type.Object({
   mean: Probability,
   bias: Figure,
   trend: Figure,
-  lasting: figures(figureCount, NotNegative),
-  fading: figures(figureCount, NotNegative),
-  variance: figures(variancePartCount, NotNegative),
+  lasting: numberList(figureCount, NotNegative),
+  fading: numberList(figureCount, NotNegative),
+  variance: numberList(variancePartCount, NotNegative),
   surface: Type.Object({
     histories: Type.Array(Figure, { minItems: 1 }),
     horizons: Type.Array(Figure, { minItems: 1 }),
@@ -68,18 +69,18 @@ const StoredAccuracy = Type.Object({
 });
 
 const StoredModel = Type.Object({
-  format: Type.Literal(format),
+  format: Type.Literal(modelFormat),
   version: Count,
   fittedAt: Time,
   prior: Type.Union([StoredParameters, Type.Null()]),
   difficultyScale: Figure,
   prediction: Type.Object({
     bias: Figure,
-    weights: figures(features.length),
-    means: figures(features.length),
-    runs: figures(maxItemRun),
-    streaks: figures(streakCount),
-    patterns: figures(itemPatternCount),
+    weights: numberList(features.length),
+    means: numberList(features.length),
+    runs: numberList(maxItemRun),
+    streaks: numberList(streakCount),
+    patterns: numberList(itemPatternCount),
     itemPriorAnswers: Positive,
     itemScale: Positive,
   }),
@@ -102,16 +103,16 @@ const reportCheck = Compile(StoredReport);
 
 /** One line per skill: decoding can yield in between. */
 export function encodeModel({ catalogue: _, skills, ...model }: TenantModel): string {
-  const head = JSON.stringify({ format, ...model, skills: [] });
+  const head = JSON.stringify({ format: modelFormat, ...model, skills: [] });
   const lines = Array.from(skills, ([skillId, skill]) => `\n${JSON.stringify({ skillId, ...skill })}`);
-  return `${head.slice(0, -emptyEnd.length)}${lines.join()}\n${emptyEnd}`;
+  return `${head.slice(0, -modelEnd.length)}${lines.join()}\n${modelEnd}`;
 }
 
-const emptyEnd = ']}';
+const modelEnd = ']}';
 
 /** @throws Error for a damaged model or another format */
 export function decodeModel(text: string): TenantModel {
-  const steps = decodingOf(text);
+  const steps = decodeModelSteps(text);
   for (;;) {
     const step = steps.next();
     if (step.done) return step.value;
@@ -119,14 +120,14 @@ export function decodeModel(text: string): TenantModel {
 }
 
 /** Yields between skills: a large model takes long. @throws as `decodeModel` */
-export function* decodingOf(text: string): Generator<undefined, TenantModel> {
+export function* decodeModelSteps(text: string): Generator<undefined, TenantModel> {
   const lines = text.matchAll(/[^\n]+/g);
   const [head = ''] = lines.next().value ?? [];
-  const { format: _, ...model } = checkedBy(modelCheck, JSON.parse(`${head}${emptyEnd}`));
+  const { format: _, ...model } = validateStored(modelCheck, JSON.parse(`${head}${modelEnd}`));
   const skills = new Map<string, SkillModel>();
   for (const [line] of lines) {
-    if (line === emptyEnd) return { ...model, skills, catalogue: emptyCatalogue };
-    const { skillId, ...skill } = checkedBy(skillCheck, JSON.parse(line.replace(/,$/, '')));
+    if (line === modelEnd) return { ...model, skills, catalogue: emptyCatalogue };
+    const { skillId, ...skill } = validateStored(skillCheck, JSON.parse(line.replace(/,$/, '')));
     const { keys, terms } = skill.related;
     if (terms.length !== keys.length * skillPairWidth)
       throw new Error(`the stored model cannot be read: skill ${skillId} has terms without a key`);
@@ -138,7 +139,7 @@ export function* decodingOf(text: string): Generator<undefined, TenantModel> {
   throw new Error('the stored model cannot be read: its end is missing');
 }
 
-function checkedBy<Value>(check: Check<Value>, stored: unknown, what = 'model'): Value {
+function validateStored<Value>(check: SchemaCheck<Value>, stored: unknown, what = 'model'): Value {
   if (check.Check(stored)) return stored;
   const [problem] = check.Errors(stored);
   const where = `${problem?.instancePath ?? ''} ${problem?.message ?? ''}`;
@@ -147,7 +148,7 @@ function checkedBy<Value>(check: Check<Value>, stored: unknown, what = 'model'):
 
 /** @throws Error for an invalid report */
 export const decodeReport = (text: string): Static<typeof StoredReport> =>
-  checkedBy(reportCheck, JSON.parse(text), 'report of a fit');
+  validateStored(reportCheck, JSON.parse(text), 'report of a fit');
 
 export interface ModelChange {
   readonly tenant: string;
@@ -161,7 +162,7 @@ export interface ModelChange {
 }
 
 /** Empty texts: version 0 or an evicted version. */
-export interface RecordedChange extends ModelChange {
+export interface ModelChangeRecord extends ModelChange {
   readonly model: string;
   readonly report: string;
 }

@@ -1,5 +1,5 @@
+import type { StoredAnswer } from './answer-queue.js';
 import { SkilltraceError } from './errors.js';
-import type { StoredAnswer } from './lines.js';
 
 /**
  * Stores unsent answers beyond the end of the process, for one client. Calls never overlap. Because of event
@@ -14,15 +14,15 @@ export interface AnswerStore {
   remove(answers: readonly StoredAnswer[]): Promise<void>;
 }
 
-interface Adding {
+interface PendingAdd {
   readonly stored: StoredAnswer;
   readonly done: () => void;
   readonly failed: (error: SkilltraceError) => void;
 }
 
 /** Calls of the store never overlap. A call includes all changes since the previous one. */
-export class Journal {
-  #adding: Adding[] = [];
+export class StoreWriter {
+  #adding: PendingAdd[] = [];
   #removing: StoredAnswer[] = [];
   #writing = Promise.resolve();
   #isLoaded = false;
@@ -40,10 +40,10 @@ export class Journal {
    * @param onStored called when the answer is durable, in the order of the calls.
    * @throws SkilltraceError STORE_FAILED
    */
-  add(stored: StoredAnswer, whenStored: () => void): Promise<void> {
+  add(stored: StoredAnswer, onStored: () => void): Promise<void> {
     return new Promise((resolve, failed) => {
       const done = (): void => {
-        whenStored();
+        onStored();
         resolve();
       };
       this.#adding.push({ stored, done, failed });
@@ -57,13 +57,13 @@ export class Journal {
     this.#write();
   }
 
-  async idle(): Promise<void> {
+  async waitUntilIdle(): Promise<void> {
     await this.#writing;
   }
 
   /** @throws SkilltraceError STORE_FAILED if the last write failed */
-  async written(): Promise<void> {
-    await this.idle();
+  async waitUntilWritten(): Promise<void> {
+    await this.waitUntilIdle();
     if (this.#failure !== null) throw this.#failure;
   }
 

@@ -1,6 +1,12 @@
-import { withEventId } from './answer.js';
-import { parsed, SkilltraceError } from './errors.js';
-import { type AllQuery, entriesOf, escaped, Operations, type WriteOptions } from './operations.js';
+import {
+  CallBuilder,
+  escapeId,
+  iterateEntries,
+  type ListingQuery,
+  type WriteOptions,
+} from './call-builder.js';
+import { SkilltraceError, tryParseJson } from './errors.js';
+import { withEventId } from './identified-answer.js';
 import type { CallOptions } from './transport.js';
 import type * as Api from './types.js';
 
@@ -22,21 +28,21 @@ type Webhook = [webhookId: string];
 type Key = [keyId: string];
 
 /** For writes that create an entry each time they are sent. */
-const once = { isIdempotent: false };
+const nonIdempotent = { isIdempotent: false };
 
 /** All API operations except those for xAPI clients. They reject with SkilltraceError. */
-export class Calls extends Operations {
-  readonly #count = this.post<[answer: Api.Answer], Api.AnswerResult>('/track-answer');
-  readonly #countAll = this.post<[batch: object], Api.BatchResult>('/track-answers');
+export class ApiCalls extends CallBuilder {
+  readonly #sendAnswer = this.post<[answer: Api.Answer], Api.AnswerResult>('/track-answer');
+  readonly #sendBatch = this.post<[batch: object], Api.BatchResult>('/track-answers');
 
   /** Adds a missing event id. */
   async trackAnswer(answer: Api.Answer, options?: CallOptions): Promise<Api.AnswerResult> {
-    return this.#count(withEventId(answer), options);
+    return this.#sendAnswer(withEventId(answer), options);
   }
 
   /** 1 to 1000 answers, with a result for each. Rejects if none was counted. */
   async trackAnswers(answers: readonly Api.Answer[], options?: CallOptions): Promise<Api.BatchResult> {
-    return this.#countAll({ events: answers.map(withEventId) }, options);
+    return this.#sendBatch({ events: answers.map(withEventId) }, options);
   }
 
   /** Scores now, in 30 days and in `days`. */
@@ -60,7 +66,7 @@ export class Calls extends Operations {
     '/mastery/{}/{}/history',
   );
   readonly velocity = this.get<User, Api.Velocity, Api.VelocityQuery>('/velocity/{}');
-  readonly goal = this.getTagged<User, Api.Goal>('/goals/{}');
+  readonly goal = this.getWithEtag<User, Api.Goal>('/goals/{}');
   readonly setGoal = this.put<[userId: string, goal: Api.GoalSetting], Api.Goal>('/goals/{}');
   readonly deleteGoal = this.remove<User, Api.DeletedGoal, WriteOptions>('/goals/{}');
   /** Learners with ids that begin with `prefix`. */
@@ -69,23 +75,23 @@ export class Calls extends Operations {
   readonly attempts = this.get<User, Api.AttemptPage, Api.PageQuery>('/learners/{}/attempts');
 
   /** Newest first. */
-  allAttempts(userId: string, query: AllQuery = {}): AsyncGenerator<Api.Attempt, void, undefined> {
-    return entriesOf(
+  allAttempts(userId: string, query: ListingQuery = {}): AsyncGenerator<Api.Attempt, void, undefined> {
+    return iterateEntries(
       (cursor) => this.attempts(userId, { ...query, cursor }),
       ({ attempts }) => attempts,
     );
   }
 
-  readonly takeBack = this.remove<[userId: string, eventId: string], Api.TakenBack>(
+  readonly retractAttempt = this.remove<[userId: string, eventId: string], Api.TakenBack>(
     '/learners/{}/attempts/{}',
   );
 
   /** Rejects with BAD_RESPONSE if the export is truncated. */
   async *exportLearner(userId: string, options?: CallOptions): AsyncGenerator<ExportLine, void, undefined> {
-    const request = { method: 'GET', path: `/api/v1/learners/${escaped(userId)}/export` } as const;
+    const request = { method: 'GET', path: `/api/v1/learners/${escapeId(userId)}/export` } as const;
     let last: ExportLine | undefined;
-    for await (const text of this.transport.lines(request, options)) {
-      last = parsed(text) as ExportLine | undefined;
+    for await (const text of this.transport.streamLines(request, options)) {
+      last = tryParseJson(text) as ExportLine | undefined;
       if (last !== undefined) yield last;
     }
     if (last?.type === 'end') return;
@@ -100,7 +106,7 @@ export class Calls extends Operations {
 
   /** Skills with settings or answers. */
   readonly skills = this.get<[], Api.SkillPage, Api.PageQuery>('/skills');
-  readonly skill = this.getTagged<Skill, Api.Skill>('/skills/{}');
+  readonly skill = this.getWithEtag<Skill, Api.Skill>('/skills/{}');
   /** Replaces the whole entry. */
   readonly setSkill = this.put<[skillId: string, skill: Api.SkillSetting], Api.Skill>('/skills/{}');
   /** Removes a skill that has fewer than 20 answers. */
@@ -112,16 +118,19 @@ export class Calls extends Operations {
   /** Hardest first. */
   readonly skillItems = this.get<Skill, Api.SkillItemPage, Api.PageQuery>('/skills/{}/items');
 
-  readonly xapiMapping = this.getTagged<[], Api.XapiMapping>('/xapi-mapping');
+  readonly xapiMapping = this.getWithEtag<[], Api.XapiMapping>('/xapi-mapping');
   /** Missing fields get their defaults. */
   readonly setXapiMapping = this.put<[mapping: Api.XapiMappingSetting], Api.XapiMapping>('/xapi-mapping');
 
   /** Only this result has the signing secret. If it is lost, the endpoint may exist. */
-  readonly createWebhook = this.post<[webhook: Api.WebhookSetting], Api.WebhookWithSecret>('/webhooks', once);
+  readonly createWebhook = this.post<[webhook: Api.WebhookSetting], Api.WebhookWithSecret>(
+    '/webhooks',
+    nonIdempotent,
+  );
   readonly webhooks = this.get<[], Api.WebhookPage, Api.PageQuery>('/webhooks');
 
-  allWebhooks(query: AllQuery = {}): AsyncGenerator<Api.Webhook, void, undefined> {
-    return entriesOf(
+  allWebhooks(query: ListingQuery = {}): AsyncGenerator<Api.Webhook, void, undefined> {
+    return iterateEntries(
       (cursor) => this.webhooks({ ...query, cursor }),
       ({ webhooks }) => webhooks,
     );
@@ -138,13 +147,13 @@ export class Calls extends Operations {
     [webhookId: string, rotation?: Api.SecretRotation],
     Api.WebhookWithSecret
   >('/webhooks/{}/rotate-secret');
-  readonly testWebhook = this.trigger<Webhook, Api.SentMessage>('/webhooks/{}/test', once);
+  readonly testWebhook = this.trigger<Webhook, Api.SentMessage>('/webhooks/{}/test', nonIdempotent);
   /** Messages of seven days, newest first. */
   readonly deliveries = this.get<Webhook, Api.DeliveryPage, Api.PageQuery>('/webhooks/{}/deliveries');
 
   /** Messages of seven days, newest first. */
-  allDeliveries(webhookId: string, query: AllQuery = {}): AsyncGenerator<Api.Delivery, void, undefined> {
-    return entriesOf(
+  allDeliveries(webhookId: string, query: ListingQuery = {}): AsyncGenerator<Api.Delivery, void, undefined> {
+    return iterateEntries(
       (cursor) => this.deliveries(webhookId, { ...query, cursor }),
       ({ deliveries }) => deliveries,
     );
@@ -171,16 +180,16 @@ export class Calls extends Operations {
 
   /** Newest first. */
   allKeys(
-    query: AllQuery & Partial<Pick<Api.KeyQuery, 'tenant'>> = {},
+    query: ListingQuery & Partial<Pick<Api.KeyQuery, 'tenant'>> = {},
   ): AsyncGenerator<Api.Key, void, undefined> {
-    return entriesOf(
+    return iterateEntries(
       (cursor) => this.keys({ ...query, cursor }),
       ({ keys }) => keys,
     );
   }
 
   /** Only this result has the key. */
-  readonly createKey = this.post<[key?: Api.KeySetting], Api.CreatedKey>('/keys', once);
+  readonly createKey = this.post<[key?: Api.KeySetting], Api.CreatedKey>('/keys', nonIdempotent);
   /** Sets the quota. */
   readonly changeKey = this.patch<[keyId: string, change: Api.KeyChange], Api.Key>('/keys/{}');
   /** Also works for the client's key. The service rejects it within 5 s. */
@@ -197,7 +206,7 @@ export class Calls extends Operations {
   async *live(query: Api.LiveQuery & CallOptions = {}): AsyncGenerator<Api.LiveFigures, void, undefined> {
     const { signal, ...rest } = query;
     const request = { method: 'GET', path: '/api/v1/live', query: rest } as const;
-    for await (const line of this.transport.lines(request, { signal }))
+    for await (const line of this.transport.streamLines(request, { signal }))
       if (line.startsWith('data: ')) yield JSON.parse(line.slice('data: '.length)) as Api.LiveFigures;
   }
 

@@ -1,5 +1,5 @@
 /** mulberry32: 0 to below 1. */
-export function seeded(seed: number): () => number {
+export function createSeededRandom(seed: number): () => number {
   let state = seed;
   return () => {
     state = (state + 0x6d2b79f5) | 0;

@@ -24,7 +24,7 @@ export interface OutboxRange {
 }
 
 /** All attempts of a job use the same batch. */
-export interface FixedBatch {
+export interface DrainBatch {
   ranges: OutboxRange[];
   rows: number;
   /** Unix milliseconds on Redis' clock. */
@@ -39,7 +39,7 @@ export interface DrainJobData {
   v: 1;
   shard: number;
   /** Null until the first attempt fixes the ranges. */
-  batch: FixedBatch | null;
+  batch: DrainBatch | null;
 }
 
 export const deliveryQueueName = 'deliver';

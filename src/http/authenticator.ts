@@ -4,31 +4,31 @@ import { type Grant, hashKey } from '../contracts/access.js';
 import { unauthorized } from '../errors.js';
 
 /** A revoked key works for up to this time. */
-const trustedMs = 2000;
+const grantCacheMs = 2000;
 /** Limit for valid and for invalid keys: invalid keys cannot evict valid ones. */
-const maxRemembered = 10_000;
+const maxCachedKeys = 10_000;
 
-interface Keys {
+interface KeyStore {
   find(keyHash: string): Promise<Grant | null>;
 }
 
-interface LookUp {
+interface CachedGrant {
   readonly grant: Grant | null;
-  readonly until: number;
+  readonly validUntil: number;
 }
 
 /** Keys in these slots need no digest, the most expensive check of a request. A power of 2. */
-const lastKeys = 1024;
+const recentKeySlots = 1024;
 
 /** The secret hides the slot, so that timing reveals nothing. */
-function placeOf(secret: number, key: string): number {
+function computeSlot(secret: number, key: string): number {
   let mixed = secret;
   for (let i = 0; i < key.length; i++) mixed = Math.imul(mixed ^ key.charCodeAt(i), 0x01000193);
-  return (mixed ^ (mixed >>> 15)) & (lastKeys - 1);
+  return (mixed ^ (mixed >>> 15)) & (recentKeySlots - 1);
 }
 
 /** Constant time for keys of the same length, which is no secret. */
-function isSame(one: string, other: string): boolean {
+function isSameKey(one: string, other: string): boolean {
   if (one.length !== other.length) return false;
   let difference = 0;
   for (let i = 0; i < one.length; i++) difference |= one.charCodeAt(i) ^ other.charCodeAt(i);
@@ -42,23 +42,23 @@ export type Authenticator = ReturnType<typeof createAuthenticator>;
  * nothing about a key or its stored digest.
  * @param now monotonic: a clock that is set back would keep a revoked key valid
  */
-export function createAuthenticator(keys: Keys, now: () => number) {
+export function createAuthenticator(keys: KeyStore, now: () => number) {
   const secret = randomBytes(16).toString('hex');
   const placeSecret = randomInt(2 ** 31);
-  const last: ({ readonly key: string; readonly lookUp: LookUp } | undefined)[] =
-    Array(lastKeys).fill(undefined);
-  const known = new Map<string, LookUp>();
-  const unknown = new Map<string, LookUp>();
+  const recentKeys: ({ readonly key: string; readonly lookUp: CachedGrant } | undefined)[] =
+    Array(recentKeySlots).fill(undefined);
+  const validKeys = new Map<string, CachedGrant>();
+  const invalidKeys = new Map<string, CachedGrant>();
 
-  const lookUpOf = singleFlights(async (name: string, key: string): Promise<Grant | null> => {
+  const lookUpGrant = singleFlights(async (name: string, key: string): Promise<Grant | null> => {
     // Measured from the request: the process may be blocked before the reply.
-    const until = now() + trustedMs;
+    const validUntil = now() + grantCacheMs;
     const grant = await keys.find(hashKey(key));
-    known.delete(name);
-    unknown.delete(name);
-    const lookUps = grant === null ? unknown : known;
-    lookUps.set(name, { grant, until });
-    if (lookUps.size > maxRemembered) lookUps.delete(lookUps.keys().next().value ?? '');
+    validKeys.delete(name);
+    invalidKeys.delete(name);
+    const lookUps = grant === null ? invalidKeys : validKeys;
+    lookUps.set(name, { grant, validUntil });
+    if (lookUps.size > maxCachedKeys) lookUps.delete(lookUps.keys().next().value ?? '');
     return grant;
   });
 
@@ -66,20 +66,21 @@ export function createAuthenticator(keys: Keys, now: () => number) {
     /** Synchronous for a recent key. @throws ApiError UNAUTHORIZED, UNAVAILABLE */
     authenticate: (key: string | null): Grant | Promise<Grant> => {
       if (key === null) throw unauthorized('The header X-API-Key is missing');
-      const place = placeOf(placeSecret, key);
-      const seen = last[place];
-      if (seen !== undefined && isSame(seen.key, key) && seen.lookUp.until > now())
-        return granted(seen.lookUp.grant);
+      const place = computeSlot(placeSecret, key);
+      const seen = recentKeys[place];
+      if (seen !== undefined && isSameKey(seen.key, key) && seen.lookUp.validUntil > now())
+        return requireGrant(seen.lookUp.grant);
       const name = hash('sha256', secret + key);
-      const lookUp = known.get(name) ?? unknown.get(name);
-      if (lookUp === undefined || lookUp.until <= now()) return lookUpOf(name, key).then(granted);
-      if (lookUp.grant !== null) last[place] = { key, lookUp };
-      return granted(lookUp.grant);
+      const lookUp = validKeys.get(name) ?? invalidKeys.get(name);
+      if (lookUp === undefined || lookUp.validUntil <= now())
+        return lookUpGrant(name, key).then(requireGrant);
+      if (lookUp.grant !== null) recentKeys[place] = { key, lookUp };
+      return requireGrant(lookUp.grant);
     },
   };
 }
 
-function granted(grant: Grant | null): Grant {
+function requireGrant(grant: Grant | null): Grant {
   if (grant === null) throw unauthorized('The API key is not known');
   return grant;
 }

@@ -1,7 +1,7 @@
 import Type, { type TProperties, type TSchema } from 'typebox';
 import type { ErrorCode } from '../../errors.js';
-import { nullable } from '../checked.js';
 import { LearningEventResult } from '../events.js';
+import { nullable } from '../validate.js';
 import { XapiMapping } from '../xapi/mapping.js';
 import { Uuid } from '../xapi/statement.js';
 import * as access from './access.js';
@@ -11,7 +11,7 @@ import * as learners from './learners.js';
 import * as mastery from './mastery.js';
 import * as models from './models.js';
 import * as predictions from './predictions.js';
-import { Amount, Count, ErrorObject, each } from './shared-schemas.js';
+import { Amount, Count, ErrorObject, namedFields } from './shared-schemas.js';
 import * as skills from './skills.js';
 import * as statistics from './statistics.js';
 import * as webhooks from './webhooks.js';
@@ -22,13 +22,13 @@ const health = (status: TSchema) =>
   Type.Object({
     status,
     version: Type.String(),
-    ...each(Count, 'uptime_seconds', 'idempotency_window_seconds', 'idempotency_min_window_seconds'),
+    ...namedFields(Count, 'uptime_seconds', 'idempotency_window_seconds', 'idempotency_min_window_seconds'),
     checks: Type.Object({
-      ...each(Type.Object(check), 'redis', 'clickhouse'),
-      workers: Type.Object({ ...check, ...each(Count, 'threads', 'waiting') }),
+      ...namedFields(Type.Object(check), 'redis', 'clickhouse'),
+      workers: Type.Object({ ...check, ...namedFields(Count, 'threads', 'waiting') }),
       pipeline: Type.Object({
         ...check,
-        ...each(nullable(Count), 'outbox_length', 'erasures_due', 'journal_length', 'parked'),
+        ...namedFields(nullable(Count), 'outbox_length', 'erasures_due', 'journal_length', 'parked'),
         oldest_pending_seconds: nullable(Amount),
       }),
     }),
@@ -37,7 +37,7 @@ const health = (status: TSchema) =>
 const probe = (status: string) =>
   Type.Object({ status: Type.Literal(status), reasons: Type.Array(Type.String()) });
 
-interface RouteAnswers {
+interface RouteResponses {
   /** By status; null: no body. Errors only if their body differs. Texts name their contentMediaType. */
   readonly bodies: Readonly<Record<number, TSchema | null>>;
   /** In addition to `commonErrors`. */
@@ -52,33 +52,36 @@ export const commonErrors = (route: { readonly scope: unknown; readonly body: un
   ...(route.body === null ? [] : (['UNSUPPORTED_MEDIA_TYPE', 'PAYLOAD_TOO_LARGE'] as const)),
 ];
 
-const successAnswer = (schema: TSchema) =>
+const successSchema = (schema: TSchema) =>
   Type.Object({ success: Type.Literal(true), data: schema, message: Type.Optional(Type.String()) });
 
-export const errorAnswerOf = (codes: readonly ErrorCode[], more: TProperties = {}) =>
+export const errorSchema = (codes: readonly ErrorCode[], more: TProperties = {}) =>
   Type.Object({
     success: Type.Literal(false),
     error: Type.Object({ ...ErrorObject.properties, code: Type.Enum([...codes]) }),
     ...more,
   });
 
-const plain = (bodies: RouteAnswers['bodies'], ...errors: ErrorCode[]): RouteAnswers => ({ bodies, errors });
+const withoutEnvelope = (bodies: RouteResponses['bodies'], ...errors: ErrorCode[]): RouteResponses => ({
+  bodies,
+  errors,
+});
 
-const enveloped =
+const withEnvelope =
   (status: number) =>
-  (schema: TSchema, ...errors: ErrorCode[]): RouteAnswers =>
-    plain({ [status]: successAnswer(schema) }, ...errors);
-const ok = enveloped(200);
-const created = enveloped(201);
-const accepted = enveloped(202);
+  (schema: TSchema, ...errors: ErrorCode[]): RouteResponses =>
+    withoutEnvelope({ [status]: successSchema(schema) }, ...errors);
+const ok = withEnvelope(200);
+const created = withEnvelope(201);
+const accepted = withEnvelope(202);
 
-const counting = ['IDEMPOTENCY_KEY_REUSED', 'LIMIT_EXCEEDED'] as const;
+const countingErrors = ['IDEMPOTENCY_KEY_REUSED', 'LIMIT_EXCEEDED'] as const;
 
-const answers = {
-  'POST /api/v1/track-answer': ok(LearningEventResult, 'CONFLICT', ...counting),
-  'POST /api/v1/track-answers': plain({
-    200: successAnswer(attempts.BatchResult),
-    207: successAnswer(attempts.BatchResult),
+const responses = {
+  'POST /api/v1/track-answer': ok(LearningEventResult, 'CONFLICT', ...countingErrors),
+  'POST /api/v1/track-answers': withoutEnvelope({
+    200: successSchema(attempts.BatchResult),
+    207: successSchema(attempts.BatchResult),
   }),
   'GET /api/v1/predictions/:user_id': ok(predictions.Prediction, 'USER_NOT_FOUND'),
   'POST /api/v1/predictions': ok(predictions.ClassPredictions),
@@ -88,7 +91,7 @@ const answers = {
   'POST /api/v1/mastery': ok(mastery.ClassMastery, 'LIMIT_EXCEEDED'),
   'GET /api/v1/mastery/:user_id/:skill_id': ok(mastery.SkillMastery, 'USER_NOT_FOUND', 'SKILL_NOT_FOUND'),
   'GET /api/v1/mastery/:user_id/:skill_id/history': ok(
-    attempts.SkillAnswers,
+    attempts.SkillAnswerPage,
     'USER_NOT_FOUND',
     'SKILL_NOT_FOUND',
   ),
@@ -108,10 +111,10 @@ const answers = {
   'GET /api/v1/skill-statistics': ok(statistics.SkillStatisticsPage),
   'GET /api/v1/learners/:user_id/attempts': ok(attempts.AttemptPage, 'USER_NOT_FOUND'),
   'DELETE /api/v1/learners/:user_id/attempts/:event_id': ok(
-    ...([attempts.TakenBack, 'USER_NOT_FOUND', 'NOT_FOUND', 'TOO_LATE'] as const),
+    ...([attempts.RetractedAttempt, 'USER_NOT_FOUND', 'NOT_FOUND', 'TOO_LATE'] as const),
   ),
-  'GET /api/v1/learners/:user_id/export': plain({ 200: learners.ExportLines }, 'USER_NOT_FOUND'),
-  'DELETE /api/v1/learners/:user_id': accepted(erasures.BegunErasure, 'USER_NOT_FOUND'),
+  'GET /api/v1/learners/:user_id/export': withoutEnvelope({ 200: learners.ExportLines }, 'USER_NOT_FOUND'),
+  'DELETE /api/v1/learners/:user_id': accepted(erasures.AcceptedErasure, 'USER_NOT_FOUND'),
   'GET /api/v1/erasures': ok(erasures.ErasurePage),
   'GET /api/v1/erasures/:erasure_id': ok(erasures.Erasure, 'NOT_FOUND'),
   'GET /api/v1/model/versions': ok(models.ModelVersionPage),
@@ -123,9 +126,9 @@ const answers = {
   'POST /api/v1/keys': created(access.CreatedKey, 'LIMIT_EXCEEDED'),
   'PATCH /api/v1/keys/:key_id': ok(access.Key, 'NOT_FOUND', 'CONFLICT'),
   'DELETE /api/v1/keys/:key_id': ok(access.Key, 'NOT_FOUND'),
-  'POST /api/v1/model/rollback': ok(models.UsedVersion, 'NOT_FOUND', 'CONFLICT'),
+  'POST /api/v1/model/rollback': ok(models.ActiveVersion, 'NOT_FOUND', 'CONFLICT'),
   'GET /api/v1/parked': ok(access.ParkedPage),
-  'POST /api/v1/parked/redrive': ok(access.Redriven),
+  'POST /api/v1/parked/redrive': ok(access.RedriveResult),
   'GET /api/v1/audits': ok(access.LastAudit),
   'GET /api/v1/deployment': ok(access.Deployment),
   'POST /api/v1/webhooks': created(webhooks.WebhookWithSecret, 'LIMIT_EXCEEDED'),
@@ -145,24 +148,26 @@ const answers = {
   ),
   'GET /api/v1/xapi-mapping': ok(XapiMapping),
   'PUT /api/v1/xapi-mapping': ok(XapiMapping, 'PRECONDITION_FAILED'),
-  'POST /xapi/statements': plain({ 200: Type.Array(Uuid) }, ...counting, 'TOO_LATE'),
-  'PUT /xapi/statements': plain({ 204: null }, ...counting, 'TOO_LATE'),
-  'GET /xapi/about': plain({ 200: Type.Object({ version: Type.Array(Type.String()) }) }),
-  'GET /api/v1/live': plain({ 200: access.LiveEvents }),
-  'GET /api/v1/health': plain(
+  'POST /xapi/statements': withoutEnvelope({ 200: Type.Array(Uuid) }, ...countingErrors, 'TOO_LATE'),
+  'PUT /xapi/statements': withoutEnvelope({ 204: null }, ...countingErrors, 'TOO_LATE'),
+  'GET /xapi/about': withoutEnvelope({ 200: Type.Object({ version: Type.Array(Type.String()) }) }),
+  'GET /api/v1/live': withoutEnvelope({ 200: access.LiveEvents }),
+  'GET /api/v1/health': withoutEnvelope(
     {
-      200: successAnswer(health(Type.Enum(['ok', 'degraded']))),
-      503: errorAnswerOf(['UNAVAILABLE'], { data: health(Type.Literal('down')) }),
+      200: successSchema(health(Type.Enum(['ok', 'degraded']))),
+      503: errorSchema(['UNAVAILABLE'], { data: health(Type.Literal('down')) }),
     },
     'UNAVAILABLE',
   ),
-  'GET /livez': plain({ 200: probe('ok'), 503: probe('failing') }),
-  'GET /readyz': plain({ 200: probe('ready'), 503: probe('not ready') }),
-  'GET /metrics': plain({ 200: Type.String({ pattern: '^# HELP ', contentMediaType: 'text/plain' }) }),
-  'GET /openapi.json': plain({
+  'GET /livez': withoutEnvelope({ 200: probe('ok'), 503: probe('failing') }),
+  'GET /readyz': withoutEnvelope({ 200: probe('ready'), 503: probe('not ready') }),
+  'GET /metrics': withoutEnvelope({
+    200: Type.String({ pattern: '^# HELP ', contentMediaType: 'text/plain' }),
+  }),
+  'GET /openapi.json': withoutEnvelope({
     200: Type.Record(Type.String(), Type.Unknown(), { description: 'OpenAPI 3.1' }),
   }),
-} satisfies Readonly<Record<string, RouteAnswers>>;
+} satisfies Readonly<Record<string, RouteResponses>>;
 
-export type RouteName = keyof typeof answers;
-export const routeAnswers: Readonly<Record<string, RouteAnswers>> = answers;
+export type RouteName = keyof typeof responses;
+export const routeResponses: Readonly<Record<string, RouteResponses>> = responses;

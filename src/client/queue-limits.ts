@@ -13,7 +13,7 @@ export interface QueueLimits {
   readonly maxAgeMs: number;
 }
 
-export const standardLimits: QueueLimits = {
+export const defaultLimits: QueueLimits = {
   answers: 10_000,
   batchAnswers: 200,
   // The service accepts 1 MiB, envelope included.

@@ -1,0 +1,62 @@
+/** Connection errors of Redis, ClickHouse and webhook receivers, as text that says what to do. */
+
+export interface ConnectionProblem {
+  /** Contains no passwords. */
+  readonly text: string;
+  /** Do not retry until a setting changes. */
+  readonly isPermanent: boolean;
+}
+
+const temporary = (text: string): ConnectionProblem => ({ text, isPermanent: false });
+const permanent = (text: string): ConnectionProblem => ({ text, isPermanent: true });
+
+const untrusted = permanent('its certificate is not trusted: NODE_EXTRA_CA_CERTS=FILE adds the authority');
+const wrongLogin = permanent('wrong user name or password');
+const noTls = permanent('the URL asks for TLS, the server speaks none');
+
+const withCodes = (trouble: ConnectionProblem, ...codes: string[]) =>
+  Object.fromEntries(codes.map((code) => [code, trouble]));
+
+/** By error code of Node or OpenSSL, first word of Redis, or number of ClickHouse. */
+const problemsByCode: Readonly<Record<string, ConnectionProblem>> = {
+  ECONNREFUSED: temporary('connection refused'),
+  ENOTFOUND: temporary('host not found'),
+  EAI_AGAIN: temporary('host not found for now'),
+  ETIMEDOUT: temporary('no answer'),
+  ECONNRESET: temporary('connection closed by the other side'),
+  EHOSTUNREACH: temporary('no way to the host'),
+  ENETUNREACH: temporary('no way to the network'),
+  EMFILE: temporary('this process has too many open files: start it with a higher ulimit -n'),
+  ...withCodes(untrusted, 'DEPTH_ZERO_SELF_SIGNED_CERT', 'SELF_SIGNED_CERT_IN_CHAIN', 'CERT_UNTRUSTED'),
+  ...withCodes(untrusted, 'UNABLE_TO_GET_ISSUER_CERT', 'UNABLE_TO_GET_ISSUER_CERT_LOCALLY'),
+  ...withCodes(untrusted, 'UNABLE_TO_VERIFY_LEAF_SIGNATURE'),
+  CERT_HAS_EXPIRED: permanent('its certificate has expired'),
+  CERT_NOT_YET_VALID: permanent('its certificate is not valid yet, by the clock of this machine'),
+  ERR_TLS_CERT_ALTNAME_INVALID: permanent('its certificate is for another host name'),
+  ...withCodes(noTls, 'EPROTO', 'ERR_SSL_WRONG_VERSION_NUMBER'),
+  ...withCodes(wrongLogin, 'WRONGPASS', '192', '193', '194', '516'),
+  ...withCodes(permanent('the user of the URL may not do what is needed'), 'NOPERM', '497'),
+  NOAUTH: permanent('a password is needed, and the URL has none'),
+  DENIED: permanent('it is in protected mode and takes no other machine'),
+  LOADING: temporary('it is still reading its data'),
+};
+
+export function describeConnectionError(error: unknown): ConnectionProblem {
+  const code = findErrorCode(error);
+  const trouble = problemsByCode[code];
+  if (trouble !== undefined) return { ...trouble, text: `${trouble.text} (${code})` };
+  if (!(error instanceof Error)) return temporary(String(error));
+  if (error.cause instanceof Error) return describeConnectionError(error.cause);
+  if (error.message.startsWith('Unknown RESP type')) return permanent('what answers there is no Redis');
+  return temporary(error.message);
+}
+
+function findErrorCode(error: unknown): string {
+  if (!(error instanceof Error) || isOtherTlsError(error)) return '';
+  if (error.name === 'ReplyError') return error.message.split(/[\s:]/, 1)[0] ?? '';
+  return 'code' in error ? String(error.code) : '';
+}
+
+/** Node reports all TLS errors of writes as EPROTO. */
+const isOtherTlsError = ({ message }: Error): boolean =>
+  message.includes('EPROTO') && !message.includes('wrong version number');

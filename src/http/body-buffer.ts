@@ -1,0 +1,65 @@
+/** For all buffers together. */
+const maxBytes = 96 * 1024 * 1024;
+let usedBytes = 0;
+
+/** An older body is dropped if others need its memory, so that slow senders cannot block them. */
+const protectedMs = 10_000;
+
+const openBuffers = new Set<{ readonly since: number; readonly giveUp: () => void }>();
+
+function reserveMemory(bytes: number): boolean {
+  for (const { since, giveUp } of openBuffers) {
+    if (usedBytes + bytes <= maxBytes || performance.now() - since < protectedMs) break;
+    giveUp();
+  }
+  return usedBytes + bytes <= maxBytes;
+}
+
+export type BodyBuffer = ReturnType<typeof createBodyBuffer>;
+
+/**
+ * One buffer per body: an object per piece would cost a hundred bytes, even for one byte.
+ * @param onDropped the memory is full, or another body needs it
+ */
+export function createBodyBuffer(maxSize: number, onDropped: () => void) {
+  let bytes = Buffer.alloc(0);
+  let size = 0;
+  let isDropped = false;
+  /** Idempotent. */
+  const release = (): void => {
+    openBuffers.delete(holder);
+    usedBytes -= bytes.length;
+    bytes = Buffer.alloc(0);
+    size = 0;
+  };
+  const drop = (): void => {
+    isDropped = true;
+    release();
+    onDropped();
+  };
+  const holder = { since: performance.now(), giveUp: drop };
+  const grow = (least: number): void => {
+    const room = Math.min(maxSize, Math.max(least, 2 * bytes.length));
+    if (!reserveMemory(room - bytes.length)) drop();
+    if (isDropped) return;
+    openBuffers.add(holder);
+    usedBytes += room - bytes.length;
+    const before = bytes;
+    bytes = Buffer.allocUnsafe(room);
+    bytes.set(before);
+  };
+  return {
+    add: (piece: Uint8Array): void => {
+      if (size + piece.length > bytes.length) grow(size + piece.length);
+      if (isDropped) return;
+      bytes.set(piece, size);
+      size += piece.length;
+    },
+    complete: (): Buffer => {
+      const all = bytes.subarray(0, size);
+      release();
+      return all;
+    },
+    forget: release,
+  };
+}
