@@ -6,12 +6,12 @@ import { createChildEnvironment } from '../src/config.js';
 import { drainShards } from '../src/contracts/job-data.js';
 import { freePort } from '../src/embedded/free-port.js';
 import { startEmbedded } from '../src/embedded/servers.js';
-import { connectQueues } from '../src/jobs/consumer.js';
-import { armShard, openDrainQueue } from '../src/jobs/drain-queue.js';
+import { connectQueue } from '../src/jobs/consumer.js';
+import { enqueueShard, openDrainQueue } from '../src/jobs/drain-jobs.js';
 import type { Closers } from '../src/lifecycle.js';
 import { createLogger } from '../src/logger.js';
 import { createOutbox, type PipelineFacts } from '../src/store/outbox/outbox.js';
-import { connectRedis, type RedisClient, whenReady } from '../src/store/redis/client.js';
+import { connectRedis, type RedisClient, waitUntilReady } from '../src/store/redis/client.js';
 import { defaultPartitions } from '../src/store/redis/deployment.js';
 import { connectWarehouse } from '../src/warehouse/clickhouse/client.js';
 import { startProcess, stopProcess } from './processes.js';
@@ -73,7 +73,7 @@ export async function startSplitService(options: ServiceOptions, closers: Closer
   await startRole({ ROLE: 'api', PORT: `${port}` }, options, closers);
   const redis = connectRedis(endpoints.redisUrl);
   closers.add('Redis connection', () => redis.disconnect());
-  await whenReady(redis, redisTimeoutMs);
+  await waitUntilReady(redis, redisTimeoutMs);
   const clickhouse = connectWarehouse(endpoints.clickhouseUrl);
   closers.add('ClickHouse connection', () => clickhouse.close());
   const { facts } = createOutbox(redis, defaultPartitions);
@@ -145,7 +145,7 @@ export async function startServers(dataDir: string, closers: Closers, clickhouse
 /** The result starts a drain of every idle shard. */
 function drainOrders(redisUrl: string, closers: Closers): () => Promise<void> {
   let closed = false;
-  const connection = connectQueues(redisUrl, logger, () => closed);
+  const connection = connectQueue(redisUrl, logger, () => closed);
   const queue = openDrainQueue(connection);
   closers.add('drain queue', async () => {
     closed = true;
@@ -153,7 +153,7 @@ function drainOrders(redisUrl: string, closers: Closers): () => Promise<void> {
     connection.disconnect();
   });
   return async () => {
-    for (let shard = 0; shard < drainShards; shard++) await armShard(queue, shard);
+    for (let shard = 0; shard < drainShards; shard++) await enqueueShard(queue, shard);
   };
 }
 

@@ -3,8 +3,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Closers } from '../src/lifecycle.js';
 import { computeSum, indices } from '../src/lists.js';
-import { eventsKey, goalChecksKey, messagesKey } from '../src/store/redis/keys.js';
-import { streamLengths } from '../src/store/redis/reads.js';
+import { fetchStreamLengths } from '../src/store/redis/bulk-operations.js';
+import { goalChecksKey, messagesPrefix, webhookEventsKey } from '../src/store/redis/keys.js';
 import { createEndpointStore } from '../src/store/webhooks/endpoints.js';
 import type { Service } from './service.js';
 import { untilDone } from './wait.js';
@@ -25,11 +25,11 @@ export async function startSubscriber(service: Service, tenant: string, closers:
     await endpoints.change(tenant, id, (one) => ({ ...one, disabledReason: isOn ? null : 'request' }));
   };
   await listen(false);
-  const streams = indices(partitions).map(eventsKey);
+  const streams = indices(partitions).map(webhookEventsKey);
   const checks = indices(partitions).map(goalChecksKey);
   const missing = async (): Promise<string | null> => {
-    const lengths = await streamLengths(redis, streams);
-    const left = await redis.exists(...checks, `${messagesKey(id)}:due`);
+    const lengths = await fetchStreamLengths(redis, streams);
+    const left = await redis.exists(...checks, `${messagesPrefix(id)}:due`);
     return left + computeSum(lengths) === 0 ? null : 'Webhooks were not delivered';
   };
   /** Makes goal checks due, and resolves when all messages are delivered. */

@@ -7,7 +7,7 @@ import type {
   WorkerSettings,
 } from '../src/contracts/worker-tasks.js';
 import { createLogger } from '../src/logger.js';
-import { serveModels } from '../src/store/catalogue/served-models.js';
+import { createServedModels } from '../src/store/catalogue/served-models.js';
 import { type ForecastParts, predictAll, predictPlan } from './forecast/forecasting.js';
 import { chooseNext } from './forecast/next-items.js';
 import { refusalAsValue, workerRedis } from './track/thread.js';
@@ -26,7 +26,7 @@ function logLost(count: number, error: unknown): void {
 
 const parts: ForecastParts = {
   redis,
-  models: serveModels(redis, logger),
+  models: createServedModels(redis, logger),
   settings,
   now: Date.now,
   onLost: logLost,

@@ -12,7 +12,11 @@ import {
   openIds,
 } from '../src/store/learners/event-ids.js';
 import { learnersOf, replayLearner, type StoredLearner } from '../src/store/learners/stored-learners.js';
-import { differenceOf, readDumps, restoreLearners } from '../src/store/rebuild/replayed-learners.js';
+import {
+  describeDifference,
+  readLearnerDumps,
+  restoreLearners,
+} from '../src/store/rebuild/replayed-learners.js';
 import { partitionOf } from '../src/store/redis/keys.js';
 import { figuresOf } from './track/results.js';
 import { refusalAsValue, workerRedis } from './track/thread.js';
@@ -59,13 +63,13 @@ const countsOf = (learners: readonly { readonly answers: number }[]) => ({
 /** Reads Redis after the rows, so that Redis can only be ahead. */
 async function compare({ rows, partitions, outboxRows, redisLearners }: CompareTask): Promise<CompareReply> {
   const learners = Array.from(withWaiting(learnersOf(rows), outboxRows), (one) => replayed(one, partitions));
-  const dumps = await readDumps(await redis(), learners);
+  const dumps = await readLearnerDumps(await redis(), learners);
   const names = new Set(learners.map(nameOf));
   const alone = redisLearners.filter((learner) => !names.has(nameOf(learner)));
   const differences = alone.map((learner) => ({ learner: nameOf(learner), what: 'is in Redis alone' }));
   const learnersMissingRows: LearnerId[] = [];
   for (const [i, { tenant, userId, states }] of learners.entries()) {
-    const what = differenceOf(states, dumps[i] ?? null);
+    const what = describeDifference(states, dumps[i] ?? null);
     if (what === 'behind') learnersMissingRows.push({ tenant, userId });
     else if (what !== null) differences.push({ learner: learnerName(tenant, userId), what });
   }

@@ -11,8 +11,8 @@ import { toDay, toMonth } from '../src/domain/base/common.js';
 import { modelVersion } from '../src/domain/base/model-version.js';
 import { type RewrittenRow, replayWithout } from '../src/domain/history/replay.js';
 import { createLogger } from '../src/logger.js';
-import { countKnownSkills } from '../src/store/catalogue/known-skills.js';
-import { serveModels } from '../src/store/catalogue/served-models.js';
+import { countCommonSkills } from '../src/store/catalogue/registered-skills.js';
+import { createServedModels } from '../src/store/catalogue/served-models.js';
 import { commitRetraction, type Retraction } from '../src/store/corrections/retraction.js';
 import { hashEventId } from '../src/store/learners/event-ids.js';
 import { readIds } from '../src/store/learners/learner-reads.js';
@@ -25,7 +25,7 @@ import { refusalAsValue, workerRedis } from './track/thread.js';
 
 const settings = workerData as WorkerSettings;
 const redis = workerRedis(settings);
-const models = serveModels(redis, createLogger('info', 'retraction worker'));
+const models = createServedModels(redis, createLogger('info', 'retraction worker'));
 const items = createItemTable(redis);
 
 export default (task: RetractionTask): Promise<RetractionReply> =>
@@ -80,7 +80,7 @@ async function retractionOf(
   const { rewritten, states } = replayWithout(rows, from, place, {
     ...{ model, version: version + 1 },
     findItem: (itemId) => items.find(tenant, model.version, itemId),
-    registeredSkills: await countKnownSkills(client, tenant),
+    registeredSkills: await countCommonSkills(client, tenant),
   });
   const { skillId, receivedAt } = answer.event;
   const { learnerSeq } = answer.figures;

@@ -2,7 +2,7 @@
 import { workerData } from 'node:worker_threads';
 import type { TrackReply, TrackTask, WorkerSettings } from '../src/contracts/worker-tasks.js';
 import { createLogger } from '../src/logger.js';
-import { serveModels } from '../src/store/catalogue/served-models.js';
+import { createServedModels } from '../src/store/catalogue/served-models.js';
 import { openHotConnections } from '../src/store/redis/hot-connection.js';
 import { isMemoryFull } from '../src/store/redis/server-info.js';
 import { createItemTable } from './track/item-table.js';
@@ -41,7 +41,7 @@ setInterval(async () => {
 const tools = {
   ...{ redis, settings, items, isAlone: () => free.length > 0 },
   knownSkills: new KnownSkills(settings.skillLimits),
-  models: serveModels(redis, logger),
+  models: createServedModels(redis, logger),
   askWanted: askWanted(redis),
   // If Redis is nearly full, only repeated events get a result.
   outboxBound: () => (isFull ? 0 : settings.maxOutboxRows),

@@ -13,17 +13,17 @@ import type { Figures } from '../services/read/figures.js';
 import { createHealth, type Health } from '../services/read/health.js';
 import { createLive } from '../services/read/live.js';
 import { type AnswerTally, createAttemptRecorder } from '../services/record/record-attempts.js';
-import { createKeyRing, createKeyStore, createQuotaCounter } from '../store/access/api-keys.js';
-import { lastAudit } from '../store/audit/audit-store.js';
+import { createKeyLookup, createKeyStore, createQuotaCounter } from '../store/access/api-keys.js';
+import { loadLastAudit } from '../store/audit/audit-store.js';
 import { createMappingStore } from '../store/catalogue/xapi-mappings.js';
 import { createErasureStore } from '../store/corrections/erasures.js';
 import { createParkedRows } from '../store/corrections/parked-rows.js';
 import { sweepIds, takeSweepTurn } from '../store/learners/id-sweep.js';
 import { createLearnerRecords } from '../store/learners/learner-reads.js';
-import { createModelPublisher } from '../store/models/model-store.js';
+import { createModelStore } from '../store/models/model-store.js';
 import { createWaitingAttempts } from '../store/outbox/waiting-rows.js';
 import { readDeployment } from '../store/redis/deployment.js';
-import { redisVersion } from '../store/redis/server-info.js';
+import { fetchRedisVersion } from '../store/redis/server-info.js';
 import { createMessageStore } from '../store/webhooks/messages.js';
 import { createModelHistory } from '../warehouse/ingest/model-history.js';
 import { findReceipt, listReceipts } from '../warehouse/maintenance/correction-warehouse.js';
@@ -62,7 +62,7 @@ export async function startApi(engine: Engine, options: ApiOptions): Promise<num
   const health = createHealth({ ...engine, stalled, draining: () => draining });
   const tally: AnswerTally = {};
   addAnswerFigures(figures, engine, tally);
-  const keyRing = createKeyRing(redis);
+  const keyRing = createKeyLookup(redis);
   const live = createLive({ collect, findKey: keyRing.find });
   const metrics = async () => metricsText(await collect());
   const ports = routePortsOf(engine, config, tally, health);
@@ -163,8 +163,8 @@ function routePortsOf(
   const unreadable = (what: string) => (error: unknown) =>
     logger.error({ err: error }, `${what} cannot be read: it is not listed`);
   const erasures = createErasureStore(redis, partitions, unreadable('an erasure'));
-  const { erasedAmong, isOpen } = erasures;
-  const ended = whileUsable(blocked, { erasedAmong, isOpen });
+  const { findErased, isOpen } = erasures;
+  const ended = whileUsable(blocked, { findErased, isOpen });
   const recorder = createAttemptRecorder(compute, tally, now);
   const retraction = {
     ...{ learners, models, now, waiting, stored, rewriter: compute },
@@ -197,7 +197,7 @@ function routePortsOf(
       statistics: createSkillReads(ofTenant),
       quality: createModelQuality(ofTenant),
       changes: createModelChanges(ofTenant),
-      models: whileUsable(blocked, createModelPublisher(redis)),
+      models: whileUsable(blocked, createModelStore(redis)),
       history: createModelHistory(clickhouse),
     },
     attempts: { ...history, waiting, stored, ended },
@@ -219,10 +219,10 @@ function routePortsOf(
         logger.info({ key: toKeyId(keyHash), tenant, by: toKeyId(by.keyHash) }, `an API key was ${act}`),
     },
     parked: createParkedRows(redis),
-    lastAudit: () => lastAudit(redis),
+    lastAudit: () => loadLastAudit(redis),
     deployment: {
       facts: () => readDeployment(redis),
-      redisVersion: () => redisVersion(redis),
+      redisVersion: () => fetchRedisVersion(redis),
       clickhouse: (tenant) => limit(tenant, () => warehouseVersions(clickhouse)),
     },
     webhooks: { endpoints: engine.webhooks, messages: createMessageStore(redis), allowPrivate },

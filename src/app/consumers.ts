@@ -4,8 +4,8 @@ import type { Config } from '../config.js';
 import { dayMs } from '../domain/base/common.js';
 import type { Endpoints } from '../embedded/data-dir.js';
 import type { Consumer } from '../jobs/consumer.js';
-import { endpointsTogether, startDeliveries } from '../jobs/deliveries.js';
-import { startDrains } from '../jobs/drain-queue.js';
+import { maxConcurrentEndpoints, startDeliveryJobs } from '../jobs/delivery-jobs.js';
+import { startDrainJobs } from '../jobs/drain-jobs.js';
 import { type Schedule, schedules, startScheduledRuns } from '../jobs/scheduled-runs.js';
 import { waitAtMost } from '../lifecycle.js';
 import type { Logger } from '../logger.js';
@@ -24,9 +24,9 @@ import { createKeyStore } from '../store/access/api-keys.js';
 import { createCorrectionStore } from '../store/corrections/corrections.js';
 import { createErasureStore } from '../store/corrections/erasures.js';
 import { createGoalChecks } from '../store/learners/goal-checks.js';
-import { createModelPublisher } from '../store/models/model-store.js';
+import { createModelStore } from '../store/models/model-store.js';
 import { readDeployment } from '../store/redis/deployment.js';
-import { reportOnce } from '../store/redis/recent.js';
+import { reportOnce } from '../store/redis/recently-used.js';
 import { createEndpointStore } from '../store/webhooks/endpoints.js';
 import { createEventStreams } from '../store/webhooks/event-streams.js';
 import { createMessageStore } from '../store/webhooks/messages.js';
@@ -81,7 +81,7 @@ export function startPipeline(engine: Engine): Consumer {
   });
   const warehouse = createAttemptWarehouse(clickhouse, endpoints.clickhouseCluster);
   const drain = createDrain({ outbox, warehouse, logger, applyCorrections });
-  const pipeline = startDrains({ redisUrl: endpoints.redisUrl, partitions, outbox, drain, logger, spans });
+  const pipeline = startDrainJobs({ redisUrl: endpoints.redisUrl, partitions, outbox, drain, logger, spans });
   engine.closers.add('pipeline', () => pipeline.close());
   return pipeline;
 }
@@ -91,18 +91,18 @@ function startWebhooks(
   { webhookAllowPrivate: allowPrivate }: Pick<Config, 'webhookAllowPrivate'>,
   figures: Figures,
 ): Consumer {
-  const thread = createSendingThread(endpointsTogether, logger);
+  const thread = createSendingThread(maxConcurrentEndpoints, logger);
   closers.add('sending of webhooks', () => thread.close());
   const messages = createMessageStore(redis);
   const streams = createEventStreams(redis, partitions);
   const counts = { delivered: 0, failed: 0, given_up: 0 };
   const deliver = createDeliverer({ endpoints, messages, send: thread.send, allowPrivate, counts, logger });
-  const handOut = createHandOut({ streams, endpoints, messages, logger });
-  const { endpointsDue } = messages;
-  const deliveries = startDeliveries({ redisUrl, handOut, endpointsDue, deliver, logger });
+  const dispatchEvents = createHandOut({ streams, endpoints, messages, logger });
+  const { listDueEndpoints } = messages;
+  const deliveries = startDeliveryJobs({ redisUrl, dispatchEvents, listDueEndpoints, deliver, logger });
   closers.add('delivery of webhooks', () => deliveries.close());
   figures.add('webhooks_total', () => byLabel('outcome', counts));
-  figures.add('webhook_events_waiting', () => streams.waiting());
+  figures.add('webhook_events_waiting', () => streams.countPending());
   return deliveries;
 }
 
@@ -126,7 +126,7 @@ export const fitParts = (
   logger: Logger,
 ): FitParts => ({
   tenants: () => tenantsWithAnswers(clickhouse),
-  models: createModelPublisher(redis),
+  models: createModelStore(redis),
   history: createModelHistory(clickhouse),
   openThreads: () => createFitPool({ ...options, redisUrl, clickhouseUrl }),
   logger,
@@ -182,7 +182,7 @@ function journalErasures(engine: Engine) {
     messages: createMessageStore(redis),
   });
   return {
-    late: store.lateAmong,
+    late: store.findLateEntries,
     finish: createErasureFinisher({ store, messages: { forget }, warehouse, logger, now: Date.now }),
   };
 }

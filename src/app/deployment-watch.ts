@@ -2,13 +2,13 @@ import type { ClickHouseClient } from '@clickhouse/client';
 import { singleFlight } from '../concurrency.js';
 import { type Closers, StartError } from '../lifecycle.js';
 import type { Logger } from '../logger.js';
-import { type RedisClient, whileRedisServes } from '../store/redis/client.js';
+import { mapRedisErrors, type RedisClient } from '../store/redis/client.js';
 import {
   type Deployment,
   defaultPartitions,
+  findVersionMismatch,
+  formatUnusableReason,
   openDeployment,
-  otherVersion,
-  unusableReason,
 } from '../store/redis/deployment.js';
 import { holdsState } from '../warehouse/reads/presence.js';
 
@@ -35,7 +35,7 @@ export async function watchDeployment(
   function keep(found: Deployment, askedAfter: number): void {
     if (askedAfter < lostBefore) return;
     if (found.state !== 'ready' && deployment?.state !== found.state)
-      logger.error(`${unusableReason(found)}; answers are refused until then`);
+      logger.error(`${formatUnusableReason(found)}; answers are refused until then`);
     const before = deployment;
     deployment = found;
     lostBefore = askedAfter;
@@ -73,7 +73,7 @@ export async function watchDeployment(
 
 function blockedReason(deployment: Deployment | null, partitions: number): string | null {
   if (deployment === null) return 'Redis has no state yet, and ClickHouse does not say whether it is new';
-  if (deployment.state !== 'ready') return unusableReason(deployment);
+  if (deployment.state !== 'ready') return formatUnusableReason(deployment);
   // A process that starts with an empty Redis assumes the default number.
   if (deployment.partitions === partitions) return null;
   return 'Redis was rebuilt with another number of partitions: start this process again';
@@ -84,6 +84,6 @@ function blockedReason(deployment: Deployment | null, partitions: number): strin
  * @throws StartError, ApiError UNAVAILABLE
  */
 export async function refuseOtherVersion(redis: RedisClient): Promise<void> {
-  const other = await whileRedisServes(otherVersion(redis));
-  if (other !== null) throw new StartError(unusableReason(other));
+  const other = await mapRedisErrors(findVersionMismatch(redis));
+  if (other !== null) throw new StartError(formatUnusableReason(other));
 }

@@ -6,9 +6,9 @@ import type { Endpoints } from '../embedded/data-dir.js';
 import { unavailable } from '../errors.js';
 import type { Closers } from '../lifecycle.js';
 import type { Logger } from '../logger.js';
-import { putSkills, type SkillWrite, type SkillWritten } from '../store/catalogue/catalogue-store.js';
-import { createKnownSkills } from '../store/catalogue/known-skills.js';
-import { serveModels } from '../store/catalogue/served-models.js';
+import { type SkillWrite, type SkillWriteResult, writeSkills } from '../store/catalogue/catalogue-store.js';
+import { createRegisteredSkills } from '../store/catalogue/registered-skills.js';
+import { createServedModels } from '../store/catalogue/served-models.js';
 import { createGoalStore } from '../store/learners/goals.js';
 import { createLearnerReads } from '../store/learners/learner-reads.js';
 import { createJournal } from '../store/outbox/journal.js';
@@ -61,7 +61,7 @@ export async function startEngine(
   );
   closers.add('workers', () => compute.close());
   const { forecast, whatIf, nextItems } = compute;
-  const served = serveModels(() => Promise.resolve(redis), logger);
+  const served = createServedModels(() => Promise.resolve(redis), logger);
   closers.add('model watch', () => served.close());
   return {
     ...{ ...watch, endpoints, logger, closers, redis, clickhouse, spans },
@@ -69,7 +69,7 @@ export async function startEngine(
     journal: createJournal(redis, partitions),
     compute: { ...compute, ...whileUsable(blocked, { forecast, whatIf, nextItems }) },
     learners: whileUsable(blocked, createLearnerReads(redis, partitions)),
-    skills: whileUsable(blocked, createKnownSkills(redis)),
+    skills: whileUsable(blocked, createRegisteredSkills(redis)),
     models: whileUsable(blocked, { current: served.get }),
     goals: whileUsable(blocked, createGoalStore(redis, partitions)),
     webhooks: whileUsable(blocked, createEndpointStore(redis)),
@@ -88,8 +88,8 @@ function catalogueOf(redis: RedisClient, knownSkills: number, blocked: () => str
   });
   const { put } = whileUsable(blocked, {
     put: async (tenant: string, write: SkillWrite, now: number) => {
-      const [written] = await putSkills(redis, tenant, [write], now, { knownSkills });
-      return written as SkillWritten;
+      const [written] = await writeSkills(redis, tenant, [write], now, { knownSkills });
+      return written as SkillWriteResult;
     },
   });
   return {

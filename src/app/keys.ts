@@ -37,7 +37,7 @@ export async function prepareKeys(config: Config, redis: RedisClient, logger: Lo
   const known = made === null ? undefined : keys.find(({ keyHash }) => keyHash === hashKey(made));
   if (made !== null && known?.revokedAt === null) {
     // The key may also be in API_KEYS, which stores it without the flag.
-    if (!known.development) await store.put(developmentGrant(made, defaultTenant));
+    if (!known.development) await store.save(developmentGrant(made, defaultTenant));
     return config.apiKeys.length === 0 ? noteOf(made, config) : noKeyNote;
   }
   // An unreadable key may be active.
@@ -50,7 +50,7 @@ export async function prepareKeys(config: Config, redis: RedisClient, logger: Lo
   const advice = 'no API key is in store; make one: npm run keys -- create';
   if (!isWanted) return isLast ? { ...noKeyNote, text: advice } : noKeyNote;
   const key = made === null || known !== undefined ? makeDevelopmentKey(file, made) : made;
-  await store.put(developmentGrant(key, defaultTenant));
+  await store.save(developmentGrant(key, defaultTenant));
   return noteOf(key, config);
 }
 
@@ -58,14 +58,14 @@ async function addConfigured(store: KeyStore, setting: ApiKeySetting, logger: Lo
   const { key, tenant, requestsPerMinute } = setting;
   const keyHash = hashKey(key);
   const grant = { keyHash, tenant, requestsPerMinute, scopes: defaultScopes, development: false };
-  const done = await store.put(grant);
+  const done = await store.save(grant);
   if (done === 'revoked') {
     logger.warn(
       { tenant, hash: toKeyId(keyHash) },
       'a configured key was revoked and stays so: take it out of API_KEYS, and make another one',
     );
   }
-  const stored = await store.find(keyHash);
+  const stored = await store.findActive(keyHash);
   if (stored !== null && stored.tenant !== tenant) {
     logger.warn(
       { tenant: stored.tenant, wanted: tenant },
@@ -80,9 +80,9 @@ export async function prepareDemoKey({ dataDir, host }: Config, redis: RedisClie
   const store = createKeyStore(redis);
   const file = keyFile(dataDir, tenant);
   const made = readDevelopmentKey(file);
-  if (made !== null && (await store.find(hashKey(made))) !== null) return made;
+  if (made !== null && (await store.findActive(hashKey(made))) !== null) return made;
   const key = makeDevelopmentKey(file, made);
-  await store.put(developmentGrant(key, tenant));
+  await store.save(developmentGrant(key, tenant));
   return key;
 }
 

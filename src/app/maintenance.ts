@@ -10,7 +10,7 @@ import {
   type RetentionParts,
   retainAnswers,
 } from '../services/retention/retain-answers.js';
-import { type AuditRecord, createAuditStore, lastAudit } from '../store/audit/audit-store.js';
+import { type AuditRecord, createAuditStore, loadLastAudit } from '../store/audit/audit-store.js';
 import { createRetentionFence } from '../store/audit/retention-fence.js';
 import { connectWarehouse } from '../warehouse/clickhouse/client.js';
 import { createAuditWarehouse } from '../warehouse/maintenance/audit-warehouse.js';
@@ -58,7 +58,7 @@ export const retainOnce = (engine: Engine, days: number, signal: AbortSignal): P
 export function addAuditFigures(figures: Figures, { redis }: Pick<Engine, 'redis'>): void {
   const add = (name: FigureName, read: (last: AuditRecord) => Sample[]): void =>
     figures.add(name, async () => {
-      const last = await lastAudit(redis);
+      const last = await loadLastAudit(redis);
       return last === null ? [] : read(last);
     });
   add('audit_last_time_seconds', ({ at }) => [{ value: at / 1000 }]);

@@ -11,7 +11,7 @@ import {
 } from '../services/read/figures.js';
 import { serverProbes } from '../services/read/health.js';
 import type { AnswerTally } from '../services/record/record-attempts.js';
-import { memoryOf, nearestToFull } from '../store/redis/server-info.js';
+import { fetchMemoryUsage, selectFullest } from '../store/redis/server-info.js';
 import type { Engine } from './engine.js';
 
 export type CollectedFigures = Awaited<ReturnType<Registry['getMetricsAsJSON']>>;
@@ -82,8 +82,8 @@ export function addDeploymentFigures(figures: Figures, engine: Engine): void {
   const journal = singleFlight(engine.journal.facts);
   figures.add('redis_up', async () => Number((await redis()) === null));
   figures.add('redis_memory_bytes', async () => {
-    const { used, most } = nearestToFull(await memoryOf(engine.redis));
-    return byLabel('of', { used, limit: most });
+    const { used, limit } = selectFullest(await fetchMemoryUsage(engine.redis));
+    return byLabel('of', { used, limit });
   });
   figures.add('clickhouse_up', async () => Number((await clickhouse()) === null));
   figures.add('outbox_length', async () => (await outbox()).outboxLength);
@@ -95,12 +95,12 @@ export function addDeploymentFigures(figures: Figures, engine: Engine): void {
   );
 }
 
-export type Consumers = Readonly<Record<string, Pick<Consumer, 'stalled' | 'counts'>>>;
+export type Consumers = Readonly<Record<string, Pick<Consumer, 'getStallReason' | 'getCounts'>>>;
 
 export function addStallFigures(figures: Figures, consumers: Consumers): void {
   const all = Object.entries(consumers);
   const of = (count: keyof StallCounts) => () =>
-    byLabel('consumer', Object.fromEntries(all.map(([name, { counts }]) => [name, counts()[count]])));
+    byLabel('consumer', Object.fromEntries(all.map(([name, { getCounts }]) => [name, getCounts()[count]])));
   figures.add('stalls_total', of('stalls'));
   figures.add('restarts_total', of('restarts'));
 }

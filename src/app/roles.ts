@@ -3,7 +3,7 @@ import { type Endpoints, removeApiUrl, writeApiUrl } from '../embedded/data-dir.
 import type { ClickhouseEnds } from '../embedded/servers.js';
 import type { Closers } from '../lifecycle.js';
 import type { Logger } from '../logger.js';
-import { redisWarnings } from '../store/redis/server-info.js';
+import { collectRedisWarnings } from '../store/redis/server-info.js';
 import { portTaken, startApi } from './api.js';
 import { findPort, startApiProcesses } from './api-processes.js';
 import { startConsumers } from './consumers.js';
@@ -42,12 +42,12 @@ export async function startRole(
   addAuditFigures(metrics, engine);
   if (role === 'all' && config.clickhouseUrl === null)
     metrics.add('clickhouse_restarts_total', () => byLabel('reason', clickhouseEnds));
-  const warnings = config.redisUrl === null ? [] : await redisWarnings(redis);
+  const warnings = config.redisUrl === null ? [] : await collectRedisWarnings(redis);
   for (const warning of warnings) logger.warn(`REDIS_URL: ${warning}`);
   await watchForOlderRedis(engine);
   const consumers = role === 'api' ? {} : startConsumers(engine, config, metrics);
   addStallFigures(metrics, consumers);
-  const reasons = () => Object.values(consumers).map((consumer) => consumer.stalled());
+  const reasons = () => Object.values(consumers).map((consumer) => consumer.getStallReason());
   const stalled = (): string | null => reasons().find((reason) => reason !== null) ?? null;
   if (role === 'pipeline') {
     const port = config.isPortSet ? await serve(engine, config, metrics, stalled) : null;

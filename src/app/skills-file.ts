@@ -7,8 +7,8 @@ import { ApiError } from '../errors.js';
 import { StartError } from '../lifecycle.js';
 import type { Logger } from '../logger.js';
 import { checkSkillRow, type RawSkill, skillColumns } from '../services/catalogue/skill-rows.js';
-import { putSkills, readCatalogue, type SkillWrite } from '../store/catalogue/catalogue-store.js';
-import { addKnownSkills } from '../store/catalogue/known-skills.js';
+import { readCatalogue, type SkillWrite, writeSkills } from '../store/catalogue/catalogue-store.js';
+import { registerSkills } from '../store/catalogue/registered-skills.js';
 import type { RedisClient } from '../store/redis/client.js';
 
 export type SkillsFile = ReadonlyMap<string, ReadonlyMap<string, Partial<SkillSetting>>>;
@@ -128,13 +128,13 @@ async function loadTenant(
   for (let tries = 0; tries < maxTries; tries++) {
     const { entries } = (await readCatalogue(redis, tenant)).catalogue;
     const writes = [...skills].flatMap(([skillId, wanted]) => writeOf(skillId, wanted, entries.get(skillId)));
-    const results = await putSkills(redis, tenant, writes, Date.now(), { knownSkills });
+    const results = await writeSkills(redis, tenant, writes, Date.now(), { knownSkills });
     const left = writes.filter((_, i) => results[i]?.status === 'full').map(({ skillId }) => skillId);
     if (left.length > 0) throw noRoom(tenant, left, knownSkills);
     changed += results.filter(({ status }) => status === 'written').length;
     if (results.some(({ status }) => status !== 'written')) continue;
     // Includes unchanged skills: a killed start may have stored skills without registering them.
-    await addKnownSkills(redis, tenant, [...skills.keys()]);
+    await registerSkills(redis, tenant, [...skills.keys()]);
     return changed;
   }
   throw new StartError(

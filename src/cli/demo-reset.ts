@@ -57,7 +57,7 @@ export async function removeDemo(context: CommandContext, engine: Engine, tenant
   // Otherwise a later check for late rows would delete goals and forecasts of the next demo, which have past
   // times.
   const hashes = new Set(allLearners.map((userId) => hashLearner(tenant, userId)));
-  for (const one of await store.erased()) if (hashes.has(one.hash)) await store.noteLook(one, true);
+  for (const one of await store.listErased()) if (hashes.has(one.hash)) await store.recordCheck(one, true);
   await removeModels(redis, tenant);
   await removeEndpoints(redis, tenant);
   await removeMapping(redis, tenant);

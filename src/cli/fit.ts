@@ -8,7 +8,7 @@ import { partHead, partRows } from '../lab/report/parts.js';
 import { StartError } from '../lifecycle.js';
 import { type FitParts, runFits, type TenantFit } from '../services/models/fit-models.js';
 import { useVersion } from '../services/models/versions.js';
-import type { KeptVersion } from '../store/models/model-store.js';
+import type { RetainedVersion } from '../store/models/model-store.js';
 import * as read from './arguments.js';
 import { commandOf } from './command.js';
 import { withDeployment } from './servers.js';
@@ -48,8 +48,8 @@ It uses the servers of the service that runs on DATA_DIR, or starts its own.`,
       if (list || back || use !== null) {
         const named = tenant ?? read.defaultTenant;
         if (!list) await changeVersion(parts, named, use);
-        const inForce = await parts.models.inForce(named);
-        const versions = await parts.models.versions(named);
+        const inForce = await parts.models.fetchActiveVersion(named);
+        const versions = await parts.models.listVersions(named);
         const kept = versions.map(({ version, basedOn, publishedAt }) => ({
           ...{ version, basedOn, publishedAt: new Date(publishedAt).toISOString() },
         }));
@@ -68,8 +68,8 @@ It uses the servers of the service that runs on DATA_DIR, or starts its own.`,
  * @throws StartError
  */
 async function changeVersion(parts: FitParts, tenant: string, use: number | null): Promise<void> {
-  const inForce = await parts.models.inForce(tenant);
-  const current = (await parts.models.versions(tenant)).find(({ version }) => version === inForce);
+  const inForce = await parts.models.fetchActiveVersion(tenant);
+  const current = (await parts.models.listVersions(tenant)).find(({ version }) => version === inForce);
   const version = use ?? current?.basedOn;
   if (version === undefined) throw new StartError(`Tenant ${tenant} has no version before ${inForce}`);
   const outcome = await useVersion(parts, tenant, version, inForce);
@@ -81,7 +81,7 @@ async function changeVersion(parts: FitParts, tenant: string, use: number | null
     throw new StartError(`Another version of tenant ${tenant} came into force meanwhile; try again`);
 }
 
-function versionsText(tenant: string, versions: readonly KeptVersion[]): string {
+function versionsText(tenant: string, versions: readonly RetainedVersion[]): string {
   if (versions.length === 0) return `Tenant ${tenant} has no fitted version`;
   const lines = versions.map(
     ({ version, basedOn, publishedAt, inForce }) =>

@@ -93,7 +93,7 @@ function create(values: read.Values<typeof options>): Action {
     development: false,
   };
   return async (store) => {
-    const stored = await store.find(grant.keyHash);
+    const stored = await store.findActive(grant.keyHash);
     if (stored !== null) checkSame(stored, grant);
     await addKey(store, grant);
     return key;
@@ -109,7 +109,7 @@ function checkSame(stored: Grant, wanted: Grant): void {
 }
 
 const list: Action = async (store) => {
-  const keys = await store.list();
+  const keys = await store.listActive();
   const rows = keys.map(({ keyHash, tenant, requestsPerMinute, scopes, development, createdAt }) => [
     toKeyId(keyHash),
     tenant,
@@ -129,7 +129,7 @@ function revoke(name: string): Action {
     const hash = hashKey(name);
     if (await store.revoke(hash)) return `revoked ${toKeyId(hash)}`;
     const prefix = name.toLowerCase();
-    const keys = prefix.length < minPrefix ? [] : await store.list();
+    const keys = prefix.length < minPrefix ? [] : await store.listActive();
     const [found, ...others] = keys.filter(({ keyHash }) => keyHash.startsWith(prefix));
     if (others.length > 0)
       throw new StartError(`${others.length + 1} keys begin with ${prefix}: give more of the hash`);

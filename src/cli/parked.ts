@@ -1,7 +1,7 @@
 import { dayMs } from '../domain/base/common.js';
 import { jsonLine } from '../lab/report/numbers.js';
 import { describeParked } from '../services/corrections/parked.js';
-import { createParkedRows, type ParkedEntry, type Redriven } from '../store/corrections/parked-rows.js';
+import { createParkedRows, type ParkedEntry, type RedriveCounts } from '../store/corrections/parked-rows.js';
 import { argumentsOf, flag, integerOption, Misuse } from './arguments.js';
 import { commandOf } from './command.js';
 import { openStore } from './servers.js';
@@ -37,12 +37,12 @@ started for the moment.`,
   }),
   work: async (context, { action, partition, json }) => {
     const parked = createParkedRows(await openStore(context));
-    const streams = await parked.streams(partition);
+    const streams = await parked.listStreams(partition);
     if (action === 'redrive') return context.print(redrivenText(await parked.redrive(streams)));
     const print = json ? jsonOf : textOf;
     if (!json) context.print(['STREAM', 'ID', 'TENANT', 'REASON', 'AGE'].join('\t'));
     // Prints while it reads, because the list can be long.
-    for await (const entry of parked.entries(streams)) context.print(print(entry));
+    for await (const entry of parked.listEntries(streams)) context.print(print(entry));
   },
 });
 
@@ -52,7 +52,7 @@ const jsonOf = (entry: ParkedEntry): string => jsonLine(describeParked(entry));
 const textOf = ({ stream, id, tenant, reason, parkedAt }: ParkedEntry): string =>
   [stream, id, tenant ?? '-', reason, ageOf(Date.now() - parkedAt)].join('\t');
 
-function redrivenText({ moved, stayed, erased }: Redriven): string {
+function redrivenText({ moved, stayed, erased }: RedriveCounts): string {
   const wait = 'too many rows or a correction wait before them, try again later';
   return [
     `put back ${moved}`,

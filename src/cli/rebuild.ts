@@ -11,7 +11,7 @@ import {
 } from '../services/rebuild/replay-learners.js';
 import { maxItems } from '../store/models/item-store.js';
 import { createRebuildStore, rebuildLockKey } from '../store/rebuild/rebuild-store.js';
-import { otherVersion, unusableReason } from '../store/redis/deployment.js';
+import { findVersionMismatch, formatUnusableReason } from '../store/redis/deployment.js';
 import { createRebuildSource } from '../warehouse/reads/rebuild-source.js';
 import { argumentsOf, flag, jsonFlag, onlyOptions } from './arguments.js';
 import { type CommandContext, commandOf } from './command.js';
@@ -61,8 +61,8 @@ async function restore(context: CommandContext, servers: Servers, json: boolean)
   const message = 'Redis is being rebuilt by another process right now';
   const { check } = await takeProcessLock(servers.redis, rebuildLockKey, message, context);
   const parts = partsOf(context, servers);
-  const other = await otherVersion(servers.redis);
-  if (other?.state === 'newer') throw new StartError(unusableReason(other));
+  const other = await findVersionMismatch(servers.redis);
+  if (other?.state === 'newer') throw new StartError(formatUnusableReason(other));
   if (other !== null) await retireOlder(parts, other, check);
   await updateSchema(servers);
   const result = await rebuild(parts, { check, onProgress: progressOf(context) });

@@ -9,8 +9,8 @@ import { joinOrStart } from '../embedded/servers.js';
 import { ApiError } from '../errors.js';
 import { StartError } from '../lifecycle.js';
 import type { RedisClient } from '../store/redis/client.js';
-import { openDeployment, unusableReason } from '../store/redis/deployment.js';
-import { releaseLock, takeLock } from '../store/redis/lock.js';
+import { formatUnusableReason, openDeployment } from '../store/redis/deployment.js';
+import { acquireLock, releaseLock } from '../store/redis/lock.js';
 import { openRedis } from '../store/redis/open-redis.js';
 import { connectWarehouse, ensureDatabase, isAlive } from '../warehouse/clickhouse/client.js';
 import { holdsState } from '../warehouse/reads/presence.js';
@@ -71,7 +71,7 @@ export const withDeployment = <Result>(
     await refuseOtherVersion(servers.redis);
     await updateSchema(servers);
     const deployment = await openDeployment(servers.redis, () => holdsState(servers.clickhouse));
-    if (deployment.state !== 'ready') throw new StartError(unusableReason(deployment));
+    if (deployment.state !== 'ready') throw new StartError(formatUnusableReason(deployment));
     return work(servers, deployment.partitions);
   });
 
@@ -116,7 +116,7 @@ export async function takeProcessLock(
 ) {
   const taken = (): StartError => new StartError(message);
   const holder = randomUUID();
-  const take = (): Promise<number> => takeLock(redis, key, holder);
+  const take = (): Promise<number> => acquireLock(redis, key, holder);
   let least = Number.POSITIVE_INFINITY;
   for (let left = await take(); left > 0; left = await take()) {
     if (left > least || closers.closing) throw taken();

@@ -221,7 +221,7 @@ const operatorRoutes = (ports: RoutePorts): readonly Route[] => [
   ),
   route('GET /api/v1/parked', operatorPages, handleJson(listParked, ports.parked)),
   route('POST /api/v1/parked/redrive', { scope: 'operator' }, async () =>
-    createOkReply(await ports.parked.redrive(await ports.parked.streams(null)), 'Rows put back'),
+    createOkReply(await ports.parked.redrive(await ports.parked.listStreams(null)), 'Rows put back'),
   ),
   route('GET /api/v1/audits', { scope: 'operator' }, handleJson(readAudit, ports.lastAudit)),
   route('GET /api/v1/deployment', { scope: 'operator' }, handleJson(readDeployment, ports.deployment)),

@@ -7,12 +7,12 @@ import { type Consumer, openQueue, startConsumer } from './consumer.js';
 const lockMs = 10_000;
 const stalledCheckMs = 5000;
 /** A job that keeps killing its process is dropped. */
-const maxStalled = 3;
-const slackMs = 5000;
+const maxStalledRuns = 3;
+const toleranceMs = 5000;
 /** A failover may lose the schedule or its next job. */
 const rescheduleMs = 30_000;
 /** Each check costs three Redis commands. */
-const watchMs = 5000;
+const checkIntervalMs = 5000;
 
 export interface Schedule {
   /** Name of queue, schedule and job. */
@@ -22,7 +22,7 @@ export interface Schedule {
   readonly firstRetryMs: number;
   readonly failure: string;
   /** A run of 20 s is a stall, and only the first of consecutive failures is logged as a warning. */
-  readonly areShort?: boolean;
+  readonly hasShortRuns?: boolean;
   readonly recovery?: string;
 }
 
@@ -37,12 +37,12 @@ export const schedules = {
   },
   /** Not retried: the next run continues. */
   journal: {
-    ...{ name: 'journal', attempts: 1, firstRetryMs: 0, areShort: true },
+    ...{ name: 'journal', attempts: 1, firstRetryMs: 0, hasShortRuns: true },
     failure: 'the journal waits: it does not reach ClickHouse',
     recovery: 'the journal reaches ClickHouse again',
   },
   goals: {
-    ...{ name: 'goals', attempts: 1, firstRetryMs: 0, areShort: true },
+    ...{ name: 'goals', attempts: 1, firstRetryMs: 0, hasShortRuns: true },
     failure: 'goals are not checked: their alerts wait',
     recovery: 'goals are checked again',
   },
@@ -52,47 +52,48 @@ export interface ScheduledRunsOptions {
   readonly redisUrl: string;
   /** 0: never. Use the same value in all processes: the last one to start decides. */
   readonly everyMs: number;
-  readonly blocked?: () => string | null;
+  readonly findBlockReason?: () => string | null;
   readonly run: (signal: AbortSignal) => Promise<unknown>;
   readonly logger: Logger;
 }
 
 /** close() aborts a run, which a later process repeats or continues. */
 export function startScheduledRuns(schedule: Schedule, options: ScheduledRunsOptions): Consumer {
-  const { name, attempts, firstRetryMs, failure, recovery, areShort = false } = schedule;
-  const { redisUrl, everyMs, blocked, logger } = options;
+  const { name, attempts, firstRetryMs, failure, recovery, hasShortRuns = false } = schedule;
+  const { redisUrl, everyMs, findBlockReason, logger } = options;
   const backoff = { type: 'exponential', delay: firstRetryMs };
-  let open: string | null = null;
+  let runningRun: string | null = null;
   let isFailing = false;
   const run = async (signal: AbortSignal): Promise<void> => {
-    const reason = blocked?.() ?? null;
+    const reason = findBlockReason?.() ?? null;
     if (reason !== null) throw new Error(`no ${name}: ${reason}`);
-    open ??= `a run since ${Date.now()}`;
+    runningRun ??= `a run since ${Date.now()}`;
     await options.run(signal).finally(() => {
-      open = null;
+      runningRun = null;
     });
   };
   return startConsumer<object, unknown>({
-    ...{ name: `the schedule of ${name}`, redisUrl, logger, watchMs, enqueueMs: rescheduleMs },
+    ...{ name: `the schedule of ${name}`, redisUrl, logger, checkIntervalMs, enqueueMs: rescheduleMs },
     openQueue: (connection) => openQueue(name, connection, { attempts, backoff }),
-    worker: { lockDuration: lockMs, stalledInterval: stalledCheckMs, maxStalledCount: maxStalled },
-    isOff: everyMs === 0,
-    enqueueFailed: (error) => logger.error({ err: error }, `runs of ${name} are not scheduled`),
-    failed: (error, job) => {
-      const level = isFailing && areShort ? 'debug' : 'warn';
+    worker: { lockDuration: lockMs, stalledInterval: stalledCheckMs, maxStalledCount: maxStalledRuns },
+    isDisabled: everyMs === 0,
+    onEnqueueFailed: (error) => logger.error({ err: error }, `runs of ${name} are not scheduled`),
+    onJobFailed: (error, job) => {
+      const level = isFailing && hasShortRuns ? 'debug' : 'warn';
       logger[level]({ err: error, attempt: job?.attemptsMade }, failure);
       isFailing = true;
     },
     handlers: ({ queue }) => ({
-      work: (_job, _token, signal) => run(signal),
+      processJob: (_job, _token, signal) => run(signal),
       enqueue: () => setSchedule(queue, everyMs),
-      completed: () => {
+      onCompleted: () => {
         if (isFailing && recovery !== undefined) logger.info(recovery);
         isFailing = false;
       },
       // Also removes the next run, which may be in a list that no worker reads.
-      free: () => queue.removeJobScheduler(name),
-      waiting: async () => (areShort && open !== null ? open : overdue(queue, everyMs)),
+      unblockJobs: () => queue.removeJobScheduler(name),
+      describePending: async () =>
+        hasShortRuns && runningRun !== null ? runningRun : findOverdueRun(queue, everyMs),
     }),
   });
 }
@@ -108,13 +109,13 @@ async function setSchedule(queue: Queue<object>, everyMs: number): Promise<void>
  * @returns 'paused', even while a job runs; null if a job runs or the next run is on time; else its time.
  * Rejects if Redis is unavailable.
  */
-async function overdue(queue: Queue<object>, everyMs: number): Promise<string | null> {
+async function findOverdueRun(queue: Queue<object>, everyMs: number): Promise<string | null> {
   if (everyMs === 0) return null;
   const scheduler = queue.getJobScheduler(queue.name);
   const [found, active, paused] = await Promise.all([scheduler, queue.getActiveCount(), queue.isPaused()]);
   // While paused, setting the schedule again still moves the next run.
   if (paused) return 'paused';
   const next = found?.next ?? 0;
-  const isInTime = next > Date.now() - slackMs && next < Date.now() + everyMs + slackMs;
-  return active > 0 || isInTime ? null : `${next}`;
+  const isOnTime = next > Date.now() - toleranceMs && next < Date.now() + everyMs + toleranceMs;
+  return active > 0 || isOnTime ? null : `${next}`;
 }

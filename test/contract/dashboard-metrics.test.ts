@@ -113,7 +113,7 @@ test('they ask for figures, labels and values that a service has', async (t) => 
   assert.equal((await caller.track(event())).status, 200);
   // As an audit ends: tests' services make none by themselves.
   const audits = createAuditStore(await redisOf(t, service.redisUrl), 0);
-  await audits.keep({ at: Date.now(), seconds: 1, mismatches: {}, notCompared: 0 });
+  await audits.save({ at: Date.now(), seconds: 1, mismatches: {}, notCompared: 0 });
   const series = seriesOf((await caller.raw({ method: 'GET', path: '/metrics' })).text);
   for (const { title, expr, legendFormat } of questions) {
     const { selectors, labels } = parsed(expanded(expr));

@@ -12,7 +12,7 @@ const hasIpv6 = addresses.some(({ address }) => address === '::1');
 const service = await startService({ after }, { host: hasIpv6 ? '::' : '0.0.0.0' });
 const keys = await keysOf({ after }, service);
 const developmentKey = 'a-development-key';
-await keys.store.put({
+await keys.store.save({
   keyHash: hashKey(developmentKey),
   tenant: 'default',
   requestsPerMinute: null,
@@ -93,7 +93,7 @@ test('it is refused before anything else is told, with a body and when it is loo
     assert.equal((await callerOf(service, developmentKey).raw({ ...fromElsewhere, path })).status, 401, path);
   const fresh = 'another-development-key';
   const grant = { tenant: 'default', requestsPerMinute: null, scopes: allScopes, development: true };
-  await keys.store.put({ keyHash: hashKey(fresh), ...grant });
+  await keys.store.save({ keyHash: hashKey(fresh), ...grant });
   const caller = callerOf(service, fresh);
   const answers = await Promise.all([
     caller.raw({ ...fromElsewhere, path: '/api/v1/track-answer' }),

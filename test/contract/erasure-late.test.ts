@@ -9,13 +9,13 @@ import { createErasureFinisher } from '../../src/services/corrections/erasures.j
 import { createErasureStore } from '../../src/store/corrections/erasures.js';
 import { redrive } from '../../src/store/corrections/parked-rows.js';
 import {
-  endedKey,
+  erasedLearnersKey,
   forecastsKey,
   journalKey,
   outboxKey,
   parkedKey,
   partitionOf,
-  removedKey,
+  removedCountsKey,
 } from '../../src/store/redis/keys.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createCorrectionWarehouse } from '../../src/warehouse/maintenance/correction-warehouse.js';
@@ -105,7 +105,7 @@ async function lookLater(ms: number): Promise<void> {
 test('rows that a process brings to ClickHouse after the end are found later', async () => {
   const userId = 'late-in-clickhouse';
   const hash = hashLearner('default', userId);
-  const key = endedKey(partitionOfLearner(userId));
+  const key = erasedLearnersKey(partitionOfLearner(userId));
   const looks = async () => JSON.parse((await redis.hget(key, hash)) ?? '{"looks":"forgotten"}').looks;
   await answer(userId);
   const before = Date.now() - 60_000;
@@ -147,7 +147,7 @@ test('a refused row of before is not put back', async () => {
   await answer(userId);
   await eraseWhole(userId);
   const removed = async (): Promise<number> =>
-    Object.values(await redis.hgetall(removedKey(partitionOfLearner(userId)))).reduce(
+    Object.values(await redis.hgetall(removedCountsKey(partitionOfLearner(userId)))).reduce(
       (sum, n) => sum + Number(n),
       0,
     );

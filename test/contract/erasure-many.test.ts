@@ -4,7 +4,7 @@ import { after, test } from 'node:test';
 import { createErasureStore } from '../../src/store/corrections/erasures.js';
 import { createOutbox } from '../../src/store/outbox/outbox.js';
 import { defaultPartitions } from '../../src/store/redis/deployment.js';
-import { partitionOf, removedKey } from '../../src/store/redis/keys.js';
+import { partitionOf, removedCountsKey } from '../../src/store/redis/keys.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { auditsOf, namesOf } from '../support/audits.js';
 import { callerOf, event } from '../support/http.js';
@@ -62,7 +62,7 @@ const stored = (users: string) =>
 async function removed(partitions: Iterable<number>): Promise<number> {
   let sum = 0;
   for (const partition of partitions)
-    for (const n of Object.values(await redis.hgetall(removedKey(partition)))) sum += Number(n);
+    for (const n of Object.values(await redis.hgetall(removedCountsKey(partition)))) sum += Number(n);
   return sum;
 }
 

@@ -8,12 +8,12 @@ import { WatchedLearners } from '../../src/store/learners/watched-learners.js';
 import { hashText } from '../../src/store/redis/binary.js';
 import { openHotConnections } from '../../src/store/redis/hot-connection.js';
 import {
-  acceptedKey,
+  acceptedCountsKey,
   eventIdsKey,
   outboxKey,
   partitionOf,
   rareSkillsKey,
-  removedKey,
+  removedCountsKey,
 } from '../../src/store/redis/keys.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { callerOf, event, type JsonAnswer } from '../support/http.js';
@@ -131,8 +131,8 @@ test('everything goes, with a receipt that proves it, and a new history begins c
   }
   assert.deepEqual(await whoAnswered(), hashText('stays'));
   assert.deepEqual(await skillDays(), others, 'the sums of others are what they were');
-  assert.equal(await sumOf(removedKey(partition(user))), 40);
-  assert.ok((await sumOf(acceptedKey(partition(user)))) >= 40);
+  assert.equal(await sumOf(removedCountsKey(partition(user))), 40);
+  assert.ok((await sumOf(acceptedCountsKey(partition(user)))) >= 40);
   const first = await caller.track(answersOf(user, 1)[0]);
   assert.deepEqual(
     [first.status, first.json.data.total_attempts, first.json.data.mastery_before],
@@ -188,7 +188,7 @@ test('a state of before is never committed, however far the new history has come
   const query = { ...place, skillIds: ['algebra'], eventIds: [], itemIds: [] };
   const answer = () => caller.track(event({ user_id: user }));
   assert.equal((await answer()).status, 200);
-  const hot = await connections.of(place.partition);
+  const hot = await connections.forPartition(place.partition);
   const session = new WatchedLearners(hot, { outboxBound: 1000, importId: null });
   const learner = (await session.load([query])).learners[0]?.learner as LearnerState;
   assert.equal((await erase(user)).status, 202);

@@ -78,7 +78,7 @@ test('a key that is made works everywhere, until it is revoked, which stays so',
   assert.deepEqual(ended.data, { ...made, revoked_at: ended.data.revoked_at });
   assert.deepEqual((await admin.revoke(made.key_id)).data, ended.data, 'once more changes nothing');
   assert.deepEqual(await codeOf(admin.change(made.key_id, { requests_per_minute: 5 })), [409, 'CONFLICT']);
-  assert.equal(await keys.store.find(hashKey(key)), null);
+  assert.equal(await keys.store.findActive(hashKey(key)), null);
 });
 
 test('ClickHouse is told, as of keys of the command', async (t) => {
@@ -235,7 +235,7 @@ test('a tenant has no more than 1,000 keys, revoked ones included, but for opera
   const grant = { tenant: admin.tenant, scopes: ['read'], requestsPerMinute: 1, development: false } as const;
   await Promise.all(
     Array.from({ length: 999 }, async (_, i) => {
-      await keys.store.put({ ...grant, keyHash: hashKey(`full-${i}`) });
+      await keys.store.save({ ...grant, keyHash: hashKey(`full-${i}`) });
       if (i % 2) await keys.store.revoke(hashKey(`full-${i}`));
     }),
   );

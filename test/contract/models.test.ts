@@ -1,7 +1,7 @@
 /** What answers meet when a tenant's model cannot be used. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { modelsKey, versionKey } from '../../src/store/redis/keys.js';
+import { activeModelsKey, modelVersionKey } from '../../src/store/redis/keys.js';
 import { callerOf, event } from '../support/http.js';
 import { keysOf, redisOf, sharedService } from '../support/service.js';
 
@@ -12,8 +12,8 @@ const keys = await keysOf({ after }, service);
 /** Bytes that some newer version of the service may have written. */
 async function breakModel(name: string): Promise<void> {
   const tenant = keys.nameOf(name);
-  await redis.hset(versionKey(tenant, 1), { model: '{"format":99}' });
-  await redis.hset(modelsKey, tenant, 1);
+  await redis.hset(modelVersionKey(tenant, 1), { model: '{"format":99}' });
+  await redis.hset(activeModelsKey, tenant, 1);
 }
 
 test('a model that cannot be read refuses its tenant, and no other in the same batch', async () => {

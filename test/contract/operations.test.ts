@@ -5,10 +5,10 @@ import { withMaintenance } from '../../src/app/maintenance.js';
 import { createLogger } from '../../src/logger.js';
 import { auditAndRecord } from '../../src/services/audit/audit.js';
 import { describeReport } from '../../src/services/audit/report.js';
-import { lastAudit } from '../../src/store/audit/audit-store.js';
+import { loadLastAudit } from '../../src/store/audit/audit-store.js';
 import {
+  acceptedCountsKey,
   acceptedField,
-  acceptedKey,
   auditKey,
   journalKey,
   outboxKey,
@@ -116,7 +116,7 @@ test('the last audit is told as it was reported', async () => {
   const last = async () => (await operator.get('/api/v1/audits')).json.data.last;
   assert.equal(await last(), null);
   const day = Math.floor(Date.now() / 86_400_000);
-  await redis.hincrby(acceptedKey(3), acceptedField('school', day), 1);
+  await redis.hincrby(acceptedCountsKey(3), acceptedField('school', day), 1);
   const logger = createLogger('silent', 'test');
   const report = await withMaintenance(
     { redis, partitions: 16 },
@@ -141,7 +141,7 @@ test('the last audit is told as it was reported', async () => {
     ['school', 3, 'missing'],
   );
   assert.ok(accepted > stored && mismatches[0].expected === mismatches[0].found + 1);
-  const { report: _, ...earlier } = (await lastAudit(redis)) ?? {};
+  const { report: _, ...earlier } = (await loadLastAudit(redis)) ?? {};
   await redis.set(auditKey, JSON.stringify(earlier));
   assert.equal(await last(), null, 'an earlier version kept no report');
 });

@@ -1,7 +1,7 @@
 /** How many skills a learner and a tenant may have, and how one is taken off. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { knownSkillsKey } from '../../src/store/redis/keys.js';
+import { registeredSkillsKey } from '../../src/store/redis/keys.js';
 import { callerOf, event } from '../support/http.js';
 import { askInTurn } from '../support/learner-data.js';
 import { keysOf, redisOf, startService } from '../support/service.js';
@@ -142,7 +142,7 @@ test('a skill with few answers is taken off, set or not, and makes room; one wit
 
 test('names are listed in pages, in the order of their bytes', async () => {
   const { tenant, caller, known } = await tenantOf();
-  await redis.zadd(knownSkillsKey(tenant), 0, 'b', 0, 'a', 0, 'é', 0, 'c');
+  await redis.zadd(registeredSkillsKey(tenant), 0, 'b', 0, 'a', 0, 'é', 0, 'c');
   const page = (await caller.get('/api/v1/skills?limit=3')).json.data;
   assert.deepEqual(
     page.skills.map(({ skill_id }: { skill_id: string }) => skill_id),

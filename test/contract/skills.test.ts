@@ -8,7 +8,7 @@ import {
   unfittedModel,
 } from '../../src/domain/catalogue/tenant-model.js';
 import { emptyTimes } from '../../src/domain/tracing/response-times.js';
-import { addKnownSkills } from '../../src/store/catalogue/known-skills.js';
+import { registerSkills } from '../../src/store/catalogue/registered-skills.js';
 import { publishModel } from '../../src/store/models/model-store.js';
 import { callerOf, event, type JsonAnswer } from '../support/http.js';
 import { keysOf, redisOf, sharedService } from '../support/service.js';
@@ -181,7 +181,7 @@ async function publish(tenant: string): Promise<void> {
   };
   assert.equal(await publishModel(redis, publication), true);
   // A fit is of skills that learners answered.
-  await addKnownSkills(redis, publication.tenant, [...skills.keys()]);
+  await registerSkills(redis, publication.tenant, [...skills.keys()]);
 }
 
 test('a fitted tenant: what is in force for each skill, and where it came from', async () => {

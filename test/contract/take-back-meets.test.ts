@@ -16,7 +16,7 @@ import { forgetIds } from '../../src/store/learners/id-sweep.js';
 import { encodeSnapshot } from '../../src/store/learners/learner-snapshot.js';
 import { publishModel } from '../../src/store/models/model-store.js';
 import {
-  archivedKey,
+  archiveFenceKey,
   eventIdsKey,
   outboxKey,
   parkedKey,
@@ -278,7 +278,7 @@ describe('taking back', { concurrency: true }, () => {
     async () => {
       await awayFromMidnight();
       const user = 'fenced';
-      const fence = archivedKey(partition(user));
+      const fence = archiveFenceKey(partition(user));
       const month = new Date().getUTCFullYear() * 100 + new Date().getUTCMonth() + 1;
       await post(eventsOf(user, 3));
       await redis.zadd(fence, month, 'month');

@@ -4,7 +4,7 @@ import { after, suite, test } from 'node:test';
 import { parseLearnerHash, type WebhookType } from '../../src/contracts/webhook-events.js';
 import { goalConstants } from '../../src/domain/base/score-constants.js';
 import { indices } from '../../src/lists.js';
-import { messagesKey, nextTriesKey } from '../../src/store/redis/keys.js';
+import { messagesPrefix, nextDeliveriesKey } from '../../src/store/redis/keys.js';
 import { assertAnswer } from '../support/answer-check.js';
 import { runCommand } from '../support/command.js';
 import { described, misfits } from '../support/description.js';
@@ -215,7 +215,8 @@ suite('messages', { concurrency: true }, () => {
     own.receiver.answerWith(204);
     await master(by, 'meanwhile');
     await handedOut();
-    const nextTry = async (): Promise<number> => Number(await redis.zscore(nextTriesKey, `paused:${own.id}`));
+    const nextTry = async (): Promise<number> =>
+      Number(await redis.zscore(nextDeliveriesKey, `paused:${own.id}`));
     await waitFor('a look at the disabled endpoint', async () => (await nextTry()) > Date.now() + 10_000);
     assert.equal(own.receiver.received.length, 1);
     assert.equal((await own.patch({ enabled: true })).json.data.enabled, true);
@@ -239,8 +240,8 @@ suite('messages', { concurrency: true }, () => {
     await other.payloads(2);
     await handedOut();
     assert.equal(own.receiver.received.length, 1);
-    assert.deepEqual(await redis.keys(`${messagesKey(own.id)}*`), []);
-    assert.equal(await redis.zscore(nextTriesKey, `deleted:${own.id}`), null);
+    assert.deepEqual(await redis.keys(`${messagesPrefix(own.id)}*`), []);
+    assert.equal(await redis.zscore(nextDeliveriesKey, `deleted:${own.id}`), null);
   });
 
   test('a goal is told of when it is reached, and when it is at risk', async (t) => {

@@ -6,7 +6,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { groupBy, indices } from '../../src/lists.js';
 import { defaultPartitions } from '../../src/store/redis/deployment.js';
-import { eventsKey, messagesKey, nextTriesKey, outboxKey } from '../../src/store/redis/keys.js';
+import {
+  messagesPrefix,
+  nextDeliveriesKey,
+  outboxKey,
+  webhookEventsKey,
+} from '../../src/store/redis/keys.js';
 import { createMessageStore } from '../../src/store/webhooks/messages.js';
 import { freshDatabase } from '../support/embedded.js';
 import {
@@ -119,18 +124,18 @@ const hasUnheard = async ({ by, endpoint }: Scene): Promise<boolean> => {
 /** Delivers what waits, without the pauses of the schedule. @returns tries by the message's id */
 async function deliverAll(t: Scoped, { stand, endpoint: id }: Scene): Promise<Map<string, number>> {
   const redis = await redisOf(t, stand.redisUrl);
-  const streams = indices(defaultPartitions).flatMap((one) => [outboxKey(one), eventsKey(one)]);
+  const streams = indices(defaultPartitions).flatMap((one) => [outboxKey(one), webhookEventsKey(one)]);
   await Promise.all(streams.map((key) => emptied(redis, key)));
-  const [tenant, due] = [stand.tenants[0] ?? '', `${messagesKey(id)}:due`];
+  const [tenant, due] = [stand.tenants[0] ?? '', `${messagesPrefix(id)}:due`];
   const tries = new Map<string, number>();
   await waitFor('delivery of all messages', async () => {
     const now = Date.now();
     // Those that never failed are due, and keep their order.
     for (const message of await redis.zrangebyscore(due, 1000 * now, '+inf'))
       await redis.zadd(due, 'XX', 1000 * now, message);
-    if ((await redis.zcard(due)) > 0) await redis.zadd(nextTriesKey, now, `${tenant}:${id}`);
+    if ((await redis.zcard(due)) > 0) await redis.zadd(nextDeliveriesKey, now, `${tenant}:${id}`);
     let waiting = 0;
-    for await (const page of createMessageStore(redis).all({ tenant, id }))
+    for await (const page of createMessageStore(redis).listAll({ tenant, id }))
       for (const message of page) {
         tries.set(message.id, message.tries);
         if (message.status !== 'delivered') waiting += 1;

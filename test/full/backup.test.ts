@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { lastRows } from '../../src/store/outbox/outbox.js';
-import { acceptedKey, outboxKey } from '../../src/store/redis/keys.js';
+import { acceptedCountsKey, outboxKey } from '../../src/store/redis/keys.js';
 import { ensureDatabase } from '../../src/warehouse/clickhouse/client.js';
 import { countYounger } from '../../src/warehouse/reads/presence.js';
 import { auditsOf } from '../support/audits.js';
@@ -43,7 +43,7 @@ async function oldestWaiting(redis: Redis): Promise<number> {
 }
 
 async function accepted(redis: Redis): Promise<number> {
-  const days = await Promise.all(partitions.map((partition) => redis.hvals(acceptedKey(partition))));
+  const days = await Promise.all(partitions.map((partition) => redis.hvals(acceptedCountsKey(partition))));
   return days.flat().reduce((sum, count) => sum + Number(count), 0);
 }
 

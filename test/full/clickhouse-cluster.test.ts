@@ -17,7 +17,7 @@ import { createBridge } from '../../src/embedded/clickhouse/http.js';
 import { startLanes } from '../../src/embedded/clickhouse/lanes.js';
 import { freePort } from '../../src/embedded/free-port.js';
 import { planRetention, retainAnswers } from '../../src/services/retention/retain-answers.js';
-import { acceptedField, acceptedKey } from '../../src/store/redis/keys.js';
+import { acceptedCountsKey, acceptedField } from '../../src/store/redis/keys.js';
 import { connectWarehouse, selectRows, syncReplicas } from '../../src/warehouse/clickhouse/client.js';
 import { deleteFrom } from '../../src/warehouse/clickhouse/ddl.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
@@ -182,7 +182,7 @@ test('a schema on a cluster', limit, async (t) => {
   await t.test('a month becomes sums and snapshots, and an audit finds nothing wrong', async (t) => {
     const redis = await redisOf(t, await startTestRedis(t));
     const accepted = acceptedField('default', Date.UTC(2026, 0, 15) / 86_400_000);
-    await redis.hset(acceptedKey(0), accepted, 49);
+    await redis.hset(acceptedCountsKey(0), accepted, 49);
     const audited = async () => {
       const { mismatches, notCompared, totals } = await auditsOf(
         redis,

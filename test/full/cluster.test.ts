@@ -6,14 +6,14 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Cluster } from 'ioredis';
 import { defaultSkillSetting } from '../../src/domain/catalogue/catalogue.js';
-import { connectQueues } from '../../src/jobs/consumer.js';
+import { connectQueue } from '../../src/jobs/consumer.js';
 import { createLogger } from '../../src/logger.js';
-import { putSkills } from '../../src/store/catalogue/catalogue-store.js';
-import { serveModels } from '../../src/store/catalogue/served-models.js';
-import { connectRedis, whenReady } from '../../src/store/redis/client.js';
+import { writeSkills } from '../../src/store/catalogue/catalogue-store.js';
+import { createServedModels } from '../../src/store/catalogue/served-models.js';
+import { connectRedis, waitUntilReady } from '../../src/store/redis/client.js';
 import { openDeployment } from '../../src/store/redis/deployment.js';
 import { catalogueRevisionsKey } from '../../src/store/redis/keys.js';
-import { redisWarnings } from '../../src/store/redis/server-info.js';
+import { collectRedisWarnings } from '../../src/store/redis/server-info.js';
 import { type Ended, endOf } from '../support/command.js';
 import { givenClusterName } from '../support/given-cluster.js';
 import { exitAfterTests } from '../support/linger.js';
@@ -73,10 +73,10 @@ test(
     const [, second] = cluster.url.split(',');
     const url = `redis://:test@127.0.0.1:1,${second}`;
     const logger = createLogger('silent', 'test');
-    for (const client of [connectRedis(url), connectQueues(url, logger, () => false)]) {
+    for (const client of [connectRedis(url), connectQueue(url, logger, () => false)]) {
       client.on('error', () => undefined);
       t.after(() => client.disconnect());
-      await whenReady(client, 10_000);
+      await waitUntilReady(client, 10_000);
       const nodes = 'nodes' in client ? client.nodes() : [];
       assert.equal(nodes.length, 6);
       assert.deepEqual(
@@ -95,9 +95,9 @@ test('whoever waits for a Cluster finds its masters connected, not only the firs
     const client = connectRedis(`redis://:test@127.0.0.1:1,${known}`) as Cluster;
     client.on('error', () => undefined);
     t.after(() => client.disconnect());
-    const first = whenReady(client, 10_000);
+    const first = waitUntilReady(client, 10_000);
     while (client.status !== 'ready') await nextTurn();
-    await whenReady(client, 10_000);
+    await waitUntilReady(client, 10_000);
     assert.deepEqual(
       client.nodes('master').map(({ status }) => status),
       ['ready', 'ready', 'ready'],
@@ -111,9 +111,9 @@ test('a catalogue that is known stays in force while its node is away', options,
   const client = connectRedis(cluster.url);
   client.on('error', () => undefined);
   t.after(() => client.disconnect());
-  await whenReady(client, 10_000);
+  await waitUntilReady(client, 10_000);
   await openDeployment(client, async () => false);
-  await putSkills(
+  await writeSkills(
     client,
     'school',
     [{ skillId: 'algebra', setting: defaultSkillSetting, ifRevision: null }],
@@ -123,7 +123,7 @@ test('a catalogue that is known stays in force while its node is away', options,
     },
   );
   const redis = async () => client;
-  const served = serveModels(redis, { error: ({ err }) => assert.ifError(err) });
+  const served = createServedModels(redis, { error: ({ err }) => assert.ifError(err) });
   t.after(() => served.close());
   const model = await served.get('school');
   await (await cluster.serving(catalogueRevisionsKey)).master.signal('SIGKILL');
@@ -136,14 +136,14 @@ test('a node that could forget is told of, whichever it is', options, async (t) 
   for (const { redis } of cluster.nodes) await redis.config('SET', 'appendonly', 'yes', 'maxmemory', '1gb');
   const client = connectRedis(cluster.url);
   t.after(() => client.disconnect());
-  await whenReady(client, 10_000);
-  assert.deepEqual(await redisWarnings(client), []);
+  await waitUntilReady(client, 10_000);
+  assert.deepEqual(await collectRedisWarnings(client), []);
   await cluster.nodes[4]?.redis.config('SET', 'maxmemory-policy', 'allkeys-lru');
-  const warnings = await redisWarnings(client);
+  const warnings = await collectRedisWarnings(client);
   assert.equal(warnings.length, 1);
   assert.match(warnings[0] ?? '', /allkeys-lru/);
   await cluster.nodes[1]?.redis.config('SET', 'hash-max-listpack-value', '64');
-  const [shorter] = (await redisWarnings(client)).filter((one) => !warnings.includes(one));
+  const [shorter] = (await collectRedisWarnings(client)).filter((one) => !warnings.includes(one));
   assert.match(shorter ?? '', /hash-max-listpack-value 64: .* Set 1024/);
 });
 
@@ -156,8 +156,8 @@ test('a node that is slow to connect is heard, one that is gone is not waited fo
   const client = connectRedis(cluster.url);
   client.on('error', () => undefined);
   t.after(() => client.disconnect());
-  await whenReady(client, 10_000);
-  const asked = redisWarnings(client);
+  await waitUntilReady(client, 10_000);
+  const asked = collectRedisWarnings(client);
   await slow.signal('SIGCONT');
   assert.match((await asked).join(), /allkeys-lru/);
 });

@@ -8,13 +8,13 @@ import { fileURLToPath } from 'node:url';
 import type { Redis } from 'ioredis';
 import { createErasureStore } from '../../src/store/corrections/erasures.js';
 import {
-  dueKey,
+  dueErasuresKey,
   erasuresKey,
   learnerKey,
   markerKey,
   outboxKey,
   partitionOf,
-  removedKey,
+  removedCountsKey,
 } from '../../src/store/redis/keys.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { attemptRow, encoded } from '../support/attempt-rows.js';
@@ -62,7 +62,7 @@ test('corrections by several processes', { timeout: 900_000 }, async (t) => {
   }
 
   const isDrained = async (): Promise<boolean> =>
-    (await redis.xlen(outboxKey(partition))) + (await redis.xlen(dueKey(partition))) === 0;
+    (await redis.xlen(outboxKey(partition))) + (await redis.xlen(dueErasuresKey(partition))) === 0;
   const drained = () => waitFor('an empty outbox', isDrained, limitMs);
   const counts = async () => {
     const [row] = await selectRows<Record<string, number>>(
@@ -77,7 +77,7 @@ test('corrections by several processes', { timeout: 900_000 }, async (t) => {
     return row;
   };
   const removed = async (): Promise<number> =>
-    Object.values(await redis.hgetall(removedKey(partition))).reduce((sum, n) => sum + Number(n), 0);
+    Object.values(await redis.hgetall(removedCountsKey(partition))).reduce((sum, n) => sum + Number(n), 0);
 
   /** Erases what is there, and begins a new history at once. */
   async function erase(): Promise<void> {

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createModelPublisher } from '../../src/store/models/model-store.js';
-import { versionKey } from '../../src/store/redis/keys.js';
+import { createModelStore } from '../../src/store/models/model-store.js';
+import { modelVersionKey } from '../../src/store/redis/keys.js';
 import { spawnCommand } from '../support/command.js';
 import { fit, skills, startFitServers } from '../support/fits.js';
 import { madeAnswers, storeAnswers } from '../support/made-answers.js';
@@ -13,20 +13,20 @@ import { redisOf } from '../support/service.js';
 test('a fit can be killed at any moment', { timeout: 600_000 }, async (t) => {
   const servers = await startFitServers(t);
   const redis = await redisOf(t, servers.env.REDIS_URL ?? '');
-  const models = createModelPublisher(redis);
+  const models = createModelStore(redis);
   await storeAnswers(servers.clickhouse, madeAnswers('killed', skills, 8, 2));
   for (const afterMs of [500, 1000, 1500, 2000, 2500]) {
     const child = spawnCommand(t, 'fit', servers.env, '--tenant', 'killed');
     await Promise.race([once(child, 'exit'), sleep(afterMs)]);
     child.kill('SIGKILL');
-    const inForce = await models.inForce('killed');
+    const inForce = await models.fetchActiveVersion('killed');
     assert.equal((await models.read('killed', inForce)).version, inForce);
   }
   await fit(servers, '--tenant', 'killed');
-  const inForce = await models.inForce('killed');
+  const inForce = await models.fetchActiveVersion('killed');
   assert.ok(inForce > 0);
   assert.equal((await models.read('killed', inForce)).skills.get('skill-0')?.source, 'fitted');
-  assert.equal((await models.versions('killed'))[0]?.version, inForce);
-  const kept = (await models.versions('killed')).map(({ version }) => versionKey('killed', version));
+  assert.equal((await models.listVersions('killed'))[0]?.version, inForce);
+  const kept = (await models.listVersions('killed')).map(({ version }) => modelVersionKey('killed', version));
   assert.deepEqual(new Set(await redis.keys('st:{m:killed}:v:*')), new Set(kept), 'nothing half is left');
 });

@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { createOutbox } from '../../src/store/outbox/outbox.js';
-import { connectRedis, whenReady } from '../../src/store/redis/client.js';
+import { connectRedis, waitUntilReady } from '../../src/store/redis/client.js';
 import { endOf } from '../support/command.js';
 import { answers, runImport, startImport, stored } from '../support/imports.js';
 import { type Servers, startServers } from '../support/servers.js';
@@ -28,7 +28,7 @@ test('an import that is killed again and again counts every row once, in order',
   await writeFile(file, answers(rows, 300));
   const redis = connectRedis(servers.env.REDIS_URL as string);
   t.after(() => redis.disconnect());
-  await whenReady(redis, 10_000);
+  await waitUntilReady(redis, 10_000);
   const outbox = createOutbox(redis, 16);
   const known = async () => (await stored(servers)).rows + (await outbox.facts()).outboxLength;
   for (const share of [0.02, 0.3, 0.6]) {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Redis } from 'ioredis';
 import { redrive } from '../../src/store/corrections/parked-rows.js';
-import { dueKey, outboxKey, parkedKey, partitionOf } from '../../src/store/redis/keys.js';
+import { dueErasuresKey, outboxKey, parkedKey, partitionOf } from '../../src/store/redis/keys.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { auditsOf } from '../support/audits.js';
 import { runCommand } from '../support/command.js';
@@ -32,7 +32,7 @@ test('refused rows, retractions and erasures in one partition', { timeout: 900_0
   const stored = () =>
     waitFor(
       'an empty outbox',
-      async () => (await redis.xlen(outbox)) + (await redis.xlen(dueKey(partition))) === 0,
+      async () => (await redis.xlen(outbox)) + (await redis.xlen(dueErasuresKey(partition))) === 0,
       patienceMs,
     );
   const post = async (user: string, n: number, name = 'e') => {

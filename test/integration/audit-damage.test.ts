@@ -4,14 +4,14 @@ import { beforeEach, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createLogger } from '../../src/logger.js';
 import { auditAndRecord } from '../../src/services/audit/audit.js';
-import { createAuditStore, lastAudit } from '../../src/store/audit/audit-store.js';
+import { createAuditStore, loadLastAudit } from '../../src/store/audit/audit-store.js';
 import {
+  acceptedCountsKey,
   acceptedField,
-  acceptedKey,
   outboxKey,
   parkedKey,
   partitionOf,
-  removedKey,
+  removedCountsKey,
 } from '../../src/store/redis/keys.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
 import { createAuditWarehouse } from '../../src/warehouse/maintenance/audit-warehouse.js';
@@ -203,7 +203,11 @@ test('an erasure on its way is waited for; one that does not move is told', long
   });
   await sleep(1000);
   assert.equal(done, false, 'it waits');
-  await redis.hincrby(removedKey(partition), acceptedField('erased', Math.floor(Date.now() / 86_400_000)), 4);
+  await redis.hincrby(
+    removedCountsKey(partition),
+    acceptedField('erased', Math.floor(Date.now() / 86_400_000)),
+    4,
+  );
   await clickhouse.command({
     query: `DELETE FROM ${learnerSums.table.name} WHERE tenant = 'erased' AND user_id = 'u1'`,
   });
@@ -228,7 +232,7 @@ test(
     );
     await createAttemptWarehouse(clickhouse).insert([encodedRows(rows)], 'old');
     const counts = Object.fromEntries(old.map((one) => [acceptedField('default', one), 1]));
-    await redis.hset(acceptedKey(0), { ...counts, [acceptedField('default', day - 50)]: 2 });
+    await redis.hset(acceptedCountsKey(0), { ...counts, [acceptedField('default', day - 50)]: 2 });
     const { signal } = new AbortController();
     const parts = {
       store: createAuditStore(redis, 16),
@@ -239,15 +243,15 @@ test(
     // Clocks of Redis and of these ids are far apart: an outbox that has been used knows where it ends.
     await redis.xdel(outboxKey(0), (await redis.xadd(outboxKey(0), '*', 'r', '')) as string);
     assert.deepEqual(namesOf((await keep()).mismatches), ['default missing attempts 2 1']);
-    assert.deepEqual(Object.keys(await redis.hgetall(acceptedKey(0))).sort(), [
+    assert.deepEqual(Object.keys(await redis.hgetall(acceptedCountsKey(0))).sort(), [
       ':pruned',
       acceptedField('default', day - 50),
       acceptedField('default', day - 40),
     ]);
-    assert.deepEqual((await lastAudit(redis))?.mismatches, { missing: 1 });
-    await redis.hset(acceptedKey(0), acceptedField('default', day - 50), 1);
+    assert.deepEqual((await loadLastAudit(redis))?.mismatches, { missing: 1 });
+    await redis.hset(acceptedCountsKey(0), acceptedField('default', day - 50), 1);
     assert.deepEqual((await keep()).mismatches, []);
-    assert.deepEqual(await redis.hgetall(acceptedKey(0)), { ':pruned': `${day - 36}` });
+    assert.deepEqual(await redis.hgetall(acceptedCountsKey(0)), { ':pruned': `${day - 36}` });
     const { mismatches, totals } = await auditsOf(redis, clickhouse)({ days: 100 });
     assert.deepEqual([mismatches, totals.stored, totals.raw], [[], 0, 3]);
   },

@@ -12,12 +12,12 @@ import {
 import { ApiError } from '../../src/errors.js';
 import { createLogger } from '../../src/logger.js';
 import {
-  putSkills,
   readCatalogue as readMarked,
   type SkillWrite,
+  writeSkills,
 } from '../../src/store/catalogue/catalogue-store.js';
-import { countKnownSkills, createKnownSkills } from '../../src/store/catalogue/known-skills.js';
-import { type ServedModels, serveModels } from '../../src/store/catalogue/served-models.js';
+import { countCommonSkills, createRegisteredSkills } from '../../src/store/catalogue/registered-skills.js';
+import { createServedModels, type ServedModels } from '../../src/store/catalogue/served-models.js';
 import { publishModel } from '../../src/store/models/model-store.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
 import { openDeployment } from '../../src/store/redis/deployment.js';
@@ -25,7 +25,7 @@ import {
   catalogueJournalKey,
   catalogueKey,
   catalogueRevisionsKey,
-  knownSkillsKey,
+  registeredSkillsKey,
 } from '../../src/store/redis/keys.js';
 import { startTestRedis } from '../support/embedded.js';
 import { seeded } from '../support/random.js';
@@ -53,14 +53,15 @@ const write = (
 
 const maxSkills = 2000;
 const bounds = { knownSkills: maxSkills };
-const put = (client: RedisClient, ...writes: SkillWrite[]) => putSkills(client, tenant, writes, now, bounds);
+const put = (client: RedisClient, ...writes: SkillWrite[]) =>
+  writeSkills(client, tenant, writes, now, bounds);
 
 function modelsOf(
   t: TestContext,
   client: RedisClient,
   error: (facts: Readonly<Record<string, unknown>>) => void = ({ err }) => assert.ifError(err),
 ): ServedModels {
-  const models = serveModels(async () => client, { error }, { pollMs: 50 });
+  const models = createServedModels(async () => client, { error }, { pollMs: 50 });
   t.after(() => models.close());
   return models;
 }
@@ -91,7 +92,7 @@ test('what is written is what is read, with revisions in order and a journal bes
     updatedAt: now,
   });
   assert.deepEqual(entries.get('__proto__'), { ...defaultSkillSetting, revision: 2, updatedAt: now });
-  assert.equal(await countKnownSkills(client, tenant), 2);
+  assert.equal(await countCommonSkills(client, tenant), 2);
   const rows = (await client.xrange(catalogueJournalKey, '-', '+')).map(([, fields]) => fields);
   assert.deepEqual(rows, [
     [
@@ -123,13 +124,13 @@ test('each write of many is compared for itself', async (t) => {
     ['mismatch', 'written', 'mismatch', 'written', 'mismatch'],
   );
   assert.equal((await readCatalogue(client, tenant)).revision, 3);
-  assert.equal(await countKnownSkills(client, tenant), 2, 'c was refused');
+  assert.equal(await countCommonSkills(client, tenant), 2, 'c was refused');
 });
 
 test('a later change has no earlier time, whatever the clock says', async (t) => {
   const client = await connect(t);
   const timeAt = async (clock: number): Promise<unknown> => {
-    const [result] = await putSkills(client, tenant, [write('a')], clock, bounds);
+    const [result] = await writeSkills(client, tenant, [write('a')], clock, bounds);
     return result?.status === 'written' && result.entry.updatedAt;
   };
   assert.deepEqual([await timeAt(now), await timeAt(now - 5000), await timeAt(now + 1)], [now, now, now + 1]);
@@ -146,7 +147,7 @@ test('bounds: skills of a tenant, and the journal', async (t) => {
     ['full', 'written'],
   );
   assert.equal(await client.hlen(catalogueKey(tenant)), maxSkills);
-  assert.equal(await countKnownSkills(client, tenant), maxSkills);
+  assert.equal(await countCommonSkills(client, tenant), maxSkills);
   const file = new Map([[tenant, new Map(['skill-7', 'x', 'y', 'z'].map((id) => [id, {}]))]]);
   await assert.rejects(loadSkillsFile(file, client, maxSkills, createLogger('silent', 'test')), {
     name: 'StartError',
@@ -154,12 +155,12 @@ test('bounds: skills of a tenant, and the journal', async (t) => {
       'SKILLS_FILE: tenant school has no room for the new skill_id "x" and 2 more; allowed: 2,000 skills of a tenant, ' +
       'answered or set: take skills out of the file, delete skills that nobody needs, or raise MAX_SKILLS_PER_TENANT',
   });
-  assert.equal(await countKnownSkills(client, tenant), maxSkills);
+  assert.equal(await countCommonSkills(client, tenant), maxSkills);
   const noted = await client.xlen(catalogueJournalKey);
-  const full = putSkills(client, 'other', [write('a'), write('b')], now, { ...bounds, journal: noted + 1 });
+  const full = writeSkills(client, 'other', [write('a'), write('b')], now, { ...bounds, journal: noted + 1 });
   await assert.rejects(full, isUnavailable);
   assert.equal((await readCatalogue(client, 'other')).entries.size, 1);
-  assert.equal(await countKnownSkills(client, 'other'), 1);
+  assert.equal(await countCommonSkills(client, 'other'), 1);
 });
 
 test('processes that load the same file at once change every skill once', async (t) => {
@@ -180,21 +181,21 @@ test('skills that a killed start set and did not make known are so after the nex
   const file = new Map([[tenant, new Map(['a', 'b'].map((id) => [id, { section: 'math' as const }]))]]);
   const load = () => loadSkillsFile(file, client, maxSkills, createLogger('silent', 'test'));
   await load();
-  await client.zrem(knownSkillsKey(tenant), 'b');
-  assert.equal(await countKnownSkills(client, tenant), 1);
+  await client.zrem(registeredSkillsKey(tenant), 'b');
+  assert.equal(await countCommonSkills(client, tenant), 1);
   await load();
-  assert.equal(await countKnownSkills(client, tenant), 2);
+  assert.equal(await countCommonSkills(client, tenant), 2);
   assert.equal((await readCatalogue(client, tenant)).revision, 2, 'nothing was set again');
 });
 
 test('a skill that is set again while it is taken off stays known', async (t) => {
   const client = await connect(t);
   await put(client, write('a'), { ...write('a'), setting: null }, write('a'));
-  await createKnownSkills(client).forget(tenant, 'a');
-  assert.equal(await countKnownSkills(client, tenant), 1);
+  await createRegisteredSkills(client).unregister(tenant, 'a');
+  assert.equal(await countCommonSkills(client, tenant), 1);
   await put(client, { ...write('a'), setting: null });
-  await createKnownSkills(client).forget(tenant, 'a');
-  assert.equal(await countKnownSkills(client, tenant), 0);
+  await createRegisteredSkills(client).unregister(tenant, 'a');
+  assert.equal(await countCommonSkills(client, tenant), 0);
 });
 
 test('what is read of changes is what is read whole, however many there were', async (t) => {
@@ -298,7 +299,7 @@ test('a Redis that lost its last changes and counts on from there is not taken f
   await put(client, write('a', { weight: 1 }));
   assert.equal((await models.get(tenant)).catalogue.entries.get('a')?.weight, 1);
   await client.del(catalogueKey(tenant), catalogueRevisionsKey);
-  await putSkills(client, tenant, [write('a', { weight: 2 })], now + 1, bounds);
+  await writeSkills(client, tenant, [write('a', { weight: 2 })], now + 1, bounds);
   assert.equal((await models.get(tenant)).catalogue.entries.get('a')?.weight, 2);
 });
 

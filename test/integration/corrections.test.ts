@@ -8,9 +8,9 @@ import { createLogger } from '../../src/logger.js';
 import { createCorrections } from '../../src/services/corrections/apply-corrections.js';
 import { createDrain } from '../../src/services/pipeline/drain-outbox.js';
 import { type CorrectionStore, createCorrectionStore } from '../../src/store/corrections/corrections.js';
-import { eraseLearner } from '../../src/store/corrections/erasures.js';
+import { eraseLearnerScript } from '../../src/store/corrections/erasures.js';
 import { createOutbox, type Outbox } from '../../src/store/outbox/outbox.js';
-import { erasuresKey, markerKey, outboxKey, removedKey } from '../../src/store/redis/keys.js';
+import { erasuresKey, markerKey, outboxKey, removedCountsKey } from '../../src/store/redis/keys.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
 import {
   type CorrectionWarehouse,
@@ -34,7 +34,7 @@ async function order(redis: Redis, userId: string, id: string): Promise<void> {
   await redis.set(markerKey(partition), '1');
   await redis.hset(`st:{p${partition}}:l:default:${userId}`, 'L', 'x');
   const learner = { v: 1, tenant: 'default', userId };
-  const [status] = await eraseLearner(
+  const [status] = await eraseLearnerScript(
     redis,
     `st:{p${partition}}`,
     `default:${userId}`,
@@ -86,7 +86,7 @@ test('a correction cut after each step', { timeout: 600_000 }, async (t) => {
     return redis.xadd(outboxKey(1), '*', 'r', text) as Promise<string>;
   };
   const removedAnswers = async (): Promise<number> =>
-    Object.values(await redis.hgetall(removedKey(1))).reduce((sum, n) => sum + Number(n), 0);
+    Object.values(await redis.hgetall(removedCountsKey(1))).reduce((sum, n) => sum + Number(n), 0);
   const afterwards = (work: () => Promise<unknown>) => async () => {
     await work();
     return cut();
@@ -95,8 +95,8 @@ test('a correction cut after each step', { timeout: 600_000 }, async (t) => {
     'before the rows before it leave the outbox': { trim: cut },
     'after they left it': { trim: (...args) => afterwards(() => outbox.trim(...args))() },
     'before it is counted': { count: cut },
-    'after it is planned': { plan: (...args) => afterwards(() => store.plan(...args))() as never },
-    'after refused rows': { removeParked: cut },
+    'after it is planned': { storePlan: (...args) => afterwards(() => store.storePlan(...args))() as never },
+    'after refused rows': { removeParkedRows: cut },
     'before rows': { remove: cut },
     'after rows': { remove: (rows) => afterwards(() => rowsGone.remove(rows))() },
     'in the rows': {
@@ -108,8 +108,8 @@ test('a correction cut after each step', { timeout: 600_000 }, async (t) => {
           }),
         )(),
     },
-    'before the end': { settle: cut },
-    'after the end': { settle: (...args) => afterwards(() => store.settle(...args))() },
+    'before the end': { complete: cut },
+    'after the end': { complete: (...args) => afterwards(() => store.complete(...args))() },
   };
   let gone = 0;
   for (const [name, change] of casesOf(Object.entries(steps), 3)) {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { namedIds } from '../../src/lab/demo/school.js';
-import { connectRedis, whenReady } from '../../src/store/redis/client.js';
+import { connectRedis, waitUntilReady } from '../../src/store/redis/client.js';
 import { xapiMappingsKey } from '../../src/store/redis/keys.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { type Ended, runCommand } from '../support/command.js';
@@ -69,7 +69,7 @@ test(title, {
 
   const redis = connectRedis(servers.env.REDIS_URL as string);
   t.after(() => redis.disconnect());
-  await whenReady(redis, 10_000);
+  await waitUntilReady(redis, 10_000);
   await redis.hset(xapiMappingsKey, 'demo', '{}');
   const values = [{ tenant: 'demo', updated_at: '2026-01-01 00:00:00.000', mapping: '{}' }];
   await clickhouse.insert({ table: 'xapi_mappings', format: 'JSONEachRow', values });

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type DrainBatch, drainJobId, drainQueueName, queuePrefix } from '../../src/contracts/job-data.js';
-import { connectQueues } from '../../src/jobs/consumer.js';
-import { startDrains } from '../../src/jobs/drain-queue.js';
+import { connectQueue } from '../../src/jobs/consumer.js';
+import { startDrainJobs } from '../../src/jobs/drain-jobs.js';
 import { createLogger } from '../../src/logger.js';
 import type { DrainTask } from '../../src/services/pipeline/complete-block.js';
 import { startTestRedis } from '../support/embedded.js';
@@ -34,13 +34,13 @@ test('only the worker that holds the job may fix its batch', { timeout: 30_000 }
     return { rows: 0, present: 0 };
   };
   const logger = createLogger('fatal', 'test');
-  const connection = connectQueues(redisUrl, logger, () => false);
+  const connection = connectQueue(redisUrl, logger, () => false);
   /** Something waits in the first partition, whatever is drained. */
   const outbox = {
     backlog: async (wanted: readonly number[]) =>
       wanted.map((partition) => ({ partition, length: partition === 0 ? 1 : 0, head: '1-0', due: 0 })),
   };
-  const drains = startDrains({ redisUrl, partitions: 2, outbox, drain, logger });
+  const drains = startDrainJobs({ redisUrl, partitions: 2, outbox, drain, logger });
   try {
     await done;
     assert.match(String(refusals[0]), /given to another worker/);

@@ -6,7 +6,7 @@ import { createLogger } from '../../src/logger.js';
 import type { DrainTask } from '../../src/services/pipeline/complete-block.js';
 import { createDrain } from '../../src/services/pipeline/drain-outbox.js';
 import { createOutbox, type Outbox } from '../../src/store/outbox/outbox.js';
-import { outboxKey, outboxRowsKey } from '../../src/store/redis/keys.js';
+import { outboxKey, outboxRowCountKey } from '../../src/store/redis/keys.js';
 import {
   type AttemptWarehouse,
   createAttemptWarehouse,
@@ -49,7 +49,7 @@ test('draining', { timeout: 600_000 }, async (t) => {
 
   async function setUp(t: Parameters<typeof testDatabase>[0]) {
     const { client } = await testDatabase(t, clickhouseUrl);
-    await Promise.all(all.map((partition) => redis.del(outboxKey(partition), outboxRowsKey(partition))));
+    await Promise.all(all.map((partition) => redis.del(outboxKey(partition), outboxRowCountKey(partition))));
     return { client, warehouse: createAttemptWarehouse(client) };
   }
 

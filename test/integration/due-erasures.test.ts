@@ -10,12 +10,12 @@ import { createCorrectionStore } from '../../src/store/corrections/corrections.j
 import { createErasureStore, type OpenErasure } from '../../src/store/corrections/erasures.js';
 import { createOutbox } from '../../src/store/outbox/outbox.js';
 import {
-  dueKey,
+  dueErasuresKey,
   erasuresKey,
+  maxParkedRows,
   outboxKey,
-  parkedBound,
   parkedKey,
-  removedKey,
+  removedCountsKey,
 } from '../../src/store/redis/keys.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
@@ -132,7 +132,7 @@ async function refusals(t: TestContext) {
     const history = { tenant: 'default', userId: `learner-${i}`, correction: id, goalAt: 0, requestedAt: 0 };
     const record = JSON.stringify({ v: 1, ...history, removed: { records: 0, items: 0 } });
     await redis.hset(erasuresKey(i % 2), `e-${id}`, record);
-    await redis.xadd(dueKey(i % 2), id, 'c', `e-${id}`);
+    await redis.xadd(dueErasuresKey(i % 2), id, 'c', `e-${id}`);
   };
   const refuse = (i: number): Promise<string | null> =>
     redis.xadd(outboxKey(1), '*', 'r', encoded(attemptRow(i)).split('\t').with(5, 'perhaps').join('\t'));
@@ -168,7 +168,7 @@ test('a refused row among rows that flow past erasures is parked alone', { timeo
   assert.deepEqual(await counts(client), allOnce(3 * 250 + 250 - 3));
   const parked = await redis.xrange(parkedKey(outboxKey(1)), '-', '+');
   assert.equal(parked.length, 4, 'three refused rows of after, and what is no row');
-  const removed = Object.values(await redis.hgetall(removedKey(1)));
+  const removed = Object.values(await redis.hgetall(removedCountsKey(1)));
   assert.equal(
     removed.reduce((sum, n) => sum + Number(n), 0),
     2 * 250 + 3 + 1,
@@ -195,7 +195,7 @@ test('a refused row that finds no room holds up no erasure but those behind it',
   await fillOutbox(redis, 2, 0, 6);
   await drainOnce();
   const pipeline = redis.pipeline();
-  for (let i = 0; i < parkedBound; i++) pipeline.xadd(parkedKey(outboxKey(1)), '*', 'r', 'x');
+  for (let i = 0; i < maxParkedRows; i++) pipeline.xadd(parkedKey(outboxKey(1)), '*', 'r', 'x');
   await pipeline.exec();
   await erase(0);
   await erase(1);
@@ -228,7 +228,7 @@ test('an erasure that is due again after a failover is applied again before it i
   await fillOutbox(redis, 2, 0, 6);
   await drainOnce();
   await erase(1);
-  const [entry] = await redis.xrange(dueKey(1), '-', '+');
+  const [entry] = await redis.xrange(dueErasuresKey(1), '-', '+');
   const [id, fields] = entry as [string, string[]];
   await drainOnce();
   const planned = await record();
@@ -236,14 +236,14 @@ test('an erasure that is due again after a failover is applied again before it i
   const erasure = await applied();
 
   // The new master lacks the last step.
-  await redis.del(dueKey(1), removedKey(1));
-  await redis.xadd(dueKey(1), id, ...fields);
+  await redis.del(dueErasuresKey(1), removedCountsKey(1));
+  await redis.xadd(dueErasuresKey(1), id, ...fields);
   await redis.hset(erasuresKey(1), erasure.id, planned);
   await store.close(erasure, Date.now());
   assert.equal(await record(), planned);
 
   await store.close(await applied(), Date.now());
   assert.deepEqual([await record(), (await outbox.facts()).erasuresDue], ['', 0]);
-  assert.deepEqual(Object.values(await redis.hgetall(removedKey(1))), ['1']);
+  assert.deepEqual(Object.values(await redis.hgetall(removedCountsKey(1))), ['1']);
   assert.deepEqual(await counts(client), allOnce(5));
 });

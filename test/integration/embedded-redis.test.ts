@@ -11,7 +11,7 @@ import { freePort, startOnFreePort } from '../../src/embedded/free-port.js';
 import { startRedis } from '../../src/embedded/redis.js';
 import { sendSignal } from '../../src/embedded/supervisor.js';
 import { createLogger } from '../../src/logger.js';
-import { redisWarnings } from '../../src/store/redis/server-info.js';
+import { collectRedisWarnings } from '../../src/store/redis/server-info.js';
 import { startTestRedis } from '../support/embedded.js';
 import { takePort } from '../support/ports.js';
 import { groupMembers } from '../support/processes.js';
@@ -58,7 +58,7 @@ test('the settings are the ones the service relies on', LIMIT, async (t) => {
 
 test('where settings cost memory it is told, as far as they may be read', LIMIT, async (t) => {
   const client = connect(t, await startTestRedis(t));
-  const told = async () => (await redisWarnings(client)).filter((one) => one.includes('hash-max'));
+  const told = async () => (await collectRedisWarnings(client)).filter((one) => one.includes('hash-max'));
   assert.deepEqual(await told(), []);
   await client.config('SET', 'hash-max-listpack-value', '64');
   assert.match((await told()).join(), /^Redis has hash-max-listpack-value 64: .* Set 1024$/);

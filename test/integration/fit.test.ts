@@ -11,8 +11,8 @@ import { type ScheduledRunsOptions, schedules, startScheduledRuns } from '../../
 import { createLogger } from '../../src/logger.js';
 import { runFits } from '../../src/services/models/fit-models.js';
 import { readItems } from '../../src/store/models/item-store.js';
-import { createModelPublisher } from '../../src/store/models/model-store.js';
-import { modelsKey } from '../../src/store/redis/keys.js';
+import { createModelStore } from '../../src/store/models/model-store.js';
+import { activeModelsKey } from '../../src/store/redis/keys.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { bigSkills, fit, skills, startFitServers } from '../support/fits.js';
 import { madeAnswers, storeAnswers } from '../support/made-answers.js';
@@ -60,7 +60,7 @@ const outcomes = ({ tenants }: FitResult) => tenants.map(({ outcome, version }) 
 test('npm run fit', { timeout: 600_000 }, async (t) => {
   const servers = await startFitServers(t);
   const redis = await redisOf(t, servers.env.REDIS_URL ?? '');
-  const models = createModelPublisher(redis);
+  const models = createModelStore(redis);
   await storeAnswers(servers.clickhouse, madeAnswers('default', skills, 8, 1));
 
   await t.test('finds the parameters and publishes them', async () => {
@@ -70,7 +70,7 @@ test('npm run fit', { timeout: 600_000 }, async (t) => {
       dry.out,
       /\n {2}Streaks on a skill +0\.\d{5} +0\.\d{5} +[+\u2212]0\.\d{5} +[\d,]+ +(yes|no)\n/,
     );
-    assert.deepEqual(await models.versions('default'), []);
+    assert.deepEqual(await models.listVersions('default'), []);
     const first = await fitJson(servers, '--threads', '2');
     assert.deepEqual(outcomes(first), [['published', 1]]);
     const stored = await storedSkills(servers);
@@ -148,12 +148,12 @@ test('npm run fit', { timeout: 600_000 }, async (t) => {
   await t.test('a tenant that cannot be fitted does not keep the others from it', async () => {
     for (const tenant of ['broken', 'whole'])
       await storeAnswers(servers.clickhouse, madeAnswers(tenant, bigSkills.slice(0, 1), 8, 5));
-    await redis.hset(modelsKey, 'broken', 7);
+    await redis.hset(activeModelsKey, 'broken', 7);
     const { code, err } = await fit(servers);
     assert.equal(code, 1);
     assert.match(err, /the fit of tenant broken failed.*version 7 of the model of broken is not there/);
-    assert.equal(await models.inForce('whole'), 1);
-    await redis.hdel(modelsKey, 'broken');
+    assert.equal(await models.fetchActiveVersion('whole'), 1);
+    await redis.hdel(activeModelsKey, 'broken');
   });
 
   await t.test('tells in one line that ClickHouse is away', async () => {
@@ -180,7 +180,7 @@ test('scheduled fits', { timeout: 600_000 }, async (t) => {
   const redisUrl = env.REDIS_URL ?? '';
   const clickhouseUrl = env.CLICKHOUSE_URL ?? '';
   const redis = await redisOf(t, redisUrl);
-  const models = createModelPublisher(redis);
+  const models = createModelStore(redis);
   const endpoints = { redisUrl, clickhouseUrl, analystUrl: null };
   const parts = fitParts({ redis, clickhouse }, endpoints, { beside: true }, logger);
   const startFits = (everyMs: number, run: ScheduledRunsOptions['run']) =>
@@ -193,10 +193,10 @@ test('scheduled fits', { timeout: 600_000 }, async (t) => {
     };
     const fits = startFits(1000, run);
     t.after(() => fits.close());
-    await waitFor('version 1', async () => (await models.inForce('default')) === 1);
+    await waitFor('version 1', async () => (await models.fetchActiveVersion('default')) === 1);
     await storeAnswers(clickhouse, madeAnswers('second', bigSkills, 8, 4));
-    await waitFor('the other tenant', async () => (await models.inForce('second')) === 1);
-    assert.equal(await models.inForce('default'), 1);
+    await waitFor('the other tenant', async () => (await models.fetchActiveVersion('second')) === 1);
+    assert.equal(await models.fetchActiveVersion('default'), 1);
     await fits.close();
     await startFits(0, run).close();
   });
@@ -212,7 +212,7 @@ test('scheduled fits', { timeout: 600_000 }, async (t) => {
     t.after(() => fits.close());
     await waitFor('the run', () => running, 30_000);
     await fits.close();
-    const inForce = await models.inForce('closed');
+    const inForce = await models.fetchActiveVersion('closed');
     assert.equal((await models.read('closed', inForce)).version, inForce);
   });
 

@@ -15,9 +15,9 @@ import {
   newSkill,
   type SkillState,
 } from '../../src/domain/tracing/learner-states.js';
-import { putSkills } from '../../src/store/catalogue/catalogue-store.js';
-import { addKnownSkills } from '../../src/store/catalogue/known-skills.js';
-import { serveModels } from '../../src/store/catalogue/served-models.js';
+import { writeSkills } from '../../src/store/catalogue/catalogue-store.js';
+import { registerSkills } from '../../src/store/catalogue/registered-skills.js';
+import { createServedModels } from '../../src/store/catalogue/served-models.js';
 import { encodeLearner } from '../../src/store/learners/learner-codec.js';
 import { readLearner, readPacked } from '../../src/store/learners/learner-reads.js';
 import { encodeSkill } from '../../src/store/learners/skill-codec.js';
@@ -76,14 +76,14 @@ async function store(client: RedisClient, tenant: string, userId: string, skillI
   }
   const fields = [...skills].flatMap(([skillId, skill]) => [`s${skillId}`, encodeSkill(skill)]);
   await client.hset(keyOf(tenant, userId), 'L', encodeLearner({ ...learner, version: 1 }), ...fields);
-  await addKnownSkills(client, tenant, skillIds);
+  await registerSkills(client, tenant, skillIds);
 }
 
 const skillsOf = (count: number): string[] => Array.from({ length: count }, (_, i) => `skill ${i} ä`);
 
 function forecastsOf(t: TestContext, client: RedisClient) {
   const redis = async () => client;
-  const models = serveModels(redis, { error: () => undefined });
+  const models = createServedModels(redis, { error: () => undefined });
   t.after(() => models.close());
   const parts: ForecastParts = {
     redis,
@@ -127,7 +127,7 @@ test('a task of several tenants and options tells each what a task of its own wo
   await store(client, 'a', 'ada', skillsOf(12));
   await store(client, 'a', 'ben-jamin', skillsOf(5));
   await store(client, 'b', 'ada', skillsOf(3));
-  await putSkills(
+  await writeSkills(
     client,
     'b',
     [{ skillId: 'skill 0 ä', setting: { ...defaultSkillSetting, section: 'rw' }, ifRevision: null }],
@@ -187,7 +187,7 @@ test('records that cannot be read are the problem of their learner alone', async
 test('a catalogue that cannot be read is the problem of its tenant alone', async (t) => {
   const client = await connect(t);
   for (const tenant of ['a', 'b']) await store(client, tenant, 'ada', skillsOf(2));
-  await putSkills(client, 'b', [{ skillId: 'x', setting: defaultSkillSetting, ifRevision: null }], now, {
+  await writeSkills(client, 'b', [{ skillId: 'x', setting: defaultSkillSetting, ifRevision: null }], now, {
     knownSkills: 1000,
   });
   await client.hset(catalogueKey('b'), 'x', '{"v":99}');

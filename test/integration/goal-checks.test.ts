@@ -8,7 +8,7 @@ import { newLearner, newSkill } from '../../src/domain/tracing/learner-states.js
 import { ApiError, unavailable } from '../../src/errors.js';
 import { createLogger } from '../../src/logger.js';
 import { checkGoals } from '../../src/services/pipeline/check-goals.js';
-import { serveModels } from '../../src/store/catalogue/served-models.js';
+import { createServedModels } from '../../src/store/catalogue/served-models.js';
 import { createErasureStore } from '../../src/store/corrections/erasures.js';
 import { createGoalChecks } from '../../src/store/learners/goal-checks.js';
 import { createGoalStore, encodeGoal } from '../../src/store/learners/goals.js';
@@ -16,13 +16,13 @@ import { encodeLearner } from '../../src/store/learners/learner-codec.js';
 import { encodeSkill } from '../../src/store/learners/skill-codec.js';
 import { openDeployment } from '../../src/store/redis/deployment.js';
 import {
-  eventsKey,
+  activeModelsKey,
   goalAlertsKey,
   goalChecksKey,
   learnerKey,
-  modelsKey,
   partitionOf,
-  wantedEventsKey,
+  subscriptionsKey,
+  webhookEventsKey,
 } from '../../src/store/redis/keys.js';
 import { predictAll } from '../../workers/forecast/forecasting.js';
 import { startTestRedis } from '../support/embedded.js';
@@ -40,7 +40,7 @@ const start = Date.now();
 async function stage(t: TestContext) {
   const client = await redisOf(t, await startTestRedis(t));
   await openDeployment(client, async () => false);
-  const models = serveModels(async () => client, { error: () => undefined });
+  const models = createServedModels(async () => client, { error: () => undefined });
   t.after(() => models.close());
   const clock = { now: start };
   const now = () => clock.now;
@@ -64,7 +64,7 @@ async function stage(t: TestContext) {
     ...{ client, checks, clock },
     run: () => checkGoals(ports, partitions, new AbortController().signal),
     want: (...types: ('goal.reached' | 'goal.at_risk')[]) =>
-      client.hset(wantedEventsKey, tenant, ` ${types.join(' ')} `),
+      client.hset(subscriptionsKey, tenant, ` ${types.join(' ')} `),
     put: (targetScore: number, targetDate: string | null = null) =>
       goals.write({ tenant, userId, setting: { targetScore, targetDate }, ifMatch: null, now: clock.now }),
     /** Gives the learner an ability, and asks for a check as an answer does. */
@@ -86,7 +86,9 @@ async function stage(t: TestContext) {
       return at === null ? null : Number(at) - clock.now;
     },
     told: async () =>
-      (await client.xrange(eventsKey(partition), '-', '+')).map(([, fields]) => JSON.parse(fields[7] ?? '')),
+      (await client.xrange(webhookEventsKey(partition), '-', '+')).map(([, fields]) =>
+        JSON.parse(fields[7] ?? ''),
+      ),
   };
 }
 
@@ -191,7 +193,7 @@ test('who has no goal or no answer, and a tenant whose model cannot be read, hol
 }, async (t) => {
   const { client, run, want, put, stand, told, clock } = await stage(t);
   await want('goal.reached');
-  await client.hset(modelsKey, 'broken', 7);
+  await client.hset(activeModelsKey, 'broken', 7);
   await stand(0);
   await put(1000);
   const inPartition = (of: string): string => {

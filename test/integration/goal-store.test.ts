@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test';
 import { ApiError } from '../../src/errors.js';
 import { createGoalStore, type GoalWrite } from '../../src/store/learners/goals.js';
 import { readLearner, readPacked } from '../../src/store/learners/learner-reads.js';
-import { type RedisClient, whenReady } from '../../src/store/redis/client.js';
+import { type RedisClient, waitUntilReady } from '../../src/store/redis/client.js';
 import { openDeployment } from '../../src/store/redis/deployment.js';
 import { journalKey, learnerKey, partitionOf } from '../../src/store/redis/keys.js';
 import { startTestRedis } from '../support/embedded.js';
@@ -18,7 +18,7 @@ const now = 1_800_000_000_000;
 
 async function connect(t: TestContext): Promise<RedisClient> {
   const client = await redisOf(t, await startTestRedis(t));
-  await whenReady(client, 5000);
+  await waitUntilReady(client, 5000);
   await openDeployment(client, async () => false);
   return client;
 }

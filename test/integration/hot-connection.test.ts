@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import { connectRedis, whenReady } from '../../src/store/redis/client.js';
-import { type CommandBytes, createCommandBytes } from '../../src/store/redis/command-bytes.js';
+import { connectRedis, waitUntilReady } from '../../src/store/redis/client.js';
+import { type CommandEncoder, createCommandEncoder } from '../../src/store/redis/command-encoder.js';
 import { type HotConnection, openHotConnection } from '../../src/store/redis/hot-connection.js';
-import { outcomeOf, type Reply } from '../../src/store/redis/replies.js';
+import { parseTransaction, type Reply } from '../../src/store/redis/replies.js';
 import { exitAfterTests } from '../support/linger.js';
 import { assertAsync, fc } from '../support/properties.js';
 import { startBareRedis } from '../support/service.js';
@@ -17,7 +17,7 @@ exitAfterTests();
 const server = await startBareRedis({ after });
 const [client, other] = await Promise.all([connect(), connect()]);
 const hot = openHot(5000);
-await hot.ready();
+await hot.waitUntilReady();
 
 function openHot(timeoutMs: number): HotConnection {
   const opened = openHotConnection(server.url, 0, timeoutMs);
@@ -29,33 +29,33 @@ async function connect(): Promise<Redis> {
   const connected = connectRedis(server.url) as Redis;
   connected.on('error', () => undefined);
   after(() => connected.disconnect());
-  await whenReady(connected, 5000);
+  await waitUntilReady(connected, 5000);
   return connected;
 }
 
 type Word = string | Buffer;
 type Command = readonly [name: string, ...words: Word[]];
 
-function writeCommands(request: CommandBytes, commands: readonly Command[]): CommandBytes {
+function writeCommands(request: CommandEncoder, commands: readonly Command[]): CommandEncoder {
   for (const [name, ...words] of commands) {
     request.command(1 + words.length, name);
     for (const word of words) {
       if (typeof word === 'string') request.text(word);
-      else request.bytes(word);
+      else request.writeBytes(word);
     }
   }
   return request;
 }
 
 async function send(commands: readonly Command[], over = hot): Promise<Reply[]> {
-  await over.ready();
-  return over.send(writeCommands(createCommandBytes(64), commands));
+  await over.waitUntilReady();
+  return over.send(writeCommands(createCommandEncoder(64), commands));
 }
 
 /** A writer that begins with so many bytes: the one before it takes the buffer that waits to be used again. */
-function withoutSpare(size: number): CommandBytes {
-  createCommandBytes(0);
-  return createCommandBytes(size);
+function withoutSpare(size: number): CommandEncoder {
+  createCommandEncoder(0);
+  return createCommandEncoder(size);
 }
 
 const bytesOf = (word: Word): Buffer => Buffer.from(word as string);
@@ -76,14 +76,14 @@ test('whatever words are written, Redis reads and gives back as they were', mome
   const size = fc.constantFrom(0, 1, 16, 1000, 100_000);
   await assertAsync(
     fc.asyncProperty(words, size, fc.boolean(), async (list, size, isFresh) => {
-      const request = isFresh ? withoutSpare(size) : createCommandBytes(size);
+      const request = isFresh ? withoutSpare(size) : createCommandEncoder(size);
       const keys = list.map((_, i) => `word ${i}`);
       writeCommands(request, [
         ...list.map((word): Command => ['ECHO', word]),
         ...list.map((word, i): Command => ['SET', keys[i] as string, word]),
         ['MGET', ...keys],
       ]);
-      assert.equal(request.count(), 2 * list.length + 1);
+      assert.equal(request.commandCount(), 2 * list.length + 1);
       const expected = list.map(bytesOf);
       const replies = await hot.send(request);
       assert.deepEqual(replies, [...expected, ...list.map(() => ok), expected]);
@@ -165,7 +165,10 @@ test(
       (await outcomes).map(({ status }) => status),
       ['rejected', 'rejected'],
     );
-    await assert.rejects(hot.send(writeCommands(createCommandBytes(64), [['PING']])), /Connection is closed/);
+    await assert.rejects(
+      hot.send(writeCommands(createCommandEncoder(64), [['PING']])),
+      /Connection is closed/,
+    );
     assert.deepEqual(await send([['ECHO', 'again']]), [Buffer.from('again')]);
   },
 );
@@ -185,9 +188,9 @@ test('a killed Redis fails what waits for it; after its return, bundles are serv
   await whenBlocked();
   await server.kill();
   await outcome;
-  await assert.rejects(hot.send(writeCommands(createCommandBytes(64), [['PING']])), /Connection is closed/);
+  await assert.rejects(hot.send(writeCommands(createCommandEncoder(64), [['PING']])), /Connection is closed/);
   await server.start();
-  await Promise.all([client, other].map((connected) => whenReady(connected, 5000)));
+  await Promise.all([client, other].map((connected) => waitUntilReady(connected, 5000)));
   assert.deepEqual(await send([['ECHO', 'again']]), [Buffer.from('again')]);
 });
 
@@ -197,7 +200,7 @@ test(
   async () => {
     const hasty = openHot(1500);
     await client.set('late', 0);
-    const before = await send([['ECHO', 'before']], hasty).then(hasty.current);
+    const before = await send([['ECHO', 'before']], hasty).then(hasty.currentSocket);
     server.signal('SIGSTOP');
     const late = send([['INCR', 'late'], ['NOSUCHCOMMAND'], ['ECHO', 'late']], hasty);
     const behind = send([['ECHO', 'behind']], hasty);
@@ -208,7 +211,7 @@ test(
       server.signal('SIGCONT');
     }
     assert.deepEqual(await send([['ECHO', 'after']], hasty), [Buffer.from('after')]);
-    assert.notEqual(hasty.current(), before);
+    assert.notEqual(hasty.currentSocket(), before);
   },
 );
 
@@ -225,10 +228,10 @@ test('a buffer is not used again before its bytes are sent', moment, async () =>
   try {
     // The first ones fit into the socket and give their buffers back, the others wait in this process.
     for (const i of numbers) {
-      sent.push(hot.send(writeCommands(createCommandBytes(64), largeBundle(i))));
+      sent.push(hot.send(writeCommands(createCommandEncoder(64), largeBundle(i))));
       if (i % 3 === 0) await nextTurn();
     }
-    const { writableLength } = hot.current() as Redis['stream'];
+    const { writableLength } = hot.currentSocket() as Redis['stream'];
     assert.ok((writableLength ?? 0) > 10_000_000, 'most is not sent yet');
   } finally {
     server.signal('SIGCONT');
@@ -246,14 +249,14 @@ test('a released buffer is used by the next bundle', moment, () => {
   // More than Node hands out of a buffer that others share.
   const size = 100_000;
   const request = withoutSpare(size);
-  const { buffer } = request.done();
+  const { buffer } = request.toBuffer();
   request.release();
-  const isUsed = () => createCommandBytes(size).done().buffer === buffer;
+  const isUsed = () => createCommandEncoder(size).toBuffer().buffer === buffer;
   assert.deepEqual([isUsed(), isUsed()], [true, false]);
 });
 
 const transaction = async (...commands: Command[]): Promise<boolean> =>
-  outcomeOf(commands.length, await send([['MULTI'], ...commands, ['EXEC']])).done;
+  parseTransaction(commands.length, await send([['MULTI'], ...commands, ['EXEC']])).isCommitted;
 
 test('a transaction is carried out', moment, async () => {
   await client.del('list');

@@ -18,7 +18,7 @@ import { readIds } from '../../src/store/learners/learner-reads.js';
 import { WatchedLearners } from '../../src/store/learners/watched-learners.js';
 import { openDeployment } from '../../src/store/redis/deployment.js';
 import { openHotConnections } from '../../src/store/redis/hot-connection.js';
-import { eventIdsKey, idSweepKey, learnerKey, partitionOf } from '../../src/store/redis/keys.js';
+import { eventIdSweepKey, eventIdsKey, learnerKey, partitionOf } from '../../src/store/redis/keys.js';
 import { countAnswers } from '../support/answers.js';
 import { startTestRedis } from '../support/embedded.js';
 import { redisOf } from '../support/service.js';
@@ -108,7 +108,7 @@ test('of many learners in all partitions each is looked at', async () => {
 /** A request of a learner, with something done between its reading and its writing. */
 async function commit(userId: string, ids: readonly Buffer[], meanwhile = sweep) {
   const place = placeOf(userId);
-  const session = new WatchedLearners(await hot.of(place.partition), {
+  const session = new WatchedLearners(await hot.forPartition(place.partition), {
     importId: null,
     outboxBound: 1_000_000,
   });
@@ -165,7 +165,7 @@ test('looks beside many requests lose nothing', async () => {
 
 test('one process looks every few hours', async () => {
   assert.deepEqual([await takeSweepTurn(redis), await takeSweepTurn(redis)], [true, false]);
-  const ttl = await redis.ttl(idSweepKey);
+  const ttl = await redis.ttl(eventIdSweepKey);
   assert.ok(ttl > 3 * 3600 && ttl <= 4 * 3600, `${ttl}`);
   // Another 24 hours, an hour for clocks, a turn and one that was missed: within 36 hours ids are gone.
   assert.ok(24 + 1 + (2 * ttl) / 3600 < 36);

@@ -7,10 +7,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { importLockKey } from '../../src/store/learners/import-store.js';
 import { readLearner } from '../../src/store/learners/learner-reads.js';
-import { connectRedis, whenReady } from '../../src/store/redis/client.js';
+import { connectRedis, waitUntilReady } from '../../src/store/redis/client.js';
 import { defaultPartitions } from '../../src/store/redis/deployment.js';
 import { partitionOf } from '../../src/store/redis/keys.js';
-import { takeLock } from '../../src/store/redis/lock.js';
+import { acquireLock } from '../../src/store/redis/lock.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { endOf } from '../support/command.js';
 import { startTestRedis } from '../support/embedded.js';
@@ -72,7 +72,7 @@ test('rows that are sent together are one commit: none is counted before an earl
   assert.equal(code, 0, err);
   const redis = connectRedis(servers.env.REDIS_URL as string);
   t.after(() => redis.disconnect());
-  await whenReady(redis, 10_000);
+  await waitUntilReady(redis, 10_000);
   const partition = partitionOf('default', 'one', defaultPartitions);
   const found = await readLearner(redis, { partition, tenant: 'default', userId: 'one' });
   const versions = await selectRows(servers.clickhouse, 'SELECT DISTINCT learner_version AS v FROM attempts');
@@ -117,12 +117,12 @@ test('a signal stops it so that it can go on; two at once do not', { timeout: 60
 test('the lock of somebody else is not taken in its last millisecond', { timeout: 60_000 }, async (t) => {
   const redis = connectRedis(await startTestRedis(t));
   t.after(() => redis.disconnect());
-  await whenReady(redis, 10_000);
+  await waitUntilReady(redis, 10_000);
   for (let i = 0; i < 20; i++) {
     const key = importLockKey(`content-${i}`);
-    assert.equal(await takeLock(redis, key, 'other'), 0);
+    assert.equal(await acquireLock(redis, key, 'other'), 0);
     await redis.pexpire(key, 3);
-    while ((await takeLock(redis, key, 'mine')) > 0);
+    while ((await acquireLock(redis, key, 'mine')) > 0);
     assert.equal(await redis.get(key), 'mine');
   }
 });

@@ -6,15 +6,15 @@ import { itemTermCount } from '../../src/domain/prediction/prediction-model.js';
 import { emptyRelatedTerms } from '../../src/domain/prediction/related-terms.js';
 import {
   addItemAnswers,
+  createItemsHash,
   hashItem,
   type ItemDelta,
-  makeItems,
   maxItems,
-  putItems,
   readItemFigures,
   readItems,
+  storeItems,
 } from '../../src/store/models/item-store.js';
-import { itemsKey } from '../../src/store/redis/keys.js';
+import { modelItemsKey } from '../../src/store/redis/keys.js';
 import { seeded } from '../support/random.js';
 import { redisOf, startBareRedis } from '../support/service.js';
 
@@ -65,7 +65,7 @@ test('item counters', { timeout: 60_000 }, async (t) => {
       },
     };
     const hashes = Buffer.concat(['', 'known', 'unknown'].map(hashItem));
-    await putItems(redis, 'school', 4, { ...items, hashes });
+    await storeItems(redis, 'school', 4, { ...items, hashes });
     const delta = { itemId: 'known', answers: 1, right: 1, expected: 0.125 };
     assert.equal(await addItemAnswers(redis, 'school', 4, [delta, { ...delta, itemId: 'new' }]), 0);
     assert.deepEqual(await readItems(redis, 'school', 4, ['new', 'known', 'unknown']), [
@@ -82,13 +82,13 @@ test('item counters', { timeout: 60_000 }, async (t) => {
   await t.test('of a version whose items are gone are left alone', async () => {
     const delta = { itemId: 'late', answers: 1, right: 1, expected: 0.5 };
     assert.equal(await addItemAnswers(redis, 'school', 3, [delta]), 1);
-    assert.equal(await redis.exists(itemsKey('school', 3)), 0);
-    await makeItems(redis, 'school', 3);
+    assert.equal(await redis.exists(modelItemsKey('school', 3)), 0);
+    await createItemsHash(redis, 'school', 3);
     assert.equal(await addItemAnswers(redis, 'school', 3, [delta]), 0);
   });
 
   await t.test('stop growing at the bound, known items go on', async () => {
-    const key = itemsKey('full', 0);
+    const key = modelItemsKey('full', 0);
     const chunk = 10_000;
     for (let i = 0; i < maxItems; i += chunk) {
       const script = `for i = ${i}, ${i + chunk - 1} do redis.call('HSET', KEYS[1], 'f' .. i, '') end`;
@@ -108,6 +108,6 @@ test('item counters', { timeout: 60_000 }, async (t) => {
       expected: 0.5,
     }));
     await addItemAnswers(redis, 'many', 0, deltas);
-    assert.equal(await redis.hlen(itemsKey('many', 0)), 5000);
+    assert.equal(await redis.hlen(modelItemsKey('many', 0)), 5000);
   });
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { hashKey } from '../../src/contracts/access.js';
 import { createKeyStore } from '../../src/store/access/api-keys.js';
-import { connectRedis, whenReady } from '../../src/store/redis/client.js';
+import { connectRedis, waitUntilReady } from '../../src/store/redis/client.js';
 import { runCommand } from '../support/command.js';
 import { startTestRedis } from '../support/embedded.js';
 import { tempDir } from '../support/temp.js';
@@ -16,7 +16,7 @@ async function start(t: TestContext) {
   };
   const redis = connectRedis(redisUrl);
   t.after(() => redis.disconnect());
-  await whenReady(redis, 10_000);
+  await waitUntilReady(redis, 10_000);
   return { keys, store: createKeyStore(redis) };
 }
 
@@ -26,7 +26,7 @@ test('keys are created, listed and revoked', { timeout: 600_000 }, async (t) => 
   assert.deepEqual([made.code, made.err], [0, '']);
   assert.match(made.out, /^sk-[\w-]{32}$/);
   const keyHash = hashKey(made.out);
-  assert.deepEqual(await store.find(keyHash).then((grant) => grant && { ...grant, createdAt: '' }), {
+  assert.deepEqual(await store.findActive(keyHash).then((grant) => grant && { ...grant, createdAt: '' }), {
     keyHash,
     tenant: 'default',
     requestsPerMinute: 100,
@@ -62,14 +62,14 @@ test('keys are created, listed and revoked', { timeout: 600_000 }, async (t) => 
   assert.equal((await keys('revoke', keyHash.slice(0, 12))).out, `revoked ${keyHash.slice(0, 12)}`);
   const gone = await keys('revoke', 'mine');
   assert.deepEqual([gone.code, gone.out, gone.err], [1, '', 'There is no such key']);
-  assert.deepEqual(await store.list(), []);
+  assert.deepEqual(await store.listActive(), []);
 });
 
 test('a key in store takes a new quota, but no other tenant', { timeout: 600_000 }, async (t) => {
   const { keys, store } = await start(t);
   await keys('create', '--key', 'mine');
   assert.equal((await keys('create', '--key', 'mine', '--requests-per-minute', '7')).code, 0);
-  assert.equal((await store.find(hashKey('mine')))?.requestsPerMinute, 7);
+  assert.equal((await store.findActive(hashKey('mine')))?.requestsPerMinute, 7);
   const other = await keys('create', '--key', 'mine', '--tenant', 'b');
   assert.equal(other.code, 1);
   assert.match(other.err, /in store for tenant default .*create another one/);

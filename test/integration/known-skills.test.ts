@@ -5,20 +5,20 @@ import { Command } from 'ioredis';
 import type { TrackEvent } from '../../src/contracts/worker-tasks.js';
 import { minRegisteredLearners } from '../../src/domain/base/score-constants.js';
 import { defaultSkillSetting } from '../../src/domain/catalogue/catalogue.js';
-import { putSkills } from '../../src/store/catalogue/catalogue-store.js';
+import { writeSkills } from '../../src/store/catalogue/catalogue-store.js';
 import {
-  addKnownSkills,
-  countKnownSkills,
-  createKnownSkills,
-  forgetLearners,
-  noteLearners,
-} from '../../src/store/catalogue/known-skills.js';
+  countCommonSkills,
+  createRegisteredSkills,
+  recordLearners,
+  registerSkills,
+  removeLearners,
+} from '../../src/store/catalogue/registered-skills.js';
 import type { LoadedLearner } from '../../src/store/learners/learner-commands.js';
 import { createRebuildStore } from '../../src/store/rebuild/rebuild-store.js';
 import { hashText } from '../../src/store/redis/binary.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
 import { openDeployment } from '../../src/store/redis/deployment.js';
-import { knownSkillsKey, learnerKey, rareSkillsKey } from '../../src/store/redis/keys.js';
+import { learnerKey, rareSkillsKey, registeredSkillsKey } from '../../src/store/redis/keys.js';
 import { createRebuildSource } from '../../src/warehouse/reads/rebuild-source.js';
 import { KnownSkills } from '../../workers/track/known-skills.js';
 import { groupByLearner, type LearnerWork } from '../../workers/track/read-events.js';
@@ -36,7 +36,7 @@ const answered = (userId: string, ...skillIds: string[]) =>
   skillIds.map((skillId) => ({ tenant, userId, skillId }));
 const newThread = () => new KnownSkills({ perLearner: 1000, perTenant: 1000 });
 const noteEach = (client: RedisClient, skillId: string, userIds: readonly string[]) =>
-  noteLearners(
+  recordLearners(
     client,
     tenant,
     userIds.map((userId) => ({ skillId, userId })),
@@ -50,11 +50,11 @@ test('four learners make no skill known, a retry neither, the fifth does', async
   for (const [i, userId] of first4.entries()) {
     for (let retry = 0; retry < 6; retry++)
       await threads[retry % 2 === 0 ? 0 : 1].note(client, answered(userId, 'fractions', `typo ${i}`));
-    assert.equal(await countKnownSkills(client, tenant), 0);
+    assert.equal(await countCommonSkills(client, tenant), 0);
   }
   assert.deepEqual(await listOf(client, 'fractions'), hashesOf(first4));
   assert.equal(
-    (await createKnownSkills(client).list(tenant, null, 10)).length,
+    (await createRegisteredSkills(client).list(tenant, null, 10)).length,
     5,
     'all that were answered can be asked for',
   );
@@ -62,10 +62,10 @@ test('four learners make no skill known, a retry neither, the fifth does', async
     ...answered(users.at(-1) as string, 'fractions'),
     ...answered('new', 'fractions'),
   ]);
-  assert.equal(await countKnownSkills(client, tenant), 1);
+  assert.equal(await countCommonSkills(client, tenant), 1);
   assert.equal(await listOf(client, 'fractions'), null, 'nobody needs to know who they were');
-  assert.equal(await createKnownSkills(client).has(tenant, 'typo 0'), true);
-  assert.equal(await countKnownSkills(client, 'other'), 0);
+  assert.equal(await createRegisteredSkills(client).has(tenant, 'typo 0'), true);
+  assert.equal(await countCommonSkills(client, 'other'), 0);
 });
 
 test('a thread notes nothing more of a skill that enough learners answered', async (t) => {
@@ -75,19 +75,19 @@ test('a thread notes nothing more of a skill that enough learners answered', asy
     client,
     users.flatMap((userId) => answered(userId, 'a', '__proto__')),
   );
-  assert.equal(await countKnownSkills(client, tenant), 2);
-  await client.del(knownSkillsKey(tenant));
+  assert.equal(await countCommonSkills(client, tenant), 2);
+  await client.del(registeredSkillsKey(tenant));
   await thread.note(client, answered('ada', 'a', '__proto__'));
-  assert.deepEqual(await createKnownSkills(client).list(tenant, null, 10), []);
+  assert.deepEqual(await createRegisteredSkills(client).list(tenant, null, 10), []);
   await thread.note(client, answered('ada', 'a', 'b'));
-  assert.deepEqual(await createKnownSkills(client).list(tenant, null, 10), ['b']);
+  assert.deepEqual(await createRegisteredSkills(client).list(tenant, null, 10), ['b']);
 });
 
 test('a skill that is set is known at once, whoever answered it before', async (t) => {
   const client = await connect(t);
   await noteEach(client, 'a', [first]);
-  await addKnownSkills(client, tenant, ['a', 'b']);
-  assert.equal(await countKnownSkills(client, tenant), 2);
+  await registerSkills(client, tenant, ['a', 'b']);
+  assert.equal(await countCommonSkills(client, tenant), 2);
   assert.deepEqual(await noteEach(client, 'b', others), { size: 2, notRare: others.map(() => 'b') });
   assert.equal(await client.exists(rareSkillsKey(tenant)), 0);
 });
@@ -96,23 +96,23 @@ test('skills of before, of whom nobody noted who answered them, stay known until
   const client = await connect(t);
   await openDeployment(client, async () => false);
   const writes = [{ skillId: 'set', setting: defaultSkillSetting, ifRevision: null }];
-  await putSkills(client, tenant, writes, 1_800_000_000_000, { knownSkills: 1000 });
-  await client.zadd(knownSkillsKey(tenant), 0, 'few', 0, 'many');
+  await writeSkills(client, tenant, writes, 1_800_000_000_000, { knownSkills: 1000 });
+  await client.zadd(registeredSkillsKey(tenant), 0, 'few', 0, 'many');
   await noteEach(client, 'just enough', ['somebody', 'somebody else']);
   assert.deepEqual(await noteEach(client, 'few', [first]), { size: 4, notRare: ['few'] });
   await noteEach(client, 'new', ['somebody']);
-  assert.equal(await countKnownSkills(client, tenant), 3);
-  const { noteAnswered } = createRebuildStore(client);
+  assert.equal(await countCommonSkills(client, tenant), 3);
+  const { restoreAnsweredSkills } = createRebuildStore(client);
   const userIds = [first];
   for (let run = 0; run < 2; run++) {
-    await noteAnswered(tenant, [
+    await restoreAnsweredSkills(tenant, [
       { skillId: 'few', userIds },
       { skillId: 'many', userIds: users },
       ...(run === 0 ? [{ skillId: 'just enough', userIds: first4 }] : []),
       { skillId: 'new', userIds },
       { skillId: 'set', userIds },
     ]);
-    assert.equal(await countKnownSkills(client, tenant), 3, 'many, set, just enough');
+    assert.equal(await countCommonSkills(client, tenant), 3, 'many, set, just enough');
   }
   assert.deepEqual(await listOf(client, 'few'), hashesOf(userIds));
   assert.deepEqual(await listOf(client, 'new'), hashesOf(['somebody', first]));
@@ -122,21 +122,21 @@ test('forgotten learners are in no list, and their skills stay as rare as they w
   const client = await connect(t);
   const skills = Array.from({ length: 3000 }, (_, i) => `skill ${i}`);
   for (const userId of first4)
-    await noteLearners(
+    await recordLearners(
       client,
       tenant,
       skills.map((skillId) => ({ skillId, userId })),
     );
   await noteEach(client, 'hers alone', [first]);
-  await forgetLearners(client, tenant, [first, 'nobody']);
+  await removeLearners(client, tenant, [first, 'nobody']);
   const lists = await client.hvalsBuffer(rareSkillsKey(tenant));
   const left = hashesOf(first4.slice(1));
   assert.equal(lists.filter((list) => list.equals(left)).length, skills.length);
   assert.deepEqual(await listOf(client, 'hers alone'), Buffer.alloc(0));
-  assert.equal(await countKnownSkills(client, tenant), 0);
+  assert.equal(await countCommonSkills(client, tenant), 0);
   await noteEach(client, skills[0] as string, ['new', first]);
-  assert.equal(await countKnownSkills(client, tenant), 1);
-  await forgetLearners(client, 'other', users);
+  assert.equal(await countCommonSkills(client, tenant), 1);
+  await removeLearners(client, 'other', users);
 });
 
 test('a rebuild reads of each skill as many learners as count, page by page', async (t) => {
@@ -186,7 +186,7 @@ test('a learner who may begin no skill takes no room of the tenant', async (t) =
 test('both keys of a tenant have one slot of a Cluster', () => {
   const slotOf = (key: string) => new Command('get', [key]).getSlot();
   for (const name of ['default', 'm', 'a.b~c-d_e']) {
-    assert.equal(slotOf(rareSkillsKey(name)), slotOf(knownSkillsKey(name)));
+    assert.equal(slotOf(rareSkillsKey(name)), slotOf(registeredSkillsKey(name)));
   }
   assert.notEqual(slotOf(rareSkillsKey('a')), slotOf(rareSkillsKey('b')));
 });

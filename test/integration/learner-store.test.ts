@@ -22,17 +22,17 @@ import {
   type WatchOptions,
 } from '../../src/store/learners/watched-learners.js';
 import { hashItem } from '../../src/store/models/item-store.js';
-import { connectRedis, whenReady } from '../../src/store/redis/client.js';
+import { connectRedis, waitUntilReady } from '../../src/store/redis/client.js';
 import { openDeployment } from '../../src/store/redis/deployment.js';
 import { type HotConnection, openHotConnections } from '../../src/store/redis/hot-connection.js';
 import {
-  acceptedKey,
+  acceptedCountsKey,
   eventIdsKey,
-  keptNow,
   learnerKey,
   markerKey,
   metaKey,
   outboxKey,
+  stateVersion,
 } from '../../src/store/redis/keys.js';
 import { countAnswers } from '../support/answers.js';
 import { waitingLines } from '../support/attempt-rows.js';
@@ -50,11 +50,11 @@ async function connect(t: TestContext): Promise<Store> {
   const url = await startTestRedis(t);
   const client = connectRedis(url) as Redis;
   t.after(() => client.disconnect());
-  await whenReady(client, 5000);
+  await waitUntilReady(client, 5000);
   await openDeployment(client, noAttempts);
   const connections = openHotConnections(url, 0, async () => client);
   t.after(connections.close);
-  return { client, hot: await connections.of(nobody.partition) };
+  return { client, hot: await connections.forPartition(nobody.partition) };
 }
 
 interface Try extends Partial<WatchOptions> {
@@ -175,11 +175,11 @@ test('a state that somebody else wrote is never overwritten, and nothing of the 
   assert.deepEqual(await commitLearners(store, commits, { meanwhile }), ['conflict', 'conflict']);
   assert.deepEqual(await client.hgetall(key), { G: '{}' });
   assert.deepEqual(await idsOf('somebody else'), {});
-  assert.equal(await client.exists(outboxKey(3), acceptedKey(3)), 0, 'what was refused is not counted');
+  assert.equal(await client.exists(outboxKey(3), acceptedCountsKey(3)), 0, 'what was refused is not counted');
   assert.deepEqual(await commitLearners(store, commits), ['committed', 'committed']);
   assert.equal((await waitingLines(client, 3)).length, 4);
   const accepted = { 'default:20000': '2', 'default:20001': '2' };
-  assert.deepEqual(await client.hgetall(acceptedKey(3)), accepted);
+  assert.deepEqual(await client.hgetall(acceptedCountsKey(3)), accepted);
 });
 
 test('a full outbox refuses, and so does a Redis without marks for a new learner', async (t) => {
@@ -204,7 +204,7 @@ test('who keeps learners otherwise is told how', async (t) => {
       : client.hset(metaKey, 'model_version', noted));
     return openDeployment(client, noAttempts);
   };
-  const [version = 0, layout = 0] = keptNow.split('.').map(Number);
+  const [version = 0, layout = 0] = stateVersion.split('.').map(Number);
   for (const kept of [`${version + 1}.1`, `${version}.${layout + 1}`, `${version}.${layout + 10}`])
     assert.deepEqual(await found(kept), { state: 'newer', kept, partitions: 16 });
   for (const kept of [`${version - 1}.${layout}`, `${version}.${layout - 1}`, `${version}`])

@@ -12,8 +12,8 @@ import {
   queuePrefix,
 } from '../../src/contracts/job-data.js';
 import type { Consumer } from '../../src/jobs/consumer.js';
-import { startDeliveries } from '../../src/jobs/deliveries.js';
-import { openDrainQueue, startDrains } from '../../src/jobs/drain-queue.js';
+import { startDeliveryJobs } from '../../src/jobs/delivery-jobs.js';
+import { openDrainQueue, startDrainJobs } from '../../src/jobs/drain-jobs.js';
 import { startScheduledRuns } from '../../src/jobs/scheduled-runs.js';
 import { createLogger } from '../../src/logger.js';
 import type { DrainShard } from '../../src/services/pipeline/complete-block.js';
@@ -47,7 +47,7 @@ function watched(
   outbox: Outbox,
   drain: DrainShard = takeAll(outbox),
 ): Consumer {
-  const pipeline = startDrains({ redisUrl, partitions, outbox, drain, logger });
+  const pipeline = startDrainJobs({ redisUrl, partitions, outbox, drain, logger });
   t.after(() => pipeline.close());
   return pipeline;
 }
@@ -123,15 +123,15 @@ describe('each consumer', { concurrency: true }, () => {
     const pipeline = watched(t, redisUrl, outbox, createDrain({ outbox, warehouse, logger }));
     await fillOutbox(redis, partitions, 0, 100);
     await waitFor('the first rows', isEmpty, limitMs);
-    assert.deepEqual([pipeline.stalled(), pipeline.counts()], [null, { stalls: 0, restarts: 0 }]);
+    assert.deepEqual([pipeline.getStallReason(), pipeline.getCounts()], [null, { stalls: 0, restarts: 0 }]);
     hole.swallow(true);
     await fillOutbox(redis, partitions, 100, 200);
-    await waitFor('the stall to be told', () => pipeline.stalled() !== null, limitMs);
-    assert.match(pipeline.stalled() ?? '', /^the pipeline has not moved for \d+ s with work waiting$/);
-    await waitFor('a restart', () => pipeline.counts().restarts > 0, limitMs);
+    await waitFor('the stall to be told', () => pipeline.getStallReason() !== null, limitMs);
+    assert.match(pipeline.getStallReason() ?? '', /^the pipeline has not moved for \d+ s with work waiting$/);
+    await waitFor('a restart', () => pipeline.getCounts().restarts > 0, limitMs);
     hole.release();
     await waitFor('the rows', isEmpty, limitMs);
-    await waitFor('the end of the stall', () => pipeline.stalled() === null, limitMs);
+    await waitFor('the end of the stall', () => pipeline.getStallReason() === null, limitMs);
     assert.deepEqual(await counts(client), allOnce(200));
   });
 
@@ -150,7 +150,7 @@ describe('each consumer', { concurrency: true }, () => {
         await fillOutbox(redis, partitions, 0, 10);
         const pipeline = watched(t, redisUrl, outbox);
         await waitFor('the rows', isEmpty, limitMs);
-        assert.ok(pipeline.counts().restarts > 0, 'freed by the watch, not by itself');
+        assert.ok(pipeline.getCounts().restarts > 0, 'freed by the watch, not by itself');
       }),
     );
     await Promise.all(cases);
@@ -166,8 +166,8 @@ describe('each consumer', { concurrency: true }, () => {
     await fillOutbox(redis, partitions, 0, 10);
     const until = performance.now() + 30_000;
     await waitFor('half a minute', () => performance.now() > until, limitMs);
-    assert.deepEqual([pipeline.stalled(), pipeline.counts()], [null, { stalls: 0, restarts: 0 }]);
-    assert.deepEqual([empty.stalled(), empty.counts()], [null, { stalls: 0, restarts: 0 }]);
+    assert.deepEqual([pipeline.getStallReason(), pipeline.getCounts()], [null, { stalls: 0, restarts: 0 }]);
+    assert.deepEqual([empty.getStallReason(), empty.getCounts()], [null, { stalls: 0, restarts: 0 }]);
   });
 
   test('a schedule whose runs do not come is made anew', {
@@ -203,15 +203,15 @@ describe('each consumer', { concurrency: true }, () => {
           'the stall to be told',
           async () => {
             // Again and again: a schedule that is not as it was set is set again every half a minute.
-            if (job.stalled() === null) await spoil(queue);
-            return job.stalled() !== null;
+            if (job.getStallReason() === null) await spoil(queue);
+            return job.getStallReason() !== null;
           },
           limitMs,
         );
         const before = runs;
         await waitFor('runs', () => runs > before + 1, limitMs);
-        await waitFor('the end of the stall', () => job.stalled() === null, limitMs);
-        assert.ok(job.counts().restarts > 0);
+        await waitFor('the end of the stall', () => job.getStallReason() === null, limitMs);
+        assert.ok(job.getCounts().restarts > 0);
       }),
     );
     await Promise.all(cases);
@@ -219,9 +219,9 @@ describe('each consumer', { concurrency: true }, () => {
 
   test('an endpoint of webhooks whose runs fail is no stall', { timeout: 600_000 }, async (t) => {
     let runs = 0;
-    const deliveries = startDeliveries({
-      ...{ redisUrl: await startTestRedis(t), logger, handOut: async () => false },
-      endpointsDue: async () => [{ tenant: 'default', id: 'wh_1' }],
+    const deliveries = startDeliveryJobs({
+      ...{ redisUrl: await startTestRedis(t), logger, dispatchEvents: async () => false },
+      listDueEndpoints: async () => [{ tenant: 'default', id: 'wh_1' }],
       deliver: async () => {
         runs += 1;
         throw new Error('a stored webhook is not known to this version');
@@ -229,7 +229,7 @@ describe('each consumer', { concurrency: true }, () => {
     });
     t.after(() => deliveries.close());
     await waitFor('runs for longer than a stall', () => runs > 30, limitMs);
-    assert.deepEqual(deliveries.counts(), { stalls: 0, restarts: 0 });
+    assert.deepEqual(deliveries.getCounts(), { stalls: 0, restarts: 0 });
   });
 
   test('jobs of webhooks that nobody takes are freed', { timeout: 600_000 }, async (t) => {
@@ -243,20 +243,20 @@ describe('each consumer', { concurrency: true }, () => {
     await queue.add('deliver', { v: 1, tenant: 'default', id: 'wh_1' }, { jobId });
     await redis.del(queue.toKey('wait'));
     await queue.pause();
-    const deliveries = startDeliveries({
-      ...{ redisUrl, logger, handOut: async () => false },
-      endpointsDue: async () => ['wh_1', 'wh_2'].map((id) => ({ tenant: 'default', id })),
+    const deliveries = startDeliveryJobs({
+      ...{ redisUrl, logger, dispatchEvents: async () => false },
+      listDueEndpoints: async () => ['wh_1', 'wh_2'].map((id) => ({ tenant: 'default', id })),
       deliver: async ({ id }) => void runs.add(id),
     });
     t.after(() => deliveries.close());
     await waitFor('runs of both endpoints', () => runs.size === 2, limitMs);
-    assert.equal(deliveries.counts().stalls, 1);
+    assert.equal(deliveries.getCounts().stalls, 1);
   });
 
   test('a run that does not end is given up, and the next one comes', { timeout: 600_000 }, async (t) => {
     let runs = 0;
     const job = startScheduledRuns(
-      { ...schedule, areShort: true },
+      { ...schedule, hasShortRuns: true },
       {
         redisUrl: await startTestRedis(t),
         everyMs: 1000,
@@ -268,8 +268,8 @@ describe('each consumer', { concurrency: true }, () => {
       },
     );
     t.after(() => job.close());
-    await waitFor('the first run to be given up', () => job.counts().stalls === 1, limitMs);
+    await waitFor('the first run to be given up', () => job.getCounts().stalls === 1, limitMs);
     await waitFor('the next one', () => runs > 1, limitMs);
-    await waitFor('the end of the stall', () => job.stalled() === null, limitMs);
+    await waitFor('the end of the stall', () => job.getStallReason() === null, limitMs);
   });
 });

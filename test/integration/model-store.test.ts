@@ -4,11 +4,16 @@ import { encodeModel } from '../../src/contracts/stored-model.js';
 import { type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { itemTermCount, skillTermCount } from '../../src/domain/prediction/prediction-model.js';
 import { emptyRelatedTerms } from '../../src/domain/prediction/related-terms.js';
-import { serveModels } from '../../src/store/catalogue/served-models.js';
+import { createServedModels } from '../../src/store/catalogue/served-models.js';
 import { addItemAnswers, readItems } from '../../src/store/models/item-store.js';
-import { createModelPublisher, publishModel } from '../../src/store/models/model-store.js';
+import { createModelStore, publishModel } from '../../src/store/models/model-store.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
-import { itemsKey, modelEventsKey, modelsKey, versionKey } from '../../src/store/redis/keys.js';
+import {
+  activeModelsKey,
+  modelEventsKey,
+  modelItemsKey,
+  modelVersionKey,
+} from '../../src/store/redis/keys.js';
 import { startTestRedis } from '../support/embedded.js';
 import { redisOf } from '../support/service.js';
 import { waitFor } from '../support/wait.js';
@@ -49,13 +54,13 @@ const modelOf = (version: number): TenantModel => ({
 /** @returns the version, or null where another one came first */
 async function publish(redis: RedisClient, tenant: string, basedOn: number): Promise<number | null> {
   const version = await publishOnly(redis, tenant, basedOn);
-  if (version !== null) await createModelPublisher(redis).noteFit(tenant, `of version ${version}`);
+  if (version !== null) await createModelStore(redis).finishFit(tenant, `of version ${version}`);
   return version;
 }
 
 /** As a process that dies before it ends its fit. */
 async function publishOnly(redis: RedisClient, tenant: string, basedOn: number): Promise<number | null> {
-  const version = await createModelPublisher(redis).reserve(tenant);
+  const version = await createModelStore(redis).reserveVersion(tenant);
   const model = encodeModel(modelOf(version));
   const texts = { model, report: '{}', items: null, publishedAt: 1000 * version };
   return (await publishModel(redis, { tenant, version, basedOn, ...texts })) ? version : null;
@@ -64,20 +69,20 @@ async function publishOnly(redis: RedisClient, tenant: string, basedOn: number):
 test('published models', { timeout: 60_000 }, async (t) => {
   const url = await startTestRedis(t);
   const redis = await redisOf(t, url);
-  const models = createModelPublisher(redis);
+  const models = createModelStore(redis);
 
   await t.test('a version is read as it was published, and is listed', async () => {
-    assert.equal(await models.inForce('list'), 0);
+    assert.equal(await models.fetchActiveVersion('list'), 0);
     assert.deepEqual(await models.read('list', 0), unfittedModel);
     assert.equal(await publish(redis, 'list', 0), 1);
     assert.equal(await publish(redis, 'list', 1), 2);
-    assert.equal(await models.inForce('list'), 2);
+    assert.equal(await models.fetchActiveVersion('list'), 2);
     assert.deepEqual(await models.read('list', 2), modelOf(2));
-    assert.deepEqual(await models.versions('list'), [
+    assert.deepEqual(await models.listVersions('list'), [
       { version: 2, basedOn: 1, publishedAt: 2000, inForce: true },
       { version: 1, basedOn: 0, publishedAt: 1000, inForce: false },
     ]);
-    assert.ok((await models.tenants()).includes('list'));
+    assert.ok((await models.listTenants()).includes('list'));
   });
 
   await t.test('of many that publish at once one wins, and nothing of the others is left', async (t) => {
@@ -86,24 +91,24 @@ test('published models', { timeout: 60_000 }, async (t) => {
       (version) => version !== null,
     );
     assert.equal(won.length, 1);
-    assert.equal(await models.inForce('race'), won[0]);
+    assert.equal(await models.fetchActiveVersion('race'), won[0]);
     const keys = await redis.keys('st:{m:race}:[vi]:*');
     assert.deepEqual(
       new Set(keys),
-      new Set([versionKey('race', won[0] ?? 0), itemsKey('race', won[0] ?? 0)]),
+      new Set([modelVersionKey('race', won[0] ?? 0), modelItemsKey('race', won[0] ?? 0)]),
     );
   });
 
   await t.test('an earlier version can be used again, as long as it is kept', async () => {
     for (let version = 0; version < 15; version++) await publish(redis, 'back', version);
-    assert.equal(await models.use('back', 14, 13), 'superseded');
-    assert.equal(await models.use('back', 14, 15), 'used');
-    assert.equal(await models.inForce('back'), 14);
-    assert.equal(await models.use('back', 2, 14), 'not-kept');
-    assert.equal(await models.use('back', 0, 14), 'used');
+    assert.equal(await models.activate('back', 14, 13), 'superseded');
+    assert.equal(await models.activate('back', 14, 15), 'used');
+    assert.equal(await models.fetchActiveVersion('back'), 14);
+    assert.equal(await models.activate('back', 2, 14), 'not-kept');
+    assert.equal(await models.activate('back', 0, 14), 'used');
     assert.equal(await publish(redis, 'back', 0), 16);
     assert.deepEqual(
-      (await models.versions('back')).map(({ version }) => version),
+      (await models.listVersions('back')).map(({ version }) => version),
       [16, 15, 14, 13, 12, 11, 10, 9, 8, 7],
     );
     const notified = (await redis.xrange(modelEventsKey, '-', '+')).map(
@@ -121,7 +126,7 @@ test('published models', { timeout: 60_000 }, async (t) => {
         [16, 0],
       ].map((versions) => ['back', 'model.published', ...versions]),
     );
-    const log = await models.changesAfter('back', 14);
+    const log = await models.listChangesAfter('back', 14);
     assert.deepEqual(
       log.map(({ change, version, basedOn, action }) => [change, version, basedOn, action]),
       [
@@ -138,9 +143,9 @@ test('published models', { timeout: 60_000 }, async (t) => {
     for (let version = 0; version < 11; version++) await publish(redis, 'late', version);
     // As after the step that brings version 11 into force.
     await redis.sadd('st:{m:late}:versions', 1);
-    await redis.hset(versionKey('late', 1), 'model', encodeModel(modelOf(1)));
-    assert.equal(await models.use('late', 1, 11), 'not-kept');
-    assert.equal(await models.use('late', 2, 11), 'used');
+    await redis.hset(modelVersionKey('late', 1), 'model', encodeModel(modelOf(1)));
+    assert.equal(await models.activate('late', 1, 11), 'not-kept');
+    assert.equal(await models.activate('late', 2, 11), 'used');
   });
 
   await t.test('all items go on, however many there are', async () => {
@@ -163,23 +168,23 @@ test('published models', { timeout: 60_000 }, async (t) => {
     const [item] = await readItems(redis, 'items', 4, ['i']);
     const none = { terms: noTerms, before: emptyRelatedTerms, abilityOffset: 0 };
     assert.deepEqual(item, { answers: 2, right: 1, expected: 1.25, ...none });
-    assert.equal(await redis.exists(itemsKey('items', 1), itemsKey('items', 0)), 0);
-    assert.equal(await models.use('items', 1, 4), 'used');
+    assert.equal(await redis.exists(modelItemsKey('items', 1), modelItemsKey('items', 0)), 0);
+    assert.equal(await models.activate('items', 1, 4), 'used');
     assert.deepEqual(await readItems(redis, 'items', 1, ['i']), [null]);
     assert.equal(await addItemAnswers(redis, 'items', 1, [delta]), 0);
   });
 
   await t.test('what processes left that died while they published is cleared away', async () => {
     await publish(redis, 'died', 0);
-    const lost = await models.reserve('died');
+    const lost = await models.reserveVersion('died');
     await redis.sadd('st:{m:died}:versions', lost);
-    await redis.hset(versionKey('died', lost), 'model', 'half');
-    assert.equal((await models.versions('died')).length, 1, 'it is not listed');
+    await redis.hset(modelVersionKey('died', lost), 'model', 'half');
+    assert.equal((await models.listVersions('died')).length, 1, 'it is not listed');
     assert.equal(await publishOnly(redis, 'died', 1), lost + 1);
-    assert.equal(await redis.exists(versionKey('died', lost)), 1);
-    await models.noteFit('died', 'of the next fit, which found nothing better');
-    assert.equal(await redis.exists(versionKey('died', lost)), 0);
-    assert.equal((await models.versions('died')).length, 2);
+    assert.equal(await redis.exists(modelVersionKey('died', lost)), 1);
+    await models.finishFit('died', 'of the next fit, which found nothing better');
+    assert.equal(await redis.exists(modelVersionKey('died', lost)), 0);
+    assert.equal((await models.listVersions('died')).length, 2);
   });
 
   await t.test('the cache loads once, and takes up what is published', async (t) => {
@@ -190,7 +195,7 @@ test('published models', { timeout: 60_000 }, async (t) => {
     await publish(redis, 'cached', 0);
     await waitFor('version 1', async () => (await cache.get('cached')).version === 1, 10_000);
     assert.deepEqual(await cache.get('cached'), modelOf(1));
-    await models.use('cached', 0, 1);
+    await models.activate('cached', 0, 1);
     await waitFor('version 0', async () => (await cache.get('cached')).version === 0, 10_000);
   });
 
@@ -199,13 +204,13 @@ test('published models', { timeout: 60_000 }, async (t) => {
     const cache = cacheOf(t, redis, ({ version }) => unreadable.push(version));
     await publish(redis, 'newer', 0);
     assert.equal((await cache.get('newer')).version, 1);
-    await redis.hset(versionKey('newer', 2), 'model', JSON.stringify({ format: 4 }));
-    await redis.hset(modelsKey, 'newer', 2);
+    await redis.hset(modelVersionKey('newer', 2), 'model', JSON.stringify({ format: 4 }));
+    await redis.hset(activeModelsKey, 'newer', 2);
     await waitFor('the refusal', () => unreadable.length > 0, 10_000);
     assert.equal((await cache.get('newer')).version, 1);
     const fresh = cacheOf(t, redis, () => undefined);
     await assert.rejects(fresh.get('newer'), { code: 'UNAVAILABLE' });
-    await models.use('newer', 1, 2);
+    await models.activate('newer', 1, 2);
     assert.equal((await fresh.get('newer')).version, 1, 'the next use tries again');
     assert.deepEqual(unreadable, [2], 'told once');
   });
@@ -227,7 +232,7 @@ function cacheOf(
     assert.ifError(err),
   maxTenants = 1000,
 ) {
-  const cache = serveModels(async () => redis, { error }, { pollMs: 50, maxTenants });
+  const cache = createServedModels(async () => redis, { error }, { pollMs: 50, maxTenants });
   t.after(() => cache.close());
   return cache;
 }

@@ -5,12 +5,12 @@ import { createRebuildStore } from '../../src/store/rebuild/rebuild-store.js';
 import {
   eventIdsKey,
   itemTracesKey,
-  keptNow,
   learnerKey,
   markerKey,
   metaKey,
   outboxKey,
   partitionOf,
+  stateVersion,
 } from '../../src/store/redis/keys.js';
 import { runCommand } from '../support/command.js';
 import { callerOf, type JsonAnswer } from '../support/http.js';
@@ -33,8 +33,8 @@ const start = (t: Parameters<typeof startService>[0]) =>
   startService(t, { redisUrl: redisServer.url, clickhouseUrl });
 exitAfterTests();
 
-const [version = 0] = keptNow.split('.').map(Number);
-const found = `Redis holds learners of version KEPT, this version of the service keeps version ${keptNow}`;
+const [version = 0] = stateVersion.split('.').map(Number);
+const found = `Redis holds learners of version KEPT, this version of the service keeps version ${stateVersion}`;
 const sentence = new RegExp(
   `${found.replace('KEPT', keptBefore)}: drain .*, then run npm run rebuild(?! --)`,
 );
@@ -145,7 +145,7 @@ test('a rebuild restores learners with their ids, wherever an earlier run was ki
   assert.deepEqual(await learnersDump().then(withoutRetracted), withoutRetracted(before));
   assert.ok(accepted(before).length > 0);
   assert.deepEqual(await redis.keys('st:*:aside'), []);
-  assert.equal(await redis.hget(metaKey, 'model_version'), keptNow);
+  assert.equal(await redis.hget(metaKey, 'model_version'), stateVersion);
   assert.equal((await run('rebuild')).out, 'nothing to restore\n');
 
   await makeUnreadable();
@@ -153,7 +153,7 @@ test('a rebuild restores learners with their ids, wherever an earlier run was ki
   const store = createRebuildStore(redis);
   const older = { state: 'older', kept: keptBefore, partitions: 16 } as const;
   await store.moveMarkers(older, 'aside');
-  await store.noteVersion(older);
+  await store.adoptVersion(older);
   assert.equal((await run('rebuild')).code, 0);
   assert.deepEqual(await learnersDump().then(withoutRetracted), withoutRetracted(before));
   const verified = await run('rebuild', '--verify', '--json');

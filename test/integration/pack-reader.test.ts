@@ -2,15 +2,15 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Redis } from 'ioredis';
-import { connectRedis, whenReady } from '../../src/store/redis/client.js';
-import { createPackReader } from '../../src/store/redis/pack-reader.js';
+import { connectRedis, waitUntilReady } from '../../src/store/redis/client.js';
+import { createMessagePackReader } from '../../src/store/redis/messagepack-reader.js';
 import { assertAsync, fc } from '../support/properties.js';
 import { startBareRedis } from '../support/service.js';
 
 const { url } = await startBareRedis({ after });
 const client = connectRedis(url) as Redis;
 after(() => client.disconnect());
-await whenReady(client, 5000);
+await waitUntilReady(client, 5000);
 
 /** Packs lists of strings, each of which comes behind its length. */
 const packLists = `
@@ -30,11 +30,11 @@ const packed = (...lists: readonly Strings[]): Promise<Buffer> => {
 };
 
 async function assertRead(...lists: readonly Strings[]): Promise<void> {
-  const reader = createPackReader(await packed(...lists));
+  const reader = createMessagePackReader(await packed(...lists));
   assert.equal(reader.list(), lists.length);
   for (const list of lists) {
     assert.equal(reader.list(), list.length);
-    const found = list.map((value) => (typeof value === 'string' ? reader.text() : reader.bytes()));
+    const found = list.map((value) => (typeof value === 'string' ? reader.readText() : reader.readBytes()));
     assert.deepEqual(found, list);
   }
 }
@@ -64,8 +64,8 @@ test('texts and bytes of every length where a head changes', async () => {
 for (const count of [0, 15, 16, 65_535, 65_536]) {
   test(`a list of ${count}`, async () => {
     const script = `local list = {} for i = 1, ${count} do list[i] = tostring(i) end return cmsgpack.pack(list)`;
-    const reader = createPackReader((await client.callBuffer('EVAL', script, '0')) as Buffer);
-    const list = Array.from({ length: reader.list() }, reader.text);
+    const reader = createMessagePackReader((await client.callBuffer('EVAL', script, '0')) as Buffer);
+    const list = Array.from({ length: reader.list() }, reader.readText);
     assert.equal(list.length, count);
     assert.deepEqual([list[0], list.at(-1)], count === 0 ? [undefined, undefined] : ['1', `${count}`]);
   });
@@ -73,15 +73,15 @@ for (const count of [0, 15, 16, 65_535, 65_536]) {
 
 test('strings are passed over, and it is told where the next one begins', async () => {
   const bytes = await packed(['a', 'longer than the one before, and than thirty-two'], ['next']);
-  const reader = createPackReader(bytes);
+  const reader = createMessagePackReader(bytes);
   reader.list();
   for (let left = reader.list(); left > 0; left--) reader.skip();
-  const next = createPackReader(bytes, reader.position());
-  assert.deepEqual([next.list(), next.text(), next.position()], [1, 'next', bytes.length]);
+  const next = createMessagePackReader(bytes, reader.position());
+  assert.deepEqual([next.list(), next.readText(), next.position()], [1, 'next', bytes.length]);
 });
 
 test('what is no list or text where one is expected is an error', async () => {
-  assert.throws(() => createPackReader(Buffer.from([0xa1, 0x61])).list(), /a list is expected/);
-  assert.throws(() => createPackReader(Buffer.from([0x90])).text(), /a string is expected/);
-  assert.throws(() => createPackReader(Buffer.alloc(0)).list(), /a list is expected/);
+  assert.throws(() => createMessagePackReader(Buffer.from([0xa1, 0x61])).list(), /a list is expected/);
+  assert.throws(() => createMessagePackReader(Buffer.from([0x90])).readText(), /a string is expected/);
+  assert.throws(() => createMessagePackReader(Buffer.alloc(0)).list(), /a list is expected/);
 });

@@ -7,15 +7,15 @@ import type { DrainBatch } from '../../src/contracts/job-data.js';
 import { createLogger } from '../../src/logger.js';
 import type { DrainTask } from '../../src/services/pipeline/complete-block.js';
 import { createDrain } from '../../src/services/pipeline/drain-outbox.js';
-import { createParkedRows, type Redriven, redrive } from '../../src/store/corrections/parked-rows.js';
+import { createParkedRows, type RedriveCounts, redrive } from '../../src/store/corrections/parked-rows.js';
 import { createOutbox, type Outbox } from '../../src/store/outbox/outbox.js';
 import {
-  dueKey,
+  dueErasuresKey,
   journalKey,
+  maxParkedRows,
   metaKey,
   outboxKey,
-  outboxRowsKey,
-  parkedBound,
+  outboxRowCountKey,
   parkedKey,
 } from '../../src/store/redis/keys.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
@@ -56,7 +56,7 @@ test('parking', { timeout: 900_000 }, async (t) => {
 
   async function setUp(t: Parameters<typeof testDatabase>[0]) {
     const { client } = await testDatabase(t, clickhouseUrl);
-    await Promise.all(all.map((p) => redis.del(outboxKey(p), outboxRowsKey(p), parkedKey(outboxKey(p)))));
+    await Promise.all(all.map((p) => redis.del(outboxKey(p), outboxRowCountKey(p), parkedKey(outboxKey(p)))));
     return { client, warehouse: createAttemptWarehouse(client) };
   }
 
@@ -160,13 +160,17 @@ test('parking', { timeout: 900_000 }, async (t) => {
       await newDrain(warehouse)(newTask());
       await assertParked(client, 6, 6);
       const pipeline = redis.pipeline();
-      for (let i = 6; i < parkedBound - 3; i++) pipeline.xadd(parkedKey(outboxKey(1)), '*', 'r', 'x');
+      for (let i = 6; i < maxParkedRows - 3; i++) pipeline.xadd(parkedKey(outboxKey(1)), '*', 'r', 'x');
       await pipeline.exec();
       await fillOutbox(redis, partitions, 12, 24);
       const task = newTask();
       await assert.rejects(newDrain(warehouse)(task), /no more rows can be parked of partition 1/);
       const { outboxLength, parked, fullyParked } = await outbox.facts();
-      assert.deepEqual([outboxLength, parked, fullyParked], [2, parkedBound + 1, 1], 'an entry stays whole');
+      assert.deepEqual(
+        [outboxLength, parked, fullyParked],
+        [2, maxParkedRows + 1, 1],
+        'an entry stays whole',
+      );
       assert.deepEqual(await counts(client), allOnce(12), 'the other partition goes on');
       await client.command({ query: 'ALTER TABLE attempts DROP CONSTRAINT no' });
       await newDrain(warehouse)(newTask(task.saved));
@@ -287,9 +291,10 @@ test('parking', { timeout: 900_000 }, async (t) => {
     await drain(newTask());
     await assertParked(client, 5, 6);
     const parked = createParkedRows(redis);
-    const streams = await parked.streams(1);
+    const streams = await parked.listStreams(1);
     const redriveAll = () => Promise.all(streams.map((stream) => redrive(redis, stream)));
-    const movedBy = (outcomes: readonly Redriven[]) => outcomes.reduce((sum, { moved }) => sum + moved, 0);
+    const movedBy = (outcomes: readonly RedriveCounts[]) =>
+      outcomes.reduce((sum, { moved }) => sum + moved, 0);
     assert.equal(movedBy(await redriveAll()), 6);
     await drain(newTask());
     await assertParked(client, 5, 6);
@@ -299,7 +304,7 @@ test('parking', { timeout: 900_000 }, async (t) => {
     await drain(newTask());
     await assertParked(client, 10, 1);
     const left = [];
-    for await (const entry of parked.entries([outboxKey(1)])) left.push(entry);
+    for await (const entry of parked.listEntries([outboxKey(1)])) left.push(entry);
     assert.deepEqual(
       left.map(({ stream, tenant, reason }) => [stream, tenant, reason]),
       [[outboxKey(1), null, 'NO_ROW']],
@@ -355,9 +360,9 @@ test('nothing is put back behind a correction that waits', { timeout: 600_000 },
   assert.ok(correction);
   assert.deepEqual(await redrive(redis, stream), { moved: 0, stayed: 1, erased: 0 });
   await redis.xdel(stream, correction);
-  await redis.xadd(dueKey(0), correction, 'c', '{}');
+  await redis.xadd(dueErasuresKey(0), correction, 'c', '{}');
   assert.deepEqual(await redrive(redis, stream), { moved: 0, stayed: 1, erased: 0 }, 'one that is due');
-  await redis.xdel(dueKey(0), correction);
+  await redis.xdel(dueErasuresKey(0), correction);
   assert.deepEqual(await redrive(redis, stream), { moved: 1, stayed: 0, erased: 0 });
   const [last] = await redis.xrevrange(stream, '+', '-', 'COUNT', 1);
   assert.deepEqual(last?.[1], ['r', 'row']);

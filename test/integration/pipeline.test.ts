@@ -11,12 +11,12 @@ import { drainQueueName, drainShards, queuePrefix } from '../../src/contracts/jo
 import { startClickhouse } from '../../src/embedded/clickhouse.js';
 import { freePort } from '../../src/embedded/free-port.js';
 import { startRedis } from '../../src/embedded/redis.js';
-import { startDrains } from '../../src/jobs/drain-queue.js';
+import { startDrainJobs } from '../../src/jobs/drain-jobs.js';
 import { createLogger } from '../../src/logger.js';
 import type { DrainShard } from '../../src/services/pipeline/complete-block.js';
 import { createDrain } from '../../src/services/pipeline/drain-outbox.js';
 import { createOutbox } from '../../src/store/outbox/outbox.js';
-import { connectRedis, whenReady } from '../../src/store/redis/client.js';
+import { connectRedis, waitUntilReady } from '../../src/store/redis/client.js';
 import { connectWarehouse, ensureDatabase } from '../../src/warehouse/clickhouse/client.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
 import { createSchema } from '../../src/warehouse/schema/create-schema.js';
@@ -35,7 +35,7 @@ async function connect(t: TestContext, url: string): Promise<Redis> {
   const redis = connectRedis(url) as Redis;
   redis.on('error', () => undefined);
   t.after(() => redis.disconnect());
-  await whenReady(redis, 10_000);
+  await waitUntilReady(redis, 10_000);
   return redis;
 }
 
@@ -59,7 +59,7 @@ function start(t: TestContext, redisUrl: string, redis: Redis, clickhouseUrl: st
         throw error;
       },
     );
-  const pipeline = startDrains({ redisUrl, partitions, outbox, drain: counting, logger });
+  const pipeline = startDrainJobs({ redisUrl, partitions, outbox, drain: counting, logger });
   const isEmpty = async (): Promise<boolean> => (await outbox.facts()).outboxLength === 0;
   const drained = () => waitFor('the outbox to be empty', isEmpty);
   t.after(async () => {

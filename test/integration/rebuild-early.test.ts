@@ -102,7 +102,7 @@ test('keys that were revoked stay so, although a start names them before Redis i
   const { redis, service, caller, ready, becomes, clickhouse } = await stage(t);
   const { store, ...keys } = await keysOf(t, service);
   const [kept, revoked, byHash] = [await keys.add(), await keys.add(), await keys.add()];
-  await store.put({ ...grant, keyHash: hashKey('development'), development: true });
+  await store.save({ ...grant, keyHash: hashKey('development'), development: true });
   const env = { DATA_DIR: service.dataDir, REDIS_URL: redis.url };
   for (const name of [service.key, revoked, hashKey(byHash).slice(0, 12)])
     assert.equal((await runCommand('keys', env, 'revoke', name)).code, 0);
@@ -130,7 +130,7 @@ test('keys that were revoked stay so, although a start names them before Redis i
   const rebuilt = await runCommand('rebuild', env);
   assert.equal(rebuilt.code, 0, rebuilt.err);
   await becomes(200);
-  await waitFor('the key that is new', async () => (await store.find(hashKey('fresh'))) !== null);
+  await waitFor('the key that is new', async () => (await store.findActive(hashKey('fresh'))) !== null);
   const inOrder = (a: { keyHash: string }, b: { keyHash: string }) => (a.keyHash < b.keyHash ? -1 : 1);
   const others = (await store.all()).filter(({ keyHash }) => keyHash !== hashKey('fresh'));
   assert.deepEqual(others.sort(inOrder), [...before].sort(inOrder));

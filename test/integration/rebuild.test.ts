@@ -7,7 +7,7 @@ import { minRegisteredLearners } from '../../src/domain/base/score-constants.js'
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { createLogger } from '../../src/logger.js';
 import { recordChanges } from '../../src/services/models/fit-models.js';
-import { createModelPublisher, publishModel } from '../../src/store/models/model-store.js';
+import { createModelStore, publishModel } from '../../src/store/models/model-store.js';
 import { rareSkillsKey } from '../../src/store/redis/keys.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createModelHistory } from '../../src/warehouse/ingest/model-history.js';
@@ -102,10 +102,10 @@ async function answerRarely(): Promise<void> {
 }
 
 async function publish(tenant: string): Promise<void> {
-  const models = createModelPublisher(redis);
-  const version = await models.reserve(tenant);
+  const models = createModelStore(redis);
+  const version = await models.reserveVersion(tenant);
   const model = encodeModel({ ...unfittedModel, version, fittedAt: '2026-01-15T12:00:00.000Z' });
-  const basedOn = await models.inForce(tenant);
+  const basedOn = await models.fetchActiveVersion(tenant);
   const published = {
     tenant,
     version,

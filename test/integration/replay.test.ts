@@ -33,7 +33,7 @@ import { encodeFirstAnswer, fingerprintFrom, hashEventId } from '../../src/store
 import { dumpOf, type Fields } from '../../src/store/learners/learner-dump.js';
 import { readIds } from '../../src/store/learners/learner-reads.js';
 import { hashItem } from '../../src/store/models/item-store.js';
-import { createModelPublisher, publishModel } from '../../src/store/models/model-store.js';
+import { createModelStore, publishModel } from '../../src/store/models/model-store.js';
 import { itemTracesKey, learnerKey, metaKey, partitionOf } from '../../src/store/redis/keys.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { figuresOf } from '../../workers/track/results.js';
@@ -195,8 +195,8 @@ function relatedTo(keys: readonly number[], width: number): RelatedTerms {
 }
 
 async function publish(): Promise<number> {
-  const models = createModelPublisher(redis);
-  const version = await models.reserve(tenant);
+  const models = createModelStore(redis);
+  const version = await models.reserveVersion(tenant);
   const ids = ['', ...Array.from({ length: 450 }, (_, i) => `item \\ ${i}`)];
   const drawn = (count: number) => Float32Array.from({ length: count }, () => random() - 0.5);
   const items = {
@@ -215,7 +215,7 @@ async function publish(): Promise<number> {
   const published = await publishModel(redis, {
     tenant,
     version,
-    basedOn: await models.inForce(tenant),
+    basedOn: await models.fetchActiveVersion(tenant),
     model: encodeModel(modelOf(version)),
     report: '{}',
     items: { ...items, hashes: Buffer.concat(ids.map(hashItem)) },

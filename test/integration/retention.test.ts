@@ -13,11 +13,11 @@ import {
 } from '../../src/services/retention/retain-answers.js';
 import { dumpOf } from '../../src/store/learners/learner-dump.js';
 import { decodeSnapshot } from '../../src/store/learners/learner-snapshot.js';
-import { connectRedis, type RedisClient, whenReady } from '../../src/store/redis/client.js';
+import { connectRedis, type RedisClient, waitUntilReady } from '../../src/store/redis/client.js';
 import {
+  acceptedCountsKey,
   acceptedField,
-  acceptedKey,
-  archivedKey,
+  archiveFenceKey,
   outboxKey,
   parkedKey,
   partitionOf,
@@ -64,7 +64,7 @@ async function redisOf(t: TestContext): Promise<RedisClient> {
   const redis = connectRedis(await startTestRedis(t));
   redis.on('error', () => {});
   t.after(() => redis.disconnect());
-  await whenReady(redis, 10_000);
+  await waitUntilReady(redis, 10_000);
   return redis;
 }
 
@@ -124,7 +124,7 @@ test('retention', { timeout: 600_000 }, async (t) => {
     assert.deepEqual(await everyView(client), before);
     assert.equal(await countOf(client, 'attempts'), 0);
     assert.ok(await holdsState(client), 'an emptied Redis is not taken for new');
-    assert.equal(await redis.zscore(archivedKey(0), 'month'), '202603');
+    assert.equal(await redis.zscore(archiveFenceKey(0), 'month'), '202603');
   });
 
   await t.test('a snapshot and the rows behind it give the states that all rows give', async (t) => {
@@ -228,7 +228,7 @@ test('retention', { timeout: 600_000 }, async (t) => {
     assert.deepEqual(await found(), [[], []]);
     await client.command({ query: "DELETE FROM daily_skill WHERE day = '2026-01-06'" });
     assert.notDeepEqual(await found(), [[], []], 'a rollup that lacks what is archived is found');
-    await redis.del(...Array.from({ length: partitions }, (_, partition) => acceptedKey(partition)));
+    await redis.del(...Array.from({ length: partitions }, (_, partition) => acceptedCountsKey(partition)));
   });
 
   await t.test('two processes at once', async (t) => {
@@ -336,7 +336,7 @@ async function acceptRows(redis: RedisClient, rows: readonly AttemptRow[]): Prom
   for (const { event } of rows) {
     const { tenant, userId, receivedAt } = event;
     const field = acceptedField(tenant, Math.floor(receivedAt / dayMs));
-    await redis.hincrby(acceptedKey(partitionOf(tenant, userId, partitions)), field, 1);
+    await redis.hincrby(acceptedCountsKey(partitionOf(tenant, userId, partitions)), field, 1);
   }
 }
 

@@ -45,7 +45,7 @@ test('the development key is made once, marked, with every scope', LIMIT, async 
   const note = await start();
   assert.equal(note, `development API key: ${keyInFile()}`);
   assert.equal(statSync(file).mode & 0o777, 0o600);
-  const stored = await store.find(hashKey(keyInFile()));
+  const stored = await store.findActive(hashKey(keyInFile()));
   assert.deepEqual(stored && [stored.development, stored.scopes, stored.requestsPerMinute], [
     true,
     allScopes,
@@ -72,8 +72,8 @@ for (const how of ['key', 'hash'] as const) {
       log.map(({ msg }) => msg),
       ['the development key was revoked and stays so: a fresh one takes its place'],
     );
-    assert.equal(await store.find(hashKey(revoked)), null);
-    assert.equal((await store.find(hashKey(fresh)))?.development, true);
+    assert.equal(await store.findActive(hashKey(revoked)), null);
+    assert.equal((await store.findActive(hashKey(fresh)))?.development, true);
     assert.equal(await start(), note, 'once');
     assert.equal(log.length, 1);
   });
@@ -88,7 +88,7 @@ test('beside another live key no development key is made', LIMIT, async (t) => {
   assert.equal(await start(), null);
   assert.equal(keyInFile(), revoked);
   assert.deepEqual(
-    (await store.list()).map(({ keyHash }) => keyHash),
+    (await store.listActive()).map(({ keyHash }) => keyHash),
     [hashKey('other')],
   );
   const warning = 'the development key was revoked and stays so: delete its file';
@@ -107,8 +107,8 @@ test(
     await start({ API_KEYS });
     assert.equal((await command('revoke', 'named-key')).code, 0);
     assert.equal(await start({ API_KEYS }), null);
-    assert.equal(await store.find(hashKey('named-key')), null);
-    assert.equal((await store.find(hashKey('kept-key')))?.requestsPerMinute, 7);
+    assert.equal(await store.findActive(hashKey('named-key')), null);
+    assert.equal((await store.findActive(hashKey('kept-key')))?.requestsPerMinute, 7);
     assert.match(log[0]?.msg ?? '', /^a configured key was revoked and stays so/);
     assert.equal(log[0]?.hash, hashKey('named-key').slice(0, 12));
     assert.doesNotMatch(JSON.stringify(log), /named-key/);
@@ -129,17 +129,17 @@ test(
     const key = (await demoKey('demo')) ?? '';
     assert.equal(readFileSync(demoFile, 'utf8').trim(), key);
     assert.equal(statSync(demoFile).mode & 0o777, 0o600);
-    const stored = await store.find(hashKey(key));
+    const stored = await store.findActive(hashKey(key));
     assert.deepEqual(stored && [stored.tenant, stored.development, stored.scopes], ['demo', true, allScopes]);
     assert.equal(await demoKey('demo'), key, 'once');
     const other = (await demoKey('school')) ?? '';
-    assert.equal((await store.find(hashKey(other)))?.tenant, 'school');
+    assert.equal((await store.findActive(hashKey(other)))?.tenant, 'school');
     assert.equal(await start(), `development API key: ${keyInFile()}`);
     assert.notEqual(keyInFile(), key);
     await removeDemoKey('demo');
     await removeDemoKey('demo');
-    assert.deepEqual([existsSync(demoFile), await store.find(hashKey(key))], [false, null]);
-    assert.notEqual(await store.find(hashKey(other)), null);
+    assert.deepEqual([existsSync(demoFile), await store.findActive(hashKey(key))], [false, null]);
+    assert.notEqual(await store.findActive(hashKey(other)), null);
     const fresh = (await demoKey('demo')) ?? '';
     await store.revoke(hashKey(fresh));
     assert.notEqual(await demoKey('demo'), fresh, 'a revoked one is replaced');
@@ -172,9 +172,9 @@ test(
       ...{ createdAt: '2026-01-01T00:00:00.000Z', revokedAt: null },
     };
     await redis.hset(apiKeysKey, keyHash, JSON.stringify(unmarked));
-    assert.equal((await store.find(keyHash))?.development, false);
+    assert.equal((await store.findActive(keyHash))?.development, false);
     await start({ HOST: '0.0.0.0', API_KEYS: 'other' });
-    const [marked] = await store.list();
+    const [marked] = await store.listActive();
     const { createdAt, development, scopes } = marked ?? {};
     assert.deepEqual([createdAt, development, scopes], [unmarked.createdAt, true, allScopes]);
   },
@@ -185,9 +185,9 @@ test('a quota that is set at the same moment does not undo a revocation', LIMIT,
   const grant = { tenant: 'a', scopes: defaultScopes, requestsPerMinute: 1, development: false };
   for (let i = 0; i < 50; i++) {
     const keyHash = hashKey(`key-${i}`);
-    await store.put({ ...grant, keyHash });
-    const put = () => store.put({ ...grant, keyHash, requestsPerMinute: 2 });
+    await store.save({ ...grant, keyHash });
+    const put = () => store.save({ ...grant, keyHash, requestsPerMinute: 2 });
     await Promise.all([put(), store.revoke(keyHash), put(), put()]);
-    assert.equal(await store.find(keyHash), null);
+    assert.equal(await store.findActive(keyHash), null);
   }
 });

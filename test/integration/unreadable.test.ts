@@ -8,9 +8,15 @@ import { createLogger } from '../../src/logger.js';
 import { createKeyStore } from '../../src/store/access/api-keys.js';
 import { createCorrectionStore } from '../../src/store/corrections/corrections.js';
 import { createErasureStore } from '../../src/store/corrections/erasures.js';
-import { differenceOf, readDumps } from '../../src/store/rebuild/replayed-learners.js';
+import { describeDifference, readLearnerDumps } from '../../src/store/rebuild/replayed-learners.js';
 import { openDeployment } from '../../src/store/redis/deployment.js';
-import { apiKeysKey, dueKey, erasuresKey, learnerKey, partitionOf } from '../../src/store/redis/keys.js';
+import {
+  apiKeysKey,
+  dueErasuresKey,
+  erasuresKey,
+  learnerKey,
+  partitionOf,
+} from '../../src/store/redis/keys.js';
 import { startTestRedis } from '../support/embedded.js';
 import { redisOf } from '../support/service.js';
 import { tempDir } from '../support/temp.js';
@@ -30,10 +36,10 @@ test('an API key that cannot be read hides no other, and stops no start', async 
     scopes: ['read'],
     development: false,
   } as const;
-  await createKeyStore(redis).put(key);
+  await createKeyStore(redis).save(key);
   await redis.hset(apiKeysKey, 'odd', '{"tenant":7}', 'torn', '{"tenant"');
   const told: string[] = [];
-  const keys = await createKeyStore(redis, (_, field) => told.push(field)).list();
+  const keys = await createKeyStore(redis, (_, field) => told.push(field)).listActive();
   assert.deepEqual([keys.map(({ keyHash }) => keyHash), told.sort()], [['a'], ['odd', 'torn']]);
 
   await redis.hdel(apiKeysKey, 'a');
@@ -68,17 +74,17 @@ test('a due erasure with an unreadable record stays due while the others are app
   const [torn, whole] = [await erase('ada'), await erase('bob')];
   await redis.hset(erasuresKey(0), torn, '{"v":1');
   const found: string[] = [];
-  const due = await createCorrectionStore(redis, (_, id) => found.push(id)).due(0);
+  const due = await createCorrectionStore(redis, (_, id) => found.push(id)).listDue(0);
   assert.deepEqual([due.map(({ text }) => text), found], [[whole], [torn]]);
-  assert.equal(await redis.xlen(dueKey(0)), 2);
-  await assert.rejects(createCorrectionStore(redis).due(0), /JSON/);
+  assert.equal(await redis.xlen(dueErasuresKey(0)), 2);
+  await assert.rejects(createCorrectionStore(redis).listDue(0), /JSON/);
 });
 
 test('a comparison tells of a learner whose records cannot be read', async (t) => {
   const redis = await connect(t);
   const place = { partition: 1, tenant: 'x', userId: 'torn' };
   await redis.hset(learnerKey(1, 'x', 'torn'), 'L', 'zz');
-  const [dump] = await readDumps(redis, [place]);
+  const [dump] = await readLearnerDumps(redis, [place]);
   const states = { learner: { ...newLearner, attempts: 1 }, skills: new Map(), items: new Map() };
-  assert.match(differenceOf(states as never, dump ?? null) ?? '', /^cannot be read: record format 122/);
+  assert.match(describeDifference(states as never, dump ?? null) ?? '', /^cannot be read: record format 122/);
 });

@@ -20,11 +20,17 @@ import {
   WatchedLearners,
 } from '../../src/store/learners/watched-learners.js';
 import { hashItem } from '../../src/store/models/item-store.js';
-import { connectRedis, whenReady, whileRedisServes } from '../../src/store/redis/client.js';
-import { type CommandBytes, createCommandBytes } from '../../src/store/redis/command-bytes.js';
+import { connectRedis, mapRedisErrors, waitUntilReady } from '../../src/store/redis/client.js';
+import { type CommandEncoder, createCommandEncoder } from '../../src/store/redis/command-encoder.js';
 import { type HotConnection, openHotConnection } from '../../src/store/redis/hot-connection.js';
-import { learnerKey, markerKey, outboxKey, partitionPrefix, waitKey } from '../../src/store/redis/keys.js';
-import { outcomeOf } from '../../src/store/redis/replies.js';
+import {
+  learnerKey,
+  markerKey,
+  outboxKey,
+  partitionPrefix,
+  replicationProbeKey,
+} from '../../src/store/redis/keys.js';
+import { parseTransaction } from '../../src/store/redis/replies.js';
 import { countAnswers } from '../support/answers.js';
 import { waitingLines } from '../support/attempt-rows.js';
 import { assertAsync, fc } from '../support/properties.js';
@@ -44,7 +50,7 @@ const [hot, theirs, alone] = (await Promise.all(
 async function connectHot(url: string, replicas = 0): Promise<HotConnection> {
   const connection = openHotConnection(url, replicas);
   after(connection.close);
-  await connection.ready();
+  await connection.waitUntilReady();
   return connection;
 }
 
@@ -52,7 +58,7 @@ async function connect(url: string): Promise<Redis> {
   const client = connectRedis(url) as Redis;
   client.on('error', () => undefined);
   after(() => client.disconnect());
-  await whenReady(client, 5000);
+  await waitUntilReady(client, 5000);
   return client;
 }
 
@@ -348,7 +354,9 @@ test('a transaction that Redis refuses as a whole for its memory is unavailable'
 async function refusedWith(more: number): Promise<string> {
   const usage = /used_memory:(\d+)/.exec(await other.info('memory')) as RegExpExecArray;
   await other.config('SET', 'maxmemory', Number(usage[1]) + more);
-  const writing = whileRedisServes(hot.send(largeTransaction()).then((replies) => outcomeOf(4, replies)));
+  const writing = mapRedisErrors(
+    hot.send(largeTransaction()).then((replies) => parseTransaction(4, replies)),
+  );
   const error = await writing.then(
     () => null,
     (reason: unknown) => reason,
@@ -358,8 +366,8 @@ async function refusedWith(more: number): Promise<string> {
   return (error.cause as Error).message.split(' ', 1)[0] as string;
 }
 
-function largeTransaction(): CommandBytes {
-  const request = createCommandBytes(16_384);
+function largeTransaction(): CommandEncoder {
+  const request = createCommandEncoder(16_384);
   request.command(1, 'MULTI');
   for (const field of numbers(0, 4)) {
     request.command(4, 'HSET');
@@ -451,15 +459,15 @@ test('what was read in parts is watched as a whole', moment, async () => {
 
 /** Its connection is closed by Redis, and it connects again. */
 async function replaceConnection(): Promise<void> {
-  const request = createCommandBytes(64);
+  const request = createCommandEncoder(64);
   request.command(2, 'CLIENT');
   request.text('ID');
   const [id] = (await hot.send(request)) as [number];
-  const before = hot.current();
+  const before = hot.currentSocket();
   await other.client('KILL', 'ID', id);
   await waitFor('the next connection', async () => {
-    await hot.ready();
-    return hot.current() !== before;
+    await hot.waitUntilReady();
+    return hot.currentSocket() !== before;
   });
 }
 
@@ -490,7 +498,7 @@ test('what replicas do not have is not told as done, nor what others wrote as kn
   await waitFor('the replica', async () => /state=online/.test(await other.info('replication')));
   // On a busy machine it takes longer than an answer waits for it.
   const caughtUp = async (): Promise<void> => {
-    await other.set(waitKey(partition), '');
+    await other.set(replicationProbeKey(partition), '');
     assert.equal(await other.wait(1, 4000), 1);
   };
   await caughtUp();
@@ -548,7 +556,7 @@ test('a Redis that became a replica is left for the one that its address leads t
   await other.replicaof('127.0.0.1', 1);
   try {
     await assert.rejects(attempt(moved, [[place, {}]]), { code: 'UNAVAILABLE' });
-    await moved.ready();
+    await moved.waitUntilReady();
     assert.deepEqual(await attempt(moved, [[place, {}]]), ['committed']);
     await assert.rejects(plain.set('elsewhere', ''), /READONLY/);
     await waitFor(

@@ -16,10 +16,10 @@ import { createHandOut } from '../../src/services/webhooks/hand-out.js';
 import { openDeployment } from '../../src/store/redis/deployment.js';
 import {
   endpointsKey,
-  eventsKey,
-  messagesKey,
-  nextTriesKey,
+  messagesPrefix,
+  nextDeliveriesKey,
   partitionOf,
+  webhookEventsKey,
 } from '../../src/store/redis/keys.js';
 import { createEndpointStore } from '../../src/store/webhooks/endpoints.js';
 import { createEventStreams } from '../../src/store/webhooks/event-streams.js';
@@ -68,7 +68,7 @@ async function stage(url: string, limits: { waiting?: number; listed?: number } 
       one = event(userId),
       partition = partitionOf(tenant, userId, partitions),
     ) => {
-      await redis.xadd(eventsKey(partition), '*', ...toStreamFields(one));
+      await redis.xadd(webhookEventsKey(partition), '*', ...toStreamFields(one));
       return one;
     },
     handOut: async () => {
@@ -85,7 +85,7 @@ async function stage(url: string, limits: { waiting?: number; listed?: number } 
 }
 
 const hurry = async (t: { endpoint: { readonly id: string } }): Promise<void> => {
-  const due = `${messagesKey(t.endpoint.id)}:due`;
+  const due = `${messagesPrefix(t.endpoint.id)}:due`;
   for (const id of await redis.zrange(due, '0', '-1')) await redis.zadd(due, '1', id);
 };
 
@@ -139,7 +139,7 @@ test('wanted events become messages once, and are sent in the order of their lea
     assert.equal(one.lastStatus, 204);
     assert.equal(one.nextTryAt, null);
   }
-  assert.equal(await redis.zscore(nextTriesKey, `${own.endpoint.tenant}:${own.endpoint.id}`), null);
+  assert.equal(await redis.zscore(nextDeliveriesKey, `${own.endpoint.tenant}:${own.endpoint.id}`), null);
 });
 
 test('a tenant whose endpoints cannot be read waits alone', async () => {
@@ -260,8 +260,8 @@ test('an endpoint that fails for the whole schedule is disabled, and a message c
   );
   await own.enable();
   receiver.answerWith(200);
-  assert.equal(await own.messages.again(own.endpoint, 'msg_unknown'), false);
-  assert.equal(await own.messages.again(own.endpoint, id), true);
+  assert.equal(await own.messages.retry(own.endpoint, 'msg_unknown'), false);
+  assert.equal(await own.messages.retry(own.endpoint, id), true);
   await own.deliver();
   assert.equal(receiver.received.at(-1)?.id, id);
   assert.equal((await own.listed())[0]?.status, 'delivered');
@@ -320,17 +320,17 @@ test('messages are forgotten by their ids, also while they are sent', async (t: 
   const { id } = await own.write('ada');
   await own.write('ben');
   await own.handOut();
-  const [ada] = (await own.messages.due(own.endpoint, Date.now(), 10)).filter((one) => one.id === id);
+  const [ada] = (await own.messages.listDue(own.endpoint, Date.now(), 10)).filter((one) => one.id === id);
   assert.ok(ada);
-  await own.messages.forget(own.endpoint, [{ id }]);
-  assert.equal(await own.messages.settle(own.endpoint, [{ message: ada, afterMs: 5000 }]), 0);
+  await own.messages.remove(own.endpoint, [{ id }]);
+  assert.equal(await own.messages.settle(own.endpoint, [{ message: ada, retryAfterMs: 5000 }]), 0);
   await own.deliver();
   assert.equal(receiver.received.length, 1);
   assert.notEqual(receiver.received[0]?.id, id);
-  const left = await redis.keys(`${messagesKey(own.endpoint.id)}:*`);
+  const left = await redis.keys(`${messagesPrefix(own.endpoint.id)}:*`);
   await webhooks.remove(own.endpoint.tenant, own.endpoint.id);
   assert.equal(left.length, 4);
-  assert.deepEqual(await redis.keys(`${messagesKey(own.endpoint.id)}:*`), []);
+  assert.deepEqual(await redis.keys(`${messagesPrefix(own.endpoint.id)}:*`), []);
 });
 
 test('who hands out late leaves nothing of an endpoint that was deleted', async () => {
@@ -341,9 +341,9 @@ test('who hands out late leaves nothing of an endpoint that was deleted', async 
   await webhooks.remove(endpoint.tenant, endpoint.id);
   await messages.add(endpoint, [late]);
   const tried = { ...late, tries: 1, lastStatus: 500, lastError: null, status: 'pending' } as const;
-  assert.equal(await messages.settle(endpoint, [{ message: tried, afterMs: 5000 }]), 0);
-  assert.deepEqual(await redis.keys(`${messagesKey(endpoint.id)}:*`), []);
-  assert.equal(await redis.zscore(nextTriesKey, `${endpoint.tenant}:${endpoint.id}`), null);
+  assert.equal(await messages.settle(endpoint, [{ message: tried, retryAfterMs: 5000 }]), 0);
+  assert.deepEqual(await redis.keys(`${messagesPrefix(endpoint.id)}:*`), []);
+  assert.equal(await redis.zscore(nextDeliveriesKey, `${endpoint.tenant}:${endpoint.id}`), null);
 });
 
 test('a message that is forgotten while it is read is not sent without its body', async () => {
@@ -351,8 +351,8 @@ test('a message that is forgotten while it is read is not sent without its body'
   const [ada, ben] = ['ada', 'ben'].map((userId) => ({ ...event(userId), at: Date.now() }));
   assert.ok(ada && ben);
   await messages.add(endpoint, [ada, ben]);
-  await redis.hdel(`${messagesKey(endpoint.id)}:b`, ada.id);
-  const due = await messages.due(endpoint, Date.now() + 1000, 10);
+  await redis.hdel(`${messagesPrefix(endpoint.id)}:b`, ada.id);
+  const due = await messages.listDue(endpoint, Date.now() + 1000, 10);
   assert.deepEqual(
     due.map(({ id }) => id),
     [ben.id],
@@ -362,16 +362,16 @@ test('a message that is forgotten while it is read is not sent without its body'
 test('a message is kept for seven days, and one that is sent again no longer than its state', async (t: TestContext) => {
   const receiver = await startReceiver(t);
   const { endpoint, messages, write, handOut, deliver } = await stage(receiver.url);
-  const key = (name: string): string => `${messagesKey(endpoint.id)}:${name}`;
+  const key = (name: string): string => `${messagesPrefix(endpoint.id)}:${name}`;
   const { id } = await write('ada');
   await handOut();
   await deliver();
   assert.equal(await redis.exists(key('due')), 0);
-  await messages.again(endpoint, id);
+  await messages.retry(endpoint, id);
   for (const name of ['s', 'b', 'log', 'due']) assert.ok((await redis.pttl(key(name))) > 0, name);
   await redis.zadd(key('log'), 'XX', 1000 * (Date.now() - 7 * 86_400_000) - 1, id);
   assert.deepEqual(await messages.list(endpoint, null, 10), { messages: [], next: null });
-  await messages.rest(endpoint, 0);
+  await messages.scheduleNextRun(endpoint, 0);
   for (const name of ['s', 'b', 'log', 'due']) assert.equal(await redis.exists(key(name)), 0, name);
 });
 
@@ -379,11 +379,11 @@ test('where the oldest messages wait, those that are delivered after them take n
   const { endpoint, messages, event } = await stage('https://a.example/', { listed: 20 });
   const all = Array.from({ length: 30 }, (_, i) => ({ ...event(`learner-${i}`), at: Date.now() }));
   await messages.add(endpoint, all);
-  const due = await messages.due(endpoint, Date.now() + 1000, 100);
+  const due = await messages.listDue(endpoint, Date.now() + 1000, 100);
   assert.equal(due.length, 30, 'none that waits is lost');
   const last = due
     .slice(15)
-    .map((one) => ({ message: { ...one, status: 'delivered' } as const, afterMs: null }));
+    .map((one) => ({ message: { ...one, status: 'delivered' } as const, retryAfterMs: null }));
   for (const wave of splitIntoParts(last, 4)) await messages.settle(endpoint, wave);
   const { messages: listed } = await messages.list(endpoint, null, 100);
   assert.deepEqual(

@@ -10,7 +10,7 @@ import { createJournal } from '../../src/store/outbox/journal.js';
 import { createRebuildStore } from '../../src/store/rebuild/rebuild-store.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
 import { openDeployment } from '../../src/store/redis/deployment.js';
-import { endpointsKey, wantedEventsKey, webhooksJournalKey } from '../../src/store/redis/keys.js';
+import { endpointsKey, subscriptionsKey, webhooksJournalKey } from '../../src/store/redis/keys.js';
 import {
   createEndpointStore,
   type EndpointStore,
@@ -39,7 +39,7 @@ const setting = (...eventTypes: WebhookSetting['eventTypes']): WebhookSetting =>
 const isCode = (code: string) => (error: unknown) => error instanceof ApiError && error.code === code;
 
 const wantedIn = async (redis: RedisClient, tenant: string): Promise<string[]> => {
-  const text = (await redis.hget(wantedEventsKey, tenant)) ?? '';
+  const text = (await redis.hget(subscriptionsKey, tenant)) ?? '';
   return subscribableTypes.filter((type) => isSubscribed(text, type));
 };
 
@@ -135,12 +135,12 @@ test('the journal has each change in its order, and a rebuild the last of each',
   });
   assert.equal(await drain(), entries.length);
   const before = [...(await store.list('red')), ...(await store.list('blue'))];
-  await redis.unlink(endpointsKey('red'), endpointsKey('blue'), wantedEventsKey);
+  await redis.unlink(endpointsKey('red'), endpointsKey('blue'), subscriptionsKey);
   const rebuild = createRebuildStore(redis);
-  assert.ok((await rebuild.lostShared()).includes('webhooks'));
+  assert.ok((await rebuild.findLostShared()).includes('webhooks'));
   const source = createRebuildSource(client, url, 1000);
-  for (let times = 0; times < 2; times++) await rebuild.putEndpoints(await source.webhooks());
-  assert.ok(!(await rebuild.lostShared()).includes('webhooks'));
+  for (let times = 0; times < 2; times++) await rebuild.restoreEndpoints(await source.webhooks());
+  assert.ok(!(await rebuild.findLostShared()).includes('webhooks'));
   const after = [...(await store.list('red')), ...(await store.list('blue'))];
   const byId = (a: { id: string }, b: { id: string }) => (a.id < b.id ? -1 : 1);
   assert.deepEqual(

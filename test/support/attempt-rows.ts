@@ -2,8 +2,8 @@ import type { Cluster, Redis } from 'ioredis';
 import { type AttemptEvent, type AttemptFigures, encodeAttemptRow } from '../../src/contracts/attempt-row.js';
 import type { AnswerConditions } from '../../src/domain/answer/answer-conditions.js';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
-import { resultsOf } from '../../src/store/redis/client.js';
-import { outboxKey, outboxRowsKey } from '../../src/store/redis/keys.js';
+import { executeAll } from '../../src/store/redis/client.js';
+import { outboxKey, outboxRowCountKey } from '../../src/store/redis/keys.js';
 
 type AttemptRow = AttemptEvent & AttemptFigures & AnswerConditions;
 
@@ -75,7 +75,7 @@ export async function fillOutbox(
     const rows = Array.from({ length: partitions }, (): string[] => []);
     for (const end = Math.min(to, i + 2000); i < end; i++)
       rows[(i % 500) % partitions]?.push(encoded(attemptRow(i)));
-    await Promise.all(rows.map((own, partition) => resultsOf(addEntries(redis.pipeline(), partition, own))));
+    await Promise.all(rows.map((own, partition) => executeAll(addEntries(redis.pipeline(), partition, own))));
   }
 }
 
@@ -84,7 +84,7 @@ function addEntries(
   partition: number,
   rows: readonly string[],
 ): ReturnType<Redis['pipeline']> {
-  pipeline.incrby(outboxRowsKey(partition), rows.length);
+  pipeline.incrby(outboxRowCountKey(partition), rows.length);
   for (let at = 0, entry = 0; at < rows.length; entry += 1) {
     const size = entryRows[entry % entryRows.length] as number;
     pipeline.xadd(outboxKey(partition), '*', 'r', rows.slice(at, at + size).join('\n'));

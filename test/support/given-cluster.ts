@@ -1,6 +1,6 @@
 /** Tests run on a Redis Cluster instead of servers of their own where full/cluster.test.ts says so. */
 import type { Cluster } from 'ioredis';
-import { connectRedis, whenReady } from '../../src/store/redis/client.js';
+import { connectRedis, waitUntilReady } from '../../src/store/redis/client.js';
 
 /** Name of the environment variable with the Cluster's URL. */
 export const givenClusterName = 'TEST_REDIS_CLUSTER';
@@ -13,7 +13,7 @@ export async function emptiedCluster(): Promise<string | null> {
   if (givenCluster === undefined) return null;
   const client = connectRedis(givenCluster) as Cluster;
   try {
-    await whenReady(client, 10_000);
+    await waitUntilReady(client, 10_000);
     await Promise.all(client.nodes('master').map((node) => node.flushall()));
   } finally {
     client.disconnect();

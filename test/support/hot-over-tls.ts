@@ -3,14 +3,14 @@
  * where all their replies are right. Whom it trusts beside the usual is told by NODE_EXTRA_CA_CERTS, at its start alone.
  */
 import assert from 'node:assert/strict';
-import { createCommandBytes } from '../../src/store/redis/command-bytes.js';
+import { createCommandEncoder } from '../../src/store/redis/command-encoder.js';
 import { openHotConnection } from '../../src/store/redis/hot-connection.js';
 
 const hot = openHotConnection(process.argv[2] as string, 0);
-await hot.ready();
+await hot.waitUntilReady();
 for (let i = 0; i < 20; i++) {
   const value = `${i}`.repeat(100_000);
-  const request = createCommandBytes(64);
+  const request = createCommandEncoder(64);
   for (const words of [
     ['SET', 'large', value],
     ['GET', 'large'],
@@ -23,5 +23,5 @@ for (let i = 0; i < 20; i++) {
   assert.equal(String(stored), value);
   assert.ok(unknown instanceof Error);
 }
-assert.equal(hot.current().constructor.name, 'TLSSocket');
+assert.equal(hot.currentSocket().constructor.name, 'TLSSocket');
 hot.close();

@@ -2,7 +2,7 @@
 import type { WebhookSetting } from '../../src/contracts/webhooks.js';
 import { indices } from '../../src/lists.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
-import { eventsKey, messagesKey, modelEventsKey } from '../../src/store/redis/keys.js';
+import { messagesPrefix, modelEventsKey, webhookEventsKey } from '../../src/store/redis/keys.js';
 import { createEndpointStore } from '../../src/store/webhooks/endpoints.js';
 import { waitFor } from './wait.js';
 
@@ -26,8 +26,8 @@ export async function listenFor(
     /** Every message so far, in order. */
     told: async () => {
       await handedOut(redis);
-      const ids = await redis.zrange(`${messagesKey(id)}:log`, '0', '-1');
-      const bodies = ids.length === 0 ? [] : await redis.hmget(`${messagesKey(id)}:b`, ...ids);
+      const ids = await redis.zrange(`${messagesPrefix(id)}:log`, '0', '-1');
+      const bodies = ids.length === 0 ? [] : await redis.hmget(`${messagesPrefix(id)}:b`, ...ids);
       return ids.map((message, i) => ({ id: message, ...JSON.parse(bodies[i] ?? '{}') }));
     },
   };
@@ -35,7 +35,7 @@ export async function listenFor(
 
 /** Waits until every event is a message. */
 async function handedOut(redis: RedisClient): Promise<void> {
-  const streams = [modelEventsKey, ...indices(16).map(eventsKey)];
+  const streams = [modelEventsKey, ...indices(16).map(webhookEventsKey)];
   await waitFor('messages of all events', async () => {
     const lengths = await Promise.all(streams.map((key) => redis.xlen(key)));
     return lengths.every((length) => length === 0);

@@ -1,11 +1,11 @@
 // A pipeline in a process of its own, for tests that kill it: REDIS_URL CLICKHOUSE_URL PARTITIONS.
-import { startDrains } from '../../src/jobs/drain-queue.js';
+import { startDrainJobs } from '../../src/jobs/drain-jobs.js';
 import { createLogger } from '../../src/logger.js';
 import { createCorrections } from '../../src/services/corrections/apply-corrections.js';
 import { createDrain } from '../../src/services/pipeline/drain-outbox.js';
 import { createCorrectionStore } from '../../src/store/corrections/corrections.js';
 import { createOutbox } from '../../src/store/outbox/outbox.js';
-import { connectRedis, whenReady } from '../../src/store/redis/client.js';
+import { connectRedis, waitUntilReady } from '../../src/store/redis/client.js';
 import { connectWarehouse } from '../../src/warehouse/clickhouse/client.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
 import { createCorrectionWarehouse } from '../../src/warehouse/maintenance/correction-warehouse.js';
@@ -13,7 +13,7 @@ import { createCorrectionWarehouse } from '../../src/warehouse/maintenance/corre
 const [, , redisUrl = '', clickhouseUrl = '', partitions = ''] = process.argv;
 const logger = createLogger('fatal', 'pipeline-process');
 const redis = connectRedis(redisUrl);
-await whenReady(redis, 10_000);
+await waitUntilReady(redis, 10_000);
 const outbox = createOutbox(redis, Number(partitions));
 const clickhouse = connectWarehouse(clickhouseUrl);
 const warehouse = createAttemptWarehouse(clickhouse);
@@ -22,7 +22,7 @@ const applyCorrections = createCorrections({
   warehouse: createCorrectionWarehouse(clickhouse),
   logger,
 });
-startDrains({
+startDrainJobs({
   redisUrl,
   partitions: Number(partitions),
   outbox,

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { maxListpackBytes } from '../../src/contracts/redis-settings.js';
 import { freePort, isFree } from '../../src/embedded/free-port.js';
-import { whenReady } from '../../src/store/redis/client.js';
+import { waitUntilReady } from '../../src/store/redis/client.js';
 import type { Scoped } from './service.js';
 import { waitFor } from './wait.js';
 
@@ -80,7 +80,7 @@ async function startNode(dir: string): Promise<ClusterNode> {
 }
 
 async function answersItself({ redis, pid }: ClusterNode): Promise<boolean> {
-  const answering = await whenReady(redis, 10_000).then(
+  const answering = await waitUntilReady(redis, 10_000).then(
     () => redis.info('server'),
     () => '',
   );

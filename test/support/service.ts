@@ -15,7 +15,7 @@ import { probeRedis } from '../../src/embedded/probe.js';
 import { createClosers } from '../../src/lifecycle.js';
 import { createLogger } from '../../src/logger.js';
 import { createKeyStore, type KeyStore } from '../../src/store/access/api-keys.js';
-import { connectRedis, type RedisClient, whenReady } from '../../src/store/redis/client.js';
+import { connectRedis, type RedisClient, waitUntilReady } from '../../src/store/redis/client.js';
 import { connectWarehouse } from '../../src/warehouse/clickhouse/client.js';
 import { freshDatabase } from './embedded.js';
 import { noteStart } from './figures.js';
@@ -151,7 +151,7 @@ export async function redisOf(t: Scoped, url: string): Promise<RedisClient> {
   const client = connectRedis(url);
   client.on('error', () => undefined);
   t.after(() => client.disconnect());
-  await whenReady(client, 10_000);
+  await waitUntilReady(client, 10_000);
   return client;
 }
 
@@ -184,7 +184,7 @@ export async function keysOf(t: Scoped, { redisUrl, tenant: own }: Service): Pro
       keysMade += 1;
       const key = `key-${process.pid}-${keysMade}`;
       const grant = { tenant: nameOf(tenant), scopes, requestsPerMinute: quota, development: false };
-      await store.put({ keyHash: hashKey(key), ...grant });
+      await store.save({ keyHash: hashKey(key), ...grant });
       return key;
     },
     revoke: (key) => store.revoke(hashKey(key)),

@@ -9,7 +9,7 @@ import { decodeItem, encodeItem } from '../../src/store/learners/item-codec.js';
 import { decodeLearner, encodeLearner } from '../../src/store/learners/learner-codec.js';
 import { dumpOf, type Fields } from '../../src/store/learners/learner-dump.js';
 import { decodeSkill, encodeSkill } from '../../src/store/learners/skill-codec.js';
-import { differenceOf } from '../../src/store/rebuild/replayed-learners.js';
+import { describeDifference } from '../../src/store/rebuild/replayed-learners.js';
 import { countAnswers } from '../support/answers.js';
 import { reportedConfidence, reportedSeconds, upTo } from '../support/arbitraries.js';
 
@@ -99,7 +99,7 @@ function compared(change: (field: string, value: Buffer) => Buffer): string | nu
   const { records, items } = dumpOf(states);
   const changed = (fields: Fields): Fields =>
     fields.map(([field, value]) => [field, change(`${field}`, Buffer.from(value))]);
-  return differenceOf(states, { records: changed(records), items: [changed(items[0]), items[1]] });
+  return describeDifference(states, { records: changed(records), items: [changed(items[0]), items[1]] });
 }
 
 const written = (value: Buffer, byte: number, at: number): Buffer => {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isNearlyFull, memoryIn, nearestToFull } from '../../src/store/redis/server-info.js';
+import { isNearlyFull, parseMemoryUsage, selectFullest } from '../../src/store/redis/server-info.js';
 
 const mb = 2 ** 20;
 const told = (used: number, most: number) =>
-  memoryIn(
+  parseMemoryUsage(
     `# Memory\r\nused_memory:${used}\r\nused_memory_rss:1\r\nmaxmemory:${most}\r\nmaxmemory_human:x\r\n`,
   );
 
@@ -24,6 +24,6 @@ test('a twentieth stays free, of a small Redis 8 MB, of a large one 256', () => 
 });
 
 test('of several the one that uses most of its limit is told of, without limits the largest', () => {
-  assert.deepEqual(nearestToFull([told(50, 100), told(60, 200), told(10, 0)]), { used: 50, most: 100 });
-  assert.deepEqual(nearestToFull([told(50, 0), told(60, 0)]), { used: 60, most: 0 });
+  assert.deepEqual(selectFullest([told(50, 100), told(60, 200), told(10, 0)]), { used: 50, most: 100 });
+  assert.deepEqual(selectFullest([told(50, 0), told(60, 0)]), { used: 60, most: 0 });
 });

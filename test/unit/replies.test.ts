@@ -1,7 +1,12 @@
 /** Replies of Redis are read whole, however the socket cuts them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createReplyReader, outcomeOf, type Reply, readReplies } from '../../src/store/redis/replies.js';
+import {
+  createReplyParser,
+  createReplySequence,
+  parseTransaction,
+  type Reply,
+} from '../../src/store/redis/replies.js';
 import { fc } from '../support/properties.js';
 
 const bulk = (value: Buffer | null): Buffer =>
@@ -20,7 +25,7 @@ function written(reply: Reply): Buffer {
 
 /** @param sizes of the pieces, over and over; none: all at once */
 function read(bytes: Buffer, sizes: readonly number[]): Reply[] {
-  const reader = createReplyReader();
+  const reader = createReplyParser();
   const found: Reply[] = [];
   for (let at = 0, i = 0; at < bytes.length; i++) {
     const end = at + (sizes[i % Math.max(1, sizes.length)] ?? bytes.length);
@@ -95,7 +100,7 @@ test('what is no reply is refused', () => {
 
 test('a transaction is done only where every reply is in its place', () => {
   const [ok, queued] = [Buffer.from('OK'), Buffer.from('QUEUED')];
-  const done = (list: readonly Reply[], commands = 2) => outcomeOf(commands, list);
+  const done = (list: readonly Reply[], commands = 2) => parseTransaction(commands, list);
   assert.deepEqual(done([ok, queued, queued, [1, 0]]), { done: true, reached: 0 });
   assert.deepEqual(done([ok, queued, queued, [1, 0], 2]), { done: true, reached: 2 });
   assert.deepEqual(done([ok, queued, queued, null, 2]), { done: false, reached: 0 });
@@ -109,7 +114,7 @@ test('a transaction is done only where every reply is in its place', () => {
 });
 
 test('a list that is none is refused', () => {
-  const replies = readReplies([Buffer.from('O'), [null]]);
+  const replies = createReplySequence([Buffer.from('O'), [null]]);
   assert.throws(replies.list, /something else/);
   assert.deepEqual(replies.list(), [null]);
 });

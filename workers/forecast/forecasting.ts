@@ -24,7 +24,7 @@ import {
   type LearnerForecast,
 } from '../../src/domain/score/learner-forecast.js';
 import { ApiError } from '../../src/errors.js';
-import { areKnownSkills, countKnownSkills } from '../../src/store/catalogue/known-skills.js';
+import { areRegisteredSkills, countCommonSkills } from '../../src/store/catalogue/registered-skills.js';
 import type { ServedModels } from '../../src/store/catalogue/served-models.js';
 import { decodeGoal } from '../../src/store/learners/goals.js';
 import { type Placed, placeOf } from '../../src/store/learners/learner-commands.js';
@@ -88,7 +88,7 @@ const askedOf = (orders: readonly ForecastOrder[], partitions: number): Asked[] 
   );
 
 export async function readTenant(models: ServedModels, client: RedisClient, name: string): Promise<Tenant> {
-  const [model, registeredSkills] = await Promise.all([models.get(name), countKnownSkills(client, name)]);
+  const [model, registeredSkills] = await Promise.all([models.get(name), countCommonSkills(client, name)]);
   return { model, registeredSkills };
 }
 
@@ -191,7 +191,7 @@ async function unknownAmong(
   const answered = new Set(skills.map(([skillId]) => skillId));
   const open = (skillIds ?? []).filter((skillId) => !answered.has(skillId) && !model.skills.has(skillId));
   if (open.length === 0) return [];
-  const known = await areKnownSkills(client, tenant, open);
+  const known = await areRegisteredSkills(client, tenant, open);
   return open.filter((_, i) => !known[i]);
 }
 

@@ -2,7 +2,7 @@ import type { ItemModel } from '../../src/domain/catalogue/tenant-model.js';
 import { groupBy } from '../../src/lists.js';
 import { addItemAnswers, type ItemDelta, readItems } from '../../src/store/models/item-store.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
-import { keepRecent } from '../../src/store/redis/recent.js';
+import { setRecentlyUsed } from '../../src/store/redis/recently-used.js';
 
 export type ItemTable = ReturnType<typeof createItemTable>;
 
@@ -27,7 +27,7 @@ export function createItemTable(client: () => Promise<RedisClient>, freshMs = 30
       const records = await readItems(await client(), tenant, version, wanted);
       for (const [i, id] of wanted.entries()) {
         const read = { record: records[i] ?? null, readAt: Date.now() };
-        keepRecent(cached, keyOf(tenant, version, id), read, maxCached);
+        setRecentlyUsed(cached, keyOf(tenant, version, id), read, maxCached);
       }
     },
     find: (tenant: string, version: number, itemId: string): ItemModel | null =>

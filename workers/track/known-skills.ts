@@ -1,6 +1,6 @@
 import type { SkillLimits } from '../../src/contracts/worker-tasks.js';
 import { distinct, groupBy } from '../../src/lists.js';
-import { noteLearners, unknownBeyond } from '../../src/store/catalogue/known-skills.js';
+import { findExcessSkills, recordLearners } from '../../src/store/catalogue/registered-skills.js';
 import type { LoadedLearner } from '../../src/store/learners/learner-commands.js';
 import { countSkills } from '../../src/store/learners/learner-reads.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
@@ -34,7 +34,7 @@ export class KnownSkills {
     this.forgetOld();
     const open = begun.filter(({ tenant, skillId }) => !this.isCommon(tenant, skillId));
     const notes = [...groupBy(open, ({ tenant }) => tenant)].map(async ([tenant, own]) => {
-      const { size, notRare } = await noteLearners(client, tenant, own);
+      const { size, notRare } = await recordLearners(client, tenant, own);
       this.sizes.set(tenant, size);
       for (const skillId of notRare) this.common.add(`${tenant}:${skillId}`);
     });
@@ -79,9 +79,9 @@ export class KnownSkills {
     if (this.hasRoom(tenant, skillIds.length)) return none;
     const open = skillIds.filter((skillId) => !this.isCommon(tenant, skillId));
     if (open.length === 0) return none;
-    const { size, refused } = await unknownBeyond(client, tenant, open, this.limits.perTenant);
+    const { size, excess } = await findExcessSkills(client, tenant, open, this.limits.perTenant);
     this.sizes.set(tenant, size);
-    return new Set(refused);
+    return new Set(excess);
   }
 
   private hasRoom(tenant: string, skills: number): boolean {

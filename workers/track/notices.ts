@@ -8,8 +8,8 @@ import type { SkillState } from '../../src/domain/tracing/learner-states.js';
 import { ApiError } from '../../src/errors.js';
 import { checkAfterMs, wantsGoals } from '../../src/store/learners/goal-checks.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
-import { wantedEvents } from '../../src/store/redis/event-stream.js';
-import { keepRecent } from '../../src/store/redis/recent.js';
+import { setRecentlyUsed } from '../../src/store/redis/recently-used.js';
+import { fetchSubscriptions } from '../../src/store/redis/webhook-events.js';
 import type { LearnerWork } from './read-events.js';
 
 export const eventsOf = (
@@ -46,12 +46,12 @@ export function askWanted(redis: () => Promise<RedisClient>, maxTenants = 1000) 
   const known = new Map<string, string>();
   const ask = shareUntilReady(
     redis,
-    async (client, tenant: string) => (await wantedEvents(client, [tenant]))[0] ?? '',
+    async (client, tenant: string) => (await fetchSubscriptions(client, [tenant]))[0] ?? '',
   );
   return async (tenant: string): Promise<string> => {
     try {
       const wanted = await ask(tenant);
-      keepRecent(known, tenant, wanted, maxTenants);
+      setRecentlyUsed(known, tenant, wanted, maxTenants);
       return wanted;
     } catch (error) {
       const last = known.get(tenant);

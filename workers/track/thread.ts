@@ -3,23 +3,23 @@ import { ApiError } from '../../src/errors.js';
 import {
   connectRedis,
   connectTimeoutMs,
+  mapRedisErrors,
   type RedisClient,
-  whenReady,
-  whileRedisServes,
+  waitUntilReady,
 } from '../../src/store/redis/client.js';
 
 /** The returned function waits until Redis accepts commands. @throws ApiError UNAVAILABLE */
 export function workerRedis({ redisUrl, waitReplicas }: Pick<WorkerSettings, 'redisUrl' | 'waitReplicas'>) {
   const client = connectRedis(redisUrl, waitReplicas);
   return async (): Promise<RedisClient> => {
-    await whileRedisServes(whenReady(client, connectTimeoutMs));
+    await mapRedisErrors(waitUntilReady(client, connectTimeoutMs));
     return client;
   };
 }
 
 export async function withRedis<Reply>(redisUrl: string, work: (client: RedisClient) => Promise<Reply>) {
   const client = connectRedis(redisUrl);
-  const ready = whileRedisServes(whenReady(client, connectTimeoutMs));
+  const ready = mapRedisErrors(waitUntilReady(client, connectTimeoutMs));
   return refusalAsValue(ready.then(() => work(client))).finally(() => client.disconnect());
 }
 

@@ -13,7 +13,7 @@ import { ApiError } from '../../src/errors.js';
 import { distinct, groupBy, groupByPartition } from '../../src/lists.js';
 import { runInSlices } from '../../src/slices.js';
 import { recordTiming, type StepTiming, unixMs } from '../../src/spans.js';
-import { countKnownSkills } from '../../src/store/catalogue/known-skills.js';
+import { countCommonSkills } from '../../src/store/catalogue/registered-skills.js';
 import type { ServedModels } from '../../src/store/catalogue/served-models.js';
 import type { LoadedLearner } from '../../src/store/learners/learner-commands.js';
 import { readPacked } from '../../src/store/learners/learner-reads.js';
@@ -138,7 +138,7 @@ class Batch {
   /** @returns learners with a conflict @throws WatchLostError, ApiError */
   private async tryLearners(client: RedisClient, works: readonly LearnerWork[]): Promise<LearnerWork[]> {
     const { hot, outboxBound, knownSkills } = this.tools;
-    const connection = await hot.of((works[0] as LearnerWork).partition);
+    const connection = await hot.forPartition((works[0] as LearnerWork).partition);
     const session = new WatchedLearners(connection, { importId: this.importId, outboxBound: outboxBound() });
     const plans = await this.planEach(client, session, works);
     await knownSkills.note(
@@ -264,7 +264,7 @@ async function allSkills(
   const tenants = distinct(works.map(({ tenant }) => tenant));
   const [packed, counts] = await Promise.all([
     readPacked(client, works),
-    Promise.all(tenants.map((tenant) => countKnownSkills(client, tenant))),
+    Promise.all(tenants.map((tenant) => countCommonSkills(client, tenant))),
   ]);
   return new Map(
     works.map((work, i) => {

@@ -16,7 +16,7 @@ import { ApiError, unauthorized, unavailable } from '../../errors.js';
 import type { KeyStore } from '../../store/access/api-keys.js';
 import { createCursors, listJson, newestFirst, PageQuery, pageLimit, pageOf } from '../read/pages.js';
 
-export interface KeyPorts extends Pick<KeyStore, 'all' | 'get' | 'put' | 'setQuota' | 'revoke'> {
+export interface KeyPorts extends Pick<KeyStore, 'all' | 'get' | 'save' | 'setQuota' | 'revoke'> {
   readonly log: (act: 'made' | 'given another quota' | 'revoked', key: StoredKey, by: Grant) => void;
 }
 
@@ -31,8 +31,8 @@ const forbidden = (message: string): ApiError => new ApiError('FORBIDDEN', messa
 export const makeKey = (): string => `sk-${randomBytes(24).toString('base64url')}`;
 
 /** Sets only the quota of a stored key. @throws ApiError CONFLICT for a revoked key */
-export async function addKey(keys: Pick<KeyStore, 'put'>, grant: Grant): Promise<void> {
-  if ((await keys.put(grant)) === 'revoked')
+export async function addKey(keys: Pick<KeyStore, 'save'>, grant: Grant): Promise<void> {
+  if ((await keys.save(grant)) === 'revoked')
     throw new ApiError('CONFLICT', 'This key was revoked and stays so: create another one');
 }
 

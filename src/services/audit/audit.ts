@@ -36,7 +36,7 @@ const maxKept = 200;
 
 export async function runAudit(parts: AuditParts, options: AuditOptions): Promise<AuditReport> {
   const since = performance.now();
-  const { ms: at } = await parts.store.epoch();
+  const { ms: at } = await parts.store.fetchEpoch();
   const days = await daysToCompare(parts.store, Math.floor(at / dayMs), options.days);
   const scope = { ...parts, days, signal: options.signal };
   const [stored, rollups] = [storedCheck(scope), rollupCheck(scope)];
@@ -55,7 +55,7 @@ export async function runAudit(parts: AuditParts, options: AuditOptions): Promis
 async function daysToCompare(store: AuditStore, today: number, days: number | null): Promise<DayRange> {
   const to = today + 1;
   if (days !== null) return { from: today - days + 1, to };
-  const oldest = await Promise.all(store.partitions.map((partition) => store.oldestDay(partition)));
+  const oldest = await Promise.all(store.partitions.map((partition) => store.findOldestDay(partition)));
   return { from: Math.min(today - keptDays + 1, ...oldest), to };
 }
 
@@ -95,7 +95,7 @@ export async function auditAndRecord(
     not_compared: notCompared.slice(0, maxKept),
   };
   const record = { at: end, seconds, mismatches: byKind, notCompared: notCompared.length };
-  await parts.store.keep({ ...record, report: told });
+  await parts.store.save({ ...record, report: told });
   log(report, logger);
   if (options.days === null) await forgetOldDays(parts, report);
   return report;

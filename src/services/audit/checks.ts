@@ -2,7 +2,7 @@
 import { isBefore } from '../../contracts/outbox-ids.js';
 import { allDays, type DayRange, parseTenantDay, tenantDay } from '../../contracts/tenant-day.js';
 import { computeSum, distinct, groupBy } from '../../lists.js';
-import { type AuditStore, noCounts, type PartitionLook } from '../../store/audit/audit-store.js';
+import { type AuditStore, emptyCounts, type PartitionSnapshot } from '../../store/audit/audit-store.js';
 import type {
   AuditWarehouse,
   DoubledDay,
@@ -45,15 +45,15 @@ const inSomeLooks = 'they differ in some looks only';
 async function readBetweenLooks<Read>(
   { store, warehouse, signal }: Scope,
   partitions: readonly number[],
-  read: (before: readonly PartitionLook[]) => Promise<Read>,
+  read: (before: readonly PartitionSnapshot[]) => Promise<Read>,
 ) {
   /** Sequential, because each snapshot blocks Redis for a moment. */
-  const lookAtAll = async (): Promise<PartitionLook[]> => {
-    const looks: PartitionLook[] = [];
-    for (const partition of partitions) looks.push(await store.look(partition, signal));
+  const lookAtAll = async (): Promise<PartitionSnapshot[]> => {
+    const looks: PartitionSnapshot[] = [];
+    for (const partition of partitions) looks.push(await store.readPartition(partition, signal));
     return looks;
   };
-  const marks = async () => [(await store.epoch()).id, await warehouse.archivedThrough(signal)] as const;
+  const marks = async () => [(await store.fetchEpoch()).id, await warehouse.archivedThrough(signal)] as const;
   const [epoch, archivedThrough] = await marks();
   const before = await lookAtAll();
   // The queried replica may lack rows that left the outbox.
@@ -64,11 +64,11 @@ async function readBetweenLooks<Read>(
   const shared =
     (epoch === epochAfter ? null : 'Redis was restarted meanwhile') ??
     (archivedThrough === archivedAfter ? null : 'a month is being archived');
-  const obstacles = after.map((look, i) => shared ?? changeBetween(before[i] as PartitionLook, look));
+  const obstacles = after.map((look, i) => shared ?? changeBetween(before[i] as PartitionSnapshot, look));
   return { before, after, found, obstacles, archivedThrough };
 }
 
-function changeBetween(before: PartitionLook, after: PartitionLook): string | null {
+function changeBetween(before: PartitionSnapshot, after: PartitionSnapshot): string | null {
   if (before.parkedMark !== after.parkedMark) return 'rows are being parked or moved back';
   // A correction is in the outbox or due until it is applied, which changes `removed`.
   const isSettled =
@@ -122,7 +122,7 @@ export function storedCheck(scope: Scope): Check & { totals(): Balance } {
   };
 }
 
-function compareDays(look: PartitionLook, stored: readonly StoredDay[], days: DayRange) {
+function compareDays(look: PartitionSnapshot, stored: readonly StoredDay[], days: DayRange) {
   const { partition, counts } = look;
   const storedOf = new Map(stored.map((row) => [tenantDay(row.tenant, row.day), row]));
   const balances: Balance[] = [];
@@ -131,7 +131,7 @@ function compareDays(look: PartitionLook, stored: readonly StoredDay[], days: Da
   for (const name of new Set([...counts.keys(), ...storedOf.keys()])) {
     const { tenant, day } = parseTenantDay(name);
     if (day < days.from || day > days.to) continue;
-    const { accepted, removed, waiting, parked } = counts.get(name) ?? noCounts;
+    const { accepted, removed, waiting, parked } = counts.get(name) ?? emptyCounts;
     const { below, among } = storedOf.get(name) ?? { below: 0, among: 0 };
     balances.push({ accepted, removed, stored: below, waiting, parked });
     const [expected, found] = [accepted - removed, below + waiting + parked];
@@ -147,7 +147,10 @@ function compareDays(look: PartitionLook, stored: readonly StoredDay[], days: Da
 }
 
 /** Parked rows with an unreadable tenant or day may be the missing ones. */
-function unreadableObstacle({ unreadable }: PartitionLook, mismatches: readonly Mismatch[]): string | null {
+function unreadableObstacle(
+  { unreadable }: PartitionSnapshot,
+  mismatches: readonly Mismatch[],
+): string | null {
   const missing = mismatches.filter(({ kind }) => kind === 'missing');
   const lost = computeSum(missing.map(({ expected, found }) => expected - found));
   return lost > 0 && lost <= unreadable ? `${unreadable} of its parked rows cannot be read` : null;
@@ -174,7 +177,7 @@ export const doubledCheck = ({ store, warehouse, days, signal }: Scope): Check =
 /** An erased learner who answers again reuses numbers until the old rows are deleted. */
 async function surplusNumbers(store: AuditStore, { partition, tenant, numbers }: DoubledDay) {
   const userIds = numbers.map(([userId]) => userId);
-  const ends = await store.endsOfHistory(partition, tenant, userIds);
+  const ends = await store.findHistoryEnds(partition, tenant, userIds);
   const surplus = numbers.map(([, ids], i) => {
     const end = ends[i] ?? null;
     return Math.max(0, ids.filter(([ms, seq]) => end === null || !isBefore({ ms, seq }, end)).length - 1);
@@ -227,8 +230,8 @@ const nothing: Sums = { attempts: 0, correct: 0 };
 
 function createBounds(
   raw: readonly RawDay[],
-  before: readonly PartitionLook[],
-  after: readonly PartitionLook[],
+  before: readonly PartitionSnapshot[],
+  after: readonly PartitionSnapshot[],
 ) {
   const rawOf = new Map(raw.map((row) => [tenantDay(row.tenant, row.day), row]));
   return (name: string) => {
@@ -243,7 +246,7 @@ function createBounds(
   };
 }
 
-function waitingIn({ counts }: PartitionLook, name: string): Sums {
+function waitingIn({ counts }: PartitionSnapshot, name: string): Sums {
   const { tenant, day } = parseTenantDay(name);
   if (day !== allDays) return counts.get(name) ?? nothing;
   const own = [...counts].filter(([one]) => parseTenantDay(one).tenant === tenant).map(([, sums]) => sums);

@@ -2,14 +2,14 @@ import type { Call } from '../../contracts/call.js';
 import { parseJson } from '../../contracts/json.js';
 import { parseSkillBody } from '../../contracts/skills.js';
 import { ApiError, rejectAsUnavailable } from '../../errors.js';
-import type { SkillWrite, SkillWritten } from '../../store/catalogue/catalogue-store.js';
+import type { SkillWrite, SkillWriteResult } from '../../store/catalogue/catalogue-store.js';
 import { preconditionFailed } from '../read/goals.js';
 import { findSkill, type SkillPorts, skillNotFound, taggedSkill } from '../read/read-skills.js';
 import { allStored, type StoringPorts } from '../read/stored.js';
 
 export interface SkillWritePorts extends SkillPorts, StoringPorts {
   /** Resolves when all readers see the change. @throws ApiError UNAVAILABLE */
-  readonly catalogue: { put(tenant: string, write: SkillWrite, now: number): Promise<SkillWritten> };
+  readonly catalogue: { put(tenant: string, write: SkillWrite, now: number): Promise<SkillWriteResult> };
   answers(tenant: string, skillId: string): Promise<number>;
 }
 
@@ -37,6 +37,6 @@ export async function deleteSkill(ports: SkillWritePorts, { tenant, ifMatch }: C
   const write = { skillId, setting: null, ifRevision: ifMatch === '*' ? null : ifMatch };
   const { status } = await ports.catalogue.put(tenant, write, ports.now());
   if (status === 'mismatch') throw preconditionFailed();
-  await ports.skills.forget(tenant, skillId);
+  await ports.skills.unregister(tenant, skillId);
   return { skill_id: skillId, answers };
 }

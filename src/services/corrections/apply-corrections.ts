@@ -22,7 +22,7 @@ export interface ApplyOptions {
 /** Young plans and plans beyond one statement wait for a later run. */
 export function createCorrections({ store, warehouse, logger }: ApplyOptions) {
   return async (partitions: readonly number[], signal?: AbortSignal): Promise<void> => {
-    const found = await Promise.allSettled(partitions.map(store.due));
+    const found = await Promise.allSettled(partitions.map(store.listDue));
     const due = found.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
     await planSome(oneStatement(due.filter((one) => !isPlanned(one))), signal);
     const ripe = due.filter(isPlanned).filter(({ plan }) => plan.ageMs >= settleMs);
@@ -36,15 +36,15 @@ export function createCorrections({ store, warehouse, logger }: ApplyOptions) {
   async function planSome(some: readonly DueCorrection[], signal: AbortSignal | undefined): Promise<void> {
     if (some.length === 0) return;
     const removals = await warehouse.count(some.map(rowsOf), signal);
-    for (const [i, one] of some.entries()) await store.plan(one, removals[i] as RemovalCounts);
+    for (const [i, one] of some.entries()) await store.storePlan(one, removals[i] as RemovalCounts);
   }
 
   async function applySome(some: readonly PlannedCorrection[], signal: AbortSignal | undefined) {
     if (some.length === 0) return;
     const rows = some.map(rowsOf);
-    await store.removeParked(rows);
+    await store.removeParkedRows(rows);
     await warehouse.remove(rows, signal);
-    for (const one of some) await store.settle(one);
+    for (const one of some) await store.complete(one);
     const erasures = some.filter(isErasure).length;
     logger.info({ erasures, rewritten: some.length - erasures }, 'corrections were applied');
   }

@@ -15,7 +15,7 @@ import { nothingKnown } from '../read/read-mastery.js';
 import { oneStatement } from './apply-corrections.js';
 
 export interface Erasures {
-  readonly erasures: Pick<ErasureStore, 'begin' | 'find' | 'openOf'>;
+  readonly erasures: Pick<ErasureStore, 'begin' | 'find' | 'listOpenOf'>;
   readonly receipts: {
     find(tenant: string, id: string): Promise<ErasureReceipt | null>;
     /** Newest first. @param after RFC 3339 request time, space, id */
@@ -52,7 +52,7 @@ export async function listErasures({ erasures, receipts }: Erasures, { tenant, q
   const { limit = pageLimit, cursor } = query;
   const after = cursors.decode(cursor);
   // Open erasures first: one that ends in between is in both lists.
-  const open = (await erasures.openOf(tenant)).map((one) => listed(one, null));
+  const open = (await erasures.listOpenOf(tenant)).map((one) => listed(one, null));
   const done = await receipts.list(tenant, after, limit + 1);
   const all = new Map([...open, ...done].map((one) => [one.erasure_id, one]));
   const left = newestFirst([...all.values()], placeOf, after);
@@ -113,15 +113,15 @@ export function createErasureFinisher({ store, messages, warehouse, logger, now 
       done += await finish(some);
       left = left.filter((erasure) => !some.includes(erasure));
     }
-    if (await store.takeTurn('look')) await lookAgain();
-    if (await store.takeTurn('purge')) await warehouse.purge();
+    if (await store.acquirePeriodicRun('look')) await lookAgain();
+    if (await store.acquirePeriodicRun('purge')) await warehouse.purge();
     return done;
   };
 
   async function finish(some: readonly OpenErasure[]): Promise<number> {
     const rows = some.map((erasure) => erasure.rows);
-    const marked = await store.removeMarks(rows);
-    await store.forgetSkills(rows);
+    const marked = await store.removeImportMarks(rows);
+    await store.removeFromSkills(rows);
     await removeLate(rows);
     // Events before messages: a message created in between sees the erasure.
     await store.removeEvents(rows);
@@ -145,7 +145,7 @@ export function createErasureFinisher({ store, messages, warehouse, logger, now 
   }
 
   async function removeLate(rows: readonly CorrectedRows[]): Promise<void> {
-    await store.removeWaiting(rows);
+    await store.removePendingRows(rows);
     await warehouse.removeLate(rows);
   }
 
@@ -155,13 +155,13 @@ export function createErasureFinisher({ store, messages, warehouse, logger, now 
   }
 
   async function lookAgain(): Promise<void> {
-    const due = (await store.erased()).filter(({ at, looks }) => now() - at >= (looksAfter[looks] ?? 0));
+    const due = (await store.listErased()).filter(({ at, looks }) => now() - at >= (looksAfter[looks] ?? 0));
     for (const some of splitIntoParts(due, lookedTogether)) {
       for (const { hash, userId } of await warehouse.findAgain(some)) {
         const one = some.find((learner) => learner.hash === hash);
         if (one !== undefined) await removeLate([{ ...one, userId, fromSeq: 0 }]);
       }
-      for (const one of some) await store.noteLook(one, one.looks + 1 === looksAfter.length);
+      for (const one of some) await store.recordCheck(one, one.looks + 1 === looksAfter.length);
     }
   }
 }

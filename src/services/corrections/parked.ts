@@ -8,9 +8,9 @@ const cursors = createCursors('parked:', (text) => (/^\d{1,6} \d{1,15}-\d{1,15}$
 export async function listParked(parked: ParkedRows, { query }: Call<PageQuery>): Promise<string> {
   const { limit = pageLimit, cursor } = query;
   const [place = '0', after = null] = cursors.decode(cursor)?.split(' ') ?? [];
-  const streams = await parked.streams(null);
+  const streams = await parked.listStreams(null);
   const found: ParkedEntry[] = [];
-  for await (const entry of parked.entries(streams.slice(Number(place)), after)) {
+  for await (const entry of parked.listEntries(streams.slice(Number(place)), after)) {
     found.push(entry);
     if (found.length > limit) break;
   }

@@ -1,7 +1,7 @@
 import { findTimeProblem, parseTime } from '../../contracts/events.js';
 import { findIdProblem } from '../../contracts/ids.js';
 import type { TrackEvent } from '../../contracts/worker-tasks.js';
-import { keepRecent } from '../../store/redis/recent.js';
+import { setRecentlyUsed } from '../../store/redis/recently-used.js';
 
 export const requiredColumns = ['user_id', 'skill_id', 'correct'] as const;
 export const importColumns = [...requiredColumns, 'item_id', 'order', 'ts', 'response_time_s'] as const;
@@ -131,7 +131,7 @@ export function createBackwardsCounter(learners = 50_000) {
   return (userId: string, order: number | null): boolean => {
     if (order === null) return false;
     const before = last.get(userId);
-    keepRecent(last, userId, order, learners);
+    setRecentlyUsed(last, userId, order, learners);
     return before !== undefined && order < before;
   };
 }

@@ -7,7 +7,7 @@ import { type FitReport, fitTenant, selectTrainingLearners } from '../../domain/
 import { ApiError } from '../../errors.js';
 import type { Logger } from '../../logger.js';
 import { runInSlices } from '../../slices.js';
-import type { ModelPublisher } from '../../store/models/model-store.js';
+import type { ModelStore } from '../../store/models/model-store.js';
 import type { ModelHistory } from '../../warehouse/ingest/model-history.js';
 import type { TenantAnswers } from '../../warehouse/reads/answer-columns.js';
 
@@ -19,7 +19,7 @@ export interface TenantFit {
 }
 
 export interface ChangeParts {
-  readonly models: ModelPublisher;
+  readonly models: ModelStore;
   readonly history: ModelHistory;
   readonly logger: Logger;
 }
@@ -79,14 +79,14 @@ async function fitOne(
   getThreads: () => FitThreads,
 ): Promise<TenantFit> {
   const seen = `${mark} ${modelVersion}`;
-  const basedOn = await models.inForce(tenant);
+  const basedOn = await models.fetchActiveVersion(tenant);
   const inForce = { tenant, version: basedOn };
   // A dry run does not prevent the next fit of the same answers.
   const finished = async (fit: TenantFit): Promise<TenantFit> => {
-    if (!dryRun) await models.noteFit(tenant, seen);
+    if (!dryRun) await models.finishFit(tenant, seen);
     return fit;
   };
-  if (!dryRun && (await models.lastFit(tenant)) === seen)
+  if (!dryRun && (await models.fetchLastFit(tenant)) === seen)
     return { ...inForce, outcome: 'nothing_new', report: null };
   const threads = getThreads();
   const since = performance.now();
@@ -96,7 +96,7 @@ async function fitOne(
   const training = selectTrainingLearners(learnerHash);
   if (training.length < fitConstants.minLearners || !training.includes(0))
     return finished({ ...inForce, outcome: 'too_few', report: null });
-  const version = dryRun ? basedOn + 1 : await models.reserve(tenant);
+  const version = dryRun ? basedOn + 1 : await models.reserveVersion(tenant);
   const input = {
     ...columns,
     training,
@@ -122,7 +122,8 @@ async function fitOne(
     items: items && { ...items, hashes: itemHashes },
     publishedAt: Date.now(),
   });
-  if (!published) return { tenant, outcome: 'superseded', version: await models.inForce(tenant), report };
+  if (!published)
+    return { tenant, outcome: 'superseded', version: await models.fetchActiveVersion(tenant), report };
   logger.info({ tenant, version, answers: report.answers, seconds: report.seconds }, 'a model was published');
   return finished({ tenant, outcome: 'published', version, report });
 }
@@ -130,9 +131,9 @@ async function fitOne(
 /** Copies publications that ClickHouse lacks. Skips models that only a newer version can read. */
 export async function recordChanges({ models, history, logger }: ChangeParts): Promise<void> {
   const recorded = await history.lastChanges();
-  for (const tenant of await models.tenants()) {
+  for (const tenant of await models.listTenants()) {
     try {
-      for (const change of await models.changesAfter(tenant, recorded.get(tenant) ?? 0))
+      for (const change of await models.listChangesAfter(tenant, recorded.get(tenant) ?? 0))
         await history.add(change);
     } catch (error) {
       logger.error({ err: error, tenant }, 'publications of models are not copied to ClickHouse yet');

@@ -24,8 +24,8 @@ export async function listVersions(
 ): Promise<string> {
   const before = cursors.decode(cursor) ?? lastChange;
   const [inForce, kept, found] = await Promise.all([
-    models.inForce(tenant),
-    models.versions(tenant),
+    models.fetchActiveVersion(tenant),
+    models.listVersions(tenant),
     changes.changes(tenant, before, limit + 1),
   ]);
   const describe = (stored: StoredChange): object => {
@@ -115,7 +115,7 @@ const rollbackCheck = Compile(RollbackRequest);
 export async function rollBack(ports: VersionPorts, { tenant: own, body }: Call): Promise<object> {
   const { version, tenant: named } = validate(rollbackCheck, parseJson(body), 'rollback');
   const tenant = named ?? own;
-  const outcome = await useVersion(ports, tenant, version, await ports.models.inForce(tenant));
+  const outcome = await useVersion(ports, tenant, version, await ports.models.fetchActiveVersion(tenant));
   if (outcome === 'not-kept') throw noVersion(`${version}`);
   if (outcome === 'superseded')
     throw new ApiError('CONFLICT', 'Another version came into force meanwhile; look at the versions again');
@@ -135,7 +135,7 @@ export async function useVersion(
 ): Promise<'used' | 'in-force' | 'not-kept' | 'superseded'> {
   if (version === inForce) return 'in-force';
   const { models, logger } = parts;
-  const outcome = await models.use(tenant, version, inForce);
+  const outcome = await models.activate(tenant, version, inForce);
   if (outcome === 'used') {
     logger.info({ tenant, version, before: inForce }, 'a model was put into force again by hand');
     const recorded = recordChanges(parts).catch((error: unknown) =>

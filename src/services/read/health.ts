@@ -6,7 +6,7 @@ import { withTimeout } from '../../lifecycle.js';
 import { idWindowSeconds, minIdWindowSeconds } from '../../store/learners/event-ids.js';
 import type { Journal, JournalFacts } from '../../store/outbox/journal.js';
 import type { Outbox, PipelineFacts } from '../../store/outbox/outbox.js';
-import { answersPing, type RedisClient } from '../../store/redis/client.js';
+import { isRedisAvailable, type RedisClient } from '../../store/redis/client.js';
 import { version } from '../../version.js';
 import { isAlive } from '../../warehouse/clickhouse/client.js';
 
@@ -84,7 +84,7 @@ const fullyParked = (pipeline: PipelineFacts | null, journal: JournalFacts | nul
 
 /** Probes resolve with null or the problem, and never reject. */
 export const serverProbes = ({ redis, clickhouse }: Pick<HealthParts, 'redis' | 'clickhouse'>) => ({
-  redis: () => problem(answersPing(redis), 'Redis does not answer'),
+  redis: () => problem(isRedisAvailable(redis), 'Redis does not answer'),
   clickhouse: () => problem(isAlive(clickhouse), 'ClickHouse does not answer'),
 });
 

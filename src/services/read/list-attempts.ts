@@ -15,7 +15,7 @@ import type { StoredPorts } from './stored.js';
 export interface AttemptPorts extends MasteryPorts, StoredPorts {
   readonly waiting: WaitingAttempts;
   readonly stored: Pick<StoredRows, 'attempts' | 'ofSkill'>;
-  readonly ended: Pick<EndedHistories, 'erasedAmong'>;
+  readonly ended: Pick<EndedHistories, 'findErased'>;
 }
 
 /** Retries after a concurrent correction. */
@@ -57,7 +57,7 @@ export async function listSkillAnswers(
   const lag = await ports.sourceLagSeconds();
   const { learner, skills } = await readLearner(ports, tenant, userId);
   const { attempts } = skillOf(skills, skillId);
-  const [erased] = await ports.ended.erasedAmong(tenant, [userId]);
+  const [erased] = await ports.ended.findErased(tenant, [userId]);
   const to = Math.min(learner.attempts, before - 1);
   const range = { tenant, userId, skillId, to, below: erased?.below ?? { ms: 0, seq: 0 } };
   const { rows, stored } = await rejectAsUnavailable(ports.stored.ofSkill({ ...range, atMost: limit + 1 }));

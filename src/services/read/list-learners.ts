@@ -8,7 +8,7 @@ import { cursorAfter, idAfter, listJson, PageQuery, pageLimit, pageOf } from './
 import type { MasteryPorts } from './read-mastery.js';
 import type { StoredPorts } from './stored.js';
 
-export type EndedHistories = Pick<ErasureStore, 'erasedAmong' | 'isOpen'>;
+export type EndedHistories = Pick<ErasureStore, 'findErased' | 'isOpen'>;
 
 export interface LearnerListPorts extends StoredPorts, Pick<MasteryPorts, 'learners'> {
   readonly list: LearnerList;
@@ -47,7 +47,7 @@ async function withoutErased(
   const userIds = found.map(({ user_id }) => user_id);
   const isThere = async (userId: string): Promise<boolean> =>
     (await learners.own(tenant, userId)) !== null && !(await ended.isOpen(tenant, userId));
-  const erased = await ended.erasedAmong(tenant, userIds);
+  const erased = await ended.findErased(tenant, userIds);
   const shown = await Promise.all(userIds.map((userId, i) => erased[i] === null || isThere(userId)));
   return found.filter((_, i) => shown[i]);
 }

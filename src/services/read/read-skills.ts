@@ -9,7 +9,7 @@ import {
   type SkillTimes,
 } from '../../domain/tracing/response-times.js';
 import { ApiError } from '../../errors.js';
-import type { KnownSkills } from '../../store/catalogue/known-skills.js';
+import type { RegisteredSkills } from '../../store/catalogue/registered-skills.js';
 import { cursorAfter, idAfter, listJson, type PageQuery, pageLimit, pageOf } from './pages.js';
 
 export interface ModelPorts {
@@ -19,7 +19,7 @@ export interface ModelPorts {
 
 /** All throw ApiError UNAVAILABLE. */
 export interface SkillPorts extends ModelPorts {
-  readonly skills: KnownSkills;
+  readonly skills: RegisteredSkills;
 }
 
 export async function listSkills(

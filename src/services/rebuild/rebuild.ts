@@ -7,10 +7,10 @@ import type { DeploymentRecord } from '../../contracts/access.js';
 import { StartError } from '../../lifecycle.js';
 import { groupBy } from '../../lists.js';
 import { idWindowSeconds } from '../../store/learners/event-ids.js';
+import { selectRetainedVersions } from '../../store/rebuild/facts-restore.js';
 import type { Checkpoint, RebuildStore, SharedState } from '../../store/rebuild/rebuild-store.js';
-import { versionsKept } from '../../store/rebuild/restored-facts.js';
-import { defaultPartitions, type OtherVersion } from '../../store/redis/deployment.js';
-import { keptNow, partitionOf } from '../../store/redis/keys.js';
+import { defaultPartitions, type VersionMismatch } from '../../store/redis/deployment.js';
+import { partitionOf, stateVersion } from '../../store/redis/keys.js';
 import type { RebuildSource } from '../../warehouse/reads/rebuild-source.js';
 import { type RebuildOptions, type RebuildParts, restoreLearners } from './replay-learners.js';
 
@@ -23,10 +23,10 @@ export type RebuildResult = NonNullable<Awaited<ReturnType<typeof rebuild>>>;
 export async function rebuild(parts: RebuildParts, options: RebuildOptions) {
   const { source, store } = parts;
   const since = performance.now();
-  const isMarked = (await store.partitions()) !== null;
+  const isMarked = (await store.readPartitionCount()) !== null;
   if (!isMarked && !(await source.holdsState())) return null;
   const facts = await factsOf(parts);
-  const missing = await store.lost(facts.partitions);
+  const missing = await store.findLostPartitions(facts.partitions);
   const shared = await lostShared(parts, isMarked);
   if (missing.length === 0 && shared.length === 0 && isMarked) return null;
   const start = await resumeOrStart(store, missing, shared);
@@ -45,7 +45,7 @@ export async function rebuild(parts: RebuildParts, options: RebuildOptions) {
 /** Without a record, assumes the default partitions. Sampled rows must confirm their number. */
 async function factsOf({ source, store }: RebuildParts): Promise<DeploymentRecord> {
   const recorded = await source.deployment();
-  const partitions = (await store.partitions()) ?? recorded?.partitions ?? defaultPartitions;
+  const partitions = (await store.readPartitionCount()) ?? recorded?.partitions ?? defaultPartitions;
   const places = await source.samplePlaces();
   if (places.some(({ tenant, userId, partition }) => partitionOf(tenant, userId, partitions) !== partition))
     throw new StartError(
@@ -57,7 +57,7 @@ async function factsOf({ source, store }: RebuildParts): Promise<DeploymentRecor
 
 /** Missing state outside partitions that ClickHouse can restore. */
 async function lostShared({ source, store }: RebuildParts, isMarked: boolean): Promise<SharedState[]> {
-  const missing = await store.lostShared();
+  const missing = await store.findLostShared();
   // Restore all of it, because items have counters even without a published model.
   if (!isMarked) return missing;
   const has: Readonly<Record<SharedState, () => Promise<boolean>>> = {
@@ -76,12 +76,12 @@ async function resumeOrStart(
   partitions: readonly number[],
   shared: readonly SharedState[],
 ): Promise<Checkpoint> {
-  const found = await store.checkpoint();
+  const found = await store.loadCheckpoint();
   if (found?.partitions.join() === partitions.join()) return found;
   const idsFrom = Math.floor(Date.now() / 1000) - idWindowSeconds;
   const nothingYet = { after: null, learnersDone: false, learners: 0, answers: 0 };
-  const checkpoint = { kept: keptNow, partitions, shared, idsFrom, ...nothingYet };
-  await store.save(checkpoint);
+  const checkpoint = { kept: stateVersion, partitions, shared, idsFrom, ...nothingYet };
+  await store.saveCheckpoint(checkpoint);
   return checkpoint;
 }
 
@@ -104,14 +104,15 @@ async function restoreTenants(
   const tenants = await source.tenants();
   step('catalogues');
   for (const tenant of tenants)
-    for await (const skills of source.answeredSkills(tenant)) await store.noteAnswered(tenant, skills);
+    for await (const skills of source.answeredSkills(tenant))
+      await store.restoreAnsweredSkills(tenant, skills);
   for (const [tenant, entries] of groupBy(await source.catalogue(), tenantOf)) {
     const skillIds = entries.map(({ skillId }) => skillId);
-    await store.addSkills(tenant, skillIds);
-    if (shared.includes('catalogues')) await store.putCatalogue(tenant, entries);
+    await store.registerSkills(tenant, skillIds);
+    if (shared.includes('catalogues')) await store.restoreCatalogue(tenant, entries);
   }
   if (shared.includes('mappings'))
-    for (const { tenant, text } of await source.mappings()) await store.putMapping(tenant, text);
+    for (const { tenant, text } of await source.mappings()) await store.restoreMapping(tenant, text);
   if (!shared.includes('models')) return;
   step('models and items');
   const newest = await source.newestVersions();
@@ -119,11 +120,11 @@ async function restoreTenants(
   // Items belong to the active version, which is 0 before the first fit.
   for (const tenant of tenants)
     for await (const items of source.items(tenant))
-      await store.putItems(tenant, changesOf.get(tenant)?.[0]?.version ?? 0, items);
+      await store.restoreItems(tenant, changesOf.get(tenant)?.[0]?.version ?? 0, items);
   for (const [tenant, changes] of changesOf) {
     const kept = [];
-    for (const change of versionsKept(changes)) kept.push(await source.modelTexts(change));
-    await store.putModels(tenant, changes, kept, newest.get(tenant) ?? 0);
+    for (const change of selectRetainedVersions(changes)) kept.push(await source.modelTexts(change));
+    await store.restoreModels(tenant, changes, kept, newest.get(tenant) ?? 0);
   }
 }
 
@@ -136,34 +137,34 @@ async function restoreRest(
 ): Promise<number> {
   const step = stepper(options, checkpoint);
   const { partitions, idsFrom } = checkpoint;
-  for await (const ids of source.retracted(idsFrom)) await store.putRetracted(ids, partitions, count);
+  for await (const ids of source.retracted(idsFrom)) await store.restoreRetractedIds(ids, partitions, count);
   step('goals');
-  for await (const goals of source.goals()) await store.putGoals(goals, partitions, count);
+  for await (const goals of source.goals()) await store.restoreGoals(goals, partitions, count);
   step('what is counted by day');
-  await store.putAccepted(partitions, await source.answersByDay(partitions));
+  await store.restoreAcceptedCounts(partitions, await source.answersByDay(partitions));
   const month = await source.archivedMonth();
   for (const partition of partitions) {
     if (month > 0) await store.raiseFence(partition, month);
     const last = await source.lastOutboxId(partition);
-    if (last !== null) await store.raiseOutbox(partition, last);
+    if (last !== null) await store.raiseOutboxId(partition, last);
   }
   step('webhooks');
-  if (checkpoint.shared.includes('webhooks')) await store.putEndpoints(await source.webhooks());
+  if (checkpoint.shared.includes('webhooks')) await store.restoreEndpoints(await source.webhooks());
   // Recorded revocations override existing keys: a configured key may have been revoked.
   step('API keys');
   const { keys, unreadable } = await source.keys();
-  await store.putKeys(keys);
+  await store.restoreKeys(keys);
   return unreadable;
 }
 
 /**
  * Retires learners of an earlier version, so that a rebuild restores them in the current format. Until
- * `noteVersion`, the markers can move back. After it, the earlier version counts no answers.
+ * `adoptVersion`, the markers can move back. After it, the earlier version counts no answers.
  * @throws StartError without changes if data would be lost
  */
 export async function retireOlder(
   { source, store }: Pick<RebuildParts, 'source' | 'store'>,
-  older: OtherVersion,
+  older: VersionMismatch,
   check: () => void,
 ): Promise<void> {
   const refuseLoss = async (reason: string | null): Promise<void> => {
@@ -178,11 +179,11 @@ export async function retireOlder(
   // No more answers arrive now. Check the answers since the first check.
   await refuseLoss(await waitingReason(store, older));
   check();
-  await store.noteVersion(older);
+  await store.adoptVersion(older);
 }
 
-async function waitingReason(store: RebuildStore, older: OtherVersion): Promise<string | null> {
-  const waiting = await store.waiting(older.partitions);
+async function waitingReason(store: RebuildStore, older: VersionMismatch): Promise<string | null> {
+  const waiting = await store.describePending(older.partitions);
   return waiting.length === 0
     ? null
     : `Redis alone has ${waiting.join(', ')}: start the version before, wait until health shows outbox_length, journal_length, erasures_due and parked 0 (npm run parked), stop it and run this again`;
@@ -194,7 +195,7 @@ const maxNames = 5;
 async function unknownReason(source: RebuildSource, store: RebuildStore): Promise<string | null> {
   const isEmpty = !(await source.holdsState());
   const names: string[] = [];
-  for await (const learners of store.learners())
+  for await (const learners of store.scanLearners())
     for (const { tenant, userId } of isEmpty ? learners : await source.unknown(learners))
       names.push(`${tenant}:${userId}`);
   return names.length === 0

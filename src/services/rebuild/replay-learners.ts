@@ -41,7 +41,7 @@ export async function restoreLearners(
   const save = async (change: Partial<Checkpoint>): Promise<void> => {
     checkpoint = { ...checkpoint, ...change };
     check();
-    await store.save(checkpoint);
+    await store.saveCheckpoint(checkpoint);
   };
 
   async function pass(): Promise<void> {
@@ -107,7 +107,7 @@ export async function verify(
   { onProgress }: Pick<RebuildOptions, 'onProgress'>,
 ) {
   const since = performance.now();
-  const count = (await store.partitions()) ?? defaultPartitions;
+  const count = (await store.readPartitionCount()) ?? defaultPartitions;
   const all = indices(count);
   const threads = openThreads();
   const differing: CompareReply['differences'][number][] = [];
@@ -136,7 +136,7 @@ export async function verify(
     let redisLearners = learners;
     for (let looks = 0; looks < maxLooks && redisLearners.length > 0; looks++) {
       if (looks > 0) await sleep(lookMs);
-      const outboxRows = await store.waitingRows(redisLearners, count);
+      const outboxRows = await store.readPendingRows(redisLearners, count);
       const rows = await source.learners(redisLearners);
       const reply = await threads.compare({ rows, outboxRows, redisLearners, partitions: count });
       add(reply);
@@ -147,7 +147,7 @@ export async function verify(
 
   try {
     const behind = await compareStored();
-    for await (const known of store.learners()) behind.push(...(await source.unknown(known)));
+    for await (const known of store.scanLearners()) behind.push(...(await source.unknown(known)));
     let undecided = 0;
     for (const some of splitIntoParts(behind, together)) undecided += await compareWaiting(some);
     const seconds = (performance.now() - since) / 1000;

@@ -6,14 +6,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { DeliveryReply, DeliveryTask } from '../../contracts/delivery-tasks.js';
 import { parseLearnerHash } from '../../contracts/webhook-events.js';
 import type { Logger } from '../../logger.js';
-import { keepRecent } from '../../store/redis/recent.js';
+import { setRecentlyUsed } from '../../store/redis/recently-used.js';
 import type { Endpoint, EndpointStore } from '../../store/webhooks/endpoints.js';
 import type {
-  EndpointPlace,
+  EndpointReference,
   Message,
+  MessageOutcome,
   MessageState,
   MessageStore,
-  TriedMessage,
 } from '../../store/webhooks/messages.js';
 
 const retrySeconds = [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400] as const;
@@ -69,24 +69,24 @@ export interface DeliveryParts {
 }
 
 /** Calls `onProgress` after each wave. @throws errors of Redis; the next run continues */
-export type Deliver = (endpoint: EndpointPlace, signal: AbortSignal, moved: () => void) => Promise<void>;
+export type Deliver = (endpoint: EndpointReference, signal: AbortSignal, moved: () => void) => Promise<void>;
 
 export function createDeliverer(parts: DeliveryParts): Deliver {
   const { endpoints, messages, counts, logger } = parts;
   const troubles = new Map<string, Trouble>();
-  const pauseOf = ({ id }: EndpointPlace): number =>
+  const pauseOf = ({ id }: EndpointReference): number =>
     Math.max(0, (troubles.get(id)?.until ?? 0) - performance.now());
 
   /** A single message tests whether a failing receiver works again. */
-  const pageOf = ({ id }: EndpointPlace): number => (troubles.has(id) ? 1 : pageMessages);
+  const pageOf = ({ id }: EndpointReference): number => (troubles.has(id) ? 1 : pageMessages);
 
   return async (place, signal, moved) => {
     const until = performance.now() + runMs;
     const isOver = (): boolean => signal.aborted || performance.now() >= until || pauseOf(place) > 0;
     while (!isOver()) {
       const endpoint = await endpoints.find(place.tenant, place.id);
-      if (!endpoint?.enabled) return void (await messages.rest(place, disabledRestMs));
-      const due = await messages.due(endpoint, Date.now(), pageOf(place));
+      if (!endpoint?.enabled) return void (await messages.scheduleNextRun(place, disabledRestMs));
+      const due = await messages.listDue(endpoint, Date.now(), pageOf(place));
       if (due.length === 0) break;
       const paced = due.length === pageMessages ? sleep(pageMs) : undefined;
       for (const wave of wavesOf(due)) {
@@ -96,7 +96,7 @@ export function createDeliverer(parts: DeliveryParts): Deliver {
       }
       await paced;
     }
-    await messages.rest(place, pauseOf(place));
+    await messages.scheduleNextRun(place, pauseOf(place));
   };
 
   async function sendWave(endpoint: Endpoint, wave: readonly Message[]): Promise<void> {
@@ -109,29 +109,29 @@ export function createDeliverer(parts: DeliveryParts): Deliver {
     if (failed.length > 0) await giveUp(endpoint, failed);
   }
 
-  function outcomeOf(endpoint: Endpoint, message: Message, reply: DeliveryReply): TriedMessage {
+  function outcomeOf(endpoint: Endpoint, message: Message, reply: DeliveryReply): MessageOutcome {
     const tried = { ...message, tries: message.tries + 1, lastStatus: reply.status, lastError: reply.reason };
     const isConfirmed = reply.status !== null && reply.status >= 200 && reply.status < 300;
     if (!isConfirmed) return failureOf(endpoint, tried, reply);
     counts.delivered += 1;
     troubles.delete(endpoint.id);
-    return { message: { ...tried, status: 'delivered' }, afterMs: null };
+    return { message: { ...tried, status: 'delivered' }, retryAfterMs: null };
   }
 
   function failureOf(
     { tenant, id: webhook }: Endpoint,
     message: MessageState,
     reply: DeliveryReply,
-  ): TriedMessage {
+  ): MessageOutcome {
     counts.failed += 1;
     const trouble = troubleAfter(troubles.get(webhook), performance.now());
-    keepRecent(troubles, webhook, trouble, maxTroubles);
+    setRecentlyUsed(troubles, webhook, trouble, maxTroubles);
     logger.debug(
       { tenant, webhook, message: message.id, tries: message.tries, ...reply },
       'a webhook failed',
     );
-    const afterMs = reply.status === gone ? null : retryDelay(message.tries, Math.random());
-    return { message: { ...message, status: afterMs === null ? 'failed' : 'pending' }, afterMs };
+    const retryAfterMs = reply.status === gone ? null : retryDelay(message.tries, Math.random());
+    return { message: { ...message, status: retryAfterMs === null ? 'failed' : 'pending' }, retryAfterMs };
   }
 
   /** Disables an endpoint that responded 410, or confirmed no message during a whole retry schedule. */
@@ -139,7 +139,7 @@ export function createDeliverer(parts: DeliveryParts): Deliver {
     counts.given_up += failed.length;
     const isGone = failed.some(({ lastStatus }) => lastStatus === gone);
     const newest = Math.max(...failed.map(({ at }) => at));
-    if (!isGone && (await messages.lastDelivery(endpoint)) > newest) return;
+    if (!isGone && (await messages.fetchLastDelivery(endpoint)) > newest) return;
     const { tenant, id } = endpoint;
     await endpoints.disable(tenant, id, isGone ? 'gone' : 'failing');
     // The pause ends this run: other messages would also fail for good.

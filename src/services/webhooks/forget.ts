@@ -6,7 +6,7 @@ import type { MessageStore } from '../../store/webhooks/messages.js';
 
 export interface ForgetParts {
   readonly endpoints: Pick<EndpointStore, 'list'>;
-  readonly messages: Pick<MessageStore, 'all' | 'forget'>;
+  readonly messages: Pick<MessageStore, 'listAll' | 'remove'>;
 }
 
 /** Removes messages about erased histories. Idempotent. @throws ApiError UNAVAILABLE */
@@ -16,8 +16,8 @@ export const createForgetting =
     const isOver = createErasureFilter(rows);
     for (const tenant of distinct(rows.map((one) => one.tenant)))
       for (const endpoint of await endpoints.list(tenant))
-        for await (const page of messages.all(endpoint)) {
+        for await (const page of messages.listAll(endpoint)) {
           const over = page.filter(({ id, at }) => isOver(id, at));
-          await messages.forget(endpoint, over);
+          await messages.remove(endpoint, over);
         }
   };

@@ -4,13 +4,13 @@ import { ApiError } from '../../errors.js';
 import { groupBy } from '../../lists.js';
 import type { Logger } from '../../logger.js';
 import type { Endpoint, EndpointStore } from '../../store/webhooks/endpoints.js';
-import type { EventStreams, WaitingEvent } from '../../store/webhooks/event-streams.js';
+import type { EventStreams, PendingEvent } from '../../store/webhooks/event-streams.js';
 import type { MessageStore } from '../../store/webhooks/messages.js';
 
 export interface HandOutParts {
   readonly streams: EventStreams;
   readonly endpoints: Pick<EndpointStore, 'list' | 'disable'>;
-  readonly messages: Pick<MessageStore, 'add' | 'forget'>;
+  readonly messages: Pick<MessageStore, 'add' | 'remove'>;
   readonly logger: Logger;
 }
 
@@ -23,7 +23,7 @@ const [firstPage, largestPage] = [1000, 8000];
 export function createHandOut({ streams, endpoints, messages, logger }: HandOutParts): HandOut {
   let atMost = firstPage;
   return async () => {
-    const { events, hasMore } = await streams.next(atMost);
+    const { events, hasMore } = await streams.readOldest(atMost);
     const ofTenants = [...groupBy(events, (event) => event.tenant)];
     // Unreadable endpoints delay only the events of their tenant.
     const ended = waitForAll(ofTenants.map(([tenant, own]) => handOut(tenant, own)));
@@ -36,16 +36,16 @@ export function createHandOut({ streams, endpoints, messages, logger }: HandOutP
     return hasMore;
   };
 
-  async function handOut(tenant: string, events: readonly WaitingEvent[]): Promise<void> {
+  async function handOut(tenant: string, events: readonly PendingEvent[]): Promise<void> {
     const open = (await endpoints.list(tenant)).filter(({ enabled }) => enabled);
     for (const endpoint of open) await addTo(endpoint, events);
     // After the messages: a later erasure finds them, and an earlier one is visible here.
-    const late = open.length === 0 ? [] : await streams.ofErased(events);
-    for (const endpoint of open) await messages.forget(endpoint, late);
+    const late = open.length === 0 ? [] : await streams.findErased(events);
+    for (const endpoint of open) await messages.remove(endpoint, late);
     await streams.remove(events);
   }
 
-  async function addTo(endpoint: Endpoint, events: readonly WaitingEvent[]): Promise<void> {
+  async function addTo(endpoint: Endpoint, events: readonly PendingEvent[]): Promise<void> {
     const asked = new Set<string>(endpoint.eventTypes);
     const wanted = events.filter(({ type }) => asked.has('*') || asked.has(type));
     const refused = await messages.add(endpoint, wanted);

@@ -16,7 +16,7 @@ import * as pages from '../read/pages.js';
 
 export interface WebhookPorts {
   readonly endpoints: EndpointStore;
-  readonly messages: Pick<MessageStore, 'add' | 'list' | 'again' | 'rest'>;
+  readonly messages: Pick<MessageStore, 'add' | 'list' | 'retry' | 'scheduleNextRun'>;
   /** Allows http and private addresses. */
   readonly allowPrivate: boolean;
 }
@@ -65,7 +65,7 @@ export async function changeWebhook(ports: WebhookPorts, { tenant, body }: Call,
   };
   const changed = present(await ports.endpoints.change(tenant, id, to));
   // Disabled endpoints are checked rarely: make pending messages due now.
-  if (enabled) await ports.messages.rest(changed, 0);
+  if (enabled) await ports.messages.scheduleNextRun(changed, 0);
   return describe(changed);
 }
 
@@ -130,7 +130,7 @@ export async function listDeliveries(
 }
 
 export async function redeliver(ports: WebhookPorts, { tenant }: Call, id: string, messageId: string) {
-  if (await ports.messages.again(await sendable(ports, tenant, id), messageId))
+  if (await ports.messages.retry(await sendable(ports, tenant, id), messageId))
     return { message_id: messageId };
   throw new ApiError('NOT_FOUND', 'This webhook has no message of this id');
 }

@@ -19,7 +19,7 @@ export const readMapping = ({ mappings }: MappingPorts, { tenant }: Call): Promi
 /** After UNAVAILABLE, the new mapping may be active but not in ClickHouse. */
 export async function putMapping({ mappings, history, now }: MappingPorts, { tenant, body, ifMatch }: Call) {
   const sent = await parseLargeJson(body, maxMappingValues);
-  const written = await mappings.put(tenant, readBody(sent), ifMatch, now());
+  const written = await mappings.save(tenant, readBody(sent), ifMatch, now());
   if (written === null) throw preconditionFailed();
   // Rebuilds read the mapping from ClickHouse.
   await history.recordMapping(tenant, written.text, written.updatedAt).catch((error: unknown) => {

@@ -3,10 +3,10 @@ import { Compile } from 'typebox/compile';
 import { allScopes, type Grant, type StoredKey } from '../../contracts/access.js';
 import { nullable } from '../../contracts/validate.js';
 import { unavailable } from '../../errors.js';
-import { type RedisClient, whileRedisServes } from '../redis/client.js';
+import { readHash, type UnreadableHandler } from '../redis/bulk-operations.js';
+import { mapRedisErrors, type RedisClient } from '../redis/client.js';
 import { apiKeysKey, metaKey, quotaKey } from '../redis/keys.js';
-import { type OnUnreadable, readHash } from '../redis/reads.js';
-import { defineScript, replaceField } from '../redis/script.js';
+import { compareAndSetField, defineScript } from '../redis/script.js';
 
 /** Stored under the key's hash. The key itself is never stored. */
 const keyRecordCheck = Compile(
@@ -31,7 +31,7 @@ function decode(keyHash: string, stored: string): StoredKey {
 }
 
 /** The window starts with the first request. `leftMs`: time until it ends. */
-const takeFromQuota = defineScript(1)<
+const chargeQuotaScript = defineScript(1)<
   [key: string, amount: number, windowMs: number],
   [taken: number, leftMs: number]
 >(`
@@ -48,37 +48,38 @@ export type KeyStore = ReturnType<typeof createKeyStore>;
 
 const now = (): string => new Date().toISOString();
 
-export function createKeyStore(client: RedisClient, onUnreadable?: OnUnreadable) {
+export function createKeyStore(client: RedisClient, onUnreadable?: UnreadableHandler) {
   /** Retries after concurrent changes. @returns the previous value */
-  const change = async (keyHash: string, decide: (stored: StoredKey | null) => StoredKey | null) => {
+  const update = async (keyHash: string, decide: (stored: StoredKey | null) => StoredKey | null) => {
     for (;;) {
-      const text = await whileRedisServes(client.hget(apiKeysKey, keyHash));
+      const text = await mapRedisErrors(client.hget(apiKeysKey, keyHash));
       const stored = text === null ? null : decode(keyHash, text);
       const next = decide(stored);
       if (next === null) return stored;
-      if ((await replaceField(client, apiKeysKey, keyHash, text ?? '', encode(next))) === 1) return stored;
+      if ((await compareAndSetField(client, apiKeysKey, keyHash, text ?? '', encode(next))) === 1)
+        return stored;
     }
   };
-  const get = (keyHash: string): Promise<StoredKey | null> => change(keyHash, () => null);
+  const get = (keyHash: string): Promise<StoredKey | null> => update(keyHash, () => null);
   /** Includes revoked keys. */
-  const all = async (): Promise<StoredKey[]> => {
+  const listAll = async (): Promise<StoredKey[]> => {
     const keys = await readHash(client, apiKeysKey, decode, onUnreadable);
     return [...keys.values()].sort(
       (a, b) => Number(a.createdAt > b.createdAt) - Number(a.createdAt < b.createdAt),
     );
   };
   return {
-    find: async (keyHash: string): Promise<StoredKey | null> => {
+    findActive: async (keyHash: string): Promise<StoredKey | null> => {
       const stored = await get(keyHash);
       return stored?.revokedAt === null ? stored : null;
     },
     get,
-    all,
-    list: async () => (await all()).filter(({ revokedAt }) => revokedAt === null),
+    all: listAll,
+    listActive: async () => (await listAll()).filter(({ revokedAt }) => revokedAt === null),
     /** For a stored key, changes only the quota (and scopes of the development key). */
-    put: async (grant: Grant): Promise<'added' | 'updated' | 'revoked'> => {
+    save: async (grant: Grant): Promise<'added' | 'updated' | 'revoked'> => {
       const { requestsPerMinute, scopes, development } = grant;
-      const stored = await change(grant.keyHash, (found) => {
+      const stored = await update(grant.keyHash, (found) => {
         if (found === null) return { ...grant, createdAt: now(), revokedAt: null };
         if (found.revokedAt !== null) return null;
         return { ...found, requestsPerMinute, ...(development && { scopes, development }) };
@@ -88,16 +89,16 @@ export function createKeyStore(client: RedisClient, onUnreadable?: OnUnreadable)
     },
     /** Does not change a revoked key. */
     setQuota: async (keyHash: string, requestsPerMinute: number | null): Promise<StoredKey | null> => {
-      await change(keyHash, (found) => (found?.revokedAt === null ? { ...found, requestsPerMinute } : null));
+      await update(keyHash, (found) => (found?.revokedAt === null ? { ...found, requestsPerMinute } : null));
       return get(keyHash);
     },
     /** Does not replace a stored key, but always applies a revocation. */
     restore: (key: StoredKey) =>
-      change(key.keyHash, (found) =>
+      update(key.keyHash, (found) =>
         found === null || (key.revokedAt !== null && found.revokedAt === null) ? key : null,
       ),
     revoke: async (keyHash: string): Promise<boolean> => {
-      const stored = await change(keyHash, (found) =>
+      const stored = await update(keyHash, (found) =>
         found?.revokedAt === null ? { ...found, revokedAt: now() } : null,
       );
       return stored?.revokedAt === null;
@@ -106,10 +107,10 @@ export function createKeyStore(client: RedisClient, onUnreadable?: OnUnreadable)
 }
 
 /** @throws ApiError UNAVAILABLE also if Redis is empty, because the key may be lost */
-export const createKeyRing = (client: RedisClient) => ({
+export const createKeyLookup = (client: RedisClient) => ({
   find: async (keyHash: string): Promise<Grant | null> => {
-    const grant = await createKeyStore(client).find(keyHash);
-    if (grant !== null || (await whileRedisServes(client.exists(metaKey))) === 1) return grant;
+    const grant = await createKeyStore(client).findActive(keyHash);
+    if (grant !== null || (await mapRedisErrors(client.exists(metaKey))) === 1) return grant;
     throw unavailable('The API key cannot be looked up right now; try again with the same event_id');
   },
 });
@@ -118,7 +119,7 @@ const windowMs = 60_000;
 
 export const createQuotaCounter = (client: RedisClient) => ({
   take: async (keyHash: string, amount: number) => {
-    const [taken, endsInMs] = await takeFromQuota(client, quotaKey(keyHash), amount, windowMs);
+    const [taken, endsInMs] = await chargeQuotaScript(client, quotaKey(keyHash), amount, windowMs);
     return { taken, endsInMs };
   },
 });

@@ -5,11 +5,18 @@ import { toFirstRowId, toLastRowId } from '../../contracts/outbox-ids.js';
 import { parseTenantDay, tenantDay } from '../../contracts/tenant-day.js';
 import { toDay } from '../../domain/base/common.js';
 import { indices, splitIntoParts } from '../../lists.js';
-import { findErased } from '../corrections/erased-learners.js';
+import { findErasedLearners } from '../corrections/erased-learners.js';
 import { epochOf, lastIdLua } from '../outbox/outbox.js';
-import { type RedisClient, whileRedisServes } from '../redis/client.js';
-import { acceptedKey, auditKey, dueKey, outboxKey, parkedKey, removedKey } from '../redis/keys.js';
-import { fieldOf } from '../redis/reads.js';
+import { findField } from '../redis/bulk-operations.js';
+import { mapRedisErrors, type RedisClient } from '../redis/client.js';
+import {
+  acceptedCountsKey,
+  auditKey,
+  dueErasuresKey,
+  outboxKey,
+  parkedKey,
+  removedCountsKey,
+} from '../redis/keys.js';
 import { defineScript, nowLua } from '../redis/script.js';
 
 export interface AuditRecord {
@@ -27,45 +34,45 @@ export type AuditStore = ReturnType<typeof createAuditStore>;
 export function createAuditStore(client: RedisClient, partitions: number) {
   return {
     partitions: indices(partitions),
-    look: (partition: number, signal: AbortSignal) => lookAt(client, partition, signal),
+    readPartition: (partition: number, signal: AbortSignal) => readPartition(client, partition, signal),
     /** Infinity without accepted answers. */
-    oldestDay: async (partition: number): Promise<number> => {
-      const { counts, prunedThrough } = await factsOf(client, partition);
+    findOldestDay: async (partition: number): Promise<number> => {
+      const { counts, prunedThrough } = await readCounters(client, partition);
       const days = [...counts.keys()].map((name) => parseTenantDay(name).day);
       return Math.min(...days.filter((day) => day > prunedThrough));
     },
     /** Null for learners without an erasure. Rows below the id are being deleted. */
-    endsOfHistory: async (partition: number, tenant: string, userIds: readonly string[]) => {
+    findHistoryEnds: async (partition: number, tenant: string, userIds: readonly string[]) => {
       const learners = userIds.map((userId) => ({ partition, hash: hashLearner(tenant, userId) }));
-      return (await findErased(client, learners)).map((one) => one?.below ?? null);
+      return (await findErasedLearners(client, learners)).map((one) => one?.below ?? null);
     },
     /** Changes when a server restarts: reads before and after are not comparable. */
-    epoch: () => epochOf(client),
+    fetchEpoch: () => epochOf(client),
     prune: (partition: number, throughDay: number): Promise<unknown> =>
-      pruneAccepted(client, acceptedKey(partition), removedKey(partition), throughDay),
-    keep: (record: AuditRecord): Promise<unknown> =>
-      whileRedisServes(client.set(auditKey, JSON.stringify(record))),
+      pruneCountsScript(client, acceptedCountsKey(partition), removedCountsKey(partition), throughDay),
+    save: (record: AuditRecord): Promise<unknown> =>
+      mapRedisErrors(client.set(auditKey, JSON.stringify(record))),
   };
 }
 
-export async function lastAudit(client: RedisClient): Promise<AuditRecord | null> {
-  const kept = await whileRedisServes(client.get(auditKey));
-  return kept === null ? null : (JSON.parse(kept) as AuditRecord);
+export async function loadLastAudit(client: RedisClient): Promise<AuditRecord | null> {
+  const stored = await mapRedisErrors(client.get(auditKey));
+  return stored === null ? null : (JSON.parse(stored) as AuditRecord);
 }
 
 /** Per tenant and day of arrival. `attempts` and `correct`: pending answers per day of occurred_at. */
-export const noCounts = { accepted: 0, removed: 0, waiting: 0, parked: 0, attempts: 0, correct: 0 };
-type Counts = typeof noCounts;
+export const emptyCounts = { accepted: 0, removed: 0, waiting: 0, parked: 0, attempts: 0, correct: 0 };
+type Counts = typeof emptyCounts;
 /** By `TENANT:DAY`. */
 type DayCounts = Map<string, Counts>;
 
-function add(counts: DayCounts, name: string, column: keyof Counts, n = 1): void {
-  const own = counts.get(name) ?? { ...noCounts };
+function addCount(counts: DayCounts, name: string, column: keyof Counts, n = 1): void {
+  const own = counts.get(name) ?? { ...emptyCounts };
   own[column] += n;
   counts.set(name, own);
 }
 
-export type PartitionLook = Awaited<ReturnType<typeof lookAt>>;
+export type PartitionSnapshot = Awaited<ReturnType<typeof readPartition>>;
 
 /**
  * Each accepted answer is in exactly one place: stored (below `frontier`), in the outbox (`waiting`) or
@@ -73,21 +80,21 @@ export type PartitionLook = Awaited<ReturnType<typeof lookAt>>;
  * counts. A row that is parked or redriven during the read may be counted twice or not at all; `parkedMark`
  * then differs in the next read.
  */
-async function lookAt(client: RedisClient, partition: number, signal: AbortSignal) {
+async function readPartition(client: RedisClient, partition: number, signal: AbortSignal) {
   const outbox = outboxKey(partition);
-  const { last, due, now, ...facts } = await factsOf(client, partition);
+  const { last, due, now, ...facts } = await readCounters(client, partition);
   const { counts } = facts;
-  const waiting = await goThrough(client, outbox, last, signal, (row) => {
-    add(counts, tenantDay(row.tenant, row.arrived), 'waiting');
-    add(counts, tenantDay(row.tenant, row.occurred), 'attempts');
-    if (row.isCorrect) add(counts, tenantDay(row.tenant, row.occurred), 'correct');
+  const waiting = await scanRows(client, outbox, last, signal, (row) => {
+    addCount(counts, tenantDay(row.tenant, row.arrived), 'waiting');
+    addCount(counts, tenantDay(row.tenant, row.occurred), 'attempts');
+    if (row.isCorrect) addCount(counts, tenantDay(row.tenant, row.occurred), 'correct');
   });
-  const parked = await goThrough(client, parkedKey(outbox), '+', signal, (row) =>
-    add(counts, tenantDay(row.tenant, row.arrived), 'parked'),
+  const parked = await scanRows(client, parkedKey(outbox), '+', signal, (row) =>
+    addCount(counts, tenantDay(row.tenant, row.arrived), 'parked'),
   );
   // The first entry of a missing stream gets an id of this millisecond or later.
-  const absent = { ms: now - 1, seq: Number.MAX_SAFE_INTEGER - 1 };
-  const newest = last === '' ? absent : toLastRowId(last);
+  const missingStream = { ms: now - 1, seq: Number.MAX_SAFE_INTEGER - 1 };
+  const newest = last === '' ? missingStream : toLastRowId(last);
   return {
     ...facts,
     partition,
@@ -99,7 +106,7 @@ async function lookAt(client: RedisClient, partition: number, signal: AbortSigna
   };
 }
 
-const lookAtPartition = defineScript(5)<
+const readCountersScript = defineScript(5)<
   [accepted: string, removed: string, outbox: string, parked: string, due: string],
   [accepted: string[], removed: string[], last: string, parkedMark: string, due: number, now: string]
 >(`
@@ -111,34 +118,39 @@ return {
 }
 `);
 
-async function factsOf(client: RedisClient, partition: number) {
+async function readCounters(client: RedisClient, partition: number) {
   const outbox = outboxKey(partition);
-  const keys = [acceptedKey(partition), removedKey(partition), outbox, parkedKey(outbox)] as const;
-  const [accepted, removed, last, parkedMark, due, now] = await lookAtPartition(
+  const keys = [
+    acceptedCountsKey(partition),
+    removedCountsKey(partition),
+    outbox,
+    parkedKey(outbox),
+  ] as const;
+  const [accepted, removed, last, parkedMark, due, now] = await readCountersScript(
     client,
     ...keys,
-    dueKey(partition),
+    dueErasuresKey(partition),
   );
   const counts: DayCounts = new Map();
-  let [prunedThrough, removedInAll] = [-1, 0];
-  for (const [name, n] of pairsOf(accepted))
+  let [prunedThrough, totalRemoved] = [-1, 0];
+  for (const [name, n] of parsePairs(accepted))
     if (name === prunedField) prunedThrough = n;
-    else add(counts, name, 'accepted', n);
-  for (const [name, n] of pairsOf(removed)) {
-    add(counts, name, 'removed', n);
-    removedInAll += n;
+    else addCount(counts, name, 'accepted', n);
+  for (const [name, n] of parsePairs(removed)) {
+    addCount(counts, name, 'removed', n);
+    totalRemoved += n;
   }
-  return { counts, prunedThrough, removedInAll, last, parkedMark, due, now: Number(now) };
+  return { counts, prunedThrough, removedInAll: totalRemoved, last, parkedMark, due, now: Number(now) };
 }
 
-const pairsOf = (flat: readonly string[]): [string, number][] =>
+const parsePairs = (flat: readonly string[]): [string, number][] =>
   splitIntoParts(flat, 2).map(([name, n]) => [name as string, Number(n)]);
 
 /** Not a count: tenant names are never empty. */
 const prunedField = ':pruned';
 
 /** Prunes both in one step: in between, an audit would find a surplus. */
-const pruneAccepted = defineScript(2)<[accepted: string, removed: string, throughDay: number], null>(`
+const pruneCountsScript = defineScript(2)<[accepted: string, removed: string, throughDay: number], null>(`
 local through, forgotten = tonumber(ARGV[1]), 0
 for _, key in ipairs(KEYS) do
   for _, name in ipairs(redis.call('HKEYS', key)) do
@@ -151,44 +163,44 @@ if forgotten > 0 and before < through then redis.call('HSET', KEYS[1], '${pruned
 `);
 
 /** An entry has up to 512 rows of about 350 bytes. */
-const pageEntries = 50;
+const entriesPerPage = 50;
 
 /** Newest first: entries that disappear at the older end are already stored. */
-async function goThrough(
+async function scanRows(
   client: RedisClient,
   key: string,
   newest: string,
   signal: AbortSignal,
-  count: (row: NonNullable<ReturnType<typeof readRow>>) => void,
+  onRow: (row: NonNullable<ReturnType<typeof parseRow>>) => void,
 ) {
-  const met = { oldest: '', corrections: 0, unreadable: 0 };
+  const summary = { oldest: '', corrections: 0, unreadable: 0 };
   for (let from = newest; from !== ''; ) {
     signal.throwIfAborted();
-    const page = await whileRedisServes(client.xrevrange(key, from, '-', 'COUNT', pageEntries));
+    const page = await mapRedisErrors(client.xrevrange(key, from, '-', 'COUNT', entriesPerPage));
     for (const [id, fields] of page) {
-      met.oldest = id;
-      if (fieldOf(fields, 'c') !== null) {
-        met.corrections++;
+      summary.oldest = id;
+      if (findField(fields, 'c') !== null) {
+        summary.corrections++;
         continue;
       }
-      for (const line of (fieldOf(fields, 'r') ?? '').split('\n')) {
-        const row = readRow(line);
-        if (row === null) met.unreadable++;
-        else count(row);
+      for (const line of (findField(fields, 'r') ?? '').split('\n')) {
+        const row = parseRow(line);
+        if (row === null) summary.unreadable++;
+        else onRow(row);
       }
     }
-    from = page.length < pageEntries ? '' : `(${met.oldest}`;
+    from = page.length < entriesPerPage ? '' : `(${summary.oldest}`;
   }
-  return met;
+  return summary;
 }
 
-const places = (['tenant', 'is_correct', 'occurred_at', 'received_at'] as const).map((name) =>
+const columnIndexes = (['tenant', 'is_correct', 'occurred_at', 'received_at'] as const).map((name) =>
   attemptColumns.indexOf(name),
 );
 
-function readRow(line: string) {
-  const fields = line.split('\t', Math.max(...places) + 1);
-  const [tenant = '', correct, ...times] = places.map((place) => fields[place]);
+function parseRow(line: string) {
+  const fields = line.split('\t', Math.max(...columnIndexes) + 1);
+  const [tenant = '', correct, ...times] = columnIndexes.map((place) => fields[place]);
   const [occurred = Number.NaN, arrived = Number.NaN] = times.map((seconds) =>
     seconds ? toDay(1000 * Number(seconds)) : Number.NaN,
   );

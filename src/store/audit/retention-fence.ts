@@ -3,26 +3,26 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeAttemptRow } from '../../contracts/attempt-row.js';
 import { toMonth } from '../../domain/base/common.js';
 import { indices } from '../../lists.js';
+import { findField, readStreamPages } from '../redis/bulk-operations.js';
 import type { RedisClient } from '../redis/client.js';
-import { archivedKey, dueKey, outboxKey, parkedKey } from '../redis/keys.js';
-import { fieldOf, streamPages } from '../redis/reads.js';
+import { archiveFenceKey, dueErasuresKey, outboxKey, parkedKey } from '../redis/keys.js';
 
 const pollMs = 200;
 /** The next run retries. */
 const maxWaitMs = 60_000;
-const pageRows = 200;
+const rowsPerPage = 200;
 
 export type RetentionFence = ReturnType<typeof createRetentionFence>;
 
-export function createRetentionFence(redis: RedisClient, partitions: number, limitMs = maxWaitMs) {
-  const all = indices(partitions);
+export function createRetentionFence(redis: RedisClient, partitions: number, timeoutMs = maxWaitMs) {
+  const allPartitions = indices(partitions);
 
   /** @param lastIds by partition */
-  async function passed(ends: readonly string[]): Promise<boolean> {
+  async function isDrained(lastIds: readonly string[]): Promise<boolean> {
     const heads = await Promise.all(
-      all.flatMap((partition) =>
-        [outboxKey(partition), dueKey(partition)].map((key) =>
-          redis.xrange(key, '-', ends[partition] ?? '-', 'COUNT', 1),
+      allPartitions.flatMap((partition) =>
+        [outboxKey(partition), dueErasuresKey(partition)].map((key) =>
+          redis.xrange(key, '-', lastIds[partition] ?? '-', 'COUNT', 1),
         ),
       ),
     );
@@ -35,22 +35,23 @@ export function createRetentionFence(redis: RedisClient, partitions: number, lim
      * @returns why answers of the month may still be in flight, or null
      */
     close: async (month: number): Promise<string | null> => {
-      await Promise.all(all.map((partition) => raiseFence(redis, partition, month)));
-      const ends = await Promise.all(all.map((partition) => endOf(redis, partition)));
-      for (const until = performance.now() + limitMs; !(await passed(ends)); await sleep(pollMs))
-        if (performance.now() > until) return 'rows of before are still in the outbox';
-      for (const partition of all)
-        if (await hasParked(redis, partition, month)) return 'parked rows arrived in this month or before';
+      await Promise.all(allPartitions.map((partition) => raiseFence(redis, partition, month)));
+      const lastIds = await Promise.all(allPartitions.map((partition) => fetchLastId(redis, partition)));
+      for (const deadline = performance.now() + timeoutMs; !(await isDrained(lastIds)); await sleep(pollMs))
+        if (performance.now() > deadline) return 'rows of before are still in the outbox';
+      for (const partition of allPartitions)
+        if (await hasParkedRows(redis, partition, month))
+          return 'parked rows arrived in this month or before';
       return null;
     },
   };
 }
 
 export async function raiseFence(redis: RedisClient, partition: number, month: number): Promise<void> {
-  await redis.zadd(archivedKey(partition), 'GT', month, 'month');
+  await redis.zadd(archiveFenceKey(partition), 'GT', month, 'month');
 }
 
-async function endOf(redis: RedisClient, partition: number): Promise<string> {
+async function fetchLastId(redis: RedisClient, partition: number): Promise<string> {
   const key = outboxKey(partition);
   if ((await redis.exists(key)) === 0) return '0-0';
   const facts = (await redis.xinfo('STREAM', key)) as unknown[];
@@ -58,17 +59,17 @@ async function endOf(redis: RedisClient, partition: number): Promise<string> {
 }
 
 /** An unreadable row may belong to the month. */
-async function hasParked(redis: RedisClient, partition: number, month: number): Promise<boolean> {
+async function hasParkedRows(redis: RedisClient, partition: number, month: number): Promise<boolean> {
   const parked = parkedKey(outboxKey(partition));
-  for await (const page of streamPages(redis, parked, { size: pageRows })) {
-    if (page.some(([, fields]) => arrivalMonth(fields) <= month)) return true;
+  for await (const page of readStreamPages(redis, parked, { size: rowsPerPage })) {
+    if (page.some(([, fields]) => parseArrivalMonth(fields) <= month)) return true;
   }
   return false;
 }
 
-function arrivalMonth(fields: readonly string[]): number {
+function parseArrivalMonth(fields: readonly string[]): number {
   try {
-    return toMonth(decodeAttemptRow(fieldOf(fields, 'r') ?? '').event.receivedAt);
+    return toMonth(decodeAttemptRow(findField(fields, 'r') ?? '').event.receivedAt);
   } catch {
     return 0;
   }

@@ -11,21 +11,21 @@ import {
 } from '../../domain/catalogue/catalogue.js';
 import { unavailable } from '../../errors.js';
 import { distinct, splitIntoParts } from '../../lists.js';
-import { type RedisClient, whileRedisServes } from '../redis/client.js';
+import { readHash } from '../redis/bulk-operations.js';
+import { mapRedisErrors, type RedisClient } from '../redis/client.js';
 import {
   catalogueChangesKey,
   catalogueJournalKey,
   catalogueKey,
   catalogueRevisionsKey,
-  journalBound,
-  knownSkillsKey,
+  maxJournalEntries,
   metaKey,
   rareSkillsKey,
+  registeredSkillsKey,
 } from '../redis/keys.js';
-import { readHash } from '../redis/reads.js';
-import { replicated } from '../redis/replication.js';
+import { withReplication } from '../redis/replication.js';
 import { defineScript } from '../redis/script.js';
-import { addKnownSkills, unknownBeyond } from './known-skills.js';
+import { findExcessSkills, registerSkills } from './registered-skills.js';
 
 export interface SkillWrite {
   readonly skillId: string;
@@ -36,11 +36,11 @@ export interface SkillWrite {
 }
 
 /** `full`: the tenant has the maximum number of skills. */
-export type SkillWritten =
+export type SkillWriteResult =
   | { readonly status: 'written'; readonly entry: SkillEntry }
   | { readonly status: 'mismatch' | 'full' | 'removed' };
 
-const parse = createStoredParser(
+const parseEntry = createStoredParser(
   Type.Object({
     v: Type.Literal(1),
     revision: Type.Integer({ minimum: 1 }),
@@ -54,7 +54,7 @@ const parse = createStoredParser(
 );
 
 function decodeEntry(value: string): SkillEntry {
-  const { v: _, ...entry } = parse(value);
+  const { v: _, ...entry } = parseEntry(value);
   return entry;
 }
 
@@ -62,7 +62,7 @@ const encodeSetting = ({ name, section, weight, parameters }: SkillSetting): str
   JSON.stringify({ name, section, weight, parameters }).slice(1);
 
 /** A reader that missed more changes loads the whole catalogue. */
-const maxChanges = 1000;
+const maxListedChanges = 1000;
 
 /**
  * Writes each skill independently. KEYS: the tenant's skills, marks of all tenants, journal, the tenant's
@@ -70,7 +70,7 @@ const maxChanges = 1000;
  * remove); journal row after the time. Result per skill: new value, '' if removed, `mismatch`, or `journal`
  * (full).
  */
-const writeSkills = defineScript(4)<
+const writeSkillsScript = defineScript(4)<
   [...keys: [string, string, string, string], tenant: string, now: number, maxJournal: number, ...string[]],
   string[]
 >(`
@@ -102,7 +102,7 @@ for i = 4, #ARGV, 4 do
 end
 if revision > before then
   redis.call('HSET', KEYS[2], tenant, string.format('%.0f', revision) .. ' ' .. now)
-  redis.call('LTRIM', KEYS[4], 0, ${maxChanges} - 1)
+  redis.call('LTRIM', KEYS[4], 0, ${maxListedChanges} - 1)
 end
 return results
 `);
@@ -111,7 +111,7 @@ return results
  * KEYS: marks of all tenants, the tenant's skills and changes. Result: current mark, then id and value ('':
  * removed) of each change. Empty if too much changed.
  */
-const readChanges = defineScript(3)<
+const readChangesScript = defineScript(3)<
   [...keys: [string, string, string], tenant: string, mark: string],
   string[]
 >(`
@@ -131,11 +131,11 @@ return {}
 `);
 
 /** Change count and time: a Redis that lost its last second repeats counts. '': no change. */
-export const catalogueMark = async (client: RedisClient, tenant: string): Promise<string> =>
-  (await whileRedisServes(client.hget(catalogueRevisionsKey, tenant))) ?? '';
+export const fetchCatalogueMark = async (client: RedisClient, tenant: string): Promise<string> =>
+  (await mapRedisErrors(client.hget(catalogueRevisionsKey, tenant))) ?? '';
 
 /** The caller must then write the tenant's mark. */
-export async function putCatalogueEntries(
+export async function storeCatalogueEntries(
   client: RedisClient,
   tenant: string,
   entries: readonly (SkillEntry & { readonly skillId: string })[],
@@ -144,49 +144,49 @@ export async function putCatalogueEntries(
     skillId,
     `{"v":1,"revision":${revision},"updatedAt":${updatedAt},${encodeSetting(setting)}`,
   ]);
-  await whileRedisServes(client.hset(catalogueKey(tenant), ...fields));
+  await mapRedisErrors(client.hset(catalogueKey(tenant), ...fields));
 }
 
 /** Not journaled: the caller also removes the stored rows. */
 export async function removeCatalogue(client: RedisClient, tenant: string): Promise<void> {
-  await whileRedisServes(client.unlink(catalogueKey(tenant), catalogueChangesKey(tenant)));
-  await whileRedisServes(client.hdel(catalogueRevisionsKey, tenant));
-  await whileRedisServes(client.unlink(rareSkillsKey(tenant), knownSkillsKey(tenant)));
+  await mapRedisErrors(client.unlink(catalogueKey(tenant), catalogueChangesKey(tenant)));
+  await mapRedisErrors(client.hdel(catalogueRevisionsKey, tenant));
+  await mapRedisErrors(client.unlink(rareSkillsKey(tenant), registeredSkillsKey(tenant)));
 }
 
-export interface MarkedCatalogue {
+export interface CatalogueSnapshot {
   readonly mark: string;
   readonly catalogue: Catalogue;
 }
 
-const maxTries = 5;
+const maxReadAttempts = 5;
 
 /** @param previous entries are changed in place: copying a large catalogue takes 15 ms */
 export async function readCatalogue(
   client: RedisClient,
   tenant: string,
-  before: MarkedCatalogue | null = null,
-): Promise<MarkedCatalogue> {
-  const changed = before && (await changedSince(client, tenant, before.mark, before.catalogue.entries));
-  if (changed !== null) return changed;
-  for (let tries = 0; tries < maxTries; tries++) {
-    const mark = await catalogueMark(client, tenant);
+  previous: CatalogueSnapshot | null = null,
+): Promise<CatalogueSnapshot> {
+  const updated = previous && (await applyChanges(client, tenant, previous.mark, previous.catalogue.entries));
+  if (updated !== null) return updated;
+  for (let tries = 0; tries < maxReadAttempts; tries++) {
+    const mark = await fetchCatalogueMark(client, tenant);
     const entries = await readHash(client, catalogueKey(tenant), (_, text) => decodeEntry(text));
-    const whole = await changedSince(client, tenant, mark, entries);
-    if (whole !== null) return whole;
+    const snapshot = await applyChanges(client, tenant, mark, entries);
+    if (snapshot !== null) return snapshot;
   }
   throw unavailable('The catalogue of this tenant is changing too fast; try again later');
 }
 
 /** @returns null if the changes are unknown */
-async function changedSince(
+async function applyChanges(
   client: RedisClient,
   tenant: string,
   since: string,
   entries: Catalogue['entries'],
-): Promise<MarkedCatalogue | null> {
+): Promise<CatalogueSnapshot | null> {
   const keys = [catalogueRevisionsKey, catalogueKey(tenant), catalogueChangesKey(tenant)] as const;
-  const [mark, ...changes] = await readChanges(client, ...keys, tenant, since);
+  const [mark, ...changes] = await readChangesScript(client, ...keys, tenant, since);
   if (mark === undefined) return null;
   // Decode first: an unreadable entry leaves the catalogue unchanged.
   const decoded = splitIntoParts(changes, 2).map(([skillId = '', value = '']) => {
@@ -200,37 +200,43 @@ async function changedSince(
   return { mark, catalogue: buildCatalogue(Number(mark.split(' ', 1)[0]), all) };
 }
 
-const chunkSkills = 200;
+const skillsPerCall = 200;
 
 /**
  * If the process dies, written skills may stay unregistered until they are answered or written again.
  * Concurrent calls may exceed the limit.
  * @throws ApiError UNAVAILABLE, also if Redis is empty or the journal full
  */
-export async function putSkills(
+export async function writeSkills(
   client: RedisClient,
   tenant: string,
   writes: readonly SkillWrite[],
   now: number,
-  { knownSkills, journal = journalBound }: { readonly knownSkills: number; readonly journal?: number },
-): Promise<SkillWritten[]> {
-  if ((await whileRedisServes(client.exists(metaKey))) === 0)
+  { knownSkills, journal = maxJournalEntries }: { readonly knownSkills: number; readonly journal?: number },
+): Promise<SkillWriteResult[]> {
+  if ((await mapRedisErrors(client.exists(metaKey))) === 0)
     throw unavailable('The state store came back empty and has to be rebuilt first');
-  const results: SkillWritten[] = [];
-  for (const chunk of splitIntoParts(writes, chunkSkills)) {
-    const set = idsOf(chunk.filter(({ setting }) => setting !== null));
-    const refused = set.length === 0 ? [] : (await unknownBeyond(client, tenant, set, knownSkills)).refused;
-    const open = chunk.filter(({ skillId }) => !refused.includes(skillId));
-    const values = open.length === 0 ? [] : await runWrites(client, tenant, open, now, journal);
-    await addKnownSkills(client, tenant, idsOf(open.filter((_, i) => values[i]?.startsWith('{'))));
-    results.push(...chunk.map((write) => writtenOf(values[open.indexOf(write)] ?? 'full')));
+  const results: SkillWriteResult[] = [];
+  for (const chunk of splitIntoParts(writes, skillsPerCall)) {
+    const setIds = collectSkillIds(chunk.filter(({ setting }) => setting !== null));
+    const rejected =
+      setIds.length === 0 ? [] : (await findExcessSkills(client, tenant, setIds, knownSkills)).excess;
+    const accepted = chunk.filter(({ skillId }) => !rejected.includes(skillId));
+    const values = accepted.length === 0 ? [] : await executeWrites(client, tenant, accepted, now, journal);
+    await registerSkills(
+      client,
+      tenant,
+      collectSkillIds(accepted.filter((_, i) => values[i]?.startsWith('{'))),
+    );
+    results.push(...chunk.map((write) => parseWriteResult(values[accepted.indexOf(write)] ?? 'full')));
   }
   return results;
 }
 
-const idsOf = (writes: readonly SkillWrite[]): string[] => distinct(writes.map(({ skillId }) => skillId));
+const collectSkillIds = (writes: readonly SkillWrite[]): string[] =>
+  distinct(writes.map(({ skillId }) => skillId));
 
-function runWrites(
+function executeWrites(
   client: RedisClient,
   tenant: string,
   writes: readonly SkillWrite[],
@@ -241,19 +247,19 @@ function runWrites(
     skillId,
     ifRevision === null ? '' : ` ${ifRevision.join(' ')} `,
     setting === null ? '' : encodeSetting(setting),
-    encodeSkillRow({ tenant, skillId, ...(setting ?? takenOff) }),
+    encodeSkillRow({ tenant, skillId, ...(setting ?? removedSkill) }),
   ]);
   const [values, changes] = [catalogueKey(tenant), catalogueChangesKey(tenant)];
   const keys = [values, catalogueRevisionsKey, catalogueJournalKey, changes] as const;
-  return replicated(client, catalogueRevisionsKey, () =>
-    writeSkills(client, ...keys, tenant, now, maxJournal, ...skills),
+  return withReplication(client, catalogueRevisionsKey, () =>
+    writeSkillsScript(client, ...keys, tenant, now, maxJournal, ...skills),
   );
 }
 
 /** Weight 0 marks a removed skill in ClickHouse. */
-const takenOff: SkillSetting = { ...defaultSkillSetting, weight: 0 };
+const removedSkill: SkillSetting = { ...defaultSkillSetting, weight: 0 };
 
-function writtenOf(result: string): SkillWritten {
+function parseWriteResult(result: string): SkillWriteResult {
   if (result === 'mismatch' || result === 'full') return { status: result };
   if (result === '') return { status: 'removed' };
   if (result === 'journal') throw unavailable('Too many changes wait to be stored; try again later');

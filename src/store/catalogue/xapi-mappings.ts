@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import type { IfMatch } from '../../contracts/preconditions.js';
 import { defaultMapping, type XapiMapping, xapiMappingCheck } from '../../contracts/xapi/mapping.js';
-import { type RedisClient, whileRedisServes } from '../redis/client.js';
+import { mapRedisErrors, type RedisClient } from '../redis/client.js';
 import { xapiMappingsKey } from '../redis/keys.js';
-import { keepRecent } from '../redis/recent.js';
-import { replicated } from '../redis/replication.js';
-import { replaceField } from '../redis/script.js';
+import { setRecentlyUsed } from '../redis/recently-used.js';
+import { withReplication } from '../redis/replication.js';
+import { compareAndSetField } from '../redis/script.js';
 
 /** A mapping takes up to 3 MB. */
-const mostKept = 20;
+const maxCachedMappings = 20;
 
 type StoredMapping = ReturnType<typeof decode>;
 
@@ -22,30 +22,30 @@ function decode(text: string) {
 }
 
 export async function removeMapping(client: RedisClient, tenant: string): Promise<void> {
-  await whileRedisServes(client.hdel(xapiMappingsKey, tenant));
+  await mapRedisErrors(client.hdel(xapiMappingsKey, tenant));
 }
 
 export type MappingStore = ReturnType<typeof createMappingStore>;
 
 export function createMappingStore(client: RedisClient) {
-  const kept = new Map<string, StoredMapping>();
+  const cache = new Map<string, StoredMapping>();
   const read = async (tenant: string): Promise<StoredMapping> => {
-    const text = (await whileRedisServes(client.hget(xapiMappingsKey, tenant))) ?? '';
-    const before = kept.get(tenant);
+    const text = (await mapRedisErrors(client.hget(xapiMappingsKey, tenant))) ?? '';
+    const before = cache.get(tenant);
     const stored = before?.text === text ? before : decode(text);
-    keepRecent(kept, tenant, stored, mostKept);
+    setRecentlyUsed(cache, tenant, stored, maxCachedMappings);
     return stored;
   };
   return {
     read,
     /** @returns null if `ifMatch` does not match */
-    put: async (tenant: string, mapping: XapiMapping, ifMatch: IfMatch, now: number) => {
+    save: async (tenant: string, mapping: XapiMapping, ifMatch: IfMatch, now: number) => {
       for (;;) {
         const { text, tag, updatedAt } = await read(tenant);
         if (ifMatch !== null && ifMatch !== '*' && !ifMatch.includes(tag)) return null;
         const next = JSON.stringify({ v: 1, updatedAt: Math.max(now, updatedAt + 1), mapping });
-        const replace = () => replaceField(client, xapiMappingsKey, tenant, text, next);
-        if ((await replicated(client, xapiMappingsKey, replace)) === 1) return decode(next);
+        const replace = () => compareAndSetField(client, xapiMappingsKey, tenant, text, next);
+        if ((await withReplication(client, xapiMappingsKey, replace)) === 1) return decode(next);
       }
     },
   };

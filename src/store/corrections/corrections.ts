@@ -3,13 +3,13 @@ import { type CorrectedRows, decodeCorrection, type RemovalCounts } from '../../
 import { learnerName } from '../../contracts/learner-name.js';
 import { isBefore, parseOutboxId, toFirstRowId } from '../../contracts/outbox-ids.js';
 import { splitIntoParts } from '../../lists.js';
+import { throwUnreadable, type UnreadableHandler } from '../redis/bulk-operations.js';
 import type { RedisClient } from '../redis/client.js';
 import { acceptedField, partitionPrefix } from '../redis/keys.js';
-import { type OnUnreadable, refuseUnreadable } from '../redis/reads.js';
 import { readReplicated } from '../redis/replication.js';
 import { defineScript, nowLua } from '../redis/script.js';
 import { decodeErasure, maxOpenErasures } from './erasures.js';
-import { removeParked } from './parked-rows.js';
+import { removeParkedRows } from './parked-rows.js';
 
 /** An erasure, or the rewrite at the head of the outbox. */
 export interface DueCorrection {
@@ -25,47 +25,47 @@ export type PlannedCorrection = DueCorrection & { readonly plan: NonNullable<Due
 
 export type CorrectionStore = ReturnType<typeof createCorrectionStore>;
 
-const dueAtOnce = 200;
+const duePageSize = 200;
 
 /** @param onUnreadable receives skipped records, which stay due */
-export const createCorrectionStore = (client: RedisClient, onUnreadable = refuseUnreadable) => ({
+export const createCorrectionStore = (client: RedisClient, onUnreadable = throwUnreadable) => ({
   /**
    * Only the first correction per learner: a second erasure would count the rows of both, and a rewrite would
    * remove rows that an erasure has counted.
    */
-  due: async (partition: number): Promise<DueCorrection[]> => {
-    const read = (atMost: number) => dueIn(client, partition, atMost, onUnreadable);
-    const some = await read(dueAtOnce);
+  listDue: async (partition: number): Promise<DueCorrection[]> => {
+    const read = (atMost: number) => listDueCorrections(client, partition, atMost, onUnreadable);
+    const firstPage = await read(duePageSize);
     // An erasure of the same learner may be behind the first page.
-    return firstOfLearners(some.length > dueAtOnce ? await read(maxOpenErasures) : some);
+    return selectFirstPerLearner(firstPage.length > duePageSize ? await read(maxOpenErasures) : firstPage);
   },
   /** Does not replace a plan: a repeated count would miss deleted rows. */
-  plan: ({ rows: { partition }, id, text }: DueCorrection, removal: RemovalCounts): Promise<unknown> =>
-    keepPlan(client, partitionPrefix(partition), id, text, JSON.stringify(removal)),
-  removeParked: (rows: readonly CorrectedRows[]) => removeParked(client, rows),
+  storePlan: ({ rows: { partition }, id, text }: DueCorrection, removal: RemovalCounts): Promise<unknown> =>
+    storePlanScript(client, partitionPrefix(partition), id, text, JSON.stringify(removal)),
+  removeParkedRows: (rows: readonly CorrectedRows[]) => removeParkedRows(client, rows),
   /** Atomic and idempotent. */
-  settle: (correction: PlannedCorrection): Promise<unknown> => {
+  complete: (correction: PlannedCorrection): Promise<unknown> => {
     const { id, text, rows, plan } = correction;
     const { answers, before } = plan.removal;
     const days = Object.entries(answers).map(([day, n]) => [acceptedField(rows.tenant, Number(day)), n]);
     const place = isErasure(correction) ? 'due' : 'out';
     const args = [place, id, text, JSON.stringify(before)] as const;
-    return settleCorrection(client, partitionPrefix(rows.partition), ...args, ...days.flat());
+    return completeCorrectionScript(client, partitionPrefix(rows.partition), ...args, ...days.flat());
   },
 });
 
 export const isErasure = ({ rows }: DueCorrection): boolean => rows.fromSeq === 0;
 
-async function dueIn(
+async function listDueCorrections(
   client: RedisClient,
   partition: number,
   atMost: number,
-  onUnreadable: OnUnreadable,
+  onUnreadable: UnreadableHandler,
 ): Promise<(DueCorrection | null)[]> {
-  const read = () => readDue(client, partitionPrefix(partition), atMost);
+  const read = () => readDueScript(client, partitionPrefix(partition), atMost);
   // A failover must never lose corrections that ClickHouse has applied.
-  const isAny = ([, , rewrite, ...due]: readonly string[]) => rewrite !== '' || due.length > 0;
-  const [now, head, rewrite, ...found] = await readReplicated(client, partition, read, isAny);
+  const hasDue = ([, , rewrite, ...due]: readonly string[]) => rewrite !== '' || due.length > 0;
+  const [now, head, rewrite, ...found] = await readReplicated(client, partition, read, hasDue);
   const due: (DueCorrection | null)[] = [];
   for (const [id = '', text = '', record = ''] of splitIntoParts(found, 3)) {
     // After a failover, Redis may contain earlier rows again.
@@ -78,11 +78,11 @@ async function dueIn(
       due.push(null);
     }
   }
-  if (rewrite !== '') due.push(dueRewrite(partition, head, rewrite, Number(now)));
+  if (rewrite !== '') due.push(toDueRewrite(partition, head, rewrite, Number(now)));
   return due;
 }
 
-function dueRewrite(partition: number, id: string, text: string, now: number): DueCorrection {
+function toDueRewrite(partition: number, id: string, text: string, now: number): DueCorrection {
   const { tenant, userId, fromSeq, takenBackDay } = decodeCorrection(text);
   const rows = { tenant, userId, partition, below: toFirstRowId(id), fromSeq, goalAt: 0 };
   // The rewrite removes one answer, and writes all other rows again.
@@ -90,7 +90,7 @@ function dueRewrite(partition: number, id: string, text: string, now: number): D
   return { id, text, rows, plan: { removal, ageMs: now - parseOutboxId(id).ms } };
 }
 
-function firstOfLearners(due: readonly (DueCorrection | null)[]): DueCorrection[] {
+function selectFirstPerLearner(due: readonly (DueCorrection | null)[]): DueCorrection[] {
   const names = new Set<string>();
   return due
     .filter((one) => one !== null)
@@ -101,7 +101,7 @@ function firstOfLearners(due: readonly (DueCorrection | null)[]): DueCorrection[
  * `head`: oldest outbox entry. `atHead`: its rewrite. `due`: outbox id, erasure id and record of each
  * erasure.
  */
-const readDue = defineScript(1)<
+const readDueScript = defineScript(1)<
   [prefix: string, atMost: number],
   [now: string, head: string, atHead: string, ...due: string[]]
 >(`
@@ -116,16 +116,19 @@ return found
 `);
 
 /** After a failover, another entry may have the id. */
-const standsInLua = `
+const hasCorrectionLua = `
 local function standsIn(stream, id, text)
   local entry = redis.call('XRANGE', stream, id, id)[1]
   return entry and entry[2][1] == 'c' and entry[2][2] == text
 end
 `;
 
-const keepPlan = defineScript(1)<[prefix: string, id: string, erasure: string, removal: string], null>(`
+const storePlanScript = defineScript(1)<
+  [prefix: string, id: string, erasure: string, removal: string],
+  null
+>(`
 ${nowLua}
-${standsInLua}
+${hasCorrectionLua}
 local erasures = KEYS[1] .. ':erasures'
 local stored = redis.call('HGET', erasures, ARGV[2])
 if not stored or not standsIn(KEYS[1] .. ':due', ARGV[1], ARGV[2]) then return end
@@ -136,14 +139,14 @@ redis.call('HSET', erasures, ARGV[2], cjson.encode(record))
 `);
 
 /** `removed`: pairs of a field and its increment. */
-const settleCorrection = defineScript(1)<
+const completeCorrectionScript = defineScript(1)<
   [
     ...[prefix: string, place: 'due' | 'out', id: string, text: string, before: string],
     ...removed: (string | number)[],
   ],
   null
 >(`
-${standsInLua}
+${hasCorrectionLua}
 local place, erasures = KEYS[1] .. ':' .. ARGV[1], KEYS[1] .. ':erasures'
 if not standsIn(place, ARGV[2], ARGV[3]) then return end
 redis.call('XDEL', place, ARGV[2])

@@ -6,16 +6,16 @@ import { toFirstRowId } from '../../contracts/outbox-ids.js';
 import { createStoredParser } from '../../contracts/stored-json.js';
 import { createWebhookEvent, toStreamFields } from '../../contracts/webhook-events.js';
 import { indices } from '../../lists.js';
-import { type RedisClient, whileRedisServes } from '../redis/client.js';
-import { appendEventsLua } from '../redis/event-stream.js';
+import { readHash, type UnreadableHandler } from '../redis/bulk-operations.js';
+import { mapRedisErrors, type RedisClient } from '../redis/client.js';
 import { erasuresKey, markerName, partitionOf, partitionPrefix } from '../redis/keys.js';
-import { takeTurn } from '../redis/lock.js';
-import { type OnUnreadable, readHash } from '../redis/reads.js';
-import { replicated } from '../redis/replication.js';
+import { acquirePeriodicRun } from '../redis/lock.js';
+import { withReplication } from '../redis/replication.js';
 import { defineScript, nowLua } from '../redis/script.js';
+import { appendEventsLua } from '../redis/webhook-events.js';
 import { createErasedLearners } from './erased-learners.js';
 
-const Stored = Type.Object({
+const StoredErasure = Type.Object({
   v: Type.Literal(1),
   tenant: Type.String(),
   userId: Type.String(),
@@ -31,12 +31,12 @@ const Stored = Type.Object({
   /** Rows per table. Absent until the correction is applied. */
   before: Type.Optional(RemovalCounts.properties.before),
 });
-const parse = createStoredParser(Stored, 'an erasure');
+const parseErasure = createStoredParser(StoredErasure, 'an erasure');
 
 export type OpenErasure = ReturnType<typeof decodeErasure>;
 
 /** `open`: an erasure with this id is not done, and the learner has no new data. */
-export type BegunErasure =
+export type ErasureStart =
   | { readonly status: 'begun' | 'open'; readonly id: string }
   | { readonly status: 'absent' | 'full' | 'lost' };
 
@@ -45,53 +45,57 @@ export type ErasureStore = ReturnType<typeof createErasureStore>;
 /** Per partition. */
 export const maxOpenErasures = 10_000;
 /** Per partition: 15 MB. */
-const maxErased = 100_000;
+const maxErasedLearners = 100_000;
 
 /** Redis key and seconds. `purge`: remove deleted rows from disk. `look`: search for late rows. */
-const turns = { purge: ['st:purged', 86_400], look: ['st:erased:looked', 3600] } as const;
+const periodicRuns = { purge: ['st:purged', 86_400], look: ['st:erased:looked', 3600] } as const;
 
 /** Starts with the partition. */
-const idShape = /^(\d{1,5})-[0-9a-f-]{36}$/;
+const idPattern = /^(\d{1,5})-[0-9a-f-]{36}$/;
 
-export function createErasureStore(client: RedisClient, partitions: number, onUnreadable?: OnUnreadable) {
-  async function openIn(partition: number): Promise<OpenErasure[]> {
+export function createErasureStore(
+  client: RedisClient,
+  partitions: number,
+  onUnreadable?: UnreadableHandler,
+) {
+  async function listOpenIn(partition: number): Promise<OpenErasure[]> {
     const decode = (id: string, text: string) =>
       id.startsWith('@') ? null : decodeErasure(id, partition, text);
     const all = await readHash(client, erasuresKey(partition), decode, onUnreadable);
     return [...all.values()].filter((one) => one !== null);
   }
-  const open = async (): Promise<OpenErasure[]> =>
-    (await Promise.all(indices(partitions).map(openIn))).flat();
+  const listOpen = async (): Promise<OpenErasure[]> =>
+    (await Promise.all(indices(partitions).map(listOpenIn))).flat();
 
   return {
     ...createErasedLearners(client, partitions),
     /** Atomic: deletes the learner's states and records the erasure. */
-    begin: async (tenant: string, userId: string): Promise<BegunErasure> => {
+    begin: async (tenant: string, userId: string): Promise<ErasureStart> => {
       const partition = partitionOf(tenant, userId, partitions);
       const erasureId = `${partition}-${randomUUID()}`;
       const record = JSON.stringify({ v: 1, tenant, userId });
       const prefix = partitionPrefix(partition);
-      const [status, id] = await replicated(client, prefix, () =>
-        eraseLearner(
+      const [status, id] = await withReplication(client, prefix, () =>
+        eraseLearnerScript(
           ...([client, prefix, learnerName(tenant, userId), erasureId, record] as const),
-          ...([maxOpenErasures, hashLearner(tenant, userId), maxErased] as const),
+          ...([maxOpenErasures, hashLearner(tenant, userId), maxErasedLearners] as const),
         ),
       );
-      return (id === '' ? { status } : { status, id }) as BegunErasure;
+      return (id === '' ? { status } : { status, id }) as ErasureStart;
     },
     find: async (id: string): Promise<OpenErasure | null> => {
-      const partition = Number(idShape.exec(id)?.[1] ?? partitions);
+      const partition = Number(idPattern.exec(id)?.[1] ?? partitions);
       if (partition >= partitions) return null;
-      const text = await whileRedisServes(client.hget(erasuresKey(partition), id));
+      const text = await mapRedisErrors(client.hget(erasuresKey(partition), id));
       return text === null ? null : decodeErasure(id, partition, text);
     },
     /** While true, ClickHouse may still have erased rows. */
     isOpen: async (tenant: string, userId: string): Promise<boolean> => {
       const key = erasuresKey(partitionOf(tenant, userId, partitions));
-      return (await whileRedisServes(client.hexists(key, `@${learnerName(tenant, userId)}`))) === 1;
+      return (await mapRedisErrors(client.hexists(key, `@${learnerName(tenant, userId)}`))) === 1;
     },
-    open,
-    openOf: async (tenant: string) => (await open()).filter(({ rows }) => rows.tenant === tenant),
+    open: listOpen,
+    listOpenOf: async (tenant: string) => (await listOpen()).filter(({ rows }) => rows.tenant === tenant),
     /** @returns false if already closed or due again */
     close: async (
       { id, rows: { tenant, userId, partition } }: OpenErasure,
@@ -99,16 +103,16 @@ export function createErasureStore(client: RedisClient, partitions: number, onUn
     ): Promise<boolean> => {
       const event = createWebhookEvent('erasure.completed', tenant, null, doneAt, { erasure_id: id });
       const args = [id, learnerName(tenant, userId), ...toStreamFields(event)] as const;
-      return (await closeErasure(client, partitionPrefix(partition), ...args)) === 1;
+      return (await closeErasureScript(client, partitionPrefix(partition), ...args)) === 1;
     },
-    takeTurn: (turn: keyof typeof turns): Promise<boolean> =>
-      takeTurn(client, turns[turn][0], turns[turn][1]),
+    acquirePeriodicRun: (run: keyof typeof periodicRuns): Promise<boolean> =>
+      acquirePeriodicRun(client, periodicRuns[run][0], periodicRuns[run][1]),
   };
 }
 
 /** @throws Error for another version */
 export function decodeErasure(id: string, partition: number, text: string) {
-  const stored = parse(text);
+  const stored = parseErasure(text);
   const { tenant, userId, goalAt, correction, requestedAt, removed, plan = null, before = null } = stored;
   const below = toFirstRowId(correction);
   const rows: CorrectedRows = { tenant, userId, partition, below, fromSeq: 0, goalAt };
@@ -116,7 +120,7 @@ export function decodeErasure(id: string, partition: number, text: string) {
 }
 
 /** `record`: JSON that the script completes. */
-export const eraseLearner = defineScript(1)<
+export const eraseLearnerScript = defineScript(1)<
   [
     ...[prefix: string, name: string, id: string, record: string],
     ...[maxOpen: number, hash: string, maxErased: number],
@@ -160,7 +164,10 @@ return { 'begun', id }
  * Does not close an erasure that is due again after a failover. A later erasure of the same learner stays
  * open.
  */
-const closeErasure = defineScript(1)<[prefix: string, id: string, name: string, ...event: string[]], 0 | 1>(`
+const closeErasureScript = defineScript(1)<
+  [prefix: string, id: string, name: string, ...event: string[]],
+  0 | 1
+>(`
 ${appendEventsLua}
 local erasures, field = KEYS[1] .. ':erasures', '@' .. ARGV[2]
 local stored = redis.call('HGET', erasures, ARGV[1])

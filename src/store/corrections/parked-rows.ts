@@ -6,49 +6,53 @@ import { journalColumns, journalKinds } from '../../contracts/journal.js';
 import { hashLearner, learnerName } from '../../contracts/learner-name.js';
 import { isBefore, parseOutboxId } from '../../contracts/outbox-ids.js';
 import { groupByPartition, indices } from '../../lists.js';
-import { type RedisClient, whileRedisServes } from '../redis/client.js';
+import { findField, readStreamPages, type StreamEntry } from '../redis/bulk-operations.js';
+import { mapRedisErrors, type RedisClient } from '../redis/client.js';
 import {
   acceptedField,
   forecastsKey,
-  journalBound,
   journalKey,
+  maxJournalEntries,
   metaKey,
   outboxKey,
   parkedKey,
   partitionPrefix,
-  sharedJournals,
+  sharedJournalKeys,
 } from '../redis/keys.js';
-import { fieldOf, streamPages, type TextEntry } from '../redis/reads.js';
 import { defineScript } from '../redis/script.js';
-import { findErased } from './erased-learners.js';
+import { findErasedLearners } from './erased-learners.js';
 
 /** Half of the default outbox limit, so that answers are still accepted after a redrive. */
-const outboxRoom = 125_000;
-const pageRows = 200;
+const maxOutboxEntries = 125_000;
+const rowsPerPage = 200;
 
 /** Counts the rows as removed answers, unless a rewrite writes them again. */
-export async function removeParked(client: RedisClient, rows: readonly CorrectedRows[]): Promise<void> {
+export async function removeParkedRows(client: RedisClient, rows: readonly CorrectedRows[]): Promise<void> {
   for (const [partition, own] of groupByPartition(rows)) {
     const byName = new Map(own.map((one) => [learnerName(one.tenant, one.userId), one]));
-    for await (const page of streamPages(client, parkedKey(outboxKey(partition)))) {
-      const meant = page.flatMap((entry) => {
-        const row = readParked(entry);
+    for await (const page of readStreamPages(client, parkedKey(outboxKey(partition)))) {
+      const entries = page.flatMap((entry) => {
+        const row = parseParkedRow(entry);
         const one = byName.get(learnerName(row.tenant, row.userId));
         if (one === undefined || row.learnerSeq < one.fromSeq) return [];
         return isBefore(parseOutboxId(row.outboxId), one.below)
-          ? [row.id, one.fromSeq === 0 ? row.field : '']
+          ? [row.id, one.fromSeq === 0 ? row.removedField : '']
           : [];
       });
-      await remove(client, partition, meant);
+      await removeEntries(client, partition, entries);
     }
   }
 }
 
 /** @param entries pairs of parked id and removed-answers field */
-const remove = async (client: RedisClient, partition: number, entries: readonly string[]): Promise<number> =>
-  entries.length === 0 ? 0 : removeEntries(client, partitionPrefix(partition), ...entries);
+const removeEntries = async (
+  client: RedisClient,
+  partition: number,
+  entries: readonly string[],
+): Promise<number> =>
+  entries.length === 0 ? 0 : removeEntriesScript(client, partitionPrefix(partition), ...entries);
 
-const removeEntries = defineScript(1)<[prefix: string, ...entries: string[]], number>(`
+const removeEntriesScript = defineScript(1)<[prefix: string, ...entries: string[]], number>(`
 local removed = 0
 for i = 1, #ARGV, 2 do
   if redis.call('XDEL', KEYS[1] .. ':out:parked', ARGV[i]) == 1 then
@@ -60,78 +64,87 @@ return removed
 `);
 
 type Column = (typeof attemptColumns)[number];
-const column = (name: Column): number => attemptColumns.indexOf(name);
+const findColumn = (name: Column): number => attemptColumns.indexOf(name);
 
-function readParked([id, fields]: TextEntry) {
-  const values = (fieldOf(fields, 'r') ?? '').split('\t');
-  const of = (name: Column): string => unescapeText(values[column(name)] ?? '');
-  const day = Math.floor(Number(of('received_at')) / 86_400);
+function parseParkedRow([id, fields]: StreamEntry) {
+  const values = (findField(fields, 'r') ?? '').split('\t');
+  const readColumn = (name: Column): string => unescapeText(values[findColumn(name)] ?? '');
+  const day = Math.floor(Number(readColumn('received_at')) / 86_400);
   return {
-    ...{ id, outboxId: fieldOf(fields, 'id') ?? '', tenant: of('tenant'), userId: of('user_id') },
-    learnerSeq: Number(of('learner_seq')),
+    ...{
+      id,
+      outboxId: findField(fields, 'id') ?? '',
+      tenant: readColumn('tenant'),
+      userId: readColumn('user_id'),
+    },
+    learnerSeq: Number(readColumn('learner_seq')),
     /** '' if the row is no accepted answer (countedRows in warehouse/schema/attempt-tables.ts). */
-    field: Number(of('learner_version')) > 0 ? acceptedField(of('tenant'), day) : '',
+    removedField: Number(readColumn('learner_version')) > 0 ? acceptedField(readColumn('tenant'), day) : '',
   };
 }
 
-export type ParkedEntry = ReturnType<typeof parkedEntry>;
-export type Redriven = ReturnType<typeof noneRedriven>;
+export type ParkedEntry = ReturnType<typeof toParkedEntry>;
+export type RedriveCounts = ReturnType<typeof createRedriveCounts>;
 export type ParkedRows = ReturnType<typeof createParkedRows>;
 
 export const createParkedRows = (redis: RedisClient) => ({
-  streams: async (partition: number | null): Promise<string[]> => {
-    const partitions = Number((await whileRedisServes(redis.hget(metaKey, 'partitions'))) ?? 0);
-    const wanted = indices(partitions).filter((one) => partition === null || one === partition);
-    const streams = wanted.flatMap((one) => [outboxKey(one), journalKey(one), forecastsKey(one)]);
-    return partition === null ? [...streams, ...sharedJournals] : streams;
+  listStreams: async (partition: number | null): Promise<string[]> => {
+    const partitions = Number((await mapRedisErrors(redis.hget(metaKey, 'partitions'))) ?? 0);
+    const selected = indices(partitions).filter((one) => partition === null || one === partition);
+    const streams = selected.flatMap((one) => [outboxKey(one), journalKey(one), forecastsKey(one)]);
+    return partition === null ? [...streams, ...sharedJournalKeys] : streams;
   },
   /** @param after parked id in the first stream */
-  entries: async function* (streams: readonly string[], after: string | null = null) {
+  listEntries: async function* (streams: readonly string[], after: string | null = null) {
     for (const [i, stream] of streams.entries()) {
       const from = i === 0 && after !== null ? `(${after}` : '-';
-      for await (const page of streamPages(redis, parkedKey(stream), { from }))
-        for (const entry of page) yield parkedEntry(stream, entry);
+      for await (const page of readStreamPages(redis, parkedKey(stream), { from }))
+        for (const entry of page) yield toParkedEntry(stream, entry);
     }
   },
-  redrive: async (streams: readonly string[]): Promise<Redriven> => {
-    const total = noneRedriven();
+  redrive: async (streams: readonly string[]): Promise<RedriveCounts> => {
+    const total = createRedriveCounts();
     for (const stream of streams) await redrive(redis, stream, total);
     return total;
   },
 });
 
 /** `id`: in the original stream. `parkedAt`: Unix milliseconds. */
-const parkedEntry = (stream: string, [parkedId, fields]: TextEntry) => ({
+const toParkedEntry = (stream: string, [parkedId, fields]: StreamEntry) => ({
   parkedId,
   stream,
-  id: fieldOf(fields, 'id') ?? '',
-  tenant: tenantOf(fieldOf(fields, 'k'), fieldOf(fields, 'r')),
-  reason: fieldOf(fields, 'reason') ?? '',
+  id: findField(fields, 'id') ?? '',
+  tenant: parseTenant(findField(fields, 'k'), findField(fields, 'r')),
+  reason: findField(fields, 'reason') ?? '',
   parkedAt: Number.parseInt(parkedId, 10),
 });
 
 /** @param kind null: an answer */
-function tenantOf(kind: string | null, row: string | null): string | null {
-  const known = journalKinds.find((one) => one === kind);
-  const columns: readonly string[] = known === undefined ? attemptColumns : journalColumns[known];
+function parseTenant(kind: string | null, row: string | null): string | null {
+  const journalKind = journalKinds.find((one) => one === kind);
+  const columns: readonly string[] = journalKind === undefined ? attemptColumns : journalColumns[journalKind];
   const tenant = row?.split('\t')[columns.indexOf('tenant')];
   return tenant !== undefined && plainName.test(tenant) ? tenant : null;
 }
 
 /** `stayed`: stream full or correction pending. `erased`: deleted rows of erased learners. */
-const noneRedriven = () => ({ moved: 0, stayed: 0, erased: 0 });
+const createRedriveCounts = () => ({ moved: 0, stayed: 0, erased: 0 });
 
 /** Stops at the row that was newest at the start: rows that are rejected again stay parked. */
-export async function redrive(redis: RedisClient, stream: string, total = noneRedriven()): Promise<Redriven> {
+export async function redrive(
+  redis: RedisClient,
+  stream: string,
+  total = createRedriveCounts(),
+): Promise<RedriveCounts> {
   const parked = parkedKey(stream);
-  const [newest] = await whileRedisServes(redis.xrevrange(parked, '+', '-', 'COUNT', 1));
+  const [newest] = await mapRedisErrors(redis.xrevrange(parked, '+', '-', 'COUNT', 1));
   if (newest === undefined) return total;
-  const room = stream.endsWith(':out') ? outboxRoom : journalBound;
-  for await (const page of streamPages(redis, parked, { size: pageRows, to: newest[0] })) {
-    total.erased += await removeErased(redis, stream, page);
-    const searchedTo = await beforeCorrections(redis, stream);
+  const maxEntries = stream.endsWith(':out') ? maxOutboxEntries : maxJournalEntries;
+  for await (const page of readStreamPages(redis, parked, { size: rowsPerPage, to: newest[0] })) {
+    total.erased += await removeErasedRows(redis, stream, page);
+    const checkedTo = await findFirstCorrection(redis, stream);
     const ids = page.map(([id]) => id);
-    const [moved, stayed] = await moveBack(redis, parked, stream, room, searchedTo, ...ids);
+    const [moved, stayed] = await redriveScript(redis, parked, stream, maxEntries, checkedTo, ...ids);
     total.moved += moved;
     total.stayed += stayed;
   }
@@ -139,25 +152,29 @@ export async function redrive(redis: RedisClient, stream: string, total = noneRe
 }
 
 /** Outboxes only: the journal's drain removes erased journal rows. */
-async function removeErased(redis: RedisClient, stream: string, page: readonly TextEntry[]): Promise<number> {
+async function removeErasedRows(
+  redis: RedisClient,
+  stream: string,
+  page: readonly StreamEntry[],
+): Promise<number> {
   const [, partition] = /^st:\{p(\d+)\}:out$/.exec(stream) ?? [];
   if (partition === undefined) return 0;
-  const rows = page.map(readParked);
-  const erased = await findErased(
+  const rows = page.map(parseParkedRow);
+  const erased = await findErasedLearners(
     redis,
     rows.map(({ tenant, userId }) => ({ partition: Number(partition), hash: hashLearner(tenant, userId) })),
   );
-  const over = rows.flatMap(({ id, outboxId, field }, i) => {
+  const erasedEntries = rows.flatMap(({ id, outboxId, removedField }, i) => {
     const end = erased[i];
-    return end && isBefore(parseOutboxId(outboxId), end.below) ? [id, field] : [];
+    return end && isBefore(parseOutboxId(outboxId), end.below) ? [id, removedField] : [];
   });
-  return remove(redis, Number(partition), over);
+  return removeEntries(redis, Number(partition), erasedEntries);
 }
 
 /** @returns id of the first correction, else of the last entry */
-async function beforeCorrections(redis: RedisClient, stream: string): Promise<string> {
+async function findFirstCorrection(redis: RedisClient, stream: string): Promise<string> {
   let last = '-';
-  for await (const page of streamPages(redis, stream, { size: pageRows })) {
+  for await (const page of readStreamPages(redis, stream, { size: rowsPerPage })) {
     const correction = page.find(([, [name]]) => name === 'c');
     if (correction !== undefined) return correction[0];
     last = page.at(-1)?.[0] ?? last;
@@ -169,7 +186,7 @@ async function beforeCorrections(redis: RedisClient, stream: string): Promise<st
  * Moves no entry while a correction is pending: the correction would miss the rows. `searchedTo`: entries
  * before this id contain no correction.
  */
-const moveBack = defineScript(2)<
+const redriveScript = defineScript(2)<
   [parked: string, stream: string, bound: number, searchedTo: string, ...ids: string[]],
   [moved: number, stayed: number]
 >(`

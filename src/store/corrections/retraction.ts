@@ -6,8 +6,8 @@ import type { RetractionResult } from '../../contracts/worker-tasks.js';
 import type { ReplayedStates } from '../../domain/history/replay.js';
 import { dumpOf } from '../learners/learner-dump.js';
 import type { RedisClient } from '../redis/client.js';
-import { journalBound, markerName, partitionPrefix } from '../redis/keys.js';
-import { replicated } from '../redis/replication.js';
+import { markerName, maxJournalEntries, partitionPrefix } from '../redis/keys.js';
+import { withReplication } from '../redis/replication.js';
 import { defineScript, nowLua } from '../redis/script.js';
 
 export interface Retraction {
@@ -27,15 +27,15 @@ type RetractionStatus = Exclude<RetractionResult['status'], 'absent' | 'incomple
 export function commitRetraction(
   client: RedisClient,
   { partition, expectedVersion, month, correction, answer, states, rows }: Retraction,
-  outboxBound: number,
+  maxOutboxRows: number,
 ): Promise<RetractionStatus> {
   const { records, items } = states === null ? { records: [], items: [[], []] as const } : dumpOf(states);
   const lists = [...[records, ...items].map((fields) => fields.flat()), splitIntoEntries(rows)];
   const prefix = partitionPrefix(partition);
-  return replicated(client, prefix, () =>
-    rewriteLearner(
+  return withReplication(client, prefix, () =>
+    rewriteLearnerScript(
       ...([client, prefix, learnerName(correction.tenant, correction.userId), expectedVersion] as const),
-      ...([outboxBound, journalBound, month, encodeCorrection(correction)] as const),
+      ...([maxOutboxRows, maxJournalEntries, month, encodeCorrection(correction)] as const),
       ...([encodeRetractionRow(answer), rows.length] as const),
       ...lists.flatMap((values) => [values.length, ...values]),
     ),
@@ -46,7 +46,7 @@ export function commitRetraction(
  * `lists`, each after its length: records, items of the even generation, items of the odd one, row entries.
  * Event ids stay used.
  */
-const rewriteLearner = defineScript(1)<
+const rewriteLearnerScript = defineScript(1)<
   [
     ...[prefix: string, name: string, version: number, outboxBound: number, journalBound: number],
     ...[month: number, correction: string, journalRow: string, rows: number],

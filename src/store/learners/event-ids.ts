@@ -4,7 +4,7 @@
  */
 import type { TrackEvent } from '../../contracts/worker-tasks.js';
 import { type Advice, adviceCodes } from '../../domain/advice/answer-advice.js';
-import { hashText, readCount, viewOf, writeCount } from '../redis/binary.js';
+import { hashText, readCount, toDataView, writeCount } from '../redis/binary.js';
 
 /** False hits in a year: below 1e-6, with 20,000 ids per learner and a billion answers a day. */
 export const idBytes = 8;
@@ -47,7 +47,7 @@ const noFigure = 0xffff;
 export function encodeFirstAnswer(answer: ResultFigures, fingerprint: Buffer, receivedAt: number): Buffer {
   const { advice } = answer;
   const record = Buffer.allocUnsafe(answerBytes);
-  const view = viewOf(record);
+  const view = toDataView(record);
   view.setUint32(0, Math.floor(receivedAt / 1000), true);
   record.set(fingerprint, 4);
   view.setUint16(10, Math.round(answer.masteryBefore * 1e4), true);
@@ -64,7 +64,7 @@ export function encodeFirstAnswer(answer: ResultFigures, fingerprint: Buffer, re
 export function decodeFirstAnswer(record: Buffer): ResultFigures & { readonly fingerprint: Buffer } {
   if (record.length !== answerBytes)
     throw new Error(`an event id's record of ${record.length} bytes is not known`);
-  const view = viewOf(record);
+  const view = toDataView(record);
   const code = adviceCodes[view.getUint8(21)];
   const figure = view.getUint16(22, true);
   return {

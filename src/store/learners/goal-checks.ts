@@ -4,10 +4,10 @@ import { isSubscribed, toStreamFields, type WebhookEvent } from '../../contracts
 import { dayMs } from '../../domain/base/common.js';
 import { type GoalAlerts, type GoalSetting, isDatePast } from '../../domain/score/goal.js';
 import { splitIntoParts } from '../../lists.js';
-import { type RedisClient, whileRedisServes } from '../redis/client.js';
-import { appendEventsLua, wantedEvents } from '../redis/event-stream.js';
+import { mapRedisErrors, type RedisClient } from '../redis/client.js';
 import { goalChecksKey, partitionPrefix } from '../redis/keys.js';
 import { defineScript } from '../redis/script.js';
+import { appendEventsLua, fetchSubscriptions } from '../redis/webhook-events.js';
 import type { Placed } from './learner-commands.js';
 
 /** Answers in the meantime share the check. */
@@ -46,13 +46,13 @@ export async function restoreDailyCheck(
   const at = dailyCheck(goal, Date.now());
   if (at === null) return;
   const name = learnerName(place.tenant, place.userId);
-  await whileRedisServes(client.zadd(goalChecksKey(place.partition), 'NX', at - Math.random() * dayMs, name));
+  await mapRedisErrors(client.zadd(goalChecksKey(place.partition), 'NX', at - Math.random() * dayMs, name));
 }
 
 export type GoalChecks = ReturnType<typeof createGoalChecks>;
 
 export const createGoalChecks = (client: RedisClient) => ({
-  wanted: (tenants: readonly string[]) => wantedEvents(client, tenants),
+  wanted: (tenants: readonly string[]) => fetchSubscriptions(client, tenants),
   claim: async (partition: number, now: number): Promise<GoalCheck[]> => {
     const claimedUntil = now + claimMs;
     const claimed = await claimChecks(client, partitionPrefix(partition), now, maxClaims, claimedUntil);

@@ -7,11 +7,11 @@ import type { IfMatch, TaggedValue } from '../../contracts/preconditions.js';
 import { createStoredParser } from '../../contracts/stored-json.js';
 import type { GoalSetting, StoredGoal } from '../../domain/score/goal.js';
 import { unavailable } from '../../errors.js';
-import { type RedisClient, whileRedisServes } from '../redis/client.js';
-import { wantedEvents } from '../redis/event-stream.js';
-import { journalBound, learnerKey, markerName, partitionOf, partitionPrefix } from '../redis/keys.js';
-import { replicated } from '../redis/replication.js';
+import { mapRedisErrors, type RedisClient } from '../redis/client.js';
+import { learnerKey, markerName, maxJournalEntries, partitionOf, partitionPrefix } from '../redis/keys.js';
+import { withReplication } from '../redis/replication.js';
 import { defineScript } from '../redis/script.js';
+import { fetchSubscriptions } from '../redis/webhook-events.js';
 import { dailyCheck, wantsGoals } from './goal-checks.js';
 import { goalField } from './learner-codec.js';
 
@@ -99,11 +99,11 @@ return { 'written', value }
 
 export type GoalStore = ReturnType<typeof createGoalStore>;
 
-export function createGoalStore(client: RedisClient, partitions: number, bound = journalBound) {
+export function createGoalStore(client: RedisClient, partitions: number, bound = maxJournalEntries) {
   return {
     read: async (tenant: string, userId: string): Promise<TaggedValue<StoredGoal> | null> => {
       const key = learnerKey(partitionOf(tenant, userId, partitions), tenant, userId);
-      const value = await whileRedisServes(client.hget(key, goalField));
+      const value = await mapRedisErrors(client.hget(key, goalField));
       const goal = decodeGoal(value);
       return value === null || goal === null ? null : { value: goal, tag: tagOfGoal(value) };
     },
@@ -112,10 +112,10 @@ export function createGoalStore(client: RedisClient, partitions: number, bound =
       const goal = setting ?? { targetScore: null, targetDate: null };
       const tags = ifMatch === null || ifMatch === '*' ? (ifMatch ?? '') : ` ${ifMatch.join(' ')} `;
       const row = encodeGoalRow({ tenant, userId, ...goal });
-      const [wanted = ''] = await wantedEvents(client, [tenant]);
+      const [wanted = ''] = await fetchSubscriptions(client, [tenant]);
       const isWanted = setting !== null && wantsGoals(wanted);
       const checkAt = isWanted ? now : (dailyCheck(goal, now) ?? '');
-      const written = await replicated(client, prefix, () =>
+      const written = await withReplication(client, prefix, () =>
         writeGoal(
           ...([client, prefix, learnerName(tenant, userId), tags, setting === null ? 1 : 0, now] as const),
           ...([encodeAfterTime(goal), row, bound, isWanted ? 1 : 0, checkAt] as const),

@@ -1,10 +1,10 @@
 /** Removes expired event ids of inactive learners. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { groupBy, splitIntoParts } from '../../lists.js';
+import { scanKeys } from '../redis/bulk-operations.js';
 import type { RedisClient } from '../redis/client.js';
-import { idSweepKey } from '../redis/keys.js';
-import { takeTurn } from '../redis/lock.js';
-import { scanKeys } from '../redis/reads.js';
+import { eventIdSweepKey } from '../redis/keys.js';
+import { acquirePeriodicRun } from '../redis/lock.js';
 import { defineScript } from '../redis/script.js';
 import { entryBytes, idBytes, idWindowSeconds, ledgerField } from './event-ids.js';
 
@@ -63,4 +63,4 @@ export async function sweepIds(client: RedisClient, nowMs: number): Promise<numb
 }
 
 export const takeSweepTurn = (client: RedisClient): Promise<boolean> =>
-  takeTurn(client, idSweepKey, sweepHours * 3600);
+  acquirePeriodicRun(client, eventIdSweepKey, sweepHours * 3600);

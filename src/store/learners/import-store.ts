@@ -1,5 +1,5 @@
 import { indices } from '../../lists.js';
-import { type RedisClient, whileRedisServes } from '../redis/client.js';
+import { mapRedisErrors, type RedisClient } from '../redis/client.js';
 import { importMarksKey } from '../redis/keys.js';
 
 export interface ImportRecord {
@@ -27,10 +27,10 @@ export type ImportStore = ReturnType<typeof createImportStore>;
 /** @param contentHash of the file and of options that change its meaning */
 export function createImportStore(client: RedisClient, partitions: number, content: string) {
   const key = importKey(content);
-  const set = (fields: object) => whileRedisServes(client.hset(key, fields));
+  const set = (fields: object) => mapRedisErrors(client.hset(key, fields));
   return {
     find: async (): Promise<ImportRecord | null> => {
-      const fields = await whileRedisServes(client.hgetall(key));
+      const fields = await mapRedisErrors(client.hgetall(key));
       const { id, run, line, started_at: startedAt, finished_at: finishedAt } = fields;
       if (id === undefined) return null;
       const numbers = { run: Number(run), line: Number(line), startedAt: Number(startedAt) };
@@ -40,7 +40,7 @@ export function createImportStore(client: RedisClient, partitions: number, conte
       const run = (previous?.run ?? 0) + 1;
       const [id, startedAt] = [`${content.slice(0, 32)}.${run}`, Date.now()];
       // First, so that an erasure finds all marks.
-      await whileRedisServes(client.hset(importsKey, id, content));
+      await mapRedisErrors(client.hset(importsKey, id, content));
       await set({ id, run, line: 0, started_at: startedAt, finished_at: '' });
       return { id, run, line: 0, startedAt, finishedAt: null };
     },
@@ -49,18 +49,18 @@ export function createImportStore(client: RedisClient, partitions: number, conte
       // If the process dies before the end, the next run finishes.
       await set({ line });
       const marks = indices(partitions).map((partition) => importMarksKey(partition, id));
-      await whileRedisServes(Promise.all(marks.map((mark) => client.expire(mark, marksGraceSeconds))));
+      await mapRedisErrors(Promise.all(marks.map((mark) => client.expire(mark, marksGraceSeconds))));
       await set({ finished_at: now });
     },
   };
 }
 
 export async function listImportMarks(client: RedisClient, partition: number) {
-  const contents = Object.entries(await whileRedisServes(client.hgetall(importsKey)));
+  const contents = Object.entries(await mapRedisErrors(client.hgetall(importsKey)));
   return Promise.all(
     contents.map(async ([id, content]) => ({
       key: importMarksKey(partition, id),
-      running: (await whileRedisServes(client.exists(importLockKey(content)))) === 1,
+      running: (await mapRedisErrors(client.exists(importLockKey(content)))) === 1,
     })),
   );
 }

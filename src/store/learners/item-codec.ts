@@ -1,5 +1,5 @@
 import type { ItemTrace } from '../../domain/tracing/traces.js';
-import { viewOf } from '../redis/binary.js';
+import { toDataView } from '../redis/binary.js';
 import { emptyRecord } from './record-bytes.js';
 
 const itemBytes = 11;
@@ -8,7 +8,7 @@ const lastWrongUnit = 2 ** 28;
 
 export function encodeItem(item: ItemTrace): Buffer {
   const stored = emptyRecord(itemBytes);
-  const record = viewOf(stored);
+  const record = toDataView(stored);
   record.setUint8(0, item.right);
   record.setUint8(1, item.wrong);
   record.setUint8(2, item.wrongRun);
@@ -23,7 +23,7 @@ export function encodeItem(item: ItemTrace): Buffer {
 
 export function decodeItem(stored: Buffer): ItemTrace {
   if (stored.length !== itemBytes) throw new Error(`an item's record of ${stored.length} bytes is not known`);
-  const record = viewOf(stored);
+  const record = toDataView(stored);
   const packed = record.getUint32(3, true);
   return {
     right: record.getUint8(0),

@@ -3,7 +3,7 @@ import { courseConstants } from '../../domain/base/prediction-constants.js';
 import type { Course } from '../../domain/tracing/course.js';
 import type { LearnerState } from '../../domain/tracing/learner-states.js';
 import { activityConstants } from '../../domain/tracing/tracing-constants.js';
-import { viewOf } from '../redis/binary.js';
+import { toDataView } from '../redis/binary.js';
 import { checkedView, emptyRecord, format, readDay, writeDay } from './record-bytes.js';
 
 const learnerBytes = 310;
@@ -18,7 +18,7 @@ const activityCounts = sections.length * activityConstants.days;
 export function encodeLearner(learner: LearnerState): Buffer {
   const { abilities, activity, momentum, trace, trend, items } = learner;
   const stored = emptyRecord(learnerBytes);
-  const record = viewOf(stored);
+  const record = toDataView(stored);
   record.setUint8(0, format);
   record.setUint16(2, learner.abilityVersion, true);
   record.setUint32(4, learner.version, true);

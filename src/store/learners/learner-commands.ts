@@ -4,21 +4,21 @@ import { splitIntoEntries } from '../../contracts/outbox-ids.js';
 import type { WebhookEvent } from '../../contracts/webhook-events.js';
 import type { ItemRecord, LearnerState, SkillState } from '../../domain/tracing/learner-states.js';
 import { groupByPartition } from '../../lists.js';
-import type { CommandBytes } from '../redis/command-bytes.js';
-import { writeEvent } from '../redis/event-stream.js';
+import type { CommandEncoder } from '../redis/command-encoder.js';
 import {
+  acceptedCountsKey,
   acceptedField,
-  acceptedKey,
   eventIdsKey,
   goalChecksKey,
   importMarksKey,
   itemTracesKey,
   learnerKey,
   outboxKey,
-  outboxRowsKey,
+  outboxRowCountKey,
   partitionOf,
 } from '../redis/keys.js';
-import type { Replies } from '../redis/replies.js';
+import type { ReplySequence } from '../redis/replies.js';
+import { writeEvent } from '../redis/webhook-events.js';
 import { type IdFields, type StoredIds, storedIds } from './event-ids.js';
 import { decodeItem, encodeItem } from './item-codec.js';
 import { decodeLearner, encodeLearner, goalField, learnerField, skillField } from './learner-codec.js';
@@ -69,7 +69,7 @@ export interface LearnerCommit extends Placed {
 }
 
 export function writeQuery(
-  request: CommandBytes,
+  request: CommandEncoder,
   { partition, tenant, userId, skillIds, itemIds }: LearnerQuery,
   idFields: readonly string[],
   importId: string | null,
@@ -80,19 +80,19 @@ export function writeQuery(
   request.text(learnerField);
   request.text(goalField);
   for (const skillId of skillIds) request.text(skillField(skillId));
-  if (importId !== null) request.whole('HMGET', importMarksKey(partition, importId), key);
-  if (idFields.length > 0) request.whole('HMGET', eventIdsKey(partition, tenant, userId), ...idFields);
+  if (importId !== null) request.writeCommand('HMGET', importMarksKey(partition, importId), key);
+  if (idFields.length > 0) request.writeCommand('HMGET', eventIdsKey(partition, tenant, userId), ...idFields);
   if (itemIds.length === 0) return;
   for (const parity of [0, 1]) {
     request.command(2 + itemIds.length, 'HMGET');
     request.text(itemTracesKey(partition, parity, tenant, userId));
-    for (const id of itemIds) request.bytes(id);
+    for (const id of itemIds) request.writeBytes(id);
   }
 }
 
 /** Reads the replies to `writeQuery`. @throws Error for records of another version */
 export function readLearner(
-  replies: Replies,
+  replies: ReplySequence,
   { itemIds }: LearnerQuery,
   idFields: readonly string[],
   importId: string | null,
@@ -121,7 +121,7 @@ const itemOf = (record: Buffer | null, generation: number): ItemRecord | null =>
   record && { generation, trace: decodeItem(record) };
 
 export function writeCommits(
-  request: CommandBytes,
+  request: CommandEncoder,
   commits: readonly LearnerCommit[],
   importId: string | null,
 ): void {
@@ -129,22 +129,29 @@ export function writeCommits(
   for (const [partition, own] of groupByPartition(commits)) {
     const rows = own.flatMap((commit) => commit.rows);
     // One entry for all rows: each entry costs Redis a microsecond.
-    for (const text of splitIntoEntries(rows)) request.whole('XADD', outboxKey(partition), '*', 'r', text);
-    request.whole('INCRBY', outboxRowsKey(partition), `${rows.length}`);
+    for (const text of splitIntoEntries(rows))
+      request.writeCommand('XADD', outboxKey(partition), '*', 'r', text);
+    request.writeCommand('INCRBY', outboxRowCountKey(partition), `${rows.length}`);
     for (const [field, count] of acceptedCounts(own))
-      request.whole('HINCRBY', acceptedKey(partition), field, `${count}`);
+      request.writeCommand('HINCRBY', acceptedCountsKey(partition), field, `${count}`);
     for (const commit of own) writeNotices(request, commit);
   }
 }
 
 function writeNotices(
-  request: CommandBytes,
+  request: CommandEncoder,
   { partition, tenant, userId, events, goalCheckAt }: LearnerCommit,
 ) {
   for (const event of events) writeEvent(request, partition, event);
   // Never later than the scheduled check.
   if (goalCheckAt !== null)
-    request.whole('ZADD', goalChecksKey(partition), 'LT', `${goalCheckAt}`, learnerName(tenant, userId));
+    request.writeCommand(
+      'ZADD',
+      goalChecksKey(partition),
+      'LT',
+      `${goalCheckAt}`,
+      learnerName(tenant, userId),
+    );
 }
 
 function acceptedCounts(commits: readonly LearnerCommit[]): ReadonlyMap<string, number> {
@@ -157,36 +164,37 @@ function acceptedCounts(commits: readonly LearnerCommit[]): ReadonlyMap<string, 
   return counts;
 }
 
-function writeCommit(request: CommandBytes, commit: LearnerCommit, importId: string | null): void {
+function writeCommit(request: CommandEncoder, commit: LearnerCommit, importId: string | null): void {
   const { partition, tenant, userId, learner, skills, ids, importLine } = commit;
   const key = learnerKey(partition, tenant, userId);
   request.command(4 + 2 * skills.length, 'HSET');
   request.text(key);
   request.text(learnerField);
-  request.bytes(encodeLearner(learner));
+  request.writeBytes(encodeLearner(learner));
   for (const [skillId, skill] of skills) {
     request.text(skillField(skillId));
-    request.bytes(encodeSkill(skill));
+    request.writeBytes(encodeSkill(skill));
   }
   if (ids.length > 0) {
     request.command(2 + 2 * ids.length, 'HSET');
     request.text(eventIdsKey(partition, tenant, userId));
     for (const [field, value] of ids) {
       request.text(field);
-      request.bytes(value);
+      request.writeBytes(value);
     }
   }
   writeItems(request, commit);
   // No WATCH: only this import writes the mark.
-  if (importId !== null) request.whole('HSET', importMarksKey(partition, importId), key, `${importLine}`);
+  if (importId !== null)
+    request.writeCommand('HSET', importMarksKey(partition, importId), key, `${importLine}`);
 }
 
-function writeItems(request: CommandBytes, commit: LearnerCommit): void {
+function writeItems(request: CommandEncoder, commit: LearnerCommit): void {
   const { partition, tenant, userId, itemGeneration, learner, items } = commit;
   const { generation } = learner.items;
   // A new generation replaces the expired one with its parity.
   for (let begun = Math.max(itemGeneration, generation - 2) + 1; begun <= generation; begun++)
-    request.whole('DEL', itemTracesKey(partition, begun % 2, tenant, userId));
+    request.writeCommand('DEL', itemTracesKey(partition, begun % 2, tenant, userId));
   for (const parity of [0, 1]) {
     const kept = items.filter(
       ([, item]) => item.generation >= generation - 1 && item.generation % 2 === parity,
@@ -195,8 +203,8 @@ function writeItems(request: CommandBytes, commit: LearnerCommit): void {
     request.command(2 + 2 * kept.length, 'HSET');
     request.text(itemTracesKey(partition, parity, tenant, userId));
     for (const [id, { trace }] of kept) {
-      request.bytes(id);
-      request.bytes(encodeItem(trace));
+      request.writeBytes(id);
+      request.writeBytes(encodeItem(trace));
     }
   }
 }

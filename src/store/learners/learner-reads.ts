@@ -10,10 +10,10 @@ import {
 import { ApiError } from '../../errors.js';
 import { waitForSlice } from '../../slices.js';
 import { waitingRecords } from '../outbox/waiting-rows.js';
-import { type RedisClient, whileRedisServes } from '../redis/client.js';
+import { callPerSlot } from '../redis/bulk-operations.js';
+import { mapRedisErrors, type RedisClient } from '../redis/client.js';
 import { eventIdsKey, itemTracesKey, learnerKey } from '../redis/keys.js';
-import { createPackReader, type PackReader } from '../redis/pack-reader.js';
-import { perCall } from '../redis/reads.js';
+import { createMessagePackReader, type MessagePackReader } from '../redis/messagepack-reader.js';
 import { defineScript } from '../redis/script.js';
 import {
   decodeFirstAnswer,
@@ -67,7 +67,7 @@ export interface PackedLearner {
 
 /** Each learner is read atomically. */
 export const readPacked = (client: RedisClient, places: readonly Placed[]): Promise<PackedLearner[]> =>
-  perCall(client, places, (group) => readGroup(client, group.map(keyOf)));
+  callPerSlot(client, places, (group) => readGroup(client, group.map(keyOf)));
 
 const keyOf = ({ partition, tenant, userId }: Placed): string => learnerKey(partition, tenant, userId);
 
@@ -91,24 +91,24 @@ async function readGroup(client: RedisClient, keys: readonly string[]): Promise<
 }
 
 function learnersIn(packed: Buffer): PackedLearner[] {
-  const reader = createPackReader(packed);
+  const reader = createMessagePackReader(packed);
   return Array.from({ length: reader.list() }, () => {
     const from = reader.position();
     for (let values = reader.list(); values > 0; values--) reader.skip();
     return {
-      unpack: () => unpack(createPackReader(packed, from)),
+      unpack: () => unpack(createMessagePackReader(packed, from)),
       bytes: reader.position() - from,
     };
   });
 }
 
-function unpack(reader: PackReader): FoundLearner | null {
+function unpack(reader: MessagePackReader): FoundLearner | null {
   let learner: LearnerState | null = null;
   let goalRecord: string | null = null;
   const skills: [string, SkillState][] = [];
   for (let fields = reader.list() / 2; fields > 0; fields--) {
-    const field = reader.text();
-    const record = reader.bytes();
+    const field = reader.readText();
+    const record = reader.readBytes();
     if (field === learnerField) learner = decodeLearner(record);
     else if (field === goalField) goalRecord = record.toString();
     else skills.push([field.slice(1), decodeSkill(record)]);
@@ -124,13 +124,13 @@ export async function readIds(
   const fields = idFieldsOf(eventIds);
   if (fields.length === 0) return openIds(noIds);
   const values = client.hmgetBuffer(eventIdsKey(partition, tenant, userId), ...fields);
-  return openIds(storedIds(fields, await whileRedisServes(values)));
+  return openIds(storedIds(fields, await mapRedisErrors(values)));
 }
 
 export async function countSkills(client: RedisClient, place: Placed): Promise<number> {
   const key = keyOf(place);
   const counts = [client.hlen(key), client.hexists(key, learnerField), client.hexists(key, goalField)];
-  const [fields = 0, learner = 0, goal = 0] = await whileRedisServes(Promise.all(counts));
+  const [fields = 0, learner = 0, goal = 0] = await mapRedisErrors(Promise.all(counts));
   return fields - learner - goal;
 }
 
@@ -154,20 +154,20 @@ export async function readWithItems(client: RedisClient, place: Placed): Promise
   const itemKeys = [0, 1].map((parity) => itemTracesKey(partition, parity, tenant, userId));
   const packed = await readHashes(client, 3, keyOf(place), ...itemKeys, Number.MAX_SAFE_INTEGER);
   if (packed.length > longBytes) await waitForSlice();
-  const reader = createPackReader(packed);
+  const reader = createMessagePackReader(packed);
   reader.list();
   const found = unpack(reader);
   return found && { ...found, items: unpackItems(reader, found.learner.items) };
 }
 
 /** One hash has the current generation, the other the previous one. */
-function unpackItems(reader: PackReader, { generation }: ItemWindow) {
+function unpackItems(reader: MessagePackReader, { generation }: ItemWindow) {
   const items = new Map<string, ItemRecord>();
   for (const parity of [0, 1]) {
     const of = generation % 2 === parity ? generation : generation - 1;
     for (let fields = reader.list() / 2; fields > 0; fields--) {
-      const hash = reader.bytes().toString('hex');
-      const trace = decodeItem(reader.bytes());
+      const hash = reader.readBytes().toString('hex');
+      const trace = decodeItem(reader.readBytes());
       if ((items.get(hash)?.generation ?? -1) < of) items.set(hash, { generation: of, trace });
     }
   }
@@ -192,7 +192,7 @@ export const createLearnerReads = (client: RedisClient, partitions: number) => (
   /** Without the skills: a learner can have thousands. */
   own: async (tenant: string, userId: string): Promise<LearnerState | null> => {
     const key = keyOf(placeOf(tenant, userId, partitions));
-    const record = await whileRedisServes(client.hgetBuffer(key, learnerField));
+    const record = await mapRedisErrors(client.hgetBuffer(key, learnerField));
     return record && decodeLearner(record);
   },
 });
@@ -212,7 +212,7 @@ export function createLearnerRecords(client: RedisClient, partitions: number) {
       const found = await readWithItems(client, place);
       if (found !== null) return { learner: found.learner, records: recordsOf(found) };
       const key = learnerKey(place.partition, tenant, userId);
-      const goal = await whileRedisServes(client.hget(key, goalField));
+      const goal = await mapRedisErrors(client.hget(key, goalField));
       // Also for a removed goal: ClickHouse still has its changes.
       return goal === null ? null : { learner: newLearner, records: goalOf(goal) };
     },

@@ -1,5 +1,5 @@
 /** Little-endian records. Another format or length is an error: a guess would silently change masteries. */
-import { viewOf } from '../redis/binary.js';
+import { toDataView } from '../redis/binary.js';
 
 export const format = 1;
 const noDay = 0xffff;
@@ -10,7 +10,7 @@ export function checkedView(stored: Buffer, bytes: number): DataView {
   if (stored[0] !== format) throw new Error(`record format ${stored[0]} is not known to this version`);
   if (stored.length !== bytes)
     throw new Error(`a record of ${stored.length} bytes is not known to this version`);
-  return viewOf(stored);
+  return toDataView(stored);
 }
 
 /** UTC days since 1970; -1: none. */

@@ -1,5 +1,5 @@
 import type { SkillState } from '../../domain/tracing/learner-states.js';
-import { readCount, viewOf, write3Bytes, writeCount } from '../redis/binary.js';
+import { readCount, toDataView, writeCount, writeUint24 } from '../redis/binary.js';
 import { checkedView, emptyRecord, format, readDay, writeDay } from './record-bytes.js';
 
 /** At most 124: Redis stores the record in a block of 128 bytes. */
@@ -8,7 +8,7 @@ const skillBytes = 123;
 export function encodeSkill(skill: SkillState): Buffer {
   const { plateau, pace, rapid, calibration, trace } = skill;
   const stored = emptyRecord(skillBytes);
-  const record = viewOf(stored);
+  const record = toDataView(stored);
   record.setUint8(0, format);
   record.setUint8(1, plateau.run);
   record.setUint16(2, skill.correctDays, true);
@@ -26,7 +26,7 @@ export function encodeSkill(skill: SkillState): Buffer {
   writeCount(record, pace.timed, 72);
   writeCount(record, pace.timedCorrect, 75);
   writeCount(record, rapid.answers, 78);
-  write3Bytes(record, rapid.recent, 81);
+  writeUint24(record, rapid.recent, 81);
   record.setUint8(84, rapid.recentTimed);
   writeCount(record, calibration.answers, 85);
   record.setInt32(88, calibration.biasTenths, true);

@@ -1,19 +1,19 @@
 /** Watches learners while they are computed, and writes all in one transaction (ADR 33). */
 import { ApiError } from '../../errors.js';
 import { distinct } from '../../lists.js';
-import { whileRedisServes } from '../redis/client.js';
-import { type CommandBytes, createCommandBytes } from '../redis/command-bytes.js';
+import { mapRedisErrors } from '../redis/client.js';
+import { type CommandEncoder, createCommandEncoder } from '../redis/command-encoder.js';
 import type { HotConnection } from '../redis/hot-connection.js';
 import {
   catalogueRevisionsKey,
   learnerKey,
   markerKey,
-  outboxRowsKey,
-  waitKey,
-  wantedEventsKey,
+  outboxRowCountKey,
+  replicationProbeKey,
+  subscriptionsKey,
 } from '../redis/keys.js';
-import { notSafe, waitMs } from '../redis/replication.js';
-import { outcomeOf, type Reply, readReplies } from '../redis/replies.js';
+import { createReplicationError, replicaTimeoutMs } from '../redis/replication.js';
+import { createReplySequence, parseTransaction, type Reply } from '../redis/replies.js';
 import { hasAny, idFieldsOf } from './event-ids.js';
 import {
   type LearnerCommit,
@@ -59,13 +59,13 @@ export class WatchedLearners {
     private readonly hot: HotConnection,
     private readonly options: WatchOptions,
   ) {
-    this.socket = hot.current();
+    this.socket = hot.currentSocket();
     newest.set(this.socket, this);
   }
 
   /** On a Cluster, another node has catalogue marks and subscribed types. */
   get readsTenants(): boolean {
-    return this.hot.reachesAll;
+    return this.hot.servesAllPartitions;
   }
 
   /** Watches learners and loads them, in one round trip. @throws ApiError UNAVAILABLE, WatchLostError: retry */
@@ -75,16 +75,21 @@ export class WatchedLearners {
     const partitions = distinct(queries.map(({ partition }) => partition));
     const tenants = this.readsTenants ? distinct(queries.map(({ tenant }) => tenant)) : null;
     const idFields = queries.map(({ eventIds }) => idFieldsOf(eventIds));
-    const request = createCommandBytes(loadBytes * (queries.length + 1));
+    const request = createCommandEncoder(loadBytes * (queries.length + 1));
     this.writeWatch(request, queries, partitions);
-    const silent = request.count();
-    request.whole('MGET', ...partitions.map((one) => markerKey(one)), ...partitions.map(outboxRowsKey));
+    const silent = request.commandCount();
+    request.writeCommand(
+      'MGET',
+      ...partitions.map((one) => markerKey(one)),
+      ...partitions.map(outboxRowCountKey),
+    );
     if (tenants !== null)
-      for (const key of [catalogueRevisionsKey, wantedEventsKey]) request.whole('HMGET', key, ...tenants);
+      for (const key of [catalogueRevisionsKey, subscriptionsKey])
+        request.writeCommand('HMGET', key, ...tenants);
     queries.forEach((query, i) => {
       writeQuery(request, query, idFields[i] as readonly string[], importId);
     });
-    const replies = await exchange(this.hot, request, readReplies);
+    const replies = await exchange(this.hot, request, createReplySequence);
     replies.skip(silent);
     this.noteFacts(partitions, replies.list());
     const marks = tenants && textsBy(tenants, replies.list());
@@ -92,7 +97,8 @@ export class WatchedLearners {
     const learners = queries.map((query, i) =>
       readLearner(replies, query, idFields[i] as readonly string[], importId),
     );
-    if (this.hot.waitReplicas() > 0 && areRepeated(queries, learners)) await confirmRead(this.hot, queries);
+    if (this.hot.requiredReplicas() > 0 && areRepeated(queries, learners))
+      await confirmRead(this.hot, queries);
     return { learners, marks, wanted };
   }
 
@@ -106,17 +112,17 @@ export class WatchedLearners {
 
   /** A reconnect or a newer session ends the watches. */
   private isWatching(): boolean {
-    return this.hot.current() === this.socket && newest.get(this.socket) === this;
+    return this.hot.currentSocket() === this.socket && newest.get(this.socket) === this;
   }
 
   /** A learner's key covers its ids and items. A marker proves that its partition is complete. */
   private writeWatch(
-    request: CommandBytes,
+    request: CommandEncoder,
     queries: readonly LearnerQuery[],
     partitions: readonly number[],
   ): void {
     // Ends watches of an earlier session.
-    if (this.isFirstLoad) request.whole('UNWATCH');
+    if (this.isFirstLoad) request.writeCommand('UNWATCH');
     this.isFirstLoad = false;
     request.command(1 + queries.length + partitions.length, 'WATCH');
     for (const { partition, tenant, userId } of queries) request.text(learnerKey(partition, tenant, userId));
@@ -144,16 +150,18 @@ export class WatchedLearners {
 
   private async write(commits: readonly LearnerCommit[]): Promise<boolean> {
     if (!this.isWatching()) return false;
-    const request = createCommandBytes(commitBytes * commits.length);
-    request.whole('MULTI');
+    const request = createCommandEncoder(commitBytes * commits.length);
+    request.writeCommand('MULTI');
     writeCommits(request, commits, this.options.importId);
-    const written = request.count() - 1;
-    request.whole('EXEC');
-    const wanted = this.hot.waitReplicas();
+    const written = request.commandCount() - 1;
+    request.writeCommand('EXEC');
+    const wanted = this.hot.requiredReplicas();
     if (wanted > 0) writeWait(request, wanted);
-    const { done, reached } = await exchange(this.hot, request, (replies) => outcomeOf(written, replies));
-    if (done && wanted > 0) confirm(this.hot, reached, wanted);
-    return done;
+    const { isCommitted, replicas } = await exchange(this.hot, request, (replies) =>
+      parseTransaction(written, replies),
+    );
+    if (isCommitted && wanted > 0) confirm(this.hot, replicas, wanted);
+    return isCommitted;
   }
 }
 
@@ -163,13 +171,13 @@ const textsBy = (names: readonly string[], found: readonly (Buffer | null)[]): M
 /** @throws WatchLostError if Redis executed nothing and another server has the learners */
 async function exchange<Result>(
   hot: HotConnection,
-  request: CommandBytes,
+  request: CommandEncoder,
   read: (replies: readonly Reply[]) => Result,
 ): Promise<Result> {
   try {
-    return await whileRedisServes(hot.send(request).then(read));
+    return await mapRedisErrors(hot.send(request).then(read));
   } catch (error) {
-    if (error instanceof ApiError && (await hot.leave(error.cause)))
+    if (error instanceof ApiError && (await hot.closeIfMoved(error.cause)))
       throw new UnwatchedError('These learners are elsewhere by now');
     throw error;
   }
@@ -179,14 +187,14 @@ async function exchange<Result>(
 const areRepeated = (queries: readonly LearnerQuery[], loaded: readonly LoadedLearner[]): boolean =>
   loaded.some(({ ids }, i) => hasAny(ids, queries[i]?.eventIds ?? []));
 
-const writeWait = (request: CommandBytes, replicas: number): void =>
-  request.whole('WAIT', `${replicas}`, `${waitMs}`);
+const writeWait = (request: CommandEncoder, replicas: number): void =>
+  request.writeCommand('WAIT', `${replicas}`, `${replicaTimeoutMs}`);
 
 /** Since Redis 7.2, WAIT covers only writes of its connection: this one writes too. */
 async function confirmRead(hot: HotConnection, [first]: readonly LearnerQuery[]): Promise<void> {
-  const request = createCommandBytes(loadBytes);
-  request.whole('SET', waitKey((first as LearnerQuery).partition), '');
-  const wanted = hot.waitReplicas();
+  const request = createCommandEncoder(loadBytes);
+  request.writeCommand('SET', replicationProbeKey((first as LearnerQuery).partition), '');
+  const wanted = hot.requiredReplicas();
   writeWait(request, wanted);
   const reached = await exchange(hot, request, ([set, wait]) => {
     if (set instanceof Error) throw set;
@@ -197,5 +205,5 @@ async function confirmRead(hot: HotConnection, [first]: readonly LearnerQuery[])
 
 /** After a failover, WAIT did not count replicas of the new master. */
 function confirm(hot: HotConnection, reached: number, wanted: number): void {
-  if (reached < wanted || !hot.isMaster()) throw notSafe();
+  if (reached < wanted || !hot.isMaster()) throw createReplicationError();
 }

@@ -8,8 +8,8 @@ import { type ItemCounts, itemRunCount, itemTermCount } from '../../domain/predi
 import { emptyRelatedTerms, type RelatedTerms } from '../../domain/prediction/related-terms.js';
 import { indices, splitIntoParts } from '../../lists.js';
 import { hashText } from '../redis/binary.js';
-import { type RedisClient, whileRedisServes } from '../redis/client.js';
-import { itemsKey } from '../redis/keys.js';
+import { mapRedisErrors, type RedisClient } from '../redis/client.js';
+import { modelItemsKey } from '../redis/keys.js';
 import { defineScript } from '../redis/script.js';
 
 /** Collision probability of a million items: 3e-8. */
@@ -31,15 +31,15 @@ export const maxItems = 1_000_000;
 const counterBytes = 16;
 const millionth = 1e-6;
 /** Then float32 values of the fit: slopes of the prediction, offset of the ability filter. */
-const slopes = itemTermCount - itemRunCount;
-const recordBytes = counterBytes + 4 * (slopes + 1);
+const slopeCount = itemTermCount - itemRunCount;
+const recordBytes = counterBytes + 4 * (slopeCount + 1);
 /** Optional: terms of runs of wrong answers, then key and term of each preceding item. */
-const pairsAt = recordBytes + 4 * itemRunCount;
+const pairsOffset = recordBytes + 4 * itemRunCount;
 const pairBytes = 8;
-const chunk = 2000;
+const itemsPerCommand = 2000;
 
 /** Result: -1 if the version's items were removed, else the number of rejected new items. */
-const addItems = defineScript(1)<[key: string, deltas: Buffer, atMost: number, make: 0 | 1], number>(`
+const addItemsScript = defineScript(1)<[key: string, deltas: Buffer, atMost: number, make: 0 | 1], number>(`
 local key, data, pos, refused = KEYS[1], ARGV[1], 1, 0
 if ARGV[3] ~= '1' and redis.call('EXISTS', key) == 0 then return -1 end
 local room = tonumber(ARGV[2]) - redis.call('HLEN', key)
@@ -66,14 +66,20 @@ export async function addItemAnswers(
   deltas: readonly ItemDelta[],
 ): Promise<number> {
   // No fit creates the items of version 0.
-  const make = version === 0 ? 1 : 0;
-  let refused = 0;
-  for (const part of splitIntoParts(deltas, chunk)) {
+  const mayCreate = version === 0 ? 1 : 0;
+  let rejected = 0;
+  for (const part of splitIntoParts(deltas, itemsPerCommand)) {
     const packed = Buffer.concat(part.flatMap((delta) => [hashItem(delta.itemId), packCounters(delta)]));
-    const result = await addItems(client, itemsKey(tenant, version), packed, maxItems + 1, make);
-    refused += result < 0 ? part.length : result;
+    const result = await addItemsScript(
+      client,
+      modelItemsKey(tenant, version),
+      packed,
+      maxItems + 1,
+      mayCreate,
+    );
+    rejected += result < 0 ? part.length : result;
   }
-  return refused;
+  return rejected;
 }
 
 export function packCounters({ answers, right, expected }: ItemCounts, bytes = counterBytes): Buffer {
@@ -86,13 +92,13 @@ export function packCounters({ answers, right, expected }: ItemCounts, bytes = c
 
 function packItem(item: ItemModel): Buffer {
   const { terms, before, abilityOffset } = item;
-  const hasMore = before.keys.length > 0 || terms.slice(slopes).some((term) => term !== 0);
-  const record = packCounters(item, hasMore ? pairsAt + pairBytes * before.keys.length : recordBytes);
-  const figures = [...terms.slice(0, slopes), abilityOffset, ...(hasMore ? terms.slice(slopes) : [])];
+  const hasMore = before.keys.length > 0 || terms.slice(slopeCount).some((term) => term !== 0);
+  const record = packCounters(item, hasMore ? pairsOffset + pairBytes * before.keys.length : recordBytes);
+  const figures = [...terms.slice(0, slopeCount), abilityOffset, ...(hasMore ? terms.slice(slopeCount) : [])];
   for (const [i, figure] of figures.entries()) record.writeFloatLE(figure, counterBytes + 4 * i);
   for (let i = 0; i < before.keys.length; i++) {
-    record.writeUInt32LE(before.keys[i] as number, pairsAt + pairBytes * i);
-    record.writeFloatLE(before.terms[i] as number, pairsAt + pairBytes * i + 4);
+    record.writeUInt32LE(before.keys[i] as number, pairsOffset + pairBytes * i);
+    record.writeFloatLE(before.terms[i] as number, pairsOffset + pairBytes * i + 4);
   }
   return record;
 }
@@ -100,20 +106,22 @@ function packItem(item: ItemModel): Buffer {
 /** A record may end after the counters, the offset, or the terms of runs: other values are 0. */
 function unpackItem(record: Buffer): ItemModel {
   const figure = (at: number): number => (record.length < at + 4 ? 0 : record.readFloatLE(at));
-  const pairs = indices(Math.max(0, record.length - pairsAt) / pairBytes).map((i) => pairsAt + pairBytes * i);
+  const pairs = indices(Math.max(0, record.length - pairsOffset) / pairBytes).map(
+    (i) => pairsOffset + pairBytes * i,
+  );
   return {
     answers: record.readUInt32LE(0),
     right: record.readUInt32LE(4),
     expected: record.readDoubleLE(8) * millionth,
     terms: [
-      ...indices(slopes).map((i) => figure(counterBytes + 4 * i)),
+      ...indices(slopeCount).map((i) => figure(counterBytes + 4 * i)),
       ...indices(itemRunCount).map((i) => figure(recordBytes + 4 * i)),
     ],
     before: {
       keys: pairs.map((at) => record.readUInt32LE(at)),
       terms: pairs.map((at) => record.readFloatLE(at + 4)),
     },
-    abilityOffset: figure(counterBytes + 4 * slopes),
+    abilityOffset: figure(counterBytes + 4 * slopeCount),
   };
 }
 
@@ -125,7 +133,7 @@ export async function readItems(
 ): Promise<(ItemModel | null)[]> {
   if (items.length === 0) return [];
   const fields = items.map((item) => (typeof item === 'string' ? hashItem(item) : item));
-  const found = await whileRedisServes(client.hmgetBuffer(itemsKey(tenant, version), ...fields));
+  const found = await mapRedisErrors(client.hmgetBuffer(modelItemsKey(tenant, version), ...fields));
   return found.map((record) => record && unpackItem(record));
 }
 
@@ -139,11 +147,11 @@ export async function readItemFigures(
   const count = hashes.length / itemIdBytes;
   const terms = sharedArrays.floats(count * itemTermCount);
   const offsets = sharedArrays.floats(count);
-  const numbers = new Map(indices(count).map((item) => [keyAt(hashes, item), item]));
+  const numbers = new Map(indices(count).map((item) => [readItemKey(hashes, item), item]));
   const before: RelatedTerms[] = new Array(count).fill(emptyRelatedTerms);
-  for (const items of splitIntoParts(indices(count).slice(1), chunk)) {
-    const wanted = items.map((item) => hashAt(hashes, item));
-    const found = await readItems(client, tenant, version, wanted);
+  for (const items of splitIntoParts(indices(count).slice(1), itemsPerCommand)) {
+    const pageHashes = items.map((item) => readItemHash(hashes, item));
+    const found = await readItems(client, tenant, version, pageHashes);
     for (const [i, item] of items.entries()) {
       terms.set(found[i]?.terms ?? [], item * itemTermCount);
       offsets[item] = found[i]?.abilityOffset ?? 0;
@@ -154,28 +162,29 @@ export async function readItemFigures(
 }
 
 /** Equals `keyOf` of the item's id. */
-const keyAt = (hashes: Uint8Array, item: number): number => hashAt(hashes, item).readUInt32LE(0) || 1;
+const readItemKey = (hashes: Uint8Array, item: number): number =>
+  readItemHash(hashes, item).readUInt32LE(0) || 1;
 
-const hashAt = (hashes: Uint8Array, item: number): Buffer =>
+const readItemHash = (hashes: Uint8Array, item: number): Buffer =>
   Buffer.from(hashes.subarray(item * itemIdBytes, (item + 1) * itemIdBytes));
 
 /** Above `maxItems`, stores the items with the most answers. */
-export async function putItems(
+export async function storeItems(
   client: RedisClient,
   tenant: string,
   version: number,
   items: NonNullable<Publication['items']>,
 ): Promise<void> {
-  await makeItems(client, tenant, version);
+  await createItemsHash(client, tenant, version);
   const { answers } = items.sums;
   const answered = indices(answers.length).filter((item) => item > 0 && (answers[item] as number) > 0);
   if (answered.length > maxItems) answered.sort((a, b) => (answers[b] as number) - (answers[a] as number));
-  for (const part of splitIntoParts(answered.slice(0, maxItems), chunk)) {
+  for (const part of splitIntoParts(answered.slice(0, maxItems), itemsPerCommand)) {
     const fields = part.flatMap((item) => [
-      hashAt(items.hashes, item),
-      packItem(buildItemModel(items, item, (other) => keyAt(items.hashes, other))),
+      readItemHash(items.hashes, item),
+      packItem(buildItemModel(items, item, (other) => readItemKey(items.hashes, other))),
     ]);
-    await whileRedisServes(client.hset(itemsKey(tenant, version), ...fields));
+    await mapRedisErrors(client.hset(modelItemsKey(tenant, version), ...fields));
   }
 }
 
@@ -183,15 +192,15 @@ export async function putItems(
 export async function copyItems(client: RedisClient, tenant: string, from: number, to: number) {
   let cursor = '0';
   do {
-    const scan = client.hscanBuffer(itemsKey(tenant, from), cursor, 'COUNT', chunk);
-    const [next, entries] = await whileRedisServes(scan);
-    if (entries.length > 0) await whileRedisServes(client.hset(itemsKey(tenant, to), ...entries));
+    const scan = client.hscanBuffer(modelItemsKey(tenant, from), cursor, 'COUNT', itemsPerCommand);
+    const [next, entries] = await mapRedisErrors(scan);
+    if (entries.length > 0) await mapRedisErrors(client.hset(modelItemsKey(tenant, to), ...entries));
     cursor = next.toString();
   } while (cursor !== '0');
-  await makeItems(client, tenant, to);
+  await createItemsHash(client, tenant, to);
 }
 
 /** Without this Redis hash, answers are rejected (except in version 0). */
-export async function makeItems(client: RedisClient, tenant: string, version: number): Promise<void> {
-  await whileRedisServes(client.hsetnx(itemsKey(tenant, version), '', '1'));
+export async function createItemsHash(client: RedisClient, tenant: string, version: number): Promise<void> {
+  await mapRedisErrors(client.hsetnx(modelItemsKey(tenant, version), '', '1'));
 }

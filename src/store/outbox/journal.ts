@@ -1,8 +1,8 @@
 /** Streams of facts for ClickHouse. Scripts append to them atomically with each change. */
 import { computeSum, indices } from '../../lists.js';
+import { fetchStreamLengths, findField, removeStreamEntries } from '../redis/bulk-operations.js';
 import type { RedisClient } from '../redis/client.js';
-import { forecastsKey, journalKey, parkedKey, sharedJournals } from '../redis/keys.js';
-import { fieldOf, removeEntries, streamLengths } from '../redis/reads.js';
+import { forecastsKey, journalKey, parkedKey, sharedJournalKeys } from '../redis/keys.js';
 import { defineScript } from '../redis/script.js';
 import type { StreamEntry } from './outbox-page.js';
 import { parkEntry, parkedFacts } from './parked.js';
@@ -16,14 +16,14 @@ const pageRows = 500;
 
 export function createJournal(redis: RedisClient, partitions: number) {
   const all = indices(partitions);
-  const sources = [...sharedJournals, ...all.map(journalKey), ...all.map(forecastsKey)];
+  const sources = [...sharedJournalKeys, ...all.map(journalKey), ...all.map(forecastsKey)];
 
   /**
    * The oldest entries of every source.
    * @param maxBytes soft: reading stops after the source that reaches it
    */
   async function next(maxBytes: number) {
-    const lengths = await streamLengths(redis, sources);
+    const lengths = await fetchStreamLengths(redis, sources);
     const entries: JournalEntry[] = [];
     let bytes = 0;
     for (const source of sources.filter((_, i) => (lengths[i] ?? 0) > 0)) {
@@ -40,7 +40,7 @@ export function createJournal(redis: RedisClient, partitions: number) {
     next,
     /** Not up to the last id: after a failover, Redis may assign lower ids. */
     remove: (entries: readonly JournalEntry[]): Promise<unknown> =>
-      removeEntries(
+      removeStreamEntries(
         redis,
         entries.map(({ source, id }) => ({ source, entry: id })),
       ),
@@ -49,7 +49,7 @@ export function createJournal(redis: RedisClient, partitions: number) {
       (await parkEntry(redis, source, id, reason)) ? parkedKey(source) : null,
     facts: async () => {
       const [lengths, parked] = await Promise.all([
-        streamLengths(redis, sources),
+        fetchStreamLengths(redis, sources),
         parkedFacts(redis, sources),
       ]);
       return { journalLength: computeSum(lengths), ...parked };
@@ -90,6 +90,6 @@ const readEntry = (source: string, [id, fields]: StreamEntry) => ({
   source,
   id: id.toString('latin1'),
   /** One of `journalKinds`, unless another version wrote it. */
-  kind: fieldOf(fields, 'k')?.toString() ?? '',
-  row: fieldOf(fields, 'r') ?? Buffer.alloc(0),
+  kind: findField(fields, 'k')?.toString() ?? '',
+  row: findField(fields, 'r') ?? Buffer.alloc(0),
 });

@@ -1,7 +1,7 @@
 /** Converts outbox entries to TSV lines. Rows are copied, not parsed. */
 import { toFirstRowId } from '../../contracts/outbox-ids.js';
 import { computeSum } from '../../lists.js';
-import { fieldOf } from '../redis/reads.js';
+import { findField } from '../redis/bulk-operations.js';
 
 export type StreamEntry = [id: Buffer, fields: Buffer[]];
 
@@ -16,7 +16,7 @@ export interface RowsEntry {
 const lineFeed = 0x0a;
 
 export function rowsEntry([id, fields]: StreamEntry): RowsEntry {
-  const rows = fieldOf(fields, 'r');
+  const rows = findField(fields, 'r');
   return { id: id.toString('latin1'), lines: rows === null ? [] : linesOf(rows) };
 }
 

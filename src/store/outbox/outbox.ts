@@ -7,9 +7,9 @@ import { Cluster, type Redis } from 'ioredis';
 import type { OutboxRange } from '../../contracts/job-data.js';
 import { type LastRow, parseOutboxId, toLastRowId } from '../../contracts/outbox-ids.js';
 import { computeSum, indices } from '../../lists.js';
-import { type RedisClient, whileRedisServes } from '../redis/client.js';
-import { dueKey, markerKey, outboxKey, outboxRowsKey } from '../redis/keys.js';
-import { replyPerKey, streamLengths } from '../redis/reads.js';
+import { fetchStreamLengths, sendPerKey } from '../redis/bulk-operations.js';
+import { mapRedisErrors, type RedisClient } from '../redis/client.js';
+import { dueErasuresKey, markerKey, outboxKey, outboxRowCountKey } from '../redis/keys.js';
 import { readReplicated } from '../redis/replication.js';
 import { defineScript, nowLua } from '../redis/script.js';
 import { encodePage, isCorrection, type RowsEntry, rowsEntry, type StreamEntry } from './outbox-page.js';
@@ -58,7 +58,7 @@ export function createOutbox(redis: Redis | Cluster, partitions: number) {
   async function backlog(wanted: readonly number[]) {
     const [rows, lengths] = await Promise.all([
       waitingRows(redis, wanted),
-      streamLengths(redis, wanted.map(dueKey)),
+      fetchStreamLengths(redis, wanted.map(dueErasuresKey)),
     ]);
     return Promise.all(
       wanted.map(async (partition, i) => {
@@ -95,7 +95,7 @@ export function createOutbox(redis: Redis | Cluster, partitions: number) {
   async function trim(ranges: readonly OutboxRange[]): Promise<void> {
     await Promise.all(
       ranges.map(({ partition, to, rows }) =>
-        trimOutbox(redis, outboxKey(partition), outboxRowsKey(partition), after(to), rows),
+        trimOutbox(redis, outboxKey(partition), outboxRowCountKey(partition), after(to), rows),
       ),
     );
   }
@@ -135,7 +135,7 @@ export function createOutbox(redis: Redis | Cluster, partitions: number) {
 const emptyBatch = (): OutboxBatch => ({ ranges: [], rows: 0, entries: 0, chunks: [], unreadable: [] });
 
 async function headOf(redis: Redis | Cluster, partition: number): Promise<string | null> {
-  const [first] = await whileRedisServes(redis.xrange(outboxKey(partition), '-', '+', 'COUNT', 1));
+  const [first] = await mapRedisErrors(redis.xrange(outboxKey(partition), '-', '+', 'COUNT', 1));
   return first?.[0] ?? null;
 }
 
@@ -219,8 +219,8 @@ function after(id: string): string {
 
 async function waitingRows(redis: Redis | Cluster, partitions: readonly number[]): Promise<number[]> {
   const [entries, rows] = await Promise.all([
-    streamLengths(redis, partitions.map(outboxKey)),
-    replyPerKey<string | null>(redis, 'get', partitions.map(outboxRowsKey)),
+    fetchStreamLengths(redis, partitions.map(outboxKey)),
+    sendPerKey<string | null>(redis, 'get', partitions.map(outboxRowCountKey)),
   ]);
   return entries.map((length, i) => (length === 0 ? 0 : Math.max(length, Number(rows[i] ?? 0))));
 }
@@ -233,7 +233,7 @@ export async function epochOf(redis: Redis | Cluster): Promise<OutboxEpoch> {
 }
 
 async function identityOf(server: Redis): Promise<OutboxEpoch> {
-  const [info, time] = await whileRedisServes(Promise.all([server.info('server'), server.time()]));
+  const [info, time] = await mapRedisErrors(Promise.all([server.info('server'), server.time()]));
   const id = /^run_id:(\w+)/m.exec(info)?.[1];
   if (id === undefined) throw new Error('Redis does not say its run_id (INFO server)');
   return { id, ms: Number(time[0]) * 1000 + Math.floor(Number(time[1]) / 1000) };

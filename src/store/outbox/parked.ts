@@ -1,9 +1,9 @@
 /** Dead-letter rows: rejected rows and unreadable entries move to a separate stream. */
 import { createHash } from 'node:crypto';
 import { computeSum } from '../../lists.js';
+import { fetchStreamLengths } from '../redis/bulk-operations.js';
 import type { RedisClient } from '../redis/client.js';
-import { outboxKey, parkedBound, parkedKey } from '../redis/keys.js';
-import { streamLengths } from '../redis/reads.js';
+import { maxParkedRows, outboxKey, parkedKey } from '../redis/keys.js';
 import { defineScript } from '../redis/script.js';
 
 export interface StoredEntry {
@@ -20,11 +20,11 @@ export interface RefusedRow {
 }
 
 export async function parkedFacts(redis: RedisClient, streams: readonly string[]) {
-  const lengths = await streamLengths(redis, streams.map(parkedKey));
+  const lengths = await fetchStreamLengths(redis, streams.map(parkedKey));
   /** `fullyParked`: full streams, where rejected rows block later rows. */
   return {
     parked: computeSum(lengths),
-    fullyParked: lengths.filter((length) => length >= parkedBound).length,
+    fullyParked: lengths.filter((length) => length >= maxParkedRows).length,
   };
 }
 
@@ -34,7 +34,7 @@ export const parkEntry = async (
   stream: string,
   id: string,
   reason: string,
-): Promise<boolean> => (await moveEntry(redis, stream, parkedKey(stream), parkedBound, id, reason)) === 1;
+): Promise<boolean> => (await moveEntry(redis, stream, parkedKey(stream), maxParkedRows, id, reason)) === 1;
 
 /**
  * Removes an entry after its other rows were stored. @returns false if the stream is full: the entry stays
@@ -48,7 +48,7 @@ export async function parkRows(
   const sha1 = createHash('sha1');
   for (const [place, row] of rows.entries()) sha1.update(place === 0 ? '' : '\n').update(row);
   const done = await moveRows(
-    ...([redis, stream, parkedKey(stream), parkedBound, id, sha1.digest('hex'), rows.length] as const),
+    ...([redis, stream, parkedKey(stream), maxParkedRows, id, sha1.digest('hex'), rows.length] as const),
     ...refused.flatMap((one) => [one.id, one.reason, one.row]),
   );
   return done === 1;

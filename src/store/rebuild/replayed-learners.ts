@@ -4,19 +4,20 @@ import type { IdFields } from '../learners/event-ids.js';
 import { decodeLearner, goalField, learnerField } from '../learners/learner-codec.js';
 import type { Placed } from '../learners/learner-commands.js';
 import { dumpOf, type Fields, type LearnerDump } from '../learners/learner-dump.js';
-import { type RedisClient, resultsOf } from '../redis/client.js';
+import { callPerSlot } from '../redis/bulk-operations.js';
+import { executeAll, type RedisClient } from '../redis/client.js';
 import { eventIdsKey, itemTracesKey, learnerKey } from '../redis/keys.js';
-import { perCall } from '../redis/reads.js';
 
-const together = 200;
+const learnersPerCall = 200;
 
-async function inCalls<Item extends Placed, Result>(
+async function callInBatches<Item extends Placed, Result>(
   client: RedisClient,
   items: readonly Item[],
   call: (group: readonly Item[]) => Promise<Result[]>,
 ): Promise<Result[]> {
   const results: Result[] = [];
-  for (const some of splitIntoParts(items, together)) results.push(...(await perCall(client, some, call)));
+  for (const some of splitIntoParts(items, learnersPerCall))
+    results.push(...(await callPerSlot(client, some, call)));
   return results;
 }
 
@@ -25,7 +26,7 @@ export async function restoreLearners(
   client: RedisClient,
   learners: readonly (Placed & { readonly states: ReplayedStates; readonly ids: IdFields })[],
 ): Promise<void> {
-  await inCalls(client, learners, async (group) => {
+  await callInBatches(client, learners, async (group) => {
     const commands = client.pipeline();
     const write = (key: string, fields: Fields | IdFields): void => {
       commands.unlink(key);
@@ -38,56 +39,56 @@ export async function restoreLearners(
         write(itemTracesKey(partition, parity, tenant, userId), items[parity]);
       write(eventIdsKey(partition, tenant, userId), ids);
     }
-    await resultsOf(commands);
+    await executeAll(commands);
     return [];
   });
 }
 
-export const readDumps = (client: RedisClient, places: readonly Placed[]): Promise<LearnerDump[]> =>
-  inCalls(client, places, async (group) => {
+export const readLearnerDumps = (client: RedisClient, locations: readonly Placed[]): Promise<LearnerDump[]> =>
+  callInBatches(client, locations, async (group) => {
     const commands = client.multi();
     for (const { partition, tenant, userId } of group) {
       commands.callBuffer('HGETALL', learnerKey(partition, tenant, userId));
       for (const parity of [0, 1])
         commands.callBuffer('HGETALL', itemTracesKey(partition, parity, tenant, userId));
     }
-    const hashes = ((await resultsOf(commands)) as Buffer[][]).map(fieldsOf);
+    const hashes = ((await executeAll(commands)) as Buffer[][]).map(toFields);
     return group.map((_, i) => ({
       records: hashes[3 * i] ?? [],
       items: [hashes[3 * i + 1] ?? [], hashes[3 * i + 2] ?? []],
     }));
   });
 
-const fieldsOf = (flat: readonly Buffer[]): Fields => splitIntoParts(flat, 2) as [Buffer, Buffer][];
+const toFields = (flat: readonly Buffer[]): Fields => splitIntoParts(flat, 2) as [Buffer, Buffer][];
 
 /** @returns null if equal, `behind` if Redis has more answers, else the difference */
-export function differenceOf(states: ReplayedStates, stored: LearnerDump | null): string | null {
-  const own = stored?.records.find(([field]) => field.toString() === learnerField)?.[1];
-  if (stored === null || own === undefined) return 'is not in Redis';
+export function describeDifference(states: ReplayedStates, stored: LearnerDump | null): string | null {
+  const storedRecord = stored?.records.find(([field]) => field.toString() === learnerField)?.[1];
+  if (stored === null || storedRecord === undefined) return 'is not in Redis';
   const { attempts: replayed } = states.learner;
   try {
-    const { attempts } = decodeLearner(own);
+    const { attempts } = decodeLearner(storedRecord);
     if (attempts > replayed) return 'behind';
     if (attempts < replayed) return `has ${attempts} answers in Redis and ${replayed} stored`;
   } catch (error) {
     return `cannot be read: ${error instanceof Error ? error.message : String(error)}`;
   }
-  const [wanted, found] = [partsOf(dumpOf(states)), partsOf(stored)];
+  const [expected, found] = [collectParts(dumpOf(states)), collectParts(stored)];
   // Rows do not contain the goal.
   found.delete(goalField);
-  const part = [...found.keys(), ...wanted.keys()].find((name) => wanted.get(name) !== found.get(name));
+  const part = [...found.keys(), ...expected.keys()].find((name) => expected.get(name) !== found.get(name));
   if (part === undefined) return null;
   if (part === learnerField) return 'differs in its own record';
-  return part.startsWith(itemMark) ? 'differs in its items' : `differs in skill ${part.slice(1)}`;
+  return part.startsWith(itemPrefix) ? 'differs in its items' : `differs in skill ${part.slice(1)}`;
 }
 
 /** No field of the records starts with this prefix. */
-const itemMark = 'items ';
+const itemPrefix = 'items ';
 
-function partsOf({ records, items }: LearnerDump): Map<string, string> {
+function collectParts({ records, items }: LearnerDump): Map<string, string> {
   const parts = new Map(records.map(([field, value]) => [`${field}`, value.toString('hex')]));
   for (const [parity, fields] of items.entries())
     for (const [hash, value] of fields)
-      parts.set(`${itemMark}${parity}${hash.toString('hex')}`, value.toString('hex'));
+      parts.set(`${itemPrefix}${parity}${hash.toString('hex')}`, value.toString('hex'));
   return parts;
 }

@@ -1,17 +1,17 @@
 import { hashWithSeed, keySeed } from '../../domain/base/text-hash.js';
 
 /** Ten times as fast as the methods of Buffer. */
-export const viewOf = (record: Buffer): DataView =>
+export const toDataView = (record: Buffer): DataView =>
   new DataView(record.buffer, record.byteOffset, record.byteLength);
 
 const maxCount = 2 ** 24 - 1;
 
 /** Caps the count: an error would block the learner forever. */
 export function writeCount(record: DataView, count: number, at: number): void {
-  write3Bytes(record, Math.min(count, maxCount), at);
+  writeUint24(record, Math.min(count, maxCount), at);
 }
 
-export function write3Bytes(record: DataView, bits: number, at: number): void {
+export function writeUint24(record: DataView, bits: number, at: number): void {
   record.setUint16(at, bits & 0xffff, true);
   record.setUint8(at + 2, bits >>> 16);
 }

@@ -7,122 +7,126 @@ import { type Cluster, Redis } from 'ioredis';
 import { parseRedisAddress, type RedisAddress } from '../../contracts/redis-settings.js';
 import { unavailable } from '../../errors.js';
 import {
-  codeOf,
   commandTimeoutMs,
   connectTimeoutMs,
-  hotOptions,
-  noteErrors,
-  placeInCluster,
+  findSlotMaster,
+  hotConnectionOptions,
+  mapRedisErrors,
+  parseErrorCode,
   type RedisClient,
-  renewPlaces,
-  whenReady,
-  whileRedisServes,
+  recordLastError,
+  refreshSlots,
+  waitUntilReady,
 } from './client.js';
-import type { CommandBytes } from './command-bytes.js';
+import type { CommandEncoder } from './command-encoder.js';
 import { partitionPrefix } from './keys.js';
-import { createReplyReader, type Reply } from './replies.js';
+import { createReplyParser, type Reply } from './replies.js';
 
-export interface HotConnection extends ReturnType<typeof passBy> {
-  readonly reachesAll: boolean;
-  waitReplicas(): number;
+export interface HotConnection extends ReturnType<typeof createBypass> {
+  readonly servesAllPartitions: boolean;
+  requiredReplicas(): number;
   isMaster(): boolean;
   /** @throws ApiError UNAVAILABLE */
-  ready(): Promise<void>;
+  waitUntilReady(): Promise<void>;
   /** @returns true if nothing was executed and the new master is known: a retry is safe */
-  leave(error: unknown): Promise<boolean>;
+  closeIfMoved(error: unknown): Promise<boolean>;
 }
 
-export function openHotConnection(url: string, waitReplicas: number, timeoutMs = commandTimeoutMs) {
-  const client = new Redis(url, hotOptions);
-  const passing = passBy(client, timeoutMs);
+export function openHotConnection(url: string, requiredReplicas: number, timeoutMs = commandTimeoutMs) {
+  const client = new Redis(url, hotConnectionOptions);
+  const bypass = createBypass(client, timeoutMs);
   return {
-    ...passing,
-    reachesAll: true,
-    waitReplicas: () => waitReplicas,
+    ...bypass,
+    servesAllPartitions: true,
+    requiredReplicas: () => requiredReplicas,
     isMaster: () => true,
-    ready: async () => {
+    waitUntilReady: async () => {
       // The socket may close before ioredis notices.
-      const ended = client.status === 'ready' && !passing.isOpen() ? once(client, 'close') : null;
-      await whileRedisServes(Promise.resolve(ended).then(() => whenReady(client, connectTimeoutMs)));
+      const ended = client.status === 'ready' && !bypass.isOpen() ? once(client, 'close') : null;
+      await mapRedisErrors(Promise.resolve(ended).then(() => waitUntilReady(client, connectTimeoutMs)));
     },
-    leave: async (error: unknown) => {
-      if (codeOf(error) === 'READONLY') client.stream.destroy();
+    closeIfMoved: async (error: unknown) => {
+      if (parseErrorCode(error) === 'READONLY') client.stream.destroy();
       return false;
     },
   };
 }
 
-function passBy(client: Redis, timeoutMs: number) {
-  noteErrors(client);
-  let line: ReturnType<typeof takeOver> | null = null;
+function createBypass(client: Redis, timeoutMs: number) {
+  recordLastError(client);
+  let channel: ReturnType<typeof attachToSocket> | null = null;
   const isOpen = (): boolean => client.status === 'ready' && client.stream.writable === true;
 
   return {
     isOpen,
     /** Changes with a reconnect, which ends all WATCHes. */
-    current: (): object => client.stream,
+    currentSocket: (): object => client.stream,
     /**
      * Error replies are returned as Error objects.
      * @throws Error without a connection or if it is lost: Redis may have executed the commands
      */
-    send: async (commands: CommandBytes): Promise<Reply[]> => {
+    send: async (commands: CommandEncoder): Promise<Reply[]> => {
       const { stream } = client;
       if (!isOpen()) throw new Error('Connection is closed.');
       // ioredis has the replies to all commands that it sent, and reads no more.
-      if (line?.stream !== stream) line = takeOver(stream);
-      return line.exchange(commands, timeoutMs);
+      if (channel?.stream !== stream) channel = attachToSocket(stream);
+      return channel.exchange(commands, timeoutMs);
     },
     close: (): void => client.disconnect(),
   };
 }
 
-function takeOver(stream: Redis['stream']) {
-  const reader = createReplyReader();
-  const open: { readonly count: number; readonly replies: Reply[]; settle(error: Error | null): void }[] = [];
+function attachToSocket(stream: Redis['stream']) {
+  const reader = createReplyParser();
+  const inFlight: {
+    readonly count: number;
+    readonly replies: Reply[];
+    complete(error: Error | null): void;
+  }[] = [];
 
   function failAll(error: Error): void {
-    for (const waiting of open.splice(0)) waiting.settle(error);
+    for (const request of inFlight.splice(0)) request.complete(error);
   }
   /** Later replies cannot be matched to requests. */
-  function giveUp(error: Error): void {
+  function failAndClose(error: Error): void {
     failAll(error);
     stream.destroy();
   }
   /** Parses the whole chunk first: replies next to an unexpected one cannot be trusted. */
-  function takeReplies(): void {
-    let complete = 0;
+  function processReplies(): void {
+    let completeCount = 0;
     for (let reply = reader.next(); reply !== undefined; reply = reader.next()) {
-      const waiting = open[complete];
-      if (waiting === undefined) throw new Error('Redis sent more than was asked for');
-      if (waiting.replies.push(reply) === waiting.count) complete += 1;
+      const request = inFlight[completeCount];
+      if (request === undefined) throw new Error('Redis sent more than was asked for');
+      if (request.replies.push(reply) === request.count) completeCount += 1;
     }
-    for (const waiting of open.splice(0, complete)) waiting.settle(null);
+    for (const request of inFlight.splice(0, completeCount)) request.complete(null);
   }
 
   stream.removeAllListeners('data');
   stream.on('data', (bytes: Buffer) => {
     try {
       reader.add(bytes);
-      takeReplies();
+      processReplies();
     } catch (error) {
-      giveUp(error as Error);
+      failAndClose(error as Error);
     }
   });
   stream.on('close', () => failAll(new Error('Connection is closed.')));
 
   return {
     stream,
-    exchange: (commands: CommandBytes, timeoutMs: number): Promise<Reply[]> =>
+    exchange: (commands: CommandEncoder, timeoutMs: number): Promise<Reply[]> =>
       new Promise((resolve, reject) => {
-        const timer = setTimeout(() => giveUp(new Error('Command timed out')), timeoutMs);
+        const timer = setTimeout(() => failAndClose(new Error('Command timed out')), timeoutMs);
         const replies: Reply[] = [];
-        const settle = (error: Error | null): void => {
+        const complete = (error: Error | null): void => {
           clearTimeout(timer);
           if (error === null) resolve(replies);
           else reject(error);
         };
-        open.push({ count: commands.count(), replies, settle });
-        stream.write(commands.done(), () => commands.release());
+        inFlight.push({ count: commands.commandCount(), replies, complete });
+        stream.write(commands.toBuffer(), () => commands.release());
       }),
   };
 }
@@ -134,22 +138,22 @@ export function openHotConnections(url: string, waitReplicas: number, redis: () 
   const single = nodes.length === 1 ? openHotConnection(url, waitReplicas) : null;
   const masters = new Map<number, HotConnection>();
 
-  async function masterNow(partition: number): Promise<HotConnection> {
+  async function connectToMaster(partition: number): Promise<HotConnection> {
     const cluster = (await redis()) as Cluster;
-    const known = masters.get(partition);
-    if (known?.isOpen() && known.isMaster()) return known;
-    known?.close();
-    const hot = masterOf(cluster, partition, login, waitReplicas);
+    const existing = masters.get(partition);
+    if (existing?.isOpen() && existing.isMaster()) return existing;
+    existing?.close();
+    const hot = openMasterConnection(cluster, partition, login, waitReplicas);
     masters.set(partition, hot);
-    await hot.ready();
+    await hot.waitUntilReady();
     return hot;
   }
 
   return {
     /** @throws ApiError UNAVAILABLE */
-    of: async (partition: number): Promise<HotConnection> => {
-      if (single === null) return masterNow(partition);
-      await single.ready();
+    forPartition: async (partition: number): Promise<HotConnection> => {
+      if (single === null) return connectToMaster(partition);
+      await single.waitUntilReady();
       return single;
     },
     close: (): void => {
@@ -158,44 +162,49 @@ export function openHotConnections(url: string, waitReplicas: number, redis: () 
   };
 }
 
-const elsewhere: ReadonlySet<string | null> = new Set(['MOVED', 'CLUSTERDOWN', 'MASTERDOWN', 'READONLY']);
+const movedCodes: ReadonlySet<string | null> = new Set(['MOVED', 'CLUSTERDOWN', 'MASTERDOWN', 'READONLY']);
 
 /** Without the ready check, a restarting master replies LOADING instead of delaying callers. */
-const connectOnce = { lazyConnect: true, enableReadyCheck: false, retryStrategy: () => null };
+const connectOnceOptions = { lazyConnect: true, enableReadyCheck: false, retryStrategy: () => null };
 
 /** Never reconnects: the caller opens another connection. @throws ApiError UNAVAILABLE */
-function masterOf(
+function openMasterConnection(
   client: Cluster,
   partition: number,
   login: RedisAddress['login'],
   waitReplicas: number,
 ): HotConnection {
-  const place = () => placeInCluster(client, partitionPrefix(partition));
-  const master = place()?.master;
+  const findMaster = () => findSlotMaster(client, partitionPrefix(partition));
+  const master = findMaster()?.master;
   if (master === undefined) throw unavailable('No node of the state store has this learner right now');
-  const redis = new Redis({ ...hotOptions, ...login, ...connectOnce, ...hostAndPort(master) });
-  const isMaster = (): boolean => place()?.master === master;
+  const redis = new Redis({
+    ...hotConnectionOptions,
+    ...login,
+    ...connectOnceOptions,
+    ...parseAddress(master),
+  });
+  const isMaster = (): boolean => findMaster()?.master === master;
   return {
-    ...passBy(redis, commandTimeoutMs),
-    reachesAll: false,
-    waitReplicas: () => Math.min(waitReplicas, place()?.replicas ?? waitReplicas),
+    ...createBypass(redis, commandTimeoutMs),
+    servesAllPartitions: false,
+    requiredReplicas: () => Math.min(waitReplicas, findMaster()?.replicas ?? waitReplicas),
     isMaster,
-    ready: async () => {
+    waitUntilReady: async () => {
       const timer = setTimeout(() => redis.disconnect(), connectTimeoutMs);
       try {
-        await whileRedisServes(redis.connect());
+        await mapRedisErrors(redis.connect());
       } catch (error) {
-        void renewPlaces(client);
+        void refreshSlots(client);
         throw error;
       } finally {
         clearTimeout(timer);
       }
     },
-    leave: async (error) => {
-      const code = codeOf(error);
-      if (code !== null && !elsewhere.has(code)) return false;
+    closeIfMoved: async (error) => {
+      const code = parseErrorCode(error);
+      if (code !== null && !movedCodes.has(code)) return false;
       redis.disconnect();
-      const renewed = renewPlaces(client);
+      const renewed = refreshSlots(client);
       if (code !== 'MOVED') return false;
       await renewed;
       return !isMaster();
@@ -204,7 +213,7 @@ function masterOf(
 }
 
 /** An IPv6 address contains colons. */
-function hostAndPort(address: string): { readonly host: string; readonly port: number } {
+function parseAddress(address: string): { readonly host: string; readonly port: number } {
   const end = address.lastIndexOf(':');
   return { host: address.slice(0, end), port: Number(address.slice(end + 1)) };
 }

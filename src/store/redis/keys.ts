@@ -18,15 +18,15 @@ export const itemTracesKey = (partition: number, parity: number, tenant: string,
 export const eventIdsKey = (partition: number, tenant: string, userId: string): string =>
   `${partitionPrefix(partition)}:e:${learnerName(tenant, userId)}`;
 /** Dummy write, so that WAIT covers writes of other connections (replication.ts). */
-export const waitKey = (partition: number): string => `${partitionPrefix(partition)}:wait`;
+export const replicationProbeKey = (partition: number): string => `${partitionPrefix(partition)}:wait`;
 /** Fields: `r`, rows (contracts/outbox-ids.ts); or `c`, a rewrite (contracts/corrections.ts). */
 export const outboxKey = (partition: number): string => `${partitionPrefix(partition)}:out`;
-export const outboxRowsKey = (partition: number): string => `${outboxKey(partition)}:rows`;
+export const outboxRowCountKey = (partition: number): string => `${outboxKey(partition)}:rows`;
 /** Outbox ids of pending erasures. Field `c`: erasure id. */
-export const dueKey = (partition: number): string => `${partitionPrefix(partition)}:due`;
+export const dueErasuresKey = (partition: number): string => `${partitionPrefix(partition)}:due`;
 /** For the audit. `removedCountsKey`: erased or retracted answers. */
-export const acceptedKey = (partition: number): string => `${partitionPrefix(partition)}:accepted`;
-export const removedKey = (partition: number): string => `${partitionPrefix(partition)}:removed`;
+export const acceptedCountsKey = (partition: number): string => `${partitionPrefix(partition)}:accepted`;
+export const removedCountsKey = (partition: number): string => `${partitionPrefix(partition)}:removed`;
 /** @param day UTC day of arrival, days since 1970 */
 export const acceptedField = tenantDay;
 export const auditKey = 'st:audit';
@@ -34,34 +34,34 @@ export const demoLockKey = (tenant: string): string => `st:demo:lock:${tenant}`;
 /** Field: learner's key. Value: last counted line. */
 export const importMarksKey = (partition: number, id: string): string =>
   `${partitionPrefix(partition)}:import:${id}`;
-export const archivedKey = (partition: number): string => `${partitionPrefix(partition)}:archived`;
+export const archiveFenceKey = (partition: number): string => `${partitionPrefix(partition)}:archived`;
 /** Dead-letter rows, with `id` (previous id) and `reason`. */
 export const parkedKey = (stream: string): string => `${stream}:parked`;
 /** About 6 MB. When full, rejected rows wait in their stream. */
-export const parkedBound = 10_000;
+export const maxParkedRows = 10_000;
 /** Fields: erasure id → record (JSON); `@TENANT:USER` → erasure id. */
 export const erasuresKey = (partition: number): string => `${partitionPrefix(partition)}:erasures`;
-export const endedKey = (partition: number): string => `${partitionPrefix(partition)}:erased`;
+export const erasedLearnersKey = (partition: number): string => `${partitionPrefix(partition)}:erased`;
 /**
  * Version of the formulas, a dot, version of the layout. A rebuild rewrites all keys, and must remove keys
  * that a new layout drops.
  */
-export const keptNow = `${modelVersion}.6`;
-export const markerName = `m${keptNow}`;
+export const stateVersion = `${modelVersion}.6`;
+export const markerName = `m${stateVersion}`;
 /**
  * Missing if Redis is new, lost its data, or has learners of another version. The version in the name stops
  * other versions from counting answers.
  */
-export const markerKey = (partition: number, kept = keptNow): string =>
-  `${partitionPrefix(partition)}:m${kept}`;
+export const markerKey = (partition: number, version = stateVersion): string =>
+  `${partitionPrefix(partition)}:m${version}`;
 /** `k`, kind; `r`, row (contracts/journal.ts). */
 export const journalKey = (partition: number): string => `${partitionPrefix(partition)}:journal`;
-export const journalBound = 100_000;
+export const maxJournalEntries = 100_000;
 export const forecastsKey = (partition: number): string => `${partitionPrefix(partition)}:forecasts`;
-export const knownSkillsKey = (tenant: string): string => `st:skills:${tenant}`;
+export const registeredSkillsKey = (tenant: string): string => `st:skills:${tenant}`;
 /** The hash tag is the other key's name: both share a slot. */
-export const rareSkillsKey = (tenant: string): string => `st:{${knownSkillsKey(tenant)}}:rare`;
-export const idSweepKey = 'st:ids:sweep';
+export const rareSkillsKey = (tenant: string): string => `st:{${registeredSkillsKey(tenant)}}:rare`;
+export const eventIdSweepKey = 'st:ids:sweep';
 export const quotaKey = (keyHash: string): string => `st:quota:${keyHash}`;
 
 export const catalogueKey = (tenant: string): string => `st:{catalogues}:skills:${tenant}`;
@@ -72,32 +72,34 @@ export const catalogueJournalKey = 'st:{catalogues}:journal';
 
 export const xapiMappingsKey = 'st:xapi:mappings';
 
-export const modelsKey = 'st:{models}:in-force';
+export const activeModelsKey = 'st:{models}:in-force';
 export const modelLogKey = (tenant: string): string => `st:{models}:log:${tenant}`;
-export const fitsKey = 'st:models:fits';
+export const lastFitsKey = 'st:models:fits';
 const modelPrefix = (tenant: string): string => `st:{m:${tenant}}`;
-export const newestVersionKey = (tenant: string): string => `${modelPrefix(tenant)}:newest`;
-export const versionsKey = (tenant: string): string => `${modelPrefix(tenant)}:versions`;
-export const versionKey = (tenant: string, version: number): string => `${modelPrefix(tenant)}:v:${version}`;
-export const itemsKey = (tenant: string, version: number): string => `${modelPrefix(tenant)}:i:${version}`;
+export const newestModelKey = (tenant: string): string => `${modelPrefix(tenant)}:newest`;
+export const modelVersionsKey = (tenant: string): string => `${modelPrefix(tenant)}:versions`;
+export const modelVersionKey = (tenant: string, version: number): string =>
+  `${modelPrefix(tenant)}:v:${version}`;
+export const modelItemsKey = (tenant: string, version: number): string =>
+  `${modelPrefix(tenant)}:i:${version}`;
 
-export const eventsKey = (partition: number): string => `${partitionPrefix(partition)}:events`;
+export const webhookEventsKey = (partition: number): string => `${partitionPrefix(partition)}:events`;
 export const modelEventsKey = 'st:{models}:events';
-export const eventsBound = 100_000;
+export const maxPendingEvents = 100_000;
 /** Learner name → Unix ms of the next check. Prefix `!`: claimed until then. */
 export const goalChecksKey = (partition: number): string => `${partitionPrefix(partition)}:goal:checks`;
 /** Learner name → alerts (learners/goal-checks.ts). */
 export const goalAlertsKey = (partition: number): string => `${partitionPrefix(partition)}:goal:alerts`;
 /** Tenant → subscribed event types. All keys of endpoints and messages share this slot. */
-export const wantedEventsKey = 'st:{webhooks}:wanted';
+export const subscriptionsKey = 'st:{webhooks}:wanted';
 /** Endpoint (`TENANT:ID`) → Unix ms of the next attempt. */
-export const nextTriesKey = 'st:{webhooks}:next';
-export const messagesKey = (webhookId: string): string => `st:{webhooks}:m:${webhookId}`;
-export const messageKeys = (webhookId: string): string[] =>
-  ['s', 'b', 'log', 'due', 'last'].map((name) => `${messagesKey(webhookId)}:${name}`);
+export const nextDeliveriesKey = 'st:{webhooks}:next';
+export const messagesPrefix = (webhookId: string): string => `st:{webhooks}:m:${webhookId}`;
+export const endpointMessageKeys = (webhookId: string): string[] =>
+  ['s', 'b', 'log', 'due', 'last'].map((name) => `${messagesPrefix(webhookId)}:${name}`);
 export const endpointsKey = (tenant: string): string => `st:{webhooks}:e:${tenant}`;
 export const webhooksJournalKey = 'st:{webhooks}:journal';
-export const sharedJournals = [catalogueJournalKey, webhooksJournalKey] as const;
+export const sharedJournalKeys = [catalogueJournalKey, webhooksJournalKey] as const;
 
 /** Never change it. FNV-1a over UTF-16 code units with murmur3's finaliser. */
 export function partitionOf(tenant: string, userId: string, partitions: number): number {

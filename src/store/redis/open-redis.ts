@@ -5,7 +5,7 @@ import { describeConnectionError } from '../../connection-problem.js';
 import { parseRedisAddress } from '../../contracts/redis-settings.js';
 import { type Closers, StartError } from '../../lifecycle.js';
 import type { Logger } from '../../logger.js';
-import { connectRedis, onCause, type RedisClient, whenReady } from './client.js';
+import { connectRedis, onRootCause, type RedisClient, waitUntilReady } from './client.js';
 
 const readyTimeoutMs = 10_000;
 
@@ -20,10 +20,10 @@ export async function openRedis(
   closers.add('Redis connection', () => client.disconnect());
   client.on('error', (error) => logger.debug({ err: error }, 'Redis connection'));
   const { nodes } = parseRedisAddress(url);
-  const over = new AbortController();
+  const probeAbort = new AbortController();
   try {
-    const ready = whenReady(client, readyTimeoutMs);
-    await Promise.race([ready, refuseMismatch(nodes[0] as string, over.signal).then(() => ready)]);
+    const ready = waitUntilReady(client, readyTimeoutMs);
+    await Promise.race([ready, detectTlsMismatch(nodes[0] as string, probeAbort.signal).then(() => ready)]);
     await check(client);
   } catch (cause) {
     if (cause instanceof StartError) throw cause;
@@ -31,20 +31,20 @@ export async function openRedis(
     const what = `Redis cannot be reached at ${hosts.join()}: ${describeConnectionError(cause).text}`;
     throw new StartError(`REDIS_URL: ${what}; start it or correct the URL`, { cause });
   } finally {
-    over.abort();
+    probeAbort.abort();
   }
-  logLosses(client, logger);
+  logDisconnects(client, logger);
   return client;
 }
 
-const logAgainMs = 60_000;
+const logIntervalMs = 60_000;
 
-function logLosses(client: RedisClient, logger: Logger): void {
+function logDisconnects(client: RedisClient, logger: Logger): void {
   const logged = new Map<string, number>();
   let isLost = false;
-  onCause(client, (error) => {
+  onRootCause(client, (error) => {
     const { text } = describeConnectionError(error);
-    if (performance.now() - (logged.get(text) ?? Number.NEGATIVE_INFINITY) < logAgainMs) return;
+    if (performance.now() - (logged.get(text) ?? Number.NEGATIVE_INFINITY) < logIntervalMs) return;
     isLost = true;
     logged.set(text, performance.now());
     logger.warn(`Redis cannot be reached: ${text}`);
@@ -55,26 +55,26 @@ function logLosses(client: RedisClient, logger: Logger): void {
   });
 }
 
-const mismatchAfterMs = 1000;
-const probeMs = 2000;
+const tlsProbeDelayMs = 1000;
+const tlsProbeTimeoutMs = 2000;
 
 /** A mismatch breaks or hangs the connection without a clear error. Sends no secrets. */
-async function refuseMismatch(url: string, signal: AbortSignal): Promise<void> {
-  await sleep(mismatchAfterMs, undefined, { signal });
+async function detectTlsMismatch(url: string, signal: AbortSignal): Promise<void> {
+  await sleep(tlsProbeDelayMs, undefined, { signal });
   const { protocol, hostname, port } = new URL(url);
   const place = { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || 6379) };
   if (protocol === 'rediss:') {
     const socket = connectPlain(place);
     socket.write('PING\r\n');
-    if (await emits(socket, 'data')) throw new Error('rediss:// but the server speaks no TLS');
-  } else if (await emits(connectTls({ ...place, rejectUnauthorized: false }), 'secureConnect')) {
+    if (await waitForEvent(socket, 'data')) throw new Error('rediss:// but the server speaks no TLS');
+  } else if (await waitForEvent(connectTls({ ...place, rejectUnauthorized: false }), 'secureConnect')) {
     throw new Error('redis:// but the server wants TLS');
   }
 }
 
-async function emits(socket: Socket, event: string): Promise<boolean> {
+async function waitForEvent(socket: Socket, event: string): Promise<boolean> {
   const ends = new Promise<boolean>((resolve) => {
-    socket.setTimeout(probeMs, () => resolve(false));
+    socket.setTimeout(tlsProbeTimeoutMs, () => resolve(false));
     socket.once(event, () => resolve(true));
     for (const end of ['error', 'close']) socket.once(end, () => resolve(false));
   });

@@ -3,18 +3,18 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { type ApiError, unavailable } from '../../errors.js';
 import {
+  findSlotMaster,
+  getRequiredReplicas,
   isCluster,
-  placeInCluster,
+  mapRedisErrors,
   type RedisClient,
-  replicasToWaitFor,
-  whileRedisServes,
 } from './client.js';
-import { waitKey } from './keys.js';
+import { replicationProbeKey } from './keys.js';
 
 /** WAIT blocks the connection. */
-export const waitMs = 1000;
+export const replicaTimeoutMs = 1000;
 
-export const notSafe = (): ApiError =>
+export const createReplicationError = (): ApiError =>
   unavailable('The answer is not safe on the replicas yet; try again with the same event_id');
 
 /**
@@ -23,20 +23,21 @@ export const notSafe = (): ApiError =>
  * @throws ApiError UNAVAILABLE if replicas did not confirm, or if the connection changed: replicas of a new
  * master confirm writes that this master never had. The write may be lost
  */
-export async function replicated<Value>(
+export async function withReplication<Value>(
   client: RedisClient,
   key: string,
   work: () => Promise<Value>,
-  matters: (value: Value) => boolean = () => true,
+  needsReplicas: (value: Value) => boolean = () => true,
 ): Promise<Value> {
-  if (replicasToWaitFor(client) === 0) return work();
-  const { node, replicas: wanted } = placeOf(client, key);
+  if (getRequiredReplicas(client) === 0) return work();
+  const { node, replicas: required } = findMaster(client, key);
   const connection = node?.stream;
   const value = await work();
-  if (wanted === 0 || !matters(value)) return value;
-  const reached = node === undefined ? 0 : await whileRedisServes(confirmed(node, wanted));
-  if (reached >= wanted && placeOf(client, key).node === node && node?.stream === connection) return value;
-  throw notSafe();
+  if (required === 0 || !needsReplicas(value)) return value;
+  const confirmed = node === undefined ? 0 : await mapRedisErrors(waitForReplicas(node, required));
+  if (confirmed >= required && findMaster(client, key).node === node && node?.stream === connection)
+    return value;
+  throw createReplicationError();
 }
 
 /**
@@ -47,39 +48,39 @@ export function readReplicated<Value>(
   client: RedisClient,
   partition: number,
   read: () => Promise<Value>,
-  matters: (value: Value) => boolean = () => true,
+  needsReplicas: (value: Value) => boolean = () => true,
 ): Promise<Value> {
-  if (replicasToWaitFor(client) === 0) return read();
-  const key = waitKey(partition);
+  if (getRequiredReplicas(client) === 0) return read();
+  const key = replicationProbeKey(partition);
   const readAndWrite = async (): Promise<Value> => {
     const value = await read();
-    if (matters(value)) await whileRedisServes(client.set(key, ''));
+    if (needsReplicas(value)) await mapRedisErrors(client.set(key, ''));
     return value;
   };
-  return replicated(client, key, readAndWrite, matters);
+  return withReplication(client, key, readAndWrite, needsReplicas);
 }
 
 /** A Cluster does not list dead replicas: the master continues without them. */
-function placeOf(client: RedisClient, key: string): { node: Redis | undefined; replicas: number } {
-  const wanted = replicasToWaitFor(client);
-  if (!isCluster(client)) return { node: client, replicas: wanted };
-  const place = placeInCluster(client, key);
+function findMaster(client: RedisClient, key: string): { node: Redis | undefined; replicas: number } {
+  const required = getRequiredReplicas(client);
+  if (!isCluster(client)) return { node: client, replicas: required };
+  const slot = findSlotMaster(client, key);
   const node = client
     .nodes('master')
-    .find(({ options: { host, port } }) => `${host}:${port}` === place?.master);
-  return { node, replicas: Math.min(wanted, place?.replicas ?? wanted) };
+    .find(({ options: { host, port } }) => `${host}:${port}` === slot?.master);
+  return { node, replicas: Math.min(required, slot?.replicas ?? required) };
 }
 
 /** Partitions of a batch on the same node share a WAIT. */
-const next = new WeakMap<Redis, Promise<number>>();
+const pendingWaits = new WeakMap<Redis, Promise<number>>();
 
-function confirmed(node: Redis, wanted: number): Promise<number> {
-  const waiting = next.get(node);
-  if (waiting !== undefined) return waiting;
+function waitForReplicas(node: Redis, required: number): Promise<number> {
+  const pending = pendingWaits.get(node);
+  if (pending !== undefined) return pending;
   const shared = nextTurn().then(() => {
-    next.delete(node);
-    return node.wait(wanted, waitMs);
+    pendingWaits.delete(node);
+    return node.wait(required, replicaTimeoutMs);
   });
-  next.set(node, shared);
+  pendingWaits.set(node, shared);
   return shared;
 }

@@ -2,33 +2,33 @@
 export type Reply = Buffer | number | null | Error | Reply[];
 
 const [plus, minus, colon, dollar, star, carriageReturn, zero] = [0x2b, 0x2d, 0x3a, 0x24, 0x2a, 0x0d, 0x30];
-const lineEnd = 2;
+const lineEndBytes = 2;
 
 /** Same name as in ioredis. */
 class ReplyError extends Error {
   override readonly name = 'ReplyError';
 }
 
-export function createReplyReader() {
+export function createReplyParser() {
   let bytes: Buffer = Buffer.alloc(0);
   let at = 0;
 
-  function upTo(end: number): Buffer | undefined {
-    if (end < at || end + lineEnd > bytes.length) return undefined;
+  function readUntil(end: number): Buffer | undefined {
+    if (end < at || end + lineEndBytes > bytes.length) return undefined;
     const found = bytes.subarray(at, end);
-    at = end + lineEnd;
+    at = end + lineEndBytes;
     return found;
   }
 
-  const line = (): Buffer | undefined => upTo(bytes.indexOf(carriageReturn, at));
+  const readLine = (): Buffer | undefined => readUntil(bytes.indexOf(carriageReturn, at));
 
-  function number(): number | undefined {
+  function readNumber(): number | undefined {
     const negative = bytes[at] === minus;
     let value = 0;
     for (let i = negative ? at + 1 : at; i < bytes.length - 1; i++) {
       const byte = bytes[i] as number;
       if (byte === carriageReturn) {
-        at = i + lineEnd;
+        at = i + lineEndBytes;
         return negative ? -value : value;
       }
       value = 10 * value + (byte - zero);
@@ -36,30 +36,30 @@ export function createReplyReader() {
     return undefined;
   }
 
-  function list(length: number): Reply[] | undefined {
+  function readList(length: number): Reply[] | undefined {
     const found: Reply[] = [];
     for (let i = 0; i < length; i++) {
-      const reply = read();
+      const reply = readReply();
       if (reply === undefined) return undefined;
       found.push(reply);
     }
     return found;
   }
 
-  function read(): Reply | undefined {
+  function readReply(): Reply | undefined {
     if (at >= bytes.length) return undefined;
     const sign = bytes[at++];
-    if (sign === plus) return line();
+    if (sign === plus) return readLine();
     if (sign === minus) {
-      const message = line();
+      const message = readLine();
       return message && new ReplyError(message.toString());
     }
     if (sign !== dollar && sign !== star && sign !== colon)
       throw new Error(`Redis sent something that is no reply: byte ${sign}`);
-    const found = number();
+    const found = readNumber();
     if (found === undefined || sign === colon) return found;
     if (found < 0) return null;
-    return sign === dollar ? upTo(at + found) : list(found);
+    return sign === dollar ? readUntil(at + found) : readList(found);
   }
 
   return {
@@ -70,17 +70,17 @@ export function createReplyReader() {
     /** @returns undefined if incomplete @throws Error for invalid bytes */
     next: (): Reply | undefined => {
       const start = at;
-      const reply = read();
+      const reply = readReply();
       if (reply === undefined) at = start;
       return reply;
     },
   };
 }
 
-export type Replies = ReturnType<typeof readReplies>;
+export type ReplySequence = ReturnType<typeof createReplySequence>;
 
 /** @throws the first error reply */
-export function readReplies(replies: readonly Reply[]) {
+export function createReplySequence(replies: readonly Reply[]) {
   for (const reply of replies) if (reply instanceof Error) throw reply;
   let at = 0;
   return {
@@ -89,12 +89,12 @@ export function readReplies(replies: readonly Reply[]) {
     },
     list: (): readonly (Buffer | null)[] => {
       const reply = replies[at++];
-      return Array.isArray(reply) ? (reply as (Buffer | null)[]) : misplaced(reply);
+      return Array.isArray(reply) ? (reply as (Buffer | null)[]) : throwUnexpected(reply);
     },
   };
 }
 
-function misplaced(reply: Reply | undefined): never {
+function throwUnexpected(reply: Reply | undefined): never {
   throw new Error(`Redis sent something else than was asked for: ${typeof reply}`);
 }
 
@@ -103,11 +103,11 @@ function misplaced(reply: Reply | undefined): never {
  * @returns `isCommitted`: false if a watched key changed; `replicas`: 0 without a successful WAIT
  * @throws the first error reply
  */
-export function outcomeOf(commands: number, replies: readonly Reply[]) {
+export function parseTransaction(commands: number, replies: readonly Reply[]) {
   const [exec, wait] = replies.slice(commands + 1);
-  readReplies(replies.slice(0, commands + 2));
-  if (exec === null) return { done: false, reached: 0 };
-  if (!Array.isArray(exec) || exec.length !== commands) return misplaced(exec);
-  readReplies(exec);
-  return { done: true, reached: typeof wait === 'number' ? wait : 0 };
+  createReplySequence(replies.slice(0, commands + 2));
+  if (exec === null) return { isCommitted: false, replicas: 0 };
+  if (!Array.isArray(exec) || exec.length !== commands) return throwUnexpected(exec);
+  createReplySequence(exec);
+  return { isCommitted: true, replicas: typeof wait === 'number' ? wait : 0 };
 }

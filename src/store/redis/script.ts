@@ -1,21 +1,21 @@
-import { type RedisClient, whileRedisServes } from './client.js';
+import { mapRedisErrors, type RedisClient } from './client.js';
 
-let defined = 0;
+let scriptCount = 0;
 
 /**
  * ioredis sends the script's hash, and the text only if Redis lacks it.
  * @param keyCount leading arguments that are keys; null: the first argument is that number
  */
 export const defineScript =
-  (keys: number | null, reply: 'text' | 'bytes' = 'text') =>
+  (keyCount: number | null, reply: 'text' | 'bytes' = 'text') =>
   <Arguments extends readonly (string | number | Buffer)[], Result>(lua: string) => {
-    defined += 1;
-    const name = `script${defined}`;
+    scriptCount += 1;
+    const name = `script${scriptCount}`;
     const command = reply === 'text' ? name : `${name}Buffer`;
     return (client: RedisClient, ...args: Arguments): Promise<Result> => {
       if (!(name in client))
-        client.defineCommand(name, { lua, ...(keys !== null && { numberOfKeys: keys }) });
-      return whileRedisServes<Result>(Reflect.get(client, command).apply(client, args));
+        client.defineCommand(name, { lua, ...(keyCount !== null && { numberOfKeys: keyCount }) });
+      return mapRedisErrors<Result>(Reflect.get(client, command).apply(client, args));
     };
   };
 
@@ -28,7 +28,7 @@ end
 `;
 
 /** '' means no value. @returns 1 if replaced */
-export const replaceField = defineScript(1)<
+export const compareAndSetField = defineScript(1)<
   [key: string, field: string, expected: string, value: string],
   0 | 1
 >(`

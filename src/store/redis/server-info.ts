@@ -1,15 +1,15 @@
 import type { Redis } from 'ioredis';
 import { maxListpackBytes } from '../../contracts/redis-settings.js';
-import { isCluster, type RedisClient, whileRedisServes } from './client.js';
+import { isCluster, mapRedisErrors, type RedisClient } from './client.js';
 
-export async function redisWarnings(client: RedisClient): Promise<string[]> {
-  if (!isCluster(client)) return warningsOf(client);
+export async function collectRedisWarnings(client: RedisClient): Promise<string[]> {
+  if (!isCluster(client)) return checkNodeSettings(client);
   // Waits for pending connections. Skips nodes that do not reply.
-  const asked = await Promise.allSettled(client.nodes().map(warningsOf));
+  const asked = await Promise.allSettled(client.nodes().map(checkNodeSettings));
   return [...new Set(asked.flatMap((found) => (found.status === 'fulfilled' ? found.value : [])))];
 }
 
-async function warningsOf(node: Redis): Promise<string[]> {
+async function checkNodeSettings(node: Redis): Promise<string[]> {
   const [info, [, value]] = await Promise.all([
     node.info(),
     // CONFIG may be forbidden.
@@ -38,41 +38,41 @@ async function warningsOf(node: Redis): Promise<string[]> {
 }
 
 /** Answers must leave this share of `maxmemory` free: a completely full Redis cannot be drained. */
-const reserve = { share: 0.05, min: 8 * 2 ** 20, max: 256 * 2 ** 20 };
+const memoryReserve = { share: 0.05, min: 8 * 2 ** 20, max: 256 * 2 ** 20 };
 
 /** One entry per master. */
-export async function memoryOf(client: RedisClient): Promise<Memory[]> {
+export async function fetchMemoryUsage(client: RedisClient): Promise<MemoryUsage[]> {
   const servers = isCluster(client) ? client.nodes('master') : [client];
-  return (await Promise.all(servers.map((server) => server.info('memory')))).map(memoryIn);
+  return (await Promise.all(servers.map((server) => server.info('memory')))).map(parseMemoryUsage);
 }
 
-type Memory = ReturnType<typeof memoryIn>;
+type MemoryUsage = ReturnType<typeof parseMemoryUsage>;
 
 /** Bytes; `limit` is 0 without `maxmemory`. */
-export const memoryIn = (info: string) => ({
-  used: numberIn(info, /^used_memory:(\d+)/m),
-  most: numberIn(info, /^maxmemory:(\d+)/m),
+export const parseMemoryUsage = (info: string) => ({
+  used: parseNumber(info, /^used_memory:(\d+)/m),
+  limit: parseNumber(info, /^maxmemory:(\d+)/m),
 });
 
-export const nearestToFull = (all: readonly Memory[]): Memory =>
-  all.reduce((first, second) => (shareOf(second) > shareOf(first) ? second : first));
+export const selectFullest = (all: readonly MemoryUsage[]): MemoryUsage =>
+  all.reduce((first, second) => (computeUsedShare(second) > computeUsedShare(first) ? second : first));
 
-const shareOf = ({ used, most }: Memory): number => used / (most || Number.MAX_SAFE_INTEGER);
+const computeUsedShare = ({ used, limit }: MemoryUsage): number => used / (limit || Number.MAX_SAFE_INTEGER);
 
 /** One full node is enough, because one node has the queues of all partitions. */
 export const isMemoryFull = async (client: RedisClient): Promise<boolean> =>
-  (await memoryOf(client)).some(isNearlyFull);
+  (await fetchMemoryUsage(client)).some(isNearlyFull);
 
 /** False without `maxmemory`. */
-export function isNearlyFull({ used, most }: Memory): boolean {
-  const free = Math.min(reserve.max, Math.max(reserve.min, reserve.share * most));
-  return most > 0 && used > most - free;
+export function isNearlyFull({ used, limit }: MemoryUsage): boolean {
+  const free = Math.min(memoryReserve.max, Math.max(memoryReserve.min, memoryReserve.share * limit));
+  return limit > 0 && used > limit - free;
 }
 
-const numberIn = (info: string, pattern: RegExp): number => Number(pattern.exec(info)?.[1] ?? 0);
+const parseNumber = (info: string, pattern: RegExp): number => Number(pattern.exec(info)?.[1] ?? 0);
 
-export async function redisVersion(client: RedisClient): Promise<string> {
+export async function fetchRedisVersion(client: RedisClient): Promise<string> {
   const [server = client] = isCluster(client) ? client.nodes('master') : [client];
-  const info = await whileRedisServes(server.info('server'));
+  const info = await mapRedisErrors(server.info('server'));
   return /^redis_version:(.*?)\r?$/m.exec(info)?.[1] ?? 'unknown';
 }

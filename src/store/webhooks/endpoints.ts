@@ -9,17 +9,17 @@ import {
   type WebhookSetting,
 } from '../../contracts/webhooks.js';
 import { ApiError, unavailable } from '../../errors.js';
-import { type RedisClient, whileRedisServes } from '../redis/client.js';
+import { mapRedisErrors, type RedisClient } from '../redis/client.js';
 import {
+  endpointMessageKeys,
   endpointsKey,
-  journalBound,
-  messageKeys,
+  maxJournalEntries,
   metaKey,
-  nextTriesKey,
-  wantedEventsKey,
+  nextDeliveriesKey,
+  subscriptionsKey,
   webhooksJournalKey,
 } from '../redis/keys.js';
-import { replicated } from '../redis/replication.js';
+import { withReplication } from '../redis/replication.js';
 import { defineScript } from '../redis/script.js';
 
 export const maxEndpoints = 10;
@@ -31,7 +31,7 @@ const decode = createStoredParser(StoredWebhook, 'a stored webhook');
  * an erasure would not find them. KEYS: the tenant's endpoints, subscriptions, journal, next deliveries, keys
  * of the messages. ARGV: tenant, id, previous value ('': new), value ('': delete), row, journal limit.
  */
-const writeEndpoint = defineScript(9)<
+const writeEndpointScript = defineScript(9)<
   [...keys: [string, string, string, string], ...texts: string[], maxJournal: number],
   'written' | 'changed' | 'many' | 'full'
 >(`
@@ -61,10 +61,10 @@ redis.call('HSET', KEYS[2], tenant, wanted)
 return 'written'
 `);
 
-export type Endpoint = ReturnType<typeof endpointOf>;
+export type Endpoint = ReturnType<typeof toEndpoint>;
 
 /** `secrets`: valid ones, newest first; none after a rebuild. */
-const endpointOf = ({ v: _, secrets, ...record }: StoredWebhook) => {
+const toEndpoint = ({ v: _, secrets, ...record }: StoredWebhook) => {
   const valid = secrets.filter(({ until }) => until === null || until > Date.now());
   const enabled = record.disabledReason === null;
   return { ...record, enabled, secrets: valid.map(({ secret }) => secret) };
@@ -72,19 +72,19 @@ const endpointOf = ({ v: _, secrets, ...record }: StoredWebhook) => {
 
 export type EndpointStore = ReturnType<typeof createEndpointStore>;
 
-export function createEndpointStore(client: RedisClient, bound = journalBound) {
-  const read = (tenant: string, id: string) => whileRedisServes(client.hget(endpointsKey(tenant), id));
+export function createEndpointStore(client: RedisClient, maxJournal = maxJournalEntries) {
+  const read = (tenant: string, id: string) => mapRedisErrors(client.hget(endpointsKey(tenant), id));
 
   /** @param next empty url: delete @returns false after a concurrent change */
   async function write(before: string, next: StoredWebhook): Promise<boolean> {
-    if ((await whileRedisServes(client.exists(metaKey))) === 0)
+    if ((await mapRedisErrors(client.exists(metaKey))) === 0)
       throw unavailable('The state store came back empty and has to be rebuilt first');
     const { tenant, id, url } = next;
     const value = url === '' ? '' : JSON.stringify(next);
-    const keys = [endpointsKey(tenant), wantedEventsKey, webhooksJournalKey, nextTriesKey] as const;
-    const args = [...messageKeys(id), tenant, id, before, value, encodeWebhookRow(next)];
-    const outcome = await replicated(client, wantedEventsKey, () =>
-      writeEndpoint(client, ...keys, ...args, bound),
+    const keys = [endpointsKey(tenant), subscriptionsKey, webhooksJournalKey, nextDeliveriesKey] as const;
+    const args = [...endpointMessageKeys(id), tenant, id, before, value, encodeWebhookRow(next)];
+    const outcome = await withReplication(client, subscriptionsKey, () =>
+      writeEndpointScript(client, ...keys, ...args, maxJournal),
     );
     if (outcome === 'many')
       throw new ApiError('LIMIT_EXCEEDED', `A tenant has at most ${maxEndpoints} webhooks`);
@@ -92,58 +92,61 @@ export function createEndpointStore(client: RedisClient, bound = journalBound) {
     return outcome === 'written';
   }
 
-  async function change(tenant: string, id: string, to: (stored: StoredWebhook) => StoredWebhook) {
+  async function update(tenant: string, id: string, transform: (stored: StoredWebhook) => StoredWebhook) {
     for (;;) {
       const before = await read(tenant, id);
       if (before === null) return null;
       const stored = decode(before);
-      const next = { ...to(stored), updatedAt: Math.max(Date.now(), stored.updatedAt + 1) };
-      if (await write(before, next)) return endpointOf(next);
+      const next = { ...transform(stored), updatedAt: Math.max(Date.now(), stored.updatedAt + 1) };
+      if (await write(before, next)) return toEndpoint(next);
     }
   }
 
   return {
     list: async (tenant: string): Promise<Endpoint[]> =>
-      (await whileRedisServes(client.hvals(endpointsKey(tenant)))).map((value) => endpointOf(decode(value))),
+      (await mapRedisErrors(client.hvals(endpointsKey(tenant)))).map((value) => toEndpoint(decode(value))),
     find: async (tenant: string, id: string): Promise<Endpoint | null> => {
       const value = await read(tenant, id);
-      return value === null ? null : endpointOf(decode(value));
+      return value === null ? null : toEndpoint(decode(value));
     },
     /** @throws ApiError LIMIT_EXCEEDED */
     create: async (tenant: string, setting: WebhookSetting, secret: string): Promise<Endpoint> => {
       const id = `wh_${randomBytes(randomIdBytes).toString('base64url')}`;
       const [now, secrets] = [Date.now(), [{ secret, until: null }]];
-      const made = { ...setting, disabledReason: null, createdAt: now, updatedAt: now, secrets };
-      const stored: StoredWebhook = { v: 1, tenant, id, ...made };
+      const fields = { ...setting, disabledReason: null, createdAt: now, updatedAt: now, secrets };
+      const stored: StoredWebhook = { v: 1, tenant, id, ...fields };
       await write('', stored);
-      return endpointOf(stored);
+      return toEndpoint(stored);
     },
     /** @param transform repeated after concurrent changes */
-    change,
-    remove: (tenant: string, id: string) => change(tenant, id, (stored) => ({ ...stored, url: '' })),
+    change: update,
+    remove: (tenant: string, id: string) => update(tenant, id, (stored) => ({ ...stored, url: '' })),
     disable: (tenant: string, id: string, reason: DisabledReason) =>
-      change(tenant, id, (stored) => ({ ...stored, disabledReason: stored.disabledReason ?? reason })),
+      update(tenant, id, (stored) => ({ ...stored, disabledReason: stored.disabledReason ?? reason })),
   };
 }
 
 const randomIdBytes = 12;
 
 /** Disabled, because their secrets are lost. */
-export async function putEndpoints(client: RedisClient, records: readonly WebhookRecord[]): Promise<void> {
+export async function restoreEndpoints(
+  client: RedisClient,
+  records: readonly WebhookRecord[],
+): Promise<void> {
   for (const { tenant, id, ...record } of records) {
     const disabledReason = record.disabledReason ?? 'restored';
     const stored: StoredWebhook = { v: 1, tenant, id, ...record, disabledReason, secrets: [] };
-    await whileRedisServes(client.hsetnx(endpointsKey(tenant), id, JSON.stringify(stored)));
-    await whileRedisServes(client.hsetnx(wantedEventsKey, tenant, ''));
+    await mapRedisErrors(client.hsetnx(endpointsKey(tenant), id, JSON.stringify(stored)));
+    await mapRedisErrors(client.hsetnx(subscriptionsKey, tenant, ''));
   }
 }
 
 /** Not journaled: the caller also removes the stored rows. */
 export async function removeEndpoints(client: RedisClient, tenant: string): Promise<void> {
-  for (const id of await whileRedisServes(client.hkeys(endpointsKey(tenant)))) {
-    await whileRedisServes(client.unlink(...messageKeys(id)));
-    await whileRedisServes(client.zrem(nextTriesKey, `${tenant}:${id}`));
+  for (const id of await mapRedisErrors(client.hkeys(endpointsKey(tenant)))) {
+    await mapRedisErrors(client.unlink(...endpointMessageKeys(id)));
+    await mapRedisErrors(client.zrem(nextDeliveriesKey, `${tenant}:${id}`));
   }
-  await whileRedisServes(client.unlink(endpointsKey(tenant)));
-  await whileRedisServes(client.hdel(wantedEventsKey, tenant));
+  await mapRedisErrors(client.unlink(endpointsKey(tenant)));
+  await mapRedisErrors(client.hdel(subscriptionsKey, tenant));
 }

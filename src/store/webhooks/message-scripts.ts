@@ -6,13 +6,18 @@
 import { defineScript } from '../redis/script.js';
 
 /** Messages are listed and retried for this time. */
-export const keptMs = 7 * 86_400_000;
-export const chunk = 200;
+export const messageRetentionMs = 7 * 86_400_000;
+export const messagesPerCommand = 200;
 
 /** KEYS: prefix, next deliveries, endpoints. ARGV: `TENANT:ID`, id, maximum of listed messages. */
-type Own = readonly [...keys: [string, string, string], name: string, id: string, listed: number];
+type EndpointArguments = readonly [
+  ...keys: [string, string, string],
+  name: string,
+  id: string,
+  listed: number,
+];
 
-const ownLua = `
+const endpointLua = `
 local clock = redis.call('TIME')
 local micros = clock[1] * 1000000 + clock[2]
 local millis = math.floor(micros / 1000)
@@ -27,7 +32,7 @@ end
 -- Checks the oldest messages, at most the given number. Deletes expired messages and, above the limit, messages that
 -- are not pending.
 local function prune(most)
-  local old, over = micros - ${1000 * keptMs}, redis.call('ZCARD', log) - listed
+  local old, over = micros - ${1000 * messageRetentionMs}, redis.call('ZCARD', log) - listed
   local oldest = redis.call('ZRANGE', log, 0, most - 1, 'WITHSCORES')
   for i = 1, #oldest, 2 do
     local isOld = tonumber(oldest[i + 1]) < old
@@ -37,7 +42,7 @@ local function prune(most)
 end
 -- All keys expire together: a pending id without its state would be due forever.
 local function keep()
-  for _, key in ipairs({ states, bodies, log, due }) do redis.call('PEXPIRE', key, ${keptMs}) end
+  for _, key in ipairs({ states, bodies, log, due }) do redis.call('PEXPIRE', key, ${messageRetentionMs}) end
 end
 `;
 
@@ -45,11 +50,11 @@ end
  * Ignores existing messages and deleted endpoints. `messages`: id, state, body of each. Result: number of
  * rejected messages.
  */
-export const addMessages = defineScript(3)<
-  [...own: Own, waiting: number, ...messages: readonly string[]],
+export const addMessagesScript = defineScript(3)<
+  [...own: EndpointArguments, waiting: number, ...messages: readonly string[]],
   number
 >(`
-${ownLua}
+${endpointLua}
 if redis.call('HEXISTS', endpoints, endpoint) == 0 then return 0 end
 local newest = tonumber(redis.call('ZREVRANGE', log, 0, 0, 'WITHSCORES')[2] or 0)
 local room = tonumber(ARGV[4]) - redis.call('ZCARD', due)
@@ -79,8 +84,11 @@ return refused
  * Ignores deleted messages. `tries`: id, state, milliseconds until the next attempt or '' of each. Result:
  * number of existing messages.
  */
-export const settleMessages = defineScript(3)<[...own: Own, ...tries: readonly (string | number)[]], number>(`
-${ownLua}
+export const storeOutcomesScript = defineScript(3)<
+  [...own: EndpointArguments, ...tries: readonly (string | number)[]],
+  number
+>(`
+${endpointLua}
 local there, delivered = 0, false
 for i = 4, #ARGV, 3 do
   local id, state, after = ARGV[i], ARGV[i + 1], tonumber(ARGV[i + 2])
@@ -99,14 +107,14 @@ for i = 4, #ARGV, 3 do
   end
 end
 keep()
-if delivered then redis.call('SET', last, millis, 'PX', ${keptMs}) end
+if delivered then redis.call('SET', last, millis, 'PX', ${messageRetentionMs}) end
 return there
 `);
 
 /** The next run is due with the first pending message, but not before the pause (milliseconds) ends. */
-export const restEndpoint = defineScript(3)<[...own: Own, pause: number], null>(`
-${ownLua}
-prune(${chunk})
+export const scheduleRunScript = defineScript(3)<[...own: EndpointArguments, pause: number], null>(`
+${endpointLua}
+prune(${messagesPerCommand})
 local first = redis.call('ZRANGE', due, 0, 0, 'WITHSCORES')[2]
 if first then
   redis.call('ZADD', next, math.max(math.floor(first / 1000), millis + tonumber(ARGV[4])), name)
@@ -115,7 +123,10 @@ else
 end
 `);
 
-export const forgetMessages = defineScript(3)<[...own: Own, ...ids: readonly string[]], null>(`
-${ownLua}
+export const removeMessagesScript = defineScript(3)<
+  [...own: EndpointArguments, ...ids: readonly string[]],
+  null
+>(`
+${endpointLua}
 for i = 4, #ARGV do forget(ARGV[i]) end
 `);

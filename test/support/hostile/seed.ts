@@ -8,7 +8,7 @@ import {
   type SkillModel,
   unfittedModel,
 } from '../../../src/domain/catalogue/tenant-model.js';
-import { createModelPublisher, publishModel } from '../../../src/store/models/model-store.js';
+import { createModelStore, publishModel } from '../../../src/store/models/model-store.js';
 import type { RedisClient } from '../../../src/store/redis/client.js';
 import { defaultPartitions } from '../../../src/store/redis/deployment.js';
 import { learnerKey, partitionOf } from '../../../src/store/redis/keys.js';
@@ -96,7 +96,7 @@ export function skillsFile(folder: string, tenant: string): string {
 
 /** Brings a model into force that has fitted as many skills as are set. */
 export async function publishWideModel(redis: RedisClient, tenant: string): Promise<void> {
-  const version = await createModelPublisher(redis).reserve(tenant);
+  const version = await createModelStore(redis).reserveVersion(tenant);
   const fittedAt = new Date(0).toISOString();
   const skill: SkillModel = {
     ...resolveSkillModel(unfittedModel, 'any'),

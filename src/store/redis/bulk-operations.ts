@@ -1,9 +1,9 @@
 import type { Redis } from 'ioredis';
 import { groupBy, groupByPartition, splitIntoParts } from '../../lists.js';
-import { isCluster, type RedisClient, resultsOf, whileRedisServes } from './client.js';
+import { executeAll, isCluster, mapRedisErrors, type RedisClient } from './client.js';
 
 /** On a Cluster one call per partition, because a script may use only one slot. */
-export async function perCall<Item extends { readonly partition: number }, Result>(
+export async function callPerSlot<Item extends { readonly partition: number }, Result>(
   client: RedisClient,
   items: readonly Item[],
   call: (group: readonly Item[]) => Promise<Result[]>,
@@ -17,7 +17,7 @@ export async function perCall<Item extends { readonly partition: number }, Resul
   return items.map((item) => results.get(item) as Result);
 }
 
-const pageKeys = 1000;
+const keysPerPage = 1000;
 
 /** A key may appear in two pages. */
 export async function* scanKeys(
@@ -27,43 +27,43 @@ export async function* scanKeys(
   for (const node of isCluster(client) ? client.nodes('master') : [client]) {
     let cursor = '0';
     do {
-      const [next, keys] = await whileRedisServes(node.scan(cursor, 'MATCH', pattern, 'COUNT', pageKeys));
+      const [next, keys] = await mapRedisErrors(node.scan(cursor, 'MATCH', pattern, 'COUNT', keysPerPage));
       yield [node, [...new Set(keys)]];
       cursor = next;
     } while (cursor !== '0');
   }
 }
 
-type CommandLine = readonly [name: string, ...args: (string | number)[]];
+type RedisCommand = readonly [name: string, ...args: (string | number)[]];
 
 /**
  * One write on a single node, because a write costs more than most commands. On a Cluster each command may
  * belong to another node.
  */
-export async function repliesTo<Reply>(
+export async function sendCommands<Reply>(
   redis: RedisClient,
-  commands: readonly CommandLine[],
+  commands: readonly RedisCommand[],
 ): Promise<Reply[]> {
   const replies = isCluster(redis)
-    ? whileRedisServes(Promise.all(commands.map(([name, ...args]) => redis.call(name, ...args))))
-    : resultsOf(redis.pipeline(commands.map((line) => [...line])));
+    ? mapRedisErrors(Promise.all(commands.map(([name, ...args]) => redis.call(name, ...args))))
+    : executeAll(redis.pipeline(commands.map((line) => [...line])));
   return (await replies) as Reply[];
 }
 
-export const replyPerKey = <Reply>(redis: RedisClient, name: string, keys: readonly string[]) =>
-  repliesTo<Reply>(
+export const sendPerKey = <Reply>(redis: RedisClient, name: string, keys: readonly string[]) =>
+  sendCommands<Reply>(
     redis,
     keys.map((key) => [name, key]),
   );
 
-export const streamLengths = (redis: RedisClient, keys: readonly string[]) =>
-  replyPerKey<number>(redis, 'xlen', keys);
+export const fetchStreamLengths = (redis: RedisClient, keys: readonly string[]) =>
+  sendPerKey<number>(redis, 'xlen', keys);
 
-export const removeEntries = (
+export const removeStreamEntries = (
   redis: RedisClient,
   entries: readonly { readonly source: string; readonly entry: string }[],
 ): Promise<unknown> =>
-  repliesTo(
+  sendCommands(
     redis,
     [...groupBy(entries, ({ source }) => source)].map(([source, own]) => [
       ...(['xdel', source] as const),
@@ -72,50 +72,50 @@ export const removeEntries = (
   );
 
 /** `fields`: names and values alternate. */
-export type TextEntry = [id: string, fields: string[]];
+export type StreamEntry = [id: string, fields: string[]];
 
 /** Oldest first. 500 entries with a row each block Redis for less than 1 ms. */
-export async function* streamPages(
+export async function* readStreamPages(
   redis: RedisClient,
   key: string,
   { size = 500, from = '-', to = '+' } = {},
 ) {
   for (let next = from; ; ) {
-    const page = await whileRedisServes(redis.xrange(key, next, to, 'COUNT', size));
+    const page = await mapRedisErrors(redis.xrange(key, next, to, 'COUNT', size));
     const last = page.at(-1);
-    if (last !== undefined) yield page satisfies TextEntry[];
+    if (last !== undefined) yield page satisfies StreamEntry[];
     if (last === undefined || page.length < size) return;
     next = `(${last[0]}`;
   }
 }
 
-export async function removeMatching(
+export async function removeMatchingEntries(
   redis: RedisClient,
   key: string,
-  isMeant: (id: string, fields: readonly string[]) => boolean,
+  matches: (id: string, fields: readonly string[]) => boolean,
 ): Promise<void> {
-  for await (const page of streamPages(redis, key)) {
-    const ids = page.filter(([id, fields]) => isMeant(id, fields)).map(([id]) => id);
-    if (ids.length > 0) await whileRedisServes(redis.xdel(key, ...ids));
+  for await (const page of readStreamPages(redis, key)) {
+    const ids = page.filter(([id, fields]) => matches(id, fields)).map(([id]) => id);
+    if (ids.length > 0) await mapRedisErrors(redis.xdel(key, ...ids));
   }
 }
 
 /** Decoding a page blocks this thread for about 1 ms. */
-const pageFields = 500;
+const fieldsPerPage = 500;
 
 /** Unordered; a field may appear twice. */
-export async function* hashPages(client: RedisClient, key: string, size: number) {
+export async function* readHashPages(client: RedisClient, key: string, size: number) {
   let cursor = '0';
   do {
-    const [next, fields] = await whileRedisServes(client.hscan(key, cursor, 'COUNT', size));
+    const [next, fields] = await mapRedisErrors(client.hscan(key, cursor, 'COUNT', size));
     yield splitIntoParts(fields, 2) as [field: string, value: string][];
     cursor = next;
   } while (cursor !== '0');
 }
 
-export type OnUnreadable = (error: unknown, field: string, stored: string) => void;
+export type UnreadableHandler = (error: unknown, field: string, stored: string) => void;
 
-export const refuseUnreadable: OnUnreadable = (error) => {
+export const throwUnreadable: UnreadableHandler = (error) => {
   throw error;
 };
 
@@ -123,10 +123,10 @@ export async function readHash<Value>(
   client: RedisClient,
   key: string,
   decode: (field: string, text: string) => Value,
-  onUnreadable: OnUnreadable = refuseUnreadable,
+  onUnreadable: UnreadableHandler = throwUnreadable,
 ): Promise<Map<string, Value>> {
   const values = new Map<string, Value>();
-  for await (const page of hashPages(client, key, pageFields))
+  for await (const page of readHashPages(client, key, fieldsPerPage))
     for (const [field, text] of page)
       try {
         values.set(field, decode(field, text));
@@ -136,7 +136,7 @@ export async function readHash<Value>(
   return values;
 }
 
-export function fieldOf<Text extends string | Buffer>(fields: readonly Text[], name: string): Text | null {
+export function findField<Text extends string | Buffer>(fields: readonly Text[], name: string): Text | null {
   const at = fields.findIndex((field, i) => i % 2 === 0 && field.toString() === name);
   return at < 0 ? null : (fields[at + 1] as Text);
 }

@@ -6,60 +6,60 @@ import { ApiError } from '../errors.js';
 import type { Logger } from '../logger.js';
 import type { Deliver } from '../services/webhooks/deliver.js';
 import type { HandOut } from '../services/webhooks/hand-out.js';
-import type { EndpointPlace } from '../store/webhooks/messages.js';
-import { type Consumer, freeJobs, openQueue, startConsumer } from './consumer.js';
+import type { EndpointReference } from '../store/webhooks/messages.js';
+import { type Consumer, openQueue, startConsumer, unblockJobs } from './consumer.js';
 
 /** Another worker takes over the job of a dead worker within the sum of both. */
 const lockMs = 10_000;
 const stalledCheckMs = 5000;
 const sweepMs = 1000;
 /** Leaves CPU time for requests between pages of events. */
-const pageRestMs = 250;
-const maxArmed = 1000;
+const pagePauseMs = 250;
+const maxAddedJobs = 1000;
 /** An endpoint that hangs blocks one of these slots for 15 s. */
-export const endpointsTogether = 100;
+export const maxConcurrentEndpoints = 100;
 /** Endpoints that are due for longer count in the stall check. */
 const overdueMs = 5000;
-const namedOverdue = 20;
+const maxListedOverdue = 20;
 
-export interface DeliveriesOptions {
+export interface DeliveryJobsOptions {
   readonly redisUrl: string;
-  readonly handOut: HandOut;
-  readonly endpointsDue: (now: number, atMost: number) => Promise<readonly EndpointPlace[]>;
+  readonly dispatchEvents: HandOut;
+  readonly listDueEndpoints: (now: number, atMost: number) => Promise<readonly EndpointReference[]>;
   readonly deliver: Deliver;
   readonly logger: Logger;
 }
 
-export function startDeliveries(options: DeliveriesOptions): Consumer {
-  const { redisUrl, handOut, endpointsDue, deliver, logger } = options;
+export function startDeliveryJobs(options: DeliveryJobsOptions): Consumer {
+  const { redisUrl, dispatchEvents, listDueEndpoints, deliver, logger } = options;
   return startConsumer<DeliveryJobData, void>({
     ...{ name: 'the delivery of webhooks', redisUrl, logger },
     openQueue: (connection) => openQueue(deliveryQueueName, connection, { attempts: 1 }),
-    worker: { concurrency: endpointsTogether, lockDuration: lockMs, stalledInterval: stalledCheckMs },
+    worker: { concurrency: maxConcurrentEndpoints, lockDuration: lockMs, stalledInterval: stalledCheckMs },
     enqueueMs: sweepMs,
-    enqueueFailed: (err) => {
+    onEnqueueFailed: (err) => {
       if (err instanceof ApiError) logger.debug({ err }, 'webhooks wait for Redis');
       else logger.error({ err }, 'events cannot be handed to webhooks');
     },
-    failed: (err, job) => logger.warn({ err, job: job?.id }, 'a run of webhooks failed: it is repeated'),
-    handlers: ({ queue, connection, stopping: signal, moved }) => {
+    onJobFailed: (err, job) => logger.warn({ err, job: job?.id }, 'a run of webhooks failed: it is repeated'),
+    handlers: ({ queue, connection, stopping: signal, reportProgress }) => {
       const addJobs = async (): Promise<void> => {
-        const due = await endpointsDue(Date.now(), maxArmed);
-        if (due.length > 0) await queue.addBulk(due.map(jobOf));
+        const due = await listDueEndpoints(Date.now(), maxAddedJobs);
+        if (due.length > 0) await queue.addBulk(due.map(toJob));
       };
       return {
-        work: async (job, _token, signal) => deliver(placeOf(job), signal, moved),
+        processJob: async (job, _token, signal) => deliver(parseEndpoint(job), signal, reportProgress),
         // Adds jobs after each page, also if it fails: events may keep coming.
         enqueue: async () => {
-          while (await handOut().finally(addJobs)) await sleep(pageRestMs, undefined, { signal });
+          while (await dispatchEvents().finally(addJobs)) await sleep(pagePauseMs, undefined, { signal });
         },
-        free: async () => {
-          const due = await endpointsDue(Date.now(), maxArmed);
+        unblockJobs: async () => {
+          const due = await listDueEndpoints(Date.now(), maxAddedJobs);
           const ids = due.map(({ id }) => deliveryJobId(id));
-          await freeJobs({ queue, connection }, ids);
+          await unblockJobs({ queue, connection }, ids);
         },
-        waiting: async () => {
-          const overdue = await endpointsDue(Date.now() - overdueMs, namedOverdue);
+        describePending: async () => {
+          const overdue = await listDueEndpoints(Date.now() - overdueMs, maxListedOverdue);
           return overdue.length === 0 ? null : overdue.map(({ id }) => id).join();
         },
       };
@@ -68,13 +68,13 @@ export function startDeliveries(options: DeliveriesOptions): Consumer {
 }
 
 /** BullMQ ignores a job while the endpoint has one. */
-const jobOf = ({ tenant, id }: EndpointPlace) => ({
+const toJob = ({ tenant, id }: EndpointReference) => ({
   name: 'deliver',
   data: { v: 1 as const, tenant, id },
   opts: { jobId: deliveryJobId(id) },
 });
 
-function placeOf({ data: { v, tenant, id } }: Job<DeliveryJobData>): EndpointPlace {
+function parseEndpoint({ data: { v, tenant, id } }: Job<DeliveryJobData>): EndpointReference {
   if (v !== 1) throw new Error(`delivery job of version ${String(v)}: this process knows 1`);
   return { tenant, id };
 }

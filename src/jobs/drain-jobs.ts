@@ -13,7 +13,7 @@ import type { Logger } from '../logger.js';
 import type { DrainResult, DrainShard } from '../services/pipeline/complete-block.js';
 import { endSpanAfter, type StartSpan } from '../spans.js';
 import type { Outbox } from '../store/outbox/outbox.js';
-import { type Consumer, freeJobs, openQueue, type QueueAccess, startConsumer } from './consumer.js';
+import { type Consumer, openQueue, type QueueAccess, startConsumer, unblockJobs } from './consumer.js';
 
 /** Another worker takes over the job of a dead worker within 8 s. */
 const lockMs = 5000;
@@ -23,18 +23,18 @@ const unlimited = Number.MAX_SAFE_INTEGER;
 const minRetryMs = 250;
 const maxRetryMs = 5000;
 const sweepMs = 500;
-const finishMs = 3000;
+const shutdownMs = 3000;
 
 /** Short, so that single answers soon become visible. */
-const restMs = 900;
+const pauseMs = 900;
 /** Under load, longer pauses make larger blocks, which cost ClickHouse little more. */
 const busyRows = 200;
-const busyRestMs = 2000;
-const eagerRows = 20_000;
+const busyPauseMs = 2000;
+const immediateRows = 20_000;
 
 type DrainJob = Job<DrainJobData, DrainResult>;
 
-export interface DrainsOptions {
+export interface DrainJobsOptions {
   readonly redisUrl: string;
   readonly partitions: number;
   readonly outbox: Pick<Outbox, 'backlog'>;
@@ -44,30 +44,30 @@ export interface DrainsOptions {
 }
 
 /** close() finishes or requeues a running block within six seconds. */
-export function startDrains(options: DrainsOptions): Consumer {
+export function startDrainJobs(options: DrainJobsOptions): Consumer {
   const { redisUrl, outbox, partitions, logger } = options;
   return startConsumer<DrainJobData, DrainResult>({
-    ...{ name: 'the pipeline', redisUrl, logger, openQueue: openDrainQueue, finishMs },
+    ...{ name: 'the pipeline', redisUrl, logger, openQueue: openDrainQueue, shutdownMs },
     worker: {
       concurrency: drainShards,
       lockDuration: lockMs,
       stalledInterval: stalledCheckMs,
       maxStalledCount: unlimited,
-      settings: { backoffStrategy: (attempt) => retryDelay(attempt, Math.random()) },
+      settings: { backoffStrategy: (attempt) => computeRetryDelay(attempt, Math.random()) },
     },
     enqueueMs: sweepMs,
-    enqueueFailed: (err) => logger.debug({ err }, 'Redis is unavailable: the outbox is looked at later'),
-    failed: (err, job) => logger.warn({ err, job: job?.id, attempt: job?.attemptsMade }, 'drain failed'),
+    onEnqueueFailed: (err) => logger.debug({ err }, 'Redis is unavailable: the outbox is looked at later'),
+    onJobFailed: (err, job) => logger.warn({ err, job: job?.id, attempt: job?.attemptsMade }, 'drain failed'),
     handlers: (access) => {
-      const sweep = createSweep(outbox, partitions, (shard) => armShard(access.queue, shard));
+      const sweep = createSweep(outbox, partitions, (shard) => enqueueShard(access.queue, shard));
       return {
-        work: createWork(options, access),
+        processJob: createJobHandler(options, access),
         enqueue: () => sweep(performance.now()),
         // The next block may be due immediately.
-        completed: (enqueue) => enqueue(),
+        onCompleted: (enqueue) => enqueue(),
         // The age identifies a batch of a removed job (services/pipeline/drain-outbox.ts).
-        free: () => freeJobs(access, indices(drainShards).map(drainJobId)),
-        waiting: async () => {
+        unblockJobs: () => unblockJobs(access, indices(drainShards).map(drainJobId)),
+        describePending: async () => {
           const backlog = await outbox.backlog(indices(partitions));
           const heads = backlog.flatMap(({ partition, head, length, due }) =>
             length + due > 0 ? [`${partition} ${head} ${due}`] : [],
@@ -79,22 +79,22 @@ export function startDrains(options: DrainsOptions): Consumer {
   });
 }
 
-function createWork({ partitions, drain, spans }: DrainsOptions, access: QueueAccess<DrainJobData>) {
+function createJobHandler({ partitions, drain, spans }: DrainJobsOptions, access: QueueAccess<DrainJobData>) {
   /**
    * BullMQ may start a job again that lost its lock but still runs. The second run of a shard waits for the
    * first.
    */
-  const turns = new Map<number, Promise<DrainResult>>();
+  const shardRuns = new Map<number, Promise<DrainResult>>();
   return async (job: DrainJob, token: string, signal: AbortSignal): Promise<DrainResult> => {
     const { v, shard, batch } = job.data;
     if (v !== 1) throw new Error(`drain job of version ${String(v)}: this process knows 1`);
-    const save = (fixed: DrainBatch): Promise<void> => keepBatch(access, job, token, fixed);
+    const saveFixed = (fixed: DrainBatch): Promise<void> => saveBatch(access, job, token, fixed);
     const span = spans?.('job') ?? null;
-    const task = { partitions: partitionsOf(shard, partitions), batch, save, signal, span };
+    const task = { partitions: listShardPartitions(shard, partitions), batch, save: saveFixed, signal, span };
     const run = () => endSpanAfter(span, drain(task));
-    const turn = turns.get(shard)?.then(run, run) ?? run();
-    turns.set(shard, turn);
-    return turn;
+    const latest = shardRuns.get(shard)?.then(run, run) ?? run();
+    shardRuns.set(shard, latest);
+    return latest;
   };
 }
 
@@ -102,16 +102,16 @@ export const openDrainQueue = (connection: Redis | Cluster): Queue<DrainJobData>
   openQueue(drainQueueName, connection, { attempts: unlimited, backoff: { type: 'custom' } });
 
 /** Milliseconds: exponential, capped, with up to 20 % jitter. */
-export function retryDelay(attempt: number, random: number): number {
+export function computeRetryDelay(attempt: number, random: number): number {
   const delay = Math.min(minRetryMs * 2 ** Math.min(attempt - 1, 10), maxRetryMs);
   return Math.round(delay * (1 + random / 5));
 }
 
-export const partitionsOf = (shard: number, partitions: number): number[] =>
+export const listShardPartitions = (shard: number, partitions: number): number[] =>
   indices(partitions).filter((p) => p % drainShards === shard);
 
 /** BullMQ ignores a job while the shard has one. */
-export async function armShard(queue: Queue<DrainJobData>, shard: number): Promise<void> {
+export async function enqueueShard(queue: Queue<DrainJobData>, shard: number): Promise<void> {
   await queue.add('drain', { v: 1, shard, batch: null }, { jobId: drainJobId(shard) });
 }
 
@@ -119,18 +119,18 @@ export async function armShard(queue: Queue<DrainJobData>, shard: number): Promi
 export function createSweep(
   outbox: Pick<Outbox, 'backlog'>,
   partitions: number,
-  arm: (shard: number) => Promise<void>,
+  enqueue: (shard: number) => Promise<void>,
 ): (now: number) => Promise<void> {
-  const armedAt = Array.from({ length: drainShards }, () => Number.NEGATIVE_INFINITY);
+  const enqueuedAt = Array.from({ length: drainShards }, () => Number.NEGATIVE_INFINITY);
   return async (now) => {
     await Promise.all(
-      armedAt.map(async (before, shard) => {
-        const backlog = await outbox.backlog(partitionsOf(shard, partitions));
+      enqueuedAt.map(async (before, shard) => {
+        const backlog = await outbox.backlog(listShardPartitions(shard, partitions));
         const rows = computeSum(backlog.map(({ length, due }) => length + due));
-        const rest = rows >= eagerRows ? 0 : rows < busyRows ? restMs : busyRestMs;
-        if (rows === 0 || now - before < rest) return;
-        armedAt[shard] = now;
-        await arm(shard);
+        const pause = rows >= immediateRows ? 0 : rows < busyRows ? pauseMs : busyPauseMs;
+        if (rows === 0 || now - before < pause) return;
+        enqueuedAt[shard] = now;
+        await enqueue(shard);
       }),
     );
   };
@@ -140,13 +140,13 @@ export function createSweep(
  * Requires the job's lock: a suspended worker may resume after another one drained the same rows. updateData
  * of BullMQ would let it fix them again. KEYS: lock, job. ARGV: token, data.
  */
-const keepScript = `
+const saveBatchScript = `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 redis.call('HSET', KEYS[2], 'data', ARGV[2])
 return 1
 `;
 
-async function keepBatch(
+async function saveBatch(
   { connection, queue }: QueueAccess<DrainJobData>,
   job: DrainJob,
   token: string,
@@ -154,6 +154,6 @@ async function keepBatch(
 ): Promise<void> {
   const key = queue.toKey(`${job.id}`);
   const data = JSON.stringify({ ...job.data, batch });
-  const kept = await connection.eval(keepScript, 2, `${key}:lock`, key, token, data);
-  if (kept !== 1) throw new Error('the job was given to another worker meanwhile');
+  const saved = await connection.eval(saveBatchScript, 2, `${key}:lock`, key, token, data);
+  if (saved !== 1) throw new Error('the job was given to another worker meanwhile');
 }

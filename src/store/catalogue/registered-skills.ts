@@ -1,15 +1,15 @@
 import { minRegisteredLearners } from '../../domain/base/score-constants.js';
 import { splitIntoParts } from '../../lists.js';
 import { hashText } from '../redis/binary.js';
-import { type RedisClient, resultsOf, whileRedisServes } from '../redis/client.js';
-import { catalogueKey, knownSkillsKey, rareSkillsKey } from '../redis/keys.js';
+import { executeAll, mapRedisErrors, type RedisClient } from '../redis/client.js';
+import { catalogueKey, rareSkillsKey, registeredSkillsKey } from '../redis/keys.js';
 import { defineScript } from '../redis/script.js';
 
 /**
  * A skill is rare until enough learners answered it. Pairs: skill and 8 bytes of learner hash. Result: number
  * of the tenant's skills; given skills that are not rare.
  */
-const addToRare = defineScript(2)<
+const addLearnersScript = defineScript(2)<
   [skills: string, rare: string, ...pairs: (string | Buffer)[]],
   [size: number, notRare: string[]]
 >(`
@@ -40,7 +40,7 @@ return { redis.call('ZCARD', skills), common }
 `);
 
 /** Result: next cursor. */
-const takeOffRare = defineScript(1)<
+const removeLearnersScript = defineScript(1)<
   [rare: string, cursor: string, skills: number, ...learners: Buffer[]],
   string
 >(`
@@ -55,87 +55,93 @@ end
 return page[1]
 `);
 
-const pageSkills = 500;
+const skillsPerCall = 500;
 
-const members = (skillIds: readonly string[]): (string | number)[] => skillIds.flatMap((id) => [0, id]);
+const toZaddArguments = (skillIds: readonly string[]): (string | number)[] =>
+  skillIds.flatMap((id) => [0, id]);
 
-export async function addKnownSkills(client: RedisClient, tenant: string, skillIds: readonly string[]) {
-  for (const page of splitIntoParts(skillIds, pageSkills)) {
-    const both = client.multi().zadd(knownSkillsKey(tenant), ...members(page));
-    await resultsOf(both.hdel(rareSkillsKey(tenant), ...page));
+export async function registerSkills(client: RedisClient, tenant: string, skillIds: readonly string[]) {
+  for (const page of splitIntoParts(skillIds, skillsPerCall)) {
+    const both = client.multi().zadd(registeredSkillsKey(tenant), ...toZaddArguments(page));
+    await executeAll(both.hdel(rareSkillsKey(tenant), ...page));
   }
 }
 
-export type KnownSkills = ReturnType<typeof createKnownSkills>;
+export type RegisteredSkills = ReturnType<typeof createRegisteredSkills>;
 
 /** Skills that were answered or configured. All functions throw ApiError UNAVAILABLE. */
-export const createKnownSkills = (client: RedisClient) => ({
+export const createRegisteredSkills = (client: RedisClient) => ({
   /** Sorted by UTF-8 bytes. */
   list: (tenant: string, after: string | null, atMost: number): Promise<string[]> => {
     const from = after === null ? '-' : `(${after}`;
-    return whileRedisServes(client.zrangebylex(knownSkillsKey(tenant), from, '+', 'LIMIT', 0, atMost));
+    return mapRedisErrors(client.zrangebylex(registeredSkillsKey(tenant), from, '+', 'LIMIT', 0, atMost));
   },
   has: async (tenant: string, skillId: string): Promise<boolean> =>
-    (await areKnownSkills(client, tenant, [skillId]))[0] === true,
+    (await areRegisteredSkills(client, tenant, [skillId]))[0] === true,
   /** The next learner who is new to the skill registers it again. */
-  forget: async (tenant: string, skillId: string): Promise<void> => {
-    const both = client.multi().zrem(knownSkillsKey(tenant), skillId);
-    await resultsOf(both.hdel(rareSkillsKey(tenant), skillId));
+  unregister: async (tenant: string, skillId: string): Promise<void> => {
+    const both = client.multi().zrem(registeredSkillsKey(tenant), skillId);
+    await executeAll(both.hdel(rareSkillsKey(tenant), skillId));
     // The skill may have been configured in the meantime.
-    const isSet = await whileRedisServes(client.hexists(catalogueKey(tenant), skillId));
-    if (isSet === 1) await addKnownSkills(client, tenant, [skillId]);
+    const isSet = await mapRedisErrors(client.hexists(catalogueKey(tenant), skillId));
+    if (isSet === 1) await registerSkills(client, tenant, [skillId]);
   },
 });
 
 /** Idempotent. `notRare`: skills that need no further learners. */
-export async function noteLearners(
+export async function recordLearners(
   client: RedisClient,
   tenant: string,
   answered: readonly { readonly skillId: string; readonly userId: string }[],
 ) {
   const pairs = answered.flatMap(({ skillId, userId }) => [skillId, hashText(userId)]);
-  const [size, notRare] = await addToRare(client, knownSkillsKey(tenant), rareSkillsKey(tenant), ...pairs);
+  const [size, notRare] = await addLearnersScript(
+    client,
+    registeredSkillsKey(tenant),
+    rareSkillsKey(tenant),
+    ...pairs,
+  );
   return { size, notRare };
 }
 
-export async function makeRare(client: RedisClient, tenant: string, skillIds: readonly string[]) {
-  const commands = client.multi().zadd(knownSkillsKey(tenant), ...members(skillIds));
+export async function registerRareSkills(client: RedisClient, tenant: string, skillIds: readonly string[]) {
+  const commands = client.multi().zadd(registeredSkillsKey(tenant), ...toZaddArguments(skillIds));
   for (const skillId of skillIds) commands.hsetnx(rareSkillsKey(tenant), skillId, '');
-  await resultsOf(commands);
+  await executeAll(commands);
 }
 
-export async function forgetLearners(client: RedisClient, tenant: string, userIds: readonly string[]) {
+export async function removeLearners(client: RedisClient, tenant: string, userIds: readonly string[]) {
   const hashes = userIds.map(hashText);
   let cursor = '0';
   do {
-    cursor = await takeOffRare(client, rareSkillsKey(tenant), cursor, pageSkills, ...hashes);
+    cursor = await removeLearnersScript(client, rareSkillsKey(tenant), cursor, skillsPerCall, ...hashes);
   } while (cursor !== '0');
 }
 
 /** Skills for forecasts: configured, or answered by enough learners. */
-export async function countKnownSkills(client: RedisClient, tenant: string): Promise<number> {
+export async function countCommonSkills(client: RedisClient, tenant: string): Promise<number> {
   // In this order, the difference is never negative, even if a skill is added in between.
-  const counts = [client.hlen(rareSkillsKey(tenant)), client.zcard(knownSkillsKey(tenant))] as const;
-  const [rare, all] = await whileRedisServes(Promise.all(counts));
+  const counts = [client.hlen(rareSkillsKey(tenant)), client.zcard(registeredSkillsKey(tenant))] as const;
+  const [rare, all] = await mapRedisErrors(Promise.all(counts));
   return all - rare;
 }
 
-export async function areKnownSkills(client: RedisClient, tenant: string, skillIds: readonly string[]) {
-  const scores = await whileRedisServes(client.zmscore(knownSkillsKey(tenant), ...skillIds));
+export async function areRegisteredSkills(client: RedisClient, tenant: string, skillIds: readonly string[]) {
+  const scores = await mapRedisErrors(client.zmscore(registeredSkillsKey(tenant), ...skillIds));
   return scores.map((score) => score !== null);
 }
 
 /** `excess`: unregistered skills above the limit. */
-export async function unknownBeyond(
+export async function findExcessSkills(
   client: RedisClient,
   tenant: string,
   skillIds: readonly string[],
   limit: number,
 ) {
-  const [size, known] = await Promise.all([
-    whileRedisServes(client.zcard(knownSkillsKey(tenant))),
-    areKnownSkills(client, tenant, skillIds),
+  const [size, registered] = await Promise.all([
+    mapRedisErrors(client.zcard(registeredSkillsKey(tenant))),
+    areRegisteredSkills(client, tenant, skillIds),
   ]);
-  const unknown = skillIds.filter((_, i) => !known[i]);
-  return { size, refused: unknown.slice(Math.max(0, limit - size)) };
+  const unregistered = skillIds.filter((_, i) => !registered[i]);
+  return { size, excess: unregistered.slice(Math.max(0, limit - size)) };
 }

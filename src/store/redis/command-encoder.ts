@@ -2,53 +2,53 @@ const maxSpareBytes = 1024 * 1024;
 /**
  * Reused: new off-heap memory per batch causes a 20 ms garbage collection every second (docs/performance.md).
  */
-let spare: Buffer | null = null;
+let spareBuffer: Buffer | null = null;
 
-function takeBuffer(size: number): Buffer {
-  const taken = spare;
+function acquireBuffer(size: number): Buffer {
+  const taken = spareBuffer;
   if (taken === null || taken.length < size) return Buffer.allocUnsafe(size);
-  spare = null;
+  spareBuffer = null;
   return taken;
 }
 
 /** Faster byte by byte up to this length: 28 ns instead of 66. */
-const shortWord = 48;
+const maxAsciiLength = 48;
 /** UTF-8 bytes per UTF-16 code unit. */
 const maxUnitBytes = 3;
 /** `*` or `$`, up to ten digits, two line ends. */
-const frameBytes = 16;
+const maxFrameBytes = 16;
 const [star, dollar, carriageReturn, lineFeed, zero] = [0x2a, 0x24, 0x0d, 0x0a, 0x30];
 
-export type CommandBytes = ReturnType<typeof createCommandBytes>;
+export type CommandEncoder = ReturnType<typeof createCommandEncoder>;
 
 /** An object and a promise per command would cost more than the command. */
-export function createCommandBytes(size: number) {
-  let buffer = takeBuffer(size);
+export function createCommandEncoder(size: number) {
+  let buffer = acquireBuffer(size);
   let end = 0;
   let commands = 0;
 
   function reserve(bytes: number): void {
-    if (end + frameBytes + bytes <= buffer.length) return;
-    const larger = Buffer.allocUnsafe(2 * (buffer.length + frameBytes + bytes));
+    if (end + maxFrameBytes + bytes <= buffer.length) return;
+    const larger = Buffer.allocUnsafe(2 * (buffer.length + maxFrameBytes + bytes));
     buffer.copy(larger, 0, 0, end);
     buffer = larger;
   }
 
-  function lineEnd(): void {
+  function writeLineEnd(): void {
     buffer[end++] = carriageReturn;
     buffer[end++] = lineFeed;
   }
 
-  function head(sign: number, size: number): void {
+  function writeHeader(sign: number, size: number): void {
     buffer[end++] = sign;
     let unit = 1;
     while (unit * 10 <= size) unit *= 10;
     for (; unit >= 1; unit /= 10) buffer[end++] = zero + (Math.floor(size / unit) % 10);
-    lineEnd();
+    writeLineEnd();
   }
 
-  function wroteShortAscii(word: string): boolean {
-    if (word.length > shortWord) return false;
+  function tryWriteAscii(word: string): boolean {
+    if (word.length > maxAsciiLength) return false;
     for (let i = 0; i < word.length; i++) {
       const unit = word.charCodeAt(i);
       if (unit > 0x7f) return false;
@@ -63,45 +63,45 @@ export function createCommandBytes(size: number) {
     let written = buffer.write(word, end);
     if (written !== word.length) {
       end = start;
-      head(dollar, written);
+      writeHeader(dollar, written);
       written = buffer.write(word, end);
     }
     end += written;
   }
 
-  function text(word: string): void {
+  function writeText(word: string): void {
     reserve(maxUnitBytes * word.length);
     const start = end;
-    head(dollar, word.length);
-    if (!wroteShortAscii(word)) writeWord(word, start);
-    lineEnd();
+    writeHeader(dollar, word.length);
+    if (!tryWriteAscii(word)) writeWord(word, start);
+    writeLineEnd();
   }
 
-  function command(words: number, name: string): void {
+  function startCommand(words: number, name: string): void {
     reserve(0);
-    head(star, words);
+    writeHeader(star, words);
     commands += 1;
-    text(name);
+    writeText(name);
   }
 
   return {
-    command,
-    whole: (name: string, ...words: readonly string[]): void => {
-      command(1 + words.length, name);
-      for (const word of words) text(word);
+    command: startCommand,
+    writeCommand: (name: string, ...words: readonly string[]): void => {
+      startCommand(1 + words.length, name);
+      for (const word of words) writeText(word);
     },
-    text,
-    bytes: (word: Uint8Array): void => {
+    text: writeText,
+    writeBytes: (word: Uint8Array): void => {
       reserve(word.length);
-      head(dollar, word.length);
+      writeHeader(dollar, word.length);
       buffer.set(word, end);
       end += word.length;
-      lineEnd();
+      writeLineEnd();
     },
-    count: (): number => commands,
-    done: (): Buffer => buffer.subarray(0, end),
+    commandCount: (): number => commands,
+    toBuffer: (): Buffer => buffer.subarray(0, end),
     release: (): void => {
-      if (buffer.length <= maxSpareBytes) spare = buffer;
+      if (buffer.length <= maxSpareBytes) spareBuffer = buffer;
     },
   };
 }
