@@ -3,7 +3,7 @@
  * preparation.
  */
 import { availableParallelism } from 'node:os';
-import { createFitPool } from '../src/compute/run-threads.js';
+import { createFitPool } from '../src/compute/job-pools.js';
 import { type AnswerLog, selectAllLearners } from '../src/domain/base/answer-log.js';
 import { priorStrengths } from '../src/domain/base/fit-constants.js';
 import { growTrees } from '../src/domain/fit/bkt/answer-trees.js';
@@ -36,7 +36,7 @@ function makeLog(answers: number, skills: number): AnswerLog {
 }
 
 async function fitInThreads(log: AnswerLog, threads: number): Promise<BktFit> {
-  const pool = createFitPool({ threads, beside: false, redisUrl: '', clickhouseUrl: '' });
+  const pool = createFitPool({ threads, servesRequests: false, redisUrl: '', clickhouseUrl: '' });
   const trees = growTrees(log, selectAllLearners(log));
   const fit = await fitTrees(trees, options, async (round) => {
     const estimates = await runInRanges(pool, trees.starts, (from, to) =>

@@ -1,6 +1,6 @@
 import { StartError } from '../src/lifecycle.js';
 import { splitIntoParts } from '../src/lists.js';
-import { type FoundLearner, readPacked } from '../src/store/learners/learner-reads.js';
+import { type LearnerStates, readPacked } from '../src/store/learners/learner-reads.js';
 import { partitionOf } from '../src/store/redis/keys.js';
 import { selectRows } from '../src/warehouse/clickhouse/client.js';
 import type { Tally } from './measure.js';
@@ -48,7 +48,7 @@ async function attemptsInRedis(
 }
 
 /** @throws Error if a learner's record and its skills disagree */
-function attemptsOf(whole: FoundLearner | null): number {
+function attemptsOf(whole: LearnerStates | null): number {
   if (whole === null) return 0;
   let attempts = 0;
   for (const [, skill] of whole.skills) attempts += skill.attempts;

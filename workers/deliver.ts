@@ -10,76 +10,76 @@ import { describeConnectionError } from '../src/connection-problem.js';
 import type { DeliveryReply, DeliveryTask, OutgoingMessage } from '../src/contracts/delivery-tasks.js';
 import { hasPrivateAddress, isPublicAddress } from '../src/contracts/public-address.js';
 
-const limitMs = 15_000;
+const requestTimeoutMs = 15_000;
 const maxResponseBytes = 64 * 1024;
-const notPublic = 'there is no public address';
+const publicAddressMissing = 'there is no public address';
 
 /** Node runs only two `lookup` calls in parallel: slow DNS servers would block all others. */
 const resolver = new Resolver({ timeout: 3000, tries: 2 });
 
 /** The agent connects only to these addresses (DNS rebinding). Errors contain no internal names. */
-const publicAddresses = singleFlights(async (host: string): Promise<LookupAddress[]> => {
+const resolvePublic = singleFlights(async (host: string): Promise<LookupAddress[]> => {
   const both = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
   const found = both.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
   const some = found.filter(isPublicAddress);
   if (some.length > 0) return some.map((address) => ({ address, family: isIP(address) }));
   const codes = both.map((one) => (one.status === 'rejected' ? String(one.reason.code) : ''));
   const trouble = codes.find((code) => !['', 'ENOTFOUND', 'ENODATA'].includes(code));
-  throw new Error(trouble === undefined ? notPublic : `${notPublic} (${trouble})`);
+  throw new Error(trouble === undefined ? publicAddressMissing : `${publicAddressMissing} (${trouble})`);
 });
-const allAddresses = singleFlights((host: string) => lookup(host, { all: true }));
+const resolveAll = singleFlights((host: string) => lookup(host, { all: true }));
 
-const lookUpBy =
-  (addressesOf: typeof allAddresses): LookupFunction =>
-  (host, { all }, found) => {
-    const done = (addresses: LookupAddress[]): void => {
+const createLookup =
+  (resolveHost: typeof resolveAll): LookupFunction =>
+  (host, { all }, callback) => {
+    const returnAddresses = (addresses: LookupAddress[]): void => {
       const [first] = addresses;
-      if (all === true || first === undefined) found(null, addresses);
-      else found(null, first.address, first.family);
+      if (all === true || first === undefined) callback(null, addresses);
+      else callback(null, first.address, first.family);
     };
-    addressesOf(host).then(done, (error) => found(error, []));
+    resolveHost(host).then(returnAddresses, (error) => callback(error, []));
   };
 
 /** Closes idle connections before servers do. */
-const agentOptions = { keepAlive: true, timeout: 4000, lookup: lookUpBy(allAddresses) };
+const agentOptions = { keepAlive: true, timeout: 4000, lookup: createLookup(resolveAll) };
 const [httpAgent, httpsAgent] = [new http.Agent(agentOptions), new https.Agent(agentOptions)];
 /** Separate: connections of the other agents may lead to private addresses. */
-const publicAgent = new https.Agent({ ...agentOptions, lookup: lookUpBy(publicAddresses) });
+const publicAgent = new https.Agent({ ...agentOptions, lookup: createLookup(resolvePublic) });
 
-function signatureOf({ id, body }: OutgoingMessage, keys: readonly Buffer[], seconds: number): string {
+function computeSignature({ id, body }: OutgoingMessage, keys: readonly Buffer[], seconds: number): string {
   const signed = `${id}.${seconds}.${body}`;
   return keys.map((key) => `v1,${createHmac('sha256', key).update(signed).digest('base64')}`).join(' ');
 }
 
 export default (task: DeliveryTask): Promise<DeliveryReply[]> => {
   const keys = task.secrets.map((secret) => Buffer.from(secret.replace(/^whsec_/, ''), 'base64'));
-  return Promise.all(task.messages.map((message) => send(task, message, keys)));
+  return Promise.all(task.messages.map((message) => sendMessage(task, message, keys)));
 };
 
-async function send(
+async function sendMessage(
   task: DeliveryTask,
   message: OutgoingMessage,
   keys: readonly Buffer[],
 ): Promise<DeliveryReply> {
   try {
-    const request = open(task, headersOf(message, keys));
-    return { status: await exchange(request, message.body), reason: null };
+    const request = openRequest(task, buildHeaders(message, keys));
+    return { status: await completeRequest(request, message.body), reason: null };
   } catch (error) {
     return { status: null, reason: describeConnectionError(error).text };
   }
 }
 
-function open(task: DeliveryTask, headers: http.OutgoingHttpHeaders): http.ClientRequest {
+function openRequest(task: DeliveryTask, headers: http.OutgoingHttpHeaders): http.ClientRequest {
   const [url, { allowPrivate }] = [new URL(task.url), task];
   const isHttps = url.protocol === 'https:';
   if (!allowPrivate && !isHttps) throw new Error('https is needed');
   // The agent performs no DNS lookup for a literal address.
-  if (!allowPrivate && hasPrivateAddress(url)) throw new Error(notPublic);
+  if (!allowPrivate && hasPrivateAddress(url)) throw new Error(publicAddressMissing);
   const agent = allowPrivate ? (isHttps ? httpsAgent : httpAgent) : publicAgent;
   return (isHttps ? https : http).request(url, { method: 'POST', headers, agent });
 }
 
-function headersOf(message: OutgoingMessage, keys: readonly Buffer[]): http.OutgoingHttpHeaders {
+function buildHeaders(message: OutgoingMessage, keys: readonly Buffer[]): http.OutgoingHttpHeaders {
   const seconds = Math.floor(Date.now() / 1000);
   return {
     'Content-Type': 'application/json',
@@ -87,26 +87,26 @@ function headersOf(message: OutgoingMessage, keys: readonly Buffer[]): http.Outg
     'User-Agent': 'Skilltrace',
     'webhook-id': message.id,
     'webhook-timestamp': `${seconds}`,
-    'webhook-signature': signatureOf(message, keys, seconds),
+    'webhook-signature': computeSignature(message, keys, seconds),
   };
 }
 
 /** Follows no redirects, which may lead anywhere. @throws Error without a response */
-const exchange = (request: http.ClientRequest, body: string): Promise<number> =>
+const completeRequest = (request: http.ClientRequest, body: string): Promise<number> =>
   new Promise((resolve, reject) => {
-    let isAnswered = false;
+    let hasResponse = false;
     // An AbortSignal costs more CPU than the rest of the request.
     const timer = setTimeout(
-      () => request.destroy(new Error(`no response within ${limitMs / 1000} s`)),
-      limitMs,
+      () => request.destroy(new Error(`no response within ${requestTimeoutMs / 1000} s`)),
+      requestTimeoutMs,
     );
     request.on('error', reject).on('close', () => {
       clearTimeout(timer);
       // A switch of protocols (101) ends the request without an error.
-      if (!isAnswered) reject(new Error('the connection was closed without a response'));
+      if (!hasResponse) reject(new Error('the connection was closed without a response'));
     });
     request.on('response', (response) => {
-      isAnswered = true;
+      hasResponse = true;
       let bytes = 0;
       response.on('data', (chunk: Buffer) => {
         bytes += chunk.length;

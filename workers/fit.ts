@@ -10,6 +10,6 @@ interface StageTask<Name extends StageName = StageName> {
 
 export default async function fit(task: StageTask | FitTask): Promise<unknown> {
   if (task.kind === 'stage') return localRunner.run(task.name, ...task.args);
-  const { runDatabaseTask } = await import('./fit/databases.js');
+  const { runDatabaseTask } = await import('./fit/database-tasks.js');
   return runDatabaseTask(task);
 }

@@ -8,35 +8,37 @@ import type {
 } from '../src/contracts/worker-tasks.js';
 import { createLogger } from '../src/logger.js';
 import { createServedModels } from '../src/store/catalogue/served-models.js';
-import { type ForecastParts, predictAll, predictPlan } from './forecast/forecasting.js';
-import { chooseNext } from './forecast/next-items.js';
-import { refusalAsValue, workerRedis } from './track/thread.js';
+import { chooseNextItems } from './forecast/choose-items.js';
+import { computeForecasts, computeWhatIf, type ForecastDependencies } from './forecast/compute-forecasts.js';
+import { connectWorkerRedis, convertApiError } from './track/worker-redis.js';
 
 const settings = workerData as WorkerSettings;
-const redis = workerRedis(settings);
+const redis = connectWorkerRedis(settings);
 const logger = createLogger('info', 'forecast worker');
-const loggedEveryMs = 60_000;
-let loggedAt = 0;
+const logIntervalMs = 60_000;
+let lastLoggedAt = 0;
 
-function logLost(count: number, error: unknown): void {
-  if (Date.now() - loggedAt < loggedEveryMs) return;
-  loggedAt = Date.now();
+function logLostForecasts(count: number, error: unknown): void {
+  if (Date.now() - lastLoggedAt < logIntervalMs) return;
+  lastLoggedAt = Date.now();
   logger.warn({ count, err: error }, 'served forecasts were not noted: they will not be scored');
 }
 
-const parts: ForecastParts = {
+const dependencies: ForecastDependencies = {
   redis,
   models: createServedModels(redis, logger),
   settings,
   now: Date.now,
-  onLost: logLost,
+  onLost: logLostForecasts,
 };
 
 type Task = ForecastTask | WhatIfTask | NextItemsTask;
 
-function answer(task: Task): Promise<object> {
-  if (task.kind === 'what-if') return predictPlan(parts, task);
-  return task.kind === 'next-items' ? chooseNext(parts, task) : predictAll(parts, task);
+function runTask(task: Task): Promise<object> {
+  if (task.kind === 'what-if') return computeWhatIf(dependencies, task);
+  return task.kind === 'next-items'
+    ? chooseNextItems(dependencies, task)
+    : computeForecasts(dependencies, task);
 }
 
-export default (task: Task): Promise<object> => refusalAsValue(answer(task));
+export default (task: Task): Promise<object> => convertApiError(runTask(task));

@@ -5,18 +5,18 @@ import { createLogger } from '../src/logger.js';
 import { createServedModels } from '../src/store/catalogue/served-models.js';
 import { openHotConnections } from '../src/store/redis/hot-connection.js';
 import { isMemoryFull } from '../src/store/redis/server-info.js';
-import { createItemTable } from './track/item-table.js';
-import { KnownSkills } from './track/known-skills.js';
-import { askWanted } from './track/notices.js';
-import { workerRedis } from './track/thread.js';
-import { trackBatch } from './track/tracking.js';
+import { createItemCache } from './track/item-cache.js';
+import { createSubscriptionReader } from './track/notifications.js';
+import { SkillRegistry } from './track/skill-registry.js';
+import { trackBatch } from './track/track-batch.js';
+import { connectWorkerRedis } from './track/worker-redis.js';
 
 const settings: WorkerSettings = workerData;
-const redis = workerRedis(settings);
+const redis = connectWorkerRedis(settings);
 const logger = createLogger('info', 'track worker');
-const items = createItemTable(redis, settings.itemCacheMs);
+const items = createItemCache(redis, settings.itemCacheMs);
 /** A lane has at most two tasks in flight (compute/lanes.ts). */
-const free = [0, 1].map(() => openHotConnections(settings.redisUrl, settings.waitReplicas, redis));
+const freeConnections = [0, 1].map(() => openHotConnections(settings.redisUrl, settings.waitReplicas, redis));
 
 const flushMs = 1000;
 setInterval(() => {
@@ -24,35 +24,35 @@ setInterval(() => {
   items.flush().catch((error: unknown) => logger.debug({ err: error }, 'item counters are lost'));
 }, flushMs).unref();
 
-const lookMs = 100;
-let isFull = false;
-let isLooking = false;
+const memoryCheckMs = 100;
+let isRedisFull = false;
+let isChecking = false;
 setInterval(async () => {
-  if (isLooking) return;
-  isLooking = true;
+  if (isChecking) return;
+  isChecking = true;
   try {
-    isFull = await isMemoryFull(await redis());
+    isRedisFull = await isMemoryFull(await redis());
   } catch (error) {
     logger.debug({ err: error }, 'Redis does not report its memory');
   }
-  isLooking = false;
-}, lookMs).unref();
+  isChecking = false;
+}, memoryCheckMs).unref();
 
-const tools = {
-  ...{ redis, settings, items, isAlone: () => free.length > 0 },
-  knownSkills: new KnownSkills(settings.skillLimits),
+const dependencies = {
+  ...{ redis, settings, items, isOnlyTask: () => freeConnections.length > 0 },
+  skillRegistry: new SkillRegistry(settings.skillLimits),
   models: createServedModels(redis, logger),
-  askWanted: askWanted(redis),
+  fetchSubscriptions: createSubscriptionReader(redis),
   // If Redis is nearly full, only repeated events get a result.
-  outboxBound: () => (isFull ? 0 : settings.maxOutboxRows),
+  maxOutboxRows: () => (isRedisFull ? 0 : settings.maxOutboxRows),
 };
 
 export default async (task: TrackTask): Promise<TrackReply> => {
-  const hot = free.pop();
-  if (hot === undefined) throw new Error('more tasks at once than a thread of this kind takes');
+  const hotConnections = freeConnections.pop();
+  if (hotConnections === undefined) throw new Error('more tasks at once than a thread of this kind takes');
   try {
-    return await trackBatch({ ...tools, hot }, task);
+    return await trackBatch({ ...dependencies, hotConnections }, task);
   } finally {
-    free.push(hot);
+    freeConnections.push(hotConnections);
   }
 };

@@ -16,7 +16,7 @@ import { newItemTrace } from '../../src/domain/tracing/traces.js';
 import { indices } from '../../src/lists.js';
 import { decodeLearner, encodeLearner } from '../../src/store/learners/learner-codec.js';
 import { decodeSkill, encodeSkill } from '../../src/store/learners/skill-codec.js';
-import { forecastOf } from '../../workers/forecast/forecasting.js';
+import { buildForecast } from '../../workers/forecast/compute-forecasts.js';
 import { item, learnerOf, type MadeLearner } from './made.js';
 
 const now = Date.UTC(2026, 5, 1, 12);
@@ -144,6 +144,6 @@ function predictStored({ learner, skills }: Stored, model: TenantModel, goal: Go
     goalRecord: goal && JSON.stringify({ v: 1, updatedAt: now, ...goal }),
   };
   const asked = { order: options, tenant: 'default', userId: 'learner' };
-  const { row, result } = forecastOf(asked, found, { model, registeredSkills: 60 }, now);
+  const { row, result } = buildForecast(asked, found, { model, registeredSkills: 60 }, now);
   return row + result;
 }

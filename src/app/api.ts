@@ -18,10 +18,10 @@ import { loadLastAudit } from '../store/audit/audit-store.js';
 import { createMappingStore } from '../store/catalogue/xapi-mappings.js';
 import { createErasureStore } from '../store/corrections/erasures.js';
 import { createParkedRows } from '../store/corrections/parked-rows.js';
-import { sweepIds, takeSweepTurn } from '../store/learners/id-sweep.js';
-import { createLearnerRecords } from '../store/learners/learner-reads.js';
+import { acquireSweepTurn, sweepIds } from '../store/learners/id-sweep.js';
+import { createLearnerExport } from '../store/learners/learner-reads.js';
 import { createModelStore } from '../store/models/model-store.js';
-import { createWaitingAttempts } from '../store/outbox/waiting-rows.js';
+import { createPendingAttempts } from '../store/outbox/pending-rows.js';
 import { readDeployment } from '../store/redis/deployment.js';
 import { fetchRedisVersion } from '../store/redis/server-info.js';
 import { createMessageStore } from '../store/webhooks/messages.js';
@@ -100,7 +100,7 @@ const idSweepMs = 60_000;
 function startIdSweep({ redis, logger, closers }: Engine): void {
   const sweep = singleFlight(async () => {
     try {
-      if (await takeSweepTurn(redis))
+      if (await acquireSweepTurn(redis))
         logger.info({ forgotten: await sweepIds(redis, Date.now()) }, 'old event ids');
     } catch (error) {
       if (error instanceof ApiError)
@@ -158,8 +158,8 @@ function routePortsOf(
   const limit = createLimiter(readLimits);
   const stored = createStoredRows(clickhouse, limit);
   const ofTenant = createTenantRead(clickhouse, limit);
-  const waiting = createWaitingAttempts(redis, partitions);
-  const records = createLearnerRecords(redis, partitions);
+  const waiting = createPendingAttempts(redis, partitions);
+  const records = createLearnerExport(redis, partitions);
   const unreadable = (what: string) => (error: unknown) =>
     logger.error({ err: error }, `${what} cannot be read: it is not listed`);
   const erasures = createErasureStore(redis, partitions, unreadable('an erasure'));
@@ -211,7 +211,7 @@ function routePortsOf(
     },
     exportLearner: createLearnerExports({
       ...{ waiting, now, stored: createStoredRows(clickhouse, createLimiter(exportLimits)) },
-      records: { ...records, ...whileUsable(blocked, { state: records.state }) },
+      records: { ...records, ...whileUsable(blocked, { state: records.readState }) },
     }),
     keys: {
       ...whileUsable(blocked, createKeyStore(redis, unreadable('an API key in store'))),

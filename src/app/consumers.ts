@@ -1,5 +1,5 @@
-import { createFitPool, type FitPoolOptions } from '../compute/run-threads.js';
-import { createSendingThread } from '../compute/threads.js';
+import { createFitPool, type FitPoolOptions } from '../compute/job-pools.js';
+import { createDeliveryPool } from '../compute/thread-pools.js';
 import type { Config } from '../config.js';
 import { dayMs } from '../domain/base/common.js';
 import type { Endpoints } from '../embedded/data-dir.js';
@@ -53,7 +53,7 @@ const journalStopShare = 2 / 3;
 export function startConsumers(engine: Engine, config: Config, figures: Figures): Consumers {
   const { fitIntervalHours, auditIntervalHours, attemptRetentionDays: days } = config;
   const { redis, partitions, endpoints, compute, logger } = engine;
-  const fits = fitParts(engine, endpoints, { beside: true }, logger);
+  const fits = fitParts(engine, endpoints, { servesRequests: true }, logger);
   const goals = { checks: createGoalChecks(redis), forecaster: compute, now: Date.now, logger };
   return {
     pipeline: startPipeline(engine),
@@ -91,7 +91,7 @@ function startWebhooks(
   { webhookAllowPrivate: allowPrivate }: Pick<Config, 'webhookAllowPrivate'>,
   figures: Figures,
 ): Consumer {
-  const thread = createSendingThread(maxConcurrentEndpoints, logger);
+  const thread = createDeliveryPool(maxConcurrentEndpoints, logger);
   closers.add('sending of webhooks', () => thread.close());
   const messages = createMessageStore(redis);
   const streams = createEventStreams(redis, partitions);
@@ -122,7 +122,7 @@ function startRuns(
 export const fitParts = (
   { redis, clickhouse }: Pick<Engine, 'redis' | 'clickhouse'>,
   { redisUrl, clickhouseUrl }: Endpoints,
-  options: Pick<FitPoolOptions, 'threads' | 'beside'>,
+  options: Pick<FitPoolOptions, 'threads' | 'servesRequests'>,
   logger: Logger,
 ): FitParts => ({
   tenants: () => tenantsWithAnswers(clickhouse),

@@ -1,4 +1,4 @@
-import { startCompute } from '../compute/pool.js';
+import { startCompute } from '../compute/compute.js';
 import { createLimiter } from '../concurrency.js';
 import type { Config } from '../config.js';
 import type { WorkerSettings } from '../contracts/worker-tasks.js';

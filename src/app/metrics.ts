@@ -71,7 +71,7 @@ export const byLabel = (label: string, values: Readonly<Record<string, number>>)
 
 export function addAnswerFigures(figures: Figures, { compute }: Pick<Engine, 'compute'>, tally: AnswerTally) {
   figures.add('answers_total', () => byLabel('outcome', tally));
-  figures.add('lanes_waiting', compute.waiting);
+  figures.add('lanes_waiting', compute.countQueued);
   figures.add('worker_threads', compute.threads);
 }
 

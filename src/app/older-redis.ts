@@ -1,7 +1,7 @@
 /** Logs an error if Redis is older than ClickHouse, after a restored backup or a failover. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LastRow } from '../contracts/outbox-ids.js';
-import { lastRows } from '../store/outbox/outbox.js';
+import { readLastRows } from '../store/outbox/outbox.js';
 import { countYounger } from '../warehouse/reads/presence.js';
 import type { Engine } from './engine.js';
 
@@ -19,7 +19,7 @@ export async function watchForOlderRedis(engine: Engine): Promise<void> {
 
   async function look(): Promise<void> {
     try {
-      const seen = await lastRows(redis, partitions);
+      const seen = await readLastRows(redis, partitions);
       if (waiting >= maxLooks) return;
       waiting += 1;
       asked = asked

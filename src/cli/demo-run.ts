@@ -62,7 +62,7 @@ export async function runDemo(run: DemoRun) {
 async function fit({ context, args: { tenant }, engine }: DemoRun): Promise<number> {
   const abort = new AbortController();
   context.closers.add('fit', () => abort.abort());
-  const parts = fitParts(engine, engine.endpoints, { beside: false }, context.logger);
+  const parts = fitParts(engine, engine.endpoints, { servesRequests: false }, context.logger);
   const onStep = (_: string, step: string): void => context.showProgress(`fit: ${step}`);
   const [fitted] = await runFits(parts, { tenant, signal: abort.signal, onStep });
   return fitted?.version ?? 0;

@@ -43,7 +43,7 @@ It uses the servers of the service that runs on DATA_DIR, or starts its own.`,
   }),
   work: (context, { tenant, dryRun, threads, list, back, use, json }) =>
     withDeployment(context, async ({ endpoints, clickhouse, redis, signal }) => {
-      const options = { threads: threads ?? undefined, beside: false };
+      const options = { threads: threads ?? undefined, servesRequests: false };
       const parts = fitParts({ redis, clickhouse }, endpoints, options, context.logger);
       if (list || back || use !== null) {
         const named = tenant ?? read.defaultTenant;

@@ -61,7 +61,7 @@ export async function countFile(run: ImportRun) {
   });
   const rejects = openRejects(context.config.dataDir, file.path, record.id);
   const check = pageChecker(run, figures, rejects.add);
-  const { id: epoch } = await outbox.epoch();
+  const { id: epoch } = await outbox.readEpoch();
   const enter = stopWithSignal(context, feeder);
   const watch = watchRun(run, figures);
   const reached = pace(run, watch.isFull);
@@ -96,7 +96,7 @@ export async function countFile(run: ImportRun) {
       resumedAfterLine: record.line,
       ...speed,
       stored,
-      notes: notesOf(stored, stored && (await outbox.epoch()).id !== epoch),
+      notes: notesOf(stored, stored && (await outbox.readEpoch()).id !== epoch),
     };
   } finally {
     enter('done');
@@ -219,8 +219,8 @@ async function untilStored({ engine, context: { closers, logger } }: ImportRun):
   let [until, seen] = [Number.NaN, ''];
   for (let movedAt = performance.now(); !closers.closing && performance.now() - movedAt <= maxStoreWaitMs; ) {
     try {
-      if (Number.isNaN(until)) until = (await outbox.epoch()).ms;
-      const heads = (await outbox.backlog(indices(partitions))).flatMap(({ head }) => head ?? []);
+      if (Number.isNaN(until)) until = (await outbox.readEpoch()).ms;
+      const heads = (await outbox.readBacklog(indices(partitions))).flatMap(({ head }) => head ?? []);
       const left = heads.filter((head) => parseOutboxId(head).ms <= until).join();
       if (left === '') return true;
       if (left !== seen) movedAt = performance.now();

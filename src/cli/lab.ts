@@ -1,7 +1,7 @@
 import { accessSync, constants, statSync, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, resolve } from 'node:path';
-import { createFitPool } from '../compute/run-threads.js';
+import { createFitPool } from '../compute/job-pools.js';
 import type { AnswerLog } from '../domain/base/answer-log.js';
 import {
   type AnswerTable,
@@ -170,7 +170,7 @@ export const threadsFor = ({ threads }: LabArguments, { correct }: AnswerLog): n
 
 /** Other threads train, so that this one can handle signals. The result is null after a signal. */
 export function openTrainer({ closers, showProgress }: CommandContext, threads: number) {
-  const pool = createFitPool({ threads, redisUrl: '', clickhouseUrl: '', beside: false });
+  const pool = createFitPool({ threads, redisUrl: '', clickhouseUrl: '', servesRequests: false });
   closers.add('threads of the fit', () => pool.close());
   return async (log: AnswerLog): Promise<Trained | null> => {
     try {

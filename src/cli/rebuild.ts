@@ -1,5 +1,5 @@
 import { refuseOtherVersion } from '../app/deployment-watch.js';
-import { createRebuildPool } from '../compute/run-threads.js';
+import { createRebuildPool } from '../compute/job-pools.js';
 import { grouped, jsonLine } from '../lab/report/numbers.js';
 import { StartError } from '../lifecycle.js';
 import { type RebuildResult, rebuild, retireOlder } from '../services/rebuild/rebuild.js';

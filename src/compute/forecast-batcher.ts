@@ -12,21 +12,21 @@ import { createFairQueue, type FairQueue, type QueuedItem } from '../fair-queue.
 export type ForecastResult = string | null | Error;
 
 /** Throws if the caller disconnected. */
-export type StillWanted = () => void;
+export type AbortCheck = () => void;
 
 export interface ForecastBatcherOptions {
-  readonly tasks: number;
-  readonly tasksOfTenant: number;
+  readonly maxTasks: number;
+  readonly maxTenantTasks: number;
   /** A larger order is a separate task. */
   readonly maxLearners: number;
-  readonly maxWaiting: number;
+  readonly maxTenantOrders: number;
   /** @throws ApiError UNAVAILABLE */
   readonly run: (task: ForecastTask) => Promise<{ readonly results: Results }>;
 }
 
-interface Waiting extends QueuedItem {
+interface QueuedOrder extends QueuedItem {
   readonly order: ForecastOrder;
-  readonly stillWanted: StillWanted;
+  readonly throwIfAborted: AbortCheck;
   readonly resolve: (results: readonly ForecastResult[]) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -34,71 +34,71 @@ interface Waiting extends QueuedItem {
 type Results = Extract<ForecastReply, { readonly results: unknown }>['results'];
 
 export function createForecastBatcher(options: ForecastBatcherOptions) {
-  const queue = createFairQueue<Waiting>();
-  const slots = createSlots(options.tasks, options.tasksOfTenant);
+  const queue = createFairQueue<QueuedOrder>();
+  const slots = createSlots(options.maxTasks, options.maxTenantTasks);
   // Created once: a stack per rejection is expensive.
-  const refusal = unavailable('Too many forecasts wait; try again later');
-  let stopped = false;
-  let gathering = false;
+  const queueFullError = unavailable('Too many forecasts wait; try again later');
+  let isStopped = false;
+  let isScheduled = false;
 
-  const sendAll = (): void => {
-    gathering = false;
-    const mayGo = ({ tenant }: Waiting): boolean => slots.isFree(tenant);
-    for (let first = queue.dequeue(mayGo); first !== undefined; first = queue.dequeue(mayGo))
-      void send(first);
+  const dispatchAll = (): void => {
+    isScheduled = false;
+    const canDispatch = ({ tenant }: QueuedOrder): boolean => slots.isFree(tenant);
+    for (let first = queue.dequeue(canDispatch); first !== undefined; first = queue.dequeue(canDispatch))
+      void dispatch(first);
   };
-  const send = async (first: Waiting): Promise<void> => {
-    const task = takeTask(queue, first, options.maxLearners).filter(isWanted);
+  const dispatch = async (first: QueuedOrder): Promise<void> => {
+    const task = dequeueTask(queue, first, options.maxLearners).filter(isActive);
     if (task.length === 0) return;
     slots.acquire(first.tenant);
     const orders = JSON.stringify(task.map(({ order }) => order));
     await options.run({ kind: 'predictions', orders }).then(
-      ({ results }) => settle(task, results),
+      ({ results }) => completeOrders(task, results),
       (error) => rejectAll(task, error),
     );
     slots.release(first.tenant);
-    sendAll();
+    dispatchAll();
   };
 
   return {
-    forecast: (order: ForecastOrder, stillWanted: StillWanted): Promise<readonly ForecastResult[]> =>
+    forecast: (order: ForecastOrder, throwIfAborted: AbortCheck): Promise<readonly ForecastResult[]> =>
       new Promise((resolve, reject) => {
         const { tenant, userIds } = order;
-        if (stopped) return reject(closing());
-        if (queue.findQueue(tenant).items.length >= options.maxWaiting) return reject(refusal);
-        queue.add({ tenant, weight: userIds.length, order, stillWanted, resolve, reject });
+        if (isStopped) return reject(createStopError());
+        if (queue.findQueue(tenant).items.length >= options.maxTenantOrders) return reject(queueFullError);
+        queue.add({ tenant, weight: userIds.length, order, throwIfAborted, resolve, reject });
         // Deferred, so that requests of one event loop turn share a task.
-        if (!gathering) setImmediate(sendAll);
-        gathering = true;
+        if (!isScheduled) setImmediate(dispatchAll);
+        isScheduled = true;
       }),
     stop: (): void => {
-      stopped = true;
-      const waiting = queue.dequeueAll(() => true);
-      rejectAll(waiting, closing());
+      isStopped = true;
+      const queued = queue.dequeueAll(() => true);
+      rejectAll(queued, createStopError());
     },
   };
 }
 
-const closing = () => unavailable('The service is stopping; try again later');
+const createStopError = () => unavailable('The service is stopping; try again later');
 
 /** A tenant with a backlog gets separate tasks, so that other tenants do not wait for all its orders. */
-function takeTask(queue: FairQueue<Waiting>, first: Waiting, maxLearners: number): Waiting[] {
-  const isCrowd = (tenant: string): boolean => queue.findQueue(tenant).items.length >= maxLearners;
-  const alone = isCrowd(first.tenant);
+function dequeueTask(queue: FairQueue<QueuedOrder>, first: QueuedOrder, maxLearners: number): QueuedOrder[] {
+  const hasBacklog = (tenant: string): boolean => queue.findQueue(tenant).items.length >= maxLearners;
+  const isSeparate = hasBacklog(first.tenant);
   const task = [first];
-  let room = maxLearners - first.weight;
-  const joins = ({ tenant, weight }: Waiting): boolean =>
-    weight <= room && (alone ? tenant === first.tenant : !isCrowd(tenant));
-  for (let next = queue.dequeue(joins); next !== undefined; next = queue.dequeue(joins)) {
+  let remaining = maxLearners - first.weight;
+  const canJoin = ({ tenant, weight }: QueuedOrder): boolean =>
+    weight <= remaining && (isSeparate ? tenant === first.tenant : !hasBacklog(tenant));
+  for (let next = queue.dequeue(canJoin); next !== undefined; next = queue.dequeue(canJoin)) {
     task.push(next);
-    room -= next.weight;
+    remaining -= next.weight;
   }
   return task;
 }
 
-function isWanted({ stillWanted, reject }: Waiting): boolean {
+function isActive({ throwIfAborted, reject }: QueuedOrder): boolean {
   try {
-    stillWanted();
+    throwIfAborted();
     return true;
   } catch (error) {
     reject(error);
@@ -106,23 +106,23 @@ function isWanted({ stillWanted, reject }: Waiting): boolean {
   }
 }
 
-function settle(task: readonly Waiting[], results: Results): void {
+function completeOrders(task: readonly QueuedOrder[], results: Results): void {
   let from = 0;
   for (const { order, resolve, reject } of task) {
-    const own = results.slice(from, from + order.userIds.length).map(resultOf);
+    const orderResults = results.slice(from, from + order.userIds.length).map(toResult);
     from += order.userIds.length;
     // A temporary failure concerns the whole order.
-    const passing = own.find((result) => result instanceof ApiError);
-    if (passing === undefined) resolve(own);
-    else reject(passing);
+    const temporaryError = orderResults.find((result) => result instanceof ApiError);
+    if (temporaryError === undefined) resolve(orderResults);
+    else reject(temporaryError);
   }
 }
 
-function rejectAll(orders: readonly Waiting[], error: unknown): void {
+function rejectAll(orders: readonly QueuedOrder[], error: unknown): void {
   for (const { reject } of orders) reject(error);
 }
 
-function resultOf(result: string | null | ForecastFailure): ForecastResult {
+function toResult(result: string | null | ForecastFailure): ForecastResult {
   if (result === null || typeof result === 'string') return result;
   return result.isTransient ? unavailable(result.reason) : new Error(result.reason);
 }

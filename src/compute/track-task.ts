@@ -13,7 +13,7 @@ import { ApiError, invalid, type Problem } from '../errors.js';
 import { endSpanAfter, type Span } from '../spans.js';
 
 /** Raw bytes, which the worker parses and validates. */
-export interface SentEvents {
+export interface EventsRequest {
   readonly form: EventsFormat;
   readonly tenant: string;
   readonly body: Uint8Array;
@@ -24,18 +24,21 @@ export interface SentEvents {
   readonly span?: Span | null | undefined;
 }
 
-export type Outcomes = readonly EventOutcome[] | Error;
+export type RequestOutcomes = readonly EventOutcome[] | Error;
 
 /** A request, or its part in some slots. */
-export interface SentPart extends Pick<TrackTask, 'importId' | 'slots'> {
-  readonly sent: SentEvents;
+export interface RequestPart extends Pick<TrackTask, 'importId' | 'slots'> {
+  readonly request: EventsRequest;
 }
 
 /** The span's parent is the first sampled request, so that one trace is complete. The others are linked. */
-export async function inSpan(requests: readonly SentPart[], run: (task: TrackTask) => Promise<TrackReply>) {
-  const spans = requests.map(({ sent }) => sent.span).filter((span) => !!span);
-  const batch = spans[0]?.child('batch', { 'skilltrace.requests': requests.length }, spans);
-  const reply = await endSpanAfter(batch, run(taskOf(requests, batch !== undefined)));
+export async function runInSpan(
+  parts: readonly RequestPart[],
+  run: (task: TrackTask) => Promise<TrackReply>,
+) {
+  const spans = parts.map(({ request }) => request.span).filter((span) => !!span);
+  const batch = spans[0]?.child('batch', { 'skilltrace.requests': parts.length }, spans);
+  const reply = await endSpanAfter(batch, run(buildTask(parts, batch !== undefined)));
   const worker = batch?.child('worker', {}, [], reply.times?.start);
   for (const { name, start, end } of reply.times?.steps ?? [])
     worker?.child(name, { 'db.system.name': 'redis' }, [], start).end({}, end);
@@ -44,12 +47,12 @@ export async function inSpan(requests: readonly SentPart[], run: (task: TrackTas
 }
 
 /** @param parts have the same form, import and slots */
-function taskOf(entries: readonly SentPart[], isTimed: boolean): TrackTask {
-  const { sent, importId, slots } = entries[0] as SentPart;
-  const requests = entries.map((entry) => entry.sent);
+function buildTask(parts: readonly RequestPart[], isTimed: boolean): TrackTask {
+  const { request, importId, slots } = parts[0] as RequestPart;
+  const requests = parts.map((entry) => entry.request);
   return {
-    form: sent.form,
-    bodies: bytesOf(requests.map(({ body }) => body)),
+    form: request.form,
+    bodies: joinBodies(requests.map(({ body }) => body)),
     lengths: requests.map(({ body }) => body.length),
     tenants: requests.map(({ tenant }) => tenant),
     idempotencyKeys: requests.map(({ idempotencyKey }) => idempotencyKey),
@@ -62,7 +65,7 @@ function taskOf(entries: readonly SentPart[], isTimed: boolean): TrackTask {
 
 const lineFeed = 0x0a;
 
-function bytesOf(bodies: readonly Uint8Array[]): Uint8Array {
+function joinBodies(bodies: readonly Uint8Array[]): Uint8Array {
   const joined = new Uint8Array(bodies.reduce((sum, { length }) => sum + length + 1, 0));
   let at = 0;
   for (const body of bodies) {
@@ -78,47 +81,48 @@ const outcomesByLetter = Object.fromEntries(
 ) as Record<string, TrackOutcome>;
 
 /** By request. @param onFailure gets each cause of failed events once */
-export function outcomesOf(
+export function splitOutcomes(
   { counts, outcomes, data }: TrackReply,
   onFailure: (error: unknown) => void,
-): Outcomes[] {
+): RequestOutcomes[] {
   const texts = data.split(dataSeparator);
   const causes = new Set<string>();
-  let place = 0;
+  let index = 0;
   const next = (): EventOutcome => {
-    const outcome = outcomesByLetter[outcomes[place] as string] as TrackOutcome;
-    const text = texts[place++] as string;
+    const outcome = outcomesByLetter[outcomes[index] as string] as TrackOutcome;
+    const text = texts[index++] as string;
     if (outcome === 'failed') causes.add(text);
     return { outcome, data: text };
   };
   const all = counts.map((count) =>
-    count === unreadableCount ? invalidEvent(next().data) : Array.from({ length: count }, next),
+    count === unreadableCount ? parseInvalidEvent(next().data) : Array.from({ length: count }, next),
   );
   for (const cause of causes) onFailure(new Error(cause));
   return all;
 }
 
 /** Each event gets the outcome from its learner's lane. */
-export function joinedOutcomes(parts: readonly Outcomes[]): Outcomes {
+export function joinOutcomes(parts: readonly RequestOutcomes[]): RequestOutcomes {
   const counted = parts.filter((part): part is readonly EventOutcome[] => !(part instanceof Error));
   const failed = parts.filter((part) => part instanceof Error);
-  const refusal = failed.find((error) => !(error instanceof ApiError)) ?? failed[0];
+  const firstError = failed.find((error) => !(error instanceof ApiError)) ?? failed[0];
   // The request fails as a whole if all parts failed, or after a defect.
-  if (refusal !== undefined && (counted.length === 0 || !(refusal instanceof ApiError))) return refusal;
-  const missing: EventOutcome = { outcome: 'unavailable', data: refusal?.message ?? '' };
-  const isHere = ({ outcome }: EventOutcome): boolean => outcome !== 'elsewhere';
+  if (firstError !== undefined && (counted.length === 0 || !(firstError instanceof ApiError)))
+    return firstError;
+  const fallback: EventOutcome = { outcome: 'unavailable', data: firstError?.message ?? '' };
+  const isCounted = ({ outcome }: EventOutcome): boolean => outcome !== 'elsewhere';
   return (counted[0] ?? []).map(
-    (_, place) => counted.map((part) => part[place] as EventOutcome).find(isHere) ?? missing,
+    (_, index) => counted.map((part) => part[index] as EventOutcome).find(isCounted) ?? fallback,
   );
 }
 
-export function invalidEvent(data: string): ApiError {
+export function parseInvalidEvent(data: string): ApiError {
   const { message, details }: { message: string; details: readonly Problem[] } = JSON.parse(data);
   return details.length === 0 ? invalid(message) : invalid(message, details);
 }
 
 /** Of an event, or of an import's first event; null if missing or not a string. */
-export function idsIn({ body, idempotencyKey }: SentEvents) {
+export function parseIds({ body, idempotencyKey }: EventsRequest) {
   let parsed = null;
   try {
     parsed = JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.length).toString('utf8'));

@@ -37,7 +37,7 @@ type DrainJob = Job<DrainJobData, DrainResult>;
 export interface DrainJobsOptions {
   readonly redisUrl: string;
   readonly partitions: number;
-  readonly outbox: Pick<Outbox, 'backlog'>;
+  readonly outbox: Pick<Outbox, 'readBacklog'>;
   readonly drain: DrainShard;
   readonly logger: Logger;
   readonly spans?: StartSpan | null;
@@ -68,7 +68,7 @@ export function startDrainJobs(options: DrainJobsOptions): Consumer {
         // The age identifies a batch of a removed job (services/pipeline/drain-outbox.ts).
         unblockJobs: () => unblockJobs(access, indices(drainShards).map(drainJobId)),
         describePending: async () => {
-          const backlog = await outbox.backlog(indices(partitions));
+          const backlog = await outbox.readBacklog(indices(partitions));
           const heads = backlog.flatMap(({ partition, head, length, due }) =>
             length + due > 0 ? [`${partition} ${head} ${due}`] : [],
           );
@@ -117,7 +117,7 @@ export async function enqueueShard(queue: Queue<DrainJobData>, shard: number): P
 
 /** `now`: monotonic milliseconds. */
 export function createSweep(
-  outbox: Pick<Outbox, 'backlog'>,
+  outbox: Pick<Outbox, 'readBacklog'>,
   partitions: number,
   enqueue: (shard: number) => Promise<void>,
 ): (now: number) => Promise<void> {
@@ -125,7 +125,7 @@ export function createSweep(
   return async (now) => {
     await Promise.all(
       enqueuedAt.map(async (before, shard) => {
-        const backlog = await outbox.backlog(listShardPartitions(shard, partitions));
+        const backlog = await outbox.readBacklog(listShardPartitions(shard, partitions));
         const rows = computeSum(backlog.map(({ length, due }) => length + due));
         const pause = rows >= immediateRows ? 0 : rows < busyRows ? pauseMs : busyPauseMs;
         if (rows === 0 || now - before < pause) return;

@@ -4,7 +4,7 @@ import { after, test } from 'node:test';
 import { hashLearner } from '../../src/contracts/learner-name.js';
 import { parseLearnerHash } from '../../src/contracts/webhook-events.js';
 import type { LearnerState } from '../../src/domain/tracing/learner-states.js';
-import { WatchedLearners } from '../../src/store/learners/watched-learners.js';
+import { CommitSession } from '../../src/store/learners/commit-session.js';
 import { hashText } from '../../src/store/redis/binary.js';
 import { openHotConnections } from '../../src/store/redis/hot-connection.js';
 import {
@@ -185,11 +185,11 @@ test('events of the new history stay', async () => {
 test('a state of before is never committed, however far the new history has come', async () => {
   const user = 'raced';
   const place = { partition: partition(user), tenant: 'default', userId: user };
-  const query = { ...place, skillIds: ['algebra'], eventIds: [], itemIds: [] };
+  const query = { ...place, skillIds: ['algebra'], eventIdHashes: [], itemHashes: [] };
   const answer = () => caller.track(event({ user_id: user }));
   assert.equal((await answer()).status, 200);
   const hot = await connections.forPartition(place.partition);
-  const session = new WatchedLearners(hot, { outboxBound: 1000, importId: null });
+  const session = new CommitSession(hot, { maxOutboxRows: 1000, importId: null });
   const learner = (await session.load([query])).learners[0]?.learner as LearnerState;
   assert.equal((await erase(user)).status, 202);
   assert.equal((await answer()).status, 200);

@@ -12,7 +12,7 @@ import {
 } from '../../src/domain/catalogue/tenant-model.js';
 import { startReplay } from '../../src/domain/history/replay.js';
 import { redrive } from '../../src/store/corrections/parked-rows.js';
-import { forgetIds } from '../../src/store/learners/id-sweep.js';
+import { removeExpiredIds } from '../../src/store/learners/id-sweep.js';
 import { encodeSnapshot } from '../../src/store/learners/learner-snapshot.js';
 import { publishModel } from '../../src/store/models/model-store.js';
 import {
@@ -235,7 +235,10 @@ describe('taking back', { concurrency: true }, () => {
     const repeated = await caller.track(events[1]);
     assert.equal(repeated.headers['idempotent-replayed'], 'true');
     const inTwoDays = Math.ceil(Date.now() / 1000) + 2 * 86_400;
-    assert.equal(await forgetIds(redis, 1, eventIdsKey(partition(user), 'default', user), inTwoDays), 4);
+    assert.equal(
+      await removeExpiredIds(redis, 1, eventIdsKey(partition(user), 'default', user), inTwoDays),
+      4,
+    );
     const anew = await caller.track(events[1]);
     assert.deepEqual([anew.headers['idempotent-replayed'], anew.json.data.total_attempts], [undefined, 2]);
     await stored(user);

@@ -72,7 +72,7 @@ test('a correction cut after each step', { timeout: 600_000 }, async (t) => {
   const drained = () =>
     waitFor('an empty outbox', async () => {
       await drainOnce();
-      const backlog = await outbox.backlog(all);
+      const backlog = await outbox.readBacklog(all);
       return backlog.every(({ length, due }) => length + due === 0);
     });
 

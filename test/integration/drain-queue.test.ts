@@ -37,7 +37,7 @@ test('only the worker that holds the job may fix its batch', { timeout: 30_000 }
   const connection = connectQueue(redisUrl, logger, () => false);
   /** Something waits in the first partition, whatever is drained. */
   const outbox = {
-    backlog: async (wanted: readonly number[]) =>
+    readBacklog: async (wanted: readonly number[]) =>
       wanted.map((partition) => ({ partition, length: partition === 0 ? 1 : 0, head: '1-0', due: 0 })),
   };
   const drains = startDrainJobs({ redisUrl, partitions: 2, outbox, drain, logger });

@@ -146,7 +146,7 @@ test('a refused row among rows that flow past erasures is parked alone', { timeo
       'what waits',
       async () => {
         await drainOnce();
-        return (await outbox.backlog([0, 1])).every(({ length, due }) => length + due === 0);
+        return (await outbox.readBacklog([0, 1])).every(({ length, due }) => length + due === 0);
       },
       limitMs,
     );

@@ -182,7 +182,7 @@ test('scheduled fits', { timeout: 600_000 }, async (t) => {
   const redis = await redisOf(t, redisUrl);
   const models = createModelStore(redis);
   const endpoints = { redisUrl, clickhouseUrl, analystUrl: null };
-  const parts = fitParts({ redis, clickhouse }, endpoints, { beside: true }, logger);
+  const parts = fitParts({ redis, clickhouse }, endpoints, { servesRequests: true }, logger);
   const startFits = (everyMs: number, run: ScheduledRunsOptions['run']) =>
     startScheduledRuns(schedules.fit, { redisUrl, everyMs, run, logger });
 

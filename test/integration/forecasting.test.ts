@@ -19,12 +19,12 @@ import { writeSkills } from '../../src/store/catalogue/catalogue-store.js';
 import { registerSkills } from '../../src/store/catalogue/registered-skills.js';
 import { createServedModels } from '../../src/store/catalogue/served-models.js';
 import { encodeLearner } from '../../src/store/learners/learner-codec.js';
-import { readLearner, readPacked } from '../../src/store/learners/learner-reads.js';
+import { readLearnerStates, readPacked } from '../../src/store/learners/learner-reads.js';
 import { encodeSkill } from '../../src/store/learners/skill-codec.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
 import { openDeployment } from '../../src/store/redis/deployment.js';
 import { catalogueKey, forecastsKey, learnerKey, partitionOf } from '../../src/store/redis/keys.js';
-import { type ForecastParts, predictAll } from '../../workers/forecast/forecasting.js';
+import { computeForecasts, type ForecastDependencies } from '../../workers/forecast/compute-forecasts.js';
 import { startTestRedis } from '../support/embedded.js';
 import { redisOf } from '../support/service.js';
 
@@ -85,7 +85,7 @@ function forecastsOf(t: TestContext, client: RedisClient) {
   const redis = async () => client;
   const models = createServedModels(redis, { error: () => undefined });
   t.after(() => models.close());
-  const parts: ForecastParts = {
+  const parts: ForecastDependencies = {
     redis,
     models,
     settings: { partitions, maxPendingForecasts: 1000 },
@@ -93,7 +93,7 @@ function forecastsOf(t: TestContext, client: RedisClient) {
     onLost: (rows, error) => assert.fail(`${rows} forecasts were not noted: ${error}`),
   };
   return async (...orders: ForecastOrder[]) => {
-    const reply: ForecastReply = await predictAll(parts, {
+    const reply: ForecastReply = await computeForecasts(parts, {
       kind: 'predictions',
       orders: JSON.stringify(orders),
     });
@@ -207,7 +207,7 @@ test('learners of any size come back whole and in order, however many calls that
   const read = (await readPacked(client, places)).map((packed) => packed.unpack());
   assert.deepEqual(
     read.map((found) => found && { ...found, skills: new Map(found.skills) }),
-    await Promise.all(places.map((place) => readLearner(client, place))),
+    await Promise.all(places.map((place) => readLearnerStates(client, place))),
   );
   assert.deepEqual(
     read.map((found) => found?.skills.length ?? 0),

@@ -24,7 +24,7 @@ import {
   subscriptionsKey,
   webhookEventsKey,
 } from '../../src/store/redis/keys.js';
-import { predictAll } from '../../workers/forecast/forecasting.js';
+import { computeForecasts } from '../../workers/forecast/compute-forecasts.js';
 import { startTestRedis } from '../support/embedded.js';
 import { redisOf } from '../support/service.js';
 
@@ -49,7 +49,7 @@ async function stage(t: TestContext) {
     onLost: () => assert.fail('a check is no served forecast'),
   };
   const forecast = async (order: ForecastOrder) => {
-    const reply = await predictAll(forecasts, { kind: 'predictions', orders: JSON.stringify([order]) });
+    const reply = await computeForecasts(forecasts, { kind: 'predictions', orders: JSON.stringify([order]) });
     assert.ok('results' in reply);
     return reply.results.map((result) => {
       if (result === null || typeof result === 'string') return result;
@@ -172,7 +172,7 @@ test('a run that dies between its steps loses nothing, and one that comes late w
   assert.deepEqual(typesOf(await told()), ['goal.at_risk']);
   const late = { alerts: { updatedAt: 1, reached: true, atRisk: true }, events: [], nextAt: null };
   const alerts = await client.hgetall(goalAlertsKey(partition));
-  await checks.settle(lost, late);
+  await checks.complete(lost, late);
   assert.deepEqual(await client.hgetall(goalAlertsKey(partition)), alerts);
   // Another goal, and an erasure, end what is claimed for the goal before.
   for (const end of [() => put(900), () => createErasureStore(client, partitions).begin(tenant, userId)]) {
@@ -181,7 +181,7 @@ test('a run that dies between its steps loses nothing, and one that comes late w
     const [claimed] = await checks.claim(partition, clock.now);
     assert.equal(claimed?.userId, userId);
     await end();
-    await checks.settle(claimed, late);
+    await checks.complete(claimed, late);
     const kept = await client.hget(goalAlertsKey(partition), name);
     assert.ok(kept === null || !JSON.parse(kept).reached, `${kept}`);
   }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { ApiError } from '../../src/errors.js';
 import { createGoalStore, type GoalWrite } from '../../src/store/learners/goals.js';
-import { readLearner, readPacked } from '../../src/store/learners/learner-reads.js';
+import { readLearnerStates, readPacked } from '../../src/store/learners/learner-reads.js';
 import { type RedisClient, waitUntilReady } from '../../src/store/redis/client.js';
 import { openDeployment } from '../../src/store/redis/deployment.js';
 import { journalKey, learnerKey, partitionOf } from '../../src/store/redis/keys.js';
@@ -91,7 +91,7 @@ test('a goal alone makes no learner, alone or among many', async (t) => {
   const client = await connect(t);
   await createGoalStore(client, partitions).write(change(900));
   const place = { partition, tenant, userId };
-  assert.equal(await readLearner(client, place), null);
+  assert.equal(await readLearnerStates(client, place), null);
   const packed = await readPacked(client, [place, { ...place, userId: 'nobody' }]);
   assert.deepEqual(
     packed.map((learner) => learner.unpack()),

@@ -3,19 +3,19 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, test } from 'node:test';
 import { maxListpackBytes } from '../../src/contracts/redis-settings.js';
+import { CommitSession } from '../../src/store/learners/commit-session.js';
 import {
-  answerBytes,
+  emptyIds,
   entryBytes,
   idBytes,
   idWindowSeconds,
   ledgerField,
-  noIds,
   openIds,
+  resultBytes,
   type StoredIds,
 } from '../../src/store/learners/event-ids.js';
-import { sweepIds, takeSweepTurn } from '../../src/store/learners/id-sweep.js';
-import { readIds } from '../../src/store/learners/learner-reads.js';
-import { WatchedLearners } from '../../src/store/learners/watched-learners.js';
+import { acquireSweepTurn, sweepIds } from '../../src/store/learners/id-sweep.js';
+import { readEventIds } from '../../src/store/learners/learner-reads.js';
 import { openDeployment } from '../../src/store/redis/deployment.js';
 import { openHotConnections } from '../../src/store/redis/hot-connection.js';
 import { eventIdSweepKey, eventIdsKey, learnerKey, partitionOf } from '../../src/store/redis/keys.js';
@@ -44,7 +44,7 @@ const freshIds = (count: number): Buffer[] => Array.from({ length: count }, () =
 /** What a request writes of ids. */
 function taken(stored: StoredIds, ids: readonly Buffer[], second: number) {
   const opened = openIds(stored);
-  for (const id of ids) opened.take(id, Buffer.alloc(answerBytes), second);
+  for (const id of ids) opened.add(id, Buffer.alloc(resultBytes), second);
   return opened.changes();
 }
 
@@ -54,7 +54,7 @@ async function put(userId: string, seconds: Readonly<Record<number, number>>): P
   const ids = freshIds(takenAt.length);
   const byId = new Map(ids.map((id, i) => [id.toString('hex'), takenAt[i]]));
   // As of one second, for whoever writes a bucket leaves out what is over.
-  const changes = taken(noIds, ids, takenAt[0]);
+  const changes = taken(emptyIds, ids, takenAt[0]);
   for (const [field, bucket] of changes) {
     if (field === ledgerField) continue;
     for (let at = 0; at < bucket.length; at += entryBytes) {
@@ -67,7 +67,7 @@ async function put(userId: string, seconds: Readonly<Record<number, number>>): P
 }
 
 async function countFound(userId: string, ids: readonly Buffer[], second = now): Promise<number> {
-  const stored = await readIds(redis, placeOf(userId), ids);
+  const stored = await readEventIds(redis, placeOf(userId), ids);
   return ids.filter((id) => stored.find(id, second) !== null).length;
 }
 
@@ -108,13 +108,13 @@ test('of many learners in all partitions each is looked at', async () => {
 /** A request of a learner, with something done between its reading and its writing. */
 async function commit(userId: string, ids: readonly Buffer[], meanwhile = sweep) {
   const place = placeOf(userId);
-  const session = new WatchedLearners(await hot.forPartition(place.partition), {
+  const session = new CommitSession(await hot.forPartition(place.partition), {
     importId: null,
-    outboxBound: 1_000_000,
+    maxOutboxRows: 1_000_000,
   });
   const {
     learners: [loaded],
-  } = await session.load([{ ...place, skillIds: [], eventIds: ids, itemIds: [] }]);
+  } = await session.load([{ ...place, skillIds: [], eventIdHashes: ids, itemHashes: [] }]);
   await meanwhile();
   const { learner } = countAnswers([{ isCorrect: true }]);
   return session.commit([
@@ -123,7 +123,7 @@ async function commit(userId: string, ids: readonly Buffer[], meanwhile = sweep)
       learner: { ...learner, version: (loaded?.learner?.version ?? 0) + 1 },
       ...{ skills: [], rows: [], arrivalDays: [], items: [], itemGeneration: 0, importLine: 0 },
       ...{ events: [], goalCheckAt: null },
-      ids: taken(loaded?.ids ?? noIds, ids, now),
+      ids: taken(loaded?.ids ?? emptyIds, ids, now),
     },
   ]);
 }
@@ -164,7 +164,7 @@ test('looks beside many requests lose nothing', async () => {
 });
 
 test('one process looks every few hours', async () => {
-  assert.deepEqual([await takeSweepTurn(redis), await takeSweepTurn(redis)], [true, false]);
+  assert.deepEqual([await acquireSweepTurn(redis), await acquireSweepTurn(redis)], [true, false]);
   const ttl = await redis.ttl(eventIdSweepKey);
   assert.ok(ttl > 3 * 3600 && ttl <= 4 * 3600, `${ttl}`);
   // Another 24 hours, an hour for clocks, a turn and one that was missed: within 36 hours ids are gone.

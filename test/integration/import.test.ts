@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { importLockKey } from '../../src/store/learners/import-store.js';
-import { readLearner } from '../../src/store/learners/learner-reads.js';
+import { readLearnerStates } from '../../src/store/learners/learner-reads.js';
 import { connectRedis, waitUntilReady } from '../../src/store/redis/client.js';
 import { defaultPartitions } from '../../src/store/redis/deployment.js';
 import { partitionOf } from '../../src/store/redis/keys.js';
@@ -74,7 +74,7 @@ test('rows that are sent together are one commit: none is counted before an earl
   t.after(() => redis.disconnect());
   await waitUntilReady(redis, 10_000);
   const partition = partitionOf('default', 'one', defaultPartitions);
-  const found = await readLearner(redis, { partition, tenant: 'default', userId: 'one' });
+  const found = await readLearnerStates(redis, { partition, tenant: 'default', userId: 'one' });
   const versions = await selectRows(servers.clickhouse, 'SELECT DISTINCT learner_version AS v FROM attempts');
   assert.deepEqual(versions, [{ v: found?.learner.version }], 'one commit');
   assert.equal(found?.learner.attempts, 400);

@@ -17,7 +17,7 @@ import { type ScheduledRunsOptions, schedules, startScheduledRuns } from '../../
 import { createClosers } from '../../src/lifecycle.js';
 import { createLogger } from '../../src/logger.js';
 import { createJournalDrain } from '../../src/services/pipeline/drain-journal.js';
-import { createJournal, type Journal, noteForecasts } from '../../src/store/outbox/journal.js';
+import { createJournal, type Journal, recordForecasts } from '../../src/store/outbox/journal.js';
 import { defaultPartitions } from '../../src/store/redis/deployment.js';
 import { catalogueJournalKey, forecastsKey, journalKey } from '../../src/store/redis/keys.js';
 import { connectWarehouse, ensureDatabase, selectRows } from '../../src/warehouse/clickhouse/client.js';
@@ -74,7 +74,7 @@ async function note(
   bound: number,
 ): Promise<number> {
   let lost = 0;
-  await noteForecasts(redis, partition, rows, bound, (count) => {
+  await recordForecasts(redis, partition, rows, bound, (count) => {
     lost = count;
   });
   return lost;
@@ -294,7 +294,7 @@ test('the journal', { timeout: 600_000 }, async (t) => {
     );
     await redis.set(forecastsKey(3), 'no stream');
     const heard: [number, unknown][] = [];
-    await noteForecasts(redis, 3, rows, 800, (...lost) => heard.push(lost));
+    await recordForecasts(redis, 3, rows, 800, (...lost) => heard.push(lost));
     assert.deepEqual([heard.length, heard[0]?.[0]], [1, 500]);
     assert.match(String(heard[0]?.[1]), /WRONGTYPE/);
   });

@@ -20,8 +20,8 @@ import type { RedisClient } from '../../src/store/redis/client.js';
 import { openDeployment } from '../../src/store/redis/deployment.js';
 import { learnerKey, rareSkillsKey, registeredSkillsKey } from '../../src/store/redis/keys.js';
 import { createRebuildSource } from '../../src/warehouse/reads/rebuild-source.js';
-import { KnownSkills } from '../../workers/track/known-skills.js';
-import { groupByLearner, type LearnerWork } from '../../workers/track/read-events.js';
+import { groupByLearner, type LearnerEvents } from '../../workers/track/read-events.js';
+import { SkillRegistry } from '../../workers/track/skill-registry.js';
 import { freshDatabase, startTestRedis } from '../support/embedded.js';
 import { redisOf } from '../support/service.js';
 import { testDatabase } from '../support/warehouse.js';
@@ -34,7 +34,7 @@ const connect = async (t: TestContext): Promise<RedisClient> => redisOf(t, await
 const first4 = users.slice(0, -1);
 const answered = (userId: string, ...skillIds: string[]) =>
   skillIds.map((skillId) => ({ tenant, userId, skillId }));
-const newThread = () => new KnownSkills({ perLearner: 1000, perTenant: 1000 });
+const newThread = () => new SkillRegistry({ perLearner: 1000, perTenant: 1000 });
 const noteEach = (client: RedisClient, skillId: string, userIds: readonly string[]) =>
   recordLearners(
     client,
@@ -49,7 +49,7 @@ test('four learners make no skill known, a retry neither, the fifth does', async
   const threads = [newThread(), newThread()] as const;
   for (const [i, userId] of first4.entries()) {
     for (let retry = 0; retry < 6; retry++)
-      await threads[retry % 2 === 0 ? 0 : 1].note(client, answered(userId, 'fractions', `typo ${i}`));
+      await threads[retry % 2 === 0 ? 0 : 1].register(client, answered(userId, 'fractions', `typo ${i}`));
     assert.equal(await countCommonSkills(client, tenant), 0);
   }
   assert.deepEqual(await listOf(client, 'fractions'), hashesOf(first4));
@@ -58,7 +58,7 @@ test('four learners make no skill known, a retry neither, the fifth does', async
     5,
     'all that were answered can be asked for',
   );
-  await threads[0].note(client, [
+  await threads[0].register(client, [
     ...answered(users.at(-1) as string, 'fractions'),
     ...answered('new', 'fractions'),
   ]);
@@ -71,15 +71,15 @@ test('four learners make no skill known, a retry neither, the fifth does', async
 test('a thread notes nothing more of a skill that enough learners answered', async (t) => {
   const client = await connect(t);
   const thread = newThread();
-  await thread.note(
+  await thread.register(
     client,
     users.flatMap((userId) => answered(userId, 'a', '__proto__')),
   );
   assert.equal(await countCommonSkills(client, tenant), 2);
   await client.del(registeredSkillsKey(tenant));
-  await thread.note(client, answered('ada', 'a', '__proto__'));
+  await thread.register(client, answered('ada', 'a', '__proto__'));
   assert.deepEqual(await createRegisteredSkills(client).list(tenant, null, 10), []);
-  await thread.note(client, answered('ada', 'a', 'b'));
+  await thread.register(client, answered('ada', 'a', 'b'));
   assert.deepEqual(await createRegisteredSkills(client).list(tenant, null, 10), ['b']);
 });
 
@@ -162,16 +162,16 @@ test('a learner who may begin no skill takes no room of the tenant', async (t) =
   await client.hset(learnerKey(0, tenant, first), { L: '', 'S:s0': '', 'S:s1': '' });
   const workOf = (userId: string, skillId: string) =>
     groupByLearner(
-      [{ place: 0, event: { tenant, userId, skillId, eventId: null, itemId: null } as TrackEvent }],
+      [{ replyIndex: 0, event: { tenant, userId, skillId, eventId: null, itemId: null } as TrackEvent }],
       1,
-    )[0] as LearnerWork;
+    )[0] as LearnerEvents;
   const works = [workOf(first, 'made up'), workOf('eve', 'new'), workOf('max', 'beyond')];
   const loaded = works.map(({ userId }) => ({
     learner: { attempts: userId === first ? 2 : 0 },
     skills: [null],
   }));
-  const thread = new KnownSkills({ perLearner: 2, perTenant: 3 });
-  const rooms = await thread.rooms(client, works, loaded as unknown as LoadedLearner[]);
+  const thread = new SkillRegistry({ perLearner: 2, perTenant: 3 });
+  const rooms = await thread.computeAllowances(client, works, loaded as unknown as LoadedLearner[]);
   const refused = new Set(['beyond']);
   assert.deepEqual(
     [...rooms.values()],

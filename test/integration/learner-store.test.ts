@@ -6,21 +6,21 @@ import { modelVersion } from '../../src/domain/base/model-version.js';
 import type { ItemRecord } from '../../src/domain/tracing/learner-states.js';
 import { newItemTrace } from '../../src/domain/tracing/traces.js';
 import {
-  answerBytes,
+  CommitSession,
+  type CommitStatus,
+  type SessionOptions,
+} from '../../src/store/learners/commit-session.js';
+import {
+  emptyIds,
   type IdFields,
   idBytes,
-  noIds,
   openIds,
+  resultBytes,
   type StoredIds,
 } from '../../src/store/learners/event-ids.js';
 import { decodeGoal } from '../../src/store/learners/goals.js';
 import type { LearnerCommit, LearnerQuery } from '../../src/store/learners/learner-commands.js';
-import { readIds, readLearner, readPacked } from '../../src/store/learners/learner-reads.js';
-import {
-  type CommitStatus,
-  WatchedLearners,
-  type WatchOptions,
-} from '../../src/store/learners/watched-learners.js';
+import { readEventIds, readLearnerStates, readPacked } from '../../src/store/learners/learner-reads.js';
 import { hashItem } from '../../src/store/models/item-store.js';
 import { connectRedis, waitUntilReady } from '../../src/store/redis/client.js';
 import { openDeployment } from '../../src/store/redis/deployment.js';
@@ -38,7 +38,7 @@ import { countAnswers } from '../support/answers.js';
 import { waitingLines } from '../support/attempt-rows.js';
 import { startTestRedis } from '../support/embedded.js';
 
-const outboxBound = 1000;
+const maxOutboxRows = 1000;
 const noAttempts = async (): Promise<boolean> => false;
 
 interface Store {
@@ -57,7 +57,7 @@ async function connect(t: TestContext): Promise<Store> {
   return { client, hot: await connections.forPartition(nobody.partition) };
 }
 
-interface Try extends Partial<WatchOptions> {
+interface Try extends Partial<SessionOptions> {
   /** Done between reading and writing. */
   readonly meanwhile?: () => Promise<unknown>;
 }
@@ -67,20 +67,20 @@ async function commitLearners(
   commits: readonly LearnerCommit[],
   { meanwhile, ...options }: Try = {},
 ): Promise<CommitStatus[]> {
-  const session = new WatchedLearners(hot, { outboxBound, importId: null, ...options });
+  const session = new CommitSession(hot, { maxOutboxRows, importId: null, ...options });
   await session.load(commits.map(({ userId }) => queryOf({ userId })));
   await meanwhile?.();
   return session.commit(commits);
 }
 
 async function loadLearner({ hot }: Store, query: LearnerQuery, importId: string | null = null) {
-  const { learners } = await new WatchedLearners(hot, { outboxBound, importId }).load([query]);
+  const { learners } = await new CommitSession(hot, { maxOutboxRows, importId }).load([query]);
   return learners[0];
 }
 
 const queryOf = (asked: Partial<LearnerQuery>): LearnerQuery => ({
   ...nobody,
-  ...{ skillIds: [], eventIds: [], itemIds: [] },
+  ...{ skillIds: [], eventIdHashes: [], itemHashes: [] },
   ...asked,
 });
 
@@ -97,7 +97,7 @@ function firstCommit(userId = nobody.userId): LearnerCommit {
     skills: [['algebra', skill]],
     rows: ['row 1', 'row 2'],
     arrivalDays: [20_000, 20_001],
-    ids: idsTaken(noIds, [[randomBytes(idBytes), answerAt(second)]]),
+    ids: idsTaken(emptyIds, [[randomBytes(idBytes), answerAt(second)]]),
     itemGeneration: 0,
     items: [],
     importLine: 0,
@@ -108,7 +108,7 @@ function firstCommit(userId = nobody.userId): LearnerCommit {
 
 /** A record of an answer, which leads with the second it came in. */
 function answerAt(at: number): Buffer {
-  const record = randomBytes(answerBytes);
+  const record = randomBytes(resultBytes);
   record.writeUInt32LE(at, 0);
   return record;
 }
@@ -116,7 +116,7 @@ function answerAt(at: number): Buffer {
 /** What a commit writes of ids that were not found. */
 function idsTaken(stored: StoredIds, taken: readonly (readonly [id: Buffer, answer: Buffer])[]): IdFields {
   const ids = openIds(stored);
-  for (const [id, answer] of taken) ids.take(id, answer, answer.readUInt32LE(0));
+  for (const [id, answer] of taken) ids.add(id, answer, answer.readUInt32LE(0));
   return ids.changes();
 }
 
@@ -124,22 +124,22 @@ test('what is committed is what is loaded, together with ids and rows', async (t
   const store = await connect(t);
   const { client } = store;
   const [id, answer, absent] = [randomBytes(idBytes), answerAt(second), randomBytes(idBytes)];
-  const commit = { ...firstCommit(), ids: idsTaken(noIds, [[id, answer]]) };
+  const commit = { ...firstCommit(), ids: idsTaken(emptyIds, [[id, answer]]) };
   assert.deepEqual(await commitLearners(store, [commit]), ['committed']);
   const loaded = await loadLearner(
     store,
-    queryOf({ skillIds: ['algebra', 'other'], eventIds: [id, absent] }),
+    queryOf({ skillIds: ['algebra', 'other'], eventIdHashes: [id, absent] }),
   );
   assert.deepEqual(loaded?.learner, commit.learner);
   assert.deepEqual(loaded?.skills, [commit.skills[0]?.[1], null]);
-  const ids = openIds(loaded?.ids ?? noIds);
+  const ids = openIds(loaded?.ids ?? emptyIds);
   assert.deepEqual(
     [id, absent].map((one) => ids.find(one, second)),
     [answer, null],
   );
-  assert.deepEqual((await readIds(client, nobody, [id])).find(id, second), answer);
+  assert.deepEqual((await readEventIds(client, nobody, [id])).find(id, second), answer);
   assert.equal((await waitingLines(client, 3)).length, 2);
-  assert.deepEqual((await readLearner(client, nobody))?.skills, new Map(commit.skills));
+  assert.deepEqual((await readLearnerStates(client, nobody))?.skills, new Map(commit.skills));
 });
 
 test('many learners are read at once, in the order in which they were asked for, goals and all', async (t) => {
@@ -187,7 +187,7 @@ test('a full outbox refuses, and so does a Redis without marks for a new learner
   const { client } = store;
   await commitLearners(store, [firstCommit()]);
   const refused = firstCommit('second');
-  assert.deepEqual(await commitLearners(store, [refused], { outboxBound: 2 }), ['outbox-full']);
+  assert.deepEqual(await commitLearners(store, [refused], { maxOutboxRows: 2 }), ['outbox-full']);
   // As an upgrade moves it, or as another version has it: who counts by other formulas counts nothing.
   await client.rename(markerKey(3), markerKey(3, `${modelVersion - 1}.2`));
   assert.deepEqual(await commitLearners(store, [refused]), ['not-restored']);
@@ -233,13 +233,13 @@ test('an event id takes at most 64 bytes of Redis from the fourth on, and every 
   for (const count of [...few, 200, 1000, 2000, 5000]) {
     const userId = `user-${10_000 + count}`;
     const taken = fieldsOfIds(count);
-    const commit = { ...firstCommit(userId), ids: idsTaken(noIds, [...taken]) };
+    const commit = { ...firstCommit(userId), ids: idsTaken(emptyIds, [...taken]) };
     assert.deepEqual(await commitLearners(store, [commit]), ['committed']);
     const key = eventIdsKey(3, 'default', userId);
     const perId = Number(await client.memory('USAGE', key, 'SAMPLES', 0)) / count;
     if ([4, 20, 60, 200, 5000].includes(count)) t.diagnostic(`${count} ids: ${perId.toFixed(1)} bytes each`);
     assert.ok(perId <= 64, `${perId} bytes per id of ${count}`);
-    const found = await readIds(client, { ...nobody, userId }, [...taken.keys()]);
+    const found = await readEventIds(client, { ...nobody, userId }, [...taken.keys()]);
     for (const [id, answer] of taken) assert.deepEqual(found.find(id, second), answer);
   }
 });
@@ -248,16 +248,16 @@ test('a learner of whom little is asked shows nothing of its other ids', async (
   const store = await connect(t);
   const { client } = store;
   const taken = fieldsOfIds(200);
-  await commitLearners(store, [{ ...firstCommit(), ids: idsTaken(noIds, [...taken]) }]);
+  await commitLearners(store, [{ ...firstCommit(), ids: idsTaken(emptyIds, [...taken]) }]);
   const id = randomBytes(idBytes);
-  const loaded = await loadLearner(store, queryOf({ eventIds: [id] }));
+  const loaded = await loadLearner(store, queryOf({ eventIdHashes: [id] }));
   assert.ok((loaded?.ids.buckets.size ?? 0) <= 1);
   // What is written then stands beside the others.
-  const ids = idsTaken(loaded?.ids ?? noIds, [[id, answerAt(second)]]);
+  const ids = idsTaken(loaded?.ids ?? emptyIds, [[id, answerAt(second)]]);
   const commit = { ...firstCommit(), ids };
   assert.deepEqual(await commitLearners(store, [commit]), ['committed']);
   const all = [...taken.keys(), id];
-  const found = await readIds(client, nobody, all);
+  const found = await readEventIds(client, nobody, all);
   assert.ok(all.every((one) => found.find(one, second) !== null));
 });
 
@@ -285,7 +285,7 @@ function itemCommit(
 }
 
 const loadItems = async (store: Store, names: readonly string[]) =>
-  (await loadLearner(store, queryOf({ itemIds: names.map(hashItem) })))?.items;
+  (await loadLearner(store, queryOf({ itemHashes: names.map(hashItem) })))?.items;
 
 test('items are read from both generations, the newer figures first, and old generations go', async (t) => {
   const store = await connect(t);

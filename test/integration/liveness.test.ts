@@ -36,7 +36,7 @@ const logger = createLogger('silent', 'test');
 const takeAll =
   (outbox: Outbox): DrainShard =>
   async ({ partitions: wanted }) => {
-    const read = await outbox.next(wanted, { maxRows: 1000, maxBytes: 2 ** 30 });
+    const read = await outbox.peek(wanted, { maxRows: 1000, maxBytes: 2 ** 30 });
     await outbox.trim(read.ranges);
     return { rows: read.rows, present: 0 };
   };

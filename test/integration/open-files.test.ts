@@ -113,7 +113,7 @@ test('a server that cannot be started for want of files is told of as that', asy
     import { openSync } from 'node:fs';
     import { startClickhouse } from ${module('clickhouse')};
     import { ensureRedisServer } from ${module('install-redis')};
-    import { ServingThreads } from ${JSON.stringify(import.meta.resolve('../../src/compute/threads.js'))};
+    import { ServingThreads } from ${JSON.stringify(import.meta.resolve('../../src/compute/thread-pools.js'))};
     let failed;
     const failure = new Promise((resolve) => { failed = resolve; });
     const error = ({ err }, text) => { console.log(text, err.message); failed(); };

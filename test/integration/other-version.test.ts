@@ -113,7 +113,7 @@ test('a newer one is refused by a rebuild too', limit, async (t) => {
 
 test('a rebuild leaves it alone where anything would be lost', limit, async () => {
   const store = createRebuildStore(redis);
-  const older = { state: 'older', kept: keptBefore, partitions: 16 } as const;
+  const older = { state: 'older', storedVersion: keptBefore, partitions: 16 } as const;
   const marked = async () => (await redis.exists(...marks)) === marks.length;
   const marks = Array.from({ length: 16 }, (_, partition) => markerKey(partition, keptBefore));
   const now = await learnersDump();
@@ -151,7 +151,7 @@ test('a rebuild restores learners with their ids, wherever an earlier run was ki
   await makeUnreadable();
   await makeOlder(redis);
   const store = createRebuildStore(redis);
-  const older = { state: 'older', kept: keptBefore, partitions: 16 } as const;
+  const older = { state: 'older', storedVersion: keptBefore, partitions: 16 } as const;
   await store.moveMarkers(older, 'aside');
   await store.adoptVersion(older);
   assert.equal((await run('rebuild')).code, 0);

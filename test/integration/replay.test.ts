@@ -29,14 +29,14 @@ import {
   skillPairWidth,
 } from '../../src/domain/prediction/related-terms.js';
 import { distinct } from '../../src/lists.js';
-import { encodeFirstAnswer, fingerprintFrom, hashEventId } from '../../src/store/learners/event-ids.js';
-import { dumpOf, type Fields } from '../../src/store/learners/learner-dump.js';
-import { readIds } from '../../src/store/learners/learner-reads.js';
+import { encodeFirstResult, fingerprintFromNumber, hashEventId } from '../../src/store/learners/event-ids.js';
+import { dumpLearner, type HashFields } from '../../src/store/learners/learner-dump.js';
+import { readEventIds } from '../../src/store/learners/learner-reads.js';
 import { hashItem } from '../../src/store/models/item-store.js';
 import { createModelStore, publishModel } from '../../src/store/models/model-store.js';
 import { itemTracesKey, learnerKey, metaKey, partitionOf } from '../../src/store/redis/keys.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
-import { figuresOf } from '../../workers/track/results.js';
+import { toResultFigures } from '../../workers/track/results.js';
 import { givenCluster } from '../support/given-cluster.js';
 import { callerOf } from '../support/http.js';
 import { seeded } from '../support/random.js';
@@ -273,8 +273,8 @@ function replay(rows: readonly AttemptRow[]): Replayed {
     assert.equal(advice?.code ?? '', figures.recommendationCode);
     if (event.eventId === null) continue;
     const id = hashEventId(event.eventId).toString('hex');
-    const fingerprint = fingerprintFrom(figures.eventFingerprint);
-    firstAnswers.set(id, encodeFirstAnswer(figuresOf(effect, advice), fingerprint, event.receivedAt));
+    const fingerprint = fingerprintFromNumber(figures.eventFingerprint);
+    firstAnswers.set(id, encodeFirstResult(toResultFigures(effect, advice), fingerprint, event.receivedAt));
   }
   assert.equal(learner.missing(), 0);
   return { states: learner.states(), firstAnswers };
@@ -288,13 +288,13 @@ async function stored(key: string): Promise<string[]> {
   return sorted(flat.flatMap((field, i) => (i % 2 === 0 ? [[field, flat[i + 1] as Buffer] as const] : [])));
 }
 
-const sorted = (fields: Fields): string[] =>
+const sorted = (fields: HashFields): string[] =>
   fields.map(([field, value]) => `${field.toString('hex')} ${value.toString('hex')}`).sort();
 
 /** @returns how many items are remembered */
 async function assertSameRecords(userId: string, states: ReplayedStates): Promise<number> {
   const partition = partitionOf(tenant, userId, partitions);
-  const { records, items } = dumpOf(states);
+  const { records, items } = dumpLearner(states);
   assert.deepEqual(sorted(records), await stored(learnerKey(partition, tenant, userId)));
   for (const parity of [0, 1] as const) {
     const key = itemTracesKey(partition, parity, tenant, userId);
@@ -306,7 +306,7 @@ async function assertSameRecords(userId: string, states: ReplayedStates): Promis
 async function assertSameAnswers(userId: string, firstAnswers: Replayed['firstAnswers']): Promise<void> {
   const place = { partition: partitionOf(tenant, userId, partitions), tenant, userId };
   const eventIds = [...firstAnswers.keys()].map((id) => Buffer.from(id, 'hex'));
-  const ids = await readIds(redis, place, eventIds);
+  const ids = await readEventIds(redis, place, eventIds);
   const second = Date.now() / 1000;
   assert.deepEqual(
     eventIds.map((id) => ids.find(id, second)),

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { lastRows } from '../../src/store/outbox/outbox.js';
+import { readLastRows } from '../../src/store/outbox/outbox.js';
 import { countYounger } from '../../src/warehouse/reads/presence.js';
 import { callerOf, event } from '../support/http.js';
 import { clickhouseOf, redisOf, type Service, startService } from '../support/service.js';
@@ -20,7 +20,7 @@ test('a copy of the stopped folder goes on elsewhere; an older Redis is told of'
     assert.equal((await callerOf(service, service.key).track(answer)).status, 200);
   };
   const stored = (service: Service, rows: number) => storedOnce(clickhouseOf(t, service), rows);
-  const look = async (service: Service) => lastRows(await redisOf(t, service.redisUrl), 16);
+  const look = async (service: Service) => readLastRows(await redisOf(t, service.redisUrl), 16);
   const unknown = async (service: Service, seen = look(service)): Promise<number> =>
     countYounger(clickhouseOf(t, service), await seen);
 

@@ -11,7 +11,7 @@ import {
   type RetentionParts,
   retainAnswers,
 } from '../../src/services/retention/retain-answers.js';
-import { dumpOf } from '../../src/store/learners/learner-dump.js';
+import { dumpLearner } from '../../src/store/learners/learner-dump.js';
 import { decodeSnapshot } from '../../src/store/learners/learner-snapshot.js';
 import { connectRedis, type RedisClient, waitUntilReady } from '../../src/store/redis/client.js';
 import {
@@ -79,7 +79,7 @@ const forget = (client: ClickHouseClient, userId: string): Promise<unknown[]> =>
   );
 
 const dump = (states: ReplayedStates): unknown => {
-  const { records, items } = dumpOf(states);
+  const { records, items } = dumpLearner(states);
   const sorted = (fields: typeof records) =>
     fields.map(([field, value]) => `${field.toString('hex')} ${value.toString('hex')}`).sort();
   return [sorted(records), sorted(items[0]), sorted(items[1])];

@@ -7,18 +7,14 @@ import { after, test } from 'node:test';
 import type { Redis } from 'ioredis';
 import { newItemTrace } from '../../src/domain/tracing/traces.js';
 import { ApiError } from '../../src/errors.js';
-import { answerBytes, hashEventId, noIds, openIds } from '../../src/store/learners/event-ids.js';
+import { CommitSession, type CommitStatus, WatchLostError } from '../../src/store/learners/commit-session.js';
+import { emptyIds, hashEventId, openIds, resultBytes } from '../../src/store/learners/event-ids.js';
 import type {
   LearnerCommit,
   LearnerQuery,
   LoadedLearner,
 } from '../../src/store/learners/learner-commands.js';
-import { readIds } from '../../src/store/learners/learner-reads.js';
-import {
-  type CommitStatus,
-  UnwatchedError,
-  WatchedLearners,
-} from '../../src/store/learners/watched-learners.js';
+import { readEventIds } from '../../src/store/learners/learner-reads.js';
 import { hashItem } from '../../src/store/models/item-store.js';
 import { connectRedis, mapRedisErrors, waitUntilReady } from '../../src/store/redis/client.js';
 import { type CommandEncoder, createCommandEncoder } from '../../src/store/redis/command-encoder.js';
@@ -108,14 +104,14 @@ interface Place {
 const placeOf = (partition: number, userId: string): Place => ({ partition, tenant, userId });
 /** A record of an answer, which leads with the second it came in. */
 function answerOf(id: Buffer, at: number): Buffer {
-  const record = Buffer.concat([Buffer.alloc(4), id, id, id]).subarray(0, answerBytes);
+  const record = Buffer.concat([Buffer.alloc(4), id, id, id]).subarray(0, resultBytes);
   record.writeUInt32LE(at, 0);
   return record;
 }
 
 function idsTaken(names: readonly string[], loaded: LoadedLearner | undefined, at: number) {
-  const ids = openIds(loaded?.ids ?? noIds);
-  for (const id of names.map(hashEventId)) ids.take(id, answerOf(id, at), at);
+  const ids = openIds(loaded?.ids ?? emptyIds);
+  for (const id of names.map(hashEventId)) ids.add(id, answerOf(id, at), at);
   return ids.changes();
 }
 
@@ -147,8 +143,8 @@ function commitOf(place: Place, draft: Partial<Draft>, loaded?: LoadedLearner, a
 const queryOf = (place: Place, ids: readonly string[] = []): LearnerQuery => ({
   ...place,
   skillIds: [...skillNames, 'never answered'],
-  eventIds: ids.map(hashEventId),
-  itemIds: itemNames.map(hashItem),
+  eventIdHashes: ids.map(hashEventId),
+  itemHashes: itemNames.map(hashItem),
 });
 
 type Batch = readonly (readonly [Place, Partial<Draft>])[];
@@ -158,7 +154,7 @@ const watch = (
   connection: HotConnection,
   bound = outboxBound,
   importId: string | null = null,
-): WatchedLearners => new WatchedLearners(connection, { outboxBound: bound, importId });
+): CommitSession => new CommitSession(connection, { maxOutboxRows: bound, importId });
 
 /** A try as a worker makes it, with something done in between. */
 async function attempt(
@@ -395,14 +391,14 @@ test('a Redis that does not serve reads is unavailable', moment, async () => {
 
 /** How many of the ids are remembered. */
 const foundOf = (loaded: readonly LoadedLearner[], ids: readonly string[]): number =>
-  ids.filter((id) => openIds(loaded[0]?.ids ?? noIds).find(hashEventId(id), second)).length;
+  ids.filter((id) => openIds(loaded[0]?.ids ?? emptyIds).find(hashEventId(id), second)).length;
 async function findWatched(place: Place, ids: readonly string[]): Promise<number> {
   const loaded = await watch(hot).load([queryOf(place, ids)]);
   return foundOf(loaded.learners, ids);
 }
 async function findRead(place: Place, ids: readonly string[]): Promise<number> {
   const hashes = ids.map(hashEventId);
-  const found = await readIds(other, place, hashes);
+  const found = await readEventIds(other, place, hashes);
   return hashes.filter((id) => found.find(id, second)).length;
 }
 
@@ -438,7 +434,7 @@ test('a try that was left alone does not take away what the next one watches', m
   const watched = placeOf(known, 'left');
   assert.ok(await left.load([queryOf(watched)]));
   const meanwhile = async () => {
-    await assert.rejects(left.load([queryOf(placeOf(unknown, 'left'))]), UnwatchedError);
+    await assert.rejects(left.load([queryOf(placeOf(unknown, 'left'))]), WatchLostError);
     assert.deepEqual(await left.commit([commitOf(watched, {})]), ['conflict']);
     await attempt(theirs, [[place, {}]]);
   };
@@ -480,7 +476,7 @@ test('on another connection than it was read over nothing is read or written', m
   assert.deepEqual(await allContents(other, own), before);
   const watched = watch(hot);
   await replaceConnection();
-  await assert.rejects(watched.load([queryOf(place)]), UnwatchedError);
+  await assert.rejects(watched.load([queryOf(place)]), WatchLostError);
   assert.deepEqual(await attempt(hot, [[place, { ids: ['a'] }]]), ['committed']);
 });
 

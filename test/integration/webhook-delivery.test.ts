@@ -1,7 +1,7 @@
 /** From events that wait in Redis to messages that endpoints have confirmed. */
 import assert from 'node:assert/strict';
 import { after, type TestContext, test } from 'node:test';
-import { createSendingThread } from '../../src/compute/threads.js';
+import { createDeliveryPool } from '../../src/compute/thread-pools.js';
 import { createWebhookEvent, toStreamFields, type WebhookType } from '../../src/contracts/webhook-events.js';
 import type { WebhookSetting } from '../../src/contracts/webhooks.js';
 import { splitIntoParts } from '../../src/lists.js';
@@ -34,7 +34,7 @@ exitAfterTests();
 const partitions = 4;
 const logger = createLogger('silent', 'test');
 const secret = `whsec_${Buffer.from('a secret of 24 bytes....').toString('base64')}`;
-const thread = createSendingThread(64, logger);
+const thread = createDeliveryPool(64, logger);
 after(() => thread.close());
 
 const redis = await redisOf({ after }, await startTestRedis({ after }));

@@ -5,7 +5,7 @@ import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { createSendingThread } from '../../src/compute/threads.js';
+import { createDeliveryPool } from '../../src/compute/thread-pools.js';
 import type { DeliveryReply, DeliveryTask } from '../../src/contracts/delivery-tasks.js';
 import { createLogger } from '../../src/logger.js';
 import { exitAfterTests } from '../support/linger.js';
@@ -15,7 +15,7 @@ import { waitFor } from '../support/wait.js';
 
 exitAfterTests();
 
-const thread = createSendingThread(64, createLogger('fatal', 'test'));
+const thread = createDeliveryPool(64, createLogger('fatal', 'test'));
 after(() => thread.close());
 
 const secretOf = (text: string): string => `whsec_${Buffer.from(text.padEnd(24, '.')).toString('base64')}`;
@@ -134,7 +134,7 @@ test('a receiver that asks for another protocol has confirmed nothing', async (t
 
 test('a stop does not wait for a receiver that hangs', async (t) => {
   const receiver = await startReceiver(t, { answer: () => undefined });
-  const other = createSendingThread(1, createLogger('fatal', 'test'));
+  const other = createDeliveryPool(1, createLogger('fatal', 'test'));
   const sent = assert.rejects(other.send(task(receiver.url)), /Terminating/);
   await waitFor('the message', () => receiver.received.length === 1);
   await Promise.all([other.close(), sent]);

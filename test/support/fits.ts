@@ -29,7 +29,7 @@ export async function fitHere(
   tenant: string,
 ): Promise<string | undefined> {
   const endpoints = { redisUrl, clickhouseUrl, analystUrl: null, clickhouseCluster: null };
-  const options = { threads: 1, beside: false };
+  const options = { threads: 1, servesRequests: false };
   const parts = fitParts({ redis, clickhouse }, endpoints, options, createLogger('fatal', 'test'));
   return (await runFits(parts, { tenant }))[0]?.outcome;
 }

@@ -1,7 +1,7 @@
 /** Spans of batches, by the SDK and a receiver on loopback; what is logged of a receiver that refuses. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { inSpan, type SentPart } from '../../src/compute/track-task.js';
+import { type RequestPart, runInSpan } from '../../src/compute/track-task.js';
 import { loadConfig } from '../../src/config.js';
 import { createClosers } from '../../src/lifecycle.js';
 import { createLogger } from '../../src/logger.js';
@@ -22,9 +22,9 @@ function open(t: Scoped, environment: Record<string, string>) {
   return { spans: openSpans(settings, logger, closers), closers, lines };
 }
 
-const requestOf = (span: Span | null): SentPart => ({
+const requestOf = (span: Span | null): RequestPart => ({
   ...{ importId: null, slots: 1 },
-  sent: { form: 'event', tenant: '', body: Buffer.from('{}'), idempotencyKey: null, receivedAt: 0, span },
+  request: { form: 'event', tenant: '', body: Buffer.from('{}'), idempotencyKey: null, receivedAt: 0, span },
 });
 
 test('a batch has its first sampled request for a parent and links all that are sampled', async (t) => {
@@ -35,18 +35,18 @@ test('a batch has its first sampled request for a parent and links all that are 
   });
   const requests = [spans('first'), null, spans('second')];
   const reply = { counts: [1], outcomes: 'c', data: '{}' };
-  await inSpan(requests.map(requestOf), async ({ isTimed }) => {
+  await runInSpan(requests.map(requestOf), async ({ isTimed }) => {
     assert.ok(isTimed);
     const start = unixMs();
     return { ...reply, times: { start, end: start, steps: [{ name: 'commit', start, end: start }] } };
   });
-  await inSpan([requestOf(null)], async ({ isTimed }) => {
+  await runInSpan([requestOf(null)], async ({ isTimed }) => {
     assert.ok(!isTimed);
     return reply;
   });
   const broken = new RangeError('a text that must not be sent');
   await assert.rejects(
-    inSpan([requestOf(requests[0] ?? null)], () => Promise.reject(broken)),
+    runInSpan([requestOf(requests[0] ?? null)], () => Promise.reject(broken)),
     broken,
   );
   for (const request of requests) request?.end();

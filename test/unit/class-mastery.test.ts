@@ -20,7 +20,7 @@ test('many classes at once wait for their turn, and too many are refused', async
   };
   const waits = { maxQueuedOfTenant: 5, maxQueueWaitMs: 60_000, rejectionMessage: 'too many' };
   const ports = {
-    ...{ learners: { packed }, models: { current: async () => unfittedModel }, now: Date.now },
+    ...{ learners: { readPacked: packed }, models: { current: async () => unfittedModel }, now: Date.now },
     limit: createLimiter({ maxRunning: 2, maxRunningOfTenant: 2, ...waits }),
   };
   const body = Buffer.from('{"user_ids":["ada"]}');

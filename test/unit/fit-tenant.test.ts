@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { createFitPool } from '../../src/compute/run-threads.js';
+import { createFitPool } from '../../src/compute/job-pools.js';
 import { decodeModel, encodeModel } from '../../src/contracts/stored-model.js';
 import type { AnswerLog } from '../../src/domain/base/answer-log.js';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
@@ -61,7 +61,7 @@ for (const withDifficulty of [false, true]) {
   const kind = withDifficulty ? 'with' : 'without';
   test(`threads fit what one thread fits, ${kind} difficulties`, { timeout: 60_000 }, async (t) => {
     const input = inputOf(makeLog(120, 8, 48, withDifficulty));
-    const pool = createFitPool({ threads: 3, beside: false, redisUrl: '', clickhouseUrl: '' });
+    const pool = createFitPool({ threads: 3, servesRequests: false, redisUrl: '', clickhouseUrl: '' });
     t.after(() => pool.close());
     const [here, there] = await Promise.all([fitTenant(input, localRunner), fitTenant(input, pool)]);
     assert.deepEqual(there, here);

@@ -32,7 +32,7 @@ function heldBatcher(change: Partial<ForecastBatcherOptions> = {}) {
         reply instanceof Error ? reject(reply) : resolve({ ...madeOf(orders), ...reply });
       held.push({ orders, letGo });
     });
-  const rules = { tasks: 1, tasksOfTenant: 1, maxLearners: 3, maxWaiting: 4, run, ...change };
+  const rules = { maxTasks: 1, maxTenantTasks: 1, maxLearners: 3, maxTenantOrders: 4, run, ...change };
   const batcher = createForecastBatcher(rules);
   const forecast = (order: ForecastOrder) => batcher.forecast(order, () => undefined);
   const learners = () => held.map(({ orders }) => orders.map(({ userIds }) => userIds.join('+')));
@@ -64,7 +64,7 @@ test('what comes in one turn shares a task, in its order, and each gets its own'
 });
 
 test('a task holds no more learners than it may, but for an order of more', async () => {
-  const { forecast, held, learners } = heldBatcher({ maxWaiting: 9 });
+  const { forecast, held, learners } = heldBatcher({ maxTenantOrders: 9 });
   const answers = [orderOf('a', 'b'), orderOf('c', 'd'), orderOf('1', '2', '3', '4'), orderOf('e')].map(
     forecast,
   );
@@ -77,7 +77,7 @@ test('a task holds no more learners than it may, but for an order of more', asyn
 });
 
 test('as many tasks are away as may be, and no more', async () => {
-  const { forecast, held, learners } = heldBatcher({ tasks: 2, tasksOfTenant: 2 });
+  const { forecast, held, learners } = heldBatcher({ maxTasks: 2, maxTenantTasks: 2 });
   const answers = [];
   for (const name of ['a', 'b', 'c', 'd']) {
     answers.push(forecast(orderOf(name)));
@@ -149,7 +149,7 @@ test('a task that fails fails alone', async () => {
 });
 
 test('a tenant with a crowd in the line holds nobody up, and others are not put among it', async () => {
-  const { forecast, held, learners } = heldBatcher({ maxWaiting: 9 });
+  const { forecast, held, learners } = heldBatcher({ maxTenantOrders: 9 });
   const crowd = ['1', '2', '3', '4', '5', '6', '7', '8'].map((name) => forecast(orderOf(name)));
   await nextTurn();
   const other = forecast(ofTenant('other', 'a'));
@@ -171,7 +171,7 @@ test('a tenant with a crowd in the line holds nobody up, and others are not put 
 });
 
 test('no tenant has all tasks, nor all of the line', async () => {
-  const { forecast, held, learners } = heldBatcher({ tasks: 2, maxLearners: 1, maxWaiting: 1 });
+  const { forecast, held, learners } = heldBatcher({ maxTasks: 2, maxLearners: 1, maxTenantOrders: 1 });
   const crowd = [forecast(orderOf('1'))];
   await nextTurn();
   crowd.push(forecast(orderOf('2')));

@@ -17,7 +17,7 @@ import { createFeeder, StalledError } from '../../src/services/import/feeder.js'
 import { seeded } from '../support/random.js';
 
 const shards = 4;
-const lanes = 2;
+const laneCount = 2;
 
 const eventOf = (line: number, user: number): TrackEvent => ({
   tenant: 't',
@@ -67,8 +67,8 @@ function createCounter(random: () => number, trouble: number) {
     };
   };
   const tracker = createLanes({
-    lanes,
-    slotOf: (_, userId) => Number(userId) % shards,
+    laneCount,
+    findSlot: (_, userId) => Number(userId) % shards,
     run,
     onFailure: () => undefined,
   });

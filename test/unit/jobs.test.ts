@@ -27,8 +27,10 @@ test('every partition belongs to exactly one shard', () => {
 test('a few rows are drained after a second, many after two, very many at once', async () => {
   let rows = 0;
   let armed = 0;
-  const backlog: Outbox['backlog'] = async () => [{ partition: 0, length: rows, head: '1-0', due: 0 }];
-  const sweep = createSweep({ backlog }, drainShards, async () => {
+  const readBacklog: Outbox['readBacklog'] = async () => [
+    { partition: 0, length: rows, head: '1-0', due: 0 },
+  ];
+  const sweep = createSweep({ readBacklog }, drainShards, async () => {
     armed++;
   });
   const armedAt = async (at: number, waiting: number): Promise<boolean> => {

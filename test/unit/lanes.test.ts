@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createLanes, type LaneLimits } from '../../src/compute/lanes.js';
-import type { SentEvents } from '../../src/compute/track-task.js';
+import type { EventsRequest } from '../../src/compute/track-task.js';
 import {
   dataSeparator,
   outcomeLetters,
@@ -12,7 +12,7 @@ import {
 import { ApiError } from '../../src/errors.js';
 
 /** A request named by a text: `l` leads the name of a batch; the tenant stands behind `@`. */
-const sentOf = (name: string, lane: number): SentEvents => ({
+const sentOf = (name: string, lane: number): EventsRequest => ({
   form: name[0] === 'l' ? 'batch' : 'event',
   tenant: name.split('@')[1] ?? '',
   body: Buffer.from(JSON.stringify({ user_id: `${lane}`, name })),
@@ -46,16 +46,16 @@ function heldLanes({ count = 2, now = () => 0, ...limits }: Change = {}) {
       held.push({ names, lane, letGo: (error) => (error ? reject(error) : resolve(reply)) });
     });
   const lanes = createLanes({
-    lanes: count,
-    slotOf: (_tenant, userId) => Number(userId),
+    laneCount: count,
+    findSlot: (_tenant, userId) => Number(userId),
     run,
     onFailure: () => assert.fail(),
     limits: {
-      maxTask: { items: 3, weight: 1000 },
+      maxTaskSize: { items: 3, weight: 1000 },
       // Half of it for each tenant.
-      maxQueued: { items: 10, weight: 500_000 },
+      maxQueueSize: { items: 10, weight: 500_000 },
       maxQueueWaitMs: 100,
-      minQueued: { items: 2, weight: 500_000 },
+      minQueueSize: { items: 2, weight: 500_000 },
       ...limits,
     },
     now,
@@ -115,17 +115,17 @@ test('it is full where every lane is, and no sooner', async () => {
   const { lanes, held, submit } = heldLanes();
   const fill = ['a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'a7', 'a8'];
   submit(0, ...fill);
-  assert.equal(lanes.full(''), null);
+  assert.equal(lanes.checkFull(''), null);
   submit(1, ...fill);
-  assert.equal(lanes.full('')?.code, 'UNAVAILABLE');
+  assert.equal(lanes.checkFull('')?.code, 'UNAVAILABLE');
   await nextTurn();
-  assert.equal(lanes.full(''), null, 'the first batches are away');
+  assert.equal(lanes.checkFull(''), null, 'the first batches are away');
   submit(0, ...fill);
   submit(1, ...fill);
-  assert.equal(lanes.full('')?.message, 'Too many answers wait to be counted; try again later');
+  assert.equal(lanes.checkFull('')?.message, 'Too many answers wait to be counted; try again later');
   held[1]?.letGo();
   await nextTurn();
-  assert.equal(lanes.full(''), null, 'one lane has room');
+  assert.equal(lanes.checkFull(''), null, 'one lane has room');
 });
 
 test('lanes do not wait for one another, and a batch is of what goes together', async () => {
@@ -145,7 +145,7 @@ test('lanes do not wait for one another, and a batch is of what goes together', 
 });
 
 test('a batch is bounded by weight too, but one item always goes', async () => {
-  const { held, batches, submit } = heldLanes({ maxTask: { items: 9, weight: 55 } });
+  const { held, batches, submit } = heldLanes({ maxTaskSize: { items: 9, weight: 55 } });
   submit(0, 'a1', 'a2', 'a3', 'a-very-long-one', 'a4');
   for (let i = 0; i < 4; i++) {
     await nextTurn();
@@ -156,7 +156,7 @@ test('a batch is bounded by weight too, but one item always goes', async () => {
 });
 
 test('a full lane refuses, by items and by weight, and a failed batch fails alone', async () => {
-  const { held, submit, told } = heldLanes({ maxQueued: { items: 10, weight: 600 } });
+  const { held, submit, told } = heldLanes({ maxQueueSize: { items: 10, weight: 600 } });
   submit(0, 'a1');
   await nextTurn();
   submit(0, 'a2', 'a3', 'a4', 'a5', 'a6', 'a7');
@@ -173,7 +173,7 @@ test('a full lane refuses, by items and by weight, and a failed batch fails alon
 });
 
 test('tenants take turns, and what one of them sent keeps its order', async () => {
-  const { held, batches, submit } = heldLanes({ maxTask: { items: 2, weight: 1000 } });
+  const { held, batches, submit } = heldLanes({ maxTaskSize: { items: 2, weight: 1000 } });
   submit(0, 'a1@big', 'a2@big', 'a3@big', 'a4@big', 'a5@big');
   await nextTurn();
   submit(0, 'a6@small', 'a7@other', 'a8@small', 'a9@small');
@@ -196,7 +196,7 @@ test('tenants take turns, and what one of them sent keeps its order', async () =
 });
 
 test('who was served much owes it still when its last item is gone', async () => {
-  const { held, batches, submit } = heldLanes({ maxTask: { items: 2, weight: 1000 } });
+  const { held, batches, submit } = heldLanes({ maxTaskSize: { items: 2, weight: 1000 } });
   submit(0, 'a1@other');
   await nextTurn();
   submit(0, 'a2@long-name', 'a3@long-name', 'a4@x', 'a5@x', 'a6@x');
@@ -222,13 +222,13 @@ test('a tenant alone never fills a lane', async () => {
   await nextTurn();
   assert.equal(told.length, 6, `${told}`);
   assert.ok(told.every((one) => one.endsWith('@big: UNAVAILABLE')));
-  assert.equal(lanes.full('big')?.code, 'UNAVAILABLE');
-  assert.equal(lanes.full('small'), null);
+  assert.equal(lanes.checkFull('big')?.code, 'UNAVAILABLE');
+  assert.equal(lanes.checkFull('small'), null);
 });
 
 test('no tenant adds to a lane where its first item has waited for long, unless little waits there', async () => {
   let now = 0;
-  const { held, submit, told } = heldLanes({ maxTask: { items: 1, weight: 1000 }, now: () => now });
+  const { held, submit, told } = heldLanes({ maxTaskSize: { items: 1, weight: 1000 }, now: () => now });
   submit(0, 'a1');
   await nextTurn();
   submit(0, 'a2');
@@ -257,7 +257,7 @@ test('stopping refuses what waits and what comes, and tells what is away', async
   held[0]?.letGo();
   await nextTurn();
   assert.deepEqual(told, ['a2: UNAVAILABLE', 'a3: UNAVAILABLE', 'a1!']);
-  assert.equal(lanes.waiting(), 0);
+  assert.equal(lanes.countQueued(), 0);
 });
 
 test('what was held back for other lanes goes when those that there are shall stay', async () => {
@@ -265,12 +265,12 @@ test('what was held back for other lanes goes when those that there are shall st
   submit(0, 'a1');
   submit(1, 'b1');
   await nextTurn();
-  lanes.setLanes(3);
+  lanes.setLaneCount(3);
   submit(1, 'b2');
   held[1]?.letGo();
   await nextTurn();
   assert.deepEqual(batches(), ['a1', 'b1'], 'the first lane is not back yet');
-  lanes.setLanes(2);
+  lanes.setLaneCount(2);
   await nextTurn();
   assert.deepEqual(batches(), ['a1', 'b1', 'b2']);
 });

@@ -4,10 +4,10 @@ import fc from 'fast-check';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import type { ReplayedStates } from '../../src/domain/history/replay.js';
 import { newLearner, newSkill } from '../../src/domain/tracing/learner-states.js';
-import { decodeFirstAnswer } from '../../src/store/learners/event-ids.js';
+import { decodeFirstResult } from '../../src/store/learners/event-ids.js';
 import { decodeItem, encodeItem } from '../../src/store/learners/item-codec.js';
 import { decodeLearner, encodeLearner } from '../../src/store/learners/learner-codec.js';
-import { dumpOf, type Fields } from '../../src/store/learners/learner-dump.js';
+import { dumpLearner, type HashFields } from '../../src/store/learners/learner-dump.js';
 import { decodeSkill, encodeSkill } from '../../src/store/learners/skill-codec.js';
 import { describeDifference } from '../../src/store/rebuild/replayed-learners.js';
 import { countAnswers } from '../support/answers.js';
@@ -80,7 +80,7 @@ test('records of items and event ids of another length are refused by name', () 
   assert.throws(() => decodeItem(Buffer.alloc(12)), /an item's record of 12 bytes is not known/);
   for (const bytes of [20, 22, 25])
     assert.throws(
-      () => decodeFirstAnswer(Buffer.alloc(bytes)),
+      () => decodeFirstResult(Buffer.alloc(bytes)),
       /an event id's record of \d+ bytes is not known/,
     );
 });
@@ -96,8 +96,8 @@ function threeAnswers(): ReplayedStates {
 /** The difference to what is stored after changes to its records. */
 function compared(change: (field: string, value: Buffer) => Buffer): string | null {
   const states = threeAnswers();
-  const { records, items } = dumpOf(states);
-  const changed = (fields: Fields): Fields =>
+  const { records, items } = dumpLearner(states);
+  const changed = (fields: HashFields): HashFields =>
     fields.map(([field, value]) => [field, change(`${field}`, Buffer.from(value))]);
   return describeDifference(states, { records: changed(records), items: [changed(items[0]), items[1]] });
 }

@@ -2,18 +2,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  answerBytes,
   hashEventId,
   type IdFields,
   type IdLedger,
-  idFieldsOf,
   idWindowSeconds,
   type LearnerIds,
+  listIdFields,
+  maxWindowIds,
   minIdWindowSeconds,
-  mostIds,
   openIds,
   openLedger,
-  storedIds,
+  resultBytes,
+  toStoredIds,
 } from '../../src/store/learners/event-ids.js';
 import { fc } from '../support/properties.js';
 
@@ -29,9 +29,9 @@ function createFields() {
     fields,
     /** With what a batch of these ids asks for, and nothing else. */
     open: (ids: readonly Buffer[]): LearnerIds => {
-      const asked = idFieldsOf(ids);
+      const asked = listIdFields(ids);
       return openIds(
-        storedIds(
+        toStoredIds(
           asked,
           asked.map((field) => fields.get(field) ?? null),
         ),
@@ -47,7 +47,7 @@ type Fields = ReturnType<typeof createFields>;
 
 /** A record that tells its id, and leads with a second that `take` sets. */
 function answerOf(id: Buffer): Buffer {
-  const answer = Buffer.alloc(answerBytes, 0xa5);
+  const answer = Buffer.alloc(resultBytes, 0xa5);
   id.copy(answer, 8);
   return answer;
 }
@@ -64,7 +64,7 @@ function takeAll(fields: Fields, ids: readonly Buffer[], second: number): void {
   const opened = fields.open(ids);
   for (const id of ids) {
     assert.equal(opened.isFull(second), false);
-    opened.take(id, answerOf(id), second);
+    opened.add(id, answerOf(id), second);
   }
   fields.save(opened.changes());
 }
@@ -72,7 +72,7 @@ function takeAll(fields: Fields, ids: readonly Buffer[], second: number): void {
 function isFound(fields: Fields, id: Buffer, second: number): boolean {
   const record = fields.open([id]).find(id, second);
   if (record === null) return false;
-  assert.equal(record.length, answerBytes);
+  assert.equal(record.length, resultBytes);
   assert.deepEqual(record.subarray(8, 16), id, 'it is the record of another');
   return true;
 }
@@ -82,7 +82,7 @@ const countFound = (fields: Fields, ids: readonly Buffer[], second: number): num
 
 test('without ids nothing is asked for, and nothing is written', () => {
   const fields = createFields();
-  assert.deepEqual(idFieldsOf([]), []);
+  assert.deepEqual(listIdFields([]), []);
   assert.deepEqual(fields.open([]).changes(), []);
   const [id] = freshIds(1) as [Buffer];
   const opened = fields.open([id]);
@@ -94,7 +94,7 @@ test('an id is found at once, from its second on for 24 hours, and not in the ne
   const fields = createFields();
   const [id, other] = freshIds(2) as [Buffer, Buffer];
   const opened = fields.open([id, other]);
-  opened.take(id, answerOf(id), noon);
+  opened.add(id, answerOf(id), noon);
   assert.equal(opened.find(id, noon)?.readUInt32LE(0), noon, 'before it is stored');
   assert.equal(opened.find(other, noon), null);
   fields.save(opened.changes());
@@ -112,7 +112,7 @@ test('an id past its window names a new answer, which is found instead of the ol
   const opened = fields.open([id]);
   const again = noon + idWindowSeconds;
   assert.equal(opened.find(id, again), null);
-  opened.take(id, answerOf(id), again);
+  opened.add(id, answerOf(id), again);
   assert.equal(opened.find(id, again)?.readUInt32LE(0), again);
   fields.save(opened.changes());
   assert.ok(isFound(fields, id, again + idWindowSeconds - 1));
@@ -166,19 +166,20 @@ test('a learner of 1,000 ids a day or fewer keeps them for the whole day', () =>
 
 test('20,000 ids are taken within 10 minutes, and there is room again when these are over', () => {
   const fields = createFields();
-  const ids = freshIds(mostIds);
+  const ids = freshIds(maxWindowIds);
   const isFull = (second: number): boolean => fields.open(freshIds(1)).isFull(second);
   const perRequest = 1000;
-  for (let i = 0; i < mostIds; i += perRequest) takeAll(fields, ids.slice(i, i + perRequest), noon);
+  for (let i = 0; i < maxWindowIds; i += perRequest) takeAll(fields, ids.slice(i, i + perRequest), noon);
   for (const later of [0, 1, 599]) assert.ok(isFull(noon + later), `${later} s later`);
-  assert.equal(countFound(fields, ids, noon + 599), mostIds, 'none is forgotten meanwhile');
+  assert.equal(countFound(fields, ids, noon + 599), maxWindowIds, 'none is forgotten meanwhile');
   assert.equal(isFull(noon + 600), false);
-  const more = freshIds(mostIds);
-  for (let i = 0; i < mostIds; i += perRequest) takeAll(fields, more.slice(i, i + perRequest), noon + 600);
+  const more = freshIds(maxWindowIds);
+  for (let i = 0; i < maxWindowIds; i += perRequest)
+    takeAll(fields, more.slice(i, i + perRequest), noon + 600);
   assert.ok(isFull(noon + 1199));
-  assert.equal(countFound(fields, more, noon + 1199), mostIds);
+  assert.equal(countFound(fields, more, noon + 1199), maxWindowIds);
   assert.equal(isFull(noon + 1200), false);
-  assert.equal(mostIds, 20_000);
+  assert.equal(maxWindowIds, 20_000);
 });
 
 test('what is over goes when its bucket is written, so that a learner who goes on takes no more and more', () => {
@@ -213,12 +214,12 @@ test('a clock that steps back an hour makes nobody full', () => {
   const counted = (seconds: number, from: number): void => {
     for (let i = 0; i < seconds; i++) {
       assert.equal(ledger.isFull(from + i), false, `after ${i} s`);
-      ledger.take(from + i);
+      ledger.add(from + i);
     }
   };
   counted(30_000, noon - 30_000);
   counted(2 * hour, noon - hour);
-  assert.ok(ledger.encoded().length <= 4 + 4 * 20, 'no long list of marks is left');
+  assert.ok(ledger.encode().length <= 4 + 4 * 20, 'no long list of marks is left');
 });
 
 test('a clock that was an hour ahead fills nobody, and what came then is remembered', () => {
@@ -298,7 +299,7 @@ test('whatever is taken whenever is remembered as promised, through every write'
 });
 
 /** As it is stored and read again. */
-const reopened = (ledger: IdLedger): IdLedger => openLedger(Buffer.from(ledger.encoded()));
+const reopened = (ledger: IdLedger): IdLedger => openLedger(Buffer.from(ledger.encode()));
 
 test('a learner is full from 20,000 ids in 10 minutes on, and not before 19,751', () => {
   let full = 0;
@@ -313,15 +314,15 @@ test('a learner is full from 20,000 ids in 10 minutes on, and not before 19,751'
         for (let i = 0; i < count; i++) {
           if (i % 500 === 499) now += spread;
           if (ledger.isFull(now)) break;
-          assert.equal(ledger.take(now), now);
+          assert.equal(ledger.add(now), now);
           seconds.push(now);
         }
         const { within } = promisesOf(seconds, now);
-        assert.ok(ledger.encoded().length <= 4 * (1 + mostIds / perMark + 2), 'few marks');
-        assert.ok(within <= mostIds, `${within} are taken`);
+        assert.ok(ledger.encode().length <= 4 * (1 + maxWindowIds / perMark + 2), 'few marks');
+        assert.ok(within <= maxWindowIds, `${within} are taken`);
         if (!ledger.isFull(now)) continue;
         full += 1;
-        assert.ok(within > mostIds - perMark, `full with ${within}`);
+        assert.ok(within > maxWindowIds - perMark, `full with ${within}`);
       }
     }),
     { numRuns: 60 },

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { newLearner } from '../../src/domain/tracing/learner-states.js';
 import { follows } from '../../src/services/read/list-attempts.js';
-import { beginHistory } from '../../workers/track/plan.js';
+import { createLearnerState } from '../../workers/track/plan-learner.js';
 
-const begun = { ...beginHistory(), version: 1000, attempts: 1 };
+const begun = { ...createLearnerState(), version: 1000, attempts: 1 };
 
 test('the first answer follows on none, at whatever version a history begins', () => {
   assert.ok(follows(newLearner, newLearner));

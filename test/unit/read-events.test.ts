@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { allSlots, type EventsFormat, type TrackTask } from '../../src/contracts/worker-tasks.js';
 import { runInSlices } from '../../src/slices.js';
 import { readEvents } from '../../workers/track/read-events.js';
-import { createReply } from '../../workers/track/results.js';
+import { createReplyBuilder } from '../../workers/track/results.js';
 
 const events = 1000;
 
@@ -32,10 +32,10 @@ async function turnsOfOthers(task: TrackTask): Promise<{ turns: number; counts: 
     other = setImmediate(count);
   };
   other = setImmediate(count);
-  const reply = createReply();
+  const reply = createReplyBuilder();
   const counts = await runInSlices(readEvents(task, 1, [], reply));
   clearImmediate(other);
-  return { turns, counts, told: reply.reply(counts).outcomes };
+  return { turns, counts, told: reply.build(counts).outcomes };
 }
 
 const wrong = {

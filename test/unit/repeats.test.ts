@@ -2,15 +2,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type OpenEvent, watchRepeats } from '../../src/compute/repeats.js';
-import type { SentEvents } from '../../src/compute/track-task.js';
+import { type OpenEvent, rejectStuckRepeats } from '../../src/compute/stuck-repeats.js';
+import type { EventsRequest } from '../../src/compute/track-task.js';
 import { ApiError } from '../../src/errors.js';
 
 const submissionOf = (
   body: unknown,
   tenant = 'default',
   idempotencyKey: string | null = null,
-): SentEvents => ({
+): EventsRequest => ({
   form: 'event',
   tenant,
   body: Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
@@ -22,20 +22,20 @@ const submissionOf = (
 function heldRepeats() {
   let now = 0;
   const open = new Map<string, OpenEvent>();
-  watchRepeats(
+  rejectStuckRepeats(
     () => open.values(),
     () => now,
   );
   const told: string[] = [];
-  const watch = (name: string, sent: SentEvents): ((error?: Error) => void) => {
+  const watch = (name: string, request: EventsRequest): ((error?: Error) => void) => {
     const tell = (error?: Error): void => {
       if (!open.delete(name)) return;
       told.push(error ? `${name}: ${error instanceof ApiError ? error.code : error.message}` : name);
     };
     open.set(name, {
-      sent,
-      since: now,
-      settle: (outcomes) => tell(outcomes instanceof Error ? outcomes : undefined),
+      request,
+      queuedAt: now,
+      complete: (outcomes) => tell(outcomes instanceof Error ? outcomes : undefined),
     });
     return tell;
   };

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { Value } from 'typebox/value';
 import { LearningEventResult } from '../../src/contracts/events.js';
 import { adviceCodes } from '../../src/domain/advice/answer-advice.js';
-import { resultOf } from '../../workers/track/results.js';
+import { formatResult } from '../../workers/track/results.js';
 
 const tenThousandths = fc.integer({ min: 0, max: 10_000 }).map((x) => x / 10_000);
 const figures = fc.record({
@@ -19,7 +19,7 @@ const figures = fc.record({
 test('a result is JSON of its schema, whatever the figures and the skill are', () => {
   fc.assert(
     fc.property(figures, fc.string({ unit: 'binary' }), (told, skillId) => {
-      const result: unknown = JSON.parse(resultOf(told, skillId));
+      const result: unknown = JSON.parse(formatResult(told, skillId));
       assert.ok(Value.Check(LearningEventResult, result), JSON.stringify(result));
       assert.equal(result.mastery_after, told.masteryAfter);
       assert.equal(result.total_attempts, told.attempts);

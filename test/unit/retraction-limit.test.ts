@@ -11,10 +11,10 @@ test('no history is read before there is a place for it, and beyond a short line
   const { learner } = countAnswers([{}]);
   const reads: ((history: { storedRows: string; snapshot: null }) => void)[] = [];
   const ports: RetractionPorts = {
-    learners: { read: async () => null, own: async () => learner },
+    learners: { read: async () => null, readState: async () => learner },
     models: { current: async () => unfittedModel },
     now: Date.now,
-    waiting: { of: async function* () {} },
+    waiting: { readPages: async function* () {} },
     stored: { history: () => new Promise((resolve) => reads.push(resolve)) },
     rewriter: { retract: async () => ({ status: 'absent' }) },
     limit: createLimiter({

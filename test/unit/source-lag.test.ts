@@ -19,7 +19,7 @@ function drainedWhileRead() {
     drain,
     learners: {
       read: async () => ({ learner, skills: new Map([['algebra', skill]]), goalRecord: null }),
-      own: async () => learner,
+      readState: async () => learner,
     },
     models: { current: async () => unfittedModel },
     now: Date.now,

@@ -8,10 +8,10 @@ const skip = process.allowedNodeEnvironmentFlags.has(flag) ? false : `this Node 
 
 /** Gives each entry something that is no task, so that it is loaded and says so by failing. */
 const script = `(async () => {
-  const { startRunThreads } = await import(${JSON.stringify(new URL('../../src/compute/threads.js', import.meta.url).href)});
+  const { startFixedPool } = await import(${JSON.stringify(new URL('../../src/compute/thread-pools.js', import.meta.url).href)});
   const workerData = { redisUrl: 'redis://127.0.0.1:1', waitReplicas: 0, partitions: 1 };
   for (const name of ['track', 'forecast', 'fit']) {
-    const pool = startRunThreads(name, 1, { workerData });
+    const pool = startFixedPool(name, 1, { workerData });
     await pool.run(null).catch((error) => console.log(name, error.name));
     await pool.close();
   }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { createLanes } from '../../src/compute/lanes.js';
-import type { SentEvents } from '../../src/compute/track-task.js';
+import type { EventsRequest } from '../../src/compute/track-task.js';
 import {
   dataSeparator,
   type EventOutcome,
@@ -16,15 +16,15 @@ import {
 import { ApiError, countingError } from '../../src/errors.js';
 import { seeded } from '../support/random.js';
 
-const lanes = 3;
+const laneCount = 3;
 /** A learner's slot is the digit that the name ends with. */
-const slotOf = (_tenant: string, userId: string): number => Number(userId.at(-1));
+const findSlot = (_tenant: string, userId: string): number => Number(userId.at(-1));
 /** No import. */
 const live = null;
 
 type Event = { readonly user_id: string } | 'bad' | 'defect';
 
-const submissionOf = (form: EventsFormat, body: unknown): SentEvents => ({
+const submissionOf = (form: EventsFormat, body: unknown): EventsRequest => ({
   form,
   tenant: 'default',
   body: Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
@@ -51,7 +51,7 @@ function tell(
   lane: number,
   event: Event,
 ): readonly [letter: string, data: string] {
-  const slot = typeof event === 'string' ? 0 : slotOf('', event.user_id);
+  const slot = typeof event === 'string' ? 0 : findSlot('', event.user_id);
   if (form === 'batch' && (slots & (1 << slot)) === 0) return [outcomeLetters.elsewhere, ''];
   if (event === 'defect') return [outcomeLetters.failed, 'the cause'];
   if (event === 'bad') return [outcomeLetters.invalid, '{"message":"bad","details":[]}'];
@@ -85,7 +85,7 @@ function heldTracker() {
   // A clock that shows an order and no time: on a busy machine thousands of requests take more than a second.
   let time = 0;
   const now = (): number => time++ / 1e6;
-  const tracker = createLanes({ lanes, slotOf, run, now, onFailure: (error) => failures.push(error) });
+  const tracker = createLanes({ laneCount, findSlot, run, now, onFailure: (error) => failures.push(error) });
   const tasks = () => held.map(({ lane, bodies }) => `${lane}: ${bodies.join(' ')}`);
   const letAllGo = async (): Promise<void> => {
     for (let done = 0; done < held.length; await nextTurn()) held[done++]?.letGo();
@@ -135,7 +135,7 @@ test('a body that cannot be read fails alone, whatever shares its batch', async 
     tracker.track(one, live),
   );
   await nextTurn();
-  assert.equal(tasks().length, lanes);
+  assert.equal(tasks().length, laneCount);
   const settled = Promise.allSettled(told);
   await letAllGo();
   const [first, bad, last] = await settled;
@@ -174,7 +174,7 @@ test('where one lane is full its events are refused, and the others are counted'
   );
   assert.match(outcomes[0]?.data ?? '', /try again/);
   await Promise.all(filling);
-  assert.equal(tracker.waiting(), 0);
+  assert.equal(tracker.countQueued(), 0);
 });
 
 test('a lane that fails refuses its events alone; where all do, the batch is', async () => {
@@ -237,7 +237,7 @@ function orderedWorkers(random: () => number) {
     threads.add(lane);
     const events: { user_id: string; place: number }[] = bodiesOf(task).flatMap((body) => JSON.parse(body));
     const isHere = ({ user_id }: { user_id: string }): boolean =>
-      task.form === 'event' || ((task.slots >> slotOf('', user_id)) & 1) === 1;
+      task.form === 'event' || ((task.slots >> findSlot('', user_id)) & 1) === 1;
     const own = events.filter(isHere);
     const learners = new Set(own.map(({ user_id }) => user_id));
     for (const learner of learners) assert.ok(!away.has(learner), `${learner} is being counted`);
@@ -261,7 +261,7 @@ function orderedWorkers(random: () => number) {
 test('while the lanes change under load, each answer is counted once, those of a learner in their order', async () => {
   const random = seeded(7);
   const { run, threads } = orderedWorkers(random);
-  const tracker = createLanes({ lanes: 1, slotOf, run, onFailure: () => assert.fail() });
+  const tracker = createLanes({ laneCount: 1, findSlot, run, onFailure: () => assert.fail() });
   let place = 0;
   const told: Promise<void>[] = [];
   const send = (): void => {
@@ -279,22 +279,22 @@ test('while the lanes change under load, each answer is counted once, those of a
   };
   for (let i = 0; i < 400; i++) {
     for (let n = 0; n < 5; n++) send();
-    if (i % 3 === 0) tracker.setLanes(1 + Math.floor(4 * random()));
+    if (i % 3 === 0) tracker.setLaneCount(1 + Math.floor(4 * random()));
     do await nextTurn();
-    while (tracker.waiting() > 50);
+    while (tracker.countQueued() > 50);
   }
   await Promise.all(told);
   assert.deepEqual([...threads].sort(), [0, 1, 2, 3]);
-  assert.equal(tracker.waiting(), 0);
+  assert.equal(tracker.countQueued(), 0);
 });
 
 test('what waits goes into the new lanes when nothing is away, and a refusal of one of them is for its part alone', async () => {
   const { tracker, tasks, held, letAllGo } = heldTracker();
-  tracker.setLanes(1);
+  tracker.setLaneCount(1);
   const first = tracker.track(batch(by('a0'), by('b1')), live);
   await nextTurn();
   const second = tracker.track(batch(by('a0'), by('b1'), by('c0')), live);
-  tracker.setLanes(2);
+  tracker.setLaneCount(2);
   await nextTurn();
   assert.equal(held.length, 1, 'the second waits for the first, whose lane is no more');
   held[0]?.letGo();

@@ -27,28 +27,28 @@ import type { ReplyBuilder } from './results.js';
 /** Four times the number of API fields: extra fields are ignored. */
 const maxBatchValues = 50 * maxBatchEvents;
 
-export interface PlacedEvent {
-  readonly place: number;
+export interface IndexedEvent {
+  readonly replyIndex: number;
   readonly event: TrackEvent;
 }
 
 /** Indexes into the lists of `LearnerEvents`; -1: no item. */
-export interface PlannedEvent extends PlacedEvent {
-  readonly skill: number;
-  readonly item: number;
-  readonly id: Buffer | null;
+export interface PlannedEvent extends IndexedEvent {
+  readonly skillIndex: number;
+  readonly itemIndex: number;
+  readonly idHash: Buffer | null;
 }
 
 /** A learner's events in one commit. Lists are in order of first use. */
-export interface LearnerWork extends LearnerQuery {
+export interface LearnerEvents extends LearnerQuery {
   readonly skillIds: string[];
-  readonly eventIds: Buffer[];
-  readonly itemTexts: string[];
-  readonly itemIds: Buffer[];
+  readonly eventIdHashes: Buffer[];
+  readonly itemIds: string[];
+  readonly itemHashes: Buffer[];
   readonly events: PlannedEvent[];
 }
 
-type ReadEvent = TrackEvent | ApiError;
+type EventOrError = TrackEvent | ApiError;
 
 /**
  * Reserves an outcome for each event, and sets those that this lane does not count. A generator: the errors
@@ -58,7 +58,7 @@ type ReadEvent = TrackEvent | ApiError;
 export function* readEvents(
   task: TrackTask,
   partitions: number,
-  events: PlacedEvent[],
+  events: IndexedEvent[],
   reply: ReplyBuilder,
 ): Generator<undefined, number[]> {
   const bodies = Buffer.from(task.bodies.buffer, task.bodies.byteOffset, task.bodies.length);
@@ -68,21 +68,21 @@ export function* readEvents(
   for (const [i, length] of task.lengths.entries()) {
     yield;
     const bytes = bodies.subarray(from, from + length);
-    const body = orError(() => readBody(task, i, bytes, areUtf8));
+    const body = catchApiError(() => parseBody(task, i, bytes, areUtf8));
     from += length + 1;
     if (body instanceof ApiError) {
-      reply.invalid(reply.open(), body);
+      reply.setInvalid(reply.reserve(), body);
       counts.push(unreadableCount);
       continue;
     }
     let count = 0;
     for (const event of body) {
-      const place = reply.open();
+      const replyIndex = reply.reserve();
       count += 1;
-      if (!isOfSlots(event, task, partitions)) reply.set(place, 'elsewhere', '');
-      else if (!(event instanceof ApiError)) events.push({ place, event });
+      if (!isInSlots(event, task, partitions)) reply.set(replyIndex, 'elsewhere', '');
+      else if (!(event instanceof ApiError)) events.push({ replyIndex, event });
       else {
-        reply.invalid(place, event);
+        reply.setInvalid(replyIndex, event);
         yield;
       }
     }
@@ -92,13 +92,13 @@ export function* readEvents(
 }
 
 /** Invalid events belong to the first slot. */
-function isOfSlots(event: ReadEvent, { form, slots }: TrackTask, partitions: number): boolean {
+function isInSlots(event: EventOrError, { form, slots }: TrackTask, partitions: number): boolean {
   if (slots === allSlots || form === 'event' || form === 'import') return true;
   const partition = event instanceof ApiError ? 0 : partitionOf(event.tenant, event.userId, partitions);
   return ((slots >> (partition % slotCount)) & 1) === 1;
 }
 
-function orError<Value>(read: () => Value): Value | ApiError {
+function catchApiError<Value>(read: () => Value): Value | ApiError {
   try {
     return read();
   } catch (error) {
@@ -107,14 +107,14 @@ function orError<Value>(read: () => Value): Value | ApiError {
   }
 }
 
-type Origin = Pick<TrackEvent, 'tenant' | 'receivedAt'> & { readonly idempotencyKey: string | null };
+type EventOrigin = Pick<TrackEvent, 'tenant' | 'receivedAt'> & { readonly idempotencyKey: string | null };
 
-function readBody(task: TrackTask, i: number, bytes: Buffer, isText: boolean): Iterable<ReadEvent> {
+function parseBody(task: TrackTask, i: number, bytes: Buffer, isValidUtf8: boolean): Iterable<EventOrError> {
   const { form } = task;
   const isLines = form === 'lines';
   if (form === 'batch' || isLines) checkJsonShape(bytes, maxBatchValues, isLines);
-  const text = isText ? bytes.toString() : decodeUtf8(bytes);
-  const origin: Origin = {
+  const text = isValidUtf8 ? bytes.toString() : decodeUtf8(bytes);
+  const origin: EventOrigin = {
     tenant: task.tenants[i] as string,
     idempotencyKey: task.idempotencyKeys[i] as string | null,
     receivedAt: task.receivedAt[i] as number,
@@ -124,21 +124,28 @@ function readBody(task: TrackTask, i: number, bytes: Buffer, isText: boolean): I
   const items = isLines
     ? text.split('\n').filter((line) => line.trim() !== '')
     : validate(eventBatchCheck, parseJsonText(text), 'batch').events;
-  if (items.length >= 1 && items.length <= maxBatchEvents) return eachEvent(origin, items, isLines);
+  if (items.length >= 1 && items.length <= maxBatchEvents) return parseEvents(origin, items, isLines);
   // Not in the schema, which would describe half a million errors for seconds.
   const message = `must have 1 to ${maxBatchEvents} items`;
   throw invalid(`Invalid batch: events ${message}`, [{ path: 'events', message }]);
 }
 
-function* eachEvent(origin: Origin, items: readonly unknown[], isLines: boolean): Generator<ReadEvent> {
+function* parseEvents(
+  origin: EventOrigin,
+  items: readonly unknown[],
+  isLines: boolean,
+): Generator<EventOrError> {
   const { idempotencyKey } = origin;
   for (const [i, item] of items.entries()) {
-    const own = idempotencyKey === null ? origin : { ...origin, idempotencyKey: `${idempotencyKey}/${i}` };
-    yield orError(() => toTrackEvent(own, isLines ? readLine(String(item), i) : item, `events/${i}/`));
+    const eventOrigin =
+      idempotencyKey === null ? origin : { ...origin, idempotencyKey: `${idempotencyKey}/${i}` };
+    yield catchApiError(() =>
+      toTrackEvent(eventOrigin, isLines ? parseLine(String(item), i) : item, `events/${i}/`),
+    );
   }
 }
 
-function readLine(line: string, i: number): unknown {
+function parseLine(line: string, i: number): unknown {
   try {
     return JSON.parse(line);
   } catch (error) {
@@ -149,17 +156,17 @@ function readLine(line: string, i: number): unknown {
 
 /** @throws ApiError INVALID_REQUEST */
 function toTrackEvent(
-  { tenant, idempotencyKey, receivedAt }: Origin,
+  { tenant, idempotencyKey, receivedAt }: EventOrigin,
   body: unknown,
   path: string,
 ): TrackEvent {
   if (!learningEventCheck.Check(body))
-    throw invalidEvent(describeErrors(learningEventCheck.Errors(body), path));
+    throw createEventError(describeErrors(learningEventCheck.Errors(body), path));
   const occurredAtText = body.occurred_at ?? null;
   const occurredAt = occurredAtText === null ? receivedAt : parseTime(occurredAtText);
   const problem = findTimeProblem(occurredAt, receivedAt);
   if (occurredAt === null || problem !== null)
-    throw invalidEvent([{ path: `${path}occurred_at`, message: problem ?? '' }]);
+    throw createEventError([{ path: `${path}occurred_at`, message: problem ?? '' }]);
   return {
     tenant,
     userId: body.user_id,
@@ -169,7 +176,7 @@ function toTrackEvent(
     confidenceScore: body.confidence_score ?? null,
     questionDifficulty: body.question_difficulty ?? null,
     itemId: body.item_id ?? null,
-    eventId: body.event_id ?? checkedKey(idempotencyKey, path),
+    eventId: body.event_id ?? validateKey(idempotencyKey, path),
     occurredAt,
     occurredAtText,
     receivedAt,
@@ -178,54 +185,61 @@ function toTrackEvent(
 }
 
 /** The API validates the header, but a batch appends an index. */
-function checkedKey(idempotencyKey: string | null, path: string): string | null {
+function validateKey(idempotencyKey: string | null, path: string): string | null {
   const problem = idempotencyKey === null ? null : findIdProblem(idempotencyKey);
   if (problem === null) return idempotencyKey;
   const message = `as the header Idempotency-Key has it ${problem}`;
-  throw invalidEvent([{ path: `${path}event_id`, message }]);
+  throw createEventError([{ path: `${path}event_id`, message }]);
 }
 
-function invalidEvent(problems: readonly Problem[]): ApiError {
+function createEventError(problems: readonly Problem[]): ApiError {
   const first = problems[0];
   const where = first && first.path !== '' ? `${first.path} ${first.message}` : first?.message;
   return invalid(`Invalid learning event: ${where ?? 'not an event'}`, problems);
 }
 
-export function groupByLearner(events: readonly PlacedEvent[], partitions: number): LearnerWork[] {
-  const works = new Map<string, LearnerWork>();
-  for (const { place, event } of events) {
+export function groupByLearner(events: readonly IndexedEvent[], partitions: number): LearnerEvents[] {
+  const learners = new Map<string, LearnerEvents>();
+  for (const { replyIndex, event } of events) {
     const { tenant, userId } = event;
     const key = `${tenant}:${userId}`;
-    let work = works.get(key);
-    if (work === undefined) {
+    let learnerEvents = learners.get(key);
+    if (learnerEvents === undefined) {
       const partition = partitionOf(tenant, userId, partitions);
-      work = {
+      learnerEvents = {
         partition,
         tenant,
         userId,
         skillIds: [],
-        eventIds: [],
-        itemTexts: [],
+        eventIdHashes: [],
         itemIds: [],
+        itemHashes: [],
         events: [],
       };
-      works.set(key, work);
+      learners.set(key, learnerEvents);
     }
-    addEvent(work, place, event);
+    addEvent(learnerEvents, replyIndex, event);
   }
-  return [...works.values()];
+  return [...learners.values()];
 }
 
-function addEvent(work: LearnerWork, place: number, event: TrackEvent): void {
+function addEvent(learnerEvents: LearnerEvents, replyIndex: number, event: TrackEvent): void {
   const { eventId, itemId } = event;
-  const id = eventId === null ? null : hashEventId(eventId);
-  if (id !== null) work.eventIds.push(id);
-  const item = itemId === null ? -1 : placeOf(work.itemTexts, itemId);
-  if (itemId !== null && item === work.itemIds.length) work.itemIds.push(hashItem(itemId));
-  work.events.push({ place, event, skill: placeOf(work.skillIds, event.skillId), id, item });
+  const idHash = eventId === null ? null : hashEventId(eventId);
+  if (idHash !== null) learnerEvents.eventIdHashes.push(idHash);
+  const itemIndex = itemId === null ? -1 : findOrAppend(learnerEvents.itemIds, itemId);
+  if (itemId !== null && itemIndex === learnerEvents.itemHashes.length)
+    learnerEvents.itemHashes.push(hashItem(itemId));
+  learnerEvents.events.push({
+    replyIndex,
+    event,
+    skillIndex: findOrAppend(learnerEvents.skillIds, event.skillId),
+    idHash,
+    itemIndex,
+  });
 }
 
-function placeOf(texts: string[], text: string): number {
-  const place = texts.indexOf(text);
-  return place < 0 ? texts.push(text) - 1 : place;
+function findOrAppend(texts: string[], text: string): number {
+  const index = texts.indexOf(text);
+  return index < 0 ? texts.push(text) - 1 : index;
 }

@@ -2,12 +2,12 @@ import type { Limiter } from '../../concurrency.js';
 import type { Call } from '../../contracts/call.js';
 import type { RetractionResult, RetractionTask } from '../../contracts/worker-tasks.js';
 import { ApiError, unavailable } from '../../errors.js';
-import type { WaitingAttempts } from '../../store/outbox/waiting-rows.js';
+import type { PendingAttempts } from '../../store/outbox/pending-rows.js';
 import type { StoredRows } from '../../warehouse/reads/stored-rows.js';
 import { describeSkill, findLearner, type MasteryPorts, readSkillView } from '../read/read-mastery.js';
 
 export interface RetractionPorts extends MasteryPorts {
-  readonly waiting: Pick<WaitingAttempts, 'of'>;
+  readonly waiting: Pick<PendingAttempts, 'readPages'>;
   readonly stored: Pick<StoredRows, 'history'>;
   readonly rewriter: { retract(task: RetractionTask): Promise<RetractionResult> };
   /** A run needs memory for a whole history. */
@@ -63,7 +63,7 @@ async function readTask(
   if (attempts > maxAnswers)
     throw new ApiError('TOO_LATE', `Answers of learners with more than ${maxAnswers} are not taken back`);
   const outboxRows: string[] = [];
-  for await (const page of ports.waiting.of(tenant, userId))
+  for await (const page of ports.waiting.readPages(tenant, userId))
     outboxRows.push(...page.flatMap(({ line, row }) => (row === null ? [] : [line])));
   const history = await ports.stored.history(tenant, userId, attempts).catch((error: unknown) => {
     throw unavailable('The answers that are stored cannot be read right now; try again later', error);

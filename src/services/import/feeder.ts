@@ -6,7 +6,7 @@
  * 1. A learner belongs to one shard with one group in flight. Rejected rows are retried in order before the
  *    next group.
  * 2. A group is one batch of the engine (compute/lanes.ts), with one commit per learner
- *    (workers/track/tracking.ts). `checkOrder` verifies this.
+ *    (workers/track/track-batch.ts). `checkOrder` verifies this.
  * 3. A row with an unknown outcome (`failed`, or `unavailable` after a lost reply) is retried. The watch on
  *    the learner admits one of two commits. The other finds the mark.
  * Concurrent runs of an import are safe, because each sends a learner's lines without gaps.
@@ -14,7 +14,7 @@
 import { EventEmitter, once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Lanes } from '../../compute/lanes.js';
-import type { SentEvents } from '../../compute/track-task.js';
+import type { EventsRequest } from '../../compute/track-task.js';
 import type { EventOutcome, TrackEvent } from '../../contracts/worker-tasks.js';
 import { ApiError } from '../../errors.js';
 
@@ -133,7 +133,7 @@ async function trackGroup(
   { tracker, importId }: FeederOptions,
   group: readonly TrackEvent[],
 ): Promise<readonly EventOutcome[]> {
-  const sent: SentEvents = {
+  const sent: EventsRequest = {
     form: 'import',
     tenant: group[0]?.tenant ?? '',
     body: Buffer.from(JSON.stringify(group)),

@@ -1,5 +1,5 @@
 /** A killed run leaves the old or the new version active. */
-import type { FitThreads } from '../../compute/run-threads.js';
+import type { FitPool } from '../../compute/job-pools.js';
 import { decodeModelSteps, encodeModel } from '../../contracts/stored-model.js';
 import { fitConstants } from '../../domain/base/fit-constants.js';
 import { modelVersion } from '../../domain/base/model-version.js';
@@ -26,7 +26,7 @@ export interface ChangeParts {
 
 export interface FitParts extends ChangeParts {
   readonly tenants: () => Promise<TenantAnswers[]>;
-  readonly openThreads: () => FitThreads;
+  readonly openThreads: () => FitPool;
 }
 
 export interface RunOptions {
@@ -43,10 +43,10 @@ export async function runFits(parts: FitParts, options: RunOptions = {}): Promis
   const all = await parts.tenants();
   const fits: TenantFit[] = [];
   const failures: Error[] = [];
-  let threads: FitThreads | undefined;
+  let threads: FitPool | undefined;
   const abort = (): void => void threads?.close();
   signal?.addEventListener('abort', abort);
-  const getThreads = (): FitThreads => {
+  const getThreads = (): FitPool => {
     signal?.throwIfAborted();
     threads ??= parts.openThreads();
     return threads;
@@ -76,7 +76,7 @@ async function fitOne(
   { models, logger }: FitParts,
   { tenant, mark }: TenantAnswers,
   { dryRun = false, onStep }: RunOptions,
-  getThreads: () => FitThreads,
+  getThreads: () => FitPool,
 ): Promise<TenantFit> {
   const seen = `${mark} ${modelVersion}`;
   const basedOn = await models.fetchActiveVersion(tenant);
@@ -92,7 +92,7 @@ async function fitOne(
   const since = performance.now();
   const showStep = (step: string): void => onStep?.(tenant, step);
   showStep('reading the answers');
-  const { sampledOneIn, learnerHash, itemHashes, ...columns } = await threads.read(tenant);
+  const { sampledOneIn, learnerHash, itemHashes, ...columns } = await threads.readAnswers(tenant);
   const training = selectTrainingLearners(learnerHash);
   if (training.length < fitConstants.minLearners || !training.includes(0))
     return finished({ ...inForce, outcome: 'too_few', report: null });
@@ -101,7 +101,7 @@ async function fitOne(
     ...columns,
     training,
     current: await models.read(tenant, basedOn),
-    currentItems: basedOn === 0 ? null : await threads.items(tenant, basedOn, itemHashes),
+    currentItems: basedOn === 0 ? null : await threads.readItems(tenant, basedOn, itemHashes),
     version,
     fittedAt: new Date().toISOString(),
   };

@@ -1,6 +1,6 @@
 /** Runs a minute after an answer and once a day. */
 
-import type { Compute } from '../../compute/pool.js';
+import type { Compute } from '../../compute/compute.js';
 import { waitForAll } from '../../concurrency.js';
 import { createWebhookEvent, isSubscribed } from '../../contracts/webhook-events.js';
 import { round4 } from '../../domain/base/common.js';
@@ -8,11 +8,11 @@ import { detectGoalChanges, type GoalStatus, updateAlerts } from '../../domain/s
 import { groupBy, indices, splitIntoParts } from '../../lists.js';
 import type { Logger } from '../../logger.js';
 import {
-  dailyCheck,
+  type CheckResult,
+  computeDailyCheck,
   type GoalCheck,
   type GoalChecks,
-  type SettledCheck,
-  wantsGoals,
+  subscribesToGoals,
 } from '../../store/learners/goal-checks.js';
 import { standardForecast } from '../read/forecast-scores.js';
 
@@ -40,7 +40,7 @@ export async function checkGoals(ports: GoalCheckPorts, partitions: number, sign
 /** A tenant with an unusable model does not affect others. */
 async function checkPartition(ports: GoalCheckPorts, partition: number): Promise<void> {
   const due = groupBy(await ports.checks.claim(partition, ports.now()), ({ tenant }) => tenant);
-  const wanted = await ports.checks.wanted([...due.keys()]);
+  const wanted = await ports.checks.fetchSubscriptions([...due.keys()]);
   const each = [...due.values()].map(async (own, i) => {
     for (const some of splitIntoParts(own, together)) await checkSome(ports, some, wanted[i] ?? '');
   });
@@ -61,7 +61,7 @@ async function checkSome(
     // A retry would fail too. The next answer schedules another check.
     if (result instanceof Error) logger.error({ err: result, tenant }, 'a goal cannot be checked');
     const standing = typeof result === 'string' ? (JSON.parse(result) as GoalStatus) : null;
-    await checks.settle(check, settlementOf(check, standing, wanted, now()));
+    await checks.complete(check, settlementOf(check, standing, wanted, now()));
   }
 }
 
@@ -71,10 +71,10 @@ function settlementOf(
   standing: GoalStatus | null,
   wanted: string,
   now: number,
-): SettledCheck {
+): CheckResult {
   if (standing === null) return { alerts: check.alerts, events: [], nextAt: null };
-  const nextAt = dailyCheck(standing, now);
-  if (!wantsGoals(wanted)) return { alerts: null, events: [], nextAt };
+  const nextAt = computeDailyCheck(standing, now);
+  if (!subscribesToGoals(wanted)) return { alerts: null, events: [], nextAt };
   const before = check.alerts?.updatedAt === standing.updatedAt ? check.alerts : null;
   const alerts = updateAlerts(before, standing);
   const data = dataOf(check.userId, standing);

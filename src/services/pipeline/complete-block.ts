@@ -69,7 +69,7 @@ export async function insertMissing(
   signal: DrainTask['signal'],
 ): Promise<number> {
   const there = await warehouse.presentRows(read.ranges, signal);
-  const missing = await outbox.read(read.ranges, new Set([...there, ...refused]));
+  const missing = await outbox.readRanges(read.ranges, new Set([...there, ...refused]));
   if (missing.rows > 0) await warehouse.insert(missing.chunks, tokenOfRows(missing.chunks, round), signal);
   return there.size;
 }

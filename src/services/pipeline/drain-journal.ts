@@ -26,12 +26,12 @@ export function createJournalDrain({ journal, warehouse, late, logger }: Journal
   return async (signal?: AbortSignal): Promise<number> => {
     let moved = 0;
     for (;;) {
-      const { entries, more } = await journal.next(pageBytes);
+      const { entries, hasMore } = await journal.peek(pageBytes);
       const over = new Set(await late?.(entries));
       await journal.remove([...over]);
       await store(entries.filter((entry) => !over.has(entry)));
       moved += entries.length;
-      if (!more || signal?.aborted === true) return moved;
+      if (!hasMore || signal?.aborted === true) return moved;
     }
   };
 

@@ -49,7 +49,9 @@ export function createDrain(options: DrainOptions): DrainShard {
 
   async function drain(task: DrainTask): Promise<DrainResult> {
     const { batch, partitions, maxRows = limits.maxRows, signal } = task;
-    const read = await (batch ? outbox.read(batch.ranges) : outbox.next(partitions, { ...limits, maxRows }));
+    const read = await (batch
+      ? outbox.readRanges(batch.ranges)
+      : outbox.peek(partitions, { ...limits, maxRows }));
     await parkUnreadable(read);
     if (batch?.byRow === true && read.rows > 0) return storeByRow(read, signal);
     const moved = read.rows === 0 ? { rows: 0, present: 0 } : await move(task, read);
@@ -105,7 +107,7 @@ function createMove(places: DrainPlaces) {
 
   /** After a failover, ids in these ranges may belong to rows that this task never read. */
   async function checkEpoch({ id }: OutboxEpoch): Promise<void> {
-    if ((await outbox.epoch()).id !== id)
+    if ((await outbox.readEpoch()).id !== id)
       throw new Error('Redis was replaced meanwhile: the block is tried again');
   }
 
@@ -119,7 +121,7 @@ function createMove(places: DrainPlaces) {
 
   return async (task: DrainTask, read: OutboxBatch): Promise<DrainResult> => {
     const { signal } = task;
-    const epoch = await outbox.epoch();
+    const epoch = await outbox.readEpoch();
     const batch = task.batch ?? (await fix(task, read, epoch));
     const isOld = Math.abs(epoch.ms - batch.fixedAt) > tokenTrustMs;
     const verify = batch.verify || read.rows !== batch.rows || isOld;

@@ -5,7 +5,7 @@
 import { toEntryId } from '../../contracts/outbox-ids.js';
 import type { Logger } from '../../logger.js';
 import type { OutboxBatch } from '../../store/outbox/outbox.js';
-import type { RefusedRow } from '../../store/outbox/parked.js';
+import type { RejectedRow } from '../../store/outbox/parked-rows.js';
 import { ContentRefused } from '../../warehouse/clickhouse/insert-rows.js';
 import {
   completeBlock,
@@ -125,7 +125,7 @@ export function createIsolation(places: DrainPlaces) {
     // A rollup may reject rows that the table has stored.
     for (const name of await warehouse.presentRows(ranges, signal)) reasons.delete(name);
     await completeBlock(places, entry, before.size, new Set(reasons.keys()), signal);
-    const refused = rows.flatMap(({ name, ms, seq, row }): RefusedRow[] => {
+    const refused = rows.flatMap(({ name, ms, seq, row }): RejectedRow[] => {
       const reason = reasons.get(name);
       return reason === undefined ? [] : [{ id: `${ms}-${seq}`, row, reason }];
     });

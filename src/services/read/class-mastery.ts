@@ -24,7 +24,7 @@ import { type MasteryPorts, userNotFound } from './read-mastery.js';
 
 export interface ClassMasteryPorts extends Pick<MasteryPorts, 'models' | 'now'> {
   readonly limit: Limiter;
-  readonly learners: Pick<LearnerReads, 'packed'>;
+  readonly learners: Pick<LearnerReads, 'readPacked'>;
 }
 
 export const ClassMasteryRequest = Type.Object(
@@ -61,7 +61,7 @@ export async function classMastery(
     let masteries = 0;
     for (const userIds of splitIntoParts(user_ids, learnersTogether)) {
       throwIfDisconnected();
-      const packed = await learners.packed(tenant, userIds);
+      const packed = await learners.readPacked(tenant, userIds);
       const described = await mapInSlices(packed, (one) => describeLearner(one, asked, model, at));
       masteries += computeSum(described.map((one) => one.masteries));
       if (masteries > maxMasteries) throw tooMany();

@@ -4,15 +4,15 @@ import type { AttemptRow } from '../../contracts/attempt-row.js';
 import { type ExportRecord, formatExportLine, toAttemptRecord } from '../../contracts/export-record.js';
 import { unavailable } from '../../errors.js';
 import { mapInSlices } from '../../slices.js';
-import type { ExportedLearner, LearnerRecords } from '../../store/learners/learner-reads.js';
-import type { WaitingAttempts } from '../../store/outbox/waiting-rows.js';
+import type { ExportedLearner, LearnerExport } from '../../store/learners/learner-reads.js';
+import type { PendingAttempts } from '../../store/outbox/pending-rows.js';
 import type { StoredRows } from '../../warehouse/reads/stored-rows.js';
 import { follows } from './list-attempts.js';
 import { nothingKnown } from './read-mastery.js';
 
 export interface ExportPorts {
-  readonly records: LearnerRecords;
-  readonly waiting: WaitingAttempts;
+  readonly records: LearnerExport;
+  readonly waiting: PendingAttempts;
   readonly stored: Pick<StoredRows, 'attempts' | 'besideAttempts'>;
   readonly now: () => number;
 }
@@ -36,7 +36,7 @@ export function createLearnerExports(ports: ExportPorts) {
     slots.acquire(tenant);
     const release = (): void => slots.release(tenant);
     try {
-      const begun = await ports.records.state(tenant, userId);
+      const begun = await ports.records.readState(tenant, userId);
       if (begun === null) throw nothingKnown();
       return { lines: linesOf({ ...ports, tenant, userId, begun }), release };
     } catch (error) {
@@ -66,7 +66,7 @@ async function* linesOf(one: Export): AsyncGenerator<string> {
     lines += page.length;
     yield (await mapInSlices(page, formatExportLine)).join('');
   }
-  const now = (await one.records.state(tenant, userId))?.learner;
+  const now = (await one.records.readState(tenant, userId))?.learner;
   // All pages must belong to one history. A correction starts another one.
   if (now === undefined || !follows(learner, now))
     throw new Error('the learner was corrected during the export');
@@ -91,7 +91,7 @@ async function* pagesOf(one: Export, seen: Seen): AsyncGenerator<Page> {
     seen.count += 1;
     return true;
   };
-  for await (const page of one.waiting.of(tenant, userId)) {
+  for await (const page of one.waiting.readPages(tenant, userId)) {
     yield page.flatMap(({ place, line, row }) =>
       row === null ? [{ type: 'unreadable_attempt', place, row: line }] : [],
     );
@@ -110,7 +110,7 @@ async function* pagesOf(one: Export, seen: Seen): AsyncGenerator<Page> {
     const last = rows.length < pageAnswers ? undefined : rows.at(-1);
     from = (last?.figures.learnerSeq ?? answers) + 1;
   }
-  yield* records.waiting(tenant, userId);
+  yield* records.readPending(tenant, userId);
   yield* one.stored.besideAttempts(tenant, userId);
 }
 
@@ -125,5 +125,5 @@ async function* withIds({ records, tenant, userId, now }: Export, rows: PlacedRo
   const ids = rows.flatMap(({ row: { event } }) =>
     event.eventId === null || event.receivedAt < since ? [] : [event.eventId],
   );
-  if (ids.length > 0) yield await records.remembered(tenant, userId, ids);
+  if (ids.length > 0) yield await records.readEventIds(tenant, userId, ids);
 }

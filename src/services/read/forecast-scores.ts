@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
+import type { Compute } from '../../compute/compute.js';
 import type { ForecastResult } from '../../compute/forecast-batcher.js';
-import type { Compute } from '../../compute/pool.js';
 import type { Call } from '../../contracts/call.js';
 import { TargetScore } from '../../contracts/goals.js';
 import { Id } from '../../contracts/ids.js';

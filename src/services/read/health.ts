@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ClickHouseClient } from '@clickhouse/client';
-import type { Compute } from '../../compute/pool.js';
+import type { Compute } from '../../compute/compute.js';
 import { singleFlight } from '../../concurrency.js';
 import { withTimeout } from '../../lifecycle.js';
 import { idWindowSeconds, minIdWindowSeconds } from '../../store/learners/event-ids.js';
@@ -15,7 +15,7 @@ export interface HealthParts {
   readonly clickhouse: ClickHouseClient;
   readonly outbox: Pick<Outbox, 'facts'>;
   readonly journal: Pick<Journal, 'facts'>;
-  readonly compute: Pick<Compute, 'threads' | 'waiting'>;
+  readonly compute: Pick<Compute, 'threads' | 'countQueued'>;
   /** Why answers are rejected although Redis responds. */
   readonly blocked: () => string | null;
   readonly stalled: () => string | null;
@@ -47,7 +47,7 @@ export function createHealth(parts: HealthParts) {
         checks: {
           redis: check(down),
           clickhouse: check(clickhouse),
-          workers: { status: 'ok', threads: compute.threads(), waiting: compute.waiting() },
+          workers: { status: 'ok', threads: compute.threads(), waiting: compute.countQueued() },
           pipeline: {
             ...check(delayed),
             outbox_length: pipeline?.outboxLength ?? null,

@@ -5,7 +5,7 @@ import { round4 } from '../../domain/base/common.js';
 import { computeExpectedRange } from '../../domain/learner/expected-accuracy.js';
 import { type LearnerState, newLearner } from '../../domain/tracing/learner-states.js';
 import { rejectAsUnavailable, unavailable } from '../../errors.js';
-import type { WaitingAttempts } from '../../store/outbox/waiting-rows.js';
+import type { PendingAttempts } from '../../store/outbox/pending-rows.js';
 import type { NumberedRow, StoredRows } from '../../warehouse/reads/stored-rows.js';
 import type { EndedHistories } from './list-learners.js';
 import { createNumberCursors, listJson, type PageQuery, pageLimit, pageOf } from './pages.js';
@@ -13,7 +13,7 @@ import { findLearner, type MasteryPorts, rangeFields, readLearner, skillOf } fro
 import type { StoredPorts } from './stored.js';
 
 export interface AttemptPorts extends MasteryPorts, StoredPorts {
-  readonly waiting: WaitingAttempts;
+  readonly waiting: PendingAttempts;
   readonly stored: Pick<StoredRows, 'attempts' | 'ofSkill'>;
   readonly ended: Pick<EndedHistories, 'findErased'>;
 }
@@ -97,7 +97,7 @@ async function newestUpTo(
     const bySeq = new Map([...newest, ...rows].toReversed().map((row) => [seqOf(row), row]));
     newest = [...bySeq.values()].sort((a, b) => seqOf(b) - seqOf(a)).slice(0, atMost);
   };
-  for await (const page of waiting.of(tenant, userId))
+  for await (const page of waiting.readPages(tenant, userId))
     add(page.flatMap(({ row }) => (row !== null && seqOf(row) <= to ? [row] : [])));
   const range = { tenant, userId, from: 1, to, order: 'newest first', atMost } as const;
   add(await rejectAsUnavailable(stored.attempts(range)));

@@ -46,7 +46,7 @@ async function withoutErased(
 ): Promise<ListedLearner[]> {
   const userIds = found.map(({ user_id }) => user_id);
   const isThere = async (userId: string): Promise<boolean> =>
-    (await learners.own(tenant, userId)) !== null && !(await ended.isOpen(tenant, userId));
+    (await learners.readState(tenant, userId)) !== null && !(await ended.isOpen(tenant, userId));
   const erased = await ended.findErased(tenant, userIds);
   const shown = await Promise.all(userIds.map((userId, i) => erased[i] === null || isThere(userId)));
   return found.filter((_, i) => shown[i]);

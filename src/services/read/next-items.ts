@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { Compute } from '../../compute/pool.js';
+import type { Compute } from '../../compute/compute.js';
 import type { Call } from '../../contracts/call.js';
 import { Id } from '../../contracts/ids.js';
 import { parseLargeJson } from '../../contracts/json.js';

@@ -30,7 +30,7 @@ import type { StoredPorts } from './stored.js';
 
 /** All throw ApiError UNAVAILABLE. */
 export interface MasteryPorts extends ModelPorts {
-  readonly learners: Pick<LearnerReads, 'read' | 'own'>;
+  readonly learners: Pick<LearnerReads, 'read' | 'readState'>;
   readonly now: () => number;
 }
 
@@ -74,7 +74,7 @@ export async function findLearner(
   tenant: string,
   userId: string,
 ): Promise<LearnerState> {
-  const learner = await learners.own(tenant, userId);
+  const learner = await learners.readState(tenant, userId);
   if (learner === null) throw userNotFound();
   return learner;
 }

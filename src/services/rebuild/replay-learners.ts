@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { RebuildThreads } from '../../compute/run-threads.js';
+import type { RebuildPool } from '../../compute/job-pools.js';
 import type { LearnerId } from '../../contracts/learner-name.js';
 import type { CompareReply, RestoreReply } from '../../contracts/rebuild-tasks.js';
 import { ApiError } from '../../errors.js';
@@ -11,7 +11,7 @@ import type { RebuildSource } from '../../warehouse/reads/rebuild-source.js';
 export interface RebuildParts {
   readonly source: RebuildSource;
   readonly store: RebuildStore;
-  readonly openThreads: () => RebuildThreads;
+  readonly openThreads: () => RebuildPool;
 }
 
 export interface RebuildOptions {

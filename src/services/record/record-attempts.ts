@@ -1,5 +1,5 @@
 import type { Lanes } from '../../compute/lanes.js';
-import { invalidEvent, type SentEvents } from '../../compute/track-task.js';
+import { type EventsRequest, parseInvalidEvent } from '../../compute/track-task.js';
 import type { EventOutcome, EventsFormat, TrackOutcome } from '../../contracts/worker-tasks.js';
 import { ApiError, countingError, unavailable } from '../../errors.js';
 import { mapInSlices } from '../../slices.js';
@@ -14,12 +14,12 @@ export type EventResult = Recorded | ApiError;
 /** Since the process started. `unmapped`: xAPI statements without a skill. */
 export type AnswerTally = Partial<Record<TrackOutcome | 'unmapped', number>>;
 
-type Request = Omit<SentEvents, 'form' | 'receivedAt'>;
+type Request = Omit<EventsRequest, 'form' | 'receivedAt'>;
 
 export type AttemptRecorder = ReturnType<typeof createAttemptRecorder>;
 
 export function createAttemptRecorder(
-  lanes: Pick<Lanes, 'full' | 'track' | 'trackOne'>,
+  lanes: Pick<Lanes, 'checkFull' | 'track' | 'trackOne'>,
   tally: AnswerTally,
   now: () => number,
 ) {
@@ -28,7 +28,7 @@ export function createAttemptRecorder(
     return results[outcome](data);
   };
   return {
-    full: lanes.full,
+    full: lanes.checkFull,
     /** @param onResult called once, possibly synchronously */
     recordOne: (request: Request, settle: (result: EventResult) => void): void =>
       lanes.trackOne(sentEvents('event', request, now()), (tracked) =>
@@ -48,7 +48,7 @@ const sentEvents = (
   form: EventsFormat,
   { tenant, body, idempotencyKey, span }: Request,
   receivedAt: number,
-): SentEvents => ({ form, tenant, body, idempotencyKey, receivedAt, span });
+): EventsRequest => ({ form, tenant, body, idempotencyKey, receivedAt, span });
 
 /** After a defect that failed all events, the client should retry the batch. */
 function refusedBatch(error: unknown): never {
@@ -64,7 +64,7 @@ const results: Readonly<Record<TrackOutcome, (data: string) => EventResult>> = {
   reused: () =>
     new ApiError('IDEMPOTENCY_KEY_REUSED', 'This event_id was used for a different event of this learner'),
   beyond: (data) => new ApiError('LIMIT_EXCEEDED', data),
-  invalid: invalidEvent,
+  invalid: parseInvalidEvent,
   unavailable: (data) => unavailable(data),
   skipped: () => countingError(),
   elsewhere: () => countingError(),

@@ -6,7 +6,7 @@ import { dayMs, toMonth } from '../../domain/base/common.js';
 import type { Logger } from '../../logger.js';
 import type { RetentionFence } from '../../store/audit/retention-fence.js';
 import { encodeSnapshot } from '../../store/learners/learner-snapshot.js';
-import { learnersOf, replayLearner, type StoredLearner } from '../../store/learners/stored-learners.js';
+import { parseLearners, replayLearner, type StoredLearner } from '../../store/learners/stored-learners.js';
 import { partitionOf } from '../../store/redis/keys.js';
 import type { AnswerArchive } from '../../warehouse/maintenance/retention.js';
 
@@ -91,7 +91,7 @@ async function writeMonth(
     let page = await archive.nextPage(month, tenant, '');
     while (page !== null) {
       signal?.throwIfAborted();
-      const learners = [...learnersOf(await archive.learners(month, page))];
+      const learners = [...parseLearners(await archive.learners(month, page))];
       const snapshots = learners.flatMap((learner) => snapshotOf(learner, month, partitions) ?? []);
       await archive.saveSnapshots(month, snapshots);
       await archive.archive(month, page);

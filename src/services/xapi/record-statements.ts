@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { SentEvents } from '../../compute/track-task.js';
+import type { EventsRequest } from '../../compute/track-task.js';
 import { findTimeProblem, type LearningEvent, maxBatchEvents, parseTime } from '../../contracts/events.js';
 import { validationError } from '../../contracts/validate.js';
 import type { XapiMapping } from '../../contracts/xapi/mapping.js';
@@ -9,7 +9,7 @@ import { distinct } from '../../lists.js';
 import type { Logger } from '../../logger.js';
 import { mapInSlices } from '../../slices.js';
 import type { MappingStore } from '../../store/catalogue/xapi-mappings.js';
-import type { WaitingAttempts } from '../../store/outbox/waiting-rows.js';
+import type { PendingAttempts } from '../../store/outbox/pending-rows.js';
 import type { StoredRows } from '../../warehouse/reads/stored-rows.js';
 import { type RetractionPorts, retractAnswer } from '../corrections/retract-answer.js';
 import type { AnswerTally, AttemptRecorder } from '../record/record-attempts.js';
@@ -19,7 +19,7 @@ export interface StatementPorts {
   readonly recorder: AttemptRecorder;
   readonly mappings: Pick<MappingStore, 'read'>;
   readonly retraction: RetractionPorts & {
-    readonly waiting: Pick<WaitingAttempts, 'learnersOf'>;
+    readonly waiting: Pick<PendingAttempts, 'findLearners'>;
     readonly stored: Pick<StoredRows, 'learnersOf'>;
   };
   readonly tally: AnswerTally;
@@ -27,7 +27,7 @@ export interface StatementPorts {
   readonly now: () => number;
 }
 
-type Sender = Pick<SentEvents, 'tenant' | 'span'>;
+type Sender = Pick<EventsRequest, 'tenant' | 'span'>;
 
 /**
  * @returns ids, including assigned ones
@@ -107,6 +107,6 @@ async function takeBack({ retraction, logger }: StatementPorts, tenant: string, 
 
 /** Redis first, to find rows that move to ClickHouse in between. */
 async function learnersOf({ waiting, stored }: StatementPorts['retraction'], tenant: string, id: string) {
-  const found = await waiting.learnersOf(tenant, id);
+  const found = await waiting.findLearners(tenant, id);
   return distinct([...found, ...(await stored.learnersOf(tenant, id))]);
 }

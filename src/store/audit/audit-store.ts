@@ -6,7 +6,7 @@ import { parseTenantDay, tenantDay } from '../../contracts/tenant-day.js';
 import { toDay } from '../../domain/base/common.js';
 import { indices, splitIntoParts } from '../../lists.js';
 import { findErasedLearners } from '../corrections/erased-learners.js';
-import { epochOf, lastIdLua } from '../outbox/outbox.js';
+import { lastIdLua, readEpoch } from '../outbox/outbox.js';
 import { findField } from '../redis/bulk-operations.js';
 import { mapRedisErrors, type RedisClient } from '../redis/client.js';
 import {
@@ -47,7 +47,7 @@ export function createAuditStore(client: RedisClient, partitions: number) {
       return (await findErasedLearners(client, learners)).map((one) => one?.below ?? null);
     },
     /** Changes when a server restarts: reads before and after are not comparable. */
-    fetchEpoch: () => epochOf(client),
+    fetchEpoch: () => readEpoch(client),
     prune: (partition: number, throughDay: number): Promise<unknown> =>
       pruneCountsScript(client, acceptedCountsKey(partition), removedCountsKey(partition), throughDay),
     save: (record: AuditRecord): Promise<unknown> =>

@@ -4,7 +4,7 @@ import { learnerName } from '../../contracts/learner-name.js';
 import { splitIntoEntries } from '../../contracts/outbox-ids.js';
 import type { RetractionResult } from '../../contracts/worker-tasks.js';
 import type { ReplayedStates } from '../../domain/history/replay.js';
-import { dumpOf } from '../learners/learner-dump.js';
+import { dumpLearner } from '../learners/learner-dump.js';
 import type { RedisClient } from '../redis/client.js';
 import { markerName, maxJournalEntries, partitionPrefix } from '../redis/keys.js';
 import { withReplication } from '../redis/replication.js';
@@ -29,7 +29,8 @@ export function commitRetraction(
   { partition, expectedVersion, month, correction, answer, states, rows }: Retraction,
   maxOutboxRows: number,
 ): Promise<RetractionStatus> {
-  const { records, items } = states === null ? { records: [], items: [[], []] as const } : dumpOf(states);
+  const { records, items } =
+    states === null ? { records: [], items: [[], []] as const } : dumpLearner(states);
   const lists = [...[records, ...items].map((fields) => fields.flat()), splitIntoEntries(rows)];
   const prefix = partitionPrefix(partition);
   return withReplication(client, prefix, () =>

@@ -14,16 +14,17 @@ export const hashEventId = hashText;
 const fingerprintBytes = 6;
 
 /** Covers every field that a repeated event must repeat. */
-export function fingerprintOf(event: TrackEvent): Buffer {
+export function computeFingerprint(event: TrackEvent): Buffer {
   const { itemId, occurredAtText } = event;
   const answer = `${event.isCorrect} ${event.timeSpentSeconds} ${event.confidenceScore}`;
   const question = `${event.questionDifficulty} ${occurredAtText}\0${event.skillId}\0${itemId ?? ''}`;
   return hashText(`${answer} ${question}`).subarray(0, fingerprintBytes);
 }
 
-export const fingerprintNumber = (fingerprint: Buffer): number => fingerprint.readUIntLE(0, fingerprintBytes);
+export const fingerprintToNumber = (fingerprint: Buffer): number =>
+  fingerprint.readUIntLE(0, fingerprintBytes);
 
-export function fingerprintFrom(number: number): Buffer {
+export function fingerprintFromNumber(number: number): Buffer {
   const fingerprint = Buffer.allocUnsafe(fingerprintBytes);
   fingerprint.writeUIntLE(number, 0, fingerprintBytes);
   return fingerprint;
@@ -39,14 +40,14 @@ export interface ResultFigures {
   readonly advice: Advice | null;
 }
 
-export const answerBytes = 24;
+export const resultBytes = 24;
 const plateauFlag = 1;
 const noCode = 0xff;
 const noFigure = 0xffff;
 
-export function encodeFirstAnswer(answer: ResultFigures, fingerprint: Buffer, receivedAt: number): Buffer {
+export function encodeFirstResult(answer: ResultFigures, fingerprint: Buffer, receivedAt: number): Buffer {
   const { advice } = answer;
-  const record = Buffer.allocUnsafe(answerBytes);
+  const record = Buffer.allocUnsafe(resultBytes);
   const view = toDataView(record);
   view.setUint32(0, Math.floor(receivedAt / 1000), true);
   record.set(fingerprint, 4);
@@ -61,8 +62,8 @@ export function encodeFirstAnswer(answer: ResultFigures, fingerprint: Buffer, re
 }
 
 /** @throws Error for another version */
-export function decodeFirstAnswer(record: Buffer): ResultFigures & { readonly fingerprint: Buffer } {
-  if (record.length !== answerBytes)
+export function decodeFirstResult(record: Buffer): ResultFigures & { readonly fingerprint: Buffer } {
+  if (record.length !== resultBytes)
     throw new Error(`an event id's record of ${record.length} bytes is not known`);
   const view = toDataView(record);
   const code = adviceCodes[view.getUint8(21)];
@@ -80,13 +81,13 @@ export function decodeFirstAnswer(record: Buffer): ResultFigures & { readonly fi
 
 export const idWindowSeconds = 86_400;
 /** The newest ids, which are retained for the whole window. */
-const newestIds = 1000;
+const minRetainedIds = 1000;
 /** Every id is retained for at least this long. */
 export const minIdWindowSeconds = 600;
 /** Maximum ids within the minimum window. */
-export const mostIds = 20_000;
+export const maxWindowIds = 20_000;
 const idsPerMark = 250;
-const marksKept = newestIds / idsPerMark + 1;
+const maxMarks = minRetainedIds / idsPerMark + 1;
 
 export type IdLedger = ReturnType<typeof openLedger>;
 
@@ -96,33 +97,33 @@ export function openLedger(stored: Buffer | null) {
   const marks: number[] = [];
   for (let at = 4; stored !== null && at < stored.length; at += 4) marks.push(stored.readUInt32LE(at));
 
-  const takenAtMark = (index: number): number =>
+  const countAtMark = (index: number): number =>
     count - (count % idsPerMark) - idsPerMark * (marks.length - 1 - index);
 
-  function note(second: number): void {
+  function addMark(second: number): void {
     marks.push(second);
     // The first mark stays outside the minimum window: ids are counted from there.
-    const ended = second - minIdWindowSeconds;
-    while (marks.length > marksKept && (marks[1] as number) <= ended) marks.shift();
+    const windowStart = second - minIdWindowSeconds;
+    while (marks.length > maxMarks && (marks[1] as number) <= windowStart) marks.shift();
   }
 
   return {
     /** @returns the id's second, which never decreases */
-    take: (second: number): number => {
+    add: (second: number): number => {
       const at = Math.max(second, marks.at(-1) ?? 0);
       count += 1;
-      if (count % idsPerMark === 0) note(at);
+      if (count % idsPerMark === 0) addMark(at);
       return at;
     },
-    remembers: (takenAt: number, second: number): boolean =>
-      takenAt > second - minIdWindowSeconds ||
-      (takenAt > second - idWindowSeconds && takenAt >= (marks.at(-marksKept) ?? 0)),
+    isRetained: (addedAt: number, second: number): boolean =>
+      addedAt > second - minIdWindowSeconds ||
+      (addedAt > second - idWindowSeconds && addedAt >= (marks.at(-maxMarks) ?? 0)),
     isFull: (second: number): boolean => {
-      if (count < mostIds) return false;
-      const before = marks.findLastIndex((mark) => mark <= second - minIdWindowSeconds);
-      return count - (before < 0 ? takenAtMark(0) - idsPerMark : takenAtMark(before)) >= mostIds;
+      if (count < maxWindowIds) return false;
+      const lastBefore = marks.findLastIndex((mark) => mark <= second - minIdWindowSeconds);
+      return count - (lastBefore < 0 ? countAtMark(0) - idsPerMark : countAtMark(lastBefore)) >= maxWindowIds;
     },
-    encoded: (): Buffer => {
+    encode: (): Buffer => {
       const bytes = Buffer.allocUnsafe(4 + 4 * marks.length);
       bytes.writeUInt32LE(count, 0);
       for (const [i, mark] of marks.entries()) bytes.writeUInt32LE(mark, 4 + 4 * i);
@@ -132,18 +133,18 @@ export function openLedger(stored: Buffer | null) {
 }
 
 const buckets = 64;
-export const entryBytes = idBytes + answerBytes;
+export const entryBytes = idBytes + resultBytes;
 
 export const ledgerField = 'n';
 const bucketField = (id: Buffer): string => `${(id[0] as number) % buckets}`;
 
 /** The ledger's field comes first. */
-export const idFieldsOf = (ids: readonly Buffer[]): readonly string[] =>
+export const listIdFields = (ids: readonly Buffer[]): readonly string[] =>
   ids.length === 0 ? [] : [ledgerField, ...new Set(ids.map(bucketField))];
 
-export type StoredIds = ReturnType<typeof storedIds>;
+export type StoredIds = ReturnType<typeof toStoredIds>;
 
-export function storedIds(fields: readonly string[], values: readonly (Buffer | null)[]) {
+export function toStoredIds(fields: readonly string[], values: readonly (Buffer | null)[]) {
   const buckets = new Map<string, Buffer>();
   for (let i = 1; i < fields.length; i++) {
     const value = values[i];
@@ -153,49 +154,50 @@ export function storedIds(fields: readonly string[], values: readonly (Buffer | 
 }
 
 /** Also finds expired ids. */
-export const hasAny = ({ buckets }: StoredIds, ids: readonly Buffer[]): boolean =>
-  ids.some((id) => placeIn(buckets.get(bucketField(id)) ?? none, id) >= 0);
+export const hasAnyId = ({ buckets }: StoredIds, ids: readonly Buffer[]): boolean =>
+  ids.some((id) => findEntry(buckets.get(bucketField(id)) ?? emptyBucket, id) >= 0);
 
 export type IdFields = readonly (readonly [field: string, value: Buffer])[];
 
-const none = Buffer.alloc(0);
+const emptyBucket = Buffer.alloc(0);
 
-export const noIds = storedIds([], []);
+export const emptyIds = toStoredIds([], []);
 
 export type LearnerIds = ReturnType<typeof openIds>;
 
 export function openIds(stored: StoredIds) {
   const ledger = openLedger(stored.ledger);
   const changed = new Map<string, Buffer>();
-  const bucketOf = (field: string): Buffer => changed.get(field) ?? stored.buckets.get(field) ?? none;
-  const isOver = (bucket: Buffer, at: number, second: number): boolean =>
-    !ledger.remembers(bucket.readUInt32LE(at + idBytes), second);
+  const findBucket = (field: string): Buffer =>
+    changed.get(field) ?? stored.buckets.get(field) ?? emptyBucket;
+  const isExpired = (bucket: Buffer, at: number, second: number): boolean =>
+    !ledger.isRetained(bucket.readUInt32LE(at + idBytes), second);
 
   return {
     /** Null if not retained. */
     find: (id: Buffer, second: number): Buffer | null => {
-      const bucket = bucketOf(bucketField(id));
-      const at = placeIn(bucket, id);
-      if (at < 0 || isOver(bucket, at, second)) return null;
+      const bucket = findBucket(bucketField(id));
+      const at = findEntry(bucket, id);
+      if (at < 0 || isExpired(bucket, at, second)) return null;
       return bucket.subarray(at + idBytes, at + entryBytes);
     },
     isFull: ledger.isFull,
-    take: (id: Buffer, answer: Buffer, second: number): void => {
+    add: (id: Buffer, answer: Buffer, second: number): void => {
       const field = bucketField(id);
-      const at = ledger.take(second);
-      const before = bucketOf(field);
-      let over = 0;
-      while (over < before.length && isOver(before, over, at)) over += entryBytes;
-      const bucket = Buffer.concat([before.subarray(over), id, answer]);
-      bucket.writeUInt32LE(at, bucket.length - answerBytes);
+      const at = ledger.add(second);
+      const before = findBucket(field);
+      let expiredBytes = 0;
+      while (expiredBytes < before.length && isExpired(before, expiredBytes, at)) expiredBytes += entryBytes;
+      const bucket = Buffer.concat([before.subarray(expiredBytes), id, answer]);
+      bucket.writeUInt32LE(at, bucket.length - resultBytes);
       changed.set(field, bucket);
     },
-    changes: (): IdFields => (changed.size === 0 ? [] : [[ledgerField, ledger.encoded()], ...changed]),
+    changes: (): IdFields => (changed.size === 0 ? [] : [[ledgerField, ledger.encode()], ...changed]),
   };
 }
 
 /** -1 if missing. Earlier entries of the id may be expired. */
-function placeIn(bucket: Buffer, id: Buffer): number {
+function findEntry(bucket: Buffer, id: Buffer): number {
   const [low, high] = [id.readInt32LE(0), id.readInt32LE(4)];
   for (let at = bucket.length - entryBytes; at >= 0; at -= entryBytes) {
     if (bucket.readInt32LE(at) === low && bucket.readInt32LE(at + 4) === high) return at;

@@ -8,25 +8,25 @@ import { mapRedisErrors, type RedisClient } from '../redis/client.js';
 import { goalChecksKey, partitionPrefix } from '../redis/keys.js';
 import { defineScript } from '../redis/script.js';
 import { appendEventsLua, fetchSubscriptions } from '../redis/webhook-events.js';
-import type { Placed } from './learner-commands.js';
+import type { LearnerLocation } from './learner-commands.js';
 
 /** Answers in the meantime share the check. */
-export const checkAfterMs = 60_000;
+export const checkDelayMs = 60_000;
 /** Longer than a run takes. */
 const claimMs = 30_000;
 /** About 30 ms of forecasts per run. */
 const maxClaims = 100;
 
-export const wantsGoals = (wanted: string): boolean =>
-  isSubscribed(wanted, 'goal.reached') || isSubscribed(wanted, 'goal.at_risk');
+export const subscribesToGoals = (subscribedTypes: string): boolean =>
+  isSubscribed(subscribedTypes, 'goal.reached') || isSubscribed(subscribedTypes, 'goal.at_risk');
 
-export interface GoalCheck extends Placed {
+export interface GoalCheck extends LearnerLocation {
   /** Unix milliseconds. Identifies the claim. */
   readonly claimedUntil: number;
   readonly alerts: GoalAlerts | null;
 }
 
-export interface SettledCheck {
+export interface CheckResult {
   readonly alerts: GoalAlerts | null;
   readonly events: readonly WebhookEvent[];
   /** Unix milliseconds; null: only an answer causes the next check. */
@@ -34,25 +34,29 @@ export interface SettledCheck {
 }
 
 /** Unix milliseconds; null without a future target date. */
-export const dailyCheck = ({ targetDate }: Pick<GoalSetting, 'targetDate'>, now: number): number | null =>
-  targetDate === null || isDatePast(targetDate, now) ? null : now + dayMs;
+export const computeDailyCheck = (
+  { targetDate }: Pick<GoalSetting, 'targetDate'>,
+  now: number,
+): number | null => (targetDate === null || isDatePast(targetDate, now) ? null : now + dayMs);
 
 /** At a random time within a day. */
 export async function restoreDailyCheck(
   client: RedisClient,
-  place: Placed,
+  location: LearnerLocation,
   goal: Pick<GoalSetting, 'targetDate'>,
 ) {
-  const at = dailyCheck(goal, Date.now());
+  const at = computeDailyCheck(goal, Date.now());
   if (at === null) return;
-  const name = learnerName(place.tenant, place.userId);
-  await mapRedisErrors(client.zadd(goalChecksKey(place.partition), 'NX', at - Math.random() * dayMs, name));
+  const name = learnerName(location.tenant, location.userId);
+  await mapRedisErrors(
+    client.zadd(goalChecksKey(location.partition), 'NX', at - Math.random() * dayMs, name),
+  );
 }
 
 export type GoalChecks = ReturnType<typeof createGoalChecks>;
 
 export const createGoalChecks = (client: RedisClient) => ({
-  wanted: (tenants: readonly string[]) => fetchSubscriptions(client, tenants),
+  fetchSubscriptions: (tenants: readonly string[]) => fetchSubscriptions(client, tenants),
   claim: async (partition: number, now: number): Promise<GoalCheck[]> => {
     const claimedUntil = now + claimMs;
     const claimed = await claimChecks(client, partitionPrefix(partition), now, maxClaims, claimedUntil);
@@ -62,8 +66,8 @@ export const createGoalChecks = (client: RedisClient) => ({
     });
   },
   /** Does nothing if the claim ended. */
-  settle: (check: GoalCheck, { alerts, events, nextAt }: SettledCheck): Promise<unknown> =>
-    settleCheck(
+  complete: (check: GoalCheck, { alerts, events, nextAt }: CheckResult): Promise<unknown> =>
+    completeCheck(
       ...([client, partitionPrefix(check.partition), learnerName(check.tenant, check.userId)] as const),
       ...([check.claimedUntil, alerts === null ? '' : JSON.stringify(alerts), nextAt ?? ''] as const),
       ...events.flatMap(toStreamFields),
@@ -94,7 +98,7 @@ return found
 `);
 
 /** `args`: end of the claim, alerts or '', next check or '', then events. */
-const settleCheck = defineScript(1)<[prefix: string, name: string, ...args: (string | number)[]], null>(`
+const completeCheck = defineScript(1)<[prefix: string, name: string, ...args: (string | number)[]], null>(`
 ${appendEventsLua}
 local name, checks, alerts = ARGV[1], KEYS[1] .. ':goal:checks', KEYS[1] .. ':goal:alerts'
 if tonumber(redis.call('ZSCORE', checks, '!' .. name)) ~= tonumber(ARGV[2]) then return end

@@ -12,7 +12,7 @@ import { learnerKey, markerName, maxJournalEntries, partitionOf, partitionPrefix
 import { withReplication } from '../redis/replication.js';
 import { defineScript } from '../redis/script.js';
 import { fetchSubscriptions } from '../redis/webhook-events.js';
-import { dailyCheck, wantsGoals } from './goal-checks.js';
+import { computeDailyCheck, subscribesToGoals } from './goal-checks.js';
 import { goalField } from './learner-codec.js';
 
 /** A null target score means a removed goal. */
@@ -23,23 +23,23 @@ const StoredFields = Type.Object({
   targetDate: Type.Union([Type.String(), Type.Null()]),
 });
 type StoredFields = Type.Static<typeof StoredFields>;
-const parse = createStoredParser(StoredFields, 'the stored goal');
+const parseStoredGoal = createStoredParser(StoredFields, 'the stored goal');
 
 /** @throws Error for another version */
 export function decodeGoal(value: string | undefined | null): StoredGoal | null {
   if (value === undefined || value === null) return null;
-  const { targetScore, targetDate, updatedAt } = parse(value);
+  const { targetScore, targetDate, updatedAt } = parseStoredGoal(value);
   return targetScore === null ? null : { targetScore, targetDate, updatedAt };
 }
 
 /** `writeGoal` builds the same text in Lua. */
 export const encodeGoal = (goal: Omit<StoredFields, 'v'>): string =>
-  `{"v":1,"updatedAt":${goal.updatedAt},${encodeAfterTime(goal)}`;
+  `{"v":1,"updatedAt":${goal.updatedAt},${encodeGoalTail(goal)}`;
 
-const encodeAfterTime = ({ targetScore, targetDate }: Omit<StoredFields, 'v' | 'updatedAt'>): string =>
+const encodeGoalTail = ({ targetScore, targetDate }: Omit<StoredFields, 'v' | 'updatedAt'>): string =>
   JSON.stringify({ targetScore, targetDate }).slice(1);
 
-const tagOfGoal = (value: string): string => createHash('sha1').update(value).digest('hex');
+const computeTag = (value: string): string => createHash('sha1').update(value).digest('hex');
 
 export interface GoalWrite {
   readonly tenant: string;
@@ -50,7 +50,7 @@ export interface GoalWrite {
 }
 
 /** `mismatch`: another tag, or no goal. `absent`: no goal to remove. */
-export type GoalWritten =
+export type GoalWriteResult =
   | { readonly status: 'written'; readonly updatedAt: number; readonly tag: string }
   | { readonly status: 'mismatch' | 'absent' };
 
@@ -99,36 +99,36 @@ return { 'written', value }
 
 export type GoalStore = ReturnType<typeof createGoalStore>;
 
-export function createGoalStore(client: RedisClient, partitions: number, bound = maxJournalEntries) {
+export function createGoalStore(client: RedisClient, partitions: number, maxPendingRows = maxJournalEntries) {
   return {
     read: async (tenant: string, userId: string): Promise<TaggedValue<StoredGoal> | null> => {
       const key = learnerKey(partitionOf(tenant, userId, partitions), tenant, userId);
       const value = await mapRedisErrors(client.hget(key, goalField));
       const goal = decodeGoal(value);
-      return value === null || goal === null ? null : { value: goal, tag: tagOfGoal(value) };
+      return value === null || goal === null ? null : { value: goal, tag: computeTag(value) };
     },
-    write: async ({ tenant, userId, setting, ifMatch, now }: GoalWrite): Promise<GoalWritten> => {
+    write: async ({ tenant, userId, setting, ifMatch, now }: GoalWrite): Promise<GoalWriteResult> => {
       const prefix = partitionPrefix(partitionOf(tenant, userId, partitions));
       const goal = setting ?? { targetScore: null, targetDate: null };
       const tags = ifMatch === null || ifMatch === '*' ? (ifMatch ?? '') : ` ${ifMatch.join(' ')} `;
       const row = encodeGoalRow({ tenant, userId, ...goal });
-      const [wanted = ''] = await fetchSubscriptions(client, [tenant]);
-      const isWanted = setting !== null && wantsGoals(wanted);
-      const checkAt = isWanted ? now : (dailyCheck(goal, now) ?? '');
-      const written = await withReplication(client, prefix, () =>
+      const [subscribedTypes = ''] = await fetchSubscriptions(client, [tenant]);
+      const hasSubscription = setting !== null && subscribesToGoals(subscribedTypes);
+      const checkAt = hasSubscription ? now : (computeDailyCheck(goal, now) ?? '');
+      const reply = await withReplication(client, prefix, () =>
         writeGoal(
           ...([client, prefix, learnerName(tenant, userId), tags, setting === null ? 1 : 0, now] as const),
-          ...([encodeAfterTime(goal), row, bound, isWanted ? 1 : 0, checkAt] as const),
+          ...([encodeGoalTail(goal), row, maxPendingRows, hasSubscription ? 1 : 0, checkAt] as const),
         ),
       );
-      return writtenOf(...written);
+      return toWriteResult(...reply);
     },
   };
 }
 
-function writtenOf(status: string, value: string): GoalWritten {
+function toWriteResult(status: string, value: string): GoalWriteResult {
   if (status === 'mismatch' || status === 'absent') return { status };
   if (status === 'lost') throw unavailable('The state store came back empty and has to be rebuilt first');
   if (status === 'full') throw unavailable('Too many changes wait to be stored; try again later');
-  return { status: 'written', updatedAt: parse(value).updatedAt, tag: tagOfGoal(value) };
+  return { status: 'written', updatedAt: parseStoredGoal(value).updatedAt, tag: computeTag(value) };
 }

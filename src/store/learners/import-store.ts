@@ -15,9 +15,9 @@ export interface ImportRecord {
 }
 
 /** `finished_at` is empty until the end. Braces put the lock on the same node. */
-const importKey = (content: string): string => `st:import:{${content}}`;
+const importKey = (contentHash: string): string => `st:import:{${contentHash}}`;
 const importsKey = 'st:imports';
-export const importLockKey = (content: string): string => `${importKey(content)}:lock`;
+export const importLockKey = (contentHash: string): string => `${importKey(contentHash)}:lock`;
 
 /** A stopped process uses the marks to skip lines in flight. */
 const marksGraceSeconds = 600;
@@ -25,9 +25,9 @@ const marksGraceSeconds = 600;
 export type ImportStore = ReturnType<typeof createImportStore>;
 
 /** @param contentHash of the file and of options that change its meaning */
-export function createImportStore(client: RedisClient, partitions: number, content: string) {
-  const key = importKey(content);
-  const set = (fields: object) => mapRedisErrors(client.hset(key, fields));
+export function createImportStore(client: RedisClient, partitions: number, contentHash: string) {
+  const key = importKey(contentHash);
+  const saveFields = (fields: object) => mapRedisErrors(client.hset(key, fields));
   return {
     find: async (): Promise<ImportRecord | null> => {
       const fields = await mapRedisErrors(client.hgetall(key));
@@ -38,19 +38,19 @@ export function createImportStore(client: RedisClient, partitions: number, conte
     },
     start: async (previous: ImportRecord | null): Promise<ImportRecord> => {
       const run = (previous?.run ?? 0) + 1;
-      const [id, startedAt] = [`${content.slice(0, 32)}.${run}`, Date.now()];
+      const [id, startedAt] = [`${contentHash.slice(0, 32)}.${run}`, Date.now()];
       // First, so that an erasure finds all marks.
-      await mapRedisErrors(client.hset(importsKey, id, content));
-      await set({ id, run, line: 0, started_at: startedAt, finished_at: '' });
+      await mapRedisErrors(client.hset(importsKey, id, contentHash));
+      await saveFields({ id, run, line: 0, started_at: startedAt, finished_at: '' });
       return { id, run, line: 0, startedAt, finishedAt: null };
     },
-    savePosition: (line: number) => set({ line }),
+    savePosition: (line: number) => saveFields({ line }),
     finish: async (id: string, line: number, now: number): Promise<void> => {
       // If the process dies before the end, the next run finishes.
-      await set({ line });
+      await saveFields({ line });
       const marks = indices(partitions).map((partition) => importMarksKey(partition, id));
       await mapRedisErrors(Promise.all(marks.map((mark) => client.expire(mark, marksGraceSeconds))));
-      await set({ finished_at: now });
+      await saveFields({ finished_at: now });
     },
   };
 }

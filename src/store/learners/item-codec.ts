@@ -1,13 +1,13 @@
 import type { ItemTrace } from '../../domain/tracing/traces.js';
 import { toDataView } from '../redis/binary.js';
-import { emptyRecord } from './record-bytes.js';
+import { allocateRecord } from './record-bytes.js';
 
 const itemBytes = 11;
 /** The last four answers are stored above the 28 bits of `elsewhere`. */
 const lastWrongUnit = 2 ** 28;
 
 export function encodeItem(item: ItemTrace): Buffer {
-  const stored = emptyRecord(itemBytes);
+  const stored = allocateRecord(itemBytes);
   const record = toDataView(stored);
   record.setUint8(0, item.right);
   record.setUint8(1, item.wrong);

@@ -4,22 +4,22 @@ import type { Course } from '../../domain/tracing/course.js';
 import type { LearnerState } from '../../domain/tracing/learner-states.js';
 import { activityConstants } from '../../domain/tracing/tracing-constants.js';
 import { toDataView } from '../redis/binary.js';
-import { checkedView, emptyRecord, format, readDay, writeDay } from './record-bytes.js';
+import { allocateRecord, openRecord, readDay, recordFormat, writeDay } from './record-bytes.js';
 
 const learnerBytes = 310;
-const courseAt = 198;
-const courseEnd = courseAt + 8 * courseConstants.skills;
-const trendAt = courseEnd + 40;
+const courseOffset = 198;
+const courseEnd = courseOffset + 8 * courseConstants.skills;
+const trendOffset = courseEnd + 40;
 /** Half answers per section and day, newest day first. */
-const activityAt = 124;
+const activityOffset = 124;
 const activityCounts = sections.length * activityConstants.days;
 
 /** A table of fields takes four times as long. */
 export function encodeLearner(learner: LearnerState): Buffer {
   const { abilities, activity, momentum, trace, trend, items } = learner;
-  const stored = emptyRecord(learnerBytes);
+  const stored = allocateRecord(learnerBytes);
   const record = toDataView(stored);
-  record.setUint8(0, format);
+  record.setUint8(0, recordFormat);
   record.setUint16(2, learner.abilityVersion, true);
   record.setUint32(4, learner.version, true);
   record.setUint32(8, learner.attempts, true);
@@ -42,23 +42,23 @@ export function encodeLearner(learner: LearnerState): Buffer {
   record.setUint16(120, items.size, true);
   writeDay(record, activity.day, 122);
   for (let i = 0; i < activityCounts; i++)
-    record.setUint16(activityAt + 2 * i, activity.halfAnswers[i] as number, true);
+    record.setUint16(activityOffset + 2 * i, activity.halfAnswers[i] as number, true);
   writeDay(record, momentum.day, 180);
   record.setFloat64(182, momentum.short, true);
   record.setFloat64(190, momentum.long, true);
   writeCourse(record, trace.course);
-  record.setUint32(trendAt, trend.answers, true);
-  record.setFloat32(trendAt + 4, trend.share, true);
-  record.setFloat32(trendAt + 8, trend.change, true);
-  record.setFloat32(trendAt + 12, trend.bias, true);
+  record.setUint32(trendOffset, trend.answers, true);
+  record.setFloat32(trendOffset + 4, trend.share, true);
+  record.setFloat32(trendOffset + 8, trend.change, true);
+  record.setFloat32(trendOffset + 12, trend.bias, true);
   return stored;
 }
 
 function writeCourse(record: DataView, course: Course): void {
   const { skills, forms } = course;
   for (let i = 0; i < skills.length; i++) {
-    record.setUint32(courseAt + 8 * i, skills[i] as number, true);
-    record.setFloat32(courseAt + 8 * i + 4, forms[i] as number, true);
+    record.setUint32(courseOffset + 8 * i, skills[i] as number, true);
+    record.setFloat32(courseOffset + 8 * i + 4, forms[i] as number, true);
   }
   record.setUint32(courseEnd, course.firstSkill, true);
   record.setUint32(courseEnd + 4, course.secondSkill, true);
@@ -75,7 +75,7 @@ function writeCourse(record: DataView, course: Course): void {
 function readCourse(record: DataView): Course {
   const skills: number[] = [];
   const forms: number[] = [];
-  for (let at = courseAt; at < courseEnd; at += 8) {
+  for (let at = courseOffset; at < courseEnd; at += 8) {
     const skill = record.getUint32(at, true);
     if (skill === 0) break;
     skills.push(skill);
@@ -99,7 +99,7 @@ function readCourse(record: DataView): Course {
 
 /** Property order of `newLearner`: one object shape is faster. */
 export function decodeLearner(stored: Buffer): LearnerState {
-  const record = checkedView(stored, learnerBytes);
+  const record = openRecord(stored, learnerBytes);
   return {
     version: record.getUint32(4, true),
     attempts: record.getUint32(8, true),
@@ -130,10 +130,10 @@ export function decodeLearner(stored: Buffer): LearnerState {
       course: readCourse(record),
     },
     trend: {
-      answers: record.getUint32(trendAt, true),
-      share: record.getFloat32(trendAt + 4, true),
-      change: record.getFloat32(trendAt + 8, true),
-      bias: record.getFloat32(trendAt + 12, true),
+      answers: record.getUint32(trendOffset, true),
+      share: record.getFloat32(trendOffset + 4, true),
+      change: record.getFloat32(trendOffset + 8, true),
+      bias: record.getFloat32(trendOffset + 12, true),
     },
     items: { generation: record.getUint32(116, true), size: record.getUint16(120, true) },
   };
@@ -141,7 +141,7 @@ export function decodeLearner(stored: Buffer): LearnerState {
 
 function readHalves(record: DataView): Uint16Array {
   const halves = new Uint16Array(activityCounts);
-  for (let i = 0; i < activityCounts; i++) halves[i] = record.getUint16(activityAt + 2 * i, true);
+  for (let i = 0; i < activityCounts; i++) halves[i] = record.getUint16(activityOffset + 2 * i, true);
   return halves;
 }
 

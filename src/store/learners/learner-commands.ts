@@ -19,23 +19,23 @@ import {
 } from '../redis/keys.js';
 import type { ReplySequence } from '../redis/replies.js';
 import { writeEvent } from '../redis/webhook-events.js';
-import { type IdFields, type StoredIds, storedIds } from './event-ids.js';
+import { type IdFields, type StoredIds, toStoredIds } from './event-ids.js';
 import { decodeItem, encodeItem } from './item-codec.js';
 import { decodeLearner, encodeLearner, goalField, learnerField, skillField } from './learner-codec.js';
 import { decodeSkill, encodeSkill } from './skill-codec.js';
 
-export interface Placed extends LearnerId {
+export interface LearnerLocation extends LearnerId {
   readonly partition: number;
 }
 
-export const placeOf = (tenant: string, userId: string, partitions: number): Placed => {
+export const locateLearner = (tenant: string, userId: string, partitions: number): LearnerLocation => {
   return { partition: partitionOf(tenant, userId, partitions), tenant, userId };
 };
 
-export interface LearnerQuery extends Placed {
+export interface LearnerQuery extends LearnerLocation {
   readonly skillIds: readonly string[];
-  readonly eventIds: readonly Buffer[];
-  readonly itemIds: readonly Buffer[];
+  readonly eventIdHashes: readonly Buffer[];
+  readonly itemHashes: readonly Buffer[];
 }
 
 export interface LoadedLearner {
@@ -51,7 +51,7 @@ export interface LoadedLearner {
 }
 
 /** Written atomically. */
-export interface LearnerCommit extends Placed {
+export interface LearnerCommit extends LearnerLocation {
   /** Version: one above the loaded one, or random for a new learner. */
   readonly learner: LearnerState;
   readonly skills: readonly (readonly [string, SkillState])[];
@@ -70,7 +70,7 @@ export interface LearnerCommit extends Placed {
 
 export function writeQuery(
   request: CommandEncoder,
-  { partition, tenant, userId, skillIds, itemIds }: LearnerQuery,
+  { partition, tenant, userId, skillIds, itemHashes }: LearnerQuery,
   idFields: readonly string[],
   importId: string | null,
 ): void {
@@ -82,42 +82,44 @@ export function writeQuery(
   for (const skillId of skillIds) request.text(skillField(skillId));
   if (importId !== null) request.writeCommand('HMGET', importMarksKey(partition, importId), key);
   if (idFields.length > 0) request.writeCommand('HMGET', eventIdsKey(partition, tenant, userId), ...idFields);
-  if (itemIds.length === 0) return;
+  if (itemHashes.length === 0) return;
   for (const parity of [0, 1]) {
-    request.command(2 + itemIds.length, 'HMGET');
+    request.command(2 + itemHashes.length, 'HMGET');
     request.text(itemTracesKey(partition, parity, tenant, userId));
-    for (const id of itemIds) request.writeBytes(id);
+    for (const id of itemHashes) request.writeBytes(id);
   }
 }
 
 /** Reads the replies to `writeQuery`. @throws Error for records of another version */
-export function readLearner(
+export function parseLoadedLearner(
   replies: ReplySequence,
-  { itemIds }: LearnerQuery,
+  { itemHashes }: LearnerQuery,
   idFields: readonly string[],
   importId: string | null,
 ): LoadedLearner {
-  const [own, goal, ...skills] = replies.list();
+  const [learnerRecord, goal, ...skills] = replies.list();
   const mark = importId === null ? null : replies.list()[0];
-  const ids = storedIds(idFields, idFields.length > 0 ? replies.list() : []);
-  const [even, odd] = itemIds.length > 0 ? [replies.list(), replies.list()] : [[], []];
-  const learner = own ? decodeLearner(own) : null;
+  const ids = toStoredIds(idFields, idFields.length > 0 ? replies.list() : []);
+  const [even, odd] = itemHashes.length > 0 ? [replies.list(), replies.list()] : [[], []];
+  const learner = learnerRecord ? decodeLearner(learnerRecord) : null;
   const generation = learner?.items.generation ?? 0;
   // The parity of a generation selects its hash.
-  const [current, before] = generation % 2 === 0 ? [even, odd] : [odd, even];
+  const [current, previous] = generation % 2 === 0 ? [even, odd] : [odd, even];
   return {
     learner,
     hasGoal: goal !== null,
     skills: skills.map((skill) => skill && decodeSkill(skill)),
     ids,
-    items: itemIds.map(
-      (_, i) => itemOf(current[i] ?? null, generation) ?? itemOf(before[i] ?? null, generation - 1),
+    items: itemHashes.map(
+      (_, i) =>
+        decodeRememberedItem(current[i] ?? null, generation) ??
+        decodeRememberedItem(previous[i] ?? null, generation - 1),
     ),
     importLine: Number(mark ?? 0),
   };
 }
 
-const itemOf = (record: Buffer | null, generation: number): ItemRecord | null =>
+const decodeRememberedItem = (record: Buffer | null, generation: number): ItemRecord | null =>
   record && { generation, trace: decodeItem(record) };
 
 export function writeCommits(
@@ -126,19 +128,19 @@ export function writeCommits(
   importId: string | null,
 ): void {
   for (const commit of commits) writeCommit(request, commit, importId);
-  for (const [partition, own] of groupByPartition(commits)) {
-    const rows = own.flatMap((commit) => commit.rows);
+  for (const [partition, partitionCommits] of groupByPartition(commits)) {
+    const rows = partitionCommits.flatMap((commit) => commit.rows);
     // One entry for all rows: each entry costs Redis a microsecond.
     for (const text of splitIntoEntries(rows))
       request.writeCommand('XADD', outboxKey(partition), '*', 'r', text);
     request.writeCommand('INCRBY', outboxRowCountKey(partition), `${rows.length}`);
-    for (const [field, count] of acceptedCounts(own))
+    for (const [field, count] of countAccepted(partitionCommits))
       request.writeCommand('HINCRBY', acceptedCountsKey(partition), field, `${count}`);
-    for (const commit of own) writeNotices(request, commit);
+    for (const commit of partitionCommits) writeNotifications(request, commit);
   }
 }
 
-function writeNotices(
+function writeNotifications(
   request: CommandEncoder,
   { partition, tenant, userId, events, goalCheckAt }: LearnerCommit,
 ) {
@@ -154,7 +156,7 @@ function writeNotices(
     );
 }
 
-function acceptedCounts(commits: readonly LearnerCommit[]): ReadonlyMap<string, number> {
+function countAccepted(commits: readonly LearnerCommit[]): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   for (const { tenant, arrivalDays } of commits)
     for (const day of arrivalDays) {
@@ -193,16 +195,20 @@ function writeItems(request: CommandEncoder, commit: LearnerCommit): void {
   const { partition, tenant, userId, itemGeneration, learner, items } = commit;
   const { generation } = learner.items;
   // A new generation replaces the expired one with its parity.
-  for (let begun = Math.max(itemGeneration, generation - 2) + 1; begun <= generation; begun++)
-    request.writeCommand('DEL', itemTracesKey(partition, begun % 2, tenant, userId));
+  for (
+    let newGeneration = Math.max(itemGeneration, generation - 2) + 1;
+    newGeneration <= generation;
+    newGeneration++
+  )
+    request.writeCommand('DEL', itemTracesKey(partition, newGeneration % 2, tenant, userId));
   for (const parity of [0, 1]) {
-    const kept = items.filter(
+    const generationItems = items.filter(
       ([, item]) => item.generation >= generation - 1 && item.generation % 2 === parity,
     );
-    if (kept.length === 0) continue;
-    request.command(2 + 2 * kept.length, 'HSET');
+    if (generationItems.length === 0) continue;
+    request.command(2 + 2 * generationItems.length, 'HSET');
     request.text(itemTracesKey(partition, parity, tenant, userId));
-    for (const [id, { trace }] of kept) {
+    for (const [id, { trace }] of generationItems) {
       request.writeBytes(id);
       request.writeBytes(encodeItem(trace));
     }

@@ -5,18 +5,18 @@ import { encodeItem } from './item-codec.js';
 import { encodeLearner, learnerField, skillField } from './learner-codec.js';
 import { encodeSkill } from './skill-codec.js';
 
-export type Fields = readonly (readonly [field: Buffer, value: Buffer])[];
+export type HashFields = readonly (readonly [field: Buffer, value: Buffer])[];
 
-export type LearnerDump = ReturnType<typeof dumpOf>;
+export type LearnerDump = ReturnType<typeof dumpLearner>;
 
 /** Hash fields after a commit of the states, without the goal. */
-export const dumpOf = ({ learner, skills, items: [even, odd] }: ReplayedStates) => ({
+export const dumpLearner = ({ learner, skills, items: [even, odd] }: ReplayedStates) => ({
   records: [
     [Buffer.from(learnerField), encodeLearner(learner)],
     ...[...skills].map(([skillId, skill]) => [Buffer.from(skillField(skillId)), encodeSkill(skill)] as const),
-  ] as Fields,
-  items: [itemFields(even), itemFields(odd)] as readonly [even: Fields, odd: Fields],
+  ] as HashFields,
+  items: [encodeItemFields(even), encodeItemFields(odd)] as readonly [even: HashFields, odd: HashFields],
 });
 
-const itemFields = (items: ReadonlyMap<string, ItemTrace>): Fields =>
+const encodeItemFields = (items: ReadonlyMap<string, ItemTrace>): HashFields =>
   [...items].map(([itemId, trace]) => [hashItem(itemId), encodeItem(trace)] as const);

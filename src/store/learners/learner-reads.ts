@@ -9,25 +9,25 @@ import {
 } from '../../domain/tracing/learner-states.js';
 import { ApiError } from '../../errors.js';
 import { waitForSlice } from '../../slices.js';
-import { waitingRecords } from '../outbox/waiting-rows.js';
+import { readPendingRecords } from '../outbox/pending-rows.js';
 import { callPerSlot } from '../redis/bulk-operations.js';
 import { mapRedisErrors, type RedisClient } from '../redis/client.js';
 import { eventIdsKey, itemTracesKey, learnerKey } from '../redis/keys.js';
 import { createMessagePackReader, type MessagePackReader } from '../redis/messagepack-reader.js';
 import { defineScript } from '../redis/script.js';
 import {
-  decodeFirstAnswer,
+  decodeFirstResult,
+  emptyIds,
   hashEventId,
-  idFieldsOf,
   type LearnerIds,
-  noIds,
+  listIdFields,
   openIds,
-  storedIds,
+  toStoredIds,
 } from './event-ids.js';
 import { decodeGoal } from './goals.js';
 import { decodeItem } from './item-codec.js';
 import { decodeLearner, goalField, learnerField } from './learner-codec.js';
-import { type Placed, placeOf } from './learner-commands.js';
+import { type LearnerLocation, locateLearner } from './learner-commands.js';
 import { decodeSkill } from './skill-codec.js';
 
 /**
@@ -48,12 +48,12 @@ return cmsgpack.pack(hashes)
 `);
 
 /** Takes about a millisecond to unpack. */
-const longBytes = 64 * 1024;
+const largeBytes = 64 * 1024;
 
 /** About half a millisecond of Redis. */
 const maxFieldsAndValues = 1500;
 
-export interface FoundLearner {
+export interface LearnerStates {
   readonly learner: LearnerState;
   readonly skills: readonly (readonly [skillId: string, state: SkillState])[];
   readonly goalRecord: string | null;
@@ -61,28 +61,32 @@ export interface FoundLearner {
 
 export interface PackedLearner {
   /** Null for a learner without answers. @throws Error for records of another version */
-  unpack(): FoundLearner | null;
+  unpack(): LearnerStates | null;
   readonly bytes: number;
 }
 
 /** Each learner is read atomically. */
-export const readPacked = (client: RedisClient, places: readonly Placed[]): Promise<PackedLearner[]> =>
-  callPerSlot(client, places, (group) => readGroup(client, group.map(keyOf)));
+export const readPacked = (
+  client: RedisClient,
+  locations: readonly LearnerLocation[],
+): Promise<PackedLearner[]> =>
+  callPerSlot(client, locations, (group) => readPackedGroup(client, group.map(toLearnerKey)));
 
-const keyOf = ({ partition, tenant, userId }: Placed): string => learnerKey(partition, tenant, userId);
+const toLearnerKey = ({ partition, tenant, userId }: LearnerLocation): string =>
+  learnerKey(partition, tenant, userId);
 
 /** A key of another type fails the script: then reads keys separately. */
-async function readGroup(client: RedisClient, keys: readonly string[]): Promise<PackedLearner[]> {
+async function readPackedGroup(client: RedisClient, keys: readonly string[]): Promise<PackedLearner[]> {
   const found: PackedLearner[] = [];
   try {
     while (found.length < keys.length) {
       const rest = keys.slice(found.length);
-      found.push(...learnersIn(await readHashes(client, rest.length, ...rest, maxFieldsAndValues)));
+      found.push(...splitLearners(await readHashes(client, rest.length, ...rest, maxFieldsAndValues)));
     }
     return found;
   } catch (error) {
     if (error instanceof ApiError) throw error;
-    if (keys.length > 1) return (await Promise.all(keys.map((key) => readGroup(client, [key])))).flat();
+    if (keys.length > 1) return (await Promise.all(keys.map((key) => readPackedGroup(client, [key])))).flat();
     const unpack = () => {
       throw error;
     };
@@ -90,19 +94,19 @@ async function readGroup(client: RedisClient, keys: readonly string[]): Promise<
   }
 }
 
-function learnersIn(packed: Buffer): PackedLearner[] {
+function splitLearners(packed: Buffer): PackedLearner[] {
   const reader = createMessagePackReader(packed);
   return Array.from({ length: reader.list() }, () => {
     const from = reader.position();
     for (let values = reader.list(); values > 0; values--) reader.skip();
     return {
-      unpack: () => unpack(createMessagePackReader(packed, from)),
+      unpack: () => unpackLearner(createMessagePackReader(packed, from)),
       bytes: reader.position() - from,
     };
   });
 }
 
-function unpack(reader: MessagePackReader): FoundLearner | null {
+function unpackLearner(reader: MessagePackReader): LearnerStates | null {
   let learner: LearnerState | null = null;
   let goalRecord: string | null = null;
   const skills: [string, SkillState][] = [];
@@ -116,47 +120,53 @@ function unpack(reader: MessagePackReader): FoundLearner | null {
   return learner && { learner, skills, goalRecord };
 }
 
-export async function readIds(
+export async function readEventIds(
   client: RedisClient,
-  { partition, tenant, userId }: Placed,
-  eventIds: readonly Buffer[],
+  { partition, tenant, userId }: LearnerLocation,
+  eventIdHashes: readonly Buffer[],
 ): Promise<LearnerIds> {
-  const fields = idFieldsOf(eventIds);
-  if (fields.length === 0) return openIds(noIds);
+  const fields = listIdFields(eventIdHashes);
+  if (fields.length === 0) return openIds(emptyIds);
   const values = client.hmgetBuffer(eventIdsKey(partition, tenant, userId), ...fields);
-  return openIds(storedIds(fields, await mapRedisErrors(values)));
+  return openIds(toStoredIds(fields, await mapRedisErrors(values)));
 }
 
-export async function countSkills(client: RedisClient, place: Placed): Promise<number> {
-  const key = keyOf(place);
+export async function countSkills(client: RedisClient, location: LearnerLocation): Promise<number> {
+  const key = toLearnerKey(location);
   const counts = [client.hlen(key), client.hexists(key, learnerField), client.hexists(key, goalField)];
   const [fields = 0, learner = 0, goal = 0] = await mapRedisErrors(Promise.all(counts));
   return fields - learner - goal;
 }
 
-export async function turnOf({ bytes }: PackedLearner): Promise<void> {
-  if (bytes > longBytes) await waitForSlice();
+export async function waitBeforeUnpacking({ bytes }: PackedLearner): Promise<void> {
+  if (bytes > largeBytes) await waitForSlice();
 }
 
-export async function findLearner(client: RedisClient, place: Placed): Promise<FoundLearner | null> {
-  const [packed] = (await readPacked(client, [place])) as [PackedLearner];
-  await turnOf(packed);
+export async function findLearner(
+  client: RedisClient,
+  location: LearnerLocation,
+): Promise<LearnerStates | null> {
+  const [packed] = (await readPacked(client, [location])) as [PackedLearner];
+  await waitBeforeUnpacking(packed);
   return packed.unpack();
 }
 
-interface LearnerWithItems extends FoundLearner {
+interface LearnerWithItems extends LearnerStates {
   /** By the id's hash in hex. */
   readonly items: ReadonlyMap<string, ItemRecord>;
 }
 
-export async function readWithItems(client: RedisClient, place: Placed): Promise<LearnerWithItems | null> {
-  const { partition, tenant, userId } = place;
+export async function readWithItems(
+  client: RedisClient,
+  location: LearnerLocation,
+): Promise<LearnerWithItems | null> {
+  const { partition, tenant, userId } = location;
   const itemKeys = [0, 1].map((parity) => itemTracesKey(partition, parity, tenant, userId));
-  const packed = await readHashes(client, 3, keyOf(place), ...itemKeys, Number.MAX_SAFE_INTEGER);
-  if (packed.length > longBytes) await waitForSlice();
+  const packed = await readHashes(client, 3, toLearnerKey(location), ...itemKeys, Number.MAX_SAFE_INTEGER);
+  if (packed.length > largeBytes) await waitForSlice();
   const reader = createMessagePackReader(packed);
   reader.list();
-  const found = unpack(reader);
+  const found = unpackLearner(reader);
   return found && { ...found, items: unpackItems(reader, found.learner.items) };
 }
 
@@ -164,18 +174,19 @@ export async function readWithItems(client: RedisClient, place: Placed): Promise
 function unpackItems(reader: MessagePackReader, { generation }: ItemWindow) {
   const items = new Map<string, ItemRecord>();
   for (const parity of [0, 1]) {
-    const of = generation % 2 === parity ? generation : generation - 1;
+    const hashGeneration = generation % 2 === parity ? generation : generation - 1;
     for (let fields = reader.list() / 2; fields > 0; fields--) {
       const hash = reader.readBytes().toString('hex');
       const trace = decodeItem(reader.readBytes());
-      if ((items.get(hash)?.generation ?? -1) < of) items.set(hash, { generation: of, trace });
+      if ((items.get(hash)?.generation ?? -1) < hashGeneration)
+        items.set(hash, { generation: hashGeneration, trace });
     }
   }
   return items;
 }
 
-export async function readLearner(client: RedisClient, place: Placed) {
-  const found = await findLearner(client, place);
+export async function readLearnerStates(client: RedisClient, location: LearnerLocation) {
+  const found = await findLearner(client, location);
   return found && { ...found, skills: new Map(found.skills) };
 }
 
@@ -183,15 +194,16 @@ export type LearnerReads = ReturnType<typeof createLearnerReads>;
 
 /** Its functions throw ApiError UNAVAILABLE. */
 export const createLearnerReads = (client: RedisClient, partitions: number) => ({
-  read: (tenant: string, userId: string) => readLearner(client, placeOf(tenant, userId, partitions)),
-  packed: (tenant: string, userIds: readonly string[]) =>
+  read: (tenant: string, userId: string) =>
+    readLearnerStates(client, locateLearner(tenant, userId, partitions)),
+  readPacked: (tenant: string, userIds: readonly string[]) =>
     readPacked(
       client,
-      userIds.map((userId) => placeOf(tenant, userId, partitions)),
+      userIds.map((userId) => locateLearner(tenant, userId, partitions)),
     ),
   /** Without the skills: a learner can have thousands. */
-  own: async (tenant: string, userId: string): Promise<LearnerState | null> => {
-    const key = keyOf(placeOf(tenant, userId, partitions));
+  readState: async (tenant: string, userId: string): Promise<LearnerState | null> => {
+    const key = toLearnerKey(locateLearner(tenant, userId, partitions));
     const record = await mapRedisErrors(client.hgetBuffer(key, learnerField));
     return record && decodeLearner(record);
   },
@@ -202,44 +214,44 @@ export interface ExportedLearner {
   readonly records: readonly ExportRecord[];
 }
 
-export type LearnerRecords = ReturnType<typeof createLearnerRecords>;
+export type LearnerExport = ReturnType<typeof createLearnerExport>;
 
-export function createLearnerRecords(client: RedisClient, partitions: number) {
+export function createLearnerExport(client: RedisClient, partitions: number) {
   return {
     /** Null without answers and goal. */
-    state: async (tenant: string, userId: string): Promise<ExportedLearner | null> => {
-      const place = placeOf(tenant, userId, partitions);
-      const found = await readWithItems(client, place);
-      if (found !== null) return { learner: found.learner, records: recordsOf(found) };
-      const key = learnerKey(place.partition, tenant, userId);
+    readState: async (tenant: string, userId: string): Promise<ExportedLearner | null> => {
+      const location = locateLearner(tenant, userId, partitions);
+      const found = await readWithItems(client, location);
+      if (found !== null) return { learner: found.learner, records: toExportRecords(found) };
+      const key = learnerKey(location.partition, tenant, userId);
       const goal = await mapRedisErrors(client.hget(key, goalField));
       // Also for a removed goal: ClickHouse still has its changes.
-      return goal === null ? null : { learner: newLearner, records: goalOf(goal) };
+      return goal === null ? null : { learner: newLearner, records: toGoalRecords(goal) };
     },
-    remembered: async (tenant: string, userId: string, eventIds: readonly string[]) => {
+    readEventIds: async (tenant: string, userId: string, eventIds: readonly string[]) => {
       const hashes = eventIds.map(hashEventId);
-      const ids = await readIds(client, placeOf(tenant, userId, partitions), hashes);
+      const ids = await readEventIds(client, locateLearner(tenant, userId, partitions), hashes);
       const second = Date.now() / 1000;
       return eventIds.flatMap((eventId, i): ExportRecord[] => {
         const record = ids.find(hashes[i] as Buffer, second);
         if (record === null) return [];
-        const { fingerprint, ...firstAnswer } = decodeFirstAnswer(record);
+        const { fingerprint, ...firstAnswer } = decodeFirstResult(record);
         return [{ type: 'event_id', eventId, fingerprint: fingerprint.toString('hex'), firstAnswer }];
       });
     },
-    waiting: (tenant: string, userId: string) => waitingRecords(client, tenant, userId, partitions),
+    readPending: (tenant: string, userId: string) => readPendingRecords(client, tenant, userId, partitions),
   };
 }
 
-function goalOf(record: string | null): ExportRecord[] {
+function toGoalRecords(record: string | null): ExportRecord[] {
   const goal = decodeGoal(record);
-  return goal === null ? [] : [{ type: 'goal', ...goal, updatedAt: timeOf(goal.updatedAt) }];
+  return goal === null ? [] : [{ type: 'goal', ...goal, updatedAt: toIsoTime(goal.updatedAt) }];
 }
 
-function recordsOf({ learner, skills, goalRecord, items }: LearnerWithItems): ExportRecord[] {
+function toExportRecords({ learner, skills, goalRecord, items }: LearnerWithItems): ExportRecord[] {
   const { activity, trace, ...rest } = learner;
-  const skillOf = ([skillId, skill]: FoundLearner['skills'][number]): ExportRecord => {
-    return { type: 'skill', skillId, ...skill, lastAttemptAt: timeOf(skill.lastAttemptAt) };
+  const toSkillRecord = ([skillId, skill]: LearnerStates['skills'][number]): ExportRecord => {
+    return { type: 'skill', skillId, ...skill, lastAttemptAt: toIsoTime(skill.lastAttemptAt) };
   };
   return [
     {
@@ -249,10 +261,10 @@ function recordsOf({ learner, skills, goalRecord, items }: LearnerWithItems): Ex
       trace: { ...trace, course: { answers: learner.attempts, ...trace.course } },
       activity: { day: activity.day, halves: [...activity.halfAnswers] },
     },
-    ...skills.map(skillOf),
-    ...goalOf(goalRecord),
+    ...skills.map(toSkillRecord),
+    ...toGoalRecords(goalRecord),
     ...Array.from(items, ([itemHash, { trace }]): ExportRecord => ({ type: 'item', itemHash, ...trace })),
   ];
 }
 
-const timeOf = (ms: number): string => new Date(ms).toISOString();
+const toIsoTime = (ms: number): string => new Date(ms).toISOString();

@@ -10,8 +10,8 @@ export const encodeSnapshot = ({ learner, skills, items: [even, odd] }: Replayed
   JSON.stringify({
     v: snapshotVersion,
     learner: encodeLearner(learner).toString('base64'),
-    skills: base64Of(skills, encodeSkill),
-    items: [base64Of(even, encodeItem), base64Of(odd, encodeItem)],
+    skills: encodeStates(skills, encodeSkill),
+    items: [encodeStates(even, encodeItem), encodeStates(odd, encodeItem)],
   });
 
 /** @throws Error for another version */
@@ -21,13 +21,13 @@ export function decodeSnapshot(text: string): ReplayedStates {
     throw new Error(`a snapshot of version ${v} is not known to this version of the service`);
   return {
     learner: decodeLearner(Buffer.from(learner, 'base64')),
-    skills: fromBase64(skills, decodeSkill),
-    items: [fromBase64(items[0], decodeItem), fromBase64(items[1], decodeItem)],
+    skills: decodeStates(skills, decodeSkill),
+    items: [decodeStates(items[0], decodeItem), decodeStates(items[1], decodeItem)],
   };
 }
 
-const base64Of = <State>(states: ReadonlyMap<string, State>, encode: (state: State) => Buffer) =>
+const encodeStates = <State>(states: ReadonlyMap<string, State>, encode: (state: State) => Buffer) =>
   [...states].map(([id, state]) => [id, encode(state).toString('base64')] as const);
 
-const fromBase64 = <State>(records: [id: string, record: string][], decode: (record: Buffer) => State) =>
+const decodeStates = <State>(records: [id: string, record: string][], decode: (record: Buffer) => State) =>
   new Map(records.map(([id, record]) => [id, decode(Buffer.from(record, 'base64'))]));

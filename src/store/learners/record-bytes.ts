@@ -1,13 +1,13 @@
 /** Little-endian records. Another format or length is an error: a guess would silently change masteries. */
 import { toDataView } from '../redis/binary.js';
 
-export const format = 1;
+export const recordFormat = 1;
 const noDay = 0xffff;
 
-export const emptyRecord = (bytes: number): Buffer => Buffer.allocUnsafe(bytes).fill(0);
+export const allocateRecord = (bytes: number): Buffer => Buffer.allocUnsafe(bytes).fill(0);
 
-export function checkedView(stored: Buffer, bytes: number): DataView {
-  if (stored[0] !== format) throw new Error(`record format ${stored[0]} is not known to this version`);
+export function openRecord(stored: Buffer, bytes: number): DataView {
+  if (stored[0] !== recordFormat) throw new Error(`record format ${stored[0]} is not known to this version`);
   if (stored.length !== bytes)
     throw new Error(`a record of ${stored.length} bytes is not known to this version`);
   return toDataView(stored);

@@ -1,15 +1,15 @@
 import type { SkillState } from '../../domain/tracing/learner-states.js';
 import { readCount, toDataView, writeCount, writeUint24 } from '../redis/binary.js';
-import { checkedView, emptyRecord, format, readDay, writeDay } from './record-bytes.js';
+import { allocateRecord, openRecord, readDay, recordFormat, writeDay } from './record-bytes.js';
 
 /** At most 124: Redis stores the record in a block of 128 bytes. */
 const skillBytes = 123;
 
 export function encodeSkill(skill: SkillState): Buffer {
   const { plateau, pace, rapid, calibration, trace } = skill;
-  const stored = emptyRecord(skillBytes);
+  const stored = allocateRecord(skillBytes);
   const record = toDataView(stored);
-  record.setUint8(0, format);
+  record.setUint8(0, recordFormat);
   record.setUint8(1, plateau.run);
   record.setUint16(2, skill.correctDays, true);
   record.setUint32(4, skill.attempts, true);
@@ -44,7 +44,7 @@ export function encodeSkill(skill: SkillState): Buffer {
 
 /** Properties in the order of `newSkill`. */
 export function decodeSkill(stored: Buffer): SkillState {
-  const record = checkedView(stored, skillBytes);
+  const record = openRecord(stored, skillBytes);
   return {
     mastery: record.getFloat64(16, true),
     attempts: record.getUint32(4, true),

@@ -14,7 +14,7 @@ export interface StoredLearner {
 }
 
 /** @param rows TSV lines sorted by learner @throws Error for an unreadable line */
-export function* learnersOf(rows: LearnerRows): Generator<StoredLearner> {
+export function* parseLearners(rows: LearnerRows): Generator<StoredLearner> {
   const lines = Buffer.from(rows.buffer, rows.byteOffset, rows.byteLength).toString().split('\n');
   let learner: StoredLearner | null = null;
   for (const line of lines) {
@@ -43,15 +43,15 @@ export function replayLearner(
   onAnswer: (row: AttemptRow, answer: ReplayedAnswer) => void = () => undefined,
 ): { states: ReplayedStates; broken: number } {
   const replay = startReplay(from);
-  let [last, doubled] = [from?.learner.attempts ?? 0, 0];
+  let [lastSeq, duplicates] = [from?.learner.attempts ?? 0, 0];
   for (const row of rows) {
     const { learnerSeq } = row.figures;
-    if (learnerSeq <= last) {
-      doubled += 1;
+    if (learnerSeq <= lastSeq) {
+      duplicates += 1;
       continue;
     }
-    last = learnerSeq;
+    lastSeq = learnerSeq;
     onAnswer(row, replay.add(row));
   }
-  return { states: replay.states(), broken: replay.missing() + doubled };
+  return { states: replay.states(), broken: replay.missing() + duplicates };
 }

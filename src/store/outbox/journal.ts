@@ -5,9 +5,9 @@ import type { RedisClient } from '../redis/client.js';
 import { forecastsKey, journalKey, parkedKey, sharedJournalKeys } from '../redis/keys.js';
 import { defineScript } from '../redis/script.js';
 import type { StreamEntry } from './outbox-page.js';
-import { parkEntry, parkedFacts } from './parked.js';
+import { countParked, parkEntry } from './parked-rows.js';
 
-export type JournalEntry = ReturnType<typeof readEntry>;
+export type JournalEntry = ReturnType<typeof parseEntry>;
 export type Journal = ReturnType<typeof createJournal>;
 export type JournalFacts = Awaited<ReturnType<Journal['facts']>>;
 
@@ -15,29 +15,33 @@ export type JournalFacts = Awaited<ReturnType<Journal['facts']>>;
 const pageRows = 500;
 
 export function createJournal(redis: RedisClient, partitions: number) {
-  const all = indices(partitions);
-  const sources = [...sharedJournalKeys, ...all.map(journalKey), ...all.map(forecastsKey)];
+  const partitionIndices = indices(partitions);
+  const sources = [
+    ...sharedJournalKeys,
+    ...partitionIndices.map(journalKey),
+    ...partitionIndices.map(forecastsKey),
+  ];
 
   /**
    * The oldest entries of every source.
    * @param maxBytes soft: reading stops after the source that reaches it
    */
-  async function next(maxBytes: number) {
+  async function peek(maxBytes: number) {
     const lengths = await fetchStreamLengths(redis, sources);
     const entries: JournalEntry[] = [];
     let bytes = 0;
     for (const source of sources.filter((_, i) => (lengths[i] ?? 0) > 0)) {
       if (bytes >= maxBytes) break;
       const found = await redis.xrangeBuffer(source, '-', '+', 'COUNT', pageRows);
-      const own = found.map((entry) => readEntry(source, entry));
-      entries.push(...own);
-      bytes += computeSum(own.map(({ row }) => row.length));
+      const sourceEntries = found.map((entry) => parseEntry(source, entry));
+      entries.push(...sourceEntries);
+      bytes += computeSum(sourceEntries.map(({ row }) => row.length));
     }
-    return { entries, more: entries.length < computeSum(lengths) };
+    return { entries, hasMore: entries.length < computeSum(lengths) };
   }
 
   return {
-    next,
+    peek,
     /** Not up to the last id: after a failover, Redis may assign lower ids. */
     remove: (entries: readonly JournalEntry[]): Promise<unknown> =>
       removeStreamEntries(
@@ -50,7 +54,7 @@ export function createJournal(redis: RedisClient, partitions: number) {
     facts: async () => {
       const [lengths, parked] = await Promise.all([
         fetchStreamLengths(redis, sources),
-        parkedFacts(redis, sources),
+        countParked(redis, sources),
       ]);
       return { journalLength: computeSum(lengths), ...parked };
     },
@@ -61,32 +65,32 @@ export function createJournal(redis: RedisClient, partitions: number) {
 const appendJournal = defineScript(1)<[key: string, bound: number, kind: string, ...rows: string[]], number>(`
 local rows = #ARGV - 2
 local room = math.max(0, tonumber(ARGV[1]) - redis.call('XLEN', KEYS[1]))
-local kept = math.min(room, rows)
-for i = 3, 2 + kept do redis.call('XADD', KEYS[1], '*', 'k', ARGV[2], 'r', ARGV[i]) end
-return rows - kept
+local appended = math.min(room, rows)
+for i = 3, 2 + appended do redis.call('XADD', KEYS[1], '*', 'k', ARGV[2], 'r', ARGV[i]) end
+return rows - appended
 `);
 
 /**
  * Never rejects: rows that Redis does not accept are lost and counted.
  * @param onLost the error is null if there was no room
  */
-export async function noteForecasts(
+export async function recordForecasts(
   client: RedisClient,
   partition: number,
   rows: readonly string[],
-  bound: number,
+  maxEntries: number,
   onLost: (rows: number, error: unknown) => void,
 ): Promise<void> {
   if (rows.length === 0) return;
   try {
-    const lost = await appendJournal(client, forecastsKey(partition), bound, 'forecast', ...rows);
+    const lost = await appendJournal(client, forecastsKey(partition), maxEntries, 'forecast', ...rows);
     if (lost > 0) onLost(lost, null);
   } catch (error) {
     onLost(rows.length, error);
   }
 }
 
-const readEntry = (source: string, [id, fields]: StreamEntry) => ({
+const parseEntry = (source: string, [id, fields]: StreamEntry) => ({
   source,
   id: id.toString('latin1'),
   /** One of `journalKinds`, unless another version wrote it. */

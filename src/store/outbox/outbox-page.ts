@@ -15,12 +15,12 @@ export interface RowsEntry {
 
 const lineFeed = 0x0a;
 
-export function rowsEntry([id, fields]: StreamEntry): RowsEntry {
+export function parseEntry([id, fields]: StreamEntry): RowsEntry {
   const rows = findField(fields, 'r');
-  return { id: id.toString('latin1'), lines: rows === null ? [] : linesOf(rows) };
+  return { id: id.toString('latin1'), lines: rows === null ? [] : splitLines(rows) };
 }
 
-function linesOf(rows: Buffer): Buffer[] {
+function splitLines(rows: Buffer): Buffer[] {
   const lines: Buffer[] = [];
   for (let from = 0; from < rows.length; ) {
     const found = rows.indexOf(lineFeed, from);
@@ -32,22 +32,22 @@ function linesOf(rows: Buffer): Buffer[] {
 }
 
 /** Partition, milliseconds and number, each with a tab. */
-const maxPrefix = 5 + 13 + 16 + 3;
+const maxPrefixBytes = 5 + 13 + 16 + 3;
 
 /** @param skippedRows each as `partition\tms\tseq` */
 export function encodePage(
   partition: number,
   entries: readonly RowsEntry[],
-  skip?: ReadonlySet<string>,
+  skippedRows?: ReadonlySet<string>,
 ): { readonly rows: number; readonly bytes: Buffer } {
-  const bytes = Buffer.allocUnsafe(computeSum(entries.map(sizeOf)));
+  const bytes = Buffer.allocUnsafe(computeSum(entries.map(computeMaxBytes)));
   let rows = 0;
   let at = 0;
   for (const { id, lines } of entries) {
     const { ms, seq } = toFirstRowId(id);
-    for (const [place, line] of lines.entries()) {
-      const name = `${partition}\t${ms}\t${seq + place}`;
-      if (skip?.has(name)) continue;
+    for (const [index, line] of lines.entries()) {
+      const name = `${partition}\t${ms}\t${seq + index}`;
+      if (skippedRows?.has(name)) continue;
       at += bytes.write(`${name}\t`, at, 'latin1');
       at += line.copy(bytes, at);
       bytes[at++] = lineFeed;
@@ -57,5 +57,5 @@ export function encodePage(
   return { rows, bytes: bytes.subarray(0, at) };
 }
 
-const sizeOf = ({ lines }: RowsEntry): number =>
-  computeSum(lines.map(({ length }) => maxPrefix + length + 1));
+const computeMaxBytes = ({ lines }: RowsEntry): number =>
+  computeSum(lines.map(({ length }) => maxPrefixBytes + length + 1));

@@ -12,8 +12,8 @@ import { mapRedisErrors, type RedisClient } from '../redis/client.js';
 import { dueErasuresKey, markerKey, outboxKey, outboxRowCountKey } from '../redis/keys.js';
 import { readReplicated } from '../redis/replication.js';
 import { defineScript, nowLua } from '../redis/script.js';
-import { encodePage, isCorrection, type RowsEntry, rowsEntry, type StreamEntry } from './outbox-page.js';
-import { parkEntry, parkedFacts, parkRows, type RefusedRow, type StoredEntry } from './parked.js';
+import { encodePage, isCorrection, parseEntry, type RowsEntry, type StreamEntry } from './outbox-page.js';
+import { countParked, type OutboxEntry, parkEntry, parkRows, type RejectedRow } from './parked-rows.js';
 
 /** TSV lines: outbox columns, then the encoded row. */
 export interface OutboxBatch {
@@ -52,28 +52,28 @@ if redis.call('XLEN', KEYS[1]) == 0 then redis.call('DEL', KEYS[2]) end
 const pageEntries = 100;
 
 export function createOutbox(redis: Redis | Cluster, partitions: number) {
-  const all = indices(partitions);
+  const partitionIndices = indices(partitions);
 
   /** `length`: rows. `due`: pending erasures. */
-  async function backlog(wanted: readonly number[]) {
+  async function readBacklog(selected: readonly number[]) {
     const [rows, lengths] = await Promise.all([
-      waitingRows(redis, wanted),
-      fetchStreamLengths(redis, wanted.map(dueErasuresKey)),
+      countPendingRows(redis, selected),
+      fetchStreamLengths(redis, selected.map(dueErasuresKey)),
     ]);
     return Promise.all(
-      wanted.map(async (partition, i) => {
+      selected.map(async (partition, i) => {
         const length = rows[i] ?? 0;
         const due = lengths[i] ?? 0;
-        return { partition, length, head: length > 0 ? await headOf(redis, partition) : null, due };
+        return { partition, length, head: length > 0 ? await readHeadId(redis, partition) : null, due };
       }),
     );
   }
 
   /** The oldest rows, in fair shares of the partitions. */
-  async function next(wanted: readonly number[], limits: BatchLimits): Promise<OutboxBatch> {
-    const waiting = await waitingRows(redis, wanted);
-    const batch = emptyBatch();
-    const order = shortestFirst(wanted, waiting);
+  async function peek(selected: readonly number[], limits: BatchLimits): Promise<OutboxBatch> {
+    const pendingRows = await countPendingRows(redis, selected);
+    const batch = createBatch();
+    const order = sortByRows(selected, pendingRows);
     for (const [i, partition] of order.entries()) {
       // Shorter outboxes leave a part of their share to longer ones.
       const rows = Math.ceil((limits.maxRows - batch.rows) / (order.length - i));
@@ -83,10 +83,13 @@ export function createOutbox(redis: Redis | Cluster, partitions: number) {
   }
 
   /** Remaining rows of fixed ranges, with the same bytes as `peek` returned. */
-  async function read(ranges: readonly OutboxRange[], skip?: ReadonlySet<string>): Promise<OutboxBatch> {
-    const batch = emptyBatch();
+  async function readRanges(
+    ranges: readonly OutboxRange[],
+    skippedRows?: ReadonlySet<string>,
+  ): Promise<OutboxBatch> {
+    const batch = createBatch();
     for (const range of ranges) {
-      await readRange(redis, batch, { ...range, rows: Number.POSITIVE_INFINITY }, undefined, skip);
+      await readRange(redis, batch, { ...range, rows: Number.POSITIVE_INFINITY }, undefined, skippedRows);
     }
     return batch;
   }
@@ -95,24 +98,24 @@ export function createOutbox(redis: Redis | Cluster, partitions: number) {
   async function trim(ranges: readonly OutboxRange[]): Promise<void> {
     await Promise.all(
       ranges.map(({ partition, to, rows }) =>
-        trimOutbox(redis, outboxKey(partition), outboxRowCountKey(partition), after(to), rows),
+        trimOutbox(redis, outboxKey(partition), outboxRowCountKey(partition), nextId(to), rows),
       ),
     );
   }
 
   async function facts() {
-    const [waiting, parked, { ms }] = await Promise.all([
-      backlog(all),
-      parkedFacts(redis, all.map(outboxKey)),
-      epochOf(redis),
+    const [backlogs, parked, { ms }] = await Promise.all([
+      readBacklog(partitionIndices),
+      countParked(redis, partitionIndices.map(outboxKey)),
+      readEpoch(redis),
     ]);
     const oldest = Math.min(
       ms,
-      ...waiting.flatMap(({ head }) => (head === null ? [] : [parseOutboxId(head).ms])),
+      ...backlogs.flatMap(({ head }) => (head === null ? [] : [parseOutboxId(head).ms])),
     );
     return {
-      outboxLength: computeSum(waiting.map(({ length }) => length)),
-      erasuresDue: computeSum(waiting.map(({ due }) => due)),
+      outboxLength: computeSum(backlogs.map(({ length }) => length)),
+      erasuresDue: computeSum(backlogs.map(({ due }) => due)),
       /** 0 if the outbox is empty. */
       oldestPendingSeconds: (ms - oldest) / 1000,
       ...parked,
@@ -120,28 +123,28 @@ export function createOutbox(redis: Redis | Cluster, partitions: number) {
   }
 
   return {
-    backlog,
-    next,
-    read,
+    readBacklog,
+    peek,
+    readRanges,
     trim,
     park: (partition: number, id: string, reason: string) =>
       parkEntry(redis, outboxKey(partition), id, reason),
-    parkRows: (entry: StoredEntry, refused: readonly RefusedRow[]) => parkRows(redis, entry, refused),
+    parkRows: (entry: OutboxEntry, rejected: readonly RejectedRow[]) => parkRows(redis, entry, rejected),
     facts,
-    epoch: () => epochOf(redis),
+    readEpoch: () => readEpoch(redis),
   };
 }
 
-const emptyBatch = (): OutboxBatch => ({ ranges: [], rows: 0, entries: 0, chunks: [], unreadable: [] });
+const createBatch = (): OutboxBatch => ({ ranges: [], rows: 0, entries: 0, chunks: [], unreadable: [] });
 
-async function headOf(redis: Redis | Cluster, partition: number): Promise<string | null> {
+async function readHeadId(redis: Redis | Cluster, partition: number): Promise<string | null> {
   const [first] = await mapRedisErrors(redis.xrange(outboxKey(partition), '-', '+', 'COUNT', 1));
   return first?.[0] ?? null;
 }
 
-const shortestFirst = (partitions: readonly number[], waiting: readonly number[]): number[] =>
+const sortByRows = (partitions: readonly number[], pendingRows: readonly number[]): number[] =>
   partitions
-    .map((partition, i) => ({ partition, rows: waiting[i] ?? 0 }))
+    .map((partition, i) => ({ partition, rows: pendingRows[i] ?? 0 }))
     .filter(({ rows }) => rows > 0)
     .sort((one, other) => one.rows - other.rows)
     .map(({ partition }) => partition);
@@ -155,25 +158,25 @@ const readRange = (
   batch: OutboxBatch,
   { partition, from, to, rows }: OutboxRange,
   maxBytes = Number.POSITIVE_INFINITY,
-  skip?: ReadonlySet<string>,
+  skippedRows?: ReadonlySet<string>,
 ): Promise<void> =>
   readReplicated(redis, partition, async () => {
     let bytes = computeSum(batch.chunks.map((chunk) => chunk.length));
     let start = from;
-    for (let left = rows; left > 0 && bytes < maxBytes; ) {
-      const count = Math.min(pageEntries, left);
+    for (let remaining = rows; remaining > 0 && bytes < maxBytes; ) {
+      const count = Math.min(pageEntries, remaining);
       const found = await redis.xrangeBuffer(outboxKey(partition), start, to, 'COUNT', count);
-      const taken = takeRows(found, left, left === rows);
-      const entries = taken.filter(({ lines }) => lines.length > 0);
-      const page = encodePage(partition, entries, skip);
-      add(batch, partition, entries, page);
-      for (const { id, lines } of taken) if (lines.length === 0) batch.unreadable.push({ partition, id });
-      if (taken.length < found.length || found.length < count) return;
+      const selected = selectEntries(found, remaining, remaining === rows);
+      const entries = selected.filter(({ lines }) => lines.length > 0);
+      const page = encodePage(partition, entries, skippedRows);
+      addPage(batch, partition, entries, page);
+      for (const { id, lines } of selected) if (lines.length === 0) batch.unreadable.push({ partition, id });
+      if (selected.length < found.length || found.length < count) return;
       // The next page may arrive immediately.
       await nextTurn();
       bytes += page.bytes.length;
-      left -= computeSum(entries.map(({ lines }) => lines.length));
-      start = `(${taken.at(-1)?.id}`;
+      remaining -= computeSum(entries.map(({ lines }) => lines.length));
+      start = `(${selected.at(-1)?.id}`;
     }
   });
 
@@ -181,20 +184,20 @@ const readRange = (
  * Stops at the first correction.
  * @param includesFirst even if the first entry has more than `maxRows` rows
  */
-function takeRows(found: readonly StreamEntry[], maxRows: number, withFirst: boolean): RowsEntry[] {
+function selectEntries(found: readonly StreamEntry[], maxRows: number, includesFirst: boolean): RowsEntry[] {
   const entries: RowsEntry[] = [];
   let rows = 0;
   for (const entry of found) {
-    const read = rowsEntry(entry);
-    const hasRoom = rows + read.lines.length <= maxRows || (withFirst && rows === 0);
+    const parsed = parseEntry(entry);
+    const hasRoom = rows + parsed.lines.length <= maxRows || (includesFirst && rows === 0);
     if (isCorrection(entry) || !hasRoom) break;
-    entries.push(read);
-    rows += read.lines.length;
+    entries.push(parsed);
+    rows += parsed.lines.length;
   }
   return entries;
 }
 
-function add(
+function addPage(
   batch: OutboxBatch,
   partition: number,
   entries: readonly RowsEntry[],
@@ -212,12 +215,12 @@ function add(
   if (rows > 0) batch.chunks.push(bytes);
 }
 
-function after(id: string): string {
+function nextId(id: string): string {
   const { ms, seq } = parseOutboxId(id);
   return `${ms}-${seq + 1}`;
 }
 
-async function waitingRows(redis: Redis | Cluster, partitions: readonly number[]): Promise<number[]> {
+async function countPendingRows(redis: Redis | Cluster, partitions: readonly number[]): Promise<number[]> {
   const [entries, rows] = await Promise.all([
     fetchStreamLengths(redis, partitions.map(outboxKey)),
     sendPerKey<string | null>(redis, 'get', partitions.map(outboxRowCountKey)),
@@ -225,14 +228,14 @@ async function waitingRows(redis: Redis | Cluster, partitions: readonly number[]
   return entries.map((length, i) => (length === 0 ? 0 : Math.max(length, Number(rows[i] ?? 0))));
 }
 
-export async function epochOf(redis: Redis | Cluster): Promise<OutboxEpoch> {
+export async function readEpoch(redis: Redis | Cluster): Promise<OutboxEpoch> {
   const servers = redis instanceof Cluster ? redis.nodes('master') : [redis];
-  const seen = await Promise.all(servers.map(identityOf));
-  const ids = seen.map(({ id }) => id).sort();
-  return { id: ids.join(), ms: Math.max(...seen.map(({ ms }) => ms)) };
+  const epochs = await Promise.all(servers.map(readServerEpoch));
+  const ids = epochs.map(({ id }) => id).sort();
+  return { id: ids.join(), ms: Math.max(...epochs.map(({ ms }) => ms)) };
 }
 
-async function identityOf(server: Redis): Promise<OutboxEpoch> {
+async function readServerEpoch(server: Redis): Promise<OutboxEpoch> {
   const [info, time] = await mapRedisErrors(Promise.all([server.info('server'), server.time()]));
   const id = /^run_id:(\w+)/m.exec(info)?.[1];
   if (id === undefined) throw new Error('Redis does not say its run_id (INFO server)');
@@ -249,7 +252,7 @@ end
 `;
 
 /** Null if the partition has no marker. */
-const lastEntryOf = defineScript(2)<[marker: string, outbox: string], [id: string, ms: string] | null>(`
+const findLastEntry = defineScript(2)<[marker: string, outbox: string], [id: string, ms: string] | null>(`
 ${nowLua}
 ${lastIdLua}
 if redis.call('EXISTS', KEYS[1]) == 0 then return false end
@@ -257,13 +260,13 @@ return { lastId(KEYS[2]), now() }
 `);
 
 /** Skips partitions without a marker: they are new or need a rebuild. */
-export async function lastRows(client: RedisClient, partitions: number): Promise<LastRow[]> {
-  const asked = indices(partitions).map((partition) => lastRow(client, partition));
-  return (await Promise.all(asked)).filter((row) => row !== null);
+export async function readLastRows(client: RedisClient, partitions: number): Promise<LastRow[]> {
+  const reads = indices(partitions).map((partition) => readLastRow(client, partition));
+  return (await Promise.all(reads)).filter((row) => row !== null);
 }
 
-async function lastRow(client: RedisClient, partition: number): Promise<LastRow | null> {
-  const found = await lastEntryOf(client, markerKey(partition), outboxKey(partition));
+async function readLastRow(client: RedisClient, partition: number): Promise<LastRow | null> {
+  const found = await findLastEntry(client, markerKey(partition), outboxKey(partition));
   if (found === null) return null;
   return { partition, ...toLastRowId(found[0] || '0-0'), readAt: Number(found[1]) };
 }

@@ -21,8 +21,8 @@ import { hashEventId } from '../learners/event-ids.js';
 import { restoreDailyCheck } from '../learners/goal-checks.js';
 import { encodeGoal } from '../learners/goals.js';
 import { goalField } from '../learners/learner-codec.js';
-import type { Placed } from '../learners/learner-commands.js';
-import { readIds } from '../learners/learner-reads.js';
+import type { LearnerLocation } from '../learners/learner-commands.js';
+import { readEventIds } from '../learners/learner-reads.js';
 import { createItemsHash, hashItem, packCounters } from '../models/item-store.js';
 import { maxLoggedChanges, maxRetainedVersions } from '../models/model-store.js';
 import { executeAll, mapRedisErrors, type RedisClient } from '../redis/client.js';
@@ -159,7 +159,7 @@ const locateLearners = <Item extends LearnerId>(
   items: readonly Item[],
   partitions: readonly number[],
   count: number,
-): (readonly [Placed, Item])[] =>
+): (readonly [LearnerLocation, Item])[] =>
   items
     .map((item) => [{ ...item, partition: partitionOf(item.tenant, item.userId, count) }, item] as const)
     .filter(([{ partition }]) => partitions.includes(partition));
@@ -167,15 +167,15 @@ const locateLearners = <Item extends LearnerId>(
 /** A used id was counted again after the retraction. */
 async function restoreRetractedId(
   client: RedisClient,
-  place: Placed,
+  place: LearnerLocation,
   { eventId, firstAnswer }: RetractedEvent,
 ): Promise<void> {
   const id = hashEventId(eventId);
-  const ids = await readIds(client, place, [id]);
+  const ids = await readEventIds(client, place, [id]);
   const answer = Buffer.from(firstAnswer, 'base64');
   const second = answer.readUInt32LE(0);
   if (ids.find(id, second) !== null) return;
-  ids.take(id, answer, second);
+  ids.add(id, answer, second);
   const key = eventIdsKey(place.partition, place.tenant, place.userId);
   await mapRedisErrors(client.hset(key, ...ids.changes().flat()));
 }

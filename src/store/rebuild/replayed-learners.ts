@@ -2,15 +2,15 @@ import type { ReplayedStates } from '../../domain/history/replay.js';
 import { splitIntoParts } from '../../lists.js';
 import type { IdFields } from '../learners/event-ids.js';
 import { decodeLearner, goalField, learnerField } from '../learners/learner-codec.js';
-import type { Placed } from '../learners/learner-commands.js';
-import { dumpOf, type Fields, type LearnerDump } from '../learners/learner-dump.js';
+import type { LearnerLocation } from '../learners/learner-commands.js';
+import { dumpLearner, type HashFields, type LearnerDump } from '../learners/learner-dump.js';
 import { callPerSlot } from '../redis/bulk-operations.js';
 import { executeAll, type RedisClient } from '../redis/client.js';
 import { eventIdsKey, itemTracesKey, learnerKey } from '../redis/keys.js';
 
 const learnersPerCall = 200;
 
-async function callInBatches<Item extends Placed, Result>(
+async function callInBatches<Item extends LearnerLocation, Result>(
   client: RedisClient,
   items: readonly Item[],
   call: (group: readonly Item[]) => Promise<Result[]>,
@@ -24,16 +24,16 @@ async function callInBatches<Item extends Placed, Result>(
 /** No other process writes these learners, because their partition is not restored yet. */
 export async function restoreLearners(
   client: RedisClient,
-  learners: readonly (Placed & { readonly states: ReplayedStates; readonly ids: IdFields })[],
+  learners: readonly (LearnerLocation & { readonly states: ReplayedStates; readonly ids: IdFields })[],
 ): Promise<void> {
   await callInBatches(client, learners, async (group) => {
     const commands = client.pipeline();
-    const write = (key: string, fields: Fields | IdFields): void => {
+    const write = (key: string, fields: HashFields | IdFields): void => {
       commands.unlink(key);
       if (fields.length > 0) commands.hset(key, ...fields.flat());
     };
     for (const { partition, tenant, userId, states, ids } of group) {
-      const { records, items } = dumpOf(states);
+      const { records, items } = dumpLearner(states);
       write(learnerKey(partition, tenant, userId), records);
       for (const parity of [0, 1] as const)
         write(itemTracesKey(partition, parity, tenant, userId), items[parity]);
@@ -44,7 +44,10 @@ export async function restoreLearners(
   });
 }
 
-export const readLearnerDumps = (client: RedisClient, locations: readonly Placed[]): Promise<LearnerDump[]> =>
+export const readLearnerDumps = (
+  client: RedisClient,
+  locations: readonly LearnerLocation[],
+): Promise<LearnerDump[]> =>
   callInBatches(client, locations, async (group) => {
     const commands = client.multi();
     for (const { partition, tenant, userId } of group) {
@@ -59,7 +62,7 @@ export const readLearnerDumps = (client: RedisClient, locations: readonly Placed
     }));
   });
 
-const toFields = (flat: readonly Buffer[]): Fields => splitIntoParts(flat, 2) as [Buffer, Buffer][];
+const toFields = (flat: readonly Buffer[]): HashFields => splitIntoParts(flat, 2) as [Buffer, Buffer][];
 
 /** @returns null if equal, `behind` if Redis has more answers, else the difference */
 export function describeDifference(states: ReplayedStates, stored: LearnerDump | null): string | null {
@@ -73,7 +76,7 @@ export function describeDifference(states: ReplayedStates, stored: LearnerDump |
   } catch (error) {
     return `cannot be read: ${error instanceof Error ? error.message : String(error)}`;
   }
-  const [expected, found] = [collectParts(dumpOf(states)), collectParts(stored)];
+  const [expected, found] = [collectParts(dumpLearner(states)), collectParts(stored)];
   // Rows do not contain the goal.
   found.delete(goalField);
   const part = [...found.keys(), ...expected.keys()].find((name) => expected.get(name) !== found.get(name));

@@ -6,27 +6,33 @@ import { detectSkillChanges } from '../../src/domain/answer/apply-answer.js';
 import { round4 } from '../../src/domain/base/common.js';
 import type { SkillState } from '../../src/domain/tracing/learner-states.js';
 import { ApiError } from '../../src/errors.js';
-import { checkAfterMs, wantsGoals } from '../../src/store/learners/goal-checks.js';
+import { checkDelayMs, subscribesToGoals } from '../../src/store/learners/goal-checks.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
 import { setRecentlyUsed } from '../../src/store/redis/recently-used.js';
 import { fetchSubscriptions } from '../../src/store/redis/webhook-events.js';
-import type { LearnerWork } from './read-events.js';
+import type { LearnerEvents } from './read-events.js';
 
-export const eventsOf = (
+export const buildSkillEvents = (
   event: TrackEvent,
   before: SkillState,
   after: SkillState,
-  wanted: string,
+  subscribedTypes: string,
 ): WebhookEvent[] =>
   detectSkillChanges(before, after).flatMap((type) =>
-    isSubscribed(wanted, type) ? [skillEvent(type, event, after)] : [],
+    isSubscribed(subscribedTypes, type) ? [buildSkillEvent(type, event, after)] : [],
   );
 
 /** Unix milliseconds; null without a goal or a subscription to its alerts. */
-export const goalCheckOf = ({ events }: LearnerWork, hasGoal: boolean, wanted: string): number | null =>
-  hasGoal && wantsGoals(wanted) ? (events.at(-1)?.event.receivedAt ?? 0) + checkAfterMs : null;
+export const computeCheckTime = (
+  { events }: LearnerEvents,
+  hasGoal: boolean,
+  subscribedTypes: string,
+): number | null =>
+  hasGoal && subscribesToGoals(subscribedTypes)
+    ? (events.at(-1)?.event.receivedAt ?? 0) + checkDelayMs
+    : null;
 
-function skillEvent(type: WebhookEvent['type'], event: TrackEvent, skill: SkillState): WebhookEvent {
+function buildSkillEvent(type: WebhookEvent['type'], event: TrackEvent, skill: SkillState): WebhookEvent {
   const { tenant, userId, skillId, eventId, occurredAt, receivedAt } = event;
   return createWebhookEvent(type, tenant, userId, receivedAt, {
     user_id: userId,
@@ -42,20 +48,20 @@ function skillEvent(type: WebhookEvent['type'], event: TrackEvent, skill: SkillS
 /**
  * For a Cluster: returns the last known types while their node is unavailable. @throws ApiError UNAVAILABLE
  */
-export function askWanted(redis: () => Promise<RedisClient>, maxTenants = 1000) {
-  const known = new Map<string, string>();
-  const ask = shareUntilReady(
+export function createSubscriptionReader(redis: () => Promise<RedisClient>, maxTenants = 1000) {
+  const cached = new Map<string, string>();
+  const fetchCurrent = shareUntilReady(
     redis,
     async (client, tenant: string) => (await fetchSubscriptions(client, [tenant]))[0] ?? '',
   );
   return async (tenant: string): Promise<string> => {
     try {
-      const wanted = await ask(tenant);
-      setRecentlyUsed(known, tenant, wanted, maxTenants);
-      return wanted;
+      const subscribedTypes = await fetchCurrent(tenant);
+      setRecentlyUsed(cached, tenant, subscribedTypes, maxTenants);
+      return subscribedTypes;
     } catch (error) {
-      const last = known.get(tenant);
-      if (error instanceof ApiError && last !== undefined) return last;
+      const lastTypes = cached.get(tenant);
+      if (error instanceof ApiError && lastTypes !== undefined) return lastTypes;
       throw error;
     }
   };

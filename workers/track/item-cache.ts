@@ -4,38 +4,40 @@ import { addItemAnswers, type ItemDelta, readItems } from '../../src/store/model
 import type { RedisClient } from '../../src/store/redis/client.js';
 import { setRecentlyUsed } from '../../src/store/redis/recently-used.js';
 
-export type ItemTable = ReturnType<typeof createItemTable>;
+export type ItemCache = ReturnType<typeof createItemCache>;
 
 const maxCached = 100_000;
 /** Answers of further items are dropped. */
 const maxPending = 50_000;
 
-type Pending = { readonly tenant: string; readonly version: number; delta: ItemDelta };
+type PendingDelta = { readonly tenant: string; readonly version: number; delta: ItemDelta };
 
 /**
  * Caches items and collects their new answers until `flush`. A thread that dies loses a second of answers.
  */
-export function createItemTable(client: () => Promise<RedisClient>, freshMs = 30_000) {
+export function createItemCache(client: () => Promise<RedisClient>, maxAgeMs = 30_000) {
   const cached = new Map<string, { readonly record: ItemModel | null; readonly readAt: number }>();
-  let pending = new Map<string, Pending>();
+  let pending = new Map<string, PendingDelta>();
 
   return {
     load: async (tenant: string, version: number, itemIds: readonly string[]): Promise<void> => {
-      const oldest = Date.now() - freshMs;
-      const wanted = itemIds.filter((id) => (cached.get(keyOf(tenant, version, id))?.readAt ?? 0) < oldest);
-      if (wanted.length === 0) return;
-      const records = await readItems(await client(), tenant, version, wanted);
-      for (const [i, id] of wanted.entries()) {
+      const minReadAt = Date.now() - maxAgeMs;
+      const staleIds = itemIds.filter(
+        (id) => (cached.get(itemKey(tenant, version, id))?.readAt ?? 0) < minReadAt,
+      );
+      if (staleIds.length === 0) return;
+      const records = await readItems(await client(), tenant, version, staleIds);
+      for (const [i, id] of staleIds.entries()) {
         const read = { record: records[i] ?? null, readAt: Date.now() };
-        setRecentlyUsed(cached, keyOf(tenant, version, id), read, maxCached);
+        setRecentlyUsed(cached, itemKey(tenant, version, id), read, maxCached);
       }
     },
     find: (tenant: string, version: number, itemId: string): ItemModel | null =>
-      cached.get(keyOf(tenant, version, itemId))?.record ?? null,
-    count: (tenant: string, version: number, added: ItemDelta): void => {
-      const key = keyOf(tenant, version, added.itemId);
-      const noted = pending.get(key);
-      if (noted !== undefined) noted.delta = plus(noted.delta, added);
+      cached.get(itemKey(tenant, version, itemId))?.record ?? null,
+    addAnswers: (tenant: string, version: number, added: ItemDelta): void => {
+      const key = itemKey(tenant, version, added.itemId);
+      const existing = pending.get(key);
+      if (existing !== undefined) existing.delta = addDeltas(existing.delta, added);
       else if (pending.size < maxPending) pending.set(key, { tenant, version, delta: added });
     },
     /** @throws ApiError UNAVAILABLE: unsent answers are lost */
@@ -43,7 +45,7 @@ export function createItemTable(client: () => Promise<RedisClient>, freshMs = 30
       const groups = groupBy([...pending.values()], ({ tenant, version }) => `${version}:${tenant}`);
       pending = new Map();
       for (const group of groups.values()) {
-        const { tenant, version } = group[0] as Pending;
+        const { tenant, version } = group[0] as PendingDelta;
         const deltas = group.map(({ delta }) => delta);
         await addItemAnswers(await client(), tenant, version, deltas);
       }
@@ -52,9 +54,9 @@ export function createItemTable(client: () => Promise<RedisClient>, freshMs = 30
 }
 
 /** Unique: a tenant contains no colon. */
-const keyOf = (tenant: string, version: number, itemId: string): string => `${version}:${tenant}:${itemId}`;
+const itemKey = (tenant: string, version: number, itemId: string): string => `${version}:${tenant}:${itemId}`;
 
-const plus = (a: ItemDelta, b: ItemDelta): ItemDelta => ({
+const addDeltas = (a: ItemDelta, b: ItemDelta): ItemDelta => ({
   itemId: a.itemId,
   answers: a.answers + b.answers,
   right: a.right + b.right,

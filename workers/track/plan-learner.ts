@@ -31,38 +31,38 @@ import {
   startsNewDay,
 } from '../../src/domain/tracing/learner-states.js';
 import {
-  decodeFirstAnswer,
-  encodeFirstAnswer,
-  fingerprintNumber,
-  fingerprintOf,
+  computeFingerprint,
+  decodeFirstResult,
+  encodeFirstResult,
+  fingerprintToNumber,
   openIds,
 } from '../../src/store/learners/event-ids.js';
 import type { LearnerCommit, LoadedLearner } from '../../src/store/learners/learner-commands.js';
 import type { ItemDelta } from '../../src/store/models/item-store.js';
-import type { NewSkill, SkillRoom } from './known-skills.js';
-import { eventsOf, goalCheckOf } from './notices.js';
-import type { LearnerWork, PlannedEvent } from './read-events.js';
-import { figuresOf, resultOf, rowFigures } from './results.js';
+import { buildSkillEvents, computeCheckTime } from './notifications.js';
+import type { LearnerEvents, PlannedEvent } from './read-events.js';
+import { formatResult, toAttemptFigures, toResultFigures } from './results.js';
+import type { NewSkill, SkillAllowance } from './skill-registry.js';
 
-export interface AllSkills {
+export interface LearnerSkills {
   readonly skills: ReadonlyMap<string, SkillState>;
   /** Skills that are configured or that enough learners answered. */
-  readonly knownSkills: number;
+  readonly registeredSkills: number;
 }
 
 export interface PlanContext {
   readonly model: TenantModel;
   /** For `isWanted`; '' sends no events, as in an import. */
-  readonly wanted: string;
+  readonly subscribedTypes: string;
   readonly findItem: (itemId: string) => ItemModel | null;
   /** Set if `needsAllSkills` is true. */
-  readonly all: AllSkills | undefined;
+  readonly learnerSkills: LearnerSkills | undefined;
   /** Undefined: enough room. */
-  readonly room: SkillRoom | undefined;
+  readonly skillAllowance: SkillAllowance | undefined;
 }
 
 /** Whether these answers may set the baseline or start a day: both need all skills. */
-export function needsAllSkills(learner: LearnerState | null, { events }: LearnerWork): boolean {
+export function needsAllSkills(learner: LearnerState | null, { events }: LearnerEvents): boolean {
   const { attempts, baselineTotal } = learner ?? newLearner;
   if (isBaselineDue({ baselineTotal, attempts: attempts + events.length })) return true;
   // Not `startsNewDay`: a batch may start the learner's first counted day and close it.
@@ -70,26 +70,26 @@ export function needsAllSkills(learner: LearnerState | null, { events }: Learner
 }
 
 /** A random version never matches a state from before an erasure. */
-export const beginHistory = (): LearnerState => ({ ...newLearner, version: randomInt(2 ** 31) });
+export const createLearnerState = (): LearnerState => ({ ...newLearner, version: randomInt(2 ** 31) });
 
 export type LearnerPlan = ReturnType<typeof planLearner>;
 
 /** Applies a learner's events in order, without I/O. */
-export function planLearner(work: LearnerWork, loaded: LoadedLearner, context: PlanContext) {
-  const draft = new Draft(work, loaded, context);
+export function planLearner(learnerEvents: LearnerEvents, loaded: LoadedLearner, context: PlanContext) {
+  const draft = new LearnerDraft(learnerEvents, loaded, context);
   return {
-    work,
+    work: learnerEvents,
     modelVersion: context.model.version,
-    outcomes: work.events.map((planned) => draft.outcomeOf(planned)),
+    outcomes: learnerEvents.events.map((planned) => draft.applyEvent(planned)),
     /** Null if no event was counted. */
-    commit: draft.rows.length === 0 ? null : draft.commit(),
+    commit: draft.rows.length === 0 ? null : draft.buildCommit(),
     newSkills: draft.newSkills,
     itemAnswers: draft.itemAnswers,
   };
 }
 
 /** Lists have the order of the lists in `learnerEvents`. */
-class Draft {
+class LearnerDraft {
   readonly rows: string[] = [];
   readonly newSkills: NewSkill[] = [];
   readonly itemAnswers: ItemDelta[] = [];
@@ -104,137 +104,149 @@ class Draft {
   private practised: Map<string, PractisedSkill> | null = null;
 
   constructor(
-    private readonly work: LearnerWork,
+    private readonly learnerEvents: LearnerEvents,
     private readonly loaded: LoadedLearner,
     private readonly context: PlanContext,
   ) {
-    this.learner = loaded.learner ?? beginHistory();
+    this.learner = loaded.learner ?? createLearnerState();
     this.skills = [...loaded.skills];
     this.items = [...loaded.items];
     this.ids = openIds(loaded.ids);
   }
 
-  outcomeOf(planned: PlannedEvent): EventOutcome {
-    const { event, id } = planned;
+  applyEvent(planned: PlannedEvent): EventOutcome {
+    const { event, idHash } = planned;
     if (event.importLine !== null && event.importLine <= this.loaded.importLine)
       return { outcome: 'skipped', data: '' };
-    const second = secondOf(event);
-    const first = id && this.ids.find(id, second);
-    if (first) return repeat(event, first);
-    if (id && this.ids.isFull(second)) return { outcome: 'unavailable', data: idsExhausted };
-    const beyond = this.skills[planned.skill] ? null : this.limitOf(event);
-    if (beyond !== null) return { outcome: 'beyond', data: beyond };
-    return { outcome: 'counted', data: this.count(planned) };
+    const arrivalSecond = toArrivalSecond(event);
+    const firstResult = idHash && this.ids.find(idHash, arrivalSecond);
+    if (firstResult) return buildRepeatOutcome(event, firstResult);
+    if (idHash && this.ids.isFull(arrivalSecond)) return { outcome: 'unavailable', data: idsExhausted };
+    const limitMessage = this.skills[planned.skillIndex] ? null : this.checkSkillLimit(event);
+    if (limitMessage !== null) return { outcome: 'beyond', data: limitMessage };
+    return { outcome: 'counted', data: this.countAnswer(planned) };
   }
 
-  private limitOf({ skillId }: TrackEvent): string | null {
-    const { room } = this.context;
-    if (room === undefined) return null;
-    if (this.newSkills.length >= room.skills)
+  private checkSkillLimit({ skillId }: TrackEvent): string | null {
+    const { skillAllowance } = this.context;
+    if (skillAllowance === undefined) return null;
+    if (this.newSkills.length >= skillAllowance.newSkills)
       return 'The learner has answered as many skills as a learner may have';
-    return room.refused.has(skillId) ? 'The tenant knows as many skills as a tenant may have' : null;
+    return skillAllowance.rejectedSkills.has(skillId)
+      ? 'The tenant knows as many skills as a tenant may have'
+      : null;
   }
 
-  private count({ event, skill, id, item }: PlannedEvent): string {
-    const { model, findItem, wanted } = this.context;
+  private countAnswer({ event, skillIndex, idHash, itemIndex }: PlannedEvent): string {
+    const { model, findItem, subscribedTypes } = this.context;
     const { tenant, userId, itemId, skillId } = event;
     const before: AnswerStates = {
       keys: hashQuestionKeys(event.skillId, event.itemId),
       learner: this.learner,
-      skill: this.skills[skill] ?? newSkill(resolveSkillModel(model, skillId).parameters),
-      item: item < 0 ? null : (this.items[item] ?? undefined),
+      skill: this.skills[skillIndex] ?? newSkill(resolveSkillModel(model, skillId).parameters),
+      item: itemIndex < 0 ? null : (this.items[itemIndex] ?? undefined),
     };
-    const closed = this.closedMastery(event);
+    const closingMastery = this.computeClosingMastery(event);
     const itemModel = itemId === null ? null : findItem(itemId);
-    const conditions = computeConditions(model, skillId, itemModel, before, event, closed);
+    const conditions = computeConditions(model, skillId, itemModel, before, event, closingMastery);
     const effect = applyAnswer(before, event, conditions);
     const advice = selectAnswerAdvice(before.skill, effect, event, conditions);
-    if (!this.skills[skill]) this.newSkills.push({ tenant, userId, skillId });
-    this.skills[skill] = effect.skill;
-    if (wanted !== '') this.events.push(...eventsOf(event, before.skill, effect.skill, wanted));
+    if (!this.skills[skillIndex]) this.newSkills.push({ tenant, userId, skillId });
+    this.skills[skillIndex] = effect.skill;
+    if (subscribedTypes !== '')
+      this.events.push(...buildSkillEvents(event, before.skill, effect.skill, subscribedTypes));
     if (this.practised) addPractisedSkill(this.practised, skillId, effect.skill, model);
-    if (item >= 0 && effect.item) this.items[item] = effect.item;
+    if (itemIndex >= 0 && effect.item) this.items[itemIndex] = effect.item;
     this.learner = this.withBaseline(effect.learner, event);
     this.importLine = event.importLine ?? 0;
-    const fingerprint = id && fingerprintOf(event);
-    const place = {
+    const fingerprint = idHash && computeFingerprint(event);
+    const learnerFigures = {
       learnerSeq: this.learner.attempts,
       baselineTotal: this.learner.baselineTotal,
-      eventFingerprint: fingerprint === null ? 0 : fingerprintNumber(fingerprint),
+      eventFingerprint: fingerprint === null ? 0 : fingerprintToNumber(fingerprint),
       learnerVersion: this.learner.version + 1,
     };
-    this.rows.push(encodeAttemptRow(event, rowFigures(effect, conditions, advice, place), conditions));
+    this.rows.push(
+      encodeAttemptRow(event, toAttemptFigures(effect, conditions, advice, learnerFigures), conditions),
+    );
     this.arrivalDays.push(toDay(event.receivedAt));
     if (itemId !== null && isFirstOfDay(before, event))
-      this.itemAnswers.push(itemAnswer(itemId, event.isCorrect, conditions));
-    const figures = figuresOf(effect, advice);
-    if (id && fingerprint)
-      this.ids.take(id, encodeFirstAnswer(figures, fingerprint, event.receivedAt), secondOf(event));
-    return resultOf(figures, skillId);
+      this.itemAnswers.push(buildItemDelta(itemId, event.isCorrect, conditions));
+    const figures = toResultFigures(effect, advice);
+    if (idHash && fingerprint)
+      this.ids.add(idHash, encodeFirstResult(figures, fingerprint, event.receivedAt), toArrivalSecond(event));
+    return formatResult(figures, skillId);
   }
 
   /** For the learner's last day; null if the answer starts no new day. */
-  private closedMastery(event: TrackEvent): number | null {
+  private computeClosingMastery(event: TrackEvent): number | null {
     if (!startsNewDay(this.learner, event)) return null;
     const close = (this.learner.activity.day + 1) * dayMs;
-    this.practised ??= collectPractisedSkills(this.skillsNow(), this.context.model);
+    this.practised ??= collectPractisedSkills(this.collectSkills(), this.context.model);
     return computeMeanMastery(this.practised, close);
   }
 
-  private skillsNow(): ReadonlyMap<string, SkillState> {
-    const skills = new Map(this.context.all?.skills);
-    for (const [skillId, skill] of changedOf(this.work.skillIds, [], this.skills)) skills.set(skillId, skill);
+  private collectSkills(): ReadonlyMap<string, SkillState> {
+    const skills = new Map(this.context.learnerSkills?.skills);
+    for (const [skillId, skill] of selectChanged(this.learnerEvents.skillIds, [], this.skills))
+      skills.set(skillId, skill);
     return skills;
   }
 
   private withBaseline(learner: LearnerState, { occurredAt }: TrackEvent): LearnerState {
     if (!isBaselineDue(learner)) return learner;
-    const { model, all } = this.context;
-    const views = buildSkillViews(this.skillsNow(), model, occurredAt);
-    const subject = { learner, views, model, registeredSkills: all?.knownSkills ?? 0, now: occurredAt };
+    const { model, learnerSkills } = this.context;
+    const views = buildSkillViews(this.collectSkills(), model, occurredAt);
+    const subject = {
+      learner,
+      views,
+      model,
+      registeredSkills: learnerSkills?.registeredSkills ?? 0,
+      now: occurredAt,
+    };
     return { ...learner, baselineTotal: computeCurrentTotal(subject) };
   }
 
-  commit(): LearnerCommit {
-    const { work, loaded } = this;
+  buildCommit(): LearnerCommit {
+    const { learnerEvents, loaded } = this;
     return {
-      partition: work.partition,
-      tenant: work.tenant,
-      userId: work.userId,
+      partition: learnerEvents.partition,
+      tenant: learnerEvents.tenant,
+      userId: learnerEvents.userId,
       learner: { ...this.learner, version: this.learner.version + 1 },
-      skills: changedOf(work.skillIds, loaded.skills, this.skills),
+      skills: selectChanged(learnerEvents.skillIds, loaded.skills, this.skills),
       rows: this.rows,
       arrivalDays: this.arrivalDays,
       ids: this.ids.changes(),
       itemGeneration: loaded.learner?.items.generation ?? 0,
-      items: changedOf(work.itemIds, loaded.items, this.items),
+      items: selectChanged(learnerEvents.itemHashes, loaded.items, this.items),
       importLine: this.importLine,
       events: this.events,
-      goalCheckAt: goalCheckOf(work, loaded.hasGoal, this.context.wanted),
+      goalCheckAt: computeCheckTime(learnerEvents, loaded.hasGoal, this.context.subscribedTypes),
     };
   }
 }
 
 const idsExhausted = 'The learner has more event ids than can be remembered for ten minutes; try again later';
 
-const secondOf = ({ receivedAt }: TrackEvent): number => Math.floor(receivedAt / 1000);
+const toArrivalSecond = ({ receivedAt }: TrackEvent): number => Math.floor(receivedAt / 1000);
 
 /** The first result, or `reused` if the id belongs to a different event. */
-function repeat(event: TrackEvent, record: Buffer): EventOutcome {
-  const first = decodeFirstAnswer(record);
-  if (!first.fingerprint.equals(fingerprintOf(event))) return { outcome: 'reused', data: '' };
-  return { outcome: 'replayed', data: resultOf(first, event.skillId) };
+function buildRepeatOutcome(event: TrackEvent, record: Buffer): EventOutcome {
+  const firstResult = decodeFirstResult(record);
+  if (!firstResult.fingerprint.equals(computeFingerprint(event))) return { outcome: 'reused', data: '' };
+  return { outcome: 'replayed', data: formatResult(firstResult, event.skillId) };
 }
 
 /** `expected`: probability of a right answer without the item's difficulty. */
-const itemAnswer = (itemId: string, isCorrect: boolean, conditions: AnswerConditions): ItemDelta => ({
+const buildItemDelta = (itemId: string, isCorrect: boolean, conditions: AnswerConditions): ItemDelta => ({
   itemId,
   answers: 1,
   right: isCorrect ? 1 : 0,
   expected: sigmoid(logit(conditions.pCorrect) - conditions.itemDifficulty),
 });
 
-function changedOf<Key, Value>(
+function selectChanged<Key, Value>(
   keys: readonly Key[],
   before: readonly (Value | null)[],
   after: readonly (Value | null)[],

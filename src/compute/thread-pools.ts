@@ -18,30 +18,30 @@ const startPool = (
   });
 
 /** Longer tasks never end. */
-const maxTaskMs = { track: 15_000, forecast: 15_000, retract: 15_000, deliver: 30_000 } as const;
+const taskTimeoutMs = { track: 15_000, forecast: 15_000, retract: 15_000, deliver: 30_000 } as const;
 
 /** Piscina's balancer runs one task per thread if tasks can be aborted. */
-const anyThread: NonNullable<PoolOptions['loadBalancer']> = (_task, [thread]) => thread ?? null;
+const pickFirstThread: NonNullable<PoolOptions['loadBalancer']> = (_task, [thread]) => thread ?? null;
 
 /** The task, or another one in its thread, timed out. */
-export class TaskAborted extends Error {}
+export class TaskAbortedError extends Error {}
 
-type Served<Reply> = Exclude<Reply, { readonly unavailable: string }>;
+type AvailableReply<Reply> = Exclude<Reply, { readonly unavailable: string }>;
 
 /** @throws ApiError UNAVAILABLE */
-export function served<Reply extends object>(reply: Reply): Served<Reply> {
+export function unwrapReply<Reply extends object>(reply: Reply): AvailableReply<Reply> {
   if ('unavailable' in reply) throw unavailable(String(reply.unavailable));
-  return reply as Served<Reply>;
+  return reply as AvailableReply<Reply>;
 }
 
 /** Every task settles in bounded time. */
-export class ServingThreads {
+export class ServingPool {
   private readonly pool: Piscina;
   /** A task that fails after another one's abort lost its thread. */
-  private aborted = 0;
+  private abortCount = 0;
 
   constructor(
-    private readonly name: keyof typeof maxTaskMs,
+    private readonly name: keyof typeof taskTimeoutMs,
     options: PoolOptions,
     logger: Logger,
   ) {
@@ -51,7 +51,7 @@ export class ServingThreads {
     );
   }
 
-  get workers() {
+  get threads() {
     return this.pool.threads;
   }
 
@@ -59,27 +59,27 @@ export class ServingThreads {
   async run<Reply>(task: unknown, transferList: ArrayBuffer[] = []): Promise<Reply> {
     // V8 frees an AbortSignal only in a full garbage collection, which then runs often.
     const signal = new EventEmitter();
-    const before = this.aborted;
+    const previousAborts = this.abortCount;
     const timer = setTimeout(() => {
-      this.aborted += 1;
+      this.abortCount += 1;
       signal.emit('abort');
-    }, maxTaskMs[this.name]);
+    }, taskTimeoutMs[this.name]);
     try {
       return await this.pool.run(task, { signal, transferList });
     } catch (error) {
-      if (this.aborted === before) throw error;
-      throw new TaskAborted('a task took too long: its thread was ended', { cause: error });
+      if (this.abortCount === previousAborts) throw error;
+      throw new TaskAbortedError('a task took too long: its thread was ended', { cause: error });
     } finally {
       clearTimeout(timer);
     }
   }
 
   /** @throws ApiError UNAVAILABLE */
-  async ask<Reply extends object>(task: unknown, tooLong: string): Promise<Served<Reply>> {
+  async request<Reply extends object>(task: unknown, timeoutMessage: string): Promise<AvailableReply<Reply>> {
     const reply = await this.run<Reply>(task).catch((error: unknown) => {
-      throw error instanceof TaskAborted ? unavailable(tooLong, error) : error;
+      throw error instanceof TaskAbortedError ? unavailable(timeoutMessage, error) : error;
     });
-    return served(reply);
+    return unwrapReply(reply);
   }
 
   close(): Promise<void> {
@@ -92,30 +92,30 @@ export class ServingThreads {
   }
 }
 
-export const onDemand = { minThreads: 0, maxThreads: 1, idleTimeout: 60_000 };
+export const onDemandOptions = { minThreads: 0, maxThreads: 1, idleTimeout: 60_000 };
 
-export const startSharedThread = (
+export const startSharedPool = (
   name: 'track' | 'forecast' | 'deliver',
-  tasks: number,
+  maxTasks: number,
   options: PoolOptions,
   logger: Logger,
 ) => {
-  const shared = { concurrentTasksPerWorker: tasks, maxQueue: tasks, loadBalancer: anyThread };
-  return new ServingThreads(name, { minThreads: 1, maxThreads: 1, ...shared, ...options }, logger);
+  const shared = { concurrentTasksPerWorker: maxTasks, maxQueue: maxTasks, loadBalancer: pickFirstThread };
+  return new ServingPool(name, { minThreads: 1, maxThreads: 1, ...shared, ...options }, logger);
 };
 
-export function createSendingThread(together: number, logger: Logger) {
-  const thread = startSharedThread('deliver', together, onDemand, logger);
+export function createDeliveryPool(maxTasks: number, logger: Logger) {
+  const pool = startSharedPool('deliver', maxTasks, onDemandOptions, logger);
   return {
     /** @returns replies in order @throws TaskAbortedError */
-    send: (task: DeliveryTask) => thread.run<DeliveryReply[]>(task),
+    send: (task: DeliveryTask) => pool.run<DeliveryReply[]>(task),
     /** Interrupted messages are sent again later. */
-    close: () => thread.destroy(),
+    close: () => pool.destroy(),
   };
 }
 
 /** Starting a thread takes longer than many tasks. */
-export function startRunThreads(name: 'fit' | 'rebuild', threads: number, options: PoolOptions) {
+export function startFixedPool(name: 'fit' | 'rebuild', threads: number, options: PoolOptions) {
   const pool = startPool(name, { minThreads: threads, maxThreads: threads, ...options });
   let failure: unknown;
   // Otherwise a thread that cannot start would end the process.

@@ -4,7 +4,7 @@ import { hashItem, readItemFigures } from '../../src/store/models/item-store.js'
 import { publishModel } from '../../src/store/models/model-store.js';
 import { connectWarehouse } from '../../src/warehouse/clickhouse/client.js';
 import { readAnswerColumns } from '../../src/warehouse/reads/answer-columns.js';
-import { withRedis } from '../track/thread.js';
+import { withRedis } from '../track/worker-redis.js';
 
 export async function runDatabaseTask(task: FitTask): Promise<AnswersReply | ItemsReply | PublishReply> {
   if (task.kind === 'read') return readAnswers(task.clickhouseUrl, task.tenant, task.maxAnswers);

@@ -9,7 +9,10 @@ import {
 } from '../../src/store/redis/client.js';
 
 /** The returned function waits until Redis accepts commands. @throws ApiError UNAVAILABLE */
-export function workerRedis({ redisUrl, waitReplicas }: Pick<WorkerSettings, 'redisUrl' | 'waitReplicas'>) {
+export function connectWorkerRedis({
+  redisUrl,
+  waitReplicas,
+}: Pick<WorkerSettings, 'redisUrl' | 'waitReplicas'>) {
   const client = connectRedis(redisUrl, waitReplicas);
   return async (): Promise<RedisClient> => {
     await mapRedisErrors(waitUntilReady(client, connectTimeoutMs));
@@ -20,12 +23,12 @@ export function workerRedis({ redisUrl, waitReplicas }: Pick<WorkerSettings, 're
 export async function withRedis<Reply>(redisUrl: string, work: (client: RedisClient) => Promise<Reply>) {
   const client = connectRedis(redisUrl);
   const ready = mapRedisErrors(waitUntilReady(client, connectTimeoutMs));
-  return refusalAsValue(ready.then(() => work(client))).finally(() => client.disconnect());
+  return convertApiError(ready.then(() => work(client))).finally(() => client.disconnect());
 }
 
 /** Returns an ApiError as a plain value: errors lose their class at the thread boundary. */
-export const refusalAsValue = <Reply>(work: Promise<Reply>): Promise<Reply | { unavailable: string }> =>
-  work.catch((error: unknown) => {
+export const convertApiError = <Reply>(promise: Promise<Reply>): Promise<Reply | { unavailable: string }> =>
+  promise.catch((error: unknown) => {
     if (error instanceof ApiError) return { unavailable: error.message };
     throw error;
   });

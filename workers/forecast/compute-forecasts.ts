@@ -27,18 +27,18 @@ import { ApiError } from '../../src/errors.js';
 import { areRegisteredSkills, countCommonSkills } from '../../src/store/catalogue/registered-skills.js';
 import type { ServedModels } from '../../src/store/catalogue/served-models.js';
 import { decodeGoal } from '../../src/store/learners/goals.js';
-import { type Placed, placeOf } from '../../src/store/learners/learner-commands.js';
+import { type LearnerLocation, locateLearner } from '../../src/store/learners/learner-commands.js';
 import {
-  type FoundLearner,
   findLearner,
+  type LearnerStates,
   type PackedLearner,
   readPacked,
-  turnOf,
+  waitBeforeUnpacking,
 } from '../../src/store/learners/learner-reads.js';
-import { noteForecasts } from '../../src/store/outbox/journal.js';
+import { recordForecasts } from '../../src/store/outbox/journal.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
 
-export interface ForecastParts {
+export interface ForecastDependencies {
   readonly redis: () => Promise<RedisClient>;
   readonly models: ServedModels;
   readonly settings: Pick<WorkerSettings, 'partitions' | 'maxPendingForecasts'>;
@@ -46,76 +46,93 @@ export interface ForecastParts {
   readonly onLost: (forecasts: number, error: unknown) => void;
 }
 
-type Tenant = Pick<ForecastSubject, 'model' | 'registeredSkills'>;
+type TenantContext = Pick<ForecastSubject, 'model' | 'registeredSkills'>;
 
-interface Asked extends Placed {
+interface LearnerRequest extends LearnerLocation {
   readonly order: ForecastOrder;
 }
 
-export async function predictAll(parts: ForecastParts, { orders }: ForecastTask): Promise<ForecastReply> {
-  const { settings, onLost } = parts;
-  const client = await parts.redis();
-  const asked = askedOf(JSON.parse(orders), settings.partitions);
-  const names = new Set(asked.map(({ tenant }) => tenant));
-  const tenants = new Map([...names].map((name) => [name, readTenant(parts.models, client, name)]));
-  const [learners] = await Promise.all([readPacked(client, asked), Promise.allSettled(tenants.values())]);
-  const now = parts.now();
+export async function computeForecasts(
+  dependencies: ForecastDependencies,
+  { orders }: ForecastTask,
+): Promise<ForecastReply> {
+  const { settings, onLost } = dependencies;
+  const client = await dependencies.redis();
+  const requests = expandOrders(JSON.parse(orders), settings.partitions);
+  const tenantNames = new Set(requests.map(({ tenant }) => tenant));
+  const tenants = new Map(
+    [...tenantNames].map((name) => [name, readTenant(dependencies.models, client, name)]),
+  );
+  const [learners] = await Promise.all([readPacked(client, requests), Promise.allSettled(tenants.values())]);
+  const now = dependencies.now();
   const results: (string | null | ForecastFailure)[] = [];
   const rows: string[] = [];
-  for (const [i, one] of asked.entries()) {
+  for (const [i, request] of requests.entries()) {
     const packed = learners[i] as PackedLearner;
-    await turnOf(packed);
+    await waitBeforeUnpacking(packed);
     try {
       const found = packed.unpack();
-      const tenant = await tenants.get(one.tenant);
-      const make = one.order.standing ? standingOf : forecastOf;
-      const made = found && tenant ? make(one, found, tenant, one.order.at ?? now) : null;
-      results.push(made?.result ?? null);
-      if (made?.row) rows.push(made.row);
+      const tenant = await tenants.get(request.tenant);
+      const compute = request.order.standing ? buildStanding : buildForecast;
+      const computed = found && tenant ? compute(request, found, tenant, request.order.at ?? now) : null;
+      results.push(computed?.result ?? null);
+      if (computed?.row) rows.push(computed.row);
     } catch (error) {
       // A failure of one learner or tenant does not affect other forecasts.
-      results.push(failureOf(error));
+      results.push(toFailure(error));
     }
   }
   // Not awaited: an unrecorded forecast is served but never scored. Any partition can store the rows.
-  void noteForecasts(client, asked[0]?.partition ?? 0, rows, settings.maxPendingForecasts, onLost);
+  void recordForecasts(client, requests[0]?.partition ?? 0, rows, settings.maxPendingForecasts, onLost);
   return { results };
 }
 
-const askedOf = (orders: readonly ForecastOrder[], partitions: number): Asked[] =>
+const expandOrders = (orders: readonly ForecastOrder[], partitions: number): LearnerRequest[] =>
   orders.flatMap((order) =>
-    order.userIds.map((userId) => ({ order, ...placeOf(order.tenant, userId, partitions) })),
+    order.userIds.map((userId) => ({ order, ...locateLearner(order.tenant, userId, partitions) })),
   );
 
-export async function readTenant(models: ServedModels, client: RedisClient, name: string): Promise<Tenant> {
+export async function readTenant(
+  models: ServedModels,
+  client: RedisClient,
+  name: string,
+): Promise<TenantContext> {
   const [model, registeredSkills] = await Promise.all([models.get(name), countCommonSkills(client, name)]);
   return { model, registeredSkills };
 }
 
-const failureOf = (error: unknown): ForecastFailure =>
+const toFailure = (error: unknown): ForecastFailure =>
   error instanceof ApiError
     ? { reason: error.message, isTransient: true }
     : { reason: error instanceof Error ? (error.stack ?? error.message) : `${error}`, isTransient: false };
 
 /** `row`: journal row for scoring the prediction later. */
-export function forecastOf(
-  { order, tenant, userId }: Pick<Asked, 'tenant' | 'userId'> & { readonly order: ForecastOptions },
-  found: FoundLearner,
-  ofTenant: Tenant,
+export function buildForecast(
+  { order, tenant, userId }: Pick<LearnerRequest, 'tenant' | 'userId'> & { readonly order: ForecastOptions },
+  found: LearnerStates,
+  tenantContext: TenantContext,
   now: number,
 ) {
-  const subject = subjectOf(found, ofTenant, now);
+  const subject = buildSubject(found, tenantContext, now);
   const forecast = forecastLearner(subject, { ...order, goal: decodeGoal(found.goalRecord) });
-  const row = servedRow(tenant, userId, subject, forecast, order);
-  return { result: resultJson(subject, forecast, order), row };
+  const row = buildForecastRow(tenant, userId, subject, forecast, order);
+  return { result: buildPredictionJson(subject, forecast, order), row };
 }
 
 /** No caller sees this forecast, so no row records it. */
-function standingOf({ order }: Pick<Asked, 'order'>, found: FoundLearner, ofTenant: Tenant, now: number) {
+function buildStanding(
+  { order }: Pick<LearnerRequest, 'order'>,
+  found: LearnerStates,
+  tenantContext: TenantContext,
+  now: number,
+) {
   const goal = decodeGoal(found.goalRecord);
   // Without a baseline there are too few answers for an alert.
   if (goal === null || found.learner.baselineTotal === null) return null;
-  const { current, goal: outlook } = forecastLearner(subjectOf(found, ofTenant, now), { ...order, goal });
+  const { current, goal: outlook } = forecastLearner(buildSubject(found, tenantContext, now), {
+    ...order,
+    goal,
+  });
   const { predictedTotal, probability, onTrack } = outlook;
   const standing: GoalStatus = {
     ...goal,
@@ -127,9 +144,9 @@ function standingOf({ order }: Pick<Asked, 'order'>, found: FoundLearner, ofTena
   return { result: JSON.stringify(standing), row: null };
 }
 
-export const subjectOf = (
-  { learner, skills }: FoundLearner,
-  tenant: Tenant,
+export const buildSubject = (
+  { learner, skills }: LearnerStates,
+  tenant: TenantContext,
   now: number,
 ): ForecastSubject => ({
   ...tenant,
@@ -138,7 +155,11 @@ export const subjectOf = (
   now,
 });
 
-function resultJson(subject: ForecastSubject, forecast: LearnerForecast, options: ForecastOptions): string {
+function buildPredictionJson(
+  subject: ForecastSubject,
+  forecast: LearnerForecast,
+  options: ForecastOptions,
+): string {
   const { measures, neededRate } = forecast;
   const context = { ...subject, measures, goal: { ...forecast.goal, neededRate }, locale: options.locale };
   const advice = buildStudyAdvice(context);
@@ -146,7 +167,7 @@ function resultJson(subject: ForecastSubject, forecast: LearnerForecast, options
   return encodePrediction(forecast, advice, reason, options);
 }
 
-function servedRow(
+function buildForecastRow(
   tenant: string,
   userId: string,
   subject: ForecastSubject,
@@ -170,46 +191,53 @@ function servedRow(
   });
 }
 
-export async function predictPlan(parts: ForecastParts, task: WhatIfTask): Promise<WhatIfReply> {
+export async function computeWhatIf(
+  dependencies: ForecastDependencies,
+  task: WhatIfTask,
+): Promise<WhatIfReply> {
   const { tenant: name, userId } = task;
-  const client = await parts.redis();
+  const client = await dependencies.redis();
   const [found, tenant] = await Promise.all([
-    findLearner(client, placeOf(name, userId, parts.settings.partitions)),
-    readTenant(parts.models, client, name),
+    findLearner(client, locateLearner(name, userId, dependencies.settings.partitions)),
+    readTenant(dependencies.models, client, name),
   ]);
   if (found === null) return { data: null };
-  const unknownSkills = await unknownAmong(client, tenant, found, task);
-  return unknownSkills.length > 0 ? { unknownSkills } : { data: planJson(found, tenant, parts.now(), task) };
+  const unknownSkills = await findUnknownSkills(client, tenant, found, task);
+  return unknownSkills.length > 0
+    ? { unknownSkills }
+    : { data: buildWhatIfJson(found, tenant, dependencies.now(), task) };
 }
 
-async function unknownAmong(
+async function findUnknownSkills(
   client: RedisClient,
-  { model }: Tenant,
-  { skills }: FoundLearner,
+  { model }: TenantContext,
+  { skills }: LearnerStates,
   { tenant, skillIds }: WhatIfTask,
 ): Promise<string[]> {
   const answered = new Set(skills.map(([skillId]) => skillId));
-  const open = (skillIds ?? []).filter((skillId) => !answered.has(skillId) && !model.skills.has(skillId));
-  if (open.length === 0) return [];
-  const known = await areRegisteredSkills(client, tenant, open);
-  return open.filter((_, i) => !known[i]);
+  const candidates = (skillIds ?? []).filter(
+    (skillId) => !answered.has(skillId) && !model.skills.has(skillId),
+  );
+  if (candidates.length === 0) return [];
+  const known = await areRegisteredSkills(client, tenant, candidates);
+  return candidates.filter((_, i) => !known[i]);
 }
 
 /**
  * Without `task.days`, forecasts 30 days, and the target is due at the goal's date (at most a year ahead) or
  * after 30 days.
  */
-function planJson(found: FoundLearner, tenant: Tenant, now: number, task: WhatIfTask): string {
+function buildWhatIfJson(found: LearnerStates, tenant: TenantContext, now: number, task: WhatIfTask): string {
   const { level, answersPerDay, skillIds, targetScore, userId } = task;
-  const subject = subjectOf(found, tenant, now);
+  const subject = buildSubject(found, tenant, now);
   const views = new Map(subject.views.map((view) => [view.skillId, view]));
-  const viewOf = (skillId: string) => views.get(skillId) ?? buildUnseenView(skillId, tenant.model, now);
-  const plan = { answersPerDay, skills: skillIds?.map(viewOf) ?? null };
+  const findView = (skillId: string) => views.get(skillId) ?? buildUnseenView(skillId, tenant.model, now);
+  const plan = { answersPerDay, skills: skillIds?.map(findView) ?? null };
   const goal = targetScore === null ? decodeGoal(found.goalRecord) : { targetScore, targetDate: null };
-  const asked = { days: task.days ?? defaultForecastDays, level };
-  const inDays =
+  const options = { days: task.days ?? defaultForecastDays, level };
+  const daysToTarget =
     task.days ??
     Math.min(countDaysUntil(goal?.targetDate ?? null, now) ?? defaultForecastDays, goalConstants.horizonDays);
-  const planned = forecastPlan(subject, plan, { ...asked, goal }, inDays);
-  return encodeWhatIf(userId, planned, plan, asked);
+  const forecast = forecastPlan(subject, plan, { ...options, goal }, daysToTarget);
+  return encodeWhatIf(userId, forecast, plan, options);
 }

@@ -17,32 +17,32 @@ import type { RedisClient } from '../redis/client.js';
 import { forecastsKey, journalKey, outboxKey, parkedKey, partitionOf } from '../redis/keys.js';
 import { defineScript } from '../redis/script.js';
 
-export type WaitingAttempts = ReturnType<typeof createWaitingAttempts>;
+export type PendingAttempts = ReturnType<typeof createPendingAttempts>;
 
-export const createWaitingAttempts = (client: RedisClient, partitions: number) => ({
+export const createPendingAttempts = (client: RedisClient, partitions: number) => ({
   /**
    * Outbox rows, then parked rows, newest first. After a correction several rows may have one number: the
    * first one counts, also before ClickHouse. Read ClickHouse later: rows leave Redis only after they are
    * stored.
    */
-  of: async function* (tenant: string, userId: string) {
+  readPages: async function* (tenant: string, userId: string) {
     const source = outboxKey(partitionOf(tenant, userId, partitions));
     for (const [place, key] of [['outbox', source] as const, ['parked', parkedKey(source)] as const])
-      for await (const lines of rowsOf(client, key, attemptRowPrefix(tenant, userId), 0))
-        yield lines.map((line) => ({ place, line, row: decoded(line) }));
+      for await (const lines of readRows(client, key, attemptRowPrefix(tenant, userId), 0))
+        yield lines.map((line) => ({ place, line, row: decodeOrNull(line) }));
   },
-  learnersOf: async (tenant: string, eventId: string): Promise<string[]> => {
+  findLearners: async (tenant: string, eventId: string): Promise<string[]> => {
     const found: string[] = [];
     for (const source of indices(partitions).map(outboxKey))
       for (const key of [source, parkedKey(source)])
-        for await (const lines of rowsOf(client, key, `${eventId}\t`, attemptColumns.indexOf('event_id')))
-          for (const event of lines.flatMap((line) => decoded(line)?.event ?? []))
+        for await (const lines of readRows(client, key, `${eventId}\t`, attemptColumns.indexOf('event_id')))
+          for (const event of lines.flatMap((line) => decodeOrNull(line)?.event ?? []))
             if (event.tenant === tenant) found.push(event.userId);
     return found;
   },
 });
 
-function decoded(line: string): AttemptRow | null {
+function decodeOrNull(line: string): AttemptRow | null {
   try {
     return decodeAttemptRow(line);
   } catch {
@@ -51,9 +51,9 @@ function decoded(line: string): AttemptRow | null {
 }
 
 const recordTypes = { goal: 'goal_change', forecast: 'served_forecast', taken_back: 'taken_back' } as const;
-type Kind = keyof typeof recordTypes & JournalKind;
+type RecordKind = keyof typeof recordTypes & JournalKind;
 
-export async function* waitingRecords(
+export async function* readPendingRecords(
   client: RedisClient,
   tenant: string,
   userId: string,
@@ -61,13 +61,13 @@ export async function* waitingRecords(
 ): AsyncGenerator<readonly ExportRecord[]> {
   // Forecasts of a class may be in any partition.
   const forecasts = indices(partitions).map(forecastsKey);
-  const sources: [string, readonly Kind[]][] = [
+  const sources: [string, readonly RecordKind[]][] = [
     [journalKey(partitionOf(tenant, userId, partitions)), ['goal', 'taken_back']],
-    ...forecasts.map((key): [string, readonly Kind[]] => [key, ['forecast']]),
+    ...forecasts.map((key): [string, readonly RecordKind[]] => [key, ['forecast']]),
   ];
   for (const [source, kinds] of sources)
     for (const [place, key] of [['journal', source] as const, ['parked', parkedKey(source)] as const])
-      for await (const rows of rowsOf(client, key, learnerRowPrefix(tenant, userId), 1))
+      for await (const rows of readRows(client, key, learnerRowPrefix(tenant, userId), 1))
         yield rows.flatMap((row) => {
           // Kinds in one stream differ in their number of columns.
           const kind = kinds.find((one) => journalColumns[one].length === row.split('\t').length);
@@ -84,14 +84,14 @@ const pageEntries = 500;
  * Newest first, without rows appended during the read.
  * @param prefix of the learner's rows, after `leadingFields` fields
  */
-async function* rowsOf(
+async function* readRows(
   client: RedisClient,
   key: string,
   prefix: string,
-  leading: number,
+  leadingFields: number,
 ): AsyncGenerator<readonly string[]> {
   for (let from: string | null = '+'; from !== null; ) {
-    const [oldest, ...rows] = await findRows(client, key, from, pageEntries, prefix, leading);
+    const [oldest, ...rows] = await findRows(client, key, from, pageEntries, prefix, leadingFields);
     if (rows.length > 0) yield rows;
     from = oldest === '' ? null : `(${oldest}`;
   }
@@ -105,7 +105,7 @@ const findRows = defineScript(1)<
 local entries = redis.call('XREVRANGE', KEYS[1], ARGV[1], '-', 'COUNT', ARGV[2])
 local prefix, leading = ARGV[3], tonumber(ARGV[4])
 local found = { #entries < tonumber(ARGV[2]) and '' or entries[#entries][1] }
-local function isMeant(row)
+local function hasPrefix(row)
   local at = 1
   for _ = 1, leading do at = (string.find(row, '\\t', at, true) or #row) + 1 end
   return string.sub(row, at, at + #prefix - 1) == prefix
@@ -113,11 +113,11 @@ end
 local function add(rows)
   -- Most entries have no such row.
   if not string.find(rows, prefix, 1, true) then return end
-  local own = {}
+  local matching = {}
   for row in string.gmatch(rows, '[^\\n]+') do
-    if isMeant(row) then own[#own + 1] = row end
+    if hasPrefix(row) then matching[#matching + 1] = row end
   end
-  for i = #own, 1, -1 do found[#found + 1] = own[i] end
+  for i = #matching, 1, -1 do found[#found + 1] = matching[i] end
 end
 for _, entry in ipairs(entries) do
   local fields = entry[2]

@@ -10,53 +10,56 @@ import type { ItemModel } from '../../src/domain/catalogue/tenant-model.js';
 import { assessLearner, type LearnerAssessment } from '../../src/domain/score/assessment.js';
 import { newLearner } from '../../src/domain/tracing/learner-states.js';
 import { distinct } from '../../src/lists.js';
-import { placeOf } from '../../src/store/learners/learner-commands.js';
+import { locateLearner } from '../../src/store/learners/learner-commands.js';
 import { readWithItems } from '../../src/store/learners/learner-reads.js';
 import { hashItem, readItems } from '../../src/store/models/item-store.js';
-import { type ForecastParts, readTenant, subjectOf } from './forecasting.js';
+import { buildSubject, type ForecastDependencies, readTenant } from './compute-forecasts.js';
 
-const nobody = { learner: newLearner, skills: [], goalRecord: null, items: new Map<string, never>() };
+const emptyLearner = { learner: newLearner, skills: [], goalRecord: null, items: new Map<string, never>() };
 
 /** Two round trips: the tenant's model determines which items to read. */
-export async function chooseNext(parts: ForecastParts, task: NextItemsTask): Promise<NextItemsReply> {
+export async function chooseNextItems(
+  dependencies: ForecastDependencies,
+  task: NextItemsTask,
+): Promise<NextItemsReply> {
   const { tenant: name, userId } = task;
-  const asked: readonly ItemCandidate[] = JSON.parse(task.items);
-  const client = await parts.redis();
+  const candidates: readonly ItemCandidate[] = JSON.parse(task.items);
+  const client = await dependencies.redis();
   const [found, tenant] = await Promise.all([
-    readWithItems(client, placeOf(name, userId, parts.settings.partitions)),
-    readTenant(parts.models, client, name),
+    readWithItems(client, locateLearner(name, userId, dependencies.settings.partitions)),
+    readTenant(dependencies.models, client, name),
   ]);
   const hashes = new Map(
-    distinct(asked.flatMap(({ itemId }) => itemId ?? [])).map((itemId) => [itemId, hashItem(itemId)]),
+    distinct(candidates.flatMap(({ itemId }) => itemId ?? [])).map((itemId) => [itemId, hashItem(itemId)]),
   );
   const records = await readItems(client, name, tenant.model.version, [...hashes.values()]);
   const models = new Map([...hashes.keys()].map((itemId, i) => [itemId, records[i] ?? null]));
-  const { items, ...learner } = found ?? nobody;
-  const standing = assessLearner(subjectOf(learner, tenant, parts.now()));
-  const questions = asked.map(({ itemId, skillId, questionDifficulty }) => ({
+  const { items, ...learner } = found ?? emptyLearner;
+  const standing = assessLearner(buildSubject(learner, tenant, dependencies.now()));
+  const questions = candidates.map(({ itemId, skillId, questionDifficulty }) => ({
     ...{ skillId, itemId, questionDifficulty },
     item: itemId === null ? null : (models.get(itemId) as ItemModel | null),
     itemRecord: itemId === null ? null : items.get((hashes.get(itemId) as Buffer).toString('hex')),
   }));
-  const ordered = orderCandidates(assessQuestions(standing, questions), task.target, task.limit);
-  return { data: nextItemsJson(ordered, asked, standing, task) };
+  const ranked = orderCandidates(assessQuestions(standing, questions), task.target, task.limit);
+  return { data: buildItemsJson(ranked, candidates, standing, task) };
 }
 
-const nextItemsJson = (
-  ordered: readonly AssessedCandidate[],
-  asked: readonly ItemCandidate[],
+const buildItemsJson = (
+  ranked: readonly AssessedCandidate[],
+  candidates: readonly ItemCandidate[],
   standing: LearnerAssessment,
   { userId, target }: NextItemsTask,
 ): string =>
   JSON.stringify({
     user_id: userId,
     target,
-    items: ordered.map((candidate) => {
+    items: ranked.map((candidate) => {
       const { index, skillId, pCorrect, mastery, gain } = candidate;
       const reason = explainCandidate(candidate, target, standing);
       return {
         index,
-        item_id: asked[index]?.itemId,
+        item_id: candidates[index]?.itemId,
         skill_id: skillId,
         p_correct: round4(pCorrect),
         mastery: round4(mastery),

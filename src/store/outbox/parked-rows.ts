@@ -6,20 +6,20 @@ import type { RedisClient } from '../redis/client.js';
 import { maxParkedRows, outboxKey, parkedKey } from '../redis/keys.js';
 import { defineScript } from '../redis/script.js';
 
-export interface StoredEntry {
+export interface OutboxEntry {
   partition: number;
   id: string;
   /** Without outbox columns. */
   rows: readonly Buffer[];
 }
 
-export interface RefusedRow {
+export interface RejectedRow {
   id: string;
   row: Buffer;
   reason: string;
 }
 
-export async function parkedFacts(redis: RedisClient, streams: readonly string[]) {
+export async function countParked(redis: RedisClient, streams: readonly string[]) {
   const lengths = await fetchStreamLengths(redis, streams.map(parkedKey));
   /** `fullyParked`: full streams, where rejected rows block later rows. */
   return {
@@ -41,15 +41,15 @@ export const parkEntry = async (
  */
 export async function parkRows(
   redis: RedisClient,
-  { partition, id, rows }: StoredEntry,
-  refused: readonly RefusedRow[],
+  { partition, id, rows }: OutboxEntry,
+  rejected: readonly RejectedRow[],
 ): Promise<boolean> {
   const stream = outboxKey(partition);
   const sha1 = createHash('sha1');
-  for (const [place, row] of rows.entries()) sha1.update(place === 0 ? '' : '\n').update(row);
+  for (const [index, row] of rows.entries()) sha1.update(index === 0 ? '' : '\n').update(row);
   const done = await moveRows(
     ...([redis, stream, parkedKey(stream), maxParkedRows, id, sha1.digest('hex'), rows.length] as const),
-    ...refused.flatMap((one) => [one.id, one.reason, one.row]),
+    ...rejected.flatMap((one) => [one.id, one.reason, one.row]),
   );
   return done === 1;
 }

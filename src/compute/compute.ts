@@ -1,0 +1,155 @@
+import { availableParallelism } from 'node:os';
+import { type EventLoopUtilization, performance } from 'node:perf_hooks';
+import { createLimiter, type LimiterOptions } from '../concurrency.js';
+import {
+  type ForecastReply,
+  type NextItemsReply,
+  type NextItemsTask,
+  type RetractionReply,
+  type RetractionTask,
+  slotCount,
+  type TrackReply,
+  type TrackTask,
+  type WhatIfReply,
+  type WhatIfTask,
+  type WorkerSettings,
+} from '../contracts/worker-tasks.js';
+import { ApiError, countingError, unavailable } from '../errors.js';
+import type { Logger } from '../logger.js';
+import { type AbortCheck, createForecastBatcher } from './forecast-batcher.js';
+import { createLanes, type Lanes } from './lanes.js';
+import { rejectStuckRepeats } from './stuck-repeats.js';
+import { onDemandOptions, ServingPool, startSharedPool, TaskAbortedError } from './thread-pools.js';
+
+const forecastLimits = { maxLearners: 8, maxTasks: 6, maxTenantTasks: 3, maxTenantOrders: 1000 };
+const planLimits: LimiterOptions = {
+  maxRunning: 4,
+  maxRunningOfTenant: 2,
+  maxQueuedOfTenant: 1000,
+  maxQueueWaitMs: 15_000,
+  rejectionMessage: 'Too many forecasts wait; try again later',
+};
+const forecastTimeoutMessage = 'Forecasting took too long; try again later';
+
+/** One of batches, one of single answers (lanes.ts). */
+const tasksPerLane = 2;
+
+export type Compute = ReturnType<typeof startCompute>;
+
+/** One lane per worker thread (ADR 32). @param laneCount 0: by load */
+export function startCompute(
+  workerData: WorkerSettings,
+  partitionOf: (tenant: string, userId: string) => number,
+  laneCount: number,
+  logger: Logger,
+) {
+  const threads = laneCount || Math.max(1, Math.min(4, availableParallelism() - 1));
+  const trackPools = Array.from({ length: threads }, () =>
+    startSharedPool('track', tasksPerLane, { workerData }, logger),
+  );
+  // The thread reads data for some tasks while it computes others.
+  const maxForecastTasks = forecastLimits.maxTasks + planLimits.maxRunning;
+  const forecastPool = startSharedPool('forecast', maxForecastTasks, { workerData }, logger);
+  // Piscina's default queue has no limit.
+  const retractPool = new ServingPool('retract', { ...onDemandOptions, workerData, maxQueue: 4 }, logger);
+  const lanes = createLanes({
+    laneCount: laneCount || 1,
+    findSlot: (tenant, userId) => partitionOf(tenant, userId) % slotCount,
+    run: (task, lane) => runTrackTask(trackPools[lane] as ServingPool, task, logger),
+    onFailure: (error) => logger.error({ err: error }, 'answers failed'),
+  });
+  rejectStuckRepeats(lanes.listOpenEvents);
+  const scalingTimer = laneCount === 0 ? startLaneScaling(trackPools, lanes) : undefined;
+  const forecasts = createForecastBatcher({
+    ...forecastLimits,
+    run: (task) => forecastPool.request<ForecastReply>(task, forecastTimeoutMessage),
+  });
+  const limit = createLimiter(planLimits);
+  const runPlan = <Reply extends object>(task: WhatIfTask | NextItemsTask, throwIfAborted: AbortCheck) =>
+    limit(task.tenant, () => {
+      throwIfAborted();
+      return forecastPool.request<Reply>(task, forecastTimeoutMessage);
+    });
+  return {
+    track: lanes.track,
+    trackOne: lanes.trackOne,
+    checkFull: lanes.checkFull,
+    countQueued: lanes.countQueued,
+    /** @throws ApiError UNAVAILABLE */
+    retract: (task: RetractionTask) =>
+      retractPool.request<RetractionReply>(task, 'The replay took too long; try again later'),
+    threads: () =>
+      [...trackPools, forecastPool].reduce((sum, { threads: workers }) => sum + workers.length, 0),
+    /** @throws ApiError UNAVAILABLE, and errors of `throwIfAborted` */
+    forecast: forecasts.forecast,
+    /** Null for a learner without answers. @throws as `forecast`, and ApiError SKILL_NOT_FOUND */
+    whatIf: async (task: Omit<WhatIfTask, 'kind'>, throwIfAborted: AbortCheck) =>
+      unwrapWhatIf(await runPlan<WhatIfReply>({ kind: 'what-if', ...task }, throwIfAborted)),
+    nextItems: async (task: Omit<NextItemsTask, 'kind'>, throwIfAborted: AbortCheck): Promise<string> =>
+      (await runPlan<NextItemsReply>({ kind: 'next-items', ...task }, throwIfAborted)).data,
+    close: async () => {
+      clearInterval(scalingTimer);
+      lanes.stop();
+      forecasts.stop();
+      await Promise.all([...trackPools, forecastPool, retractPool].map((pool) => pool.close()));
+    },
+  };
+}
+
+/**
+ * An aborted batch may be committed: clients retry with the same event ids. @throws ApiError UNAVAILABLE,
+ * INTERNAL
+ */
+async function runTrackTask(threads: ServingPool, task: TrackTask, logger: Logger): Promise<TrackReply> {
+  try {
+    return await threads.run<TrackReply>(task, [task.bodies.buffer as ArrayBuffer]);
+  } catch (error) {
+    logger.error({ err: error }, 'a batch of answers failed');
+    if (error instanceof TaskAbortedError)
+      throw unavailable('Counting took too long; try again with the same event_id', error);
+    throw countingError(error);
+  }
+}
+
+function unwrapWhatIf(reply: Exclude<WhatIfReply, { readonly unavailable: string }>): string | null {
+  if ('data' in reply) return reply.data;
+  const details = reply.unknownSkills.map((id) => ({ path: 'skills', message: `${id} is not known` }));
+  throw new ApiError('SKILL_NOT_FOUND', 'The plan has skills that nobody set or answered', { details });
+}
+
+const loadCheckMs = 1000;
+
+function startLaneScaling(trackPools: readonly ServingPool[], lanes: Lanes): NodeJS.Timeout {
+  const computeLaneCount = createLaneScaler(trackPools.length);
+  let before: (EventLoopUtilization | undefined)[] = [];
+  let count = 1;
+  return setInterval(() => {
+    const after = trackPools.map(({ threads }) => threads[0]?.performance.eventLoopUtilization());
+    const busy = after.map((now, i) => {
+      const last = before[i];
+      // With one argument it returns the utilization of this thread.
+      return now && last ? performance.eventLoopUtilization(now, last).utilization : 0;
+    });
+    before = after;
+    count = computeLaneCount(busy.slice(0, count));
+    lanes.setLaneCount(count);
+  }, loadCheckMs).unref();
+}
+
+const saturatedShare = 0.9;
+/** A lane is removed if the others would stay below this share. */
+const relaxedShare = 0.6;
+const quietChecks = 10;
+
+export function createLaneScaler(maxLanes: number): (busy: readonly number[]) => number {
+  let quietCount = 0;
+  return (busy) => {
+    const lanes = busy.length;
+    const totalBusy = busy.reduce((sum, one) => sum + one, 0);
+    quietCount = lanes > 1 && totalBusy < relaxedShare * (lanes - 1) ? quietCount + 1 : 0;
+    if (totalBusy >= saturatedShare * lanes) return Math.min(maxLanes, lanes + 1);
+    if (quietCount < quietChecks) return lanes;
+    quietCount = 0;
+    return lanes - 1;
+  };
+}

@@ -1,0 +1,119 @@
+import type { SkillLimits } from '../../src/contracts/worker-tasks.js';
+import { distinct, groupBy } from '../../src/lists.js';
+import { findExcessSkills, recordLearners } from '../../src/store/catalogue/registered-skills.js';
+import type { LoadedLearner } from '../../src/store/learners/learner-commands.js';
+import { countSkills } from '../../src/store/learners/learner-reads.js';
+import type { RedisClient } from '../../src/store/redis/client.js';
+import type { LearnerEvents } from './read-events.js';
+
+export type NewSkill = { readonly tenant: string; readonly userId: string; readonly skillId: string };
+
+export interface SkillAllowance {
+  readonly newSkills: number;
+  /** Skills that are new to the tenant and exceed its limit. */
+  readonly rejectedSkills: ReadonlySet<string>;
+}
+
+/** Limit of remembered entries. Registering a skill again is harmless. */
+const maxCachedEntries = 100_000;
+/** Entries expire, so that an answer registers a deleted skill again. */
+const cacheMs = 60_000;
+
+const noSkills: ReadonlySet<string> = new Set();
+
+export class SkillRegistry {
+  /** Answered by enough learners to need no registration. */
+  private readonly commonSkills = new Set<string>();
+  private readonly skillCounts = new Map<string, number>();
+  private cachedSince = performance.now();
+
+  constructor(private readonly limits: SkillLimits) {}
+
+  /** Call before the commit. After a crash a skill may have no answer, but every answer has its skill. */
+  async register(client: RedisClient, newSkills: readonly NewSkill[]): Promise<void> {
+    this.expireEntries();
+    const uncommon = newSkills.filter(({ tenant, skillId }) => !this.isCommon(tenant, skillId));
+    const registrations = [...groupBy(uncommon, ({ tenant }) => tenant)].map(
+      async ([tenant, tenantSkills]) => {
+        const { size, notRare } = await recordLearners(client, tenant, tenantSkills);
+        this.skillCounts.set(tenant, size);
+        for (const skillId of notRare) this.commonSkills.add(`${tenant}:${skillId}`);
+      },
+    );
+    await Promise.all(registrations);
+  }
+
+  /** Learners without an entry have enough room. Concurrent batches may exceed a tenant's limit. */
+  async computeAllowances(
+    client: RedisClient,
+    learners: readonly LearnerEvents[],
+    loaded: readonly LoadedLearner[],
+  ): Promise<ReadonlyMap<LearnerEvents, SkillAllowance>> {
+    const { perLearner } = this.limits;
+    const candidates = learners.flatMap((work, i) => {
+      const { learner, skills } = loaded[i] as LoadedLearner;
+      const newSkillIds = work.skillIds.filter((_, skill) => !skills[skill]);
+      // A learner has at most as many skills as answers.
+      const isSure = (learner?.attempts ?? 0) + work.events.length <= perLearner;
+      return newSkillIds.length === 0 ? [] : [{ work, begins: newSkillIds, isSure }];
+    });
+    const allowances = new Map<LearnerEvents, SkillAllowance>();
+    for (const [tenant, tenantCandidates] of groupBy(
+      candidates,
+      ({ work: learnerEvents }) => learnerEvents.tenant,
+    )) {
+      const newSkillCount = tenantCandidates.reduce(
+        (sum, { begins: newSkillIds }) => sum + newSkillIds.length,
+        0,
+      );
+      // Usual case: a promise per learner would cost 2 % of an answer.
+      if (
+        tenantCandidates.every(({ isSure: isWithinLimit }) => isWithinLimit) &&
+        this.hasRoom(tenant, newSkillCount)
+      )
+        continue;
+      const skills = await Promise.all(
+        tenantCandidates.map(async ({ work, isSure }) =>
+          isSure ? Number.POSITIVE_INFINITY : perLearner - (await countSkills(client, work)),
+        ),
+      );
+      // Learners without room do not use up the tenant's room.
+      const skillIds = distinct(
+        tenantCandidates.flatMap(({ begins: newSkillIds }, i) =>
+          (skills[i] as number) > 0 ? newSkillIds : [],
+        ),
+      );
+      const rejectedSkills = await this.findRejected(client, tenant, skillIds);
+      tenantCandidates.forEach(({ work: learnerEvents }, i) => {
+        allowances.set(learnerEvents, { newSkills: skills[i] as number, rejectedSkills });
+      });
+    }
+    return allowances;
+  }
+
+  private async findRejected(client: RedisClient, tenant: string, skillIds: readonly string[]) {
+    if (this.hasRoom(tenant, skillIds.length)) return noSkills;
+    const uncommon = skillIds.filter((skillId) => !this.isCommon(tenant, skillId));
+    if (uncommon.length === 0) return noSkills;
+    const { size, excess } = await findExcessSkills(client, tenant, uncommon, this.limits.perTenant);
+    this.skillCounts.set(tenant, size);
+    return new Set(excess);
+  }
+
+  private hasRoom(tenant: string, skills: number): boolean {
+    const { perTenant } = this.limits;
+    return (this.skillCounts.get(tenant) ?? perTenant) + skills <= perTenant;
+  }
+
+  private isCommon(tenant: string, skillId: string): boolean {
+    return this.commonSkills.has(`${tenant}:${skillId}`);
+  }
+
+  private expireEntries(): void {
+    const isRecent = performance.now() - this.cachedSince < cacheMs;
+    if (isRecent && this.commonSkills.size + this.skillCounts.size <= maxCachedEntries) return;
+    this.commonSkills.clear();
+    this.skillCounts.clear();
+    this.cachedSince = performance.now();
+  }
+}
