@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
-import { freePort } from '../src/embedded/free-port.js';
+import { findFreePort } from '../src/embedded/free-port.js';
 import type { Closers } from '../src/lifecycle.js';
 import { startProcess, stopProcess } from './processes.js';
 import { startServers } from './service.js';
@@ -50,7 +50,7 @@ export function createPeers({ keys, ...options }: PeersOptions): (name: PeerName
   const started = new Map<PeerName, Promise<Peer>>();
   const launch = async (name: PeerName): Promise<Peer> => {
     const place = { ...options, name, folder: join(options.folder, name) };
-    const settings = { port: await freePort(), keys, redisUrl: '', clickhouseUrl: '' };
+    const settings = { port: await findFreePort(), keys, redisUrl: '', clickhouseUrl: '' };
     if (name === 'echo') return startPeer(place, settings, {});
     const hasQueue = name === 'fastify-bullmq';
     const { endpoints, pids } = await startServers(place.folder, options.closers, hasQueue ? null : '');

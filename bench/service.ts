@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { createChildEnvironment } from '../src/config.js';
 import { drainShards } from '../src/contracts/job-data.js';
-import { freePort } from '../src/embedded/free-port.js';
-import { startEmbedded } from '../src/embedded/servers.js';
+import { findFreePort } from '../src/embedded/free-port.js';
+import { startEmbeddedServers } from '../src/embedded/servers.js';
 import { connectQueue } from '../src/jobs/consumer.js';
 import { enqueueShard, openDrainQueue } from '../src/jobs/drain-jobs.js';
 import type { Closers } from '../src/lifecycle.js';
@@ -69,7 +69,7 @@ export async function startSplitService(options: ServiceOptions, closers: Closer
   const { dataDir } = options;
   const { endpoints, pids } = await startServers(dataDir, closers);
   const pipeline = await startRole({ ROLE: 'pipeline', PORT: '' }, options, closers);
-  const port = await freePort();
+  const port = await findFreePort();
   await startRole({ ROLE: 'api', PORT: `${port}` }, options, closers);
   const redis = connectRedis(endpoints.redisUrl);
   closers.add('Redis connection', () => redis.disconnect());
@@ -134,7 +134,7 @@ export async function startServers(dataDir: string, closers: Closers, clickhouse
     ...ports,
     embeddedRedisFsync: 'everysec',
   } as const;
-  const endpoints = await startEmbedded(settings, logger, closers);
+  const endpoints = await startEmbeddedServers(settings, logger, closers);
   const servers: Record<string, { pid: number }> = JSON.parse(
     readFileSync(join(dataDir, 'servers.json'), 'utf8'),
   );

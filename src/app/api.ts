@@ -36,7 +36,7 @@ import { createReadGuard, createSkillHistory } from '../warehouse/reads/skill-hi
 import { createSkillReads } from '../warehouse/reads/skill-statistics.js';
 import { createStoredRows } from '../warehouse/reads/stored-rows.js';
 import { createTenantRead } from '../warehouse/reads/tenant-read.js';
-import { warehouseVersions } from '../warehouse/schema/create-schema.js';
+import { fetchWarehouseVersions } from '../warehouse/schema/create-schema.js';
 import { type Engine, whileUsable } from './engine.js';
 import { addAnswerFigures, type CollectedFigures, metricsText } from './metrics.js';
 import { connectionBound } from './open-files.js';
@@ -223,7 +223,7 @@ function routePortsOf(
     deployment: {
       facts: () => readDeployment(redis),
       redisVersion: () => fetchRedisVersion(redis),
-      clickhouse: (tenant) => limit(tenant, () => warehouseVersions(clickhouse)),
+      clickhouse: (tenant) => limit(tenant, () => fetchWarehouseVersions(clickhouse)),
     },
     webhooks: { endpoints: engine.webhooks, messages: createMessageStore(redis), allowPrivate },
     health,

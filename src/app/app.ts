@@ -1,7 +1,7 @@
 /** The embedded servers start while the other modules load. */
 import type { Config } from '../config.js';
-import { warnOfReaders } from '../embedded/data-dir.js';
-import { type ClickhouseEnds, resolveEndpoints, startEmbedded } from '../embedded/servers.js';
+import { warnIfReadable } from '../embedded/data-dir.js';
+import { type ClickhouseExitCounts, resolveEndpoints, startEmbeddedServers } from '../embedded/servers.js';
 import type { Closers } from '../lifecycle.js';
 import type { Logger } from '../logger.js';
 import { checkOpenFiles } from './open-files.js';
@@ -13,11 +13,11 @@ export async function startApp(config: Config, logger: Logger, closers: Closers)
   const { role, skillsFile } = config;
   const isWanted = role !== 'pipeline' && skillsFile !== null;
   const skills = isWanted ? (await import('./skills-file.js')).readSkillsFile(skillsFile) : null;
-  const clickhouseEnds: ClickhouseEnds = { died: 0, analyst_query: 0 };
+  const clickhouseEnds: ClickhouseExitCounts = { died: 0, analyst_query: 0 };
   const [endpoints, { startRole }] = await Promise.all([
-    role === 'all' ? startEmbedded(config, logger, closers, clickhouseEnds) : resolveEndpoints(config),
+    role === 'all' ? startEmbeddedServers(config, logger, closers, clickhouseEnds) : resolveEndpoints(config),
     import('./roles.js'),
   ]);
-  warnOfReaders(config.dataDir, logger);
+  warnIfReadable(config.dataDir, logger);
   return startRole(config, endpoints, skills, clickhouseEnds, logger, closers);
 }

@@ -34,7 +34,7 @@ import { createAttemptWarehouse } from '../warehouse/ingest/attempt-warehouse.js
 import { createJournalWarehouse } from '../warehouse/ingest/journal-warehouse.js';
 import { createModelHistory } from '../warehouse/ingest/model-history.js';
 import { createCorrectionWarehouse } from '../warehouse/maintenance/correction-warehouse.js';
-import { tenantsWithAnswers } from '../warehouse/reads/answer-columns.js';
+import { listTenantAnswers } from '../warehouse/reads/answer-columns.js';
 import { createFactsHistory } from '../warehouse/reads/facts-history.js';
 import type { Engine } from './engine.js';
 import { auditOnce, retainOnce } from './maintenance.js';
@@ -125,7 +125,7 @@ export const fitParts = (
   options: Pick<FitPoolOptions, 'threads' | 'servesRequests'>,
   logger: Logger,
 ): FitParts => ({
-  tenants: () => tenantsWithAnswers(clickhouse),
+  tenants: () => listTenantAnswers(clickhouse),
   models: createModelStore(redis),
   history: createModelHistory(clickhouse),
   openThreads: () => createFitPool({ ...options, redisUrl, clickhouseUrl }),

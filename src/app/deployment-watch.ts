@@ -10,7 +10,7 @@ import {
   formatUnusableReason,
   openDeployment,
 } from '../store/redis/deployment.js';
-import { holdsState } from '../warehouse/reads/presence.js';
+import { hasStoredState } from '../warehouse/reads/stored-state.js';
 
 const watchMs = 1000;
 
@@ -46,7 +46,7 @@ export async function watchDeployment(
   async function look(): Promise<void> {
     const askedAfter = lost;
     try {
-      keep(await openDeployment(redis, () => holdsState(clickhouse)), askedAfter);
+      keep(await openDeployment(redis, () => hasStoredState(clickhouse)), askedAfter);
     } catch (error) {
       logger.debug({ err: error }, 'Redis or ClickHouse is unavailable: the deployment is looked at later');
     }

@@ -1,9 +1,9 @@
 import type { ApiKeySetting, Config } from '../config.js';
 import { allScopes, defaultScopes, type Grant, hashKey, toKeyId } from '../contracts/access.js';
 import {
+  createDevelopmentKey,
   demoKeyFile,
   developmentKeyFile,
-  makeDevelopmentKey,
   readDevelopmentKey,
   removeDemoFiles,
 } from '../embedded/data-dir.js';
@@ -49,7 +49,7 @@ export async function prepareKeys(config: Config, redis: RedisClient, logger: Lo
   }
   const advice = 'no API key is in store; make one: npm run keys -- create';
   if (!isWanted) return isLast ? { ...noKeyNote, text: advice } : noKeyNote;
-  const key = made === null || known !== undefined ? makeDevelopmentKey(file, made) : made;
+  const key = made === null || known !== undefined ? createDevelopmentKey(file, made) : made;
   await store.save(developmentGrant(key, defaultTenant));
   return noteOf(key, config);
 }
@@ -81,7 +81,7 @@ export async function prepareDemoKey({ dataDir, host }: Config, redis: RedisClie
   const file = keyFile(dataDir, tenant);
   const made = readDevelopmentKey(file);
   if (made !== null && (await store.findActive(hashKey(made))) !== null) return made;
-  const key = makeDevelopmentKey(file, made);
+  const key = createDevelopmentKey(file, made);
   await store.save(developmentGrant(key, tenant));
   return key;
 }

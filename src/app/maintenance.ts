@@ -13,8 +13,8 @@ import {
 import { type AuditRecord, createAuditStore, loadLastAudit } from '../store/audit/audit-store.js';
 import { createRetentionFence } from '../store/audit/retention-fence.js';
 import { connectWarehouse } from '../warehouse/clickhouse/client.js';
+import { createAnswerArchive } from '../warehouse/maintenance/answer-archive.js';
 import { createAuditWarehouse } from '../warehouse/maintenance/audit-warehouse.js';
-import { createAnswerArchive } from '../warehouse/maintenance/retention.js';
 import type { Engine } from './engine.js';
 
 /** A query may read a month of a large table with one thread. */

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { LastRow } from '../contracts/outbox-ids.js';
 import { readLastRows } from '../store/outbox/outbox.js';
-import { countYounger } from '../warehouse/reads/presence.js';
+import { countNewerRows } from '../warehouse/reads/stored-state.js';
 import type { Engine } from './engine.js';
 
 const retryMs = 5000;
@@ -40,7 +40,7 @@ async function compare({ clickhouse, logger, closers }: Engine, seen: readonly L
   const message = 'Redis is older than ClickHouse: it does not know of answers that are stored';
   while (!closers.closing)
     try {
-      const answers = await countYounger(clickhouse, seen);
+      const answers = await countNewerRows(clickhouse, seen);
       if (answers > 0) logger.error({ answers }, message);
       return;
     } catch (error) {

@@ -1,6 +1,6 @@
 import type { Config } from '../config.js';
 import { type Endpoints, removeApiUrl, writeApiUrl } from '../embedded/data-dir.js';
-import type { ClickhouseEnds } from '../embedded/servers.js';
+import type { ClickhouseExitCounts } from '../embedded/servers.js';
 import type { Closers } from '../lifecycle.js';
 import type { Logger } from '../logger.js';
 import { collectRedisWarnings } from '../store/redis/server-info.js';
@@ -26,7 +26,7 @@ export async function startRole(
   config: Config,
   endpoints: Endpoints,
   skills: SkillsFile | null,
-  clickhouseEnds: ClickhouseEnds,
+  clickhouseEnds: ClickhouseExitCounts,
   logger: Logger,
   closers: Closers,
 ): Promise<Started> {

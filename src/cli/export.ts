@@ -10,7 +10,7 @@ import { defaultPartitions, readDeployment } from '../store/redis/deployment.js'
 import {
   createTenantReader,
   exportFormats,
-  mostRows,
+  maxPartRows,
   type TenantReader,
   type TenantTable,
   tenantTables,
@@ -32,7 +32,7 @@ const tables = new Map(tenantTables.map((table) => [table.name, table]));
 
 const exportArguments = read.argumentsOf({
   form: 'npm run export -- --table NAME --format FORMAT --tenant T --out FOLDER [options]',
-  about: `Writes the rows of one tenant to files of at most ${grouped(mostRows)} rows each, and a manifest.json that lists them with
+  about: `Writes the rows of one tenant to files of at most ${grouped(maxPartRows)} rows each, and a manifest.json that lists them with
 their rows, bytes, SHA-256 and first and last key. Memory does not grow with the rows.
 
 An export that was stopped or killed goes on behind its last whole file when the same command is given again, after
@@ -52,8 +52,8 @@ arrival, received_at: exports of period after period have every answer once, lat
     until: read.momentOption('TIME', 'likewise: only rows before it (default: when the export starts)'),
     'part-rows': read.integerOption(
       1,
-      mostRows,
-      `most rows of a file, 1 to ${mostRows} (default: ${mostRows})`,
+      maxPartRows,
+      `most rows of a file, 1 to ${maxPartRows} (default: ${maxPartRows})`,
     ),
     json: read.jsonFlag,
   },
@@ -75,7 +75,7 @@ It uses the servers of the service that runs on DATA_DIR, or starts its own.`,
     const [since, until] = [isoOf(period.since), isoOf(period.until)];
     if (table.time === null && (since ?? until) !== null)
       throw new read.Misuse(`${name} has no time: leave --since and --until out`);
-    const part_rows = Math.min(most ?? mostRows, table.maxRows);
+    const part_rows = Math.min(most ?? maxPartRows, table.maxRows);
     return { table, out, json, wanted: { table: table.name, format, tenant, since, until, part_rows } };
   },
 });
@@ -114,7 +114,7 @@ async function writeParts(
   let manifest = found ?? (await writeManifest(out, await begin(table, wanted, servers)));
   const rows = { table, tenant: wanted.tenant, since: wanted.since, before: manifest.rows_before };
   const reader = createTenantReader(servers.clickhouse, rows, servers.signal);
-  const total = await reader.facts({ after: null, last: null });
+  const total = await reader.fetchPartFacts({ after: null, last: null });
   for (;;) {
     showProgress(`${grouped(manifest.rows)} of ${grouped(total.rows)} rows of ${table.name} written`);
     const part = await writePart(reader, out, wanted, manifest);
@@ -154,17 +154,17 @@ async function writePart(reader: TenantReader, out: string, wanted: Wanted, mani
   const after = manifest.parts.at(-1)?.last_key ?? null;
   const file = nextFile(manifest);
   for (let tries = 0; tries < maxTries; tries++) {
-    const range = { after, last: await reader.lastKey(after, wanted.part_rows) };
-    const { rows, first, last, digest } = await reader.facts(range);
+    const range = { after, last: await reader.findPartEnd(after, wanted.part_rows) };
+    const { rows, first, last, digest } = await reader.fetchPartFacts(range);
     if (rows === 0 && range.last === null) {
       // An earlier attempt may have written rows that are erased now.
       await rm(join(out, file), { force: true });
       return null;
     }
     const read_at = new Date().toISOString();
-    const content = await writeWhole(out, file, await reader.stream(range, wanted.format));
+    const content = await writeWhole(out, file, await reader.streamPart(range, wanted.format));
     // Compare the facts again: rows of a Parquet file cannot be counted here.
-    if (rows > 0 && rows <= wanted.part_rows && (await reader.facts(range)).digest === digest)
+    if (rows > 0 && rows <= wanted.part_rows && (await reader.fetchPartFacts(range)).digest === digest)
       return { file, rows, ...content, first_key: first, last_key: last, read_at };
   }
   throw new StartError('The rows change all the time; the same command goes on from here');

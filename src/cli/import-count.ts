@@ -3,7 +3,7 @@ import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Engine } from '../app/engine.js';
 import { parseOutboxId } from '../contracts/outbox-ids.js';
-import { makeFolder } from '../embedded/private-file.js';
+import { ensureFolder } from '../embedded/private-file.js';
 import { ApiError } from '../errors.js';
 import { grouped } from '../lab/report/numbers.js';
 import { StartError, waitAtMost } from '../lifecycle.js';
@@ -248,7 +248,7 @@ function openRejects(dataDir: string, inputPath: string, importId: string) {
   rmSync(path, { force: true });
   const add = (rows: readonly Rejected[]): void => {
     if (rows.length === 0) return;
-    makeFolder(folder);
+    ensureFolder(folder);
     appendFileSync(path, rows.map((row) => `${JSON.stringify(row)}\n`).join(''), { mode: 0o600 });
   };
   return { path, add };

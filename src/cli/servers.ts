@@ -5,15 +5,15 @@ import { refuseOtherVersion } from '../app/deployment-watch.js';
 import { connectState, type Engine, type EngineSettings, startEngine } from '../app/engine.js';
 import { describeConnectionError } from '../connection-problem.js';
 import type { Endpoints } from '../embedded/data-dir.js';
-import { joinOrStart } from '../embedded/servers.js';
+import { connectOrStart } from '../embedded/servers.js';
 import { ApiError } from '../errors.js';
 import { StartError } from '../lifecycle.js';
 import type { RedisClient } from '../store/redis/client.js';
 import { formatUnusableReason, openDeployment } from '../store/redis/deployment.js';
 import { acquireLock, releaseLock } from '../store/redis/lock.js';
 import { openRedis } from '../store/redis/open-redis.js';
-import { connectWarehouse, ensureDatabase, isAlive } from '../warehouse/clickhouse/client.js';
-import { holdsState } from '../warehouse/reads/presence.js';
+import { connectWarehouse, ensureDatabase, respondsToPing } from '../warehouse/clickhouse/client.js';
+import { hasStoredState } from '../warehouse/reads/stored-state.js';
 import { createSchema } from '../warehouse/schema/create-schema.js';
 import type { CommandContext } from './command.js';
 
@@ -28,7 +28,7 @@ export interface Servers {
 /** @throws StartError if the engine cannot count answers */
 export async function openEngine(context: CommandContext, settings: EngineSettings): Promise<Engine> {
   const { config, logger, closers } = context;
-  const endpoints = await joinOrStart(config, logger, closers);
+  const endpoints = await connectOrStart(config, logger, closers);
   const redis = await connectState(endpoints, settings, logger, closers);
   const engine = await startEngine(redis, endpoints, settings, logger, closers);
   const blocked = engine.blocked();
@@ -39,7 +39,7 @@ export async function openEngine(context: CommandContext, settings: EngineSettin
 /** With REDIS_URL set, ClickHouse is not needed. @throws StartError */
 export async function openStore(context: CommandContext): Promise<RedisClient> {
   const { config, logger, closers } = context;
-  const redisUrl = config.redisUrl ?? (await joinOrStart(config, logger, closers)).redisUrl;
+  const redisUrl = config.redisUrl ?? (await connectOrStart(config, logger, closers)).redisUrl;
   return openRedis(redisUrl, context);
 }
 
@@ -49,7 +49,7 @@ export async function withServers<Result>(
   work: (servers: Servers) => Promise<Result>,
 ): Promise<Result> {
   const { config, logger, closers } = context;
-  const endpoints = await joinOrStart(config, logger, closers);
+  const endpoints = await connectOrStart(config, logger, closers);
   const clickhouse = connectWarehouse(endpoints.clickhouseUrl, endpoints.clickhouseCluster);
   closers.add('ClickHouse connection', () => clickhouse.close());
   try {
@@ -70,7 +70,7 @@ export const withDeployment = <Result>(
   withServers(context, async (servers) => {
     await refuseOtherVersion(servers.redis);
     await updateSchema(servers);
-    const deployment = await openDeployment(servers.redis, () => holdsState(servers.clickhouse));
+    const deployment = await openDeployment(servers.redis, () => hasStoredState(servers.clickhouse));
     if (deployment.state !== 'ready') throw new StartError(formatUnusableReason(deployment));
     return work(servers, deployment.partitions);
   });
@@ -90,7 +90,8 @@ export async function updateSchema({ endpoints, clickhouse }: Servers): Promise<
 
 async function explained(error: unknown, clickhouse: ClickHouseClient): Promise<unknown> {
   if (error instanceof StartError) return error;
-  const server = error instanceof ApiError ? 'Redis' : (await isAlive(clickhouse)) ? null : 'ClickHouse';
+  const server =
+    error instanceof ApiError ? 'Redis' : (await respondsToPing(clickhouse)) ? null : 'ClickHouse';
   if (server === null) return error;
   const { text } = describeConnectionError(error);
   return new StartError(`${server} does not answer: ${text}; run the command again when it does`, {

@@ -7,19 +7,19 @@ import { Value } from 'typebox/value';
 import { identifyProcess, isAlive, lockDir } from '../dir-lock.js';
 import { StartError } from '../lifecycle.js';
 import type { Logger } from '../logger.js';
-import { hasCode, makeFolder, readJson, writePrivate } from './private-file.js';
+import { ensureFolder, hasErrorCode, readJson, writePrivateJson } from './private-file.js';
 
-const storedEndpoints = Type.Object({
+const endpointsSchema = Type.Object({
   redis_url: Type.String({ minLength: 1 }),
   clickhouse_url: Type.String({ minLength: 1 }),
   clickhouse_cluster: Type.Optional(Type.String()),
   analyst_url: Type.Union([Type.String(), Type.Null()]),
 });
-const storedApi = Type.Object({ url: Type.String({ minLength: 1 }) });
-const secret = Type.String({ minLength: 1 });
-const storedSecrets = Type.Object({ redis: secret, clickhouse: secret, analyst: secret });
-const processIdentity = Type.Object({ pid: Type.Integer(), startedAt: Type.String() });
-const storedServers = Type.Record(Type.String(), processIdentity);
+const apiSchema = Type.Object({ url: Type.String({ minLength: 1 }) });
+const secretSchema = Type.String({ minLength: 1 });
+const secretsSchema = Type.Object({ redis: secretSchema, clickhouse: secretSchema, analyst: secretSchema });
+const identitySchema = Type.Object({ pid: Type.Integer(), startedAt: Type.String() });
+const serversSchema = Type.Record(Type.String(), identitySchema);
 
 /** `analystUrl`: null for an external ClickHouse. */
 export type Endpoints = {
@@ -32,14 +32,14 @@ export type Endpoints = {
 export type DataDir = Awaited<ReturnType<typeof openDataDir>>;
 
 /** Servers of a dead instance end within 5 s. */
-const predecessorMs = 10_000;
+const predecessorTimeoutMs = 10_000;
 const pollMs = 50;
 
 /** Locks the folder, and waits for servers of a dead instance. @throws StartError if the folder is in use */
-export async function openDataDir(path: string, waitMs = predecessorMs) {
-  makeFolder(path);
-  const lock = takeLock(path);
-  const servers = new Map<string, Static<typeof processIdentity>>();
+export async function openDataDir(path: string, waitMs = predecessorTimeoutMs) {
+  ensureFolder(path);
+  const lock = acquireLock(path);
+  const servers = new Map<string, Static<typeof identitySchema>>();
   try {
     await waitForServers(path, waitMs);
     return {
@@ -49,10 +49,10 @@ export async function openDataDir(path: string, waitMs = predecessorMs) {
       recordServer(name: string, pid: number): void {
         const identity = identifyProcess(pid);
         if (identity !== null) servers.set(name, identity);
-        writePrivate(serversFile(path), Object.fromEntries(servers));
+        writePrivateJson(serversFile(path), Object.fromEntries(servers));
       },
       writeEndpoints: ({ redisUrl, clickhouseUrl, clickhouseCluster, analystUrl }: Endpoints): void =>
-        writePrivate(endpointsFile(path), {
+        writePrivateJson(endpointsFile(path), {
           redis_url: redisUrl,
           clickhouse_url: clickhouseUrl,
           ...(clickhouseCluster && { clickhouse_cluster: clickhouseCluster }),
@@ -67,7 +67,7 @@ export async function openDataDir(path: string, waitMs = predecessorMs) {
   }
 }
 
-export function warnOfReaders(path: string, logger: Logger): void {
+export function warnIfReadable(path: string, logger: Logger): void {
   const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0;
   if ((mode & 0o077) === 0) return;
   const quoted = `'${path.replaceAll("'", `'\\''`)}'`;
@@ -76,7 +76,7 @@ export function warnOfReaders(path: string, logger: Logger): void {
 
 /** The service may have died. */
 export function readStoredEndpoints(path: string): Endpoints | null {
-  const stored = readChecked(endpointsFile(path), storedEndpoints);
+  const stored = readValidated(endpointsFile(path), endpointsSchema);
   if (stored === null) return null;
   return {
     redisUrl: stored.redis_url,
@@ -86,11 +86,12 @@ export function readStoredEndpoints(path: string): Endpoints | null {
   };
 }
 
-export const writeApiUrl = (path: string, url: string): void => writePrivate(apiFile(path), { url });
+export const writeApiUrl = (path: string, url: string): void => writePrivateJson(apiFile(path), { url });
 export const removeApiUrl = (path: string): void => rmSync(apiFile(path), { force: true });
 
 /** The service may have died. */
-export const readApiUrl = (path: string): string | null => readChecked(apiFile(path), storedApi)?.url ?? null;
+export const readApiUrl = (path: string): string | null =>
+  readValidated(apiFile(path), apiSchema)?.url ?? null;
 
 export const developmentKeyFile = (path: string): string => join(path, 'api-key');
 export const demoKeyFile = (path: string, tenant: string): string =>
@@ -115,7 +116,7 @@ export function readDevelopmentKey(file: string): string | null {
   try {
     return readFileSync(file, 'utf8').trim();
   } catch (error) {
-    if (hasCode(error, 'ENOENT')) return null;
+    if (hasErrorCode(error, 'ENOENT')) return null;
     throw error;
   }
 }
@@ -124,17 +125,17 @@ export function readDevelopmentKey(file: string): string | null {
  * Readable by the owner only. Of concurrent processes, the first one's key counts. @param revoked key to
  * replace, or null
  */
-export function makeDevelopmentKey(file: string, revoked: string | null): string {
-  makeFolder(dirname(file));
+export function createDevelopmentKey(file: string, revoked: string | null): string {
+  ensureFolder(dirname(file));
   if (revoked !== null && readDevelopmentKey(file) === revoked) rmSync(file);
   const key = `dev-${randomBytes(18).toString('base64url')}`;
   try {
     writeFileSync(file, `${key}\n`, { mode: 0o600, flag: 'wx' });
     return key;
   } catch (error) {
-    const made = hasCode(error, 'EEXIST') ? readDevelopmentKey(file) : null;
-    if (made === null) throw error;
-    return made;
+    const existingKey = hasErrorCode(error, 'EEXIST') ? readDevelopmentKey(file) : null;
+    if (existingKey === null) throw error;
+    return existingKey;
   }
 }
 
@@ -142,42 +143,42 @@ const endpointsFile = (path: string): string => join(path, 'endpoints.json');
 const apiFile = (path: string): string => join(path, 'api.json');
 const serversFile = (path: string): string => join(path, 'servers.json');
 
-const inUse = (path: string, by: string): StartError =>
-  new StartError(`DATA_DIR: ${JSON.stringify(path)} is in use ${by}; stop it or choose another folder`);
+const createInUseError = (path: string, user: string): StartError =>
+  new StartError(`DATA_DIR: ${JSON.stringify(path)} is in use ${user}; stop it or choose another folder`);
 
-function takeLock(path: string): { release(): void } {
+function acquireLock(path: string): { release(): void } {
   let lock: ReturnType<typeof lockDir>;
   try {
     lock = lockDir(path);
   } catch (error) {
     throw new StartError(`DATA_DIR: ${error instanceof Error ? error.message : error}`, { cause: error });
   }
-  if ('heldBy' in lock) throw inUse(path, `by another instance (process ${lock.heldBy.pid})`);
+  if ('heldBy' in lock) throw createInUseError(path, `by another instance (process ${lock.heldBy.pid})`);
   return lock;
 }
 
 async function waitForServers(path: string, waitMs: number): Promise<void> {
-  const recorded = Object.entries(readChecked(serversFile(path), storedServers) ?? {});
+  const recorded = Object.entries(readValidated(serversFile(path), serversSchema) ?? {});
   const deadline = performance.now() + waitMs;
   for (const [name, server] of recorded)
     while (isAlive(server)) {
       if (performance.now() > deadline)
-        throw inUse(path, `by the ${name} of another instance (process ${server.pid})`);
+        throw createInUseError(path, `by the ${name} of another instance (process ${server.pid})`);
       await sleep(pollMs);
     }
 }
 
-function readSecrets(path: string): Static<typeof storedSecrets> {
+function readSecrets(path: string): Static<typeof secretsSchema> {
   const file = join(path, 'secrets.json');
-  const known = readChecked(file, storedSecrets);
-  if (known !== null) return known;
-  const random = (): string => randomBytes(24).toString('hex');
-  const fresh = { redis: random(), clickhouse: random(), analyst: random() };
-  writePrivate(file, fresh);
-  return fresh;
+  const stored = readValidated(file, secretsSchema);
+  if (stored !== null) return stored;
+  const generateSecret = (): string => randomBytes(24).toString('hex');
+  const generated = { redis: generateSecret(), clickhouse: generateSecret(), analyst: generateSecret() };
+  writePrivateJson(file, generated);
+  return generated;
 }
 
-function readChecked<Schema extends TSchema>(file: string, schema: Schema): Static<Schema> | null {
+function readValidated<Schema extends TSchema>(file: string, schema: Schema): Static<Schema> | null {
   const content = readJson(file);
   if (content === null || Value.Check(schema, content)) return content;
   throw new StartError(`${file} is damaged; delete it when no instance runs`);

@@ -4,30 +4,32 @@ import { createServer } from 'node:net';
 /** Below the range for outgoing connections, so that a port stays free during a restart. */
 const firstPort = 20_000;
 const lastPort = 29_999;
-const maxTries = 50;
-const maxStarts = 3;
+const maxAttempts = 50;
+const maxStartAttempts = 3;
 
-export async function freePort(): Promise<number> {
-  for (let i = 0; i < maxTries; i++) {
+export async function findFreePort(): Promise<number> {
+  for (let i = 0; i < maxAttempts; i++) {
     const port = randomInt(firstPort, lastPort + 1);
-    if (await isFree(port)) return port;
+    if (await isPortFree(port)) return port;
   }
-  throw new Error(`no free port on 127.0.0.1 between ${firstPort} and ${lastPort} after ${maxTries} tries`);
+  throw new Error(
+    `no free port on 127.0.0.1 between ${firstPort} and ${lastPort} after ${maxAttempts} tries`,
+  );
 }
 
 /** Retries if another program took the port. */
 export async function startOnFreePort<Server>(start: (port: number) => Promise<Server>): Promise<Server> {
-  for (let starts = 1; ; starts++) {
-    const port = await freePort();
+  for (let attempts = 1; ; attempts++) {
+    const port = await findFreePort();
     try {
       return await start(port);
     } catch (error) {
-      if (starts === maxStarts || (await isFree(port))) throw error;
+      if (attempts === maxStartAttempts || (await isPortFree(port))) throw error;
     }
   }
 }
 
-export function isFree(port: number): Promise<boolean> {
+export function isPortFree(port: number): Promise<boolean> {
   return new Promise((resolve, reject) => {
     const server = createServer();
     server.once('error', (error: NodeJS.ErrnoException) => {

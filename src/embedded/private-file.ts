@@ -3,20 +3,20 @@ import { mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } 
 import { dirname, resolve } from 'node:path';
 import { StartError } from '../lifecycle.js';
 
-export const hasCode = (error: unknown, ...codes: readonly string[]): boolean =>
+export const hasErrorCode = (error: unknown, ...codes: readonly string[]): boolean =>
   error instanceof Error && 'code' in error && codes.includes(String(error.code));
 
 /**
  * Creates missing folders with mode 700. Node's recursive mkdir retries ENOENT below /proc without end.
  * @throws StartError
  */
-export function makeFolder(path: string): void {
+export function ensureFolder(path: string): void {
   const missing: string[] = [];
   try {
     for (let at = resolve(path); !isFolder(at); at = dirname(at)) missing.unshift(at);
-    for (const folder of missing) makeOne(folder);
+    for (const folder of missing) createFolder(folder);
   } catch (error) {
-    throw startError(`${JSON.stringify(path)} cannot be made`, error);
+    throw createStartError(`${JSON.stringify(path)} cannot be made`, error);
   }
 }
 
@@ -26,7 +26,7 @@ function isFolder(path: string): boolean {
   return found !== undefined;
 }
 
-function makeOne(folder: string): void {
+function createFolder(folder: string): void {
   try {
     mkdirSync(folder, { mode: 0o700 });
   } catch (error) {
@@ -34,18 +34,18 @@ function makeOne(folder: string): void {
   }
 }
 
-const startError = (what: string, cause: unknown): StartError =>
+const createStartError = (what: string, cause: unknown): StartError =>
   new StartError(`DATA_DIR: ${what}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
 
 /** Replaces the file atomically, with mode 600. @throws StartError */
-export function writePrivate(file: string, content: unknown): void {
-  const fresh = `${file}.${process.pid}-${randomBytes(4).toString('hex')}.tmp`;
+export function writePrivateJson(file: string, content: unknown): void {
+  const temporary = `${file}.${process.pid}-${randomBytes(4).toString('hex')}.tmp`;
   try {
-    writeFileSync(fresh, `${JSON.stringify(content)}\n`, { mode: 0o600, flag: 'wx', flush: true });
-    renameSync(fresh, file);
+    writeFileSync(temporary, `${JSON.stringify(content)}\n`, { mode: 0o600, flag: 'wx', flush: true });
+    renameSync(temporary, file);
   } catch (error) {
-    rmSync(fresh, { force: true });
-    throw startError(`${file} cannot be written`, error);
+    rmSync(temporary, { force: true });
+    throw createStartError(`${file} cannot be written`, error);
   }
 }
 
@@ -54,7 +54,7 @@ export function readJson(file: string): unknown {
   try {
     return JSON.parse(readFileSync(file, 'utf8'));
   } catch (error) {
-    if (hasCode(error, 'ENOENT')) return null;
-    throw startError(`${file} cannot be read`, error);
+    if (hasErrorCode(error, 'ENOENT')) return null;
+    throw createStartError(`${file} cannot be read`, error);
   }
 }

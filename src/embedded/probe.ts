@@ -1,27 +1,27 @@
 import { Redis } from 'ioredis';
-import { hasCode } from './private-file.js';
+import { hasErrorCode } from './private-file.js';
 
 const probeMs = 2_000;
 
 /** `isRefused`: the server has ended. Otherwise it may only be suspended. */
-export type Silence = { reason: string; refused: boolean };
+export type ProbeFailure = { reason: string; isRefused: boolean };
 
 /**
  * @param url comma-separated for a cluster: one node must respond
  * @returns why it does not reply to PING (`LOADING …` while it reads its data); null: it replies
  */
-export async function probeRedis(url: string): Promise<Silence | null> {
-  const answers = await Promise.all(url.split(',').map(pingNode));
-  const silences = answers.filter((answer) => answer !== null);
-  return silences.length < answers.length ? null : joined(silences);
+export async function probeRedis(url: string): Promise<ProbeFailure | null> {
+  const results = await Promise.all(url.split(',').map(pingNode));
+  const failures = results.filter((answer) => answer !== null);
+  return failures.length < results.length ? null : mergeFailures(failures);
 }
 
-const joined = (silences: readonly Silence[]): Silence => ({
-  reason: silences.map(({ reason }) => reason).join('; '),
-  refused: silences.every(({ refused }) => refused),
+const mergeFailures = (failures: readonly ProbeFailure[]): ProbeFailure => ({
+  reason: failures.map(({ reason }) => reason).join('; '),
+  isRefused: failures.every(({ isRefused }) => isRefused),
 });
 
-async function pingNode(url: string): Promise<Silence | null> {
+async function pingNode(url: string): Promise<ProbeFailure | null> {
   const client = new Redis(url, {
     lazyConnect: true,
     enableReadyCheck: false,
@@ -39,26 +39,26 @@ async function pingNode(url: string): Promise<Silence | null> {
     await client.ping();
     return null;
   } catch (error) {
-    return silenceOf(cause ?? error);
+    return toProbeFailure(cause ?? error);
   } finally {
     client.disconnect();
   }
 }
 
-export async function probeClickhouse(url: string): Promise<Silence | null> {
+export async function probeClickhouse(url: string): Promise<ProbeFailure | null> {
   const { protocol, host } = new URL(url);
   try {
-    const answer = await fetch(`${protocol}//${host}/ping`, { signal: AbortSignal.timeout(probeMs) });
-    await answer.arrayBuffer();
-    return answer.ok ? null : { reason: `status ${answer.status}`, refused: false };
+    const response = await fetch(`${protocol}//${host}/ping`, { signal: AbortSignal.timeout(probeMs) });
+    await response.arrayBuffer();
+    return response.ok ? null : { reason: `status ${response.status}`, isRefused: false };
   } catch (error) {
-    return silenceOf(error instanceof Error && error.cause ? error.cause : error);
+    return toProbeFailure(error instanceof Error && error.cause ? error.cause : error);
   }
 }
 
 /** An AggregateError (all addresses refused) has no message. */
-function silenceOf(error: unknown): Silence {
-  if (error instanceof AggregateError) return joined(error.errors.map(silenceOf));
+function toProbeFailure(error: unknown): ProbeFailure {
+  if (error instanceof AggregateError) return mergeFailures(error.errors.map(toProbeFailure));
   const reason = error instanceof Error ? error.message : String(error);
-  return { reason, refused: hasCode(error, 'ECONNREFUSED') };
+  return { reason, isRefused: hasErrorCode(error, 'ECONNREFUSED') };
 }

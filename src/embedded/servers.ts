@@ -3,41 +3,41 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config.js';
 import { type Closers, StartError } from '../lifecycle.js';
 import type { Logger } from '../logger.js';
-import { type ClickhouseEnd, startClickhouse } from './clickhouse.js';
 import { type DataDir, type Endpoints, openDataDir, readStoredEndpoints } from './data-dir.js';
-import { isFree, startOnFreePort } from './free-port.js';
-import { ensureRedisServer } from './install-redis.js';
-import { startRedis } from './redis.js';
-import type { ServerOptions, Supervised } from './supervisor.js';
+import { ensureRedisServer } from './ensure-redis.js';
+import { isPortFree, startOnFreePort } from './free-port.js';
+import { type ClickhouseExit, startClickhouse } from './start-clickhouse.js';
+import { startRedis } from './start-redis.js';
+import type { ServerOptions, SupervisedServer } from './supervisor.js';
 
 export type ServerSettings = Pick<Config, 'dataDir' | 'redisUrl' | 'clickhouseUrl'> &
   Pick<Config, 'embeddedRedisPort' | 'embeddedClickhousePort' | 'embeddedRedisFsync'> &
   Partial<Pick<Config, 'clickhouseCluster' | 'embeddedRedisMaxmemory' | 'analystLimits'>>;
 
-export type ClickhouseEnds = Record<ClickhouseEnd, number>;
+export type ClickhouseExitCounts = Record<ClickhouseExit, number>;
 
-export type FoundEndpoints = { endpoints: Endpoints } | { problem: string };
+export type EndpointsResult = { endpoints: Endpoints } | { problem: string };
 
-const maxStandstillMs = 10_000;
+const maxSilenceMs = 10_000;
 const pollMs = 100;
 
 /**
  * Locks DATA_DIR, starts servers for missing URLs and writes all addresses to endpoints.json.
  * @throws StartError if the folder or a configured port is taken, or redis-server is missing
  */
-export async function startEmbedded(
+export async function startEmbeddedServers(
   settings: ServerSettings,
   logger: Logger,
   closers: Closers,
-  ends: ClickhouseEnds = { died: 0, analyst_query: 0 },
+  exitCounts: ClickhouseExitCounts = { died: 0, analyst_query: 0 },
 ): Promise<Endpoints> {
   const dir = await openDataDir(settings.dataDir);
   closers.add('data folder', dir.release);
-  const host = { settings, dir, logger, closers };
+  const context = { settings, dir, logger, closers };
   const [redisUrl, clickhouse] = await Promise.all([
-    settings.redisUrl ?? runRedis(host),
+    settings.redisUrl ?? startRedisServer(context),
     settings.clickhouseUrl === null
-      ? runClickhouse(host, ends)
+      ? startClickhouseServer(context, exitCounts)
       : { clickhouseUrl: settings.clickhouseUrl, analystUrl: null },
   ]);
   const { clickhouseCluster } = settings;
@@ -52,34 +52,34 @@ export async function startEmbedded(
  * @throws StartError if a URL is missing, or a server does not respond
  */
 export async function resolveEndpoints(settings: ServerSettings): Promise<Endpoints> {
-  const found = await runningServers(settings);
+  const found = await findRunningServers(settings);
   if ('endpoints' in found) return found.endpoints;
   throw new StartError(`${found.problem}; set REDIS_URL and CLICKHOUSE_URL, or start the service first`);
 }
 
-export async function joinOrStart(
+export async function connectOrStart(
   settings: ServerSettings,
   logger: Logger,
   closers: Closers,
 ): Promise<Endpoints> {
-  const found = await runningServers(settings);
-  return 'endpoints' in found ? found.endpoints : startEmbedded(settings, logger, closers);
+  const found = await findRunningServers(settings);
+  return 'endpoints' in found ? found.endpoints : startEmbeddedServers(settings, logger, closers);
 }
 
-async function runningServers(settings: ServerSettings): Promise<FoundEndpoints> {
+async function findRunningServers(settings: ServerSettings): Promise<EndpointsResult> {
   const { redisUrl, clickhouseUrl, clickhouseCluster } = settings;
   const cluster = clickhouseCluster ? { clickhouseCluster } : {};
-  const given = clickhouseUrl === null ? null : { clickhouseUrl, ...cluster, analystUrl: null };
-  if (redisUrl !== null && given !== null) return { endpoints: { redisUrl, ...given } };
-  const found = await findEndpoints(settings.dataDir);
+  const configured = clickhouseUrl === null ? null : { clickhouseUrl, ...cluster, analystUrl: null };
+  if (redisUrl !== null && configured !== null) return { endpoints: { redisUrl, ...configured } };
+  const found = await probeEndpoints(settings.dataDir);
   if ('problem' in found) return found;
   const { redisUrl: published, ...clickhouse } = found.endpoints;
-  return { endpoints: { redisUrl: redisUrl ?? published, ...(given ?? clickhouse) } };
+  return { endpoints: { redisUrl: redisUrl ?? published, ...(configured ?? clickhouse) } };
 }
 
 /** Retries, because a server or this process may only be suspended. */
-export async function findEndpoints(dataDir: string, limitMs = maxStandstillMs): Promise<FoundEndpoints> {
-  const deadline = performance.now() + limitMs;
+export async function probeEndpoints(dataDir: string, timeoutMs = maxSilenceMs): Promise<EndpointsResult> {
+  const deadline = performance.now() + timeoutMs;
   for (;;) {
     // After a suspension of this process, the probes are repeated once.
     const isLast = performance.now() >= deadline;
@@ -91,57 +91,57 @@ export async function findEndpoints(dataDir: string, limitMs = maxStandstillMs):
       probeClickhouse(endpoints.clickhouseUrl),
     ]);
     // A server that refuses connections has ended.
-    const silence = redis !== null && (redis.refused || !clickhouse?.refused) ? redis : clickhouse;
-    if (silence === null) return { endpoints };
-    const server = silence === redis ? 'Redis' : 'ClickHouse';
-    if (silence.refused || isLast)
-      return { problem: `the ${server} of ${dataDir} does not answer (${silence.reason})` };
+    const failure = redis !== null && (redis.isRefused || !clickhouse?.isRefused) ? redis : clickhouse;
+    if (failure === null) return { endpoints };
+    const server = failure === redis ? 'Redis' : 'ClickHouse';
+    if (failure.isRefused || isLast)
+      return { problem: `the ${server} of ${dataDir} does not answer (${failure.reason})` };
     await sleep(pollMs);
   }
 }
 
-interface Host {
+interface ServerContext {
   readonly settings: ServerSettings;
   readonly dir: DataDir;
   readonly logger: Logger;
   readonly closers: Closers;
 }
 
-async function runRedis(host: Host): Promise<string> {
-  const { settings, dir, logger, closers } = host;
+async function startRedisServer(context: ServerContext): Promise<string> {
+  const { settings, dir, logger, closers } = context;
   const abort = new AbortController();
   closers.add('installation of redis-server', () => abort.abort());
   await ensureRedisServer((line) => logger.info(line), abort.signal);
   const { embeddedRedisFsync: fsync, embeddedRedisMaxmemory: maxmemory } = settings;
-  const server = await run(host, 'Redis', settings.embeddedRedisPort, (options) =>
+  const server = await startServer(context, 'Redis', settings.embeddedRedisPort, (options) =>
     startRedis({ ...options, password: dir.secrets.redis, fsync, maxmemory }),
   );
   return server.url;
 }
 
-async function runClickhouse(host: Host, ends: ClickhouseEnds) {
-  const { clickhouse: password, analyst: analystPassword } = host.dir.secrets;
-  const onEnd = (reason: ClickhouseEnd): void => {
-    ends[reason] += 1;
+async function startClickhouseServer(context: ServerContext, exitCounts: ClickhouseExitCounts) {
+  const { clickhouse: password, analyst: analystPassword } = context.dir.secrets;
+  const onExit = (reason: ClickhouseExit): void => {
+    exitCounts[reason] += 1;
   };
-  const { analystLimits } = host.settings;
-  const { clickhouseUrl, analystUrl } = await run(
-    host,
+  const { analystLimits } = context.settings;
+  const { clickhouseUrl, analystUrl } = await startServer(
+    context,
     'ClickHouse',
-    host.settings.embeddedClickhousePort,
-    (options) => startClickhouse({ ...options, password, analystPassword, analystLimits, onEnd }),
+    context.settings.embeddedClickhousePort,
+    (options) => startClickhouse({ ...options, password, analystPassword, analystLimits, onExit }),
   );
   return { clickhouseUrl, analystUrl };
 }
 
 /** @param configuredPort 0: any free one */
-async function run<Server extends Supervised>(
-  host: Host,
+async function startServer<Server extends SupervisedServer>(
+  context: ServerContext,
   name: 'Redis' | 'ClickHouse',
-  pinned: number,
+  configuredPort: number,
   start: (options: ServerOptions) => Server,
 ): Promise<Server> {
-  const { dir, logger, closers } = host;
+  const { dir, logger, closers } = context;
   const lowerName = name.toLowerCase();
   const startOn = async (port: number): Promise<Server> => {
     const onSpawn = (pid: number): void => {
@@ -159,9 +159,9 @@ async function run<Server extends Supervised>(
     logger.info({ port, pid: server.pid() }, `embedded ${name} is ready`);
     return server;
   };
-  if (pinned === 0) return startOnFreePort(startOn);
-  if (await isFree(pinned)) return startOn(pinned);
+  if (configuredPort === 0) return startOnFreePort(startOn);
+  if (await isPortFree(configuredPort)) return startOn(configuredPort);
   throw new StartError(
-    `EMBEDDED_${name.toUpperCase()}_PORT: port ${pinned} on 127.0.0.1 is taken; choose another one, or 0 for any free port`,
+    `EMBEDDED_${name.toUpperCase()}_PORT: port ${configuredPort} on 127.0.0.1 is taken; choose another one, or 0 for any free port`,
   );
 }

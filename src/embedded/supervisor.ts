@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describeConnectionError } from '../connection-problem.js';
 import type { Logger } from '../logger.js';
-import { hasCode } from './private-file.js';
+import { hasErrorCode } from './private-file.js';
 
 export type ChildSpec = {
   name: string;
@@ -19,7 +19,7 @@ export type ChildSpec = {
    * Called after an end without `stop`. @returns why the owner killed the child (restart immediately), or
    * null
    */
-  whyEnded?(): string | null;
+  explainExit?(): string | null;
 };
 
 export type ServerOptions = {
@@ -30,7 +30,7 @@ export type ServerOptions = {
   onSpawn?: (pid: number) => void;
 };
 
-export type Supervised = {
+export type SupervisedServer = {
   /** Rejects if the first start failed. */
   readonly ready: Promise<void>;
   pid(): number | undefined;
@@ -41,27 +41,27 @@ export type Supervised = {
 const healthyMs = 10_000;
 const killMarginMs = 250;
 
-type Life = ReturnType<typeof begin>;
+type ChildRun = ReturnType<typeof trackChild>;
 
 /** Restarts the child until `stop`, but not after a failed first start. */
-export function supervise(spec: ChildSpec): Supervised {
+export function supervise(spec: ChildSpec): SupervisedServer {
   const { name, logger, minDelayMs = 100, maxDelayMs = 5_000 } = spec;
   const stopping = new AbortController();
-  let life: Life | undefined;
+  let currentRun: ChildRun | undefined;
 
-  async function launch(): Promise<Life> {
-    const born = begin(spec.spawn());
-    life = born;
-    const { child, over, ended } = born;
+  async function launch(): Promise<ChildRun> {
+    const run = trackChild(spec.spawn());
+    currentRun = run;
+    const { child, over, ended } = run;
     // Without file descriptors, a child lacks the streams that `ready` needs.
     if (child.pid !== undefined) {
       if (stopping.signal.aborted) child.kill('SIGTERM');
       try {
         await Promise.race([spec.ready(child, over.signal), ended]);
-        if (!over.signal.aborted) return born;
+        if (!over.signal.aborted) return run;
       } catch (error) {
         if (!over.signal.aborted) {
-          await terminate(born, 0);
+          await terminate(run, 0);
           throw error;
         }
       }
@@ -70,21 +70,24 @@ export function supervise(spec: ChildSpec): Supervised {
     if (cause !== null)
       throw new Error(`${name} cannot be started: ${describeConnectionError(cause).text}`, { cause });
     const log = spec.logFile === undefined ? '' : `; see ${spec.logFile}`;
-    throw new Error(`${name} ended before it was ready: ${lastWords(child)}${log}`);
+    throw new Error(`${name} ended before it was ready: ${describeExit(child)}${log}`);
   }
 
-  async function keepAlive(first: Life): Promise<void> {
-    let current: Life | null = first;
+  async function restartUntilStopped(first: ChildRun): Promise<void> {
+    let current: ChildRun | null = first;
     for (let delay = minDelayMs; !stopping.signal.aborted; delay = Math.min(delay * 2, maxDelayMs)) {
       let delayMs = delay;
       if (current !== null) {
         const since = performance.now();
         await current.ended;
         if (stopping.signal.aborted) return;
-        const why = spec.whyEnded?.() ?? null;
-        if (why !== null || performance.now() - since > healthyMs) delay = minDelayMs;
-        delayMs = why === null ? delay : 0;
-        logger.warn({ delayMs }, `${name} ${why ?? `died (${lastWords(current.child)})`}, starting it again`);
+        const explanation = spec.explainExit?.() ?? null;
+        if (explanation !== null || performance.now() - since > healthyMs) delay = minDelayMs;
+        delayMs = explanation === null ? delay : 0;
+        logger.warn(
+          { delayMs },
+          `${name} ${explanation ?? `died (${describeExit(current.child)})`}, starting it again`,
+        );
       }
       await sleep(delayMs, undefined, { signal: stopping.signal }).catch(() => undefined);
       if (stopping.signal.aborted) return;
@@ -96,48 +99,48 @@ export function supervise(spec: ChildSpec): Supervised {
     }
   }
 
-  const firstLife = launch();
-  const kept = firstLife.then(keepAlive, () => undefined);
-  const ready = firstLife.then(() => undefined);
+  const firstRun = launch();
+  const supervision = firstRun.then(restartUntilStopped, () => undefined);
+  const ready = firstRun.then(() => undefined);
   ready.catch(() => undefined);
   return {
     ready,
-    pid: () => life?.child.pid,
+    pid: () => currentRun?.child.pid,
     async stop(limitMs) {
       stopping.abort();
-      if (life !== undefined) await terminate(life, limitMs);
-      await kept;
+      if (currentRun !== undefined) await terminate(currentRun, limitMs);
+      await supervision;
     },
   };
 }
 
-function begin(child: ChildProcess) {
-  const over = new AbortController();
+function trackChild(child: ChildProcess) {
+  const ending = new AbortController();
   /** Null: it ran. */
-  const ended = new Promise<Error | null>((resolve) => {
+  const exited = new Promise<Error | null>((resolve) => {
     child.once('exit', () => resolve(null));
     child.on('error', (error) => {
       if (child.pid === undefined) resolve(error); // no exit follows
     });
   }).then((failure) => {
-    over.abort();
-    endGroup(child);
+    ending.abort();
+    killGroup(child);
     return failure;
   });
-  return { child, ended, over };
+  return { child, ended: exited, over: ending };
 }
 
 /** The group's id stays taken while a member lives. */
-function endGroup(child: ChildProcess): void {
+function killGroup(child: ChildProcess): void {
   if (child.pid !== undefined) sendSignal(-child.pid, 'SIGKILL');
   for (const stream of child.stdio ?? []) stream?.destroy();
 }
 
-async function terminate(life: Life, limitMs: number): Promise<void> {
-  life.over.abort();
-  life.child.kill('SIGTERM');
-  const timer = setTimeout(() => life.child.kill('SIGKILL'), Math.max(0, limitMs - killMarginMs));
-  await life.ended;
+async function terminate(run: ChildRun, limitMs: number): Promise<void> {
+  run.over.abort();
+  run.child.kill('SIGTERM');
+  const timer = setTimeout(() => run.child.kill('SIGKILL'), Math.max(0, limitMs - killMarginMs));
+  await run.ended;
   clearTimeout(timer);
 }
 
@@ -147,10 +150,10 @@ export function sendSignal(pid: number, signal: NodeJS.Signals | 0): boolean {
     return process.kill(pid, signal);
   } catch (error) {
     // macOS reports EPERM for a group of zombies.
-    if (hasCode(error, 'ESRCH', 'EPERM')) return false;
+    if (hasErrorCode(error, 'ESRCH', 'EPERM')) return false;
     throw error;
   }
 }
 
-const lastWords = (child: ChildProcess): string =>
+const describeExit = (child: ChildProcess): string =>
   child.signalCode === null ? `exit code ${child.exitCode}` : `signal ${child.signalCode}`;

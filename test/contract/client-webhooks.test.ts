@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { after, test } from 'node:test';
 import { transform } from 'esbuild';
 import { Skilltrace, type WebhookMessage } from '../../src/client/index.js';
-import { freePort } from '../../src/embedded/free-port.js';
+import { findFreePort } from '../../src/embedded/free-port.js';
 import { startFront } from '../support/front.js';
 import { listed } from '../support/listed.js';
 import { startReceiver } from '../support/receiver.js';
@@ -83,7 +83,7 @@ test('what would make another is repeated only where it had no effect', async (t
 
 test('the receiver of the page verifies, and handles each message once', async (t) => {
   const client = await clientIn('receiver');
-  const port = await freePort();
+  const port = await findFreePort();
   const url = `http://127.0.0.1:${port}/hooks`;
   const { webhook_id, secret } = await client.createWebhook({ url, event_types: ['mastery.reached'] });
   const dir = await tempDir(t);

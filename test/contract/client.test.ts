@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { Skilltrace, SkilltraceError, type SkilltraceErrorCode } from '../../src/client/index.js';
-import { freePort } from '../../src/embedded/free-port.js';
+import { findFreePort } from '../../src/embedded/free-port.js';
 import { startFront } from '../support/front.js';
 import { listed } from '../support/listed.js';
 import { keysOf, sharedService } from '../support/service.js';
@@ -131,7 +131,7 @@ test('an id that would lead to another path is refused before it is sent', async
 
 test('no connection, no answer in time and an abort are told apart', async (t) => {
   const retry = { tries: 2, firstDelayMs: 1 };
-  const nowhere = new Skilltrace({ baseUrl: `http://127.0.0.1:${await freePort()}`, apiKey, retry });
+  const nowhere = new Skilltrace({ baseUrl: `http://127.0.0.1:${await findFreePort()}`, apiKey, retry });
   const lost = await failed(nowhere.skills(), 'NETWORK_ERROR');
   assert.deepEqual([lost.retryable, lost.tries], [true, 2]);
   assert.ok(lost.cause instanceof Error);

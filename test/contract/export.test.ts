@@ -4,7 +4,7 @@ import { after, test } from 'node:test';
 import { encodeForecastRow, encodeGoalRow, encodeRetractionRow } from '../../src/contracts/journal.js';
 import { forecastsKey, journalKey, outboxKey, parkedKey, partitionOf } from '../../src/store/redis/keys.js';
 import { createJournalWarehouse } from '../../src/warehouse/ingest/journal-warehouse.js';
-import { exportedFrom, learnerTables } from '../../src/warehouse/schema/learner-tables.js';
+import { formatExportSource, learnerTables } from '../../src/warehouse/schema/learner-tables.js';
 import { callerOf, event } from '../support/http.js';
 import { servedForecast } from '../support/journal-rows.js';
 import { clickhouseOf, keysOf, redisOf, startService } from '../support/service.js';
@@ -80,7 +80,7 @@ test('the same once it is stored, with the rows of every table', async () => {
   for (const keyOf of [outboxKey, journalKey, forecastsKey]) await emptied(redis, keyOf(partition));
   const lines = await exported(user);
   for (const of of learnerTables) {
-    const rows = await countOf(clickhouse, `${exportedFrom(of)} WHERE user_id = 'zoë \\\\ o\\'hara'`);
+    const rows = await countOf(clickhouse, `${formatExportSource(of)} WHERE user_id = 'zoë \\\\ o\\'hara'`);
     assert.equal(byType(lines)[of.rowType] ?? 0, rows, of.rowType);
   }
   const [attempt] = ofType(lines, 'attempt');

@@ -24,7 +24,7 @@ import {
   partitionPrefix,
 } from '../../src/store/redis/keys.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
-import { createAnswerArchive } from '../../src/warehouse/maintenance/retention.js';
+import { createAnswerArchive } from '../../src/warehouse/maintenance/answer-archive.js';
 import { createStoredRows } from '../../src/warehouse/reads/stored-rows.js';
 import { auditsOf } from '../support/audits.js';
 import { runCommand } from '../support/command.js';
@@ -335,7 +335,7 @@ test('rows that a snapshot has stay, and answers whose rows were dropped are not
   await stored(user);
   const rowsStored = createStoredRows(clickhouse, (_, work) => work());
   const replay = startReplay(null);
-  const rows = (await rowsStored.history('default', user, 2)).storedRows.split('\n').slice(0, 2);
+  const rows = (await rowsStored.readHistory('default', user, 2)).storedRows.split('\n').slice(0, 2);
   for (const row of rows) replay.add(decodeAttemptRow(row));
   const snapshot = {
     tenant: 'default',

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Skilltrace } from '../../src/client/index.js';
-import { freePort } from '../../src/embedded/free-port.js';
+import { findFreePort } from '../../src/embedded/free-port.js';
 import { connectWarehouse, selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { freshDatabase } from '../support/embedded.js';
 import { startServiceProcess } from '../support/fault/supervised.js';
@@ -26,7 +26,7 @@ async function startKillable(t: Scoped) {
   const orders = join(dataDir, 'orders');
   await mkdir(orders);
   const { clickhouseUrl } = await freshDatabase();
-  const port = await freePort();
+  const port = await findFreePort();
   const env = {
     DATA_DIR: dataDir,
     PORT: `${port}`,

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { readLastRows } from '../../src/store/outbox/outbox.js';
 import { acceptedCountsKey, outboxKey } from '../../src/store/redis/keys.js';
 import { ensureDatabase } from '../../src/warehouse/clickhouse/client.js';
-import { countYounger } from '../../src/warehouse/reads/presence.js';
+import { countNewerRows } from '../../src/warehouse/reads/stored-state.js';
 import { auditsOf } from '../support/audits.js';
 import {
   ageDrainJobs,
@@ -110,7 +110,7 @@ test('Redis and then ClickHouse, copied while answers come in, are restored', {
   const olderRedis = await redisOf(t, older.url);
   await ageDrainJobs(olderRedis);
   const known = await accepted(olderRedis);
-  const unknown = await countYounger(restored.client, await readLastRows(olderRedis, partitions.length));
+  const unknown = await countNewerRows(restored.client, await readLastRows(olderRedis, partitions.length));
   t.diagnostic(
     `confirmed ${before}, known ${known}, waiting ${await waiting(olderRedis)}, stored ${stored}, unknown ${unknown}`,
   );

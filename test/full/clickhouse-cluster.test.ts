@@ -15,15 +15,15 @@ import { defaultAnalystLimits } from '../../src/contracts/analyst-limits.js';
 import { encodeRetractionRow } from '../../src/contracts/journal.js';
 import { createBridge } from '../../src/embedded/clickhouse/http.js';
 import { startLanes } from '../../src/embedded/clickhouse/lanes.js';
-import { freePort } from '../../src/embedded/free-port.js';
+import { findFreePort } from '../../src/embedded/free-port.js';
 import { planRetention, retainAnswers } from '../../src/services/retention/retain-answers.js';
 import { acceptedCountsKey, acceptedField } from '../../src/store/redis/keys.js';
 import { connectWarehouse, selectRows, syncReplicas } from '../../src/warehouse/clickhouse/client.js';
-import { deleteFrom } from '../../src/warehouse/clickhouse/ddl.js';
+import { buildDeleteFrom } from '../../src/warehouse/clickhouse/ddl.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
 import { createJournalWarehouse } from '../../src/warehouse/ingest/journal-warehouse.js';
 import { createCorrectionWarehouse } from '../../src/warehouse/maintenance/correction-warehouse.js';
-import { createSchema, schemaStatements } from '../../src/warehouse/schema/create-schema.js';
+import { buildSchemaStatements, createSchema } from '../../src/warehouse/schema/create-schema.js';
 import { attemptRow, encodedRows } from '../support/attempt-rows.js';
 import { auditsOf } from '../support/audits.js';
 import { startTestRedis } from '../support/embedded.js';
@@ -32,7 +32,7 @@ import { redisOf } from '../support/service.js';
 import { allOnce, counts } from '../support/warehouse.js';
 
 const cluster = 'learning';
-const statementsOf = (of: string | null): string[] => schemaStatements(of).flat();
+const statementsOf = (of: string | null): string[] => buildSchemaStatements(of).flat();
 const statements = statementsOf(cluster);
 const noKeeper = '225';
 const limit = { timeout: 600_000 };
@@ -51,12 +51,12 @@ const serverConfig = (tcpPort: number): string => `<clickhouse>
 async function startServer(t: TestContext): Promise<string> {
   const dir = await mkdtemp(join(tmpdir(), 'skilltrace-cluster-'));
   const config = join(dir, 'config.xml');
-  await writeFile(config, serverConfig(await freePort()));
+  await writeFile(config, serverConfig(await findFreePort()));
   const engine = new Session(join(dir, 'data'), { connectionArgs: [`--config-file=${config}`] });
   await engine.queryAsync('CREATE DATABASE learning');
   const lanes = startLanes(join(dir, 'data'), {
-    kill: () => {},
-    overrun: () => {},
+    killQuery: () => {},
+    reportOverrun: () => {},
     crash: (error) => assert.fail(error),
   });
   const accounts = [{ name: 'u', password: 'p', readonly: false }];
@@ -112,7 +112,7 @@ test('a schema on a cluster', limit, async (t) => {
   const single = withoutReplication(client);
 
   await t.test('every statement is one to the parser, and for every server', async () => {
-    const others = [`${deleteFrom('daily_skill', cluster)} WHERE 1`];
+    const others = [`${buildDeleteFrom('daily_skill', cluster)} WHERE 1`];
     const command = async ({ query }: { query: string }) => void others.push(query);
     await syncReplicas({ command } as unknown as ClickHouseClient, 'attempts', cluster);
     for (const query of [...statements, ...others]) {
@@ -145,7 +145,7 @@ test('a schema on a cluster', limit, async (t) => {
       { rows: 50 },
     ]);
     const ranges = [{ partition: 0, from: '1-0', to: '1-49', rows: 50 }];
-    assert.equal(await warehouse.countPresent(ranges), 50);
+    assert.equal(await warehouse.countStored(ranges), 50);
     assert.deepEqual(await warehouse.repairRollups(ranges), []);
     await client.command({ query: 'ALTER TABLE daily_skill_local DELETE WHERE 1' });
     assert.deepEqual(await warehouse.repairRollups(ranges), ['daily_skill']);
@@ -164,16 +164,16 @@ test('a schema on a cluster', limit, async (t) => {
     await corrections.remove([{ ...learner, fromSeq: 3 }]);
     assert.deepEqual(await counts(single), allOnce(51));
     const whole = [{ ...learner, fromSeq: 0 }];
-    assert.equal(Object.values((await corrections.count(whole))[0]?.answers ?? {})[0], 2);
+    assert.equal(Object.values((await corrections.countRemovals(whole))[0]?.answers ?? {})[0], 2);
     await corrections.remove(whole);
     assert.deepEqual(await counts(single), allOnce(49));
     const erasures = createCorrectionWarehouse(single, cluster);
     const answer = { tenant: 'default', userId, eventId: 'gone', skillId: 'skill', learnerSeq: 2 };
     const row = encodeRetractionRow({ ...answer, receivedAt: 1.7e12, firstAnswer: '' });
     await createJournalWarehouse(single).insert('taken_back', [Buffer.from(`${1.75e12}\t${row}`)]);
-    await erasures.removeLate(whole);
+    await erasures.removeLateRows(whole);
     assert.deepEqual(
-      [...new Set(Object.values((await erasures.prove(whole))[0] ?? {}))],
+      [...new Set(Object.values((await erasures.countRemaining(whole))[0] ?? {}))],
       [0],
       'the proof finds nothing',
     );

@@ -3,8 +3,8 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { getPriority } from 'node:os';
 import { test } from 'node:test';
-import { startClickhouse } from '../../src/embedded/clickhouse.js';
-import { freePort } from '../../src/embedded/free-port.js';
+import { findFreePort } from '../../src/embedded/free-port.js';
+import { startClickhouse } from '../../src/embedded/start-clickhouse.js';
 import { createLogger } from '../../src/logger.js';
 import {
   type ClickHouseChild,
@@ -167,7 +167,7 @@ test('the embedded server steps back behind those that answer requests', limit, 
   t.after(() => folder.remove());
   let pid = 0;
   const server = startClickhouse({
-    ...{ dir: folder.path, port: await freePort(), password: 'a', analystPassword: 'b' },
+    ...{ dir: folder.path, port: await findFreePort(), password: 'a', analystPassword: 'b' },
     logger: createLogger('fatal', 'test'),
     onSpawn: (spawned) => {
       pid = spawned;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { type TestContext, test } from 'node:test';
-import { type ClickhouseOptions, startClickhouse } from '../../src/embedded/clickhouse.js';
-import { freePort } from '../../src/embedded/free-port.js';
+import { findFreePort } from '../../src/embedded/free-port.js';
+import { type ClickhouseOptions, startClickhouse } from '../../src/embedded/start-clickhouse.js';
 import { createLogger } from '../../src/logger.js';
 import { exitOf, spawnChild } from '../support/clickhouse-child.js';
 import { takePort } from '../support/ports.js';
@@ -35,7 +35,7 @@ test('of two that start at once both step back', LIMIT, async (t) => {
   if (!existsSync('/proc/self/autogroup')) return t.skip('this system does not share by sessions');
   const niceness = (pid: number) => readFileSync(`/proc/${pid}/autogroup`, 'utf8');
   const pids: number[] = [];
-  const ports = [await freePort(), await freePort()];
+  const ports = [await findFreePort(), await findFreePort()];
   await Promise.all(ports.map((port) => start(t, port, (pid) => pids.push(pid))));
   for (const pid of pids) await waitFor('its session to step back', () => / nice 5$/m.test(niceness(pid)));
   assert.equal(pids.length, 2);

@@ -94,7 +94,7 @@ test('a correction cut after each step', { timeout: 600_000 }, async (t) => {
   const steps: Readonly<Record<string, Partial<Parts>>> = {
     'before the rows before it leave the outbox': { trim: cut },
     'after they left it': { trim: (...args) => afterwards(() => outbox.trim(...args))() },
-    'before it is counted': { count: cut },
+    'before it is counted': { countRemovals: cut },
     'after it is planned': { storePlan: (...args) => afterwards(() => store.storePlan(...args))() as never },
     'after refused rows': { removeParkedRows: cut },
     'before rows': { remove: cut },

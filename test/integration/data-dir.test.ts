@@ -7,8 +7,13 @@ import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { identifyProcess, isAlive } from '../../src/dir-lock.js';
-import { openDataDir, readStoredEndpoints, warnOfReaders } from '../../src/embedded/data-dir.js';
-import { findEndpoints, joinOrStart, resolveEndpoints, startEmbedded } from '../../src/embedded/servers.js';
+import { openDataDir, readStoredEndpoints, warnIfReadable } from '../../src/embedded/data-dir.js';
+import {
+  connectOrStart,
+  probeEndpoints,
+  resolveEndpoints,
+  startEmbeddedServers,
+} from '../../src/embedded/servers.js';
 import { sendSignal } from '../../src/embedded/supervisor.js';
 import { createClosers, StartError } from '../../src/lifecycle.js';
 import { createLogger } from '../../src/logger.js';
@@ -54,13 +59,13 @@ test('a folder that is open to others is warned of with what to type, whatever i
   const dir = join(await tempDir(t), "it's $HOME");
   const lines: string[] = [];
   const log = createLogger('info', 'test', { write: (line) => lines.push(JSON.parse(line).msg) });
-  warnOfReaders(dir, log);
+  warnIfReadable(dir, log);
   (await openDataDir(dir)).release();
-  warnOfReaders(dir, log);
+  warnIfReadable(dir, log);
   assert.deepEqual(lines, [], 'neither where it is missing nor where it was made');
   for (const mode of [0o755, 0o750, 0o701, 0o770]) {
     await chmod(dir, mode);
-    warnOfReaders(dir, log);
+    warnIfReadable(dir, log);
     const command: string = /^DATA_DIR .*; type: (chmod 700 .*)$/.exec(lines.pop() ?? '')?.[1] ?? '';
     assert.equal(spawnSync('sh', ['-c', command]).status, 0, command);
     assert.equal((await stat(dir)).mode & 0o777, 0o700);
@@ -175,7 +180,7 @@ test('endpoints.json has the contract’s names and is private', async (t) => {
 
 test('endpoints count only while both servers answer', LIMIT, async (t) => {
   const dir = await tempDir(t);
-  assert.match(JSON.stringify(await findEndpoints(dir)), /no service runs/);
+  assert.match(JSON.stringify(await probeEndpoints(dir)), /no service runs/);
   const owned = await openDataDir(dir);
   owned.writeEndpoints({
     redisUrl: 'redis://127.0.0.1:1',
@@ -183,7 +188,7 @@ test('endpoints count only while both servers answer', LIMIT, async (t) => {
     analystUrl: null,
   });
   // Without end where it asked again: who refuses is gone.
-  const found = await findEndpoints(dir, Number.POSITIVE_INFINITY);
+  const found = await probeEndpoints(dir, Number.POSITIVE_INFINITY);
   assert.match(JSON.stringify(found), /Redis .* does not answer .*ECONNREFUSED/);
   const redisUrl = await startTestRedis(t);
   owned.writeEndpoints({ redisUrl, clickhouseUrl: 'http://127.0.0.1:1', analystUrl: null });
@@ -195,7 +200,7 @@ test('with both URLs set nothing is embedded, and the addresses are published un
   const dir = await tempDir(t);
   const closers = createClosers(logger);
   const urls = { redisUrl: 'redis://h:6379', clickhouseUrl: 'http://h:8123/d' };
-  assert.deepEqual(await startEmbedded({ ...settings(dir), ...urls }, logger, closers), {
+  assert.deepEqual(await startEmbeddedServers({ ...settings(dir), ...urls }, logger, closers), {
     ...urls,
     analystUrl: null,
   });
@@ -211,7 +216,10 @@ test('a pinned port that is taken is an error with the variable’s name', LIMIT
     clickhouseUrl: 'http://h:8123/d',
     embeddedRedisPort: await takePort(t),
   };
-  await assert.rejects(startEmbedded(pinned, logger, closers), /EMBEDDED_REDIS_PORT: port \d+ .* is taken/);
+  await assert.rejects(
+    startEmbeddedServers(pinned, logger, closers),
+    /EMBEDDED_REDIS_PORT: port \d+ .* is taken/,
+  );
   assert.equal(await closers.close(), true);
 });
 
@@ -223,20 +231,20 @@ test('both servers start, answer, are found and are gone after the stop', LIMIT,
   const dir = await tempDir(t);
   const closers = createClosers(logger);
   t.after(() => closers.close());
-  const endpoints = await startEmbedded(settings(dir), logger, closers);
-  assert.deepEqual(await findEndpoints(dir), { endpoints });
+  const endpoints = await startEmbeddedServers(settings(dir), logger, closers);
+  assert.deepEqual(await probeEndpoints(dir), { endpoints });
   assert.deepEqual(await resolveEndpoints(settings(dir)), endpoints);
   assert.equal(await closers.close(), true);
   const recorded = await recordedServers(dir);
   assert.deepEqual(Object.keys(recorded).sort(), ['clickhouse', 'redis']);
   for (const identity of Object.values(recorded)) assert.equal(isAlive(identity), false);
-  assert.match(JSON.stringify(await findEndpoints(dir)), /no service runs/);
+  assert.match(JSON.stringify(await probeEndpoints(dir)), /no service runs/);
 });
 
 test('servers that stand still for a while are waited for, not started beside', LIMIT, async (t) => {
   const dir = await tempDir(t);
   const closers = createClosers(logger);
-  const endpoints = await startEmbedded(settings(dir), logger, closers);
+  const endpoints = await startEmbeddedServers(settings(dir), logger, closers);
   const pids = Object.values(await recordedServers(dir)).map(({ pid }) => pid);
   const tellAll = (signal: NodeJS.Signals) => pids.map((pid) => sendSignal(pid, signal));
   t.after(async () => {
@@ -244,7 +252,7 @@ test('servers that stand still for a while are waited for, not started beside', 
     await closers.close();
   });
   tellAll('SIGSTOP');
-  assert.match(JSON.stringify(await findEndpoints(dir, 0)), /does not answer/);
+  assert.match(JSON.stringify(await probeEndpoints(dir, 0)), /does not answer/);
   setTimeout(tellAll, 2_500, 'SIGCONT');
-  assert.deepEqual(await joinOrStart(settings(dir), logger, closers), endpoints);
+  assert.deepEqual(await connectOrStart(settings(dir), logger, closers), endpoints);
 });

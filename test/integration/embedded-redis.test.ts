@@ -7,8 +7,8 @@ import { createInterface } from 'node:readline';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
-import { freePort, startOnFreePort } from '../../src/embedded/free-port.js';
-import { startRedis } from '../../src/embedded/redis.js';
+import { findFreePort, startOnFreePort } from '../../src/embedded/free-port.js';
+import { startRedis } from '../../src/embedded/start-redis.js';
 import { sendSignal } from '../../src/embedded/supervisor.js';
 import { createLogger } from '../../src/logger.js';
 import { collectRedisWarnings } from '../../src/store/redis/server-info.js';
@@ -68,7 +68,7 @@ test('where settings cost memory it is told, as far as they may be read', LIMIT,
 
 test('a password is needed, and only its owner can read it', LIMIT, async (t) => {
   const dir = await tempDir(t);
-  const server = startRedis({ dir, port: await freePort(), password: 'secret', fsync: 'always', logger });
+  const server = startRedis({ dir, port: await findFreePort(), password: 'secret', fsync: 'always', logger });
   await server.ready;
   const stranger = connect(t, server.url.replace(':secret@', ''));
   await assert.rejects(stranger.ping(), /NOAUTH/);
@@ -78,7 +78,7 @@ test('a password is needed, and only its owner can read it', LIMIT, async (t) =>
 
 test('a killed Redis comes back on the same port with its data', LIMIT, async (t) => {
   const dir = await tempDir(t);
-  const server = startRedis({ dir, port: await freePort(), password: 'test', fsync: 'always', logger });
+  const server = startRedis({ dir, port: await findFreePort(), password: 'test', fsync: 'always', logger });
   await server.ready;
   const client = connect(t, server.url);
   for (const value of ['1', '2']) {

@@ -11,8 +11,8 @@ import {
   type ServedForecast,
   type SkillChange,
 } from '../../src/contracts/journal.js';
-import { startClickhouse } from '../../src/embedded/clickhouse.js';
-import { freePort } from '../../src/embedded/free-port.js';
+import { findFreePort } from '../../src/embedded/free-port.js';
+import { startClickhouse } from '../../src/embedded/start-clickhouse.js';
 import { type ScheduledRunsOptions, schedules, startScheduledRuns } from '../../src/jobs/scheduled-runs.js';
 import { createClosers } from '../../src/lifecycle.js';
 import { createLogger } from '../../src/logger.js';
@@ -334,7 +334,7 @@ test('the journal waits for ClickHouse', { timeout: 600_000 }, async (t) => {
   const redis = (await redisOf(t, redisUrl)) as Redis;
   const journal = createJournal(redis, partitions);
   const dir = await tempDir(t);
-  const options = { dir, port: await freePort(), password: 'a', analystPassword: 'b', logger: silent };
+  const options = { dir, port: await findFreePort(), password: 'a', analystPassword: 'b', logger: silent };
   let server = startClickhouse(options);
   closers.add('ClickHouse', () => server.stop(10_000));
   await server.ready;

@@ -147,9 +147,9 @@ test('a rebuild reads of each skill as many learners as count, page by page', as
       concat('skill ', toString(number % 25000)) FROM numbers(${8 * 25_000 + 3})`,
   });
   const source = createRebuildSource(client, clickhouseUrl, 1000);
-  assert.deepEqual(await source.tenants(), [tenant]);
+  assert.deepEqual(await source.listTenants(), [tenant]);
   const found = new Map<string, readonly string[]>();
-  for await (const page of source.answeredSkills(tenant))
+  for await (const page of source.readAnsweredSkills(tenant))
     for (const { skillId, userIds } of page) found.set(skillId, userIds);
   assert.equal(found.size, 25_000);
   for (const userIds of found.values()) assert.equal(new Set(userIds).size, minRegisteredLearners);

@@ -8,9 +8,9 @@ import { fileURLToPath } from 'node:url';
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import { drainQueueName, drainShards, queuePrefix } from '../../src/contracts/job-data.js';
-import { startClickhouse } from '../../src/embedded/clickhouse.js';
-import { freePort } from '../../src/embedded/free-port.js';
-import { startRedis } from '../../src/embedded/redis.js';
+import { findFreePort } from '../../src/embedded/free-port.js';
+import { startClickhouse } from '../../src/embedded/start-clickhouse.js';
+import { startRedis } from '../../src/embedded/start-redis.js';
 import { startDrainJobs } from '../../src/jobs/drain-jobs.js';
 import { createLogger } from '../../src/logger.js';
 import type { DrainShard } from '../../src/services/pipeline/complete-block.js';
@@ -109,7 +109,7 @@ test('ClickHouse away means a longer outbox, nothing else', { timeout: 600_000 }
   const redis = await connect(t, redisUrl);
   const options = {
     dir: await tempDir(t),
-    port: await freePort(),
+    port: await findFreePort(),
     password: 'a',
     analystPassword: 'b',
     logger,
@@ -198,7 +198,7 @@ test('closing gives a hanging block back within seconds', { timeout: 600_000 }, 
 test('a Redis killed in the middle of draining loses and doubles no row', { timeout: 600_000 }, async (t) => {
   const { client, url } = await testDatabase(t, clickhouseUrl);
   const dir = await tempDir(t);
-  const server = startRedis({ dir, port: await freePort(), password: 'test', fsync: 'everysec', logger });
+  const server = startRedis({ dir, port: await findFreePort(), password: 'test', fsync: 'everysec', logger });
   t.after(() => server.stop(10_000));
   await server.ready;
   const redis = await connect(t, server.url);

@@ -4,7 +4,7 @@ import { cpSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { readLastRows } from '../../src/store/outbox/outbox.js';
-import { countYounger } from '../../src/warehouse/reads/presence.js';
+import { countNewerRows } from '../../src/warehouse/reads/stored-state.js';
 import { callerOf, event } from '../support/http.js';
 import { clickhouseOf, redisOf, type Service, startService } from '../support/service.js';
 import { tempDir } from '../support/temp.js';
@@ -22,7 +22,7 @@ test('a copy of the stopped folder goes on elsewhere; an older Redis is told of'
   const stored = (service: Service, rows: number) => storedOnce(clickhouseOf(t, service), rows);
   const look = async (service: Service) => readLastRows(await redisOf(t, service.redisUrl), 16);
   const unknown = async (service: Service, seen = look(service)): Promise<number> =>
-    countYounger(clickhouseOf(t, service), await seen);
+    countNewerRows(clickhouseOf(t, service), await seen);
 
   const before = await startService(t, { dataDir: first });
   await post(before, 1);

@@ -25,7 +25,7 @@ import {
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
 import { createJournalWarehouse } from '../../src/warehouse/ingest/journal-warehouse.js';
-import { holdsState } from '../../src/warehouse/reads/presence.js';
+import { hasStoredState } from '../../src/warehouse/reads/stored-state.js';
 import { rollups } from '../../src/warehouse/schema/rollups.js';
 import { auditsOf, namesOf } from '../support/audits.js';
 import { freshDatabase, startTestRedis } from '../support/embedded.js';
@@ -123,7 +123,7 @@ test('retention', { timeout: 600_000 }, async (t) => {
     assert.deepEqual(await run(parts, 202603), [202603]);
     assert.deepEqual(await everyView(client), before);
     assert.equal(await countOf(client, 'attempts'), 0);
-    assert.ok(await holdsState(client), 'an emptied Redis is not taken for new');
+    assert.ok(await hasStoredState(client), 'an emptied Redis is not taken for new');
     assert.equal(await redis.zscore(archiveFenceKey(0), 'month'), '202603');
   });
 
@@ -261,8 +261,8 @@ test('retention', { timeout: 600_000 }, async (t) => {
             snapshots.filter(({ userId }) => userId === first),
           );
         },
-        archive: async (month, page) => {
-          await archive.archive(month, page);
+        saveSums: async (month, page) => {
+          await archive.saveSums(month, page);
           await client.command({
             query: 'DELETE FROM attempts WHERE user_id = {second:String}',
             query_params: { second },

@@ -12,7 +12,7 @@ function start(
   t: TestContext,
   script: string,
   ready: ChildSpec['ready'] = async () => undefined,
-  more: Pick<ChildSpec, 'whyEnded' | 'minDelayMs'> = {},
+  more: Pick<ChildSpec, 'explainExit' | 'minDelayMs'> = {},
 ) {
   const births: number[] = [];
   const pids: number[] = [];

@@ -217,14 +217,14 @@ test('every table that analysts may read and that has tenants can be exported, i
     const since = table.time === null ? null : '2000-01-01T00:00:00.000Z';
     const before = new Date().toISOString();
     const reader = createTenantReader(client, { table, tenant, since, before }, AbortSignal.timeout(60_000));
-    const last = await reader.lastKey(null, 1);
-    const { rows, digest } = await reader.facts({ after: null, last });
-    const rest = last === null ? { rows: 0 } : await reader.facts({ after: last, last: null });
-    const all = await reader.facts({ after: null, last: null });
+    const last = await reader.findPartEnd(null, 1);
+    const { rows, digest } = await reader.fetchPartFacts({ after: null, last });
+    const rest = last === null ? { rows: 0 } : await reader.fetchPartFacts({ after: last, last: null });
+    const all = await reader.fetchPartFacts({ after: null, last: null });
     assert.equal(rows + rest.rows, all.rows, `${table.name}: ${digest}`);
     for (const format of ['parquet', 'csv', 'ndjson'] as const) {
       const answer = await reader
-        .stream({ after: null, last: null }, format)
+        .streamPart({ after: null, last: null }, format)
         .then((stream) => stream.toArray());
       const lines = Buffer.concat(answer).toString('latin1').split('\n').length - 1;
       if (format === 'csv') assert.ok([0, 1].includes(lines - all.rows), `${table.name}: ${lines} lines`);

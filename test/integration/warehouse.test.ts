@@ -85,7 +85,7 @@ test('the warehouse', { timeout: 600_000 }, async (t) => {
     });
     const rowsOf = createStoredRows(meeting, (_, read) => read());
     const ask = () =>
-      rowsOf.ofSkill({
+      rowsOf.readSkillAttempts({
         tenant: 'default',
         userId,
         skillId,
@@ -108,7 +108,7 @@ test('the warehouse', { timeout: 600_000 }, async (t) => {
     await createAttemptWarehouse(client).insert([encodedRows(rows)], 'numbers');
     const numbers = async (): Promise<(number | null)[]> => {
       const range = { userId: 'u', skillId: 'a', to: 1e6, below: { ms: 0, seq: 0 }, atMost: 10 };
-      const found = await createStoredRows(client, (_, read) => read()).ofSkill({
+      const found = await createStoredRows(client, (_, read) => read()).readSkillAttempts({
         tenant: 'default',
         ...range,
       });

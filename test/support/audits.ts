@@ -5,14 +5,14 @@ import type { AuditReport, Mismatch } from '../../src/services/audit/report.js';
 import { createAuditStore } from '../../src/store/audit/audit-store.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
 import { defaultPartitions } from '../../src/store/redis/deployment.js';
-import type { Cluster } from '../../src/warehouse/clickhouse/ddl.js';
+import type { ClusterName } from '../../src/warehouse/clickhouse/ddl.js';
 import { createAuditWarehouse } from '../../src/warehouse/maintenance/audit-warehouse.js';
 
 /** @returns one more audit at each call */
 export function auditsOf(
   redis: RedisClient,
   clickhouse: ClickHouseClient,
-  cluster: Cluster = null,
+  cluster: ClusterName = null,
 ): (change?: Partial<AuditOptions>) => Promise<AuditReport> {
   const parts = {
     store: createAuditStore(redis, defaultPartitions),

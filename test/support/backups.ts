@@ -11,7 +11,7 @@ import {
   queuePrefix,
 } from '../../src/contracts/job-data.js';
 import { startOnFreePort } from '../../src/embedded/free-port.js';
-import { startRedis } from '../../src/embedded/redis.js';
+import { startRedis } from '../../src/embedded/start-redis.js';
 import { createLogger } from '../../src/logger.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';

@@ -3,8 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startOnFreePort } from '../../src/embedded/free-port.js';
-import { startRedis } from '../../src/embedded/redis.js';
-import type { Supervised } from '../../src/embedded/supervisor.js';
+import { startRedis } from '../../src/embedded/start-redis.js';
+import type { SupervisedServer } from '../../src/embedded/supervisor.js';
 import { createLogger } from '../../src/logger.js';
 import { ensureDatabase } from '../../src/warehouse/clickhouse/client.js';
 import { emptiedCluster } from './given-cluster.js';
@@ -58,7 +58,7 @@ export async function freshDatabase(): Promise<TestClickhouse> {
 }
 
 /** On a folder and a port of its own. */
-function startServer<Server extends Supervised>(
+function startServer<Server extends SupervisedServer>(
   t: Scoped,
   name: string,
   start: (place: { dir: string; port: number }) => Server,

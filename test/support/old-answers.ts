@@ -8,9 +8,9 @@ import type { RedisClient } from '../../src/store/redis/client.js';
 import { defaultPartitions } from '../../src/store/redis/deployment.js';
 import { partitionOf } from '../../src/store/redis/keys.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
-import type { Cluster } from '../../src/warehouse/clickhouse/ddl.js';
+import type { ClusterName } from '../../src/warehouse/clickhouse/ddl.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
-import { createAnswerArchive } from '../../src/warehouse/maintenance/retention.js';
+import { createAnswerArchive } from '../../src/warehouse/maintenance/answer-archive.js';
 import { createSkillHistory } from '../../src/warehouse/reads/skill-history.js';
 import { rollups } from '../../src/warehouse/schema/rollups.js';
 import { attemptRow } from './attempt-rows.js';
@@ -95,7 +95,7 @@ export const partsOf = (
   client: ClickHouseClient,
   redis: RedisClient,
   waitMs = 0,
-  cluster: Cluster = null,
+  cluster: ClusterName = null,
 ): RetentionParts => ({
   archive: createAnswerArchive(client, cluster),
   fence: createRetentionFence(redis, partitions, waitMs),
@@ -120,8 +120,8 @@ export async function everyView(client: ClickHouseClient): Promise<unknown> {
     learners
       .slice(0, 3)
       .map(async (learner) =>
-        (await velocity.days({ ...learner, skillId: null, from: today - 28, today }))?.toSorted((a, b) =>
-          `${a.skillId} ${a.day}` < `${b.skillId} ${b.day}` ? -1 : 1,
+        (await velocity.fetchDays({ ...learner, skillId: null, from: today - 28, today }))?.toSorted(
+          (a, b) => (`${a.skillId} ${a.day}` < `${b.skillId} ${b.day}` ? -1 : 1),
         ),
       ),
   );

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { maxListpackBytes } from '../../src/contracts/redis-settings.js';
-import { freePort, isFree } from '../../src/embedded/free-port.js';
+import { findFreePort, isPortFree } from '../../src/embedded/free-port.js';
 import { waitUntilReady } from '../../src/store/redis/client.js';
 import type { Scoped } from './service.js';
 import { waitFor } from './wait.js';
@@ -125,8 +125,8 @@ const settingsOf = (port: number, folder: string): string[] =>
 
 async function freeClusterPort(): Promise<number> {
   for (;;) {
-    const port = await freePort();
-    if (port + busOffset < outgoingPorts && (await isFree(port + busOffset))) return port;
+    const port = await findFreePort();
+    if (port + busOffset < outgoingPorts && (await isPortFree(port + busOffset))) return port;
   }
 }
 

@@ -10,9 +10,9 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { childrenSeconds } from '../../bench/processes.js';
 import { identifyProcess } from '../../src/dir-lock.js';
-import { startClickhouse } from '../../src/embedded/clickhouse.js';
+import { ensureRedisServer } from '../../src/embedded/ensure-redis.js';
 import { startOnFreePort } from '../../src/embedded/free-port.js';
-import { ensureRedisServer } from '../../src/embedded/install-redis.js';
+import { startClickhouse } from '../../src/embedded/start-clickhouse.js';
 import { type Closers, createClosers, StartError } from '../../src/lifecycle.js';
 import { createLogger } from '../../src/logger.js';
 import { connectWarehouse, selectRows } from '../../src/warehouse/clickhouse/client.js';
@@ -91,7 +91,7 @@ async function startServers(closers: Closers): Promise<Record<string, string>> {
       password: randomUUID(),
       analystPassword: randomUUID(),
       // Databases of tests.
-      readable: ['t*.*'],
+      readableTables: ['t*.*'],
       niceness: 0,
       logger,
     });

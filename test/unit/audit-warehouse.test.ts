@@ -14,6 +14,6 @@ test('a month has more rows than a function takes arguments', async () => {
   const warehouse = createAuditWarehouse({ query } as unknown as ClickHouseClient, null);
   const signal = AbortSignal.timeout(60_000);
   // The last day of a year and the first of the next: two months.
-  const stored = await warehouse.stored({ from: 20_088, to: 20_089 }, [], signal);
+  const stored = await warehouse.fetchStoredDays({ from: 20_088, to: 20_089 }, [], signal);
   assert.equal(stored.length, 600_000);
 });

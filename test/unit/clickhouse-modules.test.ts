@@ -2,16 +2,16 @@ import assert from 'node:assert/strict';
 import { availableParallelism } from 'node:os';
 import { test } from 'node:test';
 import { defaultAnalystLimits } from '../../src/contracts/analyst-limits.js';
-import { advised } from '../../src/embedded/clickhouse/advice.js';
-import { checkAnalystStatement, dearAssignments } from '../../src/embedded/clickhouse/analyst.js';
-import { analystAssignments } from '../../src/embedded/clickhouse/analyst-settings.js';
-import { failureOf } from '../../src/embedded/clickhouse/errors.js';
+import { checkAnalystStatement, limitExpensiveBlocks } from '../../src/embedded/clickhouse/analyst-access.js';
+import { buildAnalystAssignments } from '../../src/embedded/clickhouse/analyst-settings.js';
+import { buildJob, selectLane } from '../../src/embedded/clickhouse/build-job.js';
+import { toFailure } from '../../src/embedded/clickhouse/errors.js';
 import { authenticate } from '../../src/embedded/clickhouse/http.js';
-import { jobOf, laneOf } from '../../src/embedded/clickhouse/job.js';
-import { checkOverruns, overrunOf } from '../../src/embedded/clickhouse/overruns.js';
-import { answerFormat, literal, parseInsertHead } from '../../src/embedded/clickhouse/sql.js';
-import { jointOf, streamedFormat } from '../../src/embedded/clickhouse/streaming.js';
-import type { Overrun } from '../../src/embedded/clickhouse.js';
+import { addAdvice } from '../../src/embedded/clickhouse/limit-advice.js';
+import { buildOverrun, checkOverruns } from '../../src/embedded/clickhouse/overruns.js';
+import { findResultFormat, parseInsertHead, quoteLiteral } from '../../src/embedded/clickhouse/sql.js';
+import { createBlockJoiner, findStreamFormat } from '../../src/embedded/clickhouse/stream-formats.js';
+import type { Overrun } from '../../src/embedded/start-clickhouse.js';
 
 const options = {
   headers: {},
@@ -26,7 +26,7 @@ test('an insert head is cut before its settings, and says where the rows begin',
   const text =
     "-- note\nINSERT INTO `db`.t (a, `b`) SETTINGS x='it\\'s, y=1', async_insert = 0 FORMAT TSV\n1\t2\n";
   const head = parseInsertHead(text);
-  assert.deepEqual(head && { ...head, rowsAt: text.slice(head.rowsAt) }, {
+  assert.deepEqual(head && { ...head, rowsAt: text.slice(head.rowsStart) }, {
     into: '-- note\nINSERT INTO `db`.t (a, `b`)',
     format: "SETTINGS x='it\\'s, y=1', async_insert = 0 FORMAT TSV",
     rowsAt: '1\t2\n',
@@ -54,10 +54,10 @@ test('a head with a long list of blanks or columns is parsed in linear time', ()
   parseInsertHead(`INSERT INTO t${' '.repeat(60_000)}x`);
   parseInsertHead(`INSERT INTO t (a${' /**/'.repeat(12_000)}x`);
   parseInsertHead(`INSERT INTO t SETTINGS ${'a=1, '.repeat(12_000)}x`);
-  laneOf('/**/'.repeat(16_000), true);
-  laneOf(`${'/* * '.repeat(10_000)}1`, true);
-  streamedFormat(`FORMAT${'/**/ '.repeat(12_000)}(`, 'TSV', '');
-  streamedFormat(
+  selectLane('/**/'.repeat(16_000), true);
+  selectLane(`${'/* * '.repeat(10_000)}1`, true);
+  findStreamFormat(`FORMAT${'/**/ '.repeat(12_000)}(`, 'TSV', '');
+  findStreamFormat(
     `${'FORMAT a '.repeat(12_000)}\nFORMAT${'\n'.repeat(60_000)}a${'\n;'.repeat(30_000)}(`,
     'TSV',
     '',
@@ -66,9 +66,9 @@ test('a head with a long list of blanks or columns is parsed in linear time', ()
 });
 
 test('literals and parameters cannot leave their quotes', () => {
-  assert.equal(literal("a'b\\c\0"), "'a\\'b\\\\c\\0'");
+  assert.equal(quoteLiteral("a'b\\c\0"), "'a\\'b\\\\c\\0'");
   const assignments = (name: string, value: string) =>
-    jobOf({ ...options, query: new URLSearchParams([[name, value]]) }, Buffer.from('SELECT 1')).job
+    buildJob({ ...options, query: new URLSearchParams([[name, value]]) }, Buffer.from('SELECT 1')).job
       .assignments;
   assert.ok(assignments('param_p', "x', readonly=0").includes("param_p = 'x\\', readonly=0'"));
   assert.throws(() => assignments('param_p=1, q', 'x'), /Unknown setting/);
@@ -76,7 +76,7 @@ test('literals and parameters cannot leave their quotes', () => {
 
 test('analyst settings: formats pass, power does not, caps are lowered only', () => {
   const caps = (entries: [string, string][], limits = defaultAnalystLimits) =>
-    analystAssignments(new Map(entries), limits);
+    buildAnalystAssignments(new Map(entries), limits);
   assert.deepEqual(caps([]), [
     "max_execution_time = '60'",
     "max_memory_usage = '2147483648'",
@@ -169,20 +169,20 @@ test('functions that make rows dear ask for small blocks', () => {
     "leftPad('a', 9)",
     'randomStringUTF8(9)',
   ];
-  for (const text of dear) assert.equal(dearAssignments(`SELECT ${text}`).length, 2, text);
+  for (const text of dear) assert.equal(limitExpensiveBlocks(`SELECT ${text}`).length, 2, text);
   for (const text of ['count(), range FROM t', 'arrayRanges(1)', "lower('repeat')", 'avg(distance)'])
-    assert.deepEqual(dearAssignments(`SELECT ${text}`), [], text);
+    assert.deepEqual(limitExpensiveBlocks(`SELECT ${text}`), [], text);
 });
 
 test('a statement that took the engine with it is refused, and after several of them every one', () => {
   const minute = 60_000;
   const statement = "SELECT /* a */ dear(x, 'a''b', 1), '\\'' FROM t -- b";
-  const first = overrunOf(statement, 0);
+  const first = buildOverrun(statement, 0);
   assert.equal(first.query, "SELECT dear(x, '?', 1), '?' FROM t");
   const odd = "-- it's\n# it's\nSELECT /* ' */ 'ada' AS a, 'eve --'";
-  assert.equal(overrunOf(odd, 0).query, "SELECT '?' AS a, '?'");
+  assert.equal(buildOverrun(odd, 0).query, "SELECT '?' AS a, '?'");
   const started = process.cpuUsage().user;
-  for (const text of ['$1', "/*'", "'", '$a$b']) overrunOf(text.repeat(200_000), 0);
+  for (const text of ['$1', "/*'", "'", '$a$b']) buildOverrun(text.repeat(200_000), 0);
   assert.ok(process.cpuUsage().user - started < 2_000_000);
   const check = (overruns: readonly Overrun[], text: string, at: number) => checkOverruns(overruns, text, at);
   for (const same of ["select dear(x,'z',22), $a$it's$a$\nfrom t", statement])
@@ -193,7 +193,7 @@ test('a statement that took the engine with it is refused, and after several of 
   assert.doesNotThrow(() => check([first], statement, 10 * minute));
   assert.doesNotThrow(() => check([first], 'SELECT 1', 0));
   const several = (count: number) =>
-    Array.from({ length: count }, (_, i) => overrunOf(`SELECT a${'b'.repeat(i)}`, i));
+    Array.from({ length: count }, (_, i) => buildOverrun(`SELECT a${'b'.repeat(i)}`, i));
   assert.doesNotThrow(() => check(several(2), 'SELECT 1', 2));
   for (const [count, pauseMs] of [
     [3, 30_000],
@@ -214,7 +214,7 @@ test('a statement that took the engine with it is refused, and after several of 
 
 test('what is one document, or may have another format than it seems, is not streamed', () => {
   const streamed = (text: string, fallback = 'TabSeparated', settings = '') =>
-    streamedFormat(text, fallback, settings);
+    findStreamFormat(text, fallback, settings);
   assert.equal(streamed('SELECT 1'), 'tabseparated');
   assert.equal(streamed("SELECT formatDateTime(x, '%Y')", 'CSVWithNames'), 'csvwithnames');
   assert.equal(streamed("SELECT 'FORMAT JSON'\nFORMAT ArrowStream;\n", 'JSON'), 'arrowstream');
@@ -230,11 +230,11 @@ test('what is one document, or may have another format than it seems, is not str
     assert.equal(streamed(text), null, text);
   assert.equal(streamed('SELECT 1', 'Parquet'), null);
   assert.equal(streamed('SELECT 1', 'JSONEachRow', 'query output_format_json_array_of_rows'), null);
-  assert.equal(answerFormat('SELECT 1 FORMAT CSV SETTINGS a=1', 'TSV'), 'CSV');
+  assert.equal(findResultFormat('SELECT 1 FORMAT CSV SETTINGS a=1', 'TSV'), 'CSV');
 });
 
 test('a block of a stream that has not the head of the first is never sent', () => {
-  const joint = jointOf('csvwithnames');
+  const joint = createBlockJoiner('csvwithnames');
   const next = (text: string) => Buffer.from(joint.next(Buffer.from(text))).toString();
   assert.equal(next('"a\n""b"\n1\n'), '"a\n""b"\n1\n');
   assert.equal(next('"a\n""b"\n2\n'), '2\n');
@@ -245,8 +245,8 @@ test('what exceeds a limit is told what to do, in front of the name of the error
   const limits = defaultAnalystLimits;
   const told = (text: string, format: string, of: typeof limits | null = limits) => {
     const query = new URLSearchParams({ default_format: format });
-    const { job } = jobOf({ ...options, limits: of, query }, Buffer.from('SELECT 1'));
-    return String(advised(job, new Error(text)));
+    const { job } = buildJob({ ...options, limits: of, query }, Buffer.from('SELECT 1'));
+    return String(addAdvice(job, new Error(text)));
   };
   const late = 'Code: 159. DB::Exception: Timeout exceeded: maximum: 1000 ms. (TIMEOUT_EXCEEDED)';
   const narrow = 'Ask for one tenant, fewer days or fewer columns';
@@ -263,13 +263,13 @@ test('what exceeds a limit is told what to do, in front of the name of the error
 });
 
 test('errors have ClickHouse’s status, code and body', () => {
-  const failure = failureOf(new Error('Code: 60. DB::Exception: no table. (UNKNOWN_TABLE)'));
+  const failure = toFailure(new Error('Code: 60. DB::Exception: no table. (UNKNOWN_TABLE)'));
   assert.deepEqual(failure, {
     code: 60,
     status: 404,
     body: 'Code: 60. DB::Exception: no table. (UNKNOWN_TABLE)\n',
   });
-  assert.deepEqual(failureOf(new Error('odd')).code, 1002);
+  assert.deepEqual(toFailure(new Error('odd')).code, 1002);
 });
 
 test('credentials: header before basic before query', () => {
@@ -287,11 +287,11 @@ test('credentials: header before basic before query', () => {
 });
 
 test('requests find their lane, database and rows', () => {
-  assert.equal(laneOf('/* a */ -- b\n select 1', false), 'read');
-  assert.equal(laneOf('INSERT INTO t SELECT 1', false), 'write');
-  assert.equal(laneOf('INSERT INTO t SELECT 1', true), 'analyst');
+  assert.equal(selectLane('/* a */ -- b\n select 1', false), 'read');
+  assert.equal(selectLane('INSERT INTO t SELECT 1', false), 'write');
+  assert.equal(selectLane('INSERT INTO t SELECT 1', true), 'analyst');
   const query = new URLSearchParams({ query: 'INSERT INTO t FORMAT TSV', insert_deduplication_token: 'k' });
-  const { job, lane } = jobOf({ ...options, query }, Buffer.from('1\n'));
+  const { job, lane } = buildJob({ ...options, query }, Buffer.from('1\n'));
   assert.deepEqual(
     [lane, job.database, job.insert?.into, job.insert?.format],
     ['write', 'skilltrace', 'INSERT INTO t', 'FORMAT TSV'],
@@ -299,7 +299,7 @@ test('requests find their lane, database and rows', () => {
   assert.equal(Buffer.from(job.insert?.rows ?? []).toString(), '1\n');
   assert.ok(job.assignments.includes("insert_deduplication_token = 'k'"));
   assert.ok(job.assignments.includes('priority = 1'), 'analysts wait for inserts');
-  const inBody = jobOf(
+  const inBody = buildJob(
     { ...options, query: new URLSearchParams() },
     Buffer.from('INSERT INTO t (a) FORMAT CSV\né\n'),
   );

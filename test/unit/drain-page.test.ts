@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { encodePage, parseEntry, type RowsEntry } from '../../src/store/outbox/outbox-page.js';
-import { inRanges } from '../../src/warehouse/ingest/repair.js';
+import { buildRangeCondition } from '../../src/warehouse/ingest/repair.js';
 
 const field = (name: string, value: string): Buffer[] => [Buffer.from(name), Buffer.from(value)];
 const entry = (id: string, rows: string): RowsEntry => parseEntry([Buffer.from(id), field('r', rows)]);
@@ -41,11 +41,11 @@ test('rows are found by their field; what is not ours holds none', () => {
 
 test('only numbers of a range reach the SQL', () => {
   assert.match(
-    inRanges([{ partition: 3, from: '5-1', to: '9-0', rows: 4 }]),
+    buildRangeCondition([{ partition: 3, from: '5-1', to: '9-0', rows: 4 }]),
     /^outbox_ms BETWEEN 5 AND 9 AND .*BETWEEN \(5, 65536\) AND \(9, 65535\)/,
   );
   assert.throws(
-    () => inRanges([{ partition: 0, from: "5-0') OR 1 --", to: '9-0', rows: 1 }]),
+    () => buildRangeCondition([{ partition: 0, from: "5-0') OR 1 --", to: '9-0', rows: 1 }]),
     /not an outbox id/,
   );
 });

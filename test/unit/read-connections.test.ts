@@ -34,7 +34,7 @@ test('explanations take a connection for each turn', async () => {
   const { client, most } = countingClient();
   const history = createSkillHistory(client, createReadGuard(createLimiter(rules)));
   const wanted = { userId: 'u', skillId: 's', upTo: 1, atMost: 1 };
-  await Promise.all(tenants.map((tenant) => history.ofSkill({ ...wanted, tenant })));
+  await Promise.all(tenants.map((tenant) => history.fetchAttempts({ ...wanted, tenant })));
   assert.equal(most(), 2);
 });
 
@@ -42,7 +42,7 @@ test('exports take turns for every page of every table', async () => {
   const { client, most } = countingClient();
   const stored = createStoredRows(client, createLimiter(rules));
   const exportOne = async (tenant: string): Promise<void> => {
-    for await (const page of stored.besideAttempts(tenant, 'u')) assert.deepEqual(page, []);
+    for await (const page of stored.readOtherTables(tenant, 'u')) assert.deepEqual(page, []);
   };
   await Promise.all(tenants.map(exportOne));
   assert.equal(most(), 2);

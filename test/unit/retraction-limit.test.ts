@@ -15,7 +15,7 @@ test('no history is read before there is a place for it, and beyond a short line
     models: { current: async () => unfittedModel },
     now: Date.now,
     waiting: { readPages: async function* () {} },
-    stored: { history: () => new Promise((resolve) => reads.push(resolve)) },
+    stored: { readHistory: () => new Promise((resolve) => reads.push(resolve)) },
     rewriter: { retract: async () => ({ status: 'absent' }) },
     limit: createLimiter({
       maxRunning: 1,

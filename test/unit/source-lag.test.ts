@@ -32,22 +32,22 @@ const callOf = <Query>(query: Query) => ({ tenant: 'default', query }) as Call<Q
 
 test('velocity: rows that are missing are never told as complete', async () => {
   const { drain, ...ports } = drainedWhileRead();
-  const days = async () => {
+  const fetchDays = async () => {
     drain();
     return [];
   };
-  const told = await readVelocity({ ...ports, history: { days } }, callOf({ days: 28 }), 'ada');
+  const told = await readVelocity({ ...ports, history: { fetchDays } }, callOf({ days: 28 }), 'ada');
   assert.equal((told as { source_lag_seconds: number }).source_lag_seconds, 2);
 });
 
 test('explanation: answers that are missing are never told as there', async () => {
   const { drain, ...ports } = drainedWhileRead();
-  const ofSkill = async () => {
+  const fetchAttempts = async () => {
     drain();
     return { attempts: [], stored: 0, archived: 0 };
   };
   const told = await readSkillMastery(
-    { ...ports, history: { ofSkill } },
+    { ...ports, history: { fetchAttempts } },
     callOf({ explain: 'true' as const, steps: 10 }),
     'ada',
     'algebra',

@@ -1,12 +1,12 @@
 import { availableParallelism } from 'node:os';
 import type { AnalystLimits } from '../../contracts/analyst-limits.js';
 import { BridgeError } from './errors.js';
-import { settingPair } from './sql.js';
+import { formatSetting } from './sql.js';
 
 type Settings = ReadonlyMap<string, string>;
 
 /** A request can only lower these caps. */
-const capsOf = ({ seconds, memoryBytes, rows }: AnalystLimits): [name: string, cap: number][] => [
+const listCaps = ({ seconds, memoryBytes, rows }: AnalystLimits): [name: string, cap: number][] => [
   ['max_execution_time', seconds],
   ['max_memory_usage', memoryBytes],
   ...(rows > 0 ? [['max_rows_to_read', rows] satisfies [string, number]] : []),
@@ -22,7 +22,7 @@ const capsOf = ({ seconds, memoryBytes, rows }: AnalystLimits): [name: string, c
  * Without a wait for inserts (priority 1), inserts take twice as long. A longer wait per block would stop
  * analysts.
  */
-const behindInserts = ['priority = 2', 'low_priority_query_wait_time_ms = 10'];
+const lowPriority = ['priority = 2', 'low_priority_query_wait_time_ms = 10'];
 
 /*
  * Settings that only shape the result. format_schema*, format_template_* and output_format_schema are
@@ -34,34 +34,34 @@ const analystNames: ReadonlySet<string> = new Set(
    max_result_rows max_rows_to_read offset result_overflow_mode session_timezone`.split(/\s+/),
 );
 
-function refuse(name: string): never {
+function rejectSetting(name: string): never {
   throw new BridgeError(164, 'READONLY', `Cannot modify '${name}' setting in readonly mode`);
 }
 
-function cappedValue(settings: Settings, name: string, cap: number): number {
+function capValue(settings: Settings, name: string, cap: number): number {
   const value = settings.get(name) ?? String(cap);
-  const wanted = Number(value);
-  if (!Number.isFinite(wanted) || value.trim() === '') refuse(name);
-  return wanted > 0 && wanted < cap ? wanted : cap;
+  const requested = Number(value);
+  if (!Number.isFinite(requested) || value.trim() === '') rejectSetting(name);
+  return requested > 0 && requested < cap ? requested : cap;
 }
 
-export const analystSeconds = (settings: Settings, { seconds }: AnalystLimits): number =>
-  cappedValue(settings, 'max_execution_time', seconds);
+export const computeAnalystSeconds = (settings: Settings, { seconds }: AnalystLimits): number =>
+  capValue(settings, 'max_execution_time', seconds);
 
 /** @throws BridgeError READONLY for settings that analysts cannot change */
-export function analystAssignments(settings: Settings, limits: AnalystLimits): string[] {
-  const caps = capsOf(limits);
+export function buildAnalystAssignments(settings: Settings, limits: AnalystLimits): string[] {
+  const caps = listCaps(limits);
   const capped = new Set(caps.map(([name]) => name));
-  const given = [...settings].flatMap(([name, value]) => {
-    const assignment = settingPair(name, value);
+  const requested = [...settings].flatMap(([name, value]) => {
+    const assignment = formatSetting(name, value);
     if ((name === 'readonly' && (value === '1' || value === '2')) || capped.has(name)) return [];
-    const isKnown = analystNames.has(name) || analystPrefixes.some((prefix) => name.startsWith(prefix));
-    if (!isKnown || name === 'output_format_schema') refuse(name);
+    const isAllowed = analystNames.has(name) || analystPrefixes.some((prefix) => name.startsWith(prefix));
+    if (!isAllowed || name === 'output_format_schema') rejectSetting(name);
     return [assignment];
   });
   // By default, the engine chooses the number of threads.
-  const set = caps
+  const capAssignments = caps
     .filter(([name]) => name !== 'max_threads' || settings.has(name))
-    .map(([name, cap]) => settingPair(name, String(cappedValue(settings, name, cap))));
-  return [...given, ...set, ...behindInserts];
+    .map(([name, cap]) => formatSetting(name, String(capValue(settings, name, cap))));
+  return [...requested, ...capAssignments, ...lowPriority];
 }

@@ -3,11 +3,11 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parentPort, workerData } from 'node:worker_threads';
 import { type ChdbQueryStream, Session } from 'chdb';
-import { checkAnalystStatement, dearAssignments, takeAnalystRole } from './analyst.js';
-import { failureOf, queryCancelled } from './errors.js';
-import type { EngineJob, FromThread, RowInsert, ToThread, Written } from './lanes.js';
-import { literal, quotedName } from './sql.js';
-import { jointOf } from './streaming.js';
+import { checkAnalystStatement, limitExpensiveBlocks, setAnalystRole } from './analyst-access.js';
+import { createCancelledError, toFailure } from './errors.js';
+import type { EngineJob, InsertSummary, RowInsert, ThreadCommand, ThreadMessage } from './lanes.js';
+import { quoteLiteral, quoteName } from './sql.js';
+import { createBlockJoiner } from './stream-formats.js';
 
 /*
  * Runs one query at a time. A new session per query (0.4 ms) drops its settings, parameters and database.
@@ -20,16 +20,17 @@ const dataDir = String(workerData);
 /** One insert runs at a time and overwrites the file of a killed process. */
 const rowsFile = join(dataDir, `insert-${createHash('sha256').update(dataDir).digest('hex').slice(0, 16)}`);
 /** INFILE reads these characters as a pattern, in which `?` is any character. */
-const rowsPattern = literal(rowsFile.replace(/[*?{}]/g, '?'));
+const rowsPattern = quoteLiteral(rowsFile.replace(/[*?{}]/g, '?'));
 
-let isPathFound = false;
-let cancelled = false;
-let answer: (wanted: boolean) => void = () => undefined;
+let isPathVerified = false;
+let isCancelled = false;
+let resolveChunk: (wanted: boolean) => void = () => undefined;
 let tableFunctions: ReadonlySet<string> | null = null;
 
-const send = (message: FromThread, moved: ArrayBuffer[] = []): void => port.postMessage(message, moved);
+const send = (message: ThreadMessage, transfer: ArrayBuffer[] = []): void =>
+  port.postMessage(message, transfer);
 
-async function knownTableFunctions(session: Session): Promise<ReadonlySet<string>> {
+async function loadTableFunctions(session: Session): Promise<ReadonlySet<string>> {
   if (tableFunctions !== null) return tableFunctions;
   const query = 'SELECT lower(name) FROM system.table_functions';
   const result = await session.queryAsync(query, { format: 'TSV' });
@@ -38,35 +39,38 @@ async function knownTableFunctions(session: Session): Promise<ReadonlySet<string
 }
 
 /** A second statement is a syntax error, except after the rows of VALUES. */
-async function printed(session: Session, statement: string): Promise<string> {
-  const sql = `SELECT formatQuerySingleLine(${literal(statement)})`;
+async function formatStatement(session: Session, statement: string): Promise<string> {
+  const sql = `SELECT formatQuerySingleLine(${quoteLiteral(statement)})`;
   try {
     return (await session.queryAsync(sql, { format: 'TSVRaw' })).text().trim();
   } catch (error) {
-    const text = failureOf(error).body.trim();
+    const text = toFailure(error).body.trim();
     throw new Error(text.replace(/: In scope SELECT formatQuerySingleLine\([\s\S]*(?= \(\w+\)$)/, ''));
   }
 }
 
-async function runnable(session: Session, job: EngineJob): Promise<string> {
+async function toRunnable(session: Session, job: EngineJob): Promise<string> {
   if (job.readonly === 1)
-    return checkAnalystStatement(await printed(session, job.statement), await knownTableFunctions(session));
+    return checkAnalystStatement(
+      await formatStatement(session, job.statement),
+      await loadTableFunctions(session),
+    );
   // Unlike a stream, the call for a whole result runs a second statement. After INSERT … VALUES (…) the
   // parser misses it, but this account may run both.
-  if (job.streamed === null && job.statement.includes(';')) await printed(session, job.statement);
+  if (job.streamFormat === null && job.statement.includes(';')) await formatStatement(session, job.statement);
   return job.statement;
 }
 
 /** Few calls, because each needs a pool thread. `readonly` comes last: nothing can be set after it. */
-async function prepare(session: Session, job: EngineJob): Promise<string> {
-  const settings = [...job.assignments, `log_comment = ${literal(job.id)}`];
-  const steps = [`USE ${quotedName(job.database)}`, `SET ${settings.join(', ')}`];
+async function prepareSession(session: Session, job: EngineJob): Promise<string> {
+  const settings = [...job.assignments, `log_comment = ${quoteLiteral(job.id)}`];
+  const steps = [`USE ${quoteName(job.database)}`, `SET ${settings.join(', ')}`];
   if (job.readonly === 2) steps.push('SET readonly = 2');
   await session.queryAsync(steps.join(';\n'));
-  const statement = await runnable(session, job);
+  const statement = await toRunnable(session, job);
   if (job.readonly === 1) {
-    const last = [...dearAssignments(statement), 'readonly = 1'];
-    await session.queryAsync(`${takeAnalystRole};\nSET ${last.join(', ')}`);
+    const last = [...limitExpensiveBlocks(statement), 'readonly = 1'];
+    await session.queryAsync(`${setAnalystRole};\nSET ${last.join(', ')}`);
   }
   return statement;
 }
@@ -75,21 +79,21 @@ async function sendChunk(raw: Uint8Array): Promise<boolean> {
   const chunk = Uint8Array.from(raw);
   if (chunk.length === 0) return true;
   send({ chunk }, [chunk.buffer]);
-  if (cancelled) return false;
+  if (isCancelled) return false;
   return new Promise((resolve) => {
-    answer = resolve;
+    resolveChunk = resolve;
   });
 }
 
 /** @throws if interrupted: after a return, the result would look complete */
 async function sendPart(part: Uint8Array): Promise<void> {
-  if (cancelled || !(await sendChunk(part))) throw queryCancelled();
+  if (isCancelled || !(await sendChunk(part))) throw createCancelledError();
 }
 
 /** Uses a file: the engine splits rows after a statement into SQL tokens, which doubles the cost (26.7). */
-async function insertRows(session: Session, { into, format, rows }: RowInsert): Promise<Written> {
+async function insertRows(session: Session, { into, format, rows }: RowInsert): Promise<InsertSummary> {
   try {
-    if (!isPathFound) await tryPath(session);
+    if (!isPathVerified) await verifyPath(session);
     await writeFile(rowsFile, rows, { mode: 0o600 });
     const { rowsRead, bytesRead } = await session.queryAsync(`${into} FROM INFILE ${rowsPattern} ${format}`);
     return { rows: rowsRead, bytes: bytesRead };
@@ -99,11 +103,11 @@ async function insertRows(session: Session, { into, format, rows }: RowInsert): 
 }
 
 /** If no file matches the path, the engine inserts nothing and reports no error. */
-async function tryPath(session: Session): Promise<void> {
+async function verifyPath(session: Session): Promise<void> {
   await writeFile(rowsFile, '1\n', { mode: 0o600 });
   const sql = `INSERT INTO FUNCTION null('n UInt8') FROM INFILE ${rowsPattern} FORMAT TSV`;
   if ((await session.queryAsync(sql)).rowsRead !== 1) throw new Error(`the engine does not find ${rowsFile}`);
-  isPathFound = true;
+  isPathVerified = true;
 }
 
 /** Null: a single statement other than SELECT. @throws Error for two statements */
@@ -116,38 +120,38 @@ function openStream(session: Session, statement: string, format: string): ChdbQu
   }
 }
 
-async function runJob(session: Session, job: EngineJob): Promise<Written | null> {
-  const statement = await prepare(session, job);
-  const { insert, format, streamed } = job;
-  if (cancelled) throw queryCancelled();
+async function runJob(session: Session, job: EngineJob): Promise<InsertSummary | null> {
+  const statement = await prepareSession(session, job);
+  const { insert, format, streamFormat } = job;
+  if (isCancelled) throw createCancelledError();
   if (insert !== null) return insertRows(session, insert);
-  const stream = streamed === null ? null : openStream(session, statement, format);
-  if (streamed === null || stream === null) {
+  const stream = streamFormat === null ? null : openStream(session, statement, format);
+  if (streamFormat === null || stream === null) {
     await sendChunk((await session.queryAsync(statement, { format })).bytes());
     return null;
   }
-  const joint = jointOf(streamed);
-  for await (const chunk of stream) await sendPart(joint.next(chunk.raw()));
-  await sendPart(joint.end());
+  const joiner = createBlockJoiner(streamFormat);
+  for await (const chunk of stream) await sendPart(joiner.next(chunk.raw()));
+  await sendPart(joiner.end());
   return null;
 }
 
-async function resultOf(job: EngineJob): Promise<FromThread> {
-  cancelled = false;
+async function runInSession(job: EngineJob): Promise<ThreadMessage> {
+  isCancelled = false;
   const session = new Session(dataDir);
   try {
     return { written: await runJob(session, job) };
   } catch (error) {
-    const failed = failureOf(error).body.trimEnd();
+    const failed = toFailure(error).body.trimEnd();
     return { failed: job.readonly === 1 ? failed.replaceAll(dataDir, '') : failed };
   } finally {
     session.close();
   }
 }
 
-port.on('message', async (message: ToThread) => {
-  if (typeof message !== 'boolean') return send(await resultOf(message));
-  if (!message) cancelled = true;
-  answer(message);
+port.on('message', async (message: ThreadCommand) => {
+  if (typeof message !== 'boolean') return send(await runInSession(message));
+  if (!message) isCancelled = true;
+  resolveChunk(message);
 });
 send('loaded');

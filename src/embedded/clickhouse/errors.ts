@@ -5,15 +5,15 @@ export class BridgeError extends Error {
 }
 
 /** The reader disconnected, or the server stops. */
-export const queryCancelled = (): BridgeError =>
+export const createCancelledError = (): BridgeError =>
   new BridgeError(394, 'QUERY_WAS_CANCELLED', 'Query was cancelled');
 
-export function notAllowed(what: string): never {
+export function rejectAccess(what: string): never {
   throw new BridgeError(497, 'ACCESS_DENIED', `analyst: Not enough privileges to read ${what}`);
 }
 
 /** As in ClickHouse's src/Server/HTTP/exceptionCodeToHTTPStatus.cpp. Others are 500. */
-const codesOf: Readonly<Record<number, string>> = {
+const codesByStatus: Readonly<Record<number, string>> = {
   400: '6 8 15 25 26 27 38 41 43 44 53 62 64 68 72 76 117 167 168 223 321 427 456 457',
   401: '194',
   403: '192 193 497 516',
@@ -24,12 +24,12 @@ const codesOf: Readonly<Record<number, string>> = {
   503: '202 209 439',
 };
 const statusByCode = new Map(
-  Object.entries(codesOf).flatMap(([status, codes]) =>
+  Object.entries(codesByStatus).flatMap(([status, codes]) =>
     codes.split(' ').map((code) => [Number(code), Number(status)]),
   ),
 );
 
-export function failureOf(error: unknown): { code: number; status: number; body: string } {
+export function toFailure(error: unknown): { code: number; status: number; body: string } {
   const message = error instanceof Error ? error.message : String(error);
   const code = Number(/^Code: (\d+)/.exec(message)?.[1] ?? 1002);
   const body = message.startsWith('Code: ')

@@ -9,35 +9,35 @@ import {
 } from 'node:http';
 import { pipeline } from 'node:stream';
 import { createGzip, createUnzip } from 'node:zlib';
-import type { Account, StartOptions } from '../clickhouse.js';
-import { advised } from './advice.js';
-import { BridgeError, failureOf } from './errors.js';
-import { jobOf } from './job.js';
-import type { Lanes, Written } from './lanes.js';
+import type { Account, ChildOptions } from '../start-clickhouse.js';
+import { buildJob } from './build-job.js';
+import { BridgeError, toFailure } from './errors.js';
+import type { InsertSummary, Lanes } from './lanes.js';
+import { addAdvice } from './limit-advice.js';
 import { checkOverruns } from './overruns.js';
-import { contentType } from './sql.js';
+import { findContentType } from './sql.js';
 
-type BridgeOptions = Pick<StartOptions, 'accounts' | 'database' | 'overruns' | 'analystLimits'> & {
+type BridgeOptions = Pick<ChildOptions, 'accounts' | 'database' | 'overruns' | 'analystLimits'> & {
   readonly lanes: Lanes;
 };
 
 /** Limits after decompression. */
 const maxInsertBytes = 256 * 1024 * 1024;
-const maxQuestionBytes = 1024 * 1024;
+const maxQueryBytes = 1024 * 1024;
 /** A stalled reader occupies an engine thread. */
 const maxStallMs = 300_000;
-const lastWordsMs = 10_000;
+const errorDeliveryMs = 10_000;
 
 export const createBridge = (options: BridgeOptions): Server =>
   createServer(
     { keepAliveTimeout: 10_000, requestTimeout: 300_000, maxHeaderSize: 1024 * 1024 },
     (request, response) => {
-      handle(options, request, response).catch((error: unknown) => {
+      handleRequest(options, request, response).catch((error: unknown) => {
         // If part of the result is sent, only a cut connection shows that it is incomplete.
         if (response.destroyed || response.headersSent) return void response.destroy();
         // The unread rest of the body would look like the next request.
         if (!request.complete) response.setHeader('Connection', 'close');
-        const { code, status, body } = failureOf(error);
+        const { code, status, body } = toFailure(error);
         response.setHeader('X-ClickHouse-Exception-Code', String(code));
         sendText(response, status, body);
         request.resume();
@@ -45,7 +45,7 @@ export const createBridge = (options: BridgeOptions): Server =>
     },
   );
 
-async function handle(
+async function handleRequest(
   options: BridgeOptions,
   request: IncomingMessage,
   response: ServerResponse,
@@ -56,8 +56,8 @@ async function handle(
   const isQuery = method === 'POST' || searchParams.has('query');
   if (isRead && (['/ping', '/replicas_status'].includes(pathname) || (pathname === '/' && !isQuery)))
     return sendText(response, 200, 'Ok.\n');
-  const [isKnown, database = null] = /^\/(?:([A-Za-z_]\w*)\/?)?$/.exec(pathname) ?? [];
-  if (isKnown === undefined || !isQuery)
+  const [path, database = null] = /^\/(?:([A-Za-z_]\w*)\/?)?$/.exec(pathname) ?? [];
+  if (path === undefined || !isQuery)
     return sendText(response, 404, `There is no handle ${pathname.slice(0, 200)}\n`);
   if (!isRead && method !== 'POST')
     throw new BridgeError(48, 'NOT_IMPLEMENTED', `Method ${method} is not supported`);
@@ -69,30 +69,30 @@ async function runQuery(
   request: IncomingMessage,
   response: ServerResponse,
   query: URLSearchParams,
-  fromPath: string | null,
+  pathDatabase: string | null,
 ): Promise<void> {
   const id = randomUUID();
   response.setHeader('X-ClickHouse-Server-Display-Name', 'skilltrace-embedded');
   response.setHeader('X-ClickHouse-Query-Id', query.get('query_id') ?? id);
   response.setHeader('X-ClickHouse-Timezone', 'UTC');
   const { headers, method = 'GET' } = request;
-  const { readonly: analyst } = authenticate(accounts, headers, query);
-  const body = await readBody(request, analyst ? maxQuestionBytes : maxInsertBytes);
-  const gone = new AbortController();
+  const { readonly: isAnalyst } = authenticate(accounts, headers, query);
+  const body = await readBody(request, isAnalyst ? maxQueryBytes : maxInsertBytes);
+  const disconnected = new AbortController();
   response.once('close', () => {
-    if (!response.writableFinished) gone.abort();
+    if (!response.writableFinished) disconnected.abort();
   });
-  const places = { pathDatabase: fromPath, defaultDatabase: database };
-  const limits = analyst ? analystLimits : null;
-  const { job, lane, format } = jobOf({ query, headers, method, ...places, limits, id }, body);
-  if (analyst) checkOverruns(overruns, job.statement, Date.now());
+  const databases = { pathDatabase: pathDatabase, defaultDatabase: database };
+  const limits = isAnalyst ? analystLimits : null;
+  const { job, lane, format } = buildJob({ query, headers, method, ...databases, limits, id }, body);
+  if (isAnalyst) checkOverruns(overruns, job.statement, Date.now());
   // The service retries after any cut. Analysts want the reason.
-  const tag = analyst ? id.slice(0, 8) : null;
-  const answer = openAnswer(response, format, wantsGzip(headers, query), tag, gone.signal);
+  const tag = isAnalyst ? id.slice(0, 8) : null;
+  const result = openResult(response, format, acceptsGzip(headers, query), tag, disconnected.signal);
   try {
-    answer.finish(await lanes.run(lane, job, answer.write, gone.signal));
+    result.finish(await lanes.run(lane, job, result.write, disconnected.signal));
   } catch (error) {
-    answer.fail(advised(job, error));
+    result.fail(addAdvice(job, error));
   }
 }
 
@@ -102,7 +102,7 @@ export function authenticate(
   headers: IncomingHttpHeaders,
   query: URLSearchParams,
 ): Account {
-  const [user, password] = credentialsOf(headers, query);
+  const [user, password] = parseCredentials(headers, query);
   const account = accounts.find(({ name }) => name === user);
   const isRight = timingSafeEqual(digest(password), digest(account?.password ?? ''));
   if (isRight && account !== undefined) return account;
@@ -110,7 +110,7 @@ export function authenticate(
   throw new BridgeError(516, 'AUTHENTICATION_FAILED', `${user.slice(0, 100)}: ${reason}`);
 }
 
-function credentialsOf(
+function parseCredentials(
   headers: IncomingHttpHeaders,
   query: URLSearchParams,
 ): [user: string, password: string] {
@@ -149,28 +149,28 @@ async function collect(source: AsyncIterable<Buffer>, maxBytes: number): Promise
   return Buffer.concat(parts, bytes);
 }
 
-function wantsGzip(headers: IncomingHttpHeaders, query: URLSearchParams): boolean {
-  const isAsked = ['1', 'true'].includes(query.get('enable_http_compression') ?? '');
-  return isAsked && /\bgzip\b/.test(String(headers['accept-encoding'] ?? ''));
+function acceptsGzip(headers: IncomingHttpHeaders, query: URLSearchParams): boolean {
+  const isRequested = ['1', 'true'].includes(query.get('enable_http_compression') ?? '');
+  return isRequested && /\bgzip\b/.test(String(headers['accept-encoding'] ?? ''));
 }
 
 /**
  * Sends nothing before the first part: an early error still gets a status.
  * @param tag marks an error after rows; null: only cut the connection
  */
-function openAnswer(
+function openResult(
   response: ServerResponse,
   format: string,
   isGzip: boolean,
   tag: string | null,
-  gone: AbortSignal,
+  disconnected: AbortSignal,
 ) {
   const gzip = isGzip ? createGzip({ level: 1 }) : null;
   const target = gzip ?? response;
 
   function begin(): void {
     if (response.headersSent) return;
-    response.setHeader('Content-Type', contentType(format));
+    response.setHeader('Content-Type', findContentType(format));
     response.setHeader('X-ClickHouse-Format', format);
     if (tag !== null) response.setHeader('X-ClickHouse-Exception-Tag', tag);
     if (gzip !== null) {
@@ -192,14 +192,14 @@ function openAnswer(
       begin();
       if (!target.write(bytes)) {
         const stalled = setTimeout(() => response.destroy(), maxStallMs);
-        await once(target, 'drain', { signal: gone }).catch(() => undefined);
+        await once(target, 'drain', { signal: disconnected }).catch(() => undefined);
         clearTimeout(stalled);
       }
       return !response.destroyed;
     },
-    finish: (written: Written | null): void => {
+    finish: (written: InsertSummary | null): void => {
       if (response.destroyed) return;
-      if (!response.headersSent) response.setHeader('X-ClickHouse-Summary', summaryHeader(written));
+      if (!response.headersSent) response.setHeader('X-ClickHouse-Summary', formatSummary(written));
       begin();
       endWith('', () => response.end());
     },
@@ -207,17 +207,17 @@ function openAnswer(
     fail: (error: unknown): void => {
       if (tag === null || response.destroyed || !response.headersSent) throw error;
       // Does not end the chunked body, because the result is incomplete.
-      endWith(lastWords(tag, failureOf(error).body), () => response.socket?.end());
-      setTimeout(() => response.destroy(), lastWordsMs).unref();
+      endWith(formatLateError(tag, toFailure(error).body), () => response.socket?.end());
+      setTimeout(() => response.destroy(), errorDeliveryMs).unref();
     },
   };
 }
 
 /** As in ClickHouse since 25.11. Clients parse it from the end: the length precedes the second tag. */
-const lastWords = (tag: string, error: string): string =>
+const formatLateError = (tag: string, error: string): string =>
   `\r\n__exception__\r\n${tag}\r\n${error}${Buffer.byteLength(error)} ${tag}\r\n__exception__\r\n`;
 
-function summaryHeader(written: Written | null): string {
+function formatSummary(written: InsertSummary | null): string {
   const rows = String(written?.rows ?? 0);
   const bytes = String(written?.bytes ?? 0);
   const read = { read_rows: rows, read_bytes: bytes, total_rows_to_read: '0' };

@@ -2,7 +2,7 @@ import { on, once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import { createLimiter } from '../../concurrency.js';
 import { resolveProgram } from '../../programs.js';
-import { BridgeError, queryCancelled } from './errors.js';
+import { BridgeError, createCancelledError } from './errors.js';
 
 export interface EngineJob {
   /** Unique in this process. KILL QUERY finds it as log_comment. */
@@ -17,7 +17,7 @@ export interface EngineJob {
   readonly limitMs: number | null;
   readonly format: string;
   /** Null: the result is sent as a whole. */
-  readonly streamed: string | null;
+  readonly streamFormat: string | null;
   readonly insert: RowInsert | null;
 }
 
@@ -28,105 +28,113 @@ export interface RowInsert {
   readonly rows: Uint8Array;
 }
 
-export interface Written {
+export interface InsertSummary {
   readonly rows: number;
   readonly bytes: number;
 }
 
 /** `boolean`: whether to send the next chunk, so that the thread never runs ahead of the socket. */
-export type ToThread = EngineJob | boolean;
+export type ThreadCommand = EngineJob | boolean;
 
 /** `loaded` comes first, once. */
-export type FromThread =
+export type ThreadMessage =
   | 'loaded'
   | { readonly chunk: Uint8Array }
-  | { readonly written: Written | null }
+  | { readonly written: InsertSummary | null }
   | { readonly failed: string };
 
 export type Lane = 'write' | 'read' | 'analyst';
 
-const maxWaiting = 200;
+const maxQueued = 200;
 /** Longer than any client waits. */
 const maxQueueWaitMs = 3_600_000;
 
 /** Resolves when the next part can be sent; false: stop. */
 export type ResultSink = (bytes: Uint8Array) => Promise<boolean>;
 
-export interface Endings {
-  readonly kill: (id: string) => void;
+export interface EngineHandlers {
+  readonly killQuery: (id: string) => void;
   /** Only the end of the process ends the query. */
-  readonly overrun: (statement: string) => void;
+  readonly reportOverrun: (statement: string) => void;
   readonly crash: (error: Error) => void;
 }
 
 /** The first reason counts. */
-type Ending = 'late' | 'unread';
+type InterruptReason = 'late' | 'unread';
 
 /** Most queries end themselves first, with an error that names the limit. */
 const interruptAfterMs = 1000;
 /** Time until an overrun: 5 s after the limit, or after the reader disconnected. */
-const maxLifeMs: Readonly<Record<Ending, number>> = { late: 5000 - interruptAfterMs, unread: 5000 };
+const maxInterruptedMs: Readonly<Record<InterruptReason, number>> = {
+  late: 5000 - interruptAfterMs,
+  unread: 5000,
+};
 /** KILL does not find a query before it starts, so repeat it. */
-const interruptEveryMs = 250;
+const killRepeatMs = 250;
 
 type EngineThread = ReturnType<typeof startThread>;
 
-function startThread(dataDir: string, { kill, overrun, crash }: Endings) {
+function startThread(dataDir: string, { killQuery, reportOverrun, crash }: EngineHandlers) {
   const worker = new Worker(resolveProgram('engine-thread.js'), { workerData: dataDir });
   worker.on('error', crash);
-  const post = (message: ToThread): void =>
-    worker.postMessage(message, typeof message === 'boolean' ? [] : movable(message.insert?.rows));
+  const post = (message: ThreadCommand): void =>
+    worker.postMessage(message, typeof message === 'boolean' ? [] : listTransferables(message.insert?.rows));
 
   /** @param interruption abort it with an InterruptReason */
-  async function run(job: EngineJob, sink: ResultSink, ending: AbortController): Promise<Written | null> {
+  async function run(
+    job: EngineJob,
+    sink: ResultSink,
+    interruption: AbortController,
+  ): Promise<InsertSummary | null> {
     const { id, limitMs, statement } = job;
-    const { signal } = ending;
-    let isOver = false;
+    const { signal } = interruption;
+    let isFinished = false;
     let repeatedKill: NodeJS.Timeout | undefined;
-    let alarm =
-      limitMs === null ? undefined : setTimeout(() => ending.abort('late'), limitMs + interruptAfterMs);
+    let timer =
+      limitMs === null ? undefined : setTimeout(() => interruption.abort('late'), limitMs + interruptAfterMs);
 
     const interrupt = (): void => {
       post(false);
-      kill(id);
-      repeatedKill = setInterval(kill, interruptEveryMs, id);
-      clearTimeout(alarm);
-      if (limitMs !== null) alarm = setTimeout(overrun, maxLifeMs[signal.reason as Ending], statement);
+      killQuery(id);
+      repeatedKill = setInterval(killQuery, killRepeatMs, id);
+      clearTimeout(timer);
+      if (limitMs !== null)
+        timer = setTimeout(reportOverrun, maxInterruptedMs[signal.reason as InterruptReason], statement);
     };
     const forward = async (chunk: Uint8Array): Promise<void> => {
-      const wanted = await sink(chunk).catch(() => false);
+      const isWanted = await sink(chunk).catch(() => false);
       // The sink of an interrupted job may resolve when the thread runs another job.
-      if (!isOver) post(wanted);
+      if (!isFinished) post(isWanted);
     };
 
     signal.addEventListener('abort', interrupt);
     post(job);
     try {
-      for await (const [message] of on(worker, 'message') as AsyncIterable<[FromThread]>) {
+      for await (const [message] of on(worker, 'message') as AsyncIterable<[ThreadMessage]>) {
         if (message === 'loaded') continue;
         if ('written' in message) return message.written;
-        if ('failed' in message) throw failure(job, signal, message.failed);
+        if ('failed' in message) throw toJobError(job, signal, message.failed);
         void forward(message.chunk);
       }
       throw new Error('an engine thread has ended');
     } finally {
-      isOver = true;
-      clearTimeout(alarm);
+      isFinished = true;
+      clearTimeout(timer);
       clearInterval(repeatedKill);
       signal.removeEventListener('abort', interrupt);
     }
   }
 
-  return { isTaken: false, loaded: once(worker, 'message'), run, close: () => worker.terminate() };
+  return { isBusy: false, loaded: once(worker, 'message'), run, close: () => worker.terminate() };
 }
 
 /** Small buffers may share Node's buffer pool and are copied. */
-function movable(rows: Uint8Array | undefined): ArrayBuffer[] {
+function listTransferables(rows: Uint8Array | undefined): ArrayBuffer[] {
   const buffer = rows?.buffer;
   return buffer instanceof ArrayBuffer && buffer.byteLength > Buffer.poolSize * 8 ? [buffer] : [];
 }
 
-function failure({ limitMs }: EngineJob, signal: AbortSignal, message: string): Error {
+function toJobError({ limitMs }: EngineJob, signal: AbortSignal, message: string): Error {
   const isLate = signal.reason === 'late' && message.includes('QUERY_WAS_CANCELLED');
   if (!isLate) return new Error(message);
   return new BridgeError(159, 'TIMEOUT_EXCEEDED', `Timeout exceeded: maximum: ${limitMs} ms.`);
@@ -139,42 +147,42 @@ const withOneThread = (job: EngineJob): EngineJob => ({
 });
 
 const rejectionMessage = 'Too many queries are waiting';
-const refuse = (): never => {
+const rejectQueueFull = (): never => {
   throw new BridgeError(202, 'TOO_MANY_SIMULTANEOUS_QUERIES', rejectionMessage);
 };
 
 function createLane(max: number) {
-  const bounds = { maxRunning: max, maxRunningOfTenant: max, maxQueuedOfTenant: maxWaiting, maxQueueWaitMs };
-  return { limit: createLimiter({ ...bounds, rejectionMessage }), threads: [] as EngineThread[] };
+  const limits = { maxRunning: max, maxRunningOfTenant: max, maxQueuedOfTenant: maxQueued, maxQueueWaitMs };
+  return { limit: createLimiter({ ...limits, rejectionMessage }), threads: [] as EngineThread[] };
 }
 
 export type Lanes = ReturnType<typeof startLanes>;
 
 /** Starts two threads, and others on first use: each costs 50 ms of CPU. */
-export function startLanes(dataDir: string, endings: Endings) {
+export function startLanes(dataDir: string, handlers: EngineHandlers) {
   // Each engine call blocks a pool thread, so at most four queries run. Only one writes: with six, concurrent
   // inserts duplicated and lost rows (chdb 3.4.0).
   const lanes = { write: createLane(1), read: createLane(2), analyst: createLane(1) };
   const jobs = new Map<AbortController, Lane>();
   const start = (lane: Lane): EngineThread => {
-    const thread = startThread(dataDir, endings);
+    const thread = startThread(dataDir, handlers);
     lanes[lane].threads.push(thread);
     return thread;
   };
   start('write');
   start('read');
   const threads = () => Object.values(lanes).flatMap((lane) => lane.threads);
-  const loaded = () => Promise.all(threads().map((thread) => thread.loaded));
+  const waitUntilLoaded = () => Promise.all(threads().map((thread) => thread.loaded));
 
-  const analystsWait = (): boolean => [...jobs.values()].filter((lane) => lane === 'analyst').length > 1;
+  const hasQueuedAnalysts = (): boolean => [...jobs.values()].filter((lane) => lane === 'analyst').length > 1;
 
-  async function runOnThread(lane: Lane, job: EngineJob, sink: ResultSink, ending: AbortController) {
-    const thread = lanes[lane].threads.find(({ isTaken }) => !isTaken) ?? start(lane);
-    thread.isTaken = true;
+  async function runOnThread(lane: Lane, job: EngineJob, sink: ResultSink, interruption: AbortController) {
+    const thread = lanes[lane].threads.find(({ isBusy }) => !isBusy) ?? start(lane);
+    thread.isBusy = true;
     try {
-      return await thread.run(job, sink, ending);
+      return await thread.run(job, sink, interruption);
     } finally {
-      thread.isTaken = false;
+      thread.isBusy = false;
     }
   }
 
@@ -183,29 +191,29 @@ export function startLanes(dataDir: string, endings: Endings) {
      * Wait for it before the process ends: a thread that is stopped while it loads the engine hangs (chdb
      * 3.4.0).
      */
-    loaded,
+    loaded: waitUntilLoaded,
     /**
      * Rejects with the engine's text (`Code: …`), or code 202 if the queue is full.
      * @param disconnected drops a queued job, but a running write completes
      */
-    run: async (lane: Lane, job: EngineJob, sink: ResultSink, abandoned: AbortSignal) => {
-      const ending = new AbortController();
-      if (lane !== 'write') abandoned.addEventListener('abort', () => ending.abort('unread'));
-      const work = async (): Promise<Written | null> => {
-        if (abandoned.aborted || ending.signal.aborted) throw queryCancelled();
-        const crowded = lane === 'analyst' && analystsWait();
-        return runOnThread(lane, crowded ? withOneThread(job) : job, sink, ending);
+    run: async (lane: Lane, job: EngineJob, sink: ResultSink, disconnected: AbortSignal) => {
+      const interruption = new AbortController();
+      if (lane !== 'write') disconnected.addEventListener('abort', () => interruption.abort('unread'));
+      const work = async (): Promise<InsertSummary | null> => {
+        if (disconnected.aborted || interruption.signal.aborted) throw createCancelledError();
+        const isCrowded = lane === 'analyst' && hasQueuedAnalysts();
+        return runOnThread(lane, isCrowded ? withOneThread(job) : job, sink, interruption);
       };
-      jobs.set(ending, lane);
-      return lanes[lane].limit('', work, refuse).finally(() => jobs.delete(ending));
+      jobs.set(interruption, lane);
+      return lanes[lane].limit('', work, rejectQueueFull).finally(() => jobs.delete(interruption));
     },
-    active: (): number => jobs.size,
+    countJobs: (): number => jobs.size,
     /** For the end of the process. Also interrupts writes and queued jobs. */
     interruptAll: () => {
       for (const ending of jobs.keys()) ending.abort('unread');
     },
     close: async (): Promise<void> => {
-      await loaded();
+      await waitUntilLoaded();
       await Promise.all(threads().map((thread) => thread.close()));
     },
   };

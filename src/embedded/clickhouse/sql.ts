@@ -2,18 +2,18 @@ import { BridgeError } from './errors.js';
 
 /** SQL of the HTTP bridge itself. Permissions do not depend on it. */
 
-export function literal(text: string): string {
+export function quoteLiteral(text: string): string {
   const escaped = text.replaceAll('\\', '\\\\').replaceAll("'", "\\'").replaceAll('\0', '\\0');
   return `'${escaped}'`;
 }
 
-export function settingPair(name: string, value: string): string {
+export function formatSetting(name: string, value: string): string {
   if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(name))
     throw new BridgeError(115, 'UNKNOWN_SETTING', `Unknown setting '${name.slice(0, 100)}'`);
-  return `${name} = ${literal(value)}`;
+  return `${name} = ${quoteLiteral(value)}`;
 }
 
-export function quotedName(name: string): string {
+export function quoteName(name: string): string {
   return `\`${name.replaceAll('\\', '\\\\').replaceAll('`', '\\`')}\``;
 }
 
@@ -27,9 +27,9 @@ export interface Token {
 const tokenPattern =
   /'(?:[^'\\]|\\[\s\S]|'')*'|`(?:[^`\\]|\\[\s\S]|``)*`|"(?:[^"\\]|\\[\s\S]|"")*"|[A-Za-z_]\w*|\d[\w.]*|\S/g;
 
-export const tokensOf = (statement: string): Token[] => [...statement.matchAll(tokenPattern)].map(tokenOf);
+export const tokenize = (statement: string): Token[] => [...statement.matchAll(tokenPattern)].map(toToken);
 
-function tokenOf({ 0: text, index }: RegExpExecArray): Token {
+function toToken({ 0: text, index }: RegExpExecArray): Token {
   const first = text.charAt(0);
   const end = index + text.length;
   if (first === "'") return { text, kind: 'string', end };
@@ -44,7 +44,8 @@ const comment = String.raw`--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/`;
 const leading = new RegExp(String.raw`^(?:\s|#[^\n]*\n|${comment})*([A-Za-z]+|\()`);
 
 /** In capitals, or an opening bracket. */
-export const leadingWord = (statement: string): string => leading.exec(statement)?.[1]?.toUpperCase() ?? '';
+export const findLeadingWord = (statement: string): string =>
+  leading.exec(statement)?.[1]?.toUpperCase() ?? '';
 
 const blank = String.raw`(?:\s|${comment})`;
 const name = String.raw`(?:[A-Za-z_]\w*|\`[^\`\\]*\`|"[^"\\]*")`;
@@ -61,11 +62,11 @@ const headPattern = new RegExp(
  * Splits `INSERT INTO t (columns) SETTINGS … FORMAT name` before SETTINGS, for FROM INFILE. Null: another
  * statement.
  */
-export function parseInsertHead(text: string): { into: string; format: string; rowsAt: number } | null {
+export function parseInsertHead(text: string): { into: string; format: string; rowsStart: number } | null {
   const match = headPattern.exec(text);
   const { into, format } = match?.groups ?? {};
   if (!match || into === undefined || format === undefined) return null;
-  return { into, format, rowsAt: match[0].length };
+  return { into, format, rowsStart: match[0].length };
 }
 
 const contentTypes: readonly (readonly [RegExp, string])[] = [
@@ -77,15 +78,15 @@ const contentTypes: readonly (readonly [RegExp, string])[] = [
   [/^(RowBinary|Native|Parquet|Arrow|ORC|Avro|MsgPack|Protobuf)/i, 'application/octet-stream'],
 ];
 
-export const contentType = (format: string): string =>
+export const findContentType = (format: string): string =>
   contentTypes.find(([pattern]) => pattern.test(format))?.[1] ?? 'text/plain; charset=UTF-8';
 
 /** Some may be in a string or a comment. */
 const formatClause = new RegExp(String.raw`\bFORMAT(?:(?:\s|#[^\n]*\n|${comment})+[\`"]?|[\`"])(\w+)`, 'gi');
 
-export const namedFormats = (statement: string): string[] =>
+export const findFormats = (statement: string): string[] =>
   [...statement.matchAll(formatClause)].map((match) => match[1] ?? '');
 
 /** Only for headers: the engine reads the FORMAT clause. */
-export const answerFormat = (statement: string, fallback: string): string =>
-  namedFormats(statement).at(-1) ?? fallback;
+export const findResultFormat = (statement: string, fallback: string): string =>
+  findFormats(statement).at(-1) ?? fallback;

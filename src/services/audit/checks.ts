@@ -5,7 +5,7 @@ import { computeSum, distinct, groupBy } from '../../lists.js';
 import { type AuditStore, emptyCounts, type PartitionSnapshot } from '../../store/audit/audit-store.js';
 import type {
   AuditWarehouse,
-  DoubledDay,
+  DuplicateDay,
   RawDay,
   StoredDay,
 } from '../../warehouse/maintenance/audit-warehouse.js';
@@ -53,11 +53,12 @@ async function readBetweenLooks<Read>(
     for (const partition of partitions) looks.push(await store.readPartition(partition, signal));
     return looks;
   };
-  const marks = async () => [(await store.fetchEpoch()).id, await warehouse.archivedThrough(signal)] as const;
+  const marks = async () =>
+    [(await store.fetchEpoch()).id, await warehouse.fetchArchivedDay(signal)] as const;
   const [epoch, archivedThrough] = await marks();
   const before = await lookAtAll();
   // The queried replica may lack rows that left the outbox.
-  await warehouse.catchUp(signal);
+  await warehouse.waitForReplicas(signal);
   const found = await read(before);
   const after = await lookAtAll();
   const [epochAfter, archivedAfter] = await marks();
@@ -92,7 +93,7 @@ export function storedCheck(scope: Scope): Check & { totals(): Balance } {
 
   async function look(): Promise<Finding[]> {
     const { before, found, obstacles, archivedThrough } = await readBetweenLooks(scope, open, (looks) =>
-      warehouse.stored(days, looks, signal),
+      warehouse.fetchStoredDays(days, looks, signal),
     );
     const stored = groupBy(found, ({ partition }) => partition);
     const findings = before.map((one, i) => {
@@ -161,7 +162,7 @@ export const doubledCheck = ({ store, warehouse, days, signal }: Scope): Check =
   title: 'answers that are stored twice',
   look: async () => {
     const findings: Finding[] = [];
-    for (const doubled of await warehouse.doubled(days, signal)) {
+    for (const doubled of await warehouse.fetchDuplicates(days, signal)) {
       const { partition, tenant, day } = doubled;
       const surplus = { doubled_id: doubled.surplus, doubled_number: await surplusNumbers(store, doubled) };
       for (const kind of ['doubled_id', 'doubled_number'] as const) {
@@ -175,7 +176,7 @@ export const doubledCheck = ({ store, warehouse, days, signal }: Scope): Check =
 });
 
 /** An erased learner who answers again reuses numbers until the old rows are deleted. */
-async function surplusNumbers(store: AuditStore, { partition, tenant, numbers }: DoubledDay) {
+async function surplusNumbers(store: AuditStore, { partition, tenant, numbers }: DuplicateDay) {
   const userIds = numbers.map(([userId]) => userId);
   const ends = await store.findHistoryEnds(partition, tenant, userIds);
   const surplus = numbers.map(([, ids], i) => {
@@ -195,9 +196,9 @@ export function rollupCheck(scope: Scope): Check & { raw(): number } {
 
   async function look(): Promise<Finding[]> {
     const { before, after, found, obstacles } = await readBetweenLooks(scope, store.partitions, () =>
-      warehouse.rollupSums(days, signal),
+      warehouse.fetchRollupSums(days, signal),
     );
-    const raw = await warehouse.rawSums(days, before, signal);
+    const raw = await warehouse.fetchRawSums(days, before, signal);
     stored = computeSum(raw.map(({ day, attempts }) => (day === allDays ? 0 : attempts)));
     const boundsOf = createBounds(raw, before, after);
     const obstacle = obstacles.find((one) => one !== null) ?? null;

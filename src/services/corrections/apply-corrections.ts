@@ -15,7 +15,7 @@ const settleMs = 2000;
 
 export interface ApplyOptions {
   readonly store: CorrectionStore;
-  readonly warehouse: Pick<CorrectionWarehouse, 'count' | 'remove'>;
+  readonly warehouse: Pick<CorrectionWarehouse, 'countRemovals' | 'remove'>;
   readonly logger: Logger;
 }
 
@@ -35,7 +35,7 @@ export function createCorrections({ store, warehouse, logger }: ApplyOptions) {
 
   async function planSome(some: readonly DueCorrection[], signal: AbortSignal | undefined): Promise<void> {
     if (some.length === 0) return;
-    const removals = await warehouse.count(some.map(rowsOf), signal);
+    const removals = await warehouse.countRemovals(some.map(rowsOf), signal);
     for (const [i, one] of some.entries()) await store.storePlan(one, removals[i] as RemovalCounts);
   }
 

@@ -126,7 +126,7 @@ export function createErasureFinisher({ store, messages, warehouse, logger, now 
     // Events before messages: a message created in between sees the erasure.
     await store.removeEvents(rows);
     await messages.forget(rows);
-    const left = await warehouse.prove(rows);
+    const left = await warehouse.countRemaining(rows);
     const ended = some.flatMap((erasure, i) => {
       const after = left[i] ?? {};
       if (!marked.has(erasure.rows) && Object.values(after).every((n) => n === 0))
@@ -134,7 +134,8 @@ export function createErasureFinisher({ store, messages, warehouse, logger, now 
       logger.debug({ erasure: erasure.id, after }, 'an erasure is not done yet');
       return [];
     });
-    if (ended.length > 0) await warehouse.keep(ended.map(({ erasure, after }) => receiptOf(erasure, after)));
+    if (ended.length > 0)
+      await warehouse.saveReceipts(ended.map(({ erasure, after }) => receiptOf(erasure, after)));
     let closed = 0;
     for (const { erasure } of ended) {
       if (!(await store.close(erasure, now()))) continue;
@@ -146,18 +147,25 @@ export function createErasureFinisher({ store, messages, warehouse, logger, now 
 
   async function removeLate(rows: readonly CorrectedRows[]): Promise<void> {
     await store.removePendingRows(rows);
-    await warehouse.removeLate(rows);
+    await warehouse.removeLateRows(rows);
   }
 
   function receiptOf({ rows, before, plan: _, ...erasure }: OpenErasure, after: Counts): ErasureReceipt {
     const { tenant } = rows;
-    return { ...erasure, before: before ?? {}, tenant, doneAt: now(), after, proof: warehouse.proofOf(rows) };
+    return {
+      ...erasure,
+      before: before ?? {},
+      tenant,
+      doneAt: now(),
+      after,
+      proof: warehouse.buildProof(rows),
+    };
   }
 
   async function lookAgain(): Promise<void> {
     const due = (await store.listErased()).filter(({ at, looks }) => now() - at >= (looksAfter[looks] ?? 0));
     for (const some of splitIntoParts(due, lookedTogether)) {
-      for (const { hash, userId } of await warehouse.findAgain(some)) {
+      for (const { hash, userId } of await warehouse.findErasedLearners(some)) {
         const one = some.find((learner) => learner.hash === hash);
         if (one !== undefined) await removeLate([{ ...one, userId, fromSeq: 0 }]);
       }

@@ -8,7 +8,7 @@ import { describeSkill, findLearner, type MasteryPorts, readSkillView } from '..
 
 export interface RetractionPorts extends MasteryPorts {
   readonly waiting: Pick<PendingAttempts, 'readPages'>;
-  readonly stored: Pick<StoredRows, 'history'>;
+  readonly stored: Pick<StoredRows, 'readHistory'>;
   readonly rewriter: { retract(task: RetractionTask): Promise<RetractionResult> };
   /** A run needs memory for a whole history. */
   readonly limit: Limiter;
@@ -65,7 +65,7 @@ async function readTask(
   const outboxRows: string[] = [];
   for await (const page of ports.waiting.readPages(tenant, userId))
     outboxRows.push(...page.flatMap(({ line, row }) => (row === null ? [] : [line])));
-  const history = await ports.stored.history(tenant, userId, attempts).catch((error: unknown) => {
+  const history = await ports.stored.readHistory(tenant, userId, attempts).catch((error: unknown) => {
     throw unavailable('The answers that are stored cannot be read right now; try again later', error);
   });
   return { tenant, userId, eventId, version, attempts, outboxRows, ...history };

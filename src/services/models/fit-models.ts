@@ -130,11 +130,11 @@ async function fitOne(
 
 /** Copies publications that ClickHouse lacks. Skips models that only a newer version can read. */
 export async function recordChanges({ models, history, logger }: ChangeParts): Promise<void> {
-  const recorded = await history.lastChanges();
+  const recorded = await history.fetchLastChanges();
   for (const tenant of await models.listTenants()) {
     try {
       for (const change of await models.listChangesAfter(tenant, recorded.get(tenant) ?? 0))
-        await history.add(change);
+        await history.recordChange(change);
     } catch (error) {
       logger.error({ err: error, tenant }, 'publications of models are not copied to ClickHouse yet');
     }

@@ -26,7 +26,7 @@ export async function listVersions(
   const [inForce, kept, found] = await Promise.all([
     models.fetchActiveVersion(tenant),
     models.listVersions(tenant),
-    changes.changes(tenant, before, limit + 1),
+    changes.listChanges(tenant, before, limit + 1),
   ]);
   const describe = (stored: StoredChange): object => {
     const { is_last, served_reason: _, accuracy_reason: __, parts: ___, ...change } = stored;
@@ -78,7 +78,7 @@ export async function readVersion(
   const version = /^\d{1,10}$/.test(text) ? Number(text) : lastChange;
   // Version 0 always exists and has no fitted skills.
   const none = version === 0 ? [] : null;
-  const found = version > lastChange ? null : await changes.skills(tenant, version, after, limit + 1);
+  const found = version > lastChange ? null : await changes.listSkills(tenant, version, after, limit + 1);
   const skills = found ?? none;
   if (skills === null) throw noVersion(text);
   const page = pages.pageOf(skills, limit, ({ skill_id }) => pages.cursorAfter(skill_id));

@@ -50,7 +50,7 @@ export async function completeBlock(
 ): Promise<void> {
   const { warehouse, logger } = places;
   const wanted = read.rows - refused.size;
-  for (let round = 1; (await warehouse.countPresent(read.ranges, signal)) < wanted; round++) {
+  for (let round = 1; (await warehouse.countStored(read.ranges, signal)) < wanted; round++) {
     if (round > maxRounds)
       throw new Error('ClickHouse drops a block as a duplicate, but does not have its rows');
     await insertMissing(places, read, refused, round, signal);
@@ -68,7 +68,7 @@ export async function insertMissing(
   round: number,
   signal: DrainTask['signal'],
 ): Promise<number> {
-  const there = await warehouse.presentRows(read.ranges, signal);
+  const there = await warehouse.findStoredRows(read.ranges, signal);
   const missing = await outbox.readRanges(read.ranges, new Set([...there, ...refused]));
   if (missing.rows > 0) await warehouse.insert(missing.chunks, tokenOfRows(missing.chunks, round), signal);
   return there.size;

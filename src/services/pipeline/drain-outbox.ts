@@ -10,7 +10,7 @@ import type { DrainBatch } from '../../contracts/job-data.js';
 import { parseOutboxId } from '../../contracts/outbox-ids.js';
 import { endSpanAfter } from '../../spans.js';
 import type { BatchLimits, OutboxBatch, OutboxEpoch } from '../../store/outbox/outbox.js';
-import { ContentRefused } from '../../warehouse/clickhouse/insert-rows.js';
+import { RowContentError } from '../../warehouse/clickhouse/insert-rows.js';
 import {
   completeBlock,
   type DrainPlaces,
@@ -99,7 +99,7 @@ function createMove(places: DrainPlaces) {
       task.verify ||
       oldest <= since ||
       // Old rows may belong to a lost or restarted job.
-      (epoch.ms - oldest > quickMs && (await warehouse.countPresent(ranges, signal)) > 0);
+      (epoch.ms - oldest > quickMs && (await warehouse.countStored(ranges, signal)) > 0);
     const batch = { ranges, rows, fixedAt: epoch.ms, verify };
     await task.save(batch);
     return batch;
@@ -111,9 +111,9 @@ function createMove(places: DrainPlaces) {
       throw new Error('Redis was replaced meanwhile: the block is tried again');
   }
 
-  /** @returns number of rows that were stored already @throws ContentRefused */
+  /** @returns number of rows that were stored already @throws RowContentError */
   async function insert(read: OutboxBatch, verify: boolean, signal: DrainTask['signal']): Promise<number> {
-    if (verify && (await warehouse.countPresent(read.ranges, signal)) > 0)
+    if (verify && (await warehouse.countStored(read.ranges, signal)) > 0)
       return insertMissing(places, read, noneRefused, 0, signal);
     await warehouse.insert(read.chunks, tokenOfRanges(read), signal);
     return 0;
@@ -127,9 +127,9 @@ function createMove(places: DrainPlaces) {
     const verify = batch.verify || read.rows !== batch.rows || isOld;
     const span = task.span?.child('insert', { 'db.system.name': 'clickhouse', 'skilltrace.rows': read.rows });
     const present = await endSpanAfter(span, insert(read, verify, signal)).catch(async (error: unknown) => {
-      if (!(error instanceof ContentRefused)) throw error;
+      if (!(error instanceof RowContentError)) throw error;
       await checkEpoch(epoch);
-      const stored = await warehouse.countPresent(read.ranges, signal);
+      const stored = await warehouse.countStored(read.ranges, signal);
       if (stored < read.rows) throw new BlockRefused(read, error.reason, stored > 0);
       // A rollup rejected rows that the table has stored.
       return stored;

@@ -6,7 +6,7 @@ import { toEntryId } from '../../contracts/outbox-ids.js';
 import type { Logger } from '../../logger.js';
 import type { OutboxBatch } from '../../store/outbox/outbox.js';
 import type { RejectedRow } from '../../store/outbox/parked-rows.js';
-import { ContentRefused } from '../../warehouse/clickhouse/insert-rows.js';
+import { RowContentError } from '../../warehouse/clickhouse/insert-rows.js';
 import {
   completeBlock,
   type DrainPlaces,
@@ -115,7 +115,7 @@ export function createIsolation(places: DrainPlaces) {
   async function storeByRow(entry: OutboxBatch, signal: DrainTask['signal']): Promise<DrainResult> {
     const { ranges } = entry;
     const rows = rowsOf(entry);
-    const before = await warehouse.presentRows(ranges, signal);
+    const before = await warehouse.findStoredRows(ranges, signal);
     const reasons = new Map<string, string>();
     for (const { name, line } of rows) {
       signal?.throwIfAborted();
@@ -123,7 +123,7 @@ export function createIsolation(places: DrainPlaces) {
       if (reason !== null) reasons.set(name, reason);
     }
     // A rollup may reject rows that the table has stored.
-    for (const name of await warehouse.presentRows(ranges, signal)) reasons.delete(name);
+    for (const name of await warehouse.findStoredRows(ranges, signal)) reasons.delete(name);
     await completeBlock(places, entry, before.size, new Set(reasons.keys()), signal);
     const refused = rows.flatMap(({ name, ms, seq, row }): RejectedRow[] => {
       const reason = reasons.get(name);
@@ -142,7 +142,7 @@ export function createIsolation(places: DrainPlaces) {
       await warehouse.insert([line], tokenOfRows([line], 0), signal);
       return null;
     } catch (error) {
-      if (error instanceof ContentRefused) return error.reason;
+      if (error instanceof RowContentError) return error.reason;
       throw error;
     }
   }

@@ -13,7 +13,7 @@ import { nothingKnown } from './read-mastery.js';
 export interface ExportPorts {
   readonly records: LearnerExport;
   readonly waiting: PendingAttempts;
-  readonly stored: Pick<StoredRows, 'attempts' | 'besideAttempts'>;
+  readonly stored: Pick<StoredRows, 'readAttempts' | 'readOtherTables'>;
   readonly now: () => number;
 }
 
@@ -102,7 +102,7 @@ async function* pagesOf(one: Export, seen: Seen): AsyncGenerator<Page> {
   }
   for (let from = 1; from <= answers; ) {
     const range = { tenant, userId, from, to: answers, order: 'oldest first', atMost: pageAnswers } as const;
-    const rows = await stored.attempts(range);
+    const rows = await stored.readAttempts(range);
     yield* withIds(
       one,
       rows.filter(isNew).map((row) => ({ place: 'clickhouse', row })),
@@ -111,7 +111,7 @@ async function* pagesOf(one: Export, seen: Seen): AsyncGenerator<Page> {
     from = (last?.figures.learnerSeq ?? answers) + 1;
   }
   yield* records.readPending(tenant, userId);
-  yield* one.stored.besideAttempts(tenant, userId);
+  yield* one.stored.readOtherTables(tenant, userId);
 }
 
 interface PlacedRow {

@@ -8,7 +8,7 @@ import type { Journal, JournalFacts } from '../../store/outbox/journal.js';
 import type { Outbox, PipelineFacts } from '../../store/outbox/outbox.js';
 import { isRedisAvailable, type RedisClient } from '../../store/redis/client.js';
 import { version } from '../../version.js';
-import { isAlive } from '../../warehouse/clickhouse/client.js';
+import { respondsToPing } from '../../warehouse/clickhouse/client.js';
 
 export interface HealthParts {
   readonly redis: RedisClient;
@@ -85,7 +85,7 @@ const fullyParked = (pipeline: PipelineFacts | null, journal: JournalFacts | nul
 /** Probes resolve with null or the problem, and never reject. */
 export const serverProbes = ({ redis, clickhouse }: Pick<HealthParts, 'redis' | 'clickhouse'>) => ({
   redis: () => problem(isRedisAvailable(redis), 'Redis does not answer'),
-  clickhouse: () => problem(isAlive(clickhouse), 'ClickHouse does not answer'),
+  clickhouse: () => problem(respondsToPing(clickhouse), 'ClickHouse does not answer'),
 });
 
 const probeTimeoutMs = 1500;

@@ -14,7 +14,7 @@ import type { StoredPorts } from './stored.js';
 
 export interface AttemptPorts extends MasteryPorts, StoredPorts {
   readonly waiting: PendingAttempts;
-  readonly stored: Pick<StoredRows, 'attempts' | 'ofSkill'>;
+  readonly stored: Pick<StoredRows, 'readAttempts' | 'readSkillAttempts'>;
   readonly ended: Pick<EndedHistories, 'findErased'>;
 }
 
@@ -60,7 +60,9 @@ export async function listSkillAnswers(
   const [erased] = await ports.ended.findErased(tenant, [userId]);
   const to = Math.min(learner.attempts, before - 1);
   const range = { tenant, userId, skillId, to, below: erased?.below ?? { ms: 0, seq: 0 } };
-  const { rows, stored } = await rejectAsUnavailable(ports.stored.ofSkill({ ...range, atMost: limit + 1 }));
+  const { rows, stored } = await rejectAsUnavailable(
+    ports.stored.readSkillAttempts({ ...range, atMost: limit + 1 }),
+  );
   const page = pageOf(rows, limit, (last) => cursors.encode(seqOf(last)));
   const pending = Math.max(0, attempts - stored);
   const fields = {
@@ -100,7 +102,7 @@ async function newestUpTo(
   for await (const page of waiting.readPages(tenant, userId))
     add(page.flatMap(({ row }) => (row !== null && seqOf(row) <= to ? [row] : [])));
   const range = { tenant, userId, from: 1, to, order: 'newest first', atMost } as const;
-  add(await rejectAsUnavailable(stored.attempts(range)));
+  add(await rejectAsUnavailable(stored.readAttempts(range)));
   return newest;
 }
 

@@ -23,7 +23,7 @@ export async function readReliability(
 ): Promise<object> {
   const lag = await sourceLagSeconds();
   const { days, skill_id: skillId = null } = query;
-  const bins = await quality.reliability(tenant, skillId, now() - days * dayMs);
+  const bins = await quality.fetchReliability(tenant, skillId, now() - days * dayMs);
   const answers = computeSum(bins.map((bin) => bin.answers));
   const mean = (field: keyof ReliabilityBin): number | null =>
     answers === 0 ? null : round4(computeSum(bins.map((bin) => bin.answers * bin[field])) / answers);
@@ -43,5 +43,5 @@ const describeBin = ({ tenth, answers, accuracy, p_correct }: ReliabilityBin): o
   });
 
 export async function readCoverage({ quality }: QualityPorts, { tenant }: Call): Promise<object> {
-  return { bands: (await quality.coverage(tenant)).map(roundFields) };
+  return { bands: (await quality.fetchCoverage(tenant)).map(roundFields) };
 }

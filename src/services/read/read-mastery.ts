@@ -141,7 +141,7 @@ export const ExplainQuery = Type.Object({
   steps: Type.Integer({ minimum: 1, maximum: 50, default: 10 }),
 });
 
-export type ExplainPorts = HistoryPorts<Pick<SkillHistory, 'ofSkill'>>;
+export type ExplainPorts = HistoryPorts<Pick<SkillHistory, 'fetchAttempts'>>;
 
 /** Only the steps of an explanation come from ClickHouse. */
 export async function readSkillMastery(
@@ -186,7 +186,7 @@ const notes = {
 };
 
 async function describeSteps(ports: ExplainPorts, query: AttemptQuery, attempts: number): Promise<object> {
-  const { lag, found } = await readHistory(ports, (history) => history.ofSkill(query));
+  const { lag, found } = await readHistory(ports, (history) => history.fetchAttempts(query));
   if (found === null)
     return { steps: null, pending_attempts: null, source_lag_seconds: null, note: notes.unavailable };
   const pending = attempts - found.stored - found.archived;

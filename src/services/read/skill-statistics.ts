@@ -3,7 +3,7 @@ import { findIdProblem } from '../../contracts/ids.js';
 import { dayMs, formatDate, roundFields } from '../../domain/base/common.js';
 import { computeShareInterval } from '../../domain/base/prediction-metrics.js';
 import { ApiError } from '../../errors.js';
-import type { ItemPlace, SkillReads, SkillSums } from '../../warehouse/reads/skill-statistics.js';
+import type { ItemPosition, SkillReads, SkillSums } from '../../warehouse/reads/skill-statistics.js';
 import { createCursors, cursorAfter, idAfter, listJson, type PageQuery, pageLimit, pageOf } from './pages.js';
 import type { SkillPorts } from './read-skills.js';
 import { allStored, type StoredPorts, type StoringPorts } from './stored.js';
@@ -18,7 +18,7 @@ export async function listSkillStatistics(
 ): Promise<string> {
   const after = idAfter(cursor);
   const lag = await sourceLagSeconds();
-  const found = await statistics.list(tenant, after, limit + 1);
+  const found = await statistics.listSkills(tenant, after, limit + 1);
   const page = pageOf(found, limit, ({ skill_id }) => cursorAfter(skill_id));
   return listJson({ source_lag_seconds: lag }, 'skills', page);
 }
@@ -29,9 +29,9 @@ export async function readSkillStatistics(ports: StatisticsPorts, { tenant }: Ca
   const { statistics, sourceLagSeconds, now } = ports;
   const lag = await sourceLagSeconds();
   const sums = await answeredSkill(ports, tenant, skillId);
-  const curve = await statistics.learningCurve(tenant, skillId);
+  const curve = await statistics.fetchLearningCurve(tenant, skillId);
   const since = formatDate(now() - 7 * (cohortWeeks - 1) * dayMs);
-  const cohorts = await statistics.cohorts(tenant, skillId, since, cohortWeeks);
+  const cohorts = await statistics.fetchCohorts(tenant, skillId, since, cohortWeeks);
   const learning_curve = curve.map((step) =>
     roundFields({ ...step, ...computeShareInterval(step.accuracy, step.learners) }),
   );
@@ -40,7 +40,7 @@ export async function readSkillStatistics(ports: StatisticsPorts, { tenant }: Ca
 
 /** If no answer is stored, waits for answers in flight. */
 async function answeredSkill(ports: StatisticsPorts, tenant: string, skillId: string): Promise<SkillSums> {
-  const read = () => ports.statistics.ofSkill(tenant, skillId);
+  const read = () => ports.statistics.findSkill(tenant, skillId);
   const stored = await read();
   if (stored !== null) return stored;
   if (await ports.skills.has(tenant, skillId)) await allStored(ports);
@@ -56,13 +56,13 @@ export async function listSkillItems(
 ): Promise<string> {
   const after = placeOf(itemCursors.decode(cursor) ?? '');
   const lag = await ports.sourceLagSeconds();
-  const found = await ports.statistics.items(tenant, skillId, after, limit + 1);
+  const found = await ports.statistics.listItems(tenant, skillId, after, limit + 1);
   if (found.length === 0 && after === null) await answeredSkill(ports, tenant, skillId);
   const page = pageOf(found, limit, ({ accuracy, item_id }) => itemCursors.encode(`${accuracy} ${item_id}`));
   return listJson({ skill_id: skillId, source_lag_seconds: lag }, 'items', page, describeItem);
 }
 
-function placeOf(text: string): ItemPlace | null {
+function placeOf(text: string): ItemPosition | null {
   const [accuracy = ''] = text.split(' ');
   const item_id = text.slice(accuracy.length + 1);
   const isPlace = Number(accuracy) >= 0 && Number(accuracy) <= 1 && findIdProblem(item_id) === null;
@@ -72,7 +72,7 @@ function placeOf(text: string): ItemPlace | null {
 const itemCursors = createCursors('item:', (text) => (placeOf(text) === null ? null : text));
 
 /** `beyond`: accuracy minus prediction, with its interval. */
-function describeItem(item: Awaited<ReturnType<SkillReads['items']>>[number]): object {
+function describeItem(item: Awaited<ReturnType<SkillReads['listItems']>>[number]): object {
   const { low, high } = computeShareInterval(item.accuracy, item.answers);
   const beyond = (share: number): number => share - item.p_correct;
   return roundFields({ ...item, beyond: beyond(item.accuracy), low: beyond(low), high: beyond(high) });

@@ -25,7 +25,7 @@ export const VelocityQuery = Type.Object({
   days: Type.Integer({ minimum: 7, maximum: 365, default: 28 }),
 });
 
-export type VelocityPorts = HistoryPorts<Pick<SkillHistory, 'days'>>;
+export type VelocityPorts = HistoryPorts<Pick<SkillHistory, 'fetchDays'>>;
 
 /** With a skill, all figures except momentum cover that skill. */
 export async function readVelocity(
@@ -40,7 +40,7 @@ export async function readVelocity(
   const today = toDay(now);
   const from = computeFirstDay(computeReadDays(days), today);
   const { lag, found: rows } = await readHistory(ports, (history) =>
-    history.days({ tenant, userId, skillId, from, today }),
+    history.fetchDays({ tenant, userId, skillId, from, today }),
   );
   const momentum = computeCurrentMomentum(learner, skills, model, now);
   const asked: readonly (readonly [string, SkillState])[] =

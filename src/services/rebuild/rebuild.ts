@@ -24,7 +24,7 @@ export async function rebuild(parts: RebuildParts, options: RebuildOptions) {
   const { source, store } = parts;
   const since = performance.now();
   const isMarked = (await store.readPartitionCount()) !== null;
-  if (!isMarked && !(await source.holdsState())) return null;
+  if (!isMarked && !(await source.hasStoredState())) return null;
   const facts = await factsOf(parts);
   const missing = await store.findLostPartitions(facts.partitions);
   const shared = await lostShared(parts, isMarked);
@@ -46,7 +46,7 @@ export async function rebuild(parts: RebuildParts, options: RebuildOptions) {
 async function factsOf({ source, store }: RebuildParts): Promise<DeploymentRecord> {
   const recorded = await source.deployment();
   const partitions = (await store.readPartitionCount()) ?? recorded?.partitions ?? defaultPartitions;
-  const places = await source.samplePlaces();
+  const places = await source.sampleLearners();
   if (places.some(({ tenant, userId, partition }) => partitionOf(tenant, userId, partitions) !== partition))
     throw new StartError(
       `the rows in ClickHouse are not those of a deployment of ${partitions} partitions: is it the right database?`,
@@ -62,9 +62,9 @@ async function lostShared({ source, store }: RebuildParts, isMarked: boolean): P
   if (!isMarked) return missing;
   const has: Readonly<Record<SharedState, () => Promise<boolean>>> = {
     keys: async () => (await source.keys()).keys.length > 0,
-    catalogues: async () => (await source.catalogue()).length > 0,
-    models: async () => (await source.modelChanges()).length > 0,
-    webhooks: async () => (await source.webhooks()).length > 0,
+    catalogues: async () => (await source.fetchCatalogue()).length > 0,
+    models: async () => (await source.fetchModelChanges()).length > 0,
+    webhooks: async () => (await source.fetchWebhooks()).length > 0,
     mappings: async () => (await source.mappings()).length > 0,
   };
   const lost = await Promise.all(missing.map((name) => has[name]()));
@@ -101,12 +101,12 @@ async function restoreTenants(
 ): Promise<void> {
   const step = stepper(options, checkpoint);
   const { shared } = checkpoint;
-  const tenants = await source.tenants();
+  const tenants = await source.listTenants();
   step('catalogues');
   for (const tenant of tenants)
-    for await (const skills of source.answeredSkills(tenant))
+    for await (const skills of source.readAnsweredSkills(tenant))
       await store.restoreAnsweredSkills(tenant, skills);
-  for (const [tenant, entries] of groupBy(await source.catalogue(), tenantOf)) {
+  for (const [tenant, entries] of groupBy(await source.fetchCatalogue(), tenantOf)) {
     const skillIds = entries.map(({ skillId }) => skillId);
     await store.registerSkills(tenant, skillIds);
     if (shared.includes('catalogues')) await store.restoreCatalogue(tenant, entries);
@@ -115,15 +115,15 @@ async function restoreTenants(
     for (const { tenant, text } of await source.mappings()) await store.restoreMapping(tenant, text);
   if (!shared.includes('models')) return;
   step('models and items');
-  const newest = await source.newestVersions();
-  const changesOf = groupBy(await source.modelChanges(), tenantOf);
+  const newest = await source.fetchNewestVersions();
+  const changesOf = groupBy(await source.fetchModelChanges(), tenantOf);
   // Items belong to the active version, which is 0 before the first fit.
   for (const tenant of tenants)
-    for await (const items of source.items(tenant))
+    for await (const items of source.readItems(tenant))
       await store.restoreItems(tenant, changesOf.get(tenant)?.[0]?.version ?? 0, items);
   for (const [tenant, changes] of changesOf) {
     const kept = [];
-    for (const change of selectRetainedVersions(changes)) kept.push(await source.modelTexts(change));
+    for (const change of selectRetainedVersions(changes)) kept.push(await source.fetchModelTexts(change));
     await store.restoreModels(tenant, changes, kept, newest.get(tenant) ?? 0);
   }
 }
@@ -137,19 +137,20 @@ async function restoreRest(
 ): Promise<number> {
   const step = stepper(options, checkpoint);
   const { partitions, idsFrom } = checkpoint;
-  for await (const ids of source.retracted(idsFrom)) await store.restoreRetractedIds(ids, partitions, count);
+  for await (const ids of source.readRetracted(idsFrom))
+    await store.restoreRetractedIds(ids, partitions, count);
   step('goals');
-  for await (const goals of source.goals()) await store.restoreGoals(goals, partitions, count);
+  for await (const goals of source.readGoals()) await store.restoreGoals(goals, partitions, count);
   step('what is counted by day');
-  await store.restoreAcceptedCounts(partitions, await source.answersByDay(partitions));
-  const month = await source.archivedMonth();
+  await store.restoreAcceptedCounts(partitions, await source.fetchDailyAnswers(partitions));
+  const month = await source.fetchArchivedMonth();
   for (const partition of partitions) {
     if (month > 0) await store.raiseFence(partition, month);
-    const last = await source.lastOutboxId(partition);
+    const last = await source.findLastId(partition);
     if (last !== null) await store.raiseOutboxId(partition, last);
   }
   step('webhooks');
-  if (checkpoint.shared.includes('webhooks')) await store.restoreEndpoints(await source.webhooks());
+  if (checkpoint.shared.includes('webhooks')) await store.restoreEndpoints(await source.fetchWebhooks());
   // Recorded revocations override existing keys: a configured key may have been revoked.
   step('API keys');
   const { keys, unreadable } = await source.keys();
@@ -193,10 +194,10 @@ const maxNames = 5;
 
 /** Learners without rows in ClickHouse cannot be restored. */
 async function unknownReason(source: RebuildSource, store: RebuildStore): Promise<string | null> {
-  const isEmpty = !(await source.holdsState());
+  const isEmpty = !(await source.hasStoredState());
   const names: string[] = [];
   for await (const learners of store.scanLearners())
-    for (const { tenant, userId } of isEmpty ? learners : await source.unknown(learners))
+    for (const { tenant, userId } of isEmpty ? learners : await source.findUnstored(learners))
       names.push(`${tenant}:${userId}`);
   return names.length === 0
     ? null

@@ -17,8 +17,8 @@ export function createFactsRecorder(store: FactsStore, history: FactsHistory): (
     const deployment = await store.deployment();
     if (deployment === null) return;
     if (recordedKeys === undefined) {
-      recordedDeployment = JSON.stringify(await history.deployment());
-      recordedKeys = new Map((await history.keys()).keys.map((key) => [key.keyHash, stateOf(key)]));
+      recordedDeployment = JSON.stringify(await history.fetchDeployment());
+      recordedKeys = new Map((await history.fetchKeys()).keys.map((key) => [key.keyHash, stateOf(key)]));
     }
     if (recordedDeployment !== JSON.stringify(deployment)) await history.recordDeployment(deployment);
     recordedDeployment = JSON.stringify(deployment);

@@ -137,7 +137,7 @@ export async function verify(
     for (let looks = 0; looks < maxLooks && redisLearners.length > 0; looks++) {
       if (looks > 0) await sleep(lookMs);
       const outboxRows = await store.readPendingRows(redisLearners, count);
-      const rows = await source.learners(redisLearners);
+      const rows = await source.readLearners(redisLearners);
       const reply = await threads.compare({ rows, outboxRows, redisLearners, partitions: count });
       add(reply);
       redisLearners = reply.learnersMissingRows;
@@ -147,7 +147,7 @@ export async function verify(
 
   try {
     const behind = await compareStored();
-    for await (const known of store.scanLearners()) behind.push(...(await source.unknown(known)));
+    for await (const known of store.scanLearners()) behind.push(...(await source.findUnstored(known)));
     let undecided = 0;
     for (const some of splitIntoParts(behind, together)) undecided += await compareWaiting(some);
     const seconds = (performance.now() - since) / 1000;

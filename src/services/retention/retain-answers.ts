@@ -8,7 +8,7 @@ import type { RetentionFence } from '../../store/audit/retention-fence.js';
 import { encodeSnapshot } from '../../store/learners/learner-snapshot.js';
 import { parseLearners, replayLearner, type StoredLearner } from '../../store/learners/stored-learners.js';
 import { partitionOf } from '../../store/redis/keys.js';
-import type { AnswerArchive } from '../../warehouse/maintenance/retention.js';
+import type { AnswerArchive } from '../../warehouse/maintenance/answer-archive.js';
 
 /** For differences between clocks. */
 const marginDays = 1;
@@ -31,8 +31,8 @@ export function lastMonthOlderThan(days: number, now: number): number {
 
 /** Oldest first. @param through last month to drop, as 202601 */
 export const planRetention = async ({ archive }: Pick<RetentionParts, 'archive'>, through: number) => ({
-  months: await archive.monthsUpTo(through),
-  forecastMonths: await archive.scoredMonthsUpTo(through),
+  months: await archive.listMonths(through),
+  forecastMonths: await archive.listScoredMonths(through),
 });
 
 /** A month that has to wait delays later ones. @returns the dropped months */
@@ -49,7 +49,7 @@ export async function retainAnswers(
   for (const stored of months) {
     signal?.throwIfAborted();
     if (!(await archiveMonth(parts, stored, signal))) break;
-    await parts.archive.drop(stored.month);
+    await parts.archive.dropMonth(stored.month);
     parts.logger.info(stored, 'the answers of a month were dropped for their age: their sums stay');
     dropped.push(stored.month);
   }
@@ -64,14 +64,14 @@ async function archiveMonth(
 ): Promise<boolean> {
   const { archive, fence, logger } = parts;
   const { month } = stored;
-  const isArchived = month <= (await archive.archivedThrough());
+  const isArchived = month <= (await archive.fetchArchivedMonth());
   const reason = isArchived ? null : await fence.close(month);
   if (reason !== null) {
     logger.warn({ month, reason }, 'the answers of a month are old enough to be dropped, but have to wait');
     return false;
   }
   if (!isArchived) await writeMonth(parts, month, signal);
-  const wrong = await archive.differs(month);
+  const wrong = await archive.findDifference(month);
   if (wrong !== null) {
     logger.error({ month, reason: wrong }, 'the answers of a month are kept beyond their age');
     return false;
@@ -85,21 +85,21 @@ async function writeMonth(
   month: number,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  for (const tenant of await archive.tenantsOf(month)) {
+  for (const tenant of await archive.listTenants(month)) {
     let written = 0;
     let incomplete = 0;
-    let page = await archive.nextPage(month, tenant, '');
+    let page = await archive.fetchNextPage(month, tenant, '');
     while (page !== null) {
       signal?.throwIfAborted();
-      const learners = [...parseLearners(await archive.learners(month, page))];
+      const learners = [...parseLearners(await archive.fetchLearners(month, page))];
       const snapshots = learners.flatMap((learner) => snapshotOf(learner, month, partitions) ?? []);
       await archive.saveSnapshots(month, snapshots);
-      await archive.archive(month, page);
+      await archive.saveSums(month, page);
       written += snapshots.length;
       incomplete += snapshots.filter(({ broken }) => broken > 0).length;
-      page = await archive.nextPage(month, tenant, page.to);
+      page = await archive.fetchNextPage(month, tenant, page.to);
     }
-    const erased = await archive.forgetErased(month, tenant);
+    const erased = await archive.removeErased(month, tenant);
     const counts = { month, tenant, snapshots: written, incomplete, erased };
     logger.info(counts, 'the answers of a month were archived');
   }

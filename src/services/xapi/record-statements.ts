@@ -20,7 +20,7 @@ export interface StatementPorts {
   readonly mappings: Pick<MappingStore, 'read'>;
   readonly retraction: RetractionPorts & {
     readonly waiting: Pick<PendingAttempts, 'findLearners'>;
-    readonly stored: Pick<StoredRows, 'learnersOf'>;
+    readonly stored: Pick<StoredRows, 'findLearners'>;
   };
   readonly tally: AnswerTally;
   readonly logger: Pick<Logger, 'info'>;
@@ -108,5 +108,5 @@ async function takeBack({ retraction, logger }: StatementPorts, tenant: string, 
 /** Redis first, to find rows that move to ClickHouse in between. */
 async function learnersOf({ waiting, stored }: StatementPorts['retraction'], tenant: string, id: string) {
   const found = await waiting.findLearners(tenant, id);
-  return distinct([...found, ...(await stored.learnersOf(tenant, id))]);
+  return distinct([...found, ...(await stored.findLearners(tenant, id))]);
 }

@@ -6,7 +6,7 @@ import {
   createClient,
 } from '@clickhouse/client';
 import { waitForSlice } from '../../slices.js';
-import { type Cluster, everywhere, storedName } from './ddl.js';
+import { appendOnCluster, type ClusterName, localTableName } from './ddl.js';
 
 /** An insert of 100,000 rows takes about 1 s. */
 const requestTimeoutMs = 60_000;
@@ -30,7 +30,7 @@ const clusterSettings: ClickHouseSettings = {
 /** Connects on the first statement. */
 export const connectWarehouse = (
   url: string,
-  cluster: Cluster = null,
+  cluster: ClusterName = null,
   timeoutMs = requestTimeoutMs,
 ): ClickHouseClient =>
   createClient({
@@ -45,9 +45,10 @@ export const connectWarehouse = (
   });
 
 /** Never throws. */
-export const isAlive = async (client: ClickHouseClient): Promise<boolean> => (await client.ping()).success;
+export const respondsToPing = async (client: ClickHouseClient): Promise<boolean> =>
+  (await client.ping()).success;
 
-export const callersTime = (): AbortSignal => AbortSignal.timeout(3000);
+export const createReadDeadline = (): AbortSignal => AbortSignal.timeout(3000);
 
 interface StatementOptions {
   readonly params?: object;
@@ -98,9 +99,9 @@ export async function selectManyRows<Row>(
 ): Promise<Row[]> {
   const result = await client.query({ ...clientOptions(query, options), format: 'JSONEachRow' });
   const rows: Row[] = [];
-  for await (const arrived of result.stream<Row>()) {
+  for await (const chunk of result.stream<Row>()) {
     await waitForSlice();
-    for (const row of arrived) rows.push(row.json());
+    for (const row of chunk) rows.push(row.json());
   }
   return rows;
 }
@@ -111,11 +112,11 @@ export const runStatement = (client: ClickHouseClient, query: string, options: S
 export async function syncReplicas(
   client: ClickHouseClient,
   table: string,
-  cluster: Cluster,
+  cluster: ClusterName,
   signal?: AbortSignal,
 ): Promise<void> {
   if (cluster === null) return;
-  const query = `SYSTEM SYNC REPLICA ON CLUSTER ${cluster} ${storedName(table, cluster)}`;
+  const query = `SYSTEM SYNC REPLICA ON CLUSTER ${cluster} ${localTableName(table, cluster)}`;
   await runStatement(client, query, { signal });
 }
 
@@ -124,20 +125,25 @@ export const isUnknownDatabase = (error: unknown): boolean =>
   error instanceof ClickHouseError && error.code === '81';
 
 /** The account needs no right to create a database that exists. */
-export async function ensureDatabase(url: string, cluster: Cluster = null): Promise<void> {
+export async function ensureDatabase(url: string, cluster: ClusterName = null): Promise<void> {
   try {
-    await runOnce(url, cluster, 'SELECT 1');
+    await runOnNewConnection(url, cluster, 'SELECT 1');
   } catch (error) {
     if (!isUnknownDatabase(error)) throw error;
-    const root = new URL(url);
-    const database = decodeURIComponent(root.pathname.slice(1)) || 'default';
-    root.pathname = '/default';
-    const query = `CREATE DATABASE IF NOT EXISTS ${everywhere('{database:Identifier}', cluster)}`;
-    await runOnce(root.href, cluster, query, { database });
+    const defaultUrl = new URL(url);
+    const database = decodeURIComponent(defaultUrl.pathname.slice(1)) || 'default';
+    defaultUrl.pathname = '/default';
+    const query = `CREATE DATABASE IF NOT EXISTS ${appendOnCluster('{database:Identifier}', cluster)}`;
+    await runOnNewConnection(defaultUrl.href, cluster, query, { database });
   }
 }
 
-async function runOnce(url: string, cluster: Cluster, query: string, params: object = {}): Promise<void> {
+async function runOnNewConnection(
+  url: string,
+  cluster: ClusterName,
+  query: string,
+  params: object = {},
+): Promise<void> {
   const client = connectWarehouse(url, cluster);
   try {
     await runStatement(client, query, { params });
@@ -146,4 +152,5 @@ async function runOnce(url: string, cluster: Cluster, query: string, params: obj
   }
 }
 
-export const sqlTime = (ms: number): string => new Date(ms).toISOString().replace('T', ' ').replace('Z', '');
+export const formatSqlTime = (ms: number): string =>
+  new Date(ms).toISOString().replace('T', ' ').replace('Z', '');

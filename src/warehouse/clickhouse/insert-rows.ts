@@ -1,16 +1,16 @@
 import { Readable } from 'node:stream';
 import { type ClickHouseClient, ClickHouseError, type ClickHouseSettings } from '@clickhouse/client';
 
-const wholeBlock = '1000000';
+const maxBlockRows = '1000000';
 
 /** One INSERT is one block with one token: if thread timing split it, a retry would have other tokens. */
-export const oneBlock: ClickHouseSettings = {
+export const singleBlockSettings: ClickHouseSettings = {
   insert_deduplicate: 1,
   deduplicate_blocks_in_dependent_materialized_views: 1,
-  max_insert_block_size: wholeBlock,
-  min_insert_block_size_rows: wholeBlock,
+  max_insert_block_size: maxBlockRows,
+  min_insert_block_size_rows: maxBlockRows,
   min_insert_block_size_bytes: '0',
-  max_block_size: wholeBlock,
+  max_block_size: maxBlockRows,
   max_insert_threads: '1',
   parallel_view_processing: 0,
 };
@@ -18,7 +18,7 @@ export const oneBlock: ClickHouseSettings = {
 /** ClickHouse stores a token before the part: after a kill in between, only another token works. */
 const maxTokens = 5;
 
-export async function insertUntilThere(
+export async function insertUntilStored(
   table: string,
   isMissing: () => Promise<boolean>,
   insert: (token: number) => Promise<unknown>,
@@ -30,7 +30,7 @@ export async function insertUntilThere(
 }
 
 /** A retry would fail again. */
-const contentErrors = new Set([
+const contentErrorCodes = new Set([
   '6', // CANNOT_PARSE_TEXT
   '25', // CANNOT_PARSE_ESCAPE_SEQUENCE
   '26', // CANNOT_PARSE_QUOTED_STRING
@@ -48,7 +48,7 @@ const contentErrors = new Set([
   '469', // VIOLATED_CONSTRAINT
 ]);
 
-export class ContentRefused extends Error {
+export class RowContentError extends Error {
   /** @param reason error name; the error's text would quote the row */
   constructor(readonly reason: string) {
     super(`ClickHouse refuses the content of a row: ${reason}`);
@@ -84,8 +84,8 @@ export async function insertRows(client: ClickHouseClient, block: RowBlock): Pro
       ...(signal && { abort_signal: signal }),
     });
   } catch (error) {
-    if (!(error instanceof ClickHouseError) || !contentErrors.has(error.code)) throw error;
-    throw new ContentRefused(error.type ?? error.code);
+    if (!(error instanceof ClickHouseError) || !contentErrorCodes.has(error.code)) throw error;
+    throw new RowContentError(error.type ?? error.code);
   }
 }
 

@@ -1,10 +1,16 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import { type JournalKind, journalColumns } from '../../contracts/journal.js';
-import { ContentRefused, insertRows } from '../clickhouse/insert-rows.js';
-import { goalChanges, servedForecasts, skillChanges, takenBack, webhooks } from '../schema/journal-tables.js';
+import { insertRows, RowContentError } from '../clickhouse/insert-rows.js';
+import {
+  goalChanges,
+  retractedAnswers,
+  servedForecasts,
+  skillChanges,
+  webhooks,
+} from '../schema/journal-tables.js';
 
 const tables = {
-  ...{ goal: goalChanges, skill: skillChanges, forecast: servedForecasts, taken_back: takenBack },
+  ...{ goal: goalChanges, skill: skillChanges, forecast: servedForecasts, taken_back: retractedAnswers },
   webhook: webhooks,
 };
 
@@ -26,7 +32,7 @@ export const createJournalWarehouse = (client: ClickHouseClient) => ({
       });
       return null;
     } catch (error) {
-      if (error instanceof ContentRefused) return error.reason;
+      if (error instanceof RowContentError) return error.reason;
       throw error;
     }
   },

@@ -1,24 +1,24 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import { decodeModel, decodeReport, type ModelChangeRecord } from '../../contracts/stored-model.js';
-import { selectNumber, selectRows, sqlTime } from '../clickhouse/client.js';
-import { insertObjects, insertUntilThere } from '../clickhouse/insert-rows.js';
+import { formatSqlTime, selectNumber, selectRows } from '../clickhouse/client.js';
+import { insertObjects, insertUntilStored } from '../clickhouse/insert-rows.js';
 import { modelVersions, skillParameters } from '../schema/model-tables.js';
 
 export type ModelHistory = ReturnType<typeof createModelHistory>;
 
 export const createModelHistory = (client: ClickHouseClient) => ({
-  lastChanges: async (): Promise<ReadonlyMap<string, number>> => {
+  fetchLastChanges: async (): Promise<ReadonlyMap<string, number>> => {
     const query = 'SELECT tenant, max(change) AS change FROM model_versions GROUP BY tenant';
     const rows = await selectRows<{ tenant: string; change: number }>(client, query);
     return new Map(rows.map(({ tenant, change }) => [tenant, change]));
   },
   /** Idempotent. */
-  add: async (change: ModelChangeRecord): Promise<void> => {
+  recordChange: async (change: ModelChangeRecord): Promise<void> => {
     // Insert the change last: its row proves that all skills are stored.
     if (change.action === 'fit')
-      await insertOnce(client, skillParameters.name, 'version', change, skillRows(change));
+      await insertOnce(client, skillParameters.name, 'version', change, buildSkillRows(change));
     const { basedOn, publishedAt, ...same } = change;
-    const row = { ...same, based_on: basedOn, published_at: sqlTime(publishedAt) };
+    const row = { ...same, based_on: basedOn, published_at: formatSqlTime(publishedAt) };
     await insertOnce(client, modelVersions.name, 'change', change, [row]);
   },
 });
@@ -34,7 +34,7 @@ async function insertOnce(
   const query = `SELECT toUInt32(count()) AS n FROM ${table} WHERE tenant = {tenant:String} AND ${column} = {value:UInt32}`;
   if (values.length === 0) return;
   const isMissing = async () => (await selectNumber(client, query, { params: { tenant, value } })) === 0;
-  await insertUntilThere(table, isMissing, (token) =>
+  await insertUntilStored(table, isMissing, (token) =>
     insertObjects(client, table, values, {
       // Numbers restart when a tenant's models are removed, so the token needs the time.
       insert_deduplication_token: `${tenant}:${value}:${change.publishedAt}:${token}`,
@@ -42,11 +42,11 @@ async function insertOnce(
   );
 }
 
-function skillRows({ tenant, version, model, report }: ModelChangeRecord): object[] {
+function buildSkillRows({ tenant, version, model, report }: ModelChangeRecord): object[] {
   if (model === '') return [];
   const reports = new Map(decodeReport(report).skills.map((skill) => [skill.skillId, skill]));
   return Array.from(decodeModel(model).skills, ([skillId, skill]) => {
-    const found = reports.get(skillId);
+    const skillReport = reports.get(skillId);
     return {
       tenant,
       version,
@@ -60,10 +60,10 @@ function skillRows({ tenant, version, model, report }: ModelChangeRecord): objec
       p_forget: skill.parameters.pForget,
       learners: skill.learners,
       answers: skill.answers,
-      old_log_loss: found?.oldLogLoss ?? null,
-      new_log_loss: found?.newLogLoss ?? null,
-      published: found?.published === true ? 1 : 0,
-      fitted_at: skill.fittedAt === null ? null : sqlTime(Date.parse(skill.fittedAt)),
+      old_log_loss: skillReport?.oldLogLoss ?? null,
+      new_log_loss: skillReport?.newLogLoss ?? null,
+      published: skillReport?.published === true ? 1 : 0,
+      fitted_at: skill.fittedAt === null ? null : formatSqlTime(Date.parse(skill.fittedAt)),
     };
   });
 }

@@ -4,10 +4,16 @@ import type { OutboxId } from '../../contracts/outbox-ids.js';
 import { allDays, type DayRange } from '../../contracts/tenant-day.js';
 import { dayMs } from '../../domain/base/common.js';
 import { selectManyRows, syncReplicas } from '../clickhouse/client.js';
-import type { Cluster } from '../clickhouse/ddl.js';
-import { archivedMonth } from '../reads/presence.js';
-import { countedRows } from '../schema/attempt-tables.js';
-import { archivedDays, isArchived, keptRows, rollups, skillDays } from '../schema/rollups.js';
+import type { ClusterName } from '../clickhouse/ddl.js';
+import { fetchArchivedMonth } from '../reads/stored-state.js';
+import { countedCondition } from '../schema/attempt-tables.js';
+import {
+  archivedCondition,
+  archiveSource,
+  retainedCondition,
+  rollups,
+  skillDays,
+} from '../schema/rollups.js';
 
 /** Rows below `frontier` have left the outbox; `last` is the newest. */
 interface OutboxEnds {
@@ -32,7 +38,7 @@ export interface StoredDay extends TenantDay {
 }
 
 /** Answers that share their `learner_seq` with another answer. */
-export interface DoubledDay extends TenantDay {
+export interface DuplicateDay extends TenantDay {
   readonly partition: number;
   /** Repeated rows of an outbox id. */
   readonly surplus: number;
@@ -43,14 +49,14 @@ export interface DoubledDay extends TenantDay {
   ])[];
 }
 
-interface Sums {
+interface AnswerSums {
   readonly attempts: number;
   readonly correct: number;
 }
 
 /** Answers that occurred on a day or on `allDays`, archived ones included. `left`: not in the outbox. */
-export interface RawDay extends TenantDay, Sums {
-  readonly left: Sums;
+export interface RawDay extends TenantDay, AnswerSums {
+  readonly left: AnswerSums;
 }
 
 export type AuditWarehouse = ReturnType<typeof createAuditWarehouse>;
@@ -65,47 +71,54 @@ const settings: ClickHouseSettings = {
 
 type Params = Readonly<Record<string, unknown>>;
 
-export function createAuditWarehouse(client: ClickHouseClient, cluster: Cluster) {
+export function createAuditWarehouse(client: ClickHouseClient, cluster: ClusterName) {
   const select = <Row>(query: string, params: Params, signal: AbortSignal) =>
     selectManyRows<Row>(client, query, { params, signal, settings });
 
   async function selectMonths<Row>(query: string, days: DayRange, params: Params, signal: AbortSignal) {
     const found: Row[][] = [];
-    for (const month of monthsOf(days))
-      found.push(await select<Row>(query, { ...params, ...timeParams(month) }, signal));
+    for (const month of splitIntoMonths(days))
+      found.push(await select<Row>(query, { ...params, ...buildTimeParams(month) }, signal));
     return found.flat();
   }
 
   return {
-    rollups: levels.map(({ view: { name }, set }) => ({ name, isDaily: set.includes('day') })),
-    catchUp: async (signal: AbortSignal): Promise<void> => {
+    rollups: levels.map(({ view: { name }, groupingSet }) => ({
+      name,
+      isDaily: groupingSet.includes('day'),
+    })),
+    waitForReplicas: async (signal: AbortSignal): Promise<void> => {
       for (const name of ['attempts', ...rollupNames]) await syncReplicas(client, name, cluster, signal);
     },
     /** UTC day since 1970; -1: none. */
-    archivedThrough: async (signal: AbortSignal): Promise<number> => {
-      const month = await archivedMonth(client, signal);
+    fetchArchivedDay: async (signal: AbortSignal): Promise<number> => {
+      const month = await fetchArchivedMonth(client, signal);
       return month === 0 ? -1 : Date.UTC(Math.floor(month / 100), month % 100) / dayMs - 1;
     },
-    stored: (days: DayRange, ends: readonly OutboxEnds[], signal: AbortSignal) =>
-      selectMonths<StoredDay>(storedQuery, days, endParams(ends), signal),
-    doubled: (days: DayRange, signal: AbortSignal) =>
-      selectMonths<DoubledDay>(doubledQuery, days, {}, signal),
-    rawSums: (days: DayRange, ends: readonly OutboxEnds[], signal: AbortSignal) => {
+    fetchStoredDays: (days: DayRange, ends: readonly OutboxEnds[], signal: AbortSignal) =>
+      selectMonths<StoredDay>(storedQuery, days, buildOutboxParams(ends), signal),
+    fetchDuplicates: (days: DayRange, signal: AbortSignal) =>
+      selectMonths<DuplicateDay>(duplicatesQuery, days, {}, signal),
+    fetchRawSums: (days: DayRange, ends: readonly OutboxEnds[], signal: AbortSignal) => {
       // An answer can arrive minutes before its `occurred_at`, if the caller's clock is fast.
-      const arrival = timeParams({ from: days.from - 1, to: farDay });
-      return select<RawDay>(rawQuery, { ...endParams(ends), ...dayParams(days), ...arrival }, signal);
+      const arrival = buildTimeParams({ from: days.from - 1, to: maxArrivalDay });
+      return select<RawDay>(
+        rawQuery,
+        { ...buildOutboxParams(ends), ...buildDayParams(days), ...arrival },
+        signal,
+      );
     },
-    rollupSums: (days: DayRange, signal: AbortSignal) =>
-      select<TenantDay & Sums & { rollup: string }>(rollupQuery, dayParams(days), signal),
+    fetchRollupSums: (days: DayRange, signal: AbortSignal) =>
+      select<TenantDay & AnswerSums & { rollup: string }>(rollupQuery, buildDayParams(days), signal),
   };
 }
 
 const rollupNames = rollups.map(({ table }) => table.name);
 const levels = rollups.flatMap(({ table, levels }) => levels.map((level) => ({ ...level, table })));
 
-const farDay = 47_482;
+const maxArrivalDay = 47_482;
 
-function monthsOf({ from, to }: DayRange): DayRange[] {
+function splitIntoMonths({ from, to }: DayRange): DayRange[] {
   const months: DayRange[] = [];
   for (let day = from; day <= to; ) {
     const date = new Date(day * dayMs);
@@ -117,18 +130,20 @@ function monthsOf({ from, to }: DayRange): DayRange[] {
 }
 
 /** Unix seconds, end excluded. */
-const timeParams = ({ from, to }: DayRange): Params => ({
+const buildTimeParams = ({ from, to }: DayRange): Params => ({
   from: from * (dayMs / 1000),
   to: (to + 1) * (dayMs / 1000),
 });
 
-const dayParams = ({ from, to }: DayRange): Params => ({ first_day: from, last_day: to });
+const buildDayParams = ({ from, to }: DayRange): Params => ({ first_day: from, last_day: to });
 
-function endParams(ends: readonly OutboxEnds[]): Params {
-  const own = new Map(ends.map((end) => [end.partition, end]));
-  const all = Array.from({ length: Math.max(-1, ...own.keys()) + 1 }, (_, partition) => own.get(partition));
+function buildOutboxParams(ends: readonly OutboxEnds[]): Params {
+  const endsByPartition = new Map(ends.map((end) => [end.partition, end]));
+  const all = Array.from({ length: Math.max(-1, ...endsByPartition.keys()) + 1 }, (_, partition) =>
+    endsByPartition.get(partition),
+  );
   return {
-    partitions: [...own.keys()],
+    partitions: [...endsByPartition.keys()],
     frontier_ms: all.map((end) => end?.frontier.ms ?? 0),
     frontier_seq: all.map((end) => end?.frontier.seq ?? 0),
     last_ms: all.map((end) => end?.last.ms ?? 0),
@@ -136,58 +151,62 @@ function endParams(ends: readonly OutboxEnds[]): Params {
   };
 }
 
-const id = '(outbox_ms, outbox_seq)';
-const boundOf = (name: string): string =>
+const outboxId = '(outbox_ms, outbox_seq)';
+const buildBound = (name: string): string =>
   `({${name}_ms:Array(UInt64)}[partition_id + 1], {${name}_seq:Array(UInt64)}[partition_id + 1])`;
-const hasLeft = `${id} < ${boundOf('frontier')}`;
+const drainedCondition = `${outboxId} < ${buildBound('frontier')}`;
 /**
  * Both sides need the same type. Otherwise the engine skips parts with all times in the last millisecond
  * before whole seconds (26.7).
  */
-const arrived = "received_at >= {from:DateTime64(3, 'UTC')} AND received_at < {to:DateTime64(3, 'UTC')}";
-const ofDays = (day: string): string => `toUInt32(${day}) BETWEEN {first_day:UInt32} AND {last_day:UInt32}`;
+const arrivalCondition =
+  "received_at >= {from:DateTime64(3, 'UTC')} AND received_at < {to:DateTime64(3, 'UTC')}";
+const buildDayCondition = (day: string): string =>
+  `toUInt32(${day}) BETWEEN {first_day:UInt32} AND {last_day:UInt32}`;
 
 const storedQuery = `
 SELECT partition_id AS partition, tenant, toUInt32(toDate(received_at)) AS day,
-  toUInt32(countIf(${hasLeft})) AS below,
-  toUInt32(countIf(${id} BETWEEN ${boundOf('frontier')} AND ${boundOf('last')})) AS among
-FROM attempts WHERE ${arrived} AND ${countedRows} AND has({partitions:Array(UInt16)}, partition_id)
+  toUInt32(countIf(${drainedCondition})) AS below,
+  toUInt32(countIf(${outboxId} BETWEEN ${buildBound('frontier')} AND ${buildBound('last')})) AS among
+FROM attempts WHERE ${arrivalCondition} AND ${countedCondition} AND has({partitions:Array(UInt16)}, partition_id)
 GROUP BY partition, tenant, day`;
 
-const maxDoubled = 1000;
-const maxDoubledNumbers = 20_000;
+const maxDuplicateDays = 1000;
+const maxDuplicateNumbers = 20_000;
 
 /** Rows with one outbox id are one answer. Includes erased learners, which only Redis knows. */
-const doubledQuery = `
+const duplicatesQuery = `
 SELECT partition, tenant, day, toUInt32(sum(n - length(ids))) AS surplus,
-  groupArrayIf(${maxDoubledNumbers})((user_id, ids), length(ids) > 1) AS numbers
+  groupArrayIf(${maxDuplicateNumbers})((user_id, ids), length(ids) > 1) AS numbers
 FROM (
   SELECT tenant, user_id, any(partition_id) AS partition, toUInt32(toDate(any(received_at))) AS day, count() AS n,
     groupUniqArray((toFloat64(outbox_ms), toFloat64(outbox_seq))) AS ids
-  FROM attempts WHERE ${arrived} GROUP BY tenant, user_id, learner_seq HAVING n > 1
-) GROUP BY partition, tenant, day ORDER BY day, tenant, partition LIMIT ${maxDoubled}`;
+  FROM attempts WHERE ${arrivalCondition} GROUP BY tenant, user_id, learner_seq HAVING n > 1
+) GROUP BY partition, tenant, day ORDER BY day, tenant, partition LIMIT ${maxDuplicateDays}`;
 
 /** Archived answers and earlier days have left the outbox. */
 const rawQuery = `
 SELECT tenant, arrayJoin(if(day_of = ${allDays}, [${allDays}], [day_of, ${allDays}])) AS day, toUInt32(sum(n)) AS attempts, toUInt32(sum(right)) AS correct,
   CAST((sum(left_n), sum(left_right)), 'Tuple(attempts UInt32, correct UInt32)') AS left
 FROM (
-  SELECT tenant, toUInt32(toDate(occurred_at)) AS day_of, countIf(${hasLeft}) AS left_n,
-    countIf(is_correct AND ${hasLeft}) AS left_right, count() AS n, sum(is_correct) AS right
-  FROM attempts WHERE ${arrived} AND ${keptRows} AND ${ofDays('toDate(occurred_at)')} GROUP BY tenant, day_of
+  SELECT tenant, toUInt32(toDate(occurred_at)) AS day_of, countIf(${drainedCondition}) AS left_n,
+    countIf(is_correct AND ${drainedCondition}) AS left_right, count() AS n, sum(is_correct) AS right
+  FROM attempts WHERE ${arrivalCondition} AND ${retainedCondition} AND ${buildDayCondition('toDate(occurred_at)')} GROUP BY tenant, day_of
   UNION ALL
   SELECT a.tenant AS tenant, toUInt32(a.day) AS day_of, sum(a.attempts) AS left_n, sum(a.correct) AS left_right,
     left_n AS n, left_right AS right
-  FROM ${archivedDays} WHERE ${isArchived} AND ${ofDays('a.day')} GROUP BY tenant, day_of
+  FROM ${archiveSource} WHERE ${archivedCondition} AND ${buildDayCondition('a.day')} GROUP BY tenant, day_of
   UNION ALL
   SELECT r.tenant AS tenant, ${allDays} AS day_of, sum(r.attempts) AS left_n, sum(r.correct) AS left_right,
     left_n AS n, left_right AS right
-  FROM ${skillDays.table.name} AS r WHERE NOT (${ofDays('r.day')}) GROUP BY tenant
+  FROM ${skillDays.table.name} AS r WHERE NOT (${buildDayCondition('r.day')}) GROUP BY tenant
 ) GROUP BY tenant, day`;
 
 const rollupQuery = levels
-  .map(({ table, view, set, where }) => {
-    const [day, condition] = set.includes('day') ? ['r.day', ofDays('r.day')] : [allDays, '1'];
+  .map(({ table, view, groupingSet, where }) => {
+    const [day, condition] = groupingSet.includes('day')
+      ? ['r.day', buildDayCondition('r.day')]
+      : [allDays, '1'];
     return `
 SELECT '${view.name}' AS rollup, tenant, toUInt32(${day}) AS day, toUInt32(sum(r.attempts)) AS attempts,
   toUInt32(sum(r.correct)) AS correct

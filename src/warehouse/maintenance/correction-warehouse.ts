@@ -8,20 +8,31 @@ import {
 import { learnerHashSql, learnerName, learnerNameSql } from '../../contracts/learner-name.js';
 import type { ListedErasure } from '../../contracts/responses/erasures.js';
 import { distinct } from '../../lists.js';
-import { callersTime, runStatement, selectRows, sqlTime, syncReplicas } from '../clickhouse/client.js';
-import { type Cluster, deleteFrom, quote } from '../clickhouse/ddl.js';
+import {
+  createReadDeadline,
+  formatSqlTime,
+  runStatement,
+  selectRows,
+  syncReplicas,
+} from '../clickhouse/client.js';
+import { buildDeleteFrom, type ClusterName, quote } from '../clickhouse/ddl.js';
 import { insertObjects } from '../clickhouse/insert-rows.js';
 import { type RollupPart, repairPart } from '../ingest/repair.js';
 import type { TenantRead } from '../reads/tenant-read.js';
-import { attempts, countedRows, learnerSnapshots } from '../schema/attempt-tables.js';
+import { attempts, countedCondition, learnerSnapshots } from '../schema/attempt-tables.js';
 import { erasures } from '../schema/deployment-tables.js';
-import { before, type LearnerTable, learnerTables, ofLearner } from '../schema/learner-tables.js';
 import {
-  archivedDays,
+  belowCondition,
+  type LearnerTable,
+  learnerCondition,
+  learnerTables,
+} from '../schema/learner-tables.js';
+import {
+  archivedCondition,
   archivedLearnerSkill,
-  isArchived,
-  keptRows,
+  archiveSource,
   learnerSums,
+  retainedCondition,
   skillDays,
 } from '../schema/rollups.js';
 
@@ -43,14 +54,16 @@ export interface ErasureProof {
   readonly parameters: Readonly<Record<string, string | number>>;
 }
 
-const archive = learnerTables.filter(({ table }) => [archivedLearnerSkill, learnerSnapshots].includes(table));
-const late = learnerTables.filter(({ table }) => ![attempts, learnerSums.table].includes(table));
+const archiveTables = learnerTables.filter(({ table }) =>
+  [archivedLearnerSkill, learnerSnapshots].includes(table),
+);
+const lateTables = learnerTables.filter(({ table }) => ![attempts, learnerSums.table].includes(table));
 
 export type CorrectionWarehouse = ReturnType<typeof createCorrectionWarehouse>;
 
-export function createCorrectionWarehouse(client: ClickHouseClient, cluster: Cluster = null) {
+export function createCorrectionWarehouse(client: ClickHouseClient, cluster: ClusterName = null) {
   const deleteRows = (table: string, condition: string, signal?: AbortSignal) =>
-    runStatement(client, `${deleteFrom(table, cluster)} WHERE ${condition}`, { signal });
+    runStatement(client, `${buildDeleteFrom(table, cluster)} WHERE ${condition}`, { signal });
 
   /** Counts first: a DELETE costs more, and rows are rare. */
   async function removeEnded(
@@ -60,50 +73,54 @@ export function createCorrectionWarehouse(client: ClickHouseClient, cluster: Clu
   ): Promise<void> {
     if (rows.length === 0) return;
     for (const { table } of tables) await syncReplicas(client, table.name, cluster, signal);
-    const left = await countEnded(client, tables, rows, signal);
-    for (const { table, ended } of tables) {
-      const there = rows.filter((_, i) => (left[i]?.[table.name] ?? 0) > 0);
-      if (there.length > 0) await deleteRows(table.name, ofEach(ended, there), signal);
+    const remaining = await countEndedRows(client, tables, rows, signal);
+    for (const { table, endedCondition } of tables) {
+      const present = rows.filter((_, i) => (remaining[i]?.[table.name] ?? 0) > 0);
+      if (present.length > 0) await deleteRows(table.name, expandToLearners(endedCondition, present), signal);
     }
   }
 
   return {
     /** Results have the order of `rows`. */
-    count: async (rows: readonly CorrectedRows[], signal?: AbortSignal): Promise<RemovalCounts[]> => {
+    countRemovals: async (rows: readonly CorrectedRows[], signal?: AbortSignal): Promise<RemovalCounts[]> => {
       await syncReplicas(client, attempts.name, cluster, signal);
-      const query = countByDay(rows);
+      const query = buildDayCount(rows);
       const found = await selectRows<{ name: string; day: number; answers: number }>(client, query, {
         signal,
       });
-      const answers = byLearner(rows, found, {}, (row) => [row.day, row.answers]);
-      const places = await countEnded(client, learnerTables, rows, signal);
-      return rows.map((_, i) => ({ answers: answers[i] ?? {}, before: places[i] ?? {} }));
+      const answers = groupByLearner(rows, found, {}, (row) => [row.day, row.answers]);
+      const remaining = await countEndedRows(client, learnerTables, rows, signal);
+      return rows.map((_, i) => ({ answers: answers[i] ?? {}, before: remaining[i] ?? {} }));
     },
     /** The caller must lock the partitions. Every step can be repeated. */
     remove: async (rows: readonly CorrectedRows[], signal?: AbortSignal): Promise<void> => {
       await syncReplicas(client, attempts.name, cluster, signal);
-      await deleteRows(attempts.name, correctedRows(rows), signal);
+      await deleteRows(attempts.name, buildCorrectedCondition(rows), signal);
       const erased = rows.filter(({ fromSeq }) => fromSeq === 0);
-      await removeEnded(archive, erased, signal);
+      await removeEnded(archiveTables, erased, signal);
       // Repair these sums last: after a kill, they show the next run which days are affected.
-      await repairPart({ client, cluster, signal }, skillDays, touchedDays(rows));
-      await repairPart({ client, cluster, signal }, learnerSums, wholeLearners(rows));
+      await repairPart({ client, cluster, signal }, skillDays, buildDaysPart(rows));
+      await repairPart({ client, cluster, signal }, learnerSums, buildLearnersPart(rows));
     },
-    removeLate: (rows: readonly CorrectedRows[]): Promise<void> => removeEnded(late, rows),
+    removeLateRows: (rows: readonly CorrectedRows[]): Promise<void> => removeEnded(lateTables, rows),
     /** Also finds learners who started a new history. */
-    findAgain: (erased: readonly { readonly tenant: string; readonly hash: string }[]) => {
+    findErasedLearners: (erased: readonly { readonly tenant: string; readonly hash: string }[]) => {
       const tenants = distinct(erased.map(({ tenant }) => tenant));
       const params = { tenants, hashes: erased.map(({ hash }) => hash) };
-      return selectRows<{ hash: string; userId: string }>(client, findAgainQuery, { params });
+      return selectRows<{ hash: string; userId: string }>(client, erasedLearnersQuery, { params });
     },
-    prove: (rows: readonly CorrectedRows[]): Promise<Counts[]> => countEnded(client, learnerTables, rows),
-    proofOf: (rows: CorrectedRows): ErasureProof => ({ query: provingQuery, parameters: parametersOf(rows) }),
-    keep: async (receipts: readonly ErasureReceipt[]): Promise<void> => {
+    countRemaining: (rows: readonly CorrectedRows[]): Promise<Counts[]> =>
+      countEndedRows(client, learnerTables, rows),
+    buildProof: (rows: CorrectedRows): ErasureProof => ({
+      query: provingQuery,
+      parameters: buildParameters(rows),
+    }),
+    saveReceipts: async (receipts: readonly ErasureReceipt[]): Promise<void> => {
       const rows = receipts.map((receipt) => ({
         tenant: receipt.tenant,
         erasure_id: receipt.id,
-        requested_at: sqlTime(receipt.requestedAt),
-        done_at: sqlTime(receipt.doneAt),
+        requested_at: formatSqlTime(receipt.requestedAt),
+        done_at: formatSqlTime(receipt.doneAt),
         receipt: JSON.stringify(receipt),
       }));
       await insertObjects(client, erasures.name, rows, { insert_deduplicate: 0 });
@@ -131,7 +148,7 @@ export async function findReceipt(
   id: string,
 ): Promise<ErasureReceipt | null> {
   const query = `SELECT receipt FROM ${erasures.name} WHERE tenant = {tenant:String} AND erasure_id = {id:String} LIMIT 1`;
-  const options = { params: { tenant, id }, signal: callersTime() };
+  const options = { params: { tenant, id }, signal: createReadDeadline() };
   const [found] = await selectRows<{ receipt: string }>(client, query, options);
   return found === undefined ? null : JSON.parse(found.receipt);
 }
@@ -148,121 +165,125 @@ FROM ${erasures.name} AS e
 WHERE tenant = {tenant:String} AND (toUnixTimestamp64Milli(requested_at), erasure_id) < ({at:Int64}, {id:String})
 GROUP BY erasure_id, requested_at ORDER BY requested_at DESC, erasure_id DESC LIMIT {atMost:UInt32}`;
 
-const correctedRows = (rows: readonly CorrectedRows[]): string =>
-  ofEach(`${ofLearner} AND learner_seq >= {from_seq:UInt32} AND ${before}`, rows);
+const buildCorrectedCondition = (rows: readonly CorrectedRows[]): string =>
+  expandToLearners(`${learnerCondition} AND learner_seq >= {from_seq:UInt32} AND ${belowCondition}`, rows);
 
-const countByDay = (rows: readonly CorrectedRows[]): string => `SELECT ${learnerNameSql} AS name,
+const buildDayCount = (rows: readonly CorrectedRows[]): string => `SELECT ${learnerNameSql} AS name,
   toInt32(intDiv(toUnixTimestamp64Milli(received_at), 86400000)) AS day, toUInt32(count()) AS answers
-FROM attempts WHERE ${correctedRows(rows)} AND ${countedRows} GROUP BY name, day`;
+FROM attempts WHERE ${buildCorrectedCondition(rows)} AND ${countedCondition} GROUP BY name, day`;
 
-const wholeLearners = (rows: readonly CorrectedRows[]): RollupPart => ({
-  ...{ inAttempts: isOneOf(rows), inArchive: isOneOf(rows, 'a.'), inRollup: isOneOf(rows) },
+const buildLearnersPart = (rows: readonly CorrectedRows[]): RollupPart => ({
+  ...{
+    attemptsCondition: buildLearnerFilter(rows),
+    archiveCondition: buildLearnerFilter(rows, 'a.'),
+    rollupCondition: buildLearnerFilter(rows),
+  },
 });
 
-const touched = `(SELECT DISTINCT tenant, skill_id, day, {partition:UInt16} FROM (
+const touchedDaysQuery = `(SELECT DISTINCT tenant, skill_id, day, {partition:UInt16} FROM (
   SELECT tenant, user_id, skill_id, toDate(occurred_at) AS day, toInt64(1) AS n FROM attempts
-    WHERE ${keptRows} AND ${ofLearner}
-  UNION ALL SELECT tenant, user_id, skill_id, day, toInt64(a.attempts) AS n FROM ${archivedDays}
-    WHERE ${isArchived} AND ${ofLearner}
+    WHERE ${retainedCondition} AND ${learnerCondition}
+  UNION ALL SELECT tenant, user_id, skill_id, day, toInt64(a.attempts) AS n FROM ${archiveSource}
+    WHERE ${archivedCondition} AND ${learnerCondition}
   UNION ALL SELECT tenant, user_id, skill_id, day, -toInt64(r.attempts) AS n FROM ${learnerSums.table.name} AS r
-    WHERE ${ofLearner} AND kind = 'day'
+    WHERE ${learnerCondition} AND kind = 'day'
 ) GROUP BY tenant, user_id, skill_id, day HAVING sum(n) != 0)`;
 
-function touchedDays(rows: readonly CorrectedRows[]): RollupPart {
-  const days = ofEach(touched, rows);
+function buildDaysPart(rows: readonly CorrectedRows[]): RollupPart {
+  const days = expandToLearners(touchedDaysQuery, rows);
   const tenants = distinct(rows.map(({ tenant }) => quote(tenant))).join();
   const partitions = distinct(rows.map(({ partition }) => partition)).join();
-  const isTouched = (alias: '' | 'a.', day: string): string =>
+  const buildCondition = (alias: '' | 'a.', day: string): string =>
     `${alias}tenant IN (${tenants}) AND ${alias}partition_id IN (${partitions})` +
     ` AND (${alias}tenant, ${alias}skill_id, ${day}, ${alias}partition_id) IN ${days}`;
   return {
-    inAttempts: isTouched('', 'toDate(occurred_at)'),
-    inArchive: isTouched('a.', 'a.day'),
-    inRollup: isTouched('', 'day'),
-    onlyWhereWrong: true,
+    attemptsCondition: buildCondition('', 'toDate(occurred_at)'),
+    archiveCondition: buildCondition('a.', 'a.day'),
+    rollupCondition: buildCondition('', 'day'),
+    selectsOnlyDifferences: true,
   };
 }
 
-const findAgainQuery = `SELECT DISTINCT ${learnerHashSql} AS hash, user_id AS userId FROM (
-${late.map(({ table }) => `  SELECT DISTINCT tenant, user_id FROM ${table.name} WHERE tenant IN {tenants:Array(String)}`).join('\n  UNION ALL\n')}
+const erasedLearnersQuery = `SELECT DISTINCT ${learnerHashSql} AS hash, user_id AS userId FROM (
+${lateTables.map(({ table }) => `  SELECT DISTINCT tenant, user_id FROM ${table.name} WHERE tenant IN {tenants:Array(String)}`).join('\n  UNION ALL\n')}
 ) WHERE hash IN {hashes:Array(String)} SETTINGS max_threads = 1`;
 
 const selectMasked = `SELECT DISTINCT table AS name FROM system.parts
 WHERE database = currentDatabase() AND active AND has_lightweight_delete ORDER BY name`;
 
-const parametersOf = ({ tenant, partition, below, goalAt }: CorrectedRows) => ({
+const buildParameters = ({ tenant, partition, below, goalAt }: CorrectedRows) => ({
   ...{ tenant, partition, below_ms: below.ms, below_seq: below.seq },
   ...{ goal_until: goalAt, until: below.ms + maxClockSkewMs },
 });
 
-const sumOfTimes = (times: number): string => `toUInt64(intDiv(abs(sum(n)) + ${times - 1}, ${times}))`;
+const divideSum = (divisor: number): string => `toUInt64(intDiv(abs(sum(n)) + ${divisor - 1}, ${divisor}))`;
 
 /** Zeros prove the erasure. */
 const provingQuery: string = learnerTables
-  .map(({ table, ended, endedSums }) => {
+  .map(({ table, endedCondition, endedSums }) => {
     const count =
       endedSums === undefined
-        ? `SELECT count() FROM ${table.name} WHERE ${ended}`
-        : `SELECT ${sumOfTimes(endedSums.times)} FROM (${endedSums.query})`;
+        ? `SELECT count() FROM ${table.name} WHERE ${endedCondition}`
+        : `SELECT ${divideSum(endedSums.countsPerAnswer)} FROM (${endedSums.query})`;
     return `SELECT '${table.name}' AS place, toUInt64(assumeNotNull((${count}))) AS remaining`;
   })
   .join('\nUNION ALL ');
 
-const countEach = ({ table, ended, endedSums }: LearnerTable): string =>
+const buildCount = ({ table, endedCondition, endedSums }: LearnerTable): string =>
   `SELECT '${table.name}' AS place, ${learnerNameSql} AS name, ${
     endedSums === undefined
-      ? `toUInt64(count()) AS remaining FROM ${table.name} WHERE ${ended}`
-      : `${sumOfTimes(endedSums.times)} AS remaining FROM (${endedSums.query})`
+      ? `toUInt64(count()) AS remaining FROM ${table.name} WHERE ${endedCondition}`
+      : `${divideSum(endedSums.countsPerAnswer)} AS remaining FROM (${endedSums.query})`
   } GROUP BY name`;
 
-async function countEnded(
+async function countEndedRows(
   client: ClickHouseClient,
   tables: readonly LearnerTable[],
   rows: readonly CorrectedRows[],
   signal?: AbortSignal,
 ): Promise<Counts[]> {
-  const query = ofEach(tables.map(countEach).join('\nUNION ALL '), rows);
+  const query = expandToLearners(tables.map(buildCount).join('\nUNION ALL '), rows);
   const found = await selectRows<{ place: string; name: string; remaining: string }>(client, query, {
     signal,
   });
-  const none = Object.fromEntries(tables.map(({ table }) => [table.name, 0]));
-  return byLearner(rows, found, none, ({ place, remaining }) => [place, Number(remaining)]);
+  const zeroCounts = Object.fromEntries(tables.map(({ table }) => [table.name, 0]));
+  return groupByLearner(rows, found, zeroCounts, ({ place, remaining }) => [place, Number(remaining)]);
 }
 
-function byLearner<Row extends { readonly name: string }>(
+function groupByLearner<Row extends { readonly name: string }>(
   rows: readonly CorrectedRows[],
   found: readonly Row[],
-  none: Counts,
-  entryOf: (row: Row) => readonly [key: string | number, n: number],
+  zeroCounts: Counts,
+  toEntry: (row: Row) => readonly [key: string | number, n: number],
 ): Counts[] {
-  const counts = new Map(rows.map((one) => [nameOf(one), { ...none }]));
+  const counts = new Map(rows.map((one) => [toLearnerName(one), { ...zeroCounts }]));
   for (const row of found) {
-    const [key, n] = entryOf(row);
-    const own = counts.get(row.name);
-    if (own !== undefined) own[key] = n;
+    const [key, n] = toEntry(row);
+    const learnerCounts = counts.get(row.name);
+    if (learnerCounts !== undefined) learnerCounts[key] = n;
   }
   return [...counts.values()];
 }
 
-const nameOf = ({ tenant, userId }: CorrectedRows): string => learnerName(tenant, userId);
+const toLearnerName = ({ tenant, userId }: CorrectedRows): string => learnerName(tenant, userId);
 
 /**
  * Turns SQL for one learner into SQL for many: `learnerCondition` becomes a list, and a parameter a lookup by
  * the learner's name.
  */
-function ofEach(sql: string, rows: readonly CorrectedRows[]): string {
-  const names = rows.map((one) => quote(nameOf(one))).join();
+function expandToLearners(sql: string, rows: readonly CorrectedRows[]): string {
+  const names = rows.map((one) => quote(toLearnerName(one))).join();
   const parameters = rows.map(
-    (one) => new Map(Object.entries({ ...parametersOf(one), from_seq: one.fromSeq })),
+    (one) => new Map(Object.entries({ ...buildParameters(one), from_seq: one.fromSeq })),
   );
-  const ofRow = (_: string, parameter: string, type: string): string => {
+  const toTransform = (_: string, parameter: string, type: string): string => {
     const values = parameters.map((one) => one.get(parameter)).join();
     return `to${type}(transform(${learnerNameSql}, [${names}], [${values}], 0))`;
   };
   // Replace parameters first: a name may look like a parameter or contain `$&`.
-  const parts = sql.split(ofLearner).map((part) => part.replaceAll(/\{(\w+):(\w+)\}/g, ofRow));
-  return parts.join(isOneOf(rows));
+  const parts = sql.split(learnerCondition).map((part) => part.replaceAll(/\{(\w+):(\w+)\}/g, toTransform));
+  return parts.join(buildLearnerFilter(rows));
 }
 
-const isOneOf = (rows: readonly CorrectedRows[], alias: '' | 'a.' = ''): string =>
+const buildLearnerFilter = (rows: readonly CorrectedRows[], alias: '' | 'a.' = ''): string =>
   `(${alias}tenant, ${alias}user_id) IN (${rows.map((one) => `(${quote(one.tenant)}, ${quote(one.userId)})`).join()})`;

@@ -1,6 +1,6 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import { runStatement } from '../clickhouse/client.js';
-import { type Cluster, deleteFrom } from '../clickhouse/ddl.js';
+import { buildDeleteFrom, type ClusterName } from '../clickhouse/ddl.js';
 import { xapiMappings } from '../schema/deployment-tables.js';
 import { skillChanges, webhooks } from '../schema/journal-tables.js';
 import { modelVersions, skillParameters } from '../schema/model-tables.js';
@@ -9,10 +9,10 @@ import { modelVersions, skillParameters } from '../schema/model-tables.js';
 export async function removeTenantFacts(
   client: ClickHouseClient,
   tenant: string,
-  cluster: Cluster = null,
+  cluster: ClusterName = null,
 ): Promise<void> {
   for (const { name } of [skillChanges, skillParameters, modelVersions, webhooks, xapiMappings]) {
-    const statement = `${deleteFrom(name, cluster)} WHERE tenant = {tenant:String}`;
+    const statement = `${buildDeleteFrom(name, cluster)} WHERE tenant = {tenant:String}`;
     await runStatement(client, statement, { params: { tenant } });
   }
 }

@@ -1,7 +1,7 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import { sharedArrays } from '../../domain/base/answer-log.js';
 import { createInterner } from '../../lists.js';
-import { callersTime, selectNumber, selectRows } from '../clickhouse/client.js';
+import { createReadDeadline, selectNumber, selectRows } from '../clickhouse/client.js';
 
 export interface TenantAnswers {
   readonly tenant: string;
@@ -10,7 +10,7 @@ export interface TenantAnswers {
   readonly mark: string;
 }
 
-export const tenantsWithAnswers = (client: ClickHouseClient): Promise<TenantAnswers[]> =>
+export const listTenantAnswers = (client: ClickHouseClient): Promise<TenantAnswers[]> =>
   selectRows<TenantAnswers>(
     client,
     `SELECT tenant, toUInt32(count()) AS answers, concat(toString(answers), ' ', toString(max(received_at))) AS mark
@@ -27,21 +27,21 @@ export const countSkillAnswers = (
     client,
     `SELECT toFloat64(sum(attempts)) AS answers FROM daily_skill
 WHERE tenant = {tenant:String} AND skill_id = {skillId:String}`,
-    { params: { tenant, skillId }, signal: callersTime() },
+    { params: { tenant, skillId }, signal: createReadDeadline() },
   );
 
-const ofSample = 'tenant = {tenant:String} AND cityHash64(user_id) % {one_in:UInt32} = 0';
+const sampleCondition = 'tenant = {tenant:String} AND cityHash64(user_id) % {one_in:UInt32} = 0';
 
 /** RowBinary: little-endian, strings after their length. `addRow` reads the columns in this order. */
 const selectAnswers = `SELECT cityHash64(user_id) AS learner, toFloat64(toUnixTimestamp64Milli(occurred_at)) AS at,
   toFloat32(ifNull(time_spent_seconds, nan)) AS seconds, toFloat32(ifNull(question_difficulty, nan)) AS difficulty,
   is_correct, toString(skill_id) AS skill, item_id
-FROM attempts WHERE ${ofSample} ORDER BY tenant, user_id, learner_seq FORMAT RowBinary`;
+FROM attempts WHERE ${sampleCondition} ORDER BY tenant, user_id, learner_seq FORMAT RowBinary`;
 
-const fixedBytes = 25;
+const fixedRowBytes = 25;
 
 /** Includes room for answers that arrive after the count. */
-const roomFor = (answers: number): number => Math.ceil(answers * 1.01) + 1000;
+const computeCapacity = (answers: number): number => Math.ceil(answers * 1.01) + 1000;
 
 /**
  * @param maxAnswers above it, reads a sample of learners @returns `AnswersReply`, with items by index (0:
@@ -54,19 +54,19 @@ export async function readAnswerColumns(client: ClickHouseClient, tenant: string
     query: selectAnswers,
     query_params: { tenant, one_in: sampledOneIn },
   });
-  const columns = createColumns(roomFor(answers));
-  let rest: Buffer = Buffer.alloc(0);
+  const columns = createColumns(computeCapacity(answers));
+  let remainder: Buffer = Buffer.alloc(0);
   for await (const chunk of stream as AsyncIterable<Buffer>) {
-    rest = columns.addRows(rest.length === 0 ? chunk : Buffer.concat([rest, chunk]));
+    remainder = columns.addRows(remainder.length === 0 ? chunk : Buffer.concat([remainder, chunk]));
   }
   // ClickHouse can report a late error only by ending the response.
-  if (rest.length > 0 || columns.rows() < answers)
+  if (remainder.length > 0 || columns.rows() < answers)
     throw new Error(`ClickHouse sent ${columns.rows()} of ${answers} answers`);
-  return { ...columns.done(), sampledOneIn };
+  return { ...columns.finish(), sampledOneIn };
 }
 
 async function chooseSample(client: ClickHouseClient, tenant: string, maxAnswers: number) {
-  const query = `SELECT toUInt32(count()) AS answers FROM attempts WHERE ${ofSample}`;
+  const query = `SELECT toUInt32(count()) AS answers FROM attempts WHERE ${sampleCondition}`;
   for (let sampledOneIn = 1; ; ) {
     const answers = await selectNumber(client, query, { params: { tenant, one_in: sampledOneIn } });
     if (answers <= maxAnswers) return { answers, sampledOneIn };
@@ -74,83 +74,83 @@ async function chooseSample(client: ClickHouseClient, tenant: string, maxAnswers
   }
 }
 
-function createColumns(room: number) {
-  const skill = sharedArrays.counts(room);
-  const item = sharedArrays.counts(room);
-  const correct = sharedArrays.bytes(room);
-  const at = sharedArrays.doubles(room);
-  const seconds = sharedArrays.floats(room);
-  const difficulty = sharedArrays.floats(room);
+function createColumns(capacity: number) {
+  const skill = sharedArrays.counts(capacity);
+  const item = sharedArrays.counts(capacity);
+  const correct = sharedArrays.bytes(capacity);
+  const at = sharedArrays.doubles(capacity);
+  const seconds = sharedArrays.floats(capacity);
+  const difficulty = sharedArrays.floats(capacity);
   const starts: number[] = [];
   const hashes: number[] = [];
   const skills = createInterner([]);
   const items = createInterner(['']);
-  let last = -1n;
-  let rows = 0;
+  let lastLearner = -1n;
+  let rowCount = 0;
 
   /** @returns start of the next row; null: incomplete row */
   function addRow(buffer: Buffer, start: number): number | null {
-    const skillLength = lengthAt(buffer, start + fixedBytes);
-    const itemLength = lengthAt(buffer, skillLength.end + skillLength.bytes);
+    const skillLength = readLength(buffer, start + fixedRowBytes);
+    const itemLength = readLength(buffer, skillLength.end + skillLength.bytes);
     const end = itemLength.end + itemLength.bytes;
     // A truncated length is NaN, and so is `end`.
     if (!(end <= buffer.length)) return null;
-    if (rows === room) return end;
+    if (rowCount === capacity) return end;
     const learner = buffer.readBigUInt64LE(start);
-    if (learner !== last) {
-      last = learner;
-      starts.push(rows);
+    if (learner !== lastLearner) {
+      lastLearner = learner;
+      starts.push(rowCount);
       hashes.push(Number(learner >> 32n));
     }
-    at[rows] = buffer.readDoubleLE(start + 8);
-    seconds[rows] = buffer.readFloatLE(start + 16);
-    difficulty[rows] = buffer.readFloatLE(start + 20);
-    correct[rows] = buffer[start + 24] as number;
-    skill[rows] = skills.indexOf(
+    at[rowCount] = buffer.readDoubleLE(start + 8);
+    seconds[rowCount] = buffer.readFloatLE(start + 16);
+    difficulty[rowCount] = buffer.readFloatLE(start + 20);
+    correct[rowCount] = buffer[start + 24] as number;
+    skill[rowCount] = skills.indexOf(
       buffer.toString('utf8', skillLength.end, skillLength.end + skillLength.bytes),
     );
-    item[rows] = items.indexOf(buffer.toString('utf8', itemLength.end, end));
-    rows++;
+    item[rowCount] = items.indexOf(buffer.toString('utf8', itemLength.end, end));
+    rowCount++;
     return end;
   }
 
   return {
-    rows: () => rows,
+    rows: () => rowCount,
     /** @returns the incomplete last row */
     addRows: (chunk: Buffer): Buffer => {
-      for (let place = 0; ; ) {
-        const next = addRow(chunk, place);
-        if (next === null) return chunk.subarray(place);
-        place = next;
+      for (let offset = 0; ; ) {
+        const next = addRow(chunk, offset);
+        if (next === null) return chunk.subarray(offset);
+        offset = next;
       }
     },
-    done: () => ({
+    finish: () => ({
       log: {
-        starts: sharedCounts([...starts, rows]),
-        skill: skill.subarray(0, rows),
-        item: item.subarray(0, rows),
-        correct: correct.subarray(0, rows),
-        at: at.subarray(0, rows),
-        seconds: seconds.subarray(0, rows),
-        difficulty: difficulty.subarray(0, rows),
+        starts: toSharedCounts([...starts, rowCount]),
+        skill: skill.subarray(0, rowCount),
+        item: item.subarray(0, rowCount),
+        correct: correct.subarray(0, rowCount),
+        at: at.subarray(0, rowCount),
+        seconds: seconds.subarray(0, rowCount),
+        difficulty: difficulty.subarray(0, rowCount),
         skills: skills.ids.length,
         items: items.ids.length - 1,
       },
       skillIds: skills.ids,
       itemIds: items.ids,
-      learnerHash: sharedCounts(hashes),
+      learnerHash: toSharedCounts(hashes),
     }),
   };
 }
 
 /** Length in LEB128, one or two bytes: ids have at most 512 bytes. */
-function lengthAt(buffer: Buffer, at: number): { readonly bytes: number; readonly end: number } {
-  const low = buffer[at] ?? Number.NaN;
-  if (low < 128) return { bytes: low, end: at + 1 };
-  return { bytes: low - 128 + 128 * (buffer[at + 1] ?? Number.NaN), end: at + 2 };
+function readLength(buffer: Buffer, offset: number): { readonly bytes: number; readonly end: number } {
+  const low = buffer[offset] ?? Number.NaN;
+  if (low < 128) return { bytes: low, end: offset + 1 };
+  return { bytes: low - 128 + 128 * (buffer[offset + 1] ?? Number.NaN), end: offset + 2 };
 }
 
-function sharedCounts(values: readonly number[]): Uint32Array {
+function toSharedCounts(values: readonly number[]): Uint32Array {
   const column = sharedArrays.counts(values.length);
   column.set(values);
   return column;

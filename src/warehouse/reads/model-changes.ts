@@ -10,7 +10,7 @@ export interface StoredChange extends Omit<ModelChange, 'in_force' | 'kept' | 's
   readonly parts: readonly string[];
 }
 
-const skillsOf = (fields: string): string => `JSONExtract(report, 'skills', 'Array(Tuple(${fields}))')`;
+const extractSkills = (fields: string): string => `JSONExtract(report, 'skills', 'Array(Tuple(${fields}))')`;
 
 /** ClickHouse extracts the fields, because reports are long. */
 const selectChanges = `
@@ -18,7 +18,7 @@ SELECT
   change, version, based_on, action, published_at,
   toBool(change = (SELECT max(change) FROM ${modelVersions.name} WHERE tenant = {tenant:String})) AS is_last,
   if(report = '', NULL, toUInt32(JSONLength(report, 'skills'))) AS skills,
-  if(report = '', NULL, toUInt32(arrayCount(s -> s.published, ${skillsOf('published Bool')}))) AS skills_published,
+  if(report = '', NULL, toUInt32(arrayCount(s -> s.published, ${extractSkills('published Bool')}))) AS skills_published,
   JSONExtract(report, 'answers', 'Nullable(UInt32)') AS answers,
   JSONExtract(report, 'learners', 'Nullable(UInt32)') AS learners,
   JSONExtract(report, 'served', 'oldLogLoss', 'Nullable(Float64)') AS old_log_loss,
@@ -39,7 +39,7 @@ SELECT
 FROM ${skillParameters.name} AS p
 LEFT JOIN (
   SELECT s.skillId AS skill_id, s.reason AS reason FROM ${modelVersions.name}
-  ARRAY JOIN ${skillsOf('skillId String, reason String')} AS s
+  ARRAY JOIN ${extractSkills('skillId String, reason String')} AS s
   WHERE tenant = {tenant:String} AND version = {version:UInt32} AND action = 'fit'
 ) AS r ON r.skill_id = p.skill_id
 WHERE p.tenant = {tenant:String} AND p.version = {version:UInt32} AND p.skill_id > {after:String}
@@ -51,11 +51,11 @@ WHERE tenant = {tenant:String} AND version = {version:UInt32} AND action = 'fit'
 export type ModelChanges = ReturnType<typeof createModelChanges>;
 
 export const createModelChanges = (read: TenantRead) => ({
-  changes: (tenant: string, before: number, atMost: number) =>
+  listChanges: (tenant: string, before: number, atMost: number) =>
     read<StoredChange>(selectChanges, tenant, { before, atMost }),
 
   /** Ordered by the bytes of the ids; null: no fit published the version. */
-  skills: async (tenant: string, version: number, after: string | null, atMost: number) => {
+  listSkills: async (tenant: string, version: number, after: string | null, atMost: number) => {
     const fits = await read(selectFit, tenant, { version });
     if (fits.length === 0) return null;
     return read<VersionSkill>(selectSkills, tenant, { version, after: after ?? '', atMost });

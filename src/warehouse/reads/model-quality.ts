@@ -1,7 +1,7 @@
 import type { CoverageBand } from '../../contracts/responses/models.js';
 import { logLossClip } from '../../domain/base/prediction-metrics.js';
-import { sqlTime } from '../clickhouse/client.js';
-import { keptRows } from '../schema/rollups.js';
+import { formatSqlTime } from '../clickhouse/client.js';
+import { retainedCondition } from '../schema/rollups.js';
 import { forecastCoverage } from '../schema/views.js';
 import type { TenantRead } from './tenant-read.js';
 
@@ -17,13 +17,13 @@ export interface ReliabilityBin {
 }
 
 /** The condition on `received_at` skips months. A caller's clock may be minutes ahead. */
-const selectBins = (skillId: string | null): string => `
+const buildBinsQuery = (skillId: string | null): string => `
 SELECT
   toUInt8(least(9, floor(10 * a.p_correct))) AS tenth, toUInt32(count()) AS answers, avg(is_correct) AS accuracy,
   avg(a.p_correct) AS p_correct, avg(pow(a.p_correct - is_correct, 2)) AS brier,
   avg(-log(greatest(if(is_correct = 1, a.p_correct, 1 - a.p_correct), ${logLossClip}))) AS log_loss
 FROM attempts AS a
-WHERE ${keptRows} AND tenant = {tenant:String} AND occurred_at >= {since:DateTime64(3, 'UTC')}
+WHERE ${retainedCondition} AND tenant = {tenant:String} AND occurred_at >= {since:DateTime64(3, 'UTC')}
   AND received_at >= {since:DateTime64(3, 'UTC')} - INTERVAL 1 DAY${skillId === null ? '' : ' AND skill_id = {skillId:String}'}
 GROUP BY tenth ORDER BY tenth`;
 
@@ -34,8 +34,11 @@ export type ModelQuality = ReturnType<typeof createModelQuality>;
 
 export const createModelQuality = (read: TenantRead) => ({
   /** @param skillId null: all skills @param since Unix milliseconds */
-  reliability: (tenant: string, skillId: string | null, since: number) =>
-    read<ReliabilityBin>(selectBins(skillId), tenant, { since: sqlTime(since), ...(skillId && { skillId }) }),
+  fetchReliability: (tenant: string, skillId: string | null, since: number) =>
+    read<ReliabilityBin>(buildBinsQuery(skillId), tenant, {
+      since: formatSqlTime(since),
+      ...(skillId && { skillId }),
+    }),
 
-  coverage: (tenant: string): Promise<CoverageBand[]> => read(selectBands, tenant),
+  fetchCoverage: (tenant: string): Promise<CoverageBand[]> => read(selectBands, tenant),
 });

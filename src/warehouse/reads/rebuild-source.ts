@@ -13,37 +13,47 @@ import type { ModelChange, ModelChangeRecord } from '../../contracts/stored-mode
 import type { WebhookRecord } from '../../contracts/webhooks.js';
 import { minRegisteredLearners } from '../../domain/base/score-constants.js';
 import { selectNumber, selectRows } from '../clickhouse/client.js';
-import { countedRows, learnerSnapshots } from '../schema/attempt-tables.js';
-import { afterLearner, attemptPages, isNamed, namedLearners, readLearners } from './attempt-pages.js';
+import { countedCondition, learnerSnapshots } from '../schema/attempt-tables.js';
 import { createFactsHistory } from './facts-history.js';
-import { archivedMonth, holdsState } from './presence.js';
+import {
+  afterLearnerCondition,
+  buildNameParams,
+  namedLearnersCondition,
+  readAttemptPages,
+  readLearners,
+} from './learner-rows.js';
+import { fetchArchivedMonth, hasStoredState } from './stored-state.js';
 
 /** Each page reads all answers of the tenant. */
-const skillsTogether = 10_000;
+const skillsPerPage = 10_000;
 
-const selectSkills = (isFirst: boolean): string => {
-  const own = (table: string): string => `SELECT toString(skill_id) AS skill, user_id FROM ${table}
-  WHERE tenant = {tenant:String}${isFirst ? '' : ' AND skill_id > {skillId:String}'}`;
+const buildSkillsQuery = (isFirstPage: boolean): string => {
+  const selectUsers = (table: string): string => `SELECT toString(skill_id) AS skill, user_id FROM ${table}
+  WHERE tenant = {tenant:String}${isFirstPage ? '' : ' AND skill_id > {skillId:String}'}`;
   return `SELECT skill AS skillId, groupUniqArray(${minRegisteredLearners})(user_id) AS userIds
-FROM (${own('attempts')} UNION ALL ${own('archived_learner_skill')})
-GROUP BY skill ORDER BY skill LIMIT ${skillsTogether}`;
+FROM (${selectUsers('attempts')} UNION ALL ${selectUsers('archived_learner_skill')})
+GROUP BY skill ORDER BY skill LIMIT ${skillsPerPage}`;
 };
 
-const learnersTogether = 20_000;
+const learnersPerPage = 20_000;
 
-const selectGoals = (isFirst: boolean): string => `SELECT tenant, user_id AS userId, last.1 AS targetScore,
+const buildGoalsQuery = (
+  isFirstPage: boolean,
+): string => `SELECT tenant, user_id AS userId, last.1 AS targetScore,
   last.2 AS targetDate, toFloat64(toUnixTimestamp64Milli(at)) AS updatedAt
 FROM (
   SELECT tenant, user_id, argMax(tuple(target_score, toString(target_date)), updated_at) AS last, max(updated_at) AS at
-  FROM goal_changes ${isFirst ? '' : `WHERE ${afterLearner}`} GROUP BY tenant, user_id
-) ORDER BY tenant, user_id LIMIT ${learnersTogether}`;
+  FROM goal_changes ${isFirstPage ? '' : `WHERE ${afterLearnerCondition}`} GROUP BY tenant, user_id
+) ORDER BY tenant, user_id LIMIT ${learnersPerPage}`;
 
-const selectRetracted = (isFirst: boolean): string => `SELECT tenant, user_id AS userId, event_id AS eventId,
+const buildRetractedQuery = (
+  isFirstPage: boolean,
+): string => `SELECT tenant, user_id AS userId, event_id AS eventId,
   first_answer AS firstAnswer
 FROM taken_back FINAL
 WHERE first_answer != '' AND received_at >= toDateTime64({fromSecond:UInt32}, 3, 'UTC')
-  ${isFirst ? '' : `AND ${afterLearner}`}
-ORDER BY tenant, user_id LIMIT ${learnersTogether} WITH TIES`;
+  ${isFirstPage ? '' : `AND ${afterLearnerCondition}`}
+ORDER BY tenant, user_id LIMIT ${learnersPerPage} WITH TIES`;
 
 const selectCatalogue = `SELECT tenant, skill_id AS skillId, revision,
   toFloat64(toUnixTimestamp64Milli(updated_at)) AS updatedAt, name, nullIf(toString(section), '') AS section, weight,
@@ -63,7 +73,7 @@ interface CatalogueRow extends Omit<CatalogueRecord, 'parameters'> {
   readonly pForget: number;
 }
 
-const answersTogether = 5_000_000;
+const answersPerPart = 5_000_000;
 
 /**
  * Uses a learner's first answer on an item per day. `expected` ignores the item's known difficulty. The
@@ -79,15 +89,15 @@ FROM (
   GROUP BY user_id, item_id, toDate(occurred_at)
 ) GROUP BY item_id ORDER BY answers DESC LIMIT {most:UInt32}`;
 
-const ofBoth = (query: (table: string) => string, union = 'UNION ALL'): string =>
+const unionTables = (query: (table: string) => string, union = 'UNION ALL'): string =>
   ['attempts', learnerSnapshots.name].map(query).join(` ${union} `);
 
-const selectPlaces = ofBoth(
+const selectSample = unionTables(
   (table) => `SELECT tenant, user_id AS userId, partition_id AS partition FROM ${table} LIMIT 1000`,
 );
 
-const selectKnown = ofBoth(
-  (table) => `SELECT DISTINCT ${learnerNameSql} AS name FROM ${table} WHERE ${isNamed}`,
+const selectExisting = unionTables(
+  (table) => `SELECT DISTINCT ${learnerNameSql} AS name FROM ${table} WHERE ${namedLearnersCondition}`,
   'UNION DISTINCT',
 );
 
@@ -109,22 +119,22 @@ const selectNewestVersions = `SELECT tenant, max(version) AS newest FROM (
   UNION ALL SELECT toString(tenant) AS tenant, version FROM skill_parameters
 ) GROUP BY tenant`;
 
-const ofPartitions = 'partition_id IN {partitions:Array(UInt16)}';
+const partitionCondition = 'partition_id IN {partitions:Array(UInt16)}';
 
 const selectDays = `SELECT partition_id AS partition, toString(tenant) AS tenant,
   toUInt32(intDiv(toUnixTimestamp(received_at), 86400)) AS day, toFloat64(count()) AS answers
-FROM attempts WHERE ${ofPartitions} AND ${countedRows} GROUP BY partition, tenant, day`;
+FROM attempts WHERE ${partitionCondition} AND ${countedCondition} GROUP BY partition, tenant, day`;
 
 export type RebuildSource = ReturnType<typeof createRebuildSource>;
 
 export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: string, maxItems: number) {
-  const { deployment, keys, mappings } = createFactsHistory(client, clickhouseUrl);
+  const { fetchDeployment, fetchKeys, fetchMappings } = createFactsHistory(client, clickhouseUrl);
   const select = <Row>(query: string, params: object = {}) => selectRows<Row>(client, query, { params });
   const first = async <Row>(query: string, params: object) => (await select<Row>(query, params))[0] ?? null;
   const count = (condition: string, params: object): Promise<number> =>
     selectNumber(client, `SELECT toFloat64(count()) AS answers FROM attempts WHERE ${condition}`, { params });
 
-  async function* pages<Row extends object>(
+  async function* readPages<Row extends object>(
     size: number,
     query: (isFirst: boolean) => string,
     params: object,
@@ -138,55 +148,57 @@ export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: str
   }
 
   return {
-    deployment,
-    keys,
-    mappings,
-    holdsState: () => holdsState(client),
-    samplePlaces: () => select<LearnerId & { readonly partition: number }>(selectPlaces),
-    countAnswers: (partitions: readonly number[]) => count(ofPartitions, { partitions }),
+    deployment: fetchDeployment,
+    keys: fetchKeys,
+    mappings: fetchMappings,
+    hasStoredState: () => hasStoredState(client),
+    sampleLearners: () => select<LearnerId & { readonly partition: number }>(selectSample),
+    countAnswers: (partitions: readonly number[]) => count(partitionCondition, { partitions }),
     pages: (partitions: readonly number[], after: LearnerId | null) =>
-      attemptPages(client, partitions, after),
-    learners: (learners: readonly LearnerId[]) => readLearners(client, isNamed, namedLearners(learners)),
+      readAttemptPages(client, partitions, after),
+    readLearners: (learners: readonly LearnerId[]) =>
+      readLearners(client, namedLearnersCondition, buildNameParams(learners)),
     /** Learners without rows and snapshots. */
-    unknown: async (learners: readonly LearnerId[]): Promise<LearnerId[]> => {
-      const found = await select<{ name: string }>(selectKnown, namedLearners(learners));
+    findUnstored: async (learners: readonly LearnerId[]): Promise<LearnerId[]> => {
+      const found = await select<{ name: string }>(selectExisting, buildNameParams(learners));
       const known = new Set(found.map(({ name }) => name));
       return learners.filter(({ tenant, userId }) => !known.has(learnerName(tenant, userId)));
     },
-    archivedMonth: () => archivedMonth(client),
-    lastOutboxId: (partition: number) => first<OutboxId>(selectLastId, { partition }),
-    tenants: async () => (await select<{ tenant: string }>(selectTenants)).map(({ tenant }) => tenant),
-    answeredSkills: (tenant: string) => pages<AnsweredSkill>(skillsTogether, selectSkills, { tenant }),
-    goals: () => pages<GoalRecord>(learnersTogether, selectGoals, {}),
+    fetchArchivedMonth: () => fetchArchivedMonth(client),
+    findLastId: (partition: number) => first<OutboxId>(selectLastId, { partition }),
+    listTenants: async () => (await select<{ tenant: string }>(selectTenants)).map(({ tenant }) => tenant),
+    readAnsweredSkills: (tenant: string) =>
+      readPages<AnsweredSkill>(skillsPerPage, buildSkillsQuery, { tenant }),
+    readGoals: () => readPages<GoalRecord>(learnersPerPage, buildGoalsQuery, {}),
     /** @param fromSecond Unix seconds of arrival */
-    retracted: (fromSecond: number) =>
-      pages<RetractedEvent>(learnersTogether, selectRetracted, { fromSecond }),
-    catalogue: async (): Promise<CatalogueRecord[]> =>
+    readRetracted: (fromSecond: number) =>
+      readPages<RetractedEvent>(learnersPerPage, buildRetractedQuery, { fromSecond }),
+    fetchCatalogue: async (): Promise<CatalogueRecord[]> =>
       (await select<CatalogueRow>(selectCatalogue)).map(
         ({ pInit, pLearn, pGuess, pSlip, pForget, ...entry }) => ({
           ...entry,
           parameters: pInit === null ? null : { pInit, pLearn, pGuess, pSlip, pForget },
         }),
       ),
-    webhooks: () => select<WebhookRecord>(selectWebhooks),
-    modelChanges: () => select<ModelChange>(selectModelChanges),
-    modelTexts: async (change: ModelChange): Promise<ModelChangeRecord> => {
+    fetchWebhooks: () => select<WebhookRecord>(selectWebhooks),
+    fetchModelChanges: () => select<ModelChange>(selectModelChanges),
+    fetchModelTexts: async (change: ModelChange): Promise<ModelChangeRecord> => {
       const { tenant, version } = change;
       const texts = await first<{ model: string; report: string }>(selectModelTexts, { tenant, version });
       return { ...change, model: '', report: '', ...texts };
     },
-    newestVersions: async (): Promise<Map<string, number>> => {
+    fetchNewestVersions: async (): Promise<Map<string, number>> => {
       const rows = await select<{ tenant: string; newest: number }>(selectNewestVersions);
       return new Map(rows.map(({ tenant, newest }) => [tenant, newest]));
     },
     /** Above the limit, yields the items with the most answers. */
-    items: async function* (tenant: string): AsyncGenerator<ItemRecord[]> {
+    readItems: async function* (tenant: string): AsyncGenerator<ItemRecord[]> {
       const answers = await count('tenant = {tenant:String}', { tenant });
-      const parts = Math.max(1, Math.ceil(answers / answersTogether));
+      const parts = Math.max(1, Math.ceil(answers / answersPerPart));
       const most = Math.floor(maxItems / parts);
       for (let part = 0; part < parts; part++)
         yield await select<ItemRecord>(selectItems, { tenant, parts, part, most });
     },
-    answersByDay: (partitions: readonly number[]) => select<DailyAnswers>(selectDays, { partitions }),
+    fetchDailyAnswers: (partitions: readonly number[]) => select<DailyAnswers>(selectDays, { partitions }),
   };
 }

@@ -3,8 +3,8 @@ import type { Limiter } from '../../concurrency.js';
 import type { LearnerId } from '../../contracts/learner-name.js';
 import type { CountedAnswer } from '../../domain/learner/explanation.js';
 import type { SkillDay } from '../../domain/learner/velocity.js';
-import { callersTime, selectManyRows, selectNumber, selectRows } from '../clickhouse/client.js';
-import { archivedDays, isArchived, keptRows, unpacked } from '../schema/rollups.js';
+import { createReadDeadline, selectManyRows, selectNumber, selectRows } from '../clickhouse/client.js';
+import { archivedCondition, archiveSource, retainedCondition, unpackAnswer } from '../schema/rollups.js';
 
 /** Null if too many reads of the tenant are running. @throws errors of the read */
 export type ReadGuard = <Result>(
@@ -17,7 +17,7 @@ export const createReadGuard =
   <Result>(tenant: string, read: (signal: AbortSignal) => Promise<Result>) =>
     limit<Result | null>(
       tenant,
-      () => read(callersTime()),
+      () => read(createReadDeadline()),
       () => null,
     );
 
@@ -53,7 +53,7 @@ FROM (
   SELECT *, toUInt32(learner_seq - row_number() OVER (ORDER BY learner_seq)) AS missing_before
   FROM (
     SELECT * FROM attempts
-    WHERE ${keptRows} AND tenant = {tenant:String} AND user_id = {userId:String} AND learner_seq <= {upTo:UInt32}
+    WHERE ${retainedCondition} AND tenant = {tenant:String} AND user_id = {userId:String} AND learner_seq <= {upTo:UInt32}
     ORDER BY learner_seq, outbox_ms DESC, outbox_seq DESC LIMIT 1 BY learner_seq
   )
 )
@@ -62,12 +62,12 @@ ORDER BY learner_seq DESC
 LIMIT {atMost:UInt32}`;
 
 const countArchived = `
-SELECT toUInt32(sum(a.attempts)) AS answers FROM ${archivedDays}
-WHERE ${isArchived} AND a.tenant = {tenant:String} AND a.user_id = {userId:String} AND a.skill_id = {skillId:String}`;
+SELECT toUInt32(sum(a.attempts)) AS answers FROM ${archiveSource}
+WHERE ${archivedCondition} AND a.tenant = {tenant:String} AND a.user_id = {userId:String} AND a.skill_id = {skillId:String}`;
 
 type Row = Omit<StoredAttempt, 'parameters'> & StoredAttempt['parameters'] & { readonly stored: number };
 
-const attemptOf = ({ stored, pInit, pLearn, pGuess, pSlip, pForget, ...row }: Row): StoredAttempt => ({
+const toAttempt = ({ stored, pInit, pLearn, pGuess, pSlip, pForget, ...row }: Row): StoredAttempt => ({
   ...row,
   parameters: { pInit, pLearn, pGuess, pSlip, pForget },
 });
@@ -80,20 +80,20 @@ interface DaysQuery extends LearnerId {
   readonly today: number;
 }
 
-const last = unpacked('max(r.last_answer)');
+const lastAnswer = unpackAnswer('max(r.last_answer)');
 
 /** Enough for 270 skills on each day of a year. */
 const maxRows = 100_000;
 
 /** Answers that a fast clock dates in the future count today. */
-const selectDays = (skillId: string | null): string => `
+const buildDaysQuery = (skillId: string | null): string => `
 SELECT
   skill_id AS skillId,
   toInt32(least(greatest(r.day, toDate({from:Int32} - 1)), toDate({today:Int32}))) AS day,
   toUInt32(sum(r.attempts)) AS attempts, toUInt32(sum(r.correct)) AS correct,
   toUInt32(uniqExactIf(r.day, r.correct > 0)) AS correctDays,
-  ${last.mastery} AS mastery,
-  1000 * toFloat64(toUnixTimestamp(${last.at})) AS lastAttemptAt
+  ${lastAnswer.mastery} AS mastery,
+  1000 * toFloat64(toUnixTimestamp(${lastAnswer.at})) AS lastAttemptAt
 FROM learner_sums AS r
 WHERE tenant = {tenant:String} AND kind = 'day' AND user_id = {userId:String}${skillId === null ? '' : ' AND skill_id = {skillId:String}'}
 GROUP BY skillId, day
@@ -103,19 +103,19 @@ export type SkillHistory = ReturnType<typeof createSkillHistory>;
 
 export const createSkillHistory = (client: ClickHouseClient, guard: ReadGuard) => ({
   /** The newest answers, oldest first. `stored` and `archived` count all answers on the skill. */
-  ofSkill: (params: AttemptQuery) =>
+  fetchAttempts: (params: AttemptQuery) =>
     guard(params.tenant, async (signal) => {
       // In sequence: the limit counts connections.
       const rows = await selectRows<Row>(client, selectAttempts, { params, signal });
       const archived = await selectNumber(client, countArchived, { params, signal });
-      return { attempts: rows.reverse().map(attemptOf), stored: rows[0]?.stored ?? 0, archived };
+      return { attempts: rows.reverse().map(toAttempt), stored: rows[0]?.stored ?? 0, archived };
     }),
 
   /** One row per skill combines the days before `from`, to limit the result. */
-  days: ({ skillId, ...learner }: DaysQuery): Promise<SkillDay[] | null> =>
+  fetchDays: ({ skillId, ...learner }: DaysQuery): Promise<SkillDay[] | null> =>
     guard(learner.tenant, async (signal) => {
       const params = skillId === null ? learner : { ...learner, skillId };
-      const rows = await selectManyRows<SkillDay>(client, selectDays(skillId), { params, signal });
+      const rows = await selectManyRows<SkillDay>(client, buildDaysQuery(skillId), { params, signal });
       if (rows.length > maxRows) throw new Error(`more than ${maxRows} rows`);
       return rows;
     }),

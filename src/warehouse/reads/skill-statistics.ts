@@ -5,23 +5,23 @@ import type {
   SkillItem,
   SkillStatistics,
 } from '../../contracts/responses/statistics.js';
-import { archivedDays, isArchived, keptRows } from '../schema/rollups.js';
+import { archivedCondition, archiveSource, retainedCondition } from '../schema/rollups.js';
 import type { TenantRead } from './tenant-read.js';
 
 /** "On which skills are learners slowest?" (docs/analytics.md). */
-const selectSkills = (skills: string, speeds: string): string => `
+const buildSkillsQuery = (skillCondition: string, speedColumns: string): string => `
 SELECT v.skill_id AS skill_id, v.learners AS learners, v.attempts AS answers, d.accuracy AS accuracy,
-  d.mean_p_correct AS mean_p_correct, round(v.plateau_share, 4) AS plateau_share, ${speeds}
+  d.mean_p_correct AS mean_p_correct, round(v.plateau_share, 4) AS plateau_share, ${speedColumns}
 FROM skill_velocity AS v
 JOIN (
   SELECT skill_id, round(sum(r.correct) / sum(r.attempts), 4) AS accuracy,
     round(sum(r.predicted_correct) / sum(r.attempts), 4) AS mean_p_correct
-  FROM daily_skill AS r WHERE tenant = {tenant:String} AND ${skills} GROUP BY skill_id
+  FROM daily_skill AS r WHERE tenant = {tenant:String} AND ${skillCondition} GROUP BY skill_id
 ) AS d ON d.skill_id = v.skill_id
-WHERE v.tenant = {tenant:String} AND v.${skills}
+WHERE v.tenant = {tenant:String} AND v.${skillCondition}
 ORDER BY skill_id`;
 
-const selectPage = selectSkills(
+const selectPage = buildSkillsQuery(
   `skill_id IN (SELECT skill_id FROM daily_skill WHERE tenant = {tenant:String} AND skill_id > {after:String}
     GROUP BY skill_id ORDER BY skill_id LIMIT {atMost:UInt32})`,
   `round(v.velocity_per_attempt_median, 6) AS velocity_per_attempt,
@@ -29,14 +29,14 @@ const selectPage = selectSkills(
 );
 
 const quartiles = ['q1', 'median', 'q3'];
-const selectSkill = selectSkills(
+const selectSkill = buildSkillsQuery(
   'skill_id = {skillId:String}',
   `CAST((${quartiles.map((one) => `round(v.velocity_per_attempt_${one}, 6)`)}),
     'Tuple(${quartiles.map((one) => `${one} Float64`)})') AS velocity_per_attempt`,
 );
 
-const mostSteps = 30;
-const fewestLearners = 5;
+const maxSteps = 30;
+const minLearners = 5;
 
 /** "Does practice of a skill help?" Leaves out learners with archived answers. */
 const selectCurve = `
@@ -46,13 +46,13 @@ FROM (
   SELECT is_correct, p_correct, mastery_before, row_number() OVER (PARTITION BY user_id ORDER BY learner_seq) AS attempt
   FROM (
     SELECT user_id, learner_seq, is_correct, p_correct, mastery_before FROM attempts
-    WHERE ${keptRows} AND tenant = {tenant:String} AND skill_id = {skillId:String} AND user_id NOT IN (
-      SELECT a.user_id FROM ${archivedDays}
-      WHERE ${isArchived} AND a.tenant = {tenant:String} AND a.skill_id = {skillId:String})
-    ORDER BY tenant, user_id, learner_seq LIMIT ${mostSteps} BY user_id
+    WHERE ${retainedCondition} AND tenant = {tenant:String} AND skill_id = {skillId:String} AND user_id NOT IN (
+      SELECT a.user_id FROM ${archiveSource}
+      WHERE ${archivedCondition} AND a.tenant = {tenant:String} AND a.skill_id = {skillId:String})
+    ORDER BY tenant, user_id, learner_seq LIMIT ${maxSteps} BY user_id
   )
 ) AS s
-GROUP BY attempt HAVING learners >= ${fewestLearners} ORDER BY attempt`;
+GROUP BY attempt HAVING learners >= ${minLearners} ORDER BY attempt`;
 
 const selectCohorts = `
 SELECT cohort, week, c.learners AS learners, c.attempts AS answers, round(c.accuracy, 4) AS accuracy,
@@ -76,36 +76,36 @@ SELECT item_id, uniq(user_id) AS learners, count() AS answers, avg(is_correct) A
   if(strong >= 15 AND weak >= 15,
     toBool(avgIf(is_correct, mastery_before >= 0.8) <= avgIf(is_correct, mastery_before < 0.5)), NULL) AS misleading
 FROM attempts AS a
-WHERE ${keptRows} AND tenant = {tenant:String} AND skill_id = {skillId:String} AND item_id != '' AND rapid = 0
+WHERE ${retainedCondition} AND tenant = {tenant:String} AND skill_id = {skillId:String} AND item_id != '' AND rapid = 0
 GROUP BY item_id HAVING answers >= 10 AND (accuracy, item_id) > ({accuracy:Float64}, {item_id:String})
 ORDER BY accuracy, item_id LIMIT {atMost:UInt32}`;
 
-export type ItemPlace = Pick<SkillItem, 'accuracy' | 'item_id'>;
-const beforeAll: ItemPlace = { accuracy: -1, item_id: '' };
+export type ItemPosition = Pick<SkillItem, 'accuracy' | 'item_id'>;
+const firstPosition: ItemPosition = { accuracy: -1, item_id: '' };
 
 export type SkillSums = Omit<SkillStatistics, 'learning_curve' | 'cohorts' | 'source_lag_seconds'>;
 /** The caller computes the interval. */
-type Measured<Told> = Omit<Told, 'low' | 'high' | 'beyond'>;
+type WithoutInterval<Row> = Omit<Row, 'low' | 'high' | 'beyond'>;
 
 export type SkillReads = ReturnType<typeof createSkillReads>;
 
 export const createSkillReads = (read: TenantRead) => ({
   /** Ordered by the bytes of the ids. @param after null: from the first */
-  list: (tenant: string, after: string | null, atMost: number): Promise<ListedSkill[]> =>
+  listSkills: (tenant: string, after: string | null, atMost: number): Promise<ListedSkill[]> =>
     read(selectPage, tenant, { after: after ?? '', atMost }),
 
-  ofSkill: async (tenant: string, skillId: string): Promise<SkillSums | null> =>
+  findSkill: async (tenant: string, skillId: string): Promise<SkillSums | null> =>
     (await read<SkillSums>(selectSkill, tenant, { skillId }))[0] ?? null,
 
   /** Up to 30 steps with at least five learners. */
-  learningCurve: (tenant: string, skillId: string): Promise<Measured<CurveStep>[]> =>
+  fetchLearningCurve: (tenant: string, skillId: string): Promise<WithoutInterval<CurveStep>[]> =>
     read(selectCurve, tenant, { skillId }),
 
   /** @param since YYYY-MM-DD @param cohorts limit; returns the youngest */
-  cohorts: (tenant: string, skillId: string, since: string, cohorts: number): Promise<CohortWeek[]> =>
+  fetchCohorts: (tenant: string, skillId: string, since: string, cohorts: number): Promise<CohortWeek[]> =>
     read(selectCohorts, tenant, { skillId, since, cohorts }),
 
   /** Hardest first. */
-  items: (tenant: string, skillId: string, after: ItemPlace | null, atMost: number) =>
-    read<Measured<SkillItem>>(selectItems, tenant, { skillId, ...(after ?? beforeAll), atMost }),
+  listItems: (tenant: string, skillId: string, after: ItemPosition | null, atMost: number) =>
+    read<WithoutInterval<SkillItem>>(selectItems, tenant, { skillId, ...(after ?? firstPosition), atMost }),
 });

@@ -5,10 +5,10 @@ import type { ExportRecord } from '../../contracts/export-record.js';
 import type { LearnerId } from '../../contracts/learner-name.js';
 import type { OutboxId } from '../../contracts/outbox-ids.js';
 import { mapInSlices } from '../../slices.js';
-import { callersTime, selectNumber, selectRows, selectText } from '../clickhouse/client.js';
+import { createReadDeadline, selectNumber, selectRows, selectText } from '../clickhouse/client.js';
 import { attempts, learnerSnapshots } from '../schema/attempt-tables.js';
-import { exportedFrom, type LearnerTable, learnerTables } from '../schema/learner-tables.js';
-import { archivedDays, isArchived } from '../schema/rollups.js';
+import { formatExportSource, type LearnerTable, learnerTables } from '../schema/learner-tables.js';
+import { archivedCondition, archiveSource } from '../schema/rollups.js';
 
 export interface SkillRange extends LearnerId {
   readonly skillId: string;
@@ -30,7 +30,7 @@ const attemptsTimeoutMs = 5000;
 const pageTimeoutMs = 10_000;
 const pageRows = 500;
 
-const ofUser = 'tenant = {tenant:String} AND user_id = {userId:String}';
+const learnerCondition = 'tenant = {tenant:String} AND user_id = {userId:String}';
 
 const columns = attemptColumns
   .map((name) =>
@@ -39,8 +39,8 @@ const columns = attemptColumns
   .join(', ');
 
 /** Of rows with the same number, the last counts: a Redis restored from an older copy repeats numbers. */
-const selectAttempts = (order: AttemptRange['order']): string => `SELECT ${columns} FROM attempts AS a
-WHERE ${ofUser} AND learner_seq BETWEEN {from:UInt32} AND {to:UInt32}
+const buildAttemptsQuery = (order: AttemptRange['order']): string => `SELECT ${columns} FROM attempts AS a
+WHERE ${learnerCondition} AND learner_seq BETWEEN {from:UInt32} AND {to:UInt32}
 ORDER BY learner_seq ${order === 'newest first' ? 'DESC' : 'ASC'}, outbox_ms DESC, outbox_seq DESC
 LIMIT 1 BY learner_seq LIMIT {atMost:UInt32}`;
 
@@ -48,54 +48,54 @@ LIMIT 1 BY learner_seq LIMIT {atMost:UInt32}`;
  * The first column is the answer's number on the skill, or 0 if rows and archive lack earlier answers.
  * `missing` counts the missing rows, because `learner_seq` has no gaps.
  */
-const selectOfSkill = `WITH (
-  SELECT (toUInt32(sum(a.attempts)), toUInt32(sumIf(a.attempts, a.skill_id = {skillId:String}))) FROM ${archivedDays}
-  WHERE ${isArchived} AND a.tenant = {tenant:String} AND a.user_id = {userId:String}
+const selectSkillRows = `WITH (
+  SELECT (toUInt32(sum(a.attempts)), toUInt32(sumIf(a.attempts, a.skill_id = {skillId:String}))) FROM ${archiveSource}
+  WHERE ${archivedCondition} AND a.tenant = {tenant:String} AND a.user_id = {userId:String}
 ) AS archived
 SELECT if(a.missing = archived.1, archived.2 + row_number() OVER (ORDER BY a.learner_seq), 0), ${columns} FROM (
   SELECT *, learner_seq - row_number() OVER (ORDER BY learner_seq) AS missing FROM (
     SELECT * FROM attempts
-    WHERE ${ofUser} AND learner_seq <= {to:UInt32} AND (outbox_ms, outbox_seq) >= ({belowMs:UInt64}, {belowSeq:UInt64})
+    WHERE ${learnerCondition} AND learner_seq <= {to:UInt32} AND (outbox_ms, outbox_seq) >= ({belowMs:UInt64}, {belowSeq:UInt64})
     ORDER BY learner_seq, outbox_ms DESC, outbox_seq DESC LIMIT 1 BY learner_seq
   )
 ) AS a WHERE skill_id = {skillId:String} ORDER BY learner_seq DESC LIMIT {atMost:UInt32}`;
 
 /** Includes answers that retention deleted. */
-const countOfSkill = `SELECT toFloat64(sum(r.attempts)) AS answers FROM learner_sums AS r
-WHERE ${ofUser} AND kind = 'total' AND day = toDate(0) AND skill_id = {skillId:String}`;
+const selectSkillCount = `SELECT toFloat64(sum(r.attempts)) AS answers FROM learner_sums AS r
+WHERE ${learnerCondition} AND kind = 'total' AND day = toDate(0) AND skill_id = {skillId:String}`;
 
-const selectLearnersOf = `SELECT DISTINCT user_id AS userId FROM attempts
+const selectEventLearners = `SELECT DISTINCT user_id AS userId FROM attempts
 WHERE tenant = {tenant:String} AND event_id = {eventId:String}`;
 
 const selectSnapshot = `SELECT state FROM ${learnerSnapshots.name} FINAL
-WHERE ${ofUser}`;
+WHERE ${learnerCondition}`;
 
-const selectPage = (of: LearnerTable): string => `SELECT *
-FROM ${exportedFrom(of)} WHERE ${ofUser}
-ORDER BY ${of.exported?.orderBy ?? of.table.orderBy.slice(1, -1)} LIMIT {atMost:UInt32} OFFSET {skip:UInt32}`;
+const buildPageQuery = (learnerTable: LearnerTable): string => `SELECT *
+FROM ${formatExportSource(learnerTable)} WHERE ${learnerCondition}
+ORDER BY ${learnerTable.exportSource?.orderBy ?? learnerTable.table.orderBy.slice(1, -1)} LIMIT {atMost:UInt32} OFFSET {skip:UInt32}`;
 
 export type StoredRows = ReturnType<typeof createStoredRows>;
 
 /** @throws if ClickHouse is unavailable or slow */
 export const createStoredRows = (client: ClickHouseClient, limit: Limiter) => ({
-  attempts: (range: AttemptRange): Promise<AttemptRow[]> =>
+  readAttempts: (range: AttemptRange): Promise<AttemptRow[]> =>
     limit(range.tenant, () => readAttempts(client, range)),
 
   /** Newest first. `stored` counts all answers on the skill. */
-  ofSkill: ({ below, ...range }: SkillRange) =>
+  readSkillAttempts: ({ below, ...range }: SkillRange) =>
     limit(range.tenant, async () => {
       const params = { ...range, belowMs: below.ms, belowSeq: below.seq };
       // In sequence: the limit counts connections.
-      const stored = await selectNumber(client, countOfSkill, { params, signal: callersTime() });
-      const lines = await readText(client, selectOfSkill, params);
-      return { rows: await mapInSlices(linesOf(lines), decodeNumberedRow), stored };
+      const stored = await selectNumber(client, selectSkillCount, { params, signal: createReadDeadline() });
+      const lines = await readText(client, selectSkillRows, params);
+      return { rows: await mapInSlices(splitLines(lines), decodeNumberedRow), stored };
     }),
 
   /**
    * Reads rows first, because retention saves the snapshot before it deletes rows. `snapshot` is null if it
    * deleted none.
    */
-  history: (tenant: string, userId: string, to: number) =>
+  readHistory: (tenant: string, userId: string, to: number) =>
     limit(tenant, async () => {
       const storedRows = await readLines(client, {
         tenant,
@@ -106,21 +106,23 @@ export const createStoredRows = (client: ClickHouseClient, limit: Limiter) => ({
         atMost: to,
       });
       const params = { tenant, userId };
-      const [last] = await selectRows<{ state: string }>(client, selectSnapshot, { params });
-      return { storedRows, snapshot: last?.state ?? null };
+      const [snapshotRow] = await selectRows<{ state: string }>(client, selectSnapshot, { params });
+      return { storedRows, snapshot: snapshotRow?.state ?? null };
     }),
 
-  learnersOf: async (tenant: string, eventId: string): Promise<string[]> => {
+  findLearners: async (tenant: string, eventId: string): Promise<string[]> => {
     const options = { params: { tenant, eventId }, signal: AbortSignal.timeout(attemptsTimeoutMs) };
-    const rows = await limit(tenant, () => selectRows<{ userId: string }>(client, selectLearnersOf, options));
+    const rows = await limit(tenant, () =>
+      selectRows<{ userId: string }>(client, selectEventLearners, options),
+    );
     return rows.map(({ userId }) => userId);
   },
 
-  besideAttempts: async function* (tenant: string, userId: string): AsyncGenerator<readonly ExportRecord[]> {
+  readOtherTables: async function* (tenant: string, userId: string): AsyncGenerator<readonly ExportRecord[]> {
     for (const one of learnerTables.filter(({ table }) => table !== attempts))
       for (let [skip, isLast] = [0, false]; !isLast; skip += pageRows) {
         const rows = await limit(tenant, () =>
-          selectRows<object>(client, selectPage(one), {
+          selectRows<object>(client, buildPageQuery(one), {
             params: { tenant, userId, atMost: pageRows, skip },
             settings: { date_time_output_format: 'iso' },
             signal: AbortSignal.timeout(pageTimeoutMs),
@@ -135,18 +137,18 @@ export const createStoredRows = (client: ClickHouseClient, limit: Limiter) => ({
 /** Numbers rarely have gaps: reads the whole range only if rows are missing. */
 async function readAttempts(client: ClickHouseClient, range: AttemptRange): Promise<AttemptRow[]> {
   const { order, atMost, from, to } = range;
-  const close =
+  const nearRange =
     order === 'newest first'
       ? { ...range, from: Math.max(from, to - atMost + 1) }
       : { ...range, to: Math.min(to, from + atMost - 1) };
-  const rows = await decodeRows(await readLines(client, close));
-  const isAll = rows.length === atMost || (close.from === from && close.to === to);
-  return isAll ? rows : decodeRows(await readLines(client, range));
+  const rows = await decodeRows(await readLines(client, nearRange));
+  const isComplete = rows.length === atMost || (nearRange.from === from && nearRange.to === to);
+  return isComplete ? rows : decodeRows(await readLines(client, range));
 }
 
-const decodeRows = (lines: string): Promise<AttemptRow[]> => mapInSlices(linesOf(lines), decodeAttemptRow);
+const decodeRows = (lines: string): Promise<AttemptRow[]> => mapInSlices(splitLines(lines), decodeAttemptRow);
 
-const linesOf = (lines: string): string[] => lines.split('\n').slice(0, -1);
+const splitLines = (lines: string): string[] => lines.split('\n').slice(0, -1);
 
 export type NumberedRow = ReturnType<typeof decodeNumberedRow>;
 
@@ -157,7 +159,7 @@ function decodeNumberedRow(line: string) {
 }
 
 const readLines = (client: ClickHouseClient, { order, ...range }: AttemptRange): Promise<string> =>
-  readText(client, selectAttempts(order), range);
+  readText(client, buildAttemptsQuery(order), range);
 
 const readText = (client: ClickHouseClient, query: string, params: object): Promise<string> =>
   selectText(client, query, { params, signal: AbortSignal.timeout(attemptsTimeoutMs) });

@@ -3,9 +3,9 @@ import type { Limiter } from '../../concurrency.js';
 import { rejectAsUnavailable } from '../../errors.js';
 import { selectRows } from '../clickhouse/client.js';
 
-const seconds = 5;
+const maxSeconds = 5;
 const settings = {
-  ...{ max_execution_time: seconds, max_memory_usage: '1000000000' },
+  ...{ max_execution_time: maxSeconds, max_memory_usage: '1000000000' },
   output_format_json_quote_64bit_integers: 0,
   date_time_output_format: 'iso',
 } as const;
@@ -20,7 +20,7 @@ export const createTenantRead =
   (client: ClickHouseClient, limit: Limiter): TenantRead =>
   (query, tenant, params = {}) =>
     limit(tenant, () => {
-      const signal = AbortSignal.timeout(1000 * seconds);
+      const signal = AbortSignal.timeout(1000 * maxSeconds);
       return rejectAsUnavailable(
         selectRows(client, query, { params: { tenant, ...params }, settings, signal }),
       );

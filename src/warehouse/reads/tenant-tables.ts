@@ -3,8 +3,8 @@ import type { ClickHouseClient, ClickHouseSettings } from '@clickhouse/client';
 import { selectRows } from '../clickhouse/client.js';
 
 /** `maxTextRows` applies to tables with long texts. */
-export const mostRows = 500_000;
-const fewRows = 10_000;
+export const maxPartRows = 500_000;
+const maxTextRows = 10_000;
 
 /** Name, time column (-: none) and key of tables and views. Partial sums are left out. */
 export const tenantTables = `
@@ -32,11 +32,17 @@ export const tenantTables = `
   .map((line) => {
     const [from = '', time = '', key = ''] = line.trim().split(' | ');
     const [name = ''] = from.split(' ');
-    const maxRows = ['learner_snapshots', 'model_versions'].includes(name) ? fewRows : mostRows;
-    return { name, from, time: time === '-' ? null : time, maxRows, key: key.split(', ').map(columnOf) };
+    const maxRows = ['learner_snapshots', 'model_versions'].includes(name) ? maxTextRows : maxPartRows;
+    return {
+      name,
+      from,
+      time: time === '-' ? null : time,
+      maxRows,
+      key: key.split(', ').map(parseKeyColumn),
+    };
   });
 
-function columnOf(text: string) {
+function parseKeyColumn(text: string) {
   const [name = '', type = ''] = text.split(' ');
   return { name, type };
 }
@@ -58,7 +64,7 @@ export const exportFormats = {
 
 export type ExportFormat = keyof typeof exportFormats;
 
-export interface TenantRows {
+export interface TenantSelection {
   readonly table: TenantTable;
   readonly tenant: string;
   /** RFC 3339; null: from the first row. */
@@ -76,68 +82,77 @@ export interface KeyRange {
 }
 
 /** Repeats the first column, for the index. */
-function compare({ key }: TenantTable, sign: '>' | '<=', end: string): string {
-  const values = key.map(({ type }, i) => `{${end}${i}:${type}}`);
+function buildKeyCondition({ key }: TenantTable, sign: '>' | '<=', bound: string): string {
+  const values = key.map(({ type }, i) => `{${bound}${i}:${type}}`);
   const names = key.map(({ name }) => name);
   return `${names[0]} ${sign[0]}= ${values[0]} AND (${names.join(', ')}) ${sign} (${values.join(', ')})`;
 }
 
-const valuesOf = (end: string, key: RowKey | null): object =>
-  Object.fromEntries((key ?? []).map((value, i) => [`${end}${i}`, value]));
+const toKeyParams = (bound: string, key: RowKey | null): object =>
+  Object.fromEntries((key ?? []).map((value, i) => [`${bound}${i}`, value]));
 
-function sourceOf({ table, since }: TenantRows, { after, last }: KeyRange): string {
-  const moment = (name: string): string => `parseDateTime64BestEffort({${name}:String}, 3, 'UTC')`;
+function buildSource({ table, since }: TenantSelection, { after, last }: KeyRange): string {
+  const parseTime = (name: string): string => `parseDateTime64BestEffort({${name}:String}, 3, 'UTC')`;
   const conditions = [
     'tenant = {tenant:String}',
-    ...(table.time === null ? [] : [`${table.time} < ${moment('before')}`]),
-    ...(since === null ? [] : [`${table.time} >= ${moment('since')}`]),
-    ...(after === null ? [] : [compare(table, '>', 'after')]),
-    ...(last === null ? [] : [compare(table, '<=', 'last')]),
+    ...(table.time === null ? [] : [`${table.time} < ${parseTime('before')}`]),
+    ...(since === null ? [] : [`${table.time} >= ${parseTime('since')}`]),
+    ...(after === null ? [] : [buildKeyCondition(table, '>', 'after')]),
+    ...(last === null ? [] : [buildKeyCondition(table, '<=', 'last')]),
   ];
   return `FROM ${table.from} WHERE ${conditions.join(' AND ')}`;
 }
 
 /** Without this setting, ClickHouse computes views over sums as a whole. */
-const inOrder: ClickHouseSettings = { optimize_aggregation_in_order: 1 };
+const inOrderSettings: ClickHouseSettings = { optimize_aggregation_in_order: 1 };
 
 export type TenantReader = ReturnType<typeof createTenantReader>;
 
-export function createTenantReader(client: ClickHouseClient, rows: TenantRows, signal: AbortSignal) {
-  const { key } = rows.table;
+export function createTenantReader(
+  client: ClickHouseClient,
+  selection: TenantSelection,
+  signal: AbortSignal,
+) {
+  const { key } = selection.table;
   const names = key.map((column) => column.name);
   const order = (direction: string): string =>
     `ORDER BY ${['tenant', ...names].map((column) => `${column} ${direction}`).join(', ')}`;
-  const texts = (of = (column: string, _: number) => column): string =>
+  const toTextArray = (of = (column: string, _: number) => column): string =>
     `[${names.map((column, i) => `toString(${of(column, i)})`).join(', ')}]`;
-  const paramsOf = ({ after, last }: KeyRange) => ({
-    ...{ tenant: rows.tenant, since: rows.since, before: rows.before },
-    ...{ ...valuesOf('after', after), ...valuesOf('last', last) },
+  const buildParams = ({ after, last }: KeyRange) => ({
+    ...{ tenant: selection.tenant, since: selection.since, before: selection.before },
+    ...{ ...toKeyParams('after', after), ...toKeyParams('last', last) },
   });
-  const select = <Row>(what: string, range: KeyRange, more = '', params: object = {}): Promise<Row[]> => {
-    const options = { params: { ...paramsOf(range), ...params }, settings: inOrder, signal };
-    return selectRows<Row>(client, `SELECT ${what} ${sourceOf(rows, range)} ${more}`, options);
+  const select = <Row>(
+    columns: string,
+    range: KeyRange,
+    suffix = '',
+    params: object = {},
+  ): Promise<Row[]> => {
+    const options = { params: { ...buildParams(range), ...params }, settings: inOrderSettings, signal };
+    return selectRows<Row>(client, `SELECT ${columns} ${buildSource(selection, range)} ${suffix}`, options);
   };
-  const keys = (...asked: [range: KeyRange, more: string, params?: object]) =>
-    select<{ key: RowKey }>(`${texts()} AS key`, ...asked);
+  const selectKeys = (...args: [range: KeyRange, more: string, params?: object]) =>
+    select<{ key: RowKey }>(`${toTextArray()} AS key`, ...args);
 
   return {
     /**
      * Null: the part has all remaining rows. A part ends with a whole learner, because later answers move up
      * after a retraction.
      */
-    lastKey: async (after: RowKey | null, size: number): Promise<RowKey | null> => {
+    findPartEnd: async (after: RowKey | null, size: number): Promise<RowKey | null> => {
       const rest = { after, last: null };
-      const [end, next] = await keys(rest, `${order('ASC')} LIMIT 2 OFFSET ${size - 1}`);
+      const [end, next] = await selectKeys(rest, `${order('ASC')} LIMIT 2 OFFSET ${size - 1}`);
       if (end === undefined || next === undefined) return null;
       if (end.key[0] !== next.key[0]) return end.key;
-      const whole = `AND ${names[0]} < {next:${key[0]?.type}} ${order('DESC')} LIMIT 1`;
-      const [last = end] = await keys(rest, whole, { next: next.key[0] });
+      const lastLearnerSuffix = `AND ${names[0]} < {next:${key[0]?.type}} ${order('DESC')} LIMIT 1`;
+      const [last = end] = await selectKeys(rest, lastLearnerSuffix, { next: next.key[0] });
       return last.key;
     },
     /** `digest` changes with the set of keys. */
-    facts: async (range: KeyRange) => {
+    fetchPartFacts: async (range: KeyRange) => {
       const end = (of: string): string =>
-        texts((_, i) => `tupleElement(${of}(tuple(${names.join(', ')})), ${i + 1})`);
+        toTextArray((_, i) => `tupleElement(${of}(tuple(${names.join(', ')})), ${i + 1})`);
       const what = `toFloat64(count()) AS rows, ${end('min')} AS first, ${end('max')} AS last,
         toString(groupBitXor(cityHash64(${names.join(', ')}))) AS digest`;
       const [found] = await select<{ rows: number; first: RowKey; last: RowKey; digest: string }>(
@@ -148,11 +163,11 @@ export function createTenantReader(client: ClickHouseClient, rows: TenantRows, s
       return found;
     },
     /** An error arrives before the first byte, or closes the connection. */
-    stream: async (range: KeyRange, as: ExportFormat): Promise<Readable> => {
+    streamPart: async (range: KeyRange, as: ExportFormat): Promise<Readable> => {
       const { stream } = await client.exec({
-        query: `SELECT * ${sourceOf(rows, range)} ${order('ASC')} ${exportFormats[as]}`,
-        query_params: paramsOf(range),
-        clickhouse_settings: { ...inOrder, wait_end_of_query: 1 },
+        query: `SELECT * ${buildSource(selection, range)} ${order('ASC')} ${exportFormats[as]}`,
+        query_params: buildParams(range),
+        clickhouse_settings: { ...inOrderSettings, wait_end_of_query: 1 },
         abort_signal: signal,
       });
       return stream;

@@ -1,7 +1,7 @@
-import { defineTable, rememberingTokens } from '../clickhouse/ddl.js';
+import { deduplicationSettings, defineTable } from '../clickhouse/ddl.js';
 
 /** Selects accepted answers (ADR 23). */
-export const countedRows = 'learner_version > 0';
+export const countedCondition = 'learner_version > 0';
 
 /**
  * Partitioned by month of arrival. Callers choose `occurred_at`: a block could exceed the engine's limit of
@@ -74,7 +74,7 @@ export const attempts = defineTable(
     ],
     partitionBy: 'toYYYYMM(received_at)',
     orderBy: '(tenant, user_id, learner_seq)',
-    settings: rememberingTokens,
+    settings: deduplicationSettings,
   },
 );
 

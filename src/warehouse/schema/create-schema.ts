@@ -1,21 +1,21 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import { StartError } from '../../lifecycle.js';
-import { callersTime, runStatement, selectNumber, selectRows } from '../clickhouse/client.js';
+import { createReadDeadline, runStatement, selectNumber, selectRows } from '../clickhouse/client.js';
 import {
-  type Cluster,
-  createTables,
-  createView,
+  appendOnCluster,
+  buildCreateTables,
+  buildCreateView,
+  type ClusterName,
   defineTable,
-  everywhere,
-  storedName,
+  localTableName,
   type View,
 } from '../clickhouse/ddl.js';
 import { insertObjects } from '../clickhouse/insert-rows.js';
 import { attempts, learnerSnapshots } from './attempt-tables.js';
 import { apiKeys, deployments, erasures, xapiMappings } from './deployment-tables.js';
-import { goalChanges, servedForecasts, skillChanges, takenBack, webhooks } from './journal-tables.js';
+import { goalChanges, retractedAnswers, servedForecasts, skillChanges, webhooks } from './journal-tables.js';
 import { modelVersions, skillParameters } from './model-tables.js';
-import { type Rollup, selectRollup } from './rollup.js';
+import { buildRollupSelect, type Rollup } from './rollup.js';
 import { archivedLearnerSkill, archivedMonths, rollups } from './rollups.js';
 import * as views from './views.js';
 
@@ -35,7 +35,7 @@ const schemaMigrations = defineTable(
 const otherTables = [
   ...rollups.map(({ table }) => table),
   ...[modelVersions, skillParameters],
-  ...[goalChanges, skillChanges, servedForecasts, takenBack, webhooks],
+  ...[goalChanges, skillChanges, servedForecasts, retractedAnswers, webhooks],
   ...[deployments, apiKeys, erasures, xapiMappings],
   ...[archivedMonths, archivedLearnerSkill, learnerSnapshots],
 ];
@@ -51,32 +51,32 @@ const viewGroups: readonly (readonly View[])[] = [
 ];
 
 /** Each group needs the earlier ones. Statements can be repeated, also concurrently. */
-export const schemaStatements = (cluster: Cluster): string[][] => [
-  otherTables.flatMap((table) => createTables(table, cluster)),
-  createTables(attempts, cluster),
-  rollups.map((rollup) => createMaterializedView(rollup, cluster)),
+export const buildSchemaStatements = (cluster: ClusterName): string[][] => [
+  otherTables.flatMap((table) => buildCreateTables(table, cluster)),
+  buildCreateTables(attempts, cluster),
+  rollups.map((rollup) => buildMaterializedView(rollup, cluster)),
   ...viewGroups.map((group) =>
-    group.map((view) => createView({ ...view, name: everywhere(view.name, cluster) })),
+    group.map((view) => buildCreateView({ ...view, name: appendOnCluster(view.name, cluster) })),
   ),
 ];
 
 /** Reads and writes stored tables: a block reaches the rollups of its server. */
-const createMaterializedView = (rollup: Rollup, cluster: Cluster): string =>
-  `CREATE MATERIALIZED VIEW IF NOT EXISTS ${everywhere(`${rollup.table.name}_mv`, cluster)} ` +
-  `TO ${storedName(rollup.table.name, cluster)} AS\n${selectRollup(rollup, undefined, storedName('attempts', cluster))}`;
+const buildMaterializedView = (rollup: Rollup, cluster: ClusterName): string =>
+  `CREATE MATERIALIZED VIEW IF NOT EXISTS ${appendOnCluster(`${rollup.table.name}_mv`, cluster)} ` +
+  `TO ${localTableName(rollup.table.name, cluster)} AS\n${buildRollupSelect(rollup, undefined, localTableName('attempts', cluster))}`;
 
 /**
  * @returns whether the schema was created; false if its version is recorded
  * @throws StartError for another version, or if CLICKHOUSE_CLUSTER does not match the tables
  */
-export async function createSchema(client: ClickHouseClient, cluster: Cluster = null): Promise<boolean> {
+export async function createSchema(client: ClickHouseClient, cluster: ClusterName = null): Promise<boolean> {
   const run = (query: string) => runStatement(client, query);
-  for (const query of createTables(schemaMigrations, cluster)) await run(query);
-  await checkPlace(client, cluster);
+  for (const query of buildCreateTables(schemaMigrations, cluster)) await run(query);
+  await checkClusterMode(client, cluster);
   const current = await selectNumber(client, 'SELECT max(version) AS version FROM schema_migrations');
   if (current === schemaVersion) return false;
-  if (current !== 0) throw otherVersionError(current);
-  for (const group of schemaStatements(cluster)) {
+  if (current !== 0) throw createVersionError(current);
+  for (const group of buildSchemaStatements(cluster)) {
     if (cluster === null) await Promise.all(group.map(run));
     // A Distributed table needs its stored table.
     else for (const query of group) await run(query);
@@ -85,16 +85,16 @@ export async function createSchema(client: ClickHouseClient, cluster: Cluster = 
   return true;
 }
 
-export async function warehouseVersions(client: ClickHouseClient) {
+export async function fetchWarehouseVersions(client: ClickHouseClient) {
   const query = 'SELECT version() AS server, max(version) AS schema FROM schema_migrations';
   const [found] = await selectRows<{ server: string; schema: number }>(client, query, {
-    signal: callersTime(),
+    signal: createReadDeadline(),
   });
   return { version: found?.server ?? 'unknown', schema: Number(found?.schema ?? 0) };
 }
 
 /** IF NOT EXISTS would accept tables of the other kind. */
-async function checkPlace(client: ClickHouseClient, cluster: Cluster): Promise<void> {
+async function checkClusterMode(client: ClickHouseClient, cluster: ClusterName): Promise<void> {
   const query = `SELECT engine FROM system.tables WHERE database = currentDatabase() AND name = '${schemaMigrations.name}'`;
   const [table] = await selectRows<{ engine: string }>(client, query);
   const isOnCluster = table?.engine === 'Distributed';
@@ -108,7 +108,7 @@ async function checkPlace(client: ClickHouseClient, cluster: Cluster): Promise<v
     );
 }
 
-function otherVersionError(current: number): StartError {
+function createVersionError(current: number): StartError {
   const found = `ClickHouse has schema version ${current}, this version of the service`;
   return new StartError(
     current > schemaVersion

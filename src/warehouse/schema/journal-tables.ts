@@ -1,5 +1,5 @@
 /** Inserts can be repeated: queries select one row per key. */
-import { columnsOf, defineTable } from '../clickhouse/ddl.js';
+import { defineTable, parseColumns } from '../clickhouse/ddl.js';
 
 const engine = 'ReplacingMergeTree';
 
@@ -16,23 +16,23 @@ export const goalChanges = defineTable(
   { engine, orderBy: '(tenant, user_id, updated_at)' },
 );
 
-const byHand = '0 to 1, set manually; NULL: fitted or default';
+const manualRange = '0 to 1, set manually; NULL: fitted or default';
 
-export const catalogueColumns = columnsOf(`
+export const catalogueColumns = parseColumns(`
   name Nullable(String) -- Display name; NULL: the id is displayed
   section LowCardinality(String) -- math or rw; empty: none, the skill counts half in each
   weight Float64 -- Weight of the skill within its section; 0: removed from the catalogue
-  p_init Nullable(Float64) -- Mastery before the first answer, ${byHand}
-  p_learn Nullable(Float64) -- Probability of learning at one answer, ${byHand}
-  p_guess Nullable(Float64) -- Probability of a correct answer without mastery, ${byHand}
-  p_slip Nullable(Float64) -- Probability of a wrong answer with mastery, ${byHand}
-  p_forget Nullable(Float64) -- Probability of losing mastery at one answer, ${byHand}
+  p_init Nullable(Float64) -- Mastery before the first answer, ${manualRange}
+  p_learn Nullable(Float64) -- Probability of learning at one answer, ${manualRange}
+  p_guess Nullable(Float64) -- Probability of a correct answer without mastery, ${manualRange}
+  p_slip Nullable(Float64) -- Probability of a wrong answer with mastery, ${manualRange}
+  p_forget Nullable(Float64) -- Probability of losing mastery at one answer, ${manualRange}
 `);
 
 export const skillChanges = defineTable(
   "skill_changes -- Changes of skills in a tenant's catalogue, one row each; the view skill_catalogue shows the current entries",
   [
-    ...columnsOf(`
+    ...parseColumns(`
       tenant LowCardinality(String) -- Owner
       skill_id String -- Skill
       revision UInt32 -- Number of the change within the tenant's catalogue, from 1
@@ -44,18 +44,18 @@ export const skillChanges = defineTable(
 );
 
 /** In percent. */
-export const levels = [50, 80, 95] as const;
+export const intervalLevels = [50, 80, 95] as const;
 
-const scores = (name: string, when: string): string => `
+const buildScoreColumns = (name: string, when: string): string => `
     ${name}_math UInt16 -- Math score ${when}, 200 to 800
     ${name}_rw UInt16 -- Reading and writing score ${when}, 200 to 800
     ${name}_total UInt16 -- Total score ${when}, 400 to 1600`;
 
-const interval = (name: string): string => `
+const buildIntervalColumns = (name: string): string => `
     ${name}_low UInt16 -- Lower end of the interval of predicted_${name}, at confidence_level
     ${name}_high UInt16 -- Upper end of the interval of predicted_${name}, at confidence_level`;
 
-const reach = (side: 'below' | 'above', level: number): string => `
+const buildReachColumn = (side: 'below' | 'above', level: number): string => `
     ${side}_${level} Float64 zstd
       -- Distance from expected_share to the end of the ${level} % interval ${side} it, on the scale asin(sqrt(share)),
       -- in units of sqrt(share_sd squared + 1 / (4 * answers))`;
@@ -70,9 +70,9 @@ export const servedForecasts = defineTable(
     forecast_days UInt16 -- Horizon in days, 1 to 365
     confidence_level Float64 -- Level of the score intervals, 0.5 to 0.99
     learner_seq UInt32 -- Counted answers of the learner at that time
-    ${scores('current', 'at the time of the forecast')}
-    ${scores('predicted', 'at the horizon')}
-    ${['math', 'rw', 'total'].map(interval).join('')}
+    ${buildScoreColumns('current', 'at the time of the forecast')}
+    ${buildScoreColumns('predicted', 'at the horizon')}
+    ${['math', 'rw', 'total'].map(buildIntervalColumns).join('')}
     target_score Nullable(UInt16) -- Goal of the learner at that time, 400 to 1600; NULL: none
     goal_probability Nullable(Float64) zstd -- Probability of reaching the goal, 0 to 1; NULL: no goal
     model_version UInt32 -- Version of the rules
@@ -80,8 +80,8 @@ export const servedForecasts = defineTable(
     expected_share Float64 zstd -- Expected share of correct answers over the horizon, 0 to 1
     share_sd Float64 zstd
       -- Standard deviation of the share on the scale asin(sqrt(share)), without the randomness of single answers
-    ${levels.map((level) => reach('below', level)).join('')}
-    ${levels.map((level) => reach('above', level)).join('')}
+    ${intervalLevels.map((level) => buildReachColumn('below', level)).join('')}
+    ${intervalLevels.map((level) => buildReachColumn('above', level)).join('')}
   `,
   {
     engine,
@@ -90,7 +90,7 @@ export const servedForecasts = defineTable(
   },
 );
 
-export const takenBack = defineTable(
+export const retractedAnswers = defineTable(
   'taken_back -- Retracted answers; a row may exist twice until parts are merged',
   `
     tenant LowCardinality(String) -- Owner of the learner

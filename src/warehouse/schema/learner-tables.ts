@@ -4,8 +4,14 @@
  */
 import type { Table } from '../clickhouse/ddl.js';
 import { attempts, learnerSnapshots } from './attempt-tables.js';
-import { goalChanges, servedForecasts, takenBack } from './journal-tables.js';
-import { archivedDays, archivedLearnerSkill, isArchived, keptRows, learnerSums } from './rollups.js';
+import { goalChanges, retractedAnswers, servedForecasts } from './journal-tables.js';
+import {
+  archivedCondition,
+  archivedLearnerSkill,
+  archiveSource,
+  learnerSums,
+  retainedCondition,
+} from './rollups.js';
 
 /**
  * SQL for an ended history: after an erasure, a learner may start a new one. `expandToLearners`
@@ -14,50 +20,65 @@ import { archivedDays, archivedLearnerSkill, isArchived, keptRows, learnerSums }
 export interface LearnerTable {
   readonly table: Table;
   readonly rowType: string;
-  readonly ended: string;
+  readonly endedCondition: string;
   /**
    * For sums: selects `tenant`, `user_id` and `n`. The sum of `n` is the number of answers times
    * `countsPerAnswer`.
    */
-  readonly endedSums?: { readonly query: string; readonly times: number };
-  readonly exported?: { readonly from: string; readonly orderBy: string };
+  readonly endedSums?: { readonly query: string; readonly countsPerAnswer: number };
+  readonly exportSource?: { readonly from: string; readonly orderBy: string };
 }
 
-export const ofLearner = 'tenant = {tenant:String} AND user_id = {user_id:String}';
+export const learnerCondition = 'tenant = {tenant:String} AND user_id = {user_id:String}';
 /** Outbox ids are ordered within a partition, and a learner stays in one. */
-export const before =
+export const belowCondition =
   '(partition_id != {partition:UInt16} OR (outbox_ms, outbox_seq) < ({below_ms:UInt64}, {below_seq:UInt64}))';
-const upTo = (column: string, name: 'until' | 'goal_until' | 'below_ms'): string =>
-  `${ofLearner} AND ${column} <= fromUnixTimestamp64Milli({${name}:Int64}, 'UTC')`;
+const buildUntilCondition = (column: string, name: 'until' | 'goal_until' | 'below_ms'): string =>
+  `${learnerCondition} AND ${column} <= fromUnixTimestamp64Milli({${name}:Int64}, 'UTC')`;
 
 /** A month is archived after its end: rows of the month in which the history ended belong to the new one. */
-const archivedBefore = "month < toYYYYMM(fromUnixTimestamp64Milli({until:Int64}, 'UTC'))";
-const monthBefore = `${ofLearner} AND ${archivedBefore}`;
+const archivedMonthCondition = "month < toYYYYMM(fromUnixTimestamp64Milli({until:Int64}, 'UTC'))";
+const endedMonthCondition = `${learnerCondition} AND ${archivedMonthCondition}`;
 
 const { table: sums, levels } = learnerSums;
 /** Sums mix both histories, so subtract the new one's answers. */
-const unexplained = `SELECT tenant, user_id, toInt64(r.attempts) AS n FROM ${sums.name} AS r WHERE ${ofLearner}
-    UNION ALL SELECT tenant, user_id, toInt64(-${levels.length}) AS n FROM attempts WHERE ${ofLearner} AND NOT ${before} AND ${keptRows}
-    UNION ALL SELECT tenant, user_id, -${levels.length} * toInt64(a.attempts) AS n FROM ${archivedDays}
-      WHERE ${ofLearner} AND NOT ${archivedBefore} AND ${isArchived}`;
+const remainderQuery = `SELECT tenant, user_id, toInt64(r.attempts) AS n FROM ${sums.name} AS r WHERE ${learnerCondition}
+    UNION ALL SELECT tenant, user_id, toInt64(-${levels.length}) AS n FROM attempts WHERE ${learnerCondition} AND NOT ${belowCondition} AND ${retainedCondition}
+    UNION ALL SELECT tenant, user_id, -${levels.length} * toInt64(a.attempts) AS n FROM ${archiveSource}
+      WHERE ${learnerCondition} AND NOT ${archivedMonthCondition} AND ${archivedCondition}`;
 
 export const learnerTables: readonly LearnerTable[] = [
-  { table: attempts, rowType: 'attempt', ended: `${ofLearner} AND ${before}` },
+  { table: attempts, rowType: 'attempt', endedCondition: `${learnerCondition} AND ${belowCondition}` },
   {
     ...{
       table: sums,
       rowType: 'skill_day',
-      exported: { from: 'learner_skill_daily', orderBy: 'skill_id, day' },
+      exportSource: { from: 'learner_skill_daily', orderBy: 'skill_id, day' },
     },
-    ...{ ended: ofLearner, endedSums: { query: unexplained, times: levels.length } },
+    ...{
+      endedCondition: learnerCondition,
+      endedSums: { query: remainderQuery, countsPerAnswer: levels.length },
+    },
   },
-  { table: archivedLearnerSkill, rowType: 'archived_skill_day', ended: monthBefore },
-  { table: learnerSnapshots, rowType: 'learner_snapshot', ended: monthBefore },
-  { table: goalChanges, rowType: 'goal_change', ended: upTo('updated_at', 'goal_until') },
-  { table: servedForecasts, rowType: 'served_forecast', ended: upTo('made_at', 'until') },
+  { table: archivedLearnerSkill, rowType: 'archived_skill_day', endedCondition: endedMonthCondition },
+  { table: learnerSnapshots, rowType: 'learner_snapshot', endedCondition: endedMonthCondition },
+  {
+    table: goalChanges,
+    rowType: 'goal_change',
+    endedCondition: buildUntilCondition('updated_at', 'goal_until'),
+  },
+  {
+    table: servedForecasts,
+    rowType: 'served_forecast',
+    endedCondition: buildUntilCondition('made_at', 'until'),
+  },
   // In Redis time, like the erasure.
-  { table: takenBack, rowType: 'taken_back', ended: upTo('taken_back_at', 'below_ms') },
+  {
+    table: retractedAnswers,
+    rowType: 'taken_back',
+    endedCondition: buildUntilCondition('taken_back_at', 'below_ms'),
+  },
 ];
 
-export const exportedFrom = ({ table, exported }: LearnerTable): string =>
-  exported?.from ?? `${table.name} ${table.engine === 'MergeTree' ? '' : 'FINAL'}`;
+export const formatExportSource = ({ table, exportSource }: LearnerTable): string =>
+  exportSource?.from ?? `${table.name} ${table.engine === 'MergeTree' ? '' : 'FINAL'}`;

@@ -1,6 +1,6 @@
-import { defineTable, rememberingTokens } from '../clickhouse/ddl.js';
+import { deduplicationSettings, defineTable } from '../clickhouse/ddl.js';
 
-const ofModels = { engine: 'MergeTree', shardBy: 'cityHash64(tenant)', settings: rememberingTokens };
+const modelLayout = { engine: 'MergeTree', shardBy: 'cityHash64(tenant)', settings: deduplicationSettings };
 
 export const modelVersions = defineTable(
   "model_versions -- Changes of a tenant's active model version, one row each",
@@ -15,7 +15,7 @@ export const modelVersions = defineTable(
     report String zstd3
       -- Report of the fit as JSON: data, figures, unpublished parts with reasons; empty for version 0
   `,
-  { ...ofModels, orderBy: '(tenant, change)' },
+  { ...modelLayout, orderBy: '(tenant, change)' },
 );
 
 export const skillParameters = defineTable(
@@ -41,5 +41,5 @@ export const skillParameters = defineTable(
     published UInt8 -- 1 if this version introduced the parameters, else 0
     fitted_at Nullable(DateTime64(3, 'UTC')) -- Time of the fit of the parameters; NULL: not fitted
   `,
-  { ...ofModels, orderBy: '(tenant, version, skill_id)' },
+  { ...modelLayout, orderBy: '(tenant, version, skill_id)' },
 );

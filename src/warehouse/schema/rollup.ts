@@ -4,8 +4,8 @@ export type Expressions = Readonly<Record<string, string>>;
 /** Sums of one level only, with grouping(day) of that level. */
 export type PartialSums = Readonly<Record<string, 0 | 1>>;
 
-export interface Level {
-  set: readonly string[];
+export interface RollupLevel {
+  groupingSet: readonly string[];
   where: string;
   /** Finished figures for analysts. */
   view: View;
@@ -15,62 +15,63 @@ export interface Rollup {
   table: Table;
   keys: Expressions;
   sums: Expressions;
-  levels: readonly Level[];
-  partial: PartialSums;
+  levels: readonly RollupLevel[];
+  partialSums: PartialSums;
   /** Rows with equal values are compared and repaired together. */
-  unit: Expressions;
+  repairUnit: Expressions;
 }
 
-export const expressionsOf = (columns: readonly Column[]): Expressions =>
-  Object.fromEntries(columns.map(({ name, source = name }) => [name, source]));
+export const toExpressions = (columns: readonly Column[]): Expressions =>
+  Object.fromEntries(columns.map(({ name, expression = name }) => [name, expression]));
 
-export function rollupOf(
+export function defineRollup(
   table: Table,
-  levels: readonly Level[],
-  { unit, partial = {} }: { unit?: readonly string[]; partial?: PartialSums } = {},
+  levels: readonly RollupLevel[],
+  { repairUnit, partialSums = {} }: { repairUnit?: readonly string[]; partialSums?: PartialSums } = {},
 ): Rollup {
-  const isKey = ({ name }: Column): boolean => levels.some(({ set }) => set.includes(name));
+  const isKey = ({ name }: Column): boolean => levels.some(({ groupingSet }) => groupingSet.includes(name));
   const [keys, sums] = [table.columns.filter(isKey), table.columns.filter((column) => !isKey(column))];
-  const inUnit = keys.filter(({ name }) => unit?.includes(name) ?? true);
+  const unitKeys = keys.filter(({ name }) => repairUnit?.includes(name) ?? true);
   return {
-    ...{ table, levels, partial, keys: expressionsOf(keys), sums: expressionsOf(sums) },
-    unit: expressionsOf(inUnit),
+    ...{ table, levels, partialSums, keys: toExpressions(keys), sums: toExpressions(sums) },
+    repairUnit: toExpressions(unitKeys),
   };
 }
 
-export function groupBy(
-  levels: readonly Pick<Level, 'set'>[],
-  nameOf = (key: string): string => key,
+export function buildGroupBy(
+  levels: readonly Pick<RollupLevel, 'groupingSet'>[],
+  qualify = (key: string): string => key,
 ): string {
-  const sets = levels.map(({ set }) => `(${set.map(nameOf).join(', ')})`);
+  const sets = levels.map(({ groupingSet }) => `(${groupingSet.map(qualify).join(', ')})`);
   return `GROUP BY ${sets.length === 1 ? sets : `GROUPING SETS (${sets.join(', ')})`}`;
 }
 
-export function selectRollup(
-  { keys, sums, levels, partial = {} }: Summed,
-  where?: string,
-  from = 'attempts',
+export function buildRollupSelect(
+  { keys, sums, levels, partialSums = {} }: RollupQuery,
+  condition?: string,
+  source = 'attempts',
 ): string {
   const columns = Object.entries({ ...keys, ...sums }).map(
-    ([name, expression]) => `${whereAsked(partial[name], expression, 'day')} AS ${name}`,
+    ([name, expression]) => `${buildPartialSum(partialSums[name], expression, 'day')} AS ${name}`,
   );
   return [
     `SELECT ${columns.join(', ')}`,
-    `FROM ${from}`,
-    ...(where ? [`WHERE ${where}`] : []),
-    groupBy(levels),
+    `FROM ${source}`,
+    ...(condition ? [`WHERE ${condition}`] : []),
+    buildGroupBy(levels),
   ].join('\n');
 }
 
-export type Summed = Pick<Rollup, 'keys' | 'sums'> & {
-  readonly levels: readonly Pick<Level, 'set'>[];
-  readonly partial?: PartialSums;
+export type RollupQuery = Pick<Rollup, 'keys' | 'sums'> & {
+  readonly levels: readonly Pick<RollupLevel, 'groupingSet'>[];
+  readonly partialSums?: PartialSums;
 };
 
 /** Rows of the other level get the type's default. */
-export const whereAsked = (grouping: 0 | 1 | undefined, sum: string, day: string): string =>
+export const buildPartialSum = (grouping: 0 | 1 | undefined, sum: string, day: string): string =>
   grouping === undefined
     ? sum
     : `if(grouping(${day}) = ${grouping}, ${sum}, defaultValueOfArgumentType(${sum}))`;
 
-export const rollupColumns = ({ keys, sums }: Summed): string => Object.keys({ ...keys, ...sums }).join(', ');
+export const listRollupColumns = ({ keys, sums }: RollupQuery): string =>
+  Object.keys({ ...keys, ...sums }).join(', ');

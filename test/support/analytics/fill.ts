@@ -1,6 +1,6 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import { encodeForecastRow, encodeGoalRow, encodeSkillRow } from '../../../src/contracts/journal.js';
-import { sqlTime } from '../../../src/warehouse/clickhouse/client.js';
+import { formatSqlTime } from '../../../src/warehouse/clickhouse/client.js';
 import { createAttemptWarehouse } from '../../../src/warehouse/ingest/attempt-warehouse.js';
 import { createJournalWarehouse } from '../../../src/warehouse/ingest/journal-warehouse.js';
 import { encodedRows } from '../attempt-rows.js';
@@ -39,7 +39,7 @@ async function fill(client: ClickHouseClient, school: School): Promise<void> {
     'skill',
     lines(school.catalogue.map(({ at, change }, i) => `${i + 1}\t${at}\t${encodeSkillRow(change)}`)),
   );
-  const versions = school.versions.map((row) => ({ ...row, published_at: sqlTime(row.published_at) }));
+  const versions = school.versions.map((row) => ({ ...row, published_at: formatSqlTime(row.published_at) }));
   await client.insert({ table: 'model_versions', format: 'JSONEachRow', values: versions });
   await client.insert({ table: 'skill_parameters', format: 'JSONEachRow', values: [...school.parameters] });
 }

@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { readStoredEndpoints } from '../../../src/embedded/data-dir.js';
-import { freePort } from '../../../src/embedded/free-port.js';
-import { startEmbedded } from '../../../src/embedded/servers.js';
+import { findFreePort } from '../../../src/embedded/free-port.js';
+import { startEmbeddedServers } from '../../../src/embedded/servers.js';
 import { createClosers } from '../../../src/lifecycle.js';
 import { createLogger } from '../../../src/logger.js';
 import { childrenOf } from '../processes.js';
@@ -60,7 +60,7 @@ export async function startSplit(
     await closers.close();
     await remove();
   });
-  const endpoints = await startEmbedded(
+  const endpoints = await startEmbeddedServers(
     {
       dataDir,
       redisUrl: null,
@@ -112,8 +112,8 @@ export async function startWhole(
   const { port, orders, start } = await processStarter(t, dataDir, {
     API_PROCESSES: `${apiProcesses}`,
     // The test has connections of its own, which are to last.
-    EMBEDDED_REDIS_PORT: `${await freePort()}`,
-    EMBEDDED_CLICKHOUSE_PORT: `${await freePort()}`,
+    EMBEDDED_REDIS_PORT: `${await findFreePort()}`,
+    EMBEDDED_CLICKHOUSE_PORT: `${await findFreePort()}`,
     ...env,
   });
   const whole = await start('all', {});
@@ -141,7 +141,7 @@ async function processStarter(
 ): Promise<ProcessStarter> {
   const orders = join(dataDir, 'orders');
   await mkdir(orders);
-  const port = await freePort();
+  const port = await findFreePort();
   const common = { DATA_DIR: dataDir, PORT: `${port}`, API_KEYS: keys, FIT_INTERVAL_HOURS: '0', ...shared };
   return {
     port,

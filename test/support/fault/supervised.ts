@@ -1,7 +1,7 @@
 /** Processes of the service, started as a user would start them, and started again whenever they end. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { type Supervised, supervise } from '../../../src/embedded/supervisor.js';
+import { type SupervisedServer, supervise } from '../../../src/embedded/supervisor.js';
 import { createLogger } from '../../../src/logger.js';
 import type { Scoped } from '../service.js';
 import { environment, serviceProgram } from '../service-process.js';
@@ -29,7 +29,7 @@ export async function startServiceProcess(
   { name, env, orders }: ProcessOptions,
 ): Promise<ServiceProcess> {
   const preloads = `--import=${tether} --import=${sabotage}?orders=${encodeURIComponent(orders)}`;
-  const supervised: Supervised = supervise({
+  const supervised: SupervisedServer = supervise({
     name,
     // What dies here was killed by the test.
     logger: createLogger('silent', 'test'),

@@ -1,20 +1,20 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { AnalystLimits } from '../../contracts/analyst-limits.js';
-import { checkParameterValue } from './analyst.js';
-import { analystAssignments, analystSeconds } from './analyst-settings.js';
-import { BridgeError, notAllowed } from './errors.js';
+import { checkParameterValue } from './analyst-access.js';
+import { buildAnalystAssignments, computeAnalystSeconds } from './analyst-settings.js';
+import { BridgeError, rejectAccess } from './errors.js';
 import type { EngineJob, Lane, RowInsert } from './lanes.js';
-import { answerFormat, leadingWord, parseInsertHead, settingPair } from './sql.js';
-import { streamedFormat } from './streaming.js';
+import { findLeadingWord, findResultFormat, formatSetting, parseInsertHead } from './sql.js';
+import { findStreamFormat } from './stream-formats.js';
 
 const serviceMemory = 'max_memory_usage = 4000000000';
 
 /** Reads have no priority: some take minutes, and analysts would wait. */
 const writePriority = 'priority = 1';
 
-const pairs = (settings: ReadonlyMap<string, string>): string[] =>
-  Array.from(settings, ([name, value]) => settingPair(name, value));
+const formatPairs = (settings: ReadonlyMap<string, string>): string[] =>
+  Array.from(settings, ([name, value]) => formatSetting(name, value));
 
 interface RequestOptions {
   readonly query: URLSearchParams;
@@ -39,18 +39,18 @@ const exchangeParameters: ReadonlySet<string> = new Set(
 const readingWords: ReadonlySet<string> = new Set(
   'SELECT WITH FROM SHOW DESCRIBE DESC EXISTS EXPLAIN ('.split(' '),
 );
-const isReading = (statement: string): boolean => readingWords.has(leadingWord(statement));
+const isReading = (statement: string): boolean => readingWords.has(findLeadingWord(statement));
 
 /** Selects the queue. Permissions do not depend on it. */
-export function laneOf(statement: string, analyst: boolean): Lane {
-  if (analyst) return 'analyst';
+export function selectLane(statement: string, isAnalyst: boolean): Lane {
+  if (isAnalyst) return 'analyst';
   return isReading(statement) ? 'read' : 'write';
 }
 
 const headBytes = 64 * 1024;
 
 /** Rows in the body may follow a statement in the URL or in the body. */
-function cutStatement(query: string, body: Buffer): { statement: string; insert: RowInsert | null } {
+function splitStatement(query: string, body: Buffer): { statement: string; insert: RowInsert | null } {
   const isInUrl = query.trim() !== '';
   const text = isInUrl ? query : body.subarray(0, headBytes).toString('utf8');
   const head = body.length > 0 ? parseInsertHead(text) : null;
@@ -61,66 +61,73 @@ function cutStatement(query: string, body: Buffer): { statement: string; insert:
     if (!isUtf8(bytes)) throw new BridgeError(62, 'SYNTAX_ERROR', 'The statement is no UTF-8');
     return { statement, insert: null };
   }
-  const { into, format, rowsAt } = head;
-  const before = Buffer.from(text.slice(0, rowsAt));
+  const { into, format, rowsStart } = head;
+  const statementBytes = Buffer.from(text.slice(0, rowsStart));
   const rows = isInUrl
-    ? Buffer.concat([Buffer.from(text.slice(rowsAt)), body])
-    : body.subarray(before.length);
-  return { statement: before.toString(), insert: { into, format, rows } };
+    ? Buffer.concat([Buffer.from(text.slice(rowsStart)), body])
+    : body.subarray(statementBytes.length);
+  return { statement: statementBytes.toString(), insert: { into, format, rows } };
 }
 
 /** Clients send `default` if no database is set. */
-function databaseOf(options: RequestOptions): string {
+function resolveDatabase(options: RequestOptions): string {
   const { query, headers, pathDatabase } = options;
-  const analyst = options.limits !== null;
-  const wanted = query.get('database') ?? header(headers, 'x-clickhouse-database') ?? pathDatabase;
+  const isAnalyst = options.limits !== null;
+  const requested = query.get('database') ?? readHeader(headers, 'x-clickhouse-database') ?? pathDatabase;
   // In `system`, the check would miss the tables behind unqualified names.
-  if (analyst && wanted === 'system') notAllowed('the database system');
-  return wanted === null || (analyst && wanted === 'default') ? options.defaultDatabase : wanted;
+  if (isAnalyst && requested === 'system') rejectAccess('the database system');
+  return requested === null || (isAnalyst && requested === 'default') ? options.defaultDatabase : requested;
 }
 
-function header(headers: IncomingHttpHeaders, name: string): string | undefined {
+function readHeader(headers: IncomingHttpHeaders, name: string): string | undefined {
   const value = headers[name];
   return typeof value === 'string' ? value : undefined;
 }
 
 /** The text may be a few times as long. */
-const wholeAnswerBytes = 64_000_000;
+const maxWholeBytes = 64_000_000;
 
 /** Analysts can only lower it. */
-function answerBound(query: URLSearchParams, analyst: boolean): string {
-  const wanted = Math.floor(Number(query.get('max_result_bytes') ?? 0));
-  const isTaken = wanted > 0 && (!analyst || wanted < wholeAnswerBytes);
-  return `max_result_bytes = ${isTaken ? wanted : wholeAnswerBytes}`;
+function formatResultLimit(query: URLSearchParams, isAnalyst: boolean): string {
+  const requested = Math.floor(Number(query.get('max_result_bytes') ?? 0));
+  const isAccepted = requested > 0 && (!isAnalyst || requested < maxWholeBytes);
+  return `max_result_bytes = ${isAccepted ? requested : maxWholeBytes}`;
 }
 
-export function jobOf(options: RequestOptions, body: Buffer): { job: EngineJob; lane: Lane; format: string } {
+export function buildJob(
+  options: RequestOptions,
+  body: Buffer,
+): { job: EngineJob; lane: Lane; format: string } {
   const { query, headers, method, limits, id } = options;
   if (query.get('compress') === '1' || query.get('decompress') === '1')
     throw new BridgeError(48, 'NOT_IMPLEMENTED', 'compress and decompress are not supported; use gzip');
-  const { statement, insert } = cutStatement(query.get('query') ?? '', body);
-  const format = header(headers, 'x-clickhouse-format') ?? query.get('default_format') ?? 'TabSeparated';
+  const { statement, insert } = splitStatement(query.get('query') ?? '', body);
+  const format = readHeader(headers, 'x-clickhouse-format') ?? query.get('default_format') ?? 'TabSeparated';
   // Statements without a result are streamed only if there may be two: a stream rejects the second.
-  const mayBeTwo = statement.includes(';') ? 'tabseparated' : null;
+  const multiStatementFormat = statement.includes(';') ? 'tabseparated' : null;
   const settingNames = [...query.keys()].join(' ');
-  const streamed = isReading(statement) ? streamedFormat(statement, format, settingNames) : mayBeTwo;
+  const streamFormat = isReading(statement)
+    ? findStreamFormat(statement, format, settingNames)
+    : multiStatementFormat;
   const isParameter = ([name]: [string, string]): boolean => name.startsWith('param_');
   const parameters = new Map([...query].filter(isParameter));
   const settings = new Map([...query].filter((one) => !isParameter(one) && !exchangeParameters.has(one[0])));
   if (limits !== null) for (const value of parameters.values()) checkParameterValue(value);
-  const lane = laneOf(statement, limits !== null);
+  const lane = selectLane(statement, limits !== null);
   const assignments = [
     ...(lane === 'write' ? [writePriority] : []),
-    ...(limits === null ? [serviceMemory, ...pairs(settings)] : analystAssignments(settings, limits)),
+    ...(limits === null
+      ? [serviceMemory, ...formatPairs(settings)]
+      : buildAnalystAssignments(settings, limits)),
     // The engine binds and escapes parameters.
-    ...pairs(parameters),
-    ...(streamed !== null || !isReading(statement) ? [] : [answerBound(query, limits !== null)]),
+    ...formatPairs(parameters),
+    ...(streamFormat !== null || !isReading(statement) ? [] : [formatResultLimit(query, limits !== null)]),
   ];
   const job: EngineJob = {
-    ...{ id, assignments, statement, format, streamed, insert },
-    database: databaseOf(options),
+    ...{ id, assignments, statement, format, streamFormat, insert },
+    database: resolveDatabase(options),
     readonly: limits !== null ? 1 : method === 'POST' ? 0 : 2,
-    limitMs: limits === null ? null : 1000 * analystSeconds(settings, limits),
+    limitMs: limits === null ? null : 1000 * computeAnalystSeconds(settings, limits),
   };
-  return { job, lane, format: answerFormat(statement, format) };
+  return { job, lane, format: findResultFormat(statement, format) };
 }

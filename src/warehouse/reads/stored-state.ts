@@ -2,19 +2,19 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { LastRow } from '../../contracts/outbox-ids.js';
 import { isUnknownDatabase, selectNumber, selectRows } from '../clickhouse/client.js';
-import { archivedThrough } from '../schema/rollups.js';
+import { lastArchivedMonth } from '../schema/rollups.js';
 
 /** Empty in a new deployment. Every start writes active keys and deployment facts, so they do not count. */
-const places = [
+const stateTables = [
   ...['attempts', 'learner_snapshots', 'goal_changes', 'skill_changes', 'webhooks', 'xapi_mappings'].map(
     (table) => [table, table] as const,
   ),
   ['api_keys', 'api_keys WHERE revoked_at IS NOT NULL'] as const,
 ];
 
-export async function holdsState(client: ClickHouseClient): Promise<boolean> {
-  for (const [table, rows] of places)
-    if (await exists(client, table)) {
+export async function hasStoredState(client: ClickHouseClient): Promise<boolean> {
+  for (const [table, rows] of stateTables)
+    if (await tableExists(client, table)) {
       const found = await selectRows(client, `SELECT 1 FROM ${rows} LIMIT 1`);
       if (found.length > 0) return true;
     }
@@ -25,7 +25,7 @@ export async function holdsState(client: ClickHouseClient): Promise<boolean> {
  * Reading a missing table causes an error. system.tables hides tables from some accounts: an emptied Redis
  * would look new.
  */
-async function exists(client: ClickHouseClient, table: string): Promise<boolean> {
+async function tableExists(client: ClickHouseClient, table: string): Promise<boolean> {
   try {
     return (await selectNumber(client, `EXISTS TABLE ${table}`)) === 1;
   } catch (error) {
@@ -34,20 +34,20 @@ async function exists(client: ClickHouseClient, table: string): Promise<boolean>
   }
 }
 
-const youngerTimeoutMs = 5000;
+const newerTimeoutMs = 5000;
 
 /** Stored answers that an older Redis does not know. */
-export async function countYounger(client: ClickHouseClient, last: readonly LastRow[]): Promise<number> {
+export async function countNewerRows(client: ClickHouseClient, last: readonly LastRow[]): Promise<number> {
   if (last.length === 0) return 0;
-  const younger = last.map(
+  const newerConditions = last.map(
     ({ partition, ms, seq, readAt }) =>
       `(partition_id = ${partition} AND (outbox_ms, outbox_seq) > (${ms}, ${seq}) AND outbox_ms < ${readAt})`,
   );
   const oldest = Math.min(...last.map(({ ms }) => ms));
-  const query = `SELECT toUInt32(count()) AS n FROM attempts WHERE outbox_ms >= ${oldest} AND (${younger.join(' OR ')})`;
-  return selectNumber(client, query, { signal: AbortSignal.timeout(youngerTimeoutMs) });
+  const query = `SELECT toUInt32(count()) AS n FROM attempts WHERE outbox_ms >= ${oldest} AND (${newerConditions.join(' OR ')})`;
+  return selectNumber(client, query, { signal: AbortSignal.timeout(newerTimeoutMs) });
 }
 
 /** As 202601; 0: none. */
-export const archivedMonth = (client: ClickHouseClient, signal?: AbortSignal): Promise<number> =>
-  selectNumber(client, `SELECT ${archivedThrough} AS month`, { signal });
+export const fetchArchivedMonth = (client: ClickHouseClient, signal?: AbortSignal): Promise<number> =>
+  selectNumber(client, `SELECT ${lastArchivedMonth} AS month`, { signal });

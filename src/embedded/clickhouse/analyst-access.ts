@@ -1,46 +1,46 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { BridgeError, notAllowed } from './errors.js';
-import { isName, type Token, tokensOf } from './sql.js';
+import { BridgeError, rejectAccess } from './errors.js';
+import { isName, type Token, tokenize } from './sql.js';
 
 /*
  * A role of the session limits what analysts read (ADR 29). chdb has one user, which gets roles only by a
  * configuration file. Roles have no effect on `system`, so it has row policies.
  */
 
-const words = (list: string): ReadonlySet<string> => new Set(list.split(/\s+/));
+const parseWords = (list: string): ReadonlySet<string> => new Set(list.split(/\s+/));
 
-export const takeAnalystRole = 'SET ROLE analyst';
+export const setAnalystRole = 'SET ROLE analyst';
 
 /** For tools and plain queries. They list only readable tables. */
-const readableSystemTables = words(
+const readableSystemTables = parseWords(
   `aggregate_function_combinators collations columns data_skipping_indices data_type_families databases
    formats functions keywords numbers numbers_mt one settings table_engines table_functions tables
    time_zones zeros zeros_mt`,
 );
 
-const xmlText = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
-const grants = (...rights: readonly string[]): string =>
-  `<grants>${rights.map((right) => `<query>GRANT ${xmlText(right)}</query>`).join('')}</grants>`;
-const policy = (table: string, filter: string): string =>
+const escapeXml = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+const formatGrants = (...rights: readonly string[]): string =>
+  `<grants>${rights.map((right) => `<query>GRANT ${escapeXml(right)}</query>`).join('')}</grants>`;
+const formatPolicy = (table: string, filter: string): string =>
   `<table name="${table}"><filter>${filter}</filter></table>`;
 
 /** Policies of a database and of its tables add up. */
-function configuration(file: string, readable: readonly string[]): string {
-  const all = policy('', "has(currentRoles(), 'service')");
-  const tables = [...readableSystemTables].map((table) => policy(table, '1'));
+function buildConfiguration(file: string, readable: readonly string[]): string {
+  const all = formatPolicy('', "has(currentRoles(), 'service')");
+  const tables = [...readableSystemTables].map((table) => formatPolicy(table, '1'));
   return `<clickhouse>
 <display_name>skilltrace-embedded</display_name>
-<users_config>${xmlText(file)}</users_config>
+<users_config>${escapeXml(file)}</users_config>
 <profiles><default/></profiles>
 <quotas><default/></quotas>
 <roles>
-<service>${grants('ALL ON *.*')}</service>
-<analyst>${grants(...readable.map((name) => `SELECT ON ${name}`))}</analyst>
+<service>${formatGrants('ALL ON *.*')}</service>
+<analyst>${formatGrants(...readable.map((name) => `SELECT ON ${name}`))}</analyst>
 </roles>
 <users><default>
 <password/><profile>default</profile><networks><ip>::/0</ip></networks>
-${grants('service, analyst')}
+${formatGrants('service, analyst')}
 <databases><database name="system">${all}${tables.join('')}</database></databases>
 </default></users>
 </clickhouse>
@@ -50,11 +50,11 @@ ${grants('service, analyst')}
 /**
  * Writes only changes, so that a dead server can restart on a full disk. @param readableTables as in GRANT
  */
-export async function writeAccess(dataDir: string, readable: readonly string[]): Promise<string> {
+export async function writeAccessConfig(dataDir: string, readable: readonly string[]): Promise<string> {
   const file = join(dataDir, 'access.xml');
-  const text = configuration(file, readable);
-  const there = await readFile(file, 'utf8').catch(() => null);
-  if (there !== text) await writeFile(file, text, { mode: 0o600 });
+  const text = buildConfiguration(file, readable);
+  const current = await readFile(file, 'utf8').catch(() => null);
+  if (current !== text) await writeFile(file, text, { mode: 0o600 });
   return file;
 }
 
@@ -65,13 +65,13 @@ export async function writeAccess(dataDir: string, readable: readonly string[]):
  * checked here.
  */
 
-const allowedVerbs = words('SELECT WITH SHOW DESCRIBE DESC EXISTS EXPLAIN (');
+const allowedVerbs = parseWords('SELECT WITH SHOW DESCRIBE DESC EXISTS EXPLAIN (');
 
-const shown = words(
+const showableObjects = parseWords(
   'CHANGED COLUMNS CREATE DATABASES ENGINES EXTENDED FIELDS FULL FUNCTIONS INDEX INDEXES INDICES KEYS SETTING SETTINGS TABLE TABLES VIEW',
 );
 
-const harmlessTableFunctions = words(
+const harmlessTableFunctions = parseWords(
   'format generate_series generaterandom generateseries merge null numbers numbers_mt primes values view viewifpermitted zeros zeros_mt',
 );
 
@@ -81,9 +81,9 @@ const forbiddenFunctions =
 
 /** File paths. Every account can read all columns of a `system` table. */
 const hiddenColumns: readonly string[] = ['data_path', 'data_paths', 'metadata_path'];
-const narrowed = ` EXCEPT (${hiddenColumns.join(', ')})`;
+const exceptHiddenColumns = ` EXCEPT (${hiddenColumns.join(', ')})`;
 
-const beforeExpressions = words(
+const expressionKeywords = parseWords(
   `ALL AND ANY AS BETWEEN BY CASE DISTINCT DIV ELSE EXISTS FILL FROM GLOBAL HAVING ILIKE IN INTERVAL JOIN LIKE LIMIT MOD NOT
    OFFSET ON OR PREWHERE QUALIFY REGEXP SAMPLE SELECT SET STEP THEN TO USING WHEN WHERE WITH`,
 );
@@ -94,39 +94,39 @@ const beforeExpressions = words(
  * @throws BridgeError 164 or 497
  */
 export function checkAnalystStatement(statement: string, tableFunctions: ReadonlySet<string>): string {
-  const tokens = tokensOf(statement);
+  const tokens = tokenize(statement);
   checkVerb(tokens);
   for (const [index, token] of tokens.entries()) {
     const [next, afterNext] = [tokens[index + 1], tokens[index + 2]];
     if (token.kind === 'name') checkKeyword(token.text.toUpperCase(), next, afterNext);
     if (isName(token)) checkName(token.text, next, afterNext, tableFunctions);
   }
-  return withoutHidden(statement, tokens);
+  return excludeHiddenColumns(statement, tokens);
 }
 
 export function checkParameterValue(value: string): void {
   const hidden = hiddenColumns.find((column) => value.includes(column));
-  if (hidden !== undefined) notAllowed(hidden);
+  if (hidden !== undefined) rejectAccess(hidden);
 }
 
-function denied(what: string): never {
+function rejectStatement(what: string): never {
   throw new BridgeError(164, 'READONLY', `${what}: Cannot execute query in readonly mode`);
 }
 
 function checkVerb(tokens: readonly Token[]): void {
   const verb = tokens[0]?.text.toUpperCase() ?? '';
-  if (!allowedVerbs.has(verb) || tokens[0]?.kind === 'quoted') denied(verb);
+  if (!allowedVerbs.has(verb) || tokens[0]?.kind === 'quoted') rejectStatement(verb);
   const what = tokens[1]?.text.toUpperCase() ?? '';
-  if (verb === 'SHOW' && !shown.has(what)) notAllowed(what);
+  if (verb === 'SHOW' && !showableObjects.has(what)) rejectAccess(what);
   // It shows the columns of all tables.
   if (verb === 'EXPLAIN' && tokens.some(({ text }) => text === 'TREE' || text === 'run_query_tree_passes'))
-    notAllowed('QUERY TREE');
+    rejectAccess('QUERY TREE');
 }
 
 function checkKeyword(word: string, next: Token | undefined, afterNext: Token | undefined): void {
-  if (word === 'OUTFILE' || word === 'INFILE') denied(`INTO ${word}`);
+  if (word === 'OUTFILE' || word === 'INFILE') rejectStatement(`INTO ${word}`);
   const assigns = next !== undefined && next.kind !== 'sign' && afterNext?.text === '=';
-  if (word === 'SETTINGS' && assigns) denied('SETTINGS in the query (send them as URL parameters)');
+  if (word === 'SETTINGS' && assigns) rejectStatement('SETTINGS in the query (send them as URL parameters)');
 }
 
 function checkName(
@@ -136,28 +136,28 @@ function checkName(
   tableFunctions: ReadonlySet<string>,
 ): void {
   const name = text.toLowerCase();
-  if (forbiddenFunctions.test(name)) denied(`Function ${name}`);
+  if (forbiddenFunctions.test(name)) rejectStatement(`Function ${name}`);
   const isCalled = next?.text === '(' && next.kind === 'sign';
   if (isCalled && tableFunctions.has(name) && !harmlessTableFunctions.has(name))
-    denied(`Table function ${name}`);
-  if (hiddenColumns.includes(text)) notAllowed(text);
+    rejectStatement(`Table function ${name}`);
+  if (hiddenColumns.includes(text)) rejectAccess(text);
   if (text !== 'system' || next?.text !== '.' || afterNext === undefined) return;
-  if (!readableSystemTables.has(afterNext.text)) notAllowed(`system.${afterNext.text}`);
+  if (!readableSystemTables.has(afterNext.text)) rejectAccess(`system.${afterNext.text}`);
 }
 
-function withoutHidden(statement: string, tokens: readonly Token[]): string {
-  let done = '';
+function excludeHiddenColumns(statement: string, tokens: readonly Token[]): string {
+  let result = '';
   let from = 0;
   for (const [index, { end }] of tokens.entries()) {
-    if (!meansColumns(tokens, index) && !endsPattern(tokens, index)) continue;
-    done += statement.slice(from, end) + narrowed;
+    if (!isColumnWildcard(tokens, index) && !endsColumnsPattern(tokens, index)) continue;
+    result += statement.slice(from, end) + exceptHiddenColumns;
     from = end;
   }
-  return done + statement.slice(from);
+  return result + statement.slice(from);
 }
 
 /** The `*` does not multiply or count. */
-function meansColumns(tokens: readonly Token[], index: number): boolean {
+function isColumnWildcard(tokens: readonly Token[], index: number): boolean {
   const [previous, token, next] = [tokens[index - 1], tokens[index], tokens[index + 1]];
   if (token?.kind !== 'sign' || token.text !== '*' || previous === undefined) return false;
   const isCount =
@@ -167,22 +167,22 @@ function meansColumns(tokens: readonly Token[], index: number): boolean {
 
 function endsOperand({ text, kind }: Token): boolean {
   if (kind === 'sign') return /^(?:[)\]}]|\d.*)$/.test(text);
-  return kind !== 'name' || !beforeExpressions.has(text);
+  return kind !== 'name' || !expressionKeywords.has(text);
 }
 
-function endsPattern(tokens: readonly Token[], index: number): boolean {
+function endsColumnsPattern(tokens: readonly Token[], index: number): boolean {
   const [word, open, pattern, close] = tokens.slice(Math.max(0, index - 3), index + 1);
   return word?.text === 'COLUMNS' && open?.text === '(' && pattern?.kind === 'string' && close?.text === ')';
 }
 
 /* Functions with long results or more than linear time, of seconds per row. */
-const dearFunctions =
+const expensiveFunctions =
   /distance|similarity|^(?:repeat|range|space|(?:l|r|left|right)pad(?:utf8)?|arraywithconstant|arrayresize|random.*string.*|randomprintableascii|bcrypt|sleep.*)$/i;
-const dearBlockRows = 4;
+const expensiveBlockRows = 4;
 
-export function dearAssignments(statement: string): string[] {
-  const tokens = tokensOf(statement);
+export function limitExpensiveBlocks(statement: string): string[] {
+  const tokens = tokenize(statement);
   const called = tokens.filter((token, index) => isName(token) && tokens[index + 1]?.text === '(');
-  if (!called.some(({ text }) => dearFunctions.test(text))) return [];
-  return ['max_block_size', 'max_joined_block_size_rows'].map((name) => `${name} = ${dearBlockRows}`);
+  if (!called.some(({ text }) => expensiveFunctions.test(text))) return [];
+  return ['max_block_size', 'max_joined_block_size_rows'].map((name) => `${name} = ${expensiveBlockRows}`);
 }

@@ -1,72 +1,73 @@
-import { namedFormats } from './sql.js';
+import { findFormats } from './sql.js';
 
 /*
  * The engine formats each block of a stream as a complete result (chdb 3.4). Rows can be joined if the head
  * is sent once.
  */
-const plain: ReadonlySet<string> = new Set(
+const headlessFormats: ReadonlySet<string> = new Set(
   `bsoneachrow csv jsoncompacteachrow jsoncompactstringseachrow jsoneachrow jsonl jsonlines jsonstringseachrow lineasstring
    msgpack native ndjson raw rawblob rowbinary tabseparated tabseparatedraw tskv tsv tsvraw`.split(/\s+/),
 );
 
-const withNames =
+const namesFormat =
   /^(csv|jsoncompacteachrow|jsoncompactstringseachrow|rowbinary|tabseparated|tsv)withnames(andtypes)?$/;
 
 /** More than rows after a head, rows in brackets, or other heads. */
-const unusual =
+const unstreamablePattern =
   /\b(totals|extremes|output_format_json_array_of_rows|output_format_arrow_\w*dictionary|\w+_in_binary_format)\b/i;
 
 /** Matches only at the end, and not in a comment or string. */
-const lastFormat = /(?:^|\n)(?:(?!--|#|\/\*).)*\bFORMAT\s+(\w+)[\s;]*$/i;
+const trailingFormat = /(?:^|\n)(?:(?!--|#|\/\*).)*\bFORMAT\s+(\w+)[\s;]*$/i;
 
 /**
  * Null is always correct, but slower and limited in size. @param fallback format of a statement without one
  */
-export function streamedFormat(statement: string, fallback: string, settings: string): string | null {
-  if (unusual.test(`${statement} ${settings}`)) return null;
-  const named = namedFormats(statement);
-  const last = lastFormat.exec(statement)?.[1] ?? (named.length === 0 ? fallback : null);
+export function findStreamFormat(statement: string, fallback: string, settings: string): string | null {
+  if (unstreamablePattern.test(`${statement} ${settings}`)) return null;
+  const named = findFormats(statement);
+  const last = trailingFormat.exec(statement)?.[1] ?? (named.length === 0 ? fallback : null);
   const possible = (last === null ? [fallback, ...named] : [last]).map((format) => format.toLowerCase());
   const [first = ''] = possible;
-  const mayHaveHead = last !== null && (withNames.test(first) || first === 'arrowstream');
-  return mayHaveHead || possible.every((format) => plain.has(format)) ? first : null;
+  const isSingleFormat = last !== null && (namesFormat.test(first) || first === 'arrowstream');
+  return isSingleFormat || possible.every((format) => headlessFormats.has(format)) ? first : null;
 }
 
-const endOfArrow = Buffer.from([255, 255, 255, 255, 0, 0, 0, 0]);
-const nothing = Buffer.alloc(0);
+const arrowEnd = Buffer.from([255, 255, 255, 255, 0, 0, 0, 0]);
+const emptyBuffer = Buffer.alloc(0);
 
 /** Joins blocks to a whole result: send `next` of each block, then `end`. */
-export function jointOf(format: string) {
-  if (plain.has(format)) return { next: (block: Uint8Array): Uint8Array => block, end: () => nothing };
-  const tail = format === 'arrowstream' ? endOfArrow : nothing;
+export function createBlockJoiner(format: string) {
+  if (headlessFormats.has(format))
+    return { next: (block: Uint8Array): Uint8Array => block, end: () => emptyBuffer };
+  const tail = format === 'arrowstream' ? arrowEnd : emptyBuffer;
   let head: Buffer | null = null;
   return {
     next(bytes: Uint8Array): Uint8Array {
       const block = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
       const rowsEnd = block.length - tail.length;
       const isFirst = head === null;
-      head ??= Buffer.from(block.subarray(0, headLength(format, block)));
+      head ??= Buffer.from(block.subarray(0, measureHead(format, block)));
       const isWhole = block.subarray(0, head.length).equals(head) && block.subarray(rowsEnd).equals(tail);
       if (!isWhole) throw new Error(`a block of ${format} begins or ends otherwise than its first`);
       return block.subarray(isFirst ? 0 : head.length, rowsEnd);
     },
-    end: (): Uint8Array => (head === null ? nothing : tail),
+    end: (): Uint8Array => (head === null ? emptyBuffer : tail),
   };
 }
 
-function headLength(format: string, block: Buffer): number {
+function measureHead(format: string, block: Buffer): number {
   // Schema message: 4 bytes of mark, 4 of length, no body.
   if (format === 'arrowstream') return 8 + block.readInt32LE(4);
-  const [, base = '', types] = withNames.exec(format) ?? [];
+  const [, base = '', types] = namesFormat.exec(format) ?? [];
   const parts = types === undefined ? 1 : 2;
-  if (base === 'rowbinary') return stringsLength(block, parts);
+  if (base === 'rowbinary') return measureStrings(block, parts);
   // A quoted name may contain line ends, and its quotes are doubled.
   const line = base === 'csv' ? '(?:"[^"]*"|[^"\\n])*\\n' : '[^\\n]*\\n';
   return new RegExp(`^(?:${line}){${parts}}`).exec(block.toString('latin1'))?.[0].length ?? 0;
 }
 
 /** Number of columns, names, then types. Numbers and lengths are LEB128. */
-function stringsLength(block: Buffer, parts: number): number {
+function measureStrings(block: Buffer, parts: number): number {
   let at = 0;
   const number = (): number => {
     let value = 0;

@@ -3,8 +3,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { maxListpackBytes, minRewriteSize } from '../contracts/redis-settings.js';
-import { makeFolder } from './private-file.js';
-import { type ServerOptions, type Supervised, supervise } from './supervisor.js';
+import { ensureFolder } from './private-file.js';
+import { type ServerOptions, type SupervisedServer, supervise } from './supervisor.js';
 
 export type RedisOptions = ServerOptions & {
   password: string;
@@ -14,20 +14,20 @@ export type RedisOptions = ServerOptions & {
 };
 
 /** For the first reply, except while Redis loads its data. */
-const answerMs = 15_000;
+const startTimeoutMs = 15_000;
 const pollMs = 25;
-const loadingNoteMs = 5_000;
+const loadingReportMs = 5_000;
 
 /** Ends redis-server with its parent, which has the other end of fd 3. */
 const startScript = '(cat <&3 >/dev/null; kill -TERM $$) & exec redis-server "$0" 3<&-';
 
 /** Append-only, without eviction. Ctrl-C does not reach redis-server. It ends when this process dies. */
-export function startRedis(options: RedisOptions): Supervised & { url: string } {
+export function startRedis(options: RedisOptions): SupervisedServer & { url: string } {
   const { dir, port, password, logger } = options;
   const url = `redis://:${password}@127.0.0.1:${port}`;
-  makeFolder(dir);
+  ensureFolder(dir);
   const configFile = join(dir, 'redis.conf');
-  writeFileSync(configFile, redisConfig(options), { mode: 0o600 });
+  writeFileSync(configFile, buildRedisConfig(options), { mode: 0o600 });
   const logFile = join(dir, 'redis.log');
   const server = supervise({
     name: 'redis-server',
@@ -40,41 +40,41 @@ export function startRedis(options: RedisOptions): Supervised & { url: string } 
       return child;
     },
     ready: async ({ pid }, signal) =>
-      untilLoaded(url, logFile, signal, () =>
+      waitUntilLoaded(url, logFile, signal, () =>
         logger.info({ pid }, 'redis-server is reading its append-only file'),
       ),
   });
   return { ...server, url };
 }
 
-async function untilLoaded(
+async function waitUntilLoaded(
   url: string,
   logFile: string,
   signal: AbortSignal,
-  note: () => void,
+  reportLoading: () => void,
 ): Promise<void> {
   // Imported late, to start the servers first.
   const { probeRedis } = await import('./probe.js');
-  const deadline = performance.now() + answerMs;
-  let nextNote = performance.now() + loadingNoteMs;
+  const deadline = performance.now() + startTimeoutMs;
+  let nextReport = performance.now() + loadingReportMs;
   for (;;) {
-    const silence = await probeRedis(url);
+    const failure = await probeRedis(url);
     signal.throwIfAborted();
-    if (silence === null) return;
-    const loading = silence.reason.startsWith('LOADING');
+    if (failure === null) return;
+    const isLoading = failure.reason.startsWith('LOADING');
     const now = performance.now();
-    if (!loading && now > deadline)
-      throw new Error(`redis-server does not answer: ${silence.reason}; see ${logFile}`);
-    if (loading && now > nextNote) {
-      note();
-      nextNote = now + loadingNoteMs;
+    if (!isLoading && now > deadline)
+      throw new Error(`redis-server does not answer: ${failure.reason}; see ${logFile}`);
+    if (isLoading && now > nextReport) {
+      reportLoading();
+      nextReport = now + loadingReportMs;
     }
     await sleep(pollMs);
   }
 }
 
 /** Redis 6 to 8 and Valkey accept `ziplist` names for `listpack` settings. */
-const redisConfig = ({ dir, port, password, fsync, maxmemory = 0 }: RedisOptions): string =>
+const buildRedisConfig = ({ dir, port, password, fsync, maxmemory = 0 }: RedisOptions): string =>
   `bind 127.0.0.1
 port ${port}
 protected-mode yes

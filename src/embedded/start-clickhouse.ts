@@ -7,10 +7,10 @@ import { type AnalystLimits, defaultAnalystLimits } from '../contracts/analyst-l
 import { analystTables } from '../contracts/analyst-tables.js';
 import type { Logger } from '../logger.js';
 import { resolveProgram } from '../programs.js';
-import { hasCode } from './private-file.js';
-import { type ServerOptions, type Supervised, supervise } from './supervisor.js';
+import { hasErrorCode } from './private-file.js';
+import { type ServerOptions, type SupervisedServer, supervise } from './supervisor.js';
 
-export type ClickhouseEnd = 'died' | 'analyst_query';
+export type ClickhouseExit = 'died' | 'analyst_query';
 
 export type ClickhouseOptions = ServerOptions & {
   password: string;
@@ -18,9 +18,9 @@ export type ClickhouseOptions = ServerOptions & {
   /** 0: normal priority. */
   niceness?: number;
   /** As in GRANT; default: the service's tables for analysts. */
-  readable?: readonly string[];
+  readableTables?: readonly string[];
   analystLimits?: AnalystLimits | undefined;
-  onEnd?: (reason: ClickhouseEnd) => void;
+  onExit?: (reason: ClickhouseExit) => void;
 };
 
 export interface Account {
@@ -38,12 +38,12 @@ export interface Overrun {
   readonly at: number;
 }
 
-export interface StartOptions {
+export interface ChildOptions {
   readonly dataDir: string;
   readonly port: number;
   readonly database: string;
   readonly accounts: readonly Account[];
-  readonly readable: readonly string[];
+  readonly readableTables: readonly string[];
   readonly analystLimits: AnalystLimits;
   readonly overruns: readonly Overrun[];
 }
@@ -57,7 +57,7 @@ const maxOverruns = 20;
  * (docs/performance.md).
  */
 const defaultNiceness = 5;
-const readyMs = 120_000;
+const readyTimeoutMs = 120_000;
 
 /**
  * Runs the ClickHouse engine and its HTTP interface on loopback in a child process, which exits when its IPC
@@ -65,12 +65,12 @@ const readyMs = 120_000;
  */
 export function startClickhouse(
   options: ClickhouseOptions,
-): Supervised & { clickhouseUrl: string; analystUrl: string } {
+): SupervisedServer & { clickhouseUrl: string; analystUrl: string } {
   const { port, password, analystPassword, niceness = defaultNiceness, logger } = options;
   /** The next child rejects these statements. */
   const overruns: Overrun[] = [];
   let isOverrun = false;
-  const noteOverrun = (overrun: Overrun): void => {
+  const recordOverrun = (overrun: Overrun): void => {
     overruns.splice(0, overruns.length - maxOverruns + 1);
     overruns.push(overrun);
     isOverrun = true;
@@ -83,27 +83,27 @@ export function startClickhouse(
       const child = spawnChild(options, niceness, overruns);
       if (child.pid === undefined) return child;
       options.onSpawn?.(child.pid);
-      if (niceness > 0) void stepBack(child.pid, niceness, logger);
+      if (niceness > 0) void lowerSessionPriority(child.pid, niceness, logger);
       return child;
     },
     ready: (child, signal) =>
-      untilListening(child, signal, (overrun) => {
-        noteOverrun(overrun);
+      waitUntilListening(child, signal, (overrun) => {
+        recordOverrun(overrun);
         // Kill it here, because a child that exits may lose its message.
         child.kill('SIGKILL');
       }),
-    whyEnded() {
+    explainExit() {
       const why = isOverrun ? "was ended for an analyst's query" : null;
-      options.onEnd?.(isOverrun ? 'analyst_query' : 'died');
+      options.onExit?.(isOverrun ? 'analyst_query' : 'died');
       isOverrun = false;
       return why;
     },
   });
-  const urlOf = (account: string) => `http://${account}@127.0.0.1:${port}/${database}`;
+  const buildUrl = (account: string) => `http://${account}@127.0.0.1:${port}/${database}`;
   return {
     ...server,
-    clickhouseUrl: urlOf(`skilltrace:${password}`),
-    analystUrl: urlOf(`analyst:${analystPassword}`),
+    clickhouseUrl: buildUrl(`skilltrace:${password}`),
+    analystUrl: buildUrl(`analyst:${analystPassword}`),
   };
 }
 
@@ -112,19 +112,19 @@ function spawnChild(
   niceness: number,
   overruns: readonly Overrun[],
 ): ChildProcess {
-  const { dir, port, password, analystPassword, readable, logger } = options;
+  const { dir, port, password, analystPassword, readableTables, logger } = options;
   // nice(1) and env(1) become the child. Engine lanes and gzip need pool threads.
   const program = ['env', 'UV_THREADPOOL_SIZE=16', process.execPath, resolveProgram('clickhouse.js')];
   const stdio: StdioOptions = ['ignore', 'ignore', 'pipe', 'ipc'];
   const child = spawn('nice', ['-n', `${niceness}`, ...program], { detached: true, stdio });
   if (child.pid === undefined) return child;
-  const settings: StartOptions = {
+  const settings: ChildOptions = {
     ...{ dataDir: dir, port, database, overruns },
     accounts: [
       { name: 'skilltrace', password, readonly: false },
       { name: 'analyst', password: analystPassword, readonly: true },
     ],
-    readable: readable ?? analystTables.map((table) => `${database}.${table}`),
+    readableTables: readableTables ?? analystTables.map((table) => `${database}.${table}`),
     analystLimits: options.analystLimits ?? defaultAnalystLimits,
   };
   // `ready` reports the exit of a dead child.
@@ -139,23 +139,23 @@ function spawnChild(
 }
 
 /** Linux allows one change per 100 ms for all unprivileged processes (sched/autogroup.c). */
-const autogroupMs = 110;
-const maxAutogroupTries = 10;
+const autogroupRetryMs = 110;
+const maxAutogroupAttempts = 10;
 
 /** Linux schedules sessions before processes, and the child leads a session. */
-async function stepBack(pid: number, niceness: number, logger: Logger): Promise<void> {
-  for (let tries = 1; ; tries++) {
+async function lowerSessionPriority(pid: number, niceness: number, logger: Logger): Promise<void> {
+  for (let attempts = 1; ; attempts++) {
     try {
       return await writeFile(`/proc/${pid}/autogroup`, `${niceness}`);
     } catch (error) {
-      if (!hasCode(error, 'EAGAIN') || tries === maxAutogroupTries)
+      if (!hasErrorCode(error, 'EAGAIN') || attempts === maxAutogroupAttempts)
         return logger.debug({ err: error }, 'embedded ClickHouse: this system does not share by sessions');
     }
-    await sleep(autogroupMs);
+    await sleep(autogroupRetryMs);
   }
 }
 
-async function untilListening(
+async function waitUntilListening(
   child: ChildProcess,
   signal: AbortSignal,
   onOverrun: (overrun: Overrun) => void,
@@ -163,9 +163,9 @@ async function untilListening(
   child.on('message', (message: ChildMessage) => {
     if ('overrun' in message) onOverrun(message.overrun);
   });
-  const limit = AbortSignal.any([signal, AbortSignal.timeout(readyMs)]);
-  await once(child, 'message', { signal: limit }).catch(() => {
+  const deadline = AbortSignal.any([signal, AbortSignal.timeout(readyTimeoutMs)]);
+  await once(child, 'message', { signal: deadline }).catch(() => {
     signal.throwIfAborted();
-    throw new Error(`embedded ClickHouse is not ready after ${readyMs / 1000} s`);
+    throw new Error(`embedded ClickHouse is not ready after ${readyTimeoutMs / 1000} s`);
   });
 }

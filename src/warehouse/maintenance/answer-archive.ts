@@ -3,13 +3,13 @@ import type { ClickHouseClient, ClickHouseSettings } from '@clickhouse/client';
 import type { LearnerId } from '../../contracts/learner-name.js';
 import type { LearnerRows } from '../../contracts/rebuild-tasks.js';
 import { runStatement, selectNumber, selectRows, syncReplicas } from '../clickhouse/client.js';
-import { type Cluster, deleteFrom, dropPartition } from '../clickhouse/ddl.js';
+import { buildDeleteFrom, buildDropPartition, type ClusterName } from '../clickhouse/ddl.js';
 import { insertObjects } from '../clickhouse/insert-rows.js';
-import { readLearners } from '../reads/attempt-pages.js';
-import { archivedMonth } from '../reads/presence.js';
+import { readLearners } from '../reads/learner-rows.js';
+import { fetchArchivedMonth } from '../reads/stored-state.js';
 import { learnerSnapshots } from '../schema/attempt-tables.js';
 import { servedForecasts } from '../schema/journal-tables.js';
-import { rollupColumns, selectRollup } from '../schema/rollup.js';
+import { buildRollupSelect, listRollupColumns } from '../schema/rollup.js';
 import { archivedLearnerSkill, archivedMonths, archivedRollup } from '../schema/rollups.js';
 
 /** Ids are ordered by bytes; bounds are included. */
@@ -34,15 +34,15 @@ interface StoredMonth {
 const pageLearners = 500;
 const pageAnswers = 25_000;
 
-const ofMonth = 'toYYYYMM(received_at) = {month:UInt32}';
-const ofTenant = 'tenant = {tenant:String}';
-const ofPage = `${ofTenant} AND user_id BETWEEN {from:String} AND {to:String}`;
-const inOrder: ClickHouseSettings = { optimize_aggregation_in_order: 1 };
+const monthCondition = 'toYYYYMM(received_at) = {month:UInt32}';
+const tenantCondition = 'tenant = {tenant:String}';
+const pageCondition = `${tenantCondition} AND user_id BETWEEN {from:String} AND {to:String}`;
+const inOrderSettings: ClickHouseSettings = { optimize_aggregation_in_order: 1 };
 
 export type AnswerArchive = ReturnType<typeof createAnswerArchive>;
 
 /** Every call can be repeated, also concurrently. */
-export function createAnswerArchive(client: ClickHouseClient, cluster: Cluster = null) {
+export function createAnswerArchive(client: ClickHouseClient, cluster: ClusterName = null) {
   const run = async (
     query: string,
     params: object = {},
@@ -51,17 +51,17 @@ export function createAnswerArchive(client: ClickHouseClient, cluster: Cluster =
     await runStatement(client, query, { params, settings });
   };
   return {
-    monthsUpTo: (month: number) => selectRows<StoredMonth>(client, selectMonths, { params: { month } }),
-    archivedThrough: () => archivedMonth(client),
-    tenantsOf: async (month: number): Promise<string[]> => {
+    listMonths: (month: number) => selectRows<StoredMonth>(client, selectMonths, { params: { month } }),
+    fetchArchivedMonth: () => fetchArchivedMonth(client),
+    listTenants: async (month: number): Promise<string[]> => {
       const rows = await selectRows<{ tenant: string }>(client, selectTenants, { params: { month } });
       return rows.map(({ tenant }) => tenant);
     },
-    nextPage: (month: number, tenant: string, after: string) =>
+    fetchNextPage: (month: number, tenant: string, after: string) =>
       readNextPage(client, { month, tenant, after }),
     /** Reads one more month: clocks differ, so an answer may be counted before one that arrived earlier. */
-    learners: (month: number, page: LearnerPage): Promise<LearnerRows> =>
-      readLearners(client, ofPage, { ...page, reach: monthAfter(month) }, arrivedInReach),
+    fetchLearners: (month: number, page: LearnerPage): Promise<LearnerRows> =>
+      readLearners(client, pageCondition, { ...page, reach: addMonth(month) }, reachCondition),
     saveSnapshots: async (month: number, snapshots: readonly LearnerSnapshot[]): Promise<void> => {
       if (snapshots.length === 0) return;
       const rows = snapshots.map(({ tenant, userId, partition, learnerSeq, state }) => ({
@@ -70,51 +70,54 @@ export function createAnswerArchive(client: ClickHouseClient, cluster: Cluster =
       await insertObjects(client, learnerSnapshots.name, rows);
     },
     /** Readers ignore the sums until `markArchived`. */
-    archive: (month: number, page: LearnerPage) =>
-      run(insertSums, { month, ...page }, { ...inOrder, insert_deduplicate: 0 }),
+    saveSums: (month: number, page: LearnerPage) =>
+      run(insertSums, { month, ...page }, { ...inOrderSettings, insert_deduplicate: 0 }),
     /** Erased learners have no rows in the month. @returns number of erased learners */
-    forgetErased: async (month: number, tenant: string): Promise<number> => {
+    removeErased: async (month: number, tenant: string): Promise<number> => {
       const params = { month, tenant };
-      const strangers = await selectRows<{ user: string }>(client, selectStrangers, { params });
-      if (strangers.length === 0) return 0;
+      const erased = await selectRows<{ user: string }>(client, selectErased, { params });
+      if (erased.length === 0) return 0;
       // If another process dropped the month, all learners would look erased.
       if ((await selectNumber(client, selectAnyRow, { params: { month } })) === 0) return 0;
-      const users = strangers.map(({ user }) => user);
-      for (const name of archives)
-        await run(`${deleteFrom(name, cluster)} WHERE ${inArchive} AND user_id IN {users:Array(String)}`, {
-          ...params,
-          users,
-        });
+      const users = erased.map(({ user }) => user);
+      for (const name of archiveTables)
+        await run(
+          `${buildDeleteFrom(name, cluster)} WHERE ${archiveCondition} AND user_id IN {users:Array(String)}`,
+          {
+            ...params,
+            users,
+          },
+        );
       return users.length;
     },
-    differs: async (month: number): Promise<string | null> => {
+    findDifference: async (month: number): Promise<string | null> => {
       const params = { month };
-      if ((await selectNumber(client, countUnlikeSums, { params })) !== 1)
+      if ((await selectNumber(client, countDistinctSums, { params })) !== 1)
         return 'the archived sums are not those of the rows';
-      const without = await selectNumber(client, countWithoutSnapshot, { params });
-      return without === 0 ? null : `${without} learners have no snapshot`;
+      const missing = await selectNumber(client, countWithoutSnapshot, { params });
+      return missing === 0 ? null : `${missing} learners have no snapshot`;
     },
     markArchived: ({ month, answers }: StoredMonth) => run(insertMonth, { month, answers }),
-    drop: async (month: number): Promise<void> => {
-      await run(dropPartition('attempts', month, cluster));
+    dropMonth: async (month: number): Promise<void> => {
+      await run(buildDropPartition('attempts', month, cluster));
       await syncReplicas(client, 'attempts', cluster);
     },
     /** Only months with past horizons (views.ts). */
-    scoredMonthsUpTo: async (month: number): Promise<number[]> => {
+    listScoredMonths: async (month: number): Promise<number[]> => {
       const rows = await selectRows<{ month: number }>(client, selectScoredMonths, { params: { month } });
       return rows.map((row) => row.month);
     },
-    dropForecasts: (month: number) => run(dropPartition(servedForecasts.name, month, cluster)),
+    dropForecasts: (month: number) => run(buildDropPartition(servedForecasts.name, month, cluster)),
   };
 }
 
 const selectMonths = `SELECT toYYYYMM(received_at) AS month, toFloat64(count()) AS answers FROM attempts
 WHERE toYYYYMM(received_at) <= {month:UInt32} GROUP BY month ORDER BY month`;
 
-const selectTenants = `SELECT DISTINCT tenant FROM attempts WHERE ${ofMonth} ORDER BY tenant`;
+const selectTenants = `SELECT DISTINCT tenant FROM attempts WHERE ${monthCondition} ORDER BY tenant`;
 
 const selectLearners = `SELECT user_id AS user, toUInt32(count()) AS answers FROM attempts
-WHERE ${ofMonth} AND ${ofTenant} AND user_id > {after:String}
+WHERE ${monthCondition} AND ${tenantCondition} AND user_id > {after:String}
 GROUP BY user_id ORDER BY user_id LIMIT ${pageLearners}`;
 
 async function readNextPage(
@@ -122,7 +125,7 @@ async function readNextPage(
   params: { readonly month: number; readonly tenant: string; readonly after: string },
 ): Promise<LearnerPage | null> {
   const learners = await selectRows<{ user: string; answers: number }>(client, selectLearners, {
-    ...{ params, settings: inOrder },
+    ...{ params, settings: inOrderSettings },
   });
   const from = learners[0]?.user;
   if (from === undefined) return null;
@@ -136,35 +139,35 @@ async function readNextPage(
   return { tenant: params.tenant, from, to };
 }
 
-const monthAfter = (month: number): number => (month % 100 === 12 ? month + 89 : month + 1);
-const arrivedInReach = 'toYYYYMM(received_at) <= {reach:UInt32}';
+const addMonth = (month: number): number => (month % 100 === 12 ? month + 89 : month + 1);
+const reachCondition = 'toYYYYMM(received_at) <= {reach:UInt32}';
 
-const insertSums = `INSERT INTO ${archivedLearnerSkill.name} (${rollupColumns(archivedRollup)})
-${selectRollup(archivedRollup, `${ofMonth} AND ${ofPage}`)}`;
+const insertSums = `INSERT INTO ${archivedLearnerSkill.name} (${listRollupColumns(archivedRollup)})
+${buildRollupSelect(archivedRollup, `${monthCondition} AND ${pageCondition}`)}`;
 
-const archives = [archivedLearnerSkill, learnerSnapshots].map(({ name }) => name);
-const inArchive = `month = {month:UInt32} AND ${ofTenant}`;
+const archiveTables = [archivedLearnerSkill, learnerSnapshots].map(({ name }) => name);
+const archiveCondition = `month = {month:UInt32} AND ${tenantCondition}`;
 
-const selectStrangers = `SELECT DISTINCT user_id AS user
-FROM (${archives.map((name) => `SELECT user_id FROM ${name} WHERE ${inArchive}`).join(' UNION ALL ')})
-WHERE user_id NOT IN (SELECT user_id FROM attempts WHERE ${ofMonth} AND ${ofTenant})`;
+const selectErased = `SELECT DISTINCT user_id AS user
+FROM (${archiveTables.map((name) => `SELECT user_id FROM ${name} WHERE ${archiveCondition}`).join(' UNION ALL ')})
+WHERE user_id NOT IN (SELECT user_id FROM attempts WHERE ${monthCondition} AND ${tenantCondition})`;
 
-const selectAnyRow = `SELECT 1 FROM attempts WHERE ${ofMonth} LIMIT 1`;
+const selectAnyRow = `SELECT 1 FROM attempts WHERE ${monthCondition} LIMIT 1`;
 
-const fingerprint = (answers: string, day: string): string =>
+const buildFingerprint = (answers: string, day: string): string =>
   `sum(${answers} * cityHash64(tenant, user_id, skill_id, ${day}))`;
 
 /** 1: the sums match the rows. */
-const countUnlikeSums = `SELECT toUInt32(uniqExact(answers, fingerprint)) AS n FROM (
-  SELECT count() AS answers, ${fingerprint('1', 'toDate(occurred_at)')} AS fingerprint
-  FROM attempts WHERE ${ofMonth}
+const countDistinctSums = `SELECT toUInt32(uniqExact(answers, fingerprint)) AS n FROM (
+  SELECT count() AS answers, ${buildFingerprint('1', 'toDate(occurred_at)')} AS fingerprint
+  FROM attempts WHERE ${monthCondition}
   UNION ALL
-  SELECT sum(attempts) AS answers, ${fingerprint('attempts', 'day')} AS fingerprint
+  SELECT sum(attempts) AS answers, ${buildFingerprint('attempts', 'day')} AS fingerprint
   FROM ${archivedLearnerSkill.name} FINAL WHERE month = {month:UInt32}
 )`;
 
 const countWithoutSnapshot = `SELECT toUInt32(count()) AS n FROM (
-  SELECT tenant, user_id, max(learner_seq) AS last FROM attempts WHERE ${ofMonth} GROUP BY tenant, user_id
+  SELECT tenant, user_id, max(learner_seq) AS last FROM attempts WHERE ${monthCondition} GROUP BY tenant, user_id
 ) AS r LEFT ANY JOIN (
   SELECT tenant, user_id, learner_seq FROM ${learnerSnapshots.name} FINAL
 ) AS s ON s.tenant = r.tenant AND s.user_id = r.user_id

@@ -11,38 +11,40 @@ import { learnerSnapshots } from '../schema/attempt-tables.js';
 const pageRows = 30_000;
 
 /** Repeats the first key column, for the index. */
-export const afterLearner = `(tenant >= {tenant:String}
+export const afterLearnerCondition = `(tenant >= {tenant:String}
   AND (tenant > {tenant:String} OR user_id > {userId:String}))`;
 
-const untilLearner = `(tenant <= {untilTenant:String}
+const untilLearnerCondition = `(tenant <= {untilTenant:String}
   AND (tenant < {untilTenant:String} OR user_id <= {untilUser:String}))`;
 
 /** Repeats tenants and users, for the index. */
-export const isNamed = `tenant IN {tenants:Array(String)} AND user_id IN {users:Array(String)}
+export const namedLearnersCondition = `tenant IN {tenants:Array(String)} AND user_id IN {users:Array(String)}
   AND has({names:Array(String)}, ${learnerNameSql})`;
-export const namedLearners = (learners: readonly LearnerId[]) => ({
+export const buildNameParams = (learners: readonly LearnerId[]) => ({
   tenants: distinct(learners.map(({ tenant }) => tenant)),
   users: distinct(learners.map(({ userId }) => userId)),
   names: learners.map(({ tenant, userId }) => learnerName(tenant, userId)),
 });
 
 const snapshotColumns = ['tenant', 'user_id', 'learner_seq'];
-const snapshotRow = attemptColumns.map((name) => (snapshotColumns.includes(name) ? name : `NULL AS ${name}`));
+const snapshotExpressions = attemptColumns.map((name) =>
+  snapshotColumns.includes(name) ? name : `NULL AS ${name}`,
+);
 
-const inOrder = 'ORDER BY tenant, user_id';
+const learnerOrder = 'ORDER BY tenant, user_id';
 
 /** Snapshots replace rows that retention deleted. @param attemptsCondition for `attempts` only */
 export async function readLearners(
   client: ClickHouseClient,
   condition: string,
   query_params: Record<string, unknown>,
-  ofRows = 'true',
+  attemptsCondition = 'true',
 ): Promise<LearnerRows> {
   const query = `SELECT * FROM (
-  SELECT ${attemptColumns.join(', ')}, '' AS state FROM attempts WHERE ${condition} AND ${ofRows} ${inOrder}, learner_seq
+  SELECT ${attemptColumns.join(', ')}, '' AS state FROM attempts WHERE ${condition} AND ${attemptsCondition} ${learnerOrder}, learner_seq
   UNION ALL
-  SELECT ${snapshotRow.join(', ')}, state FROM ${learnerSnapshots.name} WHERE ${condition} ${inOrder}, learner_seq
-) ${inOrder}, learner_seq, state FORMAT TabSeparated`;
+  SELECT ${snapshotExpressions.join(', ')}, state FROM ${learnerSnapshots.name} WHERE ${condition} ${learnerOrder}, learner_seq
+) ${learnerOrder}, learner_seq, state FORMAT TabSeparated`;
   const { stream } = await client.exec({
     query,
     query_params,
@@ -52,30 +54,31 @@ export async function readLearners(
   return buffer(stream);
 }
 
-const selectLast = (condition: string): string => {
+const buildPageEnd = (condition: string): string => {
   const read = (table: string): string =>
-    `SELECT tenant, user_id FROM ${table} WHERE ${condition} ${inOrder} LIMIT ${pageRows + 1}`;
+    `SELECT tenant, user_id FROM ${table} WHERE ${condition} ${learnerOrder} LIMIT ${pageRows + 1}`;
   return `SELECT toString(tenant) AS tenant, user_id AS userId
-    FROM (${read('attempts')} UNION ALL ${read(learnerSnapshots.name)}) ${inOrder} LIMIT 1 OFFSET ${pageRows}`;
+    FROM (${read('attempts')} UNION ALL ${read(learnerSnapshots.name)}) ${learnerOrder} LIMIT 1 OFFSET ${pageRows}`;
 };
 
 /**
  * Pages are ordered by tenant and user. `last` is null on the last page. @param after learner before the
  * first page
  */
-export async function* attemptPages(
+export async function* readAttemptPages(
   client: ClickHouseClient,
   partitions: readonly number[],
   after: LearnerId | null,
 ): AsyncGenerator<{ readonly rows: LearnerRows; readonly last: LearnerId | null }> {
-  const ofPartitions = 'partition_id IN {partitions:Array(UInt16)}';
+  const partitionCondition = 'partition_id IN {partitions:Array(UInt16)}';
   for (let [from, isLast] = [after, false]; !isLast; ) {
-    const condition = from === null ? ofPartitions : `${ofPartitions} AND ${afterLearner}`;
+    const condition =
+      from === null ? partitionCondition : `${partitionCondition} AND ${afterLearnerCondition}`;
     const params = { partitions, ...from };
-    const [last = null] = await selectRows<LearnerId>(client, selectLast(condition), { params });
+    const [last = null] = await selectRows<LearnerId>(client, buildPageEnd(condition), { params });
     const until = last && { untilTenant: last.tenant, untilUser: last.userId };
-    const ofPage = until ? `${condition} AND ${untilLearner}` : condition;
-    const rows = await readLearners(client, ofPage, { ...params, ...until });
+    const pageCondition = until ? `${condition} AND ${untilLearnerCondition}` : condition;
+    const rows = await readLearners(client, pageCondition, { ...params, ...until });
     if (rows.length > 0) yield { rows, last };
     [from, isLast] = [last, last === null];
   }
