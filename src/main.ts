@@ -1,5 +1,5 @@
 import { startApp } from './app/app.js';
-import type { Started } from './app/roles.js';
+import type { StartedApp } from './app/start-role.js';
 import { type Config, describeSettings, loadConfig } from './config.js';
 import { reportStartFailure, runProcess, StartError } from './lifecycle.js';
 import { createLogger } from './logger.js';
@@ -32,9 +32,9 @@ function loadConfigOrExit([argument]: readonly string[]): Config | null {
   }
 }
 
-function formatGreeting({ host, role }: Config, { port, keyNote, dashboard }: Started): string {
+function formatGreeting({ host, role }: Config, { port, keyMessage, dashboardUrl }: StartedApp): string {
   if (port === null) return `Skilltrace ${role} runs`;
   const address = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
-  const listens = `Skilltrace listens on ${address}${keyNote === null ? '' : ` (${keyNote})`}`;
-  return dashboard === null ? listens : `${listens}\nDashboard: ${dashboard}`;
+  const listens = `Skilltrace listens on ${address}${keyMessage === null ? '' : ` (${keyMessage})`}`;
+  return dashboardUrl === null ? listens : `${listens}\nDashboard: ${dashboardUrl}`;
 }

@@ -1,4 +1,4 @@
-import { connectionBound } from '../../src/app/open-files.js';
+import { computeConnectionLimit } from '../../src/app/open-files.js';
 import { type Bench, inTurns, ownService, saturationOf } from '../bench.js';
 import { onCores, splitCores } from '../cores.js';
 import { figureOf } from '../goals.js';
@@ -31,7 +31,7 @@ const saturating = 512;
  * More than the service queues, within its limit of open files, and few enough that none is closed as idle.
  */
 const connectionsFor = (capacity: number): number =>
-  Math.floor(Math.min(0.9 * connectionBound(), 1000 + 2 * capacity));
+  Math.floor(Math.min(0.9 * computeConnectionLimit(), 1000 + 2 * capacity));
 
 export const overload: Scenario = {
   name,

@@ -3,9 +3,9 @@ import { runProcess } from '../lifecycle.js';
 import { createLogger } from '../logger.js';
 import { startApi } from './api.js';
 import { type ApiProcessSettings, linkToParent, readyMessage } from './api-processes.js';
-import { connectState, startEngine } from './engine.js';
+import { connectStateStore, startEngine } from './engine.js';
 import { createMetrics } from './metrics.js';
-import { watchForOlderRedis } from './older-redis.js';
+import { watchForStaleRedis } from './stale-redis-watch.js';
 
 const [{ number, config, endpoints }] = (await once(process, 'message')) as [ApiProcessSettings];
 const logger = createLogger(config.logLevel, 'api');
@@ -13,10 +13,10 @@ const logger = createLogger(config.logLevel, 'api');
 await runProcess(logger, async (closers) => {
   // The IPC channel closes when the parent exits.
   process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
-  const redis = await connectState(endpoints, config, logger, closers);
+  const redis = await connectStateStore(endpoints, config, logger, closers);
   const engine = await startEngine(redis, endpoints, config, logger, closers);
-  await watchForOlderRedis(engine);
-  const figures = createMetrics(`api-${number}`);
-  await startApi(engine, { config, figures, ...linkToParent(figures.collect) });
+  await watchForStaleRedis(engine);
+  const metrics = createMetrics(`api-${number}`);
+  await startApi(engine, { config, metricRegistry: metrics, ...linkToParent(metrics.collect) });
   process.send?.(readyMessage);
 });

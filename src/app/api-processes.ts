@@ -6,7 +6,7 @@ import { supervise } from '../embedded/supervisor.js';
 import { withTimeout } from '../lifecycle.js';
 import { resolveProgram } from '../programs.js';
 import type { Engine } from './engine.js';
-import type { CollectedFigures, Metrics } from './metrics.js';
+import type { CollectedMetrics, Metrics } from './metrics.js';
 
 /** Sent over IPC: other users can read the environment and arguments of a process. */
 export interface ApiProcessSettings {
@@ -18,32 +18,32 @@ export interface ApiProcessSettings {
 export const readyMessage = 'ready';
 
 /** A child exits if Redis is unavailable. Only a hanging child is silent for this long. */
-const readyLimitMs = 120_000;
-const beatMs = 1000;
+const readyTimeoutMs = 120_000;
+const heartbeatMs = 1000;
 /** Heartbeats are counted instead of time, because a suspended parent sends none. */
-const maxUnanswered = 15;
-const maxSilent = 3;
+const killAfterMissed = 15;
+const unresponsiveAfterMissed = 3;
 const collectMs = 1500;
 const collectAllMs = 3000;
 
-type Stalled = () => string | null;
-type AllFigures = readonly CollectedFigures[];
+type StallCheck = () => string | null;
+type AllMetrics = readonly CollectedMetrics[];
 
 /** Resolves when all processes accept requests. Restarts a process that dies or hangs. */
 export async function startApiProcesses(
   { endpoints, logger, closers }: Engine,
   config: Config,
-  stalled: Stalled,
+  stallReason: StallCheck,
   metrics: Metrics,
 ): Promise<void> {
   const watches = new Map<number, ReturnType<typeof watchChild>>();
   let hung = 0;
   metrics.add(
     'api_processes_answering',
-    () => [...watches.values()].filter((watch) => watch.answering()).length,
+    () => [...watches.values()].filter((watch) => watch.isResponsive()).length,
   );
   metrics.add('api_processes_hung_total', () => hung);
-  const collectAll = async (): Promise<AllFigures> => {
+  const collectAll = async (): Promise<AllMetrics> => {
     const children = [...watches.values()].map((watch) => watch.collect());
     const [own, ...others] = await Promise.all([metrics.collect(), ...children]);
     return [own, ...others.flat()];
@@ -66,8 +66,8 @@ export async function startApiProcesses(
         return child;
       },
       ready: async (child, signal) => {
-        await untilReady(child, signal);
-        watches.set(i, watchChild(child, stalled, collectAll, onHung));
+        await waitUntilReady(child, signal);
+        watches.set(i, watchChild(child, stallReason, collectAll, onHung));
       },
     });
   });
@@ -75,11 +75,11 @@ export async function startApiProcesses(
   await Promise.all(processes.map(({ ready }) => ready));
 }
 
-export async function untilReady(child: ChildProcess, signal: AbortSignal, limitMs = readyLimitMs) {
-  const late = AbortSignal.timeout(limitMs);
-  const heard = once(child, 'message', { signal: AbortSignal.any([signal, late]) });
-  const [message] = await heard.catch((error: unknown) => {
-    throw late.aborted ? new Error(`an API process was not ready within ${limitMs / 1000} s`) : error;
+export async function waitUntilReady(child: ChildProcess, signal: AbortSignal, limitMs = readyTimeoutMs) {
+  const timeout = AbortSignal.timeout(limitMs);
+  const firstMessage = once(child, 'message', { signal: AbortSignal.any([signal, timeout]) });
+  const [message] = await firstMessage.catch((error: unknown) => {
+    throw timeout.aborted ? new Error(`an API process was not ready within ${limitMs / 1000} s`) : error;
   });
   if (message !== readyMessage)
     throw new Error(`unexpected message from an API process: ${JSON.stringify(message)}`);
@@ -102,72 +102,78 @@ export async function findPort(host: string, port: number): Promise<number> {
 
 function watchChild(
   child: ChildProcess,
-  stalled: Stalled,
-  collectAll: () => Promise<AllFigures>,
+  stallReason: StallCheck,
+  collectAll: () => Promise<AllMetrics>,
   onHung: (pid: number | undefined) => void,
 ) {
-  let unanswered = 0;
-  const ask = openLink(child, collectAll);
-  const beat = async (): Promise<void> => {
-    const answer = await ask({ kind: 'beat', stalled: stalled() }, maxSilent * beatMs);
-    if (answer !== null) unanswered = 0;
+  let missedHeartbeats = 0;
+  const sendRequest = openLink(child, collectAll);
+  const sendHeartbeat = async (): Promise<void> => {
+    const answer = await sendRequest(
+      { kind: 'heartbeat', stallReason: stallReason() },
+      unresponsiveAfterMissed * heartbeatMs,
+    );
+    if (answer !== null) missedHeartbeats = 0;
   };
   const timer = setInterval(() => {
-    unanswered += 1;
-    if (unanswered <= maxUnanswered) return void beat();
+    missedHeartbeats += 1;
+    if (missedHeartbeats <= killAfterMissed) return void sendHeartbeat();
     clearInterval(timer);
     onHung(child.pid);
     child.kill('SIGKILL');
-  }, beatMs);
+  }, heartbeatMs);
   child.once('exit', () => clearInterval(timer));
   return {
-    answering: () => child.exitCode === null && child.signalCode === null && unanswered < maxSilent,
-    collect: async () => (await ask({ kind: 'figures' }, collectMs)) ?? [],
+    isResponsive: () =>
+      child.exitCode === null && child.signalCode === null && missedHeartbeats < unresponsiveAfterMissed,
+    collect: async () => (await sendRequest({ kind: 'figures' }, collectMs)) ?? [],
   };
 }
 
-export function linkToParent(collect: () => Promise<CollectedFigures>) {
-  let stalled: string | null = null;
-  const ask = openLink(process, async (request) => {
+export function linkToParent(collect: () => Promise<CollectedMetrics>) {
+  let stallReason: string | null = null;
+  const sendRequest = openLink(process, async (request) => {
     if (request.kind === 'figures') return [await collect()];
-    stalled = request.stalled;
+    stallReason = request.stallReason;
     return [];
   });
   return {
-    stalled: () => stalled,
+    stallReason: () => stallReason,
     /** Metrics of all processes; after a timeout, of this process only. */
-    collect: async () => (await ask({ kind: 'figures' }, collectAllMs)) ?? [await collect()],
+    collect: async () => (await sendRequest({ kind: 'figures' }, collectAllMs)) ?? [await collect()],
   };
 }
 
-type Request = { readonly kind: 'beat'; readonly stalled: string | null } | { readonly kind: 'figures' };
+type LinkRequest =
+  | { readonly kind: 'heartbeat'; readonly stallReason: string | null }
+  | { readonly kind: 'figures' };
 
 interface Message {
   readonly id: number;
-  readonly request?: Request;
-  readonly reply?: AllFigures;
+  readonly request?: LinkRequest;
+  readonly reply?: AllMetrics;
 }
 
 /** @returns sends a request; resolves with null on timeout */
 function openLink(
   channel: ChildProcess | NodeJS.Process,
-  answer: (request: Request) => Promise<AllFigures>,
-): (request: Request, limitMs: number) => Promise<AllFigures | null> {
-  const asked = new Map<number, (figures: AllFigures) => void>();
+  handleRequest: (request: LinkRequest) => Promise<AllMetrics>,
+): (request: LinkRequest, limitMs: number) => Promise<AllMetrics | null> {
+  const pendingReplies = new Map<number, (figures: AllMetrics) => void>();
   let last = 0;
   const send = (message: Message): void => {
     if (channel.connected) channel.send?.(message, undefined, undefined, () => undefined);
   };
   channel.on('message', ({ id, request, reply }: Message) => {
-    if (reply !== undefined) asked.get(id)?.(reply);
-    if (request !== undefined) void answer(request).then((figures) => send({ id, reply: figures }));
+    if (reply !== undefined) pendingReplies.get(id)?.(reply);
+    if (request !== undefined) void handleRequest(request).then((figures) => send({ id, reply: figures }));
   });
   return (request, limitMs) => {
     const id = ++last;
-    const figures = new Promise<AllFigures>((resolve) => asked.set(id, resolve));
+    const figures = new Promise<AllMetrics>((resolve) => pendingReplies.set(id, resolve));
     send({ id, request });
     return withTimeout(figures, limitMs)
       .catch(() => null)
-      .finally(() => asked.delete(id));
+      .finally(() => pendingReplies.delete(id));
   };
 }

@@ -9,9 +9,9 @@ import { createRoutes, type RoutePorts } from '../http/routes.js';
 import { startServer } from '../http/server.js';
 import { StartError } from '../lifecycle.js';
 import { createLearnerExports } from '../services/read/export-learner.js';
-import type { Figures } from '../services/read/figures.js';
 import { createHealth, type Health } from '../services/read/health.js';
-import { createLive } from '../services/read/live.js';
+import { createLiveStream } from '../services/read/live-stream.js';
+import type { MetricRegistry } from '../services/read/metric-registry.js';
 import { type AnswerTally, createAttemptRecorder } from '../services/record/record-attempts.js';
 import { createKeyLookup, createKeyStore, createQuotaCounter } from '../store/access/api-keys.js';
 import { loadLastAudit } from '../store/audit/audit-store.js';
@@ -37,59 +37,59 @@ import { createSkillReads } from '../warehouse/reads/skill-statistics.js';
 import { createStoredRows } from '../warehouse/reads/stored-rows.js';
 import { createTenantRead } from '../warehouse/reads/tenant-read.js';
 import { fetchWarehouseVersions } from '../warehouse/schema/create-schema.js';
-import { type Engine, whileUsable } from './engine.js';
-import { addAnswerFigures, type CollectedFigures, metricsText } from './metrics.js';
-import { connectionBound } from './open-files.js';
+import { type Engine, rejectWhenBlocked } from './engine.js';
+import { addAnswerMetrics, type CollectedMetrics, formatMetrics } from './metrics.js';
+import { computeConnectionLimit } from './open-files.js';
 
 interface ApiOptions {
   readonly config: Pick<Config, 'role' | 'apiProcesses' | 'host' | 'port' | 'webhookAllowPrivate'>;
-  readonly stalled: () => string | null;
-  readonly figures: Figures;
-  readonly collect: () => Promise<readonly CollectedFigures[]>;
+  readonly stallReason: () => string | null;
+  readonly metricRegistry: MetricRegistry;
+  readonly collect: () => Promise<readonly CollectedMetrics[]>;
 }
 
 /** Share of the 10 s shutdown time, for requests in flight. */
-const inFlightMs = 4000;
+const shutdownGraceMs = 4000;
 
 /** @returns the port. @throws StartError if it is taken */
 export async function startApi(engine: Engine, options: ApiOptions): Promise<number> {
   const { redis, logger, closers, spans } = engine;
-  const { config, stalled, figures, collect } = options;
+  const { config, stallReason, metricRegistry, collect } = options;
   const { role, apiProcesses, host, port } = config;
-  const probesOnly = role === 'pipeline';
+  const servesProbesOnly = role === 'pipeline';
   startIdSweep(engine);
-  let draining = false;
-  const health = createHealth({ ...engine, stalled, draining: () => draining });
+  let isDraining = false;
+  const health = createHealth({ ...engine, stallReason, isDraining: () => isDraining });
   const tally: AnswerTally = {};
-  addAnswerFigures(figures, engine, tally);
+  addAnswerMetrics(metricRegistry, engine, tally);
   const keyRing = createKeyLookup(redis);
-  const live = createLive({ collect, findKey: keyRing.find });
-  const metrics = async () => metricsText(await collect());
-  const ports = routePortsOf(engine, config, tally, health);
+  const live = createLiveStream({ collect, findKey: keyRing.find });
+  const metrics = async () => formatMetrics(await collect());
+  const ports = createRoutePorts(engine, config, tally, health);
   const routes = createRoutes({ ...ports, live, metrics: singleFlight(metrics) });
   const gate = createGate(
     createAuthenticator(keyRing, () => performance.now()),
     createQuotaGate(createQuotaCounter(redis), Date.now),
   );
   const server = await startServer({
-    ...{ host, port, gate, figures, logger, spans },
-    sharePort: apiProcesses > 1 && !probesOnly,
-    routes: probesOnly
+    ...{ host, port, gate, figures: metricRegistry, logger, spans },
+    sharePort: apiProcesses > 1 && !servesProbesOnly,
+    routes: servesProbesOnly
       ? routes.filter(({ scope, protocol }) => scope === null && !protocol)
       : [...withDescription(routes), ...createAllPageRoutes()],
-    maxConnections: connectionBound(),
+    maxConnections: computeConnectionLimit(),
   }).catch((error: unknown) => {
-    throw portTaken(config, error);
+    throw portUnavailable(config, error);
   });
   closers.add('HTTP server', () => {
-    draining = true;
+    isDraining = true;
     live.close();
-    return server.close(inFlightMs);
+    return server.close(shutdownGraceMs);
   });
   return server.port;
 }
 
-export const portTaken = ({ host, port }: Pick<Config, 'host' | 'port'>, cause: unknown): StartError =>
+export const portUnavailable = ({ host, port }: Pick<Config, 'host' | 'port'>, cause: unknown): StartError =>
   new StartError(
     `PORT: ${host}:${port} cannot be listened on: it is taken or not allowed; choose another PORT`,
     { cause },
@@ -147,83 +147,84 @@ const retractionLimits: LimiterOptions = {
 
 const now = Date.now;
 
-function routePortsOf(
+function createRoutePorts(
   engine: Engine,
   { webhookAllowPrivate: allowPrivate }: ApiOptions['config'],
   tally: AnswerTally,
   health: Health,
 ): Omit<RoutePorts, 'live' | 'metrics'> {
-  const { redis, clickhouse, partitions, outbox, compute, blocked, logger } = engine;
+  const { redis, clickhouse, partitions, outbox, compute, blockReason, logger } = engine;
   const { learners, models, skills, goals, catalogue } = engine;
-  const limit = createLimiter(readLimits);
-  const stored = createStoredRows(clickhouse, limit);
-  const ofTenant = createTenantRead(clickhouse, limit);
-  const waiting = createPendingAttempts(redis, partitions);
+  const limitReads = createLimiter(readLimits);
+  const stored = createStoredRows(clickhouse, limitReads);
+  const tenantRead = createTenantRead(clickhouse, limitReads);
+  const pendingAttempts = createPendingAttempts(redis, partitions);
   const records = createLearnerExport(redis, partitions);
-  const unreadable = (what: string) => (error: unknown) =>
+  const logUnreadable = (what: string) => (error: unknown) =>
     logger.error({ err: error }, `${what} cannot be read: it is not listed`);
-  const erasures = createErasureStore(redis, partitions, unreadable('an erasure'));
+  const erasures = createErasureStore(redis, partitions, logUnreadable('an erasure'));
   const { findErased, isOpen } = erasures;
-  const ended = whileUsable(blocked, { findErased, isOpen });
+  const erasureLookup = rejectWhenBlocked(blockReason, { findErased, isOpen });
   const recorder = createAttemptRecorder(compute, tally, now);
   const retraction = {
-    ...{ learners, models, now, waiting, stored, rewriter: compute },
+    ...{ learners, models, now, pendingAttempts, stored, rewriter: compute },
     limit: createLimiter(retractionLimits),
   };
   const oldestPendingSeconds = async () => (await outbox.facts()).oldestPendingSeconds;
   const sourceLagSeconds = () => oldestPendingSeconds().catch(() => null);
   const history = {
     ...{ learners, models, now, logger, sourceLagSeconds },
-    history: createSkillHistory(clickhouse, createReadGuard(limit)),
+    history: createSkillHistory(clickhouse, createReadGuard(limitReads)),
   };
   return {
     recorder,
     xapi: {
       ...{ recorder, retraction, tally, logger, now },
-      mappings: whileUsable(blocked, createMappingStore(redis)),
+      mappings: rejectWhenBlocked(blockReason, createMappingStore(redis)),
       history: createFactsHistory(clickhouse, engine.endpoints.clickhouseUrl),
     },
     forecaster: compute,
     mastery: { ...history, limit: createLimiter(classLimits) },
     velocity: history,
-    learners: { ...history, list: createLearnerList(ofTenant), ended },
+    learners: { ...history, list: createLearnerList(tenantRead), erasures: erasureLookup },
     goals: { goals, now },
     skills: {
       ...{ models, skills, catalogue, now, oldestPendingSeconds },
-      answers: (tenant, skillId) => limit(tenant, () => countSkillAnswers(clickhouse, tenant, skillId)),
+      countAnswers: (tenant, skillId) =>
+        limitReads(tenant, () => countSkillAnswers(clickhouse, tenant, skillId)),
     },
     overview: {
       ...{ skills, now, logger, oldestPendingSeconds, sourceLagSeconds },
-      statistics: createSkillReads(ofTenant),
-      quality: createModelQuality(ofTenant),
-      changes: createModelChanges(ofTenant),
-      models: whileUsable(blocked, createModelStore(redis)),
+      statistics: createSkillReads(tenantRead),
+      quality: createModelQuality(tenantRead),
+      changes: createModelChanges(tenantRead),
+      models: rejectWhenBlocked(blockReason, createModelStore(redis)),
       history: createModelHistory(clickhouse),
     },
-    attempts: { ...history, waiting, stored, ended },
+    attempts: { ...history, pendingAttempts, stored, erasures: erasureLookup },
     retraction,
     erasures: {
       erasures,
       receipts: {
-        find: (tenant, id) => limit(tenant, () => findReceipt(clickhouse, tenant, id)),
-        list: (tenant, after, atMost) => listReceipts(ofTenant, tenant, after, atMost),
+        find: (tenant, id) => limitReads(tenant, () => findReceipt(clickhouse, tenant, id)),
+        list: (tenant, after, atMost) => listReceipts(tenantRead, tenant, after, atMost),
       },
     },
     exportLearner: createLearnerExports({
-      ...{ waiting, now, stored: createStoredRows(clickhouse, createLimiter(exportLimits)) },
-      records: { ...records, ...whileUsable(blocked, { state: records.readState }) },
+      ...{ pendingAttempts, now, stored: createStoredRows(clickhouse, createLimiter(exportLimits)) },
+      records: { ...records, ...rejectWhenBlocked(blockReason, { state: records.readState }) },
     }),
     keys: {
-      ...whileUsable(blocked, createKeyStore(redis, unreadable('an API key in store'))),
-      log: (act, { keyHash, tenant }, by) =>
+      ...rejectWhenBlocked(blockReason, createKeyStore(redis, logUnreadable('an API key in store'))),
+      logChange: (act, { keyHash, tenant }, by) =>
         logger.info({ key: toKeyId(keyHash), tenant, by: toKeyId(by.keyHash) }, `an API key was ${act}`),
     },
     parked: createParkedRows(redis),
     lastAudit: () => loadLastAudit(redis),
     deployment: {
-      facts: () => readDeployment(redis),
-      redisVersion: () => fetchRedisVersion(redis),
-      clickhouse: (tenant) => limit(tenant, () => fetchWarehouseVersions(clickhouse)),
+      readFacts: () => readDeployment(redis),
+      readRedisVersion: () => fetchRedisVersion(redis),
+      readClickhouseVersions: (tenant) => limitReads(tenant, () => fetchWarehouseVersions(clickhouse)),
     },
     webhooks: { endpoints: engine.webhooks, messages: createMessageStore(redis), allowPrivate },
     health,

@@ -5,19 +5,21 @@ import { type ClickhouseExitCounts, resolveEndpoints, startEmbeddedServers } fro
 import type { Closers } from '../lifecycle.js';
 import type { Logger } from '../logger.js';
 import { checkOpenFiles } from './open-files.js';
-import type { Started } from './roles.js';
+import type { StartedApp } from './start-role.js';
 
 /** @throws StartError for errors that the user can fix */
-export async function startApp(config: Config, logger: Logger, closers: Closers): Promise<Started> {
+export async function startApp(config: Config, logger: Logger, closers: Closers): Promise<StartedApp> {
   checkOpenFiles(logger);
   const { role, skillsFile } = config;
-  const isWanted = role !== 'pipeline' && skillsFile !== null;
-  const skills = isWanted ? (await import('./skills-file.js')).readSkillsFile(skillsFile) : null;
-  const clickhouseEnds: ClickhouseExitCounts = { died: 0, analyst_query: 0 };
+  const loadsSkills = role !== 'pipeline' && skillsFile !== null;
+  const skills = loadsSkills ? (await import('./skills-file.js')).readSkillsFile(skillsFile) : null;
+  const clickhouseExits: ClickhouseExitCounts = { died: 0, analyst_query: 0 };
   const [endpoints, { startRole }] = await Promise.all([
-    role === 'all' ? startEmbeddedServers(config, logger, closers, clickhouseEnds) : resolveEndpoints(config),
-    import('./roles.js'),
+    role === 'all'
+      ? startEmbeddedServers(config, logger, closers, clickhouseExits)
+      : resolveEndpoints(config),
+    import('./start-role.js'),
   ]);
   warnIfReadable(config.dataDir, logger);
-  return startRole(config, endpoints, skills, clickhouseEnds, logger, closers);
+  return startRole(config, endpoints, skills, clickhouseExits, logger, closers);
 }

@@ -9,17 +9,17 @@ import { startDrainJobs } from '../jobs/drain-jobs.js';
 import { type Schedule, schedules, startScheduledRuns } from '../jobs/scheduled-runs.js';
 import { waitAtMost } from '../lifecycle.js';
 import type { Logger } from '../logger.js';
-import { createCorrections } from '../services/corrections/apply-corrections.js';
+import { createCorrectionApplier } from '../services/corrections/apply-corrections.js';
 import { createErasureFinisher } from '../services/corrections/erasures.js';
-import { type FitParts, runFits } from '../services/models/fit-models.js';
+import { type FitDependencies, runFits } from '../services/models/fit-models.js';
 import { checkGoals } from '../services/pipeline/check-goals.js';
 import { createJournalDrain } from '../services/pipeline/drain-journal.js';
 import { createDrain } from '../services/pipeline/drain-outbox.js';
-import type { Figures } from '../services/read/figures.js';
+import type { MetricRegistry } from '../services/read/metric-registry.js';
 import { createFactsRecorder } from '../services/rebuild/record-facts.js';
-import { createDeliverer } from '../services/webhooks/deliver.js';
-import { createForgetting } from '../services/webhooks/forget.js';
-import { createHandOut } from '../services/webhooks/hand-out.js';
+import { createDeliverer } from '../services/webhooks/deliver-messages.js';
+import { createDispatcher } from '../services/webhooks/dispatch-messages.js';
+import { createMessageRemover } from '../services/webhooks/remove-messages.js';
 import { createKeyStore } from '../store/access/api-keys.js';
 import { createCorrectionStore } from '../store/corrections/corrections.js';
 import { createErasureStore } from '../store/corrections/erasures.js';
@@ -37,45 +37,50 @@ import { createCorrectionWarehouse } from '../warehouse/maintenance/correction-w
 import { listTenantAnswers } from '../warehouse/reads/answer-columns.js';
 import { createFactsHistory } from '../warehouse/reads/facts-history.js';
 import type { Engine } from './engine.js';
-import { auditOnce, retainOnce } from './maintenance.js';
-import { byLabel, type Consumers } from './metrics.js';
+import { applyRetentionOnce, runAuditOnce } from './maintenance.js';
+import { type Consumers, toLabeledSamples } from './metrics.js';
 
 const hourMs = dayMs / 24;
-const retentionMs = 6 * hourMs;
+const retentionIntervalMs = 6 * hourMs;
 /** The journal lags by this plus one run. ClickHouse can merge a part every two seconds. */
-const journalMs = 2000;
+const journalIntervalMs = 2000;
 /** Shorter than the stall limit. */
-const shortRunMs = 15_000;
-const goalsMs = 5000;
+const maxRunMs = 15_000;
+const goalCheckIntervalMs = 5000;
 /** For the current run and a last one. Remaining rows stay in Redis. */
 const journalStopShare = 2 / 3;
 
-export function startConsumers(engine: Engine, config: Config, figures: Figures): Consumers {
+export function startConsumers(engine: Engine, config: Config, metricRegistry: MetricRegistry): Consumers {
   const { fitIntervalHours, auditIntervalHours, attemptRetentionDays: days } = config;
   const { redis, partitions, endpoints, compute, logger } = engine;
-  const fits = fitParts(engine, endpoints, { servesRequests: true }, logger);
+  const fits = createFitDependencies(engine, endpoints, { servesRequests: true }, logger);
   const goals = { checks: createGoalChecks(redis), forecaster: compute, now: Date.now, logger };
   return {
     pipeline: startPipeline(engine),
-    fit: startRuns(engine, schedules.fit, fitIntervalHours * hourMs, (signal) => runFits(fits, { signal })),
-    audit: startRuns(engine, schedules.audit, auditIntervalHours * hourMs, (signal) =>
-      auditOnce(engine, signal),
+    fit: startScheduledConsumer(engine, schedules.fit, fitIntervalHours * hourMs, (signal) =>
+      runFits(fits, { signal }),
     ),
-    retention: startRuns(engine, schedules.retention, days > 0 ? retentionMs : 0, (signal) =>
-      retainOnce(engine, days, signal),
+    audit: startScheduledConsumer(engine, schedules.audit, auditIntervalHours * hourMs, (signal) =>
+      runAuditOnce(engine, signal),
+    ),
+    retention: startScheduledConsumer(
+      engine,
+      schedules.retention,
+      days > 0 ? retentionIntervalMs : 0,
+      (signal) => applyRetentionOnce(engine, days, signal),
     ),
     journal: startJournal(engine),
-    webhooks: startWebhooks(engine, config, figures),
-    goals: startRuns(engine, schedules.goals, goalsMs, (signal) =>
-      checkGoals(goals, partitions, AbortSignal.any([signal, AbortSignal.timeout(shortRunMs)])),
+    webhooks: startWebhooks(engine, config, metricRegistry),
+    goals: startScheduledConsumer(engine, schedules.goals, goalCheckIntervalMs, (signal) =>
+      checkGoals(goals, partitions, AbortSignal.any([signal, AbortSignal.timeout(maxRunMs)])),
     ),
   };
 }
 
 export function startPipeline(engine: Engine): Consumer {
   const { endpoints, redis, clickhouse, outbox, partitions, spans, logger } = engine;
-  const applyCorrections = createCorrections({
-    store: createCorrectionStore(redis, reportErasures(engine)),
+  const applyCorrections = createCorrectionApplier({
+    store: createCorrectionStore(redis, createErasureReporter(engine)),
     warehouse: createCorrectionWarehouse(clickhouse, endpoints.clickhouseCluster),
     logger,
   });
@@ -89,7 +94,7 @@ export function startPipeline(engine: Engine): Consumer {
 function startWebhooks(
   { redis, partitions, endpoints: { redisUrl }, webhooks: endpoints, logger, closers }: Engine,
   { webhookAllowPrivate: allowPrivate }: Pick<Config, 'webhookAllowPrivate'>,
-  figures: Figures,
+  metricRegistry: MetricRegistry,
 ): Consumer {
   const thread = createDeliveryPool(maxConcurrentEndpoints, logger);
   closers.add('sending of webhooks', () => thread.close());
@@ -97,34 +102,34 @@ function startWebhooks(
   const streams = createEventStreams(redis, partitions);
   const counts = { delivered: 0, failed: 0, given_up: 0 };
   const deliver = createDeliverer({ endpoints, messages, send: thread.send, allowPrivate, counts, logger });
-  const dispatchEvents = createHandOut({ streams, endpoints, messages, logger });
+  const dispatchEvents = createDispatcher({ streams, endpoints, messages, logger });
   const { listDueEndpoints } = messages;
   const deliveries = startDeliveryJobs({ redisUrl, dispatchEvents, listDueEndpoints, deliver, logger });
   closers.add('delivery of webhooks', () => deliveries.close());
-  figures.add('webhooks_total', () => byLabel('outcome', counts));
-  figures.add('webhook_events_waiting', () => streams.countPending());
+  metricRegistry.add('webhooks_total', () => toLabeledSamples('outcome', counts));
+  metricRegistry.add('webhook_events_waiting', () => streams.countPending());
   return deliveries;
 }
 
 /** While Redis is unusable, version numbers would restart and clash with ClickHouse. */
-function startRuns(
-  { endpoints, blocked, logger, closers }: Engine,
+function startScheduledConsumer(
+  { endpoints, blockReason, logger, closers }: Engine,
   schedule: Schedule,
   everyMs: number,
   run: (signal: AbortSignal) => Promise<unknown>,
 ): Consumer {
-  const options = { redisUrl: endpoints.redisUrl, everyMs, blocked, run, logger };
+  const options = { redisUrl: endpoints.redisUrl, everyMs, blocked: blockReason, run, logger };
   const runs = startScheduledRuns(schedule, options);
   closers.add(`schedule of ${schedule.name}`, () => runs.close());
   return runs;
 }
 
-export const fitParts = (
+export const createFitDependencies = (
   { redis, clickhouse }: Pick<Engine, 'redis' | 'clickhouse'>,
   { redisUrl, clickhouseUrl }: Endpoints,
   options: Pick<FitPoolOptions, 'threads' | 'servesRequests'>,
   logger: Logger,
-): FitParts => ({
+): FitDependencies => ({
   tenants: () => listTenantAnswers(clickhouse),
   models: createModelStore(redis),
   history: createModelHistory(clickhouse),
@@ -135,19 +140,19 @@ export const fitParts = (
 export function startJournal(engine: Engine): Consumer {
   const { clickhouse, journal, endpoints, logger } = engine;
   const warehouse = createJournalWarehouse(clickhouse);
-  const erasures = journalErasures(engine);
-  const drain = createJournalDrain({ journal, warehouse, late: erasures.late, logger });
-  const recordFacts = factsRecorder(engine);
+  const erasures = createErasureSteps(engine);
+  const drain = createJournalDrain({ journal, warehouse, findLateEntries: erasures.findLateEntries, logger });
+  const recordFacts = createGuardedRecorder(engine);
   // Facts last, so that an error there does not skip the other steps.
   const run = async (signal: AbortSignal): Promise<void> => {
     await drain(signal);
-    await erasures.finish(signal);
+    await erasures.finishErasures(signal);
     await recordFacts();
   };
   const runs = startScheduledRuns(schedules.journal, {
     redisUrl: endpoints.redisUrl,
-    everyMs: journalMs,
-    run: (signal) => run(AbortSignal.any([signal, AbortSignal.timeout(shortRunMs)])),
+    everyMs: journalIntervalMs,
+    run: (signal) => run(AbortSignal.any([signal, AbortSignal.timeout(maxRunMs)])),
     logger,
   });
   engine.closers.add('journal', async (limitMs) => {
@@ -158,31 +163,43 @@ export function startJournal(engine: Engine): Consumer {
   return runs;
 }
 
-function factsRecorder({ redis, clickhouse, endpoints, blocked, logger }: Engine): () => Promise<void> {
+function createGuardedRecorder({
+  redis,
+  clickhouse,
+  endpoints,
+  blockReason,
+  logger,
+}: Engine): () => Promise<void> {
   const unreadable = 'an API key in store cannot be read: it is refused, and not recorded in ClickHouse';
   const report = reportOnce((error) => logger.error({ err: error }, unreadable), 1000);
   const store = { deployment: () => readDeployment(redis), keys: createKeyStore(redis, report).all };
   const record = createFactsRecorder(store, createFactsHistory(clickhouse, endpoints.clickhouseUrl));
   return async () => {
-    if (blocked() === null) await record();
+    if (blockReason() === null) await record();
   };
 }
 
 const unreadableErasure = 'an erasure cannot be read: it stays open, the others go on';
 
-const reportErasures = ({ logger }: Engine) =>
+const createErasureReporter = ({ logger }: Engine) =>
   reportOnce((error, erasure) => logger.error({ err: error, erasure }, unreadableErasure), 1000);
 
-function journalErasures(engine: Engine) {
+function createErasureSteps(engine: Engine) {
   const { redis, clickhouse, partitions, endpoints, logger } = engine;
-  const store = createErasureStore(redis, partitions, reportErasures(engine));
+  const store = createErasureStore(redis, partitions, createErasureReporter(engine));
   const warehouse = createCorrectionWarehouse(clickhouse, endpoints.clickhouseCluster);
-  const forget = createForgetting({
+  const removeMessages = createMessageRemover({
     endpoints: createEndpointStore(redis),
     messages: createMessageStore(redis),
   });
   return {
-    late: store.findLateEntries,
-    finish: createErasureFinisher({ store, messages: { forget }, warehouse, logger, now: Date.now }),
+    findLateEntries: store.findLateEntries,
+    finishErasures: createErasureFinisher({
+      store,
+      messages: { remove: removeMessages },
+      warehouse,
+      logger,
+      now: Date.now,
+    }),
   };
 }

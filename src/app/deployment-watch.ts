@@ -12,9 +12,10 @@ import {
 } from '../store/redis/deployment.js';
 import { hasStoredState } from '../warehouse/reads/stored-state.js';
 
-const watchMs = 1000;
+const checkIntervalMs = 1000;
 
-const unseen = 'The connection to Redis was lost, and it is not known yet whether the state is still there';
+const stateUnknownReason =
+  'The connection to Redis was lost, and it is not known yet whether the state is still there';
 
 /**
  * Redis may come back empty at any time: checks every second and at each new connection. Resolves after the
@@ -28,50 +29,51 @@ export async function watchDeployment(
 ) {
   let deployment: Deployment | null = null;
   /** Lost connections, now and when the accepted state was requested. */
-  let lost = 0;
-  let lostBefore = 0;
+  let disconnects = 0;
+  let disconnectsAtCheck = 0;
   const listeners: (() => void)[] = [];
 
-  function keep(found: Deployment, askedAfter: number): void {
-    if (askedAfter < lostBefore) return;
+  function acceptDeployment(found: Deployment, disconnectsAtRequest: number): void {
+    if (disconnectsAtRequest < disconnectsAtCheck) return;
     if (found.state !== 'ready' && deployment?.state !== found.state)
       logger.error(`${formatUnusableReason(found)}; answers are refused until then`);
     const before = deployment;
     deployment = found;
-    lostBefore = askedAfter;
+    disconnectsAtCheck = disconnectsAtRequest;
     if (found.state !== 'ready') return;
     if (before?.state !== 'ready' || before.id !== found.id) for (const listener of listeners) listener();
   }
 
-  async function look(): Promise<void> {
-    const askedAfter = lost;
+  async function checkDeployment(): Promise<void> {
+    const disconnectsAtRequest = disconnects;
     try {
-      keep(await openDeployment(redis, () => hasStoredState(clickhouse)), askedAfter);
+      acceptDeployment(await openDeployment(redis, () => hasStoredState(clickhouse)), disconnectsAtRequest);
     } catch (error) {
       logger.debug({ err: error }, 'Redis or ClickHouse is unavailable: the deployment is looked at later');
     }
   }
 
   redis.on('close', () => {
-    lost += 1;
+    disconnects += 1;
   });
   // Not single flight: a running check may use the previous connection.
-  redis.on('ready', look);
-  await look();
-  const timer = setInterval(singleFlight(look), watchMs);
+  redis.on('ready', checkDeployment);
+  await checkDeployment();
+  const timer = setInterval(singleFlight(checkDeployment), checkIntervalMs);
   closers.add('deployment watch', () => clearInterval(timer));
   const first = deployment as Deployment | null;
   // The process stays blocked until Redis confirms the number.
   const partitions = first?.state === 'ready' ? first.partitions : defaultPartitions;
   return {
     partitions,
-    blocked: () => (lost === lostBefore ? blockedReason(deployment, partitions) : unseen),
+    blockReason: () =>
+      disconnects === disconnectsAtCheck ? findBlockReason(deployment, partitions) : stateUnknownReason,
     /** Also called if Redis belongs to another deployment. */
-    onReturn: (listener: () => void): void => void listeners.push(listener),
+    onUsable: (listener: () => void): void => void listeners.push(listener),
   };
 }
 
-function blockedReason(deployment: Deployment | null, partitions: number): string | null {
+function findBlockReason(deployment: Deployment | null, partitions: number): string | null {
   if (deployment === null) return 'Redis has no state yet, and ClickHouse does not say whether it is new';
   if (deployment.state !== 'ready') return formatUnusableReason(deployment);
   // A process that starts with an empty Redis assumes the default number.
@@ -83,7 +85,7 @@ function blockedReason(deployment: Deployment | null, partitions: number): strin
  * Call before creating the schema, which the previous version would reject.
  * @throws StartError, ApiError UNAVAILABLE
  */
-export async function refuseOtherVersion(redis: RedisClient): Promise<void> {
+export async function rejectOtherVersion(redis: RedisClient): Promise<void> {
   const other = await mapRedisErrors(findVersionMismatch(redis));
   if (other !== null) throw new StartError(formatUnusableReason(other));
 }

@@ -18,7 +18,7 @@ import { partitionOf } from '../store/redis/keys.js';
 import { openRedis } from '../store/redis/open-redis.js';
 import { createEndpointStore } from '../store/webhooks/endpoints.js';
 import { connectWarehouse } from '../warehouse/clickhouse/client.js';
-import { refuseOtherVersion, watchDeployment } from './deployment-watch.js';
+import { rejectOtherVersion, watchDeployment } from './deployment-watch.js';
 
 export type Engine = Awaited<ReturnType<typeof startEngine>>;
 
@@ -30,12 +30,12 @@ export type EngineSettings = Pick<Config, 'redisWaitReplicas' | 'outboxMaxRows' 
   Pick<WorkerSettings, 'itemCacheMs'>;
 
 /** @throws StartError if Redis is unreachable or contains learners of another version */
-export const connectState = (
+export const connectStateStore = (
   { redisUrl }: Endpoints,
   { redisWaitReplicas }: Pick<EngineSettings, 'redisWaitReplicas'>,
   logger: Logger,
   closers: Closers,
-): Promise<RedisClient> => openRedis(redisUrl, { logger, closers }, redisWaitReplicas, refuseOtherVersion);
+): Promise<RedisClient> => openRedis(redisUrl, { logger, closers }, redisWaitReplicas, rejectOtherVersion);
 
 export async function startEngine(
   redis: RedisClient,
@@ -50,7 +50,7 @@ export async function startEngine(
   const clickhouse = connectWarehouse(endpoints.clickhouseUrl, endpoints.clickhouseCluster);
   closers.add('ClickHouse connection', () => clickhouse.close());
   const watch = await watchDeployment(redis, clickhouse, logger, closers);
-  const { partitions, blocked } = watch;
+  const { partitions, blockReason } = watch;
   const maxOutboxRows = Math.floor(outboxMaxRows / partitions);
   const { redisUrl } = endpoints;
   const compute = startCompute(
@@ -61,24 +61,24 @@ export async function startEngine(
   );
   closers.add('workers', () => compute.close());
   const { forecast, whatIf, nextItems } = compute;
-  const served = createServedModels(() => Promise.resolve(redis), logger);
-  closers.add('model watch', () => served.close());
+  const servedModels = createServedModels(() => Promise.resolve(redis), logger);
+  closers.add('model watch', () => servedModels.close());
   return {
     ...{ ...watch, endpoints, logger, closers, redis, clickhouse, spans },
     outbox: createOutbox(redis, partitions),
     journal: createJournal(redis, partitions),
-    compute: { ...compute, ...whileUsable(blocked, { forecast, whatIf, nextItems }) },
-    learners: whileUsable(blocked, createLearnerReads(redis, partitions)),
-    skills: whileUsable(blocked, createRegisteredSkills(redis)),
-    models: whileUsable(blocked, { current: served.get }),
-    goals: whileUsable(blocked, createGoalStore(redis, partitions)),
-    webhooks: whileUsable(blocked, createEndpointStore(redis)),
-    catalogue: catalogueOf(redis, skillLimits.perTenant, blocked),
+    compute: { ...compute, ...rejectWhenBlocked(blockReason, { forecast, whatIf, nextItems }) },
+    learners: rejectWhenBlocked(blockReason, createLearnerReads(redis, partitions)),
+    skills: rejectWhenBlocked(blockReason, createRegisteredSkills(redis)),
+    models: rejectWhenBlocked(blockReason, { current: servedModels.get }),
+    goals: rejectWhenBlocked(blockReason, createGoalStore(redis, partitions)),
+    webhooks: rejectWhenBlocked(blockReason, createEndpointStore(redis)),
+    catalogue: createCatalogueWriter(redis, skillLimits.perTenant, blockReason),
   };
 }
 
 /** One write per tenant at a time, because each write first checks the tenant's skill limit. */
-function catalogueOf(redis: RedisClient, knownSkills: number, blocked: () => string | null) {
+function createCatalogueWriter(redis: RedisClient, maxSkills: number, blockReason: () => string | null) {
   const limit = createLimiter({
     maxRunning: 64,
     maxRunningOfTenant: 1,
@@ -86,26 +86,26 @@ function catalogueOf(redis: RedisClient, knownSkills: number, blocked: () => str
     maxQueueWaitMs: 5000,
     rejectionMessage: 'Too many skills are set at the same time; try again later',
   });
-  const { put } = whileUsable(blocked, {
+  const { put: writeSkill } = rejectWhenBlocked(blockReason, {
     put: async (tenant: string, write: SkillWrite, now: number) => {
-      const [written] = await writeSkills(redis, tenant, [write], now, { knownSkills });
+      const [written] = await writeSkills(redis, tenant, [write], now, { knownSkills: maxSkills });
       return written as SkillWriteResult;
     },
   });
   return {
-    put: (tenant: string, write: SkillWrite, now: number) => limit(tenant, () => put(tenant, write, now)),
+    writeSkill: (tenant: string, write: SkillWrite, now: number) =>
+      limit(tenant, () => writeSkill(tenant, write, now)),
   };
 }
 
 /** With an empty Redis, every learner would seem unknown. */
-export function whileUsable<Calls extends Readonly<Record<string, (...args: never[]) => Promise<unknown>>>>(
-  blocked: () => string | null,
-  calls: Calls,
-): Calls {
+export function rejectWhenBlocked<
+  Calls extends Readonly<Record<string, (...args: never[]) => Promise<unknown>>>,
+>(blockReason: () => string | null, calls: Calls): Calls {
   const guarded = Object.entries(calls).map(([name, call]) => [
     name,
     async (...args: never[]) => {
-      if (blocked() !== null) throw unavailable('The state of the learners is not available right now');
+      if (blockReason() !== null) throw unavailable('The state of the learners is not available right now');
       return call(...args);
     },
   ]);

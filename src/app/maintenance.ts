@@ -1,15 +1,15 @@
 import type { Endpoints } from '../embedded/data-dir.js';
 import type { Logger } from '../logger.js';
-import { auditAndRecord } from '../services/audit/audit.js';
-import type { AuditParts } from '../services/audit/checks.js';
-import { mismatchKinds } from '../services/audit/report.js';
-import type { FigureName, Figures, Sample } from '../services/read/figures.js';
+import type { AuditDependencies } from '../services/audit/audit-checks.js';
+import { mismatchKinds } from '../services/audit/audit-report.js';
+import { auditAndRecord } from '../services/audit/run-audit.js';
+import type { MetricName, MetricRegistry, MetricSample } from '../services/read/metric-registry.js';
 import {
-  lastMonthOlderThan,
+  applyRetention,
+  findLastOldMonth,
   planRetention,
-  type RetentionParts,
-  retainAnswers,
-} from '../services/retention/retain-answers.js';
+  type RetentionDependencies,
+} from '../services/retention/apply-retention.js';
 import { type AuditRecord, createAuditStore, loadLastAudit } from '../store/audit/audit-store.js';
 import { createRetentionFence } from '../store/audit/retention-fence.js';
 import { connectWarehouse } from '../warehouse/clickhouse/client.js';
@@ -18,16 +18,16 @@ import { createAuditWarehouse } from '../warehouse/maintenance/audit-warehouse.j
 import type { Engine } from './engine.js';
 
 /** A query may read a month of a large table with one thread. */
-const questionTimeoutMs = 1_800_000;
+const queryTimeoutMs = 1_800_000;
 
 export async function withMaintenance<Result>(
   { redis, partitions }: Pick<Engine, 'redis' | 'partitions'>,
   { clickhouseUrl, clickhouseCluster = null }: Endpoints,
   logger: Logger,
-  work: (parts: AuditParts & RetentionParts) => Promise<Result>,
+  work: (dependencies: AuditDependencies & RetentionDependencies) => Promise<Result>,
 ): Promise<Result> {
-  const client = connectWarehouse(clickhouseUrl, clickhouseCluster, questionTimeoutMs);
-  const parts = {
+  const client = connectWarehouse(clickhouseUrl, clickhouseCluster, queryTimeoutMs);
+  const dependencies = {
     store: createAuditStore(redis, partitions),
     warehouse: createAuditWarehouse(client, clickhouseCluster),
     archive: createAnswerArchive(client, clickhouseCluster),
@@ -36,28 +36,28 @@ export async function withMaintenance<Result>(
     logger,
   };
   try {
-    return await work(parts);
+    return await work(dependencies);
   } finally {
     await client.close();
   }
 }
 
-export const auditOnce = (engine: Engine, signal: AbortSignal): Promise<unknown> =>
-  withMaintenance(engine, engine.endpoints, engine.logger, (parts) =>
-    auditAndRecord(parts, { days: null, signal }),
+export const runAuditOnce = (engine: Engine, signal: AbortSignal): Promise<unknown> =>
+  withMaintenance(engine, engine.endpoints, engine.logger, (dependencies) =>
+    auditAndRecord(dependencies, { days: null, signal }),
   );
 
-export const retainOnce = (engine: Engine, days: number, signal: AbortSignal): Promise<unknown> =>
-  withMaintenance(engine, engine.endpoints, engine.logger, async (parts) => {
-    const plan = await planRetention(parts, lastMonthOlderThan(days, Date.now()));
+export const applyRetentionOnce = (engine: Engine, days: number, signal: AbortSignal): Promise<unknown> =>
+  withMaintenance(engine, engine.endpoints, engine.logger, async (dependencies) => {
+    const plan = await planRetention(dependencies, findLastOldMonth(days, Date.now()));
     for (const stored of plan.months)
-      parts.logger.info(stored, 'the answers of a month are old enough to be dropped');
-    await retainAnswers(parts, plan, signal);
+      dependencies.logger.info(stored, 'the answers of a month are old enough to be dropped');
+    await applyRetention(dependencies, plan, signal);
   });
 
-export function addAuditFigures(figures: Figures, { redis }: Pick<Engine, 'redis'>): void {
-  const add = (name: FigureName, read: (last: AuditRecord) => Sample[]): void =>
-    figures.add(name, async () => {
+export function addAuditMetrics(metricRegistry: MetricRegistry, { redis }: Pick<Engine, 'redis'>): void {
+  const add = (name: MetricName, read: (last: AuditRecord) => MetricSample[]): void =>
+    metricRegistry.add(name, async () => {
       const last = await loadLastAudit(redis);
       return last === null ? [] : read(last);
     });

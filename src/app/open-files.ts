@@ -3,17 +3,17 @@ import { StartError } from '../lifecycle.js';
 import type { Logger } from '../logger.js';
 
 /** About 120 files were measured under load. */
-const ownFiles = 256;
-const fewestFiles = 128;
+const reservedFiles = 256;
+const minFiles = 128;
 /** The embedded ClickHouse has the same limit. It opens 170 files within minutes, and more with each part. */
-const lowFiles = 1024;
+const warnBelowFiles = 1024;
 /** uWebSockets.js may buffer 16 KiB per connection if the client does not read its response. */
-const mostConnections = 10_000;
+const maxConnections = 10_000;
 
 /** Infinity without a limit. */
-const files = openFileLimit();
+const fileLimit = readFileLimit();
 
-function openFileLimit(): number {
+function readFileLimit(): number {
   // Otherwise the report resolves the host name of each socket.
   Object.assign(process.report, { excludeNetwork: true });
   const { userLimits } = process.report.getReport() as {
@@ -23,16 +23,17 @@ function openFileLimit(): number {
   return Number.isNaN(soft) ? Number.POSITIVE_INFINITY : soft;
 }
 
-export const connectionBound = (): number =>
-  Math.min(mostConnections, Math.max(files - ownFiles, Math.floor(files / 2)));
+export const computeConnectionLimit = (): number =>
+  Math.min(maxConnections, Math.max(fileLimit - reservedFiles, Math.floor(fileLimit / 2)));
 
 /** @throws StartError if the limit is too low to run */
 export function checkOpenFiles(logger: Logger): void {
-  const advice = `type ulimit -n ${4 * lowFiles} before the start`;
-  if (files < fewestFiles)
+  const advice = `type ulimit -n ${4 * warnBelowFiles} before the start`;
+  if (fileLimit < minFiles)
     throw new StartError(
-      `ulimit -n: ${files} open files are too few, ${fewestFiles} are the least; ${advice}`,
+      `ulimit -n: ${fileLimit} open files are too few, ${minFiles} are the least; ${advice}`,
     );
-  const taken = `so that ${connectionBound()} connections are taken`;
-  if (files < lowFiles) logger.warn(`ulimit -n: only ${files} open files are allowed, ${taken}; ${advice}`);
+  const taken = `so that ${computeConnectionLimit()} connections are taken`;
+  if (fileLimit < warnBelowFiles)
+    logger.warn(`ulimit -n: only ${fileLimit} open files are allowed, ${taken}; ${advice}`);
 }

@@ -1,14 +1,14 @@
 /** Compares accepted with stored answers, and the rollups with the table. */
 import { withMaintenance } from '../app/maintenance.js';
 import { aligned, grouped, jsonLine } from '../lab/report/numbers.js';
-import { runAudit } from '../services/audit/audit.js';
 import {
   type AuditReport,
-  dateOf,
-  describe,
+  describeMismatch,
   describeReport,
+  formatDay,
   type Mismatch,
-} from '../services/audit/report.js';
+} from '../services/audit/audit-report.js';
+import { runAudit } from '../services/audit/run-audit.js';
 import { argumentsOf, integerOption, jsonFlag, onlyOptions } from './arguments.js';
 import { commandOf } from './command.js';
 import { withDeployment } from './servers.js';
@@ -61,7 +61,7 @@ function auditText({ days, seconds, totals, mismatches, notCompared }: AuditRepo
   };
   const verdict = notCompared.length > 0 ? 'no mismatch in what could be compared' : 'all agrees';
   return [
-    `${dateOf(days.from)} to ${dateOf(days.to - 1)}, in ${seconds.toFixed(1)} s`,
+    `${formatDay(days.from)} to ${formatDay(days.to - 1)}, in ${seconds.toFixed(1)} s`,
     aligned(Object.entries(balance).map(([name, value]) => [name, grouped(value)])),
     ...(mismatches.length > 0 ? [mismatchesText(mismatches)] : []),
     ...notCompared.map((what) => `not compared: ${what}`),
@@ -72,7 +72,7 @@ function auditText({ days, seconds, totals, mismatches, notCompared }: AuditRepo
 const maxShown = 40;
 
 function mismatchesText(mismatches: readonly Mismatch[]): string {
-  const shown = mismatches.slice(0, maxShown).map(describe);
+  const shown = mismatches.slice(0, maxShown).map(describeMismatch);
   const rows = shown.map(({ tenant, day, kind, partition, place, expected, found }) => {
     const what = place ?? (partition === null ? kind : `${kind}, partition ${partition}`);
     return [tenant, day, what, grouped(expected), grouped(found)];

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { dashboardLink, localAddress } from '../app/dashboard-link.js';
-import { prepareDemoKey } from '../app/keys.js';
+import { buildDashboardLink, buildLocalUrl } from '../app/dashboard-link.js';
+import { prepareDemoKey } from '../app/prepare-keys.js';
 import { readApiUrl, writeDemoPage } from '../embedded/data-dir.js';
 import type { RedisClient } from '../store/redis/client.js';
 import type { CommandContext } from './command.js';
@@ -10,9 +10,9 @@ export type Dashboard = Awaited<ReturnType<typeof findDashboard>>;
 
 /** `link` contains a key; null if the service would reject the key. */
 export async function findDashboard({ config }: CommandContext, redis: RedisClient, tenant: string) {
-  const address = readApiUrl(config.dataDir) ?? localAddress(config.host, config.port);
+  const address = readApiUrl(config.dataDir) ?? buildLocalUrl(config.host, config.port);
   const key = await prepareDemoKey(config, redis, tenant);
-  const link = key === null ? null : dashboardLink(address, key);
+  const link = key === null ? null : buildDashboardLink(address, key);
   return { tenant, page: `${address}/dashboard`, link, runs: key !== null && (await knowsKey(address, key)) };
 }
 

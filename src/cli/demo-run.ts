@@ -1,4 +1,4 @@
-import { fitParts } from '../app/consumers.js';
+import { createFitDependencies } from '../app/consumers.js';
 import type { Engine } from '../app/engine.js';
 import type { DemoAnswer } from '../lab/demo/answers.js';
 import { type DemoOptions, type DemoWeek, makeDemo } from '../lab/demo/demo.js';
@@ -34,7 +34,7 @@ export async function runDemo(run: DemoRun) {
   for (const { id, name, section } of skills) {
     const setting = { name, section, weight: 1, parameters: null };
     const write = { skillId: id, setting, ifRevision: null };
-    const { status } = await engine.catalogue.put(tenant, write, Date.now());
+    const { status } = await engine.catalogue.writeSkill(tenant, write, Date.now());
     if (status !== 'written') throw new StartError('MAX_SKILLS_PER_TENANT leaves no room for 40 skills');
   }
   const counts = { attempts: 0, goal_changes: 0, served_forecasts: 0 };
@@ -62,7 +62,7 @@ export async function runDemo(run: DemoRun) {
 async function fit({ context, args: { tenant }, engine }: DemoRun): Promise<number> {
   const abort = new AbortController();
   context.closers.add('fit', () => abort.abort());
-  const parts = fitParts(engine, engine.endpoints, { servesRequests: false }, context.logger);
+  const parts = createFitDependencies(engine, engine.endpoints, { servesRequests: false }, context.logger);
   const onStep = (_: string, step: string): void => context.showProgress(`fit: ${step}`);
   const [fitted] = await runFits(parts, { tenant, signal: abort.signal, onStep });
   return fitted?.version ?? 0;
@@ -77,7 +77,7 @@ async function importWeeks(run: DemoRun, engine: Engine, weeks: readonly DemoWee
   const { tenant } = run.args;
   const shardOf = ({ userId }: { readonly userId: string }) => partitionOf(tenant, userId, partitions);
   const places = { shards: partitions, shardOf };
-  const feeder = createFeeder({ tracker: compute, importId, ...places, settled: () => undefined });
+  const feeder = createFeeder({ tracker: compute, importId, ...places, onCounted: () => undefined });
   closers.add('demo', (limitMs) => waitAtMost(feeder.stop(), limitMs / 4));
   for (const week of weeks) {
     await feeder.push(week.answers.map((answer, i) => eventOf(answer, tenant, counts.attempts + i + 1)));

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { startJournal, startPipeline } from '../app/consumers.js';
 import { type Engine, startEngine } from '../app/engine.js';
-import { removeDemoKey } from '../app/keys.js';
-import { prepareSchema } from '../app/schema.js';
+import { removeDemoKey } from '../app/prepare-keys.js';
+import { prepareSchema } from '../app/prepare-schema.js';
 import { parseTime } from '../contracts/events.js';
 import { dayMs, formatDate } from '../domain/base/common.js';
 import { maxLearners, namedIds } from '../lab/demo/school.js';

@@ -1,4 +1,4 @@
-import { fitParts } from '../app/consumers.js';
+import { createFitDependencies } from '../app/consumers.js';
 import type { AccuracyReport } from '../domain/fit/accuracy/fit-accuracy.js';
 import type { LossComparison } from '../domain/fit/bkt/trace-log.js';
 import type { FitReport } from '../domain/fit/fit-tenant.js';
@@ -6,8 +6,8 @@ import { grouped, jsonLine } from '../lab/report/numbers.js';
 import { textTable } from '../lab/report/page.js';
 import { partHead, partRows } from '../lab/report/parts.js';
 import { StartError } from '../lifecycle.js';
-import { type FitParts, runFits, type TenantFit } from '../services/models/fit-models.js';
-import { useVersion } from '../services/models/versions.js';
+import { type FitDependencies, runFits, type TenantFit } from '../services/models/fit-models.js';
+import { activateVersion } from '../services/models/model-versions.js';
 import type { RetainedVersion } from '../store/models/model-store.js';
 import * as read from './arguments.js';
 import { commandOf } from './command.js';
@@ -44,7 +44,7 @@ It uses the servers of the service that runs on DATA_DIR, or starts its own.`,
   work: (context, { tenant, dryRun, threads, list, back, use, json }) =>
     withDeployment(context, async ({ endpoints, clickhouse, redis, signal }) => {
       const options = { threads: threads ?? undefined, servesRequests: false };
-      const parts = fitParts({ redis, clickhouse }, endpoints, options, context.logger);
+      const parts = createFitDependencies({ redis, clickhouse }, endpoints, options, context.logger);
       if (list || back || use !== null) {
         const named = tenant ?? read.defaultTenant;
         if (!list) await changeVersion(parts, named, use);
@@ -67,12 +67,12 @@ It uses the servers of the service that runs on DATA_DIR, or starts its own.`,
  * @param requested null: the previous version
  * @throws StartError
  */
-async function changeVersion(parts: FitParts, tenant: string, use: number | null): Promise<void> {
+async function changeVersion(parts: FitDependencies, tenant: string, use: number | null): Promise<void> {
   const inForce = await parts.models.fetchActiveVersion(tenant);
   const current = (await parts.models.listVersions(tenant)).find(({ version }) => version === inForce);
   const version = use ?? current?.basedOn;
   if (version === undefined) throw new StartError(`Tenant ${tenant} has no version before ${inForce}`);
-  const outcome = await useVersion(parts, tenant, version, inForce);
+  const outcome = await activateVersion(parts, tenant, version, inForce);
   if (outcome === 'in-force')
     throw new StartError(`Version ${version} of tenant ${tenant} is in force already`);
   if (outcome === 'not-kept')

@@ -9,7 +9,7 @@ import { grouped } from '../lab/report/numbers.js';
 import { StartError, waitAtMost } from '../lifecycle.js';
 import { indices } from '../lists.js';
 import { createFeeder, type Feeder, StalledError } from '../services/import/feeder.js';
-import { answerOf, createBackwardsCounter, type RawRow, readRow } from '../services/import/rows.js';
+import { createOrderCheck, parseAnswer, parseRow, type RawRow } from '../services/import/rows.js';
 import type { ImportRecord, ImportStore } from '../store/learners/import-store.js';
 import { partitionOf } from '../store/redis/keys.js';
 import type { CommandContext } from './command.js';
@@ -54,7 +54,7 @@ export async function countFile(run: ImportRun) {
     importId: record.id,
     shards: partitions,
     shardOf: ({ tenant, userId }) => partitionOf(tenant, userId, partitions),
-    settled: (counted, skipped) => {
+    onCounted: (counted, skipped) => {
       figures.counted += counted;
       figures.skipped += skipped;
     },
@@ -67,7 +67,7 @@ export async function countFile(run: ImportRun) {
   const reached = pace(run, watch.isFull);
   let last = 0;
   /** All lines up to it are counted or rejected. */
-  const position = (): number => Math.max(record.line, (feeder.firstOpenLine() ?? last + 1) - 1);
+  const position = (): number => Math.max(record.line, (feeder.findUncountedLine() ?? last + 1) - 1);
   const pages = readPages(file, (chunk) => {
     figures.bytes += chunk.length;
   });
@@ -120,12 +120,12 @@ function pageChecker(
   reject: (rows: readonly Rejected[]) => void,
 ) {
   const rules = { tenant: args.tenant, startMs: args.startMs ?? 0, importedAt: record.startedAt };
-  const goesBackwards = createBackwardsCounter();
+  const goesBackwards = createOrderCheck();
   return (page: readonly RawRow[]) => {
     const receivedAt = Date.now();
     const rejected: Rejected[] = [];
     const events = page.flatMap((row) => {
-      const read = readRow(row, (fields) => answerOf(fields, row.line, rules, receivedAt));
+      const read = parseRow(row, (fields) => parseAnswer(fields, row.line, rules, receivedAt));
       if (typeof read === 'string') {
         rejected.push({ line: row.line, reason: read });
         return [];

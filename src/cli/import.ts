@@ -1,5 +1,5 @@
 import { startPipeline } from '../app/consumers.js';
-import { prepareSchema } from '../app/schema.js';
+import { prepareSchema } from '../app/prepare-schema.js';
 import { findTimeProblem } from '../contracts/events.js';
 import { grouped, jsonLine } from '../lab/report/numbers.js';
 import { StartError } from '../lifecycle.js';

@@ -11,7 +11,7 @@ import {
 import { plainName } from '../contracts/ids.js';
 import { tableLines } from '../lab/report/numbers.js';
 import { StartError } from '../lifecycle.js';
-import { addKey, makeKey } from '../services/access/manage-keys.js';
+import { addKey, generateKey } from '../services/access/manage-keys.js';
 import { createKeyStore, type KeyStore } from '../store/access/api-keys.js';
 import * as read from './arguments.js';
 import { commandOf } from './command.js';
@@ -84,7 +84,7 @@ function create(values: read.Values<typeof options>): Action {
   const { tenant, unlimited, 'requests-per-minute': quota, scopes } = values;
   if (unlimited && quota !== null)
     throw new read.Misuse('--unlimited and --requests-per-minute exclude each other');
-  const key = values.key ?? makeKey();
+  const key = values.key ?? generateKey();
   const grant: Grant = {
     keyHash: hashKey(key),
     tenant: tenant ?? read.defaultTenant,

@@ -1,6 +1,6 @@
 import { dayMs } from '../domain/base/common.js';
 import { jsonLine } from '../lab/report/numbers.js';
-import { describeParked } from '../services/corrections/parked.js';
+import { describeParkedRow } from '../services/corrections/list-parked.js';
 import { createParkedRows, type ParkedEntry, type RedriveCounts } from '../store/corrections/parked-rows.js';
 import { argumentsOf, flag, integerOption, Misuse } from './arguments.js';
 import { commandOf } from './command.js';
@@ -46,7 +46,7 @@ started for the moment.`,
   },
 });
 
-const jsonOf = (entry: ParkedEntry): string => jsonLine(describeParked(entry));
+const jsonOf = (entry: ParkedEntry): string => jsonLine(describeParkedRow(entry));
 
 /** Tab-separated, for other tools. */
 const textOf = ({ stream, id, tenant, reason, parkedAt }: ParkedEntry): string =>

@@ -1,13 +1,13 @@
-import { refuseOtherVersion } from '../app/deployment-watch.js';
+import { rejectOtherVersion } from '../app/deployment-watch.js';
 import { createRebuildPool } from '../compute/job-pools.js';
 import { grouped, jsonLine } from '../lab/report/numbers.js';
 import { StartError } from '../lifecycle.js';
-import { type RebuildResult, rebuild, retireOlder } from '../services/rebuild/rebuild.js';
+import { type RebuildResult, rebuild, retireOlderVersion } from '../services/rebuild/rebuild.js';
 import {
+  type RebuildDependencies,
   type RebuildOptions,
-  type RebuildParts,
   type VerifyResult,
-  verify,
+  verifyLearners,
 } from '../services/rebuild/replay-learners.js';
 import { maxItems } from '../store/models/item-store.js';
 import { createRebuildStore, rebuildLockKey } from '../store/rebuild/rebuild-store.js';
@@ -49,9 +49,9 @@ not be compared`),
 });
 
 async function compare(context: CommandContext, servers: Servers, json: boolean): Promise<void> {
-  await refuseOtherVersion(servers.redis);
+  await rejectOtherVersion(servers.redis);
   await updateSchema(servers);
-  const result = await verify(partsOf(context, servers), { onProgress: progressOf(context) });
+  const result = await verifyLearners(partsOf(context, servers), { onProgress: progressOf(context) });
   context.print(json ? verifyJson(result) : verifyText(result));
   if (result.differingCount > 0) context.endWith(1);
   else if (result.undecided > 0) context.endWith(2);
@@ -59,18 +59,21 @@ async function compare(context: CommandContext, servers: Servers, json: boolean)
 
 async function restore(context: CommandContext, servers: Servers, json: boolean): Promise<void> {
   const message = 'Redis is being rebuilt by another process right now';
-  const { check } = await takeProcessLock(servers.redis, rebuildLockKey, message, context);
+  const { check: ensureMayContinue } = await takeProcessLock(servers.redis, rebuildLockKey, message, context);
   const parts = partsOf(context, servers);
   const other = await findVersionMismatch(servers.redis);
   if (other?.state === 'newer') throw new StartError(formatUnusableReason(other));
-  if (other !== null) await retireOlder(parts, other, check);
+  if (other !== null) await retireOlderVersion(parts, other, ensureMayContinue);
   await updateSchema(servers);
-  const result = await rebuild(parts, { check, onProgress: progressOf(context) });
+  const result = await rebuild(parts, { ensureMayContinue, onProgress: progressOf(context) });
   if (result === null) context.print(json ? jsonLine({ restored: false }) : 'nothing to restore');
   else context.print((json ? jsonLine : rebuildText)(summaryOf(result)));
 }
 
-const partsOf = ({ config }: CommandContext, { endpoints, clickhouse, redis }: Servers): RebuildParts => ({
+const partsOf = (
+  { config }: CommandContext,
+  { endpoints, clickhouse, redis }: Servers,
+): RebuildDependencies => ({
   source: createRebuildSource(clickhouse, endpoints.clickhouseUrl, maxItems),
   store: createRebuildStore(redis),
   openThreads: () => createRebuildPool(endpoints.redisUrl, config.redisWaitReplicas),

@@ -2,11 +2,11 @@ import { withMaintenance } from '../app/maintenance.js';
 import { aligned } from '../lab/report/numbers.js';
 import { StartError } from '../lifecycle.js';
 import {
-  lastMonthOlderThan,
+  applyRetention,
+  findLastOldMonth,
   planRetention,
   type RetentionPlan,
-  retainAnswers,
-} from '../services/retention/retain-answers.js';
+} from '../services/retention/apply-retention.js';
 import { argumentsOf, flag, integerOption, onlyOptions } from './arguments.js';
 import { commandOf } from './command.js';
 import { withDeployment } from './servers.js';
@@ -31,8 +31,8 @@ It uses the servers of the service that runs on DATA_DIR, or starts its own.`,
       throw new StartError('ATTEMPT_RETENTION_DAYS is 0, answers are kept for ever: --days is needed');
     await withDeployment(context, ({ endpoints, redis, signal }, partitions) =>
       withMaintenance({ redis, partitions }, endpoints, context.logger, async (parts) => {
-        const plan = await planRetention(parts, lastMonthOlderThan(age, Date.now()));
-        const dropped = dryRun ? [] : await retainAnswers(parts, plan, signal);
+        const plan = await planRetention(parts, findLastOldMonth(age, Date.now()));
+        const dropped = dryRun ? [] : await applyRetention(parts, plan, signal);
         context.print(describe(plan, dropped, dryRun));
       }),
     );

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client';
-import { refuseOtherVersion } from '../app/deployment-watch.js';
-import { connectState, type Engine, type EngineSettings, startEngine } from '../app/engine.js';
+import { rejectOtherVersion } from '../app/deployment-watch.js';
+import { connectStateStore, type Engine, type EngineSettings, startEngine } from '../app/engine.js';
 import { describeConnectionError } from '../connection-problem.js';
 import type { Endpoints } from '../embedded/data-dir.js';
 import { connectOrStart } from '../embedded/servers.js';
@@ -29,9 +29,9 @@ export interface Servers {
 export async function openEngine(context: CommandContext, settings: EngineSettings): Promise<Engine> {
   const { config, logger, closers } = context;
   const endpoints = await connectOrStart(config, logger, closers);
-  const redis = await connectState(endpoints, settings, logger, closers);
+  const redis = await connectStateStore(endpoints, settings, logger, closers);
   const engine = await startEngine(redis, endpoints, settings, logger, closers);
-  const blocked = engine.blocked();
+  const blocked = engine.blockReason();
   if (blocked !== null) throw new StartError(`Nothing can be imported now: ${blocked}`);
   return engine;
 }
@@ -68,7 +68,7 @@ export const withDeployment = <Result>(
   work: (servers: Servers, partitions: number) => Promise<Result>,
 ): Promise<Result> =>
   withServers(context, async (servers) => {
-    await refuseOtherVersion(servers.redis);
+    await rejectOtherVersion(servers.redis);
     await updateSchema(servers);
     const deployment = await openDeployment(servers.redis, () => hasStoredState(servers.clickhouse));
     if (deployment.state !== 'ready') throw new StartError(formatUnusableReason(deployment));

@@ -4,7 +4,7 @@
  * before the previous response ended.
  */
 import type { HttpResponse } from 'uWebSockets.js';
-import type { Figures } from '../services/read/figures.js';
+import type { MetricRegistry } from '../services/read/metric-registry.js';
 
 /** A client that reads nothing for this long is disconnected. */
 const stallMs = 60_000;
@@ -22,7 +22,7 @@ const maxUnreadBytes = 64 * 1024 * 1024;
 
 export type UnreadResponses = ReturnType<typeof createUnreadResponses>;
 
-export function createUnreadResponses(figures: Figures, maxBytes = maxUnreadBytes) {
+export function createUnreadResponses(figures: MetricRegistry, maxBytes = maxUnreadBytes) {
   const responses = new Set<{ readonly bytes: number; readonly cut: () => void }>();
   let totalBytes = 0;
   let cuts = 0;

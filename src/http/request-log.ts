@@ -1,6 +1,6 @@
 import { ApiError } from '../errors.js';
 import type { Logger } from '../logger.js';
-import type { Figures, Sample } from '../services/read/figures.js';
+import type { MetricRegistry, MetricSample } from '../services/read/metric-registry.js';
 import type { Exchange } from './exchange.js';
 import type { Route } from './route.js';
 
@@ -20,12 +20,12 @@ const unavailableEveryMs = 1000;
 
 export type RequestLog = ReturnType<typeof createRequestLog>;
 
-export function createRequestLog(figures: Figures, logger: Logger) {
+export function createRequestLog(figures: MetricRegistry, logger: Logger) {
   const routes = new Map<string, RouteFigures>();
   let defects = 0;
   let nextAt = 0;
   let unlogged = 0;
-  const samples = (of: (route: RouteFigures) => Sample[]) => () =>
+  const samples = (of: (route: RouteFigures) => MetricSample[]) => () =>
     [...routes.values()].filter(({ statuses }) => statuses.size > 0).flatMap(of);
   figures.add('http_requests_total', samples(toStatusSamples));
   figures.add('http_request_duration_seconds', samples(toLatencySamples));
@@ -73,12 +73,12 @@ export function recordResponse(route: RouteFigures, status: number, ms: number |
   buckets[bucket] = (buckets[bucket] as number) + 1;
 }
 
-const toStatusSamples = ({ labels, statuses }: RouteFigures): Sample[] =>
+const toStatusSamples = ({ labels, statuses }: RouteFigures): MetricSample[] =>
   [...statuses].map(([status, value]) => ({ value, labels: { ...labels, status: `${status}` } }));
 
-function toLatencySamples({ labels, buckets, seconds }: RouteFigures): Sample[] {
+function toLatencySamples({ labels, buckets, seconds }: RouteFigures): MetricSample[] {
   let count = 0;
-  const sampleOf = (part: string, value: number, more = {}): Sample => ({
+  const sampleOf = (part: string, value: number, more = {}): MetricSample => ({
     metricName: `http_request_duration_seconds_${part}`,
     labels: { ...labels, ...more },
     value,

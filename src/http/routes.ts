@@ -5,24 +5,33 @@ import { KeyChange, NewKey } from '../contracts/keys.js';
 import { SkillRequest } from '../contracts/skills.js';
 import { NewWebhook, RotationRequest, WebhookChange } from '../contracts/webhooks.js';
 import * as keys from '../services/access/manage-keys.js';
-import { readAudit } from '../services/audit/audit.js';
+import { readAudit } from '../services/audit/run-audit.js';
 import { deleteSkill, putSkill, type SkillWritePorts } from '../services/catalogue/write-skill.js';
-import { type Erasures, eraseLearner, listErasures, readErasure } from '../services/corrections/erasures.js';
-import { listParked } from '../services/corrections/parked.js';
+import {
+  type ErasurePorts,
+  eraseLearner,
+  listErasures,
+  readErasure,
+} from '../services/corrections/erasures.js';
+import { listParked } from '../services/corrections/list-parked.js';
 import { type RetractionPorts, retractAnswer } from '../services/corrections/retract-answer.js';
-import * as versions from '../services/models/versions.js';
-import { type ClassMasteryPorts, ClassMasteryRequest, classMastery } from '../services/read/class-mastery.js';
-import { type DeploymentPorts, readDeployment } from '../services/read/deployment.js';
+import * as versions from '../services/models/model-versions.js';
 import type { ExportLearner } from '../services/read/export-learner.js';
 import * as forecasts from '../services/read/forecast-scores.js';
-import { deleteGoal, type GoalPorts, putGoal, readGoal } from '../services/read/goals.js';
 import type { Health } from '../services/read/health.js';
 import * as attempts from '../services/read/list-attempts.js';
 import { type LearnerListPorts, LearnersQuery, listLearners } from '../services/read/list-learners.js';
-import { type Live, LiveQuery } from '../services/read/live.js';
+import { LiveQuery, type LiveStream } from '../services/read/live-stream.js';
+import { deleteGoal, type GoalPorts, putGoal, readGoal } from '../services/read/manage-goals.js';
 import * as quality from '../services/read/model-quality.js';
-import { NextItemsRequest, nextItems } from '../services/read/next-items.js';
+import { NextItemsRequest, selectNextItems } from '../services/read/next-items.js';
 import { PageQuery } from '../services/read/pages.js';
+import {
+  type ClassMasteryPorts,
+  ClassMasteryRequest,
+  readClassMastery,
+} from '../services/read/read-class-mastery.js';
+import { type DeploymentPorts, readDeployment } from '../services/read/read-deployment.js';
 import {
   type ExplainPorts,
   ExplainQuery,
@@ -30,11 +39,11 @@ import {
   readSkillMastery,
 } from '../services/read/read-mastery.js';
 import { listSkills, readSkill } from '../services/read/read-skills.js';
+import { readVelocity, type VelocityPorts, VelocityQuery } from '../services/read/read-velocity.js';
 import * as statistics from '../services/read/skill-statistics.js';
-import { readVelocity, type VelocityPorts, VelocityQuery } from '../services/read/velocity.js';
 import type { AttemptRecorder } from '../services/record/record-attempts.js';
-import * as webhooks from '../services/webhooks/manage.js';
-import type { MappingPorts } from '../services/xapi/mappings.js';
+import * as webhooks from '../services/webhooks/manage-webhooks.js';
+import type { MappingPorts } from '../services/xapi/manage-mapping.js';
 import type { StatementPorts } from '../services/xapi/record-statements.js';
 import {
   createBatchReply,
@@ -62,7 +71,7 @@ import { createXapiRoutes } from './xapi.js';
 
 export interface RoutePorts {
   readonly recorder: AttemptRecorder;
-  readonly forecaster: Parameters<typeof forecasts.forecastScores>[0] & Parameters<typeof nextItems>[0];
+  readonly forecaster: Parameters<typeof forecasts.forecastScores>[0] & Parameters<typeof selectNextItems>[0];
   readonly mastery: ExplainPorts & ClassMasteryPorts;
   readonly velocity: VelocityPorts;
   readonly learners: LearnerListPorts;
@@ -72,14 +81,14 @@ export interface RoutePorts {
   readonly attempts: attempts.AttemptPorts;
   readonly retraction: RetractionPorts;
   readonly xapi: StatementPorts & MappingPorts;
-  readonly erasures: Erasures;
+  readonly erasures: ErasurePorts;
   readonly exportLearner: ExportLearner;
   readonly keys: keys.KeyPorts;
   readonly parked: Parameters<typeof listParked>[0];
   readonly lastAudit: Parameters<typeof readAudit>[0];
   readonly deployment: DeploymentPorts;
   readonly webhooks: webhooks.WebhookPorts;
-  readonly live: Live;
+  readonly live: LiveStream;
   readonly health: Health;
   readonly metrics: () => Promise<string>;
 }
@@ -90,10 +99,10 @@ const events = createBodyRules(
   'gzip',
 );
 /** Fits 500 ids of 128 characters, each up to twelve bytes in JSON. */
-const classRequest = allowReadWithBody(largeBody(forecasts.ClassRequest));
+const classRequest = allowReadWithBody(largeBody(forecasts.ClassForecastRequest));
 const classMasteryRequest = allowReadWithBody(largeBody(ClassMasteryRequest));
 const nextItemsRequest = allowReadWithBody(largeBody(NextItemsRequest));
-const plan = allowReadWithBody(smallBody(forecasts.PlanRequest));
+const plan = allowReadWithBody(smallBody(forecasts.WhatIfRequest));
 const goal = allowWrite(smallBody(GoalBody));
 const skill = allowAdmin(smallBody(SkillRequest));
 const pages = allowRead(PageQuery);
@@ -110,13 +119,13 @@ export const createRoutes = (ports: RoutePorts): readonly Route[] => [
 
 const tenantRoutes = (ports: RoutePorts): readonly Route[] => [
   route('POST /api/v1/track-answer', allowWrite(smallBody(LearningEvent)), (call) => {
-    const full = ports.recorder.full(call.tenant);
+    const full = ports.recorder.findOverload(call.tenant);
     if (full !== null) return createErrorReply(full);
     ports.recorder.recordOne(call, (result) => call.respond(createEventReply(result)));
     return undefined;
   }),
   route('POST /api/v1/track-answers', allowWrite(events), async (call) => {
-    const full = ports.recorder.full(call.tenant);
+    const full = ports.recorder.findOverload(call.tenant);
     if (full !== null) return createErrorReply(full);
     return createBatchReply(
       await ports.recorder.recordBatch(call.mediaType === jsonMediaType ? 'batch' : 'lines', call),
@@ -133,9 +142,9 @@ const tenantRoutes = (ports: RoutePorts): readonly Route[] => [
     plan,
     handleJson(forecasts.forecastWhatIf, ports.forecaster),
   ),
-  route('POST /api/v1/next-items/:user_id', nextItemsRequest, handleJson(nextItems, ports.forecaster)),
+  route('POST /api/v1/next-items/:user_id', nextItemsRequest, handleJson(selectNextItems, ports.forecaster)),
   route('GET /api/v1/mastery/:user_id', pages, handleJson(readMastery, ports.mastery)),
-  route('POST /api/v1/mastery', classMasteryRequest, handleClass(classMastery, ports.mastery)),
+  route('POST /api/v1/mastery', classMasteryRequest, handleClass(readClassMastery, ports.mastery)),
   route(
     'GET /api/v1/mastery/:user_id/:skill_id',
     allowRead(ExplainQuery),
@@ -206,7 +215,7 @@ const newKey = { scope: keyManagers, body: smallBody(NewKey) };
 const keyChange = { scope: keyManagers, body: smallBody(KeyChange) };
 
 const operatorRoutes = (ports: RoutePorts): readonly Route[] => [
-  route('GET /api/v1/key', { scope: allScopes }, handleJson(keys.readOwnKey, ports.keys)),
+  route('GET /api/v1/key', { scope: allScopes }, handleJson(keys.readCallerKey, ports.keys)),
   route(
     'GET /api/v1/keys',
     { scope: keyManagers, query: keys.KeyQuery },

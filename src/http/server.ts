@@ -11,7 +11,7 @@ import {
 import { waitAtMost } from '../lifecycle.js';
 import { groupBy } from '../lists.js';
 import type { Logger } from '../logger.js';
-import type { Figures } from '../services/read/figures.js';
+import type { MetricRegistry } from '../services/read/metric-registry.js';
 import type { StartSpan } from '../spans.js';
 import { Exchange } from './exchange.js';
 import type { Gate } from './gate.js';
@@ -40,7 +40,7 @@ interface ServerOptions {
   readonly sharePort: boolean;
   readonly routes: readonly Route[];
   readonly gate: Gate;
-  readonly figures: Figures;
+  readonly figures: MetricRegistry;
   readonly logger: Logger;
   readonly spans?: StartSpan | null;
   readonly maxConnections?: number;

@@ -4,7 +4,7 @@ import { parseLargeJson } from '../contracts/json.js';
 import { MappingRequest } from '../contracts/xapi/mapping.js';
 import { StatementBody, Uuid } from '../contracts/xapi/statement.js';
 import { type ErrorCode, errorTable, invalid } from '../errors.js';
-import { type MappingPorts, putMapping, readMapping } from '../services/xapi/mappings.js';
+import { type MappingPorts, putMapping, readMapping } from '../services/xapi/manage-mapping.js';
 import { putStatement, recordStatements, type StatementPorts } from '../services/xapi/record-statements.js';
 import { handleTagged, toErrorObject } from './replies.js';
 import { type Protocol, type Reply, type Route, route } from './route.js';

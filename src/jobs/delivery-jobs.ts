@@ -4,8 +4,8 @@ import type { Job } from 'bullmq';
 import { type DeliveryJobData, deliveryJobId, deliveryQueueName } from '../contracts/job-data.js';
 import { ApiError } from '../errors.js';
 import type { Logger } from '../logger.js';
-import type { Deliver } from '../services/webhooks/deliver.js';
-import type { HandOut } from '../services/webhooks/hand-out.js';
+import type { Deliver } from '../services/webhooks/deliver-messages.js';
+import type { DispatchEvents } from '../services/webhooks/dispatch-messages.js';
 import type { EndpointReference } from '../store/webhooks/messages.js';
 import { type Consumer, openQueue, startConsumer, unblockJobs } from './consumer.js';
 
@@ -24,7 +24,7 @@ const maxListedOverdue = 20;
 
 export interface DeliveryJobsOptions {
   readonly redisUrl: string;
-  readonly dispatchEvents: HandOut;
+  readonly dispatchEvents: DispatchEvents;
   readonly listDueEndpoints: (now: number, atMost: number) => Promise<readonly EndpointReference[]>;
   readonly deliver: Deliver;
   readonly logger: Logger;

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parser } from '@prometheus-io/lezer-promql';
-import { figureHelps } from '../../src/services/read/figures.js';
+import { metricDescriptions } from '../../src/services/read/metric-registry.js';
 import { createAuditStore } from '../../src/store/audit/audit-store.js';
 import { panelsOf, readDashboards } from '../support/dashboards.js';
 import { callerOf, event } from '../support/http.js';
@@ -104,7 +104,7 @@ test('questions are PromQL', () => {
 test('every figure is on a dashboard but those that a deployment of containers has not', () => {
   const elsewhere = ['clickhouse_restarts_total', 'api_processes_answering', 'api_processes_hung_total'];
   const asked = questions.map(({ expr }) => expr).join('\n');
-  const missing = Object.keys(figureHelps).filter((name) => !asked.includes(`skilltrace_${name}`));
+  const missing = Object.keys(metricDescriptions).filter((name) => !asked.includes(`skilltrace_${name}`));
   assert.deepEqual(missing.sort(), elsewhere.sort());
 });
 

@@ -93,7 +93,7 @@ test('goals and forecasts of before that come late are not stored', async () => 
 async function lookLater(ms: number): Promise<void> {
   const finish = createErasureFinisher({
     store: createErasureStore(redis, partitions),
-    messages: { forget: async () => undefined },
+    messages: { remove: async () => undefined },
     warehouse: createCorrectionWarehouse(clickhouse),
     logger: createLogger('silent', 'test'),
     now: () => Date.now() + ms,

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { withMaintenance } from '../../src/app/maintenance.js';
 import { createLogger } from '../../src/logger.js';
-import { auditAndRecord } from '../../src/services/audit/audit.js';
-import { describeReport } from '../../src/services/audit/report.js';
+import { describeReport } from '../../src/services/audit/audit-report.js';
+import { auditAndRecord } from '../../src/services/audit/run-audit.js';
 import { loadLastAudit } from '../../src/store/audit/audit-store.js';
 import {
   acceptedCountsKey,

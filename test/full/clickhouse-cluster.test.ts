@@ -16,7 +16,7 @@ import { encodeRetractionRow } from '../../src/contracts/journal.js';
 import { createBridge } from '../../src/embedded/clickhouse/http.js';
 import { startLanes } from '../../src/embedded/clickhouse/lanes.js';
 import { findFreePort } from '../../src/embedded/free-port.js';
-import { planRetention, retainAnswers } from '../../src/services/retention/retain-answers.js';
+import { applyRetention, planRetention } from '../../src/services/retention/apply-retention.js';
 import { acceptedCountsKey, acceptedField } from '../../src/store/redis/keys.js';
 import { connectWarehouse, selectRows, syncReplicas } from '../../src/warehouse/clickhouse/client.js';
 import { buildDeleteFrom } from '../../src/warehouse/clickhouse/ddl.js';
@@ -194,7 +194,7 @@ test('a schema on a cluster', limit, async (t) => {
     assert.deepEqual(await audited(), { mismatches: [], notCompared: [], stored: 49 });
     const parts = partsOf(single, redis, 0, cluster);
     const before = await everyView(single);
-    assert.deepEqual(await retainAnswers(parts, await planRetention(parts, 202601)), [202601]);
+    assert.deepEqual(await applyRetention(parts, await planRetention(parts, 202601)), [202601]);
     assert.deepEqual(await everyView(single), before);
     assert.deepEqual(await selectRows(client, 'SELECT toUInt32(count()) AS rows FROM attempts'), [
       { rows: 0 },

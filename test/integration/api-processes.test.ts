@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { after, test } from 'node:test';
-import { untilReady } from '../../src/app/api-processes.js';
+import { waitUntilReady } from '../../src/app/api-processes.js';
 import { sendSignal, supervise } from '../../src/embedded/supervisor.js';
 import { createLogger } from '../../src/logger.js';
 import { callerOf, event } from '../support/http.js';
@@ -31,7 +31,7 @@ test('a process that never says that it serves is ended', async (t) => {
       pids.push(child.pid);
       return child;
     },
-    ready: (child, signal) => untilReady(child, signal, 500),
+    ready: (child, signal) => waitUntilReady(child, signal, 500),
   });
   t.after(() => silent.stop(1000));
   await assert.rejects(silent.ready, /not ready within 0\.5 s/);

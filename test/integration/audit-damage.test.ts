@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createLogger } from '../../src/logger.js';
-import { auditAndRecord } from '../../src/services/audit/audit.js';
+import { auditAndRecord } from '../../src/services/audit/run-audit.js';
 import { createAuditStore, loadLastAudit } from '../../src/store/audit/audit-store.js';
 import {
   acceptedCountsKey,

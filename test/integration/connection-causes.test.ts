@@ -8,8 +8,8 @@ import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { createServer as createTlsServer } from 'node:tls';
-import { connectState } from '../../src/app/engine.js';
-import { prepareSchema } from '../../src/app/schema.js';
+import { connectStateStore } from '../../src/app/engine.js';
+import { prepareSchema } from '../../src/app/prepare-schema.js';
 import { describeConnectionError } from '../../src/connection-problem.js';
 import { createClosers, StartError } from '../../src/lifecycle.js';
 import { createLogger } from '../../src/logger.js';
@@ -56,7 +56,7 @@ async function start(t: TestContext, redisUrl: string, lines: string[] = []) {
   const closers = createClosers(logger);
   t.after(() => closers.close());
   const endpoints = { redisUrl, clickhouseUrl: 'http://127.0.0.1:1', analystUrl: null };
-  return connectState(endpoints, { redisWaitReplicas: 0 }, logger, closers);
+  return connectStateStore(endpoints, { redisWaitReplicas: 0 }, logger, closers);
 }
 
 let redis = startRedis();

@@ -5,7 +5,7 @@ import type { Redis } from 'ioredis';
 import type { DrainBatch } from '../../src/contracts/job-data.js';
 import { hashLearner } from '../../src/contracts/learner-name.js';
 import { createLogger } from '../../src/logger.js';
-import { createCorrections } from '../../src/services/corrections/apply-corrections.js';
+import { createCorrectionApplier } from '../../src/services/corrections/apply-corrections.js';
 import { createDrain } from '../../src/services/pipeline/drain-outbox.js';
 import { type CorrectionStore, createCorrectionStore } from '../../src/store/corrections/corrections.js';
 import { eraseLearnerScript } from '../../src/store/corrections/erasures.js';
@@ -58,7 +58,7 @@ test('a correction cut after each step', { timeout: 600_000 }, async (t) => {
   type Parts = CorrectionStore & CorrectionWarehouse & Pick<Outbox, 'trim'>;
   const drainOnce = (change: Partial<Parts> = {}, batch: DrainBatch | null = null) => {
     const parts = { ...store, ...rowsGone, ...change };
-    const applyCorrections = createCorrections({ store: parts, warehouse: parts, logger });
+    const applyCorrections = createCorrectionApplier({ store: parts, warehouse: parts, logger });
     const warehouse = createAttemptWarehouse(client);
     const drain = createDrain({
       outbox: { ...outbox, trim: change.trim ?? outbox.trim },

@@ -4,7 +4,10 @@ import { type TestContext, test } from 'node:test';
 import type { Redis } from 'ioredis';
 import type { CorrectedRows } from '../../src/contracts/corrections.js';
 import { createLogger } from '../../src/logger.js';
-import { createCorrections, oneStatement } from '../../src/services/corrections/apply-corrections.js';
+import {
+  createCorrectionApplier,
+  selectForStatement,
+} from '../../src/services/corrections/apply-corrections.js';
 import { createDrain } from '../../src/services/pipeline/drain-outbox.js';
 import { createCorrectionStore } from '../../src/store/corrections/corrections.js';
 import { createErasureStore, type OpenErasure } from '../../src/store/corrections/erasures.js';
@@ -103,7 +106,7 @@ test('no names are too long for a statement', { timeout: 600_000 }, async (t) =>
   for (const [letter, length] of longest) {
     const names = Array.from({ length: 100 }, (_, i) => `${i}`.padStart(3, '0') + letter.repeat(length - 3));
     const all = names.map((userId) => ({ rows: erased(userId) }));
-    const some = oneStatement(all).map(({ rows }) => rows);
+    const some = selectForStatement(all).map(({ rows }) => rows);
     assert.equal((await warehouse.countRemovals(some)).length, some.length);
     await warehouse.remove(some);
   }
@@ -119,7 +122,7 @@ async function refusals(t: TestContext) {
     outbox,
     warehouse: createAttemptWarehouse(client),
     logger,
-    applyCorrections: createCorrections({
+    applyCorrections: createCorrectionApplier({
       store: createCorrectionStore(redis),
       warehouse: createCorrectionWarehouse(client),
       logger,

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
-import { fitParts } from '../../src/app/consumers.js';
+import { createFitDependencies } from '../../src/app/consumers.js';
 import { queuePrefix } from '../../src/contracts/job-data.js';
 import { type ScheduledRunsOptions, schedules, startScheduledRuns } from '../../src/jobs/scheduled-runs.js';
 import { createLogger } from '../../src/logger.js';
@@ -182,7 +182,7 @@ test('scheduled fits', { timeout: 600_000 }, async (t) => {
   const redis = await redisOf(t, redisUrl);
   const models = createModelStore(redis);
   const endpoints = { redisUrl, clickhouseUrl, analystUrl: null };
-  const parts = fitParts({ redis, clickhouse }, endpoints, { servesRequests: true }, logger);
+  const parts = createFitDependencies({ redis, clickhouse }, endpoints, { servesRequests: true }, logger);
   const startFits = (everyMs: number, run: ScheduledRunsOptions['run']) =>
     startScheduledRuns(schedules.fit, { redisUrl, everyMs, run, logger });
 

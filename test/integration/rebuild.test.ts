@@ -6,7 +6,7 @@ import { encodeModel } from '../../src/contracts/stored-model.js';
 import { minRegisteredLearners } from '../../src/domain/base/score-constants.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { createLogger } from '../../src/logger.js';
-import { recordChanges } from '../../src/services/models/fit-models.js';
+import { recordModelChanges } from '../../src/services/models/fit-models.js';
 import { createModelStore, publishModel } from '../../src/store/models/model-store.js';
 import { rareSkillsKey } from '../../src/store/redis/keys.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
@@ -117,8 +117,8 @@ async function publish(tenant: string): Promise<void> {
   };
   assert.ok(await publishModel(redis, published));
   const history = createModelHistory(clickhouse);
-  await recordChanges({ models, history, logger: createLogger('warn', 'test') } as Parameters<
-    typeof recordChanges
+  await recordModelChanges({ models, history, logger: createLogger('warn', 'test') } as Parameters<
+    typeof recordModelChanges
   >[0]);
 }
 

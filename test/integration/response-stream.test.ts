@@ -6,7 +6,7 @@ import { createGate } from '../../src/http/gate.js';
 import type { Reply, Route } from '../../src/http/route.js';
 import { type Server, startServer } from '../../src/http/server.js';
 import { createLogger } from '../../src/logger.js';
-import type { Figures } from '../../src/services/read/figures.js';
+import type { MetricRegistry } from '../../src/services/read/metric-registry.js';
 import { exchangeRaw, openWire, rawRequest, type Wire } from '../support/http.js';
 import { waitFor } from '../support/wait.js';
 
@@ -48,7 +48,11 @@ async function serverOf(t: TestContext, pieces: number, fails: boolean): Promise
   return [server, source];
 }
 
-function listenWith(routes: readonly Route[], figures: Figures, maxUnreadBytes?: number): Promise<Server> {
+function listenWith(
+  routes: readonly Route[],
+  figures: MetricRegistry,
+  maxUnreadBytes?: number,
+): Promise<Server> {
   const nobody = { authenticate: () => Promise.reject(new Error('no key is asked for')) };
   return startServer({
     host: '127.0.0.1',

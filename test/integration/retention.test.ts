@@ -6,11 +6,11 @@ import type { AttemptRow } from '../../src/contracts/attempt-row.js';
 import { encodeForecastRow } from '../../src/contracts/journal.js';
 import { type ReplayedStates, startReplay } from '../../src/domain/history/replay.js';
 import {
-  lastMonthOlderThan,
+  applyRetention,
+  findLastOldMonth,
   planRetention,
-  type RetentionParts,
-  retainAnswers,
-} from '../../src/services/retention/retain-answers.js';
+  type RetentionDependencies,
+} from '../../src/services/retention/apply-retention.js';
 import { dumpLearner } from '../../src/store/learners/learner-dump.js';
 import { decodeSnapshot } from '../../src/store/learners/learner-snapshot.js';
 import { connectRedis, type RedisClient, waitUntilReady } from '../../src/store/redis/client.js';
@@ -48,8 +48,8 @@ const february = 202602;
 const dayMs = 86_400_000;
 const personal = ['attempts', 'archived_learner_skill', 'learner_snapshots'];
 
-const run = async (parts: RetentionParts, through = february): Promise<number[]> =>
-  retainAnswers(parts, await planRetention(parts, through));
+const run = async (parts: RetentionDependencies, through = february): Promise<number[]> =>
+  applyRetention(parts, await planRetention(parts, through));
 
 /** Every row of `attempts` that there is, for all partitions. */
 const within = (block: number) =>
@@ -94,11 +94,11 @@ function replayed(rows: readonly AttemptRow[], from: ReplayedStates | null = nul
 
 test('answers are old by whole months', () => {
   const at = (year: number, month: number, day: number) => Date.UTC(year, month - 1, day);
-  assert.equal(lastMonthOlderThan(30, at(2026, 4, 1)), 202602);
-  assert.equal(lastMonthOlderThan(30, at(2026, 4, 1) - 1), 202601);
-  assert.equal(lastMonthOlderThan(29, at(2026, 4, 1) - 1), 202602);
-  assert.equal(lastMonthOlderThan(365, at(2026, 1, 15)), 202412);
-  assert.equal(lastMonthOlderThan(1, at(2026, 1, 2)), 202511);
+  assert.equal(findLastOldMonth(30, at(2026, 4, 1)), 202602);
+  assert.equal(findLastOldMonth(30, at(2026, 4, 1) - 1), 202601);
+  assert.equal(findLastOldMonth(29, at(2026, 4, 1) - 1), 202602);
+  assert.equal(findLastOldMonth(365, at(2026, 1, 15)), 202412);
+  assert.equal(findLastOldMonth(1, at(2026, 1, 2)), 202511);
 });
 
 test('retention', { timeout: 600_000 }, async (t) => {
@@ -347,7 +347,7 @@ async function partitionOfBlock(client: ClickHouseClient, block: number): Promis
 }
 
 /** The process ends after so many calls. */
-function failingAfter(parts: RetentionParts, calls: number): RetentionParts {
+function failingAfter(parts: RetentionDependencies, calls: number): RetentionDependencies {
   let left = calls;
   const failing = <Port extends object>(port: Port): Port =>
     new Proxy(port, {

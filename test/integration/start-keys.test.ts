@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { prepareDemoKey, prepareKeys, removeDemoKey } from '../../src/app/keys.js';
+import { prepareDemoKey, prepareKeys, removeDemoKey } from '../../src/app/prepare-keys.js';
 import { loadConfig } from '../../src/config.js';
 import { allScopes, defaultScopes, hashKey } from '../../src/contracts/access.js';
 import { createLogger } from '../../src/logger.js';

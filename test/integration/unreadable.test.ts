@@ -1,7 +1,7 @@
 /** Records in Redis that cannot be read: who asks for many gets the others, and is told. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { noKeyNote, prepareKeys } from '../../src/app/keys.js';
+import { noKeyMessage, prepareKeys } from '../../src/app/prepare-keys.js';
 import { loadConfig } from '../../src/config.js';
 import { newLearner } from '../../src/domain/tracing/learner-states.js';
 import { createLogger } from '../../src/logger.js';
@@ -46,7 +46,7 @@ test('an API key that cannot be read hides no other, and stops no start', async 
   const config = loadConfig({ DATA_DIR: await tempDir(t) });
   const lines: string[] = [];
   const logger = createLogger('error', 'test', { write: (line) => lines.push(line) });
-  assert.deepEqual(await prepareKeys(config, redis, logger), noKeyNote, 'it may be in force');
+  assert.deepEqual(await prepareKeys(config, redis, logger), noKeyMessage, 'it may be in force');
   assert.equal(lines.filter((line) => line.includes('cannot be read')).length, 2);
 });
 

@@ -7,12 +7,12 @@ import type { WebhookSetting } from '../../src/contracts/webhooks.js';
 import { splitIntoParts } from '../../src/lists.js';
 import { createLogger } from '../../src/logger.js';
 import {
+  computeFailureState,
+  computeRetryDelay,
   createDeliverer,
-  retryDelay,
-  sentTogether,
-  troubleAfter,
-} from '../../src/services/webhooks/deliver.js';
-import { createHandOut } from '../../src/services/webhooks/hand-out.js';
+  maxWaveMessages,
+} from '../../src/services/webhooks/deliver-messages.js';
+import { createDispatcher } from '../../src/services/webhooks/dispatch-messages.js';
 import { openDeployment } from '../../src/store/redis/deployment.js';
 import {
   endpointsKey,
@@ -54,7 +54,7 @@ async function stage(url: string, limits: { waiting?: number; listed?: number } 
   const messages = createMessageStore(redis, limits);
   const streams = createEventStreams(redis, partitions);
   const counts = { delivered: 0, failed: 0, given_up: 0 };
-  const handOut = createHandOut({ streams, endpoints: webhooks, messages, logger });
+  const handOut = createDispatcher({ streams, endpoints: webhooks, messages, logger });
   const parts = { endpoints: webhooks, messages, counts, logger };
   const deliverer = (send = thread.send) => createDeliverer({ ...parts, send, allowPrivate: true });
   const deliver = deliverer();
@@ -90,18 +90,18 @@ const hurry = async (t: { endpoint: { readonly id: string } }): Promise<void> =>
 };
 
 test('the schedule is that of the specification', () => {
-  const delays = Array.from({ length: 10 }, (_, i) => retryDelay(i + 1, 0));
+  const delays = Array.from({ length: 10 }, (_, i) => computeRetryDelay(i + 1, 0));
   const seconds = delays.map((ms) => (ms === null ? null : ms / 1000));
   assert.deepEqual(seconds, [5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400, null]);
-  assert.equal(retryDelay(1, 1), 5500);
+  assert.equal(computeRetryDelay(1, 1), 5500);
 });
 
 test('pauses double, however many tries fail at the same time', () => {
-  let [trouble, now] = [troubleAfter(undefined, 1), 1];
-  for (let i = 0; i < 6; i++) trouble = troubleAfter(trouble, now);
+  let [trouble, now] = [computeFailureState(undefined, 1), 1];
+  for (let i = 0; i < 6; i++) trouble = computeFailureState(trouble, now);
   assert.ok(trouble.until <= now);
   const pauses = Array.from({ length: 10 }, () => {
-    for (let i = 0; i < 8; i++) trouble = troubleAfter(trouble, now);
+    for (let i = 0; i < 8; i++) trouble = computeFailureState(trouble, now);
     const pause = trouble.until - now;
     now = trouble.until;
     return pause;
@@ -181,7 +181,7 @@ test('an event of a newer version reaches who asks for all', async (t: TestConte
 
 test('messages of a moment go in waves, one message of a learner in each, and are settled together', async () => {
   const own = await stage('https://a.example/');
-  const learners = Array.from({ length: sentTogether + 3 }, (_, i) => `learner-${i}`);
+  const learners = Array.from({ length: maxWaveMessages + 3 }, (_, i) => `learner-${i}`);
   for (const userId of [...learners, 'learner-0', 'learner-0']) await own.write(userId);
   await own.handOut();
   const waves: string[][] = [];
@@ -191,7 +191,7 @@ test('messages of a moment go in waves, one message of a learner in each, and ar
   });
   assert.deepEqual(
     waves.map((wave) => wave.length),
-    [sentTogether, 4, 1],
+    [maxWaveMessages, 4, 1],
   );
   for (const wave of waves) assert.equal(new Set(wave).size, wave.length);
   const states = (await own.listed()).map(
@@ -215,7 +215,7 @@ test('after a failure one message finds out whether the receiver is there, and t
     const isLastOfPage = waves.length === 4;
     return messages.map((_, i) => ({ status: isLastOfPage && i === 15 ? 503 : 204, reason: null }));
   });
-  assert.deepEqual(waves, [...Array(4).fill(sentTogether), 1, sentTogether, 1]);
+  assert.deepEqual(waves, [...Array(4).fill(maxWaveMessages), 1, maxWaveMessages, 1]);
 });
 
 test('what failed is tried again by the schedule, with its id', async (t: TestContext) => {
@@ -284,7 +284,7 @@ test('410 disables at once; what waits stays', async (t: TestContext) => {
   await crowd.handOut();
   await crowd.deliver();
   const failed = (await crowd.listed()).filter(({ status }) => status === 'failed').length;
-  assert.ok(failed >= 1 && failed <= sentTogether, `${failed} of 60 failed for good`);
+  assert.ok(failed >= 1 && failed <= maxWaveMessages, `${failed} of 60 failed for good`);
 });
 
 test('a receiver that is down costs its other messages no tries', async (t: TestContext) => {
@@ -295,7 +295,7 @@ test('a receiver that is down costs its other messages no tries', async (t: Test
   await own.handOut();
   await own.deliver();
   const tried = (await own.listed()).filter(({ tries }) => tries > 0);
-  assert.ok(tried.length >= 8 && tried.length <= sentTogether, `${tried.length} of 100 were tried`);
+  assert.ok(tried.length >= 8 && tried.length <= maxWaveMessages, `${tried.length} of 100 were tried`);
   for (const { lastStatus, lastError } of tried)
     assert.deepEqual([lastStatus, lastError], [null, 'connection refused (ECONNREFUSED)']);
   const back = await startReceiver(t, { port: receiver.port });

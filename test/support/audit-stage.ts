@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { createLogger } from '../../src/logger.js';
-import { createCorrections } from '../../src/services/corrections/apply-corrections.js';
+import { createCorrectionApplier } from '../../src/services/corrections/apply-corrections.js';
 import { createDrain } from '../../src/services/pipeline/drain-outbox.js';
 import { createCorrectionStore } from '../../src/store/corrections/corrections.js';
 import { createOutbox } from '../../src/store/outbox/outbox.js';
@@ -69,7 +69,7 @@ function once<Value>(make: () => Promise<Value>): () => Promise<Value> {
 /** As a job of the pipeline does. */
 async function drain(redis: RedisClient, clickhouse: ClickHouseClient): Promise<void> {
   const outbox = createOutbox(redis, defaultPartitions);
-  const applyCorrections = createCorrections({
+  const applyCorrections = createCorrectionApplier({
     store: createCorrectionStore(redis),
     warehouse: createCorrectionWarehouse(clickhouse),
     logger,

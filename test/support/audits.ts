@@ -1,7 +1,7 @@
 /** Audits of a running service, with short pauses between their looks. */
 import type { ClickHouseClient } from '@clickhouse/client';
-import { type AuditOptions, runAudit } from '../../src/services/audit/audit.js';
-import type { AuditReport, Mismatch } from '../../src/services/audit/report.js';
+import type { AuditReport, Mismatch } from '../../src/services/audit/audit-report.js';
+import { type AuditOptions, runAudit } from '../../src/services/audit/run-audit.js';
 import { createAuditStore } from '../../src/store/audit/audit-store.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
 import { defaultPartitions } from '../../src/store/redis/deployment.js';

@@ -21,15 +21,19 @@ import { webhookTypes } from '../../src/contracts/webhook-events.js';
 import { EventTypes, NewWebhook, RotationRequest, WebhookChange } from '../../src/contracts/webhooks.js';
 import { MappingRequest, XapiMapping } from '../../src/contracts/xapi/mapping.js';
 import { KeyQuery } from '../../src/services/access/manage-keys.js';
-import { RollbackRequest } from '../../src/services/models/versions.js';
-import { ClassMasteryRequest } from '../../src/services/read/class-mastery.js';
-import { ClassRequest, PlanRequest, PredictionQuery } from '../../src/services/read/forecast-scores.js';
+import { RollbackRequest } from '../../src/services/models/model-versions.js';
+import {
+  ClassForecastRequest,
+  PredictionQuery,
+  WhatIfRequest,
+} from '../../src/services/read/forecast-scores.js';
 import { LearnersQuery } from '../../src/services/read/list-learners.js';
-import { LiveQuery } from '../../src/services/read/live.js';
+import { LiveQuery } from '../../src/services/read/live-stream.js';
 import { ReliabilityQuery } from '../../src/services/read/model-quality.js';
 import { NextItemsRequest } from '../../src/services/read/next-items.js';
 import { PageQuery } from '../../src/services/read/pages.js';
-import { VelocityQuery } from '../../src/services/read/velocity.js';
+import { ClassMasteryRequest } from '../../src/services/read/read-class-mastery.js';
+import { VelocityQuery } from '../../src/services/read/read-velocity.js';
 
 interface JsonSchema {
   readonly description?: string;
@@ -76,9 +80,9 @@ const sent: Readonly<Record<string, TSchema>> = {
   Answer: LearningEvent,
   GoalSetting: GoalBody,
   SkillSetting,
-  ClassRequest: ClassRequest,
+  ClassRequest: ClassForecastRequest,
   ClassMasteryRequest,
-  Plan: PlanRequest,
+  Plan: WhatIfRequest,
   NextItemsRequest,
   WebhookSetting: NewWebhook,
   WebhookChange,

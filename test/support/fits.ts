@@ -1,7 +1,7 @@
 /** Fits of made answers in servers of their own. */
 import type { TestContext } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
-import { fitParts } from '../../src/app/consumers.js';
+import { createFitDependencies } from '../../src/app/consumers.js';
 import { createLogger } from '../../src/logger.js';
 import { runFits } from '../../src/services/models/fit-models.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
@@ -30,7 +30,12 @@ export async function fitHere(
 ): Promise<string | undefined> {
   const endpoints = { redisUrl, clickhouseUrl, analystUrl: null, clickhouseCluster: null };
   const options = { threads: 1, servesRequests: false };
-  const parts = fitParts({ redis, clickhouse }, endpoints, options, createLogger('fatal', 'test'));
+  const parts = createFitDependencies(
+    { redis, clickhouse },
+    endpoints,
+    options,
+    createLogger('fatal', 'test'),
+  );
   return (await runFits(parts, { tenant }))[0]?.outcome;
 }
 

@@ -2,7 +2,7 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import { type AttemptRow, encodeAttemptRow } from '../../src/contracts/attempt-row.js';
 import { createLogger } from '../../src/logger.js';
-import type { RetentionParts } from '../../src/services/retention/retain-answers.js';
+import type { RetentionDependencies } from '../../src/services/retention/apply-retention.js';
 import { createRetentionFence } from '../../src/store/audit/retention-fence.js';
 import type { RedisClient } from '../../src/store/redis/client.js';
 import { defaultPartitions } from '../../src/store/redis/deployment.js';
@@ -96,7 +96,7 @@ export const partsOf = (
   redis: RedisClient,
   waitMs = 0,
   cluster: ClusterName = null,
-): RetentionParts => ({
+): RetentionDependencies => ({
   archive: createAnswerArchive(client, cluster),
   fence: createRetentionFence(redis, partitions, waitMs),
   partitions,

@@ -1,7 +1,7 @@
 // A pipeline in a process of its own, for tests that kill it: REDIS_URL CLICKHOUSE_URL PARTITIONS.
 import { startDrainJobs } from '../../src/jobs/drain-jobs.js';
 import { createLogger } from '../../src/logger.js';
-import { createCorrections } from '../../src/services/corrections/apply-corrections.js';
+import { createCorrectionApplier } from '../../src/services/corrections/apply-corrections.js';
 import { createDrain } from '../../src/services/pipeline/drain-outbox.js';
 import { createCorrectionStore } from '../../src/store/corrections/corrections.js';
 import { createOutbox } from '../../src/store/outbox/outbox.js';
@@ -17,7 +17,7 @@ await waitUntilReady(redis, 10_000);
 const outbox = createOutbox(redis, Number(partitions));
 const clickhouse = connectWarehouse(clickhouseUrl);
 const warehouse = createAttemptWarehouse(clickhouse);
-const applyCorrections = createCorrections({
+const applyCorrections = createCorrectionApplier({
   store: createCorrectionStore(redis),
   warehouse: createCorrectionWarehouse(clickhouse),
   logger,

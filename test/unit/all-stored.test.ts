@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { allStored } from '../../src/services/read/stored.js';
+import { waitUntilStored } from '../../src/services/read/storage-lag.js';
 
 test('an answer of just before the call is waited for, however long the store takes to tell of it', async () => {
   let clock = 1000;
@@ -14,6 +14,6 @@ test('an answer of just before the call is waited for, however long the store ta
     isStored = looks >= 2;
     return age;
   };
-  await allStored({ now: () => clock, oldestPendingSeconds });
+  await waitUntilStored({ now: () => clock, oldestPendingSeconds });
   assert.ok(isStored, 'it went on while the answer still waited');
 });

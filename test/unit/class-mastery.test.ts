@@ -6,7 +6,7 @@ import { createLimiter } from '../../src/concurrency.js';
 import type { Call } from '../../src/contracts/call.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { ApiError } from '../../src/errors.js';
-import { classMastery } from '../../src/services/read/class-mastery.js';
+import { readClassMastery } from '../../src/services/read/read-class-mastery.js';
 
 test('many classes at once wait for their turn, and too many are refused', async () => {
   let [running, most] = [0, 0];
@@ -25,7 +25,7 @@ test('many classes at once wait for their turn, and too many are refused', async
   };
   const body = Buffer.from('{"user_ids":["ada"]}');
   const call = { tenant: 'school', body, stillWanted: () => undefined } as unknown as Call;
-  const ask = () => classMastery(ports, call);
+  const ask = () => readClassMastery(ports, call);
   const asked = await Promise.allSettled(Array.from({ length: 10 }, ask));
   const refused = asked.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
   assert.equal(most, 2);

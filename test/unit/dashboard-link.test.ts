@@ -1,9 +1,9 @@
 /** Where the dashboard is said to be, and where no key is put into its link. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { dashboardLink, localAddress } from '../../src/app/dashboard-link.js';
+import { buildDashboardLink, buildLocalUrl } from '../../src/app/dashboard-link.js';
 
-const linkOf = (host: string): string | null => dashboardLink(localAddress(host, 3000), 'dev-1');
+const linkOf = (host: string): string | null => buildDashboardLink(buildLocalUrl(host, 3000), 'dev-1');
 
 test('the link leads to this machine, with the key behind #', () => {
   assert.equal(linkOf('localhost'), 'http://localhost:3000/dashboard#key=dev-1');

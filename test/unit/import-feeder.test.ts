@@ -85,14 +85,14 @@ test('whatever is refused or lost, each line counts once and in order', { timeou
       importId: 'i',
       shards,
       shardOf: ({ userId }) => Number(userId) % shards,
-      settled: (now, before) => {
+      onCounted: (now, before) => {
         told += now + before;
       },
     });
     const rows = Array.from({ length: 8000 }, (_, i) => eventOf(i + 1, Math.floor(random() * 12)));
     for (let at = 0; at < rows.length; at += 1000) await feeder.push(rows.slice(at, at + 1000));
     await feeder.drain();
-    assert.equal(feeder.firstOpenLine(), null);
+    assert.equal(feeder.findUncountedLine(), null);
     assert.equal(told, rows.length, `seed ${seed}`);
     assert.deepEqual(
       [...counted].sort((a, b) => a - b),
@@ -114,7 +114,7 @@ test('refusals without an end stop the import, and the open lines are known', {
     importId: 'i',
     shards: 1,
     shardOf: () => 0,
-    settled: () => undefined,
+    onCounted: () => undefined,
     now: () => {
       clock += 10_000;
       return clock;
@@ -125,7 +125,7 @@ test('refusals without an end stop the import, and the open lines are known', {
     feeder.drain(),
     (error) => error instanceof StalledError && /30 s: the store is away/.test(error.message),
   );
-  assert.equal(feeder.firstOpenLine(), 3);
+  assert.equal(feeder.findUncountedLine(), 3);
   await feeder.stop();
 });
 
@@ -135,7 +135,7 @@ test('a stop does not wait for rows that stay under way', { timeout: 60_000 }, a
     importId: 'i',
     shards: 1,
     shardOf: () => 0,
-    settled: () => undefined,
+    onCounted: () => undefined,
   });
   const closers = createClosers(createLogger('silent', 'test'), 1000);
   stopWithSignal({ closers, stderr: { write: () => undefined }, showProgress: () => undefined }, feeder);

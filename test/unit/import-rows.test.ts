@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { answerOf, createBackwardsCounter, type RawFields, readRow } from '../../src/services/import/rows.js';
+import { createOrderCheck, parseAnswer, parseRow, type RawFields } from '../../src/services/import/rows.js';
 
 const importedAt = Date.UTC(2026, 4, 31, 12);
 const good = { user_id: 'u', skill_id: 's', correct: '1' };
 const check = (fields: RawFields | string, startMs = 0) =>
-  readRow({ line: 7, fields }, (read) =>
-    answerOf(read, 7, { tenant: 't', startMs, importedAt }, importedAt + 1),
+  parseRow({ line: 7, fields }, (read) =>
+    parseAnswer(read, 7, { tenant: 't', startMs, importedAt }, importedAt + 1),
   );
 
 function event(fields: RawFields, startMs = 0) {
@@ -88,7 +88,7 @@ test('what does not fit is told with its column', () => {
 });
 
 test('rows that go backwards are noticed for the learners seen last', () => {
-  const goesBackwards = createBackwardsCounter(2);
+  const goesBackwards = createOrderCheck(2);
   const seen = (user: string, order: number | null) => goesBackwards(user, order);
   assert.deepEqual([seen('a', 2), seen('b', 1), seen('a', 2), seen('a', 1)], [false, false, false, true]);
   assert.deepEqual([seen('a', null), seen('c', 5), seen('b', 0), seen('c', 4)], [false, false, false, true]);

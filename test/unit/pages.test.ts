@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { findIdProblem } from '../../src/contracts/ids.js';
 import { ApiError } from '../../src/errors.js';
-import { cursorAfter, idAfter, pageOf, sortedAfter } from '../../src/services/read/pages.js';
+import { buildPage, decodeIdCursor, encodeIdCursor, sortIdsAfter } from '../../src/services/read/pages.js';
 
 const ids = fc.uniqueArray(
   fc.string({ unit: 'binary', minLength: 1, maxLength: 20 }).filter((text) => findIdProblem(text) === null),
@@ -12,7 +12,7 @@ const ids = fc.uniqueArray(
 );
 
 test('ids in the order of their UTF-8 bytes', () => {
-  assert.deepEqual(sortedAfter(['b', '\uffee', '😀', 'a', 'B', 'é', '10', '9'], null), [
+  assert.deepEqual(sortIdsAfter(['b', '\uffee', '😀', 'a', 'B', 'é', '10', '9'], null), [
     '10',
     '9',
     'B',
@@ -25,7 +25,7 @@ test('ids in the order of their UTF-8 bytes', () => {
   fc.assert(
     fc.property(ids, (list) => {
       const expected = [...list].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
-      assert.deepEqual(sortedAfter(list, null), expected);
+      assert.deepEqual(sortIdsAfter(list, null), expected);
     }),
   );
 });
@@ -36,31 +36,31 @@ test('pages hold every id once, in order', () => {
       const seen: string[] = [];
       let after: string | null = null;
       do {
-        const { items, next_cursor }: ReturnType<typeof pageOf<string>> = pageOf(
-          sortedAfter(list, after),
+        const { items, next_cursor }: ReturnType<typeof buildPage<string>> = buildPage(
+          sortIdsAfter(list, after),
           limit,
-          cursorAfter,
+          encodeIdCursor,
         );
         seen.push(...items);
         assert.ok(items.length <= limit);
-        after = next_cursor === null ? null : idAfter(next_cursor);
+        after = next_cursor === null ? null : decodeIdCursor(next_cursor);
         if (next_cursor !== null) assert.equal(after, items.at(-1));
       } while (after !== null);
-      assert.deepEqual(seen, sortedAfter(list, null));
+      assert.deepEqual(seen, sortIdsAfter(list, null));
     }),
   );
 });
 
 test('a page goes on behind its cursor, whether that id is still there or not', () => {
-  const behind = (id: string) => pageOf(sortedAfter(['a', 'c', 'd'], id), 1, cursorAfter);
+  const behind = (id: string) => buildPage(sortIdsAfter(['a', 'c', 'd'], id), 1, encodeIdCursor);
   assert.deepEqual(behind('b').items, ['c']);
   assert.deepEqual(behind('d'), { items: [], next_cursor: null });
 });
 
 test('a text that is no cursor', () => {
-  const cursor = cursorAfter('a');
-  assert.equal(idAfter(cursor), 'a');
-  assert.equal(idAfter(undefined), null);
+  const cursor = encodeIdCursor('a');
+  assert.equal(decodeIdCursor(cursor), 'a');
+  assert.equal(decodeIdCursor(undefined), null);
   const encode = (text: string | Buffer) => Buffer.from(text).toString('base64url');
   for (const text of [
     '',
@@ -77,6 +77,6 @@ test('a text that is no cursor', () => {
     encode(Buffer.from('after:\xff', 'latin1')),
     '😀',
   ]) {
-    assert.throws(() => idAfter(text), ApiError, text);
+    assert.throws(() => decodeIdCursor(text), ApiError, text);
   }
 });

@@ -14,7 +14,7 @@ test('no history is read before there is a place for it, and beyond a short line
     learners: { read: async () => null, readState: async () => learner },
     models: { current: async () => unfittedModel },
     now: Date.now,
-    waiting: { readPages: async function* () {} },
+    pendingAttempts: { readPages: async function* () {} },
     stored: { readHistory: () => new Promise((resolve) => reads.push(resolve)) },
     rewriter: { retract: async () => ({ status: 'absent' }) },
     limit: createLimiter({

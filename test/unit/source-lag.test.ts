@@ -5,7 +5,7 @@ import type { Call } from '../../src/contracts/call.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { createLogger } from '../../src/logger.js';
 import { readSkillMastery } from '../../src/services/read/read-mastery.js';
-import { readVelocity } from '../../src/services/read/velocity.js';
+import { readVelocity } from '../../src/services/read/read-velocity.js';
 import { countAnswers } from '../support/answers.js';
 
 /** A learner whose answers leave the outbox just after ClickHouse was asked for them. */

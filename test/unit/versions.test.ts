@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Call } from '../../src/contracts/call.js';
 import { createLogger } from '../../src/logger.js';
-import { readVersion, useVersion, type VersionPorts } from '../../src/services/models/versions.js';
+import { activateVersion, readVersion, type VersionPorts } from '../../src/services/models/model-versions.js';
 
 async function reasonOf(change: object): Promise<string> {
   const parts = {
@@ -35,5 +35,5 @@ test('who goes back to a version does not wait for a ClickHouse that hangs', asy
     history: { lastChanges: () => new Promise(() => undefined) },
     logger: createLogger('silent', 'test'),
   };
-  assert.equal(await useVersion(parts as unknown as VersionPorts, 'school', 1, 2, 1), 'used');
+  assert.equal(await activateVersion(parts as unknown as VersionPorts, 'school', 1, 2, 1), 'used');
 });

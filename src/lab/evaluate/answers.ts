@@ -2,15 +2,15 @@ import { createHash } from 'node:crypto';
 import { type AnswerLog, sharedArrays } from '../../domain/base/answer-log.js';
 import { createInterner } from '../../lists.js';
 import {
-  answerOf,
   type FileColumn,
+  formatValue,
   importColumns,
   isAbsent,
-  numberIn,
+  parseAnswer,
+  parseNumberField,
+  parseRow,
   type RawRow,
   RowProblem,
-  readRow,
-  shown,
 } from '../../services/import/rows.js';
 
 export const evaluateColumns: readonly FileColumn[] = [...importColumns, 'fold', 'question_difficulty'];
@@ -47,11 +47,11 @@ export function createAnswerTable() {
    * @returns why the row is rejected, or null
    */
   function add(raw: RawRow, now: number): string | null {
-    const read = readRow(raw, (fields) => ({
-      ...answerOf(fields, raw.line, { tenant: 'default', startMs: 0, importedAt: now }, now),
+    const read = parseRow(raw, (fields) => ({
+      ...parseAnswer(fields, raw.line, { tenant: 'default', startMs: 0, importedAt: now }, now),
       isTimed: !isAbsent(fields.ts),
       fold: foldIn(fields.fold),
-      difficulty: numberIn('question_difficulty', fields.question_difficulty, [-3, 3]),
+      difficulty: parseNumberField('question_difficulty', fields.question_difficulty, [-3, 3]),
     }));
     if (typeof read === 'string') return read;
     const { event, order, isTimed, fold, difficulty } = read;
@@ -82,9 +82,9 @@ export function createAnswerTable() {
 }
 
 function foldIn(value: unknown): number | null {
-  const fold = numberIn('fold', value, [0, maxFold]);
+  const fold = parseNumberField('fold', value, [0, maxFold]);
   if (fold === null || Number.isInteger(fold)) return fold;
-  throw new RowProblem(`fold ${shown(value)} must be an integer`);
+  throw new RowProblem(`fold ${formatValue(value)} must be an integer`);
 }
 
 /** The logs share no learners, but number skills and items alike. */

@@ -3,7 +3,7 @@ import { parseSkillBody, weightBounds } from '../../contracts/skills.js';
 import { manualBounds, manualForgetBounds } from '../../domain/base/bkt-parameters.js';
 import type { SkillSetting } from '../../domain/catalogue/catalogue.js';
 import { ApiError } from '../../errors.js';
-import { isAbsent, numberOf, shown } from '../import/rows.js';
+import { formatValue, isAbsent, parseNumber } from '../import/rows.js';
 
 const parameterFields = ['p_init', 'p_learn', 'p_guess', 'p_slip', 'p_forget'] as const;
 
@@ -16,36 +16,36 @@ type SkillField = (typeof skillFields)[number];
 /** Strings from CSV, values from JSON. A missing field is undefined. */
 export type RawSkill = Readonly<Partial<Record<SkillField, unknown>>>;
 
-const oneProbability = `a number from ${manualBounds.low} to ${manualBounds.high}, the first four or none`;
+const allowedProbability = `a number from ${manualBounds.low} to ${manualBounds.high}, the first four or none`;
 
-const allowed: Readonly<Record<SkillField | 'source', string>> = {
+const allowedValues: Readonly<Record<SkillField | 'source', string>> = {
   tenant: '1 to 128 of A-Za-z0-9._~-',
   skill_id: '1 to 128 characters without control characters',
   name: '1 to 200 characters without control characters, or nothing',
   section: 'math, rw or nothing',
   weight: `a number from ${weightBounds.low} to ${weightBounds.high}, or nothing`,
-  p_init: oneProbability,
-  p_learn: oneProbability,
-  p_guess: oneProbability,
-  p_slip: oneProbability,
+  p_init: allowedProbability,
+  p_learn: allowedProbability,
+  p_guess: allowedProbability,
+  p_slip: allowedProbability,
   p_forget: `a number from ${manualForgetBounds.low} to ${manualForgetBounds.high}, or nothing`,
   parameters: `an object of ${parameterFields.join(', ')} and, as wanted, source, or nothing`,
   source: 'default, fitted (both: nothing is set by hand), manual or nothing',
 };
 
-export function checkSkillRow(read: RawSkill) {
-  const raw = trimmed(read);
+export function parseSkillRow(row: RawSkill) {
+  const raw = trimFields(row);
   const { skill_id: skillId } = raw;
   const tenant = isAbsent(raw.tenant) ? 'default' : raw.tenant;
-  if (typeof tenant !== 'string' || !plainName.test(tenant)) return [complaint(raw, 'tenant')];
-  if (typeof skillId !== 'string' || findIdProblem(skillId) !== null) return [complaint(raw, 'skill_id')];
+  if (typeof tenant !== 'string' || !plainName.test(tenant)) return [formatProblem(raw, 'tenant')];
+  if (typeof skillId !== 'string' || findIdProblem(skillId) !== null) return [formatProblem(raw, 'skill_id')];
   const columns = parameterFields.filter((field) => raw[field] !== undefined);
   if (raw.parameters !== undefined && columns.length > 0) {
     const either = `either parameters or ${parameterFields.join(', ')}`;
     return [`${columns[0]} is not allowed (parameters are there too); allowed: ${either}`];
   }
   try {
-    const { name, section, weight, parameters } = parseSkillBody(bodyOf(raw));
+    const { name, section, weight, parameters } = parseSkillBody(toSkillBody(raw));
     const setting: Partial<SkillSetting> = {
       ...(raw.name !== undefined && { name }),
       ...(raw.section !== undefined && { section }),
@@ -55,42 +55,42 @@ export function checkSkillRow(read: RawSkill) {
     return { tenant, skillId, setting };
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    return (error.details ?? []).map(({ path, message }) => complaint(raw, path, message));
+    return (error.details ?? []).map(({ path, message }) => formatProblem(raw, path, message));
   }
 }
 
 /** Does not trim names and ids, which are compared byte for byte. */
-const trimmed = (read: RawSkill): RawSkill =>
+const trimFields = (row: RawSkill): RawSkill =>
   Object.fromEntries(
     skillFields.map((field) => {
-      const value = read[field];
-      const keep = typeof value !== 'string' || field === 'skill_id' || field === 'name';
-      return [field, keep ? value : value.trim()];
+      const value = row[field];
+      const isExact = typeof value !== 'string' || field === 'skill_id' || field === 'name';
+      return [field, isExact ? value : value.trim()];
     }),
   );
 
-function complaint(raw: RawSkill, path: string, reason?: string): string {
-  const field = path.split('/').at(-1) as keyof typeof allowed;
+function formatProblem(raw: RawSkill, path: string, reason?: string): string {
+  const field = path.split('/').at(-1) as keyof typeof allowedValues;
   const { parameters } = raw;
   const isInside = path !== field && typeof parameters === 'object' && parameters !== null;
   const [place, holder] = isInside ? [path, parameters] : [field, raw];
   const value = (holder as Readonly<Record<string, unknown>>)[field] ?? null;
   const because = reason === undefined ? '' : ` (${reason})`;
-  return `${place} ${shown(value)} is not allowed${because}; allowed: ${allowed[field]}`;
+  return `${place} ${formatValue(value)} is not allowed${because}; allowed: ${allowedValues[field]}`;
 }
 
-const bodyOf = (raw: RawSkill): object => ({
-  name: orNull(raw.name),
-  section: orNull(raw.section),
-  weight: numberIn(raw.weight),
-  parameters: raw.parameters === undefined ? columnsOf(raw) : orNull(raw.parameters),
+const toSkillBody = (raw: RawSkill): object => ({
+  name: absentToNull(raw.name),
+  section: absentToNull(raw.section),
+  weight: toNumber(raw.weight),
+  parameters: raw.parameters === undefined ? collectParameters(raw) : absentToNull(raw.parameters),
 });
 
-function columnsOf(raw: RawSkill): object | null {
+function collectParameters(raw: RawSkill): object | null {
   const set = parameterFields.filter((field) => !isAbsent(raw[field]));
-  return set.length === 0 ? null : Object.fromEntries(set.map((field) => [field, numberIn(raw[field])]));
+  return set.length === 0 ? null : Object.fromEntries(set.map((field) => [field, toNumber(raw[field])]));
 }
 
-const orNull = (value: unknown): unknown => (isAbsent(value) ? null : value);
+const absentToNull = (value: unknown): unknown => (isAbsent(value) ? null : value);
 
-const numberIn = (value: unknown): unknown => numberOf(value) ?? orNull(value);
+const toNumber = (value: unknown): unknown => parseNumber(value) ?? absentToNull(value);

@@ -3,39 +3,44 @@ import { parseJson } from '../../contracts/json.js';
 import { parseSkillBody } from '../../contracts/skills.js';
 import { ApiError, rejectAsUnavailable } from '../../errors.js';
 import type { SkillWrite, SkillWriteResult } from '../../store/catalogue/catalogue-store.js';
-import { preconditionFailed } from '../read/goals.js';
-import { findSkill, type SkillPorts, skillNotFound, taggedSkill } from '../read/read-skills.js';
-import { allStored, type StoringPorts } from '../read/stored.js';
+import { preconditionFailed } from '../read/manage-goals.js';
+import { findSkillModel, type SkillPorts, skillNotFound, tagSkill } from '../read/read-skills.js';
+import { type StorageWaitPorts, waitUntilStored } from '../read/storage-lag.js';
 
-export interface SkillWritePorts extends SkillPorts, StoringPorts {
+export interface SkillWritePorts extends SkillPorts, StorageWaitPorts {
   /** Resolves when all readers see the change. @throws ApiError UNAVAILABLE */
-  readonly catalogue: { put(tenant: string, write: SkillWrite, now: number): Promise<SkillWriteResult> };
-  answers(tenant: string, skillId: string): Promise<number>;
+  readonly catalogue: {
+    writeSkill(tenant: string, write: SkillWrite, now: number): Promise<SkillWriteResult>;
+  };
+  countAnswers(tenant: string, skillId: string): Promise<number>;
 }
 
 export async function putSkill(ports: SkillWritePorts, { tenant, body, ifMatch }: Call, skillId: string) {
   const setting = parseSkillBody(parseJson(body));
   // An unknown skill has no tag.
-  if (ifMatch !== null && (await findSkill(ports, tenant, skillId)) === null) throw preconditionFailed();
+  if (ifMatch !== null && (await findSkillModel(ports, tenant, skillId)) === null) throw preconditionFailed();
   const ifRevision = ifMatch === '*' ? null : ifMatch;
-  const written = await ports.catalogue.put(tenant, { skillId, setting, ifRevision }, ports.now());
+  const written = await ports.catalogue.writeSkill(tenant, { skillId, setting, ifRevision }, ports.now());
   if (written.status === 'written')
-    return taggedSkill(await ports.models.current(tenant), skillId, written.entry);
+    return tagSkill(await ports.models.current(tenant), skillId, written.entry);
   if (written.status !== 'full') throw preconditionFailed();
   throw new ApiError('LIMIT_EXCEEDED', 'The tenant knows as many skills as a tenant may have');
 }
 
-const keptAnswers = 20;
+const minProtectedAnswers = 20;
 
 /** Removes the settings but no answers. The skill is unknown until the next answer. */
 export async function deleteSkill(ports: SkillWritePorts, { tenant, ifMatch }: Call, skillId: string) {
-  if ((await findSkill(ports, tenant, skillId)) === null) throw skillNotFound();
-  await allStored(ports);
-  const answers = await rejectAsUnavailable(ports.answers(tenant, skillId));
-  if (answers >= keptAnswers)
-    throw new ApiError('CONFLICT', `The skill has ${answers} answers: with ${keptAnswers} or more it stays`);
+  if ((await findSkillModel(ports, tenant, skillId)) === null) throw skillNotFound();
+  await waitUntilStored(ports);
+  const answers = await rejectAsUnavailable(ports.countAnswers(tenant, skillId));
+  if (answers >= minProtectedAnswers)
+    throw new ApiError(
+      'CONFLICT',
+      `The skill has ${answers} answers: with ${minProtectedAnswers} or more it stays`,
+    );
   const write = { skillId, setting: null, ifRevision: ifMatch === '*' ? null : ifMatch };
-  const { status } = await ports.catalogue.put(tenant, write, ports.now());
+  const { status } = await ports.catalogue.writeSkill(tenant, write, ports.now());
   if (status === 'mismatch') throw preconditionFailed();
   await ports.skills.unregister(tenant, skillId);
   return { skill_id: skillId, answers };

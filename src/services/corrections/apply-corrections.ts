@@ -11,37 +11,40 @@ import {
 import type { CorrectionWarehouse } from '../../warehouse/maintenance/correction-warehouse.js';
 
 /** Redis may lose its last two seconds, but not a plan of this age. */
-const settleMs = 2000;
+const minPlanAgeMs = 2000;
 
-export interface ApplyOptions {
+export interface CorrectionDependencies {
   readonly store: CorrectionStore;
   readonly warehouse: Pick<CorrectionWarehouse, 'countRemovals' | 'remove'>;
   readonly logger: Logger;
 }
 
 /** Young plans and plans beyond one statement wait for a later run. */
-export function createCorrections({ store, warehouse, logger }: ApplyOptions) {
+export function createCorrectionApplier({ store, warehouse, logger }: CorrectionDependencies) {
   return async (partitions: readonly number[], signal?: AbortSignal): Promise<void> => {
-    const found = await Promise.allSettled(partitions.map(store.listDue));
-    const due = found.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
-    await planSome(oneStatement(due.filter((one) => !isPlanned(one))), signal);
-    const ripe = due.filter(isPlanned).filter(({ plan }) => plan.ageMs >= settleMs);
+    const results = await Promise.allSettled(partitions.map(store.listDue));
+    const due = results.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+    await planCorrections(selectForStatement(due.filter((one) => !isPlanned(one))), signal);
+    const applicable = due.filter(isPlanned).filter(({ plan }) => plan.ageMs >= minPlanAgeMs);
     // Rewrites first, because they block the rows behind them.
-    const [erasures, rewrites] = [ripe.filter(isErasure), ripe.filter((one) => !isErasure(one))];
-    await applySome(oneStatement([...rewrites, ...erasures]), signal);
+    const [erasures, rewrites] = [applicable.filter(isErasure), applicable.filter((one) => !isErasure(one))];
+    await applyPlanned(selectForStatement([...rewrites, ...erasures]), signal);
     // An unreadable correction blocks only its partition.
-    for (const one of found) if (one.status === 'rejected') throw one.reason;
+    for (const one of results) if (one.status === 'rejected') throw one.reason;
   };
 
-  async function planSome(some: readonly DueCorrection[], signal: AbortSignal | undefined): Promise<void> {
+  async function planCorrections(
+    some: readonly DueCorrection[],
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
     if (some.length === 0) return;
-    const removals = await warehouse.countRemovals(some.map(rowsOf), signal);
+    const removals = await warehouse.countRemovals(some.map(getRows), signal);
     for (const [i, one] of some.entries()) await store.storePlan(one, removals[i] as RemovalCounts);
   }
 
-  async function applySome(some: readonly PlannedCorrection[], signal: AbortSignal | undefined) {
+  async function applyPlanned(some: readonly PlannedCorrection[], signal: AbortSignal | undefined) {
     if (some.length === 0) return;
-    const rows = some.map(rowsOf);
+    const rows = some.map(getRows);
     await store.removeParkedRows(rows);
     await warehouse.remove(rows, signal);
     for (const one of some) await store.complete(one);
@@ -50,22 +53,22 @@ export function createCorrections({ store, warehouse, logger }: ApplyOptions) {
   }
 }
 
-const rowsOf = ({ rows }: DueCorrection): CorrectedRows => rows;
+const getRows = ({ rows }: DueCorrection): CorrectedRows => rows;
 const isPlanned = (one: DueCorrection): one is PlannedCorrection => one.plan !== null;
 
 /** A statement is limited to 256 KB (max_query_size) and contains each escaped name forty times. */
-const together = 100;
-const togetherBytes = 2500;
+const maxStatementLearners = 100;
+const maxStatementBytes = 2500;
 
 /** @returns at most one correction per learner */
-export function oneStatement<One extends { readonly rows: CorrectedRows }>(all: readonly One[]): One[] {
+export function selectForStatement<One extends { readonly rows: CorrectedRows }>(all: readonly One[]): One[] {
   const names = new Set<string>();
   let bytes = 0;
   return all.filter(({ rows: { tenant, userId } }) => {
     const name = learnerName(tenant, userId);
-    if (names.has(name) || names.size === together) return false;
+    if (names.has(name) || names.size === maxStatementLearners) return false;
     bytes += Buffer.byteLength(name);
-    if (names.size > 0 && bytes > togetherBytes) return false;
+    if (names.size > 0 && bytes > maxStatementBytes) return false;
     names.add(name);
     return true;
   });

@@ -10,11 +10,18 @@ import type {
   CorrectionWarehouse,
   ErasureReceipt,
 } from '../../warehouse/maintenance/correction-warehouse.js';
-import { createCursors, listJson, newestFirst, type PageQuery, pageLimit, pageOf } from '../read/pages.js';
-import { nothingKnown } from '../read/read-mastery.js';
-import { oneStatement } from './apply-corrections.js';
+import {
+  buildPage,
+  createCursors,
+  defaultPageLimit,
+  encodeList,
+  type PageQuery,
+  sortNewestFirst,
+} from '../read/pages.js';
+import { learnerNotFound } from '../read/read-mastery.js';
+import { selectForStatement } from './apply-corrections.js';
 
-export interface Erasures {
+export interface ErasurePorts {
   readonly erasures: Pick<ErasureStore, 'begin' | 'find' | 'listOpenOf'>;
   readonly receipts: {
     find(tenant: string, id: string): Promise<ErasureReceipt | null>;
@@ -24,15 +31,15 @@ export interface Erasures {
 }
 
 /** Resolves when the learner is unknown. ClickHouse rows are removed later. */
-export async function eraseLearner({ erasures }: Erasures, { tenant }: Call, userId: string) {
-  const begun = await erasures.begin(tenant, userId);
-  if ('id' in begun) return { erasure_id: begun.id, status_url: `/api/v1/erasures/${begun.id}` };
-  if (begun.status === 'absent') throw nothingKnown();
-  if (begun.status === 'full') throw unavailable('Too many learners are being erased; try again later');
+export async function eraseLearner({ erasures }: ErasurePorts, { tenant }: Call, userId: string) {
+  const started = await erasures.begin(tenant, userId);
+  if ('id' in started) return { erasure_id: started.id, status_url: `/api/v1/erasures/${started.id}` };
+  if (started.status === 'absent') throw learnerNotFound();
+  if (started.status === 'full') throw unavailable('Too many learners are being erased; try again later');
   throw unavailable('The state store came back empty and has to be rebuilt first');
 }
 
-export async function readErasure({ erasures, receipts }: Erasures, { tenant }: Call, id: string) {
+export async function readErasure({ erasures, receipts }: ErasurePorts, { tenant }: Call, id: string) {
   const open = await erasures.find(id);
   if (open !== null && open.rows.tenant === tenant) return describeErasure(open, null);
   const receipt = await rejectAsUnavailable(receipts.find(tenant, id));
@@ -40,43 +47,46 @@ export async function readErasure({ erasures, receipts }: Erasures, { tenant }: 
   return describeErasure(receipt, receipt);
 }
 
-const placeOf = ({ requested_at, erasure_id }: ListedErasure): string => `${requested_at} ${erasure_id}`;
+const toPosition = ({ requested_at, erasure_id }: ListedErasure): string => `${requested_at} ${erasure_id}`;
 
 const cursors = createCursors('erasure:', (place) => {
   const [requestedAt = '', id = ''] = place.split(' ');
-  return parseTime(requestedAt) !== null && idShape.test(id) ? place : null;
+  return parseTime(requestedAt) !== null && idPattern.test(id) ? place : null;
 });
-const idShape = /^[\da-f-]{1,64}$/;
+const idPattern = /^[\da-f-]{1,64}$/;
 
-export async function listErasures({ erasures, receipts }: Erasures, { tenant, query }: Call<PageQuery>) {
-  const { limit = pageLimit, cursor } = query;
+export async function listErasures({ erasures, receipts }: ErasurePorts, { tenant, query }: Call<PageQuery>) {
+  const { limit = defaultPageLimit, cursor } = query;
   const after = cursors.decode(cursor);
   // Open erasures first: one that ends in between is in both lists.
-  const open = (await erasures.listOpenOf(tenant)).map((one) => listed(one, null));
+  const open = (await erasures.listOpenOf(tenant)).map((one) => summarizeErasure(one, null));
   const done = await receipts.list(tenant, after, limit + 1);
   const all = new Map([...open, ...done].map((one) => [one.erasure_id, one]));
-  const left = newestFirst([...all.values()], placeOf, after);
-  return listJson(
+  const left = sortNewestFirst([...all.values()], toPosition, after);
+  return encodeList(
     {},
     'erasures',
-    pageOf(left, limit, (last) => cursors.encode(placeOf(last))),
+    buildPage(left, limit, (last) => cursors.encode(toPosition(last))),
   );
 }
 
-type Begun = Pick<OpenErasure, 'id' | 'requestedAt' | 'removed' | 'before'>;
+type ErasureProgress = Pick<OpenErasure, 'id' | 'requestedAt' | 'removed' | 'before'>;
 
-const listed = ({ id, requestedAt, before }: Begun, done: ErasureReceipt | null): ListedErasure => ({
+const summarizeErasure = (
+  { id, requestedAt, before }: ErasureProgress,
+  done: ErasureReceipt | null,
+): ListedErasure => ({
   erasure_id: id,
   status: done !== null ? 'done' : before === null ? 'pending' : 'running',
   requested_at: new Date(requestedAt).toISOString(),
   done_at: done && new Date(done.doneAt).toISOString(),
 });
 
-function describeErasure(begun: Begun, done: ErasureReceipt | null): object {
+function describeErasure(erasure: ErasureProgress, done: ErasureReceipt | null): object {
   return {
-    ...listed(begun, done),
-    removed: begun.removed,
-    places: Object.entries(begun.before ?? {})
+    ...summarizeErasure(erasure, done),
+    removed: erasure.removed,
+    places: Object.entries(erasure.before ?? {})
       .sort()
       .map(([place, rows]) => ({ place, before: rows, after: done?.after[place] ?? null })),
     proof: done?.proof ?? null,
@@ -84,15 +94,15 @@ function describeErasure(begun: Begun, done: ErasureReceipt | null): object {
 }
 
 /** Forecasts from erased states may be in flight for this long. */
-const forecastMs = 3000;
+const maxForecastMs = 3000;
 
 /** Searches for rows that a suspended process inserted late. The last one forgets the learner. */
-const looksAfter = [3_600_000, 7 * 86_400_000] as const;
-const lookedTogether = 200;
+const recheckDelaysMs = [3_600_000, 7 * 86_400_000] as const;
+const maxRecheckLearners = 200;
 
-interface FinishOptions {
+interface FinisherDependencies {
   readonly store: ErasureStore;
-  readonly messages: { forget(rows: readonly CorrectedRows[]): Promise<void> };
+  readonly messages: { remove(rows: readonly CorrectedRows[]): Promise<void> };
   readonly warehouse: CorrectionWarehouse;
   readonly logger: Logger;
   readonly now: () => number;
@@ -103,17 +113,17 @@ interface FinishOptions {
  * its pages is in flight.
  * @returns number of finished erasures
  */
-export function createErasureFinisher({ store, messages, warehouse, logger, now }: FinishOptions) {
+export function createErasureFinisher({ store, messages, warehouse, logger, now }: FinisherDependencies) {
   return async (signal?: AbortSignal): Promise<number> => {
     let done = 0;
     const isApplied = ({ before, requestedAt }: OpenErasure): boolean =>
-      before !== null && now() - requestedAt >= forecastMs;
+      before !== null && now() - requestedAt >= maxForecastMs;
     for (let left = (await store.open()).filter(isApplied); left.length > 0 && !signal?.aborted; ) {
-      const some = oneStatement(left);
+      const some = selectForStatement(left);
       done += await finish(some);
       left = left.filter((erasure) => !some.includes(erasure));
     }
-    if (await store.acquirePeriodicRun('look')) await lookAgain();
+    if (await store.acquirePeriodicRun('look')) await recheckErased();
     if (await store.acquirePeriodicRun('purge')) await warehouse.purge();
     return done;
   };
@@ -122,22 +132,22 @@ export function createErasureFinisher({ store, messages, warehouse, logger, now 
     const rows = some.map((erasure) => erasure.rows);
     const marked = await store.removeImportMarks(rows);
     await store.removeFromSkills(rows);
-    await removeLate(rows);
+    await removeLateRows(rows);
     // Events before messages: a message created in between sees the erasure.
     await store.removeEvents(rows);
-    await messages.forget(rows);
-    const left = await warehouse.countRemaining(rows);
-    const ended = some.flatMap((erasure, i) => {
-      const after = left[i] ?? {};
+    await messages.remove(rows);
+    const remaining = await warehouse.countRemaining(rows);
+    const completed = some.flatMap((erasure, i) => {
+      const after = remaining[i] ?? {};
       if (!marked.has(erasure.rows) && Object.values(after).every((n) => n === 0))
         return [{ erasure, after }];
       logger.debug({ erasure: erasure.id, after }, 'an erasure is not done yet');
       return [];
     });
-    if (ended.length > 0)
-      await warehouse.saveReceipts(ended.map(({ erasure, after }) => receiptOf(erasure, after)));
+    if (completed.length > 0)
+      await warehouse.saveReceipts(completed.map(({ erasure, after }) => createReceipt(erasure, after)));
     let closed = 0;
-    for (const { erasure } of ended) {
+    for (const { erasure } of completed) {
       if (!(await store.close(erasure, now()))) continue;
       closed += 1;
       logger.info({ erasure: erasure.id, before: erasure.before }, 'an erasure is done');
@@ -145,12 +155,12 @@ export function createErasureFinisher({ store, messages, warehouse, logger, now 
     return closed;
   }
 
-  async function removeLate(rows: readonly CorrectedRows[]): Promise<void> {
+  async function removeLateRows(rows: readonly CorrectedRows[]): Promise<void> {
     await store.removePendingRows(rows);
     await warehouse.removeLateRows(rows);
   }
 
-  function receiptOf({ rows, before, plan: _, ...erasure }: OpenErasure, after: Counts): ErasureReceipt {
+  function createReceipt({ rows, before, plan: _, ...erasure }: OpenErasure, after: Counts): ErasureReceipt {
     const { tenant } = rows;
     return {
       ...erasure,
@@ -162,14 +172,16 @@ export function createErasureFinisher({ store, messages, warehouse, logger, now 
     };
   }
 
-  async function lookAgain(): Promise<void> {
-    const due = (await store.listErased()).filter(({ at, looks }) => now() - at >= (looksAfter[looks] ?? 0));
-    for (const some of splitIntoParts(due, lookedTogether)) {
+  async function recheckErased(): Promise<void> {
+    const due = (await store.listErased()).filter(
+      ({ at, looks }) => now() - at >= (recheckDelaysMs[looks] ?? 0),
+    );
+    for (const some of splitIntoParts(due, maxRecheckLearners)) {
       for (const { hash, userId } of await warehouse.findErasedLearners(some)) {
         const one = some.find((learner) => learner.hash === hash);
-        if (one !== undefined) await removeLate([{ ...one, userId, fromSeq: 0 }]);
+        if (one !== undefined) await removeLateRows([{ ...one, userId, fromSeq: 0 }]);
       }
-      for (const one of some) await store.recordCheck(one, one.looks + 1 === looksAfter.length);
+      for (const one of some) await store.recordCheck(one, one.looks + 1 === recheckDelaysMs.length);
     }
   }
 }

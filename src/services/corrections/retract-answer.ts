@@ -4,17 +4,17 @@ import type { RetractionResult, RetractionTask } from '../../contracts/worker-ta
 import { ApiError, unavailable } from '../../errors.js';
 import type { PendingAttempts } from '../../store/outbox/pending-rows.js';
 import type { StoredRows } from '../../warehouse/reads/stored-rows.js';
-import { describeSkill, findLearner, type MasteryPorts, readSkillView } from '../read/read-mastery.js';
+import { describeSkill, type MasteryPorts, readLearnerState, readSkillView } from '../read/read-mastery.js';
 
 export interface RetractionPorts extends MasteryPorts {
-  readonly waiting: Pick<PendingAttempts, 'readPages'>;
+  readonly pendingAttempts: Pick<PendingAttempts, 'readPages'>;
   readonly stored: Pick<StoredRows, 'readHistory'>;
   readonly rewriter: { retract(task: RetractionTask): Promise<RetractionResult> };
   /** A run needs memory for a whole history. */
   readonly limit: Limiter;
 }
 
-const maxTries = 20;
+const maxAttempts = 20;
 
 /** Rewriting this many answers blocks Redis for about half a second. */
 const maxAnswers = 50_000;
@@ -29,8 +29,8 @@ export async function retractAnswer(
   userId: string,
   eventId: string,
 ): Promise<object> {
-  const skillId = await ports.limit(tenant, () => rewriteWithout(ports, tenant, userId, eventId));
-  const found = await readSkillView(ports, tenant, userId, skillId).catch((error: unknown) => {
+  const skillId = await ports.limit(tenant, () => retractWithRetries(ports, tenant, userId, eventId));
+  const remainingSkill = await readSkillView(ports, tenant, userId, skillId).catch((error: unknown) => {
     if (error instanceof ApiError && error.status === 404) return null;
     throw error;
   });
@@ -38,32 +38,33 @@ export async function retractAnswer(
     user_id: userId,
     event_id: eventId,
     skill_id: skillId,
-    total_attempts: found?.view.state.attempts ?? 0,
-    skill: found && describeSkill(found),
+    total_attempts: remainingSkill?.view.state.attempts ?? 0,
+    skill: remainingSkill && describeSkill(remainingSkill),
   };
 }
 
-async function rewriteWithout(ports: RetractionPorts, tenant: string, userId: string, eventId: string) {
-  for (let attempt = 0; attempt < maxTries; attempt++) {
-    const result = await ports.rewriter.retract(await readTask(ports, tenant, userId, eventId));
+async function retractWithRetries(ports: RetractionPorts, tenant: string, userId: string, eventId: string) {
+  for (let attempt = 0; attempt < maxAttempts; attempt++) {
+    const result = await ports.rewriter.retract(await readRetractionTask(ports, tenant, userId, eventId));
     if (result.status === 'done') return result.skillId;
-    if (result.status !== 'conflict' && result.status !== 'incomplete') throw refusals[result.status]();
+    if (result.status !== 'conflict' && result.status !== 'incomplete')
+      throw rejectionErrors[result.status]();
   }
   throw unavailable('Not all answers of this learner can be read right now, or more arrive; try again later');
 }
 
 /** Reads the record, then Redis, then ClickHouse, to find rows that move in between. */
-async function readTask(
+async function readRetractionTask(
   ports: RetractionPorts,
   tenant: string,
   userId: string,
   eventId: string,
 ): Promise<RetractionTask> {
-  const { version, attempts } = await findLearner(ports, tenant, userId);
+  const { version, attempts } = await readLearnerState(ports, tenant, userId);
   if (attempts > maxAnswers)
     throw new ApiError('TOO_LATE', `Answers of learners with more than ${maxAnswers} are not taken back`);
   const outboxRows: string[] = [];
-  for await (const page of ports.waiting.readPages(tenant, userId))
+  for await (const page of ports.pendingAttempts.readPages(tenant, userId))
     outboxRows.push(...page.flatMap(({ line, row }) => (row === null ? [] : [line])));
   const history = await ports.stored.readHistory(tenant, userId, attempts).catch((error: unknown) => {
     throw unavailable('The answers that are stored cannot be read right now; try again later', error);
@@ -71,7 +72,7 @@ async function readTask(
   return { tenant, userId, eventId, version, attempts, outboxRows, ...history };
 }
 
-const refusals = {
+const rejectionErrors = {
   absent: () => new ApiError('NOT_FOUND', 'No answer of this user_id that is stored has this event_id'),
   archived: () =>
     new ApiError('TOO_LATE', 'The answer, or one that is written with it, is kept as part of a sum alone'),

@@ -25,7 +25,7 @@ export interface FeederOptions {
   /** 0 to shards - 1, constant for a learner. Events of a shard share an engine lane. */
   readonly shardOf: (event: TrackEvent) => number;
   /** @param skipped rows that an earlier run counted */
-  readonly settled: (counted: number, skipped: number) => void;
+  readonly onCounted: (counted: number, skipped: number) => void;
   /** Monotonic, in milliseconds. */
   readonly now?: () => number;
 }
@@ -36,74 +36,79 @@ export type Feeder = ReturnType<typeof createFeeder>;
 export class StalledError extends Error {}
 
 /** A group is one commit, which blocks Redis. */
-const groupRows = 500;
-const maxHeldRows = 20_000;
+const maxGroupRows = 500;
+const maxBufferedRows = 20_000;
 const minDelayMs = 50;
 const maxDelayMs = 1000;
-const giveUpMs = 30_000;
+const stallTimeoutMs = 30_000;
 
 interface Shard {
   /** In flight, or to be retried. */
   group: readonly TrackEvent[];
-  waiting: TrackEvent[];
-  work: Promise<void> | null;
+  queued: TrackEvent[];
+  sending: Promise<void> | null;
 }
 
 export function createFeeder(options: FeederOptions) {
-  const { shards: count, shardOf, settled, now = () => performance.now() } = options;
-  const shards = Array.from({ length: count }, (): Shard => ({ group: [], waiting: [], work: null }));
+  const { shards: count, shardOf, onCounted, now = () => performance.now() } = options;
+  const shards = Array.from({ length: count }, (): Shard => ({ group: [], queued: [], sending: null }));
   const changes = new EventEmitter();
   const stopping = new AbortController();
   const { signal } = stopping;
-  let held = 0;
+  let bufferedRows = 0;
   let failure: unknown = null;
-  let refusedSince: number | null = null;
+  let rejectedSince: number | null = null;
 
   async function sendAll(shard: Shard): Promise<void> {
     for (let delayMs = minDelayMs; !signal.aborted; delayMs = Math.min(2 * delayMs, maxDelayMs)) {
       if (shard.group.length === 0) {
-        shard.group = shard.waiting.splice(0, groupRows);
+        shard.group = shard.queued.splice(0, maxGroupRows);
         delayMs = minDelayMs;
       }
       if (shard.group.length === 0) {
-        shard.work = null;
+        shard.sending = null;
         return;
       }
-      shard.group = settle(shard.group, await trackGroup(options, shard.group));
+      shard.group = recordOutcomes(shard.group, await trackGroup(options, shard.group));
       changes.emit('change');
       if (shard.group.length > 0) await sleep(delayMs, undefined, { signal }).catch(() => undefined);
     }
   }
 
-  function settle(group: readonly TrackEvent[], outcomes: readonly EventOutcome[]): readonly TrackEvent[] {
-    const refused = group.filter((_, i) => isRefused(outcomes[i] as EventOutcome));
-    if (refused.length > 0) checkOrder(group, outcomes);
+  function recordOutcomes(
+    group: readonly TrackEvent[],
+    outcomes: readonly EventOutcome[],
+  ): readonly TrackEvent[] {
+    const rejected = group.filter((_, i) => isRejected(outcomes[i] as EventOutcome));
+    if (rejected.length > 0) checkOrder(group, outcomes);
     const skipped = outcomes.filter(({ outcome }) => outcome === 'skipped').length;
-    const done = outcomes.length - refused.length;
-    held -= done;
-    if (done > 0) refusedSince = null;
-    else refusedSince ??= now();
-    settled(done - skipped, skipped);
-    if (refusedSince !== null && now() - refusedSince >= giveUpMs)
-      throw new StalledError(`Nothing could be counted for ${giveUpMs / 1000} s: ${reasonOf(outcomes)}`);
-    return refused;
+    const done = outcomes.length - rejected.length;
+    bufferedRows -= done;
+    if (done > 0) rejectedSince = null;
+    else rejectedSince ??= now();
+    onCounted(done - skipped, skipped);
+    if (rejectedSince !== null && now() - rejectedSince >= stallTimeoutMs)
+      throw new StalledError(
+        `Nothing could be counted for ${stallTimeoutMs / 1000} s: ${findRejectionReason(outcomes)}`,
+      );
+    return rejected;
   }
 
   function work(shard: Shard): void {
-    if (shard.waiting.length > 0) shard.work ??= sendAll(shard).catch(fail);
+    if (shard.queued.length > 0) shard.sending ??= sendAll(shard).catch(fail);
   }
 
   function fail(error: unknown): void {
     failure ??= error;
-    halt();
+    stopSending();
   }
 
-  function halt(): void {
+  function stopSending(): void {
     stopping.abort();
     changes.emit('change');
   }
 
-  async function until(condition: () => boolean): Promise<void> {
+  async function waitUntil(condition: () => boolean): Promise<void> {
     while (failure === null && !signal.aborted && !condition()) await once(changes, 'change');
     if (failure !== null) throw failure;
   }
@@ -111,19 +116,19 @@ export function createFeeder(options: FeederOptions) {
   return {
     /** Expects file order. Resolves when there is room for more. @throws StalledError */
     push: (events: readonly TrackEvent[]): Promise<void> => {
-      for (const event of events) shards[shardOf(event)]?.waiting.push(event);
-      held += events.length;
+      for (const event of events) shards[shardOf(event)]?.queued.push(event);
+      bufferedRows += events.length;
       shards.forEach(work);
-      return until(() => held < maxHeldRows);
+      return waitUntil(() => bufferedRows < maxBufferedRows);
     },
-    drain: (): Promise<void> => until(() => held === 0),
+    drain: (): Promise<void> => waitUntil(() => bufferedRows === 0),
     /** Resolves when no row is in flight; `push` and `drain` resolve too. */
     stop: async (): Promise<void> => {
-      halt();
-      await Promise.all(shards.map((shard) => shard.work));
+      stopSending();
+      await Promise.all(shards.map((shard) => shard.sending));
     },
-    firstOpenLine: (): number | null => {
-      const lines = shards.flatMap(({ group, waiting }) => (group[0] ?? waiting[0])?.importLine ?? []);
+    findUncountedLine: (): number | null => {
+      const lines = shards.flatMap(({ group, queued }) => (group[0] ?? queued[0])?.importLine ?? []);
       return lines.length === 0 ? null : Math.min(...lines);
     },
   };
@@ -149,21 +154,21 @@ async function trackGroup(
   }
 }
 
-const isRefused = ({ outcome }: EventOutcome): boolean => outcome === 'unavailable' || outcome === 'failed';
+const isRejected = ({ outcome }: EventOutcome): boolean => outcome === 'unavailable' || outcome === 'failed';
 
 /** @throws Error if a row was counted after a rejected one of its learner */
 function checkOrder(group: readonly TrackEvent[], outcomes: readonly EventOutcome[]): void {
-  const refused = new Set<string>();
+  const rejectedLearners = new Set<string>();
   group.forEach(({ userId, importLine }, i) => {
     const tracked = outcomes[i] as EventOutcome;
-    if (isRefused(tracked)) refused.add(userId);
-    else if (tracked.outcome === 'counted' && refused.has(userId)) {
+    if (isRejected(tracked)) rejectedLearners.add(userId);
+    else if (tracked.outcome === 'counted' && rejectedLearners.has(userId)) {
       throw new Error(`line ${importLine} was counted although an earlier one of its learner was refused`);
     }
   });
 }
 
 /** Omits the advice for API callers after the semicolon. */
-const reasonOf = (outcomes: readonly EventOutcome[]): string =>
+const findRejectionReason = (outcomes: readonly EventOutcome[]): string =>
   outcomes.find(({ outcome }) => outcome === 'unavailable')?.data.split(';')[0] ??
   'the engine does not answer';

@@ -26,14 +26,14 @@ export interface RowRules {
 }
 
 const maxResponseSeconds = 86_400;
-const decimal = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?$/i;
+const decimalPattern = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?$/i;
 
 export class RowProblem extends Error {}
 
-export function readRow<Value>({ fields }: RawRow, read: (fields: RawFields) => Value): Value | string {
+export function parseRow<Value>({ fields }: RawRow, parse: (fields: RawFields) => Value): Value | string {
   if (typeof fields === 'string') return fields;
   try {
-    return read(fields);
+    return parse(fields);
   } catch (error) {
     if (error instanceof RowProblem) return error.message;
     throw error;
@@ -41,97 +41,97 @@ export function readRow<Value>({ fields }: RawRow, read: (fields: RawFields) => 
 }
 
 /** @param receivedAt Unix milliseconds @throws RowProblem */
-export function answerOf(fields: RawFields, line: number, rules: RowRules, receivedAt: number) {
-  const userId = idOf('user_id', fields.user_id);
-  const skillId = idOf('skill_id', fields.skill_id);
+export function parseAnswer(fields: RawFields, line: number, rules: RowRules, receivedAt: number) {
+  const userId = parseId('user_id', fields.user_id);
+  const skillId = parseId('skill_id', fields.skill_id);
   if (userId === null) throw new RowProblem('user_id is missing');
   if (skillId === null) throw new RowProblem('skill_id is missing');
   const event: TrackEvent = {
     tenant: rules.tenant,
     userId,
     skillId,
-    isCorrect: correctOf(fields.correct),
-    timeSpentSeconds: numberIn('response_time_s', fields.response_time_s, [0, maxResponseSeconds]),
+    isCorrect: parseCorrect(fields.correct),
+    timeSpentSeconds: parseNumberField('response_time_s', fields.response_time_s, [0, maxResponseSeconds]),
     confidenceScore: null,
     questionDifficulty: null,
-    itemId: idOf('item_id', fields.item_id),
+    itemId: parseId('item_id', fields.item_id),
     eventId: null,
-    occurredAt: timeOf(fields.ts, rules),
+    occurredAt: parseTimestamp(fields.ts, rules),
     occurredAtText: null,
     receivedAt,
     importLine: line,
   };
-  return { event, order: numberIn('order', fields.order) };
+  return { event, order: parseNumberField('order', fields.order) };
 }
 
 export const isAbsent = (value: unknown): boolean => value === undefined || value === null || value === '';
 
 /** NDJSON numbers become decimal digits. Invalid UTF-8 arrives as U+FFFD. */
-function idOf(name: string, value: unknown): string | null {
+function parseId(name: string, value: unknown): string | null {
   if (isAbsent(value)) return null;
   const text = typeof value === 'number' && Number.isSafeInteger(value) ? `${value}` : value;
-  if (typeof text !== 'string') throw new RowProblem(`${name} ${shown(value)} must be a text`);
+  if (typeof text !== 'string') throw new RowProblem(`${name} ${formatValue(value)} must be a text`);
   if (text.includes('\uFFFD')) throw new RowProblem(`${name} is not valid UTF-8`);
   const problem = findIdProblem(text);
-  if (problem !== null) throw new RowProblem(`${name} ${shown(value)} ${problem}`);
+  if (problem !== null) throw new RowProblem(`${name} ${formatValue(value)} ${problem}`);
   return text;
 }
 
-function correctOf(value: unknown): boolean {
+function parseCorrect(value: unknown): boolean {
   if (isAbsent(value)) throw new RowProblem('correct is missing');
   const text = String(value).trim().toLowerCase();
-  const number = numberOf(text);
+  const number = parseNumber(text);
   if (number === 1 || text === 'true') return true;
   if (number === 0 || text === 'false') return false;
-  throw new RowProblem(`correct ${shown(value)} must be 1, 0, true or false`);
+  throw new RowProblem(`correct ${formatValue(value)} must be 1, 0, true or false`);
 }
 
 /** Null if absent. @param bounds inclusive @throws RowProblem */
-export function numberIn(
+export function parseNumberField(
   name: FileColumn,
   value: unknown,
   bounds?: readonly [low: number, high: number],
 ): number | null {
   if (isAbsent(value)) return null;
   const [low, high] = bounds ?? [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];
-  const number = numberOf(value);
+  const number = parseNumber(value);
   // Turns -0 into 0: ClickHouse would store the sign.
   if (number !== null && number >= low && number <= high) return number + 0;
   const range = bounds ? ` from ${low} to ${high}` : '';
-  throw new RowProblem(`${name} ${shown(value)} must be a number${range}`);
+  throw new RowProblem(`${name} ${formatValue(value)} must be a number${range}`);
 }
 
-function timeOf(value: unknown, rules: RowRules): number {
+function parseTimestamp(value: unknown, rules: RowRules): number {
   if (isAbsent(value)) return rules.importedAt;
-  const seconds = numberOf(value);
+  const seconds = parseNumber(value);
   const ms = seconds === null ? parseTime(String(value).trim()) : rules.startMs + Math.round(seconds * 1000);
-  if (ms === null) throw new RowProblem(`ts ${shown(value)} must be an RFC 3339 time or seconds`);
+  if (ms === null) throw new RowProblem(`ts ${formatValue(value)} must be an RFC 3339 time or seconds`);
   const problem = findTimeProblem(ms, rules.importedAt);
-  if (problem !== null) throw new RowProblem(`ts ${shown(value)} ${problem}`);
+  if (problem !== null) throw new RowProblem(`ts ${formatValue(value)} ${problem}`);
   return ms;
 }
 
-export function numberOf(value: unknown): number | null {
+export function parseNumber(value: unknown): number | null {
   const text = typeof value === 'number' ? `${value}` : typeof value === 'string' ? value.trim() : '';
-  const number = decimal.test(text) ? Number(text) : Number.NaN;
+  const number = decimalPattern.test(text) ? Number(text) : Number.NaN;
   return Number.isFinite(number) ? number : null;
 }
 
-const shownCharacters = 60;
+const maxValueCharacters = 60;
 
 /** Shortened JSON, which escapes terminal codes. */
-export function shown(value: unknown): string {
+export function formatValue(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value);
-  return text.length <= shownCharacters ? text : `${text.slice(0, shownCharacters)}...`;
+  return text.length <= maxValueCharacters ? text : `${text.slice(0, maxValueCharacters)}...`;
 }
 
 /** @returns true for a lower order than the learner's previous row */
-export function createBackwardsCounter(learners = 50_000) {
+export function createOrderCheck(maxLearners = 50_000) {
   const last = new Map<string, number>();
   return (userId: string, order: number | null): boolean => {
     if (order === null) return false;
     const before = last.get(userId);
-    setRecentlyUsed(last, userId, order, learners);
+    setRecentlyUsed(last, userId, order, maxLearners);
     return before !== undefined && order < before;
   };
 }

@@ -18,18 +18,18 @@ export interface TenantFit {
   readonly report: FitReport | null;
 }
 
-export interface ChangeParts {
+export interface ModelDependencies {
   readonly models: ModelStore;
   readonly history: ModelHistory;
   readonly logger: Logger;
 }
 
-export interface FitParts extends ChangeParts {
+export interface FitDependencies extends ModelDependencies {
   readonly tenants: () => Promise<TenantAnswers[]>;
   readonly openThreads: () => FitPool;
 }
 
-export interface RunOptions {
+export interface FitRunOptions {
   readonly tenant?: string | undefined;
   readonly dryRun?: boolean;
   readonly signal?: AbortSignal;
@@ -37,10 +37,13 @@ export interface RunOptions {
 }
 
 /** @throws if Redis or ClickHouse is unavailable; at the end, if a fit failed */
-export async function runFits(parts: FitParts, options: RunOptions = {}): Promise<TenantFit[]> {
+export async function runFits(
+  dependencies: FitDependencies,
+  options: FitRunOptions = {},
+): Promise<TenantFit[]> {
   const { signal } = options;
-  await recordChanges(parts);
-  const all = await parts.tenants();
+  await recordModelChanges(dependencies);
+  const all = await dependencies.tenants();
   const fits: TenantFit[] = [];
   const failures: Error[] = [];
   let threads: FitPool | undefined;
@@ -48,14 +51,14 @@ export async function runFits(parts: FitParts, options: RunOptions = {}): Promis
   signal?.addEventListener('abort', abort);
   const getThreads = (): FitPool => {
     signal?.throwIfAborted();
-    threads ??= parts.openThreads();
+    threads ??= dependencies.openThreads();
     return threads;
   };
   try {
     for (const tenant of all.filter((each) => (options.tenant ?? each.tenant) === each.tenant)) {
       signal?.throwIfAborted();
       try {
-        fits.push(await fitOne(parts, tenant, options, getThreads));
+        fits.push(await fitTenantModel(dependencies, tenant, options, getThreads));
       } catch (error) {
         if (error instanceof ApiError || signal?.aborted) throw error;
         failures.push(new Error(`the fit of tenant ${tenant.tenant} failed`, { cause: error }));
@@ -65,28 +68,28 @@ export async function runFits(parts: FitParts, options: RunOptions = {}): Promis
     signal?.removeEventListener('abort', abort);
     await threads?.close();
   }
-  await recordChanges(parts);
+  await recordModelChanges(dependencies);
   if (failures.length > 1)
     throw new AggregateError(failures, `the fits of ${failures.length} tenants failed`);
   if (failures.length > 0) throw failures[0];
   return fits;
 }
 
-async function fitOne(
-  { models, logger }: FitParts,
+async function fitTenantModel(
+  { models, logger }: FitDependencies,
   { tenant, mark }: TenantAnswers,
-  { dryRun = false, onStep }: RunOptions,
+  { dryRun = false, onStep }: FitRunOptions,
   getThreads: () => FitPool,
 ): Promise<TenantFit> {
-  const seen = `${mark} ${modelVersion}`;
+  const inputMark = `${mark} ${modelVersion}`;
   const basedOn = await models.fetchActiveVersion(tenant);
   const inForce = { tenant, version: basedOn };
   // A dry run does not prevent the next fit of the same answers.
-  const finished = async (fit: TenantFit): Promise<TenantFit> => {
-    if (!dryRun) await models.finishFit(tenant, seen);
+  const recordFit = async (fit: TenantFit): Promise<TenantFit> => {
+    if (!dryRun) await models.finishFit(tenant, inputMark);
     return fit;
   };
-  if (!dryRun && (await models.fetchLastFit(tenant)) === seen)
+  if (!dryRun && (await models.fetchLastFit(tenant)) === inputMark)
     return { ...inForce, outcome: 'nothing_new', report: null };
   const threads = getThreads();
   const since = performance.now();
@@ -95,7 +98,7 @@ async function fitOne(
   const { sampledOneIn, learnerHash, itemHashes, ...columns } = await threads.readAnswers(tenant);
   const training = selectTrainingLearners(learnerHash);
   if (training.length < fitConstants.minLearners || !training.includes(0))
-    return finished({ ...inForce, outcome: 'too_few', report: null });
+    return recordFit({ ...inForce, outcome: 'too_few', report: null });
   const version = dryRun ? basedOn + 1 : await models.reserveVersion(tenant);
   const input = {
     ...columns,
@@ -107,7 +110,7 @@ async function fitOne(
   };
   const { model, items, changed, ...fitted } = await fitTenant(input, threads, showStep);
   const report = { ...fitted.report, sampledOneIn, seconds: (performance.now() - since) / 1000 };
-  if (!changed) return finished({ ...inForce, outcome: 'not_better', report });
+  if (!changed) return recordFit({ ...inForce, outcome: 'not_better', report });
   if (dryRun) return { ...inForce, outcome: 'dry_run', report };
   showStep('publication');
   const text = encodeModel(model);
@@ -125,11 +128,11 @@ async function fitOne(
   if (!published)
     return { tenant, outcome: 'superseded', version: await models.fetchActiveVersion(tenant), report };
   logger.info({ tenant, version, answers: report.answers, seconds: report.seconds }, 'a model was published');
-  return finished({ tenant, outcome: 'published', version, report });
+  return recordFit({ tenant, outcome: 'published', version, report });
 }
 
 /** Copies publications that ClickHouse lacks. Skips models that only a newer version can read. */
-export async function recordChanges({ models, history, logger }: ChangeParts): Promise<void> {
+export async function recordModelChanges({ models, history, logger }: ModelDependencies): Promise<void> {
   const recorded = await history.fetchLastChanges();
   for (const tenant of await models.listTenants()) {
     try {

@@ -14,7 +14,7 @@ import {
   type GoalChecks,
   subscribesToGoals,
 } from '../../store/learners/goal-checks.js';
-import { standardForecast } from '../read/forecast-scores.js';
+import { defaultForecast } from '../read/forecast-scores.js';
 
 export interface GoalCheckPorts {
   readonly checks: GoalChecks;
@@ -24,67 +24,68 @@ export interface GoalCheckPorts {
 }
 
 /** Few, so that API forecasts run in between. */
-const together = 8;
+const learnersPerForecast = 8;
 
 /** A later run repeats incomplete checks. @throws the first error, after all other checks */
 export async function checkGoals(ports: GoalCheckPorts, partitions: number, signal: AbortSignal) {
-  const checked: Promise<void>[] = [];
+  const partitionChecks: Promise<void>[] = [];
   for (const partition of indices(partitions)) {
     if (signal.aborted) break;
-    checked.push(checkPartition(ports, partition));
-    await Promise.allSettled(checked);
+    partitionChecks.push(checkPartition(ports, partition));
+    await Promise.allSettled(partitionChecks);
   }
-  await waitForAll(checked);
+  await waitForAll(partitionChecks);
 }
 
 /** A tenant with an unusable model does not affect others. */
 async function checkPartition(ports: GoalCheckPorts, partition: number): Promise<void> {
   const due = groupBy(await ports.checks.claim(partition, ports.now()), ({ tenant }) => tenant);
-  const wanted = await ports.checks.fetchSubscriptions([...due.keys()]);
-  const each = [...due.values()].map(async (own, i) => {
-    for (const some of splitIntoParts(own, together)) await checkSome(ports, some, wanted[i] ?? '');
+  const subscriptions = await ports.checks.fetchSubscriptions([...due.keys()]);
+  const tenantChecks = [...due.values()].map(async (own, i) => {
+    for (const some of splitIntoParts(own, learnersPerForecast))
+      await checkLearners(ports, some, subscriptions[i] ?? '');
   });
-  await waitForAll(each);
+  await waitForAll(tenantChecks);
 }
 
-async function checkSome(
+async function checkLearners(
   { checks, forecaster, now, logger }: GoalCheckPorts,
   some: readonly GoalCheck[],
-  wanted: string,
+  subscriptions: string,
 ): Promise<void> {
   const { tenant } = some[0] as GoalCheck;
   const userIds = some.map(({ userId }) => userId);
-  const order = { ...standardForecast, tenant, userIds, standing: true } as const;
+  const order = { ...defaultForecast, tenant, userIds, standing: true } as const;
   const results = await forecaster.forecast(order, () => undefined);
   for (const [i, check] of some.entries()) {
     const result = results[i] ?? null;
     // A retry would fail too. The next answer schedules another check.
     if (result instanceof Error) logger.error({ err: result, tenant }, 'a goal cannot be checked');
     const standing = typeof result === 'string' ? (JSON.parse(result) as GoalStatus) : null;
-    await checks.complete(check, settlementOf(check, standing, wanted, now()));
+    await checks.complete(check, computeCheckResult(check, standing, subscriptions, now()));
   }
 }
 
 /** @param standing null without answers or goal, or if the learner is unreadable */
-function settlementOf(
+function computeCheckResult(
   check: GoalCheck,
   standing: GoalStatus | null,
-  wanted: string,
+  subscriptions: string,
   now: number,
 ): CheckResult {
   if (standing === null) return { alerts: check.alerts, events: [], nextAt: null };
   const nextAt = computeDailyCheck(standing, now);
-  if (!subscribesToGoals(wanted)) return { alerts: null, events: [], nextAt };
+  if (!subscribesToGoals(subscriptions)) return { alerts: null, events: [], nextAt };
   const before = check.alerts?.updatedAt === standing.updatedAt ? check.alerts : null;
   const alerts = updateAlerts(before, standing);
-  const data = dataOf(check.userId, standing);
+  const data = buildEventData(check.userId, standing);
   const events = detectGoalChanges(before, alerts)
-    .filter((type) => isSubscribed(wanted, type))
+    .filter((type) => isSubscribed(subscriptions, type))
     .map((type) => createWebhookEvent(type, check.tenant, check.userId, now, data));
   return { alerts, events, nextAt };
 }
 
-const dataOf = (userId: string, standing: GoalStatus) => ({
+const buildEventData = (userId: string, standing: GoalStatus) => ({
   user_id: userId,
   target_score: standing.targetScore,
   target_date: standing.targetDate,

@@ -5,7 +5,7 @@ import type { Span } from '../../spans.js';
 import type { Outbox, OutboxBatch } from '../../store/outbox/outbox.js';
 import type { AttemptWarehouse } from '../../warehouse/ingest/attempt-warehouse.js';
 
-export interface DrainPlaces {
+export interface DrainDependencies {
   readonly outbox: Outbox;
   readonly warehouse: AttemptWarehouse;
   readonly logger: Logger;
@@ -42,43 +42,44 @@ const maxRounds = 5;
  * @param rejected rows not to store, as `partition\tms\tseq`
  */
 export async function completeBlock(
-  places: DrainPlaces,
-  read: OutboxBatch,
+  dependencies: DrainDependencies,
+  block: OutboxBatch,
   present: number,
-  refused: ReadonlySet<string>,
+  rejected: ReadonlySet<string>,
   signal: DrainTask['signal'],
 ): Promise<void> {
-  const { warehouse, logger } = places;
-  const wanted = read.rows - refused.size;
-  for (let round = 1; (await warehouse.countStored(read.ranges, signal)) < wanted; round++) {
+  const { warehouse, logger } = dependencies;
+  const expectedRows = block.rows - rejected.size;
+  for (let round = 1; (await warehouse.countStored(block.ranges, signal)) < expectedRows; round++) {
     if (round > maxRounds)
       throw new Error('ClickHouse drops a block as a duplicate, but does not have its rows');
-    await insertMissing(places, read, refused, round, signal);
+    await insertMissing(dependencies, block, rejected, round, signal);
   }
-  const repaired = await warehouse.repairRollups(read.ranges, signal);
+  const repaired = await warehouse.repairRollups(block.ranges, signal);
   if (present > 0 || repaired.length > 0) {
-    logger.warn({ rows: read.rows, present, repaired }, 'a block was stored in part by an earlier attempt');
+    logger.warn({ rows: block.rows, present, repaired }, 'a block was stored in part by an earlier attempt');
   }
 }
 
 export async function insertMissing(
-  { outbox, warehouse }: DrainPlaces,
-  read: OutboxBatch,
-  refused: ReadonlySet<string>,
+  { outbox, warehouse }: DrainDependencies,
+  block: OutboxBatch,
+  rejected: ReadonlySet<string>,
   round: number,
   signal: DrainTask['signal'],
 ): Promise<number> {
-  const there = await warehouse.findStoredRows(read.ranges, signal);
-  const missing = await outbox.readRanges(read.ranges, new Set([...there, ...refused]));
-  if (missing.rows > 0) await warehouse.insert(missing.chunks, tokenOfRows(missing.chunks, round), signal);
-  return there.size;
+  const presentRows = await warehouse.findStoredRows(block.ranges, signal);
+  const missing = await outbox.readRanges(block.ranges, new Set([...presentRows, ...rejected]));
+  if (missing.rows > 0)
+    await warehouse.insert(missing.chunks, computeRowsToken(missing.chunks, round), signal);
+  return presentRows.size;
 }
 
-export const tokenOfRanges = (read: OutboxBatch): string =>
-  hash(read.ranges.map((range) => `${range.partition}:${range.from}:${range.to}:${range.rows}`));
+export const computeRangeToken = (block: OutboxBatch): string =>
+  hash(block.ranges.map((range) => `${range.partition}:${range.from}:${range.to}:${range.rows}`));
 
 /** @param round gives the same rows another token; 0 at first */
-export const tokenOfRows = (chunks: readonly Buffer[], round: number): string =>
+export const computeRowsToken = (chunks: readonly Buffer[], round: number): string =>
   hash([`round ${round}`, ...chunks]);
 
 function hash(parts: readonly (string | Buffer)[]): string {

@@ -9,38 +9,38 @@ import type { Journal, JournalEntry } from '../../store/outbox/journal.js';
 import type { JournalWarehouse } from '../../warehouse/ingest/journal-warehouse.js';
 import { createParkedLog } from './isolate-rows.js';
 
-const pageBytes = 16 * 2 ** 20;
+const maxPageBytes = 16 * 2 ** 20;
 
 interface JournalDrainOptions {
   readonly journal: Journal;
   readonly warehouse: JournalWarehouse;
   /** @returns entries to remove without storing them */
-  readonly late?: (entries: readonly JournalEntry[]) => Promise<readonly JournalEntry[]>;
+  readonly findLateEntries?: (entries: readonly JournalEntry[]) => Promise<readonly JournalEntry[]>;
   readonly logger: Logger;
 }
 
 /** An abort takes effect after the current page. @returns number of moved rows */
-export function createJournalDrain({ journal, warehouse, late, logger }: JournalDrainOptions) {
+export function createJournalDrain({ journal, warehouse, findLateEntries, logger }: JournalDrainOptions) {
   const logParked = createParkedLog(logger, () => performance.now());
 
   return async (signal?: AbortSignal): Promise<number> => {
     let moved = 0;
     for (;;) {
-      const { entries, hasMore } = await journal.peek(pageBytes);
-      const over = new Set(await late?.(entries));
-      await journal.remove([...over]);
-      await store(entries.filter((entry) => !over.has(entry)));
+      const { entries, hasMore } = await journal.peek(maxPageBytes);
+      const lateEntries = new Set(await findLateEntries?.(entries));
+      await journal.remove([...lateEntries]);
+      await storeEntries(entries.filter((entry) => !lateEntries.has(entry)));
       moved += entries.length;
       if (!hasMore || signal?.aborted === true) return moved;
     }
   };
 
   /** An error in one kind does not block the others. */
-  async function store(entries: readonly JournalEntry[]): Promise<void> {
+  async function storeEntries(entries: readonly JournalEntry[]): Promise<void> {
     const kinds = groupBy(entries, ({ kind }) => kind);
     const outcomes = await Promise.allSettled(
       [...kinds].map(([kind, own]) =>
-        isKnown(kind)
+        isJournalKind(kind)
           ? storeKind(kind, own)
           : parkAll(own.map((entry) => ({ entry, reason: 'unknown kind' }))),
       ),
@@ -49,14 +49,14 @@ export function createJournalDrain({ journal, warehouse, late, logger }: Journal
   }
 
   async function storeKind(kind: JournalKind, entries: readonly JournalEntry[]): Promise<void> {
-    const refused = await insert(kind, entries);
-    const aside = new Set(refused.map(({ entry }) => entry));
-    await journal.remove(entries.filter((entry) => !aside.has(entry)));
-    await parkAll(refused);
+    const rejected = await insert(kind, entries);
+    const rejectedEntries = new Set(rejected.map(({ entry }) => entry));
+    await journal.remove(entries.filter((entry) => !rejectedEntries.has(entry)));
+    await parkAll(rejected);
   }
 
   /** One bad row rejects its block: halve it until the row is alone. */
-  async function insert(kind: JournalKind, entries: readonly JournalEntry[]): Promise<Refused[]> {
+  async function insert(kind: JournalKind, entries: readonly JournalEntry[]): Promise<RejectedEntry[]> {
     const rows = entries.map(({ row }) => row);
     const reason = await warehouse.insert(kind, rows);
     if (reason === null) return [];
@@ -67,8 +67,8 @@ export function createJournalDrain({ journal, warehouse, late, logger }: Journal
     return [...first, ...(await insert(kind, entries.slice(middle)))];
   }
 
-  async function parkAll(refused: readonly Refused[]): Promise<void> {
-    for (const { entry, reason } of refused) {
+  async function parkAll(rejected: readonly RejectedEntry[]): Promise<void> {
+    for (const { entry, reason } of rejected) {
       const { kind, source, id } = entry;
       const parked = await journal.park(entry, reason);
       if (parked === null)
@@ -78,9 +78,9 @@ export function createJournalDrain({ journal, warehouse, late, logger }: Journal
   }
 }
 
-interface Refused {
+interface RejectedEntry {
   readonly entry: JournalEntry;
   readonly reason: string;
 }
 
-const isKnown = (kind: string): kind is JournalKind => journalKinds.some((known) => known === kind);
+const isJournalKind = (kind: string): kind is JournalKind => journalKinds.some((known) => known === kind);

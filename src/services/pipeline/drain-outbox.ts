@@ -13,14 +13,14 @@ import type { BatchLimits, OutboxBatch, OutboxEpoch } from '../../store/outbox/o
 import { RowContentError } from '../../warehouse/clickhouse/insert-rows.js';
 import {
   completeBlock,
-  type DrainPlaces,
+  computeRangeToken,
+  type DrainDependencies,
   type DrainResult,
   type DrainShard,
   type DrainTask,
   insertMissing,
-  tokenOfRanges,
 } from './complete-block.js';
-import { BlockRefused, createIsolation, drainRefused, ParkedFull } from './isolate-rows.js';
+import { BlockRejectedError, createIsolation, drainRejectedBlock, ParkingFullError } from './isolate-rows.js';
 
 /** ClickHouse remembers 10,000 blocks: two shards exceed that in a minute at 83 blocks/s each. */
 const tokenTrustMs = 60_000;
@@ -28,15 +28,15 @@ const tokenTrustMs = 60_000;
 /**
  * After Redis was replaced, a process may still insert the block of a lost job. A lookup would miss its rows.
  */
-const settleMs = 3000;
+const epochSettleMs = 3000;
 
 /** Younger rows belong to the current job: jobs do not restart that soon (jobs/consumer.ts). */
-const quickMs = 10_000;
+const recentRowMs = 10_000;
 
 /** ClickHouse prefers blocks of 100,000 rows. Bytes limit memory for long ids. */
 const defaultLimits: BatchLimits = { maxRows: 100_000, maxBytes: 32 * 2 ** 20 };
 
-export interface DrainOptions extends DrainPlaces {
+export interface DrainOptions extends DrainDependencies {
   limits?: BatchLimits;
   applyCorrections?: (partitions: readonly number[], signal?: AbortSignal) => Promise<void>;
 }
@@ -45,33 +45,33 @@ export interface DrainOptions extends DrainPlaces {
 export function createDrain(options: DrainOptions): DrainShard {
   const { outbox, limits = defaultLimits, applyCorrections = async () => undefined } = options;
   const { parkUnreadable, storeByRow } = createIsolation(options);
-  const move = createMove(options);
+  const moveBlock = createBlockMover(options);
 
   async function drain(task: DrainTask): Promise<DrainResult> {
     const { batch, partitions, maxRows = limits.maxRows, signal } = task;
-    const read = await (batch
+    const block = await (batch
       ? outbox.readRanges(batch.ranges)
       : outbox.peek(partitions, { ...limits, maxRows }));
-    await parkUnreadable(read);
-    if (batch?.byRow === true && read.rows > 0) return storeByRow(read, signal);
-    const moved = read.rows === 0 ? { rows: 0, present: 0 } : await move(task, read);
+    await parkUnreadable(block);
+    if (batch?.byRow === true && block.rows > 0) return storeByRow(block, signal);
+    const moved = block.rows === 0 ? { rows: 0, present: 0 } : await moveBlock(task, block);
     // After the rows, so that a failing correction does not block them.
     await applyCorrections(partitions, signal);
     return moved;
   }
 
-  async function drainAll(task: DrainTask): Promise<DrainResult> {
+  async function drainOrIsolate(task: DrainTask): Promise<DrainResult> {
     try {
       return await drain(task);
     } catch (error) {
-      if (error instanceof BlockRefused) return drainRefused(task, error, drain);
+      if (error instanceof BlockRejectedError) return drainRejectedBlock(task, error, drain);
       throw error;
     }
   }
 
   return (task) =>
-    drainAll(task).catch(async (error: unknown) => {
-      if (error instanceof ParkedFull) {
+    drainOrIsolate(task).catch(async (error: unknown) => {
+      if (error instanceof ParkingFullError) {
         // Otherwise the next attempt only reads rows that cannot be parked.
         await task.save({ ranges: [], rows: 0, fixedAt: 0, verify: false });
         await applyCorrections(task.partitions, task.signal);
@@ -80,26 +80,26 @@ export function createDrain(options: DrainOptions): DrainShard {
     });
 }
 
-const noneRefused: ReadonlySet<string> = new Set();
+const noRejectedRows: ReadonlySet<string> = new Set();
 
-function createMove(places: DrainPlaces) {
-  const { outbox, warehouse } = places;
-  const watch = createEpochWatch();
+function createBlockMover(dependencies: DrainDependencies) {
+  const { outbox, warehouse } = dependencies;
+  const watchEpoch = createEpochWatch();
 
-  async function fix(
+  async function fixBlock(
     task: DrainTask,
     { ranges, rows }: OutboxBatch,
     epoch: OutboxEpoch,
   ): Promise<DrainBatch> {
     const { signal } = task;
-    const { since, settledAt } = watch(epoch);
+    const { since, settledAt } = watchEpoch(epoch);
     if (settledAt > epoch.ms) await sleep(settledAt - epoch.ms, undefined, { signal });
     const oldest = Math.min(...ranges.map(({ from }) => parseOutboxId(from).ms));
     const verify =
       task.verify ||
       oldest <= since ||
       // Old rows may belong to a lost or restarted job.
-      (epoch.ms - oldest > quickMs && (await warehouse.countStored(ranges, signal)) > 0);
+      (epoch.ms - oldest > recentRowMs && (await warehouse.countStored(ranges, signal)) > 0);
     const batch = { ranges, rows, fixedAt: epoch.ms, verify };
     await task.save(batch);
     return batch;
@@ -112,33 +112,36 @@ function createMove(places: DrainPlaces) {
   }
 
   /** @returns number of rows that were stored already @throws RowContentError */
-  async function insert(read: OutboxBatch, verify: boolean, signal: DrainTask['signal']): Promise<number> {
-    if (verify && (await warehouse.countStored(read.ranges, signal)) > 0)
-      return insertMissing(places, read, noneRefused, 0, signal);
-    await warehouse.insert(read.chunks, tokenOfRanges(read), signal);
+  async function insert(block: OutboxBatch, verify: boolean, signal: DrainTask['signal']): Promise<number> {
+    if (verify && (await warehouse.countStored(block.ranges, signal)) > 0)
+      return insertMissing(dependencies, block, noRejectedRows, 0, signal);
+    await warehouse.insert(block.chunks, computeRangeToken(block), signal);
     return 0;
   }
 
-  return async (task: DrainTask, read: OutboxBatch): Promise<DrainResult> => {
+  return async (task: DrainTask, block: OutboxBatch): Promise<DrainResult> => {
     const { signal } = task;
     const epoch = await outbox.readEpoch();
-    const batch = task.batch ?? (await fix(task, read, epoch));
+    const batch = task.batch ?? (await fixBlock(task, block, epoch));
     const isOld = Math.abs(epoch.ms - batch.fixedAt) > tokenTrustMs;
-    const verify = batch.verify || read.rows !== batch.rows || isOld;
-    const span = task.span?.child('insert', { 'db.system.name': 'clickhouse', 'skilltrace.rows': read.rows });
-    const present = await endSpanAfter(span, insert(read, verify, signal)).catch(async (error: unknown) => {
+    const verify = batch.verify || block.rows !== batch.rows || isOld;
+    const span = task.span?.child('insert', {
+      'db.system.name': 'clickhouse',
+      'skilltrace.rows': block.rows,
+    });
+    const present = await endSpanAfter(span, insert(block, verify, signal)).catch(async (error: unknown) => {
       if (!(error instanceof RowContentError)) throw error;
       await checkEpoch(epoch);
-      const stored = await warehouse.countStored(read.ranges, signal);
-      if (stored < read.rows) throw new BlockRefused(read, error.reason, stored > 0);
+      const stored = await warehouse.countStored(block.ranges, signal);
+      if (stored < block.rows) throw new BlockRejectedError(block, error.reason, stored > 0);
       // A rollup rejected rows that the table has stored.
       return stored;
     });
     if (verify || present > 0 || task.batch !== null)
-      await completeBlock(places, read, present, noneRefused, signal);
+      await completeBlock(dependencies, block, present, noRejectedRows, signal);
     await checkEpoch(epoch);
-    await outbox.trim(read.ranges);
-    return { rows: read.rows, present };
+    await outbox.trim(block.ranges);
+    return { rows: block.rows, present };
   };
 }
 
@@ -147,11 +150,11 @@ function createMove(places: DrainPlaces) {
  * restarted Redis. Read the epoch after the rows, to notice a restart in between.
  */
 function createEpochWatch(): (epoch: OutboxEpoch) => { since: number; settledAt: number } {
-  let known: OutboxEpoch | null = null;
+  let currentEpoch: OutboxEpoch | null = null;
   let settledAt = 0;
   return (epoch) => {
-    if (known !== null && known.id !== epoch.id) settledAt = epoch.ms + settleMs;
-    if (known?.id !== epoch.id) known = epoch;
-    return { since: known.ms, settledAt };
+    if (currentEpoch !== null && currentEpoch.id !== epoch.id) settledAt = epoch.ms + epochSettleMs;
+    if (currentEpoch?.id !== epoch.id) currentEpoch = epoch;
+    return { since: currentEpoch.ms, settledAt };
   };
 }

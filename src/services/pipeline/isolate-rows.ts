@@ -9,14 +9,14 @@ import type { RejectedRow } from '../../store/outbox/parked-rows.js';
 import { RowContentError } from '../../warehouse/clickhouse/insert-rows.js';
 import {
   completeBlock,
-  type DrainPlaces,
+  computeRowsToken,
+  type DrainDependencies,
   type DrainResult,
   type DrainShard,
   type DrainTask,
-  tokenOfRows,
 } from './complete-block.js';
 
-export class BlockRefused extends Error {
+export class BlockRejectedError extends Error {
   constructor(
     readonly block: OutboxBatch,
     reason: string,
@@ -27,7 +27,7 @@ export class BlockRefused extends Error {
 }
 
 /** The limit of parked rows is reached. Rejected rows stay in the outbox. */
-export class ParkedFull extends Error {
+export class ParkingFullError extends Error {
   constructor(partitions: readonly number[]) {
     super(
       `no more rows can be parked of partition ${partitions.join()}: what is refused waits in the outbox`,
@@ -36,26 +36,26 @@ export class ParkedFull extends Error {
 }
 
 /** @throws ParkingFullError after draining the other partitions */
-export async function drainRefused(
+export async function drainRejectedBlock(
   task: DrainTask,
-  { block, verify }: BlockRefused,
+  { block, verify }: BlockRejectedError,
   drain: DrainShard,
 ): Promise<DrainResult> {
   const done = { rows: 0, present: 0 };
-  const full: number[] = [];
+  const fullPartitions: number[] = [];
   for (const { partition, rows } of block.ranges) {
-    const own = { ...task, partitions: [partition], batch: null, verify };
+    const partitionTask = { ...task, partitions: [partition], batch: null, verify };
     try {
-      for await (const stored of drainPartition(own, rows, drain)) {
+      for await (const stored of drainPartition(partitionTask, rows, drain)) {
         done.rows += stored.rows;
         done.present += stored.present;
       }
     } catch (error) {
-      if (!(error instanceof ParkedFull)) throw error;
-      full.push(partition);
+      if (!(error instanceof ParkingFullError)) throw error;
+      fullPartitions.push(partition);
     }
   }
-  if (full.length > 0) throw new ParkedFull(full);
+  if (fullPartitions.length > 0) throw new ParkingFullError(fullPartitions);
   return done;
 }
 
@@ -65,15 +65,15 @@ async function* drainPartition(
   rows: number,
   drain: DrainShard,
 ): AsyncGenerator<DrainResult> {
-  let [left, maxRows, verify] = [rows, rows, task.verify === true];
-  while (left > 0) {
+  let [remainingRows, maxRows, verify] = [rows, rows, task.verify === true];
+  while (remainingRows > 0) {
     task.signal?.throwIfAborted();
-    const outcome = await drain({ ...task, maxRows, verify }).catch(asRefused);
-    if (!(outcome instanceof BlockRefused)) {
+    const outcome = await drain({ ...task, maxRows, verify }).catch(returnIfRejected);
+    if (!(outcome instanceof BlockRejectedError)) {
       if (outcome.rows === 0) return;
       yield outcome;
-      left -= outcome.rows;
-      maxRows = Math.min(2 * maxRows, left);
+      remainingRows -= outcome.rows;
+      maxRows = Math.min(2 * maxRows, remainingRows);
       continue;
     }
     const { block } = outcome;
@@ -84,26 +84,26 @@ async function* drainPartition(
     const batch = { ranges: block.ranges, rows: block.rows, fixedAt: 0, verify: true, byRow: true };
     await task.save(batch);
     yield await drain({ ...task, batch });
-    left -= block.rows;
+    remainingRows -= block.rows;
   }
 }
 
-function asRefused(error: unknown): BlockRefused {
-  if (error instanceof BlockRefused) return error;
+function returnIfRejected(error: unknown): BlockRejectedError {
+  if (error instanceof BlockRejectedError) return error;
   throw error;
 }
 
-const noRow = 'NO_ROW';
+const noRowReason = 'NO_ROW';
 
-export function createIsolation(places: DrainPlaces) {
-  const { outbox, warehouse, logger } = places;
+export function createIsolation(dependencies: DrainDependencies) {
+  const { outbox, warehouse, logger } = dependencies;
   const logParked = createParkedLog(logger, () => performance.now());
 
   /** @throws ParkingFullError */
   async function parkUnreadable({ unreadable }: OutboxBatch): Promise<void> {
     for (const { partition, id } of unreadable) {
-      if (!(await outbox.park(partition, id, noRow))) throw new ParkedFull([partition]);
-      logParked({ partition, id, reason: noRow }, 1);
+      if (!(await outbox.park(partition, id, noRowReason))) throw new ParkingFullError([partition]);
+      logParked({ partition, id, reason: noRowReason }, 1);
     }
   }
 
@@ -114,32 +114,32 @@ export function createIsolation(places: DrainPlaces) {
    */
   async function storeByRow(entry: OutboxBatch, signal: DrainTask['signal']): Promise<DrainResult> {
     const { ranges } = entry;
-    const rows = rowsOf(entry);
+    const rows = splitRows(entry);
     const before = await warehouse.findStoredRows(ranges, signal);
     const reasons = new Map<string, string>();
     for (const { name, line } of rows) {
       signal?.throwIfAborted();
-      const reason = before.has(name) ? null : await refusalOf(line, signal);
+      const reason = before.has(name) ? null : await tryInsertRow(line, signal);
       if (reason !== null) reasons.set(name, reason);
     }
     // A rollup may reject rows that the table has stored.
     for (const name of await warehouse.findStoredRows(ranges, signal)) reasons.delete(name);
-    await completeBlock(places, entry, before.size, new Set(reasons.keys()), signal);
-    const refused = rows.flatMap(({ name, ms, seq, row }): RejectedRow[] => {
+    await completeBlock(dependencies, entry, before.size, new Set(reasons.keys()), signal);
+    const rejected = rows.flatMap(({ name, ms, seq, row }): RejectedRow[] => {
       const reason = reasons.get(name);
       return reason === undefined ? [] : [{ id: `${ms}-${seq}`, row, reason }];
     });
     const [first] = rows as [(typeof rows)[number]];
     const stored = { partition: first.partition, id: toEntryId(first), rows: rows.map(({ row }) => row) };
-    if (!(await outbox.parkRows(stored, refused))) throw new ParkedFull([first.partition]);
-    for (const { id, reason } of refused.slice(0, 1))
-      logParked({ partition: first.partition, id, reason }, refused.length);
-    return { rows: rows.length - refused.length, present: 0 };
+    if (!(await outbox.parkRows(stored, rejected))) throw new ParkingFullError([first.partition]);
+    for (const { id, reason } of rejected.slice(0, 1))
+      logParked({ partition: first.partition, id, reason }, rejected.length);
+    return { rows: rows.length - rejected.length, present: 0 };
   }
 
-  async function refusalOf(line: Buffer, signal: DrainTask['signal']): Promise<string | null> {
+  async function tryInsertRow(line: Buffer, signal: DrainTask['signal']): Promise<string | null> {
     try {
-      await warehouse.insert([line], tokenOfRows([line], 0), signal);
+      await warehouse.insert([line], computeRowsToken([line], 0), signal);
       return null;
     } catch (error) {
       if (error instanceof RowContentError) return error.reason;
@@ -151,7 +151,7 @@ export function createIsolation(places: DrainPlaces) {
 }
 
 /** `name`: `partition\tms\tseq`; `row`: the other columns. Rows may contain any bytes. */
-const rowsOf = ({ chunks }: OutboxBatch) =>
+const splitRows = ({ chunks }: OutboxBatch) =>
   Buffer.concat(chunks)
     .toString('latin1')
     .split('\n')
@@ -167,13 +167,13 @@ const rowsOf = ({ chunks }: OutboxBatch) =>
 const logEveryMs = 1000;
 
 /** Never contains the content of the row. */
-type ParkedRow = Readonly<Record<string, string | number>>;
+type ParkedLogFields = Readonly<Record<string, string | number>>;
 
 /** @param now monotonic, in milliseconds */
 export function createParkedLog(logger: Logger, now: () => number) {
   let nextAt = 0;
   let unlogged = 0;
-  return (row: ParkedRow, rows: number): void => {
+  return (row: ParkedLogFields, rows: number): void => {
     if (now() < nextAt) {
       unlogged += rows;
       return;

@@ -10,23 +10,23 @@ import { isRedisAvailable, type RedisClient } from '../../store/redis/client.js'
 import { version } from '../../version.js';
 import { respondsToPing } from '../../warehouse/clickhouse/client.js';
 
-export interface HealthParts {
+export interface HealthDependencies {
   readonly redis: RedisClient;
   readonly clickhouse: ClickHouseClient;
   readonly outbox: Pick<Outbox, 'facts'>;
   readonly journal: Pick<Journal, 'facts'>;
   readonly compute: Pick<Compute, 'threads' | 'countQueued'>;
   /** Why answers are rejected although Redis responds. */
-  readonly blocked: () => string | null;
-  readonly stalled: () => string | null;
-  readonly draining: () => boolean;
+  readonly blockReason: () => string | null;
+  readonly stallReason: () => string | null;
+  readonly isDraining: () => boolean;
 }
 
 export type Health = ReturnType<typeof createHealth>;
 
-export function createHealth(parts: HealthParts) {
-  const { outbox, journal, compute, blocked, stalled, draining } = parts;
-  const probes = serverProbes(parts);
+export function createHealth(dependencies: HealthDependencies) {
+  const { outbox, journal, compute, blockReason, stallReason, isDraining } = dependencies;
+  const probes = createServerProbes(dependencies);
   // Concurrent calls share one result: a call needs no key and costs a dozen server requests.
   return {
     health: singleFlight(async () => {
@@ -36,8 +36,8 @@ export function createHealth(parts: HealthParts) {
         outbox.facts().catch(() => null),
         journal.facts().catch(() => null),
       ]);
-      const down = redis ?? blocked();
-      const delayed = stalled() ?? fullyParked(pipeline, facts);
+      const down = redis ?? blockReason();
+      const delayed = stallReason() ?? describeParkingLimit(pipeline, facts);
       return {
         status: down !== null ? 'down' : clickhouse !== null || delayed !== null ? 'degraded' : 'ok',
         version,
@@ -45,11 +45,11 @@ export function createHealth(parts: HealthParts) {
         idempotency_window_seconds: idWindowSeconds,
         idempotency_min_window_seconds: minIdWindowSeconds,
         checks: {
-          redis: check(down),
-          clickhouse: check(clickhouse),
+          redis: describeCheck(down),
+          clickhouse: describeCheck(clickhouse),
           workers: { status: 'ok', threads: compute.threads(), waiting: compute.countQueued() },
           pipeline: {
-            ...check(delayed),
+            ...describeCheck(delayed),
             outbox_length: pipeline?.outboxLength ?? null,
             erasures_due: pipeline?.erasuresDue ?? null,
             oldest_pending_seconds: pipeline?.oldestPendingSeconds ?? null,
@@ -60,12 +60,12 @@ export function createHealth(parts: HealthParts) {
       };
     }),
     livez: () => {
-      const reason = stalled();
+      const reason = stallReason();
       return { status: reason === null ? 'ok' : 'failing', reasons: reason === null ? [] : [reason] };
     },
     readyz: singleFlight(async () => {
       const [redis, clickhouse] = await Promise.all([probes.redis(), probes.clickhouse()]);
-      const blockers = [draining() ? 'shutting down' : null, redis ?? blocked()].filter(
+      const blockers = [isDraining() ? 'shutting down' : null, redis ?? blockReason()].filter(
         (one) => one !== null,
       );
       const warnings = clickhouse === null ? [] : [`warning: ${clickhouse}`];
@@ -74,18 +74,21 @@ export function createHealth(parts: HealthParts) {
   };
 }
 
-const check = (problem: string | null): object =>
+const describeCheck = (problem: string | null): object =>
   problem === null ? { status: 'ok' } : { status: 'failing', reason: problem };
 
-const fullyParked = (pipeline: PipelineFacts | null, journal: JournalFacts | null): string | null =>
+const describeParkingLimit = (pipeline: PipelineFacts | null, journal: JournalFacts | null): string | null =>
   (pipeline?.fullyParked ?? 0) + (journal?.fullyParked ?? 0) > 0
     ? 'no more rows can be parked: what ClickHouse refuses waits, and what is behind it'
     : null;
 
 /** Probes resolve with null or the problem, and never reject. */
-export const serverProbes = ({ redis, clickhouse }: Pick<HealthParts, 'redis' | 'clickhouse'>) => ({
-  redis: () => problem(isRedisAvailable(redis), 'Redis does not answer'),
-  clickhouse: () => problem(respondsToPing(clickhouse), 'ClickHouse does not answer'),
+export const createServerProbes = ({
+  redis,
+  clickhouse,
+}: Pick<HealthDependencies, 'redis' | 'clickhouse'>) => ({
+  redis: () => probeServer(isRedisAvailable(redis), 'Redis does not answer'),
+  clickhouse: () => probeServer(respondsToPing(clickhouse), 'ClickHouse does not answer'),
 });
 
 const probeTimeoutMs = 1500;
@@ -94,10 +97,10 @@ const probeTimeoutMs = 1500;
  * If this process was blocked, a response may wait unread. So the sockets get one event-loop turn before the
  * server counts as down.
  */
-async function problem(alive: Promise<boolean>, message: string): Promise<string | null> {
-  const heard = alive.catch(() => false);
-  const answered = await withTimeout(heard, probeTimeoutMs).catch(() =>
-    Promise.race([heard, nextTurn(false)]),
+async function probeServer(alive: Promise<boolean>, message: string): Promise<string | null> {
+  const reply = alive.catch(() => false);
+  const answered = await withTimeout(reply, probeTimeoutMs).catch(() =>
+    Promise.race([reply, nextTurn(false)]),
   );
   return answered ? null : message;
 }

@@ -7,19 +7,25 @@ import { type LearnerState, newLearner } from '../../domain/tracing/learner-stat
 import { rejectAsUnavailable, unavailable } from '../../errors.js';
 import type { PendingAttempts } from '../../store/outbox/pending-rows.js';
 import type { NumberedRow, StoredRows } from '../../warehouse/reads/stored-rows.js';
-import type { EndedHistories } from './list-learners.js';
-import { createNumberCursors, listJson, type PageQuery, pageLimit, pageOf } from './pages.js';
-import { findLearner, type MasteryPorts, rangeFields, readLearner, skillOf } from './read-mastery.js';
-import type { StoredPorts } from './stored.js';
+import type { ErasureLookup } from './list-learners.js';
+import { buildPage, createNumberCursors, defaultPageLimit, encodeList, type PageQuery } from './pages.js';
+import {
+  describeRange,
+  findSkillState,
+  type MasteryPorts,
+  readLearner,
+  readLearnerState,
+} from './read-mastery.js';
+import type { SourceLagPorts } from './storage-lag.js';
 
-export interface AttemptPorts extends MasteryPorts, StoredPorts {
-  readonly waiting: PendingAttempts;
+export interface AttemptPorts extends MasteryPorts, SourceLagPorts {
+  readonly pendingAttempts: PendingAttempts;
   readonly stored: Pick<StoredRows, 'readAttempts' | 'readSkillAttempts'>;
-  readonly ended: Pick<EndedHistories, 'findErased'>;
+  readonly erasures: Pick<ErasureLookup, 'findErased'>;
 }
 
 /** Retries after a concurrent correction. */
-const maxTries = 5;
+const maxAttempts = 5;
 
 /**
  * Each counted answer is listed or counted as missing. Requires ClickHouse, because a partial list would look
@@ -27,67 +33,67 @@ const maxTries = 5;
  */
 export async function listAttempts(
   ports: AttemptPorts,
-  { tenant, query: { limit = pageLimit, cursor } }: Call<PageQuery>,
+  { tenant, query: { limit = defaultPageLimit, cursor } }: Call<PageQuery>,
   userId: string,
 ): Promise<string> {
   const before = cursors.decode(cursor) ?? Number.POSITIVE_INFINITY;
-  for (let tries = 0; tries < maxTries; tries++) {
-    const learner = await findLearner(ports, tenant, userId);
+  for (let tries = 0; tries < maxAttempts; tries++) {
+    const learner = await readLearnerState(ports, tenant, userId);
     const to = Math.min(learner.attempts, before - 1);
-    const found = await newestUpTo(ports, tenant, userId, to, limit);
-    if (!follows(learner, await findLearner(ports, tenant, userId))) continue;
+    const found = await readNewest(ports, tenant, userId, to, limit);
+    if (!continuesHistory(learner, await readLearnerState(ports, tenant, userId))) continue;
     const last = found.at(-1);
-    const isFull = found.length === limit && last !== undefined && seqOf(last) > 1;
-    const first = isFull ? seqOf(last) : 1;
+    const isFull = found.length === limit && last !== undefined && getSeq(last) > 1;
+    const first = isFull ? getSeq(last) : 1;
     const missing = Math.max(0, to - first + 1) - found.length;
     const page = { items: found, next_cursor: isFull ? cursors.encode(first) : null };
     const fields = { user_id: userId, total_attempts: learner.attempts, missing };
-    return listJson(fields, 'attempts', page, describeAttempt);
+    return encodeList(fields, 'attempts', page, describeAttempt);
   }
   throw unavailable('The answers of this learner are being corrected; try again later');
 }
 
 export async function listSkillAnswers(
   ports: AttemptPorts,
-  { tenant, query: { limit = pageLimit, cursor } }: Call<PageQuery>,
+  { tenant, query: { limit = defaultPageLimit, cursor } }: Call<PageQuery>,
   userId: string,
   skillId: string,
 ): Promise<string> {
   const before = cursors.decode(cursor) ?? Number.POSITIVE_INFINITY;
   const lag = await ports.sourceLagSeconds();
   const { learner, skills } = await readLearner(ports, tenant, userId);
-  const { attempts } = skillOf(skills, skillId);
-  const [erased] = await ports.ended.findErased(tenant, [userId]);
+  const { attempts } = findSkillState(skills, skillId);
+  const [erased] = await ports.erasures.findErased(tenant, [userId]);
   const to = Math.min(learner.attempts, before - 1);
   const range = { tenant, userId, skillId, to, below: erased?.below ?? { ms: 0, seq: 0 } };
   const { rows, stored } = await rejectAsUnavailable(
     ports.stored.readSkillAttempts({ ...range, atMost: limit + 1 }),
   );
-  const page = pageOf(rows, limit, (last) => cursors.encode(seqOf(last)));
+  const page = buildPage(rows, limit, (last) => cursors.encode(getSeq(last)));
   const pending = Math.max(0, attempts - stored);
   const fields = {
     ...{ user_id: userId, skill_id: skillId, total_attempts: attempts, pending_attempts: pending },
     source_lag_seconds: pending === 0 ? 0 : lag,
   };
-  return listJson(fields, 'answers', page, describeSkillAnswer);
+  return encodeList(fields, 'answers', page, describeSkillAnswer);
 }
 
 function describeSkillAnswer({ number, ...row }: NumberedRow): object {
-  const range = rangeFields(computeExpectedRange(computeAverageLogOdds(row.conditions), (number ?? 1) - 1));
+  const range = describeRange(computeExpectedRange(computeAverageLogOdds(row.conditions), (number ?? 1) - 1));
   const unknown = number === null ? { expected_low: null, expected_high: null } : {};
   return { ...describeAttempt(row), ...range, ...unknown };
 }
 
 /** True unless a correction or erasure came in between: only commits add at least one answer per version. */
-export const follows = (before: LearnerState, now: LearnerState): boolean =>
+export const continuesHistory = (before: LearnerState, now: LearnerState): boolean =>
   before.version === newLearner.version ||
   (now.version >= before.version && now.attempts - before.attempts >= now.version - before.version);
 
-const seqOf = ({ figures }: AttemptRow): number => figures.learnerSeq;
+const getSeq = ({ figures }: AttemptRow): number => figures.learnerSeq;
 
 /** Redis first, then ClickHouse, to find answers that move in between. */
-async function newestUpTo(
-  { waiting, stored }: AttemptPorts,
+async function readNewest(
+  { pendingAttempts, stored }: AttemptPorts,
   tenant: string,
   userId: string,
   to: number,
@@ -96,11 +102,11 @@ async function newestUpTo(
   let newest: AttemptRow[] = [];
   // For duplicate numbers, the first row counts.
   const add = (rows: readonly AttemptRow[]): void => {
-    const bySeq = new Map([...newest, ...rows].toReversed().map((row) => [seqOf(row), row]));
-    newest = [...bySeq.values()].sort((a, b) => seqOf(b) - seqOf(a)).slice(0, atMost);
+    const bySeq = new Map([...newest, ...rows].toReversed().map((row) => [getSeq(row), row]));
+    newest = [...bySeq.values()].sort((a, b) => getSeq(b) - getSeq(a)).slice(0, atMost);
   };
-  for await (const page of waiting.readPages(tenant, userId))
-    add(page.flatMap(({ row }) => (row !== null && seqOf(row) <= to ? [row] : [])));
+  for await (const page of pendingAttempts.readPages(tenant, userId))
+    add(page.flatMap(({ row }) => (row !== null && getSeq(row) <= to ? [row] : [])));
   const range = { tenant, userId, from: 1, to, order: 'newest first', atMost } as const;
   add(await rejectAsUnavailable(stored.readAttempts(range)));
   return newest;

@@ -4,15 +4,22 @@ import { Id } from '../../contracts/ids.js';
 import type { ListedLearner } from '../../contracts/responses/learners.js';
 import type { ErasureStore } from '../../store/corrections/erasures.js';
 import type { LearnerList } from '../../warehouse/reads/learner-list.js';
-import { cursorAfter, idAfter, listJson, PageQuery, pageLimit, pageOf } from './pages.js';
+import {
+  buildPage,
+  decodeIdCursor,
+  defaultPageLimit,
+  encodeIdCursor,
+  encodeList,
+  PageQuery,
+} from './pages.js';
 import type { MasteryPorts } from './read-mastery.js';
-import type { StoredPorts } from './stored.js';
+import type { SourceLagPorts } from './storage-lag.js';
 
-export type EndedHistories = Pick<ErasureStore, 'findErased' | 'isOpen'>;
+export type ErasureLookup = Pick<ErasureStore, 'findErased' | 'isOpen'>;
 
-export interface LearnerListPorts extends StoredPorts, Pick<MasteryPorts, 'learners'> {
+export interface LearnerListPorts extends SourceLagPorts, Pick<MasteryPorts, 'learners'> {
   readonly list: LearnerList;
-  readonly ended: EndedHistories;
+  readonly erasures: ErasureLookup;
 }
 
 export const LearnersQuery = Type.Object({
@@ -28,26 +35,26 @@ export async function listLearners(
   ports: LearnerListPorts,
   { tenant, query }: Call<Static<typeof LearnersQuery>>,
 ): Promise<string> {
-  const { prefix = '', limit = pageLimit, cursor } = query;
-  const after = idAfter(cursor) ?? '';
+  const { prefix = '', limit = defaultPageLimit, cursor } = query;
+  const after = decodeIdCursor(cursor) ?? '';
   // Lag first: a missing answer is then still pending. Erasures last: no erased learner is shown.
   const lag = await ports.sourceLagSeconds();
   const found = await ports.list(tenant, prefix, after, limit + 1);
-  const page = pageOf(found, limit, ({ user_id }) => cursorAfter(user_id));
-  const items = await withoutErased(ports, tenant, page.items);
-  return listJson({ source_lag_seconds: lag }, 'learners', { ...page, items });
+  const page = buildPage(found, limit, ({ user_id }) => encodeIdCursor(user_id));
+  const items = await removeErased(ports, tenant, page.items);
+  return encodeList({ source_lag_seconds: lag }, 'learners', { ...page, items });
 }
 
 /** Until an erasure is done, sums include the erased history. Learners with a new history stay. */
-async function withoutErased(
-  { ended, learners }: LearnerListPorts,
+async function removeErased(
+  { erasures, learners }: LearnerListPorts,
   tenant: string,
   found: readonly ListedLearner[],
 ): Promise<ListedLearner[]> {
   const userIds = found.map(({ user_id }) => user_id);
-  const isThere = async (userId: string): Promise<boolean> =>
-    (await learners.readState(tenant, userId)) !== null && !(await ended.isOpen(tenant, userId));
-  const erased = await ended.findErased(tenant, userIds);
-  const shown = await Promise.all(userIds.map((userId, i) => erased[i] === null || isThere(userId)));
+  const hasNewHistory = async (userId: string): Promise<boolean> =>
+    (await learners.readState(tenant, userId)) !== null && !(await erasures.isOpen(tenant, userId));
+  const erased = await erasures.findErased(tenant, userIds);
+  const shown = await Promise.all(userIds.map((userId, i) => erased[i] === null || hasNewHistory(userId)));
   return found.filter((_, i) => shown[i]);
 }

@@ -5,14 +5,14 @@ import { dayMs, round4, roundFields } from '../../domain/base/common.js';
 import { computeShareInterval } from '../../domain/base/prediction-metrics.js';
 import { computeSum } from '../../lists.js';
 import type { ModelQuality, ReliabilityBin } from '../../warehouse/reads/model-quality.js';
-import type { StoredPorts } from './stored.js';
+import type { SourceLagPorts } from './storage-lag.js';
 
 export const ReliabilityQuery = Type.Object({
   skill_id: Type.Optional(Id),
   days: Type.Integer({ minimum: 1, maximum: 365, default: 28 }),
 });
 
-export interface QualityPorts extends StoredPorts {
+export interface QualityPorts extends SourceLagPorts {
   readonly quality: ModelQuality;
   readonly now: () => number;
 }

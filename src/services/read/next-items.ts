@@ -46,17 +46,17 @@ export const NextItemsRequest = Type.Object(
     ],
   },
 );
-const requestCheck = Compile(NextItemsRequest);
+const requestValidator = Compile(NextItemsRequest);
 /** Twenty values per item. */
 const maxValues = 20_000;
 
 /** Does not register the skills. */
-export async function nextItems(
+export async function selectNextItems(
   compute: Pick<Compute, 'nextItems'>,
   { tenant, body, throwIfDisconnected }: Call,
   userId: string,
 ): Promise<string> {
-  const request = validate(requestCheck, await parseLargeJson(body, maxValues), 'request');
+  const request = validate(requestValidator, await parseLargeJson(body, maxValues), 'request');
   const items = request.items.map(
     ({ item_id, skill_id, question_difficulty }): ItemCandidate => ({
       itemId: item_id ?? null,

@@ -16,7 +16,7 @@ export const PageQuery = Type.Object({
 });
 export type PageQuery = Static<typeof PageQuery>;
 
-export const pageLimit = 100;
+export const defaultPageLimit = 100;
 
 interface Page<Item> {
   readonly items: readonly Item[];
@@ -25,16 +25,16 @@ interface Page<Item> {
 
 /** @param prefix distinguishes the list @param parse null for an invalid value */
 export function createCursors<Value extends string | number>(
-  mark: string,
-  read: (text: string) => Value | null,
+  prefix: string,
+  parse: (text: string) => Value | null,
 ) {
-  const encode = (value: Value): string => Buffer.from(`${mark}${value}`).toString('base64url');
+  const encode = (value: Value): string => Buffer.from(`${prefix}${value}`).toString('base64url');
   return {
     encode,
     /** @throws ApiError INVALID_REQUEST for an invalid cursor */
     decode: (cursor: string | undefined): Value | null => {
       if (cursor === undefined) return null;
-      const value = read(Buffer.from(cursor, 'base64url').toString().slice(mark.length));
+      const value = parse(Buffer.from(cursor, 'base64url').toString().slice(prefix.length));
       // Compare the encoded form: decoding ignores invalid base64 and UTF-8.
       if (value !== null && encode(value) === cursor) return value;
       throw validationError('query', {
@@ -46,13 +46,13 @@ export function createCursors<Value extends string | number>(
 }
 
 /** Accepts numbers above 1. */
-export const createNumberCursors = (mark: string, below = Number.MAX_SAFE_INTEGER) =>
-  createCursors(mark, (text) => {
+export const createNumberCursors = (prefix: string, below = Number.MAX_SAFE_INTEGER) =>
+  createCursors(prefix, (text) => {
     const number = Number(text);
     return Number.isSafeInteger(number) && number > 1 && number < below ? number : null;
   });
 
-export async function listJson<Item>(
+export async function encodeList<Item>(
   fields: object,
   name: string,
   { items, next_cursor }: Page<Item>,
@@ -64,42 +64,42 @@ export async function listJson<Item>(
 }
 
 /** One character per byte, so that comparing strings compares bytes. */
-const bytesOf = (id: string): string => Buffer.from(id).toString('latin1');
-const textOf = (bytes: string): string => Buffer.from(bytes, 'latin1').toString();
+const toByteString = (id: string): string => Buffer.from(id).toString('latin1');
+const fromByteString = (bytes: string): string => Buffer.from(bytes, 'latin1').toString();
 
 const idCursors = createCursors('after:', (id) => (findIdProblem(id) === null ? id : null));
 
-export const idAfter = idCursors.decode;
+export const decodeIdCursor = idCursors.decode;
 
-export const cursorAfter = idCursors.encode;
+export const encodeIdCursor = idCursors.encode;
 
 /** @param found limit + 1 entries if there is another page */
-export function pageOf<Item>(
+export function buildPage<Item>(
   found: readonly Item[],
   limit: number,
-  cursorOf: (last: Item) => string,
+  encodeCursor: (last: Item) => string,
 ): Page<Item> {
   const items = found.slice(0, limit);
   const last = found.length > limit ? items.at(-1) : undefined;
-  return { items, next_cursor: last === undefined ? null : cursorOf(last) };
+  return { items, next_cursor: last === undefined ? null : encodeCursor(last) };
 }
 
 /** @param toPosition sorts by time @param after last position of the previous page */
-export const newestFirst = <Item>(
+export const sortNewestFirst = <Item>(
   all: readonly Item[],
-  placeOf: (one: Item) => string,
+  toPosition: (one: Item) => string,
   after: string | null,
 ) =>
   all
-    .filter((one) => after === null || placeOf(one) < after)
-    .sort((a, b) => (placeOf(a) < placeOf(b) ? 1 : -1));
+    .filter((one) => after === null || toPosition(one) < after)
+    .sort((a, b) => (toPosition(a) < toPosition(b) ? 1 : -1));
 
 /** @param after may no longer exist */
-export const sortedAfter = (ids: Iterable<string>, after: string | null): string[] => {
-  const from = after === null ? '' : bytesOf(after);
-  const bytes = Array.from(ids, bytesOf);
+export const sortIdsAfter = (ids: Iterable<string>, after: string | null): string[] => {
+  const from = after === null ? '' : toByteString(after);
+  const bytes = Array.from(ids, toByteString);
   return bytes
     .filter((id) => id > from)
     .sort()
-    .map(textOf);
+    .map(fromByteString);
 };

@@ -24,9 +24,17 @@ import { ApiError } from '../../errors.js';
 import type { Logger } from '../../logger.js';
 import type { LearnerReads } from '../../store/learners/learner-reads.js';
 import type { AttemptQuery, SkillHistory, StoredAttempt } from '../../warehouse/reads/skill-history.js';
-import { cursorAfter, idAfter, listJson, type PageQuery, pageLimit, pageOf, sortedAfter } from './pages.js';
+import {
+  buildPage,
+  decodeIdCursor,
+  defaultPageLimit,
+  encodeIdCursor,
+  encodeList,
+  type PageQuery,
+  sortIdsAfter,
+} from './pages.js';
 import { describeParameters, type ModelPorts } from './read-skills.js';
-import type { StoredPorts } from './stored.js';
+import type { SourceLagPorts } from './storage-lag.js';
 
 /** All throw ApiError UNAVAILABLE. */
 export interface MasteryPorts extends ModelPorts {
@@ -34,7 +42,7 @@ export interface MasteryPorts extends ModelPorts {
   readonly now: () => number;
 }
 
-export interface HistoryPorts<History> extends MasteryPorts, StoredPorts {
+export interface HistoryPorts<History> extends MasteryPorts, SourceLagPorts {
   readonly history: History;
   readonly logger: Logger;
 }
@@ -60,7 +68,7 @@ export const userNotFound = (): ApiError =>
   new ApiError('USER_NOT_FOUND', 'No answer of this user_id was counted');
 
 /** For calls that accept a learner with a goal only. */
-export const nothingKnown = (): ApiError =>
+export const learnerNotFound = (): ApiError =>
   new ApiError('USER_NOT_FOUND', 'This user_id has no counted answers and no goal');
 
 export async function readLearner({ learners, models }: MasteryPorts, tenant: string, userId: string) {
@@ -69,7 +77,7 @@ export async function readLearner({ learners, models }: MasteryPorts, tenant: st
   return { ...found, model };
 }
 
-export async function findLearner(
+export async function readLearnerState(
   { learners }: Pick<MasteryPorts, 'learners'>,
   tenant: string,
   userId: string,
@@ -79,7 +87,7 @@ export async function findLearner(
   return learner;
 }
 
-export function skillOf(skills: ReadonlyMap<string, SkillState>, skillId: string): SkillState {
+export function findSkillState(skills: ReadonlyMap<string, SkillState>, skillId: string): SkillState {
   const skill = skills.get(skillId);
   if (skill !== undefined) return skill;
   throw new ApiError('SKILL_NOT_FOUND', 'No answer of this user_id on this skill_id was counted');
@@ -88,7 +96,7 @@ export function skillOf(skills: ReadonlyMap<string, SkillState>, skillId: string
 export async function readSkillView(ports: MasteryPorts, tenant: string, userId: string, skillId: string) {
   const { learner, skills, model } = await readLearner(ports, tenant, userId);
   const now = ports.now();
-  return { learner, model, now, view: buildSkillView(skillId, skillOf(skills, skillId), model, now) };
+  return { learner, model, now, view: buildSkillView(skillId, findSkillState(skills, skillId), model, now) };
 }
 
 export async function readMastery(
@@ -96,26 +104,26 @@ export async function readMastery(
   { tenant, query: { limit, cursor } }: Call<PageQuery>,
   userId: string,
 ): Promise<string> {
-  const after = idAfter(cursor);
+  const after = decodeIdCursor(cursor);
   const { learner, skills, model } = await readLearner(ports, tenant, userId);
   const now = ports.now();
-  const max = limit ?? (cursor === undefined ? skills.size : pageLimit);
-  const page = pageOf(sortedAfter(skills.keys(), after), max, cursorAfter);
-  const viewOf = (id: string): SkillView => buildSkillView(id, skillOf(skills, id), model, now);
-  const describe = (id: string): object => describeSkill({ view: viewOf(id), learner, model, now });
-  return listJson({ user_id: userId }, 'skills', page, describe);
+  const max = limit ?? (cursor === undefined ? skills.size : defaultPageLimit);
+  const page = buildPage(sortIdsAfter(skills.keys(), after), max, encodeIdCursor);
+  const viewOne = (id: string): SkillView => buildSkillView(id, findSkillState(skills, id), model, now);
+  const describe = (id: string): object => describeSkill({ view: viewOne(id), learner, model, now });
+  return encodeList({ user_id: userId }, 'skills', page, describe);
 }
 
-type ViewedSkill = SkillContext & { readonly view: SkillView };
+type SkillViewContext = SkillContext & { readonly view: SkillView };
 
 /** Answers per minute have 4 decimals, because slow work has few. */
-export function describeSkill({ view, learner, model, now }: ViewedSkill) {
+export function describeSkill({ view, learner, model, now }: SkillViewContext) {
   const { skillId, state, placement, mastery } = view;
   const norm = computeSkillNorm(view.model.times);
   return {
     skill_id: skillId,
     section: placement.section,
-    ...rangeFields(computeExpectedAccuracy(view, learner, model, now)),
+    ...describeRange(computeExpectedAccuracy(view, learner, model, now)),
     mastery: round4(mastery),
     mastery_at_last_attempt: round4(state.mastery),
     mastered: isMastered(view, { learner, model, now }),
@@ -130,7 +138,7 @@ export function describeSkill({ view, learner, model, now }: ViewedSkill) {
   };
 }
 
-export const rangeFields = ({ expected, low, high }: ReturnType<typeof computeExpectedRange>) => ({
+export const describeRange = ({ expected, low, high }: ReturnType<typeof computeExpectedRange>) => ({
   expected_accuracy: round4(expected),
   expected_low: round4(low),
   expected_high: round4(high),
@@ -164,10 +172,10 @@ export async function readSkillMastery(
     explanation: {
       parameters: describeParameters(view.model),
       ...(await describeSteps(ports, query, state.attempts)),
-      forgetting_since_last_attempt: change(state.mastery, mastery),
+      forgetting_since_last_attempt: computeChange(state.mastery, mastery),
       next: {
-        if_correct: { mastery: round4(ifCorrect), change: change(mastery, ifCorrect) },
-        if_wrong: { mastery: round4(ifWrong), change: change(mastery, ifWrong) },
+        if_correct: { mastery: round4(ifCorrect), change: computeChange(mastery, ifCorrect) },
+        if_wrong: { mastery: round4(ifWrong), change: computeChange(mastery, ifWrong) },
       },
       p_correct: skill.expected_accuracy,
       log_odds: logOdds,
@@ -177,11 +185,11 @@ export async function readSkillMastery(
   };
 }
 
-const change = (from: number, to: number): number => round4(round4(to) - round4(from));
+const computeChange = (from: number, to: number): number => round4(round4(to) - round4(from));
 
 const notes = {
   unavailable: 'The last answers cannot be read right now; everything else is up to date',
-  notAll: 'The newest answers are on their way and not among the steps yet',
+  pending: 'The newest answers are on their way and not among the steps yet',
   archived: 'Older answers are kept as daily sums only',
 };
 
@@ -195,7 +203,7 @@ async function describeSteps(ports: ExplainPorts, query: AttemptQuery, attempts:
     steps: explainSteps(found.attempts, query, ports.logger),
     pending_attempts: pending,
     source_lag_seconds: pending === 0 ? 0 : lag,
-    note: pending !== 0 ? notes.notAll : isCut ? notes.archived : null,
+    note: pending !== 0 ? notes.pending : isCut ? notes.archived : null,
   };
 }
 
@@ -207,7 +215,7 @@ function explainSteps(
 ): object[] {
   const first = read.length < atMost ? 0 : 1;
   return read.slice(first).map((attempt, i) => {
-    const previous = previousMastery(attempt, read[first + i - 1]);
+    const previous = findPreviousMastery(attempt, read[first + i - 1]);
     const parts = splitMasteryChange(attempt, previous);
     const { learnerSeq, parametersVersion } = attempt;
     if (parts.posterior === null || (parts.previous === null && previous !== null)) {
@@ -232,7 +240,7 @@ function explainSteps(
 }
 
 /** Null if an answer in between is missing: it may have been on this skill. */
-function previousMastery(attempt: StoredAttempt, before: StoredAttempt | undefined): number | null {
+function findPreviousMastery(attempt: StoredAttempt, before: StoredAttempt | undefined): number | null {
   if (attempt.missingBefore !== (before?.missingBefore ?? 0)) return null;
   return before === undefined ? attempt.parameters.pInit : before.masteryAfter;
 }

@@ -10,7 +10,14 @@ import {
 } from '../../domain/tracing/response-times.js';
 import { ApiError } from '../../errors.js';
 import type { RegisteredSkills } from '../../store/catalogue/registered-skills.js';
-import { cursorAfter, idAfter, listJson, type PageQuery, pageLimit, pageOf } from './pages.js';
+import {
+  buildPage,
+  decodeIdCursor,
+  defaultPageLimit,
+  encodeIdCursor,
+  encodeList,
+  type PageQuery,
+} from './pages.js';
 
 export interface ModelPorts {
   /** Version 0 before the first fit. @throws ApiError UNAVAILABLE */
@@ -24,25 +31,30 @@ export interface SkillPorts extends ModelPorts {
 
 export async function listSkills(
   ports: SkillPorts,
-  { tenant, query: { limit = pageLimit, cursor } }: Call<PageQuery>,
+  { tenant, query: { limit = defaultPageLimit, cursor } }: Call<PageQuery>,
 ): Promise<string> {
-  const after = idAfter(cursor);
-  const [known, model] = await Promise.all([
+  const after = decodeIdCursor(cursor);
+  const [skillIds, model] = await Promise.all([
     ports.skills.list(tenant, after, limit + 1),
     ports.models.current(tenant),
   ]);
   const describe = (skillId: string) => describeSkill(model, skillId, model.catalogue.entries.get(skillId));
-  return listJson({ model_version: model.version }, 'skills', pageOf(known, limit, cursorAfter), describe);
+  return encodeList(
+    { model_version: model.version },
+    'skills',
+    buildPage(skillIds, limit, encodeIdCursor),
+    describe,
+  );
 }
 
 export async function readSkill(ports: SkillPorts, { tenant }: Call, skillId: string) {
-  const model = await findSkill(ports, tenant, skillId);
+  const model = await findSkillModel(ports, tenant, skillId);
   if (model === null) throw skillNotFound();
-  return taggedSkill(model, skillId, model.catalogue.entries.get(skillId));
+  return tagSkill(model, skillId, model.catalogue.entries.get(skillId));
 }
 
 /** The tag changes with the entry, not with fits. */
-export const taggedSkill = (
+export const tagSkill = (
   model: TenantModel,
   skillId: string,
   entry: SkillEntry | undefined,
@@ -54,13 +66,13 @@ export const taggedSkill = (
 export const skillNotFound = () =>
   new ApiError('SKILL_NOT_FOUND', 'This skill_id was neither set nor answered');
 
-export async function findSkill(
+export async function findSkillModel(
   { models, skills }: SkillPorts,
   tenant: string,
   skillId: string,
 ): Promise<TenantModel | null> {
-  const [isKnown, model] = await Promise.all([skills.has(tenant, skillId), models.current(tenant)]);
-  return isKnown || model.skills.has(skillId) || model.catalogue.entries.has(skillId) ? model : null;
+  const [isRegistered, model] = await Promise.all([skills.has(tenant, skillId), models.current(tenant)]);
+  return isRegistered || model.skills.has(skillId) || model.catalogue.entries.has(skillId) ? model : null;
 }
 
 function describeSkill(model: TenantModel, skillId: string, entry: SkillEntry | undefined): object {
@@ -76,7 +88,7 @@ function describeSkill(model: TenantModel, skillId: string, entry: SkillEntry | 
     learners: skill.learners,
     answers: skill.answers,
     rapid_threshold_seconds: round1(computeRapidThreshold(skill.times)),
-    typical_seconds: typicalSeconds(skill.times),
+    typical_seconds: computeTypicalSeconds(skill.times),
     updated_at: entry === undefined ? null : new Date(entry.updatedAt).toISOString(),
   };
 }
@@ -95,5 +107,5 @@ export const describeParameters = ({ parameters, source, version, fittedAt }: Sk
 });
 
 /** Median of the log-normal time norm; null without measured times. */
-const typicalSeconds = (times: SkillTimes): number | null =>
+const computeTypicalSeconds = (times: SkillTimes): number | null =>
   times.answers === 0 ? null : round1(Math.exp(computeSkillNorm(times).logMean));

@@ -4,23 +4,31 @@ import { dayMs, formatDate, roundFields } from '../../domain/base/common.js';
 import { computeShareInterval } from '../../domain/base/prediction-metrics.js';
 import { ApiError } from '../../errors.js';
 import type { ItemPosition, SkillReads, SkillSums } from '../../warehouse/reads/skill-statistics.js';
-import { createCursors, cursorAfter, idAfter, listJson, type PageQuery, pageLimit, pageOf } from './pages.js';
+import {
+  buildPage,
+  createCursors,
+  decodeIdCursor,
+  defaultPageLimit,
+  encodeIdCursor,
+  encodeList,
+  type PageQuery,
+} from './pages.js';
 import type { SkillPorts } from './read-skills.js';
-import { allStored, type StoredPorts, type StoringPorts } from './stored.js';
+import { type SourceLagPorts, type StorageWaitPorts, waitUntilStored } from './storage-lag.js';
 
-export interface StatisticsPorts extends StoredPorts, StoringPorts, Pick<SkillPorts, 'skills'> {
+export interface StatisticsPorts extends SourceLagPorts, StorageWaitPorts, Pick<SkillPorts, 'skills'> {
   readonly statistics: SkillReads;
 }
 
 export async function listSkillStatistics(
   { statistics, sourceLagSeconds }: StatisticsPorts,
-  { tenant, query: { limit = pageLimit, cursor } }: Call<PageQuery>,
+  { tenant, query: { limit = defaultPageLimit, cursor } }: Call<PageQuery>,
 ): Promise<string> {
-  const after = idAfter(cursor);
+  const after = decodeIdCursor(cursor);
   const lag = await sourceLagSeconds();
   const found = await statistics.listSkills(tenant, after, limit + 1);
-  const page = pageOf(found, limit, ({ skill_id }) => cursorAfter(skill_id));
-  return listJson({ source_lag_seconds: lag }, 'skills', page);
+  const page = buildPage(found, limit, ({ skill_id }) => encodeIdCursor(skill_id));
+  return encodeList({ source_lag_seconds: lag }, 'skills', page);
 }
 
 const cohortWeeks = 26;
@@ -28,7 +36,7 @@ const cohortWeeks = 26;
 export async function readSkillStatistics(ports: StatisticsPorts, { tenant }: Call, skillId: string) {
   const { statistics, sourceLagSeconds, now } = ports;
   const lag = await sourceLagSeconds();
-  const sums = await answeredSkill(ports, tenant, skillId);
+  const sums = await readAnsweredSkill(ports, tenant, skillId);
   const curve = await statistics.fetchLearningCurve(tenant, skillId);
   const since = formatDate(now() - 7 * (cohortWeeks - 1) * dayMs);
   const cohorts = await statistics.fetchCohorts(tenant, skillId, since, cohortWeeks);
@@ -39,11 +47,15 @@ export async function readSkillStatistics(ports: StatisticsPorts, { tenant }: Ca
 }
 
 /** If no answer is stored, waits for answers in flight. */
-async function answeredSkill(ports: StatisticsPorts, tenant: string, skillId: string): Promise<SkillSums> {
+async function readAnsweredSkill(
+  ports: StatisticsPorts,
+  tenant: string,
+  skillId: string,
+): Promise<SkillSums> {
   const read = () => ports.statistics.findSkill(tenant, skillId);
   const stored = await read();
   if (stored !== null) return stored;
-  if (await ports.skills.has(tenant, skillId)) await allStored(ports);
+  if (await ports.skills.has(tenant, skillId)) await waitUntilStored(ports);
   const now = await read();
   if (now === null) throw new ApiError('SKILL_NOT_FOUND', 'No answer on this skill_id was counted');
   return now;
@@ -51,25 +63,27 @@ async function answeredSkill(ports: StatisticsPorts, tenant: string, skillId: st
 
 export async function listSkillItems(
   ports: StatisticsPorts,
-  { tenant, query: { limit = pageLimit, cursor } }: Call<PageQuery>,
+  { tenant, query: { limit = defaultPageLimit, cursor } }: Call<PageQuery>,
   skillId: string,
 ): Promise<string> {
-  const after = placeOf(itemCursors.decode(cursor) ?? '');
+  const after = parsePosition(itemCursors.decode(cursor) ?? '');
   const lag = await ports.sourceLagSeconds();
   const found = await ports.statistics.listItems(tenant, skillId, after, limit + 1);
-  if (found.length === 0 && after === null) await answeredSkill(ports, tenant, skillId);
-  const page = pageOf(found, limit, ({ accuracy, item_id }) => itemCursors.encode(`${accuracy} ${item_id}`));
-  return listJson({ skill_id: skillId, source_lag_seconds: lag }, 'items', page, describeItem);
+  if (found.length === 0 && after === null) await readAnsweredSkill(ports, tenant, skillId);
+  const page = buildPage(found, limit, ({ accuracy, item_id }) =>
+    itemCursors.encode(`${accuracy} ${item_id}`),
+  );
+  return encodeList({ skill_id: skillId, source_lag_seconds: lag }, 'items', page, describeItem);
 }
 
-function placeOf(text: string): ItemPosition | null {
+function parsePosition(text: string): ItemPosition | null {
   const [accuracy = ''] = text.split(' ');
   const item_id = text.slice(accuracy.length + 1);
   const isPlace = Number(accuracy) >= 0 && Number(accuracy) <= 1 && findIdProblem(item_id) === null;
   return isPlace ? { accuracy: Number(accuracy), item_id } : null;
 }
 
-const itemCursors = createCursors('item:', (text) => (placeOf(text) === null ? null : text));
+const itemCursors = createCursors('item:', (text) => (parsePosition(text) === null ? null : text));
 
 /** `beyond`: accuracy minus prediction, with its interval. */
 function describeItem(item: Awaited<ReturnType<SkillReads['listItems']>>[number]): object {

@@ -12,7 +12,7 @@ import type { Checkpoint, RebuildStore, SharedState } from '../../store/rebuild/
 import { defaultPartitions, type VersionMismatch } from '../../store/redis/deployment.js';
 import { partitionOf, stateVersion } from '../../store/redis/keys.js';
 import type { RebuildSource } from '../../warehouse/reads/rebuild-source.js';
-import { type RebuildOptions, type RebuildParts, restoreLearners } from './replay-learners.js';
+import { type RebuildDependencies, type RebuildOptions, restoreLearners } from './replay-learners.js';
 
 /**
  * `resumedAfter`: answers restored by an earlier run; `broken`: some learners with missing or duplicate rows.
@@ -20,20 +20,20 @@ import { type RebuildOptions, type RebuildParts, restoreLearners } from './repla
 export type RebuildResult = NonNullable<Awaited<ReturnType<typeof rebuild>>>;
 
 /** @returns null if there is nothing to restore @throws StartError */
-export async function rebuild(parts: RebuildParts, options: RebuildOptions) {
-  const { source, store } = parts;
+export async function rebuild(dependencies: RebuildDependencies, options: RebuildOptions) {
+  const { source, store } = dependencies;
   const since = performance.now();
-  const isMarked = (await store.readPartitionCount()) !== null;
-  if (!isMarked && !(await source.hasStoredState())) return null;
-  const facts = await factsOf(parts);
-  const missing = await store.findLostPartitions(facts.partitions);
-  const shared = await lostShared(parts, isMarked);
-  if (missing.length === 0 && shared.length === 0 && isMarked) return null;
-  const start = await resumeOrStart(store, missing, shared);
-  const { checkpoint, ...replayed } = await restoreLearners(parts, options, facts.partitions, start);
-  await restoreTenants(parts, options, checkpoint);
-  const unreadableKeys = await restoreRest(parts, options, checkpoint, facts.partitions);
-  options.check();
+  const hasMarkers = (await store.readPartitionCount()) !== null;
+  if (!hasMarkers && !(await source.hasStoredState())) return null;
+  const facts = await resolveDeployment(dependencies);
+  const lostPartitions = await store.findLostPartitions(facts.partitions);
+  const lostState = await findLostState(dependencies, hasMarkers);
+  if (lostPartitions.length === 0 && lostState.length === 0 && hasMarkers) return null;
+  const start = await resumeOrStart(store, lostPartitions, lostState);
+  const { checkpoint, ...replayed } = await restoreLearners(dependencies, options, facts.partitions, start);
+  await restoreTenants(dependencies, options, checkpoint);
+  const unreadableKeys = await restoreOtherState(dependencies, options, checkpoint, facts.partitions);
+  options.ensureMayContinue();
   await store.finish(checkpoint, facts);
   const { partitions, learners, answers } = checkpoint;
   return {
@@ -43,11 +43,11 @@ export async function rebuild(parts: RebuildParts, options: RebuildOptions) {
 }
 
 /** Without a record, assumes the default partitions. Sampled rows must confirm their number. */
-async function factsOf({ source, store }: RebuildParts): Promise<DeploymentRecord> {
+async function resolveDeployment({ source, store }: RebuildDependencies): Promise<DeploymentRecord> {
   const recorded = await source.deployment();
   const partitions = (await store.readPartitionCount()) ?? recorded?.partitions ?? defaultPartitions;
-  const places = await source.sampleLearners();
-  if (places.some(({ tenant, userId, partition }) => partitionOf(tenant, userId, partitions) !== partition))
+  const samples = await source.sampleLearners();
+  if (samples.some(({ tenant, userId, partition }) => partitionOf(tenant, userId, partitions) !== partition))
     throw new StartError(
       `the rows in ClickHouse are not those of a deployment of ${partitions} partitions: is it the right database?`,
     );
@@ -56,18 +56,21 @@ async function factsOf({ source, store }: RebuildParts): Promise<DeploymentRecor
 }
 
 /** Missing state outside partitions that ClickHouse can restore. */
-async function lostShared({ source, store }: RebuildParts, isMarked: boolean): Promise<SharedState[]> {
+async function findLostState(
+  { source, store }: RebuildDependencies,
+  hasMarkers: boolean,
+): Promise<SharedState[]> {
   const missing = await store.findLostShared();
   // Restore all of it, because items have counters even without a published model.
-  if (!isMarked) return missing;
-  const has: Readonly<Record<SharedState, () => Promise<boolean>>> = {
+  if (!hasMarkers) return missing;
+  const isStored: Readonly<Record<SharedState, () => Promise<boolean>>> = {
     keys: async () => (await source.keys()).keys.length > 0,
     catalogues: async () => (await source.fetchCatalogue()).length > 0,
     models: async () => (await source.fetchModelChanges()).length > 0,
     webhooks: async () => (await source.fetchWebhooks()).length > 0,
     mappings: async () => (await source.mappings()).length > 0,
   };
-  const lost = await Promise.all(missing.map((name) => has[name]()));
+  const lost = await Promise.all(missing.map((name) => isStored[name]()));
   return missing.filter((_, i) => lost[i]);
 }
 
@@ -85,28 +88,28 @@ async function resumeOrStart(
   return checkpoint;
 }
 
-const stepper =
-  ({ check, onProgress }: RebuildOptions, { answers }: Checkpoint) =>
+const createStepReporter =
+  ({ ensureMayContinue, onProgress }: RebuildOptions, { answers }: Checkpoint) =>
   (step: string): void => {
-    check();
+    ensureMayContinue();
     onProgress({ step, answers, total: answers });
   };
 
-const tenantOf = ({ tenant }: { readonly tenant: string }): string => tenant;
+const getTenant = ({ tenant }: { readonly tenant: string }): string => tenant;
 
 async function restoreTenants(
-  { source, store }: RebuildParts,
+  { source, store }: RebuildDependencies,
   options: RebuildOptions,
   checkpoint: Checkpoint,
 ): Promise<void> {
-  const step = stepper(options, checkpoint);
+  const step = createStepReporter(options, checkpoint);
   const { shared } = checkpoint;
   const tenants = await source.listTenants();
   step('catalogues');
   for (const tenant of tenants)
     for await (const skills of source.readAnsweredSkills(tenant))
       await store.restoreAnsweredSkills(tenant, skills);
-  for (const [tenant, entries] of groupBy(await source.fetchCatalogue(), tenantOf)) {
+  for (const [tenant, entries] of groupBy(await source.fetchCatalogue(), getTenant)) {
     const skillIds = entries.map(({ skillId }) => skillId);
     await store.registerSkills(tenant, skillIds);
     if (shared.includes('catalogues')) await store.restoreCatalogue(tenant, entries);
@@ -116,12 +119,12 @@ async function restoreTenants(
   if (!shared.includes('models')) return;
   step('models and items');
   const newest = await source.fetchNewestVersions();
-  const changesOf = groupBy(await source.fetchModelChanges(), tenantOf);
+  const changesByTenant = groupBy(await source.fetchModelChanges(), getTenant);
   // Items belong to the active version, which is 0 before the first fit.
   for (const tenant of tenants)
     for await (const items of source.readItems(tenant))
-      await store.restoreItems(tenant, changesOf.get(tenant)?.[0]?.version ?? 0, items);
-  for (const [tenant, changes] of changesOf) {
+      await store.restoreItems(tenant, changesByTenant.get(tenant)?.[0]?.version ?? 0, items);
+  for (const [tenant, changes] of changesByTenant) {
     const kept = [];
     for (const change of selectRetainedVersions(changes)) kept.push(await source.fetchModelTexts(change));
     await store.restoreModels(tenant, changes, kept, newest.get(tenant) ?? 0);
@@ -129,18 +132,18 @@ async function restoreTenants(
 }
 
 /** @returns the number of keys that were sealed with another secret */
-async function restoreRest(
-  { source, store }: RebuildParts,
+async function restoreOtherState(
+  { source, store }: RebuildDependencies,
   options: RebuildOptions,
   checkpoint: Checkpoint,
-  count: number,
+  partitionCount: number,
 ): Promise<number> {
-  const step = stepper(options, checkpoint);
+  const step = createStepReporter(options, checkpoint);
   const { partitions, idsFrom } = checkpoint;
   for await (const ids of source.readRetracted(idsFrom))
-    await store.restoreRetractedIds(ids, partitions, count);
+    await store.restoreRetractedIds(ids, partitions, partitionCount);
   step('goals');
-  for await (const goals of source.readGoals()) await store.restoreGoals(goals, partitions, count);
+  for await (const goals of source.readGoals()) await store.restoreGoals(goals, partitions, partitionCount);
   step('what is counted by day');
   await store.restoreAcceptedCounts(partitions, await source.fetchDailyAnswers(partitions));
   const month = await source.fetchArchivedMonth();
@@ -163,27 +166,27 @@ async function restoreRest(
  * `adoptVersion`, the markers can move back. After it, the earlier version counts no answers.
  * @throws StartError without changes if data would be lost
  */
-export async function retireOlder(
-  { source, store }: Pick<RebuildParts, 'source' | 'store'>,
+export async function retireOlderVersion(
+  { source, store }: Pick<RebuildDependencies, 'source' | 'store'>,
   older: VersionMismatch,
-  check: () => void,
+  ensureMayContinue: () => void,
 ): Promise<void> {
-  const refuseLoss = async (reason: string | null): Promise<void> => {
+  const rejectLoss = async (reason: string | null): Promise<void> => {
     if (reason === null) return;
     // Includes markers that an earlier run moved.
     await store.moveMarkers(older, 'back');
     throw new StartError(reason);
   };
-  await refuseLoss((await waitingReason(store, older)) ?? (await unknownReason(source, store)));
-  check();
+  await rejectLoss((await findPendingReason(store, older)) ?? (await findUnknownReason(source, store)));
+  ensureMayContinue();
   await store.moveMarkers(older, 'aside');
   // No more answers arrive now. Check the answers since the first check.
-  await refuseLoss(await waitingReason(store, older));
-  check();
+  await rejectLoss(await findPendingReason(store, older));
+  ensureMayContinue();
   await store.adoptVersion(older);
 }
 
-async function waitingReason(store: RebuildStore, older: VersionMismatch): Promise<string | null> {
+async function findPendingReason(store: RebuildStore, older: VersionMismatch): Promise<string | null> {
   const waiting = await store.describePending(older.partitions);
   return waiting.length === 0
     ? null
@@ -193,7 +196,7 @@ async function waitingReason(store: RebuildStore, older: VersionMismatch): Promi
 const maxNames = 5;
 
 /** Learners without rows in ClickHouse cannot be restored. */
-async function unknownReason(source: RebuildSource, store: RebuildStore): Promise<string | null> {
+async function findUnknownReason(source: RebuildSource, store: RebuildStore): Promise<string | null> {
   const isEmpty = !(await source.hasStoredState());
   const names: string[] = [];
   for await (const learners of store.scanLearners())

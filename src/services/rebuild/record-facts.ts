@@ -18,16 +18,16 @@ export function createFactsRecorder(store: FactsStore, history: FactsHistory): (
     if (deployment === null) return;
     if (recordedKeys === undefined) {
       recordedDeployment = JSON.stringify(await history.fetchDeployment());
-      recordedKeys = new Map((await history.fetchKeys()).keys.map((key) => [key.keyHash, stateOf(key)]));
+      recordedKeys = new Map((await history.fetchKeys()).keys.map((key) => [key.keyHash, serializeKey(key)]));
     }
     if (recordedDeployment !== JSON.stringify(deployment)) await history.recordDeployment(deployment);
     recordedDeployment = JSON.stringify(deployment);
     const keys = await store.keys();
-    const states = await mapInSlices(keys, stateOf);
+    const states = await mapInSlices(keys, serializeKey);
     const changed = keys.filter(({ keyHash }, i) => recordedKeys?.get(keyHash) !== states[i]);
     if (changed.length > 0) await history.recordKeys(changed);
-    for (const key of changed) recordedKeys.set(key.keyHash, stateOf(key));
+    for (const key of changed) recordedKeys.set(key.keyHash, serializeKey(key));
   };
 }
 
-const stateOf = (key: StoredKey): string => JSON.stringify(Object.entries(key).sort());
+const serializeKey = (key: StoredKey): string => JSON.stringify(Object.entries(key).sort());

@@ -8,7 +8,7 @@ import type { Checkpoint, RebuildStore } from '../../store/rebuild/rebuild-store
 import { defaultPartitions } from '../../store/redis/deployment.js';
 import type { RebuildSource } from '../../warehouse/reads/rebuild-source.js';
 
-export interface RebuildParts {
+export interface RebuildDependencies {
   readonly source: RebuildSource;
   readonly store: RebuildStore;
   readonly openThreads: () => RebuildPool;
@@ -16,20 +16,20 @@ export interface RebuildParts {
 
 export interface RebuildOptions {
   /** @throws Error if another process rebuilds, or the run must end */
-  readonly check: () => void;
+  readonly ensureMayContinue: () => void;
   readonly onProgress: (progress: { step: string; answers: number; total: number }) => void;
 }
 
 const maxNames = 10;
-const maxWrites = 30;
-const rewriteMs = 1000;
+const maxAttempts = 30;
+const retryDelayMs = 1000;
 /** The replay repeats if rows arrive that were in flight. */
 const maxPasses = 4;
 
 export async function restoreLearners(
-  { source, store, openThreads }: RebuildParts,
-  { check, onProgress }: RebuildOptions,
-  count: number,
+  { source, store, openThreads }: RebuildDependencies,
+  { ensureMayContinue, onProgress }: RebuildOptions,
+  partitionCount: number,
   start: Checkpoint,
 ) {
   const { partitions, idsFrom } = start;
@@ -40,13 +40,13 @@ export async function restoreLearners(
   let checkpoint = start;
   const save = async (change: Partial<Checkpoint>): Promise<void> => {
     checkpoint = { ...checkpoint, ...change };
-    check();
+    ensureMayContinue();
     await store.saveCheckpoint(checkpoint);
   };
 
-  async function pass(): Promise<void> {
+  async function replayPages(): Promise<void> {
     const total = await source.countAnswers(partitions);
-    const note = async (reply: RestoreReply, last: LearnerId | null): Promise<void> => {
+    const recordProgress = async (reply: RestoreReply, last: LearnerId | null): Promise<void> => {
       brokenCount += reply.brokenCount;
       broken.push(...reply.brokenLearners.slice(0, maxNames - broken.length));
       const learners = checkpoint.learners + reply.learners;
@@ -57,10 +57,10 @@ export async function restoreLearners(
     // Save progress in page order.
     const inFlight: (() => Promise<void>)[] = [];
     for await (const { rows, last } of source.pages(partitions, checkpoint.after)) {
-      const reply = withRetries(() => threads.restore(rows, count, idsFrom), check);
+      const reply = withRetries(() => threads.restore(rows, partitionCount, idsFrom), ensureMayContinue);
       // Prevents an unhandled rejection before the await.
       reply.catch(() => undefined);
-      inFlight.push(async () => note(await reply, last));
+      inFlight.push(async () => recordProgress(await reply, last));
       if (inFlight.length > threads.threads) await inFlight.shift()?.();
     }
     for (const noted of inFlight) await noted();
@@ -69,7 +69,7 @@ export async function restoreLearners(
 
   try {
     for (let passes = 1; ; passes++) {
-      if (!checkpoint.learnersDone) await pass();
+      if (!checkpoint.learnersDone) await replayPages();
       if (checkpoint.answers >= (await source.countAnswers(partitions)) || passes === maxPasses) break;
       await save({ after: null, learnersDone: false, learners: 0, answers: 0 });
     }
@@ -79,43 +79,46 @@ export async function restoreLearners(
   return { checkpoint, broken, brokenCount, replaySeconds: (performance.now() - since) / 1000 };
 }
 
-async function withRetries<Reply>(write: () => Promise<Reply>, check: () => void): Promise<Reply> {
+async function withRetries<Reply>(
+  write: () => Promise<Reply>,
+  ensureMayContinue: () => void,
+): Promise<Reply> {
   for (let tries = 1; ; tries++) {
     try {
       return await write();
     } catch (error) {
-      if (!(error instanceof ApiError) || tries === maxWrites) throw error;
+      if (!(error instanceof ApiError) || tries === maxAttempts) throw error;
     }
-    await sleep(rewriteMs);
-    check();
+    await sleep(retryDelayMs);
+    ensureMayContinue();
   }
 }
 
-const maxNamed = 100;
-const together = 500;
-const maxLooks = 10;
-const lookMs = 200;
+const maxListedDifferences = 100;
+const learnersPerRecheck = 500;
+const maxRechecks = 10;
+const recheckDelayMs = 200;
 
-export type VerifyResult = Awaited<ReturnType<typeof verify>>;
+export type VerifyResult = Awaited<ReturnType<typeof verifyLearners>>;
 
 /**
  * Read-only; the service may run. Learners with pending rows are compared again: reads rows in Redis, then in
  * ClickHouse, then learners. So only a learner who answers at that moment differs again.
  */
-export async function verify(
-  { source, store, openThreads }: RebuildParts,
+export async function verifyLearners(
+  { source, store, openThreads }: RebuildDependencies,
   { onProgress }: Pick<RebuildOptions, 'onProgress'>,
 ) {
   const since = performance.now();
-  const count = (await store.readPartitionCount()) ?? defaultPartitions;
-  const all = indices(count);
+  const partitionCount = (await store.readPartitionCount()) ?? defaultPartitions;
+  const all = indices(partitionCount);
   const threads = openThreads();
   const differing: CompareReply['differences'][number][] = [];
   const sums = { learners: 0, answers: 0, differingCount: 0 };
   const add = (reply: CompareReply): void => {
     sums.learners += reply.learners - reply.learnersMissingRows.length;
     sums.differingCount += reply.differences.length;
-    differing.push(...reply.differences.slice(0, maxNamed - differing.length));
+    differing.push(...reply.differences.slice(0, maxListedDifferences - differing.length));
   };
 
   /** @returns learners with more answers in Redis than rows */
@@ -123,7 +126,12 @@ export async function verify(
     const total = await source.countAnswers(all);
     const behind: LearnerId[] = [];
     for await (const { rows } of source.pages(all, null)) {
-      const reply = await threads.compare({ rows, outboxRows: [], redisLearners: [], partitions: count });
+      const reply = await threads.compare({
+        rows,
+        outboxRows: [],
+        redisLearners: [],
+        partitions: partitionCount,
+      });
       add(reply);
       sums.answers += reply.answers;
       behind.push(...reply.learnersMissingRows);
@@ -132,13 +140,13 @@ export async function verify(
     return behind;
   }
 
-  async function compareWaiting(learners: readonly LearnerId[]): Promise<number> {
+  async function comparePending(learners: readonly LearnerId[]): Promise<number> {
     let redisLearners = learners;
-    for (let looks = 0; looks < maxLooks && redisLearners.length > 0; looks++) {
-      if (looks > 0) await sleep(lookMs);
-      const outboxRows = await store.readPendingRows(redisLearners, count);
+    for (let looks = 0; looks < maxRechecks && redisLearners.length > 0; looks++) {
+      if (looks > 0) await sleep(recheckDelayMs);
+      const outboxRows = await store.readPendingRows(redisLearners, partitionCount);
       const rows = await source.readLearners(redisLearners);
-      const reply = await threads.compare({ rows, outboxRows, redisLearners, partitions: count });
+      const reply = await threads.compare({ rows, outboxRows, redisLearners, partitions: partitionCount });
       add(reply);
       redisLearners = reply.learnersMissingRows;
     }
@@ -149,7 +157,7 @@ export async function verify(
     const behind = await compareStored();
     for await (const known of store.scanLearners()) behind.push(...(await source.findUnstored(known)));
     let undecided = 0;
-    for (const some of splitIntoParts(behind, together)) undecided += await compareWaiting(some);
+    for (const some of splitIntoParts(behind, learnersPerRecheck)) undecided += await comparePending(some);
     const seconds = (performance.now() - since) / 1000;
     /** `waiting`: learners with rows pending in Redis; `undecided`: learners who continued to answer. */
     return { ...sums, differing, undecided, waiting: behind.length, seconds };

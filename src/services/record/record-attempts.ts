@@ -4,17 +4,17 @@ import type { EventOutcome, EventsFormat, TrackOutcome } from '../../contracts/w
 import { ApiError, countingError, unavailable } from '../../errors.js';
 import { mapInSlices } from '../../slices.js';
 
-export interface Recorded {
+export interface RecordedAnswer {
   readonly data: string;
   readonly replayed: boolean;
 }
 
-export type EventResult = Recorded | ApiError;
+export type EventResult = RecordedAnswer | ApiError;
 
 /** Since the process started. `unmapped`: xAPI statements without a skill. */
 export type AnswerTally = Partial<Record<TrackOutcome | 'unmapped', number>>;
 
-type Request = Omit<EventsRequest, 'form' | 'receivedAt'>;
+type EventRequest = Omit<EventsRequest, 'form' | 'receivedAt'>;
 
 export type AttemptRecorder = ReturnType<typeof createAttemptRecorder>;
 
@@ -23,42 +23,42 @@ export function createAttemptRecorder(
   tally: AnswerTally,
   now: () => number,
 ) {
-  const resultOf = ({ outcome, data }: EventOutcome): EventResult => {
+  const tallyResult = ({ outcome, data }: EventOutcome): EventResult => {
     tally[outcome] = (tally[outcome] ?? 0) + 1;
-    return results[outcome](data);
+    return resultByOutcome[outcome](data);
   };
   return {
-    full: lanes.checkFull,
+    findOverload: lanes.checkFull,
     /** @param onResult called once, possibly synchronously */
-    recordOne: (request: Request, settle: (result: EventResult) => void): void =>
-      lanes.trackOne(sentEvents('event', request, now()), (tracked) =>
-        settle(tracked instanceof Error ? errorOf(tracked) : resultOf(tracked)),
+    recordOne: (request: EventRequest, onResult: (result: EventResult) => void): void =>
+      lanes.trackOne(buildSentEvents('event', request, now()), (tracked) =>
+        onResult(tracked instanceof Error ? toApiError(tracked) : tallyResult(tracked)),
       ),
     /** @returns results in order of events @throws ApiError if no event was accepted */
-    recordBatch: async (form: EventsFormat, request: Request): Promise<EventResult[]> => {
-      const tracked = await lanes.track(sentEvents(form, request, now()), null).catch(refusedBatch);
+    recordBatch: async (form: EventsFormat, request: EventRequest): Promise<EventResult[]> => {
+      const tracked = await lanes.track(buildSentEvents(form, request, now()), null).catch(rethrowBatchError);
       // In slices: a thousand rejections take 14 ms.
-      return mapInSlices(tracked, resultOf);
+      return mapInSlices(tracked, tallyResult);
     },
   };
 }
 
 /** No spread: another object shape would slow down its readers (docs/performance.md). */
-const sentEvents = (
+const buildSentEvents = (
   form: EventsFormat,
-  { tenant, body, idempotencyKey, span }: Request,
+  { tenant, body, idempotencyKey, span }: EventRequest,
   receivedAt: number,
 ): EventsRequest => ({ form, tenant, body, idempotencyKey, receivedAt, span });
 
 /** After a defect that failed all events, the client should retry the batch. */
-function refusedBatch(error: unknown): never {
+function rethrowBatchError(error: unknown): never {
   if (!(error instanceof ApiError) || error.code !== 'INTERNAL') throw error;
   throw unavailable(error.message, error);
 }
 
-const errorOf = (error: Error): ApiError => (error instanceof ApiError ? error : countingError(error));
+const toApiError = (error: Error): ApiError => (error instanceof ApiError ? error : countingError(error));
 
-const results: Readonly<Record<TrackOutcome, (data: string) => EventResult>> = {
+const resultByOutcome: Readonly<Record<TrackOutcome, (data: string) => EventResult>> = {
   counted: (data) => ({ data, replayed: false }),
   replayed: (data) => ({ data, replayed: true }),
   reused: () =>

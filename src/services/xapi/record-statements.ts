@@ -13,13 +13,13 @@ import type { PendingAttempts } from '../../store/outbox/pending-rows.js';
 import type { StoredRows } from '../../warehouse/reads/stored-rows.js';
 import { type RetractionPorts, retractAnswer } from '../corrections/retract-answer.js';
 import type { AnswerTally, AttemptRecorder } from '../record/record-attempts.js';
-import { meaningOf } from './meaning.js';
+import { interpretStatement } from './interpret-statement.js';
 
 export interface StatementPorts {
   readonly recorder: AttemptRecorder;
   readonly mappings: Pick<MappingStore, 'read'>;
   readonly retraction: RetractionPorts & {
-    readonly waiting: Pick<PendingAttempts, 'findLearners'>;
+    readonly pendingAttempts: Pick<PendingAttempts, 'findLearners'>;
     readonly stored: Pick<StoredRows, 'findLearners'>;
   };
   readonly tally: AnswerTally;
@@ -35,24 +35,24 @@ type Sender = Pick<EventsRequest, 'tenant' | 'span'>;
  * safe
  */
 export async function recordStatements(ports: StatementPorts, { tenant, span }: Sender, body: unknown) {
-  const full = ports.recorder.full(tenant);
-  if (full !== null) throw full;
+  const overload = ports.recorder.findOverload(tenant);
+  if (overload !== null) throw overload;
   const sent: readonly unknown[] = Array.isArray(body) ? body : [body];
   if (sent.length > maxBatchEvents) throw invalid(`More than ${maxBatchEvents} statements in one request`);
   const { value: mapping } = await ports.mappings.read(tenant);
   const now = ports.now();
-  const read = await mapInSlices(sent.entries(), ([i, one]) =>
-    readOne(one, Array.isArray(body) ? `${i}/` : '', mapping, now),
+  const parsed = await mapInSlices(sent.entries(), ([i, one]) =>
+    parseAndInterpret(one, Array.isArray(body) ? `${i}/` : '', mapping, now),
   );
-  if (distinct(read.map(({ id }) => id.toLowerCase())).length < read.length)
+  if (distinct(parsed.map(({ id }) => id.toLowerCase())).length < parsed.length)
     throw invalid('Two statements of the request have the same id');
-  const events = read.flatMap(({ meaning }) => (meaning.kind === 'answer' ? [meaning.event] : []));
-  if (events.length > 0) await count(ports.recorder, { tenant, span }, events);
-  for (const { meaning } of read)
-    if (meaning.kind === 'voiding') await takeBack(ports, tenant, meaning.statementId);
-  const unmapped = read.filter(({ meaning }) => meaning.kind === 'unmapped').length;
+  const events = parsed.flatMap(({ meaning }) => (meaning.kind === 'answer' ? [meaning.event] : []));
+  if (events.length > 0) await recordAnswers(ports.recorder, { tenant, span }, events);
+  for (const { meaning } of parsed)
+    if (meaning.kind === 'voiding') await retractVoided(ports, tenant, meaning.statementId);
+  const unmapped = parsed.filter(({ meaning }) => meaning.kind === 'unmapped').length;
   ports.tally.unmapped = (ports.tally.unmapped ?? 0) + unmapped;
-  return read.map(({ id }) => id);
+  return parsed.map(({ id }) => id);
 }
 
 export function putStatement(ports: StatementPorts, sender: Sender, id: string, body: unknown) {
@@ -63,12 +63,14 @@ export function putStatement(ports: StatementPorts, sender: Sender, id: string, 
   return recordStatements(ports, sender, sent);
 }
 
-function readOne(value: unknown, path: string, mapping: XapiMapping, now: number) {
+function parseAndInterpret(value: unknown, path: string, mapping: XapiMapping, now: number) {
   const statement = parseStatement(value, path);
   const { id = randomUUID(), timestamp } = statement;
-  const meaning = meaningOf(statement, id.toLowerCase(), mapping);
-  const late = meaning.kind === 'answer' && timestamp && findTimeProblem(parseTime(timestamp), now);
-  if (late) throw validationError('statement', { path: `${path}timestamp`, message: late });
+  const meaning = interpretStatement(statement, id.toLowerCase(), mapping);
+  const timestampProblem =
+    meaning.kind === 'answer' && timestamp && findTimeProblem(parseTime(timestamp), now);
+  if (timestampProblem)
+    throw validationError('statement', { path: `${path}timestamp`, message: timestampProblem });
   if (meaning.kind === 'unmapped' && mapping.unmapped === 'reject')
     throw validationError('statement', {
       path: `${path}context`,
@@ -78,21 +80,25 @@ function readOne(value: unknown, path: string, mapping: XapiMapping, now: number
 }
 
 /** @throws ApiError with the rejected ids; retryable errors take precedence */
-async function count(recorder: AttemptRecorder, sender: Sender, events: readonly LearningEvent[]) {
+async function recordAnswers(recorder: AttemptRecorder, sender: Sender, events: readonly LearningEvent[]) {
   const body = Buffer.from(JSON.stringify({ events }));
   const results = await recorder.recordBatch('batch', { ...sender, body, idempotencyKey: null });
-  const refused = results.flatMap((error, i) =>
+  const rejected = results.flatMap((error, i) =>
     error instanceof ApiError ? [{ error, path: events[i]?.event_id ?? '', message: error.message }] : [],
   );
-  const worst = refused.find(({ error }) => error.status >= 500) ?? refused[0];
+  const worst = rejected.find(({ error }) => error.status >= 500) ?? rejected[0];
   if (worst === undefined) return;
   const { code, message, headers } = worst.error;
-  const details = refused.map(({ path, message }) => ({ path, message }));
+  const details = rejected.map(({ path, message }) => ({ path, message }));
   throw new ApiError(code, message, { headers, details, cause: worst.error });
 }
 
-async function takeBack({ retraction, logger }: StatementPorts, tenant: string, id: string): Promise<void> {
-  const find = retraction.limit(tenant, () => learnersOf(retraction, tenant, id));
+async function retractVoided(
+  { retraction, logger }: StatementPorts,
+  tenant: string,
+  id: string,
+): Promise<void> {
+  const find = retraction.limit(tenant, () => findLearners(retraction, tenant, id));
   const learners = await find.catch((error: unknown) => {
     throw unavailable('The statement to be voided cannot be looked for right now; try again later', error);
   });
@@ -106,7 +112,11 @@ async function takeBack({ retraction, logger }: StatementPorts, tenant: string, 
 }
 
 /** Redis first, to find rows that move to ClickHouse in between. */
-async function learnersOf({ waiting, stored }: StatementPorts['retraction'], tenant: string, id: string) {
-  const found = await waiting.findLearners(tenant, id);
+async function findLearners(
+  { pendingAttempts, stored }: StatementPorts['retraction'],
+  tenant: string,
+  id: string,
+) {
+  const found = await pendingAttempts.findLearners(tenant, id);
   return distinct([...found, ...(await stored.findLearners(tenant, id))]);
 }

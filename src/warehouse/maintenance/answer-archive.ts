@@ -1,4 +1,4 @@
-/** Months are written as 202601. services/retention/retain-answers.ts runs the steps. */
+/** Months are written as 202601. services/retention/apply-retention.ts runs the steps. */
 import type { ClickHouseClient, ClickHouseSettings } from '@clickhouse/client';
 import type { LearnerId } from '../../contracts/learner-name.js';
 import type { LearnerRows } from '../../contracts/rebuild-tasks.js';

@@ -24,16 +24,16 @@ export async function readGoal({ goals }: GoalPorts, { tenant }: Call, userId: s
 export async function putGoal(ports: GoalPorts, { tenant, body, ifMatch }: Call, userId: string) {
   const now = ports.now();
   const setting = parseGoalBody(parseJson(body), now);
-  const { updatedAt, tag } = await write(ports, { tenant, userId, setting, ifMatch, now });
+  const { updatedAt, tag } = await writeGoal(ports, { tenant, userId, setting, ifMatch, now });
   return { value: describeGoal(userId, setting, updatedAt), tag };
 }
 
 export async function deleteGoal(ports: GoalPorts, { tenant, ifMatch }: Call, userId: string) {
-  const { updatedAt } = await write(ports, { tenant, userId, setting: null, ifMatch, now: ports.now() });
+  const { updatedAt } = await writeGoal(ports, { tenant, userId, setting: null, ifMatch, now: ports.now() });
   return describeGoal(userId, null, updatedAt);
 }
 
-async function write({ goals }: GoalPorts, change: GoalWrite) {
+async function writeGoal({ goals }: GoalPorts, change: GoalWrite) {
   const written = await goals.write(change);
   if (written.status === 'written') return written;
   throw written.status === 'absent' ? goalNotFound() : preconditionFailed();

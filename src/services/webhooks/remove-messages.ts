@@ -4,20 +4,20 @@ import { distinct } from '../../lists.js';
 import type { EndpointStore } from '../../store/webhooks/endpoints.js';
 import type { MessageStore } from '../../store/webhooks/messages.js';
 
-export interface ForgetParts {
+export interface RemovalDependencies {
   readonly endpoints: Pick<EndpointStore, 'list'>;
   readonly messages: Pick<MessageStore, 'listAll' | 'remove'>;
 }
 
 /** Removes messages about erased histories. Idempotent. @throws ApiError UNAVAILABLE */
-export const createForgetting =
-  ({ endpoints, messages }: ForgetParts) =>
+export const createMessageRemover =
+  ({ endpoints, messages }: RemovalDependencies) =>
   async (rows: readonly CorrectedRows[]): Promise<void> => {
-    const isOver = createErasureFilter(rows);
+    const isErased = createErasureFilter(rows);
     for (const tenant of distinct(rows.map((one) => one.tenant)))
       for (const endpoint of await endpoints.list(tenant))
         for await (const page of messages.listAll(endpoint)) {
-          const over = page.filter(({ id, at }) => isOver(id, at));
-          await messages.remove(endpoint, over);
+          const erasedMessages = page.filter(({ id, at }) => isErased(id, at));
+          await messages.remove(endpoint, erasedMessages);
         }
   };

@@ -13,7 +13,7 @@ import type { AnswerArchive } from '../../warehouse/maintenance/answer-archive.j
 /** For differences between clocks. */
 const marginDays = 1;
 
-export interface RetentionParts {
+export interface RetentionDependencies {
   readonly archive: AnswerArchive;
   readonly fence: RetentionFence;
   readonly partitions: number;
@@ -24,33 +24,36 @@ export type RetentionPlan = Awaited<ReturnType<typeof planRetention>>;
 type StoredMonth = RetentionPlan['months'][number];
 
 /** The last month, as 202601, with all answers older than `days`. @param now Unix milliseconds */
-export function lastMonthOlderThan(days: number, now: number): number {
+export function findLastOldMonth(days: number, now: number): number {
   const youngest = new Date(now - (days + marginDays) * dayMs);
   return toMonth(youngest.setUTCDate(0));
 }
 
 /** Oldest first. @param through last month to drop, as 202601 */
-export const planRetention = async ({ archive }: Pick<RetentionParts, 'archive'>, through: number) => ({
+export const planRetention = async (
+  { archive }: Pick<RetentionDependencies, 'archive'>,
+  through: number,
+) => ({
   months: await archive.listMonths(through),
   forecastMonths: await archive.listScoredMonths(through),
 });
 
 /** A month that has to wait delays later ones. @returns the dropped months */
-export async function retainAnswers(
-  parts: RetentionParts,
+export async function applyRetention(
+  dependencies: RetentionDependencies,
   { months, forecastMonths }: RetentionPlan,
   signal?: AbortSignal,
 ): Promise<number[]> {
   const dropped: number[] = [];
   for (const month of forecastMonths) {
-    await parts.archive.dropForecasts(month);
-    parts.logger.info({ month }, 'served forecasts of a month were dropped for their age');
+    await dependencies.archive.dropForecasts(month);
+    dependencies.logger.info({ month }, 'served forecasts of a month were dropped for their age');
   }
   for (const stored of months) {
     signal?.throwIfAborted();
-    if (!(await archiveMonth(parts, stored, signal))) break;
-    await parts.archive.dropMonth(stored.month);
-    parts.logger.info(stored, 'the answers of a month were dropped for their age: their sums stay');
+    if (!(await archiveMonth(dependencies, stored, signal))) break;
+    await dependencies.archive.dropMonth(stored.month);
+    dependencies.logger.info(stored, 'the answers of a month were dropped for their age: their sums stay');
     dropped.push(stored.month);
   }
   return dropped;
@@ -58,11 +61,11 @@ export async function retainAnswers(
 
 /** @returns true if its rows may be dropped */
 async function archiveMonth(
-  parts: RetentionParts,
+  dependencies: RetentionDependencies,
   stored: StoredMonth,
   signal: AbortSignal | undefined,
 ): Promise<boolean> {
-  const { archive, fence, logger } = parts;
+  const { archive, fence, logger } = dependencies;
   const { month } = stored;
   const isArchived = month <= (await archive.fetchArchivedMonth());
   const reason = isArchived ? null : await fence.close(month);
@@ -70,18 +73,18 @@ async function archiveMonth(
     logger.warn({ month, reason }, 'the answers of a month are old enough to be dropped, but have to wait');
     return false;
   }
-  if (!isArchived) await writeMonth(parts, month, signal);
-  const wrong = await archive.findDifference(month);
-  if (wrong !== null) {
-    logger.error({ month, reason: wrong }, 'the answers of a month are kept beyond their age');
+  if (!isArchived) await writeArchive(dependencies, month, signal);
+  const difference = await archive.findDifference(month);
+  if (difference !== null) {
+    logger.error({ month, reason: difference }, 'the answers of a month are kept beyond their age');
     return false;
   }
   if (!isArchived) await archive.markArchived(stored);
   return true;
 }
 
-async function writeMonth(
-  { archive, partitions, logger }: RetentionParts,
+async function writeArchive(
+  { archive, partitions, logger }: RetentionDependencies,
   month: number,
   signal: AbortSignal | undefined,
 ): Promise<void> {
@@ -92,7 +95,7 @@ async function writeMonth(
     while (page !== null) {
       signal?.throwIfAborted();
       const learners = [...parseLearners(await archive.fetchLearners(month, page))];
-      const snapshots = learners.flatMap((learner) => snapshotOf(learner, month, partitions) ?? []);
+      const snapshots = learners.flatMap((learner) => buildSnapshot(learner, month, partitions) ?? []);
       await archive.saveSnapshots(month, snapshots);
       await archive.saveSums(month, page);
       written += snapshots.length;
@@ -106,7 +109,7 @@ async function writeMonth(
 }
 
 /** State after the commit of the month's last answer. With missing rows, the state of a rebuild. */
-function snapshotOf({ tenant, userId, from, rows }: StoredLearner, month: number, partitions: number) {
+function buildSnapshot({ tenant, userId, from, rows }: StoredLearner, month: number, partitions: number) {
   const last = rows.findLast(({ event }) => toMonth(event.receivedAt) <= month)?.figures;
   if (last === undefined) return null;
   const own = rows.filter(

@@ -23,36 +23,38 @@ export interface WebhookPorts {
 
 /** 24 to 64 bytes are allowed (standardwebhooks.com). */
 const secretBytes = 32;
-const makeSecret = (): string => `whsec_${randomBytes(secretBytes).toString('base64')}`;
+const generateSecret = (): string => `whsec_${randomBytes(secretBytes).toString('base64')}`;
 
-const overlapMs = 24 * 3_600_000;
+const secretOverlapMs = 24 * 3_600_000;
 /** Each secret lengthens every signature. */
 const maxSecrets = 10;
 
-function present<Found>(found: Found | null): Found {
+function requireWebhook<Found>(found: Found | null): Found {
   if (found !== null) return found;
   throw new ApiError('WEBHOOK_NOT_FOUND', 'There is no webhook of this id');
 }
 
 export async function createWebhook(ports: WebhookPorts, { tenant, body }: Call): Promise<object> {
-  const [setting, secret] = [parseNewWebhook(parseJson(body), ports.allowPrivate), makeSecret()];
-  return { ...describe(await ports.endpoints.create(tenant, setting, secret)), secret };
+  const [setting, secret] = [parseNewWebhook(parseJson(body), ports.allowPrivate), generateSecret()];
+  return { ...describeWebhook(await ports.endpoints.create(tenant, setting, secret)), secret };
 }
 
 export async function listWebhooks(ports: WebhookPorts, { tenant, query }: Call<pages.PageQuery>) {
-  const after = pages.idAfter(query.cursor);
+  const after = pages.decodeIdCursor(query.cursor);
   const found = new Map((await ports.endpoints.list(tenant)).map((one) => [one.id, one]));
-  const left = pages.sortedAfter(found.keys(), after).flatMap((id) => found.get(id) ?? []);
-  const page = pages.pageOf(left, query.limit ?? pages.pageLimit, ({ id }) => pages.cursorAfter(id));
-  return pages.listJson({}, 'webhooks', page, describe);
+  const left = pages.sortIdsAfter(found.keys(), after).flatMap((id) => found.get(id) ?? []);
+  const page = pages.buildPage(left, query.limit ?? pages.defaultPageLimit, ({ id }) =>
+    pages.encodeIdCursor(id),
+  );
+  return pages.encodeList({}, 'webhooks', page, describeWebhook);
 }
 
 export const readWebhook = async (ports: WebhookPorts, { tenant }: Call, id: string): Promise<object> =>
-  describe(present(await ports.endpoints.find(tenant, id)));
+  describeWebhook(requireWebhook(await ports.endpoints.find(tenant, id)));
 
 export async function changeWebhook(ports: WebhookPorts, { tenant, body }: Call, id: string) {
   const { url, eventTypes, description, enabled } = parseWebhookChange(parseJson(body), ports.allowPrivate);
-  const to = (before: StoredWebhook): StoredWebhook => {
+  const applyChange = (before: StoredWebhook): StoredWebhook => {
     if (enabled && before.secrets.length === 0)
       throw new ApiError('CONFLICT', 'This webhook was restored without a secret: rotate-secret enables it');
     return {
@@ -63,36 +65,39 @@ export async function changeWebhook(ports: WebhookPorts, { tenant, body }: Call,
       disabledReason: enabled === null ? before.disabledReason : enabled ? null : 'request',
     };
   };
-  const changed = present(await ports.endpoints.change(tenant, id, to));
+  const changed = requireWebhook(await ports.endpoints.change(tenant, id, applyChange));
   // Disabled endpoints are checked rarely: make pending messages due now.
   if (enabled) await ports.messages.scheduleNextRun(changed, 0);
-  return describe(changed);
+  return describeWebhook(changed);
 }
 
 export async function deleteWebhook(ports: WebhookPorts, { tenant }: Call, id: string): Promise<object> {
-  present(await ports.endpoints.remove(tenant, id));
+  requireWebhook(await ports.endpoints.remove(tenant, id));
   return { webhook_id: id };
 }
 
 /** Also enables a webhook that was restored without a secret. */
 export async function rotateSecret(ports: WebhookPorts, { tenant, body }: Call, id: string) {
-  const [revokeOld, secret] = [parseRevokeOld(body), makeSecret()];
-  const to = (before: StoredWebhook): StoredWebhook => {
-    const old = revokeOld ? [] : overlapping(before.secrets, Date.now());
+  const [revokeOld, secret] = [parseRevokeOld(body), generateSecret()];
+  const applyRotation = (before: StoredWebhook): StoredWebhook => {
+    const old = revokeOld ? [] : selectValidSecrets(before.secrets, Date.now());
     if (old.length >= maxSecrets)
       throw new ApiError('LIMIT_EXCEEDED', `${maxSecrets} secrets sign: end the old ones with revoke_old`);
     const disabledReason = before.disabledReason === 'restored' ? null : before.disabledReason;
     return { ...before, disabledReason, secrets: [{ secret, until: null }, ...old] };
   };
-  return { ...describe(present(await ports.endpoints.change(tenant, id, to))), secret };
+  return {
+    ...describeWebhook(requireWebhook(await ports.endpoints.change(tenant, id, applyRotation))),
+    secret,
+  };
 }
 
-const overlapping = (secrets: StoredWebhook['secrets'], now: number): StoredWebhook['secrets'] =>
+const selectValidSecrets = (secrets: StoredWebhook['secrets'], now: number): StoredWebhook['secrets'] =>
   secrets
-    .map(({ secret, until }) => ({ secret, until: until ?? now + overlapMs }))
+    .map(({ secret, until }) => ({ secret, until: until ?? now + secretOverlapMs }))
     .filter(({ until }) => until > now);
 
-const describe = (endpoint: Endpoint): object => ({
+const describeWebhook = (endpoint: Endpoint): object => ({
   webhook_id: endpoint.id,
   url: endpoint.url,
   event_types: endpoint.eventTypes,
@@ -103,14 +108,18 @@ const describe = (endpoint: Endpoint): object => ({
 });
 
 /** @throws ApiError CONFLICT for a disabled endpoint */
-async function sendable({ endpoints }: WebhookPorts, tenant: string, id: string): Promise<Endpoint> {
-  const endpoint = present(await endpoints.find(tenant, id));
+async function requireEnabledWebhook(
+  { endpoints }: WebhookPorts,
+  tenant: string,
+  id: string,
+): Promise<Endpoint> {
+  const endpoint = requireWebhook(await endpoints.find(tenant, id));
   if (!endpoint.enabled) throw new ApiError('CONFLICT', 'This webhook is disabled: enable it first');
   return endpoint;
 }
 
 export async function testWebhook(ports: WebhookPorts, { tenant }: Call, id: string): Promise<object> {
-  const endpoint = await sendable(ports, tenant, id);
+  const endpoint = await requireEnabledWebhook(ports, tenant, id);
   const at = Date.now();
   const event = createWebhookEvent('webhook.test', tenant, null, at, { webhook_id: id });
   if ((await ports.messages.add(endpoint, [{ ...event, at }])) === 0) return { message_id: event.id };
@@ -123,21 +132,25 @@ export async function listDeliveries(
   id: string,
 ) {
   const before = cursors.decode(query.cursor);
-  const endpoint = present(await ports.endpoints.find(tenant, id));
-  const { messages, next } = await ports.messages.list(endpoint, before, query.limit ?? pages.pageLimit);
+  const endpoint = requireWebhook(await ports.endpoints.find(tenant, id));
+  const { messages, next } = await ports.messages.list(
+    endpoint,
+    before,
+    query.limit ?? pages.defaultPageLimit,
+  );
   const page = { items: messages, next_cursor: next === null ? null : cursors.encode(next) };
-  return pages.listJson({ webhook_id: id }, 'deliveries', page, describeMessage);
+  return pages.encodeList({ webhook_id: id }, 'deliveries', page, describeMessage);
 }
 
 export async function redeliver(ports: WebhookPorts, { tenant }: Call, id: string, messageId: string) {
-  if (await ports.messages.retry(await sendable(ports, tenant, id), messageId))
+  if (await ports.messages.retry(await requireEnabledWebhook(ports, tenant, id), messageId))
     return { message_id: messageId };
   throw new ApiError('NOT_FOUND', 'This webhook has no message of this id');
 }
 
 const cursors = pages.createCursors('delivery:', (mark) => (/^\d{1,16}$/.test(mark) ? mark : null));
 
-const timeOf = (ms: number): string => new Date(ms).toISOString();
+const formatTime = (ms: number): string => new Date(ms).toISOString();
 
 const describeMessage = (message: ListedMessage): object => ({
   message_id: message.id,
@@ -146,6 +159,6 @@ const describeMessage = (message: ListedMessage): object => ({
   tries: message.tries,
   last_status: message.lastStatus,
   last_error: message.lastError,
-  next_try_at: message.nextTryAt === null ? null : timeOf(message.nextTryAt),
-  created_at: timeOf(message.at),
+  next_try_at: message.nextTryAt === null ? null : formatTime(message.nextTryAt),
+  created_at: formatTime(message.at),
 });

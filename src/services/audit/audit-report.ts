@@ -13,10 +13,10 @@ export interface Mismatch {
   readonly found: number;
 }
 
-export const balanceParts = ['accepted', 'removed', 'stored', 'waiting', 'parked'] as const;
+export const balanceFields = ['accepted', 'removed', 'stored', 'waiting', 'parked'] as const;
 
 /** Answers by day of arrival. Without an error, accepted - removed = stored + waiting + parked. */
-export type Balance = Record<(typeof balanceParts)[number], number>;
+export type Balance = Record<(typeof balanceFields)[number], number>;
 
 export interface AuditReport {
   /** Start, in Unix milliseconds. */
@@ -32,9 +32,9 @@ export interface AuditReport {
 export const describeReport = ({ at, seconds, days, totals, mismatches, notCompared }: AuditReport) => ({
   at: new Date(at).toISOString(),
   seconds: Number(seconds.toFixed(3)),
-  ...{ from: dateOf(days.from), to: dateOf(days.to - 1) },
+  ...{ from: formatDay(days.from), to: formatDay(days.to - 1) },
   ...totals,
-  mismatches: mismatches.map(describe),
+  mismatches: mismatches.map(describeMismatch),
   not_compared: notCompared,
 });
 
@@ -51,28 +51,28 @@ const meanings = {
 export type MismatchKind = keyof typeof meanings;
 export const mismatchKinds = Object.keys(meanings);
 
-export const describe = (mismatch: Mismatch) => ({
+export const describeMismatch = (mismatch: Mismatch) => ({
   ...mismatch,
-  day: dateOf(mismatch.day),
+  day: formatDay(mismatch.day),
   meaning: meanings[mismatch.kind],
-  look: whereToLook(mismatch),
+  look: buildInvestigationQuery(mismatch),
 });
 
-function whereToLook({ kind, tenant, day, partition, place }: Mismatch): string {
-  const of = `tenant = '${tenant}' AND toDate(received_at) = '${dateOf(day)}'`;
-  const within = partition === null ? of : `${of} AND partition_id = ${partition}`;
+function buildInvestigationQuery({ kind, tenant, day, partition, place }: Mismatch): string {
+  const dayFilter = `tenant = '${tenant}' AND toDate(received_at) = '${formatDay(day)}'`;
+  const partitionFilter = partition === null ? dayFilter : `${dayFilter} AND partition_id = ${partition}`;
   if (kind === 'rollup') {
     const rollup = place?.split('.')[0] ?? '';
-    const ofDay = (column: string) => (day === allDays ? '' : ` AND ${column} = '${dateOf(day)}'`);
-    const raw = `SELECT count() FROM attempts AS a WHERE a.tenant = '${tenant}'${ofDay('toDate(a.occurred_at)')}`;
-    return `SELECT sum(attempts) AS rollup, (${raw}) AS raw FROM ${rollup} WHERE tenant = '${tenant}'${ofDay('day')}`;
+    const filterDay = (column: string) => (day === allDays ? '' : ` AND ${column} = '${formatDay(day)}'`);
+    const raw = `SELECT count() FROM attempts AS a WHERE a.tenant = '${tenant}'${filterDay('toDate(a.occurred_at)')}`;
+    return `SELECT sum(attempts) AS rollup, (${raw}) AS raw FROM ${rollup} WHERE tenant = '${tenant}'${filterDay('day')}`;
   }
   if (kind === 'doubled_id')
-    return `SELECT partition_id, outbox_ms, outbox_seq, count(), any(user_id), any(learner_seq) FROM attempts WHERE ${within} GROUP BY partition_id, outbox_ms, outbox_seq HAVING count() > 1`;
+    return `SELECT partition_id, outbox_ms, outbox_seq, count(), any(user_id), any(learner_seq) FROM attempts WHERE ${partitionFilter} GROUP BY partition_id, outbox_ms, outbox_seq HAVING count() > 1`;
   if (kind === 'missing')
-    return `SELECT user_id, max(learner_seq) AS newest, count() AS stored FROM attempts WHERE tenant = '${tenant}' AND partition_id = ${partition} GROUP BY user_id HAVING stored != newest AND max(toDate(received_at)) >= '${dateOf(day)}'`;
-  return `SELECT user_id, learner_seq, count(), groupArray((outbox_ms, outbox_seq)) FROM attempts WHERE ${within} GROUP BY user_id, learner_seq HAVING count() > 1`;
+    return `SELECT user_id, max(learner_seq) AS newest, count() AS stored FROM attempts WHERE tenant = '${tenant}' AND partition_id = ${partition} GROUP BY user_id HAVING stored != newest AND max(toDate(received_at)) >= '${formatDay(day)}'`;
+  return `SELECT user_id, learner_seq, count(), groupArray((outbox_ms, outbox_seq)) FROM attempts WHERE ${partitionFilter} GROUP BY user_id, learner_seq HAVING count() > 1`;
 }
 
 /** @param day since 1970 @returns YYYY-MM-DD, or `all days` */
-export const dateOf = (day: number): string => (day === allDays ? 'all days' : formatDate(day * dayMs));
+export const formatDay = (day: number): string => (day === allDays ? 'all days' : formatDate(day * dayMs));

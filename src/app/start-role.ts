@@ -4,83 +4,93 @@ import type { ClickhouseExitCounts } from '../embedded/servers.js';
 import type { Closers } from '../lifecycle.js';
 import type { Logger } from '../logger.js';
 import { collectRedisWarnings } from '../store/redis/server-info.js';
-import { portTaken, startApi } from './api.js';
+import { portUnavailable, startApi } from './api.js';
 import { findPort, startApiProcesses } from './api-processes.js';
 import { startConsumers } from './consumers.js';
-import { dashboardLink, localAddress } from './dashboard-link.js';
-import { connectState, type Engine, startEngine } from './engine.js';
-import { type KeyNote, noKeyNote, prepareKeys } from './keys.js';
-import { addAuditFigures } from './maintenance.js';
-import { addDeploymentFigures, addStallFigures, byLabel, createMetrics, type Metrics } from './metrics.js';
-import { watchForOlderRedis } from './older-redis.js';
-import { prepareSchema } from './schema.js';
+import { buildDashboardLink, buildLocalUrl } from './dashboard-link.js';
+import { connectStateStore, type Engine, startEngine } from './engine.js';
+import { addAuditMetrics } from './maintenance.js';
+import {
+  addDeploymentMetrics,
+  addStallMetrics,
+  createMetrics,
+  type Metrics,
+  toLabeledSamples,
+} from './metrics.js';
+import { type KeyMessage, noKeyMessage, prepareKeys } from './prepare-keys.js';
+import { prepareSchema } from './prepare-schema.js';
 import { loadSkillsFile, type SkillsFile } from './skills-file.js';
+import { watchForStaleRedis } from './stale-redis-watch.js';
 
-export interface Started {
+export interface StartedApp {
   readonly port: number | null;
-  readonly keyNote: string | null;
-  readonly dashboard: string | null;
+  readonly keyMessage: string | null;
+  readonly dashboardUrl: string | null;
 }
 
 export async function startRole(
   config: Config,
   endpoints: Endpoints,
   skills: SkillsFile | null,
-  clickhouseEnds: ClickhouseExitCounts,
+  clickhouseExits: ClickhouseExitCounts,
   logger: Logger,
   closers: Closers,
-): Promise<Started> {
+): Promise<StartedApp> {
   const { role } = config;
   // Redis first: if it is unavailable, the schema stays unchanged, because it cannot be downgraded.
-  const redis = await connectState(endpoints, config, logger, closers);
+  const redis = await connectStateStore(endpoints, config, logger, closers);
   const [engine] = await Promise.all([
     startEngine(redis, endpoints, config, logger, closers),
     role === 'api' ? null : prepareSchema(endpoints, logger, closers),
   ]);
   const metrics = createMetrics(role);
-  addDeploymentFigures(metrics, engine);
-  addAuditFigures(metrics, engine);
+  addDeploymentMetrics(metrics, engine);
+  addAuditMetrics(metrics, engine);
   if (role === 'all' && config.clickhouseUrl === null)
-    metrics.add('clickhouse_restarts_total', () => byLabel('reason', clickhouseEnds));
+    metrics.add('clickhouse_restarts_total', () => toLabeledSamples('reason', clickhouseExits));
   const warnings = config.redisUrl === null ? [] : await collectRedisWarnings(redis);
   for (const warning of warnings) logger.warn(`REDIS_URL: ${warning}`);
-  await watchForOlderRedis(engine);
+  await watchForStaleRedis(engine);
   const consumers = role === 'api' ? {} : startConsumers(engine, config, metrics);
-  addStallFigures(metrics, consumers);
+  addStallMetrics(metrics, consumers);
   const reasons = () => Object.values(consumers).map((consumer) => consumer.getStallReason());
-  const stalled = (): string | null => reasons().find((reason) => reason !== null) ?? null;
+  const stallReason = (): string | null => reasons().find((reason) => reason !== null) ?? null;
   if (role === 'pipeline') {
-    const port = config.isPortSet ? await serve(engine, config, metrics, stalled) : null;
-    return { port, keyNote: null, dashboard: null };
+    const port = config.isPortSet ? await serve(engine, config, metrics, stallReason) : null;
+    return { port, keyMessage: null, dashboardUrl: null };
   }
-  const { text, developmentKey } = await keepKeys(engine, config);
-  if (skills !== null) await setSkills(skills, engine, config);
-  const port = await serve(engine, config, metrics, stalled);
-  const address = localAddress(config.host, port);
+  const { text, developmentKey } = await maintainKeys(engine, config);
+  if (skills !== null) await applySkillsFile(skills, engine, config);
+  const port = await serve(engine, config, metrics, stallReason);
+  const address = buildLocalUrl(config.host, port);
   if (role === 'all') {
     writeApiUrl(config.dataDir, address);
     closers.add('api.json', () => removeApiUrl(config.dataDir));
   }
-  return { port, keyNote: text, dashboard: developmentKey && dashboardLink(address, developmentKey) };
+  return {
+    port,
+    keyMessage: text,
+    dashboardUrl: developmentKey && buildDashboardLink(address, developmentKey),
+  };
 }
 
 /** Adds the configured keys now and whenever the state becomes usable again. */
-async function keepKeys(engine: Engine, config: Config): Promise<KeyNote> {
+async function maintainKeys(engine: Engine, config: Config): Promise<KeyMessage> {
   const { redis, logger } = engine;
   const prepare = () => prepareKeys(config, redis, logger);
   // Register the callback first: the state may change while keys are added.
-  engine.onReturn(() => {
+  engine.onUsable(() => {
     logger.info('the state in Redis can be used, after it could not: keys are added as at a start');
     prepare().catch((error: unknown) =>
       logger.error({ err: error }, 'keys are missing until the next start'),
     );
   });
-  return engine.blocked() === null ? prepare() : noKeyNote;
+  return engine.blockReason() === null ? prepare() : noKeyMessage;
 }
 
-async function setSkills(skills: SkillsFile, engine: Engine, { skillLimits }: Config): Promise<void> {
+async function applySkillsFile(skills: SkillsFile, engine: Engine, { skillLimits }: Config): Promise<void> {
   const { redis, logger } = engine;
-  const reason = engine.blocked();
+  const reason = engine.blockReason();
   // Change numbers would restart and clash with those in ClickHouse.
   if (reason !== null) logger.error(`SKILLS_FILE: not loaded, start again when it is rebuilt: ${reason}`);
   else await loadSkillsFile(skills, redis, skillLimits.perTenant, logger);
@@ -90,15 +100,15 @@ async function serve(
   engine: Engine,
   config: Config,
   metrics: Metrics,
-  stalled: () => string | null,
+  stallReason: () => string | null,
 ): Promise<number> {
   if (config.apiProcesses === 1 || config.role === 'pipeline') {
     const collect = async () => [await metrics.collect()];
-    return startApi(engine, { config, stalled, figures: metrics, collect });
+    return startApi(engine, { config, stallReason, metricRegistry: metrics, collect });
   }
   const port = await findPort(config.host, config.port).catch((error: unknown) => {
-    throw portTaken(config, error);
+    throw portUnavailable(config, error);
   });
-  await startApiProcesses(engine, { ...config, port }, stalled, metrics);
+  await startApiProcesses(engine, { ...config, port }, stallReason, metrics);
   return port;
 }

@@ -6,7 +6,7 @@ import type { XapiMapping } from '../../contracts/xapi/mapping.js';
 import { type Statement, voidedVerb } from '../../contracts/xapi/statement.js';
 
 /** `other`: not an answer of one learner. `unmapped`: an answer without a skill in the mapping. */
-export type Meaning =
+export type StatementMeaning =
   | { readonly kind: 'answer'; readonly event: LearningEvent }
   | { readonly kind: 'voiding'; readonly statementId: string }
   | { readonly kind: 'other' | 'unmapped' };
@@ -14,56 +14,64 @@ export type Meaning =
 type Actor = Statement['actor'];
 type Activity = Extract<Statement['object'], { objectType?: 'Activity' }>;
 
-const verbs = ['answered', 'passed', 'failed', 'completed'].map(
+const answerVerbs = ['answered', 'passed', 'failed', 'completed'].map(
   (verb) => `http://adlnet.gov/expapi/verbs/${verb}`,
 );
 
-export function meaningOf(statement: Statement, id: string, mapping: XapiMapping): Meaning {
+export function interpretStatement(statement: Statement, id: string, mapping: XapiMapping): StatementMeaning {
   const { verb, object, actor, result, context, timestamp = null } = statement;
   if (object.objectType === 'StatementRef' && verb.id === voidedVerb)
     return { kind: 'voiding', statementId: object.id.toLowerCase() };
-  const isCorrect = successOf(result, mapping.success_threshold);
+  const isCorrect = parseSuccess(result, mapping.success_threshold);
   const isActivity = object.objectType === undefined || object.objectType === 'Activity';
-  if (!isActivity || !verbs.includes(verb.id) || actor.objectType === 'Group' || isCorrect === null)
+  if (!isActivity || !answerVerbs.includes(verb.id) || actor.objectType === 'Group' || isCorrect === null)
     return { kind: 'other' };
-  const skillId = skillOf(object, context, mapping);
+  const skillId = resolveSkillId(object, context, mapping);
   if (skillId === null) return { kind: 'unmapped' };
-  const who = { user_id: userOf(actor, mapping.home_page), skill_id: skillId, item_id: shortened(object.id) };
-  const answer = { is_correct: isCorrect, time_spent_seconds: timeSpent(result?.duration) };
+  const who = {
+    user_id: resolveUserId(actor, mapping.home_page),
+    skill_id: skillId,
+    item_id: shortenId(object.id),
+  };
+  const answer = { is_correct: isCorrect, time_spent_seconds: parseTimeSpent(result?.duration) };
   return { kind: 'answer', event: { ...who, ...answer, event_id: id, occurred_at: timestamp } };
 }
 
-function successOf(result: Statement['result'], threshold: number | null): boolean | null {
+function parseSuccess(result: Statement['result'], threshold: number | null): boolean | null {
   if (result?.success !== undefined) return result.success;
   const scaled = result?.score?.scaled;
   return threshold === null || scaled === undefined ? null : scaled >= threshold;
 }
 
 /** A duration above a day is not the time of one question. */
-function timeSpent(duration = ''): number | null {
+function parseTimeSpent(duration = ''): number | null {
   const seconds = Math.round(parseDurationSeconds(duration) ?? Infinity);
   return seconds <= 86_400 ? seconds : null;
 }
 
-const hashed = (text: string): string => `x-${createHash('sha256').update(text).digest('base64url')}`;
-const shortened = (iri: string): string => (findIdProblem(iri) === null ? iri : hashed(iri));
+const hashId = (text: string): string => `x-${createHash('sha256').update(text).digest('base64url')}`;
+const shortenId = (iri: string): string => (findIdProblem(iri) === null ? iri : hashId(iri));
 
 /** An mbox and its SHA-1 are the same learner: platforms send either. */
-function userOf({ account, openid, mbox, mbox_sha1sum = '' }: Actor, homePage: string | null): string {
+function resolveUserId({ account, openid, mbox, mbox_sha1sum = '' }: Actor, homePage: string | null): string {
   if (account?.homePage === homePage && findIdProblem(account.name) === null) return account.name;
-  if (account !== undefined) return hashed(`account\n${account.homePage}\n${account.name}`);
-  if (openid !== undefined) return hashed(`openid\n${openid}`);
+  if (account !== undefined) return hashId(`account\n${account.homePage}\n${account.name}`);
+  if (openid !== undefined) return hashId(`openid\n${openid}`);
   const sha1 =
     mbox === undefined ? mbox_sha1sum.toLowerCase() : createHash('sha1').update(mbox).digest('hex');
-  return hashed(`mbox_sha1sum\n${sha1}`);
+  return hashId(`mbox_sha1sum\n${sha1}`);
 }
 
-function skillOf(activity: Activity, context: Statement['context'], mapping: XapiMapping): string | null {
+function resolveSkillId(
+  activity: Activity,
+  context: Statement['context'],
+  mapping: XapiMapping,
+): string | null {
   const { skill_from: from, skills } = mapping;
   const named =
     typeof from === 'string'
       ? [context?.contextActivities?.[from] ?? []].flat()[0]?.id
       : (context?.extensions?.[from.extension] ?? activity.definition?.extensions?.[from.extension]);
   if (typeof named !== 'string' || named === '' || !named.isWellFormed()) return null;
-  return Object.hasOwn(skills, named) ? (skills[named] as string) : shortened(named);
+  return Object.hasOwn(skills, named) ? (skills[named] as string) : shortenId(named);
 }

@@ -12,49 +12,49 @@ import type { Logger } from '../logger.js';
 import { createKeyStore, type KeyStore } from '../store/access/api-keys.js';
 import type { RedisClient } from '../store/redis/client.js';
 
-export interface KeyNote {
+export interface KeyMessage {
   readonly text: string | null;
   readonly developmentKey: string | null;
 }
 
-export const noKeyNote: KeyNote = { text: null, developmentKey: null };
+export const noKeyMessage: KeyMessage = { text: null, developmentKey: null };
 
 /**
  * Adds the configured keys, except revoked ones. Creates a development key if none is active and HOST is a
  * loopback address.
  * @param redis with its keys: an empty Redis has lost the revocations
  */
-export async function prepareKeys(config: Config, redis: RedisClient, logger: Logger): Promise<KeyNote> {
+export async function prepareKeys(config: Config, redis: RedisClient, logger: Logger): Promise<KeyMessage> {
   let unreadable = 0;
   const store = createKeyStore(redis, (error) => {
     unreadable += 1;
     logger.error({ err: error }, 'an API key in store cannot be read: it is refused until it can be');
   });
-  for (const setting of config.apiKeys) await addConfigured(store, setting, logger);
+  for (const setting of config.apiKeys) await addConfiguredKey(store, setting, logger);
   const file = developmentKeyFile(config.dataDir);
-  const made = readDevelopmentKey(file);
+  const savedKey = readDevelopmentKey(file);
   const keys = await store.all();
-  const known = made === null ? undefined : keys.find(({ keyHash }) => keyHash === hashKey(made));
-  if (made !== null && known?.revokedAt === null) {
+  const storedKey = savedKey === null ? undefined : keys.find(({ keyHash }) => keyHash === hashKey(savedKey));
+  if (savedKey !== null && storedKey?.revokedAt === null) {
     // The key may also be in API_KEYS, which stores it without the flag.
-    if (!known.development) await store.save(developmentGrant(made, defaultTenant));
-    return config.apiKeys.length === 0 ? noteOf(made, config) : noKeyNote;
+    if (!storedKey.development) await store.save(createDevelopmentGrant(savedKey, defaultTenant));
+    return config.apiKeys.length === 0 ? createKeyMessage(savedKey, config) : noKeyMessage;
   }
   // An unreadable key may be active.
-  const isLast = unreadable === 0 && keys.every((key) => key.revokedAt !== null || isOfDemo(key));
-  const isWanted = isLast && isLoopbackHost(config.host);
-  if (known !== undefined) {
-    const then = isWanted ? 'a fresh one takes its place' : 'delete its file';
-    logger.warn({ file }, `the development key was revoked and stays so: ${then}`);
+  const lacksActiveKey = unreadable === 0 && keys.every((key) => key.revokedAt !== null || isDemoKey(key));
+  const needsDevelopmentKey = lacksActiveKey && isLoopbackHost(config.host);
+  if (storedKey !== undefined) {
+    const nextStep = needsDevelopmentKey ? 'a fresh one takes its place' : 'delete its file';
+    logger.warn({ file }, `the development key was revoked and stays so: ${nextStep}`);
   }
   const advice = 'no API key is in store; make one: npm run keys -- create';
-  if (!isWanted) return isLast ? { ...noKeyNote, text: advice } : noKeyNote;
-  const key = made === null || known !== undefined ? createDevelopmentKey(file, made) : made;
-  await store.save(developmentGrant(key, defaultTenant));
-  return noteOf(key, config);
+  if (!needsDevelopmentKey) return lacksActiveKey ? { ...noKeyMessage, text: advice } : noKeyMessage;
+  const key = savedKey === null || storedKey !== undefined ? createDevelopmentKey(file, savedKey) : savedKey;
+  await store.save(createDevelopmentGrant(key, defaultTenant));
+  return createKeyMessage(key, config);
 }
 
-async function addConfigured(store: KeyStore, setting: ApiKeySetting, logger: Logger): Promise<void> {
+async function addConfiguredKey(store: KeyStore, setting: ApiKeySetting, logger: Logger): Promise<void> {
   const { key, tenant, requestsPerMinute } = setting;
   const keyHash = hashKey(key);
   const grant = { keyHash, tenant, requestsPerMinute, scopes: defaultScopes, development: false };
@@ -78,29 +78,29 @@ async function addConfigured(store: KeyStore, setting: ApiKeySetting, logger: Lo
 export async function prepareDemoKey({ dataDir, host }: Config, redis: RedisClient, tenant: string) {
   if (!isLoopbackHost(host)) return null;
   const store = createKeyStore(redis);
-  const file = keyFile(dataDir, tenant);
-  const made = readDevelopmentKey(file);
-  if (made !== null && (await store.findActive(hashKey(made))) !== null) return made;
-  const key = createDevelopmentKey(file, made);
-  await store.save(developmentGrant(key, tenant));
+  const file = selectKeyFile(dataDir, tenant);
+  const savedKey = readDevelopmentKey(file);
+  if (savedKey !== null && (await store.findActive(hashKey(savedKey))) !== null) return savedKey;
+  const key = createDevelopmentKey(file, savedKey);
+  await store.save(createDevelopmentGrant(key, tenant));
   return key;
 }
 
 /** The default tenant's key stays, because startup uses it. */
 export async function removeDemoKey({ dataDir }: Config, redis: RedisClient, tenant: string): Promise<void> {
   if (tenant === defaultTenant) return;
-  const made = readDevelopmentKey(demoKeyFile(dataDir, tenant));
-  if (made !== null) await createKeyStore(redis).revoke(hashKey(made));
+  const savedKey = readDevelopmentKey(demoKeyFile(dataDir, tenant));
+  if (savedKey !== null) await createKeyStore(redis).revoke(hashKey(savedKey));
   removeDemoFiles(dataDir, tenant);
 }
 
 const defaultTenant = 'default';
-const keyFile = (dataDir: string, tenant: string): string =>
+const selectKeyFile = (dataDir: string, tenant: string): string =>
   tenant === defaultTenant ? developmentKeyFile(dataDir) : demoKeyFile(dataDir, tenant);
 /** Keys of demo tenants do not count as keys of the service. */
-const isOfDemo = ({ development, tenant }: Grant): boolean => development && tenant !== defaultTenant;
+const isDemoKey = ({ development, tenant }: Grant): boolean => development && tenant !== defaultTenant;
 
-const developmentGrant = (key: string, tenant: string): Grant => ({
+const createDevelopmentGrant = (key: string, tenant: string): Grant => ({
   keyHash: hashKey(key),
   tenant,
   requestsPerMinute: null,
@@ -108,7 +108,7 @@ const developmentGrant = (key: string, tenant: string): Grant => ({
   development: true,
 });
 
-const noteOf = (developmentKey: string, { host }: Config): KeyNote => ({
+const createKeyMessage = (developmentKey: string, { host }: Config): KeyMessage => ({
   developmentKey,
   text: isLoopbackHost(host)
     ? `development API key: ${developmentKey}`

@@ -18,8 +18,8 @@ import { ApiError } from '../../errors.js';
 import { computeSum, splitIntoParts } from '../../lists.js';
 import { mapInSlices } from '../../slices.js';
 import type { LearnerReads, PackedLearner } from '../../store/learners/learner-reads.js';
-import { type ClassResult, maxClassValues, maxLearners } from './forecast-scores.js';
-import { sortedAfter } from './pages.js';
+import { type ClassResult, maxClassLearners, maxClassValues } from './forecast-scores.js';
+import { sortIdsAfter } from './pages.js';
 import { type MasteryPorts, userNotFound } from './read-mastery.js';
 
 export interface ClassMasteryPorts extends Pick<MasteryPorts, 'models' | 'now'> {
@@ -29,64 +29,67 @@ export interface ClassMasteryPorts extends Pick<MasteryPorts, 'models' | 'now'> 
 
 export const ClassMasteryRequest = Type.Object(
   {
-    user_ids: Type.Array(Id, { minItems: 1, maxItems: maxLearners }),
+    user_ids: Type.Array(Id, { minItems: 1, maxItems: maxClassLearners }),
     skill_ids: optionalNullable(Type.Array(Id, { minItems: 1, maxItems: 1000 })),
   },
   { examples: [{ user_ids: ['ada', 'ben'], skill_ids: ['linear-equations'] }] },
 );
-const requestCheck = Compile(ClassMasteryRequest);
+const requestValidator = Compile(ClassMasteryRequest);
 
 /** A response of about 16 MB. */
 const maxMasteries = 200_000;
 /** Limits memory: a learner may have 2,000 skills. */
-const learnersTogether = 25;
+const learnersPerPage = 25;
 
-const tooMany = () =>
+const tooManyMasteries = () =>
   new ApiError(
     'LIMIT_EXCEEDED',
     `These are more than ${maxMasteries} masteries: name fewer learners, or skill_ids`,
   );
 
 /** Each learner has a result or an error. `skill_ids` limits all figures to these skills. */
-export async function classMastery(
+export async function readClassMastery(
   { learners, models, now, limit }: ClassMasteryPorts,
   { tenant, body, throwIfDisconnected }: Call,
 ): Promise<ClassResult[]> {
   const sent = await parseLargeJson(body, maxClassValues);
-  const { user_ids, skill_ids } = validate(requestCheck, sent, 'request');
-  const asked = skill_ids ? new Set(skill_ids) : null;
+  const { user_ids, skill_ids } = validate(requestValidator, sent, 'request');
+  const selectedSkills = skill_ids ? new Set(skill_ids) : null;
   return limit(tenant, async () => {
     const [model, at] = [await models.current(tenant), now()];
     const results: ClassResult[] = [];
     let masteries = 0;
-    for (const userIds of splitIntoParts(user_ids, learnersTogether)) {
+    for (const userIds of splitIntoParts(user_ids, learnersPerPage)) {
       throwIfDisconnected();
       const packed = await learners.readPacked(tenant, userIds);
-      const described = await mapInSlices(packed, (one) => describeLearner(one, asked, model, at));
+      const described = await mapInSlices(packed, (one) => describeLearner(one, selectedSkills, model, at));
       masteries += computeSum(described.map((one) => one.masteries));
-      if (masteries > maxMasteries) throw tooMany();
+      if (masteries > maxMasteries) throw tooManyMasteries();
       results.push(...described.map(({ result }, i) => ({ userId: userIds[i] as string, result })));
     }
     return results;
   });
 }
 
-interface Described extends Pick<ClassResult, 'result'> {
+interface LearnerDescription extends Pick<ClassResult, 'result'> {
   readonly masteries: number;
 }
 
 function describeLearner(
   packed: PackedLearner,
-  asked: ReadonlySet<string> | null,
+  selectedSkills: ReadonlySet<string> | null,
   model: TenantModel,
   at: number,
-): Described {
+): LearnerDescription {
   try {
     const found = packed.unpack();
     if (found === null) return { result: userNotFound(), masteries: 0 };
-    const skills = asked === null ? found.skills : found.skills.filter(([skillId]) => asked.has(skillId));
+    const skills =
+      selectedSkills === null
+        ? found.skills
+        : found.skills.filter(([skillId]) => selectedSkills.has(skillId));
     return {
-      result: figuresJson(skills, { learner: found.learner, model, now: at }),
+      result: encodeMastery(skills, { learner: found.learner, model, now: at }),
       masteries: skills.length,
     };
   } catch (cause) {
@@ -95,7 +98,7 @@ function describeLearner(
   }
 }
 
-function figuresJson(skills: Parameters<typeof buildSkillViews>[0], context: SkillContext): string {
+function encodeMastery(skills: Parameters<typeof buildSkillViews>[0], context: SkillContext): string {
   const { learner, model, now } = context;
   const views = buildSkillViews(skills, model, now);
   const lastAt = views.reduce((last, { state }) => Math.max(last, state.lastAttemptAt), 0);
@@ -104,12 +107,15 @@ function figuresJson(skills: Parameters<typeof buildSkillViews>[0], context: Ski
     total_attempts: computeSum(views.map(({ state }) => state.attempts)),
     correct_attempts: computeSum(views.map(({ state }) => state.correct)),
     last_attempt_at: views.length === 0 ? null : new Date(lastAt).toISOString(),
-    plateaus: sortedAfter(onPlateau, null),
+    plateaus: sortIdsAfter(onPlateau, null),
     mastered: views.filter((view) => isMastered(view, context)).length,
-    expected_accuracy: bySkill(views, (view) => computeExpectedAccuracy(view, learner, model, now).expected),
-    mastery: bySkill(views, ({ mastery }) => mastery),
+    expected_accuracy: mapBySkill(
+      views,
+      (view) => computeExpectedAccuracy(view, learner, model, now).expected,
+    ),
+    mastery: mapBySkill(views, ({ mastery }) => mastery),
   });
 }
 
-const bySkill = (views: readonly SkillView[], value: (view: SkillView) => number) =>
+const mapBySkill = (views: readonly SkillView[], value: (view: SkillView) => number) =>
   Object.fromEntries(views.map((view) => [view.skillId, round4(value(view))]));

@@ -4,7 +4,7 @@ import Type, { type Static } from 'typebox';
 import { createSlots, singleFlights } from '../../concurrency.js';
 import type { Grant } from '../../contracts/access.js';
 import { unavailable } from '../../errors.js';
-import { createLiveFigures, type ReportedFigure } from './live-figures.js';
+import { createLiveMetrics, type ReportedMetric } from './live-metrics.js';
 
 export const LiveQuery = Type.Object({
   events: Type.Optional(
@@ -18,7 +18,7 @@ export const LiveQuery = Type.Object({
 export type LiveQuery = Static<typeof LiveQuery>;
 
 export interface LivePorts {
-  readonly collect: () => Promise<readonly (readonly ReportedFigure[])[]>;
+  readonly collect: () => Promise<readonly (readonly ReportedMetric[])[]>;
   /** Null if the key is revoked. @throws ApiError UNAVAILABLE */
   readonly findKey: (keyHash: string) => Promise<Grant | null>;
 }
@@ -27,17 +27,17 @@ const maxStreams = 20;
 const secondMs = 1000;
 const keyCheckMs = 2000;
 
-export type Live = ReturnType<typeof createLive>;
+export type LiveStream = ReturnType<typeof createLiveStream>;
 
 /** Collects metrics once a second for all streams. */
-export function createLive({ collect, findKey }: LivePorts) {
+export function createLiveStream({ collect, findKey }: LivePorts) {
   const slots = createSlots(maxStreams, maxStreams);
   const closing = new AbortController();
   const find = singleFlights(findKey);
-  const figures = createLiveFigures();
+  const figures = createLiveMetrics();
   let sampled = { second: -1, event: Promise.resolve('') };
 
-  const eventOf = (second: number): Promise<string> => {
+  const getEvent = (second: number): Promise<string> => {
     if (sampled.second < second) sampled = { second, event: sample() };
     return sampled.event;
   };
@@ -46,7 +46,7 @@ export function createLive({ collect, findKey }: LivePorts) {
     return `data: ${JSON.stringify(figures(all, performance.now(), new Date()))}\n\n`;
   };
 
-  async function* eventsOf(grant: Grant, count: number): AsyncGenerator<string> {
+  async function* generateEvents(grant: Grant, count: number): AsyncGenerator<string> {
     const ending = new AbortController();
     const check = setInterval(() => {
       const end = (now: Grant | null): void => {
@@ -59,7 +59,7 @@ export function createLive({ collect, findKey }: LivePorts) {
     try {
       for (let sent = 0; ; ) {
         const second = Math.floor(performance.now() / secondMs);
-        yield await eventOf(second);
+        yield await getEvent(second);
         sent += 1;
         if (sent === count) return;
         while (!signal.aborted && performance.now() < (second + 1) * secondMs)
@@ -76,7 +76,7 @@ export function createLive({ collect, findKey }: LivePorts) {
     open: (grant: Grant, { events = Number.POSITIVE_INFINITY }: LiveQuery) => {
       if (!slots.isFree('')) throw unavailable(`${maxStreams} look on already; try again later`);
       slots.acquire('');
-      return { events: eventsOf(grant, events), release: () => slots.release('') };
+      return { events: generateEvents(grant, events), release: () => slots.release('') };
     },
     close: (): void => closing.abort(),
   };

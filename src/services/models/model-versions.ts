@@ -12,18 +12,18 @@ import { partLabels } from '../../domain/fit/prediction/model-parts.js';
 import { ApiError } from '../../errors.js';
 import type { ModelChanges, StoredChange } from '../../warehouse/reads/model-changes.js';
 import * as pages from '../read/pages.js';
-import { type ChangeParts, recordChanges } from './fit-models.js';
+import { type ModelDependencies, recordModelChanges } from './fit-models.js';
 
-export interface VersionPorts extends ChangeParts {
+export interface VersionPorts extends ModelDependencies {
   readonly changes: ModelChanges;
 }
 
 export async function listVersions(
   { models, changes }: VersionPorts,
-  { tenant, query: { limit = pages.pageLimit, cursor } }: Call<pages.PageQuery>,
+  { tenant, query: { limit = pages.defaultPageLimit, cursor } }: Call<pages.PageQuery>,
 ): Promise<string> {
-  const before = cursors.decode(cursor) ?? lastChange;
-  const [inForce, kept, found] = await Promise.all([
+  const before = cursors.decode(cursor) ?? maxUint32;
+  const [activeVersion, retainedVersions, found] = await Promise.all([
     models.fetchActiveVersion(tenant),
     models.listVersions(tenant),
     changes.listChanges(tenant, before, limit + 1),
@@ -33,65 +33,65 @@ export async function listVersions(
     const { version } = change;
     return {
       ...roundFields(change),
-      in_force: is_last && version === inForce,
-      kept: version === 0 || kept.some((one) => one.version === version),
-      summary: summaryOf(stored),
+      in_force: is_last && version === activeVersion,
+      kept: version === 0 || retainedVersions.some((one) => one.version === version),
+      summary: formatSummary(stored),
     };
   };
-  const page = pages.pageOf(found, limit, ({ change }) => cursors.encode(change));
-  return pages.listJson({ in_force: inForce }, 'versions', page, describe);
+  const page = pages.buildPage(found, limit, ({ change }) => cursors.encode(change));
+  return pages.encodeList({ in_force: activeVersion }, 'versions', page, describe);
 }
 
-const lastChange = 2 ** 32 - 1;
-const cursors = pages.createNumberCursors('change:', lastChange);
+const maxUint32 = 2 ** 32 - 1;
+const cursors = pages.createNumberCursors('change:', maxUint32);
 
-function summaryOf(change: StoredChange): string {
+function formatSummary(change: StoredChange): string {
   const { action, version, based_on, skills, skills_published } = change;
   if (action === 'rollback')
     return `Version ${version} was put into force again by hand, in place of version ${based_on}.`;
   if (skills === null) return 'Its report is not kept.';
   const parts = [
     `${skills_published} of ${skills} skills have new parameters`,
-    `the served probability is ${servedText(change)}`,
+    `the served probability is ${formatServedChange(change)}`,
     `the forecast of shares is ${change.accuracy_reason === '' ? 'new' : `as before: ${change.accuracy_reason}`}`,
   ];
   return `${parts.join('; ')}.`;
 }
 
-const noLoss = 'no held-out answer speaks against it';
+const noHeldOutText = 'no held-out answer speaks against it';
 
-function servedText({ served_reason, old_log_loss, new_log_loss, parts }: StoredChange): string {
+function formatServedChange({ served_reason, old_log_loss, new_log_loss, parts }: StoredChange): string {
   const names = Object.entries(partLabels).flatMap(([part, text]) => (parts.includes(part) ? [text] : []));
-  const beside = names.length === 0 ? '' : `, with ${names.join(', ')}`;
+  const partsText = names.length === 0 ? '' : `, with ${names.join(', ')}`;
   if (old_log_loss === null || new_log_loss === null)
-    return served_reason === '' ? `new: ${noLoss}${beside}` : `as before: ${served_reason}`;
+    return served_reason === '' ? `new: ${noHeldOutText}${partsText}` : `as before: ${served_reason}`;
   const losses = `held-out log loss ${old_log_loss.toFixed(4)} before, ${new_log_loss.toFixed(4)} fitted`;
-  return served_reason === '' ? `new: ${losses}${beside}` : `as before: ${losses}`;
+  return served_reason === '' ? `new: ${losses}${partsText}` : `as before: ${losses}`;
 }
 
 export async function readVersion(
   { changes }: VersionPorts,
-  { tenant, query: { limit = pages.pageLimit, cursor } }: Call<pages.PageQuery>,
+  { tenant, query: { limit = pages.defaultPageLimit, cursor } }: Call<pages.PageQuery>,
   text: string,
 ): Promise<string> {
-  const after = pages.idAfter(cursor);
-  const version = /^\d{1,10}$/.test(text) ? Number(text) : lastChange;
+  const after = pages.decodeIdCursor(cursor);
+  const version = /^\d{1,10}$/.test(text) ? Number(text) : maxUint32;
   // Version 0 always exists and has no fitted skills.
   const none = version === 0 ? [] : null;
-  const found = version > lastChange ? null : await changes.listSkills(tenant, version, after, limit + 1);
+  const found = version > maxUint32 ? null : await changes.listSkills(tenant, version, after, limit + 1);
   const skills = found ?? none;
-  if (skills === null) throw noVersion(text);
-  const page = pages.pageOf(skills, limit, ({ skill_id }) => pages.cursorAfter(skill_id));
-  return pages.listJson({ version }, 'skills', page, (skill) =>
-    roundFields({ ...skill, reason: reasonOf(skill) }),
+  if (skills === null) throw versionNotFound(text);
+  const page = pages.buildPage(skills, limit, ({ skill_id }) => pages.encodeIdCursor(skill_id));
+  return pages.encodeList({ version }, 'skills', page, (skill) =>
+    roundFields({ ...skill, reason: formatReason(skill) }),
   );
 }
 
 /** A skill with too few answers gets the prior, which was validated over all skills. */
-function reasonOf({ published, reason, old_log_loss, new_log_loss }: VersionSkill): string {
+function formatReason({ published, reason, old_log_loss, new_log_loss }: VersionSkill): string {
   if (reason !== '') return reason;
   if (!published) return 'the fit had no answer on it';
-  if (old_log_loss === null || new_log_loss === null) return noLoss;
+  if (old_log_loss === null || new_log_loss === null) return noHeldOutText;
   if (new_log_loss <= old_log_loss) return 'held-out log loss is not worse';
   if (new_log_loss - old_log_loss <= fitConstants.heldOutSlack)
     return `held-out log loss is worse by no more than ${fitConstants.heldOutSlack}`;
@@ -102,43 +102,48 @@ export const RollbackRequest = Type.Object(
   {
     version: Type.Integer({
       minimum: 0,
-      maximum: lastChange,
+      maximum: maxUint32,
       description: '0: the defaults, without a fit',
     }),
     tenant: optionalNullable({ ...Tenant, description: "Absent: the key's" }),
   },
   { examples: [{ version: 0 }] },
 );
-const rollbackCheck = Compile(RollbackRequest);
+const rollbackValidator = Compile(RollbackRequest);
 
 /** Succeeds if the version is already active, so callers may retry. */
 export async function rollBack(ports: VersionPorts, { tenant: own, body }: Call): Promise<object> {
-  const { version, tenant: named } = validate(rollbackCheck, parseJson(body), 'rollback');
+  const { version, tenant: named } = validate(rollbackValidator, parseJson(body), 'rollback');
   const tenant = named ?? own;
-  const outcome = await useVersion(ports, tenant, version, await ports.models.fetchActiveVersion(tenant));
-  if (outcome === 'not-kept') throw noVersion(`${version}`);
+  const outcome = await activateVersion(
+    ports,
+    tenant,
+    version,
+    await ports.models.fetchActiveVersion(tenant),
+  );
+  if (outcome === 'not-kept') throw versionNotFound(`${version}`);
   if (outcome === 'superseded')
     throw new ApiError('CONFLICT', 'Another version came into force meanwhile; look at the versions again');
   return { version };
 }
 
 /** Maximum wait for ClickHouse. Otherwise, the next fit records the rollback. */
-const recordMs = 5000;
+const recordTimeoutMs = 5000;
 
 /** Has no effect if another version than `activeVersion` is active. @throws ApiError UNAVAILABLE */
-export async function useVersion(
-  parts: ChangeParts,
+export async function activateVersion(
+  dependencies: ModelDependencies,
   tenant: string,
   version: number,
-  inForce: number,
-  waitMs = recordMs,
+  activeVersion: number,
+  waitMs = recordTimeoutMs,
 ): Promise<'used' | 'in-force' | 'not-kept' | 'superseded'> {
-  if (version === inForce) return 'in-force';
-  const { models, logger } = parts;
-  const outcome = await models.activate(tenant, version, inForce);
+  if (version === activeVersion) return 'in-force';
+  const { models, logger } = dependencies;
+  const outcome = await models.activate(tenant, version, activeVersion);
   if (outcome === 'used') {
-    logger.info({ tenant, version, before: inForce }, 'a model was put into force again by hand');
-    const recorded = recordChanges(parts).catch((error: unknown) =>
+    logger.info({ tenant, version, before: activeVersion }, 'a model was put into force again by hand');
+    const recorded = recordModelChanges(dependencies).catch((error: unknown) =>
       logger.warn({ err: error, tenant }, 'a change of the model is copied to ClickHouse later'),
     );
     await Promise.race([recorded, sleep(waitMs, null, { ref: false })]);
@@ -146,5 +151,5 @@ export async function useVersion(
   return outcome;
 }
 
-const noVersion = (version: string): ApiError =>
+const versionNotFound = (version: string): ApiError =>
   new ApiError('NOT_FOUND', `The tenant has no version ${version} of its model`);

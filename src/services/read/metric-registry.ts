@@ -1,7 +1,7 @@
 /** Label values are few and fixed, without input from callers. */
 
 /** Without the prefix `skilltrace_`. Counters end in `_total`, times in `_seconds`. */
-export const figureHelps = {
+export const metricDescriptions = {
   http_requests_total: 'Requests that were answered, by route and status',
   http_request_duration_seconds: 'Time from the head of a request to its answer, by route',
   defects_total:
@@ -35,9 +35,9 @@ export const figureHelps = {
   audit_mismatches: 'Mismatches that the last audit found, by kind; anything but 0 wants a look',
 } as const;
 
-export type FigureName = keyof typeof figureHelps;
+export type MetricName = keyof typeof metricDescriptions;
 
-export interface Sample {
+export interface MetricSample {
   readonly value: number;
   readonly labels?: Readonly<Record<string, string>>;
   /** Series of a histogram, if not named like the metric. */
@@ -45,9 +45,9 @@ export interface Sample {
 }
 
 /** A number is a sample without labels. A metric that rejects is omitted. */
-export type ReadFigure = () => number | readonly Sample[] | Promise<number | readonly Sample[]>;
+export type MetricReader = () => number | readonly MetricSample[] | Promise<number | readonly MetricSample[]>;
 
-export interface Figures {
+export interface MetricRegistry {
   /** @param read settles in bounded time @throws Error for a duplicate name */
-  add(name: FigureName, read: ReadFigure): void;
+  add(name: MetricName, read: MetricReader): void;
 }

@@ -9,14 +9,14 @@ import type {
   RawDay,
   StoredDay,
 } from '../../warehouse/maintenance/audit-warehouse.js';
-import { type Balance, balanceParts, type Mismatch } from './report.js';
+import { type Balance, balanceFields, type Mismatch } from './audit-report.js';
 
-export interface AuditParts {
+export interface AuditDependencies {
   readonly store: AuditStore;
   readonly warehouse: AuditWarehouse;
 }
 
-interface Scope extends AuditParts {
+interface AuditScope extends AuditDependencies {
   readonly days: DayRange;
   readonly signal: AbortSignal;
 }
@@ -28,72 +28,76 @@ export interface Finding {
   readonly mismatch: Mismatch | null;
 }
 
-export interface Check {
+export interface AuditCheck {
   readonly title: string;
-  look(): Promise<Finding[]>;
-  undecided(open: readonly Finding[]): string[];
+  run(): Promise<Finding[]>;
+  describeUnconfirmed(open: readonly Finding[]): string[];
 }
 
-const findingOf = (mismatch: Mismatch, obstacle: string | null = null): Finding => {
+const createFinding = (mismatch: Mismatch, obstacle: string | null = null): Finding => {
   const { kind, tenant, day, partition, place } = mismatch;
   return { name: [kind, tenant, day, partition, place].join(' '), obstacle, mismatch };
 };
 
-const inSomeLooks = 'they differ in some looks only';
+const intermittentReason = 'they differ in some looks only';
 
 /** `obstacles`: per partition, the change that invalidates the comparison. */
-async function readBetweenLooks<Read>(
-  { store, warehouse, signal }: Scope,
+async function readBetweenSnapshots<Read>(
+  { store, warehouse, signal }: AuditScope,
   partitions: readonly number[],
   read: (before: readonly PartitionSnapshot[]) => Promise<Read>,
 ) {
   /** Sequential, because each snapshot blocks Redis for a moment. */
-  const lookAtAll = async (): Promise<PartitionSnapshot[]> => {
-    const looks: PartitionSnapshot[] = [];
-    for (const partition of partitions) looks.push(await store.readPartition(partition, signal));
-    return looks;
+  const takeSnapshots = async (): Promise<PartitionSnapshot[]> => {
+    const snapshots: PartitionSnapshot[] = [];
+    for (const partition of partitions) snapshots.push(await store.readPartition(partition, signal));
+    return snapshots;
   };
-  const marks = async () =>
+  const readMarks = async () =>
     [(await store.fetchEpoch()).id, await warehouse.fetchArchivedDay(signal)] as const;
-  const [epoch, archivedThrough] = await marks();
-  const before = await lookAtAll();
+  const [epoch, archivedThrough] = await readMarks();
+  const before = await takeSnapshots();
   // The queried replica may lack rows that left the outbox.
   await warehouse.waitForReplicas(signal);
   const found = await read(before);
-  const after = await lookAtAll();
-  const [epochAfter, archivedAfter] = await marks();
-  const shared =
+  const after = await takeSnapshots();
+  const [epochAfter, archivedAfter] = await readMarks();
+  const sharedObstacle =
     (epoch === epochAfter ? null : 'Redis was restarted meanwhile') ??
     (archivedThrough === archivedAfter ? null : 'a month is being archived');
-  const obstacles = after.map((look, i) => shared ?? changeBetween(before[i] as PartitionSnapshot, look));
+  const obstacles = after.map(
+    (look, i) => sharedObstacle ?? findObstacle(before[i] as PartitionSnapshot, look),
+  );
   return { before, after, found, obstacles, archivedThrough };
 }
 
-function changeBetween(before: PartitionSnapshot, after: PartitionSnapshot): string | null {
+function findObstacle(before: PartitionSnapshot, after: PartitionSnapshot): string | null {
   if (before.parkedMark !== after.parkedMark) return 'rows are being parked or moved back';
   // A correction is in the outbox or due until it is applied, which changes `removed`.
-  const isSettled =
+  const isUnchanged =
     !before.hasCorrections &&
     !after.hasCorrections &&
     before.prunedThrough === after.prunedThrough &&
     before.removedInAll === after.removedInAll;
-  return isSettled ? null : 'an erasure or a taking back is under way';
+  return isUnchanged ? null : 'an erasure or a taking back is under way';
 }
 
-const balanceOf = (balances: Iterable<Balance>): Balance => {
+const sumBalances = (balances: Iterable<Balance>): Balance => {
   const total = { accepted: 0, removed: 0, stored: 0, waiting: 0, parked: 0 };
-  for (const balance of balances) for (const part of balanceParts) total[part] += balance[part];
+  for (const balance of balances) for (const part of balanceFields) total[part] += balance[part];
   return total;
 };
 
-export function storedCheck(scope: Scope): Check & { totals(): Balance } {
+export function createStoredCheck(scope: AuditScope): AuditCheck & { sumTotals(): Balance } {
   const { store, warehouse, days, signal } = scope;
   const balances = new Map<number, Balance>();
   let open: readonly number[] = store.partitions;
 
-  async function look(): Promise<Finding[]> {
-    const { before, found, obstacles, archivedThrough } = await readBetweenLooks(scope, open, (looks) =>
-      warehouse.fetchStoredDays(days, looks, signal),
+  async function run(): Promise<Finding[]> {
+    const { before, found, obstacles, archivedThrough } = await readBetweenSnapshots(
+      scope,
+      open,
+      (snapshots) => warehouse.fetchStoredDays(days, snapshots, signal),
     );
     const stored = groupBy(found, ({ partition }) => partition);
     const findings = before.map((one, i) => {
@@ -101,9 +105,9 @@ export function storedCheck(scope: Scope): Check & { totals(): Balance } {
       const compared = compareDays(one, stored.get(one.partition) ?? [], { ...days, from });
       balances.set(one.partition, compared.balance);
       const obstacle = obstacles[i] ?? compared.obstacle;
-      const findings = compared.mismatches.map((mismatch) => findingOf(mismatch, obstacle));
-      const isHidden = findings.length === 0 && obstacle !== null;
-      return isHidden ? [{ name: `partition ${one.partition}`, obstacle, mismatch: null }] : findings;
+      const findings = compared.mismatches.map((mismatch) => createFinding(mismatch, obstacle));
+      const isInconclusive = findings.length === 0 && obstacle !== null;
+      return isInconclusive ? [{ name: `partition ${one.partition}`, obstacle, mismatch: null }] : findings;
     });
     open = open.filter((_, i) => findings[i]?.length !== 0);
     return findings.flat();
@@ -111,20 +115,20 @@ export function storedCheck(scope: Scope): Check & { totals(): Balance } {
 
   return {
     title: 'accepted and stored answers',
-    look,
-    undecided: (findings) =>
+    run,
+    describeUnconfirmed: (findings) =>
       distinct(
         findings.map(({ name, mismatch, obstacle }) => {
           const where = mismatch === null ? name : `partition ${mismatch.partition}`;
-          return `accepted and stored answers of ${where}: ${obstacle ?? inSomeLooks}`;
+          return `accepted and stored answers of ${where}: ${obstacle ?? intermittentReason}`;
         }),
       ),
-    totals: () => balanceOf(balances.values()),
+    sumTotals: () => sumBalances(balances.values()),
   };
 }
 
-function compareDays(look: PartitionSnapshot, stored: readonly StoredDay[], days: DayRange) {
-  const { partition, counts } = look;
+function compareDays(snapshot: PartitionSnapshot, stored: readonly StoredDay[], days: DayRange) {
+  const { partition, counts } = snapshot;
   const storedOf = new Map(stored.map((row) => [tenantDay(row.tenant, row.day), row]));
   const balances: Balance[] = [];
   const mismatches: Mismatch[] = [];
@@ -143,12 +147,12 @@ function compareDays(look: PartitionSnapshot, stored: readonly StoredDay[], days
       mismatches.push({ kind, tenant, day, partition, place: null, expected, found });
     }
   }
-  obstacle ??= unreadableObstacle(look, mismatches);
-  return { balance: balanceOf(balances), mismatches, obstacle };
+  obstacle ??= findUnreadableObstacle(snapshot, mismatches);
+  return { balance: sumBalances(balances), mismatches, obstacle };
 }
 
 /** Parked rows with an unreadable tenant or day may be the missing ones. */
-function unreadableObstacle(
+function findUnreadableObstacle(
   { unreadable }: PartitionSnapshot,
   mismatches: readonly Mismatch[],
 ): string | null {
@@ -158,25 +162,30 @@ function unreadableObstacle(
 }
 
 /** The sums may balance although answers are stored twice. */
-export const doubledCheck = ({ store, warehouse, days, signal }: Scope): Check => ({
+export const createDuplicateCheck = ({ store, warehouse, days, signal }: AuditScope): AuditCheck => ({
   title: 'answers that are stored twice',
-  look: async () => {
+  run: async () => {
     const findings: Finding[] = [];
     for (const doubled of await warehouse.fetchDuplicates(days, signal)) {
       const { partition, tenant, day } = doubled;
-      const surplus = { doubled_id: doubled.surplus, doubled_number: await surplusNumbers(store, doubled) };
+      const surplus = {
+        doubled_id: doubled.surplus,
+        doubled_number: await countSurplusNumbers(store, doubled),
+      };
       for (const kind of ['doubled_id', 'doubled_number'] as const) {
         const mismatch = { kind, tenant, day, partition, place: null, expected: 0, found: surplus[kind] };
-        if (surplus[kind] > 0) findings.push(findingOf(mismatch));
+        if (surplus[kind] > 0) findings.push(createFinding(mismatch));
       }
     }
     return findings;
   },
-  undecided: (open) => [`${open.length} days with answers that are stored twice in some looks only`],
+  describeUnconfirmed: (open) => [
+    `${open.length} days with answers that are stored twice in some looks only`,
+  ],
 });
 
 /** An erased learner who answers again reuses numbers until the old rows are deleted. */
-async function surplusNumbers(store: AuditStore, { partition, tenant, numbers }: DuplicateDay) {
+async function countSurplusNumbers(store: AuditStore, { partition, tenant, numbers }: DuplicateDay) {
   const userIds = numbers.map(([userId]) => userId);
   const ends = await store.findHistoryEnds(partition, tenant, userIds);
   const surplus = numbers.map(([, ids], i) => {
@@ -190,17 +199,17 @@ async function surplusNumbers(store: AuditStore, { partition, tenant, numbers }:
  * By tenant and day of occurred_at. A rollup has at least the rows that left the outbox before the first
  * snapshot, and at most all stored and waiting rows after the second.
  */
-export function rollupCheck(scope: Scope): Check & { raw(): number } {
+export function createRollupCheck(scope: AuditScope): AuditCheck & { raw(): number } {
   const { store, warehouse, days, signal } = scope;
   let stored = 0;
 
-  async function look(): Promise<Finding[]> {
-    const { before, after, found, obstacles } = await readBetweenLooks(scope, store.partitions, () =>
+  async function run(): Promise<Finding[]> {
+    const { before, after, found, obstacles } = await readBetweenSnapshots(scope, store.partitions, () =>
       warehouse.fetchRollupSums(days, signal),
     );
     const raw = await warehouse.fetchRawSums(days, before, signal);
     stored = computeSum(raw.map(({ day, attempts }) => (day === allDays ? 0 : attempts)));
-    const boundsOf = createBounds(raw, before, after);
+    const getBounds = createBounds(raw, before, after);
     const obstacle = obstacles.find((one) => one !== null) ?? null;
     const rawDays = raw.map(({ tenant, day }) => tenantDay(tenant, day));
     return warehouse.rollups.flatMap((rollup) => {
@@ -208,26 +217,30 @@ export function rollupCheck(scope: Scope): Check & { raw(): number } {
       const sums = new Map(own.map((row) => [tenantDay(row.tenant, row.day), row]));
       const expected = rawDays.filter((name) => (parseTenantDay(name).day !== allDays) === rollup.isDaily);
       return distinct([...sums.keys(), ...expected]).flatMap((name) => {
-        const bounds = boundsOf(name);
-        const outliers = outliersOf(rollup.name, name, sums.get(name) ?? nothing, bounds);
-        return outliers.map((one) => findingOf(one, obstacle ?? (bounds.isMoving ? repairPossible : null)));
+        const bounds = getBounds(name);
+        const outliers = findOutliers(rollup.name, name, sums.get(name) ?? zeroSums, bounds);
+        return outliers.map((one) =>
+          createFinding(one, obstacle ?? (bounds.isChanging ? repairReason : null)),
+        );
       });
     });
   }
 
   return {
     title: 'rollups and stored answers',
-    look,
-    undecided: (open) => [`${open.length} daily sums of rollups: ${open[0]?.obstacle ?? inSomeLooks}`],
+    run,
+    describeUnconfirmed: (open) => [
+      `${open.length} daily sums of rollups: ${open[0]?.obstacle ?? intermittentReason}`,
+    ],
     raw: () => stored,
   };
 }
 
-const repairPossible = 'rows of theirs wait in the outbox, which the pipeline may be mending';
+const repairReason = 'rows of theirs wait in the outbox, which the pipeline may be mending';
 
 const columns = ['attempts', 'correct'] as const;
 type Sums = Readonly<Record<(typeof columns)[number], number>>;
-const nothing: Sums = { attempts: 0, correct: 0 };
+const zeroSums: Sums = { attempts: 0, correct: 0 };
 
 function createBounds(
   raw: readonly RawDay[],
@@ -236,26 +249,26 @@ function createBounds(
 ) {
   const rawOf = new Map(raw.map((row) => [tenantDay(row.tenant, row.day), row]));
   return (name: string) => {
-    const row = rawOf.get(name) ?? { ...nothing, left: nothing };
+    const row = rawOf.get(name) ?? { ...zeroSums, left: zeroSums };
     const high = { attempts: row.attempts, correct: row.correct };
     for (const look of after) {
-      const waiting = waitingIn(look, name);
+      const waiting = sumPending(look, name);
       for (const column of columns) high[column] += waiting[column];
     }
-    const isWaiting = [...before, ...after].some((look) => waitingIn(look, name).attempts > 0);
-    return { low: row.left, high, isMoving: isWaiting || row.left.attempts !== row.attempts };
+    const hasPending = [...before, ...after].some((look) => sumPending(look, name).attempts > 0);
+    return { low: row.left, high, isChanging: hasPending || row.left.attempts !== row.attempts };
   };
 }
 
-function waitingIn({ counts }: PartitionSnapshot, name: string): Sums {
+function sumPending({ counts }: PartitionSnapshot, name: string): Sums {
   const { tenant, day } = parseTenantDay(name);
-  if (day !== allDays) return counts.get(name) ?? nothing;
+  if (day !== allDays) return counts.get(name) ?? zeroSums;
   const own = [...counts].filter(([one]) => parseTenantDay(one).tenant === tenant).map(([, sums]) => sums);
   const [attempts, correct] = columns.map((column) => computeSum(own.map((sums) => sums[column])));
   return { attempts: attempts ?? 0, correct: correct ?? 0 };
 }
 
-const outliersOf = (
+const findOutliers = (
   rollup: string,
   name: string,
   sums: Sums,

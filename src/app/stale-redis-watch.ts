@@ -6,41 +6,44 @@ import { countNewerRows } from '../warehouse/reads/stored-state.js';
 import type { Engine } from './engine.js';
 
 const retryMs = 5000;
-const maxLooks = 10;
+const maxPendingChecks = 10;
 
 /**
  * Checks now, before this process adds rows, and at each new connection. Retries the comparison until
  * ClickHouse responds.
  */
-export async function watchForOlderRedis(engine: Engine): Promise<void> {
+export async function watchForStaleRedis(engine: Engine): Promise<void> {
   const { redis, partitions, logger } = engine;
-  let asked: Promise<unknown> = Promise.resolve();
-  let waiting = 0;
+  let comparisons: Promise<unknown> = Promise.resolve();
+  let pendingChecks = 0;
 
-  async function look(): Promise<void> {
+  async function checkAge(): Promise<void> {
     try {
-      const seen = await readLastRows(redis, partitions);
-      if (waiting >= maxLooks) return;
-      waiting += 1;
-      asked = asked
-        .then(() => compare(engine, seen))
+      const newestRows = await readLastRows(redis, partitions);
+      if (pendingChecks >= maxPendingChecks) return;
+      pendingChecks += 1;
+      comparisons = comparisons
+        .then(() => compareWithClickhouse(engine, newestRows))
         .finally(() => {
-          waiting -= 1;
+          pendingChecks -= 1;
         });
     } catch (error) {
       logger.debug({ err: error }, 'Redis is unavailable: its age is asked with the next connection');
     }
   }
 
-  redis.on('ready', look);
-  await look();
+  redis.on('ready', checkAge);
+  await checkAge();
 }
 
-async function compare({ clickhouse, logger, closers }: Engine, seen: readonly LastRow[]): Promise<void> {
+async function compareWithClickhouse(
+  { clickhouse, logger, closers }: Engine,
+  newestRows: readonly LastRow[],
+): Promise<void> {
   const message = 'Redis is older than ClickHouse: it does not know of answers that are stored';
   while (!closers.closing)
     try {
-      const answers = await countNewerRows(clickhouse, seen);
+      const answers = await countNewerRows(clickhouse, newestRows);
       if (answers > 0) logger.error({ answers }, message);
       return;
     } catch (error) {

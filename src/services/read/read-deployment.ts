@@ -5,16 +5,18 @@ import { version } from '../../version.js';
 
 export interface DeploymentPorts {
   /** Null if Redis lost its data. */
-  readonly facts: () => Promise<DeploymentRecord | null>;
-  readonly redisVersion: () => Promise<string>;
-  readonly clickhouse: (tenant: string) => Promise<{ readonly version: string; readonly schema: number }>;
+  readonly readFacts: () => Promise<DeploymentRecord | null>;
+  readonly readRedisVersion: () => Promise<string>;
+  readonly readClickhouseVersions: (
+    tenant: string,
+  ) => Promise<{ readonly version: string; readonly schema: number }>;
 }
 
 export async function readDeployment(ports: DeploymentPorts, { tenant }: Call): Promise<object> {
   const [facts, redisVersion, clickhouse] = await Promise.all([
-    ports.facts(),
-    ports.redisVersion(),
-    ports.clickhouse(tenant).catch(() => null),
+    ports.readFacts(),
+    ports.readRedisVersion(),
+    ports.readClickhouseVersions(tenant).catch(() => null),
   ]);
   if (facts === null) throw unavailable('The state store came back empty and has to be rebuilt first');
   return {

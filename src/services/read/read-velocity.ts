@@ -17,8 +17,8 @@ import type { SkillState } from '../../domain/tracing/learner-states.js';
 import { computePlateauSlope, isPlateau } from '../../domain/tracing/plateau.js';
 import { runInSlices } from '../../slices.js';
 import type { SkillHistory } from '../../warehouse/reads/skill-history.js';
-import { sortedAfter } from './pages.js';
-import { type HistoryPorts, readHistory, readLearner, skillOf } from './read-mastery.js';
+import { sortIdsAfter } from './pages.js';
+import { findSkillState, type HistoryPorts, readHistory, readLearner } from './read-mastery.js';
 
 export const VelocityQuery = Type.Object({
   skill_id: Type.Optional(Id),
@@ -35,7 +35,7 @@ export async function readVelocity(
 ): Promise<object> {
   const { learner, skills, model } = await readLearner(ports, tenant, userId);
   const { days, skill_id: skillId = null } = query;
-  const skill = skillId === null ? null : skillOf(skills, skillId);
+  const skill = skillId === null ? null : findSkillState(skills, skillId);
   const now = ports.now();
   const today = toDay(now);
   const from = computeFirstDay(computeReadDays(days), today);
@@ -43,9 +43,9 @@ export async function readVelocity(
     history.fetchDays({ tenant, userId, skillId, from, today }),
   );
   const momentum = computeCurrentMomentum(learner, skills, model, now);
-  const asked: readonly (readonly [string, SkillState])[] =
+  const selectedSkills: readonly (readonly [string, SkillState])[] =
     skillId === null || skill === null ? [...skills] : [[skillId, skill]];
-  const onPlateau = asked.flatMap(([id, { plateau }]) => (isPlateau(plateau) ? [id] : []));
+  const onPlateau = selectedSkills.flatMap(([id, { plateau }]) => (isPlateau(plateau) ? [id] : []));
   const stored = rows?.reduce((sum, row) => sum + row.attempts, 0) ?? 0;
   return {
     user_id: userId,
@@ -54,9 +54,9 @@ export async function readVelocity(
     velocity_per_attempt: roundOrNull((skill && computePlateauSlope(skill.plateau)?.slope) ?? null, round6),
     momentum: momentum && round4(momentum.value),
     momentum_label: momentum?.label ?? null,
-    plateaus: sortedAfter(onPlateau, null),
+    plateaus: sortIdsAfter(onPlateau, null),
     ...(rows === null
-      ? noHistory
+      ? emptyHistory
       : describeHistory(await runInSlices(buildClosingSeries(rows, model, from, now)), days, today)),
     source_lag_seconds: rows && (stored >= (skill ?? learner).attempts ? 0 : lag),
   };
@@ -66,14 +66,14 @@ function describeHistory(closings: readonly DayClosing[], days: number, today: n
   const { series, velocity, answersPerDay } = computeProgress(closings, days, today);
   const week = computeProgress(closings, velocityConstants.shortDays, today);
   const month = computeProgress(closings, velocityConstants.longDays, today);
-  const slopeOf = (velocity: Slope | null, of: keyof Slope = 'slope') =>
+  const roundSlope = (velocity: Slope | null, of: keyof Slope = 'slope') =>
     roundOrNull(velocity?.[of] ?? null, round6);
-  const perDay = slopeOf(velocity);
-  const [weekly, monthly] = [slopeOf(week.velocity), slopeOf(month.velocity)];
+  const perDay = roundSlope(velocity);
+  const [weekly, monthly] = [roundSlope(week.velocity), roundSlope(month.velocity)];
   return {
     velocity_per_day: perDay,
-    velocity_per_day_low: slopeOf(velocity, 'low'),
-    velocity_per_day_high: slopeOf(velocity, 'high'),
+    velocity_per_day_low: roundSlope(velocity, 'low'),
+    velocity_per_day_high: roundSlope(velocity, 'high'),
     velocity_per_week: roundOrNull(perDay && 7 * perDay, round6),
     velocity_7d: weekly,
     acceleration: weekly === null || monthly === null ? null : round6(weekly - monthly),
@@ -90,4 +90,4 @@ function describeHistory(closings: readonly DayClosing[], days: number, today: n
   };
 }
 
-const noHistory = Object.fromEntries(Object.keys(describeHistory([], 1, 0)).map((field) => [field, null]));
+const emptyHistory = Object.fromEntries(Object.keys(describeHistory([], 1, 0)).map((field) => [field, null]));

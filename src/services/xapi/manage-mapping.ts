@@ -5,7 +5,7 @@ import { maxMappingValues, parseMapping as readBody } from '../../contracts/xapi
 import { unavailable } from '../../errors.js';
 import type { MappingStore } from '../../store/catalogue/xapi-mappings.js';
 import type { FactsHistory } from '../../warehouse/reads/facts-history.js';
-import { preconditionFailed } from '../read/goals.js';
+import { preconditionFailed } from '../read/manage-goals.js';
 
 export interface MappingPorts {
   readonly mappings: MappingStore;
