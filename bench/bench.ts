@@ -1,19 +1,19 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Closers } from '../src/lifecycle.js';
-import type { LoadRunner } from './load/run.js';
-import { type Contestant, measure } from './measure.js';
+import type { LoadRunner } from './load/load-runner.js';
+import { type Contestant, measureLoad } from './measure.js';
 import { createPeers, type Peer, type PeerName } from './peers.js';
 import { Rounds } from './rounds.js';
-import { type Service, type ServiceForm, startSplitService } from './service.js';
-import { spreadOf } from './spread.js';
+import { type Service, type ServiceLayout, startSplitService } from './service.js';
+import { computeSpread } from './spread.js';
 
 export interface Pace {
   readonly rounds: number;
   readonly seconds: number;
 }
 
-export interface Settings {
+export interface BenchSettings {
   readonly full: boolean;
   readonly connections: number;
   readonly main: Pace;
@@ -24,7 +24,7 @@ export interface Settings {
 }
 
 export interface BenchOptions {
-  readonly settings: Settings;
+  readonly settings: BenchSettings;
   readonly closers: Closers;
   readonly runner: LoadRunner;
   readonly progress: (text: string) => void;
@@ -38,7 +38,7 @@ export interface Bench extends BenchOptions {
   service(): Promise<Service>;
   peer(name: PeerName): Promise<Peer>;
   /** Kinds of load so far, by target. */
-  readonly warmed: Set<string>;
+  readonly warmedTargets: Set<string>;
 }
 
 export function createBench(options: BenchOptions): Bench {
@@ -47,60 +47,71 @@ export function createBench(options: BenchOptions): Bench {
   return {
     ...options,
     service: () => {
-      service ??= ownService(options, 'service');
+      service ??= startDedicatedService(options, 'service');
       return service;
     },
-    peer: createPeers({ folder: folderFor(options, 'peers'), keys: tenants, profile, closers }),
-    warmed: new Set(),
+    peer: createPeers({ folder: createFolder(options, 'peers'), keys: tenants, profile, closers }),
+    warmedTargets: new Set(),
   };
 }
 
-function folderFor({ root }: BenchOptions, name: string): string {
+function createFolder({ root }: BenchOptions, name: string): string {
   const path = join(root, name);
   mkdirSync(path, { recursive: true });
   return path;
 }
 
-export const ownService = (options: BenchOptions, name: string, form: ServiceForm = {}): Promise<Service> => {
+export const startDedicatedService = (
+  options: BenchOptions,
+  name: string,
+  form: ServiceLayout = {},
+): Promise<Service> => {
   const { tenants, profile, closers } = options;
-  return startSplitService({ dataDir: folderFor(options, name), tenants, profile, ...form }, closers);
+  return startSplitService({ dataDir: createFolder(options, name), tenants, profile, ...form }, closers);
 };
 
 /** V8 compiles after a number of calls, so time alone is no measure on a busy machine. */
-const warmUnits = 100_000;
-const mostWarmUps = 3;
+const minWarmUnits = 100_000;
+const maxWarmUps = 3;
 
-export async function warm(
-  { settings, runner, progress, warmed }: Bench,
+export async function warmUpTarget(
+  { settings, runner, progress, warmedTargets }: Bench,
   contestant: Contestant,
 ): Promise<void> {
   const { connections, warmUp: seconds } = settings;
   const { name, target, traffic } = contestant;
   const kind = `${target.port} ${traffic.kind} ${traffic.batch > 1}`;
-  if (warmed.has(kind)) return;
-  warmed.add(kind);
+  if (warmedTargets.has(kind)) return;
+  warmedTargets.add(kind);
   progress(`${name} warms up`);
-  for (let times = 0, units = 0; times < mostWarmUps && units < warmUnits; times++)
-    units += (await measure(runner, contestant, { connections, seconds, rate: null })).units;
+  for (let times = 0, units = 0; times < maxWarmUps && units < minWarmUnits; times++)
+    units += (await measureLoad(runner, contestant, { connections, seconds, rate: null })).units;
 }
 
 /** Contestants take turns, so that a slow minute of the machine affects all of them. */
-export async function inTurns(bench: Bench, contestants: readonly Contestant[], pace: Pace): Promise<Rounds> {
+export async function measureInTurns(
+  bench: Bench,
+  contestants: readonly Contestant[],
+  pace: Pace,
+): Promise<Rounds> {
   const { connections } = bench.settings;
   const rounds = new Rounds();
-  for (const contestant of contestants) await warm(bench, contestant);
+  for (const contestant of contestants) await warmUpTarget(bench, contestant);
   for (let round = 1; round <= pace.rounds; round++) {
     for (const contestant of contestants) {
       const { name, rate = null } = contestant;
       bench.progress(`${name}, round ${round} of ${pace.rounds}`);
-      rounds.add(name, await measure(bench.runner, contestant, { connections, seconds: pace.seconds, rate }));
+      rounds.add(
+        name,
+        await measureLoad(bench.runner, contestant, { connections, seconds: pace.seconds, rate }),
+      );
     }
   }
   return rounds;
 }
 
 /** Answers per second in a closed loop. */
-export async function saturationOf(bench: Bench, contestant: Contestant, pace: Pace): Promise<number> {
-  const rounds = await inTurns(bench, [contestant], pace);
-  return spreadOf(rounds.perSecond(contestant.name)).median;
+export async function measureSaturation(bench: Bench, contestant: Contestant, pace: Pace): Promise<number> {
+  const rounds = await measureInTurns(bench, [contestant], pace);
+  return computeSpread(rounds.perSecond(contestant.name)).median;
 }

@@ -4,17 +4,17 @@ import { cpus } from 'node:os';
 
 /** Null with one core, outside Linux, or without `taskset`. */
 export function splitCores() {
-  if (!canKeepToCores()) return null;
-  const cores = allowedCores();
+  if (!canPinCores()) return null;
+  const cores = listAllowedCores();
   if (cores.length < 2) return null;
   const half = Math.ceil(cores.length / 2);
   return { service: cores.slice(0, half).join(), generator: cores.slice(half).join() };
 }
 
-export const canKeepToCores = (): boolean =>
+export const canPinCores = (): boolean =>
   process.platform === 'linux' && spawnSync('taskset', ['--version']).status === 0;
 
-export function allowedCores(): number[] {
+export function listAllowedCores(): number[] {
   if (process.platform !== 'linux') return cpus().map((_, i) => i);
   const list = /^Cpus_allowed_list:\s+(\S+)/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? '';
   return list.split(',').flatMap((range) => {
@@ -27,18 +27,18 @@ export function allowedCores(): number[] {
  * Pins this process and its new children during `work`.
  * @param cores null: no change
  */
-export async function onCores<Result>(cores: string | null, work: () => Promise<Result>): Promise<Result> {
+export async function withCores<Result>(cores: string | null, work: () => Promise<Result>): Promise<Result> {
   if (cores === null) return work();
-  const before = allowedCores().join();
-  keepTo(cores);
+  const before = listAllowedCores().join();
+  pinProcess(cores);
   try {
     return await work();
   } finally {
-    keepTo(before);
+    pinProcess(before);
   }
 }
 
-function keepTo(cores: string): void {
+function pinProcess(cores: string): void {
   const { status, stderr } = spawnSync('taskset', ['-a', '-c', '-p', cores, `${process.pid}`]);
   if (status !== 0) throw new Error(`taskset: ${stderr}`);
 }

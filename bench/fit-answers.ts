@@ -24,7 +24,7 @@ export async function fitAnswers(
 ) {
   const skillIds = createInterner([...knownSkills]);
   const itemIds = createInterner(['', ...knownItems]);
-  const log = logOf(histories, skillIds, itemIds);
+  const log = buildLog(histories, skillIds, itemIds);
   const fit = {
     log,
     training: selectTrainingLearners(learnerKeys),
@@ -42,7 +42,11 @@ export async function fitAnswers(
 
 type Interner = ReturnType<typeof createInterner>;
 
-function logOf(histories: readonly (readonly PastAnswer[])[], skills: Interner, items: Interner): AnswerLog {
+function buildLog(
+  histories: readonly (readonly PastAnswer[])[],
+  skills: Interner,
+  items: Interner,
+): AnswerLog {
   const all = histories.flat();
   const starts = [0];
   for (const answers of histories) starts.push((starts.at(-1) ?? 0) + answers.length);

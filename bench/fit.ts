@@ -13,7 +13,7 @@ import { runInRanges } from '../src/domain/fit/fit-stages.js';
 const options: FitOptions = { strengths: priorStrengths, difficultyScale: 0 };
 const attempts = 20;
 
-function makeLog(answers: number, skills: number): AnswerLog {
+function generateLog(answers: number, skills: number): AnswerLog {
   const learners = Math.ceil(answers / (5 * attempts));
   const places = learners * 5 * attempts;
   const skill = Uint32Array.from({ length: places }, (_, i) => (Math.floor(i / attempts) * 7919) % skills);
@@ -48,7 +48,7 @@ async function fitInThreads(log: AnswerLog, threads: number): Promise<BktFit> {
   return fit;
 }
 
-async function time(name: string, fit: () => BktFit | Promise<BktFit>): Promise<void> {
+async function measureTime(name: string, fit: () => BktFit | Promise<BktFit>): Promise<void> {
   const start = performance.now();
   const { skills } = await fit();
   const ms = performance.now() - start;
@@ -67,12 +67,12 @@ const fitBkt = (log: AnswerLog, fitted: FitOptions): Promise<BktFit> =>
   fitTrees(growTrees(log, selectAllLearners(log), { withDifficulty: fitted.difficultyScale > 0 }), fitted);
 
 async function main(answers = 1_000_000, skills = 200): Promise<void> {
-  const log = makeLog(answers, skills);
+  const log = generateLog(answers, skills);
   const threads = availableParallelism();
-  await fitBkt(makeLog(50_000, skills), options); // compiles
-  await time('one thread', () => fitBkt(log, options));
-  await time('one thread, difficulties', () => fitBkt(log, { ...options, difficultyScale: 0.5 }));
-  await time(`${threads} threads`, () => fitInThreads(log, threads));
+  await fitBkt(generateLog(50_000, skills), options); // compiles
+  await measureTime('one thread', () => fitBkt(log, options));
+  await measureTime('one thread, difficulties', () => fitBkt(log, { ...options, difficultyScale: 0.5 }));
+  await measureTime(`${threads} threads`, () => fitInThreads(log, threads));
 }
 
 await main(...process.argv.slice(2).map(Number));

@@ -1,13 +1,13 @@
 import type { Figure, Goal, Spread } from './results.js';
-import { ratioSpread } from './spread.js';
+import { computeRatioSpread } from './spread.js';
 
 type GoalRow = readonly [name: string, about: string, unit: string, goal: Goal, aim?: number];
 
 const atMost = (value: number): Goal => ({ atMost: value });
 const atLeast = (value: number): Goal => ({ atLeast: value });
 /** Machines differ in speed, so scaled µs assume this time of the echo. */
-const referenceEcho = 10;
-const scaled = `scaled to a machine on which the echo takes ${referenceEcho} µs`;
+const referenceEchoMicros = 10;
+const scaled = `scaled to a machine on which the echo takes ${referenceEchoMicros} µs`;
 
 const accepting = 'front end, workers, runtime and Redis';
 const closed = 'closed loop, all connections busy';
@@ -18,7 +18,7 @@ const oneProcess = 'one process, closed loop';
 const delivered = 'all parts, delivery too';
 const webhooksTogether = 'p99 while 10,000 webhooks are delivered, to without a subscriber';
 
-const rows = {
+const goalRows = {
   echo: ['CPU of a single answer, to the echo', accepting, 'times', atMost(6), 5],
   fastify: ['CPU of a single answer, to Fastify', accepting, 'times', atMost(1.2), 1],
   throughput: ['single answers a second, to Fastify', closed, 'times', atLeast(1.3), 1.6],
@@ -46,16 +46,16 @@ const rows = {
   overloadP99: ['p99 of accepted answers at twice the capacity', due, 'ms', atMost(2000)],
 } satisfies Record<string, GoalRow>;
 
-export type GoalKey = keyof typeof rows;
+export type GoalKey = keyof typeof goalRows;
 
-export const goalNames: readonly string[] = Object.values(rows).map(([name]) => name);
+export const goalNames: readonly string[] = Object.values(goalRows).map(([name]) => name);
 
-export function figureOf(key: GoalKey, value: Spread): Figure {
-  const [name, about, unit, goal, aim]: GoalRow = rows[key];
+export function createGoalFigure(key: GoalKey, value: Spread): Figure {
+  const [name, about, unit, goal, aim]: GoalRow = goalRows[key];
   return { name, about, unit, value, goal, ...(aim !== undefined && { aim }) };
 }
 
-export const shownFigure = (
+export const createPlainFigure = (
   name: string,
   about: string,
   unit: string,
@@ -64,7 +64,7 @@ export const shownFigure = (
 ): Figure => ({ name, about, unit, value, goal });
 
 /** Figures without a goal come last. */
-export function inOrder(figures: readonly Figure[]): Figure[] {
+export function sortFigures(figures: readonly Figure[]): Figure[] {
   const measured = goalNames.flatMap((name) => figures.filter((figure) => figure.name === name));
   return [...measured, ...figures.filter(({ name }) => !goalNames.includes(name))];
 }
@@ -73,8 +73,8 @@ export function inOrder(figures: readonly Figure[]): Figure[] {
  * @param micros per round
  * @param echo CPU µs of the echo in the same rounds
  */
-export const scaledSpread = (micros: readonly number[], echo: readonly number[]): Spread =>
-  ratioSpread(
-    micros.map((value) => value * referenceEcho),
+export const computeScaledSpread = (micros: readonly number[], echo: readonly number[]): Spread =>
+  computeRatioSpread(
+    micros.map((value) => value * referenceEchoMicros),
     echo,
   );

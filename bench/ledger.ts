@@ -4,51 +4,51 @@ import { type LearnerStates, readPacked } from '../src/store/learners/learner-re
 import { partitionOf } from '../src/store/redis/keys.js';
 import { selectRows } from '../src/warehouse/clickhouse/client.js';
 import type { Tally } from './measure.js';
-import { ledgerProblems } from './report/view.js';
+import { findLedgerProblems } from './report/section.js';
 import type { Ledger } from './results.js';
 import type { Service } from './service.js';
 
-export interface AnswersOfTenant {
+export interface TenantAnswers {
   readonly drains: Service;
   readonly key: string;
   readonly tally: Tally;
 }
 
-const pageLearners = 500;
+const learnersPerPage = 500;
 
 /** Drains the outbox first. @throws StartError if Redis or ClickHouse lacks an answer, or has it twice */
 export async function checkLedger(
-  { drains: service, key: tenant, tally: { acknowledged, unanswered } }: AnswersOfTenant,
+  { drains: service, key: tenant, tally: { acknowledged, unanswered } }: TenantAnswers,
   userIds: readonly string[],
 ): Promise<Ledger> {
-  await service.hurried();
-  const inRedis = await attemptsInRedis(service, tenant, userIds);
-  const rows = await rowsInClickHouse(service, tenant);
+  await service.drainImmediately();
+  const inRedis = await countRedisAttempts(service, tenant, userIds);
+  const rows = await countClickHouseRows(service, tenant);
   const ledger = { acknowledged, unanswered, inRedis, ...rows };
-  const problems = ledgerProblems(ledger);
+  const problems = findLedgerProblems(ledger);
   if (problems.length > 0) throw new StartError(`answers of ${tenant}: ${problems.join('; ')}`);
   return ledger;
 }
 
-async function attemptsInRedis(
+async function countRedisAttempts(
   { redis, partitions }: Service,
   tenant: string,
   userIds: readonly string[],
 ): Promise<number> {
   let attempts = 0;
-  for (const page of splitIntoParts(userIds, pageLearners)) {
+  for (const page of splitIntoParts(userIds, learnersPerPage)) {
     const places = page.map((userId) => ({
       partition: partitionOf(tenant, userId, partitions),
       tenant,
       userId,
     }));
-    for (const packed of await readPacked(redis, places)) attempts += attemptsOf(packed.unpack());
+    for (const packed of await readPacked(redis, places)) attempts += countAttempts(packed.unpack());
   }
   return attempts;
 }
 
 /** @throws Error if a learner's record and its skills disagree */
-function attemptsOf(whole: LearnerStates | null): number {
+function countAttempts(whole: LearnerStates | null): number {
   if (whole === null) return 0;
   let attempts = 0;
   for (const [, skill] of whole.skills) attempts += skill.attempts;
@@ -57,7 +57,7 @@ function attemptsOf(whole: LearnerStates | null): number {
   return attempts;
 }
 
-async function rowsInClickHouse({ clickhouse }: Service, tenant: string) {
+async function countClickHouseRows({ clickhouse }: Service, tenant: string) {
   const query = `SELECT toFloat64(count()) AS rows, toFloat64(uniqExact(partition_id, outbox_ms, outbox_seq)) AS distinct_rows
     FROM attempts WHERE tenant = {tenant:String}`;
   const [found] = await selectRows<{ rows: number; distinct_rows: number }>(clickhouse, query, {

@@ -1,11 +1,11 @@
 /** The load generator: gets a LoadPlan as JSON argument, prints a LoadResult as JSON. */
-import { drive } from './load/drive.js';
+import { driveLoad } from './load/drive.js';
 import type { LoadPlan } from './load/plan.js';
-import { readPool } from './load/pool.js';
+import { readPool } from './load/request-pool.js';
 
 const plan: LoadPlan = JSON.parse(process.argv[2] as string);
 try {
-  process.stdout.write(`${JSON.stringify(await drive(plan, readPool(plan.pool)))}\n`);
+  process.stdout.write(`${JSON.stringify(await driveLoad(plan, readPool(plan.pool)))}\n`);
 } catch (error) {
   // Without the stack: the message describes the server.
   process.stderr.write(error instanceof Error ? error.message : String(error));

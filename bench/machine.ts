@@ -4,11 +4,11 @@ import { availableParallelism, cpus, release, totalmem, type } from 'node:os';
 import { join } from 'node:path';
 import { version } from '../src/version.js';
 import type { BenchResults } from './results.js';
-import { here } from './targets.js';
+import { resolveBenchPath } from './targets.js';
 
-const root = here('../..');
+const root = resolveBenchPath('../..');
 
-export const machine = (): BenchResults['machine'] => ({
+export const describeMachine = (): BenchResults['machine'] => ({
   processor: cpus()[0]?.model.trim() ?? 'unknown',
   cores: availableParallelism(),
   memoryMb: Math.round(totalmem() / 2 ** 20),
@@ -16,28 +16,28 @@ export const machine = (): BenchResults['machine'] => ({
 });
 
 /** With `+` if files are changed; null outside a repository. */
-export function commit(): string | null {
+export function readCommit(): string | null {
   const git = (...args: string[]) => spawnSync('git', args, { cwd: root, encoding: 'utf8' });
   const head = git('rev-parse', '--short=12', 'HEAD');
   if (head.error !== undefined || head.status !== 0) return null;
   return head.stdout.trim() + (git('status', '--porcelain').stdout.trim() === '' ? '' : '+');
 }
 
-const named = ['uWebSockets.js', 'piscina', 'ioredis', 'bullmq', 'fastify'];
+const listedPackages = ['uWebSockets.js', 'piscina', 'ioredis', 'bullmq', 'fastify'];
 
-export function versions(): Record<string, string> {
+export function readVersions(): Record<string, string> {
   const redis = spawnSync('redis-server', ['--version'], { encoding: 'utf8' }).stdout;
   return {
     node: process.versions.node,
     skilltrace: version,
     redis: /v=(\S+)/.exec(redis)?.[1] ?? 'unknown',
     v8: process.versions.v8,
-    clickhouse: `chdb ${packageVersion('chdb')}`,
-    ...Object.fromEntries(named.map((name) => [name, packageVersion(name)])),
+    clickhouse: `chdb ${readPackageVersion('chdb')}`,
+    ...Object.fromEntries(listedPackages.map((name) => [name, readPackageVersion(name)])),
   };
 }
 
-function packageVersion(name: string): string {
+function readPackageVersion(name: string): string {
   const file = join(root, 'node_modules', name, 'package.json');
   return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
 }

@@ -1,17 +1,17 @@
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StartError } from '../src/lifecycle.js';
+import type { LoadRunner } from './load/load-runner.js';
 import type { LoadPlan, LoadResult } from './load/plan.js';
-import type { LoadRunner } from './load/run.js';
 import type { Traffic } from './load/traffic.js';
 import type { ScenarioResult } from './results.js';
 import type { Service } from './service.js';
-import { cpuOf, memoryOf, type Target } from './targets.js';
+import { readCpuSeconds, readMemory, type Target } from './targets.js';
 
-export type Tally = ReturnType<typeof newTally>;
+export type Tally = ReturnType<typeof createTally>;
 
 /** `nextNumber`: of the next answer. No number is used twice. */
-export const newTally = () => ({ acknowledged: 0, unanswered: 0, nextNumber: 0 });
+export const createTally = () => ({ acknowledged: 0, unanswered: 0, nextNumber: 0 });
 
 export interface Contestant {
   readonly name: string;
@@ -22,7 +22,7 @@ export interface Contestant {
   /** Set if its pipeline drains during the load. */
   readonly drains: Service | null;
   /** Resolves when all work of the load is done, before CPU time is read. */
-  readonly settled: (() => Promise<void>) | null;
+  readonly waitUntilSettled: (() => Promise<void>) | null;
   /** The measurement becomes a separate result at this place. */
   readonly axis?: NonNullable<ScenarioResult['axis']>;
   /** Default: the setting of the run. */
@@ -52,7 +52,7 @@ export interface Sample {
 }
 
 /** @throws StartError if a request fails, or the pipeline exceeds its time limit */
-export async function measure(
+export async function measureLoad(
   runner: LoadRunner,
   contestant: Contestant,
   settings: LoadSettings,
@@ -63,39 +63,39 @@ export async function measure(
   // The `await` below throws the error.
   beside?.catch(() => undefined);
   try {
-    return await measureRunning(runner, contestant, settings);
+    return await measureContestant(runner, contestant, settings);
   } finally {
     end.abort();
     await beside;
     contestant.paused?.resume();
-    await contestant.paused?.hurried();
+    await contestant.paused?.drainImmediately();
   }
 }
 
-async function measureRunning(
+async function measureContestant(
   runner: LoadRunner,
   contestant: Contestant,
   settings: LoadSettings,
 ): Promise<Sample> {
   const { target, traffic, drains } = contestant;
-  const before = cpuOf(target);
-  const { result, worst } = await withLag(drains, () => putLoad(runner, contestant, settings));
-  const after = cpuOf(target);
+  const before = readCpuSeconds(target);
+  const { result, worst } = await withLag(drains, () => runLoad(runner, contestant, settings));
+  const after = readCpuSeconds(target);
   const { load, settledSeconds } = result;
   const units = traffic.kind === 'answers' ? load.answers : load.requests;
   return {
     load,
     units,
     perSecond: units / load.seconds,
-    cpu: cpuPerUnit(before, after, units),
-    memory: memoryOf(target),
+    cpu: computeCpuPerUnit(before, after, units),
+    memory: readMemory(target),
     pipeline: drains === null ? null : { rowsPerSecond: load.answers / settledSeconds, lag: worst },
   };
 }
 
-async function putLoad(
+async function runLoad(
   runner: LoadRunner,
-  { name, target, traffic, key, tally, settled, connections, mayRefuse = false }: Contestant,
+  { name, target, traffic, key, tally, waitUntilSettled, connections, mayRefuse = false }: Contestant,
   settings: LoadSettings,
 ): Promise<{ load: LoadResult; settledSeconds: number }> {
   const plan = {
@@ -112,14 +112,14 @@ async function putLoad(
   });
   tally.acknowledged += load.answers;
   // The service may have counted a rejected answer if Redis was slow.
-  tally.unanswered += load.refused;
+  tally.unanswered += load.rejected;
   tally.nextNumber += load.numbersUsed;
-  await settled?.();
+  await waitUntilSettled?.();
   return { load, settledSeconds: (performance.now() - since) / 1000 };
 }
 
 /** Linux rounds the time of processes but not of threads, so `rest` could be negative. */
-const cpuPerUnit = (
+const computeCpuPerUnit = (
   before: Readonly<Record<string, number>>,
   after: Readonly<Record<string, number>>,
   units: number,
@@ -131,7 +131,7 @@ const cpuPerUnit = (
     ]),
   );
 
-const lagLookMs = 250;
+const lagPollMs = 250;
 
 /** `worst`: maximum lag of ClickHouse, seconds. */
 async function withLag<Result>(
@@ -140,7 +140,7 @@ async function withLag<Result>(
 ): Promise<{ result: Result; worst: number }> {
   if (service === null) return { result: await work(), worst: 0 };
   const done = new AbortController();
-  const watch = worstLag(service, done.signal);
+  const watch = pollWorstLag(service, done.signal);
   try {
     const result = await work();
     done.abort();
@@ -151,12 +151,12 @@ async function withLag<Result>(
   }
 }
 
-async function worstLag({ facts }: Service, done: AbortSignal): Promise<number> {
+async function pollWorstLag({ facts }: Service, done: AbortSignal): Promise<number> {
   const stopped = once(done, 'abort');
   let worst = 0;
   while (!done.aborted) {
     worst = Math.max(worst, (await facts()).oldestPendingSeconds);
-    await Promise.race([sleep(lagLookMs), stopped]);
+    await Promise.race([sleep(lagPollMs), stopped]);
   }
   return worst;
 }

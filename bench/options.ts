@@ -1,15 +1,15 @@
-import { argumentsOf, flag, integerOption, onlyOptions, option } from '../src/cli/arguments.js';
+import { defineArguments, flag, integerOption, option, rejectOperands } from '../src/cli/arguments.js';
 import { StartError } from '../src/lifecycle.js';
-import type { Pace, Settings } from './bench.js';
+import type { BenchSettings, Pace } from './bench.js';
 import { readResults } from './results.js';
 import type { Scenario } from './scenario.js';
 import { scenarios } from './scenarios/all.js';
 
-const asText = (text: string): string => text;
-const many = 1_000_000;
+const toText = (text: string): string => text;
+const maxCount = 1_000_000;
 
-export const benchArguments = argumentsOf({
-  form: 'npm run bench -- [options]',
+export const benchArguments = defineArguments({
+  usage: 'npm run bench -- [options]',
   about: `Measures the service beside a bare uWebSockets.js server (the ceiling) and beside what one would write instead, in
 the same run and in turns. Ratios come first: absolute times are the machine's. After each scenario every answer that
 was acknowledged is looked for in Redis and, when the pipeline is through, in ClickHouse; the run fails if one is
@@ -18,20 +18,20 @@ missing.`,
     full: flag(
       'everything: growth, sittings, cores, sustained load, overload, curves\n(about forty minutes)',
     ),
-    only: option('NAME,NAME', 'these scenarios; --list names them', asText),
+    only: option('NAME,NAME', 'these scenarios; --list names them', toText),
     list: flag('names the scenarios'),
-    rounds: integerOption(1, many, 'rounds of each measurement (5, of what is only looked at 2)'),
-    seconds: integerOption(1, many, 'length of a round (2, of minor ones 1; with --full 4, 3 and 3)'),
+    rounds: integerOption(1, maxCount, 'rounds of each measurement (5, of what is only looked at 2)'),
+    seconds: integerOption(1, maxCount, 'length of a round (2, of minor ones 1; with --full 4, 3 and 3)'),
     'warm-up': integerOption(
       1,
-      many,
+      maxCount,
       `seconds of load before a target's first measurement (10; up to three times as many until it has
 had 100,000 answers: until then V8 compiles, which costs an answer a tenth and more). Of the short
 form it takes four of eight minutes`,
     ),
-    connections: integerOption(1, many, 'connections (64)'),
-    json: option('FILE', 'results (bench-results/DATE.json)', asText),
-    report: option('FILE', 'HTML page', asText),
+    connections: integerOption(1, maxCount, 'connections (64)'),
+    json: option('FILE', 'results (bench-results/DATE.json)', toText),
+    report: option('FILE', 'HTML page', toText),
     compare: option('OLD.json', 'changes since an earlier run, with noise in mind', readResults),
     profile:
       flag(`instead: flame graphs of Node's threads, commands of Redis, sums of ClickHouse, for single answers,
@@ -48,7 +48,7 @@ batches of 1000 and three peers, in a folder of bench-results/ (two minutes)`),
 In an open loop requests are due at fixed times whatever comes back, and latency counts from the time at which they
 were due: a request that had to wait is not hidden.`,
   read: (values, given) => {
-    const { full, only, rounds, seconds, ...others } = onlyOptions(values, given);
+    const { full, only, rounds, seconds, ...others } = rejectOperands(values, given);
     const pace = (usual: Pace): Pace => ({
       rounds: rounds ?? usual.rounds,
       seconds: seconds ?? usual.seconds,
@@ -61,23 +61,25 @@ were due: a request that had to wait is not hidden.`,
       side: pace({ rounds: 5, seconds: full ? 3 : 1 }),
       glance: pace(full ? { rounds: 5, seconds: 3 } : { rounds: 2, seconds: 1 }),
       warmUp: others['warm-up'] ?? 10,
-      scenarios: chosen(only, full),
-    } satisfies Settings & Record<string, unknown>;
+      scenarios: selectScenarios(only, full),
+    } satisfies BenchSettings & Record<string, unknown>;
   },
 });
 
-export type Arguments = NonNullable<ReturnType<typeof benchArguments.read>>;
+export type BenchArguments = NonNullable<ReturnType<typeof benchArguments.read>>;
 
-function chosen(only: string | null, full: boolean): readonly Scenario[] {
-  if (only === null) return scenarios.filter(({ long }) => full || !long);
+function selectScenarios(only: string | null, full: boolean): readonly Scenario[] {
+  if (only === null) return scenarios.filter(({ isLong }) => full || !isLong);
   return only.split(',').map((name) => {
     const found = scenarios.find((scenario) => scenario.name === name.trim());
-    if (found === undefined) throw new StartError(`--only: ${name} is none of ${names()}`);
+    if (found === undefined) throw new StartError(`--only: ${name} is none of ${listNames()}`);
     return found;
   });
 }
 
-const names = (): string => scenarios.map(({ name }) => name).join(', ');
+const listNames = (): string => scenarios.map(({ name }) => name).join(', ');
 
-export const listScenarios = (): string =>
-  scenarios.map(({ name, about, long }) => `${name.padEnd(14)}${about}${long ? ' (--full)' : ''}\n`).join('');
+export const formatScenarios = (): string =>
+  scenarios
+    .map(({ name, about, isLong }) => `${name.padEnd(14)}${about}${isLong ? ' (--full)' : ''}\n`)
+    .join('');

@@ -4,10 +4,10 @@ import { Redis } from 'ioredis';
 import { findFreePort } from '../src/embedded/free-port.js';
 import type { Closers } from '../src/lifecycle.js';
 import { startProcess, stopProcess } from './processes.js';
-import { startServers } from './service.js';
-import { here, type Target } from './targets.js';
-import { notesOption, readNotes, type ThreadNote } from './threads.js';
-import { untilDone } from './wait.js';
+import { startEmbeddedServers } from './service.js';
+import { resolveBenchPath, type Target } from './targets.js';
+import { buildNotesOption, readNotes, type ThreadNote } from './threads.js';
+import { waitUntilDone } from './wait.js';
 
 export type PeerName =
   | 'echo'
@@ -32,10 +32,10 @@ export interface PeerSettings {
 }
 
 export interface Peer extends Target {
-  readonly notes: string;
+  readonly notesFolder: string;
   readonly redisUrl: string;
   /** Resolves when all work of earlier requests is done. Null if a response already means that. */
-  readonly settled: (() => Promise<void>) | null;
+  readonly waitUntilSettled: (() => Promise<void>) | null;
 }
 
 export interface PeersOptions {
@@ -53,10 +53,14 @@ export function createPeers({ keys, ...options }: PeersOptions): (name: PeerName
     const settings = { port: await findFreePort(), keys, redisUrl: '', clickhouseUrl: '' };
     if (name === 'echo') return startPeer(place, settings, {});
     const hasQueue = name === 'fastify-bullmq';
-    const { endpoints, pids } = await startServers(place.folder, options.closers, hasQueue ? null : '');
+    const { endpoints, pids } = await startEmbeddedServers(
+      place.folder,
+      options.closers,
+      hasQueue ? null : '',
+    );
     const { redisUrl, clickhouseUrl } = endpoints;
     if (!hasQueue) return startPeer(place, { ...settings, redisUrl }, pids);
-    return startWithQueue(place, { ...settings, redisUrl, clickhouseUrl }, pids);
+    return startQueuePeer(place, { ...settings, redisUrl, clickhouseUrl }, pids);
   };
   return (name) => {
     const peer = started.get(name) ?? launch(name);
@@ -65,20 +69,20 @@ export function createPeers({ keys, ...options }: PeersOptions): (name: PeerName
   };
 }
 
-interface Place extends Omit<PeersOptions, 'keys'> {
+interface PeerLocation extends Omit<PeersOptions, 'keys'> {
   readonly name: PeerName;
 }
 
 async function startPeer(
-  { name, folder, profile, closers }: Place,
+  { name, folder, profile, closers }: PeerLocation,
   settings: PeerSettings,
   pids: Target['pids'],
 ): Promise<Peer> {
-  const notes = join(folder, 'threads');
-  await startProgram(name, settings, closers, { NODE_OPTIONS: notesOption(notes, profile) });
-  const threads = (): ThreadNote[] => readNotes(notes);
+  const notesFolder = join(folder, 'threads');
+  await startProgram(name, settings, closers, { NODE_OPTIONS: buildNotesOption(notesFolder, profile) });
+  const threads = (): ThreadNote[] => readNotes(notesFolder);
   const { port, redisUrl } = settings;
-  return { name, port, redisUrl, notes, pids, threads, settled: null };
+  return { name, port, redisUrl, notesFolder, pids, threads, waitUntilSettled: null };
 }
 
 async function startProgram(
@@ -87,13 +91,17 @@ async function startProgram(
   closers: Closers,
   environment: NodeJS.ProcessEnv = {},
 ): Promise<number> {
-  const args = [here(`./peers/${name}.js`), JSON.stringify(settings)];
+  const args = [resolveBenchPath(`./peers/${name}.js`), JSON.stringify(settings)];
   const child = await startProcess(args, environment);
   closers.add(name, () => stopProcess(child));
   return child.pid as number;
 }
 
-async function startWithQueue(place: Place, settings: PeerSettings, servers: Target['pids']): Promise<Peer> {
+async function startQueuePeer(
+  place: PeerLocation,
+  settings: PeerSettings,
+  servers: Target['pids'],
+): Promise<Peer> {
   const { closers } = place;
   const pipeline = await startProgram('bullmq-worker', settings, closers);
   const peer = await startPeer(place, settings, { ...servers, pipeline });
@@ -107,5 +115,5 @@ async function startWithQueue(place: Place, settings: PeerSettings, servers: Tar
     const jobs = await queue.getJobCountByTypes('waiting', 'active', 'delayed');
     return jobs === 0 ? null : `fastify-bullmq did not finish ${jobs} jobs`;
   };
-  return { ...peer, settled: () => untilDone(jobsLeft) };
+  return { ...peer, waitUntilSettled: () => waitUntilDone(jobsLeft) };
 }

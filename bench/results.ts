@@ -7,15 +7,15 @@ import { StartError } from '../src/lifecycle.js';
 type DeepReadonly<Of> = { readonly [Key in keyof Of]: DeepReadonly<Of[Key]> };
 type Static<Schema extends Type.TSchema> = DeepReadonly<Type.Static<Schema>>;
 
-const positive = Type.Number({ minimum: 0 });
-const orNull = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+const nonNegative = Type.Number({ minimum: 0 });
+const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
 /** Median, smallest and largest value of the rounds. */
 export type Spread = Static<typeof Spread>;
 const Spread = Type.Object({
-  median: positive,
-  low: positive,
-  high: positive,
+  median: nonNegative,
+  low: nonNegative,
+  high: nonNegative,
   rounds: Type.Integer({ minimum: 1 }),
 });
 
@@ -23,28 +23,28 @@ const Spread = Type.Object({
 export type Latency = Static<typeof Latency>;
 const Latency = Type.Object({
   /** Requests per second. `refused`: with 503, if allowed. */
-  offered: positive,
-  achieved: positive,
-  refused: Type.Optional(positive),
-  p50: positive,
-  p90: positive,
-  p99: positive,
-  p999: positive,
-  max: positive,
+  offered: nonNegative,
+  achieved: nonNegative,
+  refused: Type.Optional(nonNegative),
+  p50: nonNegative,
+  p90: nonNegative,
+  p99: nonNegative,
+  p999: nonNegative,
+  max: nonNegative,
 });
 
 /** Answers of all loads on one tenant, with warm-up and seeding. */
 export type Ledger = Static<typeof Ledger>;
 const Ledger = Type.Object({
   /** With status 200. */
-  acknowledged: positive,
+  acknowledged: nonNegative,
   /** Rejected under overload. The service may have counted some. */
-  unanswered: positive,
+  unanswered: nonNegative,
   /** Attempts of all learners and skills. */
-  inRedis: positive,
+  inRedis: nonNegative,
   /** Rows, and distinct outbox ids. */
-  inClickHouse: positive,
-  distinctInClickHouse: positive,
+  inClickHouse: nonNegative,
+  distinctInClickHouse: nonNegative,
 });
 
 export type Measurement = Static<typeof Measurement>;
@@ -52,7 +52,7 @@ const Measurement = Type.Object({
   /** `skilltrace`, `skilltrace, pipeline paused`, or a peer such as `echo`. */
   target: Type.String(),
   /** Per second in a closed loop; null if not measured. */
-  throughput: orNull(Spread),
+  throughput: nullable(Spread),
   /**
    * CPU µs per unit by part: `front end` (main threads), `workers`, `forecast`, `runtime` (V8's compiler and
    * garbage collector), `libuv`, `rest` (other threads, and children), `redis`, `pipeline`, `clickhouse`;
@@ -62,13 +62,13 @@ const Measurement = Type.Object({
   /** Ascending by offered rate. */
   latencies: Type.Array(Latency),
   /** Maximum MB by part. */
-  memory: Type.Record(Type.String(), positive),
+  memory: Type.Record(Type.String(), nonNegative),
   /**
    * Rows per second until ClickHouse has the last row; maximum lag in seconds. Null for peers and if paused.
    */
-  pipeline: orNull(Type.Object({ rowsPerSecond: Spread, lag: Spread })),
+  pipeline: nullable(Type.Object({ rowsPerSecond: Spread, lag: Spread })),
   /** Null for a peer. */
-  ledger: orNull(Ledger),
+  ledger: nullable(Ledger),
 });
 
 export type ScenarioResult = Static<typeof ScenarioResult>;
@@ -76,7 +76,7 @@ const ScenarioResult = Type.Object({
   name: Type.String(),
   about: Type.String(),
   /** Variable of plots (learners, API processes); null: no variable. */
-  axis: orNull(Type.Object({ label: Type.String(), value: Type.Number() })),
+  axis: nullable(Type.Object({ label: Type.String(), value: Type.Number() })),
   unit: Type.Union([Type.Literal('answer'), Type.Literal('request')]),
   measurements: Type.Array(Measurement),
 });
@@ -92,13 +92,13 @@ const Figure = Type.Object({
   unit: Type.String(),
   value: Spread,
   /** Null if the figure is only shown. */
-  goal: orNull(Goal),
+  goal: nullable(Goal),
   aim: Type.Optional(Type.Number()),
 });
 
 /** The echo before, between and after the scenarios: µs per request, and requests per second. */
 export type Noise = Static<typeof Noise>;
-const Noise = Type.Object({ cpu: Type.Array(positive), perSecond: Type.Array(positive) });
+const Noise = Type.Object({ cpu: Type.Array(nonNegative), perSecond: Type.Array(nonNegative) });
 
 export type BenchResults = Static<typeof BenchResults>;
 const BenchResults = Type.Object({
@@ -106,18 +106,18 @@ const BenchResults = Type.Object({
   /** ISO time. */
   startedAt: Type.String(),
   form: Type.Union([Type.Literal('short'), Type.Literal('full')]),
-  seconds: positive,
+  seconds: nonNegative,
   machine: Type.Object({
     processor: Type.String(),
-    cores: positive,
-    memoryMb: positive,
+    cores: nonNegative,
+    memoryMb: nonNegative,
     system: Type.String(),
   }),
   /** Absent in results of earlier versions. */
   noise: Type.Optional(Noise),
   versions: Type.Record(Type.String(), Type.String()),
   /** With `+` if files are changed; null outside a repository. */
-  commit: orNull(Type.String()),
+  commit: nullable(Type.String()),
   scenarios: Type.Array(ScenarioResult),
   figures: Type.Array(Figure),
 });

@@ -1,7 +1,7 @@
 import type { Percentiles } from './load/plan.js';
 import type { Sample } from './measure.js';
 import type { Latency } from './results.js';
-import { spreadOf } from './spread.js';
+import { computeSpread } from './spread.js';
 
 /** Parts that work until an answer is acknowledged. */
 export const acceptingParts: readonly string[] = [
@@ -18,45 +18,45 @@ export const acceptingParts: readonly string[] = [
 export const drainingParts: readonly string[] = ['pipeline', 'clickhouse'];
 export const allParts: readonly string[] = [...acceptingParts, ...drainingParts];
 
-export const p99Of = (samples: readonly Sample[]): number[] =>
+export const listP99 = (samples: readonly Sample[]): number[] =>
   samples.map(({ load }) => load.latency?.p99 ?? 0);
 
 export class Rounds {
   readonly #samples = new Map<string, Sample[]>();
 
   add(contestant: string, sample: Sample): void {
-    this.#samples.set(contestant, [...this.of(contestant), sample]);
+    this.#samples.set(contestant, [...this.getSamples(contestant), sample]);
   }
 
-  of(contestant: string): readonly Sample[] {
+  getSamples(contestant: string): readonly Sample[] {
     return this.#samples.get(contestant) ?? [];
   }
 
   /** CPU µs per unit. */
   cpu(contestant: string, parts = acceptingParts): number[] {
-    return this.of(contestant).map(({ cpu }) =>
+    return this.getSamples(contestant).map(({ cpu }) =>
       Object.entries(cpu).reduce((sum, [part, micros]) => (parts.includes(part) ? sum + micros : sum), 0),
     );
   }
 
   perSecond(contestant: string): number[] {
-    return this.of(contestant).map(({ perSecond }) => perSecond);
+    return this.getSamples(contestant).map(({ perSecond }) => perSecond);
   }
 
   p99(contestant: string): number[] {
-    return p99Of(this.of(contestant));
+    return listP99(this.getSamples(contestant));
   }
 
   /** Seconds. */
   lag(contestant: string): number[] {
-    return this.of(contestant).map(({ pipeline }) => pipeline?.lag ?? 0);
+    return this.getSamples(contestant).map(({ pipeline }) => pipeline?.lag ?? 0);
   }
 }
 
-const median = (values: readonly number[]): number => spreadOf(values).median;
+const median = (values: readonly number[]): number => computeSpread(values).median;
 
 /** Medians over the rounds, each percentile separately. */
-export function latencyOf(samples: readonly Sample[]): Latency {
+export function computeLatency(samples: readonly Sample[]): Latency {
   const all = samples.flatMap(({ load }) => load.latency ?? []);
   const at = (percentile: keyof Percentiles): number => median(all.map((one) => one[percentile]));
   return {

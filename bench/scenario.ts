@@ -1,16 +1,16 @@
 import { createClosers } from '../src/lifecycle.js';
 import { indices } from '../src/lists.js';
 import { createLogger } from '../src/logger.js';
-import { type Bench, inTurns, type Pace } from './bench.js';
+import { type Bench, measureInTurns, type Pace } from './bench.js';
 import { checkLedger } from './ledger.js';
 import { learnerId, newLearnerId, type Traffic, usualTraffic } from './load/traffic.js';
-import { type Contestant, newTally, type Sample } from './measure.js';
+import { type Contestant, createTally, type Sample } from './measure.js';
 import type { Peer, PeerName } from './peers.js';
 import type { Figure, Ledger, Measurement, ScenarioResult, Spread } from './results.js';
-import { latencyOf, type Rounds } from './rounds.js';
-import { type Seed, seedAnswers } from './seed.js';
+import { computeLatency, type Rounds } from './rounds.js';
+import { type AnswerGenerator, seedAnswers } from './seed.js';
 import type { Service } from './service.js';
-import { spreadOf } from './spread.js';
+import { computeSpread } from './spread.js';
 
 /** Default: no axis, and the unit `answer`. */
 export type ScenarioFinding = Pick<ScenarioResult, 'measurements'> &
@@ -26,14 +26,14 @@ export interface Scenario {
   readonly name: string;
   readonly about: string;
   /** Runs only with --full, or if named. */
-  readonly long: boolean;
+  readonly isLong: boolean;
   run(bench: Bench): Promise<Findings>;
 }
 
-const closeMs = 20_000;
+const maxCloseMs = 20_000;
 
 export async function runScenario(bench: Bench, { name, about, run }: Scenario) {
-  const closers = createClosers(createLogger('warn', 'bench'), closeMs);
+  const closers = createClosers(createLogger('warn', 'bench'), maxCloseMs);
   bench.closers.add('servers of a scenario', () => closers.close());
   const progress = (text: string): void => bench.progress(`${name}: ${text}`);
   try {
@@ -48,14 +48,14 @@ export async function runScenario(bench: Bench, { name, about, run }: Scenario) 
   }
 }
 
-export interface Loads extends Omit<Scenario, 'run'> {
+export interface LoadScenario extends Omit<Scenario, 'run'> {
   /** Default: `answer`. */
   readonly unit?: ScenarioResult['unit'];
   readonly pace: 'main' | 'side' | 'glance' | Pace;
   readonly peers?: readonly PeerName[];
   /** Default: `usualTraffic`. */
   readonly traffic?: Traffic;
-  readonly seed?: { readonly answers: number; readonly seed: Seed };
+  readonly seed?: { readonly answers: number; readonly seed: AnswerGenerator };
   /** Default: one contestant with `traffic`. */
   readonly contestants?: (
     usual: ServiceContestant,
@@ -64,67 +64,83 @@ export interface Loads extends Omit<Scenario, 'run'> {
   readonly figures?: (rounds: Rounds) => Figure[];
 }
 
-export const onSharedService = (loads: Loads): Scenario => ({
+export const createSharedScenario = (loads: LoadScenario): Scenario => ({
   ...loads,
-  run: async (bench) => measureLoads(bench, await bench.service(), loads),
+  run: async (bench) => runLoadScenario(bench, await bench.service(), loads),
 });
 
-export async function measureLoads(bench: Bench, service: Service, loads: Loads): Promise<Findings> {
+export async function runLoadScenario(
+  bench: Bench,
+  service: Service,
+  loads: LoadScenario,
+): Promise<Findings> {
   const { name, unit, pace, traffic = usualTraffic, seed } = loads;
   const peers = await Promise.all((loads.peers ?? []).map((peer) => bench.peer(peer)));
-  const usual = serviceContestant(service, name, traffic);
+  const usual = createServiceContestant(service, name, traffic);
   if (seed !== undefined) {
     bench.progress('learners are made');
     await seedAnswers(usual, seed.answers, seed.seed);
   }
-  const ours = (await loads.contestants?.(usual, bench)) ?? [usual];
-  const contestants = [...peers.map((peer) => peerContestant(peer, name, traffic)), ...ours];
-  const rounds = await inTurns(bench, contestants, typeof pace === 'string' ? bench.settings[pace] : pace);
-  const ledger = await ledgerOf(usual);
-  const measured = (contestant: Contestant): Measurement => {
-    const samples = rounds.of(contestant.name);
-    return measurementOf(contestant.axis ? service.name : contestant.name, samples, {
-      ...(contestant.rate !== undefined && { throughput: null, latencies: [latencyOf(samples)] }),
+  const serviceContestants = (await loads.contestants?.(usual, bench)) ?? [usual];
+  const contestants = [
+    ...peers.map((peer) => createPeerContestant(peer, name, traffic)),
+    ...serviceContestants,
+  ];
+  const rounds = await measureInTurns(
+    bench,
+    contestants,
+    typeof pace === 'string' ? bench.settings[pace] : pace,
+  );
+  const ledger = await checkTenantLedger(usual);
+  const measurementFor = (contestant: Contestant): Measurement => {
+    const samples = rounds.getSamples(contestant.name);
+    return buildMeasurement(contestant.axis ? service.name : contestant.name, samples, {
+      ...(contestant.rate !== undefined && { throughput: null, latencies: [computeLatency(samples)] }),
       ledger: contestant.target === service ? ledger : null,
     });
   };
-  const results = ours.flatMap((one): ScenarioFinding[] =>
-    one.axis ? [{ axis: one.axis, ...(unit && { unit }), measurements: [measured(one)] }] : [],
+  const results = serviceContestants.flatMap((one): ScenarioFinding[] =>
+    one.axis ? [{ axis: one.axis, ...(unit && { unit }), measurements: [measurementFor(one)] }] : [],
   );
-  if (results.length === 0) results.push({ ...(unit && { unit }), measurements: contestants.map(measured) });
+  if (results.length === 0)
+    results.push({ ...(unit && { unit }), measurements: contestants.map(measurementFor) });
   return { results, figures: loads.figures?.(rounds) ?? [] };
 }
 
 export type ServiceContestant = Contestant & { readonly drains: Service };
 
-export const serviceContestant = (service: Service, tenant: string, traffic: Traffic): ServiceContestant => ({
+export const createServiceContestant = (
+  service: Service,
+  tenant: string,
+  traffic: Traffic,
+): ServiceContestant => ({
   name: service.name,
   target: service,
   key: tenant,
   traffic,
-  tally: newTally(),
+  tally: createTally(),
   drains: service,
-  settled: service.hurried,
+  waitUntilSettled: service.drainImmediately,
 });
 
 /** Waits for the scheduled drain, to measure its cost and lag. */
-export const atItsPace = (contestant: ServiceContestant): ServiceContestant => ({
+export const withScheduledDrain = (contestant: ServiceContestant): ServiceContestant => ({
   ...contestant,
-  settled: contestant.drains.drained,
+  waitUntilSettled: contestant.drains.waitUntilDrained,
 });
 
-export const peerContestant = (target: Peer, key: string, traffic: Traffic): Contestant => ({
+export const createPeerContestant = (target: Peer, key: string, traffic: Traffic): Contestant => ({
   name: target.name,
   target,
   key,
   traffic,
-  tally: newTally(),
+  tally: createTally(),
   drains: null,
-  settled: target.settled,
+  waitUntilSettled: target.waitUntilSettled,
 });
 
 /** All learners of the tenant must have ids of one kind. */
-export function ledgerOf(contestant: ServiceContestant): Promise<Ledger> {
+export function checkTenantLedger(contestant: ServiceContestant): Promise<Ledger> {
   const { newLearners, learners } = contestant.traffic;
   const userIds = newLearners
     ? indices(contestant.tally.nextNumber).map(newLearnerId)
@@ -132,33 +148,33 @@ export function ledgerOf(contestant: ServiceContestant): Promise<Ledger> {
   return checkLedger(contestant, userIds);
 }
 
-export function measurementOf(
+export function buildMeasurement(
   target: string,
   samples: readonly Sample[],
   more: Partial<Measurement> = {},
 ): Measurement {
   const parts = Object.keys(samples[0]?.cpu ?? {});
-  const each = (pick: (sample: Sample) => number): Spread => spreadOf(samples.map(pick));
+  const each = (pick: (sample: Sample) => number): Spread => computeSpread(samples.map(pick));
   const drained = samples.flatMap(({ pipeline }) => (pipeline === null ? [] : [pipeline]));
   return {
     target,
     throughput: each(({ perSecond }) => perSecond),
     cpu: Object.fromEntries(parts.map((part) => [part, each(({ cpu }) => cpu[part] ?? 0)])),
     latencies: [],
-    memory: largest(samples.map(({ memory }) => memory)),
+    memory: findLargest(samples.map(({ memory }) => memory)),
     pipeline:
       drained.length === 0
         ? null
         : {
-            rowsPerSecond: spreadOf(drained.map(({ rowsPerSecond }) => rowsPerSecond)),
-            lag: spreadOf(drained.map(({ lag }) => lag)),
+            rowsPerSecond: computeSpread(drained.map(({ rowsPerSecond }) => rowsPerSecond)),
+            lag: computeSpread(drained.map(({ lag }) => lag)),
           },
     ledger: null,
     ...more,
   };
 }
 
-const largest = (records: readonly Readonly<Record<string, number>>[]): Record<string, number> =>
+const findLargest = (records: readonly Readonly<Record<string, number>>[]): Record<string, number> =>
   Object.fromEntries(
     Object.keys(records[0] ?? {}).map((part) => [
       part,

@@ -1,15 +1,15 @@
 import { StartError } from '../src/lifecycle.js';
 import { indices } from '../src/lists.js';
-import type { AnswersOfTenant } from './ledger.js';
+import type { TenantAnswers } from './ledger.js';
 import { learnerId } from './load/traffic.js';
 import type { Service } from './service.js';
 
 /** The i-th answer, as JSON for POST track-answers. */
-export type Seed = (i: number) => object;
+export type AnswerGenerator = (i: number) => object;
 
 /** Each round over all learners uses other skills. */
-export const seedOf =
-  (learners: number, skills: number, more: Seed = () => ({})): Seed =>
+export const createAnswerGenerator =
+  (learners: number, skills: number, more: AnswerGenerator = () => ({})): AnswerGenerator =>
   (i) => ({
     user_id: learnerId(i % learners),
     skill_id: `skill-${(i + Math.floor(i / learners)) % skills}`,
@@ -18,35 +18,39 @@ export const seedOf =
     ...more(i),
   });
 
-const batchAnswers = 1000;
-const atOnce = 4;
+const answersPerBatch = 1000;
+const parallelRequests = 4;
 
 /** @throws StartError if an answer is rejected */
 export async function postAnswers(
-  { drains: service, key, tally }: AnswersOfTenant,
+  { drains: service, key, tally }: TenantAnswers,
   answers: number,
-  seed: Seed,
+  seed: AnswerGenerator,
 ): Promise<void> {
   let next = 0;
   const work = async (): Promise<void> => {
     while (next < answers) {
       const from = next;
-      next = Math.min(answers, from + batchAnswers);
+      next = Math.min(answers, from + answersPerBatch);
       const events = indices(next - from).map((i) => seed(from + i));
-      await post(service, key, events);
+      await postBatch(service, key, events);
     }
   };
-  await Promise.all(Array.from({ length: atOnce }, work));
+  await Promise.all(Array.from({ length: parallelRequests }, work));
   tally.acknowledged += answers;
 }
 
 /** Waits for ClickHouse. @throws StartError if an answer is rejected */
-export async function seedAnswers(tenant: AnswersOfTenant, answers: number, seed: Seed): Promise<void> {
+export async function seedAnswers(
+  tenant: TenantAnswers,
+  answers: number,
+  seed: AnswerGenerator,
+): Promise<void> {
   await postAnswers(tenant, answers, seed);
-  await tenant.drains.hurried();
+  await tenant.drains.drainImmediately();
 }
 
-async function post({ port }: Service, key: string, events: readonly object[]): Promise<void> {
+async function postBatch({ port }: Service, key: string, events: readonly object[]): Promise<void> {
   const response = await fetch(`http://127.0.0.1:${port}/api/v1/track-answers`, {
     method: 'POST',
     headers: { 'X-API-Key': key, 'Content-Type': 'application/json' },

@@ -34,9 +34,9 @@ export interface Question {
 export type Outcome = Pick<Answer, 'isCorrect' | 'occurredAt' | 'timeSpentSeconds'> &
   Partial<Pick<Answer, 'confidenceScore'>>;
 
-export type Step = ReturnType<ReturnType<typeof createLearner>['count']>;
+export type Step = ReturnType<ReturnType<typeof createServedLearner>['count']>;
 
-export function createLearner(model: TenantModel, registeredSkills: number) {
+export function createServedLearner(model: TenantModel, registeredSkills: number) {
   let learner: LearnerState = newLearner;
   const skills = new Map<string, SkillState>();
   const items = new Map<string, ItemRecord>();

@@ -15,12 +15,12 @@ import { connectRedis, type RedisClient, waitUntilReady } from '../src/store/red
 import { defaultPartitions } from '../src/store/redis/deployment.js';
 import { connectWarehouse } from '../src/warehouse/clickhouse/client.js';
 import { startProcess, stopProcess } from './processes.js';
-import { here, type Target } from './targets.js';
-import { notesOption, readNotes } from './threads.js';
-import { untilDone } from './wait.js';
+import { resolveBenchPath, type Target } from './targets.js';
+import { buildNotesOption, readNotes } from './threads.js';
+import { waitUntilDone } from './wait.js';
 
 export interface Service extends Target {
-  readonly notes: string;
+  readonly notesFolder: string;
   readonly redis: RedisClient;
   readonly clickhouse: ClickHouseClient;
   readonly analystUrl: string;
@@ -30,19 +30,19 @@ export interface Service extends Target {
   resume(): void;
   facts(): Promise<PipelineFacts>;
   /** @throws StartError after the time limit */
-  drained(): Promise<void>;
+  waitUntilDrained(): Promise<void>;
   /** Starts the drain immediately. @throws StartError after the time limit */
-  hurried(): Promise<void>;
+  drainImmediately(): Promise<void>;
 }
 
-export interface ServiceOptions extends ServiceForm {
+export interface ServiceOptions extends ServiceLayout {
   /** Must be empty. */
   readonly dataDir: string;
   /** Each has a key of the same name. */
   readonly tenants: readonly string[];
 }
 
-export interface ServiceForm {
+export interface ServiceLayout {
   readonly apiProcesses?: number;
   /** Per API process; null: the default. */
   readonly lanes?: number | null;
@@ -55,7 +55,7 @@ const redisTimeoutMs = 10_000;
 const quota = 1_000_000_000;
 
 /** Isolates the measured service from the user's settings. */
-const unset = {
+const clearedSettings = {
   REDIS_URL: '',
   REDIS_URL_FILE: '',
   CLICKHOUSE_URL: '',
@@ -67,7 +67,7 @@ const unset = {
 
 export async function startSplitService(options: ServiceOptions, closers: Closers): Promise<Service> {
   const { dataDir } = options;
-  const { endpoints, pids } = await startServers(dataDir, closers);
+  const { endpoints, pids } = await startEmbeddedServers(dataDir, closers);
   const pipeline = await startRole({ ROLE: 'pipeline', PORT: '' }, options, closers);
   const port = await findFreePort();
   await startRole({ ROLE: 'api', PORT: `${port}` }, options, closers);
@@ -77,12 +77,12 @@ export async function startSplitService(options: ServiceOptions, closers: Closer
   const clickhouse = connectWarehouse(endpoints.clickhouseUrl);
   closers.add('ClickHouse connection', () => clickhouse.close());
   const { facts } = createOutbox(redis, defaultPartitions);
-  const drainNow = drainOrders(endpoints.redisUrl, closers);
+  const drainNow = createDrainTrigger(endpoints.redisUrl, closers);
   return {
     name: 'skilltrace',
     port,
     pids: { ...pids, pipeline },
-    notes: notesFolder(dataDir),
+    notesFolder: notesFolder(dataDir),
     threads: () => readNotes(notesFolder(dataDir)),
     redis,
     clickhouse,
@@ -91,8 +91,8 @@ export async function startSplitService(options: ServiceOptions, closers: Closer
     pause: () => process.kill(pipeline, 'SIGSTOP'),
     resume: () => process.kill(pipeline, 'SIGCONT'),
     facts,
-    drained: () => untilDrained(facts),
-    hurried: () => untilDrained(facts, drainNow),
+    waitUntilDrained: () => pollUntilDrained(facts),
+    drainImmediately: () => pollUntilDrained(facts, drainNow),
   };
 }
 
@@ -104,7 +104,7 @@ async function startRole(
   closers: Closers,
 ): Promise<number> {
   const environment = createChildEnvironment({
-    ...unset,
+    ...clearedSettings,
     ...role,
     DATA_DIR: dataDir,
     // Rejections are expected under overload.
@@ -114,9 +114,9 @@ async function startRole(
     API_PROCESSES: `${apiProcesses}`,
     API_KEYS: tenants.map((tenant) => `${tenant}:${tenant}:${quota}`).join(),
   });
-  if (role.ROLE === 'api') environment.NODE_OPTIONS = notesOption(notesFolder(dataDir), profile);
+  if (role.ROLE === 'api') environment.NODE_OPTIONS = buildNotesOption(notesFolder(dataDir), profile);
   if (lanes !== null) environment.LANES = `${lanes}`;
-  const child = await startProcess([here('../../src/setup.mjs'), 'start'], environment);
+  const child = await startProcess([resolveBenchPath('../../src/setup.mjs'), 'start'], environment);
   closers.add(role.ROLE, () => stopProcess(child));
   return child.pid as number;
 }
@@ -125,7 +125,11 @@ async function startRole(
  * Starts servers on free ports, with a user's settings.
  * @param clickhouseUrl null: starts ClickHouse too; '': none
  */
-export async function startServers(dataDir: string, closers: Closers, clickhouseUrl: string | null = null) {
+export async function startEmbeddedServers(
+  dataDir: string,
+  closers: Closers,
+  clickhouseUrl: string | null = null,
+) {
   const ports = { embeddedRedisPort: 0, embeddedClickhousePort: 0 };
   const settings = {
     dataDir,
@@ -143,7 +147,7 @@ export async function startServers(dataDir: string, closers: Closers, clickhouse
 }
 
 /** The result starts a drain of every idle shard. */
-function drainOrders(redisUrl: string, closers: Closers): () => Promise<void> {
+function createDrainTrigger(redisUrl: string, closers: Closers): () => Promise<void> {
   let closed = false;
   const connection = connectQueue(redisUrl, logger, () => closed);
   const queue = openDrainQueue(connection);
@@ -157,13 +161,13 @@ function drainOrders(redisUrl: string, closers: Closers): () => Promise<void> {
   };
 }
 
-const untilDrained = (
+const pollUntilDrained = (
   facts: () => Promise<PipelineFacts>,
-  order: () => Promise<void> = async () => undefined,
+  requestDrain: () => Promise<void> = async () => undefined,
 ): Promise<void> =>
-  untilDone(async () => {
+  waitUntilDone(async () => {
     const { outboxLength } = await facts();
     if (outboxLength === 0) return null;
-    await order();
+    await requestDrain();
     return `${outboxLength} answers are not in ClickHouse`;
   });

@@ -7,7 +7,7 @@ import { fetchStreamLengths } from '../src/store/redis/bulk-operations.js';
 import { goalChecksKey, messagesPrefix, webhookEventsKey } from '../src/store/redis/keys.js';
 import { createEndpointStore } from '../src/store/webhooks/endpoints.js';
 import type { Service } from './service.js';
-import { untilDone } from './wait.js';
+import { waitUntilDone } from './wait.js';
 
 export type Subscriber = Awaited<ReturnType<typeof startSubscriber>>;
 
@@ -27,15 +27,15 @@ export async function startSubscriber(service: Service, tenant: string, closers:
   await listen(false);
   const streams = indices(partitions).map(webhookEventsKey);
   const checks = indices(partitions).map(goalChecksKey);
-  const missing = async (): Promise<string | null> => {
+  const findUndelivered = async (): Promise<string | null> => {
     const lengths = await fetchStreamLengths(redis, streams);
     const left = await redis.exists(...checks, `${messagesPrefix(id)}:due`);
     return left + computeSum(lengths) === 0 ? null : 'Webhooks were not delivered';
   };
   /** Makes goal checks due, and resolves when all messages are delivered. */
   const settled = async (): Promise<void> => {
-    await Promise.all(checks.map((key) => checkNow(service, key)));
-    await untilDone(missing, { pollMs });
+    await Promise.all(checks.map((key) => makeChecksDue(service, key)));
+    await waitUntilDone(findUndelivered, { pollMs });
   };
   return { listen, heard, settled };
 }
@@ -62,7 +62,7 @@ async function startReceiver(closers: Closers) {
 }
 
 /** Skips running checks, marked with `!`. */
-async function checkNow({ redis }: Service, key: string): Promise<void> {
+async function makeChecksDue({ redis }: Service, key: string): Promise<void> {
   const names = (await redis.zrange(key, '0', '-1')).filter((name) => !name.startsWith('!'));
   if (names.length > 0) await redis.zadd(key, 'XX', ...names.flatMap((name) => [1, name]));
 }

@@ -1,8 +1,8 @@
 import { fileURLToPath } from 'node:url';
-import { familySeconds, memoryMb } from './processes.js';
-import { cpuByThreads, memoryOfNotes, type ThreadNote } from './threads.js';
+import { readFamilySeconds, readMemoryMb } from './processes.js';
+import { sumCpuByPart, sumMemoryMb, type ThreadNote } from './threads.js';
 
-export const here = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+export const resolveBenchPath = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 
 export interface Target {
   readonly name: string;
@@ -17,13 +17,13 @@ const mapValues = (pids: Target['pids'], measure: (pid: number) => number): Reco
   Object.fromEntries(Object.entries(pids).map(([name, pid]) => [name, measure(pid)]));
 
 /** CPU seconds by part, with children. The sum covers all processes. */
-export const cpuOf = ({ pids, threads }: Target): Record<string, number> => ({
-  ...(threads && cpuByThreads(threads())),
-  ...mapValues(pids, (pid) => familySeconds(pid, Object.values(pids))),
+export const readCpuSeconds = ({ pids, threads }: Target): Record<string, number> => ({
+  ...(threads && sumCpuByPart(threads())),
+  ...mapValues(pids, (pid) => readFamilySeconds(pid, Object.values(pids))),
 });
 
 /** Resident MB by part. */
-export const memoryOf = ({ pids, threads }: Target): Record<string, number> => ({
-  ...(threads && { server: memoryOfNotes(threads()) }),
-  ...mapValues(pids, memoryMb),
+export const readMemory = ({ pids, threads }: Target): Record<string, number> => ({
+  ...(threads && { server: sumMemoryMb(threads()) }),
+  ...mapValues(pids, readMemoryMb),
 });

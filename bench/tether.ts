@@ -1,7 +1,7 @@
 /** Preloaded into processes of a benchmark: ends them if the benchmark was killed. */
 import { isMainThread } from 'node:worker_threads';
 
-const lookMs = 1000;
+const checkMs = 1000;
 
 if (isMainThread) {
   const parent = process.ppid;
@@ -9,6 +9,6 @@ if (isMainThread) {
     if (process.ppid === parent) return;
     clearInterval(watch);
     process.kill(process.pid, 'SIGTERM');
-  }, lookMs);
+  }, checkMs);
   watch.unref();
 }

@@ -1,12 +1,12 @@
 /** `npm run test:full`: what takes too long for `npm test`. docs/testing.md says what it covers and when to run it. */
 import { randomInt } from 'node:crypto';
-import { argumentsOf, flag, integerOption } from '../src/cli/arguments.js';
+import { defineArguments, flag, integerOption } from '../src/cli/arguments.js';
 import { longFormEnv } from './support/long-form.js';
 import { runTests, testFiles } from './support/run-tests.js';
 
 const highest = 2 ** 32 - 1;
-const { help, read } = argumentsOf({
-  form: 'npm run test:full [-- WORD ... options]',
+const { help, read } = defineArguments({
+  usage: 'npm run test:full [-- WORD ... options]',
   about: `Runs the tests that take too long for npm test: those of test/full, and those of test/fault in their long form,
 which break the service while answers arrive and compare what is stored with what was confirmed. With WORDs,
 those whose file names contain one of them.`,

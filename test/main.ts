@@ -1,10 +1,10 @@
 /** `npm test`: what everybody runs before a change is taken, in minutes; `npm run test:full` has the long forms. */
-import { argumentsOf, flag } from '../src/cli/arguments.js';
+import { defineArguments, flag } from '../src/cli/arguments.js';
 import { runTests, testFiles } from './support/run-tests.js';
 import { watchTests } from './support/watch-tests.js';
 
-const { help, read } = argumentsOf({
-  form: 'npm test [-- WORD ... options]',
+const { help, read } = defineArguments({
+  usage: 'npm test [-- WORD ... options]',
   about: `Runs the tests, or those whose file names contain one of the WORDs. Long forms, and what breaks servers for
 minutes, are in npm run test:full.`,
   options: {

@@ -1,7 +1,7 @@
 /** Keep-alive, with one request in flight. */
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { createResponseReader } from './response.js';
+import { createResponseReader } from './response-reader.js';
 
 export interface Connection {
   /** Requires the response to the previous request. */
@@ -10,14 +10,14 @@ export interface Connection {
 }
 
 export interface ConnectionEvents {
-  readonly onAnswer: (status: number) => void;
+  readonly onResponse: (status: number) => void;
   readonly onLost: (reason: string) => void;
 }
 
 const readBytes = 64 * 1024;
 
 export async function openConnection(port: number, events: ConnectionEvents): Promise<Connection> {
-  const feed = createResponseReader(events.onAnswer);
+  const feed = createResponseReader(events.onResponse);
   // Bytes are parsed before the next read, so all reads share one buffer.
   const onread = {
     buffer: Buffer.allocUnsafe(readBytes),
@@ -29,12 +29,12 @@ export async function openConnection(port: number, events: ConnectionEvents): Pr
   const socket = connect({ host: '127.0.0.1', port, noDelay: true, onread });
   await once(socket, 'connect');
   let closed = false;
-  const lost = (reason: string): void => {
+  const reportLost = (reason: string): void => {
     if (!closed) events.onLost(reason);
     closed = true;
   };
-  socket.on('error', (error) => lost(error.message));
-  socket.on('close', () => lost('the server closed a connection'));
+  socket.on('error', (error) => reportLost(error.message));
+  socket.on('close', () => reportLost('the server closed a connection'));
   return {
     send: (request) => socket.write(request),
     close: () => {

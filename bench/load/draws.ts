@@ -1,31 +1,31 @@
-export interface Draw {
+export interface AnswerDraw {
   readonly learner: number;
   readonly skill: number;
 }
 
-export type Order = 'random' | 'zipf' | 'sittings' | 'hot' | 'one skill';
+export type LearnerOrder = 'random' | 'zipf' | 'sittings' | 'hot' | 'one skill';
 
 /** `otherSkillShare`: probability that an answer of a sitting is on another skill. */
-const seats = 200;
+const concurrentSittings = 200;
 const sittingAnswers = { least: 10, most: 30 };
-const otherSkill = 0.2;
+const otherSkillShare = 0.2;
 
 /**
  * Endless. `hot`: one learner; `one skill`: one skill per learner.
  * @param random from 0 to below 1
  */
-export function drawsOf(
-  order: Order,
+export function createDraws(
+  order: LearnerOrder,
   learners: number,
   skills: number,
   random: () => number = Math.random,
-): () => Draw {
+): () => AnswerDraw {
   const upTo = (end: number): number => Math.floor(random() * end);
-  const drawn = (learner: number): Draw => ({ learner, skill: upTo(skills) });
+  const drawn = (learner: number): AnswerDraw => ({ learner, skill: upTo(skills) });
   if (order === 'random') return () => drawn(upTo(learners));
   if (order === 'hot') return () => drawn(0);
   if (order === 'zipf') return () => drawn(zipf(learners, random()));
-  if (order === 'sittings') return inSittings(learners, skills, upTo, random);
+  if (order === 'sittings') return createSittingDraws(learners, skills, upTo, random);
   return () => {
     const learner = upTo(learners);
     return { learner, skill: learner % skills };
@@ -39,27 +39,27 @@ export function drawsOf(
 export const zipf = (learners: number, share: number): number =>
   Math.min(learners - 1, Math.floor((learners + 1) ** share) - 1);
 
-interface Seat extends Draw {
-  left: number;
+interface Sitting extends AnswerDraw {
+  answersLeft: number;
 }
 
-function inSittings(
+function createSittingDraws(
   learners: number,
   skills: number,
   upTo: (end: number) => number,
   random: () => number,
-): () => Draw {
-  const sitDown = (): Seat => ({
+): () => AnswerDraw {
+  const startSitting = (): Sitting => ({
     learner: upTo(learners),
     skill: upTo(skills),
-    left: sittingAnswers.least + upTo(sittingAnswers.most - sittingAnswers.least + 1),
+    answersLeft: sittingAnswers.least + upTo(sittingAnswers.most - sittingAnswers.least + 1),
   });
-  const taken = Array.from({ length: seats }, sitDown);
+  const sittings = Array.from({ length: concurrentSittings }, startSitting);
   return () => {
-    const place = upTo(seats);
-    const seat = taken[place] as Seat;
-    seat.left -= 1;
-    if (seat.left === 0) taken[place] = sitDown();
-    return random() < otherSkill ? { learner: seat.learner, skill: upTo(skills) } : seat;
+    const place = upTo(concurrentSittings);
+    const seat = sittings[place] as Sitting;
+    seat.answersLeft -= 1;
+    if (seat.answersLeft === 0) sittings[place] = startSitting();
+    return random() < otherSkillShare ? { learner: seat.learner, skill: upTo(skills) } : seat;
   };
 }

@@ -1,20 +1,20 @@
 import { createHistogram } from 'node:perf_hooks';
 import { type Connection, openConnection } from './connection.js';
 import type { LoadPlan, LoadResult, Percentiles } from './plan.js';
-import { fill, type Request } from './pool.js';
-import { closedLoop, openLoop, type Schedule } from './schedule.js';
+import { fillNumbers, type PooledRequest } from './request-pool.js';
+import { createClosedLoop, createOpenLoop, type Schedule } from './schedule.js';
 
 /** Maximum delay of a due request; it counts as latency. */
 const tickMs = 1;
 /** Opening thousands one by one takes so long that the server closes the first as idle. */
-const openedAtOnce = 100;
+const parallelOpens = 100;
 /** Time for responses after the schedule ends. */
 const graceMs = 20_000;
-const shownBytes = 500;
+const maxShownBytes = 500;
 const unavailable = 503;
 
 /** @throws Error if a response is missing, or has another status than 200 (or 503 with `mayRefuse`) */
-export async function drive(plan: LoadPlan, requests: readonly Request[]): Promise<LoadResult> {
+export async function driveLoad(plan: LoadPlan, requests: readonly PooledRequest[]): Promise<LoadResult> {
   const load = new Load(plan, requests);
   try {
     return await load.run();
@@ -25,9 +25,9 @@ export async function drive(plan: LoadPlan, requests: readonly Request[]): Promi
 
 class Load {
   private readonly schedule: Schedule;
-  private readonly late = createHistogram();
-  private readonly idle: Lane[] = [];
-  private readonly lanes: Lane[] = [];
+  private readonly latencies = createHistogram();
+  private readonly idle: Channel[] = [];
+  private readonly channels: Channel[] = [];
   private readonly timers: NodeJS.Timeout[] = [];
   private readonly done: Promise<void>;
   private finish: () => void = () => undefined;
@@ -36,16 +36,16 @@ class Load {
   private sent = 0;
   private answered = 0;
   private answers = 0;
-  private refused = 0;
-  private number: number;
+  private rejected = 0;
+  private nextNumber: number;
 
   constructor(
     private readonly plan: LoadPlan,
-    private readonly requests: readonly Request[],
+    private readonly requests: readonly PooledRequest[],
   ) {
     const { rate, seconds } = plan;
-    this.schedule = rate === null ? closedLoop(seconds) : openLoop(rate, seconds);
-    this.number = plan.firstAnswer;
+    this.schedule = rate === null ? createClosedLoop(seconds) : createOpenLoop(rate, seconds);
+    this.nextNumber = plan.firstAnswer;
     this.done = new Promise((resolve, reject) => {
       this.finish = resolve;
       this.fail = reject;
@@ -54,15 +54,15 @@ class Load {
 
   async run(): Promise<LoadResult> {
     const { connections } = this.plan;
-    while (this.lanes.length < connections) {
-      const length = Math.min(openedAtOnce, connections - this.lanes.length);
-      this.lanes.push(...(await Promise.all(Array.from({ length }, () => this.openLane()))));
+    while (this.channels.length < connections) {
+      const length = Math.min(parallelOpens, connections - this.channels.length);
+      this.channels.push(...(await Promise.all(Array.from({ length }, () => this.openChannel()))));
     }
-    this.idle.push(...this.lanes);
+    this.idle.push(...this.channels);
     this.start = performance.now();
     this.timers.push(setInterval(() => this.sendDue(), tickMs));
     const giveUp = (): void =>
-      this.fail(new Error(`${this.sent - this.answered - this.refused} requests were not answered in time`));
+      this.fail(new Error(`${this.sent - this.answered - this.rejected} requests were not answered in time`));
     this.timers.push(setTimeout(giveUp, this.schedule.endMs + graceMs));
     this.sendDue();
     await this.done;
@@ -71,55 +71,55 @@ class Load {
 
   close(): void {
     this.timers.forEach(clearTimeout);
-    for (const { connection } of this.lanes) connection.close();
+    for (const { connection } of this.channels) connection.close();
   }
 
-  private async openLane(): Promise<Lane> {
+  private async openChannel(): Promise<Channel> {
     const connection = await openConnection(this.plan.port, {
-      onAnswer: (status) => this.take(lane, status),
+      onResponse: (status) => this.handleResponse(lane, status),
       onLost: (reason) => this.fail(new Error(reason)),
     });
-    const lane: Lane = { connection, request: null, place: 0 };
+    const lane: Channel = { connection, request: null, requestIndex: 0 };
     return lane;
   }
 
   private sendDue(): void {
     const elapsed = performance.now() - this.start;
-    const due = this.schedule.dueBy(elapsed);
+    const due = this.schedule.countDue(elapsed);
     // Servers close idle connections, so all take turns.
-    while (this.sent < due && this.idle.length > 0) this.send(this.idle.shift() as Lane);
+    while (this.sent < due && this.idle.length > 0) this.send(this.idle.shift() as Channel);
     const allSent = elapsed >= this.schedule.endMs && this.sent >= due;
-    if (allSent && this.idle.length === this.lanes.length) this.finish();
+    if (allSent && this.idle.length === this.channels.length) this.finish();
   }
 
-  private send(lane: Lane): void {
-    const request = this.requests[this.sent % this.requests.length] as Request;
-    fill(request, this.number);
-    this.number += request.answers;
+  private send(lane: Channel): void {
+    const request = this.requests[this.sent % this.requests.length] as PooledRequest;
+    fillNumbers(request, this.nextNumber);
+    this.nextNumber += request.answers;
     lane.request = request;
-    lane.place = this.sent++;
+    lane.requestIndex = this.sent++;
     lane.connection.send(request.bytes);
   }
 
-  private take(lane: Lane, status: number): void {
-    const { bytes } = lane.request as Request;
-    if (status === 200) this.accept(lane);
-    else if (status === unavailable && this.plan.mayRefuse === true) this.refused += 1;
+  private handleResponse(lane: Channel, status: number): void {
+    const { bytes } = lane.request as PooledRequest;
+    if (status === 200) this.recordSuccess(lane);
+    else if (status === unavailable && this.plan.mayRefuse === true) this.rejected += 1;
     else {
-      this.fail(new Error(`status ${status} for ${bytes.subarray(0, shownBytes)}`));
+      this.fail(new Error(`status ${status} for ${bytes.subarray(0, maxShownBytes)}`));
       return;
     }
     this.idle.push(lane);
     this.sendDue();
   }
 
-  private accept(lane: Lane): void {
+  private recordSuccess(lane: Channel): void {
     this.answered += 1;
-    this.answers += (lane.request as Request).answers;
-    const due = this.schedule.dueAt(lane.place);
+    this.answers += (lane.request as PooledRequest).answers;
+    const due = this.schedule.dueAt(lane.requestIndex);
     if (due !== null) {
       const ms = performance.now() - this.start - due;
-      this.late.record(Math.max(1, Math.round(1000 * ms)));
+      this.latencies.record(Math.max(1, Math.round(1000 * ms)));
     }
   }
 
@@ -127,22 +127,22 @@ class Load {
     return {
       requests: this.answered,
       answers: this.answers,
-      refused: this.refused,
+      rejected: this.rejected,
       offered: this.plan.rate,
-      numbersUsed: this.number - this.plan.firstAnswer,
+      numbersUsed: this.nextNumber - this.plan.firstAnswer,
       seconds,
       latency: this.plan.rate === null ? null : this.percentiles(),
     };
   }
 
   private percentiles(): Percentiles {
-    const ms = (percentile: number): number => this.late.percentile(percentile) / 1000;
-    return { p50: ms(50), p90: ms(90), p99: ms(99), p999: ms(99.9), max: this.late.max / 1000 };
+    const ms = (percentile: number): number => this.latencies.percentile(percentile) / 1000;
+    return { p50: ms(50), p90: ms(90), p99: ms(99), p999: ms(99.9), max: this.latencies.max / 1000 };
   }
 }
 
-interface Lane {
+interface Channel {
   readonly connection: Connection;
-  request: Request | null;
-  place: number;
+  request: PooledRequest | null;
+  requestIndex: number;
 }

@@ -16,7 +16,7 @@ export interface LoadResult {
   readonly requests: number;
   /** In requests with status 200. */
   readonly answers: number;
-  readonly refused: number;
+  readonly rejected: number;
   readonly offered: number | null;
   readonly numbersUsed: number;
   readonly seconds: number;

@@ -1,8 +1,8 @@
 /** Prepared before a load, so that all targets of a scenario get the same bytes. */
-import { type Draw, drawsOf, type Order } from './draws.js';
+import { type AnswerDraw, createDraws, type LearnerOrder } from './draws.js';
 
 export interface Traffic {
-  readonly order: Order;
+  readonly order: LearnerOrder;
   readonly learners: number;
   readonly skills: number;
   /** Answers per request; 1 means POST track-answer. */
@@ -24,26 +24,27 @@ export const usualTraffic: Traffic = {
   newLearners: false,
 };
 
-export interface Prepared {
+export interface PreparedRequest {
   readonly bytes: Buffer;
   readonly answers: number;
 }
 
-export const hole = '############';
+export const numberPlaceholder = '############';
 
 export const learnerId = (learner: number): string => `learner-${learner}`;
-export const newLearnerId = (answer: number): string => `new-${`${answer}`.padStart(hole.length, '0')}`;
+export const newLearnerId = (answer: number): string =>
+  `new-${`${answer}`.padStart(numberPlaceholder.length, '0')}`;
 const skillId = (skill: number): string => `skill-${skill}`;
 const upTo = (end: number): number => Math.floor(Math.random() * end);
 
-function eventOf({ learner, skill }: Draw, { fields, newLearners }: Traffic): object {
+function drawEvent({ learner, skill }: AnswerDraw, { fields, newLearners }: Traffic): object {
   return {
-    user_id: newLearners ? `new-${hole}` : learnerId(learner),
+    user_id: newLearners ? `new-${numberPlaceholder}` : learnerId(learner),
     skill_id: skillId(skill),
     is_correct: Math.random() < 0.6,
     time_spent_seconds: 5 + upTo(115),
     question_difficulty: (upTo(61) - 30) / 10,
-    ...(fields !== 'no ids' && { event_id: `event-${hole}` }),
+    ...(fields !== 'no ids' && { event_id: `event-${numberPlaceholder}` }),
     ...(fields === 'all' && {
       item_id: `item-${skill}-${upTo(20)}`,
       confidence_score: 1 + upTo(5),
@@ -52,26 +53,26 @@ function eventOf({ learner, skill }: Draw, { fields, newLearners }: Traffic): ob
   };
 }
 
-const post = (path: string, key: string, body: string): Buffer =>
+const buildPost = (path: string, key: string, body: string): Buffer =>
   Buffer.from(
     `POST /api/v1/${path} HTTP/1.1\r\nHost: bench\r\nX-API-Key: ${key}\r\n` +
       `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
     'latin1',
   );
 
-const get = (path: string, key: string): Buffer =>
+const buildGet = (path: string, key: string): Buffer =>
   Buffer.from(`GET /api/v1/${path} HTTP/1.1\r\nHost: bench\r\nX-API-Key: ${key}\r\n\r\n`, 'latin1');
 
-function prepare(traffic: Traffic, key: string, draw: () => Draw): Prepared {
-  const read = readPath(traffic.kind, draw);
-  if (read !== null) return { bytes: get(read, key), answers: 0 };
-  const events = Array.from({ length: traffic.batch }, () => eventOf(draw(), traffic));
+function prepareRequest(traffic: Traffic, key: string, draw: () => AnswerDraw): PreparedRequest {
+  const read = drawReadPath(traffic.kind, draw);
+  if (read !== null) return { bytes: buildGet(read, key), answers: 0 };
+  const events = Array.from({ length: traffic.batch }, () => drawEvent(draw(), traffic));
   const single = traffic.batch === 1;
   const body = JSON.stringify(single ? events[0] : { events });
-  return { bytes: post(single ? 'track-answer' : 'track-answers', key, body), answers: traffic.batch };
+  return { bytes: buildPost(single ? 'track-answer' : 'track-answers', key, body), answers: traffic.batch };
 }
 
-function readPath(kind: Traffic['kind'], draw: () => Draw): string | null {
+function drawReadPath(kind: Traffic['kind'], draw: () => AnswerDraw): string | null {
   if (kind === 'answers') return null;
   const user = learnerId(draw().learner);
   if (kind === 'predictions') return `predictions/${user}`;
@@ -81,13 +82,13 @@ function readPath(kind: Traffic['kind'], draw: () => Draw): string | null {
   return `velocity/${user}`;
 }
 
-const singles = 50_000;
+const singleRequests = 50_000;
 const batchedAnswers = 200_000;
 /** Otherwise a request could be refilled while a connection still sends it. */
-const fewest = 300;
+const minRequests = 300;
 
-export function prepareAll(traffic: Traffic, key: string): Prepared[] {
-  const draw = drawsOf(traffic.order, traffic.learners, traffic.skills);
-  const length = traffic.batch === 1 ? singles : Math.max(fewest, batchedAnswers / traffic.batch);
-  return Array.from({ length }, () => prepare(traffic, key, draw));
+export function prepareRequests(traffic: Traffic, key: string): PreparedRequest[] {
+  const draw = createDraws(traffic.order, traffic.learners, traffic.skills);
+  const length = traffic.batch === 1 ? singleRequests : Math.max(minRequests, batchedAnswers / traffic.batch);
+  return Array.from({ length }, () => prepareRequest(traffic, key, draw));
 }

@@ -5,18 +5,18 @@ import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { traceAnswer } from '../../src/domain/tracing/bkt.js';
 import { newPlateau, updatePlateau } from '../../src/domain/tracing/plateau.js';
-import { answerAt, inTurn, item, stepsOf } from './made.js';
+import { createAnswer, cycleThrough, generateSteps, sampleItem } from './generated-learners.js';
 
 /** Few enough for the processor's caches. */
-const steps = stepsOf(1000);
+const steps = generateSteps(1000);
 
 export function answerBenches(): void {
   group('one answer', () => {
-    bench('BKT: one update of mastery', chainedTrace());
-    bench('plateau: one update', chainedPlateau());
+    bench('BKT: one update of mastery', createTraceChain());
+    bench('plateau: one update', createPlateauChain());
     bench('answer: prediction and conditions', () => {
       const { skillId, states, answer } = nextStep();
-      do_not_optimize(computeConditions(unfittedModel, skillId, item, states, answer));
+      do_not_optimize(computeConditions(unfittedModel, skillId, sampleItem, states, answer));
     });
     bench('answer: update of all states', () => {
       const { states, answer, conditions } = nextStep();
@@ -25,11 +25,11 @@ export function answerBenches(): void {
   });
 }
 
-const nextStep = inTurn(steps);
+const nextStep = cycleThrough(steps);
 
 /** Each update needs the previous result, so V8 cannot skip it. */
-function chainedTrace(): () => void {
-  const nextAnswer = inTurn(Array.from({ length: 1000 }, (_, i) => answerAt(i).isCorrect));
+function createTraceChain(): () => void {
+  const nextAnswer = cycleThrough(Array.from({ length: 1000 }, (_, i) => createAnswer(i).isCorrect));
   let mastery = defaultParameters.pInit;
   return () => {
     mastery = traceAnswer(defaultParameters, mastery, nextAnswer()).masteryAfter;
@@ -37,8 +37,8 @@ function chainedTrace(): () => void {
   };
 }
 
-function chainedPlateau(): () => void {
-  const nextMastery = inTurn(steps.map(({ states }) => states.skill.mastery));
+function createPlateauChain(): () => void {
+  const nextMastery = cycleThrough(steps.map(({ states }) => states.skill.mastery));
   let plateau = newPlateau;
   return () => {
     plateau = updatePlateau(plateau, nextMastery(), 0);

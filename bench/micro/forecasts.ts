@@ -17,7 +17,7 @@ import { indices } from '../../src/lists.js';
 import { decodeLearner, encodeLearner } from '../../src/store/learners/learner-codec.js';
 import { decodeSkill, encodeSkill } from '../../src/store/learners/skill-codec.js';
 import { buildForecast } from '../../workers/forecast/compute-forecasts.js';
-import { item, learnerOf, type MadeLearner } from './made.js';
+import { type GeneratedLearner, generateLearner, sampleItem } from './generated-learners.js';
 
 const now = Date.UTC(2026, 5, 1, 12);
 const options = { days: 90, level: 0.8, locale: 'en' } as const;
@@ -35,8 +35,8 @@ interface Habit {
   readonly everyDays: number;
 }
 
-const usual: Habit = { skills: 40, answers: 2000, everyDays: 1 };
-const others: readonly Habit[] = [
+const usualHabit: Habit = { skills: 40, answers: 2000, everyDays: 1 };
+const otherHabits: readonly Habit[] = [
   { skills: 40, answers: 200, everyDays: 1 },
   { skills: 40, answers: 20_000, everyDays: 1 },
   { skills: 40, answers: 2000, everyDays: 5 },
@@ -45,9 +45,9 @@ const others: readonly Habit[] = [
 
 export function forecastBenches(): void {
   group('a forecast', () => {
-    forecastBench(usual);
-    for (const [name, goal] of Object.entries(goals)) predictionBench(usual, name, goal);
-    for (const habit of others) predictionBench(habit, 'no goal', null);
+    forecastBench(usualHabit);
+    for (const [name, goal] of Object.entries(goals)) predictionBench(usualHabit, name, goal);
+    for (const habit of otherHabits) predictionBench(habit, 'no goal', null);
   });
   group('what to ask next', () => {
     for (const skills of [50, 1000]) nextItemsBench(skills);
@@ -55,8 +55,8 @@ export function forecastBenches(): void {
 }
 
 function nextItemsBench(skills: number): void {
-  const model = modelOf(skills + 20);
-  const made = practised({ skills, answers: 4 * skills, everyDays: 1 }, model);
+  const model = createModel(skills + 20);
+  const made = generatePractisedLearner({ skills, answers: 4 * skills, everyDays: 1 }, model);
   const subject = {
     ...{ model, now, learner: made.learner, registeredSkills: skills + 20 },
     views: buildSkillViews(made.skills, model, now),
@@ -65,7 +65,7 @@ function nextItemsBench(skills: number): void {
     skillId: `skill-${(i * 7) % skills}`,
     itemId: `item-${i}`,
     questionDifficulty: i % 2 === 0 ? null : (i % 7) - 3,
-    item: i % 4 === 0 ? null : { ...item, right: 10 + (i % 25) },
+    item: i % 4 === 0 ? null : { ...sampleItem, right: 10 + (i % 25) },
     itemRecord:
       i % 5 === 0
         ? { generation: 0, trace: { ...newItemTrace, right: 1, at: now / 1000 - 60 * i } }
@@ -79,28 +79,28 @@ function nextItemsBench(skills: number): void {
   });
 }
 
-const nameOf = ({ skills, answers, everyDays }: Habit): string =>
+const formatHabit = ({ skills, answers, everyDays }: Habit): string =>
   `${skills} skills, ${answers} answers${everyDays === 1 ? '' : `, every ${everyDays} days`}`;
 
 function forecastBench(habit: Habit): void {
-  const model = modelOf(habit.skills + 20);
-  const { learner, skills } = practised(habit, model);
+  const model = createModel(habit.skills + 20);
+  const { learner, skills } = generatePractisedLearner(habit, model);
   const views = buildSkillViews(skills, model, now);
   const subject = { learner, views, model, registeredSkills: habit.skills + 20, now };
-  bench(`forecast: ${nameOf(habit)}`, () => {
+  bench(`forecast: ${formatHabit(habit)}`, () => {
     do_not_optimize(forecastLearner(subject, { ...options, goal: null }));
   });
 }
 
 function predictionBench(habit: Habit, goalName: string, goal: GoalSetting | null): void {
-  const model = modelOf(habit.skills + 20);
-  const stored = storedOf(practised(habit, model));
-  bench(`prediction: ${nameOf(habit)}, ${goalName}`, () => {
+  const model = createModel(habit.skills + 20);
+  const stored = encodeRecords(generatePractisedLearner(habit, model));
+  bench(`prediction: ${formatHabit(habit)}, ${goalName}`, () => {
     do_not_optimize(predictStored(stored, model, goal));
   });
 }
 
-const entryOf = (i: number): SkillEntry => ({
+const createEntry = (i: number): SkillEntry => ({
   name: `Skill ${i}`,
   section: i % 3 === 2 ? null : i % 3 === 0 ? 'math' : 'rw',
   weight: 1 + (i % 4),
@@ -109,17 +109,20 @@ const entryOf = (i: number): SkillEntry => ({
   updatedAt: now,
 });
 
-const modelOf = (skills: number): TenantModel => ({
+const createModel = (skills: number): TenantModel => ({
   ...unfittedModel,
-  catalogue: buildCatalogue(1, new Map(Array.from({ length: skills }, (_, i) => [`skill-${i}`, entryOf(i)]))),
+  catalogue: buildCatalogue(
+    1,
+    new Map(Array.from({ length: skills }, (_, i) => [`skill-${i}`, createEntry(i)])),
+  ),
 });
 
-const practised = (habit: Habit, model: TenantModel): MadeLearner => {
-  const answers = indices(habit.answers).map((i) => practice(habit, i));
-  return learnerOf(answers, habit.skills, model);
+const generatePractisedLearner = (habit: Habit, model: TenantModel): GeneratedLearner => {
+  const answers = indices(habit.answers).map((i) => createAnswer(habit, i));
+  return generateLearner(answers, habit.skills, model);
 };
 
-function practice({ answers, everyDays }: Habit, i: number): Answer {
+function createAnswer({ answers, everyDays }: Habit, i: number): Answer {
   const day = everyDays * Math.floor(((30 / everyDays) * i) / answers);
   return {
     isCorrect: (i * 7919) % 10 < 6,
@@ -130,14 +133,18 @@ function practice({ answers, everyDays }: Habit, i: number): Answer {
   };
 }
 
-const storedOf = ({ learner, skills }: MadeLearner) => ({
+const encodeRecords = ({ learner, skills }: GeneratedLearner) => ({
   learner: encodeLearner(learner),
   skills: [...skills].map(([skillId, skill]) => [skillId, encodeSkill(skill)] as const),
 });
 
-type Stored = ReturnType<typeof storedOf>;
+type StoredRecords = ReturnType<typeof encodeRecords>;
 
-function predictStored({ learner, skills }: Stored, model: TenantModel, goal: GoalSetting | null): string {
+function predictStored(
+  { learner, skills }: StoredRecords,
+  model: TenantModel,
+  goal: GoalSetting | null,
+): string {
   const found = {
     learner: decodeLearner(learner),
     skills: skills.map(([skillId, record]) => [skillId, decodeSkill(record)] as const),

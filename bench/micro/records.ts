@@ -5,9 +5,9 @@ import { applyAnswer } from '../../src/domain/answer/apply-answer.js';
 import { modelVersion } from '../../src/domain/base/model-version.js';
 import { decodeLearner, encodeLearner } from '../../src/store/learners/learner-codec.js';
 import { decodeSkill, encodeSkill } from '../../src/store/learners/skill-codec.js';
-import { answerAt, inTurn, start, stepsOf } from './made.js';
+import { createAnswer, cycleThrough, generateSteps, start } from './generated-learners.js';
 
-const steps = stepsOf(1000);
+const steps = generateSteps(1000);
 
 export function recordBenches(): void {
   codecBenches();
@@ -16,10 +16,10 @@ export function recordBenches(): void {
 }
 
 function codecBenches(): void {
-  const learner = inTurn(steps.map(({ states }) => states.learner));
-  const skill = inTurn(steps.map(({ states }) => states.skill));
-  const learnerRecord = inTurn(steps.map(({ states }) => encodeLearner(states.learner)));
-  const skillRecord = inTurn(steps.map(({ states }) => encodeSkill(states.skill)));
+  const learner = cycleThrough(steps.map(({ states }) => states.learner));
+  const skill = cycleThrough(steps.map(({ states }) => states.skill));
+  const learnerRecord = cycleThrough(steps.map(({ states }) => encodeLearner(states.learner)));
+  const skillRecord = cycleThrough(steps.map(({ states }) => encodeSkill(states.skill)));
   group('records of a learner', () => {
     bench('codec: encode learner', () => do_not_optimize(encodeLearner(learner())));
     bench('codec: decode learner', () => do_not_optimize(decodeLearner(learnerRecord())));
@@ -29,28 +29,28 @@ function codecBenches(): void {
 }
 
 function eventBenches(): void {
-  const bodies = steps.map((_, i) => JSON.stringify(eventAt(i)));
-  const body = inTurn(bodies);
-  const event = inTurn(bodies.map((text): unknown => JSON.parse(text)));
+  const bodies = steps.map((_, i) => JSON.stringify(createEvent(i)));
+  const body = cycleThrough(bodies);
+  const event = cycleThrough(bodies.map((text): unknown => JSON.parse(text)));
   group('event', () => {
     bench('event: schema check', () => do_not_optimize(learningEventCheck.Check(event())));
     bench('event: parsed and checked', () => do_not_optimize(learningEventCheck.Check(JSON.parse(body()))));
   });
 }
 
-const eventAt = (i: number) => ({
+const createEvent = (i: number) => ({
   user_id: `learner-${i % 500}`,
   skill_id: `skill-${i % 20}`,
   item_id: `item-${i % 200}`,
   event_id: `event-${i}`,
-  is_correct: answerAt(i).isCorrect,
-  time_spent_seconds: answerAt(i).timeSpentSeconds,
-  question_difficulty: answerAt(i).questionDifficulty,
-  occurred_at: new Date(answerAt(i).occurredAt).toISOString(),
+  is_correct: createAnswer(i).isCorrect,
+  time_spent_seconds: createAnswer(i).timeSpentSeconds,
+  question_difficulty: createAnswer(i).questionDifficulty,
+  occurred_at: new Date(createAnswer(i).occurredAt).toISOString(),
 });
 
 function rowBenches(): void {
-  const rows = inTurn(steps.map((_, i) => rowAt(i)));
+  const rows = cycleThrough(steps.map((_, i) => createRow(i)));
   group('row', () => {
     bench('row: encode', () => {
       const { event, figures, conditions } = rows();
@@ -59,7 +59,7 @@ function rowBenches(): void {
   });
 }
 
-function rowAt(i: number) {
+function createRow(i: number) {
   const { skillId, states, answer, conditions } = steps[i] as (typeof steps)[number];
   const { masteryBefore, learner, skill, isRapid } = applyAnswer(states, answer, conditions);
   const ids = {

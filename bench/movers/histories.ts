@@ -3,11 +3,11 @@ import { dayMs } from '../../src/domain/base/common.js';
 import { isMastered } from '../../src/domain/learner/expected-accuracy.js';
 import type { ForecastSubject } from '../../src/domain/score/assessment.js';
 import { defaultForecastDays, forecastLearner } from '../../src/domain/score/learner-forecast.js';
-import { type Draws, drawsOf } from '../../src/lab/demo/school.js';
+import { createDraws, type Draws } from '../../src/lab/demo/school.js';
 import { indices } from '../../src/lists.js';
-import { createLearner } from '../served-learner.js';
+import { createServedLearner } from '../served-learner.js';
 import { mean } from '../spread.js';
-import { shuffled, type Tenant } from './tenants.js';
+import { shuffle, type Tenant } from './tenants.js';
 
 export interface History {
   readonly skills: number;
@@ -22,42 +22,42 @@ export interface History {
   readonly idleDays?: number;
 }
 
-const line = (from: number, to: number) => (progress: number) => from + (to - from) * progress;
-const jump = (from: number, to: number) => (progress: number) => (progress < 2 / 3 ? from : to);
+const createLine = (from: number, to: number) => (progress: number) => from + (to - from) * progress;
+const createJump = (from: number, to: number) => (progress: number) => (progress < 2 / 3 ? from : to);
 
 const chances: Readonly<Record<string, History['chance']>> = {
-  improves: line(0.35, 0.85),
+  improves: createLine(0.35, 0.85),
   'constant .60': () => 0.6,
-  declines: line(0.85, 0.45),
+  declines: createLine(0.85, 0.45),
   'constant .45': () => 0.45,
   'constant .85': () => 0.85,
-  'falls suddenly': jump(0.85, 0.45),
-  'rises suddenly': jump(0.45, 0.85),
+  'falls suddenly': createJump(0.85, 0.45),
+  'rises suddenly': createJump(0.45, 0.85),
 };
 
-export const movers = Object.entries(chances).map(([name, chance]) => ({
+export const moverCases = Object.entries(chances).map(([name, chance]) => ({
   name,
   history: { skills: 12, answers: 900, chance },
 }));
 
-const exact = (answers: number, right: number, skills: number) => ({
+const createExactCase = (answers: number, right: number, skills: number) => ({
   name: `${right} of ${answers} right on ${skills}`,
   history: { skills, answers, chance: () => right / answers, isExact: true } satisfies History,
 });
 
-export const panel = [
-  ...[4, 8].map((skills) => exact(42, 29, skills)),
-  ...[10, 20].flatMap((skills) => [150, 100, 180].map((right) => exact(200, right, skills))),
-  exact(20, 20, 1),
-  exact(40, 40, 2),
-  exact(3, 0, 1),
+export const panelCases = [
+  ...[4, 8].map((skills) => createExactCase(42, 29, skills)),
+  ...[10, 20].flatMap((skills) => [150, 100, 180].map((right) => createExactCase(200, right, skills))),
+  createExactCase(20, 20, 1),
+  createExactCase(40, 40, 2),
+  createExactCase(3, 0, 1),
 ];
 
-export const portraits: readonly { readonly name: string; readonly history: History }[] = [
+export const portraitCases: readonly { readonly name: string; readonly history: History }[] = [
   { name: 'beginner', history: { skills: 6, answers: 40, chance: () => 0.45 } },
   { name: 'strong', history: { skills: 12, answers: 600, chance: () => 0.92 } },
-  { name: 'improves', history: { skills: 12, answers: 600, chance: line(0.35, 0.85) } },
-  { name: 'declines', history: { skills: 12, answers: 600, chance: line(0.85, 0.45) } },
+  { name: 'improves', history: { skills: 12, answers: 600, chance: createLine(0.35, 0.85) } },
+  { name: 'declines', history: { skills: 12, answers: 600, chance: createLine(0.85, 0.45) } },
   { name: 'guesses in 2 s', history: { skills: 12, answers: 300, chance: () => 0.25, seconds: 2 } },
   { name: 'stopped 45 days ago', history: { skills: 12, answers: 400, chance: () => 0.7, idleDays: 45 } },
   { name: 'four answers', history: { skills: 2, answers: 4, chance: () => 0.5 } },
@@ -66,33 +66,33 @@ export const portraits: readonly { readonly name: string; readonly history: Hist
 const answersPerDay = 15;
 const msPerAnswer = 180_000;
 const start = Date.UTC(2026, 0, 5, 9);
-const recent = 100;
+const recentAnswers = 100;
 
-const timeOf = (i: number): number =>
+const computeAnswerTime = (i: number): number =>
   start + dayMs * Math.floor(i / answersPerDay) + msPerAnswer * (i % answersPerDay);
 
 export function runHistory({ model, knownSkills, drawSkills }: Tenant, history: History, seed: number) {
-  const draws = drawsOf(seed);
+  const draws = createDraws(seed);
   const askers = drawSkills(history.skills, draws);
-  const learner = createLearner(model, knownSkills);
+  const learner = createServedLearner(model, knownSkills);
   const outcomes = drawOutcomes(history, draws);
   const predicted = outcomes.map((isCorrect, i) => {
     const ask = history.isExact ? askers[i % askers.length] : draws.pick(askers);
     const timeSpentSeconds = history.seconds ?? Math.max(10, Math.round(draws.normal(40, 10)));
-    const outcome = { isCorrect, occurredAt: timeOf(i), timeSpentSeconds };
+    const outcome = { isCorrect, occurredAt: computeAnswerTime(i), timeSpentSeconds };
     return learner.count((ask as (typeof askers)[number])(), outcome).conditions.pCorrect;
   });
-  const now = timeOf(history.answers - 1) + dayMs * (history.idleDays ?? 0) + msPerAnswer;
+  const now = computeAnswerTime(history.answers - 1) + dayMs * (history.idleDays ?? 0) + msPerAnswer;
   const { figures, advice } = summarize(learner.subjectAt(now));
   const latest = {
-    observed: mean(outcomes.slice(-recent).map(Number)),
-    predicted: mean(predicted.slice(-recent)),
+    observed: mean(outcomes.slice(-recentAnswers).map(Number)),
+    predicted: mean(predicted.slice(-recentAnswers)),
   };
   return { figures: { ...latest, ...figures }, advice };
 }
 
 function drawOutcomes({ answers, chance, isExact }: History, draws: Draws): boolean[] {
-  if (isExact) return shuffled(indices(answers), draws).map((i) => i < Math.round(answers * chance(0)));
+  if (isExact) return shuffle(indices(answers), draws).map((i) => i < Math.round(answers * chance(0)));
   return indices(answers).map((i) => draws.chance(chance(i / (answers - 1))));
 }
 

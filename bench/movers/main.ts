@@ -2,11 +2,11 @@
  * `npm run bench -- --movers [seeds] [--json]`: reports on simulated learners, to compare two versions of the
  * models. Deterministic.
  */
-import { aligned, jsonLine } from '../../src/lab/report/numbers.js';
+import { formatJsonLine, formatTable } from '../../src/lab/report/format.js';
 import { StartError } from '../../src/lifecycle.js';
 import { distinct, indices } from '../../src/lists.js';
-import { mean, squaresOf } from '../spread.js';
-import { type History, movers, panel, portraits, runHistory } from './histories.js';
+import { mean, sumSquares } from '../spread.js';
+import { type History, moverCases, panelCases, portraitCases, runHistory } from './histories.js';
 import { fitDemo, freshTenant, type Tenant } from './tenants.js';
 
 const panelSeeds = 20;
@@ -17,22 +17,22 @@ export async function main(argv: readonly string[]): Promise<void> {
   if (!/^[1-9]\d{0,3}$/.test(seeds) || rest.length > 0)
     throw new StartError(`--movers ${argv.join(' ')}: pass a number of seeds, 1 to 9999, and --json`);
   const result = runPanels(Number(seeds), await fitDemo(demoLearners));
-  process.stdout.write(`${argv.includes('--json') ? jsonLine(result, 4) : textOf(result)}\n`);
+  process.stdout.write(`${argv.includes('--json') ? formatJsonLine(result, 4) : formatResult(result)}\n`);
 }
 
 const runPanels = (seeds: number, demo: Tenant) => ({
   seeds,
-  fresh: movers.map((one) => runSeeds(freshTenant, one, seeds)),
-  demo: movers.map((one) => runSeeds(demo, one, seeds)),
-  panel: panel.map((one) => runSeeds(freshTenant, one, panelSeeds)),
-  portraits: portraits.map(({ name, history }) => ({
+  fresh: moverCases.map((one) => runSeeds(freshTenant, one, seeds)),
+  demo: moverCases.map((one) => runSeeds(demo, one, seeds)),
+  panel: panelCases.map((one) => runSeeds(freshTenant, one, panelSeeds)),
+  portraits: portraitCases.map(({ name, history }) => ({
     ...{ name, attempts: history.answers },
     ...runHistory(demo, history, 1),
   })),
 });
 
 type Result = ReturnType<typeof runPanels>;
-type Figure = keyof ReturnType<typeof runHistory>['figures'];
+type FigureName = keyof ReturnType<typeof runHistory>['figures'];
 
 export function runSeeds(
   tenant: Tenant,
@@ -40,16 +40,16 @@ export function runSeeds(
   seeds: number,
 ) {
   const runs = indices(seeds).map((seed) => runHistory(tenant, history, seed + 1));
-  const spread = (figure: Figure) => {
+  const spread = (figure: FigureName) => {
     const values = runs.map(({ figures }) => figures[figure]);
-    return { mean: mean(values), sd: Math.sqrt(squaresOf(values) / values.length) };
+    return { mean: mean(values), sd: Math.sqrt(sumSquares(values) / values.length) };
   };
   const codes = runs.map(({ advice }) => distinct(advice.map(({ code }) => code)));
   const shareOf = (code: string) => codes.flat().filter((one) => one === code).length / seeds;
-  const figures = Object.keys(columns).map((figure) => [figure, spread(figure as Figure)]);
+  const figures = Object.keys(columns).map((figure) => [figure, spread(figure as FigureName)]);
   return {
     name,
-    figures: Object.fromEntries(figures) as Record<Figure, ReturnType<typeof spread>>,
+    figures: Object.fromEntries(figures) as Record<FigureName, ReturnType<typeof spread>>,
     advice: Object.fromEntries(
       distinct(codes.flat())
         .sort()
@@ -58,9 +58,9 @@ export function runSeeds(
   };
 }
 
-type Run = ReturnType<typeof runSeeds>;
+type SeedRuns = ReturnType<typeof runSeeds>;
 
-const columns: Readonly<Record<Figure, readonly [heading: string, digits: number]>> = {
+const columns: Readonly<Record<FigureName, readonly [heading: string, digits: number]>> = {
   observed: ['right', 2],
   predicted: ['predicted', 2],
   mastered: ['mastered', 1],
@@ -74,32 +74,32 @@ const columns: Readonly<Record<Figure, readonly [heading: string, digits: number
   expectedShare: ['expected', 2],
 };
 
-function textOf({ seeds, fresh, demo, panel, portraits }: Result): string {
-  const all = Object.keys(columns) as Figure[];
+function formatResult({ seeds, fresh, demo, panel, portraits }: Result): string {
+  const all = Object.keys(columns) as FigureName[];
   return [
     `Mean ± standard deviation over ${seeds} seeds. right, predicted: last 100 answers. goal: its probability, of the default`,
     'goal. expected: share of right answers in the next 30 days.',
-    `\nFresh tenant, 900 answers in 60 days:\n${tableOf(fresh, all)}\n${adviceOf(fresh)}`,
-    `\nTenant with the demo's fit and sections:\n${tableOf(demo, all)}\n${adviceOf(demo)}`,
-    `\nFixed histories, fresh tenant, ${panelSeeds} orders of the answers:\n${tableOf(panel, ['total', 'total30', 'mastered', 'mastery'])}`,
-    `\nSingle learners in the demo's tenant:\n${portraitTable(portraits)}`,
+    `\nFresh tenant, 900 answers in 60 days:\n${formatRuns(fresh, all)}\n${formatAdvice(fresh)}`,
+    `\nTenant with the demo's fit and sections:\n${formatRuns(demo, all)}\n${formatAdvice(demo)}`,
+    `\nFixed histories, fresh tenant, ${panelSeeds} orders of the answers:\n${formatRuns(panel, ['total', 'total30', 'mastered', 'mastery'])}`,
+    `\nSingle learners in the demo's tenant:\n${formatPortraits(portraits)}`,
     ...portraits.map(({ name, advice }) =>
       [`\n${name}:`, ...advice.map(({ text }) => `  ${text}`)].join('\n'),
     ),
   ].join('\n');
 }
 
-function tableOf(runs: readonly Run[], shown: readonly Figure[]): string {
-  const cell = ({ mean, sd }: Run['figures'][Figure], digits: number) =>
+function formatRuns(runs: readonly SeedRuns[], shown: readonly FigureName[]): string {
+  const cell = ({ mean, sd }: SeedRuns['figures'][FigureName], digits: number) =>
     `${mean.toFixed(digits)} ± ${sd.toFixed(digits)}`;
   const rows = runs.map(({ name, figures }) => [
     name,
     ...shown.map((one) => cell(figures[one], columns[one][1])),
   ]);
-  return aligned([['', ...shown.map((one) => columns[one][0])], ...rows]);
+  return formatTable([['', ...shown.map((one) => columns[one][0])], ...rows]);
 }
 
-const adviceOf = (runs: readonly Run[]): string =>
+const formatAdvice = (runs: readonly SeedRuns[]): string =>
   runs
     .map(({ name, advice }) => {
       const shares = Object.entries(advice).map(([code, share]) => `${code} ${share.toFixed(2)}`);
@@ -107,11 +107,11 @@ const adviceOf = (runs: readonly Run[]): string =>
     })
     .join('\n');
 
-function portraitTable(portraits: Result['portraits']): string {
+function formatPortraits(portraits: Result['portraits']): string {
   const shown = ['observed', 'mastery', 'mastered', 'total', 'total30'] as const;
   const rows = portraits.map(({ name, attempts, figures }) => [
     ...[name, `${attempts}`],
     ...shown.map((one) => figures[one].toFixed(columns[one][1])),
   ]);
-  return aligned([['', 'attempts', ...shown.map((one) => columns[one][0])], ...rows]);
+  return formatTable([['', 'attempts', ...shown.map((one) => columns[one][0])], ...rows]);
 }

@@ -1,7 +1,7 @@
 import { hashKey } from '../../src/domain/base/text-hash.js';
 import { buildCatalogue } from '../../src/domain/catalogue/catalogue.js';
 import { type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
-import { makeDemo } from '../../src/lab/demo/demo.js';
+import { generateDemo } from '../../src/lab/demo/generate-demo.js';
 import type { DemoSkill, Draws } from '../../src/lab/demo/school.js';
 import { groupBy, indices } from '../../src/lists.js';
 import { fitAnswers } from '../fit-answers.js';
@@ -22,7 +22,7 @@ export const freshTenant: Tenant = {
 };
 
 export async function fitDemo(learners: number): Promise<Tenant> {
-  const { skills, weeks } = makeDemo({ until: '2026-06-30', seed: 1, learners });
+  const { skills, weeks } = generateDemo({ until: '2026-06-30', seed: 1, learners });
   const byLearner = groupBy(
     weeks.flatMap(({ answers }) => answers),
     ({ userId }) => userId,
@@ -35,14 +35,14 @@ export async function fitDemo(learners: number): Promise<Tenant> {
     return { skillId: skill.id, itemId, difficulty: rated, item: itemOf(itemId) };
   };
   return {
-    model: { ...model, catalogue: demoCatalogue(skills) },
+    model: { ...model, catalogue: createDemoCatalogue(skills) },
     knownSkills: skills.length,
     drawSkills: (count, draws) =>
       drawHalves(skills, count, draws).map((skill) => () => questionOf(skill, draws)),
   };
 }
 
-const demoCatalogue = (skills: readonly DemoSkill[]) =>
+const createDemoCatalogue = (skills: readonly DemoSkill[]) =>
   buildCatalogue(
     1,
     new Map(
@@ -55,10 +55,10 @@ const demoCatalogue = (skills: readonly DemoSkill[]) =>
 
 function drawHalves(skills: readonly DemoSkill[], count: number, draws: Draws): DemoSkill[] {
   const halves = [...groupBy(skills, ({ section }) => section).values()];
-  return halves.flatMap((half) => shuffled(half, draws).slice(0, Math.ceil(count / 2)));
+  return halves.flatMap((half) => shuffle(half, draws).slice(0, Math.ceil(count / 2)));
 }
 
-export function shuffled<Item>(items: readonly Item[], draws: Draws): Item[] {
+export function shuffle<Item>(items: readonly Item[], draws: Draws): Item[] {
   const keyed = items.map((item) => ({ item, key: draws.between(0, 1) }));
   return keyed.sort((a, b) => a.key - b.key).map(({ item }) => item);
 }

@@ -5,20 +5,20 @@ import { isMastered } from '../../src/domain/learner/expected-accuracy.js';
 import type { SkillView } from '../../src/domain/learner/skill-view.js';
 import { assessLearner } from '../../src/domain/score/assessment.js';
 import { indices } from '../../src/lists.js';
-import { createLearner } from '../served-learner.js';
-import { type Item, skillCount, skillIdOf } from './world.js';
+import { createServedLearner } from '../served-learner.js';
+import { buildSkillId, type Item, skillCount } from './world.js';
 
-export interface Served {
+export interface ServedSchool {
   readonly model: TenantModel;
   readonly itemOf: (item: Item) => ItemModel | null;
 }
 
 export type Engine = ReturnType<typeof createEngine>;
 
-const skillIds = indices(skillCount).map(skillIdOf);
+const skillIds = indices(skillCount).map(buildSkillId);
 
-export function createEngine({ model, itemOf }: Served) {
-  const learner = createLearner(model, skillCount);
+export function createEngine({ model, itemOf }: ServedSchool) {
+  const learner = createServedLearner(model, skillCount);
   const viewsAt = (now: number): SkillView[] => learner.viewsAt(skillIds, now);
   return {
     masteriesAt: (now: number): number[] => viewsAt(now).map(({ mastery }) => mastery),

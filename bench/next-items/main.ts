@@ -3,12 +3,12 @@
  * skills, by policy. Deterministic.
  */
 
-import { aligned } from '../../src/lab/report/numbers.js';
+import { formatTable } from '../../src/lab/report/format.js';
 import { StartError } from '../../src/lifecycle.js';
 import { indices } from '../../src/lists.js';
-import { mean, squaresOf } from '../spread.js';
-import { fitSchool, unfitted } from './school.js';
-import { type Course, mostAnswers, policies, study } from './study.js';
+import { mean, sumSquares } from '../spread.js';
+import { fitSchool, unfitted } from './fit-school.js';
+import { type Course, maxAnswers, policies, runStudy } from './study.js';
 import { drawBank, drawLearner, type World, worlds } from './world.js';
 
 const seeds = [1, 2, 3];
@@ -25,7 +25,7 @@ export async function main(argv: readonly string[], progress: (text: string) => 
       const kind = `${name}, ${isFitted ? 'fitted' : 'default parameters'}`;
       const courses = await runWorld(world, learners, isFitted, (text) => progress(`${kind}: ${text}`));
       progress('');
-      process.stdout.write(`${kind}: ${world.about}\n${tableOf(courses)}\n\n`);
+      process.stdout.write(`${kind}: ${world.about}\n${formatCourses(courses)}\n\n`);
     }
   }
 }
@@ -46,7 +46,7 @@ async function runWorld(
     for (const [name, policy] of Object.entries(policies)) {
       progress(`school ${seed} of ${seeds.length}, ${name}`);
       const one = (number: number) =>
-        study(policy, { bank, learner: drawLearner(world, seed, number), served });
+        runStudy(policy, { bank, learner: drawLearner(world, seed, number), served });
       courses.get(name)?.push(indices(learners).map(one));
     }
   }
@@ -65,32 +65,34 @@ const headings = [
   'at limit',
 ];
 
-function tableOf(courses: Courses): string {
+function formatCourses(courses: Courses): string {
   const [first] = courses.values();
   const rows = Array.from(courses, ([name, schools]) => {
     const all = schools.flat().map((course) => course.all);
-    const ratios = schools.map((school, i) => meanOf(school, 'all') / meanOf(first?.[i] ?? [], 'all'));
+    const ratios = schools.map(
+      (school, i) => computeMean(school, 'all') / computeMean(first?.[i] ?? [], 'all'),
+    );
     const at = (p: number): string => `${quantile(all, p)}`;
     return [
       name,
       mean(all).toFixed(0),
-      standardError(all).toFixed(0),
+      computeStandardError(all).toFixed(0),
       `${at(0.1)} to ${at(0.9)}`,
-      (mean(all) / meanOf(first?.flat() ?? [], 'all')).toFixed(2),
+      (mean(all) / computeMean(first?.flat() ?? [], 'all')).toFixed(2),
       `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`,
-      meanOf(schools.flat(), 'most').toFixed(0),
-      meanOf(schools.flat(), 'called').toFixed(0),
-      `${all.filter((answers) => answers === mostAnswers).length}`,
+      computeMean(schools.flat(), 'most').toFixed(0),
+      computeMean(schools.flat(), 'called').toFixed(0),
+      `${all.filter((answers) => answers === maxAnswers).length}`,
     ];
   });
-  return aligned([headings, ...rows]);
+  return formatTable([headings, ...rows]);
 }
 
-const meanOf = (courses: readonly Course[], figure: keyof Course): number =>
+const computeMean = (courses: readonly Course[], figure: keyof Course): number =>
   mean(courses.map((course) => course[figure]));
 
-const standardError = (values: readonly number[]): number =>
-  Math.sqrt(squaresOf(values) / (values.length - 1) / values.length);
+const computeStandardError = (values: readonly number[]): number =>
+  Math.sqrt(sumSquares(values) / (values.length - 1) / values.length);
 
 const quantile = (values: readonly number[], p: number): number =>
   [...values].sort((a, b) => a - b)[Math.round(p * (values.length - 1))] as number;

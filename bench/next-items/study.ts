@@ -1,10 +1,10 @@
 import { orderCandidates } from '../../src/domain/advice/next-items.js';
 import { dayMs } from '../../src/domain/base/common.js';
 import { indices } from '../../src/lists.js';
-import { createEngine, type Engine, type Served } from './engine.js';
+import { createEngine, type Engine, type ServedSchool } from './engine.js';
 import { type Item, itemsPerSkill, type Learner, skillCount } from './world.js';
 
-interface Moment {
+interface StudyMoment {
   readonly bank: readonly Item[];
   readonly engine: Engine;
   readonly learner: Learner;
@@ -13,47 +13,48 @@ interface Moment {
   readonly answers: number;
 }
 
-export type Policy = (moment: Moment) => Item;
+export type Policy = (moment: StudyMoment) => Item;
 
 const allSkills = indices(skillCount);
 
-const itemsOf = (bank: readonly Item[], skill: number): readonly Item[] =>
+const selectItems = (bank: readonly Item[], skill: number): readonly Item[] =>
   bank.slice(skill * itemsPerSkill, (skill + 1) * itemsPerSkill);
 
 /** Skills that the engine does not call mastered; all skills if there are none. */
-function openSkills({ engine, now }: Moment): number[] {
+function listOpenSkills({ engine, now }: StudyMoment): number[] {
   const mastered = engine.masteredAt(now);
   const open = allSkills.filter((skill) => !mastered[skill]);
   return open.length === 0 ? allSkills : open;
 }
 
-const anyOf = ({ bank, learner }: Moment, skill: number): Item => learner.draws.pick(itemsOf(bank, skill));
+const pickItem = ({ bank, learner }: StudyMoment, skill: number): Item =>
+  learner.draws.pick(selectItems(bank, skill));
 
-const least = <Of>(all: readonly Of[], value: (one: Of) => number): Of =>
+const findLeast = <Of>(all: readonly Of[], value: (one: Of) => number): Of =>
   all.reduce((best, one) => (value(one) < value(best) ? one : best));
 
-function weakest({ engine, now }: Moment): number {
+function findWeakestSkill({ engine, now }: StudyMoment): number {
   const masteries = engine.masteriesAt(now);
-  return least(allSkills, (skill) => masteries[skill] ?? 0);
+  return findLeast(allSkills, (skill) => masteries[skill] ?? 0);
 }
 
-function firstOf({ engine, now }: Moment, items: readonly Item[], target: number): Item {
+function selectFirstItem({ engine, now }: StudyMoment, items: readonly Item[], target: number): Item {
   const [first] = orderCandidates(engine.candidatesAt(items, now), target, 1);
   return items[first?.index ?? 0] as Item;
 }
 
-const nextItem =
+const createNextItemPolicy =
   (target: number): Policy =>
   (moment) =>
-    firstOf(moment, moment.bank, target);
+    selectFirstItem(moment, moment.bank, target);
 
 export const policies = {
-  'next-items, .75': nextItem(0.75),
-  'next-items, .60': nextItem(0.6),
-  'next-items, .90': nextItem(0.9),
+  'next-items, .75': createNextItemPolicy(0.75),
+  'next-items, .60': createNextItemPolicy(0.6),
+  'next-items, .90': createNextItemPolicy(0.9),
   'next-items, .75, of skills not called mastered': (moment) => {
-    const open = new Set(openSkills(moment));
-    return firstOf(
+    const open = new Set(listOpenSkills(moment));
+    return selectFirstItem(
       moment,
       moment.bank.filter(({ skill }) => open.has(skill)),
       0.75,
@@ -61,23 +62,23 @@ export const policies = {
   },
   'random items': ({ bank, learner }) => learner.draws.pick(bank),
   'random, of skills not called mastered': (moment) =>
-    anyOf(moment, moment.learner.draws.pick(openSkills(moment))),
-  'least mastered first': (moment) => anyOf(moment, weakest(moment)),
+    pickItem(moment, moment.learner.draws.pick(listOpenSkills(moment))),
+  'least mastered first': (moment) => pickItem(moment, findWeakestSkill(moment)),
   'least mastered first, its item by next-items': (moment) =>
-    firstOf(moment, itemsOf(moment.bank, weakest(moment)), 0.75),
+    selectFirstItem(moment, selectItems(moment.bank, findWeakestSkill(moment)), 0.75),
   'fixed order, each skill until called mastered': (moment) => {
     const open = moment.engine.masteredAt(moment.now).indexOf(false);
-    return anyOf(moment, open < 0 ? moment.answers % skillCount : open);
+    return pickItem(moment, open < 0 ? moment.answers % skillCount : open);
   },
   /** An upper bound for every policy. */
   'who knows the true state': ({ bank, learner }) =>
-    least(bank, (item) => (learner.isMastered(item.skill) ? 0 : -learner.teaches(item))),
+    findLeast(bank, (item) => (learner.isMastered(item.skill) ? 0 : -learner.teaches(item))),
 } satisfies Record<string, Policy>;
 
 export type PolicyName = keyof typeof policies;
 
 const sitting = { answers: 40, msEach: 75_000, begins: Date.UTC(2026, 0, 5, 9) };
-export const mostAnswers = 4000;
+export const maxAnswers = 4000;
 
 /** Number of answers until an event. */
 export interface Course {
@@ -88,9 +89,9 @@ export interface Course {
   readonly called: number;
 }
 
-export function study(
+export function runStudy(
   policy: Policy,
-  { bank, learner, served, limit = mostAnswers }: StudyRun,
+  { bank, learner, served, limit = maxAnswers }: StudyRun,
   onAnswer: (item: Item, isCorrect: boolean, at: number) => void = () => undefined,
 ): Course {
   const engine = createEngine(served);
@@ -116,6 +117,6 @@ export function study(
 export interface StudyRun {
   readonly bank: readonly Item[];
   readonly learner: Learner;
-  readonly served: Served;
+  readonly served: ServedSchool;
   readonly limit?: number;
 }

@@ -1,6 +1,6 @@
 /** Each world assumes another way of learning. */
 import { clamp, logit, sigmoid } from '../../src/domain/base/common.js';
-import { drawsOf } from '../../src/lab/demo/school.js';
+import { createDraws } from '../../src/lab/demo/school.js';
 import { indices } from '../../src/lists.js';
 
 export const skillCount = 40;
@@ -11,12 +11,12 @@ export interface World {
   /** Success rate at which an answer teaches most; null: no such rate. */
   readonly peak: number | null;
   /** A skill is learned in one step, as in BKT, not in steps of half a logit. */
-  readonly atOnce?: true;
+  readonly learnsInstantly?: true;
   /** A skill teaches a fifth until its predecessor in a chain of four is mastered. */
-  readonly chains?: true;
+  readonly hasChains?: true;
   /** Logits per day without an answer on the skill, down to the initial level. */
-  readonly fading?: number;
-  readonly unrated?: true;
+  readonly forgettingPerDay?: number;
+  readonly isUnrated?: true;
 }
 
 export const worlds: Readonly<Record<string, World>> = {
@@ -24,13 +24,13 @@ export const worlds: Readonly<Record<string, World>> = {
   hard: { about: 'teaches most at .5', peak: 0.5 },
   easy: { about: 'teaches most at .85', peak: 0.85 },
   even: { about: 'each answer teaches alike', peak: null },
-  bkt: { about: 'each alike, and knowledge comes at once', peak: null, atOnce: true },
-  chains: { about: 'most at .75, with prerequisites', peak: 0.75, chains: true },
-  fading: { about: 'most at .75, and learners forget', peak: 0.75, fading: 0.02 },
-  unrated: { about: 'most at .75, no difficulties supplied', peak: 0.75, unrated: true },
+  bkt: { about: 'each alike, and knowledge comes at once', peak: null, learnsInstantly: true },
+  chains: { about: 'most at .75, with prerequisites', peak: 0.75, hasChains: true },
+  fading: { about: 'most at .75, and learners forget', peak: 0.75, forgettingPerDay: 0.02 },
+  unrated: { about: 'most at .75, no difficulties supplied', peak: 0.75, isUnrated: true },
 };
 
-const assumed = {
+const assumptions = {
   items: { sd: 0.8, ratingError: 0.5 },
   guess: 0.1,
   slip: 0.05,
@@ -53,60 +53,69 @@ export interface Item {
   readonly rated: number | null;
 }
 
-export function drawBank({ unrated }: World, seed: number): Item[] {
-  const draws = drawsOf(2 * seed);
-  const { sd, ratingError } = assumed.items;
+export function drawBank({ isUnrated }: World, seed: number): Item[] {
+  const draws = createDraws(2 * seed);
+  const { sd, ratingError } = assumptions.items;
   return indices(skillCount * itemsPerSkill).map((index) => {
     const skill = Math.floor(index / itemsPerSkill);
     const difficulty = draws.normal(0, sd);
     const rated = clamp(draws.normal(difficulty, ratingError), -3, 3);
-    const ids = { itemId: itemIdOf(index), skillId: skillIdOf(skill) };
-    return { index, skill, ...ids, difficulty, rated: unrated ? null : rated };
+    const ids = { itemId: buildItemId(index), skillId: buildSkillId(skill) };
+    return { index, skill, ...ids, difficulty, rated: isUnrated ? null : rated };
   });
 }
 
-export const skillIdOf = (skill: number): string => `skill-${skill}`;
-const itemIdOf = (index: number): string => `item-${index}`;
+export const buildSkillId = (skill: number): string => `skill-${skill}`;
+const buildItemId = (index: number): string => `item-${index}`;
 
 export type Learner = ReturnType<typeof drawLearner>;
 
-export function drawLearner({ peak, atOnce, chains, fading = 0 }: World, seed: number, number: number) {
-  const { start, step, guess, slip, mastered } = assumed;
-  const school = drawsOf(2 * seed + 1);
-  const draws = drawsOf(1e6 * seed + number);
+export function drawLearner(
+  { peak, learnsInstantly, hasChains, forgettingPerDay = 0 }: World,
+  seed: number,
+  number: number,
+) {
+  const { start, step, guess, slip, mastered } = assumptions;
+  const school = createDraws(2 * seed + 1);
+  const draws = createDraws(1e6 * seed + number);
   const [ability, pace] = [draws.normal(0, start.learner), draws.normal(0, step.learner)];
   const skills = indices(skillCount).map(() => {
     const begins = ability + draws.normal(school.normal(start.mean, start.skill), start.own);
     const speed = Math.exp(pace + school.normal(0, step.skill));
-    const level = atOnce && draws.chance(sigmoid(begins)) ? assumed.atOnce.known : begins;
+    const level = learnsInstantly && draws.chance(sigmoid(begins)) ? assumptions.atOnce.known : begins;
     return { begins, level, speed, isFresh: false };
   });
   const skillOf = ({ skill }: Pick<Item, 'skill'>) => skills[skill] as (typeof skills)[number];
   const isMastered = (skill: number): boolean => skillOf({ skill }).level >= mastered;
 
   function chanceOf(item: Item): number {
-    if (!atOnce) return guess + (1 - guess - slip) * sigmoid(skillOf(item).level - item.difficulty);
-    const { guess: lucky, slip: careless, perDifficulty } = assumed.atOnce;
+    if (!learnsInstantly) return guess + (1 - guess - slip) * sigmoid(skillOf(item).level - item.difficulty);
+    const { guess: lucky, slip: careless, perDifficulty } = assumptions.atOnce;
     return sigmoid(logit(isMastered(item.skill) ? 1 - careless : lucky) - perDifficulty * item.difficulty);
   }
 
   function teaches(item: Item): number {
-    const readiness = chains && item.skill % 4 > 0 && !isMastered(item.skill - 1) ? assumed.unready : 1;
-    const chance = peak === null ? step.alike : step.chance * nearness(chanceOf(item), peak);
-    return Math.min(1, readiness * (atOnce ? assumed.atOnce.chance : chance) * skillOf(item).speed);
+    const readiness =
+      hasChains && item.skill % 4 > 0 && !isMastered(item.skill - 1) ? assumptions.unready : 1;
+    const chance = peak === null ? step.alike : step.chance * computeNearness(chanceOf(item), peak);
+    return Math.min(
+      1,
+      readiness * (learnsInstantly ? assumptions.atOnce.chance : chance) * skillOf(item).speed,
+    );
   }
 
   function answer(item: Item): boolean {
     const state = skillOf(item);
     const isCorrect = draws.chance(chanceOf(item));
-    if (draws.chance(teaches(item))) state.level += atOnce ? assumed.atOnce.known : step.logits;
+    if (draws.chance(teaches(item))) state.level += learnsInstantly ? assumptions.atOnce.known : step.logits;
     state.isFresh = true;
     return isCorrect;
   }
 
   function sleep(): void {
     for (const state of skills) {
-      if (!state.isFresh) state.level = Math.max(Math.min(state.level, state.begins), state.level - fading);
+      if (!state.isFresh)
+        state.level = Math.max(Math.min(state.level, state.begins), state.level - forgettingPerDay);
       state.isFresh = false;
     }
   }
@@ -114,5 +123,5 @@ export function drawLearner({ peak, atOnce, chains, fading = 0 }: World, seed: n
 }
 
 /** 1 at the peak, 0 at 0 and 1. Deliberately not the engine's curve. */
-const nearness = (p: number, peak: number): number =>
+const computeNearness = (p: number, peak: number): number =>
   (p / peak) ** (4 * peak) * ((1 - p) / (1 - peak)) ** (4 * (1 - peak));

@@ -7,8 +7,8 @@ import type { AnswerEvent } from './fastify-app.js';
 import type { TracedAnswer } from './tracing.js';
 
 const { redisUrl, clickhouseUrl }: PeerSettings = JSON.parse(process.argv[2] as string);
-const jobsAtOnce = 1000;
-const gatherMs = 100;
+const maxConcurrentJobs = 1000;
+const batchWaitMs = 100;
 const clickhouse = createClient({ url: clickhouseUrl });
 
 await clickhouse.command({
@@ -23,12 +23,12 @@ interface Block {
   readonly stored: Promise<unknown>;
 }
 
-let open: Block | null = null;
+let currentBlock: Block | null = null;
 
-function newBlock(): Block {
+function createBlock(): Block {
   const rows: object[] = [];
-  const stored = sleep(gatherMs).then(() => {
-    open = null;
+  const stored = sleep(batchWaitMs).then(() => {
+    currentBlock = null;
     return clickhouse.insert({ table: 'answers', values: rows, format: 'JSONEachRow' });
   });
   return { rows, stored };
@@ -36,7 +36,7 @@ function newBlock(): Block {
 
 type QueuedAnswer = TracedAnswer & { readonly event: AnswerEvent };
 
-function rowOf({ event, masteryBefore, after }: QueuedAnswer): object {
+function toRow({ event, masteryBefore, after }: QueuedAnswer): object {
   const { user_id, skill_id, is_correct, event_id = '' } = event;
   return {
     user_id,
@@ -52,10 +52,10 @@ const connection = new Redis(redisUrl, { maxRetriesPerRequest: null });
 new Worker<QueuedAnswer>(
   'answers',
   async ({ data }) => {
-    open ??= newBlock();
-    open.rows.push(rowOf(data));
-    await open.stored;
+    currentBlock ??= createBlock();
+    currentBlock.rows.push(toRow(data));
+    await currentBlock.stored;
   },
-  { connection, concurrency: jobsAtOnce },
+  { connection, concurrency: maxConcurrentJobs },
 );
 process.stdout.write('ready\n');

@@ -4,14 +4,14 @@ import type { PeerSettings } from '../peers.js';
 
 const { port }: PeerSettings = JSON.parse(process.argv[2] as string);
 
-function answer(res: HttpResponse, isCorrect: boolean): void {
+function respond(res: HttpResponse, isCorrect: boolean): void {
   res.cork(() => {
     res.writeHeader('Content-Type', 'application/json').end(`{"success":${isCorrect}}`);
   });
 }
 
 const app = App();
-app.get('/*', (res) => answer(res, true));
+app.get('/*', (res) => respond(res, true));
 app.post('/*', (res) => {
   const chunks: Buffer[] = [];
   res.onAborted(() => undefined);
@@ -19,7 +19,7 @@ app.post('/*', (res) => {
     chunks.push(Buffer.from(new Uint8Array(chunk)));
     if (!isLast) return;
     const event: { is_correct?: boolean } = JSON.parse(Buffer.concat(chunks).toString());
-    answer(res, event.is_correct === true);
+    respond(res, event.is_correct === true);
   });
 });
 app.listen('127.0.0.1', port, (socket) => {

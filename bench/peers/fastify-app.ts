@@ -1,7 +1,7 @@
 import Fastify from 'fastify';
 import { Redis } from 'ioredis';
 import type { PeerSettings } from '../peers.js';
-import { answered, recordOf, responseOf, type TracedAnswer } from './tracing.js';
+import { applyAnswer, buildResponse, parseRecord, type TracedAnswer } from './tracing.js';
 
 export interface AnswerEvent {
   readonly user_id: string;
@@ -52,19 +52,19 @@ const response = {
   },
 } as const;
 
-export async function serve(
+export async function startFastify(
   { keys, port }: PeerSettings,
-  count: (event: AnswerEvent) => Promise<TracedAnswer>,
+  storeAnswer: (event: AnswerEvent) => Promise<TracedAnswer>,
 ): Promise<void> {
-  const known = new Set(keys);
+  const validKeys = new Set(keys);
   const app = Fastify({ logger: false });
   app.addHook('onRequest', async (request, reply) => {
-    if (!known.has(request.headers['x-api-key'] as string)) {
+    if (!validKeys.has(request.headers['x-api-key'] as string)) {
       await reply.code(401).send({ success: false, error: { code: 'UNAUTHORIZED' } });
     }
   });
   app.post<{ Body: AnswerEvent }>('/api/v1/track-answer', { schema: { body, response } }, async (request) =>
-    responseOf(await count(request.body)),
+    buildResponse(await storeAnswer(request.body)),
   );
   await app.listen({ host: '127.0.0.1', port });
   process.once('SIGTERM', () => process.exit(0));
@@ -72,13 +72,13 @@ export async function serve(
 }
 
 /** One read and one write per answer, so concurrent updates can be lost. */
-export function lastWriteWins(redisUrl: string): (event: AnswerEvent) => Promise<TracedAnswer> {
+export function createLastWriteStore(redisUrl: string): (event: AnswerEvent) => Promise<TracedAnswer> {
   const redis = new Redis(redisUrl, { enableAutoPipelining: true });
   return async (event) => {
     const learner = `learner:${event.user_id}`;
     const [stored, attempts] = await redis.hmget(learner, event.skill_id, 'attempts');
-    const before = recordOf(stored);
-    const after = answered(before, event.is_correct);
+    const before = parseRecord(stored);
+    const after = applyAnswer(before, event.is_correct);
     await redis.hset(learner, event.skill_id, JSON.stringify(after), 'attempts', Number(attempts ?? 0) + 1);
     return { masteryBefore: before.mastery, after };
   };

@@ -5,8 +5,8 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import type { PeerSettings } from '../peers.js';
-import { type AnswerEvent, serve } from './fastify-app.js';
-import { answered, recordOf, type TracedAnswer } from './tracing.js';
+import { type AnswerEvent, startFastify } from './fastify-app.js';
+import { applyAnswer, parseRecord, type TracedAnswer } from './tracing.js';
 
 const idSeconds = 86_400;
 /** Writes only if state and id are unchanged since the read. */
@@ -23,18 +23,21 @@ const redis = new Redis(settings.redisUrl, { enableAutoPipelining: true, scripts
   compareAndSet(...values: string[]): Promise<number>;
 };
 
-async function keep(event: AnswerEvent): Promise<TracedAnswer> {
+async function storeAnswer(event: AnswerEvent): Promise<TracedAnswer> {
   const state = `state:${event.user_id}:${event.skill_id}`;
   const id = `id:${event.user_id}:${event.event_id ?? randomUUID()}`;
   for (;;) {
     const [stored = null, known] = await redis.mget(state, id);
     if (known) return JSON.parse(known);
-    const before = recordOf(stored);
-    const kept: TracedAnswer = { masteryBefore: before.mastery, after: answered(before, event.is_correct) };
+    const before = parseRecord(stored);
+    const kept: TracedAnswer = {
+      masteryBefore: before.mastery,
+      after: applyAnswer(before, event.is_correct),
+    };
     const row = JSON.stringify({ ...event, ...kept, at: Date.now() });
     const texts = [stored ?? '', JSON.stringify(kept.after), JSON.stringify(kept), row];
     if ((await redis.compareAndSet(state, id, ...texts)) === 1) return kept;
   }
 }
 
-await serve(settings, keep);
+await startFastify(settings, storeAnswer);

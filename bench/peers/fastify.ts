@@ -1,6 +1,6 @@
 /** No event ids, no outbox; concurrent updates can be lost. */
 import type { PeerSettings } from '../peers.js';
-import { lastWriteWins, serve } from './fastify-app.js';
+import { createLastWriteStore, startFastify } from './fastify-app.js';
 
 const settings: PeerSettings = JSON.parse(process.argv[2] as string);
-await serve(settings, lastWriteWins(settings.redisUrl));
+await startFastify(settings, createLastWriteStore(settings.redisUrl));

@@ -10,7 +10,7 @@ import type { PeerSettings } from '../peers.js';
 const settings: PeerSettings = JSON.parse(process.argv[2] as string);
 const threads = Math.max(1, availableParallelism() - 1);
 const tasksPerThread = 64;
-const known = new Set(settings.keys);
+const validKeys = new Set(settings.keys);
 const pool = new Piscina({
   filename: fileURLToPath(new URL('./task.js', import.meta.url)),
   minThreads: threads,
@@ -21,12 +21,12 @@ const pool = new Piscina({
   workerData: settings,
 });
 
-async function answer(res: HttpResponse, isGone: () => boolean, body: string): Promise<void> {
+async function respond(res: HttpResponse, isAborted: () => boolean, body: string): Promise<void> {
   const event: unknown = JSON.parse(body);
   const [status, text] = learningEventCheck.Check(event)
     ? ['200 OK', await pool.run(event)]
     : ['400 Bad Request', '{"success":false}'];
-  if (isGone()) return;
+  if (isAborted()) return;
   res.cork(() => {
     res.writeStatus(status).writeHeader('Content-Type', 'application/json').end(text);
   });
@@ -34,7 +34,7 @@ async function answer(res: HttpResponse, isGone: () => boolean, body: string): P
 
 const app = App();
 app.post('/api/v1/track-answer', (res, req) => {
-  const isKnown = known.has(req.getHeader('x-api-key'));
+  const isKnown = validKeys.has(req.getHeader('x-api-key'));
   const chunks: Buffer[] = [];
   let gone = false;
   res.onAborted(() => {
@@ -43,7 +43,7 @@ app.post('/api/v1/track-answer', (res, req) => {
   res.onData((chunk, isLast) => {
     chunks.push(Buffer.from(new Uint8Array(chunk)));
     if (!isLast) return;
-    if (isKnown) void answer(res, () => gone, Buffer.concat(chunks).toString());
+    if (isKnown) void respond(res, () => gone, Buffer.concat(chunks).toString());
     else res.cork(() => res.writeStatus('401 Unauthorized').end());
   });
 });

@@ -10,7 +10,7 @@ import { decodeLearner, encodeLearner } from '../../src/store/learners/learner-c
 import { decodeSkill, encodeSkill } from '../../src/store/learners/skill-codec.js';
 import type { PeerSettings } from '../peers.js';
 import type { AnswerEvent } from './fastify-app.js';
-import { responseOf } from './tracing.js';
+import { buildResponse } from './tracing.js';
 
 const { redisUrl } = workerData as PeerSettings;
 const redis = new Redis(redisUrl);
@@ -34,5 +34,5 @@ export default async function track(event: AnswerEvent): Promise<string> {
   const conditions = computeConditions(unfittedModel, event.skill_id, null, states, answer);
   const { learner, skill, masteryBefore } = applyAnswer(states, answer, conditions);
   await redis.hset(key, 'L', encodeLearner(learner), event.skill_id, encodeSkill(skill));
-  return JSON.stringify(responseOf({ masteryBefore, after: skill }));
+  return JSON.stringify(buildResponse({ masteryBefore, after: skill }));
 }

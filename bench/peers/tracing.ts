@@ -8,33 +8,33 @@ export interface SkillRecord {
   readonly correct: number;
 }
 
-const fresh: SkillRecord = { mastery: 0.3, attempts: 0, correct: 0 };
+const newRecord: SkillRecord = { mastery: 0.3, attempts: 0, correct: 0 };
 
 /** Bayes' rule, then learning. */
-export function masteryAfter(mastery: number, isCorrect: boolean): number {
+export function updateMastery(mastery: number, isCorrect: boolean): number {
   const known = mastery * (isCorrect ? 1 - slip : slip);
   const unknown = (1 - mastery) * (isCorrect ? guess : 1 - guess);
   const posterior = known / (known + unknown);
   return posterior + (1 - posterior) * learn;
 }
 
-export function answered({ mastery, attempts, correct }: SkillRecord, isCorrect: boolean): SkillRecord {
+export function applyAnswer({ mastery, attempts, correct }: SkillRecord, isCorrect: boolean): SkillRecord {
   return {
-    mastery: masteryAfter(mastery, isCorrect),
+    mastery: updateMastery(mastery, isCorrect),
     attempts: attempts + 1,
     correct: correct + (isCorrect ? 1 : 0),
   };
 }
 
-export const recordOf = (stored: string | null | undefined): SkillRecord =>
-  stored ? (JSON.parse(stored) as SkillRecord) : fresh;
+export const parseRecord = (stored: string | null | undefined): SkillRecord =>
+  stored ? (JSON.parse(stored) as SkillRecord) : newRecord;
 
 export interface TracedAnswer {
   readonly masteryBefore: number;
   readonly after: SkillRecord;
 }
 
-export const responseOf = ({ masteryBefore, after }: TracedAnswer): object => ({
+export const buildResponse = ({ masteryBefore, after }: TracedAnswer): object => ({
   success: true,
   data: {
     mastery_before: masteryBefore,

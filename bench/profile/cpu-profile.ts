@@ -3,7 +3,7 @@ import type { Profiler } from 'node:inspector';
 import { SourceMap } from 'node:module';
 import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { here } from '../targets.js';
+import { resolveBenchPath } from '../targets.js';
 
 /** A function, or a state of V8 in brackets. */
 export interface FlameNode {
@@ -17,21 +17,21 @@ export interface FlameNode {
 export type FunctionTime = Pick<FlameNode, 'label' | 'self' | 'total'>;
 
 /** V8 also samples waiting threads. */
-const idle = '(idle)';
+const idleLabel = '(idle)';
 /** Excludes frames of the profiler. */
-const recorder = 'bench/profile/recorder.';
+const recorderPath = 'bench/profile/recorder.';
 const maps = new Map<string, SourceMap | null>();
 
-function mapOf(url: string): SourceMap | null {
+function loadSourceMap(url: string): SourceMap | null {
   if (!url.startsWith('file:')) return null;
   const known = maps.get(url);
   if (known !== undefined) return known;
-  const map = readMap(`${fileURLToPath(url)}.map`);
+  const map = readSourceMap(`${fileURLToPath(url)}.map`);
   maps.set(url, map);
   return map;
 }
 
-function readMap(file: string): SourceMap | null {
+function readSourceMap(file: string): SourceMap | null {
   try {
     return new SourceMap(JSON.parse(readFileSync(file, 'utf8')));
   } catch {
@@ -42,49 +42,49 @@ function readMap(file: string): SourceMap | null {
 /** Also writes source positions to the file, for other tools. */
 export function readProfile(file: string): Profiler.Profile {
   const profile: Profiler.Profile = JSON.parse(readFileSync(file, 'utf8'));
-  for (const node of profile.nodes) node.callFrame = inSources(node.callFrame);
+  for (const node of profile.nodes) node.callFrame = mapToSource(node.callFrame);
   writeFileSync(file, JSON.stringify(profile));
   return profile;
 }
 
-function inSources(frame: Profiler.ProfileNode['callFrame']): Profiler.ProfileNode['callFrame'] {
-  const origin = mapOf(frame.url)?.findEntry(frame.lineNumber, frame.columnNumber);
+function mapToSource(frame: Profiler.ProfileNode['callFrame']): Profiler.ProfileNode['callFrame'] {
+  const origin = loadSourceMap(frame.url)?.findEntry(frame.lineNumber, frame.columnNumber);
   if (origin === undefined || !('originalSource' in origin)) return frame;
   const { originalSource, originalLine, originalColumn } = origin;
   const url = new URL(originalSource, frame.url).href;
   return { ...frame, url, lineNumber: originalLine, columnNumber: originalColumn };
 }
 
-const root = here('../..');
+const root = resolveBenchPath('../..');
 
-function labelOf({ functionName, url, lineNumber }: Profiler.ProfileNode['callFrame']): string {
+function formatLabel({ functionName, url, lineNumber }: Profiler.ProfileNode['callFrame']): string {
   const name = functionName === '' ? '(anonymous)' : functionName;
   if (url === '') return name;
   const path = url.startsWith('file:') ? relative(root, fileURLToPath(url)) : url;
   return `${name} ${path.replace(/^.*node_modules\//, '')}:${lineNumber + 1}`;
 }
 
-const newNode = (label: string): FlameNode => ({ label, total: 0, self: 0, children: new Map() });
+const createNode = (label: string): FlameNode => ({ label, total: 0, self: 0, children: new Map() });
 
-export function flameOf(profile: Profiler.Profile): FlameNode {
+export function buildFlame(profile: Profiler.Profile): FlameNode {
   const nodes = new Map(profile.nodes.map((node) => [node.id, node]));
-  const self = selfTimes(profile);
+  const self = sumSelfTimes(profile);
   const grow = (id: number, into: FlameNode): void => {
     const { callFrame, children = [] } = nodes.get(id) as Profiler.ProfileNode;
-    const label = labelOf(callFrame);
-    if (label === idle || label.includes(recorder)) return;
-    const node = into.children.get(label) ?? newNode(label);
+    const label = formatLabel(callFrame);
+    if (label === idleLabel || label.includes(recorderPath)) return;
+    const node = into.children.get(label) ?? createNode(label);
     into.children.set(label, node);
     node.self += self.get(id) ?? 0;
     for (const child of children) grow(child, node);
   };
-  const all = newNode('all');
+  const all = createNode('all');
   for (const child of profile.nodes[0]?.children ?? []) grow(child, all);
-  addUp(all);
+  addTotals(all);
   return all;
 }
 
-function selfTimes({ samples = [], timeDeltas = [] }: Profiler.Profile): Map<number, number> {
+function sumSelfTimes({ samples = [], timeDeltas = [] }: Profiler.Profile): Map<number, number> {
   const self = new Map<number, number>();
   samples.forEach((id, i) => {
     self.set(id, (self.get(id) ?? 0) + (timeDeltas[i] ?? 0));
@@ -92,14 +92,14 @@ function selfTimes({ samples = [], timeDeltas = [] }: Profiler.Profile): Map<num
   return self;
 }
 
-function addUp(node: FlameNode): number {
+function addTotals(node: FlameNode): number {
   node.total = node.self;
-  for (const child of node.children.values()) node.total += addUp(child);
+  for (const child of node.children.values()) node.total += addTotals(child);
   return node.total;
 }
 
 /** Sorted by self time. A recursive function's total counts once. */
-export function functionTimes(flame: FlameNode): FunctionTime[] {
+export function sumFunctionTimes(flame: FlameNode): FunctionTime[] {
   const times = new Map<string, FunctionTime>();
   const visit = (node: FlameNode, above: ReadonlySet<string>): void => {
     const time = times.get(node.label) ?? { label: node.label, self: 0, total: 0 };

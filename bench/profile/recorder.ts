@@ -7,23 +7,23 @@ import { threadId } from 'node:worker_threads';
 /** Profiles run while this file exists. It contains their folder. */
 export const requestFile = (folder: string): string => join(folder, 'request');
 
-const lookMs = 100;
+const checkMs = 100;
 const sampleMicros = 500;
 
 export function profileOnRequest(folder: string, name: () => string): void {
   let profile: { readonly session: Session; readonly into: string } | null = null;
-  const look = (): void => {
+  const checkRequest = (): void => {
     const asked = existsSync(requestFile(folder));
     if (asked && profile === null)
-      profile = { session: start(), into: readFileSync(requestFile(folder), 'utf8') };
+      profile = { session: startProfile(), into: readFileSync(requestFile(folder), 'utf8') };
     if (asked || profile === null) return;
-    stop(profile.session, join(profile.into, `${name()}-${process.pid}-${threadId}`));
+    stopProfile(profile.session, join(profile.into, `${name()}-${process.pid}-${threadId}`));
     profile = null;
   };
-  setInterval(look, lookMs).unref();
+  setInterval(checkRequest, checkMs).unref();
 }
 
-function start(): Session {
+function startProfile(): Session {
   const session = new Session();
   session.connect();
   session.post('Profiler.enable');
@@ -32,7 +32,7 @@ function start(): Session {
   return session;
 }
 
-function stop(session: Session, file: string): void {
+function stopProfile(session: Session, file: string): void {
   session.post('Profiler.stop', (error, told) => {
     session.disconnect();
     if (error !== null) throw error;

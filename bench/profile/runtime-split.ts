@@ -8,8 +8,8 @@ export interface RuntimeSplit {
   readonly collecting: number;
 }
 
-const compiles = /compil|turbofan|turboshaft|maglev|baseline/i;
-const collects = /scaveng|mark|sweep|evacuat|collect|heap|unmap|allocator/i;
+const compilerPattern = /compil|turbofan|turboshaft|maglev|baseline/i;
+const collectorPattern = /scaveng|mark|sweep|evacuat|collect|heap|unmap|allocator/i;
 
 /**
  * @param file for the samples
@@ -20,31 +20,36 @@ export function watchRuntime(notes: readonly ThreadNote[], file: string) {
   if (threads.length === 0 || spawnSync('perf', ['--version']).status !== 0) return null;
   const args = ['record', '-q', '-g', '-F', '499', '-t', threads.join(), '-o', file];
   const child = spawn('perf', args, { stdio: 'ignore' });
-  return { end: () => ended(child, file) };
+  return { end: () => stopRecording(child, file) };
 }
 
-async function ended(child: ChildProcess, file: string): Promise<RuntimeSplit | null> {
+async function stopRecording(child: ChildProcess, file: string): Promise<RuntimeSplit | null> {
   if (child.exitCode === null && child.signalCode === null) {
     child.kill('SIGINT');
     await once(child, 'exit');
   }
   const script = ['script', '-i', file, '-F', 'ip,sym'];
   const { stdout } = spawnSync('perf', script, { encoding: 'utf8', maxBuffer: 2 ** 30 });
-  return splitOf(stdout);
+  return parseSplit(stdout);
 }
 
 /** @param perfOutput stacks separated by blank lines, innermost function first */
-export function splitOf(told: string): RuntimeSplit | null {
-  const stacks = told.split(/\n\s*\n/).filter((stack) => stack.trim() !== '');
+export function parseSplit(perfOutput: string): RuntimeSplit | null {
+  const stacks = perfOutput.split(/\n\s*\n/).filter((stack) => stack.trim() !== '');
   if (stacks.length === 0) return null;
   const share = (kind: 'compiling' | 'collecting'): number =>
-    stacks.filter((stack) => kindOf(stack) === kind).length / stacks.length;
+    stacks.filter((stack) => classifyStack(stack) === kind).length / stacks.length;
   return { compiling: share('compiling'), collecting: share('collecting') };
 }
 
 /** The outermost matching function decides, because compilers also allocate and lock. */
-function kindOf(stack: string): string {
+function classifyStack(stack: string): string {
   const frames = stack.split('\n').reverse();
-  const telling = frames.find((frame) => compiles.test(frame) || collects.test(frame)) ?? '';
-  return compiles.test(telling) ? 'compiling' : collects.test(telling) ? 'collecting' : 'other';
+  const decisiveFrame =
+    frames.find((frame) => compilerPattern.test(frame) || collectorPattern.test(frame)) ?? '';
+  return compilerPattern.test(decisiveFrame)
+    ? 'compiling'
+    : collectorPattern.test(decisiveFrame)
+      ? 'collecting'
+      : 'other';
 }

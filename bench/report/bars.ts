@@ -1,8 +1,8 @@
 import * as Plot from '@observablehq/plot';
 import { chartFigure } from '../../src/lab/report/chart.js';
-import { colorsOf, type Series } from '../../src/lab/report/marks.js';
+import { createColorScale, type Series } from '../../src/lab/report/marks.js';
 import type { Spread } from '../results.js';
-import { shown } from './view.js';
+import { formatFigure } from './section.js';
 
 export interface BarPart {
   readonly from: number;
@@ -29,14 +29,14 @@ export interface BarChart {
   readonly level?: number;
 }
 
-export const spreadBar = (name: string, series: string, value: Spread, note: string): BarRow => ({
+export const createSpreadBar = (name: string, series: string, value: Spread, note: string): BarRow => ({
   name,
-  value: shown(value.median),
+  value: formatFigure(value.median),
   parts: [{ from: 0, to: value.median, series, note }],
   range: value,
 });
 
-export const fromZero = (rows: readonly BarRow[], label: string): Plot.ScaleOptions => ({
+export const createZeroAxis = (rows: readonly BarRow[], label: string): Plot.ScaleOptions => ({
   domain: [0, Math.max(...rows.map(({ parts, range }) => range?.high ?? parts.at(-1)?.to ?? 0))],
   label,
   tickFormat: '~s',
@@ -55,7 +55,7 @@ export function barFigure({ title, x, rows, colors, legend = false, level }: Bar
     ...{ marginLeft: 12, marginRight: 14, marginTop: 4 },
     x: { grid: true, clamp: true, ticks: 5, ...x },
     y: { type: 'band', axis: null, domain: named.map(({ y }) => y), padding: 0 },
-    color: { ...colorsOf(colors), legend },
+    color: { ...createColorScale(colors), legend },
     marks: [
       Plot.barX(parts, {
         x1: 'from',

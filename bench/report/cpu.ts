@@ -1,32 +1,32 @@
 import { computeSum } from '../../src/lists.js';
 import type { BenchResults, Measurement, ScenarioResult, Spread } from '../results.js';
-import { type BarRow, barFigure, fromZero } from './bars.js';
-import { partColor, partsInOrder } from './style.js';
+import { type BarRow, barFigure, createZeroAxis } from './bars.js';
 import {
-  acceptingCpu,
-  againstBaseline,
-  contests,
-  laterCpu,
-  measurementRows,
-  only,
+  buildMeasurementRows,
+  compareWithBaseline,
+  filterMeasurements,
+  formatFigure,
   type Section,
-  shown,
-} from './view.js';
+  selectContests,
+  sumAcceptingCpu,
+  sumLaterCpu,
+} from './section.js';
+import { partColor, sortParts } from './style.js';
 
 export function cpuSection({ scenarios }: BenchResults): Section {
-  const measured = only(scenarios, ({ cpu }) => Object.keys(cpu).length > 0);
-  const parts = partsInOrder(measured.flatMap(({ measurements }) => measurements.flatMap(partNames)));
+  const measured = filterMeasurements(scenarios, ({ cpu }) => Object.keys(cpu).length > 0);
+  const parts = sortParts(measured.flatMap(({ measurements }) => measurements.flatMap(partNames)));
   return {
     heading: 'CPU time',
     about:
       'CPU time of all processes that an answer keeps busy, kernel included. What stands after the plus sign is taken later, on the way to ClickHouse: by the pipeline and by ClickHouse itself; the ratio is without it. The rest is that of other threads and children. Shorter bars are better.',
     head: ['Medians, µs each', ...parts, 'All processes', 'without rest'],
-    rows: measurementRows(measured, ({ cpu }) => {
+    rows: buildMeasurementRows(measured, ({ cpu }) => {
       const whole = computeSum(Object.values(cpu).map(({ median }) => median));
-      const texts = parts.map((part) => (cpu[part] ? shown(cpu[part].median) : '–'));
-      return [[...texts, shown(whole), shown(whole - (cpu.rest?.median ?? 0))]];
+      const texts = parts.map((part) => (cpu[part] ? formatFigure(cpu[part].median) : '–'));
+      return [[...texts, formatFigure(whole), formatFigure(whole - (cpu.rest?.median ?? 0))]];
     }),
-    charts: () => [...contests(measured).map(targetsChart), ...scenariosCharts(measured)],
+    charts: () => [...selectContests(measured).map(targetsChart), ...scenariosCharts(measured)],
   };
 }
 
@@ -37,8 +37,8 @@ const targetsChart = (scenario: ScenarioResult): string =>
     `${scenario.name}: CPU per ${scenario.unit}, by target`,
     scenario.unit,
     scenario.measurements.map((measurement) => {
-      const ratio = againstBaseline(scenario, measurement).cpu;
-      const suffix = ratio === null ? '' : `, ${shown(ratio.median)} × echo`;
+      const ratio = compareWithBaseline(scenario, measurement).cpu;
+      const suffix = ratio === null ? '' : `, ${formatFigure(ratio.median)} × echo`;
       return { name: measurement.target, measurement, suffix };
     }),
   );
@@ -65,14 +65,14 @@ function stackChart(title: string, unit: string, stacks: readonly StackRow[]): s
   const rows = stacks.map(
     ({ name, measurement, suffix = '' }): BarRow => ({
       name,
-      value: `${totalText(measurement)} µs${suffix}`,
-      parts: stacked(measurement),
+      value: `${formatTotal(measurement)} µs${suffix}`,
+      parts: stackParts(measurement),
     }),
   );
-  const names = partsInOrder(stacks.flatMap(({ measurement }) => partNames(measurement)));
+  const names = sortParts(stacks.flatMap(({ measurement }) => partNames(measurement)));
   return barFigure({
     title,
-    x: fromZero(rows, `µs of CPU per ${unit}`),
+    x: createZeroAxis(rows, `µs of CPU per ${unit}`),
     colors: Object.fromEntries(names.map((name) => [name, partColor(name)])),
     legend: true,
     rows,
@@ -80,17 +80,17 @@ function stackChart(title: string, unit: string, stacks: readonly StackRow[]): s
 }
 
 /** Before and after the response. */
-const totalText = (measurement: Measurement): string =>
-  [acceptingCpu(measurement), laterCpu(measurement)]
-    .flatMap((sum) => (sum === null ? [] : [shown(sum.median)]))
+const formatTotal = (measurement: Measurement): string =>
+  [sumAcceptingCpu(measurement), sumLaterCpu(measurement)]
+    .flatMap((sum) => (sum === null ? [] : [formatFigure(sum.median)]))
     .join(' + ');
 
-function stacked({ cpu }: Measurement): BarRow['parts'] {
+function stackParts({ cpu }: Measurement): BarRow['parts'] {
   let to = 0;
-  return partsInOrder(Object.keys(cpu)).map((part) => {
+  return sortParts(Object.keys(cpu)).map((part) => {
     const { median } = cpu[part] as Spread;
     const from = to;
     to += median;
-    return { from, to, series: part, note: `${part} ${shown(median)} µs` };
+    return { from, to, series: part, note: `${part} ${formatFigure(median)} µs` };
   });
 }

@@ -1,7 +1,7 @@
 import { goalNames } from '../goals.js';
 import type { BenchResults, Figure } from '../results.js';
 import { type BarRow, barFigure } from './bars.js';
-import { type Section, shown, spreadText } from './view.js';
+import { formatFigure, formatSpread, type Section } from './section.js';
 
 export function goalSection({ figures }: BenchResults): Section {
   const judged = figures.filter(({ goal }) => goal !== null);
@@ -17,10 +17,10 @@ export function goalSection({ figures }: BenchResults): Section {
     head: ['Figure', 'Value', 'Must reach', 'Aim', ''],
     rows: figures.map((figure) => [
       figure.name,
-      valueText(figure, spreadText(figure.value)),
-      goalText(figure),
-      figure.aim === undefined ? '' : shown(figure.aim),
-      { text: reachedText(figure), look: isReached(figure) === false ? 'off' : undefined },
+      formatValue(figure, formatSpread(figure.value)),
+      formatGoal(figure),
+      figure.aim === undefined ? '' : formatFigure(figure.aim),
+      { text: formatVerdict(figure), look: isReached(figure) === false ? 'off' : undefined },
     ]),
     charts: () => goalCharts(judged),
   };
@@ -32,7 +32,7 @@ function isReached({ goal, value }: Pick<Figure, 'goal' | 'value'>): boolean | n
   return 'atMost' in goal ? value.median <= goal.atMost : value.median >= goal.atLeast;
 }
 
-function reachedText({ value, goal, aim }: Figure): string {
+function formatVerdict({ value, goal, aim }: Figure): string {
   const reached = isReached({ goal, value });
   if (goal === null || reached === null) return '';
   const further = aim === undefined ? null : 'atMost' in goal ? { atMost: aim } : { atLeast: aim };
@@ -40,23 +40,23 @@ function reachedText({ value, goal, aim }: Figure): string {
   return reached ? 'reached' : 'MISSED';
 }
 
-const valueText = ({ unit }: Figure, text: string): string => `${text} ${unit}`.trimEnd();
+const formatValue = ({ unit }: Figure, text: string): string => `${text} ${unit}`.trimEnd();
 
-function goalText({ goal }: Figure): string {
+function formatGoal({ goal }: Figure): string {
   if (goal === null) return '';
-  return 'atMost' in goal ? `≤ ${shown(goal.atMost)}` : `≥ ${shown(goal.atLeast)}`;
+  return 'atMost' in goal ? `≤ ${formatFigure(goal.atMost)}` : `≥ ${formatFigure(goal.atLeast)}`;
 }
 
 /** Bars end here, so that one extreme figure does not flatten the others. */
-const widest = 16;
+const maxShownFactor = 16;
 
 function goalCharts(figures: readonly Figure[]): string[] {
   if (figures.length === 0) return [];
-  const factors = figures.map((figure) => factorOf(figure, figure.value.median));
-  const far = Math.min(widest, Math.max(2, ...factors.map((factor) => Math.max(factor, 1 / factor))));
+  const factors = figures.map((figure) => computeFactor(figure, figure.value.median));
+  const far = Math.min(maxShownFactor, Math.max(2, ...factors.map((factor) => Math.max(factor, 1 / factor))));
   const chart = barFigure({
     title: 'Figures against their goals',
-    x: { type: 'log', domain: [1 / far, far], label: 'times better than the goal', tickFormat: shown },
+    x: { type: 'log', domain: [1 / far, far], label: 'times better than the goal', tickFormat: formatFigure },
     level: 1,
     colors: { reached: 'c', missed: 'b' },
     rows: figures.map(goalRow),
@@ -67,19 +67,19 @@ function goalCharts(figures: readonly Figure[]): string[] {
 function goalRow(figure: Figure): BarRow {
   const { name, about, value } = figure;
   const reached = isReached(figure);
-  const text = `${valueText(figure, shown(value.median))}, ${goalText(figure)} ${reached ? '✓' : '✗'}`;
-  const ends = [value.low, value.high].map((end) => factorOf(figure, end));
+  const text = `${formatValue(figure, formatFigure(value.median))}, ${formatGoal(figure)} ${reached ? '✓' : '✗'}`;
+  const ends = [value.low, value.high].map((end) => computeFactor(figure, end));
   const series = reached ? 'reached' : 'missed';
   return {
     name,
     value: text,
-    parts: [{ from: 1, to: factorOf(figure, value.median), series, note: `${about}: ${text}` }],
+    parts: [{ from: 1, to: computeFactor(figure, value.median), series, note: `${about}: ${text}` }],
     range: { low: Math.min(...ends), high: Math.max(...ends) },
   };
 }
 
 /** How many times better than the goal; below 1 if missed. */
-function factorOf({ goal }: Figure, value: number): number {
+function computeFactor({ goal }: Figure, value: number): number {
   if (goal === null) return 1;
   return 'atMost' in goal ? goal.atMost / value : value / goal.atLeast;
 }

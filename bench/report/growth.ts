@@ -1,8 +1,8 @@
 import { distinct } from '../../src/lists.js';
 import type { BenchResults, Measurement, ScenarioResult, Spread } from '../results.js';
-import { type BarRow, barFigure, fromZero, spreadBar } from './bars.js';
+import { type BarRow, barFigure, createSpreadBar, createZeroAxis } from './bars.js';
+import { formatFigure, formatSpread, type Section, sumAcceptingCpu } from './section.js';
 import { targetColors } from './style.js';
-import { acceptingCpu, type Section, shown, spreadText } from './view.js';
 
 export const growthSection = ({ scenarios }: BenchResults): Section => ({
   heading: 'Growth',
@@ -12,16 +12,16 @@ export const growthSection = ({ scenarios }: BenchResults): Section => ({
   rows: [],
   charts: () => {
     const labels = distinct(scenarios.flatMap(({ axis }) => axis?.label ?? []));
-    return labels.flatMap((label) => chartsOf(scenarios.filter(({ axis }) => axis?.label === label)));
+    return labels.flatMap((label) => buildCharts(scenarios.filter(({ axis }) => axis?.label === label)));
   },
 });
 
-function chartsOf(places: readonly ScenarioResult[]): string[] {
+function buildCharts(places: readonly ScenarioResult[]): string[] {
   const [first] = places;
   if (first === undefined || places.length < 2) return [];
   const { unit, axis } = first;
   return [
-    ...growthChart(`CPU per ${unit} by ${axis?.label}`, `µs of CPU per ${unit}`, places, acceptingCpu),
+    ...growthChart(`CPU per ${unit} by ${axis?.label}`, `µs of CPU per ${unit}`, places, sumAcceptingCpu),
     ...growthChart(
       `${unit}s a second by ${axis?.label}`,
       `${unit}s a second`,
@@ -41,11 +41,11 @@ function growthChart(
     measurements.flatMap((measurement): BarRow[] => {
       const { target } = measurement;
       const value = of(measurement);
-      const name = `${axis?.label}: ${shown(axis?.value ?? 0)}, ${target}`;
-      return value === null ? [] : [spreadBar(name, target, value, `${name}: ${spreadText(value)}`)];
+      const name = `${axis?.label}: ${formatFigure(axis?.value ?? 0)}, ${target}`;
+      return value === null ? [] : [createSpreadBar(name, target, value, `${name}: ${formatSpread(value)}`)];
     }),
   );
   if (rows.length === 0) return [];
   const targets = places.flatMap(({ measurements }) => measurements.map(({ target }) => target));
-  return [barFigure({ title, x: fromZero(rows, unit), colors: targetColors(targets), rows })];
+  return [barFigure({ title, x: createZeroAxis(rows, unit), colors: targetColors(targets), rows })];
 }

@@ -1,9 +1,15 @@
 import { chartFigure } from '../../src/lab/report/chart.js';
+import { formatCompact } from '../../src/lab/report/format.js';
 import type { ChartPoint } from '../../src/lab/report/marks.js';
-import { compact } from '../../src/lab/report/numbers.js';
 import type { BenchResults, Latency, Measurement, ScenarioResult } from '../results.js';
+import {
+  buildMeasurementRows,
+  filterMeasurements,
+  formatFigure,
+  formatScenarioTitle,
+  type Section,
+} from './section.js';
 import { targetColor, targetColors } from './style.js';
-import { measurementRows, only, type Section, scenarioTitle, shown } from './view.js';
 
 export const latencySection = ({ scenarios }: BenchResults): Section => ({
   heading: 'Latency',
@@ -13,20 +19,20 @@ export const latencySection = ({ scenarios }: BenchResults): Section => ({
     ...['Scenario, target', 'Offered/s', 'Done/s', 'Refused/s'],
     ...['p50, ms', 'p90', 'p99', 'p99.9', 'Longest'],
   ],
-  rows: measurementRows(scenarios, ({ latencies }) =>
+  rows: buildMeasurementRows(scenarios, ({ latencies }) =>
     latencies.map(({ offered, achieved, refused = 0, p50, p90, p99, p999, max }) =>
-      [offered, achieved, refused, p50, p90, p99, p999, max].map(shown),
+      [offered, achieved, refused, p50, p90, p99, p999, max].map(formatFigure),
     ),
   ),
-  charts: () => only(scenarios, ({ latencies }) => latencies.length > 0).flatMap(chartsOf),
+  charts: () => filterMeasurements(scenarios, ({ latencies }) => latencies.length > 0).flatMap(buildCharts),
 });
 
-const chartsOf = (scenario: ScenarioResult): string[] =>
+const buildCharts = (scenario: ScenarioResult): string[] =>
   scenario.measurements.some(({ latencies }) => latencies.length > 1)
     ? [percentileChart(scenario), offeredChart(scenario)]
     : [percentileChart(scenario)];
 
-const followed = ({ offered, achieved }: Latency): boolean => achieved >= 0.95 * offered;
+const isRateReached = ({ offered, achieved }: Latency): boolean => achieved >= 0.95 * offered;
 
 /** One of `oneIn` requests takes longer. */
 const percentiles = [
@@ -38,22 +44,28 @@ const percentiles = [
 
 function percentileChart(scenario: ScenarioResult): string {
   const { measurements } = scenario;
-  const chosen = measurements.map((measurement) => ({ ...measurement, latency: atHalf(measurement) }));
+  const chosen = measurements.map((measurement) => ({
+    ...measurement,
+    latency: selectHalfLoad(measurement),
+  }));
   const [rate = 0, ...others] = new Set(chosen.map(({ latency }) => latency.offered));
   const same = others.length === 0;
   const nameOf = ({ target, latency }: (typeof chosen)[number]): string =>
-    same ? target : `${target}, ${shown(latency.offered)}/s`;
+    same ? target : `${target}, ${formatFigure(latency.offered)}/s`;
   return chartFigure({
-    title: `${scenarioTitle(scenario)}: percentiles at ${same ? `${shown(rate)} requests a second` : 'half of saturation'}`,
+    title: `${formatScenarioTitle(scenario)}: percentiles at ${same ? `${formatFigure(rate)} requests a second` : 'half of saturation'}`,
     about: chosen
-      .map(({ target, latency }) => `${target}: p50 ${shown(latency.p50)} ms, p99 ${shown(latency.p99)} ms`)
+      .map(
+        ({ target, latency }) =>
+          `${target}: p50 ${formatFigure(latency.p50)} ms, p99 ${formatFigure(latency.p99)} ms`,
+      )
       .join('; '),
     x: {
       type: 'log',
       domain: [2, 1000],
       label: 'share of requests that are faster',
       ticks: percentiles.map(({ oneIn }) => oneIn),
-      tickFormat: percentileName,
+      tickFormat: formatPercentile,
     },
     y: timeAxis(chosen.flatMap(({ latency }) => [latency.p50, latency.p999])),
     series: Object.fromEntries(chosen.map((one) => [nameOf(one), targetColor(one.target)])),
@@ -61,20 +73,20 @@ function percentileChart(scenario: ScenarioResult): string {
       percentiles.map(({ key, name, oneIn }) => ({
         series: nameOf(one),
         x: oneIn,
-        y: drawn(one.latency[key]),
-        note: `${name} ${shown(one.latency[key])} ms at ${shown(one.latency.offered)} requests a second`,
+        y: clampTime(one.latency[key]),
+        note: `${name} ${formatFigure(one.latency[key])} ms at ${formatFigure(one.latency.offered)} requests a second`,
       })),
     ),
   });
 }
 
-function atHalf({ throughput, latencies }: Measurement): Latency {
+function selectHalfLoad({ throughput, latencies }: Measurement): Latency {
   const most = throughput?.median ?? latencies.at(-1)?.offered ?? 0;
   const distance = ({ offered }: Latency): number => Math.abs(offered - most / 2);
   return latencies.reduce((best, one) => (distance(one) < distance(best) ? one : best));
 }
 
-const percentileName = (oneIn: number): string =>
+const formatPercentile = (oneIn: number): string =>
   percentiles.find((percentile) => percentile.oneIn === oneIn)?.name ?? '';
 
 /** p99 of several targets, or all percentiles of one. */
@@ -84,12 +96,12 @@ function offeredChart(scenario: ScenarioResult): string {
   const alone = measurements.length === 1;
   const all = measurements.flatMap(({ latencies }) => latencies);
   return chartFigure({
-    title: `${scenarioTitle(scenario)}: ${alone ? first.target : 'p99'} against offered load`,
+    title: `${formatScenarioTitle(scenario)}: ${alone ? first.target : 'p99'} against offered load`,
     about: 'Latency by requests offered a second; the table below has all values.',
     x: {
       domain: [0, Math.max(...all.map(({ offered }) => offered))],
       label: 'requests offered a second',
-      tickFormat: compact,
+      tickFormat: formatCompact,
     },
     y: timeAxis(all.flatMap(({ p50, p99, p999 }) => (alone ? [p50, p999] : [p99]))),
     series: alone ? percentileColors : targetColors(measurements.map(({ target }) => target)),
@@ -109,18 +121,19 @@ const offeredPoints = (
   latencies.map((latency) => ({
     series,
     x: latency.offered,
-    y: drawn(latency[key]),
-    note: `${shown(latency[key])} ms at ${shown(latency.offered)} requests a second${followed(latency) ? '' : `, of which ${shown(latency.achieved)} were answered`}`,
+    y: clampTime(latency[key]),
+    note: `${formatFigure(latency[key])} ms at ${formatFigure(latency.offered)} requests a second${isRateReached(latency) ? '' : `, of which ${formatFigure(latency.achieved)} were answered`}`,
   }));
 
 /** 10 µs: smaller values show only the clock's resolution. */
-const leastTime = 0.01;
-const drawn = (milliseconds: number): number => Math.max(leastTime, milliseconds);
+const minTimeMs = 0.01;
+const clampTime = (milliseconds: number): number => Math.max(minTimeMs, milliseconds);
 
 const timeAxis = (milliseconds: readonly number[]) => ({
   type: 'log' as const,
-  ...{ nice: true, grid: true, label: 'milliseconds', tickFormat: tickText },
-  domain: [Math.min(...milliseconds.map(drawn)), Math.max(...milliseconds.map(drawn))],
+  ...{ nice: true, grid: true, label: 'milliseconds', tickFormat: formatTick },
+  domain: [Math.min(...milliseconds.map(clampTime)), Math.max(...milliseconds.map(clampTime))],
 });
 
-const tickText = (value: number): string => (/^[0.]*[125]0*$/.test(String(value)) ? compact(value) : '');
+const formatTick = (value: number): string =>
+  /^[0.]*[125]0*$/.test(String(value)) ? formatCompact(value) : '';

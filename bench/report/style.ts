@@ -1,4 +1,4 @@
-export const ownStyle = `
+export const benchStyle = `
 :root { --front: #0072b2; --work: #56b4e9; --runtime: #a08bb8; --redis: #d55e00; --pipe: #00876a; --click: #d9a400;
   --other: #b5407c; }
 @media (prefers-color-scheme: dark) { :root { --front: #3f8fd2; --work: #9ad4f7; --runtime: #8f7ba8; --redis: #f0853a;
@@ -37,7 +37,7 @@ const partColors: Readonly<Record<string, string>> = {
 export const partColor = (part: string): string => partColors[part] ?? 'other';
 
 /** Unknown names come last. */
-export function partsInOrder(names: readonly string[]): string[] {
+export function sortParts(names: readonly string[]): string[] {
   const known = Object.keys(partColors);
   const place = (name: string): number => (known.includes(name) ? known.indexOf(name) : known.length);
   return [...new Set(names)].sort((a, b) => place(a) - place(b));

@@ -10,14 +10,14 @@ import { overload } from './overload.js';
 import {
   alternatives,
   batches,
-  kinds,
   pipeline,
   predictions,
   single,
   sittings,
   steady,
   sustained,
-} from './shared.js';
+  trafficScenarios,
+} from './shared-service.js';
 import { webhooks } from './webhooks.js';
 
 export const scenarios: readonly Scenario[] = [
@@ -26,7 +26,7 @@ export const scenarios: readonly Scenario[] = [
   batches,
   latency,
   steady,
-  ...kinds,
+  ...trafficScenarios,
   predictions,
   memory,
   alternatives,

@@ -1,16 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { indices } from '../../src/lists.js';
-import { ownService } from '../bench.js';
-import { figureOf } from '../goals.js';
-import { atItsPace, type Loads, measureLoads, type Scenario } from '../scenario.js';
-import { askAsAnalyst, makeAnswers, type School } from '../school.js';
+import { startDedicatedService } from '../bench.js';
+import { generateAnswers, queryAsAnalyst, type School } from '../clickhouse-school.js';
+import { createGoalFigure } from '../goals.js';
+import { type LoadScenario, runLoadScenario, type Scenario, withScheduledDrain } from '../scenario.js';
 import type { Service } from '../service.js';
-import { ratioSpread, spreadOf } from '../spread.js';
+import { computeRatioSpread, computeSpread } from '../spread.js';
 
 const rate = 1000;
 const analysts = 4;
-const ours = 'skilltrace';
-const withAnalysts = 'with four analysts';
+const serviceName = 'skilltrace';
+const analystsName = 'with four analysts';
 const school: School = { tenant: 'school', learners: 4000, days: 25, perDay: 20, perSkill: 5 };
 /** Many short turns, because noise lasts longer than a turn. */
 const pace = { rounds: 16, seconds: 5 };
@@ -23,25 +23,25 @@ const queries = [
   "SELECT * FROM learner_skill_daily WHERE tenant = 'school'",
 ];
 
-const loads: Loads = {
+const loads: LoadScenario = {
   name: 'analysts-load',
   about:
     'open loop with 1000 single answers a second, without and with four analysts who ask heavy queries of 2,000,000 answers',
-  long: true,
+  isLong: true,
   pace,
   contestants: (usual) => {
-    const alone = { ...atItsPace(usual), rate };
-    return [alone, { ...alone, name: withAnalysts, beside: (end) => ask(usual.drains, end) }];
+    const alone = { ...withScheduledDrain(usual), rate };
+    return [alone, { ...alone, name: analystsName, beside: (end) => runQueries(usual.drains, end) }];
   },
   figures: (rounds) => {
-    const p99 = ratioSpread(rounds.p99(withAnalysts), rounds.p99(ours));
-    const cpu = ratioSpread(rounds.cpu(withAnalysts), rounds.cpu(ours));
-    const lagAlone = rounds.lag(ours);
-    const added = rounds.lag(withAnalysts).map((lag, round) => lag - (lagAlone[round] as number));
+    const p99 = computeRatioSpread(rounds.p99(analystsName), rounds.p99(serviceName));
+    const cpu = computeRatioSpread(rounds.cpu(analystsName), rounds.cpu(serviceName));
+    const lagAlone = rounds.lag(serviceName);
+    const added = rounds.lag(analystsName).map((lag, round) => lag - (lagAlone[round] as number));
     return [
-      figureOf('analystsP99', p99),
-      figureOf('analystsCpu', cpu),
-      figureOf('analystsLag', spreadOf(added)),
+      createGoalFigure('analystsP99', p99),
+      createGoalFigure('analystsCpu', cpu),
+      createGoalFigure('analystsLag', computeSpread(added)),
     ];
   },
 };
@@ -49,23 +49,23 @@ const loads: Loads = {
 export const analystsLoad: Scenario = {
   ...loads,
   run: async (bench) => {
-    const service = await ownService(bench, loads.name);
+    const service = await startDedicatedService(bench, loads.name);
     bench.progress('rows are made');
-    await makeAnswers(service.clickhouse, school);
+    await generateAnswers(service.clickhouse, school);
     // Merges of the inserted rows must end before the load.
     await sleep(10_000);
-    return measureLoads(bench, service, loads);
+    return runLoadScenario(bench, service, loads);
   },
 };
 
-async function ask({ analystUrl }: Service, end: AbortSignal): Promise<void> {
-  const askInTurn = async (first: number): Promise<void> => {
+async function runQueries({ analystUrl }: Service, end: AbortSignal): Promise<void> {
+  const runInTurn = async (first: number): Promise<void> => {
     for (let n = first; !end.aborted; n++)
-      await askAsAnalyst(analystUrl, queries[n % queries.length] as string, {}, end).catch(
+      await queryAsAnalyst(analystUrl, queries[n % queries.length] as string, {}, end).catch(
         (error: unknown) => {
           if (!end.aborted) throw error;
         },
       );
   };
-  await Promise.all(indices(analysts).map(askInTurn));
+  await Promise.all(indices(analysts).map(runInTurn));
 }

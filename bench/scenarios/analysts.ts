@@ -2,13 +2,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { StartError } from '../../src/lifecycle.js';
 import { selectNumber, selectRows } from '../../src/warehouse/clickhouse/client.js';
-import { type Bench, ownService } from '../bench.js';
-import { shownFigure } from '../goals.js';
+import { type Bench, startDedicatedService } from '../bench.js';
+import {
+  countAnswers,
+  generateAnswers,
+  generateForecasts,
+  queryAsAnalyst,
+  type School,
+} from '../clickhouse-school.js';
+import { createPlainFigure } from '../goals.js';
 import type { Figure } from '../results.js';
 import type { Scenario } from '../scenario.js';
-import { answersOf, askAsAnalyst, makeAnswers, makeForecasts, type School } from '../school.js';
 import type { Service } from '../service.js';
-import { spreadOf } from '../spread.js';
+import { computeSpread } from '../spread.js';
 
 /** The usual case, and the worst: almost every answer is on another skill. */
 const schools: readonly (School & { readonly seconds: number })[] = [
@@ -20,34 +26,34 @@ const views = `learner_skill_daily learner_skill_total skill_daily cohort_skill_
   forecasts forecast_outcomes forecast_coverage`.split(/\s+/);
 
 /** The smallest sufficient limit is reported. */
-const megabytes = [125, 250, 500, 1000, 2000];
-const mostMegabytes = 500;
+const memoryLimitsMb = [125, 250, 500, 1000, 2000];
+const maxMegabytes = 500;
 
 export const analysts: Scenario = {
   name: 'analysts',
   about: 'every view whole, as an analyst, of a tenant with 10,000,000 answers of two schools',
-  long: true,
+  isLong: true,
   run: async (bench) => {
-    const service = await ownService(bench, 'analysts');
+    const service = await startDedicatedService(bench, 'analysts');
     const figures: Figure[] = [];
     for (const school of schools) {
-      await make(bench, service, school);
-      figures.push(await bytesOf(service, school));
-      for (const view of views) figures.push(...(await measure(bench, service, view, school)));
+      await fillSchool(bench, service, school);
+      figures.push(await measureBytes(service, school));
+      for (const view of views) figures.push(...(await measureView(bench, service, view, school)));
       // The next school needs empty tables.
-      for (const table of await tablesOf(service))
+      for (const table of await listTables(service))
         await service.clickhouse.command({ query: `TRUNCATE TABLE ${table}` });
     }
     return { results: [], figures };
   },
 };
 
-async function make({ progress }: Bench, { clickhouse }: Service, school: School): Promise<void> {
-  await makeAnswers(clickhouse, school, async (day) => {
+async function fillSchool({ progress }: Bench, { clickhouse }: Service, school: School): Promise<void> {
+  await generateAnswers(clickhouse, school, async (day) => {
     progress(`${school.tenant}, day ${day + 1} of ${school.days}`);
     if (day === school.days - 2) await mergeSums(clickhouse);
   });
-  await makeForecasts(clickhouse, school);
+  await generateForecasts(clickhouse, school);
   progress('parts are merged');
   const merging = 'SELECT count() FROM system.merges WHERE database = currentDatabase()';
   do await sleep(2000);
@@ -62,21 +68,21 @@ async function mergeSums(clickhouse: ClickHouseClient): Promise<void> {
     await clickhouse.command({ query: `OPTIMIZE TABLE ${name} FINAL` });
 }
 
-const tablesOf = async ({ clickhouse }: Service): Promise<string[]> => {
+const listTables = async ({ clickhouse }: Service): Promise<string[]> => {
   const query =
     "SELECT DISTINCT table FROM system.parts WHERE database = currentDatabase() AND active AND table != 'schema_migrations'";
   return (await selectRows<{ table: string }>(clickhouse, query)).map(({ table }) => table);
 };
 
-async function bytesOf({ clickhouse }: Service, school: School): Promise<Figure> {
+async function measureBytes({ clickhouse }: Service, school: School): Promise<Figure> {
   const query = `SELECT sum(bytes_on_disk) FROM system.parts
     WHERE database = currentDatabase() AND active AND table NOT IN ('attempts', 'served_forecasts')`;
-  const bytes = (await selectNumber(clickhouse, query)) / answersOf(school);
+  const bytes = (await selectNumber(clickhouse, query)) / countAnswers(school);
   const name = `${school.tenant}: bytes of all sums`;
-  return shownFigure(name, 'an answer, on the disk', 'bytes', spreadOf([bytes]));
+  return createPlainFigure(name, 'an answer, on the disk', 'bytes', computeSpread([bytes]));
 }
 
-async function measure(
+async function measureView(
   { settings, progress }: Bench,
   service: Service,
   view: string,
@@ -85,30 +91,32 @@ async function measure(
   progress(`${tenant}, ${view}`);
   // Computes all columns and sends none.
   const query = `SELECT count() FROM (SELECT * FROM ${view} WHERE tenant = '${tenant}') WHERE NOT ignore(*)`;
-  const enough = await memoryOf(service, query);
+  const sufficientMb = await findMemoryLimit(service, query);
   const times: number[] = [];
-  for (let round = 0; round < settings.glance.rounds && enough !== null; round++) {
+  for (let round = 0; round < settings.glance.rounds && sufficientMb !== null; round++) {
     const since = performance.now();
-    await askAsAnalyst(service.analystUrl, query);
+    await queryAsAnalyst(service.analystUrl, query);
     times.push((performance.now() - since) / 1000);
   }
   const rows =
-    enough === null ? 'it ends in its limits' : `${await askAsAnalyst(service.analystUrl, query)}`.trim();
-  const time = spreadOf(enough === null ? [60] : times);
-  const memory = spreadOf([enough ?? 2 * (megabytes.at(-1) as number)]);
+    sufficientMb === null
+      ? 'it ends in its limits'
+      : `${await queryAsAnalyst(service.analystUrl, query)}`.trim();
+  const time = computeSpread(sufficientMb === null ? [60] : times);
+  const memory = computeSpread([sufficientMb ?? 2 * (memoryLimitsMb.at(-1) as number)]);
   const least = 'the least bound that is enough';
   return [
-    shownFigure(`${tenant}: ${view}`, `${rows} rows`, 's', time, { atMost: seconds }),
-    shownFigure(`${tenant}: memory of ${view}`, least, 'MB', memory, { atMost: mostMegabytes }),
+    createPlainFigure(`${tenant}: ${view}`, `${rows} rows`, 's', time, { atMost: seconds }),
+    createPlainFigure(`${tenant}: memory of ${view}`, least, 'MB', memory, { atMost: maxMegabytes }),
   ];
 }
 
 /** @returns null if no limit suffices, or a minute does not */
-async function memoryOf({ analystUrl }: Service, query: string): Promise<number | null> {
-  for (const bound of megabytes) {
+async function findMemoryLimit({ analystUrl }: Service, query: string): Promise<number | null> {
+  for (const limitMb of memoryLimitsMb) {
     try {
-      await askAsAnalyst(analystUrl, query, { max_memory_usage: `${bound * 1_000_000}` });
-      return bound;
+      await queryAsAnalyst(analystUrl, query, { max_memory_usage: `${limitMb * 1_000_000}` });
+      return limitMb;
     } catch (error) {
       if (!(error instanceof StartError)) throw error;
       if (!/MEMORY_LIMIT_EXCEEDED/.test(error.message)) return null;

@@ -1,68 +1,75 @@
-import { inTurns, ownService } from '../bench.js';
-import { allowedCores, canKeepToCores, onCores } from '../cores.js';
-import { figureOf } from '../goals.js';
+import { measureInTurns, startDedicatedService } from '../bench.js';
+import { canPinCores, listAllowedCores, withCores } from '../cores.js';
+import { createGoalFigure } from '../goals.js';
 import { usualTraffic } from '../load/traffic.js';
 import type { ScenarioResult } from '../results.js';
 import {
-  ledgerOf,
-  measurementOf,
+  buildMeasurement,
+  checkTenantLedger,
+  createServiceContestant,
   type Scenario,
   type ScenarioFinding,
   type ServiceContestant,
-  serviceContestant,
 } from '../scenario.js';
-import { ratioSpread } from '../spread.js';
+import { computeRatioSpread } from '../spread.js';
 
 const name = 'cores';
 
 /** For the servers. The load generator uses all cores. */
-interface Form {
+interface CoresVariant {
   readonly axis: NonNullable<ScenarioResult['axis']>;
   readonly cores: number | null;
   readonly apiProcesses: number;
   readonly lanes: number | null;
 }
 
-const all = allowedCores();
-const some = canKeepToCores() ? [1, 2, 4].filter((count) => count < all.length) : [];
-const onAll: Form = {
-  axis: { label: 'cores', value: all.length },
+const coreNumbers = listAllowedCores();
+const smallerCounts = canPinCores() ? [1, 2, 4].filter((count) => count < coreNumbers.length) : [];
+const allCores: CoresVariant = {
+  axis: { label: 'cores', value: coreNumbers.length },
   cores: null,
   apiProcesses: 1,
   lanes: null,
 };
-const oneLane: Form = { ...onAll, axis: { label: 'lanes, on all cores', value: 1 }, lanes: 1 };
-const forms: readonly Form[] = [
+const oneLane: CoresVariant = { ...allCores, axis: { label: 'lanes, on all cores', value: 1 }, lanes: 1 };
+const variants: readonly CoresVariant[] = [
   oneLane,
-  ...some.map((cores) => ({ ...onAll, axis: { label: 'cores', value: cores }, cores })),
-  onAll,
+  ...smallerCounts.map((cores) => ({ ...allCores, axis: { label: 'cores', value: cores }, cores })),
+  allCores,
   ...[2, 4]
-    .filter((count) => count <= all.length)
-    .map((count) => ({ ...onAll, axis: { label: 'API processes', value: count }, apiProcesses: count })),
+    .filter((count) => count <= coreNumbers.length)
+    .map((count) => ({ ...allCores, axis: { label: 'API processes', value: count }, apiProcesses: count })),
 ];
 
 export const cores: Scenario = {
   name,
   about:
     'single answers, closed loop, in turns: one process on some of the cores and on all, with one lane, and several processes',
-  long: true,
+  isLong: true,
   run: async (bench) => {
     const contestants: ServiceContestant[] = [];
-    for (const { axis, cores: count, ...form } of forms) {
-      const start = () => ownService(bench, `cores-${contestants.length}`, form);
-      const service = await onCores(count === null ? null : all.slice(0, count).join(), start);
-      contestants.push({ ...serviceContestant(service, name, usualTraffic), name: keyOf(axis), axis });
+    for (const { axis, cores: count, ...form } of variants) {
+      const start = () => startDedicatedService(bench, `cores-${contestants.length}`, form);
+      const service = await withCores(count === null ? null : coreNumbers.slice(0, count).join(), start);
+      contestants.push({
+        ...createServiceContestant(service, name, usualTraffic),
+        name: formatAxis(axis),
+        axis,
+      });
     }
-    const rounds = await inTurns(bench, contestants, bench.settings.side);
+    const rounds = await measureInTurns(bench, contestants, bench.settings.side);
     const results: ScenarioFinding[] = [];
     for (const contestant of contestants) {
-      const ledger = await ledgerOf(contestant);
-      const measurements = [measurementOf('skilltrace', rounds.of(contestant.name), { ledger })];
+      const ledger = await checkTenantLedger(contestant);
+      const measurements = [buildMeasurement('skilltrace', rounds.getSamples(contestant.name), { ledger })];
       results.push({ axis: contestant.axis ?? null, measurements });
     }
-    const ratio = ratioSpread(rounds.cpu(keyOf(onAll.axis)), rounds.cpu(keyOf(oneLane.axis)));
-    return { results, figures: [figureOf('lanes', ratio)] };
+    const ratio = computeRatioSpread(
+      rounds.cpu(formatAxis(allCores.axis)),
+      rounds.cpu(formatAxis(oneLane.axis)),
+    );
+    return { results, figures: [createGoalFigure('lanes', ratio)] };
   },
 };
 
-const keyOf = ({ label, value }: Form['axis']): string => `${label}: ${value}`;
+const formatAxis = ({ label, value }: CoresVariant['axis']): string => `${label}: ${value}`;

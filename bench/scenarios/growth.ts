@@ -1,65 +1,68 @@
-import { type Bench, inTurns, ownService, saturationOf } from '../bench.js';
-import { figureOf } from '../goals.js';
+import { type Bench, measureInTurns, measureSaturation, startDedicatedService } from '../bench.js';
+import { createGoalFigure } from '../goals.js';
 import { usualTraffic } from '../load/traffic.js';
 import { Rounds } from '../rounds.js';
 import {
-  ledgerOf,
-  measurementOf,
+  buildMeasurement,
+  checkTenantLedger,
+  createServiceContestant,
   type Scenario,
   type ScenarioFinding,
   type ServiceContestant,
-  serviceContestant,
 } from '../scenario.js';
-import { seedAnswers, seedOf } from '../seed.js';
-import { ratioSpread } from '../spread.js';
+import { createAnswerGenerator, seedAnswers } from '../seed.js';
+import { computeRatioSpread } from '../spread.js';
 
 const name = 'growth';
-const few = 1000;
-const sizes = [few, 10_000, 100_000, 1_000_000];
+const fewestLearners = 1000;
+const sizes = [fewestLearners, 10_000, 100_000, 1_000_000];
 
 /** The small service takes turns with the growing one, for a fair comparison. */
 export const growth: Scenario = {
   name,
   about: 'known learners with a skill each, at half of what the service can do with the fewest',
-  long: true,
+  isLong: true,
   run: async (bench) => {
     const empty = await startEmpty(bench, 'small');
     let large = await startEmpty(bench, 'large');
-    const small = await grow(bench, empty, few);
+    const small = await addLearners(bench, empty, fewestLearners);
     const { main } = bench.settings;
-    const rate = (await saturationOf(bench, small, { ...main, rounds: 1 })) / 2;
+    const rate = (await measureSaturation(bench, small, { ...main, rounds: 1 })) / 2;
     const results: ScenarioFinding[] = [];
     let last = new Rounds();
     for (const learners of sizes) {
-      large = await grow(bench, large, learners);
-      last = await inTurns(
+      large = await addLearners(bench, large, learners);
+      last = await measureInTurns(
         bench,
         [small, large].map((one) => ({ ...one, rate })),
         main,
       );
-      const more = { throughput: null, ledger: await ledgerOf(large) };
-      const measurements = [measurementOf('skilltrace', last.of('large'), more)];
+      const more = { throughput: null, ledger: await checkTenantLedger(large) };
+      const measurements = [buildMeasurement('skilltrace', last.getSamples('large'), more)];
       results.push({ axis: { label: 'learners', value: learners }, measurements });
     }
-    await ledgerOf(small);
-    return { results, figures: [figureOf('growth', ratioSpread(last.cpu('large'), last.cpu('small')))] };
+    await checkTenantLedger(small);
+    return {
+      results,
+      figures: [createGoalFigure('growth', computeRatioSpread(last.cpu('large'), last.cpu('small')))],
+    };
   },
 };
 
 async function startEmpty(bench: Bench, as: 'small' | 'large'): Promise<ServiceContestant> {
-  const service = await ownService(bench, `growth-${as}`);
+  const service = await startDedicatedService(bench, `growth-${as}`);
   const traffic = { ...usualTraffic, order: 'one skill', learners: 0 } as const;
-  return { ...serviceContestant(service, name, traffic), name: as };
+  return { ...createServiceContestant(service, name, traffic), name: as };
 }
 
-async function grow(
+async function addLearners(
   bench: Bench,
   contestant: ServiceContestant,
   learners: number,
 ): Promise<ServiceContestant> {
-  const known = contestant.traffic.learners;
-  bench.progress(`${learners - known} learners are made`);
-  const seed = seedOf(learners, usualTraffic.skills);
-  await seedAnswers(contestant, learners - known, (i) => seed(known + i));
+  const existing = contestant.traffic.learners;
+  bench.progress(`${learners - existing} learners are made`);
+  const seed = createAnswerGenerator(learners, usualTraffic.skills);
+  await seedAnswers(contestant, learners - existing, (i) => seed(existing + i));
   return { ...contestant, traffic: { ...contestant.traffic, learners } };
 }

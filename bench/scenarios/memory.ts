@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { figureOf } from '../goals.js';
-import { hole, usualTraffic } from '../load/traffic.js';
-import { ledgerOf, measurementOf, type Scenario, serviceContestant } from '../scenario.js';
-import { type Seed, seedAnswers, seedOf } from '../seed.js';
+import { createGoalFigure } from '../goals.js';
+import { numberPlaceholder, usualTraffic } from '../load/traffic.js';
+import { buildMeasurement, checkTenantLedger, createServiceContestant, type Scenario } from '../scenario.js';
+import { type AnswerGenerator, createAnswerGenerator, seedAnswers } from '../seed.js';
 import type { Service } from '../service.js';
-import { spreadOf } from '../spread.js';
-import { memoryOf } from '../targets.js';
+import { computeSpread } from '../spread.js';
+import { readMemory } from '../targets.js';
 
 const name = 'memory';
 const skills = 50;
@@ -19,42 +19,42 @@ export const memory: Scenario = {
   name,
   about:
     'learners with 50 skills each and full state, then with items and with event ids, in batches of 1000',
-  long: false,
+  isLong: false,
   run: async (bench) => {
     const service = await bench.service();
     const learners = bench.settings.full ? 2000 : 300;
-    const contestant = serviceContestant(service, name, { ...usualTraffic, learners });
-    const bytesOf = async (perLearner: number, more: Seed = () => ({})): Promise<number> => {
+    const contestant = createServiceContestant(service, name, { ...usualTraffic, learners });
+    const bytesOf = async (perLearner: number, more: AnswerGenerator = () => ({})): Promise<number> => {
       bench.progress(`${learners * perLearner} answers`);
-      const seed = seedOf(learners, skills, (i) => ({ ...fullEvent(i), ...more(i) }));
-      const before = await usedBytes(service);
+      const seed = createAnswerGenerator(learners, skills, (i) => ({ ...buildFullEvent(i), ...more(i) }));
+      const before = await readUsedBytes(service);
       await seedAnswers(contestant, learners * perLearner, seed);
-      return (await usedBytes(service)) - before;
+      return (await readUsedBytes(service)) - before;
     };
     const pairs = await bytesOf(skills * answersPerSkill);
     const items = await bytesOf(itemsPerLearner, (i) => ({ item_id: `item-${Math.floor(i / learners)}` }));
     const ids = await bytesOf(idsPerLearner, (i) => ({
-      event_id: `event-${`${i}`.padStart(hole.length, '0')}`,
+      event_id: `event-${`${i}`.padStart(numberPlaceholder.length, '0')}`,
     }));
-    const ledger = await ledgerOf(contestant);
-    const more = { throughput: null, memory: memoryOf(service), ledger };
+    const ledger = await checkTenantLedger(contestant);
+    const more = { throughput: null, memory: readMemory(service), ledger };
     return {
-      results: [{ measurements: [measurementOf(service.name, [], more)] }],
+      results: [{ measurements: [buildMeasurement(service.name, [], more)] }],
       figures: [
-        figureOf('pair', spreadOf([pairs / (learners * skills)])),
-        figureOf('item', spreadOf([items / (learners * itemsPerLearner)])),
-        figureOf('id', spreadOf([ids / (learners * idsPerLearner)])),
+        createGoalFigure('pair', computeSpread([pairs / (learners * skills)])),
+        createGoalFigure('item', computeSpread([items / (learners * itemsPerLearner)])),
+        createGoalFigure('id', computeSpread([ids / (learners * idsPerLearner)])),
       ],
     };
   },
 };
 
-const fullEvent = (i: number): object => ({
+const buildFullEvent = (i: number): object => ({
   question_difficulty: (i % 7) / 2 - 1.5,
   confidence_score: 1 + (i % 5),
 });
 
-async function usedBytes({ redis }: Service): Promise<number> {
+async function readUsedBytes({ redis }: Service): Promise<number> {
   await sleep(settleMs);
   const used = /^used_memory:(\d+)/m.exec(await redis.info('memory'))?.[1];
   if (used === undefined) throw new Error('Redis does not tell its used_memory');

@@ -4,45 +4,45 @@ import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { traceAnswer } from '../../src/domain/tracing/bkt.js';
 import { isMasteryReached } from '../../src/domain/tracing/learner-states.js';
 import { computeSum, indices } from '../../src/lists.js';
-import { type Bench, inTurns, ownService } from '../bench.js';
-import { figureOf, shownFigure } from '../goals.js';
+import { type Bench, measureInTurns, startDedicatedService } from '../bench.js';
+import { createGoalFigure, createPlainFigure } from '../goals.js';
 import { checkLedger } from '../ledger.js';
 import { learnerId, usualTraffic } from '../load/traffic.js';
 import type { Contestant } from '../measure.js';
 import type { Figure } from '../results.js';
-import { allParts, latencyOf } from '../rounds.js';
+import { allParts, computeLatency } from '../rounds.js';
 import {
-  atItsPace,
-  measurementOf,
+  buildMeasurement,
+  createServiceContestant,
   type Scenario,
   type ServiceContestant,
-  serviceContestant,
+  withScheduledDrain,
 } from '../scenario.js';
 import { postAnswers, seedAnswers } from '../seed.js';
-import { ratioSpread, spreadOf } from '../spread.js';
+import { computeRatioSpread, computeSpread } from '../spread.js';
 import { pollMs, type Subscriber, startSubscriber } from '../subscriber.js';
-import { untilDone } from '../wait.js';
+import { waitUntilDone } from '../wait.js';
 
 const name = 'webhooks';
 /** Few enough that learners master skills, and that one run checks all their goals. */
 const traffic = { ...usualTraffic, learners: 1000, skills: 10 };
-const secondsOfRound = 10;
+const roundSeconds = 10;
 /** Messages go at 250 a second, and goal checks run every 5 s. Both contestants wait this long. */
 const settleMs = 15_000;
 /** For an unfitted skill, with the default parameters. */
-const answersToMastery = rightToMastery(defaultParameters.pInit);
+const answersToMastery = countRightToMastery(defaultParameters.pInit);
 const burst = { learners: 10_000, rate: 500, seconds: 15, afterMs: 2000 };
 /** Leaves all learners one answer short of mastery. */
 const answersNearMastery = burst.learners * (answersToMastery - 1);
-const burstLearner = (i: number): string => `burst-${i}`;
+const burstLearnerId = (i: number): string => `burst-${i}`;
 
-function rightToMastery(mastery: number): number {
+function countRightToMastery(mastery: number): number {
   return isMasteryReached(mastery, false)
     ? 0
-    : 1 + rightToMastery(traceAnswer(defaultParameters, mastery, true).masteryAfter);
+    : 1 + countRightToMastery(traceAnswer(defaultParameters, mastery, true).masteryAfter);
 }
 
-interface Stage {
+interface WebhookStage {
   readonly bench: Bench;
   readonly usual: ServiceContestant;
   readonly subscriber: Subscriber;
@@ -52,16 +52,16 @@ export const webhooks: Scenario = {
   name,
   about:
     'single answers without and with a subscriber of all webhooks; the same while 10,000 learners reach mastery at once',
-  long: true,
+  isLong: true,
   run: async (bench) => {
-    const service = await ownService(bench, name);
+    const service = await startDedicatedService(bench, name);
     const subscriber = await startSubscriber(service, name, bench.closers);
-    const usual = serviceContestant(service, name, traffic);
+    const usual = createServiceContestant(service, name, traffic);
     const stage = { bench, usual, subscriber };
     const found = [await measureUsual(stage), await measureBurst(stage)];
     const learners = [
       ...indices(traffic.learners).map(learnerId),
-      ...indices(burst.learners).map(burstLearner),
+      ...indices(burst.learners).map(burstLearnerId),
     ];
     const ledger = await checkLedger(usual, learners);
     const measurements = found.flatMap((one) => one.measurements.map((each) => ({ ...each, ledger })));
@@ -70,92 +70,103 @@ export const webhooks: Scenario = {
 };
 
 /** Enables the endpoint only during the measurement. */
-const listening = (subscriber: Subscriber, contestant: Contestant): Contestant => ({
+const withSubscriber = (subscriber: Subscriber, contestant: Contestant): Contestant => ({
   ...contestant,
   beside: async (end) => {
     await subscriber.listen(true);
-    await aborted(end);
+    await waitForAbort(end);
     await subscriber.listen(false);
   },
 });
 
-async function aborted(signal: AbortSignal): Promise<void> {
+async function waitForAbort(signal: AbortSignal): Promise<void> {
   if (!signal.aborted) await once(signal, 'abort');
 }
 
-async function measureUsual({ bench, usual, subscriber }: Stage) {
-  const settled = async (): Promise<void> => {
-    await Promise.all([usual.drains.drained(), subscriber.settled(), sleep(settleMs)]);
+async function measureUsual({ bench, usual, subscriber }: WebhookStage) {
+  const waitUntilSettled = async (): Promise<void> => {
+    await Promise.all([usual.drains.waitUntilDrained(), subscriber.settled(), sleep(settleMs)]);
   };
-  const alone: Contestant = { ...usual, name: 'no subscriber', settled };
-  const told = listening(subscriber, { ...alone, name: 'a subscriber' });
-  const pace = { rounds: bench.settings.main.rounds, seconds: secondsOfRound };
-  const rounds = await inTurns(bench, [alone, told], pace);
-  const answers = computeSum(rounds.of(told.name).map(({ units }) => units));
+  const alone: Contestant = { ...usual, name: 'no subscriber', waitUntilSettled };
+  const subscribed = withSubscriber(subscriber, { ...alone, name: 'a subscriber' });
+  const pace = { rounds: bench.settings.main.rounds, seconds: roundSeconds };
+  const rounds = await measureInTurns(bench, [alone, subscribed], pace);
+  const answers = computeSum(rounds.getSamples(subscribed.name).map(({ units }) => units));
   const figures: Figure[] = [
-    figureOf('webhooksCpu', ratioSpread(rounds.cpu(told.name, allParts), rounds.cpu(alone.name, allParts))),
-    shown('webhooks for 1000 answers', 'messages', [(1000 * subscriber.heard.length) / answers]),
+    createGoalFigure(
+      'webhooksCpu',
+      computeRatioSpread(rounds.cpu(subscribed.name, allParts), rounds.cpu(alone.name, allParts)),
+    ),
+    createWebhookFigure('webhooks for 1000 answers', 'messages', [
+      (1000 * subscriber.heard.length) / answers,
+    ]),
   ];
-  const measurements = [alone, told].map((one) => measurementOf(one.name, rounds.of(one.name)));
+  const measurements = [alone, subscribed].map((one) =>
+    buildMeasurement(one.name, rounds.getSamples(one.name)),
+  );
   return { measurements, figures };
 }
 
-const shown = (title: string, unit: string, values: readonly number[]): Figure =>
-  shownFigure(title, 'to a receiver that confirms at once', unit, spreadOf(values));
+const createWebhookFigure = (title: string, unit: string, values: readonly number[]): Figure =>
+  createPlainFigure(title, 'to a receiver that confirms at once', unit, computeSpread(values));
 
 /** All learners reach mastery at the same time, on another skill in each round. */
-async function measureBurst(stage: Stage) {
+async function measureBurst(stage: WebhookStage) {
   const { bench, usual, subscriber } = stage;
   const { rounds } = bench.settings.main;
   const skills = indices(2 * rounds).map((i) => `burst-${i}`);
   for (const skill of skills) {
     bench.progress(`learners come near mastery of ${skill}`);
-    await seedAnswers(usual, answersNearMastery, rightAnswers(skill));
+    await seedAnswers(usual, answersNearMastery, createRightAnswers(skill));
   }
   const seconds: number[] = [];
   const burstOf = (isTold: boolean) => async (end: AbortSignal) => {
-    const took = await burstNow(stage, skills.shift() ?? '', isTold);
+    const took = await sendBurst(stage, skills.shift() ?? '', isTold);
     if (isTold) seconds.push(took);
-    await aborted(end);
+    await waitForAbort(end);
     await subscriber.listen(false);
   };
   const contestants = [false, true].map((isTold) => ({
-    ...atItsPace(usual),
+    ...withScheduledDrain(usual),
     rate: burst.rate,
     name: isTold ? 'mastery at once, told' : 'mastery at once',
     beside: burstOf(isTold),
   }));
-  const measured = await inTurns(bench, contestants, { rounds, seconds: burst.seconds });
+  const measured = await measureInTurns(bench, contestants, { rounds, seconds: burst.seconds });
   const [untold = [], told = []] = contestants.map((one) => measured.p99(one.name));
   const perSecond = seconds.map((took) => burst.learners / took);
   return {
     measurements: contestants.map((one) => {
-      const samples = measured.of(one.name);
-      return measurementOf(one.name, samples, { throughput: null, latencies: [latencyOf(samples)] });
+      const samples = measured.getSamples(one.name);
+      return buildMeasurement(one.name, samples, { throughput: null, latencies: [computeLatency(samples)] });
     }),
     figures: [
-      figureOf('webhooksP99', ratioSpread(told, untold)),
-      shown('10,000 webhooks of one moment until the last', 's', seconds),
-      shown('webhooks delivered a second', 'messages', perSecond),
+      createGoalFigure('webhooksP99', computeRatioSpread(told, untold)),
+      createWebhookFigure('10,000 webhooks of one moment until the last', 's', seconds),
+      createWebhookFigure('webhooks delivered a second', 'messages', perSecond),
     ],
   };
 }
 
-const rightAnswers =
+const createRightAnswers =
   (skill_id: string) =>
-  (i: number): object => ({ user_id: burstLearner(i % burst.learners), skill_id, is_correct: true });
+  (i: number): object => ({ user_id: burstLearnerId(i % burst.learners), skill_id, is_correct: true });
 
 /** @returns seconds until the last webhook */
-async function burstNow({ usual, subscriber }: Stage, skill: string, isTold: boolean): Promise<number> {
-  await subscriber.listen(isTold);
+async function sendBurst(
+  { usual, subscriber }: WebhookStage,
+  skill: string,
+  hasSubscriber: boolean,
+): Promise<number> {
+  await subscriber.listen(hasSubscriber);
   await sleep(burst.afterMs);
   const from = subscriber.heard.length;
   const since = performance.now();
-  await postAnswers(usual, burst.learners, rightAnswers(skill));
+  await postAnswers(usual, burst.learners, createRightAnswers(skill));
   const missing = async (): Promise<string | null> => {
     const ofSkill = subscriber.heard.slice(from).filter((body) => body.includes(`"${skill}"`));
     return ofSkill.length >= burst.learners ? null : `Only ${ofSkill.length} webhooks arrived`;
   };
-  if (isTold) await untilDone(missing, { pollMs });
+  if (hasSubscriber) await waitUntilDone(missing, { pollMs });
   return (performance.now() - since) / 1000;
 }

@@ -4,66 +4,66 @@ import { parseTime } from '../contracts/events.js';
 import { plainName } from '../contracts/ids.js';
 import { StartError } from '../lifecycle.js';
 
-export class Misuse extends StartError {}
+export class UsageError extends StartError {}
 
 interface Option<Value> {
   /** Shown in --help; '' for a flag. */
-  readonly form: string;
+  readonly placeholder: string;
   readonly about: string;
   /**
    * @param name with its dashes
    * @throws StartError
    */
-  readonly read: (given: string | boolean | undefined, name: string) => Value;
+  readonly parse: (given: string | boolean | undefined, name: string) => Value;
 }
 
 export const flag = (about: string): Option<boolean> => ({
-  form: '',
+  placeholder: '',
   about,
-  read: (given) => given === true,
+  parse: (given) => given === true,
 });
 
 export const option = <Value>(
-  form: string,
+  placeholder: string,
   about: string,
-  read: (text: string, name: string) => Value,
+  parse: (text: string, name: string) => Value,
 ): Option<Value | null> => ({
-  form,
+  placeholder,
   about,
-  read: (given, name) => (typeof given === 'string' ? read(given, name) : null),
+  parse: (given, name) => (typeof given === 'string' ? parse(given, name) : null),
 });
 
 export const integerOption = (low: number, high: number, about: string): Option<number | null> =>
   option('N', about, (text, name) => {
     const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
     if (value >= low && value <= high) return value;
-    throw new Misuse(`${name} ${JSON.stringify(text)}: an integer from ${low} to ${high} is needed`);
+    throw new UsageError(`${name} ${JSON.stringify(text)}: an integer from ${low} to ${high} is needed`);
   });
 
 export const choiceOption = <Choice extends string>(
-  form: string,
+  placeholder: string,
   about: string,
   choices: readonly Choice[],
 ): Option<Choice | null> =>
-  option(form, about, (text, name) => {
+  option(placeholder, about, (text, name) => {
     const chosen = choices.find((choice) => choice === text);
     if (chosen !== undefined) return chosen;
-    throw new Misuse(`${name} ${JSON.stringify(text)}: one of ${choices.join(', ')} is needed`);
+    throw new UsageError(`${name} ${JSON.stringify(text)}: one of ${choices.join(', ')} is needed`);
   });
 
 /**
  * Unix milliseconds; a date means 0:00 UTC.
  * @param findProblem returns why a time is rejected, or null
  */
-export const momentOption = (
-  form: string,
+export const timeOption = (
+  placeholder: string,
   about: string,
-  problemOf: (ms: number) => string | null = () => null,
+  findProblem: (ms: number) => string | null = () => null,
 ): Option<number | null> =>
-  option(form, about, (text, name) => {
+  option(placeholder, about, (text, name) => {
     const ms = parseTime(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00Z` : text);
-    const problem = ms === null ? 'must be a date (YYYY-MM-DD) or an RFC 3339 time' : problemOf(ms);
-    if (ms === null || problem !== null) throw new Misuse(`${name} ${JSON.stringify(text)} ${problem}`);
+    const problem = ms === null ? 'must be a date (YYYY-MM-DD) or an RFC 3339 time' : findProblem(ms);
+    if (ms === null || problem !== null) throw new UsageError(`${name} ${JSON.stringify(text)} ${problem}`);
     return ms;
   });
 
@@ -79,74 +79,74 @@ export const tenantOption = (about: string): Option<string | null> =>
 
 type OptionTable = Readonly<Record<string, Option<unknown>>>;
 
-export type Values<Options extends OptionTable> = {
-  readonly [Name in keyof Options]: ReturnType<Options[Name]['read']>;
+export type OptionValues<Options extends OptionTable> = {
+  readonly [Name in keyof Options]: ReturnType<Options[Name]['parse']>;
 };
 
-interface Given {
+interface CommandLine {
   readonly operands: readonly string[];
   readonly argv: readonly string[];
 }
 
-interface Specification<Options extends OptionTable, Arguments> {
-  readonly form: string;
+interface ArgumentsSpec<Options extends OptionTable, Arguments> {
+  readonly usage: string;
   readonly about: string;
   readonly notes: string;
   readonly options: Options;
   /** @throws StartError */
-  readonly read: (values: Values<Options>, given: Given) => Arguments;
+  readonly read: (values: OptionValues<Options>, given: CommandLine) => Arguments;
 }
 
 /** `read` returns null for --help. */
-export function argumentsOf<Options extends OptionTable, Arguments>(
-  specification: Specification<Options, Arguments>,
+export function defineArguments<Options extends OptionTable, Arguments>(
+  specification: ArgumentsSpec<Options, Arguments>,
 ) {
-  const { form, about, notes, options, read } = specification;
+  const { usage, about, notes, options, read } = specification;
   const table = Object.entries<Option<unknown>>({ ...options, help: flag('this text') });
-  const heads = table.map(([name, { form }]) => `  --${name} ${form}`.trimEnd());
+  const heads = table.map(([name, { placeholder }]) => `  --${name} ${placeholder}`.trimEnd());
   const width = Math.max(...heads.map((head) => head.length)) + 2;
   const indent = `\n${' '.repeat(width)}`;
   const lines = table.map(
     ([, { about }], i) => `${heads[i]?.padEnd(width)}${about.replaceAll('\n', indent)}`,
   );
   return {
-    help: `Usage: ${form}\n\n${about}\n\nOptions:\n${lines.join('\n')}\n\n${notes}\n`,
+    help: `Usage: ${usage}\n\n${about}\n\nOptions:\n${lines.join('\n')}\n\n${notes}\n`,
     /** @throws StartError */
     read: (argv: readonly string[]): Arguments | null => {
       try {
-        const { values, positionals } = parse(argv, table);
+        const { values, positionals } = parseOptions(argv, table);
         if (values.help) return null;
-        const found = table.map(([name, option]) => [name, option.read(values[name], `--${name}`)]);
-        const { help: _, ...own } = Object.fromEntries(found);
-        return read(own as Values<Options>, { operands: positionals, argv });
+        const parsed = table.map(([name, option]) => [name, option.parse(values[name], `--${name}`)]);
+        const { help: _, ...optionValues } = Object.fromEntries(parsed);
+        return read(optionValues as OptionValues<Options>, { operands: positionals, argv });
       } catch (error) {
-        if (!(error instanceof Misuse)) throw error;
-        throw new StartError(`${error.message}\nUsage: ${form}; --help explains them`);
+        if (!(error instanceof UsageError)) throw error;
+        throw new StartError(`${error.message}\nUsage: ${usage}; --help explains them`);
       }
     },
   };
 }
 
-function parse(argv: readonly string[], table: readonly [string, Option<unknown>][]) {
-  const options = table.map(([name, { form }]) => {
-    const type: 'boolean' | 'string' = form === '' ? 'boolean' : 'string';
+function parseOptions(argv: readonly string[], table: readonly [string, Option<unknown>][]) {
+  const options = table.map(([name, { placeholder }]) => {
+    const type: 'boolean' | 'string' = placeholder === '' ? 'boolean' : 'string';
     return [name, { type, ...(name === 'help' && { short: 'h' }) }] as const;
   });
   try {
     return parseArgs({ args: [...argv], allowPositionals: true, options: Object.fromEntries(options) });
   } catch (error) {
-    throw new Misuse(error instanceof Error ? error.message : String(error));
+    throw new UsageError(error instanceof Error ? error.message : String(error));
   }
 }
 
 /** @throws UsageError */
-export function onlyOptions<Values>(values: Values, { operands: [first] }: Given): Values {
-  if (first !== undefined) throw new Misuse(`${JSON.stringify(first)} is no option`);
+export function rejectOperands<Values>(values: Values, { operands: [first] }: CommandLine): Values {
+  if (first !== undefined) throw new UsageError(`${JSON.stringify(first)} is no option`);
   return values;
 }
 
 /** Requires exactly one operand. @throws UsageError */
-export function withFile<Values>(values: Values, { operands: [file, ...more] }: Given) {
-  if (file === undefined || more.length > 0) throw new Misuse('exactly one FILE is needed');
+export function requireFile<Values>(values: Values, { operands: [file, ...more] }: CommandLine) {
+  if (file === undefined || more.length > 0) throw new UsageError('exactly one FILE is needed');
   return { ...values, file };
 }

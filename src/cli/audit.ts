@@ -1,6 +1,6 @@
 /** Compares accepted with stored answers, and the rollups with the table. */
 import { withMaintenance } from '../app/maintenance.js';
-import { aligned, grouped, jsonLine } from '../lab/report/numbers.js';
+import { formatJsonLine, formatNumber, formatTable } from '../lab/report/format.js';
 import {
   type AuditReport,
   describeMismatch,
@@ -9,17 +9,17 @@ import {
   type Mismatch,
 } from '../services/audit/audit-report.js';
 import { runAudit } from '../services/audit/run-audit.js';
-import { argumentsOf, integerOption, jsonFlag, onlyOptions } from './arguments.js';
-import { commandOf } from './command.js';
+import { defineArguments, integerOption, jsonFlag, rejectOperands } from './arguments.js';
+import { defineCommand } from './command.js';
 import { withDeployment } from './servers.js';
 
 const exitCodes = { agrees: 0, mismatch: 1, notCompared: 2 } as const;
 
-export const main = commandOf({
+export const main = defineCommand({
   name: 'audit',
-  failure: exitCodes.notCompared,
-  ...argumentsOf({
-    form: 'npm run audit [-- options]',
+  failureExitCode: exitCodes.notCompared,
+  ...defineArguments({
+    usage: 'npm run audit [-- options]',
     about: `Compares, by tenant and UTC day, while the service goes on:
   accepted answers (counted in Redis), less what was erased or taken back, with those that are stored in
   ClickHouse, wait in the outbox or are parked; and the stored answers with the daily rollups.
@@ -36,21 +36,21 @@ Older days than are counted are compared with their rollups only`,
       json: jsonFlag,
     },
     notes: 'It uses the servers of the service that runs on DATA_DIR, or starts its own.',
-    read: onlyOptions,
+    read: rejectOperands,
   }),
-  work: async (context, { days, json }) => {
+  run: async (context, { days, json }) => {
     const report = await withDeployment(context, ({ endpoints, redis, signal }, partitions) =>
       withMaintenance({ redis, partitions }, endpoints, context.logger, (parts) =>
         runAudit(parts, { days, signal, onStep: context.showProgress }),
       ),
     );
-    context.print(json ? jsonLine(describeReport(report)) : auditText(report));
+    context.print(json ? formatJsonLine(describeReport(report)) : formatAudit(report));
     if (report.mismatches.length > 0) context.endWith(exitCodes.mismatch);
     else context.endWith(report.notCompared.length > 0 ? exitCodes.notCompared : exitCodes.agrees);
   },
 });
 
-function auditText({ days, seconds, totals, mismatches, notCompared }: AuditReport): string {
+function formatAudit({ days, seconds, totals, mismatches, notCompared }: AuditReport): string {
   const balance = {
     'accepted answers': totals.accepted,
     'erased or taken back': totals.removed,
@@ -62,25 +62,25 @@ function auditText({ days, seconds, totals, mismatches, notCompared }: AuditRepo
   const verdict = notCompared.length > 0 ? 'no mismatch in what could be compared' : 'all agrees';
   return [
     `${formatDay(days.from)} to ${formatDay(days.to - 1)}, in ${seconds.toFixed(1)} s`,
-    aligned(Object.entries(balance).map(([name, value]) => [name, grouped(value)])),
-    ...(mismatches.length > 0 ? [mismatchesText(mismatches)] : []),
+    formatTable(Object.entries(balance).map(([name, value]) => [name, formatNumber(value)])),
+    ...(mismatches.length > 0 ? [formatMismatches(mismatches)] : []),
     ...notCompared.map((what) => `not compared: ${what}`),
     mismatches.length > 0 ? `${mismatches.length} mismatches` : verdict,
   ].join('\n');
 }
 
-const maxShown = 40;
+const maxShownMismatches = 40;
 
-function mismatchesText(mismatches: readonly Mismatch[]): string {
-  const shown = mismatches.slice(0, maxShown).map(describeMismatch);
+function formatMismatches(mismatches: readonly Mismatch[]): string {
+  const shown = mismatches.slice(0, maxShownMismatches).map(describeMismatch);
   const rows = shown.map(({ tenant, day, kind, partition, place, expected, found }) => {
     const what = place ?? (partition === null ? kind : `${kind}, partition ${partition}`);
-    return [tenant, day, what, grouped(expected), grouped(found)];
+    return [tenant, day, what, formatNumber(expected), formatNumber(found)];
   });
   const more = mismatches.length - shown.length;
   const firsts = shown.filter(({ kind }, i) => shown.findIndex((one) => one.kind === kind) === i);
   return [
-    aligned([['TENANT', 'DAY', 'WHAT', 'EXPECTED', 'FOUND'], ...rows]),
+    formatTable([['TENANT', 'DAY', 'WHAT', 'EXPECTED', 'FOUND'], ...rows]),
     ...(more > 0 ? [`  and ${more} more`] : []),
     ...firsts.flatMap(({ kind, meaning, look }) => [`${kind}: ${meaning}`, `  look: ${look}`]),
   ].join('\n');

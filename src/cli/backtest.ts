@@ -4,18 +4,18 @@ import { accuracyConstants } from '../domain/base/accuracy-constants.js';
 import { logLossClip } from '../domain/base/prediction-metrics.js';
 import { detectHorizonUnit } from '../domain/fit/accuracy/accuracy-cases.js';
 import { forecastFold, type ScoredCase } from '../lab/backtest/forecasts.js';
-import { backtestPage } from '../lab/backtest/page.js';
-import { type Backtest, backtestJson, backtestText } from '../lab/backtest/report.js';
-import { resamples, resultsOf, seed } from '../lab/backtest/results.js';
-import { answersBefore, type Window, windowsOf } from '../lab/backtest/windows.js';
-import { type AnswerTable, foldsOf } from '../lab/evaluate/answers.js';
+import { renderBacktest } from '../lab/backtest/page.js';
+import { type Backtest, formatBacktest, serializeBacktest } from '../lab/backtest/report.js';
+import { computeResults, resamples, seed } from '../lab/backtest/results.js';
+import { type ForecastWindow, planWindows, selectAnswersBefore } from '../lab/backtest/windows.js';
+import { type AnswerTable, assignFolds } from '../lab/evaluate/answers.js';
 import { StartError } from '../lifecycle.js';
 import type { CommandContext } from './command.js';
-import { divide, foldsPresent, labCommand, openTrainer, threadsFor } from './lab.js';
+import { chooseThreads, defineLabCommand, listFolds, openTrainer, requireSplit } from './lab-command.js';
 
 const { horizons, minAnswers } = accuracyConstants;
 
-export const main = labCommand<Backtest>({
+export const main = defineLabCommand<Backtest>({
   name: 'backtest',
   about: `Measures how far forecasts of the share of right answers can be relied on. After so many answers of each
 learner of FILE the share of right answers over the next days is forecast with its interval, by models that
@@ -35,19 +35,19 @@ Figures: coverage (share of moments whose observed share lies inside the interva
 brier and log_loss (natural logarithm, of ${logLossClip} at least) of single answers, mae (distance of the expected
 share from the observed one); each moment counts once. Intervals of figures are 95 %, by ${resamples} bootstrap
 samples of learners with seed ${seed}. Bands are by answers so far and horizon.`,
-  work: async (context, args, { table, since }) => {
-    const folds = args.fold === null ? crossFolds(table, context) : foldsOf(table);
+  measure: async (context, args, { table, since }) => {
+    const folds = args.fold === null ? chooseFolds(table, context) : assignFolds(table);
     const scored: ScoredCase[] = [];
     let unit: Backtest['unit'] = 'days';
-    let windows: readonly Window[] = [];
+    let windows: readonly ForecastWindow[] = [];
     let train: ReturnType<typeof openTrainer> | undefined;
-    for (const fold of args.fold === null ? foldsPresent(folds) : [args.fold]) {
-      const split = divide(table, folds, fold);
-      train ??= openTrainer(context, threadsFor(args, split.training));
+    for (const fold of args.fold === null ? listFolds(folds) : [args.fold]) {
+      const split = requireSplit(table, folds, fold);
+      train ??= openTrainer(context, chooseThreads(args, split.training));
       unit = detectHorizonUnit(split.training);
-      windows = windowsOf(split);
+      windows = planWindows(split);
       for (const [i, window] of windows.entries()) {
-        const training = answersBefore(split.training, window);
+        const training = selectAnswersBefore(split.training, window);
         const trained = training.correct.length > 0 ? await train(training) : null;
         if (context.closers.closing) return null;
         if (trained === null || trained.models.served.model.accuracy.unit !== unit) continue;
@@ -62,22 +62,22 @@ samples of learners with seed ${seed}. Bands are by answers so far and horizon.`
     if (scored.length === 0)
       throw new StartError('No learner has enough answers after another for a forecast to be held against');
     context.showProgress('bootstrap');
-    const results = await resultsOf(scored);
+    const results = await computeResults(scored);
     const seconds = (performance.now() - since) / 1000;
     const cutoffs = windows.map(({ from }) => from).filter(Number.isFinite);
     return { file: basename(args.file), fold: args.fold, unit, cutoffs, seconds, results };
   },
-  json: backtestJson,
-  text: backtestText,
-  page: backtestPage,
+  json: serializeBacktest,
+  text: formatBacktest,
+  page: renderBacktest,
 });
 
 /** Uses folds by a hash if the file has only one fold. */
-function crossFolds(table: AnswerTable, { stderr }: CommandContext): Uint16Array {
-  const ofFile = foldsOf(table);
-  const byHash = foldsOf({ ...table, folds: new Map() });
-  const [fold, another] = foldsPresent(ofFile);
-  if (another !== undefined || foldsPresent(byHash).length === 1) return ofFile;
+function chooseFolds(table: AnswerTable, { stderr }: CommandContext): Uint16Array {
+  const fileFolds = assignFolds(table);
+  const hashFolds = assignFolds({ ...table, folds: new Map() });
+  const [fold, another] = listFolds(fileFolds);
+  if (another !== undefined || listFolds(hashFolds).length === 1) return fileFolds;
   stderr.write(`Every learner is in fold ${fold}: folds are 1 to 5 by a hash of user_id instead\n`);
-  return byHash;
+  return hashFolds;
 }

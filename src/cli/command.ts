@@ -41,12 +41,12 @@ interface Command<Arguments> {
   /** @returns null for --help @throws StartError */
   readonly read: (argv: readonly string[]) => Arguments | null;
   /** The message of a StartError is printed. Other errors are defects. */
-  readonly work: (context: CommandContext, args: Arguments) => Promise<void>;
+  readonly run: (context: CommandContext, args: Arguments) => Promise<void>;
   /** Default: 1. */
-  readonly failure?: number;
+  readonly failureExitCode?: number;
 }
 
-export const commandOf =
+export const defineCommand =
   <Arguments>(command: Command<Arguments>) =>
   async (argv: readonly string[], host: CommandHost = process): Promise<void> => {
     const logger = createLogger('warn', command.name, host.stderr);
@@ -56,7 +56,7 @@ export const commandOf =
       else await runCommand(command, args, host, logger);
     } catch (error) {
       reportStartFailure(error, logger, host.stderr);
-      host.exitCode = command.failure ?? 1;
+      host.exitCode = command.failureExitCode ?? 1;
     }
   };
 
@@ -65,13 +65,13 @@ const signalExitCodes = { SIGINT: 130, SIGTERM: 143 } as const;
 
 /** Never rejects. Closes all resources after the end or a signal. */
 async function runCommand<Arguments>(
-  { work, failure = 1 }: Command<Arguments>,
+  { run, failureExitCode = 1 }: Command<Arguments>,
   args: Arguments,
   host: CommandHost,
   logger: Logger,
 ): Promise<void> {
   const { stdout, stderr } = host;
-  let [signalCode, result] = [0, 0];
+  let [signalCode, resultExitCode] = [0, 0];
   for (const [signal, code] of Object.entries(signalExitCodes)) {
     host.on(signal, () => {
       signalCode = code;
@@ -82,14 +82,14 @@ async function runCommand<Arguments>(
     on: host.on.bind(host),
     exit: (code) => host.exit(code === 0 ? signalCode : code),
   });
-  const showProgress = progressLine(stderr);
+  const showProgress = createProgressLine(stderr);
   closers.add('progress line', () => showProgress(''));
   const print = (text: string): void => {
     showProgress('');
     stdout.write(`${text}\n`);
   };
   const endWith = (code: number): void => {
-    result = code;
+    resultExitCode = code;
   };
   try {
     const config = loadConfig(host.env);
@@ -97,29 +97,29 @@ async function runCommand<Arguments>(
     if (config.logLevel !== 'info') logger.level = config.logLevel;
     const isTerminal = stdout.isTTY === true;
     const shown = { showProgress, print, endWith, stderr, isTerminal };
-    await work({ config, logger, closers, env: host.env, ...shown }, args);
-    await flush(stdout);
-    await shutdown(result);
+    await run({ config, logger, closers, env: host.env, ...shown }, args);
+    await flushOutput(stdout);
+    await shutdown(resultExitCode);
   } catch (error) {
     if (!closers.closing) {
       showProgress('');
-      const known = error instanceof ApiError ? new StartError(error.message, { cause: error }) : error;
-      reportStartFailure(known, logger, stderr);
+      const reported = error instanceof ApiError ? new StartError(error.message, { cause: error }) : error;
+      reportStartFailure(reported, logger, stderr);
       // If Redis is down, closers time out. The reason is printed already.
       logger.level = 'silent';
     }
-    await shutdown(failure);
+    await shutdown(failureExitCode);
   }
 }
 
 /** `exit` would discard output that a pipe has not accepted. Resolves also if the reader closed the pipe. */
-const flush = (stdout: CommandHost['stdout']): Promise<void> =>
+const flushOutput = (stdout: CommandHost['stdout']): Promise<void> =>
   new Promise((resolve) => {
     stdout.once('error', () => resolve());
     stdout.write('', resolve);
   });
 
-function progressLine(stderr: CommandHost['stderr']): (text: string) => void {
+function createProgressLine(stderr: CommandHost['stderr']): (text: string) => void {
   let isEmpty = true;
   return (text) => {
     if (!stderr.isTTY || (isEmpty && text === '')) return;

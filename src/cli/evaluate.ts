@@ -1,13 +1,18 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { logLossClip, reliabilityBins } from '../domain/base/prediction-metrics.js';
-import { type AnswerTable, foldsOf, maxFold, type Split } from '../lab/evaluate/answers.js';
+import { type AnswerTable, assignFolds, maxFold, type Split } from '../lab/evaluate/answers.js';
 import { predictAll } from '../lab/evaluate/predict.js';
-import { type Evaluation, evaluationJson, evaluationPage, evaluationText } from '../lab/evaluate/report.js';
-import { resultsOf } from '../lab/evaluate/results.js';
+import {
+  type Evaluation,
+  formatEvaluation,
+  renderEvaluation,
+  serializeEvaluation,
+} from '../lab/evaluate/report.js';
+import { computeResults } from '../lab/evaluate/results.js';
 import { checkAnswers } from '../lab/evaluate/validity.js';
-import { divide, labCommand, openTrainer, threadsFor } from './lab.js';
+import { chooseThreads, defineLabCommand, openTrainer, requireSplit } from './lab-command.js';
 
-export const main = labCommand<Evaluation>({
+export const main = defineLabCommand<Evaluation>({
   name: 'evaluate',
   about: `Measures how well the models predict the answers of FILE. They are trained on the learners of all folds but
 one, and predict every answer of that fold's learners from the learner's own earlier answers, through the
@@ -37,10 +42,10 @@ served probability for another item of the skill, by furthest at most; met_items
 that the learner knew.
 validity compares mastery with the answers of learners on a skill, movers the predictions of learners whose
 share right rises or falls by .2 or more with it; docs/model.md ("Does mastery follow the answers?") defines each figure.`,
-  work: async (context, args, { table, leftOut }) => {
+  measure: async (context, args, { table, leftOut }) => {
     const fold = args.fold ?? 1;
-    const split = divide(table, foldsOf(table), fold);
-    const threads = threadsFor(args, split.training);
+    const split = requireSplit(table, assignFolds(table), fold);
+    const threads = chooseThreads(args, split.training);
     const trained = await openTrainer(context, threads)(split.training);
     if (trained === null) return null;
     context.showProgress('predicting');
@@ -50,26 +55,26 @@ share right rises or falls by .2 or more with it; docs/model.md ("Does mastery f
     const predict = { seconds: (performance.now() - since) / 1000 };
     const { fit, servedFit, parts } = trained.figures;
     return {
-      ...{ file: args.file, fold, split: originOf(table), leftOut },
-      test: countsOf(split.test),
-      train: countsOf(split.training),
+      ...{ file: args.file, fold, split: findFoldSource(table), leftOut },
+      test: countAnswers(split.test),
+      train: countAnswers(split.training),
       fit: { ...fit, threads },
       ...{ servedFit, parts, predict, monotone },
       ...checkAnswers(answers),
-      results: resultsOf(split, predictions, table.skills),
+      results: computeResults(split, predictions, table.skills),
     };
   },
-  json: evaluationJson,
-  text: evaluationText,
-  page: evaluationPage,
+  json: serializeEvaluation,
+  text: formatEvaluation,
+  page: renderEvaluation,
 });
 
-const countsOf = ({ correct, starts }: Split['test']) => ({
+const countAnswers = ({ correct, starts }: Split['test']) => ({
   rows: correct.length,
   learners: starts.length - 1,
 });
 
-function originOf({ folds, learners }: AnswerTable): Evaluation['split'] {
+function findFoldSource({ folds, learners }: AnswerTable): Evaluation['split'] {
   if (folds.size === 0) return 'hash';
   return folds.size === learners.length ? 'fold' : 'mixed';
 }

@@ -6,7 +6,7 @@ import { lockDir } from '../dir-lock.js';
 import { type Closers, StartError } from '../lifecycle.js';
 import type { ExportFormat } from '../warehouse/reads/tenant-tables.js';
 
-export interface Wanted {
+export interface ExportSpec {
   readonly table: string;
   readonly format: ExportFormat;
   readonly tenant: string;
@@ -15,12 +15,12 @@ export interface Wanted {
   readonly part_rows: number;
 }
 
-interface Content {
+interface FileDigest {
   readonly bytes: number;
   readonly sha256: string;
 }
 
-interface Part extends Content {
+interface ExportPart extends FileDigest {
   readonly file: string;
   readonly rows: number;
   readonly first_key: readonly string[];
@@ -29,7 +29,7 @@ interface Part extends Content {
   readonly read_at: string;
 }
 
-export interface Manifest extends Wanted {
+export interface Manifest extends ExportSpec {
   readonly version: 1;
   readonly time_column: string | null;
   /** Rows from this time on are excluded, also in a resumed run. */
@@ -38,7 +38,7 @@ export interface Manifest extends Wanted {
   /** Accepted answers that ClickHouse did not have at the start. */
   readonly waiting_answers: number;
   readonly key: readonly string[];
-  readonly parts: readonly Part[];
+  readonly parts: readonly ExportPart[];
   readonly rows: number;
   /** Null: incomplete. */
   readonly finished_at: string | null;
@@ -46,9 +46,9 @@ export interface Manifest extends Wanted {
 
 const manifestName = 'manifest.json';
 /** Leftovers of a killed run, and lock files. */
-const passing = /^(part|manifest)\.tmp$|^lock[.-]/;
+const temporaryNames = /^(part|manifest)\.tmp$|^lock[.-]/;
 
-export const nextFile = ({ table, format, parts }: Manifest): string =>
+export const nextPartName = ({ table, format, parts }: Manifest): string =>
   `${table}-${String(parts.length + 1).padStart(5, '0')}.${format}`;
 
 /**
@@ -56,16 +56,20 @@ export const nextFile = ({ table, format, parts }: Manifest): string =>
  * @returns the manifest of an earlier run after a check of its files; null for an empty folder
  * @throws StartError if the folder has other content
  */
-export async function takeExport(folder: string, wanted: Wanted, closers: Closers): Promise<Manifest | null> {
+export async function openExportFolder(
+  folder: string,
+  spec: ExportSpec,
+  closers: Closers,
+): Promise<Manifest | null> {
   try {
     if (!existsSync(folder)) mkdirSync(folder);
     // Checked first, so that a foreign folder gets no lock file.
-    readManifest(folder, wanted);
+    readManifest(folder, spec);
     const lock = lockDir(folder);
     if ('heldBy' in lock) throw new Error(`is being written to by process ${lock.heldBy.pid}`);
     closers.add('lock of the folder', lock.release);
-    const manifest = readManifest(folder, wanted);
-    for (const part of manifest?.parts ?? []) await checkFile(folder, part);
+    const manifest = readManifest(folder, spec);
+    for (const part of manifest?.parts ?? []) await verifyPart(folder, part);
     return manifest;
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
@@ -75,47 +79,50 @@ export async function takeExport(folder: string, wanted: Wanted, closers: Closer
   }
 }
 
-function readManifest(folder: string, wanted: Wanted): Manifest | null {
-  const names = readdirSync(folder).filter((name) => !passing.test(name));
+function readManifest(folder: string, spec: ExportSpec): Manifest | null {
+  const names = readdirSync(folder).filter((name) => !temporaryNames.test(name));
   if (names.length === 0) return null;
   if (!names.includes(manifestName)) throw new Error(`holds ${names[0]}, and no export`);
   const manifest: Manifest = JSON.parse(readFileSync(join(folder, manifestName), 'utf8'));
-  for (const name of Object.keys(wanted) as (keyof Wanted)[])
-    if (manifest[name] !== wanted[name])
-      throw new Error(`holds another export: ${name} is ${manifest[name]} there, not ${wanted[name]}`);
+  for (const name of Object.keys(spec) as (keyof ExportSpec)[])
+    if (manifest[name] !== spec[name])
+      throw new Error(`holds another export: ${name} is ${manifest[name]} there, not ${spec[name]}`);
   // A killed run may have written a part that the manifest does not list.
-  const known = [manifestName, nextFile(manifest), ...manifest.parts.map(({ file }) => file)];
-  const strange = names.find((name) => !known.includes(name));
-  if (strange !== undefined) throw new Error(`holds ${strange}, which its manifest does not list`);
+  const expected = [manifestName, nextPartName(manifest), ...manifest.parts.map(({ file }) => file)];
+  const unexpected = names.find((name) => !expected.includes(name));
+  if (unexpected !== undefined) throw new Error(`holds ${unexpected}, which its manifest does not list`);
   return manifest;
 }
 
-async function checkFile(folder: string, { file, bytes, sha256 }: Part): Promise<void> {
+async function verifyPart(folder: string, { file, bytes, sha256 }: ExportPart): Promise<void> {
   if (!existsSync(join(folder, file))) throw new Error(`does not hold ${file}, which its manifest lists`);
-  const found = await contentOf(createReadStream(join(folder, file)), async () => {});
+  const found = await digestChunks(createReadStream(join(folder, file)), async () => {});
   if (found.bytes !== bytes || found.sha256 !== sha256)
     throw new Error(`has another ${file} than was written`);
 }
 
 type Chunks = AsyncIterable<Buffer> | Iterable<Buffer>;
 
-async function contentOf(chunks: Chunks, use: (chunk: Buffer) => Promise<unknown>): Promise<Content> {
+async function digestChunks(
+  chunks: Chunks,
+  onChunk: (chunk: Buffer) => Promise<unknown>,
+): Promise<FileDigest> {
   const hash = createHash('sha256');
   let bytes = 0;
   for await (const chunk of chunks) {
     hash.update(chunk);
     bytes += chunk.length;
-    await use(chunk);
+    await onChunk(chunk);
   }
   return { bytes, sha256: hash.digest('hex') };
 }
 
 /** Atomic: gives the file its name after a sync to disk. */
-export async function writeWhole(folder: string, name: string, chunks: Chunks): Promise<Content> {
+export async function writeAtomically(folder: string, name: string, chunks: Chunks): Promise<FileDigest> {
   const temporary = join(folder, name === manifestName ? 'manifest.tmp' : 'part.tmp');
   const [file, directory] = [await open(temporary, 'w'), await open(folder)];
   try {
-    const content = await contentOf(chunks, (chunk) => file.writeFile(chunk));
+    const content = await digestChunks(chunks, (chunk) => file.writeFile(chunk));
     await file.sync();
     await rename(temporary, join(folder, name));
     await directory.sync();
@@ -126,6 +133,6 @@ export async function writeWhole(folder: string, name: string, chunks: Chunks): 
 }
 
 export async function writeManifest(folder: string, manifest: Manifest): Promise<Manifest> {
-  await writeWhole(folder, manifestName, [Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`)]);
+  await writeAtomically(folder, manifestName, [Buffer.from(`${JSON.stringify(manifest, null, 2)}\n`)]);
   return manifest;
 }

@@ -2,21 +2,21 @@ import { createFitDependencies } from '../app/consumers.js';
 import type { AccuracyReport } from '../domain/fit/accuracy/fit-accuracy.js';
 import type { LossComparison } from '../domain/fit/bkt/trace-log.js';
 import type { FitReport } from '../domain/fit/fit-tenant.js';
-import { grouped, jsonLine } from '../lab/report/numbers.js';
+import { formatJsonLine, formatNumber } from '../lab/report/format.js';
+import { buildPartRows, partHead } from '../lab/report/model-parts.js';
 import { textTable } from '../lab/report/page.js';
-import { partHead, partRows } from '../lab/report/parts.js';
 import { StartError } from '../lifecycle.js';
 import { type FitDependencies, runFits, type TenantFit } from '../services/models/fit-models.js';
 import { activateVersion } from '../services/models/model-versions.js';
 import type { RetainedVersion } from '../store/models/model-store.js';
 import * as read from './arguments.js';
-import { commandOf } from './command.js';
+import { defineCommand } from './command.js';
 import { withDeployment } from './servers.js';
 
-export const main = commandOf({
+export const main = defineCommand({
   name: 'fit',
-  ...read.argumentsOf({
-    form: 'npm run fit [-- options]',
+  ...read.defineArguments({
+    usage: 'npm run fit [-- options]',
     about: `Fits the models on all answers in ClickHouse, tenant by tenant, and publishes what predicts the answers of
 learners that it did not see no worse than what is in force. Running services take a new version within
 seconds. A tenant without new answers since its last fit is skipped; answers that still wait for ClickHouse
@@ -35,13 +35,13 @@ used again; those whose items were forgotten (all but the last 3) learn the diff
 The next fit that sees new answers may publish a newer version: FIT_INTERVAL_HOURS=0 stops the scheduled ones.
 It uses the servers of the service that runs on DATA_DIR, or starts its own.`,
     read: (values, given) => {
-      const { 'dry-run': dryRun, list, back, use, ...others } = read.onlyOptions(values, given);
+      const { 'dry-run': dryRun, list, back, use, ...others } = read.rejectOperands(values, given);
       if ([dryRun, list, back, use !== null].filter(Boolean).length > 1)
-        throw new read.Misuse('--dry-run, --list, --back and --use exclude one another');
+        throw new read.UsageError('--dry-run, --list, --back and --use exclude one another');
       return { ...others, dryRun, list, back, use };
     },
   }),
-  work: (context, { tenant, dryRun, threads, list, back, use, json }) =>
+  run: (context, { tenant, dryRun, threads, list, back, use, json }) =>
     withDeployment(context, async ({ endpoints, clickhouse, redis, signal }) => {
       const options = { threads: threads ?? undefined, servesRequests: false };
       const parts = createFitDependencies({ redis, clickhouse }, endpoints, options, context.logger);
@@ -53,13 +53,13 @@ It uses the servers of the service that runs on DATA_DIR, or starts its own.`,
         const kept = versions.map(({ version, basedOn, publishedAt }) => ({
           ...{ version, basedOn, publishedAt: new Date(publishedAt).toISOString() },
         }));
-        const text = versionsText(named, versions);
-        return context.print(json ? jsonLine({ tenant: named, inForce, versions: kept }) : text);
+        const text = formatVersions(named, versions);
+        return context.print(json ? formatJsonLine({ tenant: named, inForce, versions: kept }) : text);
       }
       const onStep = (of: string, step: string): void => context.showProgress(`${of}: ${step}`);
       const fits = await runFits(parts, { tenant: tenant ?? undefined, dryRun, signal, onStep });
-      const text = fits.map(fitText).join('\n') || 'There are no answers to fit on';
-      context.print(json ? jsonLine({ tenants: fits.map(fitJson) }) : text);
+      const text = fits.map(formatFit).join('\n') || 'There are no answers to fit on';
+      context.print(json ? formatJsonLine({ tenants: fits.map(describeFit) }) : text);
     }),
 });
 
@@ -67,10 +67,14 @@ It uses the servers of the service that runs on DATA_DIR, or starts its own.`,
  * @param requested null: the previous version
  * @throws StartError
  */
-async function changeVersion(parts: FitDependencies, tenant: string, use: number | null): Promise<void> {
+async function changeVersion(
+  parts: FitDependencies,
+  tenant: string,
+  requested: number | null,
+): Promise<void> {
   const inForce = await parts.models.fetchActiveVersion(tenant);
   const current = (await parts.models.listVersions(tenant)).find(({ version }) => version === inForce);
-  const version = use ?? current?.basedOn;
+  const version = requested ?? current?.basedOn;
   if (version === undefined) throw new StartError(`Tenant ${tenant} has no version before ${inForce}`);
   const outcome = await activateVersion(parts, tenant, version, inForce);
   if (outcome === 'in-force')
@@ -81,7 +85,7 @@ async function changeVersion(parts: FitDependencies, tenant: string, use: number
     throw new StartError(`Another version of tenant ${tenant} came into force meanwhile; try again`);
 }
 
-function versionsText(tenant: string, versions: readonly RetainedVersion[]): string {
+function formatVersions(tenant: string, versions: readonly RetainedVersion[]): string {
   if (versions.length === 0) return `Tenant ${tenant} has no fitted version`;
   const lines = versions.map(
     ({ version, basedOn, publishedAt, inForce }) =>
@@ -91,7 +95,7 @@ function versionsText(tenant: string, versions: readonly RetainedVersion[]): str
   return `Versions of tenant ${tenant}, * in force:\n${none}${lines.join('\n')}`;
 }
 
-const outcomes: Readonly<Record<TenantFit['outcome'], string>> = {
+const outcomeTexts: Readonly<Record<TenantFit['outcome'], string>> = {
   published: 'published',
   not_better: 'nothing better than what is in force',
   nothing_new: 'no new answers since the last fit',
@@ -100,22 +104,22 @@ const outcomes: Readonly<Record<TenantFit['outcome'], string>> = {
   dry_run: 'would be published',
 };
 
-const publishedOf = ({ skills }: FitReport): number => skills.filter(({ published }) => published).length;
+const countPublished = ({ skills }: FitReport): number => skills.filter(({ published }) => published).length;
 
 const maxShownSkills = 10;
 
-function fitText({ tenant, outcome, version, report }: TenantFit): string {
-  const lines = [`Tenant ${tenant}: ${outcomes[outcome]}, version ${version} is in force`];
+function formatFit({ tenant, outcome, version, report }: TenantFit): string {
+  const lines = [`Tenant ${tenant}: ${outcomeTexts[outcome]}, version ${version} is in force`];
   if (report === null) return lines.join('\n');
   const sample = report.sampledOneIn === 1 ? '' : `, one learner in ${report.sampledOneIn}`;
   lines.push(
-    `  ${grouped(report.answers)} answers of ${grouped(report.learners)} learners${sample} in ${report.seconds.toFixed(1)} s`,
-    `  ${publishedOf(report)} of ${report.skills.length} skills published, the others held back or kept`,
-    `  log loss of BKT on held-out learners ${compared(report.bkt)}`,
-    `  log loss of the served probability ${compared(report.served)}`,
+    `  ${formatNumber(report.answers)} answers of ${formatNumber(report.learners)} learners${sample} in ${report.seconds.toFixed(1)} s`,
+    `  ${countPublished(report)} of ${report.skills.length} skills published, the others held back or kept`,
+    `  log loss of BKT on held-out learners ${formatComparison(report.bkt)}`,
+    `  log loss of the served probability ${formatComparison(report.served)}`,
     '  its parts, by cross-fit on the training learners:',
-    textTable(partHead, partRows(report.served.parts)),
-    `  forecasts of shares ${accuracyText(report.accuracy)}`,
+    textTable(partHead, buildPartRows(report.served.parts)),
+    `  forecasts of shares ${formatAccuracy(report.accuracy)}`,
   );
   const worse = report.skills.filter(({ reason }) => reason.startsWith('held-out'));
   for (const { skillId, reason } of worse.slice(0, maxShownSkills)) lines.push(`    ${skillId}: ${reason}`);
@@ -123,12 +127,12 @@ function fitText({ tenant, outcome, version, report }: TenantFit): string {
   return lines.join('\n');
 }
 
-const compared = ({ answers, oldLogLoss, newLogLoss }: LossComparison): string =>
+const formatComparison = ({ answers, oldLogLoss, newLogLoss }: LossComparison): string =>
   oldLogLoss === null || newLogLoss === null
     ? 'not measured: no answers'
-    : `${oldLogLoss.toFixed(4)} before, ${newLogLoss.toFixed(4)} now (${grouped(answers)} answers)`;
+    : `${oldLogLoss.toFixed(4)} before, ${newLogLoss.toFixed(4)} now (${formatNumber(answers)} answers)`;
 
-function accuracyText({ cases, published, reason, ...figures }: AccuracyReport): string {
+function formatAccuracy({ cases, published, reason, ...figures }: AccuracyReport): string {
   const outcome = published ? 'published' : `kept as they were: ${reason}`;
   const { oldLogLoss, newLogLoss, oldCoverage80, newCoverage80 } = figures;
   if (newLogLoss === null || newCoverage80 === null) return outcome;
@@ -136,14 +140,14 @@ function accuracyText({ cases, published, reason, ...figures }: AccuracyReport):
   return [
     outcome,
     `log loss ${before(oldLogLoss)}${newLogLoss.toFixed(4)} now`,
-    `coverage of the 80 % interval ${before(oldCoverage80)}${newCoverage80.toFixed(4)} now (${grouped(cases)} forecasts)`,
+    `coverage of the 80 % interval ${before(oldCoverage80)}${newCoverage80.toFixed(4)} now (${formatNumber(cases)} forecasts)`,
   ].join('; ');
 }
 
-function fitJson({ report, ...fit }: TenantFit) {
+function describeFit({ report, ...fit }: TenantFit) {
   if (report === null) return { ...fit, report };
   const { served, skills, ...others } = report;
   const { reason: _, ...compared } = served;
-  const skillsPublished = publishedOf(report);
+  const skillsPublished = countPublished(report);
   return { ...fit, report: { ...others, skills: skills.length, skillsPublished, served: compared } };
 }

@@ -1,17 +1,17 @@
 import { startPipeline } from '../app/consumers.js';
 import { prepareSchema } from '../app/prepare-schema.js';
 import { findTimeProblem } from '../contracts/events.js';
-import { grouped, jsonLine } from '../lab/report/numbers.js';
+import { formatJsonLine, formatNumber } from '../lab/report/format.js';
 import { StartError } from '../lifecycle.js';
 import { createImportStore, type ImportStore, importLockKey } from '../store/learners/import-store.js';
+import { openAnswerFile, validateContent } from './answer-file.js';
 import * as read from './arguments.js';
-import { type CommandContext, commandOf } from './command.js';
-import { countFile, type ImportSummary } from './import-count.js';
-import { checkContent, openFile } from './import-file.js';
-import { openEngine, takeProcessLock } from './servers.js';
+import { type CommandContext, defineCommand } from './command.js';
+import { type ImportSummary, runImport } from './run-import.js';
+import { acquireProcessLock, openEngine } from './servers.js';
 
-export const importArguments = read.argumentsOf({
-  form: 'npm run import -- FILE [options]',
+export const importArguments = read.defineArguments({
+  usage: 'npm run import -- FILE [options]',
   about: `Counts every answer of FILE as if it had just come in, in the order of the file, learner by learner.
 
 FILE is CSV with a header, or NDJSON, both also as gzip; which of them shows in its first bytes, whatever
@@ -23,7 +23,7 @@ which may be empty in a row; others are ignored.
   response_time_s  0 to 86400, fractions allowed`,
   options: {
     tenant: read.tenantOption(`whose answers these are (default: ${read.defaultTenant})`),
-    start: read.momentOption(
+    start: read.timeOption(
       'DATE',
       'YYYY-MM-DD or RFC 3339: a numeric ts is the number of seconds since then',
       (ms) => findTimeProblem(ms, Date.now()),
@@ -35,41 +35,41 @@ which may be empty in a row; others are ignored.
 no row twice. Rows that do not fit go with line number and reason to a file under DATA_DIR/imports; the
 import goes on. It uses the servers of the service that runs on DATA_DIR, or starts its own.`,
   read: ({ tenant, start, ...values }, given) =>
-    read.withFile({ ...values, tenant: tenant ?? read.defaultTenant, startMs: start }, given),
+    read.requireFile({ ...values, tenant: tenant ?? read.defaultTenant, startMs: start }, given),
 });
 
 type ImportArguments = NonNullable<ReturnType<typeof importArguments.read>>;
 
-export const main = commandOf({ name: 'import', ...importArguments, work: importFile });
+export const main = defineCommand({ name: 'import', ...importArguments, run: importFile });
 
 async function importFile(context: CommandContext, args: ImportArguments): Promise<void> {
-  const file = openFile(args.file);
-  const content = await checkContent(file, `${args.tenant}\n${args.startMs ?? ''}`, context);
+  const file = openAnswerFile(args.file);
+  const contentHash = await validateContent(file, `${args.tenant}\n${args.startMs ?? ''}`, context);
   if (context.closers.closing) return;
-  const started = await startImport(context, args, content);
-  const summary = await countFile({ ...started, context, args, file });
-  if (summary !== null) context.print((args.json ? jsonLine : summaryText)(summary));
+  const started = await startImport(context, args, contentHash);
+  const summary = await runImport({ ...started, context, args, file });
+  if (summary !== null) context.print((args.json ? formatJsonLine : formatSummary)(summary));
 }
 
 /**
  * This process also runs the pipeline, so that rows reach ClickHouse without a running service.
  * @throws StartError if the file was imported before, or another process is importing it
  */
-async function startImport(context: CommandContext, args: ImportArguments, content: string) {
+async function startImport(context: CommandContext, args: ImportArguments, contentHash: string) {
   const { config, logger, closers } = context;
   const engine = await openEngine(context, config);
   const { redis, endpoints } = engine;
-  const store = createImportStore(redis, engine.partitions, content);
+  const store = createImportStore(redis, engine.partitions, contentHash);
   // Concurrent imports count no row twice (feeder.ts), but the first to end would remove the other's marks.
-  const inUse = 'This file is being imported by another process right now';
-  const lock = await takeProcessLock(redis, importLockKey(content), inUse, context);
-  const record = await openRecord(store, args);
+  const inUseMessage = 'This file is being imported by another process right now';
+  const lock = await acquireProcessLock(redis, importLockKey(contentHash), inUseMessage, context);
+  const record = await openImportRecord(store, args);
   await prepareSchema(endpoints, logger, closers);
   startPipeline(engine);
   return { engine, store, lock, record };
 }
 
-async function openRecord(store: ImportStore, { file, tenant, again }: ImportArguments) {
+async function openImportRecord(store: ImportStore, { file, tenant, again }: ImportArguments) {
   const found = await store.find();
   if (found?.finishedAt === null) return found;
   if (found !== null && !again) {
@@ -79,16 +79,16 @@ async function openRecord(store: ImportStore, { file, tenant, again }: ImportArg
   return store.start(found);
 }
 
-function summaryText({ rows, file, tenant, ...summary }: ImportSummary): string {
+function formatSummary({ rows, file, tenant, ...summary }: ImportSummary): string {
   const { counted, skipped, rejected, backwards, resumedAfterLine, rejectsFile } = summary;
   return [
-    `${grouped(rows)} rows of ${file} for tenant ${tenant}`,
-    `  ${grouped(counted)} counted in ${summary.seconds.toFixed(1)} s, ${grouped(summary.rowsPerSecond)} a second`,
-    ...(skipped > 0 ? [`  ${grouped(skipped)} skipped, counted before`] : []),
-    ...(resumedAfterLine > 0 ? [`  resumed after line ${grouped(resumedAfterLine)}`] : []),
-    `  ${grouped(rejected)} rejected${rejectsFile === null ? '' : `, see ${rejectsFile}`}`,
+    `${formatNumber(rows)} rows of ${file} for tenant ${tenant}`,
+    `  ${formatNumber(counted)} counted in ${summary.seconds.toFixed(1)} s, ${formatNumber(summary.rowsPerSecond)} a second`,
+    ...(skipped > 0 ? [`  ${formatNumber(skipped)} skipped, counted before`] : []),
+    ...(resumedAfterLine > 0 ? [`  resumed after line ${formatNumber(resumedAfterLine)}`] : []),
+    `  ${formatNumber(rejected)} rejected${rejectsFile === null ? '' : `, see ${rejectsFile}`}`,
     ...(backwards > 0
-      ? [`  ${grouped(backwards)} with an order below that of the learner's row before`]
+      ? [`  ${formatNumber(backwards)} with an order below that of the learner's row before`]
       : []),
     ...summary.notes.map((note) => `  Note: ${note}`),
   ].join('\n');

@@ -3,22 +3,22 @@ import { buildOpenapi } from '../http/openapi.js';
 import { withDescription } from '../http/pages.js';
 import { createRoutes, type RoutePorts } from '../http/routes.js';
 import { StartError } from '../lifecycle.js';
-import { argumentsOf, Misuse } from './arguments.js';
-import { commandOf } from './command.js';
+import { defineArguments, UsageError } from './arguments.js';
+import { defineCommand } from './command.js';
 
-export const main = commandOf({
+export const main = defineCommand({
   name: 'openapi',
-  ...argumentsOf({
-    form: 'npm run openapi [-- FILE]',
+  ...defineArguments({
+    usage: 'npm run openapi [-- FILE]',
     about: 'Writes the OpenAPI 3.1 of /openapi.json to FILE, or to standard output.',
     options: {},
     notes: 'It needs no servers.',
     read: (_, { operands: [file, ...more] }) => {
-      if (more.length > 0) throw new Misuse('at most one FILE is needed');
+      if (more.length > 0) throw new UsageError('at most one FILE is needed');
       return { file };
     },
   }),
-  work: async ({ print }, { file }) => {
+  run: async ({ print }, { file }) => {
     const text = JSON.stringify(buildOpenapi(withDescription(createRoutes({} as RoutePorts))), null, 2);
     if (file === undefined) return print(text);
     try {

@@ -1,15 +1,15 @@
 import { dayMs } from '../domain/base/common.js';
-import { jsonLine } from '../lab/report/numbers.js';
+import { formatJsonLine } from '../lab/report/format.js';
 import { describeParkedRow } from '../services/corrections/list-parked.js';
 import { createParkedRows, type ParkedEntry, type RedriveCounts } from '../store/corrections/parked-rows.js';
-import { argumentsOf, flag, integerOption, Misuse } from './arguments.js';
-import { commandOf } from './command.js';
-import { openStore } from './servers.js';
+import { defineArguments, flag, integerOption, UsageError } from './arguments.js';
+import { defineCommand } from './command.js';
+import { openRedisOnly } from './servers.js';
 
-export const main = commandOf({
+export const main = defineCommand({
   name: 'parked',
-  ...argumentsOf({
-    form: 'npm run parked -- list|redrive [options]',
+  ...defineArguments({
+    usage: 'npm run parked -- list|redrive [options]',
     about: `Rows that ClickHouse refuses for what they say are put aside, so that they hold up no others.
 
 list shows the stream that each was in, its id there, its tenant, why it was refused and how long ago.
@@ -30,29 +30,29 @@ The rows of the service that runs on DATA_DIR (or at REDIS_URL) are meant; where
 started for the moment.`,
     read: (values, { operands: [action, ...rest] }) => {
       if (rest.length > 0 || (action !== 'list' && action !== 'redrive'))
-        throw new Misuse('list or redrive is needed');
-      if (action === 'redrive' && values.json) throw new Misuse('only list takes --json');
+        throw new UsageError('list or redrive is needed');
+      if (action === 'redrive' && values.json) throw new UsageError('only list takes --json');
       return { ...values, action };
     },
   }),
-  work: async (context, { action, partition, json }) => {
-    const parked = createParkedRows(await openStore(context));
+  run: async (context, { action, partition, json }) => {
+    const parked = createParkedRows(await openRedisOnly(context));
     const streams = await parked.listStreams(partition);
-    if (action === 'redrive') return context.print(redrivenText(await parked.redrive(streams)));
-    const print = json ? jsonOf : textOf;
+    if (action === 'redrive') return context.print(formatRedriven(await parked.redrive(streams)));
+    const print = json ? formatJson : formatLine;
     if (!json) context.print(['STREAM', 'ID', 'TENANT', 'REASON', 'AGE'].join('\t'));
     // Prints while it reads, because the list can be long.
     for await (const entry of parked.listEntries(streams)) context.print(print(entry));
   },
 });
 
-const jsonOf = (entry: ParkedEntry): string => jsonLine(describeParkedRow(entry));
+const formatJson = (entry: ParkedEntry): string => formatJsonLine(describeParkedRow(entry));
 
 /** Tab-separated, for other tools. */
-const textOf = ({ stream, id, tenant, reason, parkedAt }: ParkedEntry): string =>
-  [stream, id, tenant ?? '-', reason, ageOf(Date.now() - parkedAt)].join('\t');
+const formatLine = ({ stream, id, tenant, reason, parkedAt }: ParkedEntry): string =>
+  [stream, id, tenant ?? '-', reason, formatAge(Date.now() - parkedAt)].join('\t');
 
-function redrivenText({ moved, stayed, erased }: RedriveCounts): string {
+function formatRedriven({ moved, stayed, erased }: RedriveCounts): string {
   const wait = 'too many rows or a correction wait before them, try again later';
   return [
     `put back ${moved}`,
@@ -61,7 +61,7 @@ function redrivenText({ moved, stayed, erased }: RedriveCounts): string {
   ].join('\n');
 }
 
-function ageOf(ms: number): string {
+function formatAge(ms: number): string {
   const units = [
     ['d', dayMs],
     ['h', 3_600_000],

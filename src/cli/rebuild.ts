@@ -1,6 +1,6 @@
 import { rejectOtherVersion } from '../app/deployment-watch.js';
 import { createRebuildPool } from '../compute/job-pools.js';
-import { grouped, jsonLine } from '../lab/report/numbers.js';
+import { formatJsonLine, formatNumber } from '../lab/report/format.js';
 import { StartError } from '../lifecycle.js';
 import { type RebuildResult, rebuild, retireOlderVersion } from '../services/rebuild/rebuild.js';
 import {
@@ -13,14 +13,14 @@ import { maxItems } from '../store/models/item-store.js';
 import { createRebuildStore, rebuildLockKey } from '../store/rebuild/rebuild-store.js';
 import { findVersionMismatch, formatUnusableReason } from '../store/redis/deployment.js';
 import { createRebuildSource } from '../warehouse/reads/rebuild-source.js';
-import { argumentsOf, flag, jsonFlag, onlyOptions } from './arguments.js';
-import { type CommandContext, commandOf } from './command.js';
-import { type Servers, takeProcessLock, updateSchema, withServers } from './servers.js';
+import { defineArguments, flag, jsonFlag, rejectOperands } from './arguments.js';
+import { type CommandContext, defineCommand } from './command.js';
+import { acquireProcessLock, type Servers, updateSchema, withServers } from './servers.js';
 
-export const main = commandOf({
+export const main = defineCommand({
   name: 'rebuild',
-  ...argumentsOf({
-    form: 'npm run rebuild [-- options]',
+  ...defineArguments({
+    usage: 'npm run rebuild [-- options]',
     about: `Restores Redis from ClickHouse after it came back empty: every learner byte for byte by replaying the answers,
 event ids that are still remembered with their first answers, goals, catalogues, models, API keys. A Redis
 Cluster that lost a node gets back what was on it. Where nothing is missing, nothing is done.
@@ -42,35 +42,42 @@ not be compared`),
     },
     notes:
       'It uses the servers of the service that runs on DATA_DIR (or REDIS_URL and CLICKHOUSE_URL), or starts its own.',
-    read: onlyOptions,
+    read: rejectOperands,
   }),
-  work: (context, args) =>
+  run: (context, args) =>
     withServers(context, (servers) => (args.verify ? compare : restore)(context, servers, args.json)),
 });
 
 async function compare(context: CommandContext, servers: Servers, json: boolean): Promise<void> {
   await rejectOtherVersion(servers.redis);
   await updateSchema(servers);
-  const result = await verifyLearners(partsOf(context, servers), { onProgress: progressOf(context) });
-  context.print(json ? verifyJson(result) : verifyText(result));
+  const result = await verifyLearners(createRebuildParts(context, servers), {
+    onProgress: createProgressReporter(context),
+  });
+  context.print(json ? serializeVerification(result) : formatVerification(result));
   if (result.differingCount > 0) context.endWith(1);
   else if (result.undecided > 0) context.endWith(2);
 }
 
 async function restore(context: CommandContext, servers: Servers, json: boolean): Promise<void> {
   const message = 'Redis is being rebuilt by another process right now';
-  const { check: ensureMayContinue } = await takeProcessLock(servers.redis, rebuildLockKey, message, context);
-  const parts = partsOf(context, servers);
+  const { check: ensureMayContinue } = await acquireProcessLock(
+    servers.redis,
+    rebuildLockKey,
+    message,
+    context,
+  );
+  const parts = createRebuildParts(context, servers);
   const other = await findVersionMismatch(servers.redis);
   if (other?.state === 'newer') throw new StartError(formatUnusableReason(other));
   if (other !== null) await retireOlderVersion(parts, other, ensureMayContinue);
   await updateSchema(servers);
-  const result = await rebuild(parts, { ensureMayContinue, onProgress: progressOf(context) });
-  if (result === null) context.print(json ? jsonLine({ restored: false }) : 'nothing to restore');
-  else context.print((json ? jsonLine : rebuildText)(summaryOf(result)));
+  const result = await rebuild(parts, { ensureMayContinue, onProgress: createProgressReporter(context) });
+  if (result === null) context.print(json ? formatJsonLine({ restored: false }) : 'nothing to restore');
+  else context.print((json ? formatJsonLine : formatSummary)(summarize(result)));
 }
 
-const partsOf = (
+const createRebuildParts = (
   { config }: CommandContext,
   { endpoints, clickhouse, redis }: Servers,
 ): RebuildDependencies => ({
@@ -79,16 +86,16 @@ const partsOf = (
   openThreads: () => createRebuildPool(endpoints.redisUrl, config.redisWaitReplicas),
 });
 
-const progressOf =
+const createProgressReporter =
   ({ showProgress }: CommandContext): RebuildOptions['onProgress'] =>
   ({ step, answers, total }) => {
     const share = Math.floor((100 * answers) / Math.max(1, total));
-    const of = `${share} %, ${grouped(answers)} of ${grouped(total)} answers`;
+    const of = `${share} %, ${formatNumber(answers)} of ${formatNumber(total)} answers`;
     showProgress(total === 0 ? step : `${step}, ${of}`);
   };
 
 /** Rates cover only the answers replayed by this run. */
-function summaryOf(result: RebuildResult) {
+function summarize(result: RebuildResult) {
   const { partitions, learners, answers, resumedAfter, seconds, replaySeconds } = result;
   const perSecond = (answers === 0 ? 0 : (answers - resumedAfter) / answers) / Math.max(replaySeconds, 0.001);
   return {
@@ -97,43 +104,43 @@ function summaryOf(result: RebuildResult) {
     learnersPerSecond: Math.round(perSecond * learners),
     answersPerSecond: Math.round(perSecond * answers),
     brokenLearners: result.brokenCount,
-    notes: notesOf(result),
+    notes: buildNotes(result),
   };
 }
 
-function notesOf({ brokenCount, broken, unreadableKeys }: RebuildResult): string[] {
-  const gaps = `rows of ${grouped(brokenCount)} learners have gaps or doubles (${broken.join(', ')}): they are as their rows say`;
-  const keys = `${grouped(unreadableKeys)} API keys were recorded under another password of ClickHouse: create them again`;
+function buildNotes({ brokenCount, broken, unreadableKeys }: RebuildResult): string[] {
+  const gaps = `rows of ${formatNumber(brokenCount)} learners have gaps or doubles (${broken.join(', ')}): they are as their rows say`;
+  const keys = `${formatNumber(unreadableKeys)} API keys were recorded under another password of ClickHouse: create them again`;
   return [...(brokenCount > 0 ? [gaps] : []), ...(unreadableKeys > 0 ? [keys] : [])];
 }
 
-function rebuildText(summary: ReturnType<typeof summaryOf>): string {
+function formatSummary(summary: ReturnType<typeof summarize>): string {
   const { learners, answers, resumedAfter, learnersPerSecond, answersPerSecond, notes } = summary;
   return [
-    `${grouped(learners)} learners with ${grouped(answers)} answers restored in ${summary.seconds.toFixed(1)} s`,
-    `  ${grouped(learnersPerSecond)} learners and ${grouped(answersPerSecond)} answers a second in the replay`,
+    `${formatNumber(learners)} learners with ${formatNumber(answers)} answers restored in ${summary.seconds.toFixed(1)} s`,
+    `  ${formatNumber(learnersPerSecond)} learners and ${formatNumber(answersPerSecond)} answers a second in the replay`,
     `  ${summary.partitions} partitions are in use again`,
-    ...(resumedAfter > 0 ? [`  ${grouped(resumedAfter)} of the answers by an earlier run`] : []),
+    ...(resumedAfter > 0 ? [`  ${formatNumber(resumedAfter)} of the answers by an earlier run`] : []),
     ...notes.map((note) => `  Note: ${note}`),
   ].join('\n');
 }
 
 const maxShownDifferences = 20;
 
-function verifyText(result: VerifyResult): string {
+function formatVerification(result: VerifyResult): string {
   const { learners, answers, waiting, differing, differingCount, undecided, seconds } = result;
   const lines = [
-    `${grouped(learners)} learners with ${grouped(answers)} stored answers compared in ${seconds.toFixed(1)} s`,
-    differingCount === 0 ? '  no differences' : `  ${grouped(differingCount)} learners differ`,
+    `${formatNumber(learners)} learners with ${formatNumber(answers)} stored answers compared in ${seconds.toFixed(1)} s`,
+    differingCount === 0 ? '  no differences' : `  ${formatNumber(differingCount)} learners differ`,
     ...differing.slice(0, maxShownDifferences).map(({ learner, what }) => `    ${learner} ${what}`),
   ];
-  if (waiting > 0) lines.push(`  ${grouped(waiting)} of them had answers that still wait in Redis`);
+  if (waiting > 0) lines.push(`  ${formatNumber(waiting)} of them had answers that still wait in Redis`);
   if (undecided > 0)
     lines.push(
-      `  ${grouped(undecided)} could not be compared, for Redis counts answers that no row is found of: they kept answering (compare again), or ClickHouse lacks rows (npm run audit)`,
+      `  ${formatNumber(undecided)} could not be compared, for Redis counts answers that no row is found of: they kept answering (compare again), or ClickHouse lacks rows (npm run audit)`,
     );
   return lines.join('\n');
 }
 
-const verifyJson = ({ differing, differingCount, ...result }: VerifyResult): string =>
-  jsonLine({ ...result, differing: differingCount, differences: differing });
+const serializeVerification = ({ differing, differingCount, ...result }: VerifyResult): string =>
+  formatJsonLine({ ...result, differing: differingCount, differences: differing });

@@ -1,5 +1,5 @@
 import { withMaintenance } from '../app/maintenance.js';
-import { aligned } from '../lab/report/numbers.js';
+import { formatTable } from '../lab/report/format.js';
 import { StartError } from '../lifecycle.js';
 import {
   applyRetention,
@@ -7,14 +7,14 @@ import {
   planRetention,
   type RetentionPlan,
 } from '../services/retention/apply-retention.js';
-import { argumentsOf, flag, integerOption, onlyOptions } from './arguments.js';
-import { commandOf } from './command.js';
+import { defineArguments, flag, integerOption, rejectOperands } from './arguments.js';
+import { defineCommand } from './command.js';
 import { withDeployment } from './servers.js';
 
-export const main = commandOf({
+export const main = defineCommand({
   name: 'retain',
-  ...argumentsOf({
-    form: 'npm run retain [-- options]',
+  ...defineArguments({
+    usage: 'npm run retain [-- options]',
     about: `Drops stored answers and scored forecasts that are old, whole months of arrival, as the service does by itself with
 ATTEMPT_RETENTION_DAYS. Their daily sums and what learners know stay. There is no way back but a backup.`,
     options: {
@@ -23,9 +23,9 @@ ATTEMPT_RETENTION_DAYS. Their daily sums and what learners know stay. There is n
     },
     notes: `A month whose answers may still be on their way has to wait; the log says for what.
 It uses the servers of the service that runs on DATA_DIR, or starts its own.`,
-    read: onlyOptions,
+    read: rejectOperands,
   }),
-  work: async (context, { days, 'dry-run': dryRun }) => {
+  run: async (context, { days, 'dry-run': dryRun }) => {
     const age = days ?? context.config.attemptRetentionDays;
     if (age === 0)
       throw new StartError('ATTEMPT_RETENTION_DAYS is 0, answers are kept for ever: --days is needed');
@@ -33,22 +33,26 @@ It uses the servers of the service that runs on DATA_DIR, or starts its own.`,
       withMaintenance({ redis, partitions }, endpoints, context.logger, async (parts) => {
         const plan = await planRetention(parts, findLastOldMonth(age, Date.now()));
         const dropped = dryRun ? [] : await applyRetention(parts, plan, signal);
-        context.print(describe(plan, dropped, dryRun));
+        context.print(formatRetention(plan, dropped, dryRun));
       }),
     );
   },
 });
 
-function describe(
+function formatRetention(
   { months, forecastMonths }: RetentionPlan,
   dropped: readonly number[],
   dryRun: boolean,
 ): string {
   if (months.length + forecastMonths.length === 0) return 'nothing is old enough';
-  const done = (isDropped: boolean): string =>
+  const formatState = (isDropped: boolean): string =>
     dryRun ? 'would be dropped' : isDropped ? 'dropped' : 'has to wait';
-  return aligned([
-    ...months.map(({ month, answers }) => [`${month}`, `${answers} answers`, done(dropped.includes(month))]),
-    ...forecastMonths.map((month) => [`${month}`, 'served forecasts', done(true)]),
+  return formatTable([
+    ...months.map(({ month, answers }) => [
+      `${month}`,
+      `${answers} answers`,
+      formatState(dropped.includes(month)),
+    ]),
+    ...forecastMonths.map((month) => [`${month}`, 'served forecasts', formatState(true)]),
   ]);
 }

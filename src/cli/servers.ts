@@ -37,7 +37,7 @@ export async function openEngine(context: CommandContext, settings: EngineSettin
 }
 
 /** With REDIS_URL set, ClickHouse is not needed. @throws StartError */
-export async function openStore(context: CommandContext): Promise<RedisClient> {
+export async function openRedisOnly(context: CommandContext): Promise<RedisClient> {
   const { config, logger, closers } = context;
   const redisUrl = config.redisUrl ?? (await connectOrStart(config, logger, closers)).redisUrl;
   return openRedis(redisUrl, context);
@@ -58,7 +58,7 @@ export async function withServers<Result>(
     closers.add('work', () => abort.abort());
     return await work({ endpoints, clickhouse, redis, signal: abort.signal });
   } catch (error) {
-    throw await explained(error, clickhouse);
+    throw await explainOutage(error, clickhouse);
   }
 }
 
@@ -88,7 +88,7 @@ export async function updateSchema({ endpoints, clickhouse }: Servers): Promise<
   await createSchema(clickhouse, clickhouseCluster);
 }
 
-async function explained(error: unknown, clickhouse: ClickHouseClient): Promise<unknown> {
+async function explainOutage(error: unknown, clickhouse: ClickHouseClient): Promise<unknown> {
   if (error instanceof StartError) return error;
   const server =
     error instanceof ApiError ? 'Redis' : (await respondsToPing(clickhouse)) ? null : 'ClickHouse';
@@ -99,7 +99,7 @@ async function explained(error: unknown, clickhouse: ClickHouseClient): Promise<
   });
 }
 
-export type ProcessLock = Awaited<ReturnType<typeof takeProcessLock>>;
+export type ProcessLock = Awaited<ReturnType<typeof acquireProcessLock>>;
 
 const renewMs = 2000;
 const pollMs = 250;
@@ -109,36 +109,36 @@ const pollMs = 250;
  * renews it.
  * @throws StartError with `message` if a living process has the lock, ApiError UNAVAILABLE
  */
-export async function takeProcessLock(
+export async function acquireProcessLock(
   redis: RedisClient,
   key: string,
   message: string,
   { logger, closers }: Pick<CommandContext, 'logger' | 'closers'>,
 ) {
-  const taken = (): StartError => new StartError(message);
+  const createLockedError = (): StartError => new StartError(message);
   const holder = randomUUID();
-  const take = (): Promise<number> => acquireLock(redis, key, holder);
-  let least = Number.POSITIVE_INFINITY;
-  for (let left = await take(); left > 0; left = await take()) {
-    if (left > least || closers.closing) throw taken();
-    least = left;
+  const acquire = (): Promise<number> => acquireLock(redis, key, holder);
+  let lowestMs = Number.POSITIVE_INFINITY;
+  for (let remainingMs = await acquire(); remainingMs > 0; remainingMs = await acquire()) {
+    if (remainingMs > lowestMs || closers.closing) throw createLockedError();
+    lowestMs = remainingMs;
     await sleep(pollMs);
   }
-  let lost = false;
+  let isLost = false;
   const renew = async (): Promise<void> => {
-    lost ||= (await take()) > 0;
+    isLost ||= (await acquire()) > 0;
   };
   /** @throws StartError if another process has the lock */
   const check = (): void => {
-    if (lost) throw taken();
+    if (isLost) throw createLockedError();
   };
   /** @throws StartError if another process has the lock, ApiError UNAVAILABLE */
   const confirm = (): Promise<void> => renew().then(check);
-  const later = (text: string) => (error: unknown) => logger.debug({ err: error }, text);
-  const timer = setInterval(() => void renew().catch(later('the lock is renewed later')), renewMs);
+  const logError = (text: string) => (error: unknown) => logger.debug({ err: error }, text);
+  const timer = setInterval(() => void renew().catch(logError('the lock is renewed later')), renewMs);
   closers.add('lock', async () => {
     clearInterval(timer);
-    await releaseLock(redis, key, holder).catch(later('the lock ends by itself'));
+    await releaseLock(redis, key, holder).catch(logError('the lock ends by itself'));
   });
   return { check, confirm };
 }

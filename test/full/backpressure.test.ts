@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { memoryMb } from '../../bench/processes.js';
+import { readMemoryMb } from '../../bench/processes.js';
 import { sendSignal } from '../../src/embedded/supervisor.js';
 import { createOutbox } from '../../src/store/outbox/outbox.js';
 import { defaultPartitions } from '../../src/store/redis/deployment.js';
@@ -95,7 +95,7 @@ test('with the pipeline stopped, answers are refused before Redis is full, until
   const worst = { redis: 0, api: 0 };
   for (let look = 0; look < 40; look++) {
     worst.redis = Math.max(worst.redis, await reach.figure('memory', 'used_memory'));
-    worst.api = Math.max(worst.api, memoryMb(api));
+    worst.api = Math.max(worst.api, readMemoryMb(api));
     await sleep(50);
   }
   t.diagnostic(

@@ -6,8 +6,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { localRunner } from '../../src/domain/fit/fit-stages.js';
 import { forecastFold } from '../../src/lab/backtest/forecasts.js';
-import { bootstrapMeans, resamples } from '../../src/lab/backtest/results.js';
-import { always, answersBefore, windowsOf } from '../../src/lab/backtest/windows.js';
+import { bootstrapIntervals, resamples } from '../../src/lab/backtest/results.js';
+import { planWindows, selectAnswersBefore, unboundedWindow } from '../../src/lab/backtest/windows.js';
 import { trainModels } from '../../src/lab/evaluate/train.js';
 import { csvOf, type MadeColumn, makeAnswers } from '../support/answer-file.js';
 import { runCommand } from '../support/command.js';
@@ -148,7 +148,7 @@ test('the bootstrap gives the same bounds in every run, and signals their turn b
     for (; !isDone; turns++) await nextTurn();
   };
   const watching = others();
-  const found = await bootstrapMeans(learners);
+  const found = await bootstrapIntervals(learners);
   isDone = true;
   await watching;
   assert.ok(turns >= resamples, `${turns} turns`);
@@ -203,7 +203,7 @@ test('--help tells the options and what the figures mean', limit, async () => {
 test('no forecast knows an answer inside its horizon, or one of another test learner', limit, async () => {
   const before = splitOf(answers, timed);
   const served = (await trainModels(before.training, localRunner)).models.served;
-  const forecasts = forecastFold(before, served, 1, always);
+  const forecasts = forecastFold(before, served, 1, unboundedWindow);
   for (const known of [3, 20, 40]) {
     // The first learner is of fold 1, and so first in the test log.
     const future = splitOf(
@@ -215,7 +215,7 @@ test('no forecast knows an answer inside its horizon, or one of another test lea
       timed,
     );
     const { served } = (await trainModels(future.training, localRunner)).models;
-    const again = forecastFold(future, served, 1, always);
+    const again = forecastFold(future, served, 1, unboundedWindow);
     const own = forecasts.filter(({ learner, history }) => learner === 0 && history <= known);
     assert.ok(own.length > 3);
     for (const [i, { history, horizon, expected, width }] of own.entries()) {
@@ -230,13 +230,13 @@ const spread = answers.map((answer) => ({ ...answer, ts: 1_500_000_000 + 10 * (a
 
 test('no model knows an answer after its window began, and every moment from the first window on is in one', () => {
   const before = splitOf(spread, timed);
-  const windows = windowsOf(before);
+  const windows = planWindows(before);
   for (const [some, columns] of [
     [answers, timed],
     [spread, untimed],
   ] as const)
-    assert.deepEqual(windowsOf(splitOf(some, columns)), [always]);
-  assert.equal(answersBefore(before.training, always), before.training);
+    assert.deepEqual(planWindows(splitOf(some, columns)), [unboundedWindow]);
+  assert.equal(selectAnswersBefore(before.training, unboundedWindow), before.training);
   for (const [i, window] of windows.entries()) {
     assert.equal(window.to, windows[i + 1]?.from ?? Number.POSITIVE_INFINITY);
     const turned = spread.map((answer) =>
@@ -244,8 +244,8 @@ test('no model knows an answer after its window began, and every moment from the
         ? { ...answer, correct: answer.correct === 1 ? (0 as const) : (1 as const) }
         : answer,
     );
-    const known = answersBefore(before.training, window);
-    assert.deepEqual(answersBefore(splitOf(turned, timed).training, window), known);
+    const known = selectAnswersBefore(before.training, window);
+    assert.deepEqual(selectAnswersBefore(splitOf(turned, timed).training, window), known);
     assert.ok(known.at.every((time) => time < window.from));
     const earlier = before.training.at.filter((time) => time < window.from);
     assert.equal(known.correct.length, earlier.length);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { Redis } from 'ioredis';
-import { answered, recordOf, type SkillRecord } from '../../bench/peers/tracing.js';
+import { applyAnswer, parseRecord, type SkillRecord } from '../../bench/peers/tracing.js';
 import { createPeers } from '../../bench/peers.js';
 import { createClosers } from '../../src/lifecycle.js';
 import { createLogger } from '../../src/logger.js';
@@ -32,7 +32,7 @@ async function start(t: TestContext) {
 const answer = (i: number) => ({ user_id: 'ada', skill_id: 'sums', is_correct: true, event_id: `e${i}` });
 
 const traced = (count: number): SkillRecord =>
-  Array.from({ length: count }).reduce((state: SkillRecord) => answered(state, true), recordOf(null));
+  Array.from({ length: count }).reduce((state: SkillRecord) => applyAnswer(state, true), parseRecord(null));
 
 test('Fastify with the same promises loses no update, counts each id once and answers it again as before', async (t) => {
   const { redis, post } = await start(t);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
-import { namedIds } from '../../src/lab/demo/school.js';
+import { namedLearnerIds } from '../../src/lab/demo/school.js';
 import { connectRedis, waitUntilReady } from '../../src/store/redis/client.js';
 import { xapiMappingsKey } from '../../src/store/redis/keys.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
@@ -15,7 +15,7 @@ FROM attempts WHERE tenant = 'demo'`;
 
 /** A fit needs 20 learners. */
 const drawn = isLongForm ? 40 : 4;
-const school = drawn + namedIds.length;
+const school = drawn + namedLearnerIds.length;
 
 const tables = ['attempts', 'learner_skill_daily', 'skill_daily', 'goal_changes', 'served_forecasts'];
 const facts = ['skill_changes', 'model_versions', 'skill_parameters', 'xapi_mappings'];

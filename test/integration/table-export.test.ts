@@ -5,7 +5,7 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { type Manifest, takeExport, type Wanted } from '../../src/cli/export-folder.js';
+import { type ExportSpec, type Manifest, openExportFolder } from '../../src/cli/export-folder.js';
 import { analystTables } from '../../src/contracts/analyst-tables.js';
 import { lockDir } from '../../src/dir-lock.js';
 import { createClosers, StartError } from '../../src/lifecycle.js';
@@ -170,11 +170,18 @@ test('nothing else is overwritten', async () => {
   const folder = folderOf('refused');
   await mkdir(folder);
   const until = '2026-06-01T00:00:00.000Z';
-  const wanted: Wanted = { table: 'attempts', format: 'ndjson', tenant, since: null, until, part_rows: 500 };
-  const refused = async (reason: RegExp, changes: Partial<Wanted> = {}): Promise<void> => {
+  const wanted: ExportSpec = {
+    table: 'attempts',
+    format: 'ndjson',
+    tenant,
+    since: null,
+    until,
+    part_rows: 500,
+  };
+  const refused = async (reason: RegExp, changes: Partial<ExportSpec> = {}): Promise<void> => {
     const names = readdirSync(folder).map(withoutNumber);
     const closers = createClosers(createLogger('warn', 'test'));
-    const taken = takeExport(folder, { ...wanted, ...changes }, closers).finally(() => closers.close());
+    const taken = openExportFolder(folder, { ...wanted, ...changes }, closers).finally(() => closers.close());
     await assert.rejects(taken, (error) => error instanceof StartError && reason.test(error.message));
     assert.deepEqual(readdirSync(folder).map(withoutNumber), names);
   };

@@ -7,7 +7,7 @@ import { subscribe } from 'node:diagnostics_channel';
 import { appendFileSync } from 'node:fs';
 import { sep } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
-import { childrenSeconds } from '../../bench/processes.js';
+import { readChildrenSeconds } from '../../bench/processes.js';
 
 const names = { notes: 'TEST_FIGURES', file: 'TEST_FIGURES_FILE' };
 
@@ -54,7 +54,7 @@ function write(note: Note): void {
 /** Of this process and all that it started and that have ended. */
 function cpuSeconds(): number {
   const { user, system } = process.cpuUsage();
-  return (user + system) / 1e6 + childrenSeconds();
+  return (user + system) / 1e6 + readChildrenSeconds();
 }
 
 function watchStarts({ process: child }: { process: ChildProcess }): void {

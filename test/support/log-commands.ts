@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { createAnswerTable, foldsOf, type Split, splitByFold } from '../../src/lab/evaluate/answers.js';
+import { assignFolds, createAnswerTable, type Split, splitByFold } from '../../src/lab/evaluate/answers.js';
 import { type MadeAnswer, type MadeColumn, recordsOf } from './answer-file.js';
 import type { Ended } from './command.js';
 import { tempDir } from './temp.js';
@@ -44,5 +44,5 @@ export function splitOf(made: readonly MadeAnswer[], columns: readonly MadeColum
   for (const [line, fields] of recordsOf(trainingFirst, columns).entries()) {
     assert.equal(table.add({ line, fields }, Date.now()), null);
   }
-  return splitByFold(table, foldsOf(table), 1);
+  return splitByFold(table, assignFolds(table), 1);
 }

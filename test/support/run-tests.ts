@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { ClickHouseClient } from '@clickhouse/client';
-import { childrenSeconds } from '../../bench/processes.js';
+import { readChildrenSeconds } from '../../bench/processes.js';
 import { identifyProcess } from '../../src/dir-lock.js';
 import { ensureRedisServer } from '../../src/embedded/ensure-redis.js';
 import { startOnFreePort } from '../../src/embedded/free-port.js';
@@ -50,7 +50,7 @@ export async function runTests(run: TestRun): Promise<void> {
   if (!run.figures) return;
   const told = readNotes(notes);
   process.stdout.write(
-    `\n${figuresTable(told, childrenSeconds())}\nThe dearest files:\n${dearestFiles(told, 20)}`,
+    `\n${figuresTable(told, readChildrenSeconds())}\nThe dearest files:\n${dearestFiles(told, 20)}`,
   );
   await rm(notes);
 }

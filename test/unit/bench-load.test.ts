@@ -5,34 +5,38 @@ import { createServer, type RequestListener, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { drawsOf, zipf } from '../../bench/load/draws.js';
-import { drive } from '../../bench/load/drive.js';
-import { fill, readPool, writePool } from '../../bench/load/pool.js';
-import { createResponseReader } from '../../bench/load/response.js';
-import { closedLoop, openLoop } from '../../bench/load/schedule.js';
-import { hole, prepareAll, usualTraffic } from '../../bench/load/traffic.js';
-import { ratioSpread, spreadOf } from '../../bench/spread.js';
+import { createDraws, zipf } from '../../bench/load/draws.js';
+import { driveLoad } from '../../bench/load/drive.js';
+import { fillNumbers, readPool, writePool } from '../../bench/load/request-pool.js';
+import { createResponseReader } from '../../bench/load/response-reader.js';
+import { createClosedLoop, createOpenLoop } from '../../bench/load/schedule.js';
+import { numberPlaceholder, prepareRequests, usualTraffic } from '../../bench/load/traffic.js';
+import { computeRatioSpread, computeSpread } from '../../bench/spread.js';
 import { seeded } from '../support/random.js';
 import { tempDir } from '../support/temp.js';
 
 test('an open loop is due at even times, whatever comes back, and ends after its number of requests', () => {
-  const loop = openLoop(200, 2);
-  assert.deepEqual([0, 4, 5, 50, 1999, 60_000].map(loop.dueBy), [1, 1, 2, 11, 400, 400]);
+  const loop = createOpenLoop(200, 2);
+  assert.deepEqual([0, 4, 5, 50, 1999, 60_000].map(loop.countDue), [1, 1, 2, 11, 400, 400]);
   assert.deepEqual([0, 1, 399].map(loop.dueAt), [0, 5, 1995]);
   assert.equal(loop.endMs, 2000);
 });
 
 test('a closed loop has always something to send until its end, and no due times', () => {
-  const loop = closedLoop(2);
-  assert.deepEqual([0, 1999, 2000].map(loop.dueBy), [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY, 0]);
+  const loop = createClosedLoop(2);
+  assert.deepEqual([0, 1999, 2000].map(loop.countDue), [
+    Number.POSITIVE_INFINITY,
+    Number.POSITIVE_INFINITY,
+    0,
+  ]);
   assert.equal(loop.dueAt(5), null);
 });
 
 test('a spread has the median and the ends of its rounds, a ratio goes round by round', () => {
-  assert.deepEqual(spreadOf([5, 1, 3]), { median: 3, low: 1, high: 5, rounds: 3 });
-  assert.deepEqual(spreadOf([4, 1]), { median: 2.5, low: 1, high: 4, rounds: 2 });
+  assert.deepEqual(computeSpread([5, 1, 3]), { median: 3, low: 1, high: 5, rounds: 3 });
+  assert.deepEqual(computeSpread([4, 1]), { median: 2.5, low: 1, high: 4, rounds: 2 });
   // The machine was twice as slow in the second round: the ratio does not see it.
-  assert.deepEqual(ratioSpread([6, 12], [3, 6]), { median: 2, low: 2, high: 2, rounds: 2 });
+  assert.deepEqual(computeRatioSpread([6, 12], [3, 6]), { median: 2, low: 2, high: 2, rounds: 2 });
 });
 
 test('responses are read from whatever pieces they come in', () => {
@@ -53,12 +57,12 @@ test('responses are read from whatever pieces they come in', () => {
 
 test('requests come back from their files, and each answer gets a number of its own', async (t) => {
   const folder = await tempDir(t);
-  writePool(folder, prepareAll({ ...usualTraffic, batch: 1000, newLearners: true }, 'key').slice(0, 2));
+  writePool(folder, prepareRequests({ ...usualTraffic, batch: 1000, newLearners: true }, 'key').slice(0, 2));
   const [request] = readPool(folder);
   assert.ok(request !== undefined && request.answers === 1000 && request.holes.length === 2000);
-  fill(request, 41);
+  fillNumbers(request, 41);
   const text = request.bytes.toString();
-  assert.ok(!text.includes(hole));
+  assert.ok(!text.includes(numberPlaceholder));
   const { events } = JSON.parse(text.slice(text.indexOf('\r\n\r\n')));
   assert.equal(events[0].event_id, 'event-000000000041');
   assert.equal(events[0].user_id, 'new-000000000041');
@@ -72,11 +76,11 @@ test('learners come at random, by Zipf’s law, in sittings', () => {
     [0, 999],
   );
   const counted = (order: 'random' | 'zipf' | 'hot'): number => {
-    const draw = drawsOf(order, 1000, 50, seeded(1));
+    const draw = createDraws(order, 1000, 50, seeded(1));
     return Array.from({ length: 10_000 }, draw).filter(({ learner }) => learner === 0).length;
   };
   assert.ok(counted('random') < 30 && counted('zipf') > 500 && counted('hot') === 10_000);
-  const draw = drawsOf('sittings', 1_000_000, 50, seeded(1));
+  const draw = createDraws('sittings', 1_000_000, 50, seeded(1));
   const learners = new Set(Array.from({ length: 100_000 }, () => draw().learner));
   assert.ok(learners.size > 4500 && learners.size < 5700, `${learners.size} sittings of about 20`);
 });
@@ -104,7 +108,7 @@ test('in an open loop a server that stands still delays all that was due meanwhi
     succeed(response);
   });
   const plan = { port, connections: 2, seconds: 1, rate: 200, pool: '', firstAnswer: 0 };
-  const result = await drive(plan, [{ bytes, answers: 0, holes: [] }]);
+  const result = await driveLoad(plan, [{ bytes, answers: 0, holes: [] }]);
   assert.equal(result.requests, 200);
   // Two requests met the stall; about 60 were due while it lasted, and waited for 0 to 300 ms.
   assert.ok((result.latency?.p90 ?? 0) > stallMs / 4, JSON.stringify(result.latency));
@@ -118,7 +122,7 @@ test('connections take turns, so that none is idle for so long that a server clo
     succeed(response);
   });
   const plan = { port, connections: 8, seconds: 1, rate: 50, pool: '', firstAnswer: 0 };
-  await drive(plan, [{ bytes, answers: 0, holes: [] }]);
+  await driveLoad(plan, [{ bytes, answers: 0, holes: [] }]);
   assert.equal(used.size, 8);
 });
 
@@ -127,7 +131,7 @@ test('a request that is refused ends the load', async (t) => {
     response.writeHead(503, { 'Content-Length': 0 }).end();
   });
   const plan = { port, connections: 1, seconds: 5, rate: null, pool: '', firstAnswer: 0 };
-  await assert.rejects(drive(plan, [{ bytes, answers: 0, holes: [] }]), /status 503/);
+  await assert.rejects(driveLoad(plan, [{ bytes, answers: 0, holes: [] }]), /status 503/);
 });
 
 test('where refusals are an outcome they are counted, and neither as answers nor in the latency', async (t) => {
@@ -138,6 +142,6 @@ test('where refusals are an outcome they are counted, and neither as answers nor
     else response.writeHead(503, { 'Content-Length': 0 }).end();
   });
   const plan = { port, connections: 4, seconds: 1, rate: 100, pool: '', firstAnswer: 0, mayRefuse: true };
-  const { requests: answered, refused } = await drive(plan, [{ bytes, answers: 0, holes: [] }]);
-  assert.deepEqual([answered, refused], [25, 75]);
+  const { requests: answered, rejected } = await driveLoad(plan, [{ bytes, answers: 0, holes: [] }]);
+  assert.deepEqual([answered, rejected], [25, 75]);
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { fitSchool, unfitted } from '../../bench/next-items/school.js';
-import { type Course, type PolicyName, policies, study } from '../../bench/next-items/study.js';
+import { fitSchool, unfitted } from '../../bench/next-items/fit-school.js';
+import { type Course, type PolicyName, policies, runStudy } from '../../bench/next-items/study.js';
 import { drawBank, drawLearner, skillCount, type World, worlds } from '../../bench/next-items/world.js';
 import { computeSum, indices } from '../../src/lists.js';
 
@@ -9,7 +9,7 @@ const zone = worlds.zone as World;
 const bank = drawBank(zone, 1);
 
 const courseOf = (name: PolicyName, number: number, served = unfitted, limit = 1500): Course =>
-  study(policies[name], { bank, learner: drawLearner(zone, 1, number), served, limit });
+  runStudy(policies[name], { bank, learner: drawLearner(zone, 1, number), served, limit });
 
 test('the same learner with the same policy takes the same course', () => {
   assert.deepEqual(courseOf('random items', 3), courseOf('random items', 3));

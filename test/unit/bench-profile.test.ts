@@ -5,9 +5,9 @@ import type { Profiler } from 'node:inspector';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { flameOf, functionTimes, readProfile } from '../../bench/profile/cpu-profile.js';
-import { flamePage } from '../../bench/profile/flame.js';
-import { splitOf } from '../../bench/profile/runtime-split.js';
+import { buildFlame, readProfile, sumFunctionTimes } from '../../bench/profile/cpu-profile.js';
+import { renderFlamePage } from '../../bench/profile/flame-page.js';
+import { parseSplit } from '../../bench/profile/runtime-split.js';
 import { tempDir } from '../support/temp.js';
 
 const node = (id: number, functionName: string, children: number[] = [], url = ''): Profiler.ProfileNode => ({
@@ -32,13 +32,13 @@ const profile: Profiler.Profile = {
 };
 
 test('times are summed by function without what was idle, and one that calls itself counts once', () => {
-  const flame = flameOf(profile);
+  const flame = buildFlame(profile);
   assert.equal(flame.total, 8000);
-  assert.deepEqual(functionTimes(flame), [
+  assert.deepEqual(sumFunctionTimes(flame), [
     { label: 'again node:x:2', self: 4000, total: 4000 },
     { label: '<leaf>', self: 4000, total: 4000 },
   ]);
-  const page = flamePage('worker', flame, 100);
+  const page = renderFlamePage('worker', flame, 100);
   assert.match(page, /title="&lt;leaf&gt;: 40\.00 µs an answer, itself 40\.00"/);
   assert.doesNotMatch(page, /<leaf>|https?:|\(idle\)/);
 });
@@ -64,6 +64,6 @@ test('samples of V8’s own threads are compiling or collecting by the outermost
     ' 1 v8::internal::Heap::Allocate\n 2 v8::internal::maglev::MaglevCompiler::Compile\n 3 start_thread',
     ' 1 futex_wait\n 2 start_thread',
   ];
-  assert.deepEqual(splitOf(`${stacks.join('\n\n')}\n`), { compiling: 0.5, collecting: 0.25 });
-  assert.equal(splitOf('\n'), null);
+  assert.deepEqual(parseSplit(`${stacks.join('\n\n')}\n`), { compiling: 0.5, collecting: 0.25 });
+  assert.equal(parseSplit('\n'), null);
 });

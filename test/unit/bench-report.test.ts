@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { comparison } from '../../bench/report/compare.js';
+import { formatComparison } from '../../bench/report/compare.js';
 import { writeReport } from '../../bench/report/page.js';
-import { tableOf } from '../../bench/report/table.js';
-import { ratioOf } from '../../bench/report/view.js';
+import { computeRatio } from '../../bench/report/section.js';
+import { formatTables } from '../../bench/report/table.js';
 import { readResults } from '../../bench/results.js';
 import { benchResults, figure, service, single, spread } from '../support/bench-results.js';
 import { assertSelfContained } from '../support/log-commands.js';
@@ -31,11 +31,11 @@ const figures = (lag: number, rate: number, rounds = 5) => ({
 
 test('a comparison tells better from worse by the goal, and neither where spreads overlap', () => {
   const old = benchResults(figures(2, 10));
-  const less = comparison(old, benchResults(figures(1.8, 9)));
+  const less = formatComparison(old, benchResults(figures(1.8, 9)));
   assert.match(lineOf(less, 'lag'), /2 \[1\.96, 2\.04\] +1\.8 \[1\.76, 1\.84\] +0\.9 +better$/);
   assert.match(lineOf(less, 'rate'), /0\.9 +worse$/);
   assert.match(lineOf(less, 'shown'), /0\.9 +less$/);
-  const close = comparison(old, benchResults(figures(2.06, 10)));
+  const close = formatComparison(old, benchResults(figures(2.06, 10)));
   assert.match(lineOf(close, 'lag'), /1\.03 +no difference beyond noise$/);
   assert.match(lineOf(close, 'rate'), /1 +no difference beyond noise$/);
   assert.match(close, /Spreads of 5 and 5 rounds part by chance alone in about one row of 126\./);
@@ -44,9 +44,9 @@ test('a comparison tells better from worse by the goal, and neither where spread
 test('spreads that part by less than runs differ, and those of few rounds, tell nothing', () => {
   const narrow = (lag: number) =>
     benchResults({ figures: [figure('lag', spread(lag, 0.001), { atMost: 5 })] });
-  assert.match(lineOf(comparison(narrow(2), narrow(2.04)), 'lag'), /no difference beyond noise$/);
-  assert.match(lineOf(comparison(narrow(2), narrow(2.08)), 'lag'), /worse$/);
-  const few = comparison(
+  assert.match(lineOf(formatComparison(narrow(2), narrow(2.04)), 'lag'), /no difference beyond noise$/);
+  assert.match(lineOf(formatComparison(narrow(2), narrow(2.08)), 'lag'), /worse$/);
+  const few = formatComparison(
     benchResults({ ...figures(2, 10, 2), scenarios: [] }),
     benchResults(figures(1, 10, 5)),
   );
@@ -57,7 +57,7 @@ test('spreads that part by less than runs differ, and those of few rounds, tell 
 test('on a machine of half the pace ratios to the echo stay, and stand before what was measured', () => {
   const slow = { ...benchResults().machine, processor: 'Slow processor' };
   const now = benchResults({ machine: slow, form: 'full', scenarios: [single(service(2), 2)] });
-  const text = comparison(benchResults({ scenarios: [single(service())] }), now);
+  const text = formatComparison(benchResults({ scenarios: [single(service())] }), now);
   const ratios = 'Against the echo';
   assert.match(lineOf(text, 'single: skilltrace, CPU ', ratios), /3 \[.* +1 +no difference beyond noise$/);
   assert.match(lineOf(text, 'single: skilltrace, answers/s ', ratios), /no difference beyond noise$/);
@@ -67,25 +67,25 @@ test('on a machine of half the pace ratios to the echo stay, and stand before wh
   );
   assert.match(text, /Careful: another machine \(processor Test processor, now Slow processor\)/);
   assert.match(text, /Careful: a short run before, a full one now/);
-  assert.doesNotMatch(comparison(now, now), /Careful/);
+  assert.doesNotMatch(formatComparison(now, now), /Careful/);
 });
 
 test('what only one of two runs has is told as new or gone', () => {
-  const text = comparison(benchResults({ scenarios: [] }), benchResults({ figures: [] }));
+  const text = formatComparison(benchResults({ scenarios: [] }), benchResults({ figures: [] }));
   assert.match(lineOf(text, 'CPU to the echo'), /gone$/);
   assert.match(lineOf(text, 'single: echo, answers/s'), /new$/);
 });
 
 test('the spread of a ratio is that of two independent values; there is none to 0', () => {
-  const ratio = ratioOf({ ...spread(30, 0.03) }, { ...spread(10, 0.04), rounds: 3 });
+  const ratio = computeRatio({ ...spread(30, 0.03) }, { ...spread(10, 0.04), rounds: 3 });
   assert.ok(ratio !== null);
   const rounded = [ratio.median, ratio.low, ratio.high].map((value) => Number(value.toFixed(6)));
   assert.deepEqual([...rounded, ratio.rounds], [3, 2.85, 3.15, 3]);
-  assert.equal(ratioOf(spread(1), spread(0)), null);
+  assert.equal(computeRatio(spread(1), spread(0)), null);
 });
 
 test('the table ends with the goals, tells which are reached, and what is wrong with the books', () => {
-  const text = tableOf(benchResults());
+  const text = formatTables(benchResults());
   assert.match(lineOf(text, 'CPU to the echo'), /2\.9 \[.*\] times +≤ 3\.5 +3 +aim reached$/);
   assert.match(lineOf(text, 'CPU to Fastify'), / ≤ 1\.2 +1 +reached$/);
   assert.match(lineOf(text, 'throughput to Fastify'), /1\.5 \[.*\] times +≥ 1\.8 +MISSED$/);
@@ -104,7 +104,7 @@ test('the table ends with the goals, tells which are reached, and what is wrong 
   assert.match(lineOf(text, name, 'Memory'), / server 80$/);
   assert.match(lineOf(text, name, 'Correctness'), / 5,000 +3 +5,001 +5,001 +5,001 +all there, once$/);
   const lost = { acknowledged: 10, unanswered: 0, inRedis: 9, inClickHouse: 10, distinctInClickHouse: 8 };
-  const wrong = tableOf(benchResults({ scenarios: [single(service(1, lost))] }));
+  const wrong = formatTables(benchResults({ scenarios: [single(service(1, lost))] }));
   assert.match(
     wrong,
     /WRONG: 1 acknowledged are not in Redis; 1 in Redis are not in ClickHouse; 2 rows twice/,

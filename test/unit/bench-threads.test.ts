@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { cpuByThreads, notesOption, readNotes } from '../../bench/threads.js';
+import { buildNotesOption, readNotes, sumCpuByPart } from '../../bench/threads.js';
 import { tempDir } from '../support/temp.js';
 
 /** Works in the main thread, in two workers, in libuv's pool, in a child; the collector has much to do. */
@@ -37,12 +37,12 @@ test('parts are told apart, and add up to the CPU time of the process with its c
   const folder = await tempDir(t);
   const file = join(folder, 'program.mjs');
   writeFileSync(file, program);
-  const child = spawn(process.execPath, [notesOption(join(folder, 'notes')), file], {
+  const child = spawn(process.execPath, [buildNotesOption(join(folder, 'notes')), file], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   t.after(() => child.kill('SIGKILL'));
   await once(child.stdout, 'data');
-  const { rest = 0, ...parts } = cpuByThreads(readNotes(join(folder, 'notes')));
+  const { rest = 0, ...parts } = sumCpuByPart(readNotes(join(folder, 'notes')));
   const { 'front end': main = 0, workers = 0, forecast = 0, runtime = 0, libuv = 0 } = parts;
   const told = JSON.stringify({ rest, ...parts });
   assert.ok(Math.min(main, workers, forecast, libuv) >= 0.04 && runtime >= 0.01 && rest >= 0.01, told);

@@ -1,13 +1,13 @@
 /** What a demo says of the dashboard, and when it opens a browser: where somebody sits before it, never for a program. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { dashboardText, openerOf } from '../../src/cli/dashboard.js';
+import { findPageOpener, formatDashboard } from '../../src/cli/demo-dashboard.js';
 
 const opener = (
   env: Record<string, string>,
   isTerminal = true,
   platform: NodeJS.Platform = 'linux',
-): string | null => openerOf({ env, isTerminal, platform });
+): string | null => findPageOpener({ env, isTerminal, platform });
 
 test('a desktop opens it, a pipe, CI, a remote shell or a machine without a display does not', () => {
   assert.equal(opener({ DISPLAY: ':0' }), 'xdg-open');
@@ -22,10 +22,13 @@ test('a desktop opens it, a pipe, CI, a remote shell or a machine without a disp
 test('the text says what is left to do', () => {
   const found = { tenant: 'demo', page: 'http://127.0.0.1:3000/dashboard' };
   const link = `${found.page}#key=dev-1`;
-  assert.equal(dashboardText({ ...found, link, runs: true }), `Dashboard: ${link}`);
+  assert.equal(formatDashboard({ ...found, link, runs: true }), `Dashboard: ${link}`);
   assert.equal(
-    dashboardText({ ...found, link, runs: false }),
+    formatDashboard({ ...found, link, runs: false }),
     `Dashboard: type npm start, then open ${link}`,
   );
-  assert.match(dashboardText({ ...found, link: null, runs: false }), /npm run keys -- create --tenant demo/);
+  assert.match(
+    formatDashboard({ ...found, link: null, runs: false }),
+    /npm run keys -- create --tenant demo/,
+  );
 });

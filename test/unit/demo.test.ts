@@ -1,11 +1,11 @@
 /** The demo's school: the same for a seed, and one that a teacher would take for a school. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { makeDemo } from '../../src/lab/demo/demo.js';
-import { namedIds } from '../../src/lab/demo/school.js';
+import { generateDemo } from '../../src/lab/demo/generate-demo.js';
+import { namedLearnerIds } from '../../src/lab/demo/school.js';
 
 const options = { until: '2026-06-30', seed: 1, learners: 50 };
-const demo = makeDemo(options);
+const demo = generateDemo(options);
 const answers = demo.weeks.flatMap((week) => week.answers);
 type Answers = typeof answers;
 
@@ -15,15 +15,15 @@ const isWithin = (value: number, low: number, high: number, what: string): void 
 
 test('the same seed gives the same school, another seed another one', () => {
   const few = { ...options, learners: 5 };
-  const made = JSON.stringify(makeDemo(few));
-  assert.equal(JSON.stringify(makeDemo(few)), made);
-  assert.notEqual(JSON.stringify(makeDemo({ ...few, seed: 2 })), made);
+  const made = JSON.stringify(generateDemo(few));
+  assert.equal(JSON.stringify(generateDemo(few)), made);
+  assert.notEqual(JSON.stringify(generateDemo({ ...few, seed: 2 })), made);
 });
 
 test('a learner does not depend on how many there are', () => {
-  const few = makeDemo({ ...options, learners: 5 }).weeks.flatMap((week) => week.answers);
+  const few = generateDemo({ ...options, learners: 5 }).weeks.flatMap((week) => week.answers);
   const first = new Set(few.map(({ userId }) => userId));
-  assert.equal(first.size, 5 + namedIds.length);
+  assert.equal(first.size, 5 + namedLearnerIds.length);
   assert.deepEqual(
     few,
     answers.filter(({ userId }) => first.has(userId)),
@@ -33,7 +33,7 @@ test('a learner does not depend on how many there are', () => {
 test('it has the size of a school, and ends on its day', () => {
   assert.deepEqual(
     [demo.skills.length, new Set(answers.map(({ userId }) => userId)).size],
-    [40, 50 + namedIds.length],
+    [40, 50 + namedLearnerIds.length],
   );
   assert.equal(new Set(demo.skills.flatMap(({ items }) => items.map(({ id }) => id))).size, 600);
   isWithin(answers.length / 50, 200, 500, 'answers of a learner');
@@ -69,7 +69,7 @@ test('practice helps, guesses are guesses, who feels sure is right more often', 
 
 test('learners with a name are what it says, whatever the day', () => {
   for (const until of ['2026-06-30', '2026-09-14']) {
-    const { weeks } = makeDemo({ ...options, until, learners: 1 });
+    const { weeks } = generateDemo({ ...options, until, learners: 1 });
     const end = Date.parse(until) + 86_400_000;
     const of = (name: string): Answers =>
       weeks.flatMap((week) => week.answers).filter(({ userId }) => userId === `demo-${name}`);

@@ -8,9 +8,9 @@ import { routeResponses } from '../../src/contracts/responses/route-responses.js
 import { webhookDescriptions } from '../../src/contracts/responses/webhooks.js';
 import { errorTable } from '../../src/errors.js';
 import type { DemoAnswer } from '../../src/lab/demo/answers.js';
-import { makeDemo } from '../../src/lab/demo/demo.js';
-import { namedIds } from '../../src/lab/demo/school.js';
-import { grouped } from '../../src/lab/report/numbers.js';
+import { generateDemo } from '../../src/lab/demo/generate-demo.js';
+import { namedLearnerIds } from '../../src/lab/demo/school.js';
+import { formatNumber } from '../../src/lab/report/format.js';
 import { root } from '../support/root.js';
 
 const textOf = (file: string): string => readFileSync(join(root, file), 'utf8');
@@ -113,7 +113,7 @@ const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
 
 /** The school of docs/analytics.md. */
 function demoTable(): string[] {
-  const { skills, weeks } = makeDemo({ until: '2026-06-30', seed: 1, learners: 300 });
+  const { skills, weeks } = generateDemo({ until: '2026-06-30', seed: 1, learners: 300 });
   const answers = weeks.flatMap((week) => week.answers);
   const goals = weeks.flatMap((week) => week.goals);
   const items = skills.flatMap((skill) => skill.items);
@@ -124,11 +124,11 @@ function demoTable(): string[] {
   return [
     row('what', 'how much'),
     '|---|---|',
-    row('learners', `${learners}, of whom ${namedIds.length} have names`),
+    row('learners', `${learners}, of whom ${namedLearnerIds.length} have names`),
     row('weeks', `${weeks.length}`),
     row('skills, items', `${skills.length}, ${items.length}`),
     row('misleading items', `${items.filter(({ misleading }) => misleading).length}`),
-    row('answers', grouped(answers.length)),
+    row('answers', formatNumber(answers.length)),
     row(
       'right answers',
       shareOf(({ isCorrect }) => isCorrect),
@@ -155,7 +155,7 @@ function goalCounts(goals: readonly { userId: string; setting: object | null }[]
 test('the page on the demo is about the demo', () => {
   assertGenerated('docs/demo.md', 'demo', demoTable());
   const about = textOf('src/pages/dashboard/pages/about-demo.tsx');
-  for (const id of namedIds)
+  for (const id of namedLearnerIds)
     for (const text of [textOf('docs/demo.md'), about]) assert.ok(text.includes(id), id);
 });
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { stopWithSignal } from '../../src/cli/import-count.js';
+import { stopOnSignal } from '../../src/cli/run-import.js';
 import { createLanes } from '../../src/compute/lanes.js';
 import {
   dataSeparator,
@@ -138,7 +138,7 @@ test('a stop does not wait for rows that stay under way', { timeout: 60_000 }, a
     onCounted: () => undefined,
   });
   const closers = createClosers(createLogger('silent', 'test'), 1000);
-  stopWithSignal({ closers, stderr: { write: () => undefined }, showProgress: () => undefined }, feeder);
+  stopOnSignal({ closers, stderr: { write: () => undefined }, showProgress: () => undefined }, feeder);
   await feeder.push([eventOf(1, 1)]);
   assert.equal(await closers.close(), true);
 });

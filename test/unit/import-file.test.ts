@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { maxLineBytes, openFile, readPages } from '../../src/cli/import-file.js';
+import { maxLineBytes, openAnswerFile, readPages } from '../../src/cli/answer-file.js';
 import type { RawRow } from '../../src/services/import/rows.js';
 import { tempDir } from '../support/temp.js';
 
@@ -11,7 +11,7 @@ async function rowsOf(t: TestContext, content: string | Buffer): Promise<RawRow[
   const path = join(await tempDir(t), 'answers');
   await writeFile(path, content);
   const rows: RawRow[] = [];
-  for await (const page of readPages(openFile(path), () => undefined)) rows.push(...page);
+  for await (const page of readPages(openAnswerFile(path), () => undefined)) rows.push(...page);
   return rows;
 }
 
@@ -69,6 +69,9 @@ test('a file that cannot be read to its end is refused in words', async (t) => {
   ];
   for (const [content, message] of refused)
     await assert.rejects(rowsOf(t, content), { name: 'StartError', message });
-  assert.throws(() => openFile('/nowhere/answers.csv'), { name: 'StartError', message: /cannot be read/ });
-  assert.throws(() => openFile('/'), { name: 'StartError', message: /is not a file/ });
+  assert.throws(() => openAnswerFile('/nowhere/answers.csv'), {
+    name: 'StartError',
+    message: /cannot be read/,
+  });
+  assert.throws(() => openAnswerFile('/'), { name: 'StartError', message: /is not a file/ });
 });

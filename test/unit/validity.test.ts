@@ -16,7 +16,7 @@ function pairOf(
   return [...outcomes].map(
     (outcome, i): ServedAnswer => ({
       ...{ learner: 'a', skill: 1, right: Number(outcome), predicted: 0.5, isMastered: false },
-      ...{ before: i === 0 ? 0.4 : after(i - 1), after: after(i) },
+      ...{ masteryBefore: i === 0 ? 0.4 : after(i - 1), masteryAfter: after(i) },
       ...more,
     }),
   );

@@ -10,11 +10,11 @@ import {
 } from '../../domain/prediction/accuracy-model.js';
 import { groupBy } from '../../lists.js';
 import type { Split } from '../evaluate/answers.js';
-import { shareRight } from '../evaluate/predict.js';
-import { replayServed, type ServedModel } from '../evaluate/serve.js';
-import type { Window } from './windows.js';
+import { computeShareRight } from '../evaluate/predict.js';
+import { replayLog, type ServedModel } from '../evaluate/replay.js';
+import type { ForecastWindow } from './windows.js';
 
-export const levels = [0.5, 0.8, 0.95] as const;
+export const intervalLevels = [0.5, 0.8, 0.95] as const;
 export const modelNames = ['served', 'no_change', 'population'] as const;
 export type ModelName = (typeof modelNames)[number];
 
@@ -28,20 +28,20 @@ export function forecastFold(
   { training, test }: Split,
   served: ServedModel,
   fold: number,
-  { from, to }: Window,
+  { from, to }: ForecastWindow,
 ): ScoredCase[] {
   const { accuracy } = served.model;
-  const population = shareRight(training);
+  const population = computeShareRight(training);
   const isInWindow = (one: AccuracyCase): boolean => {
-    const moment = test.at[placeIn(test)(one) - 1] as number;
+    const moment = test.at[findPlace(test)(one) - 1] as number;
     return moment >= from && moment < to;
   };
-  const cases = groupBy(collectAccuracyCases(test, accuracy.unit).filter(isInWindow), placeIn(test));
+  const cases = groupBy(collectAccuracyCases(test, accuracy.unit).filter(isInWindow), findPlace(test));
   const scored: ScoredCase[] = [];
-  replayServed(served, test, ({ history: { learner }, place }) => {
+  replayLog(served, test, ({ history: { learner }, place }) => {
     for (const one of cases.get(place) ?? []) {
       const forecast = forecastAccuracy(accuracy, learner, one.span);
-      const expected = { served: forecast.expected, no_change: latestShare(test, one), population };
+      const expected = { served: forecast.expected, no_change: computeRecentShare(test, one), population };
       scored.push({ ...scoreCase(accuracy, forecast, one), fold, expected });
     }
   });
@@ -50,7 +50,9 @@ export function forecastFold(
 
 function scoreCase(accuracy: AccuracyModel, forecast: AccuracyForecast, one: AccuracyCase) {
   const observed = one.right / one.answers;
-  const intervals = levels.map((level) => computeAccuracyInterval(accuracy, forecast, one.answers, level));
+  const intervals = intervalLevels.map((level) =>
+    computeAccuracyInterval(accuracy, forecast, one.answers, level),
+  );
   const cdf = (share: number): number => computeAccuracyCdf(accuracy, forecast, one.answers, share);
   const half = 0.5 / one.answers;
   return {
@@ -65,18 +67,18 @@ function scoreCase(accuracy: AccuracyModel, forecast: AccuracyForecast, one: Acc
   };
 }
 
-const placeIn =
+const findPlace =
   ({ starts }: AnswerLog) =>
   ({ learner, history }: AccuracyCase): number =>
     (starts[learner] as number) + history;
 
 /** `smoothing` avoids shares of 0 and 1. */
-const latest = 50;
+const recentAnswers = 50;
 const smoothing = 1;
 
-function latestShare(log: AnswerLog, one: AccuracyCase): number {
-  const place = placeIn(log)(one);
-  const answers = Math.min(one.history, latest);
+function computeRecentShare(log: AnswerLog, one: AccuracyCase): number {
+  const place = findPlace(log)(one);
+  const answers = Math.min(one.history, recentAnswers);
   const right = log.correct.subarray(place - answers, place).reduce((sum, value) => sum + value, 0);
   return (right + smoothing) / (answers + 2 * smoothing);
 }

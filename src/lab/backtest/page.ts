@@ -1,24 +1,24 @@
-import { grouped } from '../report/numbers.js';
-import { chartGrid, fewObservations, htmlPage, htmlTable, section, tag, textTag } from '../report/page.js';
-import { type Run, runList } from '../report/run.js';
-import { calibrationSection, coverageSection, lossCharts, titles } from './charts.js';
-import { levels } from './forecasts.js';
-import { type Backtest, trainedOn } from './report.js';
-import { type BacktestResults, type Estimate, horizonsOf, resamples, seed } from './results.js';
+import { formatNumber } from '../report/format.js';
+import { chartGrid, htmlPage, htmlTable, minObservations, section, tag, textTag } from '../report/page.js';
+import { type RunInfo, renderRunInfo } from '../report/run-info.js';
+import { calibrationSection, coverageSection, lossCharts, modelTitles } from './charts.js';
+import { intervalLevels } from './forecasts.js';
+import { type Backtest, describeTraining } from './report.js';
+import { type BacktestResults, type Estimate, listHorizons, resamples, seed } from './results.js';
 import {
   bandHead,
   bandRows,
   bandText,
+  countFailingBands,
   coverageHead,
   coverageRows,
-  failing,
-  faultOf,
+  coverageTolerance,
+  findCoverageFault,
+  formatPercent,
   isFew,
   lossHead,
   lossRows,
   manyLearners,
-  percent,
-  tolerance,
 } from './tables.js';
 
 const leadStyle = `
@@ -32,52 +32,52 @@ const leadStyle = `
 function leadTile({ all, bands }: BacktestResults, level: number, i: number): string {
   const { mean, low, high } = all.coverage[i] as Estimate;
   const points = (value: number): string => (100 * value).toFixed(1);
-  const fault = faultOf(all, i);
+  const fault = findCoverageFault(all, i);
   const passed = isFew(all) ? 'few forecasts, not judged' : 'Holds';
-  const { text, look = '' } = failing(bands, i);
+  const { text, look = '' } = countFailingBands(bands, i);
   const lines: readonly (readonly [text: string, look: string])[] = [
-    [`The ${percent(level)} interval covers`, ''],
+    [`The ${formatPercent(level)} interval covers`, ''],
     [`${points(mean)} %`, fault === null ? 'figure' : 'figure off'],
     [fault === null ? passed : `Fails: ${fault}`, fault === null ? '' : 'off'],
     [`95 % interval over learners ${points(low)} to ${points(high)} %`, ''],
-    [`${grouped(all.cases)} forecasts for ${grouped(all.learners)} learners`, ''],
+    [`${formatNumber(all.cases)} forecasts for ${formatNumber(all.learners)} learners`, ''],
     [`Bands that fail: ${text}`, look],
   ];
   return tag('div', {}, ...lines.map(([told, own]) => textTag('p', own === '' ? {} : { class: own }, told)));
 }
 
-const settingsOf = (backtest: Backtest): Readonly<Record<string, string>> => ({
+const describeSettings = (backtest: Backtest): Readonly<Record<string, string>> => ({
   File: backtest.file,
   Fold:
     backtest.fold === null
       ? 'all in turn, each forecast by models trained on the others'
       : String(backtest.fold),
-  'Trained on': trainedOn(backtest),
-  Horizons: `${horizonsOf(backtest.results.bands).join(', ')} ${backtest.unit}`,
-  Bootstrap: `${grouped(resamples)} samples of learners, seed ${seed}`,
+  'Trained on': describeTraining(backtest),
+  Horizons: `${listHorizons(backtest.results.bands).join(', ')} ${backtest.unit}`,
+  Bootstrap: `${formatNumber(resamples)} samples of learners, seed ${seed}`,
 });
 
-export function backtestPage(backtest: Backtest, run: Run): string {
+export function renderBacktest(backtest: Backtest, run: RunInfo): string {
   const { file, fold, unit, results } = backtest;
   const { all, bands } = results;
-  const about = `Forecasts of the share of right answers over the next ${unit}, from the learner’s answers up to the moment. An interval holds what it says if it covers the observed share as often as its level; the others lie below or above it. Brackets are 95 % intervals over learners. A band of answers so far and horizon fails where its coverage is more than ${100 * tolerance} points from the level; with fewer than ${manyLearners} learners only if by more than chance. What rests on fewer than ${fewObservations} forecasts is in grey italics and not judged.`;
+  const about = `Forecasts of the share of right answers over the next ${unit}, from the learner’s answers up to the moment. An interval holds what it says if it covers the observed share as often as its level; the others lie below or above it. Brackets are 95 % intervals over learners. A band of answers so far and horizon fails where its coverage is more than ${100 * coverageTolerance} points from the level; with fewer than ${manyLearners} learners only if by more than chance. What rests on fewer than ${minObservations} forecasts is in grey italics and not judged.`;
   const losses =
     'All losses are better the lower; each forecast counts once. No change takes the learner’s last 50 answers for what follows, population the share of right answers of all others. The charts show the mean log loss of single answers by answers so far.';
   const lossTable = htmlTable(
     lossHead,
-    lossRows(all, (name) => titles[name]),
+    lossRows(all, (name) => modelTitles[name]),
     true,
   );
   return htmlPage(
     `Backtest of ${file}${fold === null ? '' : `, fold ${fold}`}`,
     [
-      tag('div', { class: 'lead' }, ...levels.map((level, i) => leadTile(results, level, i))),
-      runList(run, settingsOf(backtest)),
+      tag('div', { class: 'lead' }, ...intervalLevels.map((level, i) => leadTile(results, level, i))),
+      renderRunInfo(run, describeSettings(backtest)),
       section('Coverage', about, htmlTable(coverageHead, coverageRows(all, bands))),
       coverageSection(bands, unit),
       calibrationSection(results),
       section('Losses', losses, lossTable, chartGrid(lossCharts(bands, unit))),
-      section('Bands', bandText, htmlTable(bandHead(unit), bandRows(bands, levels), true)),
+      section('Bands', bandText, htmlTable(bandHead(unit), bandRows(bands, intervalLevels), true)),
     ],
     leadStyle,
   );

@@ -1,18 +1,18 @@
 import { formatDate } from '../../domain/base/common.js';
 import type { HorizonUnit } from '../../domain/prediction/accuracy-model.js';
-import { grouped, jsonLine } from '../report/numbers.js';
+import { formatJsonLine, formatNumber } from '../report/format.js';
 import { textTable } from '../report/page.js';
-import { levels } from './forecasts.js';
-import { type BacktestResults, type Band, resamples, type Summary, seed } from './results.js';
+import { intervalLevels } from './forecasts.js';
+import { type BacktestResults, type Band, type CaseSummary, resamples, seed } from './results.js';
 import {
   bandHead,
   bandRows,
   bandText,
   coverageHead,
   coverageRows,
+  formatShare,
   lossHead,
   lossRows,
-  share,
 } from './tables.js';
 
 export interface Backtest {
@@ -26,33 +26,33 @@ export interface Backtest {
   readonly results: BacktestResults;
 }
 
-export function backtestJson({ file, fold, unit, cutoffs, seconds, results }: Backtest): string {
+export function serializeBacktest({ file, fold, unit, cutoffs, seconds, results }: Backtest): string {
   const { cases, learners, coverage, models, width } = results.all;
   const found = {
     ...{ cases, learners },
-    coverage: Object.fromEntries(levels.map((level, i) => [100 * level, coverage[i]?.mean])),
-    bands: results.bands.map(bandJson),
-    models: lossesJson(models),
+    coverage: Object.fromEntries(intervalLevels.map((level, i) => [100 * level, coverage[i]?.mean])),
+    bands: results.bands.map(describeBand),
+    models: describeLosses(models),
     ...{ file, fold, unit },
     cutoffs: cutoffs.map((time) => new Date(time).toISOString()),
     width80: width.mean,
     bootstrap: { seed, resamples },
     seconds,
   };
-  return jsonLine(found, 6);
+  return formatJsonLine(found, 6);
 }
 
-function bandJson({ historyFrom, historyTo, horizon, cases, learners, ...band }: Band) {
+function describeBand({ historyFrom, historyTo, horizon, cases, learners, ...band }: Band) {
   const [half, { mean, low, high }, nearlyAll] = band.coverage;
   return {
     ...{ historyFrom, historyTo, horizon, cases, learners },
     ...{ coverage80: mean, low, high, coverage50: half.mean, coverage95: nearlyAll.mean },
     width80: band.width.mean,
-    models: lossesJson(band.models),
+    models: describeLosses(band.models),
   };
 }
 
-const lossesJson = (models: Summary['models']) =>
+const describeLosses = (models: CaseSummary['models']) =>
   Object.fromEntries(
     Object.entries(models).map(([name, { brier, logLoss, mae }]) => [
       name,
@@ -60,24 +60,24 @@ const lossesJson = (models: Summary['models']) =>
     ]),
   );
 
-export function backtestText(backtest: Backtest): string {
+export function formatBacktest(backtest: Backtest): string {
   const { file, fold, unit, seconds, results } = backtest;
   const { all, bands } = results;
   const whose = fold === null ? 'every fold by models trained on the others' : `fold ${fold}`;
   const about = `${file}: ${whose}, horizons in ${unit}, ${seconds.toFixed(1)} s
-Trained on ${trainedOn(backtest)}
-${grouped(all.cases)} forecasts for ${grouped(all.learners)} learners; intervals in brackets are 95 %, by ${grouped(resamples)} bootstrap samples of learners, seed ${seed}`;
+Trained on ${describeTraining(backtest)}
+${formatNumber(all.cases)} forecasts for ${formatNumber(all.learners)} learners; intervals in brackets are 95 %, by ${formatNumber(resamples)} bootstrap samples of learners, seed ${seed}`;
   return [
     about,
     textTable(coverageHead, coverageRows(all, bands)),
-    `Mean width of the 80 % interval: ${share(all.width.mean)}`,
+    `Mean width of the 80 % interval: ${formatShare(all.width.mean)}`,
     textTable(lossHead, lossRows(all)),
     textTable(bandHead(unit), bandRows(bands, [0.8])),
     bandText,
   ].join('\n\n');
 }
 
-export const trainedOn = ({ cutoffs }: Backtest): string =>
+export const describeTraining = ({ cutoffs }: Backtest): string =>
   cutoffs.length === 0
     ? 'all answers of other learners: the log has no times, or is too short to learn from its beginning'
     : `what other learners had answered before ${cutoffs.map(formatDate).join(', ')}: the moments from each of these days to the next`;

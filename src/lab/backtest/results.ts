@@ -3,7 +3,7 @@ import { computeShareLoss } from '../../domain/base/prediction-metrics.js';
 import { historyBands, isInBand } from '../../domain/prediction/accuracy-model.js';
 import { distinct, indices } from '../../lists.js';
 import { createSeededRandom } from '../../seeded-random.js';
-import { levels, type ModelName, modelNames, type ScoredCase } from './forecasts.js';
+import { intervalLevels, type ModelName, modelNames, type ScoredCase } from './forecasts.js';
 
 /** Mean over cases with a 95 % interval over learners. */
 export interface Estimate {
@@ -12,21 +12,21 @@ export interface Estimate {
   readonly high: number;
 }
 
-export type Summary = Awaited<ReturnType<typeof summaryOf>>;
-export type Band = Awaited<ReturnType<typeof bandsOf>>[number];
-export type BacktestResults = Awaited<ReturnType<typeof resultsOf>>;
+export type CaseSummary = Awaited<ReturnType<typeof summarizeCases>>;
+export type Band = Awaited<ReturnType<typeof computeBands>>[number];
+export type BacktestResults = Awaited<ReturnType<typeof computeResults>>;
 
 /** @param scored not empty */
-export const resultsOf = async (scored: readonly ScoredCase[]) => ({
-  all: await summaryOf(scored),
-  bands: await bandsOf(scored),
-  reliability: reliabilityOf(scored),
-  pit: pitHistogram(scored),
+export const computeResults = async (scored: readonly ScoredCase[]) => ({
+  all: await summarizeCases(scored),
+  bands: await computeBands(scored),
+  reliability: computeReliability(scored),
+  pit: computePitHistogram(scored),
 });
 
-async function bandsOf(scored: readonly ScoredCase[]) {
+async function computeBands(scored: readonly ScoredCase[]) {
   const bands = [];
-  for (const horizon of horizonsOf(scored)) {
+  for (const horizon of listHorizons(scored)) {
     for (const history of historyBands) {
       const own = scored.filter((one) => one.horizon === horizon && isInBand(history, one.history));
       if (own.length === 0) continue;
@@ -36,36 +36,36 @@ async function bandsOf(scored: readonly ScoredCase[]) {
         historyTo: Number.isFinite(history.to) ? history.to - 1 : null,
         historyMiddle: history.middle,
         horizon,
-        ...(await summaryOf(own)),
+        ...(await summarizeCases(own)),
       });
     }
   }
   return bands;
 }
 
-export const horizonsOf = (of: readonly { readonly horizon: number }[]): number[] =>
+export const listHorizons = (of: readonly { readonly horizon: number }[]): number[] =>
   distinct(of.map(({ horizon }) => horizon)).sort((a, b) => a - b);
 
-const lossOf = {
+const lossFunctions = {
   brier: (observed: number, expected: number) =>
     observed * (1 - expected) ** 2 + (1 - observed) * expected ** 2,
   logLoss: (observed: number, expected: number) => computeShareLoss(expected, observed),
   mae: (observed: number, expected: number) => Math.abs(observed - expected),
 };
-type LossName = keyof typeof lossOf;
-const lossNames = Object.keys(lossOf) as LossName[];
+type LossName = keyof typeof lossFunctions;
+const lossNames = Object.keys(lossFunctions) as LossName[];
 
 /** The first column counts the cases. */
-const columnsOf = ({ inside, width, observed, expected }: ScoredCase): number[] => [
+const toColumns = ({ inside, width, observed, expected }: ScoredCase): number[] => [
   1,
   width,
   ...inside.map(Number),
-  ...modelNames.flatMap((name) => lossNames.map((loss) => lossOf[loss](observed, expected[name]))),
+  ...modelNames.flatMap((name) => lossNames.map((loss) => lossFunctions[loss](observed, expected[name]))),
 ];
 
-async function summaryOf(scored: readonly ScoredCase[]) {
-  const sums = await sumsByLearner(scored);
-  const bounds = await bootstrapMeans(sums);
+async function summarizeCases(scored: readonly ScoredCase[]) {
+  const sums = await sumByLearner(scored);
+  const bounds = await bootstrapIntervals(sums);
   const [, width, half, most, nearlyAll, ...losses] = bounds.map((bound, column) => ({
     mean: sums.reduce((sum, own) => sum + (own[column] as number), 0) / scored.length,
     ...bound,
@@ -77,7 +77,7 @@ async function summaryOf(scored: readonly ScoredCase[]) {
     learners: sums.length,
     /** By level: share of cases inside, and below the interval. */
     coverage: [half, most, nearlyAll] as const,
-    below: levels.map((_, i) => shareBelow(scored, i)),
+    below: intervalLevels.map((_, i) => computeShareBelow(scored, i)),
     width,
     models: Object.fromEntries(modelNames.map((name, i) => [name, lossesOfModel(i)])) as Readonly<
       Record<ModelName, Readonly<Record<LossName, Estimate>>>
@@ -85,19 +85,19 @@ async function summaryOf(scored: readonly ScoredCase[]) {
   };
 }
 
-const shareBelow = (scored: readonly ScoredCase[], level: number): number =>
+const computeShareBelow = (scored: readonly ScoredCase[], level: number): number =>
   scored.filter(({ inside, observed, expected }) => !inside[level] && observed < expected.served).length /
   scored.length;
 
 /** A turn takes a few tenths of a second. */
 const casesPerTurn = 100_000;
 
-async function sumsByLearner(scored: readonly ScoredCase[]): Promise<Float64Array[]> {
+async function sumByLearner(scored: readonly ScoredCase[]): Promise<Float64Array[]> {
   const sums = new Map<string, Float64Array>();
   for (const [i, one] of scored.entries()) {
     if (i % casesPerTurn === 0) await nextTurn();
     const key = `${one.fold} ${one.learner}`;
-    const columns = columnsOf(one);
+    const columns = toColumns(one);
     const own = sums.get(key) ?? new Float64Array(columns.length);
     addTo(own, columns);
     sums.set(key, own);
@@ -112,14 +112,14 @@ function addTo(sums: Float64Array, values: ArrayLike<number>): void {
 
 export const resamples = 1000;
 export const seed = 20_260_101;
-const tail = 0.025;
+const tailShare = 0.025;
 
 /**
  * 95 % intervals of each column's mean by a bootstrap over learners, because a learner's cases are not
  * independent. Yields to the event loop, so that signals are handled.
  * @param learners not empty: sums of the columns; the first column counts the cases
  */
-export async function bootstrapMeans(learners: readonly Float64Array[]) {
+export async function bootstrapIntervals(learners: readonly Float64Array[]) {
   const width = (learners[0] as Float64Array).length;
   const random = createSeededRandom(seed);
   const means = indices(width).map(() => new Float64Array(resamples));
@@ -134,13 +134,13 @@ export async function bootstrapMeans(learners: readonly Float64Array[]) {
   return means.map((values) => {
     const sorted = values.toSorted();
     const at = (share: number): number => sorted[Math.round(share * (sorted.length - 1))] as number;
-    return { low: at(tail), high: at(1 - tail) };
+    return { low: at(tailShare), high: at(1 - tailShare) };
   });
 }
 
 const reliabilityPoints = 10;
 
-function reliabilityOf(scored: readonly ScoredCase[]) {
+function computeReliability(scored: readonly ScoredCase[]) {
   const sorted = scored.toSorted((a, b) => a.expected.served - b.expected.served);
   const end = (i: number): number => (i * sorted.length) / reliabilityPoints;
   const mean = (part: readonly ScoredCase[], of: (one: ScoredCase) => number): number =>
@@ -161,7 +161,7 @@ export const pitBins = 20;
  * Probability integral transform; uniform if forecasts are calibrated. A discrete share counts evenly over
  * its part of the distribution (Czado et al. 2009).
  */
-const pitHistogram = (scored: readonly ScoredCase[]): number[] =>
+const computePitHistogram = (scored: readonly ScoredCase[]): number[] =>
   indices(pitBins).map((bin) => {
     const [low, high] = [bin / pitBins, (bin + 1) / pitBins];
     const shareIn = ({ pit: { from, to } }: ScoredCase): number => {

@@ -1,36 +1,36 @@
 import type { HorizonUnit } from '../../domain/prediction/accuracy-model.js';
-import { grouped, rangeText } from '../report/numbers.js';
-import { type Cell, fewObservations, type Row } from '../report/page.js';
-import { levels, type ModelName, modelNames } from './forecasts.js';
-import type { Band, Estimate, Summary } from './results.js';
+import { formatNumber, formatRange } from '../report/format.js';
+import { type Cell, minObservations, type Row } from '../report/page.js';
+import { intervalLevels, type ModelName, modelNames } from './forecasts.js';
+import type { Band, CaseSummary, Estimate } from './results.js';
 
-export const share = (value: number): string => value.toFixed(3);
-export const loss = (value: number): string => value.toFixed(4);
-export const percent = (value: number): string => `${Math.round(100 * value)} %`;
-export const withBounds = ({ mean, low, high }: Estimate, shown: typeof share): string =>
-  `${shown(mean)} [${shown(low)}\u00a0${shown(high)}]`;
+export const formatShare = (value: number): string => value.toFixed(3);
+export const formatLoss = (value: number): string => value.toFixed(4);
+export const formatPercent = (value: number): string => `${Math.round(100 * value)} %`;
+export const formatEstimate = ({ mean, low, high }: Estimate, format: typeof formatShare): string =>
+  `${format(mean)} [${format(low)}\u00a0${format(high)}]`;
 
 /** Accepted distance from the level. With fewer learners, an interval that contains the level also passes. */
-export const tolerance = 0.03;
+export const coverageTolerance = 0.03;
 export const manyLearners = 500;
 
 /** Null if the coverage is acceptable, or cannot be judged. */
-export function faultOf({ cases, learners, coverage }: Summary, i: number): string | null {
-  const [{ mean, low, high }, level] = [coverage[i] as Estimate, levels[i] as number];
+export function findCoverageFault({ cases, learners, coverage }: CaseSummary, i: number): string | null {
+  const [{ mean, low, high }, level] = [coverage[i] as Estimate, intervalLevels[i] as number];
   const mayBeChance = learners < manyLearners && low <= level && level <= high;
-  if (cases < fewObservations || mayBeChance || Math.abs(mean - level) <= tolerance) return null;
+  if (cases < minObservations || mayBeChance || Math.abs(mean - level) <= coverageTolerance) return null;
   return mean < level ? 'too narrow' : 'too wide';
 }
 
-function coverageCell(summary: Summary, i: number, bounds = true): Cell {
+function coverageCell(summary: CaseSummary, i: number, bounds = true): Cell {
   const estimate = summary.coverage[i] as Estimate;
-  const text = bounds ? withBounds(estimate, share) : share(estimate.mean);
-  const fault = faultOf(summary, i);
+  const text = bounds ? formatEstimate(estimate, formatShare) : formatShare(estimate.mean);
+  const fault = findCoverageFault(summary, i);
   if (fault !== null) return { text: `${text} ${fault}`, look: 'off' };
   return isFew(summary) ? { text, look: 'few' } : { text };
 }
 
-export const isFew = ({ cases }: Summary): boolean => cases < fewObservations;
+export const isFew = ({ cases }: CaseSummary): boolean => cases < minObservations;
 
 export const coverageHead = [
   'Interval',
@@ -42,33 +42,36 @@ export const coverageHead = [
   'Bands that fail',
 ];
 
-export const coverageRows = (all: Summary, bands: readonly Band[]): Row[] =>
-  levels.map((level, i) => {
+export const coverageRows = (all: CaseSummary, bands: readonly Band[]): Row[] =>
+  intervalLevels.map((level, i) => {
     const below = all.below[i] as number;
     const above = 1 - (all.coverage[i] as Estimate).mean - below;
     return [
-      ...[percent(level), coverageCell(all, i), share(below), share(above)],
-      ...[grouped(all.cases), grouped(all.learners), failing(bands, i)],
+      ...[formatPercent(level), coverageCell(all, i), formatShare(below), formatShare(above)],
+      ...[formatNumber(all.cases), formatNumber(all.learners), countFailingBands(bands, i)],
     ];
   });
 
-export function failing(bands: readonly Band[], i: number): Cell {
+export function countFailingBands(bands: readonly Band[], i: number): Cell {
   const judged = bands.filter((band) => !isFew(band));
-  const failed = judged.filter((band) => faultOf(band, i) !== null).length;
+  const failed = judged.filter((band) => findCoverageFault(band, i) !== null).length;
   return { text: `${failed} of ${judged.length}`, look: failed > 0 ? 'off' : undefined };
 }
 
 export const lossHead = ['Model', 'Brier', 'Log loss, nats', 'Mean absolute error', 'Forecasts', 'Learners'];
 
-export const lossRows = (all: Summary, nameOf = (name: ModelName): string => name): Row[] =>
+export const lossRows = (all: CaseSummary, formatName = (name: ModelName): string => name): Row[] =>
   modelNames.map((name) => [
-    nameOf(name),
+    formatName(name),
     ...(['brier', 'logLoss', 'mae'] as const).map((figure): Cell => {
       const best = Math.min(...modelNames.map((other) => all.models[other][figure].mean));
       const estimate = all.models[name][figure];
-      return { text: withBounds(estimate, loss), look: estimate.mean === best ? 'best' : undefined };
+      return {
+        text: formatEstimate(estimate, formatLoss),
+        look: estimate.mean === best ? 'best' : undefined,
+      };
     }),
-    ...[grouped(all.cases), grouped(all.learners)],
+    ...[formatNumber(all.cases), formatNumber(all.learners)],
   ]);
 
 export const bandText =
@@ -80,14 +83,15 @@ export const bandHead = (unit: HorizonUnit): string[] => [
 ];
 
 /** @param boundedLevels their cells show bounds */
-export const bandRows = (bands: readonly Band[], boundsOf: readonly number[]): Row[] =>
+export const bandRows = (bands: readonly Band[], boundedLevels: readonly number[]): Row[] =>
   bands.map((band) => [
-    rangeText(band.historyFrom, band.historyTo),
-    grouped(band.horizon),
-    grouped(band.cases),
-    grouped(band.learners),
-    ...levels.map((level, i) => coverageCell(band, i, boundsOf.includes(level))),
-    ...[share(band.width.mean), ...modelNames.map((name) => loss(band.models[name].logLoss.mean))].map(
-      (text): Cell => ({ text, look: isFew(band) ? 'few' : undefined }),
-    ),
+    formatRange(band.historyFrom, band.historyTo),
+    formatNumber(band.horizon),
+    formatNumber(band.cases),
+    formatNumber(band.learners),
+    ...intervalLevels.map((level, i) => coverageCell(band, i, boundedLevels.includes(level))),
+    ...[
+      formatShare(band.width.mean),
+      ...modelNames.map((name) => formatLoss(band.models[name].logLoss.mean)),
+    ].map((text): Cell => ({ text, look: isFew(band) ? 'few' : undefined })),
   ]);

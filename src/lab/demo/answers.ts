@@ -19,7 +19,7 @@ const hourMs = 3_600_000;
 
 export const isTestWeek = (monday: number): boolean => Math.floor(monday / (7 * dayMs) + 0.5) % 9 === 4;
 
-function weekFactor(monday: number): number {
+function computeWeekFactor(monday: number): number {
   const day = new Date(monday + 3 * dayMs).toISOString().slice(5, 10);
   if (day >= '12-21' || day <= '01-04') return 0.15;
   if (day >= '07-01' && day <= '08-31') return 0.3;
@@ -27,41 +27,46 @@ function weekFactor(monday: number): number {
   return isTestWeek(monday) ? 1.4 : 1;
 }
 
-export function answersOf(learner: DemoLearner, skills: readonly DemoSkill[], draws: Draws): DemoAnswer[] {
-  const work = createStudent(learner, skills, draws);
+export function simulateAnswers(
+  learner: DemoLearner,
+  skills: readonly DemoSkill[],
+  draws: Draws,
+): DemoAnswer[] {
+  const answerSession = createStudent(learner, skills, draws);
   const all: DemoAnswer[] = [];
   for (let monday = learner.from; monday < learner.to; monday += 7 * dayMs)
     for (const { at, answers } of drawSessions(learner, monday, draws)) {
       const isFree = at >= (all.at(-1)?.occurredAt ?? 0) + hourMs && at < learner.to;
       const late = learner.device === 'offline' && draws.chance(0.25) ? draws.whole(1, 4) * dayMs : 0;
-      if (isFree) all.push(...work(at, answers, late));
+      if (isFree) all.push(...answerSession(at, answers, late));
     }
   return all.slice(0, learner.atMostAnswers);
 }
 
 function drawSessions(learner: DemoLearner, monday: number, draws: Draws) {
-  const factor = weekFactor(monday);
-  const comes = monday === learner.from || draws.chance(learner.weeks * Math.min(1, 2 * factor));
-  const count = comes ? Math.max(1, Math.round(learner.sessions * factor * draws.between(0.5, 1.5))) : 0;
+  const factor = computeWeekFactor(monday);
+  const isActive = monday === learner.from || draws.chance(learner.weeks * Math.min(1, 2 * factor));
+  const count = isActive ? Math.max(1, Math.round(learner.sessions * factor * draws.between(0.5, 1.5))) : 0;
   // Sessions end before midnight, and before the forecasts of Sunday evening.
-  const on = (day: number, answers: number) => ({
+  const createSession = (day: number, answers: number) => ({
     at: monday + day * dayMs + Math.round(draws.between(8, 18) * hourMs),
     answers: Math.max(3, Math.round(answers)),
   });
-  const usual = indices(count).map(() => on(draws.whole(0, 6), draws.normal(learner.answers, 3)));
-  const cram = learner.crams && isTestWeek(monday) ? [3, 4].map((day) => on(day, draws.whole(30, 60))) : [];
+  const usual = indices(count).map(() => createSession(draws.whole(0, 6), draws.normal(learner.answers, 3)));
+  const cram =
+    learner.crams && isTestWeek(monday) ? [3, 4].map((day) => createSession(day, draws.whole(30, 60))) : [];
   return [...usual, ...cram].sort((a, b) => a.at - b.at);
 }
 
 /** Draws the current skill of a section, or an earlier one. */
-function createPath({ ability }: DemoLearner, skills: readonly DemoSkill[], draws: Draws) {
-  const places = sections.map((section) => {
+function createSkillPath({ ability }: DemoLearner, skills: readonly DemoSkill[], draws: Draws) {
+  const sectionPaths = sections.map((section) => {
     const own = skills.filter((skill) => skill.section === section);
     const start = Math.round(clamp(draws.normal(3 + 3 * ability, 2.5), 0, own.length - 6));
     return { own, start, at: start, left: draws.whole(8, 14) };
   });
   return (section: number): DemoSkill => {
-    const place = places[section] as (typeof places)[number];
+    const place = sectionPaths[section] as (typeof sectionPaths)[number];
     const last = place.own.length - 1;
     const back = draws.chance(0.68) ? 0 : draws.whole(1, draws.chance(0.7) ? 4 : last);
     const skill = place.own[Math.max(place.start, place.at - back)] as DemoSkill;
@@ -73,7 +78,7 @@ function createPath({ ability }: DemoLearner, skills: readonly DemoSkill[], draw
 }
 
 /** Knowledge of both halves of the items. The halves differ only for a `double` skill. */
-function begin(
+function drawKnowledge(
   { ability, stuck }: DemoLearner,
   { easiness, oddity }: DemoSkill,
   lastAt: number,
@@ -88,7 +93,7 @@ function begin(
  * Probability of a right answer without rapid guesses.
  * @param answers so far on the skill
  */
-function chanceOf(
+function computeChance(
   { ability }: DemoLearner,
   skill: DemoSkill,
   item: DemoItem,
@@ -103,15 +108,15 @@ function chanceOf(
 }
 
 /** @param mean of ln(seconds) */
-const secondsOf = (mean: number, draws: Draws): number =>
+const drawSeconds = (mean: number, draws: Draws): number =>
   draws.chance(0.002)
     ? draws.whole(3700, 9000)
     : Math.round(clamp(Math.exp(draws.normal(mean, 0.45)), 5, 900));
 
 /** The result takes a start, a number of answers, and a delay of arrival in milliseconds. */
 function createStudent(learner: DemoLearner, skills: readonly DemoSkill[], draws: Draws) {
-  const knowledge = new Map<DemoSkill, ReturnType<typeof begin>>();
-  const nextSkill = createPath(learner, skills, draws);
+  const knowledge = new Map<DemoSkill, ReturnType<typeof drawKnowledge>>();
+  const nextSkill = createSkillPath(learner, skills, draws);
   const mathShare = draws.between(0.35, 0.7);
   const isOld = learner.device === 'old';
   let number = 0;
@@ -119,16 +124,16 @@ function createStudent(learner: DemoLearner, skills: readonly DemoSkill[], draws
   function answer(skill: DemoSkill, occurredAt: number, late: number): DemoAnswer {
     const item = draws.pick(skill.items);
     const half = skill.oddity === 'double' ? Number(item.id.slice(-2)) % 2 : 0;
-    const state = knowledge.get(skill) ?? begin(learner, skill, occurredAt, draws);
+    const state = knowledge.get(skill) ?? drawKnowledge(learner, skill, occurredAt, draws);
     knowledge.set(skill, state);
     const idleDays = Math.max(0, (occurredAt - state.lastAt) / dayMs - 2);
     if (draws.chance(1 - Math.exp(-learner.forgets * idleDays))) state.knows.fill(false);
     const knows = state.knows[half] === true;
     const isRapid = draws.chance(learner.rapid);
-    const p = isRapid ? 0.25 : chanceOf(learner, skill, item, knows, state.answers);
+    const p = isRapid ? 0.25 : computeChance(learner, skill, item, knows, state.answers);
     const isCorrect = draws.chance(p);
     const slower = (isCorrect ? 0 : 0.1) - (knows ? 0.2 : 0) - 0.1 * learner.ability;
-    const seconds = isRapid ? draws.whole(1, 2) : secondsOf(skill.logTime + slower, draws);
+    const seconds = isRapid ? draws.whole(1, 2) : drawSeconds(skill.logTime + slower, draws);
     if (!isRapid && !state.stuck && draws.chance(0.15 * learner.learning)) state.knows[half] = true;
     state.answers += 1;
     state.lastAt = occurredAt;

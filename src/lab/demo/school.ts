@@ -20,9 +20,9 @@ const oddities: Readonly<Record<string, 'unteachable' | 'double' | 'dip'>> = {
   'rational-expressions': 'dip',
 };
 
-export type Draws = ReturnType<typeof drawsOf>;
+export type Draws = ReturnType<typeof createDraws>;
 
-export function drawsOf(seed: number) {
+export function createDraws(seed: number) {
   const next = createSeededRandom(seed);
   const between = (low: number, high: number): number => low + (high - low) * next();
   return {
@@ -39,7 +39,7 @@ export type DemoItem = DemoSkill['items'][number];
 
 /** Ids do not depend on the seed. */
 export function drawSkills(seed: number) {
-  const draws = drawsOf(seed);
+  const draws = createDraws(seed);
   return sections.flatMap((section) =>
     skillNames[section].split(/,\s+/).map((name, place) => {
       const id = name.toLowerCase().replaceAll(' ', '-');
@@ -69,7 +69,7 @@ function drawItems(draws: Draws, skillId: string, misleads: boolean) {
   });
 }
 
-const usual = {
+const defaultKind = {
   /** Share of active weeks, sessions per week, answers per session. */
   ...{ weeks: 0.85, sessions: 2.1, answers: 8 },
   /** Share of rapid guesses, learning rate, ability in logits. */
@@ -79,7 +79,7 @@ const usual = {
 };
 
 /** `upTo`: cumulative share. */
-const kinds: readonly (Partial<typeof usual> & { readonly upTo: number })[] = [
+const learnerKinds: readonly (Partial<typeof defaultKind> & { readonly upTo: number })[] = [
   { upTo: 0.12, weeks: 0.95, sessions: 3.4, learning: 1.4, ability: 0.5 },
   { upTo: 0.3, weeks: 0.5, sessions: 1.8 },
   { upTo: 0.42, weeks: 0.6, sessions: 1.3, crams: true },
@@ -88,23 +88,23 @@ const kinds: readonly (Partial<typeof usual> & { readonly upTo: number })[] = [
 ];
 
 /** First week of each twentieth of the learners. */
-const cohorts = [0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 5, 5, 5, 10, 10, 16, 16, 22];
+const cohortStartWeeks = [0, 0, 0, 0, 0, 0, 0, 0, 2, 2, 2, 2, 5, 5, 5, 10, 10, 16, 16, 22];
 
 /** `inDays`: after the last day; null: no date. */
 export interface NamedGoal {
   readonly score: number;
   readonly inDays: number | null;
-  readonly givenUp?: true;
+  readonly isGivenUp?: true;
 }
 
-type Named = Partial<typeof usual> & {
+type NamedLearner = Partial<typeof defaultKind> & {
   readonly begins?: number;
   readonly leaves?: number;
   readonly goal: NamedGoal | null;
 };
 
 /** One learner for each case that pages must show. `begins` and `leaves`: days before the end. */
-const named: Readonly<Record<string, Named>> = {
+const namedLearners: Readonly<Record<string, NamedLearner>> = {
   'on-track': { weeks: 1, sessions: 3, learning: 1.4, ability: 0.8, goal: { score: 1200, inDays: 60 } },
   'at-risk': { weeks: 0.9, learning: 0.5, ability: -0.5, stuck: true, goal: { score: 1400, inDays: 30 } },
   idle: { leaves: 45, goal: { score: 1200, inDays: 60 } },
@@ -116,20 +116,23 @@ const named: Readonly<Record<string, Named>> = {
     ability: 1,
     goal: { score: 1050, inDays: null },
   },
-  'goal-given-up': { weeks: 0.5, ability: -0.3, goal: { score: 1300, inDays: null, givenUp: true } },
+  'goal-given-up': { weeks: 0.5, ability: -0.3, goal: { score: 1300, inDays: null, isGivenUp: true } },
   // Pages must escape markup and isolate right-to-left text.
   ليلى: { learning: 1.2, ability: 0.3, goal: { score: 1200, inDays: 90 } },
   '<script>alert(1)</script>': { stuck: true, goal: null },
 };
 
-const namedIdOf = (name: string): string => `demo-${name}`;
-export const namedIds = Object.keys(named).map(namedIdOf);
+const namedLearnerId = (name: string): string => `demo-${name}`;
+export const namedLearnerIds = Object.keys(namedLearners).map(namedLearnerId);
 
-export function drawNamed(draws: Draws, place: number, from: number, to: number) {
-  const [name, { begins, leaves = 0, goal, ...kind }] = Object.entries(named)[place] as [string, Named];
+export function drawNamedLearner(draws: Draws, place: number, from: number, to: number) {
+  const [name, { begins, leaves = 0, goal, ...kind }] = Object.entries(namedLearners)[place] as [
+    string,
+    NamedLearner,
+  ];
   const stay = { from: begins === undefined ? from : to - begins * dayMs, to: to - leaves * dayMs };
-  const drawn = { ...drawLearner(draws, place, from, to), ...usual };
-  return { ...drawn, ...kind, ...stay, userId: namedIdOf(name), sure: 0, device: 'web', goal };
+  const drawn = { ...drawLearner(draws, place, from, to), ...defaultKind };
+  return { ...drawn, ...kind, ...stay, userId: namedLearnerId(name), sure: 0, device: 'web', goal };
 }
 
 /** Without the named learners. */
@@ -145,8 +148,8 @@ export type DemoLearner = ReturnType<typeof drawLearner>;
  */
 export function drawLearner(draws: Draws, number: number, from: number, to: number) {
   const place = draws.between(0, 1);
-  const kind = { ...usual, ...kinds.find(({ upTo }) => place < upTo) };
-  const begins = from + 7 * dayMs * draws.pick(cohorts);
+  const kind = { ...defaultKind, ...learnerKinds.find(({ upTo }) => place < upTo) };
+  const begins = from + 7 * dayMs * draws.pick(cohortStartWeeks);
   const leaves = draws.chance(0.25) ? begins + 7 * dayMs * draws.whole(2, 16) : to;
   const device = draws.between(0, 1);
   const about = (figure: number): number => figure * draws.between(0.7, 1.3);

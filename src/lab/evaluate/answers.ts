@@ -50,7 +50,7 @@ export function createAnswerTable() {
     const read = parseRow(raw, (fields) => ({
       ...parseAnswer(fields, raw.line, { tenant: 'default', startMs: 0, importedAt: now }, now),
       isTimed: !isAbsent(fields.ts),
-      fold: foldIn(fields.fold),
+      fold: parseFold(fields.fold),
       difficulty: parseNumberField('question_difficulty', fields.question_difficulty, [-3, 3]),
     }));
     if (typeof read === 'string') return read;
@@ -81,7 +81,7 @@ export function createAnswerTable() {
   };
 }
 
-function foldIn(value: unknown): number | null {
+function parseFold(value: unknown): number | null {
   const fold = parseNumberField('fold', value, [0, maxFold]);
   if (fold === null || Number.isInteger(fold)) return fold;
   throw new RowProblem(`fold ${formatValue(value)} must be an integer`);
@@ -102,7 +102,7 @@ export function splitByFold(table: AnswerTable, folds: Uint16Array, testFold: nu
   for (const [row, learner] of table.columns.learner.entries()) rowsOf[learner]?.push(row);
   for (const rows of rowsOf) sortAnswers(table, rows);
   const logOf = (isTest: boolean): AnswerLog =>
-    gather(
+    buildLog(
       table,
       rowsOf.filter((_, learner) => (folds[learner] === testFold) === isTest),
     );
@@ -112,10 +112,10 @@ export function splitByFold(table: AnswerTable, folds: Uint16Array, testFold: nu
 const hashFolds = 5;
 
 /** From the file, else 1 to 5 by a hash of the id. */
-export const foldsOf = ({ learners, folds }: Pick<AnswerTable, 'learners' | 'folds'>): Uint16Array =>
-  Uint16Array.from(learners, (userId, learner) => folds.get(learner) ?? hashFold(userId));
+export const assignFolds = ({ learners, folds }: Pick<AnswerTable, 'learners' | 'folds'>): Uint16Array =>
+  Uint16Array.from(learners, (userId, learner) => folds.get(learner) ?? computeHashFold(userId));
 
-const hashFold = (userId: string): number =>
+const computeHashFold = (userId: string): number =>
   1 + (createHash('sha256').update(`fold:${userId}`).digest().readUInt32BE(0) % hashFolds);
 
 /** Sorts by `order`, or by time, if all rows of the learner have one; else keeps the file order. */
@@ -125,7 +125,7 @@ function sortAnswers({ columns: { order, at } }: AnswerTable, rows: number[]): v
 }
 
 /** @param rowsOf by learner, in order */
-function gather(
+function buildLog(
   { columns, skills, itemCount }: AnswerTable,
   rowsOf: readonly (readonly number[])[],
 ): AnswerLog {
@@ -142,7 +142,7 @@ function gather(
   for (const [learner, own] of rowsOf.entries()) {
     const start = starts[learner] as number;
     starts[learner + 1] = start + own.length;
-    at.set(timesOf(columns.at, own), start);
+    at.set(fillTimes(columns.at, own), start);
   }
   return {
     starts,
@@ -158,7 +158,7 @@ function gather(
 }
 
 /** An answer without a time gets the time of the previous one. */
-function timesOf(at: readonly number[], rows: readonly number[]): number[] {
+function fillTimes(at: readonly number[], rows: readonly number[]): number[] {
   const times = rows.map((row) => at[row] as number);
   let last = times.find((time) => !Number.isNaN(time)) ?? 0;
   return times.map((time) => {

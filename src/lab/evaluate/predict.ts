@@ -4,8 +4,8 @@ import { isMastered } from '../../domain/learner/expected-accuracy.js';
 import { buildSkillView } from '../../domain/learner/skill-view.js';
 import { traceAnswer } from '../../domain/tracing/bkt.js';
 import type { Split } from './answers.js';
-import { openProbes } from './probe.js';
-import { replayServed, type ServedModel } from './serve.js';
+import { createProbes } from './probe.js';
+import { replayLog, type ServedModel } from './replay.js';
 import type { ServedAnswer } from './validity.js';
 
 export type Predictions = ReturnType<typeof predictAll>['predictions'];
@@ -19,8 +19,8 @@ export function predictAll(
   { bkt, served }: { readonly bkt: readonly BktParameters[]; readonly served: ServedModel },
 ) {
   const { training, test } = split;
-  const { answers, monotone } = serve(served, split);
-  const overall = shareRight(training);
+  const { answers, monotone } = replayTest(served, split);
+  const overall = computeShareRight(training);
   return {
     predictions: {
       overall_mean: new Float64Array(test.correct.length).fill(overall),
@@ -32,14 +32,14 @@ export function predictAll(
   };
 }
 
-export const shareRight = ({ correct }: AnswerLog): number =>
+export const computeShareRight = ({ correct }: AnswerLog): number =>
   correct.reduce((sum, value) => sum + value, 0) / correct.length;
 
 /**
  * @param keys 0 to size - 1
  * @param values default: 1 each
  */
-export function sumBy(keys: Uint32Array, size: number, values?: ArrayLike<number>): Float64Array {
+export function sumByKey(keys: Uint32Array, size: number, values?: ArrayLike<number>): Float64Array {
   const sums = new Float64Array(size);
   for (const [i, key] of keys.entries())
     sums[key] = (sums[key] as number) + (values === undefined ? 1 : (values[i] as number));
@@ -48,8 +48,8 @@ export function sumBy(keys: Uint32Array, size: number, values?: ArrayLike<number
 
 /** Skills without training answers get the overall share. */
 function predictSkillMean(training: AnswerLog, test: AnswerLog, overall: number): Float64Array {
-  const answers = sumBy(training.skill, training.skills);
-  const right = sumBy(training.skill, training.skills, training.correct);
+  const answers = sumByKey(training.skill, training.skills);
+  const right = sumByKey(training.skill, training.skills, training.correct);
   return Float64Array.from(test.skill, (skill) =>
     answers[skill] === 0 ? overall : (right[skill] as number) / (answers[skill] as number),
   );
@@ -62,8 +62,8 @@ function predictBkt(test: AnswerLog, parameters: readonly BktParameters[]): Floa
     const mastery = parameters.map(({ pInit }) => pInit);
     for (let i = start; i < end; i++) {
       const skill = test.skill[i] as number;
-      const own = parameters[skill] as BktParameters;
-      const step = traceAnswer(own, mastery[skill] as number, test.correct[i] === 1);
+      const skillParameters = parameters[skill] as BktParameters;
+      const step = traceAnswer(skillParameters, mastery[skill] as number, test.correct[i] === 1);
       predictions[i] = step.pCorrect;
       mastery[skill] = step.masteryAfter;
     }
@@ -71,17 +71,17 @@ function predictBkt(test: AnswerLog, parameters: readonly BktParameters[]): Floa
   return predictions;
 }
 
-function serve(served: ServedModel, split: Split) {
+function replayTest(served: ServedModel, split: Split) {
   const answers: ServedAnswer[] = [];
-  const probes = openProbes(served, split);
+  const probes = createProbes(served, split);
   const { model, skillIds } = served;
-  replayServed(served, split.test, (moment, { masteryBefore, skill, learner }) => {
+  replayLog(served, split.test, (moment, { masteryBefore, skill, learner }) => {
     const { history, answer, conditions } = moment;
     const now = answer.occurredAt;
     const view = buildSkillView(skillIds[moment.skill] as string, skill, model, now);
     answers.push({
       ...{ learner: history, skill: moment.skill, right: answer.isCorrect ? 1 : 0 },
-      ...{ predicted: conditions.pCorrect, before: masteryBefore, after: skill.mastery },
+      ...{ predicted: conditions.pCorrect, masteryBefore: masteryBefore, masteryAfter: skill.mastery },
       isMastered: isMastered(view, { learner, model, now }),
     });
     probes.visit(moment);

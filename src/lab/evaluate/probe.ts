@@ -6,55 +6,61 @@ import type { AnswerLog } from '../../domain/base/answer-log.js';
 import { type AnswerStates, findLiveTrace } from '../../domain/tracing/learner-states.js';
 import { distinct } from '../../lists.js';
 import type { Split } from './answers.js';
-import { type Asked, askedAt, type Moment, type ServedModel } from './serve.js';
+import { type AskedQuestion, buildQuestion, type ReplayMoment, type ServedModel } from './replay.js';
 
-export type MonotoneCheck = ReturnType<typeof openProbes>['check'];
+export type MonotoneCheck = ReturnType<typeof createProbes>['check'];
 
 /** Probes per log, evenly spread over its answers. */
-const wanted = 51_000;
-const mostAtOnce = 20;
+const targetProbes = 51_000;
+const maxProbesPerAnswer = 20;
 /** Smaller differences are rounding errors. */
-const rounding = 1e-12;
+const roundingTolerance = 1e-12;
 
 /**
  * Each probe applies both outcomes of an answer and compares another item's probability before and after. If
  * a skill has too few items, the probe uses hypothetical answers on other skills.
  */
-export function openProbes(served: ServedModel, { training, test }: Split) {
-  const itemsOf = itemsBySkill([training, test]);
+export function createProbes(served: ServedModel, { training, test }: Split) {
+  const itemsOf = groupItemsBySkill([training, test]);
   const check = { probes: 0, metItems: 0, rightLowers: 0, wrongRaises: 0, furthest: 0 };
-  const met = newMetItems();
+  const met = createMetItems();
   let due = 0;
   let turn = 0;
 
   /** @returns number of probes, at most `most` */
-  function probe(asked: Asked, known: readonly number[], most: number): number {
-    const others = othersOf(known, itemsOf[asked.skill] as readonly number[], asked.item, most, turn++);
+  function probe(asked: AskedQuestion, known: readonly number[], most: number): number {
+    const others = selectProbeItems(
+      known,
+      itemsOf[asked.skill] as readonly number[],
+      asked.item,
+      most,
+      turn++,
+    );
     const before = check.probes;
-    const outcomes = { right: outcomeOf(asked, true), wrong: outcomeOf(asked, false) };
+    const outcomes = { right: applyOutcome(asked, true), wrong: applyOutcome(asked, false) };
     for (const other of others) {
-      const moves = movesOf(asked, outcomes, other);
+      const moves = computeChanges(asked, outcomes, other);
       if (moves === null) continue;
       check.probes++;
       if (known.includes(other)) check.metItems++;
-      if (-moves.right > rounding) check.rightLowers++;
-      if (moves.wrong > rounding) check.wrongRaises++;
+      if (-moves.right > roundingTolerance) check.rightLowers++;
+      if (moves.wrong > roundingTolerance) check.wrongRaises++;
       const furthest = Math.max(-moves.right, moves.wrong);
-      if (furthest > rounding) check.furthest = Math.max(check.furthest, furthest);
+      if (furthest > roundingTolerance) check.furthest = Math.max(check.furthest, furthest);
     }
     return check.probes - before;
   }
 
-  function visit(moment: Moment): void {
+  function visit(moment: ReplayMoment): void {
     const { history, skill, item, answer } = moment;
     const known = met.of(history);
-    due += wanted / test.correct.length;
-    let left = Math.min(mostAtOnce, Math.floor(due));
+    due += targetProbes / test.correct.length;
+    let left = Math.min(maxProbesPerAnswer, Math.floor(due));
     for (let i = 0; i < itemsOf.length && left > 0; i++) {
       const other = (skill + (i === 0 ? 0 : turn)) % itemsOf.length;
       const items = itemsOf[other] as readonly number[];
       const asked =
-        i === 0 ? moment : askedAt(served, history, other, items[turn % items.length] ?? 0, answer);
+        i === 0 ? moment : buildQuestion(served, history, other, items[turn % items.length] ?? 0, answer);
       const done = probe(asked, known.get(other) ?? [], left);
       [left, due] = [left - done, due - done];
     }
@@ -64,7 +70,7 @@ export function openProbes(served: ServedModel, { training, test }: Split) {
   return { check, visit };
 }
 
-function itemsBySkill(logs: readonly AnswerLog[]): (readonly number[])[] {
+function groupItemsBySkill(logs: readonly AnswerLog[]): (readonly number[])[] {
   const found = Array.from({ length: logs[0]?.skills ?? 0 }, () => new Set<number>());
   for (const { skill, item } of logs)
     for (let i = 0; i < skill.length; i++)
@@ -73,16 +79,17 @@ function itemsBySkill(logs: readonly AnswerLog[]): (readonly number[])[] {
 }
 
 /** Items of the current learner by skill, the latest last. */
-function newMetItems() {
-  let [current, met] = [null as Moment['history'] | null, new Map<number, number[]>()];
+function createMetItems() {
+  let [current, met] = [null as ReplayMoment['history'] | null, new Map<number, number[]>()];
   return {
-    of(history: Moment['history']): ReadonlyMap<number, readonly number[]> {
+    of(history: ReplayMoment['history']): ReadonlyMap<number, readonly number[]> {
       if (history !== current) [current, met] = [history, new Map()];
       return met;
     },
     add(skill: number, item: number): void {
       const items = met.get(skill) ?? [];
-      if (item !== 0) met.set(skill, [...items.filter((one) => one !== item).slice(-mostAtOnce), item]);
+      if (item !== 0)
+        met.set(skill, [...items.filter((one) => one !== item).slice(-maxProbesPerAnswer), item]);
     },
   };
 }
@@ -91,11 +98,11 @@ function newMetItems() {
  * Alternates no item (0), the learner's items (latest first), and all items of the skill.
  * @param turn first kind, and start in all items
  */
-function othersOf(
+function selectProbeItems(
   met: readonly number[],
   items: readonly number[],
   answered: number,
-  most: number,
+  limit: number,
   turn: number,
 ): number[] {
   const kinds = [
@@ -103,32 +110,34 @@ function othersOf(
     (i: number) => met[met.length - 1 - i],
     (i: number) => items[(Math.floor(turn / 3) + i) % items.length],
   ] as const;
-  const picked = Array.from({ length: 3 * (most + 1) }, (_, i) => kinds[(turn + i) % 3]?.(Math.floor(i / 3)));
+  const picked = Array.from({ length: 3 * (limit + 1) }, (_, i) =>
+    kinds[(turn + i) % 3]?.(Math.floor(i / 3)),
+  );
   return distinct(picked)
     .filter((item) => item !== undefined)
     .filter((item) => item !== answered || item === 0)
-    .slice(0, most);
+    .slice(0, limit);
 }
 
-const outcomeOf = ({ answer, states, conditions }: Asked, isCorrect: boolean) =>
+const applyOutcome = ({ answer, states, conditions }: AskedQuestion, isCorrect: boolean) =>
   applyAnswer(states, { ...answer, isCorrect }, conditions);
 
 /** Null if the answer evicts the other item from the learner's window. */
-function movesOf(
-  { statesOn, conditionsOn }: Asked,
-  { right, wrong }: Readonly<Record<'right' | 'wrong', ReturnType<typeof outcomeOf>>>,
+function computeChanges(
+  { statesOn, conditionsOn }: AskedQuestion,
+  { right, wrong }: Readonly<Record<'right' | 'wrong', ReturnType<typeof applyOutcome>>>,
   other: number,
 ) {
   const now = statesOn(other);
-  const after = (states: ReturnType<typeof outcomeOf>): AnswerStates => ({
+  const after = (states: ReturnType<typeof applyOutcome>): AnswerStates => ({
     ...states,
     keys: now.keys,
     item: now.item,
   });
-  if (isKnown(now) && !isKnown(after(right))) return null;
+  if (isItemRemembered(now) && !isItemRemembered(after(right))) return null;
   const chance = (of: AnswerStates): number => conditionsOn(other, of).pCorrect;
   return { right: chance(after(right)) - chance(now), wrong: chance(after(wrong)) - chance(now) };
 }
 
-const isKnown = ({ learner, item }: AnswerStates): boolean =>
+const isItemRemembered = ({ learner, item }: AnswerStates): boolean =>
   item !== null && findLiveTrace(learner.items, item) !== null;

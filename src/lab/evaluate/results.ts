@@ -2,18 +2,18 @@ import { type AnswerLog, iterateLearnerRanges, selectAllLearners } from '../../d
 import { computeReliability, measurePredictions } from '../../domain/base/prediction-metrics.js';
 import { indices } from '../../lists.js';
 import type { Split } from './answers.js';
-import { type Predictions, sumBy } from './predict.js';
+import { type Predictions, sumByKey } from './predict.js';
 
 export const modelNames = ['overall_mean', 'skill_mean', 'bkt', 'served'] as const;
 export type ModelName = (typeof modelNames)[number];
-export type Results = ReturnType<typeof resultsOf>;
-export type ModelResult = Results['models'][number];
-export type CurvePoint = Results['byAttempt'][number];
-export type SizeBand = Results['bySize'][number];
+export type EvaluationResults = ReturnType<typeof computeResults>;
+export type ModelResult = EvaluationResults['models'][number];
+export type CurvePoint = EvaluationResults['byAttempt'][number];
+export type SizeBand = EvaluationResults['bySize'][number];
 
-export function resultsOf(split: Split, predictions: Predictions, skillIds: readonly string[]) {
+export function computeResults(split: Split, predictions: Predictions, skillIds: readonly string[]) {
   const { test } = split;
-  const { learner, answer, attempt } = numbersOf(test);
+  const { learner, answer, attempt } = numberAnswers(test);
   const inOrder = modelNames.map((name) => predictions[name]);
   return {
     models: modelNames.map((name) => ({
@@ -22,17 +22,17 @@ export function resultsOf(split: Split, predictions: Predictions, skillIds: read
       auc: estimateAuc(test.correct, predictions[name], learner),
       reliability: computeReliability(test.correct, predictions[name]),
     })),
-    byAttempt: curve(test, inOrder, attempt, attemptEnds),
-    byAnswer: curve(test, inOrder, answer, ratioEnds),
-    bySize: bandsOf(split, inOrder, learner),
-    worstSkills: worstOf(test, predictions.served, skillIds),
+    byAttempt: computeCurve(test, inOrder, attempt, attemptEnds),
+    byAnswer: computeCurve(test, inOrder, answer, answerEnds),
+    bySize: computeSizeBands(split, inOrder, learner),
+    worstSkills: selectWorstSkills(test, predictions.served, skillIds),
   };
 }
 
 /**
  * For each answer: the learner, and the number (from 1) of the learner's answer, in total and on the skill.
  */
-function numbersOf(log: AnswerLog) {
+function numberAnswers(log: AnswerLog) {
   const [learner, answer, attempt] = [log.skill.slice(), log.skill.slice(), log.skill.slice()];
   for (const { learner: own, start, end } of iterateLearnerRanges(log, selectAllLearners(log))) {
     const attempts = new Map<number, number>();
@@ -51,26 +51,26 @@ function numbersOf(log: AnswerLog) {
 const attemptEnds = indices(30).map((i) => i + 1);
 
 /** Rounded powers of the square root of two: 1, 2, 3, 4, 6, 8, 11, 16 up to 65,536. */
-const ratioEnds = [...new Set(indices(33).map((i) => Math.round(2 ** (i / 2))))];
+const answerEnds = [...new Set(indices(33).map((i) => Math.round(2 ** (i / 2))))];
 
 /** Relative to the largest point; smaller ones are noise. */
-const minShare = 0.005;
+const minPointShare = 0.005;
 
 /** @param ends last number of each point, ascending; later answers are excluded */
-function curve(
+function computeCurve(
   { correct }: AnswerLog,
   predictions: readonly Float64Array[],
   numbers: Uint32Array,
   ends: readonly number[],
 ) {
   const points = ends.length + 1;
-  const pointOf = numbers.map((number) => ends.filter((end) => end < number).length);
-  const answers = sumBy(pointOf, points).subarray(0, ends.length);
+  const pointIndexes = numbers.map((number) => ends.filter((end) => end < number).length);
+  const answers = sumByKey(pointIndexes, points).subarray(0, ends.length);
   const means = (column: ArrayLike<number>): Float64Array =>
-    sumBy(pointOf, points, column).map((sum, i) => sum / (answers[i] as number));
+    sumByKey(pointIndexes, points, column).map((sum, i) => sum / (answers[i] as number));
   const right = means(correct);
   const predicted = predictions.map(means);
-  const minAnswers = Math.max(1, minShare * Math.max(...answers));
+  const minAnswers = Math.max(1, minPointShare * Math.max(...answers));
   return ends
     .map((to, i) => ({
       from: (ends[i - 1] ?? 0) + 1,
@@ -95,38 +95,44 @@ function estimateAuc(correct: Uint8Array, predictions: Float64Array, learner: Ui
   const wrong = predictions.filter((_, i) => correct[i] !== 1).sort();
   if (right.length === 0 || wrong.length === 0) return { auc: null, margin: null };
   const placements = predictions.map((p, i) =>
-    correct[i] === 1 ? shareBelow(wrong, p) : 1 - shareBelow(right, p),
+    correct[i] === 1 ? computeShareBelow(wrong, p) : 1 - computeShareBelow(right, p),
   );
   const auc = placements.reduce((sum, value, i) => sum + value * (correct[i] as number), 0) / right.length;
   const terms = placements.map((value, i) => (value - auc) / (correct[i] === 1 ? right : wrong).length);
   const learners = new Set(learner).size;
-  const sums = sumBy(learner, 1 + (learner.at(-1) ?? 0), terms);
+  const sums = sumByKey(learner, 1 + (learner.at(-1) ?? 0), terms);
   const squares = sums.reduce((sum, value) => sum + value ** 2, 0);
   return { auc, margin: learners < 2 ? null : 1.96 * Math.sqrt((learners / (learners - 1)) * squares) };
 }
 
 /** Ties count half. */
-const shareBelow = (sorted: Float64Array, value: number): number =>
-  (firstIndex(sorted, (one) => one >= value) + firstIndex(sorted, (one) => one > value)) / 2 / sorted.length;
+const computeShareBelow = (sorted: Float64Array, value: number): number =>
+  (findFirstIndex(sorted, (one) => one >= value) + findFirstIndex(sorted, (one) => one > value)) /
+  2 /
+  sorted.length;
 
 /** Binary search: all values after the first match must match. */
-function firstIndex(sorted: Float64Array, holds: (value: number) => boolean): number {
+function findFirstIndex(sorted: Float64Array, matches: (value: number) => boolean): number {
   let [low, high] = [0, sorted.length];
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if (holds(sorted[middle] as number)) high = middle;
+    if (matches(sorted[middle] as number)) high = middle;
     else low = middle + 1;
   }
   return low;
 }
 
-const bandStarts = [0, 1, 100, 1000, 10_000];
+const sizeBandStarts = [0, 1, 100, 1000, 10_000];
 
 /** Groups test answers by training answers of the skill; `auc` in the order of `modelNames`. */
-function bandsOf({ training, test }: Split, predictions: readonly Float64Array[], learner: Uint32Array) {
-  const sizes = sumBy(training.skill, training.skills);
-  return bandStarts.flatMap((from, i) => {
-    const to = (bandStarts[i + 1] ?? Number.POSITIVE_INFINITY) - 1;
+function computeSizeBands(
+  { training, test }: Split,
+  predictions: readonly Float64Array[],
+  learner: Uint32Array,
+) {
+  const sizes = sumByKey(training.skill, training.skills);
+  return sizeBandStarts.flatMap((from, i) => {
+    const to = (sizeBandStarts[i + 1] ?? Number.POSITIVE_INFINITY) - 1;
     const inBand = (_: number, place: number): boolean => {
       const size = sizes[test.skill[place] as number] as number;
       return size >= from && size <= to;
@@ -140,21 +146,25 @@ function bandsOf({ training, test }: Split, predictions: readonly Float64Array[]
   });
 }
 
-const shownSkills = 10;
+const maxWorstSkills = 10;
 /** With 100 answers the standard error of the gap is about .05. */
-const minAnswers = 100;
+const minSkillAnswers = 100;
 
-function worstOf({ skill, skills, correct }: AnswerLog, served: Float64Array, skillIds: readonly string[]) {
-  const predicted = sumBy(skill, skills, served);
-  const right = sumBy(skill, skills, correct);
-  return Array.from(sumBy(skill, skills), (answers, skill) => {
+function selectWorstSkills(
+  { skill, skills, correct }: AnswerLog,
+  served: Float64Array,
+  skillIds: readonly string[],
+) {
+  const predicted = sumByKey(skill, skills, served);
+  const right = sumByKey(skill, skills, correct);
+  return Array.from(sumByKey(skill, skills), (answers, skill) => {
     const own = {
       predicted: (predicted[skill] as number) / answers,
       correct: (right[skill] as number) / answers,
     };
     return { skillId: skillIds[skill] as string, answers, ...own, gap: own.predicted - own.correct };
   })
-    .filter(({ answers }) => answers >= minAnswers)
+    .filter(({ answers }) => answers >= minSkillAnswers)
     .sort((a, b) => Math.abs(b.gap) - Math.abs(a.gap))
-    .slice(0, shownSkills);
+    .slice(0, maxWorstSkills);
 }

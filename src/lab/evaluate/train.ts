@@ -6,9 +6,9 @@ import type { StageRunner } from '../../domain/fit/fit-stages.js';
 import { type FittedModel, fitTenant } from '../../domain/fit/fit-tenant.js';
 import { buildItemModel } from '../../domain/fit/prediction/replay-log.js';
 import { computeRapidThreshold } from '../../domain/tracing/response-times.js';
-import { itemKey, type ServedModel } from './serve.js';
+import { itemKey, type ServedModel } from './replay.js';
 
-export type Trained = Awaited<ReturnType<typeof trainModels>>;
+export type TrainedModels = Awaited<ReturnType<typeof trainModels>>;
 
 export async function trainModels(
   log: AnswerLog,
@@ -24,28 +24,28 @@ export async function trainModels(
   const fitted = await fitTenant(input, watch.stages, onStep);
   const seconds = (performance.now() - since) / 1000;
   const peakBytes = 1024 * process.resourceUsage().maxRSS;
-  const bkt = await plainBkt(log, training, skillIds, fitted, watch.seen.chosen, stages);
+  const bkt = await fitPlainBkt(log, training, skillIds, fitted, watch.seen.chosen, stages);
   const { iterations, from, to } = watch.seen;
-  const served: ServedModel = { model: fitted.model, skillIds, itemOf: itemsOf(fitted) };
+  const served: ServedModel = { model: fitted.model, skillIds, itemOf: createItemLookup(fitted) };
   return {
     models: { bkt, served },
     figures: {
       /** BKT alone, with its data. `iterations`: EM iterations of all skills. */
       fit: { seconds: (to - from) / 1000, iterations, observations: log.correct.length },
       /** `peakBytes`: peak memory of the process so far. */
-      servedFit: { seconds, peakBytes, ...pairsOf(fitted) },
+      servedFit: { seconds, peakBytes, ...countPairs(fitted) },
       parts: fitted.report.served.parts,
     },
   };
 }
 
 /** Pairs that have terms. */
-const pairsOf = ({ model, items }: FittedModel) => ({
+const countPairs = ({ model, items }: FittedModel) => ({
   skillPairs: [...model.skills.values()].reduce((sum, { related }) => sum + related.keys.length, 0),
   itemPairs: items?.pairs.terms.filter((term) => term !== 0).length ?? 0,
 });
 
-function itemsOf({ items }: FittedModel): ServedModel['itemOf'] {
+function createItemLookup({ items }: FittedModel): ServedModel['itemOf'] {
   if (items === null) return () => null;
   return (item) => (items.sums.answers[item] === 0 ? null : buildItemModel(items, item, itemKey));
 }
@@ -69,7 +69,7 @@ function watchBkt(stages: StageRunner) {
 }
 
 /** Plain BKT ignores difficulty, so it needs a separate fit if the served model uses difficulty. */
-async function plainBkt(
+async function fitPlainBkt(
   log: AnswerLog,
   training: LearnerSelection,
   skillIds: readonly string[],

@@ -1,8 +1,15 @@
 /** Observable Plot: docs/adr/0008-libraries.md. */
 import * as Plot from '@observablehq/plot';
 import { parseHTML } from 'linkedom';
-import { barMark, type ChartBar, type ChartPoint, colorsOf, type Series, seriesMarks } from './marks.js';
-import { compact } from './numbers.js';
+import { formatCompact } from './format.js';
+import {
+  barMark,
+  type ChartBar,
+  type ChartPoint,
+  createColorScale,
+  createSeriesMarks,
+  type Series,
+} from './marks.js';
 import { tag, textTag } from './page.js';
 
 const { document } = parseHTML('<html><body></body></html>');
@@ -22,22 +29,22 @@ export interface Chart extends Plot.PlotOptions {
 const layout = { width: 520, height: 330, marginLeft: 56, marginRight: 20, marginTop: 28, marginBottom: 40 };
 
 export function chartFigure({ title, about, series, points, marks = [], counts, ...options }: Chart): string {
-  const drawing = svgOf({
+  const drawing = renderSvg({
     ...{ ariaLabel: title, ...(about && { ariaDescription: about }) },
-    ...(series && { color: colorsOf(series) }),
+    ...(series && { color: createColorScale(series) }),
     ...options,
-    marks: [...marks, ...(points ? seriesMarks(points) : [])],
+    marks: [...marks, ...(points ? createSeriesMarks(points) : [])],
   });
   const strip = counts && {
     ...{ ariaLabel: 'answers', height: 76, marginTop: 22, marginBottom: 6 },
     x: { ...options.x, axis: null },
-    y: { label: 'answers', ticks: 2, tickFormat: compact, grid: true },
+    y: { label: 'answers', ticks: 2, tickFormat: formatCompact, grid: true },
     marks: [barMark(counts)],
   };
-  return tag('figure', {}, textTag('figcaption', {}, title), drawing, strip ? svgOf(strip) : '');
+  return tag('figure', {}, textTag('figcaption', {}, title), drawing, strip ? renderSvg(strip) : '');
 }
 
-function svgOf(options: Plot.PlotOptions): string {
+function renderSvg(options: Plot.PlotOptions): string {
   const drawing = Plot.plot({ document, ...layout, ...options });
   // With a legend, Plot returns a figure around the drawing.
   const svg = drawing.querySelector('svg[aria-label]') ?? drawing;

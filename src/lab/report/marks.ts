@@ -1,6 +1,6 @@
 /** Marks and axes for reports and the dashboard. */
 import * as Plot from '@observablehq/plot';
-import { grouped } from './numbers.js';
+import { formatNumber } from './format.js';
 
 /** Colours by name, in the order of the legend: a to e, or text (page.ts). */
 export type Series = Readonly<Record<string, string>>;
@@ -33,7 +33,7 @@ export const barMark = (bars: readonly ChartBar[]): Plot.Markish =>
     ...{ fill: 'var(--bar)', title: 'note', inset: 0.5 },
   });
 
-const dotsOf = (points: readonly ChartPoint[], isFew: boolean, r: string | number): Plot.Markish =>
+const createDots = (points: readonly ChartPoint[], isFew: boolean, r: string | number): Plot.Markish =>
   Plot.dot(
     points.filter((point) => (point.isFew ?? false) === isFew),
     {
@@ -42,18 +42,18 @@ const dotsOf = (points: readonly ChartPoint[], isFew: boolean, r: string | numbe
     },
   );
 
-export const seriesMarks = (points: readonly ChartPoint[]): Plot.Markish[] => [
+export const createSeriesMarks = (points: readonly ChartPoint[]): Plot.Markish[] => [
   Plot.line(points, { x: 'x', y: 'y', stroke: 'series', strokeWidth: 2 }),
   Plot.ruleX(
     points.filter(({ low }) => low !== undefined),
     { x: 'x', y1: 'low', y2: 'high', stroke: 'series', strokeOpacity: 0.6 },
   ),
   ...[false, true].map((isFew) =>
-    dotsOf(points, isFew, points.some(({ weight }) => weight !== undefined) ? 'weight' : 3),
+    createDots(points, isFew, points.some(({ weight }) => weight !== undefined) ? 'weight' : 3),
   ),
 ];
 
-export const colorsOf = (series: Series): Plot.ScaleOptions => ({
+export const createColorScale = (series: Series): Plot.ScaleOptions => ({
   domain: Object.keys(series),
   range: Object.values(series).map((color) => `var(--${color})`),
   legend: Object.keys(series).length > 1,
@@ -74,20 +74,20 @@ export const shareAxis = (label: string, domain: readonly [number, number] = [0,
 });
 
 /** Labels at 1, 2 and 5 times powers of ten. */
-export const ratioAxis = (label: string, domain: readonly [number, number]): Plot.ScaleOptions => ({
+export const logAxis = (label: string, domain: readonly [number, number]): Plot.ScaleOptions => ({
   ...{ type: 'log', domain, label },
-  tickFormat: (value: number) => (/^[125]0*$/.test(String(value)) ? grouped(value) : ''),
+  tickFormat: (value: number) => (/^[125]0*$/.test(String(value)) ? formatNumber(value) : ''),
 });
 
 /** At least `minWidth` wide, so that noise does not look like a change. */
-export function domainAround(
+export function computeDomain(
   values: readonly number[],
   bounds: readonly [low: number, high: number],
   minWidth: number,
 ): [number, number] {
   const [smallest, greatest] = [Math.min(...values), Math.max(...values)];
-  const missing = Math.max(0, minWidth - (greatest - smallest)) / 2;
-  const unit = minWidth / 4;
-  const [low, high] = [Math.floor((smallest - missing) / unit), Math.ceil((greatest + missing) / unit)];
-  return [Math.max(bounds[0], low * unit), Math.min(bounds[1], high * unit)];
+  const padding = Math.max(0, minWidth - (greatest - smallest)) / 2;
+  const step = minWidth / 4;
+  const [low, high] = [Math.floor((smallest - padding) / step), Math.ceil((greatest + padding) / step)];
+  return [Math.max(bounds[0], low * step), Math.min(bounds[1], high * step)];
 }

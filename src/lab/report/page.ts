@@ -1,5 +1,5 @@
 /** Self-contained HTML without scripts. All texts are escaped. */
-import { aligned } from './numbers.js';
+import { formatTable } from './format.js';
 
 const entities: Readonly<Record<string, string>> = {
   '&': '&amp;',
@@ -74,14 +74,14 @@ figure div svg { width: 14px; }
  * @param sections markup
  * @param extraStyle further rules
  */
-export function htmlPage(title: string, sections: readonly string[], ownStyle = ''): string {
+export function htmlPage(title: string, sections: readonly string[], extraStyle = ''): string {
   return `<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${escapeText(title)}</title>
-<style>${style}${ownStyle}</style>
+<style>${style}${extraStyle}</style>
 </head>
 <body>
 ${textTag('h1', {}, title)}
@@ -104,7 +104,7 @@ export interface Cell {
 
 export type Row = readonly (Cell | string)[];
 
-const cellOf = (cell: Cell | string): Cell => (typeof cell === 'string' ? { text: cell } : cell);
+const toCell = (cell: Cell | string): Cell => (typeof cell === 'string' ? { text: cell } : cell);
 
 /** @param wide wraps texts */
 export function htmlTable(head: readonly string[], rows: readonly Row[], wide = false): string {
@@ -113,7 +113,7 @@ export function htmlTable(head: readonly string[], rows: readonly Row[], wide = 
     tag(
       'tr',
       {},
-      ...row.map(cellOf).map(({ text, look }) => textTag('td', look ? { class: look } : {}, text)),
+      ...row.map(toCell).map(({ text, look }) => textTag('td', look ? { class: look } : {}, text)),
     );
   const parts = [tag('thead', {}, headRow), tag('tbody', {}, ...rows.map(bodyRow))];
   return tag('div', { class: 'scroll' }, tag('table', wide ? { class: 'wide' } : {}, ...parts));
@@ -121,19 +121,19 @@ export function htmlTable(head: readonly string[], rows: readonly Row[], wide = 
 
 /** For a terminal: a star marks few observations. */
 export function textTable(head: readonly string[], rows: readonly Row[]): string {
-  const cells = rows.map((row) => row.map(cellOf));
+  const cells = rows.map((row) => row.map(toCell));
   const isFew = ({ look }: Cell): boolean => look === 'few';
   const [others, note] = cells.some((row) => row.some(isFew))
-    ? [' ', [`  * fewer than ${fewObservations} observations: mostly chance`]]
+    ? [' ', [`  * fewer than ${minObservations} observations: mostly chance`]]
     : ['', []];
   const textOf = (cell: Cell): string =>
     `${cell.text.replaceAll('\u00a0', ' ')}${isFew(cell) ? '*' : others}`;
   const lines = cells.map((row) => row.map((cell, i) => (i === 0 ? cell.text : textOf(cell))));
   return [
-    aligned([head.map((text, i) => text.toUpperCase() + (i === 0 ? '' : others)), ...lines]),
+    formatTable([head.map((text, i) => text.toUpperCase() + (i === 0 ? '' : others)), ...lines]),
     ...note,
   ].join('\n');
 }
 
 /** Below this number, a figure is mostly chance. */
-export const fewObservations = 200;
+export const minObservations = 200;

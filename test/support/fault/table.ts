@@ -1,5 +1,5 @@
 /** The rounds of a fault test as a table. */
-import { aligned } from '../../../src/lab/report/numbers.js';
+import { formatTable } from '../../../src/lab/report/format.js';
 import type { Round } from './round.js';
 
 const head = [
@@ -22,7 +22,7 @@ export function tableOf(rounds: readonly Round[]): string {
     const name = `${round.stand}: ${round.fault.startsWith('mixed') ? 'mixed' : round.fault}`;
     groups.set(name, [...(groups.get(name) ?? []), round]);
   }
-  return aligned([head, ...[...groups].map(([name, own]) => lineOf(name, own)), lineOf('all', rounds)]);
+  return formatTable([head, ...[...groups].map(([name, own]) => lineOf(name, own)), lineOf('all', rounds)]);
 }
 
 function lineOf(name: string, rounds: readonly Round[]): string[] {

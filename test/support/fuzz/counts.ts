@@ -1,5 +1,5 @@
 /** Answers by route and status: whether each route was reached, and how deep. */
-import { aligned } from '../../../src/lab/report/numbers.js';
+import { formatTable } from '../../../src/lab/report/format.js';
 import { nameOf, routeTable, type Target } from '../route-table.js';
 
 /** What came of a request: a status, or why there was no answer. */
@@ -36,7 +36,7 @@ export function createAnswerCounts(): AnswerCounts {
         ...outcomes.map((one) => `${own.get(one) ?? ''}`),
       ]);
       const all = ['all', ...outcomes.map((one) => `${sum(one)}`)];
-      return aligned([['route', ...outcomes.map(String)], ...lines, all]);
+      return formatTable([['route', ...outcomes.map(String)], ...lines, all]);
     },
   };
 }

@@ -52,8 +52,8 @@ async function open(lane: Lane): Promise<void> {
     lane.connection = null;
     setTimeout(() => void open(lane), 100);
   };
-  const onAnswer = (status: number): void => take(lane, status);
-  lane.connection = await openConnection(plan.port, { onAnswer, onLost }).catch(() => null);
+  const onResponse = (status: number): void => take(lane, status);
+  lane.connection = await openConnection(plan.port, { onResponse, onLost }).catch(() => null);
   if (lane.connection === null) setTimeout(() => void open(lane), 100);
 }
 

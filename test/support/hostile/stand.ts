@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
-import { memoryMb } from '../../../bench/processes.js';
+import { readMemoryMb } from '../../../bench/processes.js';
 import { probeRedis } from '../../../src/embedded/probe.js';
 import type { Servers } from '../servers.js';
 import { launchService } from '../service-process.js';
@@ -53,7 +53,7 @@ export async function launchStand(
   const loopPort = await portIn(portFile);
   return {
     port,
-    memory: () => memoryMb(pid),
+    memory: () => readMemoryMb(pid),
     connections: () => heldConnections(port),
     loopDelay: async () => Number(await text(connect(loopPort, '127.0.0.1'))),
     // Where it stands still, it would take its time.

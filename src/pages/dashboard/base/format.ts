@@ -1,6 +1,6 @@
-import { compact, grouped, rangeText } from '../../../lab/report/numbers.js';
+import { formatCompact, formatNumber, formatRange } from '../../../lab/report/format.js';
 
-export { compact, grouped, rangeText };
+export { formatCompact as compact, formatNumber as grouped, formatRange as rangeText };
 
 export const none = '–';
 
@@ -20,7 +20,7 @@ export const percentRange = (low: number | null, high: number | null): string =>
   low === null || high === null ? none : `${Math.round(100 * low)} to ${percent(high)}`;
 export const points = shown((change) => signed(Math.round(100 * change)));
 export const decimal = (digits: number) => shown((value) => value.toFixed(digits));
-export const whole = shown((value) => grouped(Math.round(value)));
+export const whole = shown((value) => formatNumber(Math.round(value)));
 
 /** Counts code points, so that no character is split. */
 export function shortened(name: string, most: number): string {
@@ -46,4 +46,4 @@ export const dayAndTime = (time: string | null | undefined): string =>
 export const daysSince = (time: string): number => Math.floor((Date.now() - Date.parse(time)) / 86_400_000);
 
 export const plural = (count: number, one: string, many = `${one}s`): string =>
-  `${grouped(count)} ${count === 1 ? one : many}`;
+  `${formatNumber(count)} ${count === 1 ? one : many}`;

@@ -2,7 +2,7 @@
 import * as Plot from '@observablehq/plot';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { colorsOf, type Series } from '../../../lab/report/marks.js';
+import { createColorScale, type Series } from '../../../lab/report/marks.js';
 import { type Column, Table, type TableProps } from './table.jsx';
 
 export interface ChartProps<Row> {
@@ -41,7 +41,7 @@ export function Chart<Row>({
   const [isTableOpen, setTableOpen] = useState(table?.isOpen ?? false);
   useEffect(() => {
     if (element === null || width === 0) return;
-    const color = series && { ...colorsOf(series), legend: false };
+    const color = series && { ...createColorScale(series), legend: false };
     element.replaceChildren(draw({ ...(color && { color }), ...plot(rows), width, height }, title));
   }, [element, width, rows, plot]);
   return (

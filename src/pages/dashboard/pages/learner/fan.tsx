@@ -1,7 +1,7 @@
 import * as Plot from '@observablehq/plot';
 import { useCallback, useMemo } from 'preact/hooks';
 import type { Prediction } from '../../../../client/types.js';
-import { domainAround } from '../../../../lab/report/marks.js';
+import { computeDomain } from '../../../../lab/report/marks.js';
 import { day, percent, plural } from '../../base/format.js';
 import { Chart } from '../../parts/chart.jsx';
 import { type Column, fieldsOf } from '../../parts/table.jsx';
@@ -85,7 +85,7 @@ function fanOf(
       label: 'score',
       grid: true,
       tickFormat: 'd',
-      domain: domainAround(target === null ? ys : [...ys, target], bounds[measure], 100),
+      domain: computeDomain(target === null ? ys : [...ys, target], bounds[measure], 100),
     },
     marks: [
       Plot.areaY(sure, { x, y1: 'low', y2: 'high', fill: 'var(--a)', fillOpacity: 0.2 }),

@@ -1,7 +1,7 @@
 import * as Plot from '@observablehq/plot';
 import { useMemo } from 'preact/hooks';
 import type { Velocity } from '../../../../client/types.js';
-import { domainAround, shareAxis } from '../../../../lab/report/marks.js';
+import { computeDomain, shareAxis } from '../../../../lab/report/marks.js';
 import { day, decimal, none, percent, plural, signed } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
 import { href } from '../../base/route.js';
@@ -172,7 +172,7 @@ function masteryPlot(series: readonly SeriesDay[], days: number): Plot.PlotOptio
   const ys = known.map(({ mastery }) => mastery as number);
   return {
     x: spanAxis(days),
-    y: shareAxis('mastery', ys.length === 0 ? [0, 1] : domainAround(ys, [0, 1], 0.2)),
+    y: shareAxis('mastery', ys.length === 0 ? [0, 1] : computeDomain(ys, [0, 1], 0.2)),
     marks: [
       Plot.line(known, { x: dayOf, y: 'mastery', stroke: 'var(--a)', strokeWidth: 2 }),
       Plot.dot(known, {

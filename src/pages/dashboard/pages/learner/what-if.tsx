@@ -1,7 +1,7 @@
 import * as Plot from '@observablehq/plot';
 import { useMemo, useState } from 'preact/hooks';
 import type { Plan, Prediction, WhatIf } from '../../../../client/types.js';
-import { domainAround } from '../../../../lab/report/marks.js';
+import { computeDomain } from '../../../../lab/report/marks.js';
 import { day, decimal, none, percent, plural, signed } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
 import { useSettled } from '../../base/settled.js';
@@ -178,7 +178,7 @@ const outlookPlot = (rows: readonly Outlook[], target: number): Plot.PlotOptions
   marginLeft: 72,
   x: {
     ...{ label: 'total score', grid: true, tickFormat: 'd' },
-    domain: domainAround(
+    domain: computeDomain(
       [target, ...rows.flatMap(({ score, low, high }) => [score, low ?? score, high ?? score])],
       [400, 1600],
       200,

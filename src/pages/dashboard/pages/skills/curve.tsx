@@ -1,6 +1,11 @@
 import * as Plot from '@observablehq/plot';
 import type { SkillStatistics } from '../../../../client/types.js';
-import { type ChartPoint, domainAround, seriesMarks, shareAxis } from '../../../../lab/report/marks.js';
+import {
+  type ChartPoint,
+  computeDomain,
+  createSeriesMarks,
+  shareAxis,
+} from '../../../../lab/report/marks.js';
 import { percent, plural } from '../../base/format.js';
 import { Chart } from '../../parts/chart.jsx';
 import { type Column, fieldsOf } from '../../parts/table.jsx';
@@ -48,12 +53,12 @@ function curve(rows: readonly Step[]): Plot.PlotOptions {
       point('Mastery before', row.mastery),
     ];
   });
-  const domain = domainAround(
+  const domain = computeDomain(
     rows.flatMap((row) => [row.low, row.high, row.p_correct, row.mastery]),
     [0, 1],
     0.4,
   );
-  return { x: answerAxis(rows), y: shareAxis('', domain), marks: seriesMarks(shown) };
+  return { x: answerAxis(rows), y: shareAxis('', domain), marks: createSeriesMarks(shown) };
 }
 
 /** Aligns the columns of both charts. */

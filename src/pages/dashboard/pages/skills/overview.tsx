@@ -1,5 +1,5 @@
 import * as Plot from '@observablehq/plot';
-import { domainAround, shareAxis } from '../../../../lab/report/marks.js';
+import { computeDomain, shareAxis } from '../../../../lab/report/marks.js';
 import { percent, plural } from '../../base/format.js';
 import { sectionName } from '../../base/skill-names.js';
 import { Chart } from '../../parts/chart.jsx';
@@ -36,7 +36,7 @@ export const Overview = ({ rows }: { rows: readonly Point[] }) => (
 );
 
 function plot(rows: readonly Point[]): Plot.PlotOptions {
-  const domain = domainAround(
+  const domain = computeDomain(
     rows.flatMap(({ right, predicted }) => [right, predicted]),
     [0, 1],
     0.2,

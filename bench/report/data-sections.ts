@@ -1,15 +1,21 @@
 import type { Row } from '../../src/lab/report/page.js';
 import type { BenchResults, Measurement } from '../results.js';
-import { ledgerProblems, measurementRows, type Section, shown, spreadText } from './view.js';
+import {
+  buildMeasurementRows,
+  findLedgerProblems,
+  formatFigure,
+  formatSpread,
+  type Section,
+} from './section.js';
 
-export const bookSections = ({ scenarios }: BenchResults): Section[] => [
+export const createDataSections = ({ scenarios }: BenchResults): Section[] => [
   {
     heading: 'Pipeline',
     about:
       'From the outbox in Redis to rows and rollups in ClickHouse while answers come in. Lag: how long the oldest answer waited, at the worst moment of each round.',
     head: ['Scenario, target', 'Rows per second', 'Lag, s'],
-    rows: measurementRows(scenarios, ({ pipeline }) =>
-      pipeline === null ? [] : [[spreadText(pipeline.rowsPerSecond), spreadText(pipeline.lag)]],
+    rows: buildMeasurementRows(scenarios, ({ pipeline }) =>
+      pipeline === null ? [] : [[formatSpread(pipeline.rowsPerSecond), formatSpread(pipeline.lag)]],
     ),
   },
   {
@@ -25,14 +31,14 @@ export const bookSections = ({ scenarios }: BenchResults): Section[] => [
       'Different there',
       '',
     ],
-    rows: measurementRows(scenarios, ledgerRows),
+    rows: buildMeasurementRows(scenarios, ledgerRows),
   },
   {
     heading: 'Memory',
     about: 'Largest resident memory of the processes, in MB.',
     head: ['Scenario, target', 'Processes'],
-    rows: measurementRows(scenarios, ({ memory }) => {
-      const parts = Object.entries(memory).map(([part, size]) => `${part} ${shown(size)}`);
+    rows: buildMeasurementRows(scenarios, ({ memory }) => {
+      const parts = Object.entries(memory).map(([part, size]) => `${part} ${formatFigure(size)}`);
       return parts.length === 0 ? [] : [[parts.join(', ')]];
     }),
   },
@@ -41,8 +47,8 @@ export const bookSections = ({ scenarios }: BenchResults): Section[] => [
 function ledgerRows({ ledger }: Measurement): Row[] {
   if (ledger === null) return [];
   const { acknowledged, unanswered, inRedis, inClickHouse, distinctInClickHouse } = ledger;
-  const counts = [acknowledged, unanswered, inRedis, inClickHouse, distinctInClickHouse].map(shown);
-  const problems = ledgerProblems(ledger);
+  const counts = [acknowledged, unanswered, inRedis, inClickHouse, distinctInClickHouse].map(formatFigure);
+  const problems = findLedgerProblems(ledger);
   if (problems.length === 0) return [[...counts, 'all there, once']];
   return [[...counts, { text: `WRONG: ${problems.join('; ')}`, look: 'off' }]];
 }

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Engine } from '../app/engine.js';
 import { hashLearner } from '../contracts/learner-name.js';
-import { demoLearnerId, drawSkills, maxLearners, namedIds } from '../lab/demo/school.js';
-import { grouped } from '../lab/report/numbers.js';
+import { demoLearnerId, drawSkills, maxLearners, namedLearnerIds } from '../lab/demo/school.js';
+import { formatNumber } from '../lab/report/format.js';
 import { StartError } from '../lifecycle.js';
 import { indices } from '../lists.js';
 import { removeCatalogue } from '../store/catalogue/catalogue-store.js';
@@ -14,9 +14,9 @@ import { selectRows } from '../warehouse/clickhouse/client.js';
 import { removeTenantFacts } from '../warehouse/maintenance/tenant-facts.js';
 import type { CommandContext } from './command.js';
 
-const allLearners = [...indices(maxLearners).map((i) => demoLearnerId(i + 1)), ...namedIds];
+const allLearners = [...indices(maxLearners).map((i) => demoLearnerId(i + 1)), ...namedLearnerIds];
 
-const selectOther = `SELECT user_id AS other FROM (
+const selectForeignLearner = `SELECT user_id AS other FROM (
   SELECT tenant, user_id FROM attempts UNION ALL SELECT tenant, user_id FROM goal_changes
   UNION ALL SELECT tenant, user_id FROM archived_learner_skill
 ) WHERE tenant = {tenant:String} AND user_id NOT IN {allLearners:Array(String)} LIMIT 1`;
@@ -25,13 +25,13 @@ const selectOther = `SELECT user_id AS other FROM (
  * True also for a partial demo: the import sets skills first, `removeDemo` removes them last.
  * @throws StartError if the tenant has other data
  */
-export async function holdsDemo({ skills, clickhouse }: Engine, tenant: string): Promise<boolean> {
-  const own = drawSkills(0).map(({ id }) => id);
-  const known = await skills.list(tenant, null, own.length + 1);
+export async function hasDemo({ skills, clickhouse }: Engine, tenant: string): Promise<boolean> {
+  const demoSkills = drawSkills(0).map(({ id }) => id);
+  const tenantSkills = await skills.list(tenant, null, demoSkills.length + 1);
   const options = { params: { tenant, allLearners } };
-  const [found] = await selectRows<{ other: string }>(clickhouse, selectOther, options);
-  const other = found?.other ?? known.find((id) => !own.includes(id));
-  if (other === undefined) return known.length > 0;
+  const [found] = await selectRows<{ other: string }>(clickhouse, selectForeignLearner, options);
+  const other = found?.other ?? tenantSkills.find((id) => !demoSkills.includes(id));
+  if (other === undefined) return tenantSkills.length > 0;
   const reason = `Tenant ${tenant} has more than a demo (${other}), which is not touched`;
   throw new StartError(`${reason}: name another one with --tenant`);
 }
@@ -43,17 +43,17 @@ export async function holdsDemo({ skills, clickhouse }: Engine, tenant: string):
 export async function removeDemo(context: CommandContext, engine: Engine, tenant: string) {
   const { redis, clickhouse, partitions, endpoints } = engine;
   const store = createErasureStore(redis, partitions);
-  const begun = await Promise.all(allLearners.map((userId) => store.begin(tenant, userId)));
-  if (begun.some(({ status }) => status === 'full' || status === 'lost'))
+  const erasures = await Promise.all(allLearners.map((userId) => store.begin(tenant, userId)));
+  if (erasures.some(({ status }) => status === 'full' || status === 'lost'))
     throw new StartError('Redis takes no erasure now; run the command again later');
   /** Two per learner: delete the rows, then verify. */
-  const steps = async (): Promise<number> => {
+  const countErasureSteps = async (): Promise<number> => {
     const open = (await store.open()).filter(({ rows }) => rows.tenant === tenant);
     return open.length + open.filter(({ before }) => before === null).length;
   };
-  const waiting = async () => (await engine.journal.facts()).journalLength;
-  if (!(await untilNone(context, 'steps of erasures are left', steps))) return null;
-  if (!(await untilNone(context, 'changes wait for ClickHouse', waiting))) return null;
+  const countPendingChanges = async () => (await engine.journal.facts()).journalLength;
+  if (!(await waitUntilZero(context, 'steps of erasures are left', countErasureSteps))) return null;
+  if (!(await waitUntilZero(context, 'changes wait for ClickHouse', countPendingChanges))) return null;
   // Otherwise a later check for late rows would delete goals and forecasts of the next demo, which have past
   // times.
   const hashes = new Set(allLearners.map((userId) => hashLearner(tenant, userId)));
@@ -63,26 +63,26 @@ export async function removeDemo(context: CommandContext, engine: Engine, tenant
   await removeMapping(redis, tenant);
   await removeTenantFacts(clickhouse, tenant, endpoints.clickhouseCluster);
   await removeCatalogue(redis, tenant);
-  return begun.filter(({ status }) => status !== 'absent').length;
+  return erasures.filter(({ status }) => status !== 'absent').length;
 }
 
 const pollMs = 200;
 /** Deletions are slow on a busy machine. */
-const maxStandstillMs = 180_000;
+const maxStallMs = 180_000;
 
 /** @returns false after a signal @throws StartError if the count stops changing */
-export async function untilNone(
+export async function waitUntilZero(
   { closers, showProgress }: CommandContext,
-  what: string,
+  label: string,
   count: () => Promise<number>,
 ): Promise<boolean> {
-  let [seen, since] = [0, performance.now()];
-  for (let left = await count(); left > 0; left = await count()) {
+  let [lastCount, changedAt] = [0, performance.now()];
+  for (let remaining = await count(); remaining > 0; remaining = await count()) {
     if (closers.closing) return false;
-    if (left !== seen) [seen, since] = [left, performance.now()];
-    if (performance.now() - since > maxStandstillMs)
-      throw new StartError(`${grouped(left)} ${what}, and nothing moves; go on with --reset`);
-    showProgress(`${grouped(left)} ${what}`);
+    if (remaining !== lastCount) [lastCount, changedAt] = [remaining, performance.now()];
+    if (performance.now() - changedAt > maxStallMs)
+      throw new StartError(`${formatNumber(remaining)} ${label}, and nothing moves; go on with --reset`);
+    showProgress(`${formatNumber(remaining)} ${label}`);
     await sleep(pollMs);
   }
   return !closers.closing;

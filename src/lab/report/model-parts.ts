@@ -1,19 +1,19 @@
 import type { PartTrial } from '../../domain/fit/fit-tenant.js';
 import { partLabels } from '../../domain/fit/prediction/model-parts.js';
-import { grouped } from './numbers.js';
+import { formatNumber } from './format.js';
 import type { Row } from './page.js';
 
 export const partHead = ['Part', 'Log loss without', 'With', 'Change', 'Answers', 'Published'];
 
-const capitalized = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1);
+const capitalize = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1);
 
 /** Losses on the held-out learners of the cross-fit. */
-export const partRows = (tried: readonly PartTrial[]): Row[] =>
+export const buildPartRows = (tried: readonly PartTrial[]): Row[] =>
   tried.map(({ part, answers, without, with: loss, published }) => [
-    capitalized(partLabels[part]),
+    capitalize(partLabels[part]),
     without.toFixed(5),
     loss.toFixed(5),
     `${loss < without ? '\u2212' : '+'}${Math.abs(loss - without).toFixed(5)}`,
-    grouped(answers),
+    formatNumber(answers),
     published ? 'yes' : 'no',
   ]);

@@ -1,7 +1,7 @@
 import { version } from '../../version.js';
 import { tag, textTag } from './page.js';
 
-export interface Run {
+export interface RunInfo {
   readonly version: string;
   /** RFC 3339, in UTC. */
   readonly date: string;
@@ -9,11 +9,15 @@ export interface Run {
   readonly command: string;
 }
 
-export const runOf = (command: string): Run => ({ version, date: new Date().toISOString(), command });
+export const createRunInfo = (command: string): RunInfo => ({
+  version,
+  date: new Date().toISOString(),
+  command,
+});
 
 /** @param settings by name, defaults included */
-export function runList(run: Run, settings: Readonly<Record<string, string>>): string {
-  const entries = { Made: runTitle(run), Command: run.command, ...settings };
+export function renderRunInfo(run: RunInfo, settings: Readonly<Record<string, string>>): string {
+  const entries = { Made: formatRunTitle(run), Command: run.command, ...settings };
   const pairs = Object.entries(entries).flatMap(([name, text]) => [
     textTag('dt', {}, name),
     textTag('dd', {}, text),
@@ -21,5 +25,5 @@ export function runList(run: Run, settings: Readonly<Record<string, string>>): s
   return tag('dl', { class: 'run' }, ...pairs);
 }
 
-export const runTitle = ({ version, date }: Run): string =>
+export const formatRunTitle = ({ version, date }: RunInfo): string =>
   `Skilltrace ${version}, ${date.slice(0, 16).replace('T', ' ')} UTC`;

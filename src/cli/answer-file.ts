@@ -3,7 +3,7 @@ import { createReadStream, statSync } from 'node:fs';
 import { pipeline, Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
 import { parse } from 'csv-parse';
-import { grouped } from '../lab/report/numbers.js';
+import { formatNumber } from '../lab/report/format.js';
 import { StartError } from '../lifecycle.js';
 import {
   type FileColumn,
@@ -14,22 +14,22 @@ import {
 } from '../services/import/rows.js';
 import type { CommandContext } from './command.js';
 
-export type ImportFile = ReturnType<typeof openFile>;
+export type AnswerFile = ReturnType<typeof openAnswerFile>;
 
-const readBytes = 256 * 1024;
-const pageRows = 1000;
+const bufferBytes = 256 * 1024;
+const rowsPerPage = 1000;
 /** Protects memory against an unclosed quote. */
 const maxRecordBytes = 1024 * 1024;
 export const maxLineBytes = 64 * 1024;
 
 /** @throws StartError */
-export function openFile(path: string) {
+export function openAnswerFile(path: string) {
   try {
     const stat = statSync(path);
     if (!stat.isFile()) throw new StartError(`${path} is not a file`);
     return { path, bytes: stat.size };
   } catch (error) {
-    throw explained(path, error);
+    throw explainFileError(path, error);
   }
 }
 
@@ -39,9 +39,9 @@ export function openFile(path: string) {
  * @param importOptions options that make it another import
  * @returns SHA-256 in hexadecimal
  */
-export async function checkContent(
-  file: ImportFile,
-  meaning: string,
+export async function validateContent(
+  file: AnswerFile,
+  importOptions: string,
   { closers, showProgress }: Pick<CommandContext, 'closers' | 'showProgress'>,
 ): Promise<string> {
   const hash = createHash('sha256');
@@ -49,9 +49,9 @@ export async function checkContent(
   for await (const page of readPages(file, (chunk) => hash.update(chunk))) {
     if (closers.closing) break;
     rows += page.length;
-    showProgress(`checking the file: ${grouped(rows)} rows`);
+    showProgress(`checking the file: ${formatNumber(rows)} rows`);
   }
-  return createHash('sha256').update(hash.digest()).update(meaning).digest('hex');
+  return createHash('sha256').update(hash.digest()).update(importOptions).digest('hex');
 }
 
 /**
@@ -59,47 +59,47 @@ export async function checkContent(
  * @throws StartError for a damaged gzip, missing columns, or an unclosed quote
  */
 export async function* readPages(
-  file: ImportFile,
+  file: AnswerFile,
   onBytes: (chunk: Buffer) => void,
   columns: readonly FileColumn[] = importColumns,
 ): AsyncGenerator<readonly RawRow[]> {
   try {
-    const raw = await peek(chunksOf(file, onBytes));
+    const raw = await peekFirst(readChunks(file, onBytes));
     const isGzip = raw.first?.[0] === 0x1f && raw.first[1] === 0x8b;
     const { first, all } = isGzip
-      ? await peek(through(raw.all, createGunzip({ chunkSize: readBytes })))
+      ? await peekFirst(pipeThrough(raw.all, createGunzip({ chunkSize: bufferBytes })))
       : raw;
     if (first === null) throw new StartError(`${file.path} is empty`);
     const isNdjson = /^\uFEFF?\s*\{/.test(first.toString('utf8', 0, 1000));
     let page: RawRow[] = [];
-    for await (const row of isNdjson ? ndjsonRows(all) : csvRows(file.path, all, columns)) {
+    for await (const row of isNdjson ? readNdjsonRows(all) : readCsvRows(file.path, all, columns)) {
       page.push(row);
-      if (page.length < pageRows) continue;
+      if (page.length < rowsPerPage) continue;
       yield page;
       page = [];
     }
     if (page.length > 0) yield page;
   } catch (error) {
-    throw explained(file.path, error);
+    throw explainFileError(file.path, error);
   }
 }
 
-async function* chunksOf(file: ImportFile, onBytes: (chunk: Buffer) => void): AsyncGenerator<Buffer> {
-  for await (const chunk of createReadStream(file.path, { highWaterMark: readBytes })) {
+async function* readChunks(file: AnswerFile, onBytes: (chunk: Buffer) => void): AsyncGenerator<Buffer> {
+  for await (const chunk of createReadStream(file.path, { highWaterMark: bufferBytes })) {
     onBytes(chunk);
     yield chunk;
   }
 }
 
 /** Errors of all streams reach the reader of the result. */
-async function* through<Item>(
+async function* pipeThrough<Item>(
   chunks: AsyncIterable<Buffer>,
   stream: NodeJS.ReadWriteStream,
 ): AsyncGenerator<Item> {
   yield* pipeline(Readable.from(chunks), stream, () => undefined) as AsyncIterable<Item>;
 }
 
-async function peek(chunks: AsyncGenerator<Buffer>) {
+async function peekFirst(chunks: AsyncGenerator<Buffer>) {
   const { value, done } = await chunks.next();
   const first: Buffer | null = done ? null : value;
   async function* all(): AsyncGenerator<Buffer> {
@@ -112,22 +112,22 @@ async function peek(chunks: AsyncGenerator<Buffer>) {
 const lineFeed = 0x0a;
 
 /** Buffers at most one byte more than the limit of a line. */
-async function* ndjsonRows(chunks: AsyncIterable<Buffer>): AsyncGenerator<RawRow> {
+async function* readNdjsonRows(chunks: AsyncIterable<Buffer>): AsyncGenerator<RawRow> {
   let line = 0;
   let rest: Buffer = Buffer.alloc(0);
   for await (const chunk of chunks) {
     const bytes = Buffer.concat([rest, chunk]);
     let at = 0;
     for (let end = bytes.indexOf(lineFeed); end >= 0; end = bytes.indexOf(lineFeed, at)) {
-      yield* ndjsonRow(bytes.subarray(at, end), ++line);
+      yield* parseNdjsonLine(bytes.subarray(at, end), ++line);
       at = end + 1;
     }
     rest = bytes.subarray(at, at + maxLineBytes + 1);
   }
-  yield* ndjsonRow(rest, ++line);
+  yield* parseNdjsonLine(rest, ++line);
 }
 
-function ndjsonRow(bytes: Buffer, line: number): RawRow[] {
+function parseNdjsonLine(bytes: Buffer, line: number): RawRow[] {
   if (bytes.length > maxLineBytes) return [{ line, fields: 'the line is too long' }];
   const text = bytes.toString('utf8').replace(/^\uFEFF|\r$/g, '');
   return text.trim() === '' ? [] : [{ line, fields: parseObject(text) }];
@@ -147,7 +147,7 @@ function parseObject(text: string): RawFields | string {
  * `relax_quotes` accepts quotes inside a field: the parser's recovery would skip good records. A record over
  * several lines has the number of its last line.
  */
-async function* csvRows(
+async function* readCsvRows(
   path: string,
   chunks: AsyncIterable<Buffer>,
   columns: readonly FileColumn[],
@@ -160,13 +160,13 @@ async function* csvRows(
     skip_empty_lines: true,
     max_record_size: maxRecordBytes,
   });
-  const records = through<{ record: string[]; info: { lines: number } }>(chunks, parser);
-  let fieldsOf: ReturnType<typeof readHeader> | undefined;
+  const records = pipeThrough<{ record: string[]; info: { lines: number } }>(chunks, parser);
+  let parseRecord: ReturnType<typeof readHeader> | undefined;
   for await (const { record, info } of records) {
-    if (fieldsOf) yield { line: info.lines, fields: fieldsOf(record) };
-    else fieldsOf = readHeader(path, record, columns);
+    if (parseRecord) yield { line: info.lines, fields: parseRecord(record) };
+    else parseRecord = readHeader(path, record, columns);
   }
-  if (!fieldsOf) throw new StartError(`${path} is empty`);
+  if (!parseRecord) throw new StartError(`${path} is empty`);
 }
 
 function readHeader(path: string, header: readonly string[], columns: readonly FileColumn[]) {
@@ -174,20 +174,20 @@ function readHeader(path: string, header: readonly string[], columns: readonly F
   const missing = requiredColumns.filter((name) => !names.includes(name));
   if (missing.length > 0)
     throw new StartError(`${path}: the first line must name the columns; missing: ${missing.join(', ')}`);
-  const known = columns.filter((name) => names.includes(name));
-  const twice = known.find((name) => names.indexOf(name) !== names.lastIndexOf(name));
-  if (twice !== undefined) throw new StartError(`${path}: the column ${twice} is there twice`);
-  const places = known.map((name) => [name, names.indexOf(name)] as const);
+  const present = columns.filter((name) => names.includes(name));
+  const duplicate = present.find((name) => names.indexOf(name) !== names.lastIndexOf(name));
+  if (duplicate !== undefined) throw new StartError(`${path}: the column ${duplicate} is there twice`);
+  const positions = present.map((name) => [name, names.indexOf(name)] as const);
   return (record: readonly string[]): RawFields | string => {
     if (record.length !== names.length)
       return `the row has ${record.length} fields, the header has ${names.length}`;
     const fields: Partial<Record<FileColumn, unknown>> = {};
-    for (const [name, place] of places) fields[name] = record[place];
+    for (const [name, place] of positions) fields[name] = record[place];
     return fields;
   };
 }
 
-function explained(path: string, error: unknown): unknown {
+function explainFileError(path: string, error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof StartError) return error;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   const because = (message: string) => new StartError(`${path}${message}`, { cause: error });

@@ -5,10 +5,10 @@ import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { type Closers, StartError } from '../../src/lifecycle.js';
 import { stopProcess } from '../processes.js';
-import { here } from '../targets.js';
+import { resolveBenchPath } from '../targets.js';
 import type { LoadPlan, LoadResult } from './plan.js';
-import { writePool } from './pool.js';
-import { prepareAll, type Traffic } from './traffic.js';
+import { writePool } from './request-pool.js';
+import { prepareRequests, type Traffic } from './traffic.js';
 
 export type LoadRunner = ReturnType<typeof createLoadRunner>;
 
@@ -18,21 +18,21 @@ export function createLoadRunner(folder: string, closers: Closers) {
   const pool = (traffic: Traffic, key: string): string => {
     const name = JSON.stringify({ ...traffic, key });
     const made = pools.get(name) ?? join(folder, `pool-${pools.size}`);
-    if (!pools.has(name)) writePool(made, prepareAll(traffic, key));
+    if (!pools.has(name)) writePool(made, prepareRequests(traffic, key));
     pools.set(name, made);
     return made;
   };
   /** @throws StartError */
   const run = async (plan: LoadPlan): Promise<LoadResult> => {
-    const args = [here('./load.js'), JSON.stringify(plan)];
+    const args = [resolveBenchPath('./load.js'), JSON.stringify(plan)];
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], detached: true });
     closers.add('load generator', () => stopProcess(child));
-    return JSON.parse(await outputOf(child));
+    return JSON.parse(await readOutput(child));
   };
   return { pool, run };
 }
 
-async function outputOf(child: ChildProcessByStdio<null, Readable, Readable>): Promise<string> {
+async function readOutput(child: ChildProcessByStdio<null, Readable, Readable>): Promise<string> {
   const [out, errors, [code]] = await Promise.all([
     text(child.stdout),
     text(child.stderr),

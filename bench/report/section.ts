@@ -1,8 +1,8 @@
-import { grouped } from '../../src/lab/report/numbers.js';
+import { formatNumber } from '../../src/lab/report/format.js';
 import type { Row } from '../../src/lab/report/page.js';
 import type { BenchResults, Ledger, Measurement, ScenarioResult, Spread } from '../results.js';
 import { acceptingParts } from '../rounds.js';
-import { spreadOf } from '../spread.js';
+import { computeSpread } from '../spread.js';
 
 export interface Section {
   readonly heading: string;
@@ -18,24 +18,24 @@ export interface Section {
 const baseline = 'echo';
 
 /** Three significant digits below 1000, no decimals above. */
-export const shown = (value: number): string =>
-  Math.abs(value) >= 1000 ? grouped(Math.round(value)) : `${Number(value.toPrecision(3))}`;
+export const formatFigure = (value: number): string =>
+  Math.abs(value) >= 1000 ? formatNumber(Math.round(value)) : `${Number(value.toPrecision(3))}`;
 
 /** Adds smallest and largest value if they differ. */
-export function spreadText({ median, low, high }: Spread): string {
-  const [middle, least, most] = [median, low, high].map(shown);
+export function formatSpread({ median, low, high }: Spread): string {
+  const [middle, least, most] = [median, low, high].map(formatFigure);
   return least === most ? `${middle}` : `${middle} [${least}, ${most}]`;
 }
 
 /** CPU µs until the response; null if not measured. */
-export const acceptingCpu = ({ cpu }: Pick<Measurement, 'cpu'>): Spread | null =>
-  sumOf(cpu, (part) => acceptingParts.includes(part));
+export const sumAcceptingCpu = ({ cpu }: Pick<Measurement, 'cpu'>): Spread | null =>
+  sumParts(cpu, (part) => acceptingParts.includes(part));
 
 /** CPU µs after the response; null if not measured. */
-export const laterCpu = ({ cpu }: Pick<Measurement, 'cpu'>): Spread | null =>
-  sumOf(cpu, (part) => !acceptingParts.includes(part));
+export const sumLaterCpu = ({ cpu }: Pick<Measurement, 'cpu'>): Spread | null =>
+  sumParts(cpu, (part) => !acceptingParts.includes(part));
 
-function sumOf(cpu: Measurement['cpu'], counts: (part: string) => boolean): Spread | null {
+function sumParts(cpu: Measurement['cpu'], counts: (part: string) => boolean): Spread | null {
   const parts = Object.entries(cpu).flatMap(([part, spread]) => (counts(part) ? [spread] : []));
   const sum = (of: (part: Spread) => number): number => parts.reduce((total, part) => total + of(part), 0);
   if (parts.length === 0) return null;
@@ -48,7 +48,7 @@ function sumOf(cpu: Measurement['cpu'], counts: (part: string) => boolean): Spre
 }
 
 /** Null if a median is 0. Relative spreads add up like independent errors. */
-export function ratioOf(of: Spread, to: Spread): Spread | null {
+export function computeRatio(of: Spread, to: Spread): Spread | null {
   if (of.median === 0 || to.median === 0) return null;
   const median = of.median / to.median;
   const up = Math.hypot(of.high / of.median - 1, 1 - to.low / to.median);
@@ -62,54 +62,54 @@ export function ratioOf(of: Spread, to: Spread): Spread | null {
 }
 
 /** Ratios to the echo of the scenario; null if not measured. */
-export function againstBaseline(
+export function compareWithBaseline(
   scenario: ScenarioResult,
   measurement: Measurement,
 ): { cpu: Spread | null; throughput: Spread | null } {
   const bare = scenario.measurements.find(({ target }) => target === baseline);
-  const ratio = (of: Spread | null, to: Spread | null): Spread | null => of && to && ratioOf(of, to);
+  const ratio = (of: Spread | null, to: Spread | null): Spread | null => of && to && computeRatio(of, to);
   if (bare === undefined || bare === measurement) return { cpu: null, throughput: null };
   return {
-    cpu: ratio(acceptingCpu(measurement), acceptingCpu(bare)),
+    cpu: ratio(sumAcceptingCpu(measurement), sumAcceptingCpu(bare)),
     throughput: ratio(measurement.throughput, bare.throughput),
   };
 }
 
-export function noiseText({ noise }: BenchResults): string {
+export function formatNoise({ noise }: BenchResults): string {
   if (noise === undefined || noise.cpu.length === 0) return 'not looked at';
-  const through = noise.cpu.map(shown).join(', ');
-  const { low, high, median } = spreadOf(noise.cpu);
-  const range = shown((100 * (high - low)) / median);
-  return `bare echo, first, between the scenarios and last: ${through} µs of CPU (range ${range} % of the median), ${spreadText(spreadOf(noise.perSecond))} requests/s`;
+  const through = noise.cpu.map(formatFigure).join(', ');
+  const { low, high, median } = computeSpread(noise.cpu);
+  const range = formatFigure((100 * (high - low)) / median);
+  return `bare echo, first, between the scenarios and last: ${through} µs of CPU (range ${range} % of the median), ${formatSpread(computeSpread(noise.perSecond))} requests/s`;
 }
 
-export const scenarioTitle = ({ name, axis }: ScenarioResult): string =>
-  axis === null ? name : `${name}, ${axis.label}: ${shown(axis.value)}`;
+export const formatScenarioTitle = ({ name, axis }: ScenarioResult): string =>
+  axis === null ? name : `${name}, ${axis.label}: ${formatFigure(axis.value)}`;
 
-export const measurementRows = (
+export const buildMeasurementRows = (
   scenarios: readonly ScenarioResult[],
   rowsOf: (measurement: Measurement, scenario: ScenarioResult) => readonly Row[],
 ): Row[] =>
   scenarios.flatMap((scenario) =>
     scenario.measurements.flatMap((measurement) => {
-      const name = `${scenarioTitle(scenario)}, ${measurement.target}`;
+      const name = `${formatScenarioTitle(scenario)}, ${measurement.target}`;
       return rowsOf(measurement, scenario).map((row) => [name, ...row]);
     }),
   );
 
-export const only = (
+export const filterMeasurements = (
   scenarios: readonly ScenarioResult[],
-  fits: (one: Measurement) => boolean,
+  matches: (one: Measurement) => boolean,
 ): ScenarioResult[] =>
   scenarios
-    .map((scenario) => ({ ...scenario, measurements: scenario.measurements.filter(fits) }))
+    .map((scenario) => ({ ...scenario, measurements: scenario.measurements.filter(matches) }))
     .filter(({ measurements }) => measurements.length > 0);
 
-export const contests = (scenarios: readonly ScenarioResult[]): ScenarioResult[] =>
+export const selectContests = (scenarios: readonly ScenarioResult[]): ScenarioResult[] =>
   scenarios.filter(({ axis, measurements }) => axis === null && measurements.length > 1);
 
 /** Empty if each answer is stored exactly once. */
-export function ledgerProblems(ledger: Ledger): string[] {
+export function findLedgerProblems(ledger: Ledger): string[] {
   const { acknowledged, unanswered, inRedis, inClickHouse, distinctInClickHouse } = ledger;
   const most = acknowledged + unanswered;
   const differences: readonly (readonly [count: number, problem: string])[] = [
@@ -119,8 +119,8 @@ export function ledgerProblems(ledger: Ledger): string[] {
     [distinctInClickHouse - inRedis, 'more in ClickHouse than in Redis'],
     [inClickHouse - distinctInClickHouse, 'rows twice in ClickHouse'],
   ];
-  return differences.flatMap(([count, problem]) => (count > 0 ? [`${grouped(count)} ${problem}`] : []));
+  return differences.flatMap(([count, problem]) => (count > 0 ? [`${formatNumber(count)} ${problem}`] : []));
 }
 
-export const runText = ({ startedAt, form, commit }: BenchResults): string =>
+export const formatRun = ({ startedAt, form, commit }: BenchResults): string =>
   `${startedAt.slice(0, 16).replace('T', ' ')} UTC, ${form} form, ${commit === null ? 'no commit' : `commit ${commit}`}`;

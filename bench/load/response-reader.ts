@@ -6,41 +6,41 @@ const maxHead = 8192;
 
 /** The result reads `length` bytes of a buffer, which the caller can reuse. */
 export function createResponseReader(
-  onAnswer: (status: number) => void,
+  onResponse: (status: number) => void,
 ): (buffer: Buffer, length: number) => void {
   let status = 0;
   /** Null until the head is complete. */
-  let missing: number | null = null;
-  let begun = '';
+  let missingBytes: number | null = null;
+  let partialHead = '';
 
-  const takeBody = (length: number): void => {
-    missing = (missing as number) - length;
-    if (missing < 0) throw new Error('more came than the answer to one request');
-    if (missing > 0) return;
-    missing = null;
-    onAnswer(status);
+  const consumeBody = (length: number): void => {
+    missingBytes = (missingBytes as number) - length;
+    if (missingBytes < 0) throw new Error('more came than the answer to one request');
+    if (missingBytes > 0) return;
+    missingBytes = null;
+    onResponse(status);
   };
 
   return (buffer, length) => {
-    if (missing !== null) {
-      takeBody(length);
+    if (missingBytes !== null) {
+      consumeBody(length);
       return;
     }
-    const head = begun + buffer.toString('latin1', 0, Math.min(length, maxHead));
+    const head = partialHead + buffer.toString('latin1', 0, Math.min(length, maxHead));
     const end = head.indexOf(headEnd);
     if (end < 0) {
-      begun = head;
+      partialHead = head;
       return;
     }
     status = Number(head.slice(9, 12));
-    missing = contentLength(head.slice(0, end + 2));
-    const ofHead = end + headEnd.length - begun.length;
-    begun = '';
-    takeBody(length - ofHead);
+    missingBytes = parseContentLength(head.slice(0, end + 2));
+    const ofHead = end + headEnd.length - partialHead.length;
+    partialHead = '';
+    consumeBody(length - ofHead);
   };
 }
 
-function contentLength(head: string): number {
+function parseContentLength(head: string): number {
   const at = head.toLowerCase().indexOf(lengthName);
   if (at < 0) throw new Error(`an answer without Content-Length: ${head}`);
   return Number.parseInt(head.slice(at + lengthName.length, head.indexOf('\r', at)), 10);

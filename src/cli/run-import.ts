@@ -5,24 +5,24 @@ import type { Engine } from '../app/engine.js';
 import { parseOutboxId } from '../contracts/outbox-ids.js';
 import { ensureFolder } from '../embedded/private-file.js';
 import { ApiError } from '../errors.js';
-import { grouped } from '../lab/report/numbers.js';
+import { formatNumber } from '../lab/report/format.js';
 import { StartError, waitAtMost } from '../lifecycle.js';
 import { indices } from '../lists.js';
 import { createFeeder, type Feeder, StalledError } from '../services/import/feeder.js';
 import { createOrderCheck, parseAnswer, parseRow, type RawRow } from '../services/import/rows.js';
 import type { ImportRecord, ImportStore } from '../store/learners/import-store.js';
 import { partitionOf } from '../store/redis/keys.js';
+import { type AnswerFile, readPages } from './answer-file.js';
 import type { CommandContext } from './command.js';
-import { type ImportFile, readPages } from './import-file.js';
 import type { ProcessLock } from './servers.js';
 
 const savePositionMs = 1000;
 /** Far below the limit of the outbox, which live answers share. */
 const maxBacklog = 200_000;
 const backlogPauseMs = 200;
-const lookMs = 500;
+const progressMs = 500;
 /** Share of the shutdown time. Later closers need the rest. */
-const inFlightShare = 1 / 4;
+const inFlightTimeShare = 1 / 4;
 /** After this time without progress, the import leaves the rows to the service: ClickHouse may be down. */
 const maxStoreWaitMs = 60_000;
 const storedPollMs = 200;
@@ -30,21 +30,21 @@ const storedPollMs = 200;
 interface ImportRun {
   readonly context: CommandContext;
   readonly args: { readonly tenant: string; readonly startMs: number | null };
-  readonly file: ImportFile;
+  readonly file: AnswerFile;
   readonly engine: Engine;
   readonly store: ImportStore;
   readonly lock: ProcessLock;
   readonly record: ImportRecord;
 }
 
-export type ImportSummary = NonNullable<Awaited<ReturnType<typeof countFile>>>;
+export type ImportSummary = NonNullable<Awaited<ReturnType<typeof runImport>>>;
 
 /**
  * A resumed run sends only rows after its position, but checks all: rejects and figures cover the whole file.
  * @returns null after a signal; `stored`: ClickHouse has all rows
  * @throws StartError if the run must be resumed
  */
-export async function countFile(run: ImportRun) {
+export async function runImport(run: ImportRun) {
   const { context, args, file, engine, store, lock, record } = run;
   const { compute, outbox, partitions } = engine;
   const { closers } = context;
@@ -59,29 +59,29 @@ export async function countFile(run: ImportRun) {
       figures.skipped += skipped;
     },
   });
-  const rejects = openRejects(context.config.dataDir, file.path, record.id);
-  const check = pageChecker(run, figures, rejects.add);
+  const rejects = openRejectsFile(context.config.dataDir, file.path, record.id);
+  const parsePage = createPageParser(run, figures, rejects.add);
   const { id: epoch } = await outbox.readEpoch();
-  const enter = stopWithSignal(context, feeder);
-  const watch = watchRun(run, figures);
-  const reached = pace(run, watch.isFull);
-  let last = 0;
+  const enterStage = stopOnSignal(context, feeder);
+  const watch = watchProgress(run, figures);
+  const onPosition = createPacer(run, watch.isFull);
+  let lastLine = 0;
   /** All lines up to it are counted or rejected. */
-  const position = (): number => Math.max(record.line, (feeder.findUncountedLine() ?? last + 1) - 1);
+  const position = (): number => Math.max(record.line, (feeder.findUncountedLine() ?? lastLine + 1) - 1);
   const pages = readPages(file, (chunk) => {
     figures.bytes += chunk.length;
   });
   try {
-    const speed = await resumable(async () => {
+    const speed = await withResumeHint(async () => {
       for await (const page of pages) {
         if (closers.closing) break;
-        await feeder.push(check(page));
-        last = page.at(-1)?.line ?? last;
-        await reached(position());
+        await feeder.push(parsePage(page));
+        lastLine = page.at(-1)?.line ?? lastLine;
+        await onPosition(position());
       }
       await feeder.drain();
       if (closers.closing) return null;
-      enter('storing');
+      enterStage('storing');
       const speed = watch.speed();
       await lock.confirm();
       await store.finish(record.id, position(), Date.now());
@@ -89,17 +89,17 @@ export async function countFile(run: ImportRun) {
     });
     if (speed === null) return null;
     const { bytes: _, ...counts } = figures;
-    const stored = await untilStored(run);
+    const stored = await waitUntilStored(run);
     return {
       ...{ file: file.path, tenant: args.tenant, ...counts },
       rejectsFile: figures.rejected > 0 ? rejects.path : null,
       resumedAfterLine: record.line,
       ...speed,
       stored,
-      notes: notesOf(stored, stored && (await outbox.readEpoch()).id !== epoch),
+      notes: buildNotes(stored, stored && (await outbox.readEpoch()).id !== epoch),
     };
   } finally {
-    enter('done');
+    enterStage('done');
     watch.end();
   }
 }
@@ -107,23 +107,23 @@ export async function countFile(run: ImportRun) {
 /**
  * `skipped`: counted by an earlier run. `backwards`: with a lower `order` than the learner's previous row.
  */
-type Figures = Record<'rows' | 'counted' | 'skipped' | 'rejected' | 'backwards' | 'bytes', number>;
+type ImportFigures = Record<'rows' | 'counted' | 'skipped' | 'rejected' | 'backwards' | 'bytes', number>;
 
-interface Rejected {
+interface RejectedRow {
   readonly line: number;
   readonly reason: string;
 }
 
-function pageChecker(
+function createPageParser(
   { args, record }: ImportRun,
-  figures: Figures,
-  reject: (rows: readonly Rejected[]) => void,
+  figures: ImportFigures,
+  reject: (rows: readonly RejectedRow[]) => void,
 ) {
   const rules = { tenant: args.tenant, startMs: args.startMs ?? 0, importedAt: record.startedAt };
   const goesBackwards = createOrderCheck();
   return (page: readonly RawRow[]) => {
     const receivedAt = Date.now();
-    const rejected: Rejected[] = [];
+    const rejected: RejectedRow[] = [];
     const events = page.flatMap((row) => {
       const read = parseRow(row, (fields) => parseAnswer(fields, row.line, rules, receivedAt));
       if (typeof read === 'string') {
@@ -143,7 +143,7 @@ function pageChecker(
 }
 
 /** Pauses while the backlog is too large. If saving fails, only a resume is slower. */
-function pace({ store, lock, context: { closers, logger } }: ImportRun, isFull: () => boolean) {
+function createPacer({ store, lock, context: { closers, logger } }: ImportRun, isFull: () => boolean) {
   let savedAt = performance.now();
   return async (line: number): Promise<void> => {
     lock.check();
@@ -156,7 +156,7 @@ function pace({ store, lock, context: { closers, logger } }: ImportRun, isFull: 
 }
 
 /** @throws StartError if running the command again can help */
-async function resumable<Value>(work: () => Promise<Value>): Promise<Value> {
+async function withResumeHint<Value>(work: () => Promise<Value>): Promise<Value> {
   try {
     return await work();
   } catch (error) {
@@ -165,27 +165,27 @@ async function resumable<Value>(work: () => Promise<Value>): Promise<Value> {
   }
 }
 
-type Stage = 'counting' | 'storing' | 'done';
+type ImportStage = 'counting' | 'storing' | 'done';
 
 /** Stops sending and waits briefly for rows in flight. The next run resolves unknown outcomes. */
-export function stopWithSignal(
+export function stopOnSignal(
   { closers, stderr, showProgress }: Pick<CommandContext, 'closers' | 'stderr' | 'showProgress'>,
   feeder: Feeder,
-): (to: Stage) => void {
-  let stage: Stage = 'counting';
+): (to: ImportStage) => void {
+  let stage: ImportStage = 'counting';
   closers.add('import', async (limitMs) => {
     showProgress('');
     if (stage === 'storing') stderr.write('Every row is counted; the outbox keeps them for ClickHouse\n');
     if (stage !== 'counting') return;
     stderr.write('Stopped; run the same command again to resume\n');
-    await waitAtMost(feeder.stop(), inFlightShare * limitMs);
+    await waitAtMost(feeder.stop(), inFlightTimeShare * limitMs);
   });
   return (to) => {
     stage = to;
   };
 }
 
-function watchRun({ engine, context, file }: ImportRun, figures: Figures) {
+function watchProgress({ engine, context, file }: ImportRun, figures: ImportFigures) {
   const since = performance.now();
   const speed = () => {
     const seconds = (performance.now() - since) / 1000;
@@ -195,17 +195,17 @@ function watchRun({ engine, context, file }: ImportRun, figures: Figures) {
   const timer = setInterval(async () => {
     const parts = [
       `${Math.floor((100 * figures.bytes) / Math.max(1, file.bytes))} %`,
-      `${grouped(figures.rows)} rows`,
-      `${grouped(speed().rowsPerSecond)}/s`,
-      `${grouped(figures.rejected)} rejected`,
-      ...(backlog === null ? [] : [`${grouped(backlog)} wait for ClickHouse`]),
+      `${formatNumber(figures.rows)} rows`,
+      `${formatNumber(speed().rowsPerSecond)}/s`,
+      `${formatNumber(figures.rejected)} rejected`,
+      ...(backlog === null ? [] : [`${formatNumber(backlog)} wait for ClickHouse`]),
     ];
     context.showProgress(parts.join(', '));
     const facts = await engine.outbox.facts().catch((error: unknown) => {
       context.logger.debug({ err: error }, 'the backlog is not known');
     });
     backlog = facts?.outboxLength ?? null;
-  }, lookMs);
+  }, progressMs);
   return { speed, isFull: () => (backlog ?? 0) > maxBacklog, end: () => clearInterval(timer) };
 }
 
@@ -214,17 +214,17 @@ function watchRun({ engine, context, file }: ImportRun, figures: Figures) {
  * rows must be newer than the start of the wait.
  * @returns false without progress for a minute
  */
-async function untilStored({ engine, context: { closers, logger } }: ImportRun): Promise<boolean> {
+async function waitUntilStored({ engine, context: { closers, logger } }: ImportRun): Promise<boolean> {
   const { outbox, partitions } = engine;
-  let [until, seen] = [Number.NaN, ''];
+  let [committedBy, lastHeads] = [Number.NaN, ''];
   for (let movedAt = performance.now(); !closers.closing && performance.now() - movedAt <= maxStoreWaitMs; ) {
     try {
-      if (Number.isNaN(until)) until = (await outbox.readEpoch()).ms;
+      if (Number.isNaN(committedBy)) committedBy = (await outbox.readEpoch()).ms;
       const heads = (await outbox.readBacklog(indices(partitions))).flatMap(({ head }) => head ?? []);
-      const left = heads.filter((head) => parseOutboxId(head).ms <= until).join();
-      if (left === '') return true;
-      if (left !== seen) movedAt = performance.now();
-      seen = left;
+      const pendingHeads = heads.filter((head) => parseOutboxId(head).ms <= committedBy).join();
+      if (pendingHeads === '') return true;
+      if (pendingHeads !== lastHeads) movedAt = performance.now();
+      lastHeads = pendingHeads;
     } catch (error) {
       logger.debug({ err: error }, 'the outbox cannot be asked');
     }
@@ -236,17 +236,17 @@ async function untilStored({ engine, context: { closers, logger } }: ImportRun):
 const restartNote =
   'Redis was restarted meanwhile: if it was killed, rows of its last second may be lost (EMBEDDED_REDIS_FSYNC)';
 
-const notesOf = (stored: boolean, restarted: boolean): string[] => [
+const buildNotes = (stored: boolean, restarted: boolean): string[] => [
   ...(stored ? [] : ['not every row is in ClickHouse yet; the outbox keeps them until the pipeline runs']),
   ...(restarted ? [restartNote] : []),
 ];
 
-function openRejects(dataDir: string, inputPath: string, importId: string) {
+function openRejectsFile(dataDir: string, inputPath: string, importId: string) {
   const folder = join(dataDir, 'imports');
   const path = join(folder, `${basename(inputPath)}.${importId.slice(-12)}.rejects.ndjson`);
   // A resumed run rejects the same rows again.
   rmSync(path, { force: true });
-  const add = (rows: readonly Rejected[]): void => {
+  const add = (rows: readonly RejectedRow[]): void => {
     if (rows.length === 0) return;
     ensureFolder(folder);
     appendFileSync(path, rows.map((row) => `${JSON.stringify(row)}\n`).join(''), { mode: 0o600 });

@@ -1,8 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { hole, type Prepared } from './traffic.js';
+import { numberPlaceholder, type PreparedRequest } from './traffic.js';
 
-export interface Request extends Prepared {
+export interface PooledRequest extends PreparedRequest {
   readonly holes: readonly number[];
 }
 
@@ -10,7 +10,7 @@ const bytesFile = (folder: string): string => join(folder, 'requests');
 /** Lines of "length answers". */
 const indexFile = (folder: string): string => join(folder, 'index');
 
-export function writePool(folder: string, requests: readonly Prepared[]): void {
+export function writePool(folder: string, requests: readonly PreparedRequest[]): void {
   mkdirSync(folder, { recursive: true });
   writeFileSync(bytesFile(folder), Buffer.concat(requests.map(({ bytes }) => bytes)));
   writeFileSync(
@@ -19,7 +19,7 @@ export function writePool(folder: string, requests: readonly Prepared[]): void {
   );
 }
 
-export function readPool(folder: string): Request[] {
+export function readPool(folder: string): PooledRequest[] {
   const all = readFileSync(bytesFile(folder));
   const lines = readFileSync(indexFile(folder), 'latin1').trimEnd().split('\n');
   let start = 0;
@@ -27,18 +27,23 @@ export function readPool(folder: string): Request[] {
     const [length = 0, answers = 0] = line.split(' ').map(Number);
     const bytes = all.subarray(start, start + length);
     start += length;
-    return { bytes, answers, holes: holesOf(bytes) };
+    return { bytes, answers, holes: findNumberOffsets(bytes) };
   });
 }
 
-function holesOf(bytes: Buffer): number[] {
+function findNumberOffsets(bytes: Buffer): number[] {
   const holes: number[] = [];
-  for (let at = bytes.indexOf(hole); at >= 0; at = bytes.indexOf(hole, at + hole.length)) holes.push(at);
+  for (
+    let at = bytes.indexOf(numberPlaceholder);
+    at >= 0;
+    at = bytes.indexOf(numberPlaceholder, at + numberPlaceholder.length)
+  )
+    holes.push(at);
   return holes;
 }
 
 /** All placeholders of one answer get its number. */
-export function fill({ bytes, answers, holes }: Request, first: number): void {
+export function fillNumbers({ bytes, answers, holes }: PooledRequest, first: number): void {
   const perAnswer = holes.length / answers;
   for (let i = 0; i < holes.length; i++) {
     writeDigits(bytes, holes[i] as number, first + Math.floor(i / perAnswer));
@@ -49,7 +54,7 @@ const zero = 48;
 
 function writeDigits(bytes: Buffer, at: number, number: number): void {
   let rest = number;
-  for (let i = at + hole.length - 1; i >= at; i--) {
+  for (let i = at + numberPlaceholder.length - 1; i >= at; i--) {
     const tenth = Math.floor(rest / 10);
     bytes[i] = zero + rest - 10 * tenth;
     rest = tenth;

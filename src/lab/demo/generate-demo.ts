@@ -1,16 +1,16 @@
 import { dayMs, formatDate } from '../../domain/base/common.js';
 import { distinct, groupBy, indices } from '../../lists.js';
-import { answersOf, type DemoAnswer, isTestWeek } from './answers.js';
+import { type DemoAnswer, isTestWeek, simulateAnswers } from './answers.js';
 import {
+  createDraws,
   type DemoLearner,
   type Draws,
   drawLearner,
-  drawNamed,
+  drawNamedLearner,
   drawSkills,
-  drawsOf,
   maxLearners,
   type NamedGoal,
-  namedIds,
+  namedLearnerIds,
 } from './school.js';
 
 export interface DemoOptions {
@@ -22,80 +22,83 @@ export interface DemoOptions {
 }
 
 /** 1 to 1000, without named learners. */
-export type DemoWeek = ReturnType<typeof weeksOf>[number];
+export type DemoWeek = ReturnType<typeof groupByWeek>[number];
 
 const months = 8;
 const weekMs = 7 * dayMs;
 /** Ends on a Sunday evening (`end`, Unix milliseconds) with requests for forecasts. */
-const eveningMs = 6 * dayMs + 20 * 3_600_000;
+const sundayEveningMs = 6 * dayMs + 20 * 3_600_000;
 /** Separate seeds: adding learners does not change the others. */
-const learnerSeeds = 100_000;
+const seedsPerSchool = 100_000;
 
-const mondayFrom = (ms: number): number => ms + ((8 - new Date(ms).getUTCDay()) % 7) * dayMs;
+const findNextMonday = (ms: number): number => ms + ((8 - new Date(ms).getUTCDay()) % 7) * dayMs;
 
 /** Deterministic. Answers are in the order of arrival. */
-export function makeDemo({ until, seed, learners }: DemoOptions) {
+export function generateDemo({ until, seed, learners }: DemoOptions) {
   const lastDay = Date.parse(until);
   const [start, end] = [new Date(lastDay), lastDay + dayMs];
   start.setUTCMonth(start.getUTCMonth() - months);
-  const from = mondayFrom(start.getTime());
+  const from = findNextMonday(start.getTime());
   const skills = drawSkills(seed);
-  const drawsFor = (number: number): Draws => drawsOf(seed * learnerSeeds + number + 1);
+  const drawsFor = (number: number): Draws => createDraws(seed * seedsPerSchool + number + 1);
   const drawn = indices(learners).map((number) => {
     const draws = drawsFor(number);
     const learner = drawLearner(draws, number + 1, from, end);
-    return { answers: answersOf(learner, skills, draws), goals: goalsOf(learner, lastDay, draws) };
+    return { answers: simulateAnswers(learner, skills, draws), goals: drawGoals(learner, lastDay, draws) };
   });
-  const named = namedIds.map((_, place) => {
+  const named = namedLearnerIds.map((_, place) => {
     const draws = drawsFor(maxLearners + place);
-    const { goal, ...learner } = drawNamed(draws, place, from, end);
-    return { answers: answersOf(learner, skills, draws), goals: namedGoals(learner, goal, lastDay) };
+    const { goal, ...learner } = drawNamedLearner(draws, place, from, end);
+    return {
+      answers: simulateAnswers(learner, skills, draws),
+      goals: buildNamedGoals(learner, goal, lastDay),
+    };
   });
-  const made = [...drawn, ...named];
-  const answers = made.flatMap((one) => one.answers).filter(({ sentAt }) => sentAt < end);
-  const goals = made.flatMap((one) => one.goals).filter(({ at }) => at < end);
+  const generated = [...drawn, ...named];
+  const answers = generated.flatMap((one) => one.answers).filter(({ sentAt }) => sentAt < end);
+  const goals = generated.flatMap((one) => one.goals).filter(({ at }) => at < end);
   // Stable: simultaneous answers of a learner remain in order.
   answers.sort((a, b) => a.sentAt - b.sentAt);
-  return { skills, weeks: weeksOf(answers, goals, from + eveningMs, end) };
+  return { skills, weeks: groupByWeek(answers, goals, from + sundayEveningMs, end) };
 }
 
-function weeksOf(
+function groupByWeek(
   answers: readonly DemoAnswer[],
-  goals: ReturnType<typeof goalsOf>,
+  goals: ReturnType<typeof drawGoals>,
   firstEnd: number,
   end: number,
 ) {
-  const weekOf = (at: number): number => Math.max(0, Math.floor((at - firstEnd) / weekMs) + 1);
-  const answersIn = groupBy(answers, ({ sentAt }) => weekOf(sentAt));
-  const goalsIn = groupBy(goals, ({ at }) => weekOf(at));
-  const activeIn = (week: number, weeks: number): string[] => {
-    const recent = indices(weeks).flatMap((back) => answersIn.get(week - back) ?? []);
+  const findWeek = (at: number): number => Math.max(0, Math.floor((at - firstEnd) / weekMs) + 1);
+  const answersByWeek = groupBy(answers, ({ sentAt }) => findWeek(sentAt));
+  const goalsByWeek = groupBy(goals, ({ at }) => findWeek(at));
+  const listActiveLearners = (week: number, weeks: number): string[] => {
+    const recent = indices(weeks).flatMap((back) => answersByWeek.get(week - back) ?? []);
     return distinct(recent.map(({ userId }) => userId)).sort();
   };
-  return indices(weekOf(end - 1) + 1).map((week) => ({
+  return indices(findWeek(end - 1) + 1).map((week) => ({
     end: Math.min(end, firstEnd + week * weekMs),
-    answers: answersIn.get(week) ?? [],
-    goals: goalsIn.get(week) ?? [],
+    answers: answersByWeek.get(week) ?? [],
+    goals: goalsByWeek.get(week) ?? [],
     forecasts: [
-      { days: 7, userIds: activeIn(week, 2) },
-      ...(week % 4 === 3 ? [{ days: 30, userIds: activeIn(week, 4) }] : []),
+      { days: 7, userIds: listActiveLearners(week, 2) },
+      ...(week % 4 === 3 ? [{ days: 30, userIds: listActiveLearners(week, 4) }] : []),
     ],
   }));
 }
 
-function namedGoals({ userId, from }: DemoLearner, goal: NamedGoal | null, lastDay: number) {
+function buildNamedGoals({ userId, from }: DemoLearner, goal: NamedGoal | null, lastDay: number) {
   if (goal === null) return [];
-  const { score: targetScore, inDays, givenUp } = goal;
+  const { score: targetScore, inDays, isGivenUp } = goal;
   const targetDate = inDays === null ? null : formatDate(lastDay + inDays * dayMs);
   const set = { userId, setting: { targetScore, targetDate }, at: from + 14 * dayMs };
-  return [set, ...(givenUp ? [{ userId, setting: null, at: from + 104 * dayMs }] : [])];
+  return [set, ...(isGivenUp ? [{ userId, setting: null, at: from + 104 * dayMs }] : [])];
 }
 
-function goalsOf({ userId, ability, from }: DemoLearner, lastDay: number, draws: Draws) {
+function drawGoals({ userId, ability, from }: DemoLearner, lastDay: number, draws: Draws) {
   if (!draws.chance(0.65)) return [];
   const at = from + Math.round(draws.between(3, 30) * dayMs);
   const targetScore = 10 * Math.round(draws.normal(1100 + 100 * ability, 50) / 10);
-  const tests = indices(35).map((week) => mondayFrom(at) + (week + 4) * weekMs);
+  const tests = indices(35).map((week) => findNextMonday(at) + (week + 4) * weekMs);
   const past = tests.filter((monday) => isTestWeek(monday) && monday + 5 * dayMs <= lastDay);
   const day = draws.chance(0.7) && past.length > 0 ? draws.pick(past) + 5 * dayMs : lastDay + 60 * dayMs;
   const goal = {

@@ -1,7 +1,7 @@
 import { tag, textTag } from '../../src/lab/report/page.js';
 import type { FlameNode } from './cpu-profile.js';
 
-const least = 0.001;
+const minShare = 0.001;
 
 const style = `body { font: 12px system-ui, sans-serif; margin: 1rem; background: #fff; color: #1a1a1a; }
 h1 { font-size: 1.1rem; } .calls { display: flex; } .frame { overflow: hidden; flex: none; }
@@ -25,7 +25,7 @@ const kinds = {
   native: 'V8 and native code',
 };
 
-function kindOf(label: string): keyof typeof kinds {
+function classifyFrame(label: string): keyof typeof kinds {
   if (label === '(garbage collector)') return 'gc';
   if (label.includes(' node:')) return 'node';
   if (/ (src|workers|bench|dist)\//.test(label)) return 'own';
@@ -33,17 +33,17 @@ function kindOf(label: string): keyof typeof kinds {
 }
 
 /** @param answers divisor of all times */
-export function flamePage(title: string, flame: FlameNode, answers: number): string {
+export function renderFlamePage(title: string, flame: FlameNode, answers: number): string {
   const micros = (time: number): string => (time / answers).toFixed(2);
   const draw = (node: FlameNode, caller: FlameNode): string => {
     const calls = [...node.children.values()]
-      .filter(({ total }) => total >= least * flame.total)
+      .filter(({ total }) => total >= minShare * flame.total)
       .sort((a, b) => b.total - a.total);
     const about = `${node.label}: ${micros(node.total)} µs an answer, itself ${micros(node.self)}`;
     return tag(
       'div',
       { class: 'frame', style: `width:${((100 * node.total) / caller.total).toFixed(3)}%` },
-      textTag('div', { class: `name ${kindOf(node.label)}`, title: about }, node.label),
+      textTag('div', { class: `name ${classifyFrame(node.label)}`, title: about }, node.label),
       tag('div', { class: 'calls' }, ...calls.map((call) => draw(call, node))),
     );
   };

@@ -6,43 +6,51 @@ import { readApiUrl, writeDemoPage } from '../embedded/data-dir.js';
 import type { RedisClient } from '../store/redis/client.js';
 import type { CommandContext } from './command.js';
 
-export type Dashboard = Awaited<ReturnType<typeof findDashboard>>;
+export type DemoDashboard = Awaited<ReturnType<typeof findDashboard>>;
 
 /** `link` contains a key; null if the service would reject the key. */
 export async function findDashboard({ config }: CommandContext, redis: RedisClient, tenant: string) {
   const address = readApiUrl(config.dataDir) ?? buildLocalUrl(config.host, config.port);
   const key = await prepareDemoKey(config, redis, tenant);
   const link = key === null ? null : buildDashboardLink(address, key);
-  return { tenant, page: `${address}/dashboard`, link, runs: key !== null && (await knowsKey(address, key)) };
+  return {
+    tenant,
+    page: `${address}/dashboard`,
+    link,
+    runs: key !== null && (await acceptsKey(address, key)),
+  };
 }
 
-const askMs = 3000;
+const requestTimeoutMs = 3000;
 
 /** The published address may be stale after a kill, or in use by another service. */
-async function knowsKey(address: string, key: string): Promise<boolean> {
-  const options = { headers: { 'X-API-Key': key }, signal: AbortSignal.timeout(askMs) };
+async function acceptsKey(address: string, key: string): Promise<boolean> {
+  const options = { headers: { 'X-API-Key': key }, signal: AbortSignal.timeout(requestTimeoutMs) };
   const response = await fetch(`${address}/api/v1/skills?limit=1`, options).catch(() => null);
   return response?.ok === true;
 }
 
-export function dashboardText({ tenant, page, link, runs }: Dashboard): string {
+export function formatDashboard({ tenant, page, link, runs: isServing }: DemoDashboard): string {
   if (link === null)
     return `Dashboard: ${page}, with a key of npm run keys -- create --tenant ${tenant}, for HOST lets others in`;
-  return runs ? `Dashboard: ${link}` : `Dashboard: type npm start, then open ${link}`;
+  return isServing ? `Dashboard: ${link}` : `Dashboard: type npm start, then open ${link}`;
 }
 
-type Surroundings = Pick<CommandContext, 'env' | 'isTerminal'> & { readonly platform: NodeJS.Platform };
+type Desktop = Pick<CommandContext, 'env' | 'isTerminal'> & { readonly platform: NodeJS.Platform };
 
 /** Null without a desktop. */
-export function openerOf({ env, isTerminal, platform }: Surroundings): string | null {
+export function findPageOpener({ env, isTerminal, platform }: Desktop): string | null {
   if (!isTerminal || env.CI || env.SSH_CONNECTION) return null;
   if (platform === 'darwin') return 'open';
   return env.DISPLAY || env.WAYLAND_DISPLAY ? 'xdg-open' : null;
 }
 
-export async function openDashboard(context: CommandContext, { link, runs }: Dashboard): Promise<void> {
-  const opener = openerOf({ ...context, platform: process.platform });
-  if (opener === null || link === null || !runs) return;
+export async function openDashboard(
+  context: CommandContext,
+  { link, runs: isServing }: DemoDashboard,
+): Promise<void> {
+  const opener = findPageOpener({ ...context, platform: process.platform });
+  if (opener === null || link === null || !isServing) return;
   // Other users of the machine can read program arguments, so a private file passes the key.
   const page = writeDemoPage(context.config.dataDir, link);
   const child = spawn(opener, [page], { detached: true, stdio: 'ignore', env: { ...context.env } });

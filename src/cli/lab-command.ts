@@ -11,14 +11,14 @@ import {
   type Split,
   splitByFold,
 } from '../lab/evaluate/answers.js';
-import { type Trained, trainModels } from '../lab/evaluate/train.js';
-import { grouped } from '../lab/report/numbers.js';
-import { type Run, runOf, runTitle } from '../lab/report/run.js';
+import { type TrainedModels, trainModels } from '../lab/evaluate/train.js';
+import { formatNumber } from '../lab/report/format.js';
+import { createRunInfo, formatRunTitle, type RunInfo } from '../lab/report/run-info.js';
 import { StartError } from '../lifecycle.js';
 import { distinct } from '../lists.js';
-import { argumentsOf, flag, integerOption, option, withFile } from './arguments.js';
-import { type CommandContext, commandOf } from './command.js';
-import { openFile, readPages } from './import-file.js';
+import { openAnswerFile, readPages } from './answer-file.js';
+import { defineArguments, flag, integerOption, option, requireFile } from './arguments.js';
+import { type CommandContext, defineCommand } from './command.js';
 
 const maxThreads = 256;
 
@@ -35,17 +35,28 @@ interface LabCommand<Result> {
   readonly fold: string;
   readonly notes: string;
   /** @returns null after a signal */
-  readonly work: (context: CommandContext, args: LabArguments, answers: Answers) => Promise<Result | null>;
-  readonly json: (result: Result, run: Run) => string;
+  readonly measure: (
+    context: CommandContext,
+    args: LabArguments,
+    answers: LoadedAnswers,
+  ) => Promise<Result | null>;
+  readonly json: (result: Result, run: RunInfo) => string;
   readonly text: (result: Result) => string;
-  readonly page: (result: Result, run: Run) => string;
+  readonly page: (result: Result, run: RunInfo) => string;
 }
 
-export const labCommand = <Result>({ name, about, fold, notes, work, ...shown }: LabCommand<Result>) =>
-  commandOf({
+export const defineLabCommand = <Result>({
+  name,
+  about,
+  fold,
+  notes,
+  measure,
+  ...formats
+}: LabCommand<Result>) =>
+  defineCommand({
     name,
-    ...argumentsOf({
-      form: `npm run ${name} -- FILE [options]`,
+    ...defineArguments({
+      usage: `npm run ${name} -- FILE [options]`,
       about,
       options: {
         fold: integerOption(0, maxFold, fold),
@@ -63,32 +74,34 @@ export const labCommand = <Result>({ name, about, fold, notes, work, ...shown }:
       },
       notes,
       read: (values, given) => ({
-        ...withFile(values, given),
+        ...requireFile(values, given),
         command: ['npm run', name, '--', ...given.argv].join(' '),
       }),
     }),
-    work: async (context, args) => {
-      const run = runOf(args.command);
+    run: async (context, args) => {
+      const run = createRunInfo(args.command);
       const answers = await readAnswers(args.file, context);
-      const result = answers && (await work(context, args, answers));
+      const result = answers && (await measure(context, args, answers));
       if (result === null || context.closers.closing) return;
-      context.print(args.json ? shown.json(result, run) : `${runTitle(run)}\n${shown.text(result)}`);
+      context.print(
+        args.json ? formats.json(result, run) : `${formatRunTitle(run)}\n${formats.text(result)}`,
+      );
       const { report } = args;
-      if (report !== null) reporting(report, () => writeFileSync(report, shown.page(result, run)));
+      if (report !== null) withReportErrors(report, () => writeFileSync(report, formats.page(result, run)));
     },
   });
 
 const checkReportPath = (path: string): string =>
-  reporting(path, () => {
+  withReportErrors(path, () => {
     const target = resolve(path);
     accessSync(dirname(target), constants.W_OK);
-    const there = statSync(target, { throwIfNoEntry: false });
-    if (there?.isDirectory()) throw new Error('it is a folder');
-    if (there !== undefined) accessSync(target, constants.W_OK);
+    const existing = statSync(target, { throwIfNoEntry: false });
+    if (existing?.isDirectory()) throw new Error('it is a folder');
+    if (existing !== undefined) accessSync(target, constants.W_OK);
     return target;
   });
 
-function reporting<Value>(path: string, work: () => Value): Value {
+function withReportErrors<Value>(path: string, work: () => Value): Value {
   try {
     return work();
   } catch (cause) {
@@ -99,12 +112,12 @@ function reporting<Value>(path: string, work: () => Value): Value {
 
 const maxExamples = 5;
 
-type Answers = NonNullable<Awaited<ReturnType<typeof readAnswers>>>;
+type LoadedAnswers = NonNullable<Awaited<ReturnType<typeof readAnswers>>>;
 
 /** @returns null after a signal @throws StartError for an unreadable file, or one without valid rows */
 async function readAnswers(path: string, { closers, stderr, showProgress }: CommandContext) {
   const since = performance.now();
-  const file = openFile(path);
+  const file = openAnswerFile(path);
   const table = createAnswerTable();
   const { learner } = table.columns;
   const examples: string[] = [];
@@ -120,39 +133,39 @@ async function readAnswers(path: string, { closers, stderr, showProgress }: Comm
       if (problem !== null && ++leftOut <= maxExamples) examples.push(`  line ${raw.line}: ${problem}`);
     }
     const share = Math.floor((100 * bytes) / Math.max(1, file.bytes));
-    showProgress(`reading: ${share} %, ${grouped(learner.length)} answers`);
+    showProgress(`reading: ${share} %, ${formatNumber(learner.length)} answers`);
   }
   if (closers.closing) return null;
   showProgress('');
   if (learner.length === 0)
     throw new StartError([`${path} has no answer that can be used`, ...examples].join('\n'));
-  for (const note of notesOn(table, leftOut, examples)) stderr.write(`${note}\n`);
+  for (const note of buildNotes(table, leftOut, examples)) stderr.write(`${note}\n`);
   return { table, leftOut, since };
 }
 
-function notesOn(table: AnswerTable, leftOut: number, examples: readonly string[]): string[] {
+function buildNotes(table: AnswerTable, leftOut: number, examples: readonly string[]): string[] {
   const conflicts = table.foldConflicts();
-  const without = table.folds.size > 0 ? table.learners.length - table.folds.size : 0;
+  const withoutFold = table.folds.size > 0 ? table.learners.length - table.folds.size : 0;
   const note = (count: number, one: string, several: string, rest: string): string[] =>
-    count > 0 ? [`${grouped(count)} ${count === 1 ? one : several} ${rest}`] : [];
+    count > 0 ? [`${formatNumber(count)} ${count === 1 ? one : several} ${rest}`] : [];
   return [
     ...note(leftOut, 'row does', 'rows do', 'not fit and are left out:'),
     ...examples,
-    ...(leftOut > maxExamples ? [`  and ${grouped(leftOut - maxExamples)} more`] : []),
+    ...(leftOut > maxExamples ? [`  and ${formatNumber(leftOut - maxExamples)} more`] : []),
     ...note(
       conflicts,
       'row has',
       'rows have',
       "another fold than their learner's first: the first one holds",
     ),
-    ...note(without, 'learner has', 'learners have', 'no fold: 1 to 5 by a hash of user_id'),
+    ...note(withoutFold, 'learner has', 'learners have', 'no fold: 1 to 5 by a hash of user_id'),
   ];
 }
 
 /** @throws StartError without test or training learners */
-export function divide(table: AnswerTable, folds: Uint16Array, fold: number): Split {
+export function requireSplit(table: AnswerTable, folds: Uint16Array, fold: number): Split {
   if (!folds.includes(fold)) {
-    const present = foldsPresent(folds).join(', ');
+    const present = listFolds(folds).join(', ');
     throw new StartError(`No learner is in fold ${fold}; there are learners in ${present}`);
   }
   const split = splitByFold(table, folds, fold);
@@ -160,19 +173,19 @@ export function divide(table: AnswerTable, folds: Uint16Array, fold: number): Sp
   throw new StartError(`Every learner is in fold ${fold}, so that nobody is left to train on`);
 }
 
-export const foldsPresent = (folds: Uint16Array): number[] => distinct(folds).sort((a, b) => a - b);
+export const listFolds = (folds: Uint16Array): number[] => distinct(folds).sort((a, b) => a - b);
 
 /** With fewer answers a second thread costs more time than it saves. */
-const manyAnswers = 1_000_000;
+const minParallelAnswers = 1_000_000;
 
-export const threadsFor = ({ threads }: LabArguments, { correct }: AnswerLog): number =>
-  threads ?? (correct.length < manyAnswers ? 1 : availableParallelism());
+export const chooseThreads = ({ threads }: LabArguments, { correct }: AnswerLog): number =>
+  threads ?? (correct.length < minParallelAnswers ? 1 : availableParallelism());
 
 /** Other threads train, so that this one can handle signals. The result is null after a signal. */
 export function openTrainer({ closers, showProgress }: CommandContext, threads: number) {
   const pool = createFitPool({ threads, redisUrl: '', clickhouseUrl: '', servesRequests: false });
   closers.add('threads of the fit', () => pool.close());
-  return async (log: AnswerLog): Promise<Trained | null> => {
+  return async (log: AnswerLog): Promise<TrainedModels | null> => {
     try {
       return await trainModels(log, pool, (step) => showProgress(`fitting: ${step}`));
     } catch (error) {

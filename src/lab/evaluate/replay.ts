@@ -29,25 +29,25 @@ export interface ServedModel {
 
 export const itemKey = (item: number): number => (item === 0 ? 0 : hashKey(String(item)));
 
-interface History {
+interface LearnerHistory {
   learner: LearnerState;
   readonly skills: Map<number, SkillState>;
   readonly items: Map<number, ItemRecord>;
 }
 
-export type Moment = ReturnType<typeof momentAt>;
-export type Asked = ReturnType<typeof askedAt>;
+export type ReplayMoment = ReturnType<typeof buildMoment>;
+export type AskedQuestion = ReturnType<typeof buildQuestion>;
 
 /** @param visit called before the history changes */
-export function replayServed(
+export function replayLog(
   served: ServedModel,
   log: AnswerLog,
-  visit: (moment: Moment, effect: AnswerEffect) => void,
+  visit: (moment: ReplayMoment, effect: AnswerEffect) => void,
 ): void {
   for (const { start, end } of iterateLearnerRanges(log, selectAllLearners(log))) {
-    const history: History = { learner: newLearner, skills: new Map(), items: new Map() };
+    const history: LearnerHistory = { learner: newLearner, skills: new Map(), items: new Map() };
     for (let place = start; place < end; place++) {
-      const moment = momentAt(served, log, history, place);
+      const moment = buildMoment(served, log, history, place);
       const after = applyAnswer(moment.states, moment.answer, moment.conditions);
       visit(moment, after);
       history.learner = after.learner;
@@ -57,21 +57,21 @@ export function replayServed(
   }
 }
 
-function momentAt(served: ServedModel, log: AnswerLog, history: History, place: number) {
+function buildMoment(served: ServedModel, log: AnswerLog, history: LearnerHistory, place: number) {
   const answer: Answer = {
     isCorrect: log.correct[place] === 1,
     occurredAt: log.at[place] as number,
-    questionDifficulty: numberOrNull(log.difficulty[place] as number),
-    timeSpentSeconds: numberOrNull(log.seconds[place] as number),
+    questionDifficulty: nanToNull(log.difficulty[place] as number),
+    timeSpentSeconds: nanToNull(log.seconds[place] as number),
     confidenceScore: null,
   };
   const [skill, item] = [log.skill[place] as number, log.item[place] as number];
-  return { history, place, ...askedAt(served, history, skill, item, answer) };
+  return { history, place, ...buildQuestion(served, history, skill, item, answer) };
 }
 
-export function askedAt(
+export function buildQuestion(
   { model, skillIds, itemOf }: ServedModel,
-  history: History,
+  history: LearnerHistory,
   skill: number,
   item: number,
   answer: Answer,
@@ -91,4 +91,4 @@ export function askedAt(
   return { skill, item, answer, states, conditions, statesOn, conditionsOn };
 }
 
-const numberOrNull = (value: number): number | null => (Number.isNaN(value) ? null : value);
+const nanToNull = (value: number): number | null => (Number.isNaN(value) ? null : value);

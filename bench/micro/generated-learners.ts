@@ -3,11 +3,11 @@ import type { Answer } from '../../src/domain/base/common.js';
 import { type ItemModel, type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { emptyRelatedTerms } from '../../src/domain/prediction/related-terms.js';
 import { indices } from '../../src/lists.js';
-import { createLearner, type Step } from '../served-learner.js';
+import { createServedLearner, type Step } from '../served-learner.js';
 
 export const start = Date.UTC(2026, 0, 1);
 
-export const item: ItemModel = {
+export const sampleItem: ItemModel = {
   answers: 40,
   right: 25,
   expected: 27.5,
@@ -16,7 +16,7 @@ export const item: ItemModel = {
   abilityOffset: 0.2,
 };
 
-export const answerAt = (i: number): Answer => ({
+export const createAnswer = (i: number): Answer => ({
   isCorrect: (i * 7919) % 10 < 6,
   occurredAt: start + 40_000 * i + 86_400_000 * Math.floor(i / 200),
   questionDifficulty: i % 3 === 0 ? null : ((i * 31) % 60) / 10 - 3,
@@ -25,27 +25,28 @@ export const answerAt = (i: number): Answer => ({
 });
 
 /** @param itemCount 0: answers without items */
-function serve(answers: readonly Answer[], model: TenantModel, skillCount: number, itemCount = 0) {
-  const { count, states } = createLearner(model, skillCount);
+function replayAnswers(answers: readonly Answer[], model: TenantModel, skillCount: number, itemCount = 0) {
+  const { count, states } = createServedLearner(model, skillCount);
   const steps = answers.map((answer, i) => {
     const question = { skillId: `skill-${i % skillCount}`, difficulty: answer.questionDifficulty };
-    const asked = itemCount === 0 ? { itemId: null, item: null } : { itemId: `item-${i % itemCount}`, item };
+    const asked =
+      itemCount === 0 ? { itemId: null, item: null } : { itemId: `item-${i % itemCount}`, item: sampleItem };
     return count({ ...question, ...asked }, answer);
   });
   return { steps, ...states() };
 }
 
-export const stepsOf = (answers: number): Step[] =>
-  serve(indices(answers).map(answerAt), unfittedModel, 20, 200).steps;
+export const generateSteps = (answers: number): Step[] =>
+  replayAnswers(indices(answers).map(createAnswer), unfittedModel, 20, 200).steps;
 
-export type MadeLearner = ReturnType<typeof learnerOf>;
+export type GeneratedLearner = ReturnType<typeof generateLearner>;
 
-export function learnerOf(answers: readonly Answer[], skillCount: number, model: TenantModel) {
-  const { learner, skills } = serve(answers, model, skillCount);
+export function generateLearner(answers: readonly Answer[], skillCount: number, model: TenantModel) {
+  const { learner, skills } = replayAnswers(answers, model, skillCount);
   return { learner: { ...learner, baselineTotal: 1000 }, skills };
 }
 
-export function inTurn<T>(values: readonly T[]): () => T {
+export function cycleThrough<T>(values: readonly T[]): () => T {
   let next = 0;
   return () => {
     const value = values[next] as T;

@@ -1,26 +1,26 @@
-export const grouped = (value: number): string => value.toLocaleString('en-US');
+export const formatNumber = (value: number): string => value.toLocaleString('en-US');
 
 const compactFormat = new Intl.NumberFormat('en-US', { notation: 'compact', maximumSignificantDigits: 3 });
 
 /** For example 12K or 3.4M. */
-export const compact = (value: number): string => compactFormat.format(value);
+export const formatCompact = (value: number): string => compactFormat.format(value);
 
 /** @param to null: no end */
-export const rangeText = (from: number, to: number | null): string =>
-  to === null ? `${grouped(from)} or more` : `${grouped(from)} to ${grouped(to)}`;
+export const formatRange = (from: number, to: number | null): string =>
+  to === null ? `${formatNumber(from)} or more` : `${formatNumber(from)} to ${formatNumber(to)}`;
 
 /** @param otherColumns alignment of all but the first column */
-export function tableLines(
+export function formatTableLines(
   rows: readonly (readonly string[])[],
-  others: 'padStart' | 'padEnd' = 'padStart',
+  otherColumns: 'padStart' | 'padEnd' = 'padStart',
 ): string[] {
   const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0)));
-  const cell = (text: string, i: number): string => text[i === 0 ? 'padEnd' : others](widths[i] ?? 0);
+  const cell = (text: string, i: number): string => text[i === 0 ? 'padEnd' : otherColumns](widths[i] ?? 0);
   return rows.map((row) => row.map(cell).join('  ').trimEnd());
 }
 
-export const aligned = (rows: readonly (readonly string[])[]): string =>
-  tableLines(rows)
+export const formatTable = (rows: readonly (readonly string[])[]): string =>
+  formatTableLines(rows)
     .map((line) => `  ${line}`)
     .join('\n');
 
@@ -28,13 +28,13 @@ export const aligned = (rows: readonly (readonly string[])[]): string =>
  * Keys in snake_case: old_coverage_80.
  * @param decimals of all numbers; default: 3 of `seconds`
  */
-export const jsonLine = (result: object, decimals?: number): string =>
+export const formatJsonLine = (result: object, decimals?: number): string =>
   JSON.stringify(result, (key, value: unknown) => {
     const digits = decimals ?? (key === 'seconds' ? 3 : undefined);
     if (typeof value === 'number') return digits === undefined ? value : Number(value.toFixed(digits));
     if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-    return Object.fromEntries(Object.entries(value).map(([name, part]) => [snakeCased(name), part]));
+    return Object.fromEntries(Object.entries(value).map(([name, part]) => [toSnakeCase(name), part]));
   });
 
-const snakeCased = (name: string): string =>
+const toSnakeCase = (name: string): string =>
   name.replace(/(?<=[a-z])(?:[A-Z]|\d+)/g, (part) => `_${part.toLowerCase()}`);

@@ -1,0 +1,208 @@
+import { measureSaturation } from '../bench.js';
+import { computeScaledSpread, createGoalFigure, createPlainFigure } from '../goals.js';
+import { type Traffic, usualTraffic } from '../load/traffic.js';
+import type { Spread } from '../results.js';
+import { allParts, drainingParts } from '../rounds.js';
+import { createSharedScenario, type Scenario, withScheduledDrain } from '../scenario.js';
+import { createAnswerGenerator } from '../seed.js';
+import { computeRatioSpread, computeSpread } from '../spread.js';
+
+const serviceName = 'skilltrace';
+
+export const single = createSharedScenario({
+  name: 'single',
+  about: 'single answers of 10,000 learners on 50 skills, closed loop',
+  isLong: false,
+  pace: 'main',
+  peers: ['echo', 'fastify', 'fastify-outbox'],
+  figures: (rounds) => {
+    const cpu = (peer: string): Spread => computeRatioSpread(rounds.cpu(serviceName), rounds.cpu(peer));
+    const perSecond = (peer: string): Spread =>
+      computeRatioSpread(rounds.perSecond(serviceName), rounds.perSecond(peer));
+    return [
+      createGoalFigure('echo', cpu('echo')),
+      createGoalFigure('fastify', cpu('fastify')),
+      createGoalFigure('throughput', perSecond('fastify')),
+      createGoalFigure('promises', perSecond('fastify-outbox')),
+      createPlainFigure(
+        'CPU of a single answer, to Fastify with the same promises',
+        'server, workers and Redis of both',
+        'times',
+        cpu('fastify-outbox'),
+      ),
+    ];
+  },
+});
+
+const pausedName = `${serviceName}, pipeline paused`;
+
+export const pipeline = createSharedScenario({
+  name: 'pipeline',
+  about: 'single answers with the pipeline on, and paused (its backlog is drained between the rounds)',
+  isLong: false,
+  pace: 'main',
+  peers: ['echo'],
+  contestants: (usual) => [
+    withScheduledDrain(usual),
+    { ...usual, name: pausedName, drains: null, waitUntilSettled: null, paused: usual.drains },
+  ],
+  figures: (rounds) => {
+    // While the pipeline is paused, Redis only accepts answers.
+    const redisPaused = rounds.cpu(pausedName, ['redis']);
+    const redisDraining = rounds
+      .cpu(serviceName, ['redis'])
+      .map((all, round) => Math.max(0, all - (redisPaused[round] as number)));
+    return [
+      createGoalFigure('whole', computeRatioSpread(rounds.cpu(serviceName, allParts), rounds.cpu('echo'))),
+      createGoalFigure(
+        'draining',
+        computeScaledSpread(rounds.cpu(serviceName, drainingParts), rounds.cpu('echo')),
+      ),
+      createPlainFigure(
+        'CPU of Redis for draining, per answer',
+        'the difference with the pipeline on and paused',
+        'µs',
+        computeSpread(redisDraining),
+      ),
+    ];
+  },
+});
+
+/** More connections could overfill a lane: the service would reject answers. */
+const batchConnections = 4;
+
+export const batches = createSharedScenario({
+  name: 'batches',
+  about: 'answers one by one, and in requests of 100 and of 1000',
+  isLong: false,
+  pace: 'side',
+  peers: ['echo'],
+  contestants: (usual) =>
+    [1, 100, 1000].map((batch) => ({
+      ...usual,
+      name: `${batch}`,
+      axis: { label: 'answers a request', value: batch },
+      traffic: { ...usual.traffic, batch },
+      ...(batch > 1 && { connections: batchConnections }),
+    })),
+  figures: (rounds) => [
+    createGoalFigure(
+      'batches',
+      computeScaledSpread(rounds.cpu('1000', ['front end', 'workers', 'redis']), rounds.cpu('echo')),
+    ),
+    createPlainFigure(
+      'CPU of an answer in batches of 1000, to single ones',
+      'server, workers, runtime and Redis',
+      'times',
+      computeRatioSpread(rounds.cpu('1000'), rounds.cpu('1')),
+    ),
+  ],
+});
+
+/** Batches are small here, so an answer costs most. */
+export const steady = createSharedScenario({
+  name: 'steady',
+  about:
+    'open loop with 1000 single answers a second; the echo in a closed loop beside it, for the pace of the machine',
+  isLong: false,
+  pace: 'main',
+  peers: ['echo'],
+  contestants: (usual) => [{ ...withScheduledDrain(usual), rate: 1000 }],
+  figures: (rounds) => [
+    createGoalFigure('steady', computeScaledSpread(rounds.cpu(serviceName), rounds.cpu('echo'))),
+  ],
+});
+
+const createTrafficScenario = (
+  name: string,
+  about: string,
+  special: Partial<Traffic>,
+  isLong = false,
+): Scenario => {
+  const traffic = { ...usualTraffic, ...special };
+  const isMixed = traffic.kind === 'mixed';
+  return createSharedScenario({
+    ...{ name, about, isLong, pace: 'glance', traffic },
+    unit: isMixed ? 'request' : 'answer',
+    // Reads need learners with answers.
+    ...(isMixed && {
+      seed: { answers: traffic.learners, seed: createAnswerGenerator(traffic.learners, traffic.skills) },
+    }),
+  });
+};
+
+export const trafficScenarios: readonly Scenario[] = [
+  createTrafficScenario(
+    'mixed',
+    '90 % answers, 8 % mastery and predictions, 2 % velocity, of learners by Zipf’s law, without event ids',
+    { kind: 'mixed', order: 'zipf', fields: 'no ids' },
+  ),
+  createTrafficScenario('hot', 'one learner alone, without event ids', { order: 'hot', fields: 'no ids' }),
+  createTrafficScenario('cold', 'every answer is that of a new learner', { newLearners: true }),
+  createTrafficScenario(
+    'full-events',
+    'single answers with item, confidence and time as well',
+    { fields: 'all' },
+    true,
+  ),
+];
+
+export const predictions = createSharedScenario({
+  name: 'predictions',
+  about: 'GET predictions of 300 learners with 40 skills each, closed loop',
+  isLong: false,
+  unit: 'request',
+  pace: 'side',
+  peers: ['echo'],
+  traffic: { ...usualTraffic, kind: 'predictions', learners: 300, skills: 40 },
+  seed: { answers: 2 * 300 * 40, seed: createAnswerGenerator(300, 40) },
+  contestants: (usual) => [{ ...usual, drains: null, waitUntilSettled: null }],
+  figures: (rounds) => [
+    createGoalFigure(
+      'predictions',
+      computeRatioSpread(rounds.perSecond(serviceName), rounds.perSecond('echo')),
+    ),
+  ],
+});
+
+export const alternatives = createSharedScenario({
+  name: 'alternatives',
+  about: 'single answers: Fastify with a BullMQ job per answer, and one Piscina task per request',
+  isLong: false,
+  pace: 'glance',
+  peers: ['echo', 'fastify-bullmq', 'task-per-request'],
+});
+
+export const sittings = createSharedScenario({
+  name: 'sittings',
+  about: 'learners in sittings of about 20 answers, 200 at a time, and learners at random',
+  isLong: true,
+  pace: 'side',
+  contestants: (usual) =>
+    (['random', 'sittings'] as const).map((order) => ({
+      ...usual,
+      name: `${serviceName}, ${order}`,
+      traffic: { ...usual.traffic, order },
+    })),
+  figures: (rounds) => [
+    createPlainFigure(
+      'CPU per answer in sittings, to random learners',
+      'server, workers and Redis',
+      'times',
+      computeRatioSpread(rounds.cpu(`${serviceName}, sittings`), rounds.cpu(`${serviceName}, random`)),
+    ),
+  ],
+});
+
+export const sustained = createSharedScenario({
+  name: 'sustained',
+  about: 'open loop at half of saturation for a minute',
+  isLong: true,
+  pace: { rounds: 1, seconds: 60 },
+  contestants: async (usual, bench) => {
+    const once = { rounds: 1, seconds: bench.settings.main.seconds };
+    const contestant = withScheduledDrain(usual);
+    return [{ ...contestant, rate: (await measureSaturation(bench, contestant, once)) / 2 }];
+  },
+  figures: (rounds) => [createGoalFigure('minute', computeSpread(rounds.lag(serviceName)))],
+});
