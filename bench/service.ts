@@ -67,7 +67,7 @@ const clearedSettings = {
 
 export async function startSplitService(options: ServiceOptions, closers: Closers): Promise<Service> {
   const { dataDir } = options;
-  const { endpoints, pids } = await startEmbeddedServers(dataDir, closers);
+  const { endpoints, pids } = await startMeasuredServers(dataDir, closers);
   const pipeline = await startRole({ ROLE: 'pipeline', PORT: '' }, options, closers);
   const port = await findFreePort();
   await startRole({ ROLE: 'api', PORT: `${port}` }, options, closers);
@@ -125,7 +125,7 @@ async function startRole(
  * Starts servers on free ports, with a user's settings.
  * @param clickhouseUrl null: starts ClickHouse too; '': none
  */
-export async function startEmbeddedServers(
+export async function startMeasuredServers(
   dataDir: string,
   closers: Closers,
   clickhouseUrl: string | null = null,

@@ -1,17 +1,26 @@
 /** The dashboard's page on a class: who is on track, at risk, idle, or not to be judged yet; and lists of learners. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { columnIds, idsOf, listOf, pastedIds } from '../../src/pages/dashboard/pages/class/list.js';
-import { reasonOf, type Standing, statusOf } from '../../src/pages/dashboard/pages/class/status.js';
+import {
+  joinIds,
+  parseFileIds,
+  parsePastedIds,
+  splitIds,
+} from '../../src/pages/dashboard/pages/class/learner-ids.js';
+import {
+  computeStatus,
+  explainStatus,
+  type StatusInput,
+} from '../../src/pages/dashboard/pages/class/status.js';
 
 const now = Date.parse('2026-06-30T00:30:00Z');
 
-const standing: Standing = {
+const standing: StatusInput = {
   ...{ answers: 20, lastAnswerAt: '2026-06-29T10:00:00Z', isOnTrack: false, currentTotal: 1080 },
   ...{ targetScore: 1220, targetDate: null, daysToGoal: null, answersPerDay: 1.5, plateaus: [] },
 };
-const statusWith = (changes: Partial<Standing>) => statusOf({ ...standing, ...changes }, now);
-const reasonWith = (changes: Partial<Standing>) => reasonOf({ ...standing, ...changes }, now);
+const statusWith = (changes: Partial<StatusInput>) => computeStatus({ ...standing, ...changes }, now);
+const reasonWith = (changes: Partial<StatusInput>) => explainStatus({ ...standing, ...changes }, now);
 
 test('who comes and has answers enough is judged by the forecast', () => {
   assert.equal(statusWith({}), 'risk');
@@ -45,13 +54,19 @@ test('the reason says what is missing, in a few words', () => {
 });
 
 test('a list is pasted as people have it', () => {
-  assert.deepEqual(pastedIds(' ada \r\nbob,cy\tdee\n\nada\n"a, b"'), ['ada', 'bob', 'cy', 'dee', 'a, b']);
-  assert.deepEqual(pastedIds(' \n'), []);
-  assert.deepEqual(idsOf(listOf(['a,b', 'c d'])), ['a,b', 'c d']);
+  assert.deepEqual(parsePastedIds(' ada \r\nbob,cy\tdee\n\nada\n"a, b"'), [
+    'ada',
+    'bob',
+    'cy',
+    'dee',
+    'a, b',
+  ]);
+  assert.deepEqual(parsePastedIds(' \n'), []);
+  assert.deepEqual(splitIds(joinIds(['a,b', 'c d'])), ['a,b', 'c d']);
 });
 
 test('of a file the first column counts, without its head', () => {
-  assert.deepEqual(columnIds('\uFEFFuser_id,name\nada,Ada\n"b,ob",Bob\n'), ['ada', 'b,ob']);
-  assert.deepEqual(columnIds('Learner;Status\nada;On track\n'), ['ada']);
-  assert.deepEqual(columnIds('ada\nbob\n'), ['ada', 'bob']);
+  assert.deepEqual(parseFileIds('\uFEFFuser_id,name\nada,Ada\n"b,ob",Bob\n'), ['ada', 'b,ob']);
+  assert.deepEqual(parseFileIds('Learner;Status\nada;On track\n'), ['ada']);
+  assert.deepEqual(parseFileIds('ada\nbob\n'), ['ada', 'bob']);
 });

@@ -2,8 +2,8 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { SkilltraceError } from '../../client/errors.js';
 import type { OwnKey } from '../../client/types.js';
 import { useLoad } from './base/load.js';
-import { href, useRoute } from './base/route.js';
-import { type Api, apiOf, forgetKey, keepKey, storedKey, takeKeyFromAddress } from './base/session.js';
+import { buildHref, useRoute } from './base/route.js';
+import { type Api, consumeAddressKey, createApi, loadKey, removeKey, storeKey } from './base/session.js';
 import { ThemeButton } from './base/theme.jsx';
 import { type Viewer, ViewerContext } from './base/viewer.js';
 import { AboutDemo } from './pages/about-demo.jsx';
@@ -15,7 +15,7 @@ import { OperationsPage } from './pages/operations.jsx';
 import { SkillsPage } from './pages/skills.jsx';
 import { Button } from './parts/button.jsx';
 import { ErrorNote, Loading } from './parts/loaded.jsx';
-import { Scoped, type ScopedPart } from './parts/scoped.jsx';
+import { RequireScope, type ScopedPart } from './parts/require-scope.jsx';
 
 const pages: Readonly<Record<string, ScopedPart>> = {
   class: { title: 'Class', scopes: ['read'], Content: ClassPage },
@@ -26,41 +26,41 @@ const pages: Readonly<Record<string, ScopedPart>> = {
   operations: { title: 'Operations', scopes: ['admin', 'operator'], Content: OperationsPage },
 };
 
-takeKeyFromAddress();
+consumeAddressKey();
 // The user may open another link with a key in the same tab.
 addEventListener('hashchange', () => {
-  if (takeKeyFromAddress()) location.reload();
+  if (consumeAddressKey()) location.reload();
 });
 
 export function App() {
-  const [key, setKey] = useState(storedKey);
-  const [refused, setRefused] = useState<string | null>(null);
-  const enter = (entered: string): void => {
-    keepKey(entered);
+  const [key, setKey] = useState(loadKey);
+  const [rejection, setRejection] = useState<string | null>(null);
+  const signIn = (entered: string): void => {
+    storeKey(entered);
     setKey(entered);
   };
-  const leave = (reason: string | null): void => {
-    forgetKey();
-    setRefused(reason);
+  const signOut = (reason: string | null): void => {
+    removeKey();
+    setRejection(reason);
     setKey(null);
   };
-  if (key === null) return <KeyForm refused={refused} onEnter={enter} />;
-  return <Inside apiKey={key} onLeave={leave} />;
+  if (key === null) return <KeyForm rejection={rejection} onSignIn={signIn} />;
+  return <SignedInApp apiKey={key} onSignOut={signOut} />;
 }
 
-function KeyForm({ refused, onEnter }: { refused: string | null; onEnter: (key: string) => void }) {
+function KeyForm({ rejection, onSignIn }: { rejection: string | null; onSignIn: (key: string) => void }) {
   const submit = (event: Event): void => {
     event.preventDefault();
     const key = new FormData(event.currentTarget as HTMLFormElement).get('key');
-    if (typeof key === 'string' && key.trim() !== '') onEnter(key.trim());
+    if (typeof key === 'string' && key.trim() !== '') onSignIn(key.trim());
   };
   return (
     <main class="key-form" id="content">
       <Brand />
       <h1>Open the dashboard</h1>
-      {refused !== null && (
+      {rejection !== null && (
         <p class="note alert" role="alert">
-          {refused}
+          {rejection}
         </p>
       )}
       <form onSubmit={submit}>
@@ -78,39 +78,40 @@ function KeyForm({ refused, onEnter }: { refused: string | null; onEnter: (key: 
   );
 }
 
-function Inside({ apiKey, onLeave }: { apiKey: string; onLeave: (reason: string | null) => void }) {
-  const api = useMemo(() => apiOf(apiKey), [apiKey]);
-  const own = useLoad((signal) => api.ownKey({ signal }), [api]);
-  const isRefused = own.error instanceof SkilltraceError && own.error.code === 'UNAUTHORIZED';
+function SignedInApp({ apiKey, onSignOut }: { apiKey: string; onSignOut: (reason: string | null) => void }) {
+  const api = useMemo(() => createApi(apiKey), [apiKey]);
+  const ownKey = useLoad((signal) => api.ownKey({ signal }), [api]);
+  const isRejected = ownKey.error instanceof SkilltraceError && ownKey.error.code === 'UNAUTHORIZED';
   useEffect(() => {
-    if (isRefused)
-      onLeave('This key is not known, or was revoked. Ask for another one, or check what you pasted.');
-  }, [isRefused]);
-  if (own.error !== null && !isRefused)
+    if (isRejected)
+      onSignOut('This key is not known, or was revoked. Ask for another one, or check what you pasted.');
+  }, [isRejected]);
+  if (ownKey.error !== null && !isRejected)
     return (
       <main class="key-form" id="content">
         <Brand />
-        <ErrorNote error={own.error} retry={own.reload} />
+        <ErrorNote error={ownKey.error} retry={ownKey.reload} />
       </main>
     );
-  if (own.data === null) return <Loading what="the dashboard" />;
-  return <Frame api={api} own={own.data} onLeave={() => onLeave(null)} />;
+  if (ownKey.data === null) return <Loading subject="the dashboard" />;
+  return <Frame api={api} ownKey={ownKey.data} onSignOut={() => onSignOut(null)} />;
 }
 
-function Frame({ api, own, onLeave }: { api: Api; own: OwnKey; onLeave: () => void }) {
+function Frame({ api, ownKey, onSignOut }: { api: Api; ownKey: OwnKey; onSignOut: () => void }) {
   const route = useRoute();
   const viewer = useMemo(
-    (): Viewer => ({ api, own, can: (scope) => own.scopes.includes(scope) }),
-    [api, own],
+    (): Viewer => ({ api, ownKey, hasScope: (scope) => ownKey.scopes.includes(scope) }),
+    [api, ownKey],
   );
-  const open = Object.entries(pages).filter(([, page]) => page.scopes.some(viewer.can));
-  const name = route.page === '' ? (open[0]?.[0] ?? '') : route.page;
-  const page = name === 'about-demo' ? aboutDemo : Object.hasOwn(pages, name) ? pages[name] : undefined;
+  const visiblePages = Object.entries(pages).filter(([, page]) => page.scopes.some(viewer.hasScope));
+  const pageName = route.page === '' ? (visiblePages[0]?.[0] ?? '') : route.page;
+  const page =
+    pageName === 'about-demo' ? aboutDemo : Object.hasOwn(pages, pageName) ? pages[pageName] : undefined;
   const title = page?.title ?? 'Not found';
   useEffect(() => {
     document.title = [...route.args, title, 'Skilltrace'].join(' · ');
   }, [route, title]);
-  useArrival([name, ...route.args].join('/'));
+  useFocusOnNavigation([pageName, ...route.args].join('/'));
   return (
     <ViewerContext.Provider value={viewer}>
       <Button class="skip" onClick={() => document.getElementById('content')?.focus()}>
@@ -119,20 +120,20 @@ function Frame({ api, own, onLeave }: { api: Api; own: OwnKey; onLeave: () => vo
       <header class="top">
         <Brand />
         <nav aria-label="Pages">
-          {open.map(([id, { title }]) => (
-            <a key={id} href={href(id)} aria-current={id === name ? 'page' : undefined}>
+          {visiblePages.map(([id, { title }]) => (
+            <a key={id} href={buildHref(id)} aria-current={id === pageName ? 'page' : undefined}>
               {title}
             </a>
           ))}
         </nav>
         <div class="whose">
           <span class="soft" title="The tenant whose data this key reaches">
-            {own.tenant}
+            {ownKey.tenant}
           </span>
-          {own.tenant === 'demo' && <a href={href('about-demo')}>About the demo</a>}
+          {ownKey.tenant === 'demo' && <a href={buildHref('about-demo')}>About the demo</a>}
           <a href="/docs">API</a>
           <ThemeButton />
-          <Button onClick={onLeave}>Leave</Button>
+          <Button onClick={onSignOut}>Leave</Button>
         </div>
       </header>
       <main id="content" tabIndex={-1} aria-label={title}>
@@ -141,7 +142,7 @@ function Frame({ api, own, onLeave }: { api: Api; own: OwnKey; onLeave: () => vo
             There is no such page. <a href="#/">Go to the first one</a>
           </p>
         ) : (
-          <Scoped of={page} route={route} verb="needs" />
+          <RequireScope part={page} route={route} verb="needs" />
         )}
       </main>
     </ViewerContext.Provider>
@@ -149,15 +150,15 @@ function Frame({ api, own, onLeave }: { api: Api; own: OwnKey; onLeave: () => vo
 }
 
 /** Moves the focus from the menu to the new page, for keyboards and screen readers. */
-function useArrival(place: string): void {
-  const last = useRef(place);
+function useFocusOnNavigation(path: string): void {
+  const lastPath = useRef(path);
   useEffect(() => {
-    if (last.current === place) return;
-    last.current = place;
-    const { activeElement: at } = document;
-    if (at !== document.body && at?.closest('.top') == null) return;
+    if (lastPath.current === path) return;
+    lastPath.current = path;
+    const { activeElement: focused } = document;
+    if (focused !== document.body && focused?.closest('.top') == null) return;
     document.getElementById('content')?.focus({ preventScroll: true });
-  }, [place]);
+  }, [path]);
 }
 
 const aboutDemo: ScopedPart = { title: 'About the demo', scopes: ['read'], Content: AboutDemo };

@@ -10,11 +10,11 @@ export interface Action<Args extends readonly unknown[]> {
 
 /** For actions that change stored data. */
 export function useAction<Args extends readonly unknown[]>(
-  act: (...args: Args) => Promise<unknown>,
+  perform: (...args: Args) => Promise<unknown>,
 ): Action<Args> {
   const [state, setState] = useState<{ isBusy: boolean; error: unknown }>({ isBusy: false, error: null });
   const isBusy = useRef(false);
-  const end = (error: unknown): void => {
+  const finish = (error: unknown): void => {
     isBusy.current = false;
     setState({ isBusy: false, error });
   };
@@ -23,12 +23,12 @@ export function useAction<Args extends readonly unknown[]>(
     isBusy.current = true;
     setState({ isBusy: true, error: null });
     try {
-      await act(...args);
+      await perform(...args);
     } catch (error) {
-      end(error);
+      finish(error);
       return false;
     }
-    end(null);
+    finish(null);
     return true;
   };
   return { ...state, run, clear: () => setState({ isBusy: false, error: null }) };

@@ -1,17 +1,17 @@
 import { csvFormatRows } from 'd3-dsv';
 
-export type Cell = string | number | boolean | null;
+export type CellValue = string | number | boolean | null;
 
 /** Spreadsheets execute text that looks like a formula (OWASP, CSV injection). Numbers such as -5 are safe. */
-const harmless = (cell: Cell): string => {
+const escapeFormula = (cell: CellValue): string => {
   const text = cell === null ? '' : String(cell);
   return typeof cell === 'string' && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
 };
 
-export const csvOf = (head: readonly string[], rows: readonly (readonly Cell[])[]): string =>
-  `${csvFormatRows([head, ...rows].map((row) => row.map(harmless)))}\n`;
+export const formatCsv = (headings: readonly string[], rows: readonly (readonly CellValue[])[]): string =>
+  `${csvFormatRows([headings, ...rows].map((row) => row.map(escapeFormula)))}\n`;
 
-export function download(name: string, text: string): void {
+export function downloadCsv(name: string, text: string): void {
   // Spreadsheets need the byte order mark to detect UTF-8.
   const url = URL.createObjectURL(new Blob(['\uFEFF', text], { type: 'text/csv;charset=utf-8' }));
   const link = Object.assign(document.createElement('a'), { href: url, download: name });

@@ -10,9 +10,9 @@ export interface Route {
 
 export type Query = Readonly<Record<string, string | number | null | undefined>>;
 
-function routeOf(hash: string): Route {
+function parseRoute(hash: string): Route {
   const [path = '', query = ''] = hash.replace(/^#\/?/, '').split('?', 2);
-  const [page = '', ...args] = path.split('/').map(decoded);
+  const [page = '', ...args] = path.split('/').map(decodeSegment);
   return {
     page,
     args: args.filter((arg) => arg !== ''),
@@ -21,7 +21,7 @@ function routeOf(hash: string): Route {
 }
 
 /** Users type and truncate URLs, so encodings may be invalid. */
-function decoded(text: string): string {
+function decodeSegment(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
@@ -30,39 +30,39 @@ function decoded(text: string): string {
 }
 
 /** Omits null, undefined and empty values of the query. */
-export function href(page: string, args: readonly string[] = [], query: Query = {}): string {
-  const given = Object.entries(query).filter(
+export function buildHref(page: string, args: readonly string[] = [], query: Query = {}): string {
+  const entries = Object.entries(query).filter(
     ([, value]) => value !== null && value !== undefined && value !== '',
   );
-  const search = new URLSearchParams(given.map(([name, value]) => [name, `${value}`]));
+  const search = new URLSearchParams(entries.map(([name, value]) => [name, `${value}`]));
   const path = [page, ...args].map(encodeURIComponent).join('/');
-  return `#/${path}${given.length === 0 ? '' : `?${search}`}`;
+  return `#/${path}${entries.length === 0 ? '' : `?${search}`}`;
 }
 
-const current = (): Route => routeOf(location.hash);
+const readRoute = (): Route => parseRoute(location.hash);
 
 const listeners = new Set<() => void>();
 addEventListener('hashchange', () => {
-  for (const hear of listeners) hear();
+  for (const listener of listeners) listener();
 });
 
 export function useRoute(): Route {
-  const [route, setRoute] = useState(current);
+  const [route, setRoute] = useState(readRoute);
   useEffect(() => {
-    const hear = (): void => setRoute(current());
-    listeners.add(hear);
-    return () => void listeners.delete(hear);
+    const update = (): void => setRoute(readRoute());
+    listeners.add(update);
+    return () => void listeners.delete(update);
   }, []);
   return route;
 }
 
-export const go = (page: string, args: readonly string[] = [], query: Query = {}): void => {
-  location.hash = href(page, args, query);
+export const navigate = (page: string, args: readonly string[] = [], query: Query = {}): void => {
+  location.hash = buildHref(page, args, query);
 };
 
 /** Changes view options without a history entry. Null removes an option. */
-export function look(changes: Query): void {
-  const { page, args, query } = current();
-  history.replaceState(null, '', href(page, args, { ...query, ...changes }));
+export function updateQuery(changes: Query): void {
+  const { page, args, query } = readRoute();
+  history.replaceState(null, '', buildHref(page, args, { ...query, ...changes }));
   for (const hear of listeners) hear();
 }

@@ -2,18 +2,18 @@ import { useEffect, useState } from 'preact/hooks';
 
 type Theme = 'light' | 'dark';
 
-const place = 'skilltrace-theme';
-const preferred = (): Theme => (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light');
+const storageKey = 'skilltrace-theme';
+const readSystemTheme = (): Theme => (matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light');
 
 /** Follows the system theme until the user chooses one. */
 export function ThemeButton() {
-  const [chosen, choose] = useState(() => localStorage.getItem(place) as Theme | null);
-  const theme = chosen ?? preferred();
+  const [chosen, choose] = useState(() => localStorage.getItem(storageKey) as Theme | null);
+  const theme = chosen ?? readSystemTheme();
   const other = theme === 'dark' ? 'light' : 'dark';
   useEffect(() => {
     if (chosen === null) return;
     document.documentElement.dataset.theme = chosen;
-    localStorage.setItem(place, chosen);
+    localStorage.setItem(storageKey, chosen);
   }, [chosen]);
   return (
     <button

@@ -5,8 +5,8 @@ import type { Api } from './session.js';
 
 export interface Viewer {
   readonly api: Api;
-  readonly own: OwnKey;
-  can(scope: OwnKey['scopes'][number]): boolean;
+  readonly ownKey: OwnKey;
+  hasScope(scope: OwnKey['scopes'][number]): boolean;
 }
 
 export const ViewerContext = createContext<Viewer | null>(null);

@@ -1,8 +1,8 @@
-import { href } from '../base/route.js';
+import { buildHref } from '../base/route.js';
 import { Panel } from '../parts/stat.jsx';
 
 /** Must match src/lab/demo/school.ts. */
-const named: readonly (readonly [id: string, shows: string])[] = [
+const featuredLearners: readonly (readonly [id: string, shows: string])[] = [
   ['demo-on-track', 'learns fast, comes every week; the goal is within reach'],
   ['demo-at-risk', 'practises, but some skills do not move; the goal of next month is out of reach'],
   ['demo-idle', 'stopped 45 days before the end: mastery fades, the forecast sinks'],
@@ -14,7 +14,7 @@ const named: readonly (readonly [id: string, shows: string])[] = [
   ['demo-<script>alert(1)</script>', 'a name that must not become markup'],
 ];
 
-const rules: readonly (readonly [topic: string, text: string])[] = [
+const generationRules: readonly (readonly [topic: string, text: string])[] = [
   [
     'Skills',
     '20 of mathematics and 20 of reading and writing, each with its own chance of being known at the start, of a right answer without knowledge (some 27 %) and with it (some 87 %), and its own usual time. Three are odd: nobody learns Quantitative evidence, Data and scatterplots is two skills in one, and learners of Rational expressions get worse before they get better.',
@@ -49,7 +49,7 @@ const rules: readonly (readonly [topic: string, text: string])[] = [
   ],
 ];
 
-const limits: readonly string[] = [
+const demoLimits: readonly string[] = [
   'It is no evidence: effects were set by hand so that a school looks plausible. How well the engine predicts real learners was measured on public logs.',
   'It is not the engine’s own model. Intervals of learners with many answers hold less often here than they say, and the odd skills stay odd: the pages are to show it.',
   'It is too clean: nobody copies, has a teacher or a bad day, and skills do not depend on one another.',
@@ -66,9 +66,9 @@ export function AboutDemo() {
       </p>
       <Panel title="Learners to look at">
         <ul>
-          {named.map(([id, shows]) => (
+          {featuredLearners.map(([id, shows]) => (
             <li key={id}>
-              <a href={href('learner', [id])}>
+              <a href={buildHref('learner', [id])}>
                 <bdi>{id}</bdi>
               </a>{' '}
               {shows}
@@ -77,7 +77,7 @@ export function AboutDemo() {
         </ul>
       </Panel>
       <Panel title="How it is made up">
-        {rules.map(([topic, text]) => (
+        {generationRules.map(([topic, text]) => (
           <p key={topic}>
             <strong>{topic}.</strong> {text}
           </p>
@@ -85,7 +85,7 @@ export function AboutDemo() {
       </Panel>
       <Panel title="What it is not">
         <ul>
-          {limits.map((limit) => (
+          {demoLimits.map((limit) => (
             <li key={limit}>{limit}</li>
           ))}
         </ul>

@@ -1,49 +1,61 @@
 import { SkilltraceError } from '../../../client/errors.js';
-import { plural } from '../base/format.js';
+import { pluralize } from '../base/format.js';
 import { useLoad } from '../base/load.js';
-import { href, look, type Query, type Route } from '../base/route.js';
+import { buildHref, type Query, type Route, updateQuery } from '../base/route.js';
 import { useViewer } from '../base/viewer.js';
 import { Button } from '../parts/button.jsx';
 import { ErrorNote, Loading } from '../parts/loaded.jsx';
 import { Chooser } from './class/chooser.jsx';
 import './class/class.css';
 import { HeatMap } from './class/heat-map.jsx';
-import { Members } from './class/members.jsx';
-import { type Choice, readClass, type SchoolClass } from './class/read.js';
-import { type Status, statuses } from './class/status.js';
-import { HowJudged, Tiles } from './class/tiles.jsx';
+import { type ClassSelection, loadClass, type SchoolClass } from './class/load-class.js';
+import { MemberTable } from './class/member-table.jsx';
+import { type Status, statusTexts } from './class/status.js';
+import { StatusRuleNote, StatusTiles } from './class/status-tiles.jsx';
 
 export function ClassPage({ route: { query } }: { readonly route: Route }) {
   const { api } = useViewer();
   const { ids, prefix, cursor, status, view, order } = query;
-  const choice: Choice = { ids, prefix, cursor };
-  const found = useLoad((signal) => readClass(api, choice, signal), [api, ids, prefix, cursor]);
+  const selection: ClassSelection = { ids, prefix, cursor };
+  const loadedClass = useLoad((signal) => loadClass(api, selection, signal), [api, ids, prefix, cursor]);
   return (
     <>
       <div class="row apart">
         <h1>Class</h1>
-        <Chooser choice={choice} view={{ status, view, order }} />
+        <Chooser selection={selection} view={{ status, view, order }} />
       </div>
-      {found.error !== null && <NotRead error={found.error} choice={choice} retry={found.reload} />}
-      {found.error === null && found.data === null && <Loading what="the class" />}
-      {found.error === null && found.data !== null && <Shown of={found.data} query={query} choice={choice} />}
+      {loadedClass.error !== null && (
+        <ClassErrorNote error={loadedClass.error} selection={selection} retry={loadedClass.reload} />
+      )}
+      {loadedClass.error === null && loadedClass.data === null && <Loading subject="the class" />}
+      {loadedClass.error === null && loadedClass.data !== null && (
+        <ClassView schoolClass={loadedClass.data} query={query} selection={selection} />
+      )}
     </>
   );
 }
 
 /** Searches need ClickHouse. Learners by id are in Redis. */
-function NotRead({ error, choice, retry }: { error: unknown; choice: Choice; retry: () => void }) {
-  const isListAway =
-    choice.ids === undefined && error instanceof SkilltraceError && error.code === 'UNAVAILABLE';
+function ClassErrorNote({
+  error,
+  selection,
+  retry,
+}: {
+  error: unknown;
+  selection: ClassSelection;
+  retry: () => void;
+}) {
+  const isListUnavailable =
+    selection.ids === undefined && error instanceof SkilltraceError && error.code === 'UNAVAILABLE';
   return (
     <>
       <ErrorNote error={error} retry={retry} />
       {error instanceof SkilltraceError && error.status >= 400 && error.status < 500 && !error.retryable && (
         <p>
-          <a href={href('class')}>Show all learners</a>
+          <a href={buildHref('class')}>Show all learners</a>
         </p>
       )}
-      {isListAway && (
+      {isListUnavailable && (
         <p class="note">
           Only the search for learners is away. Give a list of ids: their status, forecasts and mastery are
           there.
@@ -53,36 +65,41 @@ function NotRead({ error, choice, retry }: { error: unknown; choice: Choice; ret
   );
 }
 
-interface ShownProps {
-  readonly of: SchoolClass;
+interface ClassViewProps {
+  readonly schoolClass: SchoolClass;
   readonly query: Query;
-  readonly choice: Choice;
+  readonly selection: ClassSelection;
 }
 
-function Shown({ of, query, choice }: ShownProps) {
-  const shown = Object.keys(statuses).find((status) => status === query.status) as Status | undefined;
-  const members = shown === undefined ? of.members : of.members.filter(({ status }) => status === shown);
+function ClassView({ schoolClass, query, selection }: ClassViewProps) {
+  const shownStatus = Object.keys(statusTexts).find((status) => status === query.status) as
+    | Status
+    | undefined;
+  const members =
+    shownStatus === undefined
+      ? schoolClass.members
+      : schoolClass.members.filter(({ status }) => status === shownStatus);
   const isMap = query.view === 'map';
   return (
     <>
-      <About {...{ of, choice, query }} />
-      {of.members.length > 0 && (
+      <ClassSummary {...{ schoolClass, selection, query }} />
+      {schoolClass.members.length > 0 && (
         <>
-          <Tiles members={of.members} shown={shown ?? null} />
-          <HowJudged />
+          <StatusTiles members={schoolClass.members} shownStatus={shownStatus ?? null} />
+          <StatusRuleNote />
           <fieldset class="switch">
             <legend class="hidden">How the class is shown</legend>
-            <Button aria-pressed={!isMap} onClick={() => look({ view: null })}>
+            <Button aria-pressed={!isMap} onClick={() => updateQuery({ view: null })}>
               List
             </Button>
-            <Button aria-pressed={isMap} onClick={() => look({ view: 'map' })}>
+            <Button aria-pressed={isMap} onClick={() => updateQuery({ view: 'map' })}>
               Heat map
             </Button>
           </fieldset>
           {isMap ? (
-            <HeatMap members={members} names={of.skills} order={String(query.order ?? 'status')} />
+            <HeatMap members={members} labels={schoolClass.skills} order={String(query.order ?? 'status')} />
           ) : (
-            <Members members={members} />
+            <MemberTable members={members} />
           )}
         </>
       )}
@@ -90,17 +107,21 @@ function Shown({ of, query, choice }: ShownProps) {
   );
 }
 
-function About({ of: { members, missing, failed, nextCursor }, choice, query }: ShownProps) {
-  if (members.length + missing.length + failed.length === 0) return <Nobody {...choice} />;
+function ClassSummary({
+  schoolClass: { members, missing, failed, nextCursor },
+  selection,
+  query,
+}: ClassViewProps) {
+  if (members.length + missing.length + failed.length === 0) return <EmptyClassNote {...selection} />;
   const { cursor: _, ...view } = query;
   return (
     <>
       <p class="soft">
-        {plural(members.length, 'learner')}
-        {whichText(choice)}. Days are UTC days.{' '}
-        {choice.cursor !== undefined && <a href={href('class', [], view)}>From the beginning</a>}{' '}
+        {pluralize(members.length, 'learner')}
+        {describeSelection(selection)}. Days are UTC days.{' '}
+        {selection.cursor !== undefined && <a href={buildHref('class', [], view)}>From the beginning</a>}{' '}
         {nextCursor !== null && (
-          <a href={href('class', [], { ...view, cursor: nextCursor })}>There are more: the next ones</a>
+          <a href={buildHref('class', [], { ...view, cursor: nextCursor })}>There are more: the next ones</a>
         )}
       </p>
       {missing.length > 0 && (
@@ -117,7 +138,7 @@ function About({ of: { members, missing, failed, nextCursor }, choice, query }: 
   );
 }
 
-function whichText({ ids, prefix }: Choice) {
+function describeSelection({ ids, prefix }: ClassSelection) {
   if (ids !== undefined) return ' of the list';
   if (prefix === undefined) return '';
   return (
@@ -128,7 +149,7 @@ function whichText({ ids, prefix }: Choice) {
   );
 }
 
-const Nobody = ({ prefix, cursor }: Choice) => (
+const EmptyClassNote = ({ prefix, cursor }: ClassSelection) => (
   <p class="note">
     {prefix === undefined && cursor === undefined ? (
       <span>
@@ -136,7 +157,7 @@ const Nobody = ({ prefix, cursor }: Choice) => (
       </span>
     ) : (
       <span>
-        Nobody here. Upper and lower case count. <a href={href('class')}>Show all learners</a>
+        Nobody here. Upper and lower case count. <a href={buildHref('class')}>Show all learners</a>
       </span>
     )}
   </p>

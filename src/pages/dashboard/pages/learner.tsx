@@ -1,26 +1,26 @@
-import { go, href, type Route } from '../base/route.js';
+import { buildHref, navigate, type Route } from '../base/route.js';
 import { useViewer } from '../base/viewer.js';
 import { Panel } from '../parts/stat.jsx';
-import { OneLearner } from './learner/one.jsx';
-import { LearnerSearch, LearnerTable } from './learner/search.jsx';
+import { LearnerSearch, LearnerTable } from './learner/learner-search.jsx';
+import { LearnerView } from './learner/learner-view.jsx';
 
-const longestId = 128;
+const maxIdLength = 128;
 
 export function LearnerPage({ route }: { readonly route: Route }) {
   const { api } = useViewer();
   const [userId] = route.args;
-  const open = (id: string): void => go('learner', [id]);
+  const open = (id: string): void => navigate('learner', [id]);
   if (userId !== undefined)
     return (
       <>
         <LearnerSearch key={userId} api={api} onOpen={open} />
-        {[...userId].length > longestId ? (
+        {[...userId].length > maxIdLength ? (
           <p class="note">
             No learner has an id this long: the address is not one of this page.{' '}
-            <a href={href('learner')}>See all learners</a>
+            <a href={buildHref('learner')}>See all learners</a>
           </p>
         ) : (
-          <OneLearner key={userId} userId={userId} query={route.query} />
+          <LearnerView key={userId} userId={userId} query={route.query} />
         )}
       </>
     );
@@ -33,7 +33,7 @@ export function LearnerPage({ route }: { readonly route: Route }) {
         about={
           <>
             In the order of their ids. Enter above opens an id as it is written. To see who is at risk,
-            compare them on the page <a href={href('class')}>Class</a>.
+            compare them on the page <a href={buildHref('class')}>Class</a>.
           </>
         }
       >

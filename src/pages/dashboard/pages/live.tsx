@@ -1,99 +1,108 @@
 import { useState } from 'preact/hooks';
 import type { LiveFigures } from '../../../client/types.js';
 import { computeSum } from '../../../lists.js';
-import { decimal, plural, whole } from '../base/format.js';
+import { formatDecimal, formatInteger, pluralize } from '../base/format.js';
 import { useViewer } from '../base/viewer.js';
 import { Button } from '../parts/button.jsx';
 import { ErrorNote, Loading } from '../parts/loaded.jsx';
 import { Badge, Stat, Stats } from '../parts/stat.jsx';
 import { ErrorChart, LatencyChart, RateChart } from './live/charts.jsx';
-import { stateOf, Tiles } from './live/tiles.jsx';
-import { type Live, useLive } from './live/use-live.js';
+import { formatUpState, ServiceTiles } from './live/service-tiles.jsx';
+import { type LiveState, useLiveFigures } from './live/use-live-figures.js';
 
 export function LivePage() {
-  const live = useLive(useViewer().api);
+  const live = useLiveFigures(useViewer().api);
   const last = live.figures.at(-1);
-  const [told, tell] = useState('');
+  const [summary, setSummary] = useState('');
   return (
     <>
       <div class="row apart">
         <h1>Live</h1>
-        <Controls live={live} last={last} onSum={tell} />
+        <Controls live={live} last={last} onSummary={setSummary} />
       </div>
       <p role="status" class="soft told">
-        {told}
+        {summary}
       </p>
-      {live.lost !== null && (
-        <ErrorNote error={live.lost.error} retry={live.lost.waitMs === null ? undefined : live.again} />
+      {live.disconnection !== null && (
+        <ErrorNote
+          error={live.disconnection.error}
+          retry={live.disconnection.waitMs === null ? undefined : live.reconnect}
+        />
       )}
       {last === undefined ? (
-        live.lost === null && <Loading what="live figures" />
+        live.disconnection === null && <Loading subject="live figures" />
       ) : (
-        <Figures live={live} last={last} />
+        <LiveView live={live} last={last} />
       )}
     </>
   );
 }
 
 interface ControlsProps {
-  readonly live: Live;
+  readonly live: LiveState;
   readonly last: LiveFigures | undefined;
-  readonly onSum: (text: string) => void;
+  readonly onSummary: (text: string) => void;
 }
 
-function Controls({ live, last, onSum }: ControlsProps) {
+function Controls({ live, last, onSummary }: ControlsProps) {
   return (
     <div class="row">
-      <Badge look={live.lost !== null ? 'alert' : last === undefined || live.isPaused ? 'soft' : 'good'}>
-        {streamState(live, last)}
+      <Badge
+        tone={live.disconnection !== null ? 'alert' : last === undefined || live.isPaused ? 'soft' : 'good'}
+      >
+        {describeStream(live, last)}
       </Badge>
-      {last !== undefined && <Button onClick={() => onSum(summaryOf(last))}>Sum up</Button>}
+      {last !== undefined && <Button onClick={() => onSummary(summarize(last))}>Sum up</Button>}
       <Button onClick={() => live.setPaused(!live.isPaused)}>{live.isPaused ? 'Go on' : 'Pause'}</Button>
     </div>
   );
 }
 
-function streamState({ lost, isPaused }: Live, last: LiveFigures | undefined): string {
+function describeStream({ disconnection, isPaused }: LiveState, last: LiveFigures | undefined): string {
   if (isPaused) return 'paused';
-  if (lost === null) return last === undefined ? 'connecting' : `live, ${last.at.slice(11, 19)} UTC`;
-  return lost.waitMs === null ? 'ended' : `lost, tried again in ${Math.ceil(lost.waitMs / 1000)} s`;
+  if (disconnection === null) return last === undefined ? 'connecting' : `live, ${last.at.slice(11, 19)} UTC`;
+  return disconnection.waitMs === null
+    ? 'ended'
+    : `lost, tried again in ${Math.ceil(disconnection.waitMs / 1000)} s`;
 }
 
-const errorsOf = ({ errors }: LiveFigures): number => computeSum(Object.values(errors ?? {}));
+const sumErrors = ({ errors }: LiveFigures): number => computeSum(Object.values(errors ?? {}));
 
 /** For screen readers, on request: the figures change every second. */
-function summaryOf(figures: LiveFigures): string {
+function summarize(figures: LiveFigures): string {
   const { at, answers_per_second, latency_ms, outbox_length, parked_rows, redis_up, clickhouse_up } = figures;
-  const failed = errorsOf(figures);
+  const errorRate = sumErrors(figures);
   return [
-    `At ${at.slice(11, 19)} UTC: ${decimal(1)(answers_per_second)} answers a second`,
-    latency_ms === null ? 'none in the last ten seconds' : `99 % within ${decimal(1)(latency_ms.p99)} ms`,
-    failed === 0 ? 'no errors' : `${decimal(1)(failed)} errors a second`,
-    `${whole(outbox_length)} in the outbox`,
-    plural(parked_rows ?? 0, 'parked row'),
-    `Redis ${stateOf(redis_up)}, ClickHouse ${stateOf(clickhouse_up)}.`,
+    `At ${at.slice(11, 19)} UTC: ${formatDecimal(1)(answers_per_second)} answers a second`,
+    latency_ms === null
+      ? 'none in the last ten seconds'
+      : `99 % within ${formatDecimal(1)(latency_ms.p99)} ms`,
+    errorRate === 0 ? 'no errors' : `${formatDecimal(1)(errorRate)} errors a second`,
+    `${formatInteger(outbox_length)} in the outbox`,
+    pluralize(parked_rows ?? 0, 'parked row'),
+    `Redis ${formatUpState(redis_up)}, ClickHouse ${formatUpState(clickhouse_up)}.`,
   ].join(', ');
 }
 
-function Figures({ live: { figures }, last }: { live: Live; last: LiveFigures }) {
-  const failed = errorsOf(last);
+function LiveView({ live: { figures }, last }: { live: LiveState; last: LiveFigures }) {
+  const errorRate = sumErrors(last);
   return (
     <>
       <Stats>
-        <Stat label="Answers a second" value={decimal(1)(last.answers_per_second)}>
+        <Stat label="Answers a second" value={formatDecimal(1)(last.answers_per_second)}>
           Answers that were counted in the last second, of all tenants. A simulated quiz, or a class at work,
           shows here at once.
         </Stat>
-        <Stat label="Requests a second" value={decimal(1)(last.requests_per_second)}>
+        <Stat label="Requests a second" value={formatDecimal(1)(last.requests_per_second)}>
           Of any kind, those that were refused included.
         </Stat>
         <Stat
           label="99 % of answers within"
-          value={last.latency_ms === null ? '–' : `${decimal(1)(last.latency_ms.p99)} ms`}
+          value={last.latency_ms === null ? '–' : `${formatDecimal(1)(last.latency_ms.p99)} ms`}
           note={
             last.latency_ms === null
               ? 'no answers in 10 s'
-              : `half within ${decimal(1)(last.latency_ms.p50)} ms`
+              : `half within ${formatDecimal(1)(last.latency_ms.p50)} ms`
           }
         >
           Of requests with answers in the last ten seconds. Normal: below 50 ms. More, and rising: look at
@@ -101,15 +110,15 @@ function Figures({ live: { figures }, last }: { live: Live; last: LiveFigures })
         </Stat>
         <Stat
           label="Errors a second"
-          value={decimal(1)(failed)}
-          note={failed === 0 ? 'none' : 'see the chart'}
-          look={failed === 0 ? undefined : 'alert'}
+          value={formatDecimal(1)(errorRate)}
+          note={errorRate === 0 ? 'none' : 'see the chart'}
+          tone={errorRate === 0 ? undefined : 'alert'}
         >
           Requests that were answered with 4xx or 5xx. Normal: none, or a few that callers got wrong. 5xx are
           the service's: the log has each under its request id.
         </Stat>
       </Stats>
-      <Tiles figures={last} />
+      <ServiceTiles figures={last} />
       <div class="grid thirds" aria-live="off">
         <RateChart figures={figures} />
         <LatencyChart figures={figures} />

@@ -1,10 +1,10 @@
-import { href, type Route } from '../base/route.js';
-import { Scoped, type ScopedPart } from '../parts/scoped.jsx';
+import { buildHref, type Route } from '../base/route.js';
+import { RequireScope, type ScopedPart } from '../parts/require-scope.jsx';
 import { AuditPart } from './operations/audit.jsx';
 import { ErasuresPart } from './operations/erasures.jsx';
+import { HealthPart } from './operations/health.jsx';
 import { KeysPart } from './operations/keys.jsx';
 import { ParkedPart } from './operations/parked.jsx';
-import { VersionsPart } from './operations/versions.jsx';
 import { WebhooksPart } from './operations/webhooks.jsx';
 
 const parts: Readonly<Record<string, ScopedPart>> = {
@@ -13,7 +13,7 @@ const parts: Readonly<Record<string, ScopedPart>> = {
   erasures: { title: 'Erasures', scopes: ['admin'], Content: ErasuresPart },
   parked: { title: 'Parked rows', scopes: ['operator'], Content: ParkedPart },
   audit: { title: 'Audit', scopes: ['operator'], Content: AuditPart },
-  versions: { title: 'Health and versions', scopes: ['admin', 'operator'], Content: VersionsPart },
+  versions: { title: 'Health and versions', scopes: ['admin', 'operator'], Content: HealthPart },
 };
 
 export function OperationsPage({ route }: { readonly route: Route }) {
@@ -27,7 +27,7 @@ export function OperationsPage({ route }: { readonly route: Route }) {
           <a
             key={id}
             class="tab"
-            href={href('operations', [id])}
+            href={buildHref('operations', [id])}
             aria-current={id === name ? 'page' : undefined}
           >
             {title}
@@ -37,7 +37,7 @@ export function OperationsPage({ route }: { readonly route: Route }) {
       {part === undefined ? (
         <p class="note">There is no such part.</p>
       ) : (
-        <Scoped of={part} route={route} verb="need" />
+        <RequireScope part={part} route={route} verb="need" />
       )}
     </>
   );

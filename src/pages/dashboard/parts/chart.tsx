@@ -42,7 +42,7 @@ export function Chart<Row>({
   useEffect(() => {
     if (element === null || width === 0) return;
     const color = series && { ...createColorScale(series), legend: false };
-    element.replaceChildren(draw({ ...(color && { color }), ...plot(rows), width, height }, title));
+    element.replaceChildren(renderPlot({ ...(color && { color }), ...plot(rows), width, height }, title));
   }, [element, width, rows, plot]);
   return (
     <figure class="chart">
@@ -76,13 +76,13 @@ export function Chart<Row>({
 const margins = { marginLeft: 48, marginRight: 16, marginTop: 22, marginBottom: 38 };
 
 /** The content security policy forbids the style rules of Plot. style.css contains them. */
-export function draw(options: Plot.PlotOptions, title: string): Element {
-  const drawing = Plot.plot({ ...margins, className: 'plot', ...options, ariaLabel: title });
-  for (const style of drawing.querySelectorAll('style')) style.remove();
+export function renderPlot(options: Plot.PlotOptions, title: string): Element {
+  const figure = Plot.plot({ ...margins, className: 'plot', ...options, ariaLabel: title });
+  for (const style of figure.querySelectorAll('style')) style.remove();
   // Screen readers get one image with one label.
-  for (const part of drawing.querySelectorAll('[aria-label]')) part.removeAttribute('aria-label');
-  drawing.setAttribute('role', 'img');
-  return drawing;
+  for (const part of figure.querySelectorAll('[aria-label]')) part.removeAttribute('aria-label');
+  figure.setAttribute('role', 'img');
+  return figure;
 }
 
 const Legend = ({ series }: { series: Series }) => (

@@ -24,8 +24,9 @@ export function Dialog({ title, onClose, children, isOpenerGone }: DialogProps) 
   useEffect(
     () => () => {
       // A removed dialog does not restore the focus.
-      const back = isOpenerGone?.current === true ? document.getElementById('content') : opener.current;
-      if (back instanceof HTMLElement) back.focus({ preventScroll: true });
+      const focusTarget =
+        isOpenerGone?.current === true ? document.getElementById('content') : opener.current;
+      if (focusTarget instanceof HTMLElement) focusTarget.focus({ preventScroll: true });
     },
     [],
   );
@@ -37,33 +38,40 @@ export function Dialog({ title, onClose, children, isOpenerGone }: DialogProps) 
   );
 }
 
-interface ConfirmProps extends Omit<DialogProps, 'isOpenerGone'> {
-  readonly verb: string;
+interface ConfirmDialogProps extends Omit<DialogProps, 'isOpenerGone'> {
+  readonly confirmLabel: string;
   readonly isDangerous?: boolean;
   /** Success closes the dialog. */
-  readonly act: () => Promise<unknown>;
+  readonly onConfirm: () => Promise<unknown>;
 }
 
-export function Confirm({ title, verb, isDangerous = false, act, onClose, children }: ConfirmProps) {
-  const { run, isBusy, error } = useAction(act);
+export function ConfirmDialog({
+  title,
+  confirmLabel,
+  isDangerous = false,
+  onConfirm,
+  onClose,
+  children,
+}: ConfirmDialogProps) {
+  const { run, isBusy, error } = useAction(onConfirm);
   const cancel = useRef<HTMLButtonElement>(null);
-  const isGone = useRef(false);
+  const isOpenerGone = useRef(false);
   // Enter should cancel, because the action cannot be undone.
   useLayoutEffect(() => {
     if (isDangerous) cancel.current?.focus();
   }, []);
   const confirm = async (): Promise<void> => {
     if (!(await run())) return;
-    isGone.current = isDangerous;
+    isOpenerGone.current = isDangerous;
     onClose();
   };
   return (
-    <Dialog title={title} onClose={onClose} isOpenerGone={isGone}>
+    <Dialog title={title} onClose={onClose} isOpenerGone={isOpenerGone}>
       {children}
       {error !== null && <ErrorNote error={error} />}
       <div class="row">
         <button type="button" class={isDangerous ? 'danger' : 'primary'} disabled={isBusy} onClick={confirm}>
-          {verb}
+          {confirmLabel}
         </button>
         <button type="button" ref={cancel} onClick={onClose}>
           Cancel

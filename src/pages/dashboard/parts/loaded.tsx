@@ -1,35 +1,35 @@
 import type { ComponentChildren } from 'preact';
 import { SkilltraceError } from '../../../client/errors.js';
-import { plural } from '../base/format.js';
-import type { Load } from '../base/load.js';
+import { pluralize } from '../base/format.js';
+import type { LoadState } from '../base/load.js';
 import { Button } from './button.jsx';
 
-export const Loading = ({ what }: { what: string }) => (
+export const Loading = ({ subject }: { subject: string }) => (
   <p class="loading" role="status">
-    Loading {what}…
+    Loading {subject}…
     <span class="late">
       It takes long: the service is busy, or the key's quota is used up for the moment.
     </span>
   </p>
 );
 
-function adviceOf(error: unknown): string {
+function suggestRemedy(error: unknown): string {
   if (!(error instanceof SkilltraceError)) return 'This page has a defect: please report it.';
   const { code, status, requestId, retryAfterMs } = error;
   if (code === 'NETWORK_ERROR' || code === 'TIMEOUT') return 'The service does not answer: is it running?';
   if (code === 'UNAVAILABLE') return 'It comes back by itself; Operations and /readyz say what is away.';
-  if (code === 'RATE_LIMITED') return `The key's quota is used up${untilText(retryAfterMs)}.`;
+  if (code === 'RATE_LIMITED') return `The key's quota is used up${formatRetryTime(retryAfterMs)}.`;
   if (code === 'FORBIDDEN') return 'Another key, with the scope that is named, can do this.';
   if (code === 'UNAUTHORIZED') return 'The key was revoked: leave, and enter another one.';
   if (status === 431) return 'The address of this page is too long.';
   return status < 500 || requestId === null ? '' : `The log has it under ${requestId}.`;
 }
 
-const untilText = (ms: number | null): string =>
-  ms === null ? '' : ` for ${plural(Math.ceil(ms / 1000), 'more second')}`;
+const formatRetryTime = (ms: number | null): string =>
+  ms === null ? '' : ` for ${pluralize(Math.ceil(ms / 1000), 'more second')}`;
 
 /** True if a retry would fail again. */
-const isFinal = (error: unknown): boolean =>
+const isPermanent = (error: unknown): boolean =>
   error instanceof SkilltraceError && error.status >= 400 && !error.retryable;
 
 export function ErrorNote({ error, retry }: { error: unknown; retry?: (() => void) | undefined }) {
@@ -37,26 +37,26 @@ export function ErrorNote({ error, retry }: { error: unknown; retry?: (() => voi
   return (
     <div class="note alert" role="alert">
       <p>
-        <strong>{message}</strong> {adviceOf(error)}
+        <strong>{message}</strong> {suggestRemedy(error)}
       </p>
-      {retry !== undefined && !isFinal(error) && <Button onClick={retry}>Try again</Button>}
+      {retry !== undefined && !isPermanent(error) && <Button onClick={retry}>Try again</Button>}
     </div>
   );
 }
 
 interface LoadedProps<Data> {
-  readonly of: Load<Data>;
+  readonly load: LoadState<Data>;
   /** Completes the sentence "Loading …". */
-  readonly what: string;
+  readonly subject: string;
   readonly children: (data: Data) => ComponentChildren;
 }
 
-export function Loaded<Data>({ of, what, children }: LoadedProps<Data>) {
-  if (of.error !== null) return <ErrorNote error={of.error} retry={of.reload} />;
-  if (of.data === null) return <Loading what={what} />;
+export function Loaded<Data>({ load, subject, children }: LoadedProps<Data>) {
+  if (load.error !== null) return <ErrorNote error={load.error} retry={load.reload} />;
+  if (load.data === null) return <Loading subject={subject} />;
   return (
-    <div class="loaded" aria-busy={of.isLoading}>
-      {children(of.data)}
+    <div class="loaded" aria-busy={load.isLoading}>
+      {children(load.data)}
     </div>
   );
 }

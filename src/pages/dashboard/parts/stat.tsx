@@ -7,16 +7,16 @@ interface StatProps {
   readonly value: ComponentChildren;
   readonly note?: ComponentChildren;
   readonly children?: ComponentChildren;
-  readonly look?: 'good' | 'alert' | undefined;
+  readonly tone?: 'good' | 'alert' | undefined;
 }
 
-export function Stat({ label, value, note, children, look }: StatProps) {
+export function Stat({ label, value, note, children, tone }: StatProps) {
   const [isOpen, setOpen] = useState(false);
   const id = useId();
   const body = (
     <>
       <span class="stat-label">{label}</span>
-      <span class={`stat-value ${look ?? ''}`}>{value}</span>
+      <span class={`stat-value ${tone ?? ''}`}>{value}</span>
       {note !== undefined && <span class="stat-note">{note}</span>}
     </>
   );
@@ -36,20 +36,20 @@ export function Stat({ label, value, note, children, look }: StatProps) {
 export const Stats = ({ children }: { children: ComponentChildren }) => <div class="stats">{children}</div>;
 
 export const Badge = ({
-  look,
+  tone,
   children,
 }: {
-  look: 'good' | 'alert' | 'soft';
+  tone: 'good' | 'alert' | 'soft';
   children: ComponentChildren;
-}) => <span class={`badge ${look}`}>{children}</span>;
+}) => <span class={`badge ${tone}`}>{children}</span>;
 
 interface FactsProps {
-  readonly of: readonly (readonly [name: ComponentChildren, ...values: ComponentChildren[]])[];
+  readonly facts: readonly (readonly [name: ComponentChildren, ...values: ComponentChildren[]])[];
 }
 
-export const Facts = ({ of }: FactsProps) => (
+export const Facts = ({ facts }: FactsProps) => (
   <dl>
-    {of.map(([name, ...values], i) => (
+    {facts.map(([name, ...values], i) => (
       <Fragment key={i}>
         <dt>{name}</dt>
         {values.map((value, k) => (

@@ -1,14 +1,14 @@
 import type { ButtonHTMLAttributes, ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
-import { type Cell, csvOf, download } from '../base/csv.js';
-import { grouped, none } from '../base/format.js';
-import { look, useRoute } from '../base/route.js';
+import { type CellValue, downloadCsv, formatCsv } from '../base/csv.js';
+import { grouped, missingText } from '../base/format.js';
+import { updateQuery, useRoute } from '../base/route.js';
 import { Button } from './button.jsx';
 
 export interface Column<Row> {
   readonly title: string;
   /** For sorting and for the CSV file. */
-  readonly value: (row: Row) => Cell;
+  readonly value: (row: Row) => CellValue;
   /** Default: the value. */
   readonly show?: (row: Row) => ComponentChildren;
   /** Explains the column. */
@@ -21,30 +21,38 @@ export interface Column<Row> {
 }
 
 /** Fields that the table can sort and export. */
-type FieldOf<Row> = { [Name in keyof Row]: Row[Name] extends Cell ? Name : never }[keyof Row];
+type CellField<Row> = { [Name in keyof Row]: Row[Name] extends CellValue ? Name : never }[keyof Row];
 
-interface FieldOptions<Row, Value> extends Omit<Column<Row>, 'title' | 'value'> {
+interface ColumnOptions<Row, Value> extends Omit<Column<Row>, 'title' | 'value'> {
   /** Replaces `show`, and receives the value. */
   readonly format?: (value: Value) => ComponentChildren;
 }
 
-interface Fields<Row> {
-  <Name extends FieldOf<Row>>(title: string, of: Name, options?: FieldOptions<Row, Row[Name]>): Column<Row>;
-  <Value>(title: string, of: (row: Row) => Value & Cell, options?: FieldOptions<Row, Value>): Column<Row>;
+interface ColumnBuilder<Row> {
+  <Name extends CellField<Row>>(
+    title: string,
+    source: Name,
+    options?: ColumnOptions<Row, Row[Name]>,
+  ): Column<Row>;
+  <Value>(
+    title: string,
+    source: (row: Row) => Value & CellValue,
+    options?: ColumnOptions<Row, Value>,
+  ): Column<Row>;
 }
 
-export const fieldsOf =
-  <Row,>(): Fields<Row> =>
+export const createColumnBuilder =
+  <Row,>(): ColumnBuilder<Row> =>
   (
     title: string,
-    of: FieldOf<Row> | ((row: Row) => Cell),
-    { format, ...options }: FieldOptions<Row, never> = {},
+    source: CellField<Row> | ((row: Row) => CellValue),
+    { format, ...options }: ColumnOptions<Row, never> = {},
   ) => {
-    const value = typeof of === 'function' ? of : (row: Row) => row[of] as Cell;
+    const value = typeof source === 'function' ? source : (row: Row) => row[source] as CellValue;
     return { title, value, ...(format && { show: (row: Row) => format(value(row) as never) }), ...options };
   };
 
-export const actionColumn = <Row,>(show: (row: Row) => ComponentChildren): Column<Row> => ({
+export const createActionColumn = <Row,>(show: (row: Row) => ComponentChildren): Column<Row> => ({
   ...{ title: 'Do', isAction: true, value: () => null, show },
 });
 
@@ -64,10 +72,10 @@ export interface TableProps<Row> {
   /** Initial order; default: the order of `rows`. */
   readonly sortedBy?: readonly [title: string, descending: boolean] | undefined;
   /** Query parameter for the chosen order; only for the main table of a page. */
-  readonly orderedIn?: string;
+  readonly orderParameter?: string;
 }
 
-const firstRows = 100;
+const initialRows = 100;
 
 export function Table<Row>({
   name,
@@ -77,20 +85,20 @@ export function Table<Row>({
   empty,
   filter = false,
   sortedBy,
-  orderedIn,
+  orderParameter,
 }: TableProps<Row>) {
-  const [order, setOrder] = useOrder(columns, sortedBy ?? null, orderedIn);
+  const [order, setOrder] = useOrder(columns, sortedBy ?? null, orderParameter);
   const [text, setText] = useState('');
-  const [most, setMost] = useState(firstRows);
-  const found = useMemo(() => filtered(rows, columns, text), [rows, columns, text]);
-  const sorted = useMemo(() => sortedRows(found, columns, order), [found, columns, order]);
+  const [rowLimit, setRowLimit] = useState(initialRows);
+  const filteredRows = useMemo(() => filterRows(rows, columns, text), [rows, columns, text]);
+  const orderedRows = useMemo(() => sortRows(filteredRows, columns, order), [filteredRows, columns, order]);
   const fileColumns = columns.filter(({ isAction }) => isAction !== true);
-  const save = (): void =>
-    download(
+  const saveCsv = (): void =>
+    downloadCsv(
       `${name.toLowerCase().replaceAll(/[^\p{L}\p{N}]+/gu, '-')}.csv`,
-      csvOf(
+      formatCsv(
         fileColumns.map(({ title }) => title),
-        sorted.map((row) => fileColumns.map(({ value }) => value(row))),
+        orderedRows.map((row) => fileColumns.map(({ value }) => value(row))),
       ),
     );
   const shownColumns = columns.filter(({ isForFile }) => isForFile !== true);
@@ -108,11 +116,11 @@ export function Table<Row>({
           />
         )}
         <span class="soft">
-          {found.length === rows.length
+          {filteredRows.length === rows.length
             ? grouped(rows.length)
-            : `${grouped(found.length)} of ${grouped(rows.length)}`}
+            : `${grouped(filteredRows.length)} of ${grouped(rows.length)}`}
         </span>
-        <Button class="quiet" onClick={save}>
+        <Button class="quiet" onClick={saveCsv}>
           CSV
         </Button>
       </div>
@@ -124,10 +132,10 @@ export function Table<Row>({
           <thead>
             <tr>
               {shownColumns.map((column) => (
-                <Head
+                <HeaderCell
                   key={column.title}
                   column={column}
-                  isNumeric={alignOf(column, rows) === 'end'}
+                  isNumeric={resolveAlignment(column, rows) === 'end'}
                   order={order}
                   onOrder={setOrder}
                 />
@@ -135,11 +143,14 @@ export function Table<Row>({
             </tr>
           </thead>
           <tbody>
-            {sorted.slice(0, most).map((row) => (
+            {orderedRows.slice(0, rowLimit).map((row) => (
               <tr key={rowKey(row)}>
                 {shownColumns.map((column) => (
-                  <td key={column.title} class={alignOf(column, rows) === 'end' ? 'number' : undefined}>
-                    {shown(column, row)}
+                  <td
+                    key={column.title}
+                    class={resolveAlignment(column, rows) === 'end' ? 'number' : undefined}
+                  >
+                    {renderCell(column, row)}
                   </td>
                 ))}
               </tr>
@@ -147,32 +158,36 @@ export function Table<Row>({
           </tbody>
         </table>
       </section>
-      {sorted.length > most && (
-        <Button onClick={() => setMost(most + 10 * firstRows)}>
-          Show more of {grouped(sorted.length - most)}
+      {orderedRows.length > rowLimit && (
+        <Button onClick={() => setRowLimit(rowLimit + 10 * initialRows)}>
+          Show more of {grouped(orderedRows.length - rowLimit)}
         </Button>
       )}
-      <Meanings columns={shownColumns} />
+      <ColumnMeanings columns={shownColumns} />
     </div>
   );
 }
 
-type Order = readonly [title: string, descending: boolean] | null;
+type SortOrder = readonly [title: string, descending: boolean] | null;
 
 /** The URL has the column title, after a minus for descending order. */
-function useOrder<Row>(columns: readonly Column<Row>[], first: Order, place: string | undefined) {
+function useOrder<Row>(
+  columns: readonly Column<Row>[],
+  initialOrder: SortOrder,
+  parameter: string | undefined,
+) {
   const { query } = useRoute();
-  const [order, setOrder] = useState(first);
-  if (place === undefined) return [order, setOrder] as const;
-  const [, minus, title] = /^(-?)(.*)$/s.exec(query[place] ?? '') ?? [];
+  const [order, setOrder] = useState(initialOrder);
+  if (parameter === undefined) return [order, setOrder] as const;
+  const [, minus, title] = /^(-?)(.*)$/s.exec(query[parameter] ?? '') ?? [];
   const isKnown = columns.some((column) => column.title === title);
-  const set = (chosen: Order): void =>
-    look({ [place]: chosen === null ? null : `${chosen[1] ? '-' : ''}${chosen[0]}` });
-  return [isKnown ? ([title as string, minus === '-'] as const) : first, set] as const;
+  const set = (chosen: SortOrder): void =>
+    updateQuery({ [parameter]: chosen === null ? null : `${chosen[1] ? '-' : ''}${chosen[0]}` });
+  return [isKnown ? ([title as string, minus === '-'] as const) : initialOrder, set] as const;
 }
 
 /** For touch, keyboards and screen readers, which get no tooltips. */
-function Meanings<Row>({ columns }: { columns: readonly Column<Row>[] }) {
+function ColumnMeanings<Row>({ columns }: { columns: readonly Column<Row>[] }) {
   const explained = columns.filter(({ about }) => about !== undefined);
   if (explained.length === 0) return null;
   return (
@@ -190,19 +205,19 @@ function Meanings<Row>({ columns }: { columns: readonly Column<Row>[] }) {
   );
 }
 
-interface HeadProps<Row> {
+interface HeaderCellProps<Row> {
   readonly column: Column<Row>;
   readonly isNumeric: boolean;
-  readonly order: Order;
-  readonly onOrder: (order: Order) => void;
+  readonly order: SortOrder;
+  readonly onOrder: (order: SortOrder) => void;
 }
 
-function Head<Row>({
+function HeaderCell<Row>({
   column: { title, about, isAction = false },
   isNumeric,
   order,
   onOrder,
-}: HeadProps<Row>) {
+}: HeaderCellProps<Row>) {
   const isSorted = order?.[0] === title;
   const descending = isSorted ? !order[1] : isNumeric;
   if (isAction)
@@ -225,37 +240,41 @@ function Head<Row>({
   );
 }
 
-function alignOf<Row>({ align, value }: Column<Row>, rows: readonly Row[]): 'start' | 'end' {
+function resolveAlignment<Row>({ align, value }: Column<Row>, rows: readonly Row[]): 'start' | 'end' {
   if (align !== undefined) return align;
   const first = rows.find((row) => value(row) !== null);
   return first !== undefined && typeof value(first) === 'number' ? 'end' : 'start';
 }
 
-function shown<Row>({ value, show }: Column<Row>, row: Row): ComponentChildren {
+function renderCell<Row>({ value, show }: Column<Row>, row: Row): ComponentChildren {
   if (show !== undefined) return show(row);
   const cell = value(row);
-  if (cell === null) return none;
+  if (cell === null) return missingText;
   if (typeof cell === 'boolean') return cell ? 'yes' : 'no';
   return typeof cell === 'number' ? grouped(cell) : <bdi>{cell}</bdi>;
 }
 
-function filtered<Row>(rows: readonly Row[], columns: readonly Column<Row>[], text: string): readonly Row[] {
-  const wanted = text.trim().toLowerCase();
-  if (wanted === '') return rows;
+function filterRows<Row>(
+  rows: readonly Row[],
+  columns: readonly Column<Row>[],
+  text: string,
+): readonly Row[] {
+  const needle = text.trim().toLowerCase();
+  if (needle === '') return rows;
   return rows.filter((row) =>
     columns.some(({ value }) =>
       String(value(row) ?? '')
         .toLowerCase()
-        .includes(wanted),
+        .includes(needle),
     ),
   );
 }
 
 /** Unknown values come last. */
-function sortedRows<Row>(
+function sortRows<Row>(
   rows: readonly Row[],
   columns: readonly Column<Row>[],
-  order: Order,
+  order: SortOrder,
 ): readonly Row[] {
   const column = columns.find(({ title }) => title === order?.[0]);
   if (column === undefined || order === null) return rows;

@@ -1,56 +1,58 @@
 import { useState } from 'preact/hooks';
-import { plural } from '../../base/format.js';
-import { go } from '../../base/route.js';
+import { pluralize } from '../../base/format.js';
+import { navigate } from '../../base/route.js';
 import { Button } from '../../parts/button.jsx';
 import { Dialog } from '../../parts/dialog.jsx';
-import { columnIds, idsOf, listOf, mostLearners, pastedIds } from './list.js';
-import type { Choice } from './read.js';
+import { joinIds, maxLearners, parseFileIds, parsePastedIds, splitIds } from './learner-ids.js';
+import type { ClassSelection } from './load-class.js';
 
 export interface ChooserProps {
-  readonly choice: Choice;
+  readonly selection: ClassSelection;
   readonly view: Readonly<Record<string, string | undefined>>;
 }
 
-export function Chooser({ choice, view }: ChooserProps) {
+export function Chooser({ selection, view }: ChooserProps) {
   const [isListOpen, setListOpen] = useState(false);
   const submit = (event: Event): void => {
     event.preventDefault();
     const prefix = new FormData(event.currentTarget as HTMLFormElement).get('prefix');
-    go('class', [], { ...view, prefix: String(prefix ?? '') });
+    navigate('class', [], { ...view, prefix: String(prefix ?? '') });
   };
   return (
     <div class="row">
       <form class="row" onSubmit={submit}>
         <label for="prefix">Ids that begin with</label>
         <input
-          key={choice.prefix}
+          key={selection.prefix}
           {...{ id: 'prefix', name: 'prefix', type: 'search', maxLength: 128, placeholder: 'all learners' }}
-          {...{ autocomplete: 'off', spellcheck: false, defaultValue: choice.prefix ?? '' }}
+          {...{ autocomplete: 'off', spellcheck: false, defaultValue: selection.prefix ?? '' }}
         />
         <button type="submit">Show</button>
       </form>
       <Button onClick={() => setListOpen(true)}>
-        {choice.ids === undefined ? 'Give a list' : 'Change the list'}
+        {selection.ids === undefined ? 'Give a list' : 'Change the list'}
       </Button>
-      {isListOpen && <ListDialog choice={choice} view={view} onClose={() => setListOpen(false)} />}
+      {isListOpen && <ListDialog selection={selection} view={view} onClose={() => setListOpen(false)} />}
     </div>
   );
 }
 
 /** The list is part of the URL, which browsers limit. */
-const mostCharacters = 40_000;
+const maxCharacters = 40_000;
 
-function ListDialog({ choice, view, onClose }: ChooserProps & { readonly onClose: () => void }) {
-  const [text, setText] = useState(() => shownList(choice.ids === undefined ? [] : idsOf(choice.ids)));
-  const ids = pastedIds(text);
-  const problem = problemOf(ids);
+function ListDialog({ selection, view, onClose }: ChooserProps & { readonly onClose: () => void }) {
+  const [text, setText] = useState(() =>
+    formatIds(selection.ids === undefined ? [] : splitIds(selection.ids)),
+  );
+  const ids = parsePastedIds(text);
+  const problem = findProblem(ids);
   const submit = (event: Event): void => {
     event.preventDefault();
-    go('class', [], { ...view, ids: listOf(ids) });
+    navigate('class', [], { ...view, ids: joinIds(ids) });
     onClose();
   };
-  const read = async (file: File | undefined): Promise<void> => {
-    if (file !== undefined) setText(shownList(columnIds(await file.text())));
+  const readFile = async (file: File | undefined): Promise<void> => {
+    if (file !== undefined) setText(formatIds(parseFileIds(await file.text())));
   };
   return (
     <Dialog title="A list of learners" onClose={onClose}>
@@ -63,10 +65,11 @@ function ListDialog({ choice, view, onClose }: ChooserProps & { readonly onClose
         <label for="file">Or the first column of a CSV file</label>
         <input
           {...{ id: 'file', type: 'file', accept: '.csv,.tsv,.txt,text/csv,text/plain' }}
-          onChange={(event) => read(event.currentTarget.files?.[0])}
+          onChange={(event) => readFile(event.currentTarget.files?.[0])}
         />
         <p class="soft" role="status">
-          {problem ?? `${plural(ids.length, 'learner')}. The list stays in this address and is not stored.`}
+          {problem ??
+            `${pluralize(ids.length, 'learner')}. The list stays in this address and is not stored.`}
         </p>
         <div class="row">
           <button type="submit" class="primary" disabled={ids.length === 0 || problem !== null}>
@@ -79,13 +82,13 @@ function ListDialog({ choice, view, onClose }: ChooserProps & { readonly onClose
   );
 }
 
-function problemOf(ids: readonly string[]): string | null {
-  if (ids.length > mostLearners)
-    return `${plural(ids.length, 'learner')}: a class has at most ${mostLearners}.`;
-  if (listOf(ids).length > mostCharacters) return 'The ids are too long together for an address: give fewer.';
+function findProblem(ids: readonly string[]): string | null {
+  if (ids.length > maxLearners)
+    return `${pluralize(ids.length, 'learner')}: a class has at most ${maxLearners}.`;
+  if (joinIds(ids).length > maxCharacters) return 'The ids are too long together for an address: give fewer.';
   return null;
 }
 
 /** Inverse of `parsePastedIds`. */
-const shownList = (ids: readonly string[]): string =>
+const formatIds = (ids: readonly string[]): string =>
   ids.map((id) => (/[",]/.test(id) ? `"${id.replaceAll('"', '""')}"` : id)).join('\n');

@@ -2,19 +2,19 @@ import type { ClassMastery, Prediction } from '../../../../client/types.js';
 import { isDatePast } from '../../../../domain/score/goal.js';
 
 /** UTC days without an answer; minimum number of answers to judge a forecast. */
-export const rule = { idleDays: 14, fewAnswers: 20 } as const;
+export const statusRule = { idleDays: 14, fewAnswers: 20 } as const;
 
 export type Status = 'risk' | 'track' | 'idle' | 'few';
 
 /** Most urgent first. */
-export const statuses: Readonly<Record<Status, string>> = {
+export const statusTexts: Readonly<Record<Status, string>> = {
   risk: 'At risk',
   idle: 'Idle',
   few: 'Too few answers',
   track: 'On track',
 };
 
-export interface Standing {
+export interface StatusInput {
   readonly answers: number;
   /** RFC 3339; null without an answer. */
   readonly lastAnswerAt: string | null;
@@ -30,51 +30,54 @@ export interface Standing {
   readonly plateaus: readonly string[];
 }
 
-type Answered = Pick<
+type AnswerTotals = Pick<
   Extract<ClassMastery['results'][number], { readonly status: 200 }>['data'],
   'total_attempts' | 'last_attempt_at' | 'plateaus'
 >;
 
-export const standingOf = (
-  answered: Answered,
+export const buildStatusInput = (
+  answerTotals: AnswerTotals,
   { goal_tracking: goal, assumed_practice: practice, current_total }: Prediction,
-  nameOf: (skillId: string) => string,
-): Standing => ({
-  answers: answered.total_attempts,
-  lastAnswerAt: answered.last_attempt_at,
+  getSkillName: (skillId: string) => string,
+): StatusInput => ({
+  answers: answerTotals.total_attempts,
+  lastAnswerAt: answerTotals.last_attempt_at,
   isOnTrack: goal.on_track,
   currentTotal: current_total,
   targetScore: goal.target_score,
   targetDate: goal.target_date,
   daysToGoal: goal.days_to_goal,
   answersPerDay: practice.math.answers_per_day + practice.rw.answers_per_day,
-  plateaus: answered.plateaus.map(nameOf),
+  plateaus: answerTotals.plateaus.map(getSkillName),
 });
 
-const dayOf = (time: number): number => Math.floor(time / 86_400_000);
+const toDayNumber = (time: number): number => Math.floor(time / 86_400_000);
 
 /** UTC days since the last answer. @param now Unix milliseconds */
-const idleDaysOf = ({ lastAnswerAt }: Pick<Standing, 'lastAnswerAt'>, now: number): number | null =>
-  lastAnswerAt === null ? null : dayOf(now) - dayOf(Date.parse(lastAnswerAt));
+const countIdleDays = ({ lastAnswerAt }: Pick<StatusInput, 'lastAnswerAt'>, now: number): number | null =>
+  lastAnswerAt === null ? null : toDayNumber(now) - toDayNumber(Date.parse(lastAnswerAt));
 
 /** Ignores the forecast of idle learners and beginners. @param now Unix milliseconds */
-export function statusOf(standing: Standing, now: number): Status {
-  const idleDays = idleDaysOf(standing, now);
-  if (idleDays !== null && idleDays >= rule.idleDays) return 'idle';
-  if (standing.answers < rule.fewAnswers) return 'few';
-  return standing.isOnTrack ? 'track' : 'risk';
+export function computeStatus(input: StatusInput, now: number): Status {
+  const idleDays = countIdleDays(input, now);
+  if (idleDays !== null && idleDays >= statusRule.idleDays) return 'idle';
+  if (input.answers < statusRule.fewAnswers) return 'few';
+  return input.isOnTrack ? 'track' : 'risk';
 }
 
 /** Null on track, unless the target date has passed. @param now Unix milliseconds */
-export function reasonOf(standing: Standing, now: number): string | null {
-  const status = statusOf(standing, now);
-  if (status === 'track') return isDatePast(standing.targetDate, now) ? 'date passed, at the goal' : null;
-  if (status === 'idle') return `no answer for ${idleDaysOf(standing, now)} days`;
-  if (status === 'few') return `${standing.answers} of ${rule.fewAnswers} answers`;
-  return [gapText(standing, now), paceText(standing), ...plateauTexts(standing)].join('; ');
+export function explainStatus(input: StatusInput, now: number): string | null {
+  const status = computeStatus(input, now);
+  if (status === 'track') return isDatePast(input.targetDate, now) ? 'date passed, at the goal' : null;
+  if (status === 'idle') return `no answer for ${countIdleDays(input, now)} days`;
+  if (status === 'few') return `${input.answers} of ${statusRule.fewAnswers} answers`;
+  return [describeGap(input, now), describePace(input), ...describePlateaus(input)].join('; ');
 }
 
-function gapText({ currentTotal, targetScore, targetDate, daysToGoal }: Standing, now: number): string {
+function describeGap(
+  { currentTotal, targetScore, targetDate, daysToGoal }: StatusInput,
+  now: number,
+): string {
   const gap = targetScore - currentTotal;
   if (isDatePast(targetDate, now)) return gap > 0 ? `date passed, ${gap} points short` : 'date passed';
   if (gap <= 0) return 'there now, forecast to fall below the goal';
@@ -82,10 +85,10 @@ function gapText({ currentTotal, targetScore, targetDate, daysToGoal }: Standing
   return `${gap} points to go`;
 }
 
-const paceText = ({ answersPerDay }: Standing): string =>
+const describePace = ({ answersPerDay }: StatusInput): string =>
   answersPerDay < 0.1 ? 'hardly any practice' : `${answersPerDay.toFixed(1)} answers a day`;
 
-function plateauTexts({ plateaus: [first, ...others] }: Standing): string[] {
+function describePlateaus({ plateaus: [first, ...others] }: StatusInput): string[] {
   if (first === undefined) return [];
   return [`stuck on ${first}${others.length === 0 ? '' : `, ${others.length} more`}`];
 }

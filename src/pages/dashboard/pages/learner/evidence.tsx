@@ -1,13 +1,13 @@
-import { percent, plural } from '../../base/format.js';
+import { formatPercent, pluralize } from '../../base/format.js';
 import { Badge } from '../../parts/stat.jsx';
 
 /** Minimum for a baseline and for points of advice. */
-const enoughAnswers = 20;
+const minAnswers = 20;
 /** Minimum for "mastered", advice and the daily mean of mastery. */
-export const enoughOnSkill = 5;
+export const minSkillAnswers = 5;
 
 /** @param reliability share of the estimate that comes from the learner's answers */
-export function strengthOf(reliability: number): { readonly word: string; readonly isThin: boolean } {
+export function rateEvidence(reliability: number): { readonly word: string; readonly isThin: boolean } {
   if (reliability < 0.5) return { word: 'thin evidence', isThin: true };
   return reliability < 0.75
     ? { word: 'some evidence', isThin: false }
@@ -15,20 +15,20 @@ export function strengthOf(reliability: number): { readonly word: string; readon
 }
 
 export function Evidence({ reliability, answers }: { reliability: number; answers: number }) {
-  const { word, isThin } = strengthOf(reliability);
+  const { word, isThin } = rateEvidence(reliability);
   return (
     <>
-      {isThin ? <Badge look="alert">{word}</Badge> : `${word}:`} {plural(answers, 'answer')}, reliability{' '}
-      {percent(reliability)}
+      {isThin ? <Badge tone="alert">{word}</Badge> : `${word}:`} {pluralize(answers, 'answer')}, reliability{' '}
+      {formatPercent(reliability)}
     </>
   );
 }
 
-export const ThinNote = ({ answers }: { readonly answers: number }) =>
-  answers >= enoughAnswers ? null : (
+export const ThinEvidenceNote = ({ answers }: { readonly answers: number }) =>
+  answers >= minAnswers ? null : (
     <p class="note alert">
-      <strong>Thin evidence: {plural(answers, 'answer')}.</strong> Scores and forecasts below are mostly what
-      is usual for everybody, not for this learner. Look at the intervals, and wait for {enoughAnswers}{' '}
+      <strong>Thin evidence: {pluralize(answers, 'answer')}.</strong> Scores and forecasts below are mostly
+      what is usual for everybody, not for this learner. Look at the intervals, and wait for {minAnswers}{' '}
       answers before you decide anything by them.
     </p>
   );

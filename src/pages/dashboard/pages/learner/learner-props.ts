@@ -1,12 +1,12 @@
 import type { Mastery } from '../../../../client/types.js';
 import type { Route } from '../../base/route.js';
-import type { NameOf } from '../../base/skill-names.js';
+import type { SkillNameLookup } from '../../base/skill-names.js';
 
 export type LearnerSkill = Mastery['skills'][number];
 
 export interface NamedSkills {
   readonly skills: readonly LearnerSkill[];
-  readonly nameOf: NameOf;
+  readonly getSkillName: SkillNameLookup;
 }
 
 export interface LearnerProps extends NamedSkills {

@@ -2,14 +2,21 @@ import * as Plot from '@observablehq/plot';
 import { useMemo, useState } from 'preact/hooks';
 import type { Plan, Prediction, WhatIf } from '../../../../client/types.js';
 import { computeDomain } from '../../../../lab/report/marks.js';
-import { day, decimal, none, percent, plural, signed } from '../../base/format.js';
+import { useDebounced } from '../../base/debounced.js';
+import {
+  formatDay,
+  formatDecimal,
+  formatPercent,
+  formatSigned,
+  missingText,
+  pluralize,
+} from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
-import { useSettled } from '../../base/settled.js';
 import { useViewer } from '../../base/viewer.js';
 import { Chart } from '../../parts/chart.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
 import { Panel } from '../../parts/stat.jsx';
-import { type Column, fieldsOf } from '../../parts/table.jsx';
+import { type Column, createColumnBuilder } from '../../parts/table.jsx';
 import type { LearnerProps, NamedSkills } from './learner-props.js';
 
 interface WhatIfProps extends LearnerProps {
@@ -17,32 +24,32 @@ interface WhatIfProps extends LearnerProps {
   readonly level: number;
 }
 
-const mostAnswers = 100;
-const leastShown = 5;
+const maxAnswers = 100;
+const minInitialAnswers = 5;
 
-export function WhatIfPanel({ userId, prediction, skills, nameOf, level }: WhatIfProps) {
+export function WhatIfPanel({ userId, prediction, skills, getSkillName, level }: WhatIfProps) {
   const { api } = useViewer();
   const { math, rw } = prediction.assumed_practice;
   const usual = math.answers_per_day + rw.answers_per_day;
   const [answers, setAnswers] = useState(() =>
-    Math.min(mostAnswers, Math.max(leastShown, Math.round(usual))),
+    Math.min(maxAnswers, Math.max(minInitialAnswers, Math.round(usual))),
   );
   const [days, setDays] = useState(90);
-  const [chosen, choose] = useState<readonly string[]>([]);
+  const [skillIds, setSkillIds] = useState<readonly string[]>([]);
   const plan = useMemo(
     (): Plan => ({
       answers_per_day: answers,
       days,
       confidence_level: level,
-      skills: chosen.length === 0 ? null : chosen,
+      skills: skillIds.length === 0 ? null : skillIds,
     }),
-    [answers, days, chosen, level],
+    [answers, days, skillIds, level],
   );
-  const settled = useSettled(plan, 200);
+  const debouncedPlan = useDebounced(plan, 200);
   const { target_score, target_date } = prediction.goal_tracking;
-  const whatIf = useLoad(
-    (signal) => api.whatIf(userId, settled, { signal }),
-    [api, userId, settled, target_score, target_date],
+  const forecastLoad = useLoad(
+    (signal) => api.whatIf(userId, debouncedPlan, { signal }),
+    [api, userId, debouncedPlan, target_score, target_date],
     true,
   );
   return (
@@ -51,9 +58,9 @@ export function WhatIfPanel({ userId, prediction, skills, nameOf, level }: WhatI
         label="Answers a day"
         value={answers}
         min={0}
-        max={mostAnswers}
+        max={maxAnswers}
         onInput={setAnswers}
-        show={String}
+        format={String}
       />
       <Slider
         label="Look ahead"
@@ -61,11 +68,16 @@ export function WhatIfPanel({ userId, prediction, skills, nameOf, level }: WhatI
         min={1}
         max={365}
         onInput={setDays}
-        show={(n) => plural(n, 'day')}
+        format={(n) => pluralize(n, 'day')}
       />
-      <SkillChoice skills={skills} nameOf={nameOf} chosen={chosen} onChoose={choose} />
-      <Loaded of={whatIf} what="the plan">
-        {(of) => <Outcome of={of} usual={usual} />}
+      <SkillChecklist
+        skills={skills}
+        getSkillName={getSkillName}
+        skillIds={skillIds}
+        onChange={setSkillIds}
+      />
+      <Loaded load={forecastLoad} subject="the plan">
+        {(forecast) => <PlanOutcome forecast={forecast} usual={usual} />}
       </Loaded>
     </Panel>
   );
@@ -77,39 +89,39 @@ interface SliderProps {
   readonly min: number;
   readonly max: number;
   readonly onInput: (value: number) => void;
-  readonly show: (value: number) => string;
+  readonly format: (value: number) => string;
 }
 
-const Slider = ({ label, value, min, max, onInput, show }: SliderProps) => (
+const Slider = ({ label, value, min, max, onInput, format }: SliderProps) => (
   <label class="slider">
     <span>{label}</span>
     <input
       type="range"
       {...{ min, max, value }}
-      aria-valuetext={show(value)}
+      aria-valuetext={format(value)}
       onInput={(event) => onInput(event.currentTarget.valueAsNumber)}
     />
-    <output>{show(value)}</output>
+    <output>{format(value)}</output>
   </label>
 );
 
-interface SkillChoiceProps extends NamedSkills {
-  readonly chosen: readonly string[];
-  readonly onChoose: (chosen: readonly string[]) => void;
+interface SkillChecklistProps extends NamedSkills {
+  readonly skillIds: readonly string[];
+  readonly onChange: (chosen: readonly string[]) => void;
 }
 
-function SkillChoice({ skills, nameOf, chosen, onChoose }: SkillChoiceProps) {
+function SkillChecklist({ skills, getSkillName, skillIds, onChange }: SkillChecklistProps) {
   const toggle = (id: string): void =>
-    onChoose(chosen.includes(id) ? chosen.filter((other) => other !== id) : [...chosen, id]);
+    onChange(skillIds.includes(id) ? skillIds.filter((other) => other !== id) : [...skillIds, id]);
   return (
     <details>
-      <summary>Skills: {chosen.length === 0 ? 'all, as now' : plural(chosen.length, 'skill')}</summary>
+      <summary>Skills: {skillIds.length === 0 ? 'all, as now' : pluralize(skillIds.length, 'skill')}</summary>
       <fieldset class="checks">
         <legend class="soft">Only these are practised; the others fade. None ticked: all.</legend>
         {skills.map(({ skill_id }) => (
           <label key={skill_id}>
-            <input type="checkbox" checked={chosen.includes(skill_id)} onChange={() => toggle(skill_id)} />{' '}
-            <bdi>{nameOf(skill_id)}</bdi>
+            <input type="checkbox" checked={skillIds.includes(skill_id)} onChange={() => toggle(skill_id)} />{' '}
+            <bdi>{getSkillName(skill_id)}</bdi>
           </label>
         ))}
       </fieldset>
@@ -117,54 +129,58 @@ function SkillChoice({ skills, nameOf, chosen, onChoose }: SkillChoiceProps) {
   );
 }
 
-interface Outlook {
+interface PlanOutlook {
   readonly plan: string;
   readonly score: number;
   readonly low: number | null;
   readonly high: number | null;
 }
 
-const field = fieldsOf<Outlook>();
-const columns: readonly Column<Outlook>[] = [
+const field = createColumnBuilder<PlanOutlook>();
+const columns: readonly Column<PlanOutlook>[] = [
   field('Plan', 'plan'),
   field('Total', 'score'),
   field('Low', 'low', { align: 'end' }),
   field('High', 'high', { align: 'end' }),
 ];
 
-const totalIn = (of: WhatIf | WhatIf['without_plan'], days: number): number =>
-  of[`predicted_total_in_${days}_days`] as number;
+const readTotal = (forecast: WhatIf | WhatIf['without_plan'], days: number): number =>
+  forecast[`predicted_total_in_${days}_days`] as number;
 
-function Outcome({ of, usual }: { readonly of: WhatIf; readonly usual: number }) {
-  const { days } = of.plan;
-  const [planned, unplanned] = [totalIn(of, days), totalIn(of.without_plan, days)];
-  const { low, high } = of.confidence_intervals.total;
-  const { target_score, goal_probability, target_date } = of.goal_tracking;
+function PlanOutcome({ forecast, usual }: { readonly forecast: WhatIf; readonly usual: number }) {
+  const { days } = forecast.plan;
+  const [planned, unplanned] = [readTotal(forecast, days), readTotal(forecast.without_plan, days)];
+  const { low, high } = forecast.confidence_intervals.total;
+  const { target_score, goal_probability, target_date } = forecast.goal_tracking;
   const rows = useMemo(
-    (): Outlook[] => [
-      { plan: 'Now', score: of.current_total, low: null, high: null },
+    (): PlanOutlook[] => [
+      { plan: 'Now', score: forecast.current_total, low: null, high: null },
       { plan: 'As so far', score: unplanned, low: null, high: null },
       { plan: 'This plan', score: planned, low, high },
     ],
-    [of],
+    [forecast],
   );
-  const plot = useMemo(() => (rows: readonly Outlook[]) => outlookPlot(rows, target_score), [target_score]);
+  const plot = useMemo(
+    () => (rows: readonly PlanOutlook[]) => plotOutlook(rows, target_score),
+    [target_score],
+  );
   return (
     <>
       <p>
-        <strong>{planned}</strong> in {plural(days, 'day')} ({low} to {high}): {signed(planned - unplanned)}{' '}
-        points against going on as so far (about {decimal(1)(usual)} answers a day). Chance to stand at{' '}
-        {target_score} {target_date === null ? 'in a year' : `on ${day(target_date)}`}:{' '}
-        <strong>{percent(goal_probability)}</strong>.
+        <strong>{planned}</strong> in {pluralize(days, 'day')} ({low} to {high}):{' '}
+        {formatSigned(planned - unplanned)} points against going on as so far (about {formatDecimal(1)(usual)}{' '}
+        answers a day). Chance to stand at {target_score}{' '}
+        {target_date === null ? 'in a year' : `on ${formatDay(target_date)}`}:{' '}
+        <strong>{formatPercent(goal_probability)}</strong>.
       </p>
       <p class="soft">
-        {of.needed_answers_per_day === null
-          ? `No number of answers a day up to 1,000 is expected to reach ${target_score} in ${plural(of.needed_within_days ?? days, 'day')}.`
-          : `Least that is expected to reach ${target_score} in ${plural(of.needed_within_days ?? days, 'day')}: ${of.needed_answers_per_day ?? none} answers a day.`}
+        {forecast.needed_answers_per_day === null
+          ? `No number of answers a day up to 1,000 is expected to reach ${target_score} in ${pluralize(forecast.needed_within_days ?? days, 'day')}.`
+          : `Least that is expected to reach ${target_score} in ${pluralize(forecast.needed_within_days ?? days, 'day')}: ${forecast.needed_answers_per_day ?? missingText} answers a day.`}
       </p>
       <Chart
-        title={`Total in ${plural(days, 'day')}`}
-        about={`Dashed: the goal ${target_score}. The line through a dot is its ${percent(of.confidence_level)} interval.`}
+        title={`Total in ${pluralize(days, 'day')}`}
+        about={`Dashed: the goal ${target_score}. The line through a dot is its ${formatPercent(forecast.confidence_level)} interval.`}
         plot={plot}
         rows={rows}
         columns={columns}
@@ -174,7 +190,7 @@ function Outcome({ of, usual }: { readonly of: WhatIf; readonly usual: number })
   );
 }
 
-const outlookPlot = (rows: readonly Outlook[], target: number): Plot.PlotOptions => ({
+const plotOutlook = (rows: readonly PlanOutlook[], target: number): Plot.PlotOptions => ({
   marginLeft: 72,
   x: {
     ...{ label: 'total score', grid: true, tickFormat: 'd' },
@@ -195,7 +211,7 @@ const outlookPlot = (rows: readonly Outlook[], target: number): Plot.PlotOptions
     Plot.text(rows, {
       x: 'score',
       y: 'plan',
-      text: ({ score }: Outlook) => `${score}`,
+      text: ({ score }: PlanOutlook) => `${score}`,
       dy: -13,
       fill: 'var(--text)',
     }),

@@ -7,45 +7,45 @@ import { Chart, type ChartProps } from '../../parts/chart.jsx';
 import type { Column } from '../../parts/table.jsx';
 
 /** The line breaks at null, an unknown value. */
-interface Point {
+interface SeriesPoint {
   readonly series: string;
   readonly at: Date;
   readonly value: number | null;
 }
 
-interface Line {
+interface ChartLine {
   readonly name: string;
   readonly column: string;
   readonly color: string;
   readonly value: (figures: LiveFigures) => number | null;
 }
 
-const time = (at: string): string => at.slice(11, 19);
-const timeColumn: Column<LiveFigures> = { title: 'Time (UTC)', value: ({ at }) => time(at) };
+const formatTime = (at: string): string => at.slice(11, 19);
+const timeColumn: Column<LiveFigures> = { title: 'Time (UTC)', value: ({ at }) => formatTime(at) };
 
 const windowMs = 5 * 60_000;
-const leastMs = 60_000;
+const minAxisMs = 60_000;
 /** Longer intervals mean a paused, hidden or disconnected page. */
 const gapMs = 3_500;
 
-function plotOf(
-  lines: readonly Line[],
+function createLinePlot(
+  lines: readonly ChartLine[],
   label: string,
 ): (figures: readonly LiveFigures[]) => Plot.PlotOptions {
   return (figures) => {
-    const points = figures.flatMap((one, i) => pointsOf(one, figures[i - 1], lines));
+    const points = figures.flatMap((one, i) => buildPoints(one, figures[i - 1], lines));
     const [begin, end] = [figures.at(0), figures.at(-1)].map((one) => Date.parse(one?.at ?? '')) as [
       number,
       number,
     ];
-    const from = Math.max(end - windowMs, Math.min(begin, end - leastMs));
+    const start = Math.max(end - windowMs, Math.min(begin, end - minAxisMs));
     return {
       x: {
         type: 'utc',
-        domain: [new Date(from), new Date(end)],
+        domain: [new Date(start), new Date(end)],
         label: null,
         ticks: 4,
-        tickFormat: end - from < 3 * leastMs ? '%H:%M:%S' : '%H:%M',
+        tickFormat: end - start < 3 * minAxisMs ? '%H:%M:%S' : '%H:%M',
       },
       y: {
         label,
@@ -67,7 +67,7 @@ function plotOf(
               z: null,
               stroke: 'series',
               strokeWidth: 1.8,
-              strokeDasharray: dashes[i]?.pattern ?? 'none',
+              strokeDasharray: dashStyles[i]?.pattern ?? 'none',
             },
           ),
         ),
@@ -77,9 +77,13 @@ function plotOf(
   };
 }
 
-function pointsOf(figures: LiveFigures, before: LiveFigures | undefined, lines: readonly Line[]): Point[] {
+function buildPoints(
+  figures: LiveFigures,
+  before: LiveFigures | undefined,
+  lines: readonly ChartLine[],
+): SeriesPoint[] {
   const now = Date.parse(figures.at);
-  const at = (ms: number, isKnown: boolean): Point[] =>
+  const at = (ms: number, isKnown: boolean): SeriesPoint[] =>
     lines.map(({ name, value }) => ({
       ...{ series: name, at: new Date(ms), value: isKnown ? value(figures) : null },
     }));
@@ -88,7 +92,7 @@ function pointsOf(figures: LiveFigures, before: LiveFigures | undefined, lines: 
 }
 
 /** Distinguish the lines without colour. */
-const dashes = [
+const dashStyles = [
   { pattern: 'none', name: '' },
   { pattern: '7 3', name: ' (dashes)' },
   { pattern: '2 3', name: ' (dots)' },
@@ -98,25 +102,30 @@ const dashes = [
 
 interface LinesChartProps extends Pick<ChartProps<LiveFigures>, 'title' | 'about' | 'rows' | 'empty'> {
   readonly unit: string;
-  readonly lines: readonly Line[];
+  readonly lines: readonly ChartLine[];
 }
 
 const LinesChart = ({ lines, unit, ...chart }: LinesChartProps) => (
   <Chart
     {...chart}
     series={Object.fromEntries(lines.map(({ name, color }) => [name, color]))}
-    plot={useMemo(() => plotOf(lines, unit), [lines, unit])}
+    plot={useMemo(() => createLinePlot(lines, unit), [lines, unit])}
     columns={[timeColumn, ...lines.map(({ column, value }) => ({ title: column, value }))]}
   />
 );
 
-const line = (name: string, column: string, color: string, value: Line['value']): Line => ({
+const createLine = (name: string, column: string, color: string, value: ChartLine['value']): ChartLine => ({
   ...{ name, column, color, value },
 });
 
 const rates = [
-  line('answers counted', 'Answers a second', 'a', (figures) => figures.answers_per_second),
-  line('requests of any kind (dashes)', 'Requests a second', 'd', (figures) => figures.requests_per_second),
+  createLine('answers counted', 'Answers a second', 'a', (figures) => figures.answers_per_second),
+  createLine(
+    'requests of any kind (dashes)',
+    'Requests a second',
+    'd',
+    (figures) => figures.requests_per_second,
+  ),
 ];
 
 export const RateChart = ({ figures }: { figures: readonly LiveFigures[] }) => (
@@ -130,9 +139,9 @@ export const RateChart = ({ figures }: { figures: readonly LiveFigures[] }) => (
 );
 
 const latencies = [
-  line('half within', 'Half within (ms)', 'a', ({ latency_ms }) => latency_ms?.p50 ?? null),
-  line('90 % within (dashes)', '90 % within (ms)', 'c', ({ latency_ms }) => latency_ms?.p90 ?? null),
-  line('99 % within (dots)', '99 % within (ms)', 'b', ({ latency_ms }) => latency_ms?.p99 ?? null),
+  createLine('half within', 'Half within (ms)', 'a', ({ latency_ms }) => latency_ms?.p50 ?? null),
+  createLine('90 % within (dashes)', '90 % within (ms)', 'c', ({ latency_ms }) => latency_ms?.p90 ?? null),
+  createLine('99 % within (dots)', '99 % within (ms)', 'b', ({ latency_ms }) => latency_ms?.p99 ?? null),
 ];
 
 export const LatencyChart = ({ figures }: { figures: readonly LiveFigures[] }) => (
@@ -148,19 +157,19 @@ export const LatencyChart = ({ figures }: { figures: readonly LiveFigures[] }) =
 const errorColors = ['b', 'a', 'c', 'd', 'e'];
 
 /** A line per status. Beyond five statuses, the rarest share a line. */
-function statusLines(figures: readonly LiveFigures[]): Line[] {
+function buildStatusLines(figures: readonly LiveFigures[]): ChartLine[] {
   const totals = new Map<string, number>();
   for (const { errors } of figures)
     for (const [status, count] of Object.entries(errors ?? {}))
       totals.set(status, (totals.get(status) ?? 0) + count);
   const byCount = [...totals].sort((a, b) => b[1] - a[1]).map(([status]) => status);
-  const own = byCount.length > dashes.length ? byCount.slice(0, dashes.length - 1) : byCount;
-  const groups = own.sort().map((status) => ({ label: labelOf(status), statuses: [status] }));
-  const others = byCount.slice(own.length);
+  const frequent = byCount.length > dashStyles.length ? byCount.slice(0, dashStyles.length - 1) : byCount;
+  const groups = frequent.sort().map((status) => ({ label: formatStatus(status), statuses: [status] }));
+  const others = byCount.slice(frequent.length);
   const all = others.length === 0 ? groups : [...groups, { label: 'others', statuses: others }];
   return all.map(({ label, statuses }, i) => {
-    const name = `${label}${dashes[i]?.name ?? ''}`;
-    return line(
+    const name = `${label}${dashStyles[i]?.name ?? ''}`;
+    return createLine(
       name,
       name,
       errorColors[i] ?? 'a',
@@ -170,12 +179,12 @@ function statusLines(figures: readonly LiveFigures[]): Line[] {
 }
 
 export function ErrorChart({ figures }: { figures: readonly LiveFigures[] }) {
-  const lines = statusLines(figures);
-  const only = lines.length === 1 ? ` All are ${lines[0]?.name}.` : '';
+  const lines = buildStatusLines(figures);
+  const soleStatus = lines.length === 1 ? ` All are ${lines[0]?.name}.` : '';
   return (
     <LinesChart
       title="Errors a second, by status"
-      about={`4xx: the caller's; 5xx: the service's, or a server behind it is away.${only}`}
+      about={`4xx: the caller's; 5xx: the service's, or a server behind it is away.${soleStatus}`}
       unit="a second"
       lines={lines}
       rows={lines.length === 0 ? [] : figures}
@@ -184,7 +193,7 @@ export function ErrorChart({ figures }: { figures: readonly LiveFigures[] }) {
   );
 }
 
-const meanings: Readonly<Record<string, string>> = {
+const statusMeanings: Readonly<Record<string, string>> = {
   400: 'invalid',
   401: 'unknown key',
   403: 'not allowed',
@@ -198,5 +207,5 @@ const meanings: Readonly<Record<string, string>> = {
   503: 'not available',
 };
 
-const labelOf = (status: string): string =>
-  meanings[status] === undefined ? status : `${status} ${meanings[status]}`;
+const formatStatus = (status: string): string =>
+  statusMeanings[status] === undefined ? status : `${status} ${statusMeanings[status]}`;

@@ -1,20 +1,27 @@
 import * as Plot from '@observablehq/plot';
 import type { Reliability } from '../../../../client/types.js';
 import { diagonalMark } from '../../../../lab/report/marks.js';
-import { decimal, grouped, percent, plural, points, whole } from '../../base/format.js';
+import {
+  formatDecimal,
+  formatInteger,
+  formatPercent,
+  formatPoints,
+  grouped,
+  pluralize,
+} from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
 import { useViewer } from '../../base/viewer.js';
 import { Chart } from '../../parts/chart.jsx';
-import { Choice } from '../../parts/choice.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
+import { QuerySelect } from '../../parts/query-select.jsx';
 import { Panel, Stat, Stats } from '../../parts/stat.jsx';
-import { type Column, fieldsOf } from '../../parts/table.jsx';
+import { type Column, createColumnBuilder } from '../../parts/table.jsx';
 
 type Bin = Reliability['bins'][number];
 
-const choices = [7, 28, 90, 365];
+const dayChoices = [7, 28, 90, 365];
 
-const daysOf = (text: string | undefined): number => {
+const parseDays = (text: string | undefined): number => {
   const days = Number(text);
   return Number.isInteger(days) && days >= 1 && days <= 365 ? days : 28;
 };
@@ -26,7 +33,7 @@ interface ReliabilityProps {
 
 export function ReliabilityPart({ days: text, skill }: ReliabilityProps) {
   const { api } = useViewer();
-  const days = daysOf(text);
+  const days = parseDays(text);
   const reliability = useLoad(
     (signal) => api.reliability({ days, skill_id: skill, signal }),
     [api, days, skill],
@@ -37,7 +44,7 @@ export function ReliabilityPart({ days: text, skill }: ReliabilityProps) {
   );
   const isListed = listed.some(([id]) => id === skill);
   const unlisted = skill === undefined || isListed ? [] : [[skill, skill] as const];
-  const shown = choices.includes(days) ? choices : [...choices, days].sort((a, b) => a - b);
+  const shown = dayChoices.includes(days) ? dayChoices : [...dayChoices, days].sort((a, b) => a - b);
   const spans = shown.map((choice) => [choice, `last ${choice}`] as const);
   return (
     <Panel
@@ -45,22 +52,22 @@ export function ReliabilityPart({ days: text, skill }: ReliabilityProps) {
       about="Before each answer the probability that it is right was predicted. Good predictions come true as often as they say."
     >
       <div class="row">
-        <Choice label="Days" name="days" value={days} options={spans} />
-        <Choice
+        <QuerySelect label="Days" parameter="days" value={days} options={spans} />
+        <QuerySelect
           label="Skill"
-          name="skill"
+          parameter="skill"
           value={skill ?? ''}
           options={[['', 'all'], ...unlisted, ...listed]}
         />
       </div>
-      <Loaded of={reliability} what="the reliability of predictions">
-        {(data) => <Shown data={data} />}
+      <Loaded load={reliability} subject="the reliability of predictions">
+        {(data) => <ReliabilityView data={data} />}
       </Loaded>
     </Panel>
   );
 }
 
-function Shown({ data }: { data: Reliability }) {
+function ReliabilityView({ data }: { data: Reliability }) {
   if (data.answers === 0)
     return (
       <p class="soft">
@@ -72,51 +79,53 @@ function Shown({ data }: { data: Reliability }) {
       <Chart
         title="Reliability of predictions"
         about="On the dashed line what was predicted came true as often. Above it more was right than predicted. Lines through the dots: 95 % intervals. Bars: how many answers."
-        plot={plot}
+        plot={plotReliability}
         rows={data.bins}
         columns={columns}
         height={400}
       />
       <Stats>
-        <Summary data={data} />
+        <ReliabilityTiles data={data} />
       </Stats>
     </div>
   );
 }
 
-function Summary({
+function ReliabilityTiles({
   data: { days, answers, accuracy, mean_p_correct, log_loss, brier, bins },
 }: {
   data: Reliability;
 }) {
   const bias = accuracy === null || mean_p_correct === null ? null : accuracy - mean_p_correct;
-  const holding = bins.filter(({ p_correct, low, high }) => low <= p_correct && p_correct <= high).length;
+  const calibratedBins = bins.filter(
+    ({ p_correct, low, high }) => low <= p_correct && p_correct <= high,
+  ).length;
   return (
     <>
-      <Stat label="Answers" value={whole(answers)} note={`of the last ${days} days`}>
+      <Stat label="Answers" value={formatInteger(answers)} note={`of the last ${days} days`}>
         That are stored, with the prediction that was served before them.
       </Stat>
       <Stat
         label="Right, and predicted"
-        value={`${percent(accuracy)} / ${percent(mean_p_correct)}`}
-        note={`${points(bias)} points`}
+        value={`${formatPercent(accuracy)} / ${formatPercent(mean_p_correct)}`}
+        note={`${formatPoints(bias)} points`}
       >
         The share that was right, and the mean prediction. Far apart: predictions are too low or too high
         altogether; a fit corrects that.
       </Stat>
       <Stat
         label="Tenths that hold"
-        value={`${holding} of ${bins.length}`}
+        value={`${calibratedBins} of ${bins.length}`}
         note="within their 95 % intervals"
       >
         Tenths of the predictions whose mean lies within the interval of what came. With many thousand answers
         the intervals are so narrow that small errors show, too: see how far the dots are from the line.
       </Stat>
-      <Stat label="Log loss" value={decimal(3)(log_loss)} note="lower is better">
+      <Stat label="Log loss" value={formatDecimal(3)(log_loss)} note="lower is better">
         0.693 is as good as a coin. Each answer costs the logarithm of the probability that was given to what
         came.
       </Stat>
-      <Stat label="Brier score" value={decimal(3)(brier)} note="lower is better">
+      <Stat label="Brier score" value={formatDecimal(3)(brier)} note="lower is better">
         The mean of (prediction − answer)²: 0 is all foreseen, 0.25 as good as a coin.
       </Stat>
     </>
@@ -124,16 +133,16 @@ function Summary({
 }
 
 /** Share of the chart height. */
-const strip = 0.2;
+const barShare = 0.2;
 
-function plot(bins: readonly Bin[]): Plot.PlotOptions {
+function plotReliability(bins: readonly Bin[]): Plot.PlotOptions {
   const most = Math.max(...bins.map(({ answers }) => answers));
   const note = ({ from, to, answers, accuracy, low, high }: Bin): string =>
-    `${percent(from)} to ${percent(to)}: ${percent(accuracy)} right (${percent(low)} to ${percent(high)}), ${plural(answers, 'answer')}`;
+    `${formatPercent(from)} to ${formatPercent(to)}: ${formatPercent(accuracy)} right (${formatPercent(low)} to ${formatPercent(high)}), ${pluralize(answers, 'answer')}`;
   return {
     x: { domain: [0, 1], label: 'predicted', tickFormat: '.0%', ticks: 5 },
     y: {
-      domain: [-strip, 1],
+      domain: [-barShare, 1],
       label: 'right',
       grid: true,
       tickFormat: '.0%',
@@ -144,12 +153,12 @@ function plot(bins: readonly Bin[]): Plot.PlotOptions {
         ...{
           x1: 'from',
           x2: 'to',
-          y1: -strip,
-          y2: ({ answers }: Bin) => 0.9 * strip * (answers / most) - strip,
+          y1: -barShare,
+          y2: ({ answers }: Bin) => 0.9 * barShare * (answers / most) - barShare,
         },
         ...{ fill: 'var(--bar)', inset: 1, title: note },
       }),
-      Plot.ruleY([-strip, 0], { stroke: 'var(--line)' }),
+      Plot.ruleY([-barShare, 0], { stroke: 'var(--line)' }),
       diagonalMark,
       Plot.ruleX(bins, { x: 'p_correct', y1: 'low', y2: 'high', stroke: 'var(--a)', strokeWidth: 2 }),
       Plot.dot(bins, {
@@ -164,13 +173,13 @@ function plot(bins: readonly Bin[]): Plot.PlotOptions {
   };
 }
 
-const field = fieldsOf<Bin>();
+const field = createColumnBuilder<Bin>();
 const columns: Column<Bin>[] = [
-  field('From', 'from', { format: percent }),
-  field('To', 'to', { format: percent }),
+  field('From', 'from', { format: formatPercent }),
+  field('To', 'to', { format: formatPercent }),
   field('Answers', 'answers', { format: grouped }),
-  field('Predicted', 'p_correct', { format: decimal(3) }),
-  field('Right', 'accuracy', { format: decimal(3) }),
-  field('Low', 'low', { format: decimal(3), about: '95 % interval' }),
-  field('High', 'high', { format: decimal(3), about: '95 % interval' }),
+  field('Predicted', 'p_correct', { format: formatDecimal(3) }),
+  field('Right', 'accuracy', { format: formatDecimal(3) }),
+  field('Low', 'low', { format: formatDecimal(3), about: '95 % interval' }),
+  field('High', 'high', { format: formatDecimal(3), about: '95 % interval' }),
 ];

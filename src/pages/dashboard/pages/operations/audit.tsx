@@ -1,11 +1,11 @@
 import type { LastAudit } from '../../../../client/types.js';
 import { computeSum } from '../../../../lists.js';
-import { day, dayAndTime, decimal, grouped, plural } from '../../base/format.js';
+import { formatDay, formatDayTime, formatDecimal, grouped, pluralize } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
 import { useViewer } from '../../base/viewer.js';
 import { Loaded } from '../../parts/loaded.jsx';
 import { Facts, Panel, Stat, Stats } from '../../parts/stat.jsx';
-import { type Column, fieldsOf, Table } from '../../parts/table.jsx';
+import { type Column, createColumnBuilder, Table } from '../../parts/table.jsx';
 
 type Audit = NonNullable<LastAudit['last']>;
 
@@ -17,7 +17,7 @@ export function AuditPart() {
       title="Last audit"
       about="Every accepted answer has to be stored once, be on its way, or be parked; and sums have to be those of the rows. An audit compares them by tenant and UTC day."
     >
-      <Loaded of={audit} what="the last audit">
+      <Loaded load={audit} subject="the last audit">
         {({ last }) =>
           last === null ? (
             <p class="soft">
@@ -25,7 +25,7 @@ export function AuditPart() {
               <code>npm run audit</code> makes one at once and prints what it found.
             </p>
           ) : (
-            <Shown audit={last} />
+            <AuditView audit={last} />
           )
         }
       </Loaded>
@@ -33,16 +33,16 @@ export function AuditPart() {
   );
 }
 
-function Shown({ audit }: { audit: Audit }) {
-  const found = computeSum(Object.values(audit.mismatches_by_kind));
+function AuditView({ audit }: { audit: Audit }) {
+  const mismatchCount = computeSum(Object.values(audit.mismatches_by_kind));
   return (
     <>
       <Stats>
         <Stat
           label="Mismatches"
-          value={grouped(found)}
-          note={found === 0 ? 'all agrees' : 'look into them'}
-          look={found === 0 ? 'good' : 'alert'}
+          value={grouped(mismatchCount)}
+          note={mismatchCount === 0 ? 'all agrees' : 'look into them'}
+          tone={mismatchCount === 0 ? 'good' : 'alert'}
         >
           Days on which two counts differ that have to be equal, seen in three looks in a row. Normal: 0.
         </Stat>
@@ -50,16 +50,20 @@ function Shown({ audit }: { audit: Audit }) {
           label="Not compared"
           value={grouped(audit.not_compared_count)}
           note={audit.not_compared_count === 0 ? 'nothing was left out' : 'see below'}
-          look={audit.not_compared_count === 0 ? undefined : 'alert'}
+          tone={audit.not_compared_count === 0 ? undefined : 'alert'}
         >
           What could not be compared, because a server was away or rows did not move. Mend that, and run it
           again.
         </Stat>
-        <Stat label="When (UTC)" value={dayAndTime(audit.at)} note={`took ${decimal(1)(audit.seconds)} s`} />
-        <Stat label="Days" value={`${day(audit.from)} – ${day(audit.to)}`} />
+        <Stat
+          label="When (UTC)"
+          value={formatDayTime(audit.at)}
+          note={`took ${formatDecimal(1)(audit.seconds)} s`}
+        />
+        <Stat label="Days" value={`${formatDay(audit.from)} – ${formatDay(audit.to)}`} />
       </Stats>
       <Facts
-        of={[
+        facts={[
           ['Accepted answers', grouped(audit.accepted)],
           ['less erased and retracted', grouped(audit.removed)],
           ['Stored', grouped(audit.stored)],
@@ -68,7 +72,7 @@ function Shown({ audit }: { audit: Audit }) {
           ['Stored, by the day of the answer', grouped(audit.raw)],
         ]}
       />
-      {found > 0 && (
+      {mismatchCount > 0 && (
         <Table
           name="Mismatches"
           columns={columns}
@@ -79,7 +83,7 @@ function Shown({ audit }: { audit: Audit }) {
       )}
       {audit.not_compared.length > 0 && (
         <details>
-          <summary>{plural(audit.not_compared.length, 'reason')} why something was not compared</summary>
+          <summary>{pluralize(audit.not_compared.length, 'reason')} why something was not compared</summary>
           <ul>
             {audit.not_compared.map((reason) => (
               <li key={reason}>{reason}</li>
@@ -91,7 +95,7 @@ function Shown({ audit }: { audit: Audit }) {
   );
 }
 
-const field = fieldsOf<Audit['mismatches'][number]>();
+const field = createColumnBuilder<Audit['mismatches'][number]>();
 const columns: Column<Audit['mismatches'][number]>[] = [
   field('Kind', 'kind', { format: (kind) => <span class="words">{kind}</span> }),
   field('Tenant', 'tenant'),

@@ -5,39 +5,43 @@ import { useViewer } from '../../base/viewer.js';
 import { Button } from '../../parts/button.jsx';
 import { Dialog } from '../../parts/dialog.jsx';
 import { ErrorNote } from '../../parts/loaded.jsx';
-import { Once } from './once.jsx';
-import { type Quota, QuotaFields, quotaSetting } from './quota.jsx';
+import { OneTimeSecret } from './one-time-secret.jsx';
+import { type Quota, QuotaFields, toQuotaSetting } from './quota.jsx';
 
 type Scope = OwnKey['scopes'][number];
 
-const meanings: Readonly<Record<Scope, string>> = {
+const scopeMeanings: Readonly<Record<Scope, string>> = {
   read: 'mastery, forecasts, statistics of the tenant',
   write: 'answers and goals',
   admin: 'the catalogue, exports, erasures, keys and webhooks of the tenant',
   operator: 'live figures, parked rows, audits, the keys of all tenants',
 };
 
-interface CreateKeyProps {
+interface CreateKeyDialogProps {
   readonly onClose: () => void;
   readonly onDone: () => void;
 }
 
-export function CreateKey({ onClose, onDone }: CreateKeyProps) {
-  const [made, setMade] = useState<CreatedKey | null>(null);
-  const done = (key: CreatedKey): void => {
-    setMade(key);
+export function CreateKeyDialog({ onClose, onDone }: CreateKeyDialogProps) {
+  const [createdKey, setCreatedKey] = useState<CreatedKey | null>(null);
+  const handleCreated = (key: CreatedKey): void => {
+    setCreatedKey(key);
     onDone();
   };
   return (
-    <Dialog title={made === null ? 'New key' : 'The new key'} onClose={onClose}>
-      {made === null ? <Form onClose={onClose} onDone={done} /> : <Made created={made} onClose={onClose} />}
+    <Dialog title={createdKey === null ? 'New key' : 'The new key'} onClose={onClose}>
+      {createdKey === null ? (
+        <CreateKeyForm onClose={onClose} onDone={handleCreated} />
+      ) : (
+        <CreatedKeyView created={createdKey} onClose={onClose} />
+      )}
     </Dialog>
   );
 }
 
-const Made = ({ created, onClose }: { created: CreatedKey; onClose: () => void }) => (
+const CreatedKeyView = ({ created, onClose }: { created: CreatedKey; onClose: () => void }) => (
   <>
-    <Once
+    <OneTimeSecret
       label={`Key ${created.key_id} of ${created.tenant}, with ${created.scopes.join(', ')}`}
       secret={created.key}
     />
@@ -48,17 +52,17 @@ const Made = ({ created, onClose }: { created: CreatedKey; onClose: () => void }
   </>
 );
 
-function Form({ onClose, onDone }: { onClose: () => void; onDone: (key: CreatedKey) => void }) {
-  const { api, own, can } = useViewer();
+function CreateKeyForm({ onClose, onDone }: { onClose: () => void; onDone: (key: CreatedKey) => void }) {
+  const { api, ownKey, hasScope } = useViewer();
   const [scopes, setScopes] = useState<readonly Scope[]>(['read']);
-  const [tenant, setTenant] = useState<string>(own.tenant);
+  const [tenant, setTenant] = useState<string>(ownKey.tenant);
   const [quota, setQuota] = useState<Quota>({
     isUnlimited: false,
-    perMinute: `${Math.min(100, own.requests_per_minute ?? 100)}`,
+    perMinute: `${Math.min(100, ownKey.requests_per_minute ?? 100)}`,
   });
   const { run, isBusy, error } = useAction(async () => {
-    const whose = can('operator') ? { tenant } : {};
-    onDone(await api.createKey({ scopes, ...whose, ...quotaSetting(quota) }));
+    const tenantOption = hasScope('operator') ? { tenant } : {};
+    onDone(await api.createKey({ scopes, ...tenantOption, ...toQuotaSetting(quota) }));
   });
   const submit = (event: Event): void => {
     event.preventDefault();
@@ -66,7 +70,7 @@ function Form({ onClose, onDone }: { onClose: () => void; onDone: (key: CreatedK
   };
   return (
     <form class="form" onSubmit={submit}>
-      {can('operator') && (
+      {hasScope('operator') && (
         <label class="field">
           Tenant
           <input
@@ -98,13 +102,13 @@ interface ScopeFieldsProps {
 }
 
 function ScopeFields({ scopes, onChange }: ScopeFieldsProps) {
-  const { can } = useViewer();
-  const all = Object.entries(meanings) as [Scope, string][];
+  const { hasScope } = useViewer();
+  const all = Object.entries(scopeMeanings) as [Scope, string][];
   return (
     <fieldset class="list">
       <legend>Scopes</legend>
       {all
-        .filter(([scope]) => can(scope))
+        .filter(([scope]) => hasScope(scope))
         .map(([scope, meaning]) => (
           <label key={scope} class="check">
             <input

@@ -1,22 +1,22 @@
 import { useState } from 'preact/hooks';
 import type { Delivery } from '../../../../client/types.js';
 import { useAction } from '../../base/action.js';
-import { dayAndTime } from '../../base/format.js';
-import { usePaged } from '../../base/paged.js';
+import { formatDayTime } from '../../base/format.js';
+import { usePagedList } from '../../base/paged-list.js';
 import { useViewer } from '../../base/viewer.js';
 import { Button } from '../../parts/button.jsx';
 import { ErrorNote } from '../../parts/loaded.jsx';
-import { PagedTable } from '../../parts/paged.jsx';
+import { PagedTable } from '../../parts/paged-table.jsx';
 import { Badge, Panel } from '../../parts/stat.jsx';
-import { actionColumn, type Column, fieldsOf, RowButton } from '../../parts/table.jsx';
+import { type Column, createActionColumn, createColumnBuilder, RowButton } from '../../parts/table.jsx';
 
 export function DeliveriesPanel({ webhookId }: { webhookId: string }) {
   const { api } = useViewer();
-  const [told, tell] = useState('');
-  const deliveries = usePaged((page) => api.deliveries(webhookId, page), 'deliveries', [api, webhookId]);
-  const again = useAction(async (messageId: string) => {
+  const [outcome, setOutcome] = useState('');
+  const deliveries = usePagedList((page) => api.deliveries(webhookId, page), 'deliveries', [api, webhookId]);
+  const redelivery = useAction(async (messageId: string) => {
     await api.redeliver(webhookId, messageId);
-    tell(`Message ${messageId} is sent again.`);
+    setOutcome(`Message ${messageId} is sent again.`);
     deliveries.reload();
   });
   return (
@@ -28,14 +28,14 @@ export function DeliveriesPanel({ webhookId }: { webhookId: string }) {
         <Button disabled={deliveries.isLoading} onClick={deliveries.reload}>
           Look again
         </Button>
-        <p role="status">{told}</p>
+        <p role="status">{outcome}</p>
       </div>
-      {again.error !== null && <ErrorNote error={again.error} />}
+      {redelivery.error !== null && <ErrorNote error={redelivery.error} />}
       <PagedTable
-        of={deliveries}
-        what="deliveries"
+        list={deliveries}
+        subject="deliveries"
         name={`Deliveries of ${webhookId}`}
-        columns={columnsOf(again.run)}
+        columns={buildColumns(redelivery.run)}
         rowKey={({ message_id }) => message_id}
         filter
         empty="Nothing was sent to it in seven days: Test sends it a message."
@@ -44,24 +44,24 @@ export function DeliveriesPanel({ webhookId }: { webhookId: string }) {
   );
 }
 
-const looks = { pending: 'soft', delivered: 'good', failed: 'alert' } as const;
+const tones = { pending: 'soft', delivered: 'good', failed: 'alert' } as const;
 
-const field = fieldsOf<Delivery>();
-const columnsOf = (again: (messageId: string) => unknown): Column<Delivery>[] => [
-  field('When (UTC)', 'created_at', { format: dayAndTime }),
+const field = createColumnBuilder<Delivery>();
+const buildColumns = (redeliver: (messageId: string) => unknown): Column<Delivery>[] => [
+  field('When (UTC)', 'created_at', { format: formatDayTime }),
   field('Event', 'type', { format: (type) => <span class="words">{type}</span> }),
-  field('State', 'status', { format: (status) => <Badge look={looks[status]}>{status}</Badge> }),
+  field('State', 'status', { format: (status) => <Badge tone={tones[status]}>{status}</Badge> }),
   field('Tries', 'tries'),
   field(
     'Last answer',
     ({ last_status, last_error }) => last_error ?? (last_status === null ? null : `${last_status}`),
   ),
-  field('Next try (UTC)', 'next_try_at', { format: dayAndTime }),
+  field('Next try (UTC)', 'next_try_at', { format: formatDayTime }),
   field('Message', 'message_id', { format: (message_id) => <code>{message_id}</code> }),
-  actionColumn(
+  createActionColumn(
     ({ message_id, status }) =>
       status !== 'pending' && (
-        <RowButton aria-label={`Redeliver ${message_id}`} onClick={() => again(message_id)}>
+        <RowButton aria-label={`Redeliver ${message_id}`} onClick={() => redeliver(message_id)}>
           Redeliver
         </RowButton>
       ),

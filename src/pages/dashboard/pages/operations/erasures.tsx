@@ -1,41 +1,47 @@
 import { useState } from 'preact/hooks';
 import type { Erasure, ErasurePage } from '../../../../client/types.js';
-import { dayAndTime } from '../../base/format.js';
+import { formatDayTime } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
-import { usePaged } from '../../base/paged.js';
+import { usePagedList } from '../../base/paged-list.js';
 import { useViewer } from '../../base/viewer.js';
 import { Button } from '../../parts/button.jsx';
 import { Dialog } from '../../parts/dialog.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
-import { PagedTable } from '../../parts/paged.jsx';
+import { PagedTable } from '../../parts/paged-table.jsx';
 import { Badge, Panel } from '../../parts/stat.jsx';
-import { actionColumn, type Column, fieldsOf, RowButton, Table } from '../../parts/table.jsx';
+import {
+  type Column,
+  createActionColumn,
+  createColumnBuilder,
+  RowButton,
+  Table,
+} from '../../parts/table.jsx';
 
 type Row = ErasurePage['erasures'][number];
 
 export function ErasuresPart() {
-  const { api, own } = useViewer();
-  const [shown, show] = useState<string | null>(null);
-  const erasures = usePaged((page) => api.erasures(page), 'erasures', [api]);
+  const { api, ownKey } = useViewer();
+  const [shownId, setShownId] = useState<string | null>(null);
+  const erasures = usePagedList((page) => api.erasures(page), 'erasures', [api]);
   return (
     <Panel
-      title={`Erasures of ${own.tenant}`}
+      title={`Erasures of ${ownKey.tenant}`}
       about="Learners who were erased, without their names. One is done when it is proven that no row is left of them."
     >
       <PagedTable
-        of={erasures}
-        what="erasures"
+        list={erasures}
+        subject="erasures"
         name="Erasures"
-        columns={columnsOf(show)}
+        columns={buildColumns(setShownId)}
         rowKey={({ erasure_id }) => erasure_id}
         filter
         empty="No learner was erased. DELETE /api/v1/learners/{user_id} erases one."
       />
-      {shown !== null && (
-        <Dialog title="Erasure" onClose={() => show(null)}>
-          <Receipt erasureId={shown} />
+      {shownId !== null && (
+        <Dialog title="Erasure" onClose={() => setShownId(null)}>
+          <ErasureProof erasureId={shownId} />
           <div>
-            <Button onClick={() => show(null)}>Close</Button>
+            <Button onClick={() => setShownId(null)}>Close</Button>
           </div>
         </Dialog>
       )}
@@ -43,32 +49,32 @@ export function ErasuresPart() {
   );
 }
 
-const statuses: Readonly<Record<Row['status'], string>> = {
+const statusTexts: Readonly<Record<Row['status'], string>> = {
   pending: 'waits for ClickHouse',
   running: 'rows are deleted',
   done: 'done',
 };
 
-const field = fieldsOf<Row>();
-const columnsOf = (show: (erasureId: string) => void): Column<Row>[] => [
+const field = createColumnBuilder<Row>();
+const buildColumns = (onShow: (erasureId: string) => void): Column<Row>[] => [
   field('Erasure', 'erasure_id', { format: (erasure_id) => <code>{erasure_id}</code> }),
   field('State', 'status', {
-    format: (status) => <Badge look={status === 'done' ? 'good' : 'soft'}>{statuses[status]}</Badge>,
+    format: (status) => <Badge tone={status === 'done' ? 'good' : 'soft'}>{statusTexts[status]}</Badge>,
   }),
-  field('Asked for (UTC)', 'requested_at', { format: dayAndTime }),
-  field('Done (UTC)', 'done_at', { format: dayAndTime }),
-  actionColumn(({ erasure_id }) => (
-    <RowButton aria-label={`Proof of ${erasure_id}`} onClick={() => show(erasure_id)}>
+  field('Asked for (UTC)', 'requested_at', { format: formatDayTime }),
+  field('Done (UTC)', 'done_at', { format: formatDayTime }),
+  createActionColumn(({ erasure_id }) => (
+    <RowButton aria-label={`Proof of ${erasure_id}`} onClick={() => onShow(erasure_id)}>
       Proof
     </RowButton>
   )),
 ];
 
-function Receipt({ erasureId }: { erasureId: string }) {
+function ErasureProof({ erasureId }: { erasureId: string }) {
   const { api } = useViewer();
   const erasure = useLoad((signal) => api.erasure(erasureId, { signal }), [api, erasureId]);
   return (
-    <Loaded of={erasure} what="its proof">
+    <Loaded load={erasure} subject="its proof">
       {({ places, proof }) => (
         <>
           <p>
@@ -92,7 +98,7 @@ function Receipt({ erasureId }: { erasureId: string }) {
   );
 }
 
-const placeField = fieldsOf<Erasure['places'][number]>();
+const placeField = createColumnBuilder<Erasure['places'][number]>();
 const placeColumns: Column<Erasure['places'][number]>[] = [
   placeField('Table', 'place'),
   placeField('Rows before', 'before'),

@@ -1,44 +1,44 @@
 import { useState } from 'preact/hooks';
 import type { Key } from '../../../../client/types.js';
-import { day, dayAndTime, grouped } from '../../base/format.js';
-import { usePaged } from '../../base/paged.js';
-import { look, type Route } from '../../base/route.js';
+import { formatDay, formatDayTime, grouped } from '../../base/format.js';
+import { usePagedList } from '../../base/paged-list.js';
+import { type Route, updateQuery } from '../../base/route.js';
 import { useViewer, type Viewer } from '../../base/viewer.js';
 import { Button } from '../../parts/button.jsx';
-import { Confirm } from '../../parts/dialog.jsx';
-import { PagedTable } from '../../parts/paged.jsx';
+import { ConfirmDialog } from '../../parts/dialog.jsx';
+import { PagedTable } from '../../parts/paged-table.jsx';
 import { Badge, Panel } from '../../parts/stat.jsx';
-import { actionColumn, type Column, fieldsOf, RowButton } from '../../parts/table.jsx';
-import { CreateKey } from './create-key.jsx';
-import { ChangeQuota } from './quota.jsx';
+import { type Column, createActionColumn, createColumnBuilder, RowButton } from '../../parts/table.jsx';
+import { CreateKeyDialog } from './create-key.jsx';
+import { ChangeQuotaDialog } from './quota.jsx';
 
-type Asked = { readonly what: 'quota' | 'revoke'; readonly key: Key } | { readonly what: 'create' };
+type DialogRequest = { readonly kind: 'quota' | 'revoke'; readonly key: Key } | { readonly kind: 'create' };
 
 export function KeysPart({ route: { query } }: { readonly route: Route }) {
   const viewer = useViewer();
-  const { api, own, can } = viewer;
-  const tenant = can('operator') ? query.tenant : undefined;
-  const [asked, ask] = useState<Asked | null>(null);
-  const keys = usePaged((page) => api.keys({ ...page, limit: 200, tenant }), 'keys', [api, tenant]);
-  const isShown = ({ revoked_at }: Key): boolean => revoked_at === null || query.revoked !== undefined;
-  const close = (): void => ask(null);
+  const { api, ownKey, hasScope } = viewer;
+  const tenant = hasScope('operator') ? query.tenant : undefined;
+  const [dialog, setDialog] = useState<DialogRequest | null>(null);
+  const keys = usePagedList((page) => api.keys({ ...page, limit: 200, tenant }), 'keys', [api, tenant]);
+  const isVisible = ({ revoked_at }: Key): boolean => revoked_at === null || query.revoked !== undefined;
+  const close = (): void => setDialog(null);
   return (
     <Panel
       title="API keys"
       about="Who may call the API. A key itself is shown once, when it is made; afterwards it goes by its id."
     >
       <div class="row">
-        <Button class="primary" onClick={() => ask({ what: 'create' })}>
+        <Button class="primary" onClick={() => setDialog({ kind: 'create' })}>
           New key
         </Button>
-        {can('operator') && (
+        {hasScope('operator') && (
           <label>
             Tenant{' '}
             <input
               type="search"
               placeholder="all"
               value={tenant ?? ''}
-              onChange={(event) => look({ tenant: event.currentTarget.value.trim() })}
+              onChange={(event) => updateQuery({ tenant: event.currentTarget.value.trim() })}
             />
           </label>
         )}
@@ -46,85 +46,90 @@ export function KeysPart({ route: { query } }: { readonly route: Route }) {
           <input
             type="checkbox"
             checked={query.revoked !== undefined}
-            onChange={(event) => look({ revoked: event.currentTarget.checked ? 'shown' : null })}
+            onChange={(event) => updateQuery({ revoked: event.currentTarget.checked ? 'shown' : null })}
           />{' '}
           Revoked ones, too
         </label>
       </div>
       <PagedTable
-        of={{ ...keys, rows: keys.rows?.filter(isShown) ?? null }}
-        what="keys"
+        list={{ ...keys, rows: keys.rows?.filter(isVisible) ?? null }}
+        subject="keys"
         name="API keys"
-        columns={columnsOf(viewer, ask)}
+        columns={buildColumns(viewer, setDialog)}
         rowKey={({ key_id }) => key_id}
         filter
         empty={tenant === undefined ? 'No key is in force.' : `The tenant ${tenant} has no key in force.`}
       />
-      {asked?.what === 'create' && <CreateKey onClose={close} onDone={keys.reload} />}
-      {asked?.what === 'quota' && <ChangeQuota apiKey={asked.key} onClose={close} onDone={keys.reload} />}
-      {asked?.what === 'revoke' && (
-        <Confirm
-          title={`Revoke the key ${asked.key.key_id}?`}
-          verb="Revoke"
+      {dialog?.kind === 'create' && <CreateKeyDialog onClose={close} onDone={keys.reload} />}
+      {dialog?.kind === 'quota' && (
+        <ChangeQuotaDialog apiKey={dialog.key} onClose={close} onDone={keys.reload} />
+      )}
+      {dialog?.kind === 'revoke' && (
+        <ConfirmDialog
+          title={`Revoke the key ${dialog.key.key_id}?`}
+          confirmLabel="Revoke"
           isDangerous
           onClose={close}
-          act={async () => {
-            await api.revokeKey(asked.key.key_id);
+          onConfirm={async () => {
+            await api.revokeKey(dialog.key.key_id);
             keys.reload();
           }}
         >
           <p>
-            Whoever uses it, for the tenant <bdi>{asked.key.tenant}</bdi> with {asked.key.scopes.join(', ')},
-            is refused within 5 seconds. It cannot be undone: they need a new key.
+            Whoever uses it, for the tenant <bdi>{dialog.key.tenant}</bdi> with {dialog.key.scopes.join(', ')}
+            , is refused within 5 seconds. It cannot be undone: they need a new key.
           </p>
-          {asked.key.key_id === own.key_id && (
+          {dialog.key.key_id === ownKey.key_id && (
             <p>
               <strong>It is the key that this dashboard uses: you will have to enter another one.</strong>
             </p>
           )}
-        </Confirm>
+        </ConfirmDialog>
       )}
     </Panel>
   );
 }
 
-const field = fieldsOf<Key>();
-const quotaText = ({ requests_per_minute }: Key): string =>
+const field = createColumnBuilder<Key>();
+const formatQuota = ({ requests_per_minute }: Key): string =>
   requests_per_minute === null ? 'unlimited' : grouped(requests_per_minute);
 
-const columnsOf = ({ own, can }: Viewer, ask: (asked: Asked) => void): Column<Key>[] => [
+const buildColumns = (
+  { ownKey, hasScope }: Viewer,
+  openDialog: (asked: DialogRequest) => void,
+): Column<Key>[] => [
   field('Key', 'key_id', {
     show: ({ key_id, development }) => (
       <>
-        <code>{key_id}</code> {key_id === own.key_id && <Badge look="soft">yours</Badge>}{' '}
-        {development && <Badge look="soft">development</Badge>}
+        <code>{key_id}</code> {key_id === ownKey.key_id && <Badge tone="soft">yours</Badge>}{' '}
+        {development && <Badge tone="soft">development</Badge>}
       </>
     ),
     about: 'The first 12 characters of its SHA-256',
   }),
-  ...(can('operator') ? [field('Tenant', 'tenant')] : []),
+  ...(hasScope('operator') ? [field('Tenant', 'tenant')] : []),
   field('Scopes', ({ scopes }) => scopes.join(', '), {
     format: (scopes) => <span class="words">{scopes}</span>,
   }),
-  field('Requests a minute', 'requests_per_minute', { show: quotaText, align: 'end' }),
+  field('Requests a minute', 'requests_per_minute', { show: formatQuota, align: 'end' }),
   field('Made (UTC)', 'created_at', {
-    format: (created_at) => <span title={dayAndTime(created_at)}>{day(created_at)}</span>,
+    format: (created_at) => <span title={formatDayTime(created_at)}>{formatDay(created_at)}</span>,
   }),
   field('State', ({ revoked_at }) => (revoked_at === null ? 'in force' : `revoked ${revoked_at}`), {
     show: ({ revoked_at }) =>
-      revoked_at === null ? <Badge look="good">in force</Badge> : <>revoked {day(revoked_at)}</>,
+      revoked_at === null ? <Badge tone="good">in force</Badge> : <>revoked {formatDay(revoked_at)}</>,
   }),
-  actionColumn(
+  createActionColumn(
     (key) =>
       key.revoked_at === null && (
         <span class="row tight">
           <RowButton
             aria-label={`Change the quota of ${key.key_id}`}
-            onClick={() => ask({ what: 'quota', key })}
+            onClick={() => openDialog({ kind: 'quota', key })}
           >
             Quota
           </RowButton>
-          <RowButton aria-label={`Revoke ${key.key_id}`} onClick={() => ask({ what: 'revoke', key })}>
+          <RowButton aria-label={`Revoke ${key.key_id}`} onClick={() => openDialog({ kind: 'revoke', key })}>
             Revoke
           </RowButton>
         </span>

@@ -1,14 +1,14 @@
 import { useState } from 'preact/hooks';
 import type { Key } from '../../../../client/types.js';
 import { useViewer } from '../../base/viewer.js';
-import { Confirm } from '../../parts/dialog.jsx';
+import { ConfirmDialog } from '../../parts/dialog.jsx';
 
 export interface Quota {
   readonly isUnlimited: boolean;
   readonly perMinute: string;
 }
 
-export const quotaSetting = ({ isUnlimited, perMinute }: Quota) =>
+export const toQuotaSetting = ({ isUnlimited, perMinute }: Quota) =>
   isUnlimited ? { unlimited: true } : { requests_per_minute: Number(perMinute) };
 
 interface QuotaFieldsProps {
@@ -17,8 +17,8 @@ interface QuotaFieldsProps {
 }
 
 export function QuotaFields({ quota, onChange }: QuotaFieldsProps) {
-  const { own, can } = useViewer();
-  const most = can('operator') ? null : own.requests_per_minute;
+  const { ownKey, hasScope } = useViewer();
+  const maxPerMinute = hasScope('operator') ? null : ownKey.requests_per_minute;
   return (
     <fieldset>
       <legend>Quota</legend>
@@ -27,7 +27,7 @@ export function QuotaFields({ quota, onChange }: QuotaFieldsProps) {
         <input
           type="number"
           min={1}
-          max={most ?? undefined}
+          max={maxPerMinute ?? undefined}
           step={1}
           value={quota.perMinute}
           disabled={quota.isUnlimited}
@@ -38,39 +38,48 @@ export function QuotaFields({ quota, onChange }: QuotaFieldsProps) {
         <input
           type="checkbox"
           checked={quota.isUnlimited}
-          disabled={most !== null}
+          disabled={maxPerMinute !== null}
           onChange={(event) => onChange({ ...quota, isUnlimited: event.currentTarget.checked })}
         />{' '}
         unlimited
       </label>
-      {most !== null && <p class="soft">Yours has {most}: it can give no more.</p>}
+      {maxPerMinute !== null && <p class="soft">Yours has {maxPerMinute}: it can give no more.</p>}
     </fieldset>
   );
 }
 
-interface ChangeQuotaProps {
+interface ChangeQuotaDialogProps {
   readonly apiKey: Key;
   readonly onClose: () => void;
   readonly onDone: () => void;
 }
 
-export function ChangeQuota({ apiKey: { key_id, requests_per_minute }, onClose, onDone }: ChangeQuotaProps) {
+export function ChangeQuotaDialog({
+  apiKey: { key_id, requests_per_minute },
+  onClose,
+  onDone,
+}: ChangeQuotaDialogProps) {
   const { api } = useViewer();
   const [quota, setQuota] = useState<Quota>({
     isUnlimited: requests_per_minute === null,
     perMinute: `${requests_per_minute ?? 100}`,
   });
-  const act = async (): Promise<void> => {
-    await api.changeKey(key_id, quotaSetting(quota));
+  const save = async (): Promise<void> => {
+    await api.changeKey(key_id, toQuotaSetting(quota));
     onDone();
   };
   return (
-    <Confirm title={`Quota of the key ${key_id}`} verb="Set the quota" act={act} onClose={onClose}>
+    <ConfirmDialog
+      title={`Quota of the key ${key_id}`}
+      confirmLabel="Set the quota"
+      onConfirm={save}
+      onClose={onClose}
+    >
       <QuotaFields quota={quota} onChange={setQuota} />
       <p class="soft">
         It counts requests, whatever they bring; one beyond it is answered with 429. It takes effect within 5
         seconds.
       </p>
-    </Confirm>
+    </ConfirmDialog>
   );
 }

@@ -22,11 +22,12 @@ export const accuracyBands: Bands = [
 ];
 
 export const bandColors = masteryBands.map((_, band) => `var(--heat-${band})`);
-export const bandOf = (bands: Bands, share: number): number => bands.findLastIndex(([from]) => share >= from);
+export const findBand = (bands: Bands, share: number): number =>
+  bands.findLastIndex(([from]) => share >= from);
 
-export const Scale = ({ of }: { readonly of: Bands }) => (
+export const BandLegend = ({ bands }: { readonly bands: Bands }) => (
   <ul class="legend">
-    {of.map(([from, name], band) => (
+    {bands.map(([from, name], band) => (
       <li key={from}>
         <Swatch fill={bandColors[band]} />
         {name}

@@ -1,0 +1,99 @@
+import type { ClassMastery, ClassPredictions, ListedLearner, Prediction } from '../../../../client/types.js';
+import type { Api } from '../../base/session.js';
+import { indexSkillLabels, type SkillLabel } from '../../base/skill-names.js';
+import { maxLearners, splitIds } from './learner-ids.js';
+import { buildStatusInput, computeStatus, explainStatus, type Status, type StatusInput } from './status.js';
+
+type Progress = Extract<ClassMastery['results'][number], { readonly status: 200 }>['data'];
+
+export interface Member extends StatusInput {
+  readonly userId: string;
+  readonly status: Status;
+  readonly reason: string | null;
+  readonly progress: Progress;
+  readonly prediction: Prediction;
+}
+
+export interface SchoolClass {
+  readonly members: readonly Member[];
+  readonly missing: readonly string[];
+  /** Learners with an error. */
+  readonly failed: readonly { readonly userId: string; readonly reason: string }[];
+  /** Null on the last page. */
+  readonly nextCursor: string | null;
+  readonly skills: ReadonlyMap<string, SkillLabel>;
+}
+
+export interface ClassSelection {
+  /** If undefined, `prefix` selects the learners. */
+  readonly ids?: string | undefined;
+  readonly prefix?: string | undefined;
+  readonly cursor?: string | undefined;
+}
+
+const emptyClass: SchoolClass = { members: [], missing: [], failed: [], nextCursor: null, skills: new Map() };
+
+export async function loadClass(
+  api: Api,
+  selection: ClassSelection,
+  signal: AbortSignal,
+): Promise<SchoolClass> {
+  const { ids, nextCursor } = await resolveSelection(api, selection, signal);
+  if (ids.length === 0) return emptyClass;
+  const [predictions, mastery, catalogue] = await Promise.all([
+    api.classPredictions({ user_ids: ids }, { signal }),
+    api.classMastery({ user_ids: ids }, { signal }),
+    api.skills({ limit: 1000, signal }),
+  ]);
+  const skills = indexSkillLabels(catalogue.skills);
+  return { ...mergeResults(predictions, mastery, skills), nextCursor, skills };
+}
+
+async function resolveSelection(api: Api, { ids, prefix, cursor }: ClassSelection, signal: AbortSignal) {
+  if (ids !== undefined) return { ids: splitIds(ids), nextCursor: null };
+  const page = await api.learners({ prefix, cursor, limit: maxLearners, signal });
+  return { ids: page.learners.map(({ user_id }: ListedLearner) => user_id), nextCursor: page.next_cursor };
+}
+
+/** Both responses have the order of the request. */
+function mergeResults(
+  predictions: ClassPredictions,
+  mastery: ClassMastery,
+  skills: ReadonlyMap<string, SkillLabel>,
+): Pick<SchoolClass, 'members' | 'missing' | 'failed'> {
+  const members: Member[] = [];
+  const missing: string[] = [];
+  const failed: { userId: string; reason: string }[] = [];
+  const now = Date.now();
+  for (const [i, predicted] of predictions.results.entries()) {
+    const progress = mastery.results[i];
+    const userId = predicted.user_id;
+    if (predicted.status === 200 && progress?.status === 200)
+      members.push(buildMember(userId, predicted.data, progress.data, skills, now));
+    else if (predicted.status === 404 || progress?.status === 404) missing.push(userId);
+    else
+      failed.push({
+        userId,
+        reason: predicted.status === 200 ? readErrorMessage(progress) : predicted.error.message,
+      });
+  }
+  return { members, missing, failed };
+}
+
+const readErrorMessage = (result: ClassMastery['results'][number] | undefined): string =>
+  result === undefined || result.status === 200 ? 'no answer' : result.error.message;
+
+function buildMember(
+  userId: string,
+  prediction: Prediction,
+  progress: Progress,
+  skills: ReadonlyMap<string, SkillLabel>,
+  now: number,
+): Member {
+  const statusInput = buildStatusInput(progress, prediction, (id) => skills.get(id)?.name ?? id);
+  return {
+    ...{ userId, progress, prediction, ...statusInput },
+    status: computeStatus(statusInput, now),
+    reason: explainStatus(statusInput, now),
+  };
+}

@@ -1,0 +1,188 @@
+import * as Plot from '@observablehq/plot';
+import { useMemo } from 'preact/hooks';
+import type { SkillMastery } from '../../../../client/types.js';
+import { shareAxis } from '../../../../lab/report/marks.js';
+import {
+  formatDayTime,
+  formatDecimal,
+  formatPercent,
+  formatPoints,
+  formatSigned,
+  missingText,
+} from '../../base/format.js';
+import { Chart } from '../../parts/chart.jsx';
+import { type Column, createColumnBuilder, Table } from '../../parts/table.jsx';
+
+type Explanation = NonNullable<SkillMastery['explanation']>;
+type Step = NonNullable<Explanation['steps']>[number];
+
+const partColors = { forgetting: 'd', evidence: 'a', learning: 'c' } as const;
+type Part = keyof typeof partColors;
+
+export interface ExplanationProps {
+  readonly explanation: Explanation;
+}
+
+export function MasterySteps({ explanation: { steps: newestFirst, note } }: ExplanationProps) {
+  const steps = useMemo(
+    () => (newestFirst ?? []).toSorted((a, b) => a.learner_seq - b.learner_seq),
+    [newestFirst],
+  );
+  return (
+    <>
+      {note !== null && <p class="note">{note}.</p>}
+      {newestFirst !== null && (
+        <Chart
+          title={`What moved mastery: the last ${steps.length} answers taken apart`}
+          about="For each answer three bars: what was forgotten before it, what the answer tells (evidence: up when right, down when wrong), and what was learned by practising. They lead from one answer to the next."
+          series={partColors}
+          plot={plotWaterfall}
+          rows={steps}
+          columns={columns}
+          height={280}
+          empty="No answer to take apart is stored yet."
+        />
+      )}
+    </>
+  );
+}
+
+interface Bar {
+  readonly part: Part;
+  readonly x1: number;
+  readonly x2: number;
+  readonly y1: number;
+  readonly y2: number;
+  readonly note: string;
+}
+
+/** Each known part takes about a third of the answer's width. */
+function buildBars(step: Step, i: number): Bar[] {
+  const from = {
+    forgetting: step.mastery_before_forgetting,
+    evidence: step.mastery_before,
+    learning: step.evidence === null ? null : step.mastery_before + step.evidence,
+  };
+  return (Object.keys(partColors) as Part[]).flatMap((part, k): Bar[] => {
+    const [start, change] = [from[part], step[part]];
+    if (start === null || change === null) return [];
+    const x1 = i + 0.6 + k * 0.27;
+    const note = `${part} ${formatPoints(change)} points: ${step.is_correct ? 'right' : 'wrong'}, ${formatDayTime(step.occurred_at)}`;
+    return [{ part, x1, x2: x1 + 0.25, y1: start, y2: start + change, note }];
+  });
+}
+
+function plotWaterfall(steps: readonly Step[]): Plot.PlotOptions {
+  return {
+    x: {
+      label: 'answer, oldest first',
+      domain: [0.5, steps.length + 0.5],
+      tickFormat: 'd',
+      ticks: Math.min(steps.length, 12),
+    },
+    y: shareAxis('mastery'),
+    marks: [
+      Plot.rect(steps.flatMap(buildBars), {
+        ...{
+          x1: 'x1',
+          x2: 'x2',
+          y1: 'y1',
+          y2: 'y2',
+          fill: 'part',
+          stroke: 'part',
+          strokeWidth: 1,
+          title: 'note',
+        },
+      }),
+      Plot.text(steps, {
+        x: (_, i) => i + 1,
+        y: 0,
+        dy: -6,
+        text: ({ is_correct }: Step) => (is_correct ? '●' : '✕'),
+        fill: ({ is_correct }: Step) => (is_correct ? 'var(--c)' : 'var(--b)'),
+      }),
+    ],
+    // Texts name colours directly; bars name parts.
+    color: {
+      domain: Object.keys(partColors),
+      range: Object.values(partColors).map((color) => `var(--${color})`),
+    },
+  };
+}
+
+const field = createColumnBuilder<Step>();
+const createChangeColumn = (title: string, part: Part, about: string): Column<Step> =>
+  field(title, part, {
+    format: (value) => (value === null ? missingText : formatSigned(Number((100 * value).toFixed(1)))),
+    align: 'end',
+    about,
+  });
+const columns: readonly Column<Step>[] = [
+  field('When (UTC)', 'occurred_at', { format: formatDayTime }),
+  field('Answer', ({ is_correct }) => (is_correct ? 'right' : 'wrong')),
+  field('Before', 'mastery_before_forgetting', {
+    format: formatPercent,
+    align: 'end',
+    about: 'Mastery after the answer before',
+  }),
+  createChangeColumn('Forgetting', 'forgetting', 'Percentage points lost since the answer before'),
+  createChangeColumn('Evidence', 'evidence', 'Percentage points by what the answer tells'),
+  createChangeColumn('Learning', 'learning', 'Percentage points by having practised'),
+  field('After', 'mastery_after', { format: formatPercent }),
+  field('Predicted', 'p_correct', { format: formatPercent }),
+];
+
+type Term = Explanation['terms'][number];
+
+const termField = createColumnBuilder<Term>();
+const termColumns: readonly Column<Term>[] = [
+  termField('What counts', 'text'),
+  termField('Log-odds', 'logits', {
+    format: (logits) => formatSigned(Number(logits.toFixed(2))),
+    about: 'Above 0 it speaks for a right answer, below 0 against',
+  }),
+];
+
+export const ExpectedTerms = ({
+  explanation: { p_correct, log_odds, recent_change, terms },
+}: ExplanationProps) => (
+  <section class="inner">
+    <h3>Why {formatPercent(p_correct)} expected correct</h3>
+    <p class="soft">
+      These parts add up to log-odds of {formatDecimal(2)(log_odds)}, which is {formatPercent(p_correct)}.
+    </p>
+    {recent_change !== null && <p>{recent_change}</p>}
+    <Table
+      name="Parts of the expected accuracy"
+      columns={termColumns}
+      rows={terms}
+      rowKey={({ name }) => name}
+    />
+  </section>
+);
+
+interface NextAnswerProps extends ExplanationProps {
+  readonly mastery: number;
+}
+
+export const NextAnswer = ({ mastery, explanation: { next } }: NextAnswerProps) => (
+  <section class="inner">
+    <h3>What the next answer would do to mastery</h3>
+    <dl>
+      <dt>
+        <span aria-hidden="true">● </span>If right
+      </dt>
+      <dd>
+        {formatPercent(mastery)} → {formatPercent(next.if_correct.mastery)} (
+        {formatPoints(next.if_correct.change)} points)
+      </dd>
+      <dt>
+        <span aria-hidden="true">✕ </span>If wrong
+      </dt>
+      <dd>
+        {formatPercent(mastery)} → {formatPercent(next.if_wrong.mastery)} (
+        {formatPoints(next.if_wrong.change)} points)
+      </dd>
+    </dl>
+  </section>
+);

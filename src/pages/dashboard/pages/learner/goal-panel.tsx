@@ -1,0 +1,127 @@
+import type { GoalSetting, Prediction } from '../../../../client/types.js';
+import { isDatePast } from '../../../../domain/score/goal.js';
+import { useAction } from '../../base/action.js';
+import { formatDay, formatDecimal, formatPercent, missingText, pluralize } from '../../base/format.js';
+import { useViewer } from '../../base/viewer.js';
+import { Button } from '../../parts/button.jsx';
+import { ErrorNote } from '../../parts/loaded.jsx';
+import { Facts } from '../../parts/stat.jsx';
+import { computeStatus, explainStatus, type StatusInput } from '../class/status.js';
+import { StatusBadge } from '../class/status-badge.jsx';
+
+type GoalTracking = Prediction['goal_tracking'];
+
+interface GoalFormProps {
+  readonly userId: string;
+  readonly goal: GoalTracking;
+  readonly onChange: () => void;
+}
+
+interface GoalPanelProps extends GoalFormProps {
+  readonly statusInput: StatusInput;
+}
+
+export function GoalPanel({ userId, goal, statusInput, onChange }: GoalPanelProps) {
+  const { hasScope } = useViewer();
+  const hasDate = goal.target_date !== null;
+  const now = Date.now();
+  const reason = explainStatus(statusInput, now);
+  return (
+    <section class="inner">
+      <h3>
+        {goal.is_set ? 'Goal' : 'No goal is set; a usual one is assumed'}: {goal.target_score}
+        {hasDate && ` by ${formatDay(goal.target_date)}`}
+      </h3>
+      <p>
+        <span class="stat-value">{formatPercent(goal.goal_probability)}</span> chance to stand at{' '}
+        {goal.target_score} or more {formatDeadline(goal.target_date, now)}{' '}
+        <StatusBadge status={computeStatus(statusInput, now)} />
+      </p>
+      {reason !== null && <p>Why: {reason}.</p>}
+      <Facts
+        facts={[
+          ['Expected to be reached', formatReached(goal, statusInput)],
+          [
+            'Progress',
+            goal.progress_percent === null
+              ? missingText
+              : `${formatDecimal(0)(goal.progress_percent)} % of the way from where they began`,
+          ],
+        ]}
+      />
+      <p class="soft">
+        On track means that the expected score reaches the goal {hasDate ? 'by that day' : 'within a year'}{' '}
+        and is still there then; the chance also counts how unsure the forecast is. The page Class says how a
+        status is found.
+      </p>
+      {hasScope('write') ? (
+        <GoalForm
+          key={`${goal.target_score} ${goal.target_date}`}
+          userId={userId}
+          goal={goal}
+          onChange={onChange}
+        />
+      ) : (
+        <p class="soft">A key with the scope write can set the goal.</p>
+      )}
+    </section>
+  );
+}
+
+function formatReached({ target_score, days_to_goal }: GoalTracking, { currentTotal }: StatusInput): string {
+  if (currentTotal >= target_score) return 'now';
+  return days_to_goal === null ? 'not within a year' : `in ${pluralize(days_to_goal, 'day')}`;
+}
+
+function formatDeadline(date: string | null, now: number): string {
+  if (date === null) return 'in a year';
+  return isDatePast(date, now) ? 'now, as its day has passed' : `on ${formatDay(date)}`;
+}
+
+const today = (): string => new Date().toISOString().slice(0, 10);
+
+function GoalForm({ userId, goal, onChange }: GoalFormProps) {
+  const { api } = useViewer();
+  const save = useAction((setting: GoalSetting) => api.setGoal(userId, setting).then(onChange));
+  const remove = useAction(() => api.deleteGoal(userId).then(onChange));
+  const isBusy = save.isBusy || remove.isBusy;
+  const error = save.error ?? remove.error;
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    const fields = new FormData(event.currentTarget as HTMLFormElement);
+    const date = String(fields.get('date'));
+    void save.run({ target_score: Number(fields.get('score')), target_date: date === '' ? null : date });
+  };
+  return (
+    <details>
+      <summary>{goal.is_set ? 'Change or remove the goal' : 'Set a goal'}</summary>
+      <form class="row goal-form" onSubmit={submit}>
+        <label class="field">
+          Total score
+          <input
+            name="score"
+            type="number"
+            min={400}
+            max={1600}
+            step={10}
+            required
+            defaultValue={`${goal.target_score}`}
+          />
+        </label>
+        <label class="field">
+          By the day (may be left out)
+          <input name="date" type="date" min={today()} defaultValue={goal.target_date ?? ''} />
+        </label>
+        <button type="submit" class="primary" disabled={isBusy}>
+          Save
+        </button>
+        {goal.is_set && (
+          <Button class="danger" disabled={isBusy} onClick={() => void remove.run()}>
+            Remove
+          </Button>
+        )}
+      </form>
+      {error !== null && <ErrorNote error={error} />}
+    </details>
+  );
+}

@@ -1,0 +1,149 @@
+import { useEffect, useId, useState } from 'preact/hooks';
+import type { ListedLearner } from '../../../../client/types.js';
+import { useDebounced } from '../../base/debounced.js';
+import { formatDay, formatPercent, pluralize } from '../../base/format.js';
+import { useLoad } from '../../base/load.js';
+import { usePagedList } from '../../base/paged-list.js';
+import { buildHref } from '../../base/route.js';
+import type { Api } from '../../base/session.js';
+import { PagedTable } from '../../parts/paged-table.jsx';
+import { type Column, createColumnBuilder } from '../../parts/table.jsx';
+
+const maxResults = 12;
+
+interface SearchProps {
+  readonly api: Api;
+  readonly onOpen: (userId: string) => void;
+}
+
+/** Enter opens the typed id, even if the search is unavailable. */
+export function LearnerSearch({ api, onOpen }: SearchProps) {
+  const [text, setText] = useState('');
+  const [activeIndex, setActiveIndex] = useState(-1);
+  const id = useId();
+  const { learners, isPending, error } = useLearnerSearch(api, text);
+  useEffect(() => setActiveIndex(-1), [learners]);
+  useEffect(
+    () => document.getElementById(`${id}-${activeIndex}`)?.scrollIntoView({ block: 'nearest' }),
+    [activeIndex],
+  );
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    const userId = learners[activeIndex]?.user_id ?? text.trim();
+    if (userId !== '') onOpen(userId);
+  };
+  const handleKey = (event: KeyboardEvent): void => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (event.key === 'Escape') setText('');
+    if (step === undefined || learners.length === 0) return;
+    event.preventDefault();
+    setActiveIndex((activeIndex + step + learners.length) % learners.length);
+  };
+  const isOpen = text !== '' && learners.length > 0;
+  return (
+    <search class="search">
+      <form onSubmit={submit}>
+        <label for={`${id}-text`}>Find a learner by the beginning of the id</label>
+        <div class="row">
+          <input
+            id={`${id}-text`}
+            type="text"
+            role="combobox"
+            dir="auto"
+            autocomplete="off"
+            spellcheck={false}
+            maxLength={128}
+            aria-expanded={isOpen}
+            aria-controls={`${id}-list`}
+            aria-autocomplete="list"
+            aria-activedescendant={isOpen && activeIndex >= 0 ? `${id}-${activeIndex}` : undefined}
+            value={text}
+            onInput={(event) => setText(event.currentTarget.value)}
+            onKeyDown={handleKey}
+          />
+          <button type="submit">Open</button>
+        </div>
+        <div id={`${id}-list`} role="listbox" aria-label="Learners found" class="found" hidden={!isOpen}>
+          {learners.map(({ user_id, total_attempts, last_day }, i) => (
+            <a
+              key={user_id}
+              id={`${id}-${i}`}
+              role="option"
+              tabIndex={-1}
+              aria-selected={i === activeIndex}
+              href={buildHref('learner', [user_id])}
+              onClick={() => setText('')}
+            >
+              <bdi>{user_id}</bdi>
+              <span class="soft">
+                {pluralize(total_attempts, 'answer')}, last on {formatDay(last_day)}
+              </span>
+            </a>
+          ))}
+        </div>
+        <p class="soft" role="status">
+          {describeResults(text, isPending, error, learners.length)}
+        </p>
+      </form>
+    </search>
+  );
+}
+
+function describeResults(text: string, isPending: boolean, error: unknown, count: number): string {
+  if (text === '') return '';
+  if (error !== null) return 'Names cannot be looked up now. Write the whole id and press Enter.';
+  if (isPending) return 'Looking…';
+  if (count === 0)
+    return 'No learner’s id begins with this; capital and small letters differ. Enter opens it as written.';
+  return count > maxResults ? `The first ${maxResults} are shown: write more of the id.` : '';
+}
+
+function useLearnerSearch(api: Api, text: string) {
+  const prefix = useDebounced(text.trim(), 200);
+  const load = useLoad(
+    async (signal) =>
+      prefix === '' ? [] : (await api.learners({ prefix, limit: maxResults + 1, signal })).learners,
+    [api, prefix],
+    true,
+  );
+  return {
+    learners: load.data ?? noLearners,
+    isPending: load.isLoading || prefix !== text.trim(),
+    error: load.error,
+  };
+}
+
+const noLearners: readonly ListedLearner[] = [];
+
+const field = createColumnBuilder<ListedLearner>();
+const columns: readonly Column<ListedLearner>[] = [
+  field('Learner', 'user_id', {
+    format: (user_id) => (
+      <a href={buildHref('learner', [user_id])}>
+        <bdi>{user_id}</bdi>
+      </a>
+    ),
+  }),
+  field('Answers', 'total_attempts'),
+  field('Right', ({ correct_attempts, total_attempts }) => correct_attempts / total_attempts, {
+    format: formatPercent,
+    about: 'Share of all answers that were right',
+  }),
+  field('Skills', 'skills', { about: 'Skills with at least one answer' }),
+  field('Last answer', 'last_day', { format: formatDay, about: 'UTC day of the last answer' }),
+];
+
+export function LearnerTable({ api }: { readonly api: Api }) {
+  const learners = usePagedList((page) => api.learners({ ...page, limit: 100 }), 'learners', [api]);
+  return (
+    <PagedTable
+      list={learners}
+      subject="learners"
+      name="Learners"
+      columns={columns}
+      rowKey={({ user_id }) => user_id}
+      filter
+      empty="No answers yet: post one, or run npm run demo. New answers are listed after a few seconds."
+    />
+  );
+}

@@ -1,0 +1,275 @@
+import * as Plot from '@observablehq/plot';
+import { useMemo } from 'preact/hooks';
+import type { Velocity } from '../../../../client/types.js';
+import { computeDomain, shareAxis } from '../../../../lab/report/marks.js';
+import {
+  formatDay,
+  formatDecimal,
+  formatPercent,
+  formatSigned,
+  missingText,
+  pluralize,
+} from '../../base/format.js';
+import { useLoad } from '../../base/load.js';
+import { buildHref } from '../../base/route.js';
+import { useViewer } from '../../base/viewer.js';
+import { Chart } from '../../parts/chart.jsx';
+import { Loaded } from '../../parts/loaded.jsx';
+import { QuerySelect } from '../../parts/query-select.jsx';
+import { Panel, Stat, Stats } from '../../parts/stat.jsx';
+import { type Column, createColumnBuilder } from '../../parts/table.jsx';
+import type { LearnerProps } from './learner-props.js';
+
+const spanChoices = [7, 28, 90, 365];
+const spanOptions = spanChoices.map((span) => [span, `the last ${pluralize(span, 'day')}`] as const);
+
+export function PacePanel({ userId, query, skills, getSkillName }: LearnerProps) {
+  const { api } = useViewer();
+  const days = spanChoices.find((span) => String(span) === query.span) ?? 28;
+  const skillId = skills.find(({ skill_id }) => skill_id === query.pace)?.skill_id;
+  const velocityLoad = useLoad(
+    (signal) => api.velocity(userId, { days, skill_id: skillId, signal }),
+    [api, userId, days, skillId],
+    true,
+  );
+  const named = skills.map(({ skill_id: id }) => [id, getSkillName(id)] as const);
+  return (
+    <Panel title="Pace" about="How fast mastery moves, in percentage points, and what the days were like.">
+      <div class="row choices">
+        <QuerySelect label="Over" parameter="span" value={days} options={spanOptions} />
+        <QuerySelect
+          label="Of"
+          parameter="pace"
+          value={skillId ?? ''}
+          options={[['', 'all skills'], ...named]}
+        />
+      </div>
+      <Loaded load={velocityLoad} subject="the pace">
+        {(velocity) => (
+          <div class="stack">
+            {velocity.series === null && (
+              <p class="note alert">
+                ClickHouse does not answer: what comes from it is a dash here. Momentum and plateaus are
+                there.
+              </p>
+            )}
+            <PaceTiles velocity={velocity} />
+            <Plateaus userId={userId} query={query} velocity={velocity} getSkillName={getSkillName} />
+            {velocity.series !== null && (
+              <DailyCharts
+                series={velocity.series}
+                days={velocity.days}
+                isSingleSkill={velocity.skill_id !== null}
+              />
+            )}
+          </div>
+        )}
+      </Loaded>
+    </Panel>
+  );
+}
+
+/** In percentage points. */
+const formatRate = (value: number | null): string =>
+  value === null ? missingText : formatSigned(Number((100 * value).toFixed(2)));
+
+const momentumTexts = {
+  building: 'more than before',
+  steady: 'about as before',
+  fading: 'less than before',
+} as const;
+
+function PaceTiles({ velocity }: { readonly velocity: Velocity }) {
+  const { momentum_label: label } = velocity;
+  const isInconclusive =
+    velocity.velocity_per_day_low !== null &&
+    velocity.velocity_per_day_high !== null &&
+    velocity.velocity_per_day_low <= 0 &&
+    velocity.velocity_per_day_high >= 0;
+  return (
+    <Stats>
+      <Stat
+        label="Points a day"
+        value={formatRate(velocity.velocity_per_day)}
+        note={
+          velocity.velocity_per_day_low === null
+            ? velocity.series !== null && 'needs five days with answers'
+            : `${formatRate(velocity.velocity_per_day_low)} to ${formatRate(velocity.velocity_per_day_high)}${isInconclusive ? ': may be none' : ''}`
+        }
+      >
+        The median slope between all pairs of days with answers in the last {pluralize(velocity.days, 'day')}{' '}
+        (Theil-Sen), which a few odd days do not move. The range is its approximate 90 % interval and rather
+        too narrow; where it holds 0, it is not sure that anything moves. In a week:{' '}
+        {formatRate(velocity.velocity_per_week)}.
+      </Stat>
+      <Stat label="Last 7 days" value={formatRate(velocity.velocity_7d)} note="points a day">
+        The same over the last seven days alone: quick to tell, and unsure. A dash with fewer than five days
+        with answers.
+      </Stat>
+      <Stat label="Acceleration" value={formatRate(velocity.acceleration)} note="7 days less 28 days">
+        The pace of the last 7 days less that of the last 28: above 0 it speeds up.
+      </Stat>
+      <Stat
+        label="Momentum"
+        value={label ?? missingText}
+        note={
+          label === null
+            ? 'not enough days yet'
+            : `${formatRate(velocity.momentum)} points: ${momentumTexts[label]}`
+        }
+        tone={label === 'fading' ? 'alert' : label === 'building' ? 'good' : undefined}
+      >
+        A quick moving average of mastery (half of it from the last 3 days) less a slow one (14 days), over
+        all skills. Above 1 point it is building, below −1 fading. Idle days count: forgetting shows.
+      </Stat>
+      <Stat
+        label="Answers a day"
+        value={formatDecimal(1)(velocity.answers_per_day)}
+        note={
+          velocity.active_days === null
+            ? undefined
+            : `active on ${velocity.active_days} of ${pluralize(velocity.days, 'day')}`
+        }
+      >
+        Over the last {pluralize(velocity.days, 'day')}, idle ones included.
+      </Stat>
+      <Stat
+        label="Right, 7 days"
+        value={formatPercent(velocity.accuracy_7d)}
+        note={`28 days: ${formatPercent(velocity.accuracy_28d)}`}
+      >
+        The share of answers that were right in the last 7 and 28 days; a dash where there were none.
+      </Stat>
+      {velocity.velocity_per_attempt !== null && (
+        <Stat
+          label="Points an answer"
+          value={formatRate(velocity.velocity_per_attempt)}
+          note="recent answers on this skill"
+        >
+          How much mastery of this skill rises with an answer, recent ones counting most.
+        </Stat>
+      )}
+    </Stats>
+  );
+}
+
+interface PlateausProps extends Omit<LearnerProps, 'skills'> {
+  readonly velocity: Velocity;
+}
+
+const Plateaus = ({ userId, query, velocity, getSkillName }: PlateausProps) => (
+  <p>
+    {velocity.plateaus.length === 0 ? 'No skill is on a plateau.' : 'On a plateau: '}
+    {velocity.plateaus.map((id, i) => (
+      <>
+        {i > 0 && ', '}
+        <a key={id} href={buildHref('learner', [userId], { ...query, skill: id })}>
+          <bdi>{getSkillName(id)}</bdi>
+        </a>
+      </>
+    ))}
+  </p>
+);
+
+type SeriesDay = NonNullable<Velocity['series']>[number];
+
+const field = createColumnBuilder<SeriesDay>();
+const columns: readonly Column<SeriesDay>[] = [
+  field('UTC day', 'date', { format: formatDay }),
+  field('Mastery', 'mastery', { format: formatPercent, align: 'end' }),
+  field('Answers', 'attempts'),
+  field('Right', 'correct'),
+  field('Wrong', ({ attempts, correct }) => attempts - correct),
+];
+
+const dayMs = 86_400_000;
+const toDate = ({ date }: SeriesDay): Date => new Date(date);
+
+/** Covers all days until today, to show idle days. */
+function buildSpanAxis(days: number): Plot.ScaleOptions {
+  const tomorrow = Math.floor(Date.now() / dayMs + 1) * dayMs;
+  return { type: 'utc', label: 'UTC day', domain: [new Date(tomorrow - days * dayMs), new Date(tomorrow)] };
+}
+
+function plotMastery(series: readonly SeriesDay[], days: number): Plot.PlotOptions {
+  const known = series.filter(({ mastery }) => mastery !== null);
+  const ys = known.map(({ mastery }) => mastery as number);
+  return {
+    x: buildSpanAxis(days),
+    y: shareAxis('mastery', ys.length === 0 ? [0, 1] : computeDomain(ys, [0, 1], 0.2)),
+    marks: [
+      Plot.line(known, { x: toDate, y: 'mastery', stroke: 'var(--a)', strokeWidth: 2 }),
+      Plot.dot(known, {
+        ...{ x: toDate, y: 'mastery', r: 3, fill: 'var(--a)', stroke: 'var(--panel)' },
+        title: ({ date, mastery }: SeriesDay) => `${formatDay(date)}: ${formatPercent(mastery)}`,
+      }),
+    ],
+  };
+}
+
+const answerSeries = { Right: 'c', Wrong: 'b' } as const;
+
+function plotAnswers(series: readonly SeriesDay[], days: number): Plot.PlotOptions {
+  const bars = series.flatMap(({ date, attempts, correct }) => {
+    const start = new Date(date);
+    const place = { date, start, end: new Date(start.getTime() + dayMs) };
+    return [
+      { ...place, from: 0, to: correct, what: 'Right', count: correct },
+      { ...place, from: correct, to: attempts, what: 'Wrong', count: attempts - correct },
+    ];
+  });
+  return {
+    x: buildSpanAxis(days),
+    y: { label: 'answers', grid: true },
+    marks: [
+      Plot.rect(
+        bars.filter(({ count }) => count > 0),
+        {
+          ...{ x1: 'start', x2: 'end', y1: 'from', y2: 'to', fill: 'what', inset: 0.5 },
+          title: ({ date, count, what }) => `${formatDay(date)}: ${count} ${what.toLowerCase()}`,
+        },
+      ),
+      Plot.ruleY([0], { stroke: 'var(--line)' }),
+    ],
+  };
+}
+
+interface DailyChartsProps {
+  readonly series: readonly SeriesDay[];
+  readonly days: number;
+  readonly isSingleSkill: boolean;
+}
+
+function DailyCharts({ series, days, isSingleSkill }: DailyChartsProps) {
+  const known = useMemo(() => series.filter(({ mastery }) => mastery !== null), [series]);
+  const plots = useMemo(
+    () => ({
+      mastery: (rows: readonly SeriesDay[]) => plotMastery(rows, days),
+      answers: (rows: readonly SeriesDay[]) => plotAnswers(rows, days),
+    }),
+    [days],
+  );
+  return (
+    <div class="grid">
+      <Chart
+        title="Mastery at the end of each day with answers"
+        about={isSingleSkill ? 'Of this skill.' : 'The mean over skills with at least five answers.'}
+        plot={plots.mastery}
+        rows={known}
+        columns={columns}
+        height={230}
+        empty="No day in this time has enough answers."
+      />
+      <Chart
+        title="Answers a day"
+        about="Right answers stand below, wrong ones on top of them."
+        series={answerSeries}
+        plot={plots.answers}
+        rows={series}
+        columns={columns}
+        height={230}
+        empty="No answers in this time."
+      />
+    </div>
+  );
+}

@@ -1,0 +1,242 @@
+import * as Plot from '@observablehq/plot';
+import { useCallback, useMemo, useState } from 'preact/hooks';
+import type { SkillAnswerPage } from '../../../../client/types.js';
+import { shareAxis } from '../../../../lab/report/marks.js';
+import {
+  formatDayTime,
+  formatDecimal,
+  formatPercent,
+  formatPercentRange,
+  pluralize,
+} from '../../base/format.js';
+import { useLoad } from '../../base/load.js';
+import { updateQuery } from '../../base/route.js';
+import { useViewer } from '../../base/viewer.js';
+import { Button } from '../../parts/button.jsx';
+import { Chart } from '../../parts/chart.jsx';
+import { Loaded } from '../../parts/loaded.jsx';
+import { type Column, createColumnBuilder } from '../../parts/table.jsx';
+
+type Answer = SkillAnswerPage['answers'][number];
+export type HistoryAxis = 'answer' | 'time';
+
+interface NumberedAnswer extends Answer {
+  /** Position in all answers on the skill, from 1. */
+  readonly number: number;
+}
+
+/** @param answers newest first @returns oldest first */
+const numberAnswers = (answers: readonly Answer[], last: number): NumberedAnswer[] =>
+  answers.map((answer, i) => ({ ...answer, number: last - i })).reverse();
+
+interface HistoryProps {
+  readonly userId: string;
+  readonly skillId: string;
+  readonly axis: HistoryAxis;
+  readonly currentMastery: number;
+}
+
+const pageSize = 200;
+
+export function SkillHistory({ userId, skillId, axis, currentMastery }: HistoryProps) {
+  const { api } = useViewer();
+  const [limit, setLimit] = useState(pageSize);
+  const pageLoad = useLoad(
+    (signal) => api.skillAnswers(userId, skillId, { limit, signal }),
+    [api, userId, skillId, limit],
+    true,
+  );
+  return (
+    <Loaded load={pageLoad} subject="the answers">
+      {(page) => (
+        <div class="stack">
+          <HistoryChart page={page} axis={axis} currentMastery={currentMastery} />
+          {page.next_cursor !== null && limit < 1000 && (
+            <Button onClick={() => setLimit(1000)}>Show up to 1,000 answers</Button>
+          )}
+        </div>
+      )}
+    </Loaded>
+  );
+}
+
+function HistoryChart({
+  page,
+  axis,
+  currentMastery,
+}: {
+  readonly page: SkillAnswerPage;
+  readonly axis: HistoryAxis;
+  readonly currentMastery: number;
+}) {
+  const { answers, total_attempts, pending_attempts } = page;
+  const rows = useMemo(() => numberAnswers(answers, total_attempts - (pending_attempts ?? 0)), [page]);
+  const plot = useCallback(
+    (rows: readonly NumberedAnswer[]) => plotHistory(rows, axis, currentMastery),
+    [axis, currentMastery],
+  );
+  return (
+    <>
+      <fieldset class="row toggle">
+        <legend class="hidden">Draw mastery</legend>
+        {(['answer', 'time'] as const).map((each) => (
+          <label key={each}>
+            <input
+              type="radio"
+              name="by"
+              checked={axis === each}
+              onChange={() => updateQuery({ by: each })}
+            />{' '}
+            by {each}
+          </label>
+        ))}
+      </fieldset>
+      <Chart
+        title={`Mastery after each of the last ${pluralize(rows.length, 'answer')}`}
+        legend={<HistoryLegend />}
+        plot={plot}
+        rows={rows}
+        columns={columns}
+        height={300}
+        table={{ ...answersTable, isOpen: rows.length <= maxOpenRows }}
+        empty="No answer on this skill is stored yet; new ones appear after a few seconds."
+      />
+      {pending_attempts !== null && pending_attempts > 0 && (
+        <p class="soft">{pluralize(pending_attempts, 'newer answer')} will appear in a few seconds.</p>
+      )}
+    </>
+  );
+}
+
+const answersTable = {
+  name: 'Answers',
+  summary: 'The answers behind it',
+  sortedBy: ['No.', true],
+} as const;
+
+/** A longer table is initially closed. */
+const maxOpenRows = 20;
+
+const HistoryLegend = () => (
+  <ul class="legend">
+    <li class="right">● right answer</li>
+    <li class="wrong">✕ wrong answer</li>
+    <li>┄ what time took: forgetting</li>
+    <li>┈ 95 %, from which a skill can count as mastered</li>
+  </ul>
+);
+
+const formatResult = (isCorrect: boolean): string => (isCorrect ? 'right' : 'wrong');
+
+const field = createColumnBuilder<NumberedAnswer>();
+const columns: readonly Column<NumberedAnswer>[] = [
+  field('No.', 'number', { about: 'Which answer on this skill' }),
+  field('When (UTC)', 'occurred_at', { format: formatDayTime }),
+  field('Item', 'item_id'),
+  field('Answer', ({ is_correct }) => formatResult(is_correct), {
+    show: ({ is_correct }) => (
+      <span class={is_correct ? 'right' : 'wrong'}>
+        <span aria-hidden="true">{is_correct ? '● ' : '✕ '}</span>
+        {formatResult(is_correct)}
+      </span>
+    ),
+  }),
+  field('Expected correct', 'expected_accuracy', {
+    show: ({ expected_accuracy, expected_low, expected_high }) => (
+      <>
+        {formatPercent(expected_accuracy)}
+        {expected_low !== null && <span class="sub">{formatPercentRange(expected_low, expected_high)}</span>}
+      </>
+    ),
+    about: 'Chance of a right answer on an average question, before the answer, and its 80 % range',
+  }),
+  field('Predicted', 'p_correct', {
+    format: formatPercent,
+    about: 'Chance of a right answer on this very question, as predicted before it',
+  }),
+  field('Seconds', 'time_spent_seconds', { align: 'end' }),
+  field('Confidence', 'confidence_score', { align: 'end', about: 'How sure the learner was, 1 to 5' }),
+  field('Difficulty', 'question_difficulty', {
+    format: formatDecimal(1),
+    align: 'end',
+    about: 'As the platform rates the question, -3 easy to 3 hard',
+  }),
+  field('Before', 'mastery_before', {
+    format: formatPercent,
+    about: 'Mastery before the answer, with what was forgotten taken off',
+  }),
+  field('After', 'mastery_after', { format: formatPercent, about: 'Mastery after the answer' }),
+  field('Plateau', 'plateau_detected'),
+];
+
+interface Segment {
+  readonly x1: number | Date;
+  readonly x2: number | Date;
+  readonly y1: number;
+  readonly y2: number;
+}
+
+function plotHistory(
+  rows: readonly NumberedAnswer[],
+  axis: HistoryAxis,
+  currentMastery: number,
+): Plot.PlotOptions {
+  const x = (row: Pick<NumberedAnswer, 'number' | 'occurred_at'>): number | Date =>
+    axis === 'answer' ? row.number : new Date(row.occurred_at);
+  const forgotten = rows.slice(1).map((row, i): Segment => {
+    const previous = rows[i] as NumberedAnswer;
+    return { x1: x(previous), x2: x(row), y1: previous.mastery_after, y2: row.mastery_before };
+  });
+  const last = rows.at(-1);
+  const since: Segment[] =
+    last === undefined
+      ? []
+      : [
+          {
+            x1: x(last),
+            x2: axis === 'time' ? new Date() : last.number + 1,
+            y1: last.mastery_after,
+            y2: currentMastery,
+          },
+        ];
+  const learned = rows.map((row) => ({
+    x1: x(row),
+    x2: x(row),
+    y1: row.mastery_before,
+    y2: row.mastery_after,
+  }));
+  const segment = { x1: 'x1', x2: 'x2', y1: 'y1', y2: 'y2' };
+  const title = (row: NumberedAnswer): string =>
+    `${row.number}. ${formatResult(row.is_correct)}, ${formatDayTime(row.occurred_at)}: ${formatPercent(row.mastery_before)} to ${formatPercent(row.mastery_after)}, predicted ${formatPercent(row.p_correct)}${row.item_id === null ? '' : `, ${row.item_id}`}`;
+  const [right, wrong] = [rows.filter((row) => row.is_correct), rows.filter((row) => !row.is_correct)];
+  return {
+    x:
+      axis === 'answer'
+        ? { label: 'answer on the skill', tickFormat: 'd' }
+        : { type: 'utc', label: 'UTC day' },
+    y: shareAxis('mastery'),
+    marks: [
+      Plot.ruleY([0.95], { stroke: 'var(--soft)', strokeDasharray: '2 4' }),
+      Plot.link([...forgotten, ...since], { ...segment, stroke: 'var(--soft)', strokeDasharray: '4 3' }),
+      Plot.link(learned, { ...segment, stroke: 'var(--a)', strokeWidth: 1.5, strokeOpacity: 0.6 }),
+      Plot.dot(right, { x, y: 'mastery_after', symbol: 'circle', r: 4, fill: 'var(--c)', title }),
+      Plot.dot(wrong, {
+        x,
+        y: 'mastery_after',
+        symbol: 'times',
+        r: 4.5,
+        stroke: 'var(--b)',
+        strokeWidth: 2,
+        title,
+      }),
+      ...(last === undefined
+        ? []
+        : [
+            Plot.text([since[0] as Segment], {
+              ...{ x: 'x2', y: 'y2', text: () => `now ${formatPercent(currentMastery)}` },
+              ...{ textAnchor: 'end', dy: -10, fill: 'var(--text)', stroke: 'var(--panel)', strokeWidth: 5 },
+            }),
+          ]),
+    ],
+  };
+}

@@ -1,0 +1,147 @@
+import { useMemo } from 'preact/hooks';
+import {
+  formatDay,
+  formatDecimal,
+  formatPercent,
+  formatPercentRange,
+  formatPoints,
+  missingText,
+} from '../../base/format.js';
+import { buildHref } from '../../base/route.js';
+import type { SkillNameLookup } from '../../base/skill-names.js';
+import { MasteryMeaning, masteryMeaning } from '../../parts/mastery-meaning.jsx';
+import { Badge, Panel } from '../../parts/stat.jsx';
+import { type Column, createColumnBuilder, Table } from '../../parts/table.jsx';
+import { minSkillAnswers } from './evidence.jsx';
+import { measureTexts } from './forecast-fan.jsx';
+import type { LearnerProps, LearnerSkill } from './learner-props.js';
+
+export function SkillsPanel({ userId, query, skills, getSkillName }: LearnerProps) {
+  const columns = useMemo(() => buildColumns(userId, query, getSkillName), [userId, query, getSkillName]);
+  return (
+    <Panel
+      title="Skills"
+      about="Expected correct is the share of the next answers that is expected to be right, on average questions of the skill. The pale part of a bar is the 80 % range. Choose a skill to see the answers behind it."
+    >
+      <MasteryMeaning />
+      <div class="learner-skills">
+        <Table
+          name="Skills of the learner"
+          columns={columns}
+          rows={skills}
+          rowKey={({ skill_id }) => skill_id}
+          sortedBy={['Expected correct', false]}
+          orderParameter="sort"
+          filter={skills.length > 8}
+        />
+      </div>
+    </Panel>
+  );
+}
+
+/** Most urgent first. */
+function listStates(skill: LearnerSkill): string[] {
+  return [
+    ...(skill.plateau_detected ? ['plateau'] : []),
+    ...(skill.mastered ? ['mastered'] : []),
+    ...(skill.total_attempts < minSkillAnswers ? ['few answers'] : []),
+  ];
+}
+
+const stateTones: Readonly<Record<string, 'good' | 'alert' | 'soft'>> = {
+  plateau: 'alert',
+  mastered: 'good',
+};
+
+export const SkillStates = ({ skill }: { readonly skill: LearnerSkill }) => (
+  <>
+    {listStates(skill).map((state) => (
+      <span key={state}>
+        <Badge tone={stateTones[state] ?? 'soft'}>{state}</Badge>{' '}
+      </span>
+    ))}
+  </>
+);
+
+const efficiencyReasons = {
+  too_few_times: 'Fewer than 3 timed answers',
+  rapid_answers: 'Too many rapid answers',
+} as const;
+
+/** Null if the skill has an efficiency index. */
+export const explainMissingEfficiency = ({ efficiency_reason }: LearnerSkill): string | null =>
+  efficiency_reason === null ? null : efficiencyReasons[efficiency_reason];
+
+const sectionTexts = { math: 'Math', rw: 'Reading' } as const;
+
+const field = createColumnBuilder<LearnerSkill>();
+const buildColumns = (
+  userId: string,
+  query: LearnerProps['query'],
+  getSkillName: SkillNameLookup,
+): Column<LearnerSkill>[] => [
+  field('Skill', ({ skill_id }) => getSkillName(skill_id), {
+    show: ({ skill_id }) => (
+      <a
+        href={buildHref('learner', [userId], { ...query, skill: skill_id })}
+        aria-current={query.skill === skill_id ? 'true' : undefined}
+      >
+        <bdi>{getSkillName(skill_id)}</bdi>
+      </a>
+    ),
+  }),
+  field('Skill id', 'skill_id', { isForFile: true }),
+  field('Section', ({ section }) => (section === null ? null : measureTexts[section]), {
+    show: ({ section }) => (section === null ? missingText : sectionTexts[section]),
+    about: 'Math, or reading and writing; a dash: the skill counts half in each',
+  }),
+  field('Expected correct', 'expected_accuracy', {
+    show: (skill) => (
+      <>
+        <RangeBar skill={skill} /> {formatPercent(skill.expected_accuracy)}
+        <span class="sub">{formatPercentRange(skill.expected_low, skill.expected_high)}</span>
+      </>
+    ),
+    about: 'Share of the next answers that is expected to be right on average questions, and its 80 % range',
+  }),
+  field('Expected low', 'expected_low', { isForFile: true }),
+  field('Expected high', 'expected_high', { isForFile: true }),
+  field('Mastery', 'mastery', { format: formatPercent, about: masteryMeaning }),
+  field('After last', 'mastery_at_last_attempt', { isForFile: true }),
+  field('Forgotten', (skill) => skill.mastery - skill.mastery_at_last_attempt, {
+    format: formatPoints,
+    about: 'Percentage points that mastery has lost since the last answer',
+  }),
+  field('Answers', 'total_attempts'),
+  field('Right', ({ correct_attempts, total_attempts }) => correct_attempts / total_attempts, {
+    format: formatPercent,
+    about: 'Share of all answers on the skill that were right',
+  }),
+  field('Efficiency', 'efficiency_index', {
+    show: (skill) => explainMissingEfficiency(skill) ?? formatDecimal(0)(skill.efficiency_index),
+    align: 'end',
+    about:
+      '0 to 100: accuracy and time compared with all learners of the skill; 50 is usual. Time counts only as far as answers are right',
+  }),
+  field('Confidence', 'confidence_bias', {
+    format: formatPoints,
+    align: 'end',
+    about:
+      'Percentage points by which the learner is surer than right (+) or less sure than right (−); a dash where no confidence was reported',
+  }),
+  field('State', (skill) => listStates(skill).join(', '), { show: (skill) => <SkillStates skill={skill} /> }),
+  field('Last answer', 'last_attempt_at', { format: formatDay }),
+];
+
+/** The cell also has the figures as text. */
+const RangeBar = ({
+  skill: { expected_accuracy, expected_low, expected_high },
+}: {
+  readonly skill: LearnerSkill;
+}) => (
+  <svg class="range-bar" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
+    <rect class="track" width="100" height="10" rx="2" />
+    <rect class="range" x={100 * expected_low} width={100 * (expected_high - expected_low)} height="10" />
+    <rect class="mark" x={100 * expected_accuracy - 2} width="4" height="10" />
+  </svg>
+);

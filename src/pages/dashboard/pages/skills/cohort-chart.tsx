@@ -1,0 +1,61 @@
+import * as Plot from '@observablehq/plot';
+import type { SkillStatistics } from '../../../../client/types.js';
+import { formatDay, formatPercent, pluralize } from '../../base/format.js';
+import { Chart } from '../../parts/chart.jsx';
+import { type Column, createColumnBuilder } from '../../parts/table.jsx';
+import { BandLegend, bandColors, masteryBands } from './bands.jsx';
+
+type CohortWeek = SkillStatistics['cohorts'][number];
+
+const field = createColumnBuilder<CohortWeek>();
+const columns: readonly Column<CohortWeek>[] = [
+  field('Began in the week of', 'cohort', { format: formatDay }),
+  field('Weeks since', 'week'),
+  field('Learners', 'learners'),
+  field('Answers', 'answers'),
+  field('Right', 'accuracy', { format: formatPercent }),
+  field('Mastery', 'mean_mastery', { format: formatPercent }),
+];
+
+export const CohortChart = ({ rows }: { rows: readonly CohortWeek[] }) => (
+  <Chart
+    {...{ title: 'Cohorts', rows, columns, plot: plotCohorts, legend: <BandLegend bands={masteryBands} /> }}
+    about="A row holds the learners who began in the same week, a column what they reached so many weeks later: the mean mastery of those who practised the skill in that week. A row that turns blue earlier learns faster."
+    height={90 + 26 * new Set(rows.map(({ cohort }) => cohort)).size}
+    empty="Nobody began within the last 26 weeks."
+  />
+);
+
+const plotCohorts = (rows: readonly CohortWeek[]): Plot.PlotOptions => ({
+  ...{ marginLeft: 88, marginTop: 40, marginBottom: 12, padding: 0.06 },
+  x: {
+    type: 'band',
+    domain: listWeeks(rows),
+    ticks: listWeeks(rows).filter((week) => week % 4 === 0),
+    label: 'Weeks since',
+    axis: 'top',
+  },
+  y: {
+    type: 'band',
+    domain: [...new Set(rows.map(({ cohort }) => cohort))].sort(),
+    label: '',
+    tickFormat: formatDay,
+  },
+  color: {
+    type: 'threshold',
+    domain: masteryBands.slice(1).map(([from]) => from),
+    range: bandColors,
+    legend: false,
+  },
+  marks: [
+    Plot.cell(rows, {
+      ...{ x: 'week', y: 'cohort', fill: 'mean_mastery', rx: 2 },
+      title: ({ cohort, week, learners, answers, accuracy, mean_mastery }: CohortWeek) =>
+        `${formatDay(cohort)}, week ${week}: mastery ${formatPercent(mean_mastery)}; ${pluralize(learners, 'learner')}, ${pluralize(answers, 'answer')}, ${formatPercent(accuracy)} right`,
+    }),
+  ],
+});
+
+const listWeeks = (rows: readonly CohortWeek[]): number[] => [
+  ...Array(Math.max(...rows.map(({ week }) => week)) + 1).keys(),
+];

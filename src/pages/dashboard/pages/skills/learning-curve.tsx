@@ -1,0 +1,83 @@
+import * as Plot from '@observablehq/plot';
+import type { SkillStatistics } from '../../../../client/types.js';
+import {
+  type ChartPoint,
+  computeDomain,
+  createSeriesMarks,
+  shareAxis,
+} from '../../../../lab/report/marks.js';
+import { formatPercent, pluralize } from '../../base/format.js';
+import { Chart } from '../../parts/chart.jsx';
+import { type Column, createColumnBuilder } from '../../parts/table.jsx';
+
+type CurveStep = SkillStatistics['learning_curve'][number];
+
+const series = { Right: 'a', Predicted: 'b', 'Mastery before': 'c' };
+
+const field = createColumnBuilder<CurveStep>();
+const columns: readonly Column<CurveStep>[] = [
+  field('Answer', 'attempt'),
+  field('Learners', 'learners'),
+  field('Right', 'accuracy', { format: formatPercent }),
+  field('Low', 'low', { format: formatPercent }),
+  field('High', 'high', { format: formatPercent }),
+  field('Predicted', 'p_correct', { format: formatPercent }),
+  field('Mastery before', 'mastery', { format: formatPercent }),
+];
+
+export const LearningCurve = ({ rows }: { rows: readonly CurveStep[] }) => (
+  <section class="panel" aria-label="Learning curve">
+    <Chart
+      {...{ title: 'Learning curve', series, rows, columns, plot: plotCurve, height: 320 }}
+      about="Learners' first to 30th answer on the skill: how many were right, with the 95 % interval, and what was predicted before. Later answers are of those who went on, so compare the lines with each other rather than with their beginning."
+      empty="It takes five learners with answers."
+    />
+    <Chart
+      {...{ title: 'Learners left', rows, columns, plot: plotLearners, height: 150 }}
+      about="How many came as far as each answer."
+      empty="It takes five learners with answers."
+    />
+  </section>
+);
+
+function plotCurve(rows: readonly CurveStep[]): Plot.PlotOptions {
+  const shown = rows.flatMap((row): ChartPoint[] => {
+    const x = row.attempt;
+    const origin = `answer ${x} of ${pluralize(row.learners, 'learner')}`;
+    const point = (name: string, y: number): ChartPoint => ({
+      ...{ series: name, x, y, note: `${formatPercent(y)}, ${origin}` },
+    });
+    return [
+      { ...point('Right', row.accuracy), low: row.low, high: row.high },
+      point('Predicted', row.p_correct),
+      point('Mastery before', row.mastery),
+    ];
+  });
+  const domain = computeDomain(
+    rows.flatMap((row) => [row.low, row.high, row.p_correct, row.mastery]),
+    [0, 1],
+    0.4,
+  );
+  return { x: buildAnswerAxis(rows), y: shareAxis('', domain), marks: createSeriesMarks(shown) };
+}
+
+/** Aligns the columns of both charts. */
+const buildAnswerAxis = (rows: readonly CurveStep[]): Plot.ScaleOptions => ({
+  ...{ label: 'Answer', domain: [0.5, Math.max(10, rows.length) + 0.5], tickFormat: 'd' },
+});
+
+const plotLearners = (rows: readonly CurveStep[]): Plot.PlotOptions => ({
+  x: buildAnswerAxis(rows),
+  y: { label: '', grid: true, ticks: 3, tickFormat: 'd' },
+  marks: [
+    Plot.rect(rows, {
+      ...{
+        x1: ({ attempt }: CurveStep) => attempt - 0.5,
+        x2: ({ attempt }: CurveStep) => attempt + 0.5,
+        inset: 1,
+      },
+      ...{ y1: 0, y2: 'learners', fill: 'var(--bar)' },
+      title: ({ attempt, learners }: CurveStep) => `answer ${attempt}: ${pluralize(learners, 'learner')}`,
+    }),
+  ],
+});
