@@ -4,7 +4,7 @@ import { Redis } from 'ioredis';
 import { findFreePort } from '../src/embedded/free-port.js';
 import type { Closers } from '../src/lifecycle.js';
 import { startProcess, stopProcess } from './processes.js';
-import { startEmbeddedServers } from './service.js';
+import { startMeasuredServers } from './service.js';
 import { resolveBenchPath, type Target } from './targets.js';
 import { buildNotesOption, readNotes, type ThreadNote } from './threads.js';
 import { waitUntilDone } from './wait.js';
@@ -53,7 +53,7 @@ export function createPeers({ keys, ...options }: PeersOptions): (name: PeerName
     const settings = { port: await findFreePort(), keys, redisUrl: '', clickhouseUrl: '' };
     if (name === 'echo') return startPeer(place, settings, {});
     const hasQueue = name === 'fastify-bullmq';
-    const { endpoints, pids } = await startEmbeddedServers(
+    const { endpoints, pids } = await startMeasuredServers(
       place.folder,
       options.closers,
       hasQueue ? null : '',

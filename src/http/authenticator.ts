@@ -56,9 +56,9 @@ export function createAuthenticator(keys: KeyStore, now: () => number) {
     const grant = await keys.find(hashKey(key));
     validKeys.delete(name);
     invalidKeys.delete(name);
-    const lookUps = grant === null ? invalidKeys : validKeys;
-    lookUps.set(name, { grant, validUntil });
-    if (lookUps.size > maxCachedKeys) lookUps.delete(lookUps.keys().next().value ?? '');
+    const cache = grant === null ? invalidKeys : validKeys;
+    cache.set(name, { grant, validUntil });
+    if (cache.size > maxCachedKeys) cache.delete(cache.keys().next().value ?? '');
     return grant;
   });
 

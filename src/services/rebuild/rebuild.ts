@@ -82,8 +82,8 @@ async function resumeOrStart(
   const found = await store.loadCheckpoint();
   if (found?.partitions.join() === partitions.join()) return found;
   const idsFrom = Math.floor(Date.now() / 1000) - idWindowSeconds;
-  const nothingYet = { after: null, learnersDone: false, learners: 0, answers: 0 };
-  const checkpoint = { kept: stateVersion, partitions, shared, idsFrom, ...nothingYet };
+  const initialProgress = { after: null, learnersDone: false, learners: 0, answers: 0 };
+  const checkpoint = { kept: stateVersion, partitions, shared, idsFrom, ...initialProgress };
   await store.saveCheckpoint(checkpoint);
   return checkpoint;
 }
