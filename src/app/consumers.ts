@@ -118,7 +118,7 @@ function startScheduledConsumer(
   everyMs: number,
   run: (signal: AbortSignal) => Promise<unknown>,
 ): Consumer {
-  const options = { redisUrl: endpoints.redisUrl, everyMs, blocked: blockReason, run, logger };
+  const options = { redisUrl: endpoints.redisUrl, everyMs, findBlockReason: blockReason, run, logger };
   const runs = startScheduledRuns(schedule, options);
   closers.add(`schedule of ${schedule.name}`, () => runs.close());
   return runs;

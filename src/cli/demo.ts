@@ -68,7 +68,7 @@ async function runDemoCommand(context: CommandContext, args: DemoArguments): Pro
   const { config, logger, closers } = context;
   const { tenant } = args;
   // One lane and no refresh of items make the figures independent of the machine's speed.
-  const settings = { ...config, lanes: 1, itemsFreshMs: Number.POSITIVE_INFINITY };
+  const settings = { ...config, lanes: 1, itemCacheMs: Number.POSITIVE_INFINITY };
   const engine = await openEngine(context, settings);
   const { redis, endpoints, partitions } = engine;
   const inUseMessage = `The demo of tenant ${tenant} is being made or removed by another process right now`;

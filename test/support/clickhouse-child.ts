@@ -45,7 +45,7 @@ export function spawnChild(dataDir: string, port = 0): ChildProcess {
     port,
     database: 'skilltrace',
     accounts,
-    readable: ['skilltrace.*'],
+    readableTables: ['skilltrace.*'],
     analystLimits: defaultAnalystLimits,
     overruns: [],
   };
