@@ -74,3 +74,6 @@ export const invalid = (message: string, details?: readonly Problem[]): ApiError
 /** Defect: the answer may be counted. */
 export const countingError = (cause?: unknown): ApiError =>
   new ApiError('INTERNAL', 'The answer could not be counted; try again with the same event_id', { cause });
+
+export const preconditionFailed = (): ApiError =>
+  new ApiError('PRECONDITION_FAILED', 'If-Match does not match: read it again before you change it');

@@ -1,9 +1,8 @@
 import type { Call } from '../../contracts/call.js';
 import { parseJson } from '../../contracts/json.js';
 import { parseSkillBody } from '../../contracts/skills.js';
-import { ApiError, rejectAsUnavailable } from '../../errors.js';
+import { ApiError, preconditionFailed, rejectAsUnavailable } from '../../errors.js';
 import type { SkillWrite, SkillWriteResult } from '../../store/catalogue/catalogue-store.js';
-import { preconditionFailed } from '../read/manage-goals.js';
 import { findSkillModel, type SkillPorts, skillNotFound, tagSkill } from '../read/read-skills.js';
 import { type StorageWaitPorts, waitUntilStored } from '../read/storage-lag.js';
 

@@ -2,7 +2,7 @@ import type { Call } from '../../contracts/call.js';
 import { parseGoalBody } from '../../contracts/goals.js';
 import { parseJson } from '../../contracts/json.js';
 import type { GoalSetting } from '../../domain/score/goal.js';
-import { ApiError } from '../../errors.js';
+import { ApiError, preconditionFailed } from '../../errors.js';
 import type { GoalStore, GoalWrite } from '../../store/learners/goals.js';
 
 export interface GoalPorts {
@@ -11,9 +11,6 @@ export interface GoalPorts {
 }
 
 const goalNotFound = (): ApiError => new ApiError('GOAL_NOT_FOUND', 'This user_id has no goal');
-
-export const preconditionFailed = (): ApiError =>
-  new ApiError('PRECONDITION_FAILED', 'If-Match does not match: read it again before you change it');
 
 export async function readGoal({ goals }: GoalPorts, { tenant }: Call, userId: string) {
   const found = await goals.read(tenant, userId);

@@ -2,10 +2,9 @@ import type { Call } from '../../contracts/call.js';
 import { parseLargeJson } from '../../contracts/json.js';
 import type { TaggedValue } from '../../contracts/preconditions.js';
 import { maxMappingValues, parseMapping as readBody } from '../../contracts/xapi/mapping.js';
-import { unavailable } from '../../errors.js';
+import { preconditionFailed, unavailable } from '../../errors.js';
 import type { MappingStore } from '../../store/catalogue/xapi-mappings.js';
 import type { FactsHistory } from '../../warehouse/reads/facts-history.js';
-import { preconditionFailed } from '../read/manage-goals.js';
 
 export interface MappingPorts {
   readonly mappings: MappingStore;
