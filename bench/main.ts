@@ -1,22 +1,22 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { type CommandContext, defineCommand } from '../src/cli/command.js';
-import { type Bench, createBench } from './bench.js';
-import { sortFigures } from './goals.js';
+import { type CommandContext, defineCommand } from '../src/cli/support/command.js';
 import { createLoadRunner } from './load/load-runner.js';
-import { describeMachine, readCommit, readVersions } from './machine.js';
+import { type Bench, createBench } from './measurement/bench.js';
+import { describeMachine, readCommit, readVersions } from './measurement/machine.js';
+import { watchNoise } from './measurement/noise.js';
+import { runScenario } from './measurement/scenario.js';
 import { main as micro } from './micro/main.js';
 import { main as movers } from './movers/main.js';
 import { main as nextItems } from './next-items/main.js';
-import { watchNoise } from './noise.js';
 import { type BenchArguments, benchArguments, formatScenarios } from './options.js';
 import { profileAll } from './profile/profile-targets.js';
 import { formatComparison } from './report/compare.js';
 import { writeReport } from './report/page.js';
 import { formatTables } from './report/table.js';
-import type { BenchResults } from './results.js';
-import { runScenario } from './scenario.js';
+import { sortFigures } from './results/goals.js';
+import type { BenchResults } from './results/results.js';
 
 export async function main(argv: readonly string[]): Promise<void> {
   if (argv[0] === '--micro') return micro(argv[1]);

@@ -1,8 +1,14 @@
-import { defineArguments, flag, integerOption, option, rejectOperands } from '../src/cli/arguments.js';
+import {
+  defineArguments,
+  flag,
+  integerOption,
+  option,
+  rejectOperands,
+} from '../src/cli/support/arguments.js';
 import { StartError } from '../src/lifecycle.js';
-import type { BenchSettings, Pace } from './bench.js';
-import { readResults } from './results.js';
-import type { Scenario } from './scenario.js';
+import type { BenchSettings, Pace } from './measurement/bench.js';
+import type { Scenario } from './measurement/scenario.js';
+import { readResults } from './results/results.js';
 import { scenarios } from './scenarios/all.js';
 
 const toText = (text: string): string => text;

@@ -14,7 +14,14 @@ const ROOT = fileURLToPath(new URL('..', import.meta.url));
 
 const SOURCES = ['src', 'workers', 'bench', 'test'];
 
-const CLI = 'audit backtest demo evaluate export fit import keys openapi parked rebuild retain'.split(' ');
+/** Commands by the room of src/cli. */
+const CLI = {
+  import: ['import'],
+  export: ['export'],
+  models: ['fit', 'evaluate', 'backtest'],
+  demo: ['demo'],
+  operations: ['audit', 'keys', 'openapi', 'parked', 'rebuild', 'retain'],
+};
 const THREADS = ['track', 'forecast', 'fit', 'rebuild', 'retract', 'deliver'];
 
 /**
@@ -23,12 +30,16 @@ const THREADS = ['track', 'forecast', 'fit', 'rebuild', 'retract', 'deliver'];
  */
 const GROUPS = [
   { main: 'src/main.ts', app: 'src/app/app.ts' },
-  { 'api-process': 'src/app/api-process.ts' },
+  { 'api-process': 'src/app/processes/api-process.ts' },
   ...THREADS.map((name) => ({ [name]: `workers/${name}.ts` })),
   { clickhouse: 'src/embedded/clickhouse/server.ts' },
   { 'engine-thread': 'src/embedded/clickhouse/engine-thread.ts' },
   { 'source-maps': 'src/source-maps.ts' },
-  Object.fromEntries(CLI.map((name) => [`cli-${name}`, `src/cli/${name}.ts`])),
+  Object.fromEntries(
+    Object.entries(CLI).flatMap(([room, names]) =>
+      names.map((name) => [`cli-${name}`, `src/cli/${room}/${name}.ts`]),
+    ),
+  ),
 ];
 
 const OUTSIDE = ['uWebSockets.js', 'chdb', 'piscina'];

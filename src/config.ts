@@ -3,9 +3,13 @@ import { totalmem } from 'node:os';
 import { resolve } from 'node:path';
 import { Type } from 'typebox';
 import { Value } from 'typebox/value';
-import { defaultQuota, maxQuota } from './contracts/access.js';
-import { type Environment, type EnvironmentName, environmentSchema } from './contracts/environment.js';
-import { plainName } from './contracts/ids.js';
+import { defaultQuota, maxQuota } from './contracts/access/access.js';
+import { plainName } from './contracts/schema/ids.js';
+import {
+  type Environment,
+  type EnvironmentName,
+  environmentSchema,
+} from './contracts/settings/environment.js';
 import { StartError } from './lifecycle.js';
 
 /** `requestsPerMinute`: 1 to 10^9. */

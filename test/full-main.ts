@@ -1,6 +1,6 @@
 /** `npm run test:full`: what takes too long for `npm test`. docs/testing.md says what it covers and when to run it. */
 import { randomInt } from 'node:crypto';
-import { defineArguments, flag, integerOption } from '../src/cli/arguments.js';
+import { defineArguments, flag, integerOption } from '../src/cli/support/arguments.js';
 import { longFormEnv } from './support/long-form.js';
 import { runTests, testFiles } from './support/run-tests.js';
 

@@ -1,5 +1,5 @@
 /** `npm test`: what everybody runs before a change is taken, in minutes; `npm run test:full` has the long forms. */
-import { defineArguments, flag } from '../src/cli/arguments.js';
+import { defineArguments, flag } from '../src/cli/support/arguments.js';
 import { runTests, testFiles } from './support/run-tests.js';
 import { watchTests } from './support/watch-tests.js';
 

@@ -7,8 +7,12 @@ import * as https from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import { singleFlights } from '../src/concurrency.js';
 import { describeConnectionError } from '../src/connection-problem.js';
-import type { DeliveryReply, DeliveryTask, OutgoingMessage } from '../src/contracts/delivery-tasks.js';
-import { hasPrivateAddress, isPublicAddress } from '../src/contracts/public-address.js';
+import { hasPrivateAddress, isPublicAddress } from '../src/contracts/settings/public-address.js';
+import type {
+  DeliveryReply,
+  DeliveryTask,
+  OutgoingMessage,
+} from '../src/contracts/webhooks/delivery-tasks.js';
 
 const requestTimeoutMs = 15_000;
 const maxResponseBytes = 64 * 1024;

@@ -1,5 +1,5 @@
 /** Piscina entry of fits. Loads database clients only for tasks that need them. */
-import type { FitTask } from '../src/contracts/fit-tasks.js';
+import type { FitTask } from '../src/contracts/models/fit-tasks.js';
 import { localRunner, type StageArguments, type StageName } from '../src/domain/fit/fit-stages.js';
 
 interface StageTask<Name extends StageName = StageName> {

@@ -5,7 +5,7 @@ import type {
   NextItemsTask,
   WhatIfTask,
   WorkerSettings,
-} from '../src/contracts/worker-tasks.js';
+} from '../src/contracts/answers/worker-tasks.js';
 import { createLogger } from '../src/logger.js';
 import { createServedModels } from '../src/store/catalogue/served-models.js';
 import { chooseNextItems } from './forecast/choose-items.js';

@@ -1,8 +1,13 @@
 /** Piscina entry: replays learners, then restores them or compares them with Redis. */
 import { workerData } from 'node:worker_threads';
-import { type AttemptRow, decodeAttemptRow } from '../src/contracts/attempt-row.js';
-import { type LearnerId, learnerName } from '../src/contracts/learner-name.js';
-import type { CompareReply, CompareTask, RestoreReply, RestoreTask } from '../src/contracts/rebuild-tasks.js';
+import { type AttemptRow, decodeAttemptRow } from '../src/contracts/answers/attempt-row.js';
+import { type LearnerId, learnerName } from '../src/contracts/learners/learner-name.js';
+import type {
+  CompareReply,
+  CompareTask,
+  RestoreReply,
+  RestoreTask,
+} from '../src/contracts/rebuild/rebuild-tasks.js';
 import { computeSum, groupBy } from '../src/lists.js';
 import {
   emptyIds,

@@ -1,12 +1,12 @@
 /** Piscina entry: replays a learner without one answer and commits the result. */
 import { workerData } from 'node:worker_threads';
-import { type AttemptRow, decodeAttemptRow, encodeAttemptRow } from '../src/contracts/attempt-row.js';
+import { type AttemptRow, decodeAttemptRow, encodeAttemptRow } from '../src/contracts/answers/attempt-row.js';
 import type {
   RetractionReply,
   RetractionResult,
   RetractionTask,
   WorkerSettings,
-} from '../src/contracts/worker-tasks.js';
+} from '../src/contracts/answers/worker-tasks.js';
 import { toDay, toMonth } from '../src/domain/base/common.js';
 import { modelVersion } from '../src/domain/base/model-version.js';
 import { type RewrittenRow, replayWithout } from '../src/domain/history/replay.js';
@@ -17,7 +17,7 @@ import { commitRetraction, type Retraction } from '../src/store/corrections/retr
 import { hashEventId } from '../src/store/learners/event-ids.js';
 import { readEventIds } from '../src/store/learners/learner-reads.js';
 import { decodeSnapshot } from '../src/store/learners/learner-snapshot.js';
-import type { RedisClient } from '../src/store/redis/client.js';
+import type { RedisClient } from '../src/store/redis/connection/client.js';
 import { partitionOf } from '../src/store/redis/keys.js';
 import { createItemCache } from './track/item-cache.js';
 import { toAttemptFigures } from './track/results.js';

@@ -1,10 +1,10 @@
 /** Piscina entry: counts batches of answers. */
 import { workerData } from 'node:worker_threads';
-import type { TrackReply, TrackTask, WorkerSettings } from '../src/contracts/worker-tasks.js';
+import type { TrackReply, TrackTask, WorkerSettings } from '../src/contracts/answers/worker-tasks.js';
 import { createLogger } from '../src/logger.js';
 import { createServedModels } from '../src/store/catalogue/served-models.js';
-import { openHotConnections } from '../src/store/redis/hot-connection.js';
-import { isMemoryFull } from '../src/store/redis/server-info.js';
+import { openHotConnections } from '../src/store/redis/connection/hot-connection.js';
+import { isMemoryFull } from '../src/store/redis/server/server-info.js';
 import { createItemCache } from './track/item-cache.js';
 import { createSubscriptionReader } from './track/notifications.js';
 import { SkillRegistry } from './track/skill-registry.js';

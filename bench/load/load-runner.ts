@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { type Closers, StartError } from '../../src/lifecycle.js';
-import { stopProcess } from '../processes.js';
-import { resolveBenchPath } from '../targets.js';
+import { stopProcess } from '../targets/processes.js';
+import { resolveBenchPath } from '../targets/targets.js';
 import type { LoadPlan, LoadResult } from './plan.js';
 import { writePool } from './request-pool.js';
 import { prepareRequests, type Traffic } from './traffic.js';
@@ -24,7 +24,7 @@ export function createLoadRunner(folder: string, closers: Closers) {
   };
   /** @throws StartError */
   const run = async (plan: LoadPlan): Promise<LoadResult> => {
-    const args = [resolveBenchPath('./load.js'), JSON.stringify(plan)];
+    const args = [resolveBenchPath('./load/main.js'), JSON.stringify(plan)];
     const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], detached: true });
     closers.add('load generator', () => stopProcess(child));
     return JSON.parse(await readOutput(child));

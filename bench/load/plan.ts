@@ -1,4 +1,4 @@
-import type { Latency } from '../results.js';
+import type { Latency } from '../results/results.js';
 
 export interface LoadPlan {
   readonly port: number;

@@ -3,7 +3,7 @@ import type { Answer } from '../../src/domain/base/common.js';
 import { type ItemModel, type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { emptyRelatedTerms } from '../../src/domain/prediction/related-terms.js';
 import { indices } from '../../src/lists.js';
-import { createServedLearner, type Step } from '../served-learner.js';
+import { createServedLearner, type Step } from '../simulation/served-learner.js';
 
 export const start = Date.UTC(2026, 0, 1);
 

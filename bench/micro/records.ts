@@ -1,6 +1,6 @@
 import { bench, do_not_optimize, group } from 'mitata';
-import { encodeAttemptRow } from '../../src/contracts/attempt-row.js';
-import { learningEventCheck } from '../../src/contracts/events.js';
+import { encodeAttemptRow } from '../../src/contracts/answers/attempt-row.js';
+import { learningEventCheck } from '../../src/contracts/answers/events.js';
 import { applyAnswer } from '../../src/domain/answer/apply-answer.js';
 import { modelVersion } from '../../src/domain/base/model-version.js';
 import { decodeLearner, encodeLearner } from '../../src/store/learners/learner-codec.js';

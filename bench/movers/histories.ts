@@ -5,8 +5,8 @@ import type { ForecastSubject } from '../../src/domain/score/assessment.js';
 import { defaultForecastDays, forecastLearner } from '../../src/domain/score/learner-forecast.js';
 import { createDraws, type Draws } from '../../src/lab/demo/school.js';
 import { indices } from '../../src/lists.js';
-import { createServedLearner } from '../served-learner.js';
-import { mean } from '../spread.js';
+import { mean } from '../results/spread.js';
+import { createServedLearner } from '../simulation/served-learner.js';
 import { shuffle, type Tenant } from './tenants.js';
 
 export interface History {

@@ -5,7 +5,7 @@
 import { formatJsonLine, formatTable } from '../../src/lab/report/format.js';
 import { StartError } from '../../src/lifecycle.js';
 import { distinct, indices } from '../../src/lists.js';
-import { mean, sumSquares } from '../spread.js';
+import { mean, sumSquares } from '../results/spread.js';
 import { type History, moverCases, panelCases, portraitCases, runHistory } from './histories.js';
 import { fitDemo, freshTenant, type Tenant } from './tenants.js';
 

@@ -4,8 +4,8 @@ import { type TenantModel, unfittedModel } from '../../src/domain/catalogue/tena
 import { generateDemo } from '../../src/lab/demo/generate-demo.js';
 import type { DemoSkill, Draws } from '../../src/lab/demo/school.js';
 import { groupBy, indices } from '../../src/lists.js';
-import { fitAnswers } from '../fit-answers.js';
-import type { Question } from '../served-learner.js';
+import { fitAnswers } from '../simulation/fit-answers.js';
+import type { Question } from '../simulation/served-learner.js';
 
 export interface Tenant {
   readonly model: TenantModel;

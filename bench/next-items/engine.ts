@@ -5,7 +5,7 @@ import { isMastered } from '../../src/domain/learner/expected-accuracy.js';
 import type { SkillView } from '../../src/domain/learner/skill-view.js';
 import { assessLearner } from '../../src/domain/score/assessment.js';
 import { indices } from '../../src/lists.js';
-import { createServedLearner } from '../served-learner.js';
+import { createServedLearner } from '../simulation/served-learner.js';
 import { buildSkillId, type Item, skillCount } from './world.js';
 
 export interface ServedSchool {

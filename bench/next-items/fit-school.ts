@@ -1,6 +1,6 @@
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { indices } from '../../src/lists.js';
-import { fitAnswers, type PastAnswer } from '../fit-answers.js';
+import { fitAnswers, type PastAnswer } from '../simulation/fit-answers.js';
 import type { ServedSchool } from './engine.js';
 import { type Policy, policies, runStudy } from './study.js';
 import { buildSkillId, drawBank, drawLearner, skillCount, type World } from './world.js';

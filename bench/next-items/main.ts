@@ -6,7 +6,7 @@
 import { formatTable } from '../../src/lab/report/format.js';
 import { StartError } from '../../src/lifecycle.js';
 import { indices } from '../../src/lists.js';
-import { mean, sumSquares } from '../spread.js';
+import { mean, sumSquares } from '../results/spread.js';
 import { fitSchool, unfitted } from './fit-school.js';
 import { type Course, maxAnswers, policies, runStudy } from './study.js';
 import { drawBank, drawLearner, type World, worlds } from './world.js';

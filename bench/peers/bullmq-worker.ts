@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient } from '@clickhouse/client';
 import { Worker } from 'bullmq';
 import { Redis } from 'ioredis';
-import type { PeerSettings } from '../peers.js';
+import type { PeerSettings } from '../targets/peers.js';
 import type { AnswerEvent } from './fastify-app.js';
 import type { TracedAnswer } from './tracing.js';
 

@@ -1,6 +1,6 @@
 /** A bare uWebSockets.js server that only parses JSON: the ceiling. */
 import { App, type HttpResponse } from 'uWebSockets.js';
-import type { PeerSettings } from '../peers.js';
+import type { PeerSettings } from '../targets/peers.js';
 
 const { port }: PeerSettings = JSON.parse(process.argv[2] as string);
 

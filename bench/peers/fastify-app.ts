@@ -1,6 +1,6 @@
 import Fastify from 'fastify';
 import { Redis } from 'ioredis';
-import type { PeerSettings } from '../peers.js';
+import type { PeerSettings } from '../targets/peers.js';
 import { applyAnswer, buildResponse, parseRecord, type TracedAnswer } from './tracing.js';
 
 export interface AnswerEvent {

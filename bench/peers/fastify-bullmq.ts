@@ -1,6 +1,6 @@
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
-import type { PeerSettings } from '../peers.js';
+import type { PeerSettings } from '../targets/peers.js';
 import { createLastWriteStore, startFastify } from './fastify-app.js';
 
 const settings: PeerSettings = JSON.parse(process.argv[2] as string);

@@ -4,7 +4,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
-import type { PeerSettings } from '../peers.js';
+import type { PeerSettings } from '../targets/peers.js';
 import { type AnswerEvent, startFastify } from './fastify-app.js';
 import { applyAnswer, parseRecord, type TracedAnswer } from './tracing.js';
 

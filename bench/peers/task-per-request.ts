@@ -4,8 +4,8 @@ import { App, type HttpResponse } from 'uWebSockets.js';
 import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { Piscina } from 'piscina';
-import { learningEventCheck } from '../../src/contracts/events.js';
-import type { PeerSettings } from '../peers.js';
+import { learningEventCheck } from '../../src/contracts/answers/events.js';
+import type { PeerSettings } from '../targets/peers.js';
 
 const settings: PeerSettings = JSON.parse(process.argv[2] as string);
 const threads = Math.max(1, availableParallelism() - 1);

@@ -8,7 +8,7 @@ import { hashQuestionKeys } from '../../src/domain/tracing/course.js';
 import { newLearner, newSkill } from '../../src/domain/tracing/learner-states.js';
 import { decodeLearner, encodeLearner } from '../../src/store/learners/learner-codec.js';
 import { decodeSkill, encodeSkill } from '../../src/store/learners/skill-codec.js';
-import type { PeerSettings } from '../peers.js';
+import type { PeerSettings } from '../targets/peers.js';
 import type { AnswerEvent } from './fastify-app.js';
 import { buildResponse } from './tracing.js';
 

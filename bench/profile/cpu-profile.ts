@@ -3,7 +3,7 @@ import type { Profiler } from 'node:inspector';
 import { SourceMap } from 'node:module';
 import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { resolveBenchPath } from '../targets.js';
+import { resolveBenchPath } from '../targets/targets.js';
 
 /** A function, or a state of V8 in brackets. */
 export interface FlameNode {

@@ -2,13 +2,17 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { formatTable } from '../../src/lab/report/format.js';
-import { type Bench, warmUpTarget } from '../bench.js';
 import { usualTraffic } from '../load/traffic.js';
-import { type Contestant, measureLoad, type Sample } from '../measure.js';
+import { type Bench, warmUpTarget } from '../measurement/bench.js';
+import { type Contestant, measureLoad, type Sample } from '../measurement/measure.js';
+import {
+  createPeerContestant,
+  createServiceContestant,
+  withScheduledDrain,
+} from '../measurement/scenario.js';
 import { formatFigure } from '../report/section.js';
 import { sortParts } from '../report/style.js';
-import { createPeerContestant, createServiceContestant, withScheduledDrain } from '../scenario.js';
-import { waitUntilDone } from '../wait.js';
+import { waitUntilDone } from '../targets/wait.js';
 import { buildFlame, readProfile, sumFunctionTimes } from './cpu-profile.js';
 import { renderFlamePage } from './flame-page.js';
 import { requestFile } from './recorder.js';

@@ -1,7 +1,7 @@
 /** V8's sampler does not see V8's threads, so perf splits their time. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import type { ThreadNote } from '../threads.js';
+import type { ThreadNote } from '../targets/threads.js';
 
 export interface RuntimeSplit {
   readonly compiling: number;

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { Redis } from 'ioredis';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
-import { readOrDefault, readThreadSeconds } from '../processes.js';
+import { readOrDefault, readThreadSeconds } from '../targets/processes.js';
 
 export type Counters = Readonly<Record<string, number>>;
 

@@ -1,7 +1,7 @@
 import * as Plot from '@observablehq/plot';
 import { chartFigure } from '../../src/lab/report/chart.js';
 import { createColorScale, type Series } from '../../src/lab/report/marks.js';
-import type { Spread } from '../results.js';
+import type { Spread } from '../results/results.js';
 import { formatFigure } from './section.js';
 
 export interface BarPart {

@@ -1,5 +1,5 @@
 import { formatTable } from '../../src/lab/report/format.js';
-import type { BenchResults, Figure, Measurement, ScenarioResult, Spread } from '../results.js';
+import type { BenchResults, Figure, Measurement, ScenarioResult, Spread } from '../results/results.js';
 import {
   compareWithBaseline,
   computeRatio,

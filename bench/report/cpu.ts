@@ -1,5 +1,5 @@
 import { computeSum } from '../../src/lists.js';
-import type { BenchResults, Measurement, ScenarioResult, Spread } from '../results.js';
+import type { BenchResults, Measurement, ScenarioResult, Spread } from '../results/results.js';
 import { type BarRow, barFigure, createZeroAxis } from './bars.js';
 import {
   buildMeasurementRows,

@@ -1,5 +1,5 @@
 import type { Row } from '../../src/lab/report/page.js';
-import type { BenchResults, Measurement } from '../results.js';
+import type { BenchResults, Measurement } from '../results/results.js';
 import {
   buildMeasurementRows,
   findLedgerProblems,

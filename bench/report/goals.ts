@@ -1,5 +1,5 @@
-import { goalNames } from '../goals.js';
-import type { BenchResults, Figure } from '../results.js';
+import { goalNames } from '../results/goals.js';
+import type { BenchResults, Figure } from '../results/results.js';
 import { type BarRow, barFigure } from './bars.js';
 import { formatFigure, formatSpread, type Section } from './section.js';
 

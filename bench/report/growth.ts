@@ -1,5 +1,5 @@
 import { distinct } from '../../src/lists.js';
-import type { BenchResults, Measurement, ScenarioResult, Spread } from '../results.js';
+import type { BenchResults, Measurement, ScenarioResult, Spread } from '../results/results.js';
 import { type BarRow, barFigure, createSpreadBar, createZeroAxis } from './bars.js';
 import { formatFigure, formatSpread, type Section, sumAcceptingCpu } from './section.js';
 import { targetColors } from './style.js';

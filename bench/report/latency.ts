@@ -1,7 +1,7 @@
 import { chartFigure } from '../../src/lab/report/chart.js';
 import { formatCompact } from '../../src/lab/report/format.js';
 import type { ChartPoint } from '../../src/lab/report/marks.js';
-import type { BenchResults, Latency, Measurement, ScenarioResult } from '../results.js';
+import type { BenchResults, Latency, Measurement, ScenarioResult } from '../results/results.js';
 import {
   buildMeasurementRows,
   filterMeasurements,

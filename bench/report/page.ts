@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { chartGrid, htmlPage, htmlTable, section, tag, textTag } from '../../src/lab/report/page.js';
-import type { BenchResults } from '../results.js';
+import type { BenchResults } from '../results/results.js';
 import type { Section } from './section.js';
 import { buildSections, listFacts } from './sections.js';
 import { benchStyle } from './style.js';

@@ -1,8 +1,8 @@
 import { formatNumber } from '../../src/lab/report/format.js';
 import type { Row } from '../../src/lab/report/page.js';
-import type { BenchResults, Ledger, Measurement, ScenarioResult, Spread } from '../results.js';
-import { acceptingParts } from '../rounds.js';
-import { computeSpread } from '../spread.js';
+import { acceptingParts } from '../measurement/rounds.js';
+import type { BenchResults, Ledger, Measurement, ScenarioResult, Spread } from '../results/results.js';
+import { computeSpread } from '../results/spread.js';
 
 export interface Section {
   readonly heading: string;

@@ -1,4 +1,4 @@
-import type { BenchResults } from '../results.js';
+import type { BenchResults } from '../results/results.js';
 import { cpuSection } from './cpu.js';
 import { createDataSections } from './data-sections.js';
 import { goalSection } from './goals.js';

@@ -1,5 +1,5 @@
 import { formatTable } from '../../src/lab/report/format.js';
-import type { BenchResults } from '../results.js';
+import type { BenchResults } from '../results/results.js';
 import type { Section } from './section.js';
 import { buildSections, listFacts } from './sections.js';
 

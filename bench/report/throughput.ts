@@ -1,4 +1,4 @@
-import type { BenchResults, Measurement, ScenarioResult, Spread } from '../results.js';
+import type { BenchResults, Measurement, ScenarioResult, Spread } from '../results/results.js';
 import { barFigure, createSpreadBar, createZeroAxis } from './bars.js';
 import {
   buildMeasurementRows,

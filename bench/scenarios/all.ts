@@ -1,5 +1,5 @@
 /** In the order in which they run. */
-import type { Scenario } from '../scenario.js';
+import type { Scenario } from '../measurement/scenario.js';
 import { analysts } from './analysts.js';
 import { analystsLoad } from './analysts-load.js';
 import { cores } from './cores.js';

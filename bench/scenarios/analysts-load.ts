@@ -1,11 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { indices } from '../../src/lists.js';
-import { startDedicatedService } from '../bench.js';
-import { generateAnswers, queryAsAnalyst, type School } from '../clickhouse-school.js';
-import { createGoalFigure } from '../goals.js';
-import { type LoadScenario, runLoadScenario, type Scenario, withScheduledDrain } from '../scenario.js';
-import type { Service } from '../service.js';
-import { computeRatioSpread, computeSpread } from '../spread.js';
+import { startDedicatedService } from '../measurement/bench.js';
+import {
+  type LoadScenario,
+  runLoadScenario,
+  type Scenario,
+  withScheduledDrain,
+} from '../measurement/scenario.js';
+import { createGoalFigure } from '../results/goals.js';
+import { computeRatioSpread, computeSpread } from '../results/spread.js';
+import type { Service } from '../targets/service.js';
+import { generateAnswers, queryAsAnalyst, type School } from './clickhouse-school.js';
 
 const rate = 1000;
 const analysts = 4;

@@ -2,19 +2,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { StartError } from '../../src/lifecycle.js';
 import { selectNumber, selectRows } from '../../src/warehouse/clickhouse/client.js';
-import { type Bench, startDedicatedService } from '../bench.js';
+import { type Bench, startDedicatedService } from '../measurement/bench.js';
+import type { Scenario } from '../measurement/scenario.js';
+import { createPlainFigure } from '../results/goals.js';
+import type { Figure } from '../results/results.js';
+import { computeSpread } from '../results/spread.js';
+import type { Service } from '../targets/service.js';
 import {
   countAnswers,
   generateAnswers,
   generateForecasts,
   queryAsAnalyst,
   type School,
-} from '../clickhouse-school.js';
-import { createPlainFigure } from '../goals.js';
-import type { Figure } from '../results.js';
-import type { Scenario } from '../scenario.js';
-import type { Service } from '../service.js';
-import { computeSpread } from '../spread.js';
+} from './clickhouse-school.js';
 
 /** The usual case, and the worst: almost every answer is on another skill. */
 const schools: readonly (School & { readonly seconds: number })[] = [

@@ -1,8 +1,5 @@
-import { measureInTurns, startDedicatedService } from '../bench.js';
-import { canPinCores, listAllowedCores, withCores } from '../cores.js';
-import { createGoalFigure } from '../goals.js';
 import { usualTraffic } from '../load/traffic.js';
-import type { ScenarioResult } from '../results.js';
+import { measureInTurns, startDedicatedService } from '../measurement/bench.js';
 import {
   buildMeasurement,
   checkTenantLedger,
@@ -10,8 +7,11 @@ import {
   type Scenario,
   type ScenarioFinding,
   type ServiceContestant,
-} from '../scenario.js';
-import { computeRatioSpread } from '../spread.js';
+} from '../measurement/scenario.js';
+import { createGoalFigure } from '../results/goals.js';
+import type { ScenarioResult } from '../results/results.js';
+import { computeRatioSpread } from '../results/spread.js';
+import { canPinCores, listAllowedCores, withCores } from '../targets/cores.js';
 
 const name = 'cores';
 

@@ -1,7 +1,11 @@
-import { type Bench, measureInTurns, measureSaturation, startDedicatedService } from '../bench.js';
-import { createGoalFigure } from '../goals.js';
 import { usualTraffic } from '../load/traffic.js';
-import { Rounds } from '../rounds.js';
+import {
+  type Bench,
+  measureInTurns,
+  measureSaturation,
+  startDedicatedService,
+} from '../measurement/bench.js';
+import { Rounds } from '../measurement/rounds.js';
 import {
   buildMeasurement,
   checkTenantLedger,
@@ -9,9 +13,10 @@ import {
   type Scenario,
   type ScenarioFinding,
   type ServiceContestant,
-} from '../scenario.js';
-import { createAnswerGenerator, seedAnswers } from '../seed.js';
-import { computeRatioSpread } from '../spread.js';
+} from '../measurement/scenario.js';
+import { createAnswerGenerator, seedAnswers } from '../measurement/seed.js';
+import { createGoalFigure } from '../results/goals.js';
+import { computeRatioSpread } from '../results/spread.js';
 
 const name = 'growth';
 const fewestLearners = 1000;

@@ -1,8 +1,7 @@
-import { measureInTurns, measureSaturation } from '../bench.js';
-import { createGoalFigure } from '../goals.js';
 import { usualTraffic } from '../load/traffic.js';
-import type { Contestant } from '../measure.js';
-import { computeLatency, Rounds } from '../rounds.js';
+import { measureInTurns, measureSaturation } from '../measurement/bench.js';
+import type { Contestant } from '../measurement/measure.js';
+import { computeLatency, Rounds } from '../measurement/rounds.js';
 import {
   buildMeasurement,
   checkTenantLedger,
@@ -10,8 +9,9 @@ import {
   createServiceContestant,
   type Scenario,
   withScheduledDrain,
-} from '../scenario.js';
-import { computeRatioSpread, computeSpread } from '../spread.js';
+} from '../measurement/scenario.js';
+import { createGoalFigure } from '../results/goals.js';
+import { computeRatioSpread, computeSpread } from '../results/spread.js';
 
 const name = 'latency';
 const halfShare = 0.5;

@@ -1,11 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createGoalFigure } from '../goals.js';
 import { numberPlaceholder, usualTraffic } from '../load/traffic.js';
-import { buildMeasurement, checkTenantLedger, createServiceContestant, type Scenario } from '../scenario.js';
-import { type AnswerGenerator, createAnswerGenerator, seedAnswers } from '../seed.js';
-import type { Service } from '../service.js';
-import { computeSpread } from '../spread.js';
-import { readMemory } from '../targets.js';
+import {
+  buildMeasurement,
+  checkTenantLedger,
+  createServiceContestant,
+  type Scenario,
+} from '../measurement/scenario.js';
+import { type AnswerGenerator, createAnswerGenerator, seedAnswers } from '../measurement/seed.js';
+import { createGoalFigure } from '../results/goals.js';
+import { computeSpread } from '../results/spread.js';
+import type { Service } from '../targets/service.js';
+import { readMemory } from '../targets/targets.js';
 
 const name = 'memory';
 const skills = 50;

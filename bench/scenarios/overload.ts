@@ -1,11 +1,13 @@
-import { computeConnectionLimit } from '../../src/app/open-files.js';
-import { type Bench, measureInTurns, measureSaturation, startDedicatedService } from '../bench.js';
-import { splitCores, withCores } from '../cores.js';
-import { createGoalFigure } from '../goals.js';
+import { computeConnectionLimit } from '../../src/app/startup/open-files.js';
 import { usualTraffic } from '../load/traffic.js';
-import type { Sample } from '../measure.js';
-import type { Latency } from '../results.js';
-import { computeLatency, listP99 } from '../rounds.js';
+import {
+  type Bench,
+  measureInTurns,
+  measureSaturation,
+  startDedicatedService,
+} from '../measurement/bench.js';
+import type { Sample } from '../measurement/measure.js';
+import { computeLatency, listP99 } from '../measurement/rounds.js';
 import {
   buildMeasurement,
   checkTenantLedger,
@@ -13,9 +15,12 @@ import {
   type Findings,
   type Scenario,
   withScheduledDrain,
-} from '../scenario.js';
-import type { Service } from '../service.js';
-import { computeSpread } from '../spread.js';
+} from '../measurement/scenario.js';
+import { createGoalFigure } from '../results/goals.js';
+import type { Latency } from '../results/results.js';
+import { computeSpread } from '../results/spread.js';
+import { splitCores, withCores } from '../targets/cores.js';
+import type { Service } from '../targets/service.js';
 
 const name = 'overload';
 const openLoop = 'open loop over thousands of connections, at multiples of what a closed loop of 512 gets';

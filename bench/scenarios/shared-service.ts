@@ -1,11 +1,11 @@
-import { measureSaturation } from '../bench.js';
-import { computeScaledSpread, createGoalFigure, createPlainFigure } from '../goals.js';
 import { type Traffic, usualTraffic } from '../load/traffic.js';
-import type { Spread } from '../results.js';
-import { allParts, drainingParts } from '../rounds.js';
-import { createSharedScenario, type Scenario, withScheduledDrain } from '../scenario.js';
-import { createAnswerGenerator } from '../seed.js';
-import { computeRatioSpread, computeSpread } from '../spread.js';
+import { measureSaturation } from '../measurement/bench.js';
+import { allParts, drainingParts } from '../measurement/rounds.js';
+import { createSharedScenario, type Scenario, withScheduledDrain } from '../measurement/scenario.js';
+import { createAnswerGenerator } from '../measurement/seed.js';
+import { computeScaledSpread, createGoalFigure, createPlainFigure } from '../results/goals.js';
+import type { Spread } from '../results/results.js';
+import { computeRatioSpread, computeSpread } from '../results/spread.js';
 
 const serviceName = 'skilltrace';
 

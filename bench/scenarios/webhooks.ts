@@ -4,24 +4,24 @@ import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { traceAnswer } from '../../src/domain/tracing/bkt.js';
 import { isMasteryReached } from '../../src/domain/tracing/learner-states.js';
 import { computeSum, indices } from '../../src/lists.js';
-import { type Bench, measureInTurns, startDedicatedService } from '../bench.js';
-import { createGoalFigure, createPlainFigure } from '../goals.js';
-import { checkLedger } from '../ledger.js';
 import { learnerId, usualTraffic } from '../load/traffic.js';
-import type { Contestant } from '../measure.js';
-import type { Figure } from '../results.js';
-import { allParts, computeLatency } from '../rounds.js';
+import { type Bench, measureInTurns, startDedicatedService } from '../measurement/bench.js';
+import { checkLedger } from '../measurement/ledger.js';
+import type { Contestant } from '../measurement/measure.js';
+import { allParts, computeLatency } from '../measurement/rounds.js';
 import {
   buildMeasurement,
   createServiceContestant,
   type Scenario,
   type ServiceContestant,
   withScheduledDrain,
-} from '../scenario.js';
-import { postAnswers, seedAnswers } from '../seed.js';
-import { computeRatioSpread, computeSpread } from '../spread.js';
-import { pollMs, type Subscriber, startSubscriber } from '../subscriber.js';
-import { waitUntilDone } from '../wait.js';
+} from '../measurement/scenario.js';
+import { postAnswers, seedAnswers } from '../measurement/seed.js';
+import { createGoalFigure, createPlainFigure } from '../results/goals.js';
+import type { Figure } from '../results/results.js';
+import { computeRatioSpread, computeSpread } from '../results/spread.js';
+import { waitUntilDone } from '../targets/wait.js';
+import { pollMs, type Subscriber, startSubscriber } from './subscriber.js';
 
 const name = 'webhooks';
 /** Few enough that learners master skills, and that one run checks all their goals. */

@@ -3,24 +3,24 @@ import { type Endpoints, removeApiUrl, writeApiUrl } from '../embedded/data-dir.
 import type { ClickhouseExitCounts } from '../embedded/servers.js';
 import type { Closers } from '../lifecycle.js';
 import type { Logger } from '../logger.js';
-import { collectRedisWarnings } from '../store/redis/server-info.js';
-import { portUnavailable, startApi } from './api.js';
-import { findPort, startApiProcesses } from './api-processes.js';
-import { startConsumers } from './consumers.js';
-import { buildDashboardLink, buildLocalUrl } from './dashboard-link.js';
-import { connectStateStore, type Engine, startEngine } from './engine.js';
-import { addAuditMetrics } from './maintenance.js';
+import { collectRedisWarnings } from '../store/redis/server/server-info.js';
+import { addAuditMetrics } from './operations/maintenance.js';
 import {
   addDeploymentMetrics,
   addStallMetrics,
   createMetrics,
   type Metrics,
   toLabeledSamples,
-} from './metrics.js';
-import { type KeyMessage, noKeyMessage, prepareKeys } from './prepare-keys.js';
-import { prepareSchema } from './prepare-schema.js';
-import { loadSkillsFile, type SkillsFile } from './skills-file.js';
-import { watchForStaleRedis } from './stale-redis-watch.js';
+} from './operations/metrics.js';
+import { watchForStaleRedis } from './operations/stale-redis-watch.js';
+import { portUnavailable, startApi } from './processes/api.js';
+import { findPort, startApiProcesses } from './processes/api-processes.js';
+import { startConsumers } from './processes/consumers.js';
+import { buildDashboardLink, buildLocalUrl } from './startup/dashboard-link.js';
+import { connectStateStore, type Engine, startEngine } from './startup/engine.js';
+import { type KeyMessage, noKeyMessage, prepareKeys } from './startup/prepare-keys.js';
+import { prepareSchema } from './startup/prepare-schema.js';
+import { loadSkillsFile, type SkillsFile } from './startup/skills-file.js';
 
 export interface StartedApp {
   readonly port: number | null;

@@ -13,7 +13,7 @@ import {
   type WhatIfReply,
   type WhatIfTask,
   type WorkerSettings,
-} from '../contracts/worker-tasks.js';
+} from '../contracts/answers/worker-tasks.js';
 import { ApiError, countingError, unavailable } from '../errors.js';
 import type { Logger } from '../logger.js';
 import { type AbortCheck, createForecastBatcher } from './forecast-batcher.js';

@@ -4,7 +4,7 @@ import type {
   ForecastOrder,
   ForecastReply,
   ForecastTask,
-} from '../contracts/worker-tasks.js';
+} from '../contracts/answers/worker-tasks.js';
 import { ApiError, unavailable } from '../errors.js';
 import { createFairQueue, type FairQueue, type QueuedItem } from '../fair-queue.js';
 

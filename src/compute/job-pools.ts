@@ -1,5 +1,11 @@
 import { availableParallelism } from 'node:os';
-import type { AnswersReply, FitTask, ItemsReply, Publication, PublishReply } from '../contracts/fit-tasks.js';
+import type {
+  AnswersReply,
+  FitTask,
+  ItemsReply,
+  Publication,
+  PublishReply,
+} from '../contracts/models/fit-tasks.js';
 import type {
   CompareReply,
   CompareTask,
@@ -7,7 +13,7 @@ import type {
   RebuildReply,
   RestoreReply,
   RestoreTask,
-} from '../contracts/rebuild-tasks.js';
+} from '../contracts/rebuild/rebuild-tasks.js';
 import type { StageArguments, StageName, StageResults } from '../domain/fit/fit-stages.js';
 import { startFixedPool, unwrapReply } from './thread-pools.js';
 

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { Piscina } from 'piscina';
-import type { DeliveryReply, DeliveryTask } from '../contracts/delivery-tasks.js';
+import type { DeliveryReply, DeliveryTask } from '../contracts/webhooks/delivery-tasks.js';
 import { unavailable } from '../errors.js';
 import type { Logger } from '../logger.js';
 import { resolveProgram } from '../programs.js';

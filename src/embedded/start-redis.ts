@@ -2,7 +2,7 @@ import { type StdioOptions, spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { maxListpackBytes, minRewriteSize } from '../contracts/redis-settings.js';
+import { maxListpackBytes, minRewriteSize } from '../contracts/settings/redis-settings.js';
 import { ensureFolder } from './private-file.js';
 import { type ServerOptions, type SupervisedServer, supervise } from './supervisor.js';
 

@@ -1,6 +1,6 @@
 import { hash, randomBytes, randomInt } from 'node:crypto';
 import { singleFlights } from '../concurrency.js';
-import { type Grant, hashKey } from '../contracts/access.js';
+import { type Grant, hashKey } from '../contracts/access/access.js';
 import { unauthorized } from '../errors.js';
 
 /** A revoked key works for up to this time. */

@@ -1,7 +1,7 @@
 import { BlockList, isIP, isIPv6 } from 'node:net';
 import { singleFlights } from '../concurrency.js';
-import type { Grant, RequiredScope } from '../contracts/access.js';
-import { parseIfMatch } from '../contracts/preconditions.js';
+import type { Grant, RequiredScope } from '../contracts/access/access.js';
+import { parseIfMatch } from '../contracts/schema/preconditions.js';
 import { ApiError, unauthorized } from '../errors.js';
 import type { Authenticator } from './authenticator.js';
 import { ClientDisconnectedError, type Exchange, type Headers } from './exchange.js';

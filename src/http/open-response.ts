@@ -4,7 +4,7 @@
  * before the previous response ended.
  */
 import type { HttpResponse } from 'uWebSockets.js';
-import type { MetricRegistry } from '../services/read/metric-registry.js';
+import type { MetricRegistry } from '../services/operations/metric-registry.js';
 
 /** A client that reads nothing for this long is disconnected. */
 const stallMs = 60_000;

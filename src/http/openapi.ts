@@ -1,8 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import Type, { type TSchema } from 'typebox';
-import { LearningEvent, LearningEventResult } from '../contracts/events.js';
-import { TargetScore } from '../contracts/goals.js';
-import { Id } from '../contracts/ids.js';
+import { LearningEvent, LearningEventResult } from '../contracts/answers/events.js';
+import { TargetScore } from '../contracts/learners/goals.js';
 import { Attempt, BatchResult } from '../contracts/responses/attempts.js';
 import { Erasure } from '../contracts/responses/erasures.js';
 import { examples } from '../contracts/responses/examples.js';
@@ -20,7 +19,8 @@ import { commonErrors, errorSchema, routeResponses } from '../contracts/response
 import { ErrorObject } from '../contracts/responses/shared-schemas.js';
 import { Parameters, Skill } from '../contracts/responses/skills.js';
 import * as webhooks from '../contracts/responses/webhooks.js';
-import { type WebhookType, webhookTypes } from '../contracts/webhook-events.js';
+import { Id } from '../contracts/schema/ids.js';
+import { type WebhookType, webhookTypes } from '../contracts/webhooks/webhook-events.js';
 import { Activity, Actor, Statement } from '../contracts/xapi/statement.js';
 import { type ErrorCode, errorTable } from '../errors.js';
 import { distinct, groupBy } from '../lists.js';

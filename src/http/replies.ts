@@ -1,9 +1,9 @@
-import type { Call } from '../contracts/call.js';
-import { type TaggedValue, toEtagHeader } from '../contracts/preconditions.js';
+import type { Call } from '../contracts/access/call.js';
+import { type TaggedValue, toEtagHeader } from '../contracts/schema/preconditions.js';
 import { ApiError, type ErrorCode, type Problem, unavailable } from '../errors.js';
-import type { ClassResult } from '../services/read/forecast-scores.js';
-import type { Health } from '../services/read/health.js';
-import type { EventResult } from '../services/record/record-attempts.js';
+import type { EventResult } from '../services/answers/record-attempts.js';
+import type { ClassResult } from '../services/forecasts/forecast-scores.js';
+import type { Health } from '../services/operations/health.js';
 import { mapInSlices } from '../slices.js';
 import type { Reply } from './route.js';
 

@@ -1,6 +1,6 @@
 import { ApiError } from '../errors.js';
 import type { Logger } from '../logger.js';
-import type { MetricRegistry, MetricSample } from '../services/read/metric-registry.js';
+import type { MetricRegistry, MetricSample } from '../services/operations/metric-registry.js';
 import type { Exchange } from './exchange.js';
 import type { Route } from './route.js';
 

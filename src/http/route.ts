@@ -2,10 +2,10 @@ import { promisify } from 'node:util';
 import { gunzip } from 'node:zlib';
 import type { Static, TObject, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { RequiredScope } from '../contracts/access.js';
-import type { Call } from '../contracts/call.js';
-import { findIdProblem } from '../contracts/ids.js';
-import { validate, validationError } from '../contracts/validate.js';
+import type { RequiredScope } from '../contracts/access/access.js';
+import type { Call } from '../contracts/access/call.js';
+import { findIdProblem } from '../contracts/schema/ids.js';
+import { validate, validationError } from '../contracts/schema/validate.js';
 import { ApiError, type ErrorCode, invalid } from '../errors.js';
 import type { Span } from '../spans.js';
 

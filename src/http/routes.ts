@@ -1,12 +1,20 @@
-import { allScopes } from '../contracts/access.js';
-import { BatchRequest, EventLines, LearningEvent } from '../contracts/events.js';
-import { GoalBody } from '../contracts/goals.js';
-import { KeyChange, NewKey } from '../contracts/keys.js';
-import { SkillRequest } from '../contracts/skills.js';
-import { NewWebhook, RotationRequest, WebhookChange } from '../contracts/webhooks.js';
+import { allScopes } from '../contracts/access/access.js';
+import { KeyChange, NewKey } from '../contracts/access/keys.js';
+import { BatchRequest, EventLines, LearningEvent } from '../contracts/answers/events.js';
+import { SkillRequest } from '../contracts/catalogue/skills.js';
+import { GoalBody } from '../contracts/learners/goals.js';
+import { NewWebhook, RotationRequest, WebhookChange } from '../contracts/webhooks/webhooks.js';
 import * as keys from '../services/access/manage-keys.js';
+import type { AttemptRecorder } from '../services/answers/record-attempts.js';
 import { readAudit } from '../services/audit/run-audit.js';
+import { listSkills, readSkill } from '../services/catalogue/read-skills.js';
+import * as statistics from '../services/catalogue/skill-statistics.js';
 import { deleteSkill, putSkill, type SkillWritePorts } from '../services/catalogue/write-skill.js';
+import {
+  type ClassMasteryPorts,
+  ClassMasteryRequest,
+  readClassMastery,
+} from '../services/classes/read-class-mastery.js';
 import {
   type ErasurePorts,
   eraseLearner,
@@ -15,33 +23,25 @@ import {
 } from '../services/corrections/erasures.js';
 import { listParked } from '../services/corrections/list-parked.js';
 import { type RetractionPorts, retractAnswer } from '../services/corrections/retract-answer.js';
-import * as versions from '../services/models/model-versions.js';
-import type { ExportLearner } from '../services/read/export-learner.js';
-import * as forecasts from '../services/read/forecast-scores.js';
-import type { Health } from '../services/read/health.js';
-import * as attempts from '../services/read/list-attempts.js';
-import { type LearnerListPorts, LearnersQuery, listLearners } from '../services/read/list-learners.js';
-import { LiveQuery, type LiveStream } from '../services/read/live-stream.js';
-import { deleteGoal, type GoalPorts, putGoal, readGoal } from '../services/read/manage-goals.js';
-import * as quality from '../services/read/model-quality.js';
-import { NextItemsRequest, selectNextItems } from '../services/read/next-items.js';
-import { PageQuery } from '../services/read/pages.js';
-import {
-  type ClassMasteryPorts,
-  ClassMasteryRequest,
-  readClassMastery,
-} from '../services/read/read-class-mastery.js';
-import { type DeploymentPorts, readDeployment } from '../services/read/read-deployment.js';
+import * as forecasts from '../services/forecasts/forecast-scores.js';
+import { NextItemsRequest, selectNextItems } from '../services/forecasts/next-items.js';
+import { deleteGoal, type GoalPorts, putGoal, readGoal } from '../services/goals/manage-goals.js';
+import type { ExportLearner } from '../services/learners/export-learner.js';
+import * as attempts from '../services/learners/list-attempts.js';
+import { type LearnerListPorts, LearnersQuery, listLearners } from '../services/learners/list-learners.js';
 import {
   type ExplainPorts,
   ExplainQuery,
   readMastery,
   readSkillMastery,
-} from '../services/read/read-mastery.js';
-import { listSkills, readSkill } from '../services/read/read-skills.js';
-import { readVelocity, type VelocityPorts, VelocityQuery } from '../services/read/read-velocity.js';
-import * as statistics from '../services/read/skill-statistics.js';
-import type { AttemptRecorder } from '../services/record/record-attempts.js';
+} from '../services/learners/read-mastery.js';
+import { readVelocity, type VelocityPorts, VelocityQuery } from '../services/learners/read-velocity.js';
+import * as quality from '../services/models/model-quality.js';
+import * as versions from '../services/models/model-versions.js';
+import type { Health } from '../services/operations/health.js';
+import { LiveQuery, type LiveStream } from '../services/operations/live-stream.js';
+import { type DeploymentPorts, readDeployment } from '../services/operations/read-deployment.js';
+import { PageQuery } from '../services/paging/pages.js';
 import * as webhooks from '../services/webhooks/manage-webhooks.js';
 import type { MappingPorts } from '../services/xapi/manage-mapping.js';
 import type { StatementPorts } from '../services/xapi/record-statements.js';

@@ -11,7 +11,7 @@ import {
 import { waitAtMost } from '../lifecycle.js';
 import { groupBy } from '../lists.js';
 import type { Logger } from '../logger.js';
-import type { MetricRegistry } from '../services/read/metric-registry.js';
+import type { MetricRegistry } from '../services/operations/metric-registry.js';
 import type { StartSpan } from '../spans.js';
 import { Exchange } from './exchange.js';
 import type { Gate } from './gate.js';

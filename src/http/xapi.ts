@@ -1,6 +1,6 @@
 /** xAPI (Communication, 3 and 4). */
 import Type from 'typebox';
-import { parseLargeJson } from '../contracts/json.js';
+import { parseLargeJson } from '../contracts/schema/json.js';
 import { MappingRequest } from '../contracts/xapi/mapping.js';
 import { StatementBody, Uuid } from '../contracts/xapi/statement.js';
 import { type ErrorCode, errorTable, invalid } from '../errors.js';

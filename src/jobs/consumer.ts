@@ -1,8 +1,8 @@
 import { type Job, type JobsOptions, Queue, Worker, type WorkerOptions } from 'bullmq';
 import { Cluster, Redis } from 'ioredis';
 import { singleFlight } from '../concurrency.js';
-import { queuePrefix } from '../contracts/job-data.js';
-import { parseRedisAddress } from '../contracts/redis-settings.js';
+import { queuePrefix } from '../contracts/outbox/job-data.js';
+import { parseRedisAddress } from '../contracts/settings/redis-settings.js';
 import { waitAtMost, withTimeout } from '../lifecycle.js';
 import type { Logger } from '../logger.js';
 

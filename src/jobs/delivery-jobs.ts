@@ -1,7 +1,7 @@
 /** One job per endpoint with due messages, added again while messages are due. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Job } from 'bullmq';
-import { type DeliveryJobData, deliveryJobId, deliveryQueueName } from '../contracts/job-data.js';
+import { type DeliveryJobData, deliveryJobId, deliveryQueueName } from '../contracts/outbox/job-data.js';
 import { ApiError } from '../errors.js';
 import type { Logger } from '../logger.js';
 import type { Deliver } from '../services/webhooks/deliver-messages.js';

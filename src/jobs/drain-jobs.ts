@@ -7,10 +7,10 @@ import {
   drainJobId,
   drainQueueName,
   drainShards,
-} from '../contracts/job-data.js';
+} from '../contracts/outbox/job-data.js';
 import { computeSum, indices } from '../lists.js';
 import type { Logger } from '../logger.js';
-import type { DrainResult, DrainShard } from '../services/pipeline/complete-block.js';
+import type { DrainResult, DrainShard } from '../services/outbox/complete-block.js';
 import { endSpanAfter, type StartSpan } from '../spans.js';
 import type { Outbox } from '../store/outbox/outbox.js';
 import { type Consumer, openQueue, type QueueAccess, startConsumer, unblockJobs } from './consumer.js';
@@ -65,7 +65,7 @@ export function startDrainJobs(options: DrainJobsOptions): Consumer {
         enqueue: () => sweep(performance.now()),
         // The next block may be due immediately.
         onCompleted: (enqueue) => enqueue(),
-        // The age identifies a batch of a removed job (services/pipeline/drain-outbox.ts).
+        // The age identifies a batch of a removed job (services/outbox/drain-outbox.ts).
         unblockJobs: () => unblockJobs(access, indices(drainShards).map(drainJobId)),
         describePending: async () => {
           const backlog = await outbox.readBacklog(indices(partitions));

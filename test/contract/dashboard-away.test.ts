@@ -1,7 +1,7 @@
 /** The dashboard while ClickHouse hangs: what Redis knows is shown, the rest says what is away, and comes back when asked again. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { allScopes } from '../../src/contracts/access.js';
+import { allScopes } from '../../src/contracts/access/access.js';
 import { inBrowser } from '../support/browser.js';
 import { openDashboard } from '../support/dashboard.js';
 import { callerOf, event } from '../support/http.js';

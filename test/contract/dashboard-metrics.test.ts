@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parser } from '@prometheus-io/lezer-promql';
-import { metricDescriptions } from '../../src/services/read/metric-registry.js';
+import { metricDescriptions } from '../../src/services/operations/metric-registry.js';
 import { createAuditStore } from '../../src/store/audit/audit-store.js';
 import { panelsOf, readDashboards } from '../support/dashboards.js';
 import { callerOf, event } from '../support/http.js';

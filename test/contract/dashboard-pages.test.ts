@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, test } from 'node:test';
-import { allScopes } from '../../src/contracts/access.js';
+import { allScopes } from '../../src/contracts/access/access.js';
 import { indices } from '../../src/lists.js';
 import { inBrowser } from '../support/browser.js';
 import { type Dashboard, openDashboard } from '../support/dashboard.js';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { networkInterfaces } from 'node:os';
 import { after, test } from 'node:test';
-import { allScopes, hashKey } from '../../src/contracts/access.js';
+import { allScopes, hashKey } from '../../src/contracts/access/access.js';
 import { callerOf, exchangeRaw, rawRequest } from '../support/http.js';
 import { keysOf, startService } from '../support/service.js';
 

@@ -1,7 +1,7 @@
 /** The reference page in a browser: all calls are there, nothing comes from elsewhere, and a call can be tried. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { webhookTypes } from '../../src/contracts/webhook-events.js';
+import { webhookTypes } from '../../src/contracts/webhooks/webhook-events.js';
 import { inBrowser, type Look, type OpenPage, openBrowser } from '../support/browser.js';
 import { callerOf } from '../support/http.js';
 import { apiRoutes } from '../support/route-table.js';

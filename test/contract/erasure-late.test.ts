@@ -1,9 +1,9 @@
 /** What comes late of an erased learner goes as well: from processes that stood still, and from rows that were put aside. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { encodeAttemptRow } from '../../src/contracts/attempt-row.js';
-import { encodeForecastRow, encodeGoalRow } from '../../src/contracts/journal.js';
-import { hashLearner } from '../../src/contracts/learner-name.js';
+import { encodeAttemptRow } from '../../src/contracts/answers/attempt-row.js';
+import { encodeForecastRow, encodeGoalRow } from '../../src/contracts/journal/journal.js';
+import { hashLearner } from '../../src/contracts/learners/learner-name.js';
 import { createLogger } from '../../src/logger.js';
 import { createErasureFinisher } from '../../src/services/corrections/erasures.js';
 import { createErasureStore } from '../../src/store/corrections/erasures.js';

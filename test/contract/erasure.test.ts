@@ -1,12 +1,11 @@
 /** A learner who is erased: nothing is left anywhere, the receipt says so, and others do not notice. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { hashLearner } from '../../src/contracts/learner-name.js';
-import { parseLearnerHash } from '../../src/contracts/webhook-events.js';
+import { hashLearner } from '../../src/contracts/learners/learner-name.js';
+import { parseLearnerHash } from '../../src/contracts/webhooks/webhook-events.js';
 import type { LearnerState } from '../../src/domain/tracing/learner-states.js';
 import { CommitSession } from '../../src/store/learners/commit-session.js';
-import { hashText } from '../../src/store/redis/binary.js';
-import { openHotConnections } from '../../src/store/redis/hot-connection.js';
+import { openHotConnections } from '../../src/store/redis/connection/hot-connection.js';
 import {
   acceptedCountsKey,
   eventIdsKey,
@@ -15,6 +14,7 @@ import {
   rareSkillsKey,
   removedCountsKey,
 } from '../../src/store/redis/keys.js';
+import { hashText } from '../../src/store/redis/wire/binary.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { callerOf, event, type JsonAnswer } from '../support/http.js';
 import { askInTurn, erasureDone } from '../support/learner-data.js';

@@ -1,7 +1,11 @@
 /** All that is stored about a learner, streamed: complete, or seen not to be. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { encodeForecastRow, encodeGoalRow, encodeRetractionRow } from '../../src/contracts/journal.js';
+import {
+  encodeForecastRow,
+  encodeGoalRow,
+  encodeRetractionRow,
+} from '../../src/contracts/journal/journal.js';
 import { forecastsKey, journalKey, outboxKey, parkedKey, partitionOf } from '../../src/store/redis/keys.js';
 import { createJournalWarehouse } from '../../src/warehouse/ingest/journal-warehouse.js';
 import { formatExportSource, learnerTables } from '../../src/warehouse/schema/learner-tables.js';

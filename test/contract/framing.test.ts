@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
 import { after, afterEach, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { allScopes } from '../../src/contracts/access.js';
+import { allScopes } from '../../src/contracts/access/access.js';
 import { callerOf, event, exchangeRaw, jsonOf, openWire, rawRequest, type Wire } from '../support/http.js';
 import { seeded } from '../support/random.js';
 import { keysOf, startService } from '../support/service.js';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
-import { allScopes, hashKey, type Scope, toKeyId } from '../../src/contracts/access.js';
+import { allScopes, hashKey, type Scope, toKeyId } from '../../src/contracts/access/access.js';
 import { createFactsHistory } from '../../src/warehouse/reads/facts-history.js';
 import { callerOf } from '../support/http.js';
 import { clickhouseOf, keysOf, sharedService } from '../support/service.js';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { allScopes } from '../../src/contracts/access.js';
+import { allScopes } from '../../src/contracts/access/access.js';
 import { callerOf, event, openWire, rawRequest } from '../support/http.js';
 import { keysOf, sharedService } from '../support/service.js';
 import { launchService } from '../support/service-process.js';

@@ -1,7 +1,7 @@
 /** How good predictions are: compared with the rows of the answers that were posted, and with what a view has. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { encodeForecastRow } from '../../src/contracts/journal.js';
+import { encodeForecastRow } from '../../src/contracts/journal/journal.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createJournalWarehouse } from '../../src/warehouse/ingest/journal-warehouse.js';
 import { callerOf, event } from '../support/http.js';

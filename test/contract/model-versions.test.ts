@@ -1,7 +1,7 @@
 /** The versions of a model as the API tells them, after two fits of made answers, and the way back to the first. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { allScopes } from '../../src/contracts/access.js';
+import { allScopes } from '../../src/contracts/access/access.js';
 import { selectNumber } from '../../src/warehouse/clickhouse/client.js';
 import { inBrowser } from '../support/browser.js';
 import { openDashboard } from '../support/dashboard.js';

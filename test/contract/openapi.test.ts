@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { allScopes } from '../../src/contracts/access.js';
+import { allScopes } from '../../src/contracts/access/access.js';
 import { examples } from '../../src/contracts/responses/examples.js';
 import { pathExamples } from '../../src/contracts/responses/openapi-texts.js';
 import { assertAnswer } from '../support/answer-check.js';

@@ -1,7 +1,7 @@
 /** What operators and administrators look at and do: parked rows, erasures, the last audit, the deployment. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { withMaintenance } from '../../src/app/maintenance.js';
+import { withMaintenance } from '../../src/app/operations/maintenance.js';
 import { createLogger } from '../../src/logger.js';
 import { describeReport } from '../../src/services/audit/audit-report.js';
 import { auditAndRecord } from '../../src/services/audit/run-audit.js';

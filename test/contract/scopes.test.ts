@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { allScopes, type Scope } from '../../src/contracts/access.js';
+import { allScopes, type Scope } from '../../src/contracts/access/access.js';
 import { callerOf } from '../support/http.js';
 import { routeRequests } from '../support/route-requests.js';
 import { nameOf, routeTable } from '../support/route-table.js';

@@ -1,7 +1,7 @@
 /** The list of skills, page by page, and one skill. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { encodeModel } from '../../src/contracts/stored-model.js';
+import { encodeModel } from '../../src/contracts/models/stored-model.js';
 import {
   resolveSkillModel,
   type SkillModel,

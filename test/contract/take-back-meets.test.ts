@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import type { Redis } from 'ioredis';
-import { decodeAttemptRow } from '../../src/contracts/attempt-row.js';
-import { encodeModel } from '../../src/contracts/stored-model.js';
+import { decodeAttemptRow } from '../../src/contracts/answers/attempt-row.js';
+import { encodeModel } from '../../src/contracts/models/stored-model.js';
 import {
   resolveSkillModel,
   type SkillModel,

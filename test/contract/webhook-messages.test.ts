@@ -1,7 +1,7 @@
 /** Webhooks from the answer to the receiver: what is told to whom, and what becomes of it, over HTTP alone. */
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
-import { parseLearnerHash, type WebhookType } from '../../src/contracts/webhook-events.js';
+import { parseLearnerHash, type WebhookType } from '../../src/contracts/webhooks/webhook-events.js';
 import { goalConstants } from '../../src/domain/base/score-constants.js';
 import { indices } from '../../src/lists.js';
 import { messagesPrefix, nextDeliveriesKey } from '../../src/store/redis/keys.js';

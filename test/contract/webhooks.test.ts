@@ -1,7 +1,7 @@
 /** Endpoints of webhooks over HTTP: what is set, what is shown, and who sees it. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { subscribableTypes } from '../../src/contracts/webhooks.js';
+import { subscribableTypes } from '../../src/contracts/webhooks/webhooks.js';
 import { indices } from '../../src/lists.js';
 import { createEndpointStore } from '../../src/store/webhooks/endpoints.js';
 import { assertAnswer } from '../support/answer-check.js';

@@ -5,8 +5,8 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { createOutbox } from '../../src/store/outbox/outbox.js';
-import { connectRedis } from '../../src/store/redis/client.js';
-import { defaultPartitions } from '../../src/store/redis/deployment.js';
+import { connectRedis } from '../../src/store/redis/connection/client.js';
+import { defaultPartitions } from '../../src/store/redis/server/deployment.js';
 import { connectWarehouse } from '../../src/warehouse/clickhouse/client.js';
 import { type Round, type RoundOptions, runRound } from '../support/fault/round.js';
 import { planRounds } from '../support/fault/rounds.js';

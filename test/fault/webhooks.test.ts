@@ -5,13 +5,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { groupBy, indices } from '../../src/lists.js';
-import { defaultPartitions } from '../../src/store/redis/deployment.js';
 import {
   messagesPrefix,
   nextDeliveriesKey,
   outboxKey,
   webhookEventsKey,
 } from '../../src/store/redis/keys.js';
+import { defaultPartitions } from '../../src/store/redis/server/deployment.js';
 import { createMessageStore } from '../../src/store/webhooks/messages.js';
 import { freshDatabase } from '../support/embedded.js';
 import {

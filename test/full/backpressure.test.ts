@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { readMemoryMb } from '../../bench/processes.js';
+import { readMemoryMb } from '../../bench/targets/processes.js';
 import { sendSignal } from '../../src/embedded/supervisor.js';
 import { createOutbox } from '../../src/store/outbox/outbox.js';
-import { defaultPartitions } from '../../src/store/redis/deployment.js';
+import { defaultPartitions } from '../../src/store/redis/server/deployment.js';
 import { compare, resendAll } from '../support/fault/check.js';
 import { type Clients, startClients } from '../support/fault/clients.js';
 import { countedKey, type Stand, startSplit } from '../support/fault/stand.js';

@@ -5,7 +5,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { readResults } from '../../bench/results.js';
+import { readResults } from '../../bench/results/results.js';
 import { endOf } from '../support/command.js';
 import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';

@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { createOutbox } from '../../src/store/outbox/outbox.js';
-import { connectRedis, waitUntilReady } from '../../src/store/redis/client.js';
+import { connectRedis, waitUntilReady } from '../../src/store/redis/connection/client.js';
 import { endOf } from '../support/command.js';
 import { answers, runImport, startImport, stored } from '../support/imports.js';
 import { type Servers, startServers } from '../support/servers.js';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { after, test } from 'node:test';
-import { waitUntilReady } from '../../src/app/api-processes.js';
+import { waitUntilReady } from '../../src/app/processes/api-processes.js';
 import { sendSignal, supervise } from '../../src/embedded/supervisor.js';
 import { createLogger } from '../../src/logger.js';
 import { callerOf, event } from '../support/http.js';

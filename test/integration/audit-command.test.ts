@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { createOutbox } from '../../src/store/outbox/outbox.js';
-import { defaultPartitions } from '../../src/store/redis/deployment.js';
+import { defaultPartitions } from '../../src/store/redis/server/deployment.js';
 import { runCommand } from '../support/command.js';
 import { callerOf, event } from '../support/http.js';
 import { clickhouseOf, redisOf, startService } from '../support/service.js';

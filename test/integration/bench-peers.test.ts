@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { Redis } from 'ioredis';
 import { applyAnswer, parseRecord, type SkillRecord } from '../../bench/peers/tracing.js';
-import { createPeers } from '../../bench/peers.js';
+import { createPeers } from '../../bench/targets/peers.js';
 import { createClosers } from '../../src/lifecycle.js';
 import { createLogger } from '../../src/logger.js';
 import { tempDir } from '../support/temp.js';

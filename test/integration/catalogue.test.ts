@@ -1,8 +1,8 @@
 /** Catalogues in Redis, and the models that are served with them. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { loadSkillsFile } from '../../src/app/skills-file.js';
-import { encodeModel } from '../../src/contracts/stored-model.js';
+import { loadSkillsFile } from '../../src/app/startup/skills-file.js';
+import { encodeModel } from '../../src/contracts/models/stored-model.js';
 import { defaultSkillSetting, type SkillSetting } from '../../src/domain/catalogue/catalogue.js';
 import {
   resolveSkillModel,
@@ -19,14 +19,14 @@ import {
 import { countCommonSkills, createRegisteredSkills } from '../../src/store/catalogue/registered-skills.js';
 import { createServedModels, type ServedModels } from '../../src/store/catalogue/served-models.js';
 import { publishModel } from '../../src/store/models/model-store.js';
-import type { RedisClient } from '../../src/store/redis/client.js';
-import { openDeployment } from '../../src/store/redis/deployment.js';
+import type { RedisClient } from '../../src/store/redis/connection/client.js';
 import {
   catalogueJournalKey,
   catalogueKey,
   catalogueRevisionsKey,
   registeredSkillsKey,
 } from '../../src/store/redis/keys.js';
+import { openDeployment } from '../../src/store/redis/server/deployment.js';
 import { startTestRedis } from '../support/embedded.js';
 import { seeded } from '../support/random.js';
 import { redisOf, startBareRedis } from '../support/service.js';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
-import { analystTables } from '../../src/contracts/analyst-tables.js';
+import { analystTables } from '../../src/contracts/settings/analyst-tables.js';
 import { startOnFreePort } from '../../src/embedded/free-port.js';
 import { startClickhouse } from '../../src/embedded/start-clickhouse.js';
 import { createLogger } from '../../src/logger.js';

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Redis } from 'ioredis';
-import type { DrainBatch } from '../../src/contracts/job-data.js';
-import { hashLearner } from '../../src/contracts/learner-name.js';
+import { hashLearner } from '../../src/contracts/learners/learner-name.js';
+import type { DrainBatch } from '../../src/contracts/outbox/job-data.js';
 import { createLogger } from '../../src/logger.js';
 import { createCorrectionApplier } from '../../src/services/corrections/apply-corrections.js';
-import { createDrain } from '../../src/services/pipeline/drain-outbox.js';
+import { createDrain } from '../../src/services/outbox/drain-outbox.js';
 import { type CorrectionStore, createCorrectionStore } from '../../src/store/corrections/corrections.js';
 import { eraseLearnerScript } from '../../src/store/corrections/erasures.js';
 import { createOutbox, type Outbox } from '../../src/store/outbox/outbox.js';

@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type DrainBatch, drainJobId, drainQueueName, queuePrefix } from '../../src/contracts/job-data.js';
+import {
+  type DrainBatch,
+  drainJobId,
+  drainQueueName,
+  queuePrefix,
+} from '../../src/contracts/outbox/job-data.js';
 import { connectQueue } from '../../src/jobs/consumer.js';
 import { startDrainJobs } from '../../src/jobs/drain-jobs.js';
 import { createLogger } from '../../src/logger.js';
-import type { DrainTask } from '../../src/services/pipeline/complete-block.js';
+import type { DrainTask } from '../../src/services/outbox/complete-block.js';
 import { startTestRedis } from '../support/embedded.js';
 
 const batch: DrainBatch = {

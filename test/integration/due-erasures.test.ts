@@ -2,13 +2,13 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { Redis } from 'ioredis';
-import type { CorrectedRows } from '../../src/contracts/corrections.js';
+import type { CorrectedRows } from '../../src/contracts/corrections/corrections.js';
 import { createLogger } from '../../src/logger.js';
 import {
   createCorrectionApplier,
   selectForStatement,
 } from '../../src/services/corrections/apply-corrections.js';
-import { createDrain } from '../../src/services/pipeline/drain-outbox.js';
+import { createDrain } from '../../src/services/outbox/drain-outbox.js';
 import { createCorrectionStore } from '../../src/store/corrections/corrections.js';
 import { createErasureStore, type OpenErasure } from '../../src/store/corrections/erasures.js';
 import { createOutbox } from '../../src/store/outbox/outbox.js';

@@ -11,7 +11,7 @@ import { findFreePort, startOnFreePort } from '../../src/embedded/free-port.js';
 import { startRedis } from '../../src/embedded/start-redis.js';
 import { sendSignal } from '../../src/embedded/supervisor.js';
 import { createLogger } from '../../src/logger.js';
-import { collectRedisWarnings } from '../../src/store/redis/server-info.js';
+import { collectRedisWarnings } from '../../src/store/redis/server/server-info.js';
 import { startTestRedis } from '../support/embedded.js';
 import { takePort } from '../support/ports.js';
 import { groupMembers } from '../support/processes.js';

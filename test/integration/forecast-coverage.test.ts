@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
-import { encodeForecastRow, type ServedForecast } from '../../src/contracts/journal.js';
+import { encodeForecastRow, type ServedForecast } from '../../src/contracts/journal/journal.js';
 import { connectWarehouse, selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createJournalWarehouse } from '../../src/warehouse/ingest/journal-warehouse.js';
 import { freshDatabase } from '../support/embedded.js';

@@ -2,7 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { ForecastFailure, ForecastOrder, ForecastReply } from '../../src/contracts/worker-tasks.js';
+import type {
+  ForecastFailure,
+  ForecastOrder,
+  ForecastReply,
+} from '../../src/contracts/answers/worker-tasks.js';
 import { computeConditions } from '../../src/domain/answer/answer-conditions.js';
 import { applyAnswer } from '../../src/domain/answer/apply-answer.js';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
@@ -21,9 +25,9 @@ import { createServedModels } from '../../src/store/catalogue/served-models.js';
 import { encodeLearner } from '../../src/store/learners/learner-codec.js';
 import { readLearnerStates, readPacked } from '../../src/store/learners/learner-reads.js';
 import { encodeSkill } from '../../src/store/learners/skill-codec.js';
-import type { RedisClient } from '../../src/store/redis/client.js';
-import { openDeployment } from '../../src/store/redis/deployment.js';
+import type { RedisClient } from '../../src/store/redis/connection/client.js';
 import { catalogueKey, forecastsKey, learnerKey, partitionOf } from '../../src/store/redis/keys.js';
+import { openDeployment } from '../../src/store/redis/server/deployment.js';
 import { computeForecasts, type ForecastDependencies } from '../../workers/forecast/compute-forecasts.js';
 import { startTestRedis } from '../support/embedded.js';
 import { redisOf } from '../support/service.js';

@@ -1,20 +1,19 @@
 /** Alerts of goals: each is told once, by the forecast that callers are served, whatever step a process dies at. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { ForecastOrder } from '../../src/contracts/worker-tasks.js';
+import type { ForecastOrder } from '../../src/contracts/answers/worker-tasks.js';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { dayMs } from '../../src/domain/base/common.js';
 import { newLearner, newSkill } from '../../src/domain/tracing/learner-states.js';
 import { ApiError, unavailable } from '../../src/errors.js';
 import { createLogger } from '../../src/logger.js';
-import { checkGoals } from '../../src/services/pipeline/check-goals.js';
+import { checkGoals } from '../../src/services/goals/check-goals.js';
 import { createServedModels } from '../../src/store/catalogue/served-models.js';
 import { createErasureStore } from '../../src/store/corrections/erasures.js';
 import { createGoalChecks } from '../../src/store/learners/goal-checks.js';
 import { createGoalStore, encodeGoal } from '../../src/store/learners/goals.js';
 import { encodeLearner } from '../../src/store/learners/learner-codec.js';
 import { encodeSkill } from '../../src/store/learners/skill-codec.js';
-import { openDeployment } from '../../src/store/redis/deployment.js';
 import {
   activeModelsKey,
   goalAlertsKey,
@@ -24,6 +23,7 @@ import {
   subscriptionsKey,
   webhookEventsKey,
 } from '../../src/store/redis/keys.js';
+import { openDeployment } from '../../src/store/redis/server/deployment.js';
 import { computeForecasts } from '../../workers/forecast/compute-forecasts.js';
 import { startTestRedis } from '../support/embedded.js';
 import { redisOf } from '../support/service.js';

@@ -4,9 +4,9 @@ import { type TestContext, test } from 'node:test';
 import { ApiError } from '../../src/errors.js';
 import { createGoalStore, type GoalWrite } from '../../src/store/learners/goals.js';
 import { readLearnerStates, readPacked } from '../../src/store/learners/learner-reads.js';
-import { type RedisClient, waitUntilReady } from '../../src/store/redis/client.js';
-import { openDeployment } from '../../src/store/redis/deployment.js';
+import { type RedisClient, waitUntilReady } from '../../src/store/redis/connection/client.js';
 import { journalKey, learnerKey, partitionOf } from '../../src/store/redis/keys.js';
+import { openDeployment } from '../../src/store/redis/server/deployment.js';
 import { startTestRedis } from '../support/embedded.js';
 import { redisOf } from '../support/service.js';
 

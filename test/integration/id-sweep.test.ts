@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, test } from 'node:test';
-import { maxListpackBytes } from '../../src/contracts/redis-settings.js';
+import { maxListpackBytes } from '../../src/contracts/settings/redis-settings.js';
 import { CommitSession } from '../../src/store/learners/commit-session.js';
 import {
   emptyIds,
@@ -16,9 +16,9 @@ import {
 } from '../../src/store/learners/event-ids.js';
 import { acquireSweepTurn, sweepIds } from '../../src/store/learners/id-sweep.js';
 import { readEventIds } from '../../src/store/learners/learner-reads.js';
-import { openDeployment } from '../../src/store/redis/deployment.js';
-import { openHotConnections } from '../../src/store/redis/hot-connection.js';
+import { openHotConnections } from '../../src/store/redis/connection/hot-connection.js';
 import { eventIdSweepKey, eventIdsKey, learnerKey, partitionOf } from '../../src/store/redis/keys.js';
+import { openDeployment } from '../../src/store/redis/server/deployment.js';
 import { countAnswers } from '../support/answers.js';
 import { startTestRedis } from '../support/embedded.js';
 import { redisOf } from '../support/service.js';

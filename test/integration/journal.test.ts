@@ -10,16 +10,16 @@ import {
   type GoalChange,
   type ServedForecast,
   type SkillChange,
-} from '../../src/contracts/journal.js';
+} from '../../src/contracts/journal/journal.js';
 import { findFreePort } from '../../src/embedded/free-port.js';
 import { startClickhouse } from '../../src/embedded/start-clickhouse.js';
 import { type ScheduledRunsOptions, schedules, startScheduledRuns } from '../../src/jobs/scheduled-runs.js';
 import { createClosers } from '../../src/lifecycle.js';
 import { createLogger } from '../../src/logger.js';
-import { createJournalDrain } from '../../src/services/pipeline/drain-journal.js';
+import { createJournalDrain } from '../../src/services/outbox/drain-journal.js';
 import { createJournal, type Journal, recordForecasts } from '../../src/store/outbox/journal.js';
-import { defaultPartitions } from '../../src/store/redis/deployment.js';
 import { catalogueJournalKey, forecastsKey, journalKey } from '../../src/store/redis/keys.js';
+import { defaultPartitions } from '../../src/store/redis/server/deployment.js';
 import { connectWarehouse, ensureDatabase, selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createJournalWarehouse } from '../../src/warehouse/ingest/journal-warehouse.js';
 import { createSchema } from '../../src/warehouse/schema/create-schema.js';

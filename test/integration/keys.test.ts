@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { hashKey } from '../../src/contracts/access.js';
+import { hashKey } from '../../src/contracts/access/access.js';
 import { createKeyStore } from '../../src/store/access/api-keys.js';
-import { connectRedis, waitUntilReady } from '../../src/store/redis/client.js';
+import { connectRedis, waitUntilReady } from '../../src/store/redis/connection/client.js';
 import { runCommand } from '../support/command.js';
 import { startTestRedis } from '../support/embedded.js';
 import { tempDir } from '../support/temp.js';

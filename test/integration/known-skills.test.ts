@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { Command } from 'ioredis';
-import type { TrackEvent } from '../../src/contracts/worker-tasks.js';
+import type { TrackEvent } from '../../src/contracts/answers/worker-tasks.js';
 import { minRegisteredLearners } from '../../src/domain/base/score-constants.js';
 import { defaultSkillSetting } from '../../src/domain/catalogue/catalogue.js';
 import { writeSkills } from '../../src/store/catalogue/catalogue-store.js';
@@ -15,10 +15,10 @@ import {
 } from '../../src/store/catalogue/registered-skills.js';
 import type { LoadedLearner } from '../../src/store/learners/learner-commands.js';
 import { createRebuildStore } from '../../src/store/rebuild/rebuild-store.js';
-import { hashText } from '../../src/store/redis/binary.js';
-import type { RedisClient } from '../../src/store/redis/client.js';
-import { openDeployment } from '../../src/store/redis/deployment.js';
+import type { RedisClient } from '../../src/store/redis/connection/client.js';
 import { learnerKey, rareSkillsKey, registeredSkillsKey } from '../../src/store/redis/keys.js';
+import { openDeployment } from '../../src/store/redis/server/deployment.js';
+import { hashText } from '../../src/store/redis/wire/binary.js';
 import { createRebuildSource } from '../../src/warehouse/reads/rebuild-source.js';
 import { groupByLearner, type LearnerEvents } from '../../workers/track/read-events.js';
 import { SkillRegistry } from '../../workers/track/skill-registry.js';

@@ -22,9 +22,8 @@ import { decodeGoal } from '../../src/store/learners/goals.js';
 import type { LearnerCommit, LearnerQuery } from '../../src/store/learners/learner-commands.js';
 import { readEventIds, readLearnerStates, readPacked } from '../../src/store/learners/learner-reads.js';
 import { hashItem } from '../../src/store/models/item-store.js';
-import { connectRedis, waitUntilReady } from '../../src/store/redis/client.js';
-import { openDeployment } from '../../src/store/redis/deployment.js';
-import { type HotConnection, openHotConnections } from '../../src/store/redis/hot-connection.js';
+import { connectRedis, waitUntilReady } from '../../src/store/redis/connection/client.js';
+import { type HotConnection, openHotConnections } from '../../src/store/redis/connection/hot-connection.js';
 import {
   acceptedCountsKey,
   eventIdsKey,
@@ -34,6 +33,7 @@ import {
   outboxKey,
   stateVersion,
 } from '../../src/store/redis/keys.js';
+import { openDeployment } from '../../src/store/redis/server/deployment.js';
 import { countAnswers } from '../support/answers.js';
 import { waitingLines } from '../support/attempt-rows.js';
 import { startTestRedis } from '../support/embedded.js';

@@ -10,14 +10,14 @@ import {
   drainJobId,
   drainShards,
   queuePrefix,
-} from '../../src/contracts/job-data.js';
+} from '../../src/contracts/outbox/job-data.js';
 import type { Consumer } from '../../src/jobs/consumer.js';
 import { startDeliveryJobs } from '../../src/jobs/delivery-jobs.js';
 import { openDrainQueue, startDrainJobs } from '../../src/jobs/drain-jobs.js';
 import { startScheduledRuns } from '../../src/jobs/scheduled-runs.js';
 import { createLogger } from '../../src/logger.js';
-import type { DrainShard } from '../../src/services/pipeline/complete-block.js';
-import { createDrain } from '../../src/services/pipeline/drain-outbox.js';
+import type { DrainShard } from '../../src/services/outbox/complete-block.js';
+import { createDrain } from '../../src/services/outbox/drain-outbox.js';
 import { createOutbox, type Outbox } from '../../src/store/outbox/outbox.js';
 import { connectWarehouse } from '../../src/warehouse/clickhouse/client.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { encodeModel } from '../../src/contracts/stored-model.js';
+import { encodeModel } from '../../src/contracts/models/stored-model.js';
 import { type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { itemTermCount, skillTermCount } from '../../src/domain/prediction/prediction-model.js';
 import { emptyRelatedTerms } from '../../src/domain/prediction/related-terms.js';
 import { createServedModels } from '../../src/store/catalogue/served-models.js';
 import { addItemAnswers, readItems } from '../../src/store/models/item-store.js';
 import { createModelStore, publishModel } from '../../src/store/models/model-store.js';
-import type { RedisClient } from '../../src/store/redis/client.js';
+import type { RedisClient } from '../../src/store/redis/connection/client.js';
 import {
   activeModelsKey,
   modelEventsKey,

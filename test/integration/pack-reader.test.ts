@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Redis } from 'ioredis';
-import { connectRedis, waitUntilReady } from '../../src/store/redis/client.js';
-import { createMessagePackReader } from '../../src/store/redis/messagepack-reader.js';
+import { connectRedis, waitUntilReady } from '../../src/store/redis/connection/client.js';
+import { createMessagePackReader } from '../../src/store/redis/wire/messagepack-reader.js';
 import { assertAsync, fc } from '../support/properties.js';
 import { startBareRedis } from '../support/service.js';
 

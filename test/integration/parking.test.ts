@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { Redis } from 'ioredis';
-import type { DrainBatch } from '../../src/contracts/job-data.js';
+import type { DrainBatch } from '../../src/contracts/outbox/job-data.js';
 import { createLogger } from '../../src/logger.js';
-import type { DrainTask } from '../../src/services/pipeline/complete-block.js';
-import { createDrain } from '../../src/services/pipeline/drain-outbox.js';
+import type { DrainTask } from '../../src/services/outbox/complete-block.js';
+import { createDrain } from '../../src/services/outbox/drain-outbox.js';
 import { createParkedRows, type RedriveCounts, redrive } from '../../src/store/corrections/parked-rows.js';
 import { createOutbox, type Outbox } from '../../src/store/outbox/outbox.js';
 import {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { allScopes, hashKey } from '../../src/contracts/access.js';
+import { allScopes, hashKey } from '../../src/contracts/access/access.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { runCommand } from '../support/command.js';
 import { callerOf } from '../support/http.js';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { encodeModel } from '../../src/contracts/stored-model.js';
+import { encodeModel } from '../../src/contracts/models/stored-model.js';
 import { minRegisteredLearners } from '../../src/domain/base/score-constants.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { createLogger } from '../../src/logger.js';

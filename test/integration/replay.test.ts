@@ -12,8 +12,8 @@ import {
   attemptColumns,
   decodeAttemptRow,
   encodeAttemptRow,
-} from '../../src/contracts/attempt-row.js';
-import { encodeModel } from '../../src/contracts/stored-model.js';
+} from '../../src/contracts/answers/attempt-row.js';
+import { encodeModel } from '../../src/contracts/models/stored-model.js';
 import { hashKey } from '../../src/domain/base/text-hash.js';
 import {
   defaultSkillParameters,

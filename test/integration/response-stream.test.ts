@@ -6,7 +6,7 @@ import { createGate } from '../../src/http/gate.js';
 import type { Reply, Route } from '../../src/http/route.js';
 import { type Server, startServer } from '../../src/http/server.js';
 import { createLogger } from '../../src/logger.js';
-import type { MetricRegistry } from '../../src/services/read/metric-registry.js';
+import type { MetricRegistry } from '../../src/services/operations/metric-registry.js';
 import { exchangeRaw, openWire, rawRequest, type Wire } from '../support/http.js';
 import { waitFor } from '../support/wait.js';
 

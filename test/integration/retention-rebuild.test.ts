@@ -1,7 +1,7 @@
 /** Learners whose first answers were dropped for their age are rebuilt as they were. */
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
-import { attemptColumns } from '../../src/contracts/attempt-row.js';
+import { attemptColumns } from '../../src/contracts/answers/attempt-row.js';
 import { rareSkillsKey } from '../../src/store/redis/keys.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { runCommand } from '../support/command.js';

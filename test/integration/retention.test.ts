@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
-import type { AttemptRow } from '../../src/contracts/attempt-row.js';
-import { encodeForecastRow } from '../../src/contracts/journal.js';
+import type { AttemptRow } from '../../src/contracts/answers/attempt-row.js';
+import { encodeForecastRow } from '../../src/contracts/journal/journal.js';
 import { type ReplayedStates, startReplay } from '../../src/domain/history/replay.js';
 import {
   applyRetention,
@@ -13,7 +13,7 @@ import {
 } from '../../src/services/retention/apply-retention.js';
 import { dumpLearner } from '../../src/store/learners/learner-dump.js';
 import { decodeSnapshot } from '../../src/store/learners/learner-snapshot.js';
-import { connectRedis, type RedisClient, waitUntilReady } from '../../src/store/redis/client.js';
+import { connectRedis, type RedisClient, waitUntilReady } from '../../src/store/redis/connection/client.js';
 import {
   acceptedCountsKey,
   acceptedField,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { defineScript } from '../../src/store/redis/script.js';
+import { defineScript } from '../../src/store/redis/commands/script.js';
 import { startTestRedis } from '../support/embedded.js';
 import { redisOf } from '../support/service.js';
 

@@ -1,7 +1,7 @@
 /** Records in Redis that cannot be read: who asks for many gets the others, and is told. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { noKeyMessage, prepareKeys } from '../../src/app/prepare-keys.js';
+import { noKeyMessage, prepareKeys } from '../../src/app/startup/prepare-keys.js';
 import { loadConfig } from '../../src/config.js';
 import { newLearner } from '../../src/domain/tracing/learner-states.js';
 import { createLogger } from '../../src/logger.js';
@@ -9,7 +9,6 @@ import { createKeyStore } from '../../src/store/access/api-keys.js';
 import { createCorrectionStore } from '../../src/store/corrections/corrections.js';
 import { createErasureStore } from '../../src/store/corrections/erasures.js';
 import { describeDifference, readLearnerDumps } from '../../src/store/rebuild/replayed-learners.js';
-import { openDeployment } from '../../src/store/redis/deployment.js';
 import {
   apiKeysKey,
   dueErasuresKey,
@@ -17,6 +16,7 @@ import {
   learnerKey,
   partitionOf,
 } from '../../src/store/redis/keys.js';
+import { openDeployment } from '../../src/store/redis/server/deployment.js';
 import { startTestRedis } from '../support/embedded.js';
 import { redisOf } from '../support/service.js';
 import { tempDir } from '../support/temp.js';

@@ -16,9 +16,8 @@ import type {
 } from '../../src/store/learners/learner-commands.js';
 import { readEventIds } from '../../src/store/learners/learner-reads.js';
 import { hashItem } from '../../src/store/models/item-store.js';
-import { connectRedis, mapRedisErrors, waitUntilReady } from '../../src/store/redis/client.js';
-import { type CommandEncoder, createCommandEncoder } from '../../src/store/redis/command-encoder.js';
-import { type HotConnection, openHotConnection } from '../../src/store/redis/hot-connection.js';
+import { connectRedis, mapRedisErrors, waitUntilReady } from '../../src/store/redis/connection/client.js';
+import { type HotConnection, openHotConnection } from '../../src/store/redis/connection/hot-connection.js';
 import {
   learnerKey,
   markerKey,
@@ -26,7 +25,8 @@ import {
   partitionPrefix,
   replicationProbeKey,
 } from '../../src/store/redis/keys.js';
-import { parseTransaction } from '../../src/store/redis/replies.js';
+import { type CommandEncoder, createCommandEncoder } from '../../src/store/redis/wire/command-encoder.js';
+import { parseTransaction } from '../../src/store/redis/wire/replies.js';
 import { countAnswers } from '../support/answers.js';
 import { waitingLines } from '../support/attempt-rows.js';
 import { assertAsync, fc } from '../support/properties.js';

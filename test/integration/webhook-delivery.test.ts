@@ -2,8 +2,12 @@
 import assert from 'node:assert/strict';
 import { after, type TestContext, test } from 'node:test';
 import { createDeliveryPool } from '../../src/compute/thread-pools.js';
-import { createWebhookEvent, toStreamFields, type WebhookType } from '../../src/contracts/webhook-events.js';
-import type { WebhookSetting } from '../../src/contracts/webhooks.js';
+import {
+  createWebhookEvent,
+  toStreamFields,
+  type WebhookType,
+} from '../../src/contracts/webhooks/webhook-events.js';
+import type { WebhookSetting } from '../../src/contracts/webhooks/webhooks.js';
 import { splitIntoParts } from '../../src/lists.js';
 import { createLogger } from '../../src/logger.js';
 import {
@@ -13,7 +17,6 @@ import {
   maxWaveMessages,
 } from '../../src/services/webhooks/deliver-messages.js';
 import { createDispatcher } from '../../src/services/webhooks/dispatch-messages.js';
-import { openDeployment } from '../../src/store/redis/deployment.js';
 import {
   endpointsKey,
   messagesPrefix,
@@ -21,6 +24,7 @@ import {
   partitionOf,
   webhookEventsKey,
 } from '../../src/store/redis/keys.js';
+import { openDeployment } from '../../src/store/redis/server/deployment.js';
 import { createEndpointStore } from '../../src/store/webhooks/endpoints.js';
 import { createEventStreams } from '../../src/store/webhooks/event-streams.js';
 import { createMessageStore } from '../../src/store/webhooks/messages.js';

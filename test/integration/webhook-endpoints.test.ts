@@ -1,16 +1,16 @@
 /** Endpoints of webhooks in Redis: what a tenant asks for, the journal beside it, and a Redis that lost them. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { isSubscribed } from '../../src/contracts/webhook-events.js';
-import { subscribableTypes, type WebhookSetting } from '../../src/contracts/webhooks.js';
+import { isSubscribed } from '../../src/contracts/webhooks/webhook-events.js';
+import { subscribableTypes, type WebhookSetting } from '../../src/contracts/webhooks/webhooks.js';
 import { ApiError } from '../../src/errors.js';
 import { createLogger } from '../../src/logger.js';
-import { createJournalDrain } from '../../src/services/pipeline/drain-journal.js';
+import { createJournalDrain } from '../../src/services/outbox/drain-journal.js';
 import { createJournal } from '../../src/store/outbox/journal.js';
 import { createRebuildStore } from '../../src/store/rebuild/rebuild-store.js';
-import type { RedisClient } from '../../src/store/redis/client.js';
-import { openDeployment } from '../../src/store/redis/deployment.js';
+import type { RedisClient } from '../../src/store/redis/connection/client.js';
 import { endpointsKey, subscriptionsKey, webhooksJournalKey } from '../../src/store/redis/keys.js';
+import { openDeployment } from '../../src/store/redis/server/deployment.js';
 import {
   createEndpointStore,
   type EndpointStore,

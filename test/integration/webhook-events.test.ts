@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { parseLearnerHash, type WebhookType } from '../../src/contracts/webhook-events.js';
+import { parseLearnerHash, type WebhookType } from '../../src/contracts/webhooks/webhook-events.js';
 import { goalChecksKey, outboxKey, partitionOf } from '../../src/store/redis/keys.js';
 import { runCommand } from '../support/command.js';
 import { callerOf } from '../support/http.js';

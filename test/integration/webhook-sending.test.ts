@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { createDeliveryPool } from '../../src/compute/thread-pools.js';
-import type { DeliveryReply, DeliveryTask } from '../../src/contracts/delivery-tasks.js';
+import type { DeliveryReply, DeliveryTask } from '../../src/contracts/webhooks/delivery-tasks.js';
 import { createLogger } from '../../src/logger.js';
 import { exitAfterTests } from '../support/linger.js';
 import { startReceiver, verified } from '../support/receiver.js';

@@ -1,8 +1,12 @@
 import type { Cluster, Redis } from 'ioredis';
-import { type AttemptEvent, type AttemptFigures, encodeAttemptRow } from '../../src/contracts/attempt-row.js';
+import {
+  type AttemptEvent,
+  type AttemptFigures,
+  encodeAttemptRow,
+} from '../../src/contracts/answers/attempt-row.js';
 import type { AnswerConditions } from '../../src/domain/answer/answer-conditions.js';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
-import { executeAll } from '../../src/store/redis/client.js';
+import { executeAll } from '../../src/store/redis/connection/client.js';
 import { outboxKey, outboxRowCountKey } from '../../src/store/redis/keys.js';
 
 type AttemptRow = AttemptEvent & AttemptFigures & AnswerConditions;

@@ -3,8 +3,8 @@ import type { ClickHouseClient } from '@clickhouse/client';
 import type { AuditReport, Mismatch } from '../../src/services/audit/audit-report.js';
 import { type AuditOptions, runAudit } from '../../src/services/audit/run-audit.js';
 import { createAuditStore } from '../../src/store/audit/audit-store.js';
-import type { RedisClient } from '../../src/store/redis/client.js';
-import { defaultPartitions } from '../../src/store/redis/deployment.js';
+import type { RedisClient } from '../../src/store/redis/connection/client.js';
+import { defaultPartitions } from '../../src/store/redis/server/deployment.js';
 import type { ClusterName } from '../../src/warehouse/clickhouse/ddl.js';
 import { createAuditWarehouse } from '../../src/warehouse/maintenance/audit-warehouse.js';
 

@@ -9,11 +9,11 @@ import {
   drainQueueName,
   drainShards,
   queuePrefix,
-} from '../../src/contracts/job-data.js';
+} from '../../src/contracts/outbox/job-data.js';
 import { startOnFreePort } from '../../src/embedded/free-port.js';
 import { startRedis } from '../../src/embedded/start-redis.js';
 import { createLogger } from '../../src/logger.js';
-import type { RedisClient } from '../../src/store/redis/client.js';
+import type { RedisClient } from '../../src/store/redis/connection/client.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createSchema } from '../../src/warehouse/schema/create-schema.js';
 import type { Scoped } from './service.js';
@@ -56,7 +56,7 @@ export async function copyAppendOnlyFolder(redis: RedisClient, from: string, to:
 
 /**
  * As if a minute had passed since the copy: younger drain jobs trust their token, which a restored ClickHouse does not
- * know. @see src/services/pipeline/drain-outbox.ts
+ * know. @see src/services/outbox/drain-outbox.ts
  */
 export async function ageDrainJobs(redis: RedisClient): Promise<void> {
   for (let shard = 0; shard < drainShards; shard++) {

@@ -7,7 +7,7 @@ import type {
   Measurement,
   ScenarioResult,
   Spread,
-} from '../../bench/results.js';
+} from '../../bench/results/results.js';
 
 export const spread = (median: number, noise = 0.02, rounds = 5): Spread => ({
   median,

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type ClickHouseClient, ClickHouseLogLevel, createClient } from '@clickhouse/client';
-import { defaultAnalystLimits } from '../../src/contracts/analyst-limits.js';
+import { defaultAnalystLimits } from '../../src/contracts/settings/analyst-limits.js';
 
 const entry = fileURLToPath(new URL('../../src/embedded/clickhouse/server.js', import.meta.url));
 

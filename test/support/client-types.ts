@@ -1,9 +1,9 @@
 /** TypeScript types of the client, written from the schemas that validate requests and describe answers. */
 import Type, { type TProperties, type TSchema } from 'typebox';
-import { LearningEvent, LearningEventResult } from '../../src/contracts/events.js';
-import { GoalBody } from '../../src/contracts/goals.js';
-import { Id } from '../../src/contracts/ids.js';
-import { KeyChange, NewKey, Tenant } from '../../src/contracts/keys.js';
+import { KeyChange, NewKey, Tenant } from '../../src/contracts/access/keys.js';
+import { LearningEvent, LearningEventResult } from '../../src/contracts/answers/events.js';
+import { ManualParameters, SkillRequest } from '../../src/contracts/catalogue/skills.js';
+import { GoalBody } from '../../src/contracts/learners/goals.js';
 import * as access from '../../src/contracts/responses/access.js';
 import * as attempts from '../../src/contracts/responses/attempts.js';
 import * as erasures from '../../src/contracts/responses/erasures.js';
@@ -16,24 +16,29 @@ import * as shared from '../../src/contracts/responses/shared-schemas.js';
 import * as skills from '../../src/contracts/responses/skills.js';
 import * as statistics from '../../src/contracts/responses/statistics.js';
 import * as webhooks from '../../src/contracts/responses/webhooks.js';
-import { ManualParameters, SkillRequest } from '../../src/contracts/skills.js';
-import { webhookTypes } from '../../src/contracts/webhook-events.js';
-import { EventTypes, NewWebhook, RotationRequest, WebhookChange } from '../../src/contracts/webhooks.js';
+import { Id } from '../../src/contracts/schema/ids.js';
+import { webhookTypes } from '../../src/contracts/webhooks/webhook-events.js';
+import {
+  EventTypes,
+  NewWebhook,
+  RotationRequest,
+  WebhookChange,
+} from '../../src/contracts/webhooks/webhooks.js';
 import { MappingRequest, XapiMapping } from '../../src/contracts/xapi/mapping.js';
 import { KeyQuery } from '../../src/services/access/manage-keys.js';
-import { RollbackRequest } from '../../src/services/models/model-versions.js';
+import { ClassMasteryRequest } from '../../src/services/classes/read-class-mastery.js';
 import {
   ClassForecastRequest,
   PredictionQuery,
   WhatIfRequest,
-} from '../../src/services/read/forecast-scores.js';
-import { LearnersQuery } from '../../src/services/read/list-learners.js';
-import { LiveQuery } from '../../src/services/read/live-stream.js';
-import { ReliabilityQuery } from '../../src/services/read/model-quality.js';
-import { NextItemsRequest } from '../../src/services/read/next-items.js';
-import { PageQuery } from '../../src/services/read/pages.js';
-import { ClassMasteryRequest } from '../../src/services/read/read-class-mastery.js';
-import { VelocityQuery } from '../../src/services/read/read-velocity.js';
+} from '../../src/services/forecasts/forecast-scores.js';
+import { NextItemsRequest } from '../../src/services/forecasts/next-items.js';
+import { LearnersQuery } from '../../src/services/learners/list-learners.js';
+import { VelocityQuery } from '../../src/services/learners/read-velocity.js';
+import { ReliabilityQuery } from '../../src/services/models/model-quality.js';
+import { RollbackRequest } from '../../src/services/models/model-versions.js';
+import { LiveQuery } from '../../src/services/operations/live-stream.js';
+import { PageQuery } from '../../src/services/paging/pages.js';
 
 interface JsonSchema {
   readonly description?: string;

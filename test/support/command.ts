@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
 import type { TestContext } from 'node:test';
-import type { CommandHost } from '../../src/cli/command.js';
+import type { CommandHost } from '../../src/cli/support/command.js';
 
 /** How a command ended, and what it wrote. */
 export interface Ended {

@@ -7,7 +7,7 @@ import { subscribe } from 'node:diagnostics_channel';
 import { appendFileSync } from 'node:fs';
 import { sep } from 'node:path';
 import { isMainThread } from 'node:worker_threads';
-import { readChildrenSeconds } from '../../bench/processes.js';
+import { readChildrenSeconds } from '../../bench/targets/processes.js';
 
 const names = { notes: 'TEST_FIGURES', file: 'TEST_FIGURES_FILE' };
 

@@ -1,11 +1,11 @@
 /** Fits of made answers in servers of their own. */
 import type { TestContext } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
-import { createFitDependencies } from '../../src/app/consumers.js';
+import { createFitDependencies } from '../../src/app/processes/consumers.js';
 import { createLogger } from '../../src/logger.js';
 import { runFits } from '../../src/services/models/fit-models.js';
-import type { RedisClient } from '../../src/store/redis/client.js';
-import { openDeployment } from '../../src/store/redis/deployment.js';
+import type { RedisClient } from '../../src/store/redis/connection/client.js';
+import { openDeployment } from '../../src/store/redis/server/deployment.js';
 import { runCommand } from './command.js';
 import type { MadeSkill } from './made-answers.js';
 import { type Servers, startServers } from './servers.js';

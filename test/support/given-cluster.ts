@@ -1,6 +1,6 @@
 /** Tests run on a Redis Cluster instead of servers of their own where full/cluster.test.ts says so. */
 import type { Cluster } from 'ioredis';
-import { connectRedis, waitUntilReady } from '../../src/store/redis/client.js';
+import { connectRedis, waitUntilReady } from '../../src/store/redis/connection/client.js';
 
 /** Name of the environment variable with the Cluster's URL. */
 export const givenClusterName = 'TEST_REDIS_CLUSTER';

@@ -3,8 +3,8 @@
  * where all their replies are right. Whom it trusts beside the usual is told by NODE_EXTRA_CA_CERTS, at its start alone.
  */
 import assert from 'node:assert/strict';
-import { createCommandEncoder } from '../../src/store/redis/command-encoder.js';
-import { openHotConnection } from '../../src/store/redis/hot-connection.js';
+import { openHotConnection } from '../../src/store/redis/connection/hot-connection.js';
+import { createCommandEncoder } from '../../src/store/redis/wire/command-encoder.js';
 
 const hot = openHotConnection(process.argv[2] as string, 0);
 await hot.waitUntilReady();

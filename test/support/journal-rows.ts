@@ -1,4 +1,4 @@
-import type { ServedForecast } from '../../src/contracts/journal.js';
+import type { ServedForecast } from '../../src/contracts/journal/journal.js';
 
 /** A forecast as it could have been served. */
 export const servedForecast = (change: Partial<ServedForecast> = {}): ServedForecast => ({

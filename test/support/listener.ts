@@ -1,7 +1,7 @@
 /** An endpoint of webhooks at which nobody listens: what it is to be told stays in Redis, where a test looks at it. */
-import type { WebhookSetting } from '../../src/contracts/webhooks.js';
+import type { WebhookSetting } from '../../src/contracts/webhooks/webhooks.js';
 import { indices } from '../../src/lists.js';
-import type { RedisClient } from '../../src/store/redis/client.js';
+import type { RedisClient } from '../../src/store/redis/connection/client.js';
 import { messagesPrefix, modelEventsKey, webhookEventsKey } from '../../src/store/redis/keys.js';
 import { createEndpointStore } from '../../src/store/webhooks/endpoints.js';
 import { waitFor } from './wait.js';

@@ -1,12 +1,12 @@
 /** Answers of several months for tests of retention, and what analysts see of them. */
 import type { ClickHouseClient } from '@clickhouse/client';
-import { type AttemptRow, encodeAttemptRow } from '../../src/contracts/attempt-row.js';
+import { type AttemptRow, encodeAttemptRow } from '../../src/contracts/answers/attempt-row.js';
 import { createLogger } from '../../src/logger.js';
 import type { RetentionDependencies } from '../../src/services/retention/apply-retention.js';
 import { createRetentionFence } from '../../src/store/audit/retention-fence.js';
-import type { RedisClient } from '../../src/store/redis/client.js';
-import { defaultPartitions } from '../../src/store/redis/deployment.js';
+import type { RedisClient } from '../../src/store/redis/connection/client.js';
 import { partitionOf } from '../../src/store/redis/keys.js';
+import { defaultPartitions } from '../../src/store/redis/server/deployment.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import type { ClusterName } from '../../src/warehouse/clickhouse/ddl.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';

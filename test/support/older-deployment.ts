@@ -1,5 +1,5 @@
 /** A deployment as another version left it: with its name in the markers, and in the note of how learners are kept. */
-import type { RedisClient } from '../../src/store/redis/client.js';
+import type { RedisClient } from '../../src/store/redis/connection/client.js';
 import { markerKey, metaKey, stateVersion } from '../../src/store/redis/keys.js';
 
 export const keptBefore = '4.1';

@@ -5,9 +5,9 @@ import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { maxListpackBytes } from '../../src/contracts/redis-settings.js';
+import { maxListpackBytes } from '../../src/contracts/settings/redis-settings.js';
 import { findFreePort, isPortFree } from '../../src/embedded/free-port.js';
-import { waitUntilReady } from '../../src/store/redis/client.js';
+import { waitUntilReady } from '../../src/store/redis/connection/client.js';
 import type { Scoped } from './service.js';
 import { waitFor } from './wait.js';
 

@@ -1,7 +1,7 @@
 /** Everything of Redis that is to survive a rebuild, as text that can be compared. */
 import type { Redis } from 'ioredis';
 import { ledgerField } from '../../src/store/learners/event-ids.js';
-import type { RedisClient } from '../../src/store/redis/client.js';
+import type { RedisClient } from '../../src/store/redis/connection/client.js';
 
 const idsKey = /^st:\{p\d+\}:e:/;
 /**

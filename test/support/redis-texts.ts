@@ -1,4 +1,4 @@
-import type { RedisClient } from '../../src/store/redis/client.js';
+import type { RedisClient } from '../../src/store/redis/connection/client.js';
 
 /** Everything in Redis as one text, whatever its type. */
 export async function allTexts(redis: RedisClient): Promise<string> {

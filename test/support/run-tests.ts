@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { ClickHouseClient } from '@clickhouse/client';
-import { readChildrenSeconds } from '../../bench/processes.js';
+import { readChildrenSeconds } from '../../bench/targets/processes.js';
 import { identifyProcess } from '../../src/dir-lock.js';
 import { ensureRedisServer } from '../../src/embedded/ensure-redis.js';
 import { startOnFreePort } from '../../src/embedded/free-port.js';

@@ -1,4 +1,4 @@
-import type { RedisClient } from '../../src/store/redis/client.js';
+import type { RedisClient } from '../../src/store/redis/connection/client.js';
 
 /** Counters of a tenant's items: they are written a while after the answers that count. */
 const isWrittenLater = (name: string): boolean => /^st:\{m:[^}]*\}:i:/.test(name);

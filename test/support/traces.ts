@@ -1,7 +1,7 @@
 /** Where anything in Redis or ClickHouse says a text. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { Cluster, type Redis } from 'ioredis';
-import type { RedisClient } from '../../src/store/redis/client.js';
+import type { RedisClient } from '../../src/store/redis/connection/client.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 
 /** Keys of Redis whose name or content has the text. */

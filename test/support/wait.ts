@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { RedisClient } from '../../src/store/redis/client.js';
+import type { RedisClient } from '../../src/store/redis/connection/client.js';
 
 /** Looks cost the processor that what is waited for needs, so they get rarer while it takes long. */
 const [shortestMs, longestMs, share] = [20, 100, 0.05];

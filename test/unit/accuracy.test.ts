@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { decodeModel, encodeModel } from '../../src/contracts/stored-model.js';
+import { decodeModel, encodeModel } from '../../src/contracts/models/stored-model.js';
 import { selectAllLearners, selectLearners } from '../../src/domain/base/answer-log.js';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { sigmoid } from '../../src/domain/base/common.js';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { decodeAttemptRow, encodeAttemptRow } from '../../src/contracts/attempt-row.js';
+import { decodeAttemptRow, encodeAttemptRow } from '../../src/contracts/answers/attempt-row.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { setDueBaseline, startReplay } from '../../src/domain/history/replay.js';
 import { encodeLearner } from '../../src/store/learners/learner-codec.js';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Grant } from '../../src/contracts/access.js';
-import { hashKey } from '../../src/contracts/access.js';
+import type { Grant } from '../../src/contracts/access/access.js';
+import { hashKey } from '../../src/contracts/access/access.js';
 import { createAuthenticator } from '../../src/http/authenticator.js';
 
 const grant: Grant = {

@@ -11,7 +11,7 @@ import { fillNumbers, readPool, writePool } from '../../bench/load/request-pool.
 import { createResponseReader } from '../../bench/load/response-reader.js';
 import { createClosedLoop, createOpenLoop } from '../../bench/load/schedule.js';
 import { numberPlaceholder, prepareRequests, usualTraffic } from '../../bench/load/traffic.js';
-import { computeRatioSpread, computeSpread } from '../../bench/spread.js';
+import { computeRatioSpread, computeSpread } from '../../bench/results/spread.js';
 import { seeded } from '../support/random.js';
 import { tempDir } from '../support/temp.js';
 

@@ -6,7 +6,7 @@ import { formatComparison } from '../../bench/report/compare.js';
 import { writeReport } from '../../bench/report/page.js';
 import { computeRatio } from '../../bench/report/section.js';
 import { formatTables } from '../../bench/report/table.js';
-import { readResults } from '../../bench/results.js';
+import { readResults } from '../../bench/results/results.js';
 import { benchResults, figure, service, single, spread } from '../support/bench-results.js';
 import { assertSelfContained } from '../support/log-commands.js';
 import { tempDir } from '../support/temp.js';

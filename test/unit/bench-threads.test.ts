@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { buildNotesOption, readNotes, sumCpuByPart } from '../../bench/threads.js';
+import { buildNotesOption, readNotes, sumCpuByPart } from '../../bench/targets/threads.js';
 import { tempDir } from '../support/temp.js';
 
 /** Works in the main thread, in two workers, in libuv's pool, in a child; the collector has much to do. */

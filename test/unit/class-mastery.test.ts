@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { createLimiter } from '../../src/concurrency.js';
-import type { Call } from '../../src/contracts/call.js';
+import type { Call } from '../../src/contracts/access/call.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { ApiError } from '../../src/errors.js';
-import { readClassMastery } from '../../src/services/read/read-class-mastery.js';
+import { readClassMastery } from '../../src/services/classes/read-class-mastery.js';
 
 test('many classes at once wait for their turn, and too many are refused', async () => {
   let [running, most] = [0, 0];

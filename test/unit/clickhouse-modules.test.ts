@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { availableParallelism } from 'node:os';
 import { test } from 'node:test';
-import { defaultAnalystLimits } from '../../src/contracts/analyst-limits.js';
+import { defaultAnalystLimits } from '../../src/contracts/settings/analyst-limits.js';
 import { checkAnalystStatement, limitExpensiveBlocks } from '../../src/embedded/clickhouse/analyst-access.js';
 import { buildAnalystAssignments } from '../../src/embedded/clickhouse/analyst-settings.js';
 import { buildJob, selectLane } from '../../src/embedded/clickhouse/build-job.js';

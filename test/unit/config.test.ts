@@ -4,7 +4,7 @@ import { totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
 import { ConfigError, describeSettings, loadConfig } from '../../src/config.js';
-import { environmentSchema } from '../../src/contracts/environment.js';
+import { environmentSchema } from '../../src/contracts/settings/environment.js';
 import { tempDir } from '../support/temp.js';
 
 function problemsOf(env: Record<string, string>): string {

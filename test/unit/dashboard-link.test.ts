@@ -1,7 +1,7 @@
 /** Where the dashboard is said to be, and where no key is put into its link. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { buildDashboardLink, buildLocalUrl } from '../../src/app/dashboard-link.js';
+import { buildDashboardLink, buildLocalUrl } from '../../src/app/startup/dashboard-link.js';
 
 const linkOf = (host: string): string | null => buildDashboardLink(buildLocalUrl(host, 3000), 'dev-1');
 

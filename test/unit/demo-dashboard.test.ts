@@ -1,7 +1,7 @@
 /** What a demo says of the dashboard, and when it opens a browser: where somebody sits before it, never for a program. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { findPageOpener, formatDashboard } from '../../src/cli/demo-dashboard.js';
+import { findPageOpener, formatDashboard } from '../../src/cli/demo/demo-dashboard.js';
 
 const opener = (
   env: Record<string, string>,

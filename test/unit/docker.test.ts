@@ -7,10 +7,10 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
 import { loadConfig } from '../../src/config.js';
-import { defaultAnalystLimits } from '../../src/contracts/analyst-limits.js';
-import { analystTables } from '../../src/contracts/analyst-tables.js';
-import { environmentSchema } from '../../src/contracts/environment.js';
-import { maxListpackBytes, minRewriteSize } from '../../src/contracts/redis-settings.js';
+import { defaultAnalystLimits } from '../../src/contracts/settings/analyst-limits.js';
+import { analystTables } from '../../src/contracts/settings/analyst-tables.js';
+import { environmentSchema } from '../../src/contracts/settings/environment.js';
+import { maxListpackBytes, minRewriteSize } from '../../src/contracts/settings/redis-settings.js';
 import { root } from '../support/root.js';
 
 interface ComposeService {

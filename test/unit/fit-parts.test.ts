@@ -1,7 +1,7 @@
 /** Parts of the served probability that are published where learners whom a fit did not see are predicted better. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { decodeModel, encodeModel } from '../../src/contracts/stored-model.js';
+import { decodeModel, encodeModel } from '../../src/contracts/models/stored-model.js';
 import type { AnswerLog } from '../../src/domain/base/answer-log.js';
 import { logit, sigmoid } from '../../src/domain/base/common.js';
 import { predictionConstants } from '../../src/domain/base/prediction-constants.js';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createFitPool } from '../../src/compute/job-pools.js';
-import { decodeModel, encodeModel } from '../../src/contracts/stored-model.js';
+import { decodeModel, encodeModel } from '../../src/contracts/models/stored-model.js';
 import type { AnswerLog } from '../../src/domain/base/answer-log.js';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { stopOnSignal } from '../../src/cli/run-import.js';
+import { stopOnSignal } from '../../src/cli/import/run-import.js';
 import { createLanes } from '../../src/compute/lanes.js';
 import {
   dataSeparator,
@@ -9,7 +9,7 @@ import {
   type TrackOutcome,
   type TrackReply,
   type TrackTask,
-} from '../../src/contracts/worker-tasks.js';
+} from '../../src/contracts/answers/worker-tasks.js';
 import { unavailable } from '../../src/errors.js';
 import { createClosers } from '../../src/lifecycle.js';
 import { createLogger } from '../../src/logger.js';

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { maxLineBytes, openAnswerFile, readPages } from '../../src/cli/answer-file.js';
+import { maxLineBytes, openAnswerFile, readPages } from '../../src/cli/import/answer-file.js';
 import type { RawRow } from '../../src/services/import/rows.js';
 import { tempDir } from '../support/temp.js';
 

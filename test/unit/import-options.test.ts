@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { importArguments } from '../../src/cli/import.js';
+import { importArguments } from '../../src/cli/import/import.js';
 
 const read = (...argv: string[]) => importArguments.read(argv);
 const nextWeek = new Date(Date.now() + 7 * 86_400_000).toISOString();

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { drainShards } from '../../src/contracts/job-data.js';
+import { drainShards } from '../../src/contracts/outbox/job-data.js';
 import { computeRetryDelay, createSweep, listShardPartitions } from '../../src/jobs/drain-jobs.js';
 import type { Outbox } from '../../src/store/outbox/outbox.js';
 

@@ -7,7 +7,7 @@ import {
   encodeSkillRow,
   encodeWebhookRow,
   journalColumns,
-} from '../../src/contracts/journal.js';
+} from '../../src/contracts/journal/journal.js';
 import { servedForecast } from '../support/journal-rows.js';
 
 const fieldsOf = (row: string): string[] => row.split('\t');

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { checkJsonShape } from '../../src/contracts/json.js';
+import { checkJsonShape } from '../../src/contracts/schema/json.js';
 
 const padding = ' '.repeat(20_000);
 const problemOf = (text: string, maxValues = 1000, byLine = false): string | null => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isNearlyFull, parseMemoryUsage, selectFullest } from '../../src/store/redis/server-info.js';
+import { isNearlyFull, parseMemoryUsage, selectFullest } from '../../src/store/redis/server/server-info.js';
 
 const mb = 2 ** 20;
 const told = (used: number, most: number) =>

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { newLearner } from '../../src/domain/tracing/learner-states.js';
-import { continuesHistory } from '../../src/services/read/list-attempts.js';
+import { continuesHistory } from '../../src/services/learners/list-attempts.js';
 import { createLearnerState } from '../../workers/track/plan-learner.js';
 
 const begun = { ...createLearnerState(), version: 1000, attempts: 1 };

@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { operations } from '../../src/contracts/responses/openapi-texts.js';
 import { routeResponses } from '../../src/contracts/responses/route-responses.js';
-import { webhookTypes } from '../../src/contracts/webhook-events.js';
+import { webhookTypes } from '../../src/contracts/webhooks/webhook-events.js';
 import { buildOpenapi } from '../../src/http/openapi.js';
 import { type Content, described, document, misfits, operationAt } from '../support/description.js';
 import { root } from '../support/root.js';

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { findIdProblem } from '../../src/contracts/ids.js';
+import { findIdProblem } from '../../src/contracts/schema/ids.js';
 import { ApiError } from '../../src/errors.js';
-import { buildPage, decodeIdCursor, encodeIdCursor, sortIdsAfter } from '../../src/services/read/pages.js';
+import { buildPage, decodeIdCursor, encodeIdCursor, sortIdsAfter } from '../../src/services/paging/pages.js';
 
 const ids = fc.uniqueArray(
   fc.string({ unit: 'binary', minLength: 1, maxLength: 20 }).filter((text) => findIdProblem(text) === null),

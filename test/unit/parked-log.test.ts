@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { Writable } from 'node:stream';
 import { test } from 'node:test';
 import { pino } from 'pino';
-import { createParkedLog } from '../../src/services/pipeline/isolate-rows.js';
+import { createParkedLog } from '../../src/services/outbox/isolate-rows.js';
 
 test('one line a second tells of parked rows, with the number of the others', () => {
   const lines: Record<string, unknown>[] = [];

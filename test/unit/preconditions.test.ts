@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { parseIfMatch, toEtagHeader } from '../../src/contracts/preconditions.js';
+import { parseIfMatch, toEtagHeader } from '../../src/contracts/schema/preconditions.js';
 import { ApiError } from '../../src/errors.js';
 
 test('what If-Match may say', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isPublicAddress } from '../../src/contracts/public-address.js';
+import { isPublicAddress } from '../../src/contracts/settings/public-address.js';
 
 const open = `8.8.8.8 1.1.1.1 172.15.255.255 172.32.0.1 100.63.255.255 100.128.0.1 169.253.0.1 193.0.0.1
   2606:4700::1111 2a00:1450:4001:80b::200e 2001:4860:4860::8888

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseRedisAddress } from '../../src/contracts/redis-settings.js';
+import { parseRedisAddress } from '../../src/contracts/settings/redis-settings.js';
 
 test('the first node says how to log in to all', () => {
   assert.deepEqual(parseRedisAddress('rediss://us%40er:p%3Aw@a:7000, rediss://b:7001'), {

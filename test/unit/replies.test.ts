@@ -6,7 +6,7 @@ import {
   createReplySequence,
   parseTransaction,
   type Reply,
-} from '../../src/store/redis/replies.js';
+} from '../../src/store/redis/wire/replies.js';
 import { fc } from '../support/properties.js';
 
 const bulk = (value: Buffer | null): Buffer =>

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { Value } from 'typebox/value';
-import { LearningEventResult } from '../../src/contracts/events.js';
+import { LearningEventResult } from '../../src/contracts/answers/events.js';
 import { adviceCodes } from '../../src/domain/advice/answer-advice.js';
 import { formatResult } from '../../workers/track/results.js';
 

@@ -1,12 +1,12 @@
-/** The directions of imports: between floors, and between the rooms of a floor (docs/architecture.md, ADR 35). */
+/** Imports between layers and between the rooms of a layer (docs/architecture.md, ADR 35), import circles, and full folders. */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize, relative, sep } from 'node:path';
 import { test } from 'node:test';
 import { root } from '../support/root.js';
 
-/** Floors and what each may import beside itself. Modules of `src/` itself are leaves for all but the domain. */
-const floors: Readonly<Record<string, readonly string[]>> = {
+/** Layers and the layers that each may import. Every layer except the domain may import the modules directly in `src/`. */
+const layers: Readonly<Record<string, readonly string[]>> = {
   'src/domain': [],
   'src/contracts': ['src/domain', 'src'],
   'src/store': ['src/domain', 'src/contracts', 'src'],
@@ -30,36 +30,28 @@ const floors: Readonly<Record<string, readonly string[]>> = {
   workers: ['src/domain', 'src/contracts', 'src/store', 'src/warehouse', 'src'],
 };
 
-/** The rooms of each floor that has several: one imports those before it. */
+/** The rooms of each layer that has several. A room may import the rooms before it. */
 const rooms: Readonly<Record<string, readonly string[]>> = {
   'src/domain': [
     ...['base', 'tracing', 'prediction', 'catalogue', 'answer', 'learner', 'score', 'advice', 'history'],
     ...['fit/bkt', 'fit/prediction', 'fit/accuracy', 'fit'],
   ],
-  'src/contracts': ['.', 'xapi', 'responses'],
+  'src/contracts': [
+    ...['schema', 'settings', 'access', 'learners', 'outbox', 'answers', 'forecasts', 'catalogue', 'models'],
+    ...['corrections', 'webhooks', 'journal', 'rebuild', 'xapi', 'responses'],
+  ],
   'src/store': [
-    ...['redis', 'models', 'catalogue', 'outbox', 'learners', 'corrections', 'audit', 'access', 'webhooks'],
-    'rebuild',
+    ...['redis', 'redis/wire', 'redis/connection', 'redis/commands', 'redis/server'],
+    ...['models', 'catalogue', 'outbox', 'learners', 'corrections', 'audit', 'access', 'webhooks', 'rebuild'],
   ],
   'src/warehouse': ['clickhouse', 'schema', 'ingest', 'reads', 'maintenance'],
   'src/embedded': ['.', 'clickhouse'],
   'src/services': [
-    ...[
-      'read',
-      'record',
-      'pipeline',
-      'corrections',
-      'models',
-      'import',
-      'catalogue',
-      'xapi',
-      'audit',
-      'retention',
-      'rebuild',
-      'webhooks',
-      'access',
-    ],
+    ...['paging', 'outbox', 'answers', 'import', 'catalogue', 'learners', 'forecasts', 'classes', 'goals'],
+    ...['models', 'corrections', 'xapi', 'audit', 'retention', 'rebuild', 'webhooks', 'access', 'operations'],
   ],
+  'src/app': ['startup', 'operations', 'processes', '.'],
+  'src/cli': ['support', 'import', 'export', 'models', 'demo', 'operations'],
   'src/pages': [
     ...['docs', 'dashboard/base', 'dashboard/parts'],
     ...['skills', 'class', 'learner', 'live', 'model', 'operations'].map((page) => `dashboard/pages/${page}`),
@@ -69,7 +61,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   workers: ['track', 'forecast', 'fit', 'rebuild', '.'],
 };
 
-/** What starts a program imports the application; everything else below `src/` itself is a leaf. */
+/** Imports the application, unlike the other modules directly in `src/`. */
 const programs = ['src/main.ts'];
 
 const filesOf = (folders: readonly string[], suffix: RegExp): string[] =>
@@ -86,18 +78,18 @@ const importsOf = (file: string): string[] =>
     ([, path]) => normalize(join(dirname(file), path as string)),
   );
 
-const floorOf = (file: string): string =>
-  Object.keys(floors).find((floor) => file.startsWith(floor + sep)) ?? dirname(file);
+const layerOf = (file: string): string =>
+  Object.keys(layers).find((layer) => file.startsWith(layer + sep)) ?? dirname(file);
 
-const roomOf = (file: string): string => relative(floorOf(file), dirname(file)) || '.';
+const roomOf = (file: string): string => relative(layerOf(file), dirname(file)) || '.';
 
-/** Why `file` may not import `other`; undefined where it may. */
-function objection(file: string, other: string): string | undefined {
-  const [from, to] = [floorOf(file), floorOf(other)];
-  if (from !== to) return floors[from]?.includes(to) === false ? `${from} does not import ${to}` : undefined;
+/** @returns why `file` may not import `other`, or undefined if it may */
+function findViolation(file: string, other: string): string | undefined {
+  const [from, to] = [layerOf(file), layerOf(other)];
+  if (from !== to) return layers[from]?.includes(to) === false ? `${from} does not import ${to}` : undefined;
   const order = rooms[from];
   if (order === undefined || order.indexOf(roomOf(other)) <= order.indexOf(roomOf(file))) return undefined;
-  return `${roomOf(file)} stands before ${roomOf(other)}`;
+  return `${roomOf(file)} does not import ${roomOf(other)}`;
 }
 
 /** The source file behind an import: `./x.js` is x.ts if there is no x.js, `./x.jsx` is x.tsx. */
@@ -122,42 +114,42 @@ function importCircles(imports: Imports): string[] {
   return circles;
 }
 
-test('every folder is a room that the tables name', () => {
+test('every folder is a listed room', () => {
   for (const file of sources) {
-    const floor = floorOf(file);
-    assert.ok(floor in floors || floor === 'src', `${file}: no such floor`);
-    assert.ok((rooms[floor] ?? ['.']).includes(roomOf(file)), `${file}: no such room`);
+    const layer = layerOf(file);
+    assert.ok(layer in layers || layer === 'src', `${file}: no such layer`);
+    assert.ok((rooms[layer] ?? ['.']).includes(roomOf(file)), `${file}: no such room`);
   }
 });
 
-test('imports point one way, between floors and between rooms', () => {
+test('layers and rooms import only those that they may import', () => {
   const against = sources
     .filter((file) => !programs.includes(file))
     .flatMap((file) =>
       importsOf(file).flatMap((other) => {
-        const why = objection(file, other);
+        const why = findViolation(file, other);
         return why === undefined ? [] : [`${file} -> ${other}: ${why}`];
       }),
     );
   assert.deepEqual(against, []);
 });
 
-test('the domain is pure', () => {
+test('the domain imports no package', () => {
   const impure = sources
-    .filter((file) => floorOf(file) === 'src/domain')
+    .filter((file) => layerOf(file) === 'src/domain')
     .filter((file) => /(?:from|import)\s*\(?\s*'[^.]/.test(readFileSync(join(root, file), 'utf8')));
   assert.deepEqual(impure, []);
 });
 
-test('an import against the direction is found', () => {
-  const found = (file: string, other: string) => objection(file, other) !== undefined;
-  assert.ok(found('src/domain/score/x.ts', 'src/store/redis/client.js'));
-  assert.ok(found('src/domain/base/x.ts', 'src/errors.js'));
-  assert.ok(found('src/store/outbox/x.ts', 'src/warehouse/ingest/x.js'));
-  assert.ok(found('src/store/redis/x.ts', 'src/store/learners/x.js'));
-  assert.ok(found('src/http/x.ts', 'src/store/redis/client.js'));
-  assert.ok(found('workers/track/x.ts', 'src/services/read/x.js'));
-  assert.ok(!found('src/services/read/x.ts', 'src/store/learners/x.js'));
+test('detects an import that is not allowed', () => {
+  const isRejected = (file: string, other: string) => findViolation(file, other) !== undefined;
+  assert.ok(isRejected('src/domain/score/x.ts', 'src/store/redis/connection/client.js'));
+  assert.ok(isRejected('src/domain/base/x.ts', 'src/errors.js'));
+  assert.ok(isRejected('src/store/outbox/x.ts', 'src/warehouse/ingest/x.js'));
+  assert.ok(isRejected('src/store/redis/commands/x.ts', 'src/store/learners/x.js'));
+  assert.ok(isRejected('src/http/x.ts', 'src/store/redis/connection/client.js'));
+  assert.ok(isRejected('workers/track/x.ts', 'src/services/learners/x.js'));
+  assert.ok(!isRejected('src/services/learners/x.ts', 'src/store/learners/x.js'));
 });
 
 test('no import circles between files, type imports included', () => {
@@ -168,7 +160,7 @@ test('no import circles between files, type imports included', () => {
   assert.deepEqual(importCircles(imports), []);
 });
 
-test('an import circle is found', () => {
+test('detects an import circle', () => {
   const circle: Imports = new Map([
     ['a.ts', ['b.ts']],
     ['b.ts', ['c.ts', 'd.ts']],
@@ -178,4 +170,14 @@ test('an import circle is found', () => {
   assert.deepEqual(importCircles(circle), ['b.ts -> d.ts -> b.ts']);
   assert.deepEqual(importCircles(new Map([['a.ts', ['a.ts']]])), ['a.ts -> a.ts']);
   assert.deepEqual(importCircles(new Map([['a.ts', ['b.ts']]])), []);
+});
+
+test('no folder of the product has more than 20 files', () => {
+  const files = filesOf(['src', 'workers', 'bench'], /\.\w+$/);
+  const counts = new Map<string, number>();
+  for (const file of files) counts.set(dirname(file), (counts.get(dirname(file)) ?? 0) + 1);
+  assert.deepEqual(
+    [...counts].filter(([, count]) => count > 20),
+    [],
+  );
 });

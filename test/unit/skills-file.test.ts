@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { readSkillsFile } from '../../src/app/skills-file.js';
+import { readSkillsFile } from '../../src/app/startup/skills-file.js';
 import { StartError } from '../../src/lifecycle.js';
 import { tempDir } from '../support/temp.js';
 

@@ -1,11 +1,11 @@
 /** What is told of answers that reach ClickHouse while it is being read. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Call } from '../../src/contracts/call.js';
+import type { Call } from '../../src/contracts/access/call.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { createLogger } from '../../src/logger.js';
-import { readSkillMastery } from '../../src/services/read/read-mastery.js';
-import { readVelocity } from '../../src/services/read/read-velocity.js';
+import { readSkillMastery } from '../../src/services/learners/read-mastery.js';
+import { readVelocity } from '../../src/services/learners/read-velocity.js';
 import { countAnswers } from '../support/answers.js';
 
 /** A learner whose answers leave the outbox just after ClickHouse was asked for them. */

@@ -1,7 +1,7 @@
 /** Versions of a model: what is told of their skills, and going back to one. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Call } from '../../src/contracts/call.js';
+import type { Call } from '../../src/contracts/access/call.js';
 import { createLogger } from '../../src/logger.js';
 import { activateVersion, readVersion, type VersionPorts } from '../../src/services/models/model-versions.js';
 

@@ -1,4 +1,9 @@
-import type { AnswersReply, FitTask, ItemsReply, PublishReply } from '../../src/contracts/fit-tasks.js';
+import type {
+  AnswersReply,
+  FitTask,
+  ItemsReply,
+  PublishReply,
+} from '../../src/contracts/models/fit-tasks.js';
 import { sharedArrays } from '../../src/domain/base/answer-log.js';
 import { hashItem, readItemFigures } from '../../src/store/models/item-store.js';
 import { publishModel } from '../../src/store/models/model-store.js';

@@ -1,4 +1,8 @@
-import type { ItemCandidate, NextItemsReply, NextItemsTask } from '../../src/contracts/worker-tasks.js';
+import type {
+  ItemCandidate,
+  NextItemsReply,
+  NextItemsTask,
+} from '../../src/contracts/answers/worker-tasks.js';
 import {
   type AssessedCandidate,
   assessQuestions,

@@ -1,5 +1,3 @@
-import { encodePrediction, encodeWhatIf } from '../../src/contracts/forecast-json.js';
-import { encodeForecastRow, intervalLevels } from '../../src/contracts/journal.js';
 import type {
   ForecastFailure,
   ForecastOptions,
@@ -9,7 +7,9 @@ import type {
   WhatIfReply,
   WhatIfTask,
   WorkerSettings,
-} from '../../src/contracts/worker-tasks.js';
+} from '../../src/contracts/answers/worker-tasks.js';
+import { encodeForecastRow, intervalLevels } from '../../src/contracts/journal/journal.js';
+import { encodePrediction, encodeWhatIf } from '../../src/contracts/models/forecast-json.js';
 import { adviceUnavailableReason, buildStudyAdvice } from '../../src/domain/advice/study-advice.js';
 import { modelVersion } from '../../src/domain/base/model-version.js';
 import { goalConstants } from '../../src/domain/base/score-constants.js';
@@ -36,7 +36,7 @@ import {
   waitBeforeUnpacking,
 } from '../../src/store/learners/learner-reads.js';
 import { recordForecasts } from '../../src/store/outbox/journal.js';
-import type { RedisClient } from '../../src/store/redis/client.js';
+import type { RedisClient } from '../../src/store/redis/connection/client.js';
 
 export interface ForecastDependencies {
   readonly redis: () => Promise<RedisClient>;

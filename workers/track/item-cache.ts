@@ -1,8 +1,8 @@
 import type { ItemModel } from '../../src/domain/catalogue/tenant-model.js';
 import { groupBy } from '../../src/lists.js';
 import { addItemAnswers, type ItemDelta, readItems } from '../../src/store/models/item-store.js';
-import type { RedisClient } from '../../src/store/redis/client.js';
-import { setRecentlyUsed } from '../../src/store/redis/recently-used.js';
+import { setRecentlyUsed } from '../../src/store/redis/commands/recently-used.js';
+import type { RedisClient } from '../../src/store/redis/connection/client.js';
 
 export type ItemCache = ReturnType<typeof createItemCache>;
 

@@ -1,15 +1,19 @@
 /** Webhook events and goal checks that an answer causes. */
 import { shareUntilReady } from '../../src/concurrency.js';
-import { createWebhookEvent, isSubscribed, type WebhookEvent } from '../../src/contracts/webhook-events.js';
-import type { TrackEvent } from '../../src/contracts/worker-tasks.js';
+import type { TrackEvent } from '../../src/contracts/answers/worker-tasks.js';
+import {
+  createWebhookEvent,
+  isSubscribed,
+  type WebhookEvent,
+} from '../../src/contracts/webhooks/webhook-events.js';
 import { detectSkillChanges } from '../../src/domain/answer/apply-answer.js';
 import { round4 } from '../../src/domain/base/common.js';
 import type { SkillState } from '../../src/domain/tracing/learner-states.js';
 import { ApiError } from '../../src/errors.js';
 import { checkDelayMs, subscribesToGoals } from '../../src/store/learners/goal-checks.js';
-import type { RedisClient } from '../../src/store/redis/client.js';
-import { setRecentlyUsed } from '../../src/store/redis/recently-used.js';
-import { fetchSubscriptions } from '../../src/store/redis/webhook-events.js';
+import { setRecentlyUsed } from '../../src/store/redis/commands/recently-used.js';
+import { fetchSubscriptions } from '../../src/store/redis/commands/webhook-events.js';
+import type { RedisClient } from '../../src/store/redis/connection/client.js';
 import type { LearnerEvents } from './read-events.js';
 
 export const buildSkillEvents = (

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
-import { encodeAttemptRow } from '../../src/contracts/attempt-row.js';
-import type { WebhookEvent } from '../../src/contracts/webhook-events.js';
-import type { EventOutcome, TrackEvent } from '../../src/contracts/worker-tasks.js';
+import { encodeAttemptRow } from '../../src/contracts/answers/attempt-row.js';
+import type { EventOutcome, TrackEvent } from '../../src/contracts/answers/worker-tasks.js';
+import type { WebhookEvent } from '../../src/contracts/webhooks/webhook-events.js';
 import { selectAnswerAdvice } from '../../src/domain/advice/answer-advice.js';
 import { type AnswerConditions, computeConditions } from '../../src/domain/answer/answer-conditions.js';
 import { applyAnswer } from '../../src/domain/answer/apply-answer.js';

@@ -6,17 +6,17 @@ import {
   learningEventCheck,
   maxBatchEvents,
   parseTime,
-} from '../../src/contracts/events.js';
-import { findIdProblem } from '../../src/contracts/ids.js';
-import { checkJsonShape, decodeUtf8, parseJsonText } from '../../src/contracts/json.js';
-import { describeErrors, validate } from '../../src/contracts/validate.js';
+} from '../../src/contracts/answers/events.js';
 import {
   allSlots,
   slotCount,
   type TrackEvent,
   type TrackTask,
   unreadableCount,
-} from '../../src/contracts/worker-tasks.js';
+} from '../../src/contracts/answers/worker-tasks.js';
+import { findIdProblem } from '../../src/contracts/schema/ids.js';
+import { checkJsonShape, decodeUtf8, parseJsonText } from '../../src/contracts/schema/json.js';
+import { describeErrors, validate } from '../../src/contracts/schema/validate.js';
 import { ApiError, invalid, type Problem } from '../../src/errors.js';
 import { hashEventId } from '../../src/store/learners/event-ids.js';
 import type { LearnerQuery } from '../../src/store/learners/learner-commands.js';

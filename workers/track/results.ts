@@ -1,11 +1,11 @@
 /** Builds results, attempt figures and the reply to a task. */
-import type { AttemptFigures } from '../../src/contracts/attempt-row.js';
+import type { AttemptFigures } from '../../src/contracts/answers/attempt-row.js';
 import {
   dataSeparator,
   outcomeLetters,
   type TrackOutcome,
   type TrackReply,
-} from '../../src/contracts/worker-tasks.js';
+} from '../../src/contracts/answers/worker-tasks.js';
 import { type Advice, formatAdvice } from '../../src/domain/advice/answer-advice.js';
 import type { AnswerConditions } from '../../src/domain/answer/answer-conditions.js';
 import type { AnswerEffect } from '../../src/domain/answer/apply-answer.js';

@@ -1,9 +1,9 @@
-import type { SkillLimits } from '../../src/contracts/worker-tasks.js';
+import type { SkillLimits } from '../../src/contracts/answers/worker-tasks.js';
 import { distinct, groupBy } from '../../src/lists.js';
 import { findExcessSkills, recordLearners } from '../../src/store/catalogue/registered-skills.js';
 import type { LoadedLearner } from '../../src/store/learners/learner-commands.js';
 import { countSkills } from '../../src/store/learners/learner-reads.js';
-import type { RedisClient } from '../../src/store/redis/client.js';
+import type { RedisClient } from '../../src/store/redis/connection/client.js';
 import type { LearnerEvents } from './read-events.js';
 
 export type NewSkill = { readonly tenant: string; readonly userId: string; readonly skillId: string };

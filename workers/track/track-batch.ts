@@ -7,7 +7,7 @@ import type {
   TrackReply,
   TrackTask,
   WorkerSettings,
-} from '../../src/contracts/worker-tasks.js';
+} from '../../src/contracts/answers/worker-tasks.js';
 import type { TenantModel } from '../../src/domain/catalogue/tenant-model.js';
 import { ApiError } from '../../src/errors.js';
 import { distinct, groupBy, groupByPartition } from '../../src/lists.js';
@@ -23,8 +23,8 @@ import {
 } from '../../src/store/learners/commit-session.js';
 import type { LoadedLearner } from '../../src/store/learners/learner-commands.js';
 import { readPacked } from '../../src/store/learners/learner-reads.js';
-import { isCluster, type RedisClient } from '../../src/store/redis/client.js';
-import type { HotConnections } from '../../src/store/redis/hot-connection.js';
+import { isCluster, type RedisClient } from '../../src/store/redis/connection/client.js';
+import type { HotConnections } from '../../src/store/redis/connection/hot-connection.js';
 import type { ItemCache } from './item-cache.js';
 import {
   type LearnerPlan,

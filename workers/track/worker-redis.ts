@@ -1,4 +1,4 @@
-import type { WorkerSettings } from '../../src/contracts/worker-tasks.js';
+import type { WorkerSettings } from '../../src/contracts/answers/worker-tasks.js';
 import { ApiError } from '../../src/errors.js';
 import {
   connectRedis,
@@ -6,7 +6,7 @@ import {
   mapRedisErrors,
   type RedisClient,
   waitUntilReady,
-} from '../../src/store/redis/client.js';
+} from '../../src/store/redis/connection/client.js';
 
 /** The returned function waits until Redis accepts commands. @throws ApiError UNAVAILABLE */
 export function connectWorkerRedis({

@@ -1,6 +1,6 @@
 import Type from 'typebox';
-import { Scopes, Tenant } from '../keys.js';
-import { nullable } from '../validate.js';
+import { Scopes, Tenant } from '../access/keys.js';
+import { nullable } from '../schema/validate.js';
 import { Amount, Count, Day, namedFields, pageSchema, Time } from './shared-schemas.js';
 
 const key = {

@@ -1,7 +1,7 @@
 import Type from 'typebox';
-import { LearningEventResult } from '../events.js';
-import { Id } from '../ids.js';
-import { nullable } from '../validate.js';
+import { LearningEventResult } from '../answers/events.js';
+import { Id } from '../schema/ids.js';
+import { nullable } from '../schema/validate.js';
 import { LearnerSkill } from './mastery.js';
 import {
   Count,

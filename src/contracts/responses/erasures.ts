@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-import { nullable } from '../validate.js';
+import { nullable } from '../schema/validate.js';
 import { Count, namedFields, pageSchema, Time } from './shared-schemas.js';
 
 export const AcceptedErasure = Type.Object({

@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
-import { TargetScore } from '../goals.js';
-import { Id } from '../ids.js';
-import { nullable } from '../validate.js';
+import { TargetScore } from '../learners/goals.js';
+import { Id } from '../schema/ids.js';
+import { nullable } from '../schema/validate.js';
 import { Count, Day, lagField, namedFields, pageSchema, Time } from './shared-schemas.js';
 
 export const ListedLearner = Type.Object({

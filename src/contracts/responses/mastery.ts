@@ -1,6 +1,6 @@
 import Type from 'typebox';
-import { Id } from '../ids.js';
-import { nullable } from '../validate.js';
+import { Id } from '../schema/ids.js';
+import { nullable } from '../schema/validate.js';
 import {
   Amount,
   Change,

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
-import { Id } from '../ids.js';
-import { nullable } from '../validate.js';
+import { Id } from '../schema/ids.js';
+import { nullable } from '../schema/validate.js';
 import { Amount, Count, lagField, namedFields, pageSchema, Share, Time } from './shared-schemas.js';
 
 const Bin = Type.Object({

@@ -3,9 +3,9 @@ import { nextItemsConstants } from '../../domain/advice/advice-constants.js';
 import { reasonCodes } from '../../domain/advice/next-items.js';
 import { goalConstants } from '../../domain/base/score-constants.js';
 import { activityConstants } from '../../domain/tracing/tracing-constants.js';
-import { TargetScore } from '../goals.js';
-import { Id } from '../ids.js';
-import { nullable } from '../validate.js';
+import { TargetScore } from '../learners/goals.js';
+import { Id } from '../schema/ids.js';
+import { nullable } from '../schema/validate.js';
 import { Amount, Count, classResults, Day, namedFields, Share } from './shared-schemas.js';
 
 const SectionScore = Type.Integer({ minimum: 200, maximum: 800, multipleOf: 10 });

@@ -1,7 +1,7 @@
 import Type, { type TProperties, type TSchema } from 'typebox';
 import type { ErrorCode } from '../../errors.js';
-import { LearningEventResult } from '../events.js';
-import { nullable } from '../validate.js';
+import { LearningEventResult } from '../answers/events.js';
+import { nullable } from '../schema/validate.js';
 import { XapiMapping } from '../xapi/mapping.js';
 import { Uuid } from '../xapi/statement.js';
 import * as access from './access.js';

@@ -1,7 +1,7 @@
 import Type, { type TProperties, type TSchema } from 'typebox';
 import { type ErrorCode, errorTable } from '../../errors.js';
-import { Id } from '../ids.js';
-import { nullable } from '../validate.js';
+import { Id } from '../schema/ids.js';
+import { nullable } from '../schema/validate.js';
 
 export const namedFields = <Schema extends TSchema, Name extends string>(schema: Schema, ...names: Name[]) =>
   Object.fromEntries(names.map((name) => [name, schema])) as { [Field in Name]: Schema };

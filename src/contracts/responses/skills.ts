@@ -1,7 +1,7 @@
 import Type from 'typebox';
 import { sections } from '../../domain/base/common.js';
-import { Id } from '../ids.js';
-import { nullable } from '../validate.js';
+import { Id } from '../schema/ids.js';
+import { nullable } from '../schema/validate.js';
 import { Amount, Count, namedFields, pageSchema, Share, Text, Time } from './shared-schemas.js';
 
 export const Parameters = Type.Object({

@@ -1,7 +1,7 @@
 /** The ClickHouse queries use these field names. */
 import Type, { type Static } from 'typebox';
-import { Id } from '../ids.js';
-import { nullable } from '../validate.js';
+import { Id } from '../schema/ids.js';
+import { nullable } from '../schema/validate.js';
 import { Amount, Change, Count, Day, lagField, namedFields, pageSchema, Share } from './shared-schemas.js';
 
 const figures = { ...namedFields(Count, 'learners', 'answers'), accuracy: Share };

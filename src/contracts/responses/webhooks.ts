@@ -1,9 +1,9 @@
 import Type, { type TObject } from 'typebox';
-import { TargetScore } from '../goals.js';
-import { Id } from '../ids.js';
-import { nullable } from '../validate.js';
-import { type WebhookType, webhookTypes } from '../webhook-events.js';
-import { Description, disabledReasons, EventTypes, WebhookUrl } from '../webhooks.js';
+import { TargetScore } from '../learners/goals.js';
+import { Id } from '../schema/ids.js';
+import { nullable } from '../schema/validate.js';
+import { type WebhookType, webhookTypes } from '../webhooks/webhook-events.js';
+import { Description, disabledReasons, EventTypes, WebhookUrl } from '../webhooks/webhooks.js';
 import { TotalScore } from './predictions.js';
 import { Count, Day, namedFields, pageSchema, Share, Time } from './shared-schemas.js';
 

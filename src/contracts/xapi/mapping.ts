@@ -1,7 +1,7 @@
 import Type, { type Static, type TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { Id } from '../ids.js';
-import { nullable, optionalNullable, validate } from '../validate.js';
+import { Id } from '../schema/ids.js';
+import { nullable, optionalNullable, validate } from '../schema/validate.js';
 import { Iri, iriRecord } from './statement.js';
 
 const maxSkills = 10_000;

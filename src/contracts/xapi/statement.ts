@@ -4,8 +4,8 @@
 import Type, { type Static, type TProperties, type TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { IsIri, IsUuid } from 'typebox/format';
-import { parseTime } from '../events.js';
-import { describeErrors, validationError } from '../validate.js';
+import { parseTime } from '../answers/events.js';
+import { describeErrors, validationError } from '../schema/validate.js';
 import { parseDurationSeconds } from './duration.js';
 
 const exactObject = <Needed extends TProperties, More extends TProperties>(needed: Needed, more: More) =>

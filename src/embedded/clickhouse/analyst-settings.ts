@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import type { AnalystLimits } from '../../contracts/analyst-limits.js';
+import type { AnalystLimits } from '../../contracts/settings/analyst-limits.js';
 import { BridgeError } from './errors.js';
 import { formatSetting } from './sql.js';
 

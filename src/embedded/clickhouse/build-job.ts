@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingHttpHeaders } from 'node:http';
-import type { AnalystLimits } from '../../contracts/analyst-limits.js';
+import type { AnalystLimits } from '../../contracts/settings/analyst-limits.js';
 import { checkParameterValue } from './analyst-access.js';
 import { buildAnalystAssignments, computeAnalystSeconds } from './analyst-settings.js';
 import { BridgeError, rejectAccess } from './errors.js';

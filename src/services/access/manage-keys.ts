@@ -8,10 +8,10 @@ import {
   hashKey,
   type StoredKey,
   toKeyId,
-} from '../../contracts/access.js';
-import type { Call } from '../../contracts/call.js';
-import { parseJson } from '../../contracts/json.js';
-import { parseKeyChange, parseNewKey, type Quota, rejectKey, Tenant } from '../../contracts/keys.js';
+} from '../../contracts/access/access.js';
+import type { Call } from '../../contracts/access/call.js';
+import { parseKeyChange, parseNewKey, type Quota, rejectKey, Tenant } from '../../contracts/access/keys.js';
+import { parseJson } from '../../contracts/schema/json.js';
 import { ApiError, unauthorized, unavailable } from '../../errors.js';
 import type { KeyStore } from '../../store/access/api-keys.js';
 import {
@@ -21,7 +21,7 @@ import {
   encodeList,
   PageQuery,
   sortNewestFirst,
-} from '../read/pages.js';
+} from '../paging/pages.js';
 
 export interface KeyPorts extends Pick<KeyStore, 'all' | 'get' | 'save' | 'setQuota' | 'revoke'> {
   readonly logChange: (act: 'made' | 'given another quota' | 'revoked', key: StoredKey, by: Grant) => void;

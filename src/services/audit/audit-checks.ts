@@ -1,6 +1,6 @@
 /** The comparisons read ClickHouse between two snapshots of Redis (ADR 23). */
-import { isBefore } from '../../contracts/outbox-ids.js';
-import { allDays, type DayRange, parseTenantDay, tenantDay } from '../../contracts/tenant-day.js';
+import { isBefore } from '../../contracts/outbox/outbox-ids.js';
+import { allDays, type DayRange, parseTenantDay, tenantDay } from '../../contracts/schema/tenant-day.js';
 import { computeSum, distinct, groupBy } from '../../lists.js';
 import { type AuditStore, emptyCounts, type PartitionSnapshot } from '../../store/audit/audit-store.js';
 import type {

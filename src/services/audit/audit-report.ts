@@ -1,4 +1,4 @@
-import { allDays, type DayRange } from '../../contracts/tenant-day.js';
+import { allDays, type DayRange } from '../../contracts/schema/tenant-day.js';
 import { dayMs, formatDate } from '../../domain/base/common.js';
 
 export interface Mismatch {

@@ -2,7 +2,7 @@
  * Audits a running service by tenant and day (ADR 23): accepted = stored + outbox + parked, stored = rollups.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DayRange } from '../../contracts/tenant-day.js';
+import type { DayRange } from '../../contracts/schema/tenant-day.js';
 import { dayMs } from '../../domain/base/common.js';
 import type { Logger } from '../../logger.js';
 import type { AuditRecord, AuditStore } from '../../store/audit/audit-store.js';

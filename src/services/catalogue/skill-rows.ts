@@ -1,5 +1,5 @@
-import { findIdProblem, plainName } from '../../contracts/ids.js';
-import { parseSkillBody, weightBounds } from '../../contracts/skills.js';
+import { parseSkillBody, weightBounds } from '../../contracts/catalogue/skills.js';
+import { findIdProblem, plainName } from '../../contracts/schema/ids.js';
 import { manualBounds, manualForgetBounds } from '../../domain/base/bkt-parameters.js';
 import type { SkillSetting } from '../../domain/catalogue/catalogue.js';
 import { ApiError } from '../../errors.js';

@@ -1,10 +1,10 @@
-import type { Call } from '../../contracts/call.js';
-import { parseJson } from '../../contracts/json.js';
-import { parseSkillBody } from '../../contracts/skills.js';
+import type { Call } from '../../contracts/access/call.js';
+import { parseSkillBody } from '../../contracts/catalogue/skills.js';
+import { parseJson } from '../../contracts/schema/json.js';
 import { ApiError, preconditionFailed, rejectAsUnavailable } from '../../errors.js';
 import type { SkillWrite, SkillWriteResult } from '../../store/catalogue/catalogue-store.js';
-import { findSkillModel, type SkillPorts, skillNotFound, tagSkill } from '../read/read-skills.js';
-import { type StorageWaitPorts, waitUntilStored } from '../read/storage-lag.js';
+import { type StorageWaitPorts, waitUntilStored } from '../outbox/storage-lag.js';
+import { findSkillModel, type SkillPorts, skillNotFound, tagSkill } from './read-skills.js';
 
 export interface SkillWritePorts extends SkillPorts, StorageWaitPorts {
   /** Resolves when all readers see the change. @throws ApiError UNAVAILABLE */

@@ -1,6 +1,6 @@
 /** Applies corrections after the drain stored all earlier rows. Each step is idempotent. */
-import type { CorrectedRows, RemovalCounts } from '../../contracts/corrections.js';
-import { learnerName } from '../../contracts/learner-name.js';
+import type { CorrectedRows, RemovalCounts } from '../../contracts/corrections/corrections.js';
+import { learnerName } from '../../contracts/learners/learner-name.js';
 import type { Logger } from '../../logger.js';
 import {
   type CorrectionStore,

@@ -1,6 +1,6 @@
-import type { Call } from '../../contracts/call.js';
-import type { CorrectedRows, Counts } from '../../contracts/corrections.js';
-import { parseTime } from '../../contracts/events.js';
+import type { Call } from '../../contracts/access/call.js';
+import { parseTime } from '../../contracts/answers/events.js';
+import type { CorrectedRows, Counts } from '../../contracts/corrections/corrections.js';
 import type { ListedErasure } from '../../contracts/responses/erasures.js';
 import { ApiError, rejectAsUnavailable, unavailable } from '../../errors.js';
 import { splitIntoParts } from '../../lists.js';
@@ -10,6 +10,7 @@ import type {
   CorrectionWarehouse,
   ErasureReceipt,
 } from '../../warehouse/maintenance/correction-warehouse.js';
+import { learnerNotFound } from '../learners/read-mastery.js';
 import {
   buildPage,
   createCursors,
@@ -17,8 +18,7 @@ import {
   encodeList,
   type PageQuery,
   sortNewestFirst,
-} from '../read/pages.js';
-import { learnerNotFound } from '../read/read-mastery.js';
+} from '../paging/pages.js';
 import { selectForStatement } from './apply-corrections.js';
 
 export interface ErasurePorts {

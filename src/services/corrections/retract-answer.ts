@@ -1,10 +1,15 @@
 import type { Limiter } from '../../concurrency.js';
-import type { Call } from '../../contracts/call.js';
-import type { RetractionResult, RetractionTask } from '../../contracts/worker-tasks.js';
+import type { Call } from '../../contracts/access/call.js';
+import type { RetractionResult, RetractionTask } from '../../contracts/answers/worker-tasks.js';
 import { ApiError, unavailable } from '../../errors.js';
 import type { PendingAttempts } from '../../store/outbox/pending-rows.js';
 import type { StoredRows } from '../../warehouse/reads/stored-rows.js';
-import { describeSkill, type MasteryPorts, readLearnerState, readSkillView } from '../read/read-mastery.js';
+import {
+  describeSkill,
+  type MasteryPorts,
+  readLearnerState,
+  readSkillView,
+} from '../learners/read-mastery.js';
 
 export interface RetractionPorts extends MasteryPorts {
   readonly pendingAttempts: Pick<PendingAttempts, 'readPages'>;

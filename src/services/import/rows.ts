@@ -1,7 +1,7 @@
-import { findTimeProblem, parseTime } from '../../contracts/events.js';
-import { findIdProblem } from '../../contracts/ids.js';
-import type { TrackEvent } from '../../contracts/worker-tasks.js';
-import { setRecentlyUsed } from '../../store/redis/recently-used.js';
+import { findTimeProblem, parseTime } from '../../contracts/answers/events.js';
+import type { TrackEvent } from '../../contracts/answers/worker-tasks.js';
+import { findIdProblem } from '../../contracts/schema/ids.js';
+import { setRecentlyUsed } from '../../store/redis/commands/recently-used.js';
 
 export const requiredColumns = ['user_id', 'skill_id', 'correct'] as const;
 export const importColumns = [...requiredColumns, 'item_id', 'order', 'ts', 'response_time_s'] as const;

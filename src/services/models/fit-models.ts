@@ -1,6 +1,6 @@
 /** A killed run leaves the old or the new version active. */
 import type { FitPool } from '../../compute/job-pools.js';
-import { decodeModelSteps, encodeModel } from '../../contracts/stored-model.js';
+import { decodeModelSteps, encodeModel } from '../../contracts/models/stored-model.js';
 import { fitConstants } from '../../domain/base/fit-constants.js';
 import { modelVersion } from '../../domain/base/model-version.js';
 import { type FitReport, fitTenant, selectTrainingLearners } from '../../domain/fit/fit-tenant.js';

@@ -1,17 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { Call } from '../../contracts/call.js';
-import { parseJson } from '../../contracts/json.js';
-import { Tenant } from '../../contracts/keys.js';
+import type { Call } from '../../contracts/access/call.js';
+import { Tenant } from '../../contracts/access/keys.js';
 import type { VersionSkill } from '../../contracts/responses/models.js';
-import { optionalNullable, validate } from '../../contracts/validate.js';
+import { parseJson } from '../../contracts/schema/json.js';
+import { optionalNullable, validate } from '../../contracts/schema/validate.js';
 import { roundFields } from '../../domain/base/common.js';
 import { fitConstants } from '../../domain/base/fit-constants.js';
 import { partLabels } from '../../domain/fit/prediction/model-parts.js';
 import { ApiError } from '../../errors.js';
 import type { ModelChanges, StoredChange } from '../../warehouse/reads/model-changes.js';
-import * as pages from '../read/pages.js';
+import * as pages from '../paging/pages.js';
 import { type ModelDependencies, recordModelChanges } from './fit-models.js';
 
 export interface VersionPorts extends ModelDependencies {

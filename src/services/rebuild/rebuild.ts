@@ -3,14 +3,14 @@
  * then the service responds 503. Idempotent; a later run resumes.
  */
 
-import type { DeploymentRecord } from '../../contracts/access.js';
+import type { DeploymentRecord } from '../../contracts/access/access.js';
 import { StartError } from '../../lifecycle.js';
 import { groupBy } from '../../lists.js';
 import { idWindowSeconds } from '../../store/learners/event-ids.js';
 import { selectRetainedVersions } from '../../store/rebuild/facts-restore.js';
 import type { Checkpoint, RebuildStore, SharedState } from '../../store/rebuild/rebuild-store.js';
-import { defaultPartitions, type VersionMismatch } from '../../store/redis/deployment.js';
 import { partitionOf, stateVersion } from '../../store/redis/keys.js';
+import { defaultPartitions, type VersionMismatch } from '../../store/redis/server/deployment.js';
 import type { RebuildSource } from '../../warehouse/reads/rebuild-source.js';
 import { type RebuildDependencies, type RebuildOptions, restoreLearners } from './replay-learners.js';
 

@@ -1,5 +1,5 @@
 /** Copies the deployment and API keys to ClickHouse. Code that changes a key need not record it. */
-import type { DeploymentRecord, StoredKey } from '../../contracts/access.js';
+import type { DeploymentRecord, StoredKey } from '../../contracts/access/access.js';
 import { mapInSlices } from '../../slices.js';
 import type { FactsHistory } from '../../warehouse/reads/facts-history.js';
 

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RebuildPool } from '../../compute/job-pools.js';
-import type { LearnerId } from '../../contracts/learner-name.js';
-import type { CompareReply, RestoreReply } from '../../contracts/rebuild-tasks.js';
+import type { LearnerId } from '../../contracts/learners/learner-name.js';
+import type { CompareReply, RestoreReply } from '../../contracts/rebuild/rebuild-tasks.js';
 import { ApiError } from '../../errors.js';
 import { indices, splitIntoParts } from '../../lists.js';
 import type { Checkpoint, RebuildStore } from '../../store/rebuild/rebuild-store.js';
-import { defaultPartitions } from '../../store/redis/deployment.js';
+import { defaultPartitions } from '../../store/redis/server/deployment.js';
 import type { RebuildSource } from '../../warehouse/reads/rebuild-source.js';
 
 export interface RebuildDependencies {

@@ -3,10 +3,10 @@
  * standardwebhooks.com. After a crash, messages in flight are sent again.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DeliveryReply, DeliveryTask } from '../../contracts/delivery-tasks.js';
-import { parseLearnerHash } from '../../contracts/webhook-events.js';
+import type { DeliveryReply, DeliveryTask } from '../../contracts/webhooks/delivery-tasks.js';
+import { parseLearnerHash } from '../../contracts/webhooks/webhook-events.js';
 import type { Logger } from '../../logger.js';
-import { setRecentlyUsed } from '../../store/redis/recently-used.js';
+import { setRecentlyUsed } from '../../store/redis/commands/recently-used.js';
 import type { Endpoint, EndpointStore } from '../../store/webhooks/endpoints.js';
 import type {
   EndpointReference,

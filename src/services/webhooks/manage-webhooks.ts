@@ -1,18 +1,18 @@
 /** All functions throw ApiError UNAVAILABLE. */
 import { randomBytes } from 'node:crypto';
-import type { Call } from '../../contracts/call.js';
-import { parseJson } from '../../contracts/json.js';
-import { createWebhookEvent } from '../../contracts/webhook-events.js';
+import type { Call } from '../../contracts/access/call.js';
+import { parseJson } from '../../contracts/schema/json.js';
+import { createWebhookEvent } from '../../contracts/webhooks/webhook-events.js';
 import {
   parseNewWebhook,
   parseRevokeOld,
   parseWebhookChange,
   type StoredWebhook,
-} from '../../contracts/webhooks.js';
+} from '../../contracts/webhooks/webhooks.js';
 import { ApiError } from '../../errors.js';
 import type { Endpoint, EndpointStore } from '../../store/webhooks/endpoints.js';
 import type { ListedMessage, MessageStore } from '../../store/webhooks/messages.js';
-import * as pages from '../read/pages.js';
+import * as pages from '../paging/pages.js';
 
 export interface WebhookPorts {
   readonly endpoints: EndpointStore;

@@ -1,5 +1,5 @@
-import type { CorrectedRows } from '../../contracts/corrections.js';
-import { createErasureFilter } from '../../contracts/webhook-events.js';
+import type { CorrectedRows } from '../../contracts/corrections/corrections.js';
+import { createErasureFilter } from '../../contracts/webhooks/webhook-events.js';
 import { distinct } from '../../lists.js';
 import type { EndpointStore } from '../../store/webhooks/endpoints.js';
 import type { MessageStore } from '../../store/webhooks/messages.js';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { LearningEvent } from '../../contracts/events.js';
-import { findIdProblem } from '../../contracts/ids.js';
+import type { LearningEvent } from '../../contracts/answers/events.js';
+import { findIdProblem } from '../../contracts/schema/ids.js';
 import { parseDurationSeconds } from '../../contracts/xapi/duration.js';
 import type { XapiMapping } from '../../contracts/xapi/mapping.js';
 import { type Statement, voidedVerb } from '../../contracts/xapi/statement.js';

@@ -1,6 +1,6 @@
-import type { Call } from '../../contracts/call.js';
-import { parseLargeJson } from '../../contracts/json.js';
-import type { TaggedValue } from '../../contracts/preconditions.js';
+import type { Call } from '../../contracts/access/call.js';
+import { parseLargeJson } from '../../contracts/schema/json.js';
+import type { TaggedValue } from '../../contracts/schema/preconditions.js';
 import { maxMappingValues, parseMapping as readBody } from '../../contracts/xapi/mapping.js';
 import { preconditionFailed, unavailable } from '../../errors.js';
 import type { MappingStore } from '../../store/catalogue/xapi-mappings.js';

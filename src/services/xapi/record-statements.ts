@@ -1,7 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { EventsRequest } from '../../compute/track-task.js';
-import { findTimeProblem, type LearningEvent, maxBatchEvents, parseTime } from '../../contracts/events.js';
-import { validationError } from '../../contracts/validate.js';
+import {
+  findTimeProblem,
+  type LearningEvent,
+  maxBatchEvents,
+  parseTime,
+} from '../../contracts/answers/events.js';
+import { validationError } from '../../contracts/schema/validate.js';
 import type { XapiMapping } from '../../contracts/xapi/mapping.js';
 import { parseStatement } from '../../contracts/xapi/statement.js';
 import { ApiError, invalid, unavailable } from '../../errors.js';
@@ -11,8 +16,8 @@ import { mapInSlices } from '../../slices.js';
 import type { MappingStore } from '../../store/catalogue/xapi-mappings.js';
 import type { PendingAttempts } from '../../store/outbox/pending-rows.js';
 import type { StoredRows } from '../../warehouse/reads/stored-rows.js';
+import type { AnswerTally, AttemptRecorder } from '../answers/record-attempts.js';
 import { type RetractionPorts, retractAnswer } from '../corrections/retract-answer.js';
-import type { AnswerTally, AttemptRecorder } from '../record/record-attempts.js';
 import { interpretStatement } from './interpret-statement.js';
 
 export interface StatementPorts {

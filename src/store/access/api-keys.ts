@@ -1,12 +1,12 @@
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
-import { allScopes, type Grant, type StoredKey } from '../../contracts/access.js';
-import { nullable } from '../../contracts/validate.js';
+import { allScopes, type Grant, type StoredKey } from '../../contracts/access/access.js';
+import { nullable } from '../../contracts/schema/validate.js';
 import { unavailable } from '../../errors.js';
-import { readHash, type UnreadableHandler } from '../redis/bulk-operations.js';
-import { mapRedisErrors, type RedisClient } from '../redis/client.js';
+import { readHash, type UnreadableHandler } from '../redis/commands/bulk-operations.js';
+import { compareAndSetField, defineScript } from '../redis/commands/script.js';
+import { mapRedisErrors, type RedisClient } from '../redis/connection/client.js';
 import { apiKeysKey, metaKey, quotaKey } from '../redis/keys.js';
-import { compareAndSetField, defineScript } from '../redis/script.js';
 
 /** Stored under the key's hash. The key itself is never stored. */
 const keyRecordCheck = Compile(

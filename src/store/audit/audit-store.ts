@@ -1,14 +1,15 @@
 /** Reads one partition at a time, in steps of at most a millisecond. */
-import { attemptColumns } from '../../contracts/attempt-row.js';
-import { hashLearner } from '../../contracts/learner-name.js';
-import { toFirstRowId, toLastRowId } from '../../contracts/outbox-ids.js';
-import { parseTenantDay, tenantDay } from '../../contracts/tenant-day.js';
+import { attemptColumns } from '../../contracts/answers/attempt-row.js';
+import { hashLearner } from '../../contracts/learners/learner-name.js';
+import { toFirstRowId, toLastRowId } from '../../contracts/outbox/outbox-ids.js';
+import { parseTenantDay, tenantDay } from '../../contracts/schema/tenant-day.js';
 import { toDay } from '../../domain/base/common.js';
 import { indices, splitIntoParts } from '../../lists.js';
 import { findErasedLearners } from '../corrections/erased-learners.js';
 import { lastIdLua, readEpoch } from '../outbox/outbox.js';
-import { findField } from '../redis/bulk-operations.js';
-import { mapRedisErrors, type RedisClient } from '../redis/client.js';
+import { findField } from '../redis/commands/bulk-operations.js';
+import { defineScript, nowLua } from '../redis/commands/script.js';
+import { mapRedisErrors, type RedisClient } from '../redis/connection/client.js';
 import {
   acceptedCountsKey,
   auditKey,
@@ -17,7 +18,6 @@ import {
   parkedKey,
   removedCountsKey,
 } from '../redis/keys.js';
-import { defineScript, nowLua } from '../redis/script.js';
 
 export interface AuditRecord {
   /** End of the audit, Unix milliseconds. */

@@ -1,10 +1,10 @@
 /** Keeps answers in flight out of archived months. A month is a number such as 202601. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { decodeAttemptRow } from '../../contracts/attempt-row.js';
+import { decodeAttemptRow } from '../../contracts/answers/attempt-row.js';
 import { toMonth } from '../../domain/base/common.js';
 import { indices } from '../../lists.js';
-import { findField, readStreamPages } from '../redis/bulk-operations.js';
-import type { RedisClient } from '../redis/client.js';
+import { findField, readStreamPages } from '../redis/commands/bulk-operations.js';
+import type { RedisClient } from '../redis/connection/client.js';
 import { archiveFenceKey, dueErasuresKey, outboxKey, parkedKey } from '../redis/keys.js';
 
 const pollMs = 200;

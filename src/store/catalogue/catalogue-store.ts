@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
-import { encodeSkillRow } from '../../contracts/journal.js';
-import { createStoredParser } from '../../contracts/stored-json.js';
-import { StoredParameters } from '../../contracts/stored-model.js';
+import { encodeSkillRow } from '../../contracts/journal/journal.js';
+import { StoredParameters } from '../../contracts/models/stored-model.js';
+import { createStoredParser } from '../../contracts/schema/stored-json.js';
 import {
   buildCatalogue,
   type Catalogue,
@@ -11,8 +11,10 @@ import {
 } from '../../domain/catalogue/catalogue.js';
 import { unavailable } from '../../errors.js';
 import { distinct, splitIntoParts } from '../../lists.js';
-import { readHash } from '../redis/bulk-operations.js';
-import { mapRedisErrors, type RedisClient } from '../redis/client.js';
+import { readHash } from '../redis/commands/bulk-operations.js';
+import { defineScript } from '../redis/commands/script.js';
+import { mapRedisErrors, type RedisClient } from '../redis/connection/client.js';
+import { withReplication } from '../redis/connection/replication.js';
 import {
   catalogueChangesKey,
   catalogueJournalKey,
@@ -23,8 +25,6 @@ import {
   rareSkillsKey,
   registeredSkillsKey,
 } from '../redis/keys.js';
-import { withReplication } from '../redis/replication.js';
-import { defineScript } from '../redis/script.js';
 import { findExcessSkills, registerSkills } from './registered-skills.js';
 
 export interface SkillWrite {

@@ -1,9 +1,9 @@
 import { minRegisteredLearners } from '../../domain/base/score-constants.js';
 import { splitIntoParts } from '../../lists.js';
-import { hashText } from '../redis/binary.js';
-import { executeAll, mapRedisErrors, type RedisClient } from '../redis/client.js';
+import { defineScript } from '../redis/commands/script.js';
+import { executeAll, mapRedisErrors, type RedisClient } from '../redis/connection/client.js';
 import { catalogueKey, rareSkillsKey, registeredSkillsKey } from '../redis/keys.js';
-import { defineScript } from '../redis/script.js';
+import { hashText } from '../redis/wire/binary.js';
 
 /**
  * A skill is rare until enough learners answered it. Pairs: skill and 8 bytes of learner hash. Result: number

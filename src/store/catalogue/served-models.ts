@@ -3,9 +3,9 @@ import { emptyCatalogue } from '../../domain/catalogue/catalogue.js';
 import type { TenantModel } from '../../domain/catalogue/tenant-model.js';
 import { ApiError, unavailable } from '../../errors.js';
 import { fetchActiveVersion, readModel } from '../models/model-store.js';
-import { isCluster, mapRedisErrors, type RedisClient } from '../redis/client.js';
+import { reportOnce, setRecentlyUsed } from '../redis/commands/recently-used.js';
+import { isCluster, mapRedisErrors, type RedisClient } from '../redis/connection/client.js';
 import { activeModelsKey } from '../redis/keys.js';
-import { reportOnce, setRecentlyUsed } from '../redis/recently-used.js';
 import { type CatalogueSnapshot, fetchCatalogueMark, readCatalogue } from './catalogue-store.js';
 
 export type ServedModels = ReturnType<typeof createServedModels>;

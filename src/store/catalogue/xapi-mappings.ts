@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
-import type { IfMatch } from '../../contracts/preconditions.js';
+import type { IfMatch } from '../../contracts/schema/preconditions.js';
 import { defaultMapping, type XapiMapping, xapiMappingCheck } from '../../contracts/xapi/mapping.js';
-import { mapRedisErrors, type RedisClient } from '../redis/client.js';
+import { setRecentlyUsed } from '../redis/commands/recently-used.js';
+import { compareAndSetField } from '../redis/commands/script.js';
+import { mapRedisErrors, type RedisClient } from '../redis/connection/client.js';
+import { withReplication } from '../redis/connection/replication.js';
 import { xapiMappingsKey } from '../redis/keys.js';
-import { setRecentlyUsed } from '../redis/recently-used.js';
-import { withReplication } from '../redis/replication.js';
-import { compareAndSetField } from '../redis/script.js';
 
 /** A mapping takes up to 3 MB. */
 const maxCachedMappings = 20;

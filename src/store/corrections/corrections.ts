@@ -1,13 +1,17 @@
 /** Corrections that the drain can apply, because ClickHouse has all earlier rows of the outbox. */
-import { type CorrectedRows, decodeCorrection, type RemovalCounts } from '../../contracts/corrections.js';
-import { learnerName } from '../../contracts/learner-name.js';
-import { isBefore, parseOutboxId, toFirstRowId } from '../../contracts/outbox-ids.js';
+import {
+  type CorrectedRows,
+  decodeCorrection,
+  type RemovalCounts,
+} from '../../contracts/corrections/corrections.js';
+import { learnerName } from '../../contracts/learners/learner-name.js';
+import { isBefore, parseOutboxId, toFirstRowId } from '../../contracts/outbox/outbox-ids.js';
 import { splitIntoParts } from '../../lists.js';
-import { throwUnreadable, type UnreadableHandler } from '../redis/bulk-operations.js';
-import type { RedisClient } from '../redis/client.js';
+import { throwUnreadable, type UnreadableHandler } from '../redis/commands/bulk-operations.js';
+import { defineScript, nowLua } from '../redis/commands/script.js';
+import type { RedisClient } from '../redis/connection/client.js';
+import { readReplicated } from '../redis/connection/replication.js';
 import { acceptedField, partitionPrefix } from '../redis/keys.js';
-import { readReplicated } from '../redis/replication.js';
-import { defineScript, nowLua } from '../redis/script.js';
 import { decodeErasure, maxOpenErasures } from './erasures.js';
 import { removeParkedRows } from './parked-rows.js';
 

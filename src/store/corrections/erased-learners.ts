@@ -3,10 +3,10 @@
  */
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { CorrectedRows } from '../../contracts/corrections.js';
-import { findErasureCutoff, parseRowLearner } from '../../contracts/journal.js';
-import { hashLearner, learnerName } from '../../contracts/learner-name.js';
-import { toFirstRowId } from '../../contracts/outbox-ids.js';
+import type { CorrectedRows } from '../../contracts/corrections/corrections.js';
+import { findErasureCutoff, parseRowLearner } from '../../contracts/journal/journal.js';
+import { hashLearner, learnerName } from '../../contracts/learners/learner-name.js';
+import { toFirstRowId } from '../../contracts/outbox/outbox-ids.js';
 import { groupBy, groupByPartition, indices, splitIntoParts } from '../../lists.js';
 import { removeLearners } from '../catalogue/registered-skills.js';
 import { listImportMarks } from '../learners/import-store.js';
@@ -17,8 +17,10 @@ import {
   removeMatchingEntries,
   sendCommands,
   sendPerKey,
-} from '../redis/bulk-operations.js';
-import { mapRedisErrors, type RedisClient } from '../redis/client.js';
+} from '../redis/commands/bulk-operations.js';
+import { compareAndSetField } from '../redis/commands/script.js';
+import { removeErasedEvents } from '../redis/commands/webhook-events.js';
+import { mapRedisErrors, type RedisClient } from '../redis/connection/client.js';
 import {
   erasedLearnersKey,
   forecastsKey,
@@ -27,8 +29,6 @@ import {
   parkedKey,
   partitionOf,
 } from '../redis/keys.js';
-import { compareAndSetField } from '../redis/script.js';
-import { removeErasedEvents } from '../redis/webhook-events.js';
 
 const hashesPerCommand = 500;
 

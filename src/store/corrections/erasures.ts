@@ -1,18 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import Type from 'typebox';
-import { type CorrectedRows, RemovalCounts } from '../../contracts/corrections.js';
-import { hashLearner, learnerName } from '../../contracts/learner-name.js';
-import { toFirstRowId } from '../../contracts/outbox-ids.js';
-import { createStoredParser } from '../../contracts/stored-json.js';
-import { createWebhookEvent, toStreamFields } from '../../contracts/webhook-events.js';
+import { type CorrectedRows, RemovalCounts } from '../../contracts/corrections/corrections.js';
+import { hashLearner, learnerName } from '../../contracts/learners/learner-name.js';
+import { toFirstRowId } from '../../contracts/outbox/outbox-ids.js';
+import { createStoredParser } from '../../contracts/schema/stored-json.js';
+import { createWebhookEvent, toStreamFields } from '../../contracts/webhooks/webhook-events.js';
 import { indices } from '../../lists.js';
-import { readHash, type UnreadableHandler } from '../redis/bulk-operations.js';
-import { mapRedisErrors, type RedisClient } from '../redis/client.js';
+import { readHash, type UnreadableHandler } from '../redis/commands/bulk-operations.js';
+import { acquirePeriodicRun } from '../redis/commands/lock.js';
+import { defineScript, nowLua } from '../redis/commands/script.js';
+import { appendEventsLua } from '../redis/commands/webhook-events.js';
+import { mapRedisErrors, type RedisClient } from '../redis/connection/client.js';
+import { withReplication } from '../redis/connection/replication.js';
 import { erasuresKey, markerName, partitionOf, partitionPrefix } from '../redis/keys.js';
-import { acquirePeriodicRun } from '../redis/lock.js';
-import { withReplication } from '../redis/replication.js';
-import { defineScript, nowLua } from '../redis/script.js';
-import { appendEventsLua } from '../redis/webhook-events.js';
 import { createErasedLearners } from './erased-learners.js';
 
 const StoredErasure = Type.Object({

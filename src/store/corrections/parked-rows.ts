@@ -1,13 +1,14 @@
 /** Dead-letter rows of outboxes and journals. */
-import { attemptColumns, unescapeText } from '../../contracts/attempt-row.js';
-import type { CorrectedRows } from '../../contracts/corrections.js';
-import { plainName } from '../../contracts/ids.js';
-import { journalColumns, journalKinds } from '../../contracts/journal.js';
-import { hashLearner, learnerName } from '../../contracts/learner-name.js';
-import { isBefore, parseOutboxId } from '../../contracts/outbox-ids.js';
+import { attemptColumns, unescapeText } from '../../contracts/answers/attempt-row.js';
+import type { CorrectedRows } from '../../contracts/corrections/corrections.js';
+import { journalColumns, journalKinds } from '../../contracts/journal/journal.js';
+import { hashLearner, learnerName } from '../../contracts/learners/learner-name.js';
+import { isBefore, parseOutboxId } from '../../contracts/outbox/outbox-ids.js';
+import { plainName } from '../../contracts/schema/ids.js';
 import { groupByPartition, indices } from '../../lists.js';
-import { findField, readStreamPages, type StreamEntry } from '../redis/bulk-operations.js';
-import { mapRedisErrors, type RedisClient } from '../redis/client.js';
+import { findField, readStreamPages, type StreamEntry } from '../redis/commands/bulk-operations.js';
+import { defineScript } from '../redis/commands/script.js';
+import { mapRedisErrors, type RedisClient } from '../redis/connection/client.js';
 import {
   acceptedField,
   forecastsKey,
@@ -19,7 +20,6 @@ import {
   partitionPrefix,
   sharedJournalKeys,
 } from '../redis/keys.js';
-import { defineScript } from '../redis/script.js';
 import { findErasedLearners } from './erased-learners.js';
 
 /** Half of the default outbox limit, so that answers are still accepted after a redrive. */

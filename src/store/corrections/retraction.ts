@@ -1,14 +1,14 @@
-import { encodeCorrection, type RewriteCorrection } from '../../contracts/corrections.js';
-import { encodeRetractionRow, type RetractedAnswer } from '../../contracts/journal.js';
-import { learnerName } from '../../contracts/learner-name.js';
-import { splitIntoEntries } from '../../contracts/outbox-ids.js';
-import type { RetractionResult } from '../../contracts/worker-tasks.js';
+import type { RetractionResult } from '../../contracts/answers/worker-tasks.js';
+import { encodeCorrection, type RewriteCorrection } from '../../contracts/corrections/corrections.js';
+import { encodeRetractionRow, type RetractedAnswer } from '../../contracts/journal/journal.js';
+import { learnerName } from '../../contracts/learners/learner-name.js';
+import { splitIntoEntries } from '../../contracts/outbox/outbox-ids.js';
 import type { ReplayedStates } from '../../domain/history/replay.js';
 import { dumpLearner } from '../learners/learner-dump.js';
-import type { RedisClient } from '../redis/client.js';
+import { defineScript, nowLua } from '../redis/commands/script.js';
+import type { RedisClient } from '../redis/connection/client.js';
+import { withReplication } from '../redis/connection/replication.js';
 import { markerName, maxJournalEntries, partitionPrefix } from '../redis/keys.js';
-import { withReplication } from '../redis/replication.js';
-import { defineScript, nowLua } from '../redis/script.js';
 
 export interface Retraction {
   readonly partition: number;

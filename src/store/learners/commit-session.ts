@@ -1,9 +1,9 @@
 /** Watches learners while they are computed, and writes all in one transaction (ADR 33). */
 import { ApiError } from '../../errors.js';
 import { distinct } from '../../lists.js';
-import { mapRedisErrors } from '../redis/client.js';
-import { type CommandEncoder, createCommandEncoder } from '../redis/command-encoder.js';
-import type { HotConnection } from '../redis/hot-connection.js';
+import { mapRedisErrors } from '../redis/connection/client.js';
+import type { HotConnection } from '../redis/connection/hot-connection.js';
+import { createReplicationError, replicaTimeoutMs } from '../redis/connection/replication.js';
 import {
   catalogueRevisionsKey,
   learnerKey,
@@ -12,8 +12,8 @@ import {
   replicationProbeKey,
   subscriptionsKey,
 } from '../redis/keys.js';
-import { createReplicationError, replicaTimeoutMs } from '../redis/replication.js';
-import { createReplySequence, parseTransaction, type Reply } from '../redis/replies.js';
+import { type CommandEncoder, createCommandEncoder } from '../redis/wire/command-encoder.js';
+import { createReplySequence, parseTransaction, type Reply } from '../redis/wire/replies.js';
 import { hasAnyId, listIdFields } from './event-ids.js';
 import {
   type LearnerCommit,

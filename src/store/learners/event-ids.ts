@@ -2,9 +2,9 @@
  * A learner's event ids and first results, in hash buckets, oldest first (ADR 31). Another field, the ledger,
  * determines how long ids are retained.
  */
-import type { TrackEvent } from '../../contracts/worker-tasks.js';
+import type { TrackEvent } from '../../contracts/answers/worker-tasks.js';
 import { type Advice, adviceCodes } from '../../domain/advice/answer-advice.js';
-import { hashText, readCount, toDataView, writeCount } from '../redis/binary.js';
+import { hashText, readCount, toDataView, writeCount } from '../redis/wire/binary.js';
 
 /** False hits in a year: below 1e-6, with 20,000 ids per learner and a billion answers a day. */
 export const idBytes = 8;

@@ -1,13 +1,13 @@
 /** A run claims due checks for a limited time. If it dies, a later run claims them. */
-import { learnerName, splitTenantName } from '../../contracts/learner-name.js';
-import { isSubscribed, toStreamFields, type WebhookEvent } from '../../contracts/webhook-events.js';
+import { learnerName, splitTenantName } from '../../contracts/learners/learner-name.js';
+import { isSubscribed, toStreamFields, type WebhookEvent } from '../../contracts/webhooks/webhook-events.js';
 import { dayMs } from '../../domain/base/common.js';
 import { type GoalAlerts, type GoalSetting, isDatePast } from '../../domain/score/goal.js';
 import { splitIntoParts } from '../../lists.js';
-import { mapRedisErrors, type RedisClient } from '../redis/client.js';
+import { defineScript } from '../redis/commands/script.js';
+import { appendEventsLua, fetchSubscriptions } from '../redis/commands/webhook-events.js';
+import { mapRedisErrors, type RedisClient } from '../redis/connection/client.js';
 import { goalChecksKey, partitionPrefix } from '../redis/keys.js';
-import { defineScript } from '../redis/script.js';
-import { appendEventsLua, fetchSubscriptions } from '../redis/webhook-events.js';
 import type { LearnerLocation } from './learner-commands.js';
 
 /** Answers in the meantime share the check. */

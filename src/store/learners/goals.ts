@@ -1,17 +1,17 @@
 /** Goals as JSON in learners' hashes. */
 import { createHash } from 'node:crypto';
 import { Type } from 'typebox';
-import { encodeGoalRow } from '../../contracts/journal.js';
-import { learnerName } from '../../contracts/learner-name.js';
-import type { IfMatch, TaggedValue } from '../../contracts/preconditions.js';
-import { createStoredParser } from '../../contracts/stored-json.js';
+import { encodeGoalRow } from '../../contracts/journal/journal.js';
+import { learnerName } from '../../contracts/learners/learner-name.js';
+import type { IfMatch, TaggedValue } from '../../contracts/schema/preconditions.js';
+import { createStoredParser } from '../../contracts/schema/stored-json.js';
 import type { GoalSetting, StoredGoal } from '../../domain/score/goal.js';
 import { unavailable } from '../../errors.js';
-import { mapRedisErrors, type RedisClient } from '../redis/client.js';
+import { defineScript } from '../redis/commands/script.js';
+import { fetchSubscriptions } from '../redis/commands/webhook-events.js';
+import { mapRedisErrors, type RedisClient } from '../redis/connection/client.js';
+import { withReplication } from '../redis/connection/replication.js';
 import { learnerKey, markerName, maxJournalEntries, partitionOf, partitionPrefix } from '../redis/keys.js';
-import { withReplication } from '../redis/replication.js';
-import { defineScript } from '../redis/script.js';
-import { fetchSubscriptions } from '../redis/webhook-events.js';
 import { computeDailyCheck, subscribesToGoals } from './goal-checks.js';
 import { goalField } from './learner-codec.js';
 

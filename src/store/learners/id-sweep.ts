@@ -1,11 +1,11 @@
 /** Removes expired event ids of inactive learners. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { groupBy, splitIntoParts } from '../../lists.js';
-import { scanKeys } from '../redis/bulk-operations.js';
-import type { RedisClient } from '../redis/client.js';
+import { scanKeys } from '../redis/commands/bulk-operations.js';
+import { acquirePeriodicRun } from '../redis/commands/lock.js';
+import { defineScript } from '../redis/commands/script.js';
+import type { RedisClient } from '../redis/connection/client.js';
 import { eventIdSweepKey } from '../redis/keys.js';
-import { acquirePeriodicRun } from '../redis/lock.js';
-import { defineScript } from '../redis/script.js';
 import { entryBytes, idBytes, idWindowSeconds, ledgerField } from './event-ids.js';
 
 /** If a process dies during its turn, ids stay up to 33 hours. */

@@ -1,5 +1,5 @@
 import { indices } from '../../lists.js';
-import { mapRedisErrors, type RedisClient } from '../redis/client.js';
+import { mapRedisErrors, type RedisClient } from '../redis/connection/client.js';
 import { importMarksKey } from '../redis/keys.js';
 
 export interface ImportRecord {

@@ -1,5 +1,5 @@
 import type { ItemTrace } from '../../domain/tracing/traces.js';
-import { toDataView } from '../redis/binary.js';
+import { toDataView } from '../redis/wire/binary.js';
 import { allocateRecord } from './record-bytes.js';
 
 const itemBytes = 11;

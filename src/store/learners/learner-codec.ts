@@ -3,7 +3,7 @@ import { courseConstants } from '../../domain/base/prediction-constants.js';
 import type { Course } from '../../domain/tracing/course.js';
 import type { LearnerState } from '../../domain/tracing/learner-states.js';
 import { activityConstants } from '../../domain/tracing/tracing-constants.js';
-import { toDataView } from '../redis/binary.js';
+import { toDataView } from '../redis/wire/binary.js';
 import { allocateRecord, openRecord, readDay, recordFormat, writeDay } from './record-bytes.js';
 
 const learnerBytes = 310;

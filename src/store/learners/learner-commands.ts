@@ -1,10 +1,10 @@
 /** Redis commands that load and commit learners, and their replies. */
-import { type LearnerId, learnerName } from '../../contracts/learner-name.js';
-import { splitIntoEntries } from '../../contracts/outbox-ids.js';
-import type { WebhookEvent } from '../../contracts/webhook-events.js';
+import { type LearnerId, learnerName } from '../../contracts/learners/learner-name.js';
+import { splitIntoEntries } from '../../contracts/outbox/outbox-ids.js';
+import type { WebhookEvent } from '../../contracts/webhooks/webhook-events.js';
 import type { ItemRecord, LearnerState, SkillState } from '../../domain/tracing/learner-states.js';
 import { groupByPartition } from '../../lists.js';
-import type { CommandEncoder } from '../redis/command-encoder.js';
+import { writeEvent } from '../redis/commands/webhook-events.js';
 import {
   acceptedCountsKey,
   acceptedField,
@@ -17,8 +17,8 @@ import {
   outboxRowCountKey,
   partitionOf,
 } from '../redis/keys.js';
-import type { ReplySequence } from '../redis/replies.js';
-import { writeEvent } from '../redis/webhook-events.js';
+import type { CommandEncoder } from '../redis/wire/command-encoder.js';
+import type { ReplySequence } from '../redis/wire/replies.js';
 import { type IdFields, type StoredIds, toStoredIds } from './event-ids.js';
 import { decodeItem, encodeItem } from './item-codec.js';
 import { decodeLearner, encodeLearner, goalField, learnerField, skillField } from './learner-codec.js';

@@ -1,5 +1,5 @@
 /** Reads learners' states from Redis. */
-import type { ExportRecord } from '../../contracts/export-record.js';
+import type { ExportRecord } from '../../contracts/answers/export-record.js';
 import {
   type ItemRecord,
   type ItemWindow,
@@ -10,11 +10,11 @@ import {
 import { ApiError } from '../../errors.js';
 import { waitForSlice } from '../../slices.js';
 import { readPendingRecords } from '../outbox/pending-rows.js';
-import { callPerSlot } from '../redis/bulk-operations.js';
-import { mapRedisErrors, type RedisClient } from '../redis/client.js';
+import { callPerSlot } from '../redis/commands/bulk-operations.js';
+import { defineScript } from '../redis/commands/script.js';
+import { mapRedisErrors, type RedisClient } from '../redis/connection/client.js';
 import { eventIdsKey, itemTracesKey, learnerKey } from '../redis/keys.js';
-import { createMessagePackReader, type MessagePackReader } from '../redis/messagepack-reader.js';
-import { defineScript } from '../redis/script.js';
+import { createMessagePackReader, type MessagePackReader } from '../redis/wire/messagepack-reader.js';
 import {
   decodeFirstResult,
   emptyIds,

@@ -1,5 +1,5 @@
 /** Little-endian records. Another format or length is an error: a guess would silently change masteries. */
-import { toDataView } from '../redis/binary.js';
+import { toDataView } from '../redis/wire/binary.js';
 
 export const recordFormat = 1;
 const noDay = 0xffff;

@@ -1,5 +1,5 @@
 import type { SkillState } from '../../domain/tracing/learner-states.js';
-import { readCount, toDataView, writeCount, writeUint24 } from '../redis/binary.js';
+import { readCount, toDataView, writeCount, writeUint24 } from '../redis/wire/binary.js';
 import { allocateRecord, openRecord, readDay, recordFormat, writeDay } from './record-bytes.js';
 
 /** At most 124: Redis stores the record in a block of 128 bytes. */

@@ -1,6 +1,6 @@
 /** Learners from ClickHouse: snapshots and later rows. */
-import { type AttemptRow, decodeAttemptRow, unescapeText } from '../../contracts/attempt-row.js';
-import type { LearnerRows } from '../../contracts/rebuild-tasks.js';
+import { type AttemptRow, decodeAttemptRow, unescapeText } from '../../contracts/answers/attempt-row.js';
+import type { LearnerRows } from '../../contracts/rebuild/rebuild-tasks.js';
 import { type ReplayedAnswer, type ReplayedStates, startReplay } from '../../domain/history/replay.js';
 import { decodeSnapshot } from './learner-snapshot.js';
 

@@ -1,5 +1,5 @@
 /** A fit counts from ClickHouse: answers during a fit are only in the next version. */
-import type { Publication } from '../../contracts/fit-tasks.js';
+import type { Publication } from '../../contracts/models/fit-tasks.js';
 import { sharedArrays } from '../../domain/base/answer-log.js';
 import type { ItemModel } from '../../domain/catalogue/tenant-model.js';
 import { buildPairTable, mapRelatedKeys } from '../../domain/fit/prediction/pair-tables.js';
@@ -7,10 +7,10 @@ import { buildItemModel, type ItemFigures } from '../../domain/fit/prediction/re
 import { type ItemCounts, itemRunCount, itemTermCount } from '../../domain/prediction/prediction-model.js';
 import { emptyRelatedTerms, type RelatedTerms } from '../../domain/prediction/related-terms.js';
 import { indices, splitIntoParts } from '../../lists.js';
-import { hashText } from '../redis/binary.js';
-import { mapRedisErrors, type RedisClient } from '../redis/client.js';
+import { defineScript } from '../redis/commands/script.js';
+import { mapRedisErrors, type RedisClient } from '../redis/connection/client.js';
 import { modelItemsKey } from '../redis/keys.js';
-import { defineScript } from '../redis/script.js';
+import { hashText } from '../redis/wire/binary.js';
 
 /** Collision probability of a million items: 3e-8. */
 const itemIdBytes = 8;

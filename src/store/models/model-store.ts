@@ -1,10 +1,16 @@
 /** A version is written completely, then activated in one compare-and-set. */
-import type { Publication } from '../../contracts/fit-tasks.js';
-import { decodeModelSteps, type ModelChange, type ModelChangeRecord } from '../../contracts/stored-model.js';
-import { createWebhookEvent, toStreamFields } from '../../contracts/webhook-events.js';
+import type { Publication } from '../../contracts/models/fit-tasks.js';
+import {
+  decodeModelSteps,
+  type ModelChange,
+  type ModelChangeRecord,
+} from '../../contracts/models/stored-model.js';
+import { createWebhookEvent, toStreamFields } from '../../contracts/webhooks/webhook-events.js';
 import { type TenantModel, unfittedModel } from '../../domain/catalogue/tenant-model.js';
 import { runInSlices } from '../../slices.js';
-import { mapRedisErrors, type RedisClient } from '../redis/client.js';
+import { defineScript } from '../redis/commands/script.js';
+import { appendEventsLua } from '../redis/commands/webhook-events.js';
+import { mapRedisErrors, type RedisClient } from '../redis/connection/client.js';
 import {
   activeModelsKey,
   lastFitsKey,
@@ -15,8 +21,6 @@ import {
   modelVersionsKey,
   newestModelKey,
 } from '../redis/keys.js';
-import { defineScript } from '../redis/script.js';
-import { appendEventsLua } from '../redis/webhook-events.js';
 import { copyItems, createItemsHash, storeItems } from './item-store.js';
 
 export const maxRetainedVersions = 10;

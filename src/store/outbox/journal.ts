@@ -1,9 +1,9 @@
 /** Streams of facts for ClickHouse. Scripts append to them atomically with each change. */
 import { computeSum, indices } from '../../lists.js';
-import { fetchStreamLengths, findField, removeStreamEntries } from '../redis/bulk-operations.js';
-import type { RedisClient } from '../redis/client.js';
+import { fetchStreamLengths, findField, removeStreamEntries } from '../redis/commands/bulk-operations.js';
+import { defineScript } from '../redis/commands/script.js';
+import type { RedisClient } from '../redis/connection/client.js';
 import { forecastsKey, journalKey, parkedKey, sharedJournalKeys } from '../redis/keys.js';
-import { defineScript } from '../redis/script.js';
 import type { StreamEntry } from './outbox-page.js';
 import { countParked, parkEntry } from './parked-rows.js';
 

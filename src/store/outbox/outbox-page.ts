@@ -1,11 +1,11 @@
 /** Converts outbox entries to TSV lines. Rows are copied, not parsed. */
-import { toFirstRowId } from '../../contracts/outbox-ids.js';
+import { toFirstRowId } from '../../contracts/outbox/outbox-ids.js';
 import { computeSum } from '../../lists.js';
-import { findField } from '../redis/bulk-operations.js';
+import { findField } from '../redis/commands/bulk-operations.js';
 
 export type StreamEntry = [id: Buffer, fields: Buffer[]];
 
-/** See contracts/corrections.ts. */
+/** See contracts/corrections/corrections.ts. */
 export const isCorrection = ([, fields]: StreamEntry): boolean => fields[0]?.toString('latin1') === 'c';
 
 export interface RowsEntry {

@@ -4,14 +4,14 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Cluster, type Redis } from 'ioredis';
-import type { OutboxRange } from '../../contracts/job-data.js';
-import { type LastRow, parseOutboxId, toLastRowId } from '../../contracts/outbox-ids.js';
+import type { OutboxRange } from '../../contracts/outbox/job-data.js';
+import { type LastRow, parseOutboxId, toLastRowId } from '../../contracts/outbox/outbox-ids.js';
 import { computeSum, indices } from '../../lists.js';
-import { fetchStreamLengths, sendPerKey } from '../redis/bulk-operations.js';
-import { mapRedisErrors, type RedisClient } from '../redis/client.js';
+import { fetchStreamLengths, sendPerKey } from '../redis/commands/bulk-operations.js';
+import { defineScript, nowLua } from '../redis/commands/script.js';
+import { mapRedisErrors, type RedisClient } from '../redis/connection/client.js';
+import { readReplicated } from '../redis/connection/replication.js';
 import { dueErasuresKey, markerKey, outboxKey, outboxRowCountKey } from '../redis/keys.js';
-import { readReplicated } from '../redis/replication.js';
-import { defineScript, nowLua } from '../redis/script.js';
 import { encodePage, isCorrection, parseEntry, type RowsEntry, type StreamEntry } from './outbox-page.js';
 import { countParked, type OutboxEntry, parkEntry, parkRows, type RejectedRow } from './parked-rows.js';
 

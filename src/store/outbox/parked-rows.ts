@@ -1,10 +1,10 @@
 /** Dead-letter rows: rejected rows and unreadable entries move to a separate stream. */
 import { createHash } from 'node:crypto';
 import { computeSum } from '../../lists.js';
-import { fetchStreamLengths } from '../redis/bulk-operations.js';
-import type { RedisClient } from '../redis/client.js';
+import { fetchStreamLengths } from '../redis/commands/bulk-operations.js';
+import { defineScript } from '../redis/commands/script.js';
+import type { RedisClient } from '../redis/connection/client.js';
 import { maxParkedRows, outboxKey, parkedKey } from '../redis/keys.js';
-import { defineScript } from '../redis/script.js';
 
 export interface OutboxEntry {
   partition: number;

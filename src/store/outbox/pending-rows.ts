@@ -4,18 +4,18 @@ import {
   attemptColumns,
   attemptRowPrefix,
   decodeAttemptRow,
-} from '../../contracts/attempt-row.js';
-import type { ExportRecord } from '../../contracts/export-record.js';
+} from '../../contracts/answers/attempt-row.js';
+import type { ExportRecord } from '../../contracts/answers/export-record.js';
 import {
   decodeJournalRow,
   type JournalKind,
   journalColumns,
   learnerRowPrefix,
-} from '../../contracts/journal.js';
+} from '../../contracts/journal/journal.js';
 import { indices } from '../../lists.js';
-import type { RedisClient } from '../redis/client.js';
+import { defineScript } from '../redis/commands/script.js';
+import type { RedisClient } from '../redis/connection/client.js';
 import { forecastsKey, journalKey, outboxKey, parkedKey, partitionOf } from '../redis/keys.js';
-import { defineScript } from '../redis/script.js';
 
 export type PendingAttempts = ReturnType<typeof createPendingAttempts>;
 

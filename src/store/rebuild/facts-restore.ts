@@ -1,7 +1,8 @@
 /** Writes everything that a rebuild restores, except learners' states. All writes are idempotent. */
-import type { StoredKey } from '../../contracts/access.js';
-import type { LearnerId } from '../../contracts/learner-name.js';
-import { type OutboxId, toEntryId } from '../../contracts/outbox-ids.js';
+import type { StoredKey } from '../../contracts/access/access.js';
+import type { LearnerId } from '../../contracts/learners/learner-name.js';
+import type { ModelChange, ModelChangeRecord } from '../../contracts/models/stored-model.js';
+import { type OutboxId, toEntryId } from '../../contracts/outbox/outbox-ids.js';
 import type {
   AnsweredSkill,
   CatalogueRecord,
@@ -9,9 +10,8 @@ import type {
   GoalRecord,
   ItemRecord,
   RetractedEvent,
-} from '../../contracts/rebuild-tasks.js';
-import type { ModelChange, ModelChangeRecord } from '../../contracts/stored-model.js';
-import type { WebhookRecord } from '../../contracts/webhooks.js';
+} from '../../contracts/rebuild/rebuild-tasks.js';
+import type { WebhookRecord } from '../../contracts/webhooks/webhooks.js';
 import { groupByPartition, splitIntoParts } from '../../lists.js';
 import { createKeyStore } from '../access/api-keys.js';
 import { raiseFence } from '../audit/retention-fence.js';
@@ -25,7 +25,7 @@ import type { LearnerLocation } from '../learners/learner-commands.js';
 import { readEventIds } from '../learners/learner-reads.js';
 import { createItemsHash, hashItem, packCounters } from '../models/item-store.js';
 import { maxLoggedChanges, maxRetainedVersions } from '../models/model-store.js';
-import { executeAll, mapRedisErrors, type RedisClient } from '../redis/client.js';
+import { executeAll, mapRedisErrors, type RedisClient } from '../redis/connection/client.js';
 import {
   acceptedCountsKey,
   acceptedField,

@@ -1,7 +1,7 @@
 /** State of a rebuild in Redis. All writes are idempotent. */
-import type { DeploymentRecord } from '../../contracts/access.js';
-import { unescapeText } from '../../contracts/attempt-row.js';
-import { type LearnerId, learnerName } from '../../contracts/learner-name.js';
+import type { DeploymentRecord } from '../../contracts/access/access.js';
+import { unescapeText } from '../../contracts/answers/attempt-row.js';
+import { type LearnerId, learnerName } from '../../contracts/learners/learner-name.js';
 import { computeSum, groupBy, indices } from '../../lists.js';
 import { learnerField } from '../learners/learner-codec.js';
 import {
@@ -11,9 +11,8 @@ import {
   scanKeys,
   sendCommands,
   sendPerKey,
-} from '../redis/bulk-operations.js';
-import { mapRedisErrors, type RedisClient } from '../redis/client.js';
-import type { VersionMismatch } from '../redis/deployment.js';
+} from '../redis/commands/bulk-operations.js';
+import { mapRedisErrors, type RedisClient } from '../redis/connection/client.js';
 import {
   activeModelsKey,
   apiKeysKey,
@@ -30,6 +29,7 @@ import {
   subscriptionsKey,
   xapiMappingsKey,
 } from '../redis/keys.js';
+import type { VersionMismatch } from '../redis/server/deployment.js';
 import { createFactsRestore } from './facts-restore.js';
 
 const checkpointKey = 'st:rebuild';

@@ -4,8 +4,8 @@ import type { IdFields } from '../learners/event-ids.js';
 import { decodeLearner, goalField, learnerField } from '../learners/learner-codec.js';
 import type { LearnerLocation } from '../learners/learner-commands.js';
 import { dumpLearner, type HashFields, type LearnerDump } from '../learners/learner-dump.js';
-import { callPerSlot } from '../redis/bulk-operations.js';
-import { executeAll, type RedisClient } from '../redis/client.js';
+import { callPerSlot } from '../redis/commands/bulk-operations.js';
+import { executeAll, type RedisClient } from '../redis/connection/client.js';
 import { eventIdsKey, itemTracesKey, learnerKey } from '../redis/keys.js';
 
 const learnersPerCall = 200;

@@ -2,8 +2,8 @@
  * Contents of the keys: docs/architecture.md. Keys of a partition share the hash tag `{pN}`, so that
  * transactions and scripts are atomic on a Cluster, too.
  */
-import { learnerName } from '../../contracts/learner-name.js';
-import { tenantDay } from '../../contracts/tenant-day.js';
+import { learnerName } from '../../contracts/learners/learner-name.js';
+import { tenantDay } from '../../contracts/schema/tenant-day.js';
 import { modelVersion } from '../../domain/base/model-version.js';
 
 export const metaKey = 'st:meta';
@@ -19,7 +19,7 @@ export const eventIdsKey = (partition: number, tenant: string, userId: string): 
   `${partitionPrefix(partition)}:e:${learnerName(tenant, userId)}`;
 /** Dummy write, so that WAIT covers writes of other connections (replication.ts). */
 export const replicationProbeKey = (partition: number): string => `${partitionPrefix(partition)}:wait`;
-/** Fields: `r`, rows (contracts/outbox-ids.ts); or `c`, a rewrite (contracts/corrections.ts). */
+/** Fields: `r`, rows (contracts/outbox/outbox-ids.ts); or `c`, a rewrite (contracts/corrections/corrections.ts). */
 export const outboxKey = (partition: number): string => `${partitionPrefix(partition)}:out`;
 export const outboxRowCountKey = (partition: number): string => `${outboxKey(partition)}:rows`;
 /** Outbox ids of pending erasures. Field `c`: erasure id. */
@@ -54,7 +54,7 @@ export const markerName = `m${stateVersion}`;
  */
 export const markerKey = (partition: number, version = stateVersion): string =>
   `${partitionPrefix(partition)}:m${version}`;
-/** `k`, kind; `r`, row (contracts/journal.ts). */
+/** `k`, kind; `r`, row (contracts/journal/journal.ts). */
 export const journalKey = (partition: number): string => `${partitionPrefix(partition)}:journal`;
 export const maxJournalEntries = 100_000;
 export const forecastsKey = (partition: number): string => `${partitionPrefix(partition)}:forecasts`;

@@ -1,15 +1,17 @@
 /** Only Redis has the secrets of endpoints. */
 import { randomBytes } from 'node:crypto';
-import { encodeWebhookRow } from '../../contracts/journal.js';
-import { createStoredParser } from '../../contracts/stored-json.js';
+import { encodeWebhookRow } from '../../contracts/journal/journal.js';
+import { createStoredParser } from '../../contracts/schema/stored-json.js';
 import {
   type DisabledReason,
   StoredWebhook,
   type WebhookRecord,
   type WebhookSetting,
-} from '../../contracts/webhooks.js';
+} from '../../contracts/webhooks/webhooks.js';
 import { ApiError, unavailable } from '../../errors.js';
-import { mapRedisErrors, type RedisClient } from '../redis/client.js';
+import { defineScript } from '../redis/commands/script.js';
+import { mapRedisErrors, type RedisClient } from '../redis/connection/client.js';
+import { withReplication } from '../redis/connection/replication.js';
 import {
   endpointMessageKeys,
   endpointsKey,
@@ -19,8 +21,6 @@ import {
   subscriptionsKey,
   webhooksJournalKey,
 } from '../redis/keys.js';
-import { withReplication } from '../redis/replication.js';
-import { defineScript } from '../redis/script.js';
 
 export const maxEndpoints = 10;
 

@@ -1,5 +1,5 @@
 /** Events not yet turned into messages: a stream per partition, and one for models. */
-import { parseLearnerHash } from '../../contracts/webhook-events.js';
+import { parseLearnerHash } from '../../contracts/webhooks/webhook-events.js';
 import { computeSum, indices } from '../../lists.js';
 import { findErasedLearners } from '../corrections/erased-learners.js';
 import {
@@ -8,8 +8,8 @@ import {
   removeStreamEntries,
   type StreamEntry,
   sendCommands,
-} from '../redis/bulk-operations.js';
-import type { RedisClient } from '../redis/client.js';
+} from '../redis/commands/bulk-operations.js';
+import type { RedisClient } from '../redis/connection/client.js';
 import { modelEventsKey, webhookEventsKey } from '../redis/keys.js';
 
 export type PendingEvent = ReturnType<typeof decodeEvent>;

@@ -3,7 +3,7 @@
  * arrival; `:due`, pending ids by next attempt; `:last`, time of the last delivery in milliseconds. Scores
  * are Unix microseconds, so that arrivals are unique.
  */
-import { defineScript } from '../redis/script.js';
+import { defineScript } from '../redis/commands/script.js';
 
 /** Messages are listed and retried for this time. */
 export const messageRetentionMs = 7 * 86_400_000;

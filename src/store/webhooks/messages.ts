@@ -1,12 +1,12 @@
 import Type, { type Static } from 'typebox';
-import { splitTenantName } from '../../contracts/learner-name.js';
-import { createStoredParser } from '../../contracts/stored-json.js';
-import { nullable } from '../../contracts/validate.js';
+import { splitTenantName } from '../../contracts/learners/learner-name.js';
+import { createStoredParser } from '../../contracts/schema/stored-json.js';
+import { nullable } from '../../contracts/schema/validate.js';
 import { splitIntoParts } from '../../lists.js';
-import { readHashPages } from '../redis/bulk-operations.js';
-import { mapRedisErrors, type RedisClient } from '../redis/client.js';
+import { readHashPages } from '../redis/commands/bulk-operations.js';
+import { mapRedisErrors, type RedisClient } from '../redis/connection/client.js';
+import { withReplication } from '../redis/connection/replication.js';
 import { endpointsKey, messagesPrefix, nextDeliveriesKey } from '../redis/keys.js';
-import { withReplication } from '../redis/replication.js';
 import {
   addMessagesScript,
   messageRetentionMs,

@@ -1,6 +1,6 @@
 import type { ClickHouseClient } from '@clickhouse/client';
-import { attemptColumns, outboxColumns } from '../../contracts/attempt-row.js';
-import type { OutboxRange } from '../../contracts/job-data.js';
+import { attemptColumns, outboxColumns } from '../../contracts/answers/attempt-row.js';
+import type { OutboxRange } from '../../contracts/outbox/job-data.js';
 import { selectNumber, selectText, syncReplicas } from '../clickhouse/client.js';
 import type { ClusterName } from '../clickhouse/ddl.js';
 import { insertRows, singleBlockSettings } from '../clickhouse/insert-rows.js';

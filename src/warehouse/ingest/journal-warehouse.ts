@@ -1,5 +1,5 @@
 import type { ClickHouseClient } from '@clickhouse/client';
-import { type JournalKind, journalColumns } from '../../contracts/journal.js';
+import { type JournalKind, journalColumns } from '../../contracts/journal/journal.js';
 import { insertRows, RowContentError } from '../clickhouse/insert-rows.js';
 import {
   goalChanges,

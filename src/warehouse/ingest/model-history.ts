@@ -1,5 +1,5 @@
 import type { ClickHouseClient } from '@clickhouse/client';
-import { decodeModel, decodeReport, type ModelChangeRecord } from '../../contracts/stored-model.js';
+import { decodeModel, decodeReport, type ModelChangeRecord } from '../../contracts/models/stored-model.js';
 import { formatSqlTime, selectNumber, selectRows } from '../clickhouse/client.js';
 import { insertObjects, insertUntilStored } from '../clickhouse/insert-rows.js';
 import { modelVersions, skillParameters } from '../schema/model-tables.js';

@@ -4,8 +4,8 @@
  * interrupted repair.
  */
 import type { ClickHouseClient } from '@clickhouse/client';
-import type { OutboxRange } from '../../contracts/job-data.js';
-import { toFirstRowId, toLastRowId } from '../../contracts/outbox-ids.js';
+import type { OutboxRange } from '../../contracts/outbox/job-data.js';
+import { toFirstRowId, toLastRowId } from '../../contracts/outbox/outbox-ids.js';
 import { runStatement, selectNumber, syncReplicas } from '../clickhouse/client.js';
 import { buildDeleteFrom, type ClusterName } from '../clickhouse/ddl.js';
 import { buildRollupSelect, listRollupColumns, type Rollup } from '../schema/rollup.js';

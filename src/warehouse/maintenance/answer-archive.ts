@@ -1,7 +1,7 @@
 /** Months are written as 202601. services/retention/apply-retention.ts runs the steps. */
 import type { ClickHouseClient, ClickHouseSettings } from '@clickhouse/client';
-import type { LearnerId } from '../../contracts/learner-name.js';
-import type { LearnerRows } from '../../contracts/rebuild-tasks.js';
+import type { LearnerId } from '../../contracts/learners/learner-name.js';
+import type { LearnerRows } from '../../contracts/rebuild/rebuild-tasks.js';
 import { runStatement, selectNumber, selectRows, syncReplicas } from '../clickhouse/client.js';
 import { buildDeleteFrom, buildDropPartition, type ClusterName } from '../clickhouse/ddl.js';
 import { insertObjects } from '../clickhouse/insert-rows.js';

@@ -1,7 +1,7 @@
 /** Filters by month of arrival let ClickHouse skip parts. */
 import type { ClickHouseClient, ClickHouseSettings } from '@clickhouse/client';
-import type { OutboxId } from '../../contracts/outbox-ids.js';
-import { allDays, type DayRange } from '../../contracts/tenant-day.js';
+import type { OutboxId } from '../../contracts/outbox/outbox-ids.js';
+import { allDays, type DayRange } from '../../contracts/schema/tenant-day.js';
 import { dayMs } from '../../domain/base/common.js';
 import { selectManyRows, syncReplicas } from '../clickhouse/client.js';
 import type { ClusterName } from '../clickhouse/ddl.js';

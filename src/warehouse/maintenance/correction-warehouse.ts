@@ -4,8 +4,8 @@ import {
   type Counts,
   maxClockSkewMs,
   type RemovalCounts,
-} from '../../contracts/corrections.js';
-import { learnerHashSql, learnerName, learnerNameSql } from '../../contracts/learner-name.js';
+} from '../../contracts/corrections/corrections.js';
+import { learnerHashSql, learnerName, learnerNameSql } from '../../contracts/learners/learner-name.js';
 import type { ListedErasure } from '../../contracts/responses/erasures.js';
 import { distinct } from '../../lists.js';
 import {

@@ -5,7 +5,7 @@
 import { createCipheriv, createDecipheriv, createHmac, randomBytes, scrypt } from 'node:crypto';
 import { promisify } from 'node:util';
 import type { ClickHouseClient } from '@clickhouse/client';
-import { allScopes, type DeploymentRecord, type StoredKey } from '../../contracts/access.js';
+import { allScopes, type DeploymentRecord, type StoredKey } from '../../contracts/access/access.js';
 import { selectRows } from '../clickhouse/client.js';
 import { insertObjects } from '../clickhouse/insert-rows.js';
 import { apiKeys, deployments, xapiMappings } from '../schema/deployment-tables.js';

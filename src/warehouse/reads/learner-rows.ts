@@ -1,8 +1,8 @@
 import { buffer } from 'node:stream/consumers';
 import type { ClickHouseClient } from '@clickhouse/client';
-import { attemptColumns } from '../../contracts/attempt-row.js';
-import { type LearnerId, learnerName, learnerNameSql } from '../../contracts/learner-name.js';
-import type { LearnerRows } from '../../contracts/rebuild-tasks.js';
+import { attemptColumns } from '../../contracts/answers/attempt-row.js';
+import { type LearnerId, learnerName, learnerNameSql } from '../../contracts/learners/learner-name.js';
+import type { LearnerRows } from '../../contracts/rebuild/rebuild-tasks.js';
 import { distinct } from '../../lists.js';
 import { selectRows } from '../clickhouse/client.js';
 import { learnerSnapshots } from '../schema/attempt-tables.js';

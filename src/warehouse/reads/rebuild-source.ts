@@ -1,6 +1,7 @@
 import type { ClickHouseClient } from '@clickhouse/client';
-import { type LearnerId, learnerName, learnerNameSql } from '../../contracts/learner-name.js';
-import type { OutboxId } from '../../contracts/outbox-ids.js';
+import { type LearnerId, learnerName, learnerNameSql } from '../../contracts/learners/learner-name.js';
+import type { ModelChange, ModelChangeRecord } from '../../contracts/models/stored-model.js';
+import type { OutboxId } from '../../contracts/outbox/outbox-ids.js';
 import type {
   AnsweredSkill,
   CatalogueRecord,
@@ -8,9 +9,8 @@ import type {
   GoalRecord,
   ItemRecord,
   RetractedEvent,
-} from '../../contracts/rebuild-tasks.js';
-import type { ModelChange, ModelChangeRecord } from '../../contracts/stored-model.js';
-import type { WebhookRecord } from '../../contracts/webhooks.js';
+} from '../../contracts/rebuild/rebuild-tasks.js';
+import type { WebhookRecord } from '../../contracts/webhooks/webhooks.js';
 import { minRegisteredLearners } from '../../domain/base/score-constants.js';
 import { selectNumber, selectRows } from '../clickhouse/client.js';
 import { countedCondition, learnerSnapshots } from '../schema/attempt-tables.js';

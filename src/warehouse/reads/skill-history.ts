@@ -1,6 +1,6 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { Limiter } from '../../concurrency.js';
-import type { LearnerId } from '../../contracts/learner-name.js';
+import type { LearnerId } from '../../contracts/learners/learner-name.js';
 import type { CountedAnswer } from '../../domain/learner/explanation.js';
 import type { SkillDay } from '../../domain/learner/velocity.js';
 import { createReadDeadline, selectManyRows, selectNumber, selectRows } from '../clickhouse/client.js';

@@ -1,9 +1,9 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { Limiter } from '../../concurrency.js';
-import { type AttemptRow, attemptColumns, decodeAttemptRow } from '../../contracts/attempt-row.js';
-import type { ExportRecord } from '../../contracts/export-record.js';
-import type { LearnerId } from '../../contracts/learner-name.js';
-import type { OutboxId } from '../../contracts/outbox-ids.js';
+import { type AttemptRow, attemptColumns, decodeAttemptRow } from '../../contracts/answers/attempt-row.js';
+import type { ExportRecord } from '../../contracts/answers/export-record.js';
+import type { LearnerId } from '../../contracts/learners/learner-name.js';
+import type { OutboxId } from '../../contracts/outbox/outbox-ids.js';
 import { mapInSlices } from '../../slices.js';
 import { createReadDeadline, selectNumber, selectRows, selectText } from '../clickhouse/client.js';
 import { attempts, learnerSnapshots } from '../schema/attempt-tables.js';

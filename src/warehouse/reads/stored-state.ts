@@ -1,6 +1,6 @@
 /** Detects a Redis that is empty or older than ClickHouse. */
 import type { ClickHouseClient } from '@clickhouse/client';
-import type { LastRow } from '../../contracts/outbox-ids.js';
+import type { LastRow } from '../../contracts/outbox/outbox-ids.js';
 import { isUnknownDatabase, selectNumber, selectRows } from '../clickhouse/client.js';
 import { lastArchivedMonth } from '../schema/rollups.js';
 

@@ -1,5 +1,5 @@
 /** Right results of the queries on goals, forecasts, the model and the data. */
-import type { ServedForecast } from '../../../src/contracts/journal.js';
+import type { ServedForecast } from '../../../src/contracts/journal/journal.js';
 import { distinct, groupBy } from '../../../src/lists.js';
 import {
   avg,

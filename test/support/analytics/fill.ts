@@ -1,5 +1,5 @@
 import type { ClickHouseClient } from '@clickhouse/client';
-import { encodeForecastRow, encodeGoalRow, encodeSkillRow } from '../../../src/contracts/journal.js';
+import { encodeForecastRow, encodeGoalRow, encodeSkillRow } from '../../../src/contracts/journal/journal.js';
 import { formatSqlTime } from '../../../src/warehouse/clickhouse/client.js';
 import { createAttemptWarehouse } from '../../../src/warehouse/ingest/attempt-warehouse.js';
 import { createJournalWarehouse } from '../../../src/warehouse/ingest/journal-warehouse.js';

@@ -2,7 +2,7 @@
  * A small school whose rows are known, for the queries of docs/analytics.md. Nothing in it follows a model: learners, items
  * and skills differ by numbers of a seed, so that no two figures are equal by chance and each case of a query occurs.
  */
-import type { ServedForecast } from '../../../src/contracts/journal.js';
+import type { ServedForecast } from '../../../src/contracts/journal/journal.js';
 import { indices } from '../../../src/lists.js';
 import { attemptRow } from '../attempt-rows.js';
 import { servedForecast } from '../journal-rows.js';

@@ -7,7 +7,7 @@ import type { Scoped } from '../service.js';
 import { environment, serviceProgram } from '../service-process.js';
 
 /** Ends them when the test was killed. */
-const tether = new URL('../../../bench/tether.js', import.meta.url).href;
+const tether = new URL('../../../bench/targets/tether.js', import.meta.url).href;
 const sabotage = new URL('./sabotage.js', import.meta.url).href;
 const stopMs = 12_000;
 

@@ -1,7 +1,7 @@
 /** Bodies of requests: fitting ones for each route that takes one, and what becomes of them when they are spoilt. */
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { allScopes } from '../../../src/contracts/access.js';
+import { allScopes } from '../../../src/contracts/access/access.js';
 import type { Route } from '../../../src/http/route.js';
 import { nameOf } from '../route-table.js';
 import { mostEvents } from './ledger.js';

@@ -1,6 +1,6 @@
 /** The fuzz of the whole HTTP surface: every answer is judged, and at the end the books are compared. */
 import fc from 'fast-check';
-import { allScopes } from '../../../src/contracts/access.js';
+import { allScopes } from '../../../src/contracts/access/access.js';
 import { callerOf } from '../http.js';
 import { keysOf, type Scoped, type Service } from '../service.js';
 import { whenWell } from '../well.js';

@@ -2,16 +2,16 @@
 import { randomBytes } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { encodeModel } from '../../../src/contracts/stored-model.js';
+import { encodeModel } from '../../../src/contracts/models/stored-model.js';
 import {
   resolveSkillModel,
   type SkillModel,
   unfittedModel,
 } from '../../../src/domain/catalogue/tenant-model.js';
 import { createModelStore, publishModel } from '../../../src/store/models/model-store.js';
-import type { RedisClient } from '../../../src/store/redis/client.js';
-import { defaultPartitions } from '../../../src/store/redis/deployment.js';
+import type { RedisClient } from '../../../src/store/redis/connection/client.js';
 import { learnerKey, partitionOf } from '../../../src/store/redis/keys.js';
+import { defaultPartitions } from '../../../src/store/redis/server/deployment.js';
 import { type Asked, ask } from './ask.js';
 
 /** Most skills of a learner and of a tenant that the contract allows; answers beyond them are refused. */

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
-import { readMemoryMb } from '../../../bench/processes.js';
+import { readMemoryMb } from '../../../bench/targets/processes.js';
 import { probeRedis } from '../../../src/embedded/probe.js';
 import type { Servers } from '../servers.js';
 import { launchService } from '../service-process.js';

@@ -1,0 +1,197 @@
+import { accessSync, constants, statSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { dirname, resolve } from 'node:path';
+import { createFitPool } from '../../compute/job-pools.js';
+import type { AnswerLog } from '../../domain/base/answer-log.js';
+import {
+  type AnswerTable,
+  createAnswerTable,
+  evaluateColumns,
+  maxFold,
+  type Split,
+  splitByFold,
+} from '../../lab/evaluate/answers.js';
+import { type TrainedModels, trainModels } from '../../lab/evaluate/train.js';
+import { formatNumber } from '../../lab/report/format.js';
+import { createRunInfo, formatRunTitle, type RunInfo } from '../../lab/report/run-info.js';
+import { StartError } from '../../lifecycle.js';
+import { distinct } from '../../lists.js';
+import { openAnswerFile, readPages } from '../import/answer-file.js';
+import { defineArguments, flag, integerOption, option, requireFile } from '../support/arguments.js';
+import { type CommandContext, defineCommand } from '../support/command.js';
+
+const maxThreads = 256;
+
+interface LabArguments {
+  readonly file: string;
+  readonly fold: number | null;
+  readonly threads: number | null;
+}
+
+interface LabCommand<Result> {
+  readonly name: string;
+  /** Texts of --help: before the options, of --fold, after the options. */
+  readonly about: string;
+  readonly fold: string;
+  readonly notes: string;
+  /** @returns null after a signal */
+  readonly measure: (
+    context: CommandContext,
+    args: LabArguments,
+    answers: LoadedAnswers,
+  ) => Promise<Result | null>;
+  readonly json: (result: Result, run: RunInfo) => string;
+  readonly text: (result: Result) => string;
+  readonly page: (result: Result, run: RunInfo) => string;
+}
+
+export const defineLabCommand = <Result>({
+  name,
+  about,
+  fold,
+  notes,
+  measure,
+  ...formats
+}: LabCommand<Result>) =>
+  defineCommand({
+    name,
+    ...defineArguments({
+      usage: `npm run ${name} -- FILE [options]`,
+      about,
+      options: {
+        fold: integerOption(0, maxFold, fold),
+        report: option(
+          'HTML',
+          'writes a page with plots and tables; it opens without a network',
+          checkReportPath,
+        ),
+        threads: integerOption(
+          1,
+          maxThreads,
+          `threads of the fit, 1 to ${maxThreads} (default: 1, from a million answers on all cores)`,
+        ),
+        json: flag('the figures as one line of JSON'),
+      },
+      notes,
+      read: (values, given) => ({
+        ...requireFile(values, given),
+        command: ['npm run', name, '--', ...given.argv].join(' '),
+      }),
+    }),
+    run: async (context, args) => {
+      const run = createRunInfo(args.command);
+      const answers = await readAnswers(args.file, context);
+      const result = answers && (await measure(context, args, answers));
+      if (result === null || context.closers.closing) return;
+      context.print(
+        args.json ? formats.json(result, run) : `${formatRunTitle(run)}\n${formats.text(result)}`,
+      );
+      const { report } = args;
+      if (report !== null) withReportErrors(report, () => writeFileSync(report, formats.page(result, run)));
+    },
+  });
+
+const checkReportPath = (path: string): string =>
+  withReportErrors(path, () => {
+    const target = resolve(path);
+    accessSync(dirname(target), constants.W_OK);
+    const existing = statSync(target, { throwIfNoEntry: false });
+    if (existing?.isDirectory()) throw new Error('it is a folder');
+    if (existing !== undefined) accessSync(target, constants.W_OK);
+    return target;
+  });
+
+function withReportErrors<Value>(path: string, work: () => Value): Value {
+  try {
+    return work();
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause);
+    throw new StartError(`--report ${path} cannot be written: ${reason}`, { cause });
+  }
+}
+
+const maxExamples = 5;
+
+type LoadedAnswers = NonNullable<Awaited<ReturnType<typeof readAnswers>>>;
+
+/** @returns null after a signal @throws StartError for an unreadable file, or one without valid rows */
+async function readAnswers(path: string, { closers, stderr, showProgress }: CommandContext) {
+  const since = performance.now();
+  const file = openAnswerFile(path);
+  const table = createAnswerTable();
+  const { learner } = table.columns;
+  const examples: string[] = [];
+  const now = Date.now();
+  let [bytes, leftOut] = [0, 0];
+  const onBytes = (chunk: Buffer): void => {
+    bytes += chunk.length;
+  };
+  for await (const page of readPages(file, onBytes, evaluateColumns)) {
+    if (closers.closing) return null;
+    for (const raw of page) {
+      const problem = table.add(raw, now);
+      if (problem !== null && ++leftOut <= maxExamples) examples.push(`  line ${raw.line}: ${problem}`);
+    }
+    const share = Math.floor((100 * bytes) / Math.max(1, file.bytes));
+    showProgress(`reading: ${share} %, ${formatNumber(learner.length)} answers`);
+  }
+  if (closers.closing) return null;
+  showProgress('');
+  if (learner.length === 0)
+    throw new StartError([`${path} has no answer that can be used`, ...examples].join('\n'));
+  for (const note of buildNotes(table, leftOut, examples)) stderr.write(`${note}\n`);
+  return { table, leftOut, since };
+}
+
+function buildNotes(table: AnswerTable, leftOut: number, examples: readonly string[]): string[] {
+  const conflicts = table.foldConflicts();
+  const withoutFold = table.folds.size > 0 ? table.learners.length - table.folds.size : 0;
+  const note = (count: number, one: string, several: string, rest: string): string[] =>
+    count > 0 ? [`${formatNumber(count)} ${count === 1 ? one : several} ${rest}`] : [];
+  return [
+    ...note(leftOut, 'row does', 'rows do', 'not fit and are left out:'),
+    ...examples,
+    ...(leftOut > maxExamples ? [`  and ${formatNumber(leftOut - maxExamples)} more`] : []),
+    ...note(
+      conflicts,
+      'row has',
+      'rows have',
+      "another fold than their learner's first: the first one holds",
+    ),
+    ...note(withoutFold, 'learner has', 'learners have', 'no fold: 1 to 5 by a hash of user_id'),
+  ];
+}
+
+/** @throws StartError without test or training learners */
+export function requireSplit(table: AnswerTable, folds: Uint16Array, fold: number): Split {
+  if (!folds.includes(fold)) {
+    const present = listFolds(folds).join(', ');
+    throw new StartError(`No learner is in fold ${fold}; there are learners in ${present}`);
+  }
+  const split = splitByFold(table, folds, fold);
+  if (split.training.correct.length > 0) return split;
+  throw new StartError(`Every learner is in fold ${fold}, so that nobody is left to train on`);
+}
+
+export const listFolds = (folds: Uint16Array): number[] => distinct(folds).sort((a, b) => a - b);
+
+/** With fewer answers a second thread costs more time than it saves. */
+const minParallelAnswers = 1_000_000;
+
+export const chooseThreads = ({ threads }: LabArguments, { correct }: AnswerLog): number =>
+  threads ?? (correct.length < minParallelAnswers ? 1 : availableParallelism());
+
+/** Other threads train, so that this one can handle signals. The result is null after a signal. */
+export function openTrainer({ closers, showProgress }: CommandContext, threads: number) {
+  const pool = createFitPool({ threads, redisUrl: '', clickhouseUrl: '', servesRequests: false });
+  closers.add('threads of the fit', () => pool.close());
+  return async (log: AnswerLog): Promise<TrainedModels | null> => {
+    try {
+      return await trainModels(log, pool, (step) => showProgress(`fitting: ${step}`));
+    } catch (error) {
+      // The shutdown stopped the threads.
+      if (closers.closing) return null;
+      throw error;
+    }
+  };
+}

@@ -1,0 +1,30 @@
+import { writeFileSync } from 'node:fs';
+import { buildOpenapi } from '../../http/openapi.js';
+import { withDescription } from '../../http/pages.js';
+import { createRoutes, type RoutePorts } from '../../http/routes.js';
+import { StartError } from '../../lifecycle.js';
+import { defineArguments, UsageError } from '../support/arguments.js';
+import { defineCommand } from '../support/command.js';
+
+export const main = defineCommand({
+  name: 'openapi',
+  ...defineArguments({
+    usage: 'npm run openapi [-- FILE]',
+    about: 'Writes the OpenAPI 3.1 of /openapi.json to FILE, or to standard output.',
+    options: {},
+    notes: 'It needs no servers.',
+    read: (_, { operands: [file, ...more] }) => {
+      if (more.length > 0) throw new UsageError('at most one FILE is needed');
+      return { file };
+    },
+  }),
+  run: async ({ print }, { file }) => {
+    const text = JSON.stringify(buildOpenapi(withDescription(createRoutes({} as RoutePorts))), null, 2);
+    if (file === undefined) return print(text);
+    try {
+      writeFileSync(file, `${text}\n`);
+    } catch (cause) {
+      throw new StartError(`${file} cannot be written: ${(cause as Error).message}`, { cause });
+    }
+  },
+});

@@ -1,0 +1,171 @@
+/**
+ * A worker encodes each row once, as TabSeparated. The drain only moves bytes and prepends `outboxColumns`.
+ */
+import type { AnswerConditions } from '../../domain/answer/answer-conditions.js';
+import { type Answer, sections } from '../../domain/base/common.js';
+import type { ParameterSource } from '../../domain/catalogue/tenant-model.js';
+import type { LearnerId } from '../learners/learner-name.js';
+
+export interface AttemptEvent extends Answer, LearnerId {
+  readonly skillId: string;
+  readonly itemId: string | null;
+  readonly eventId: string | null;
+  /** Unix milliseconds. */
+  readonly receivedAt: number;
+}
+
+/** Masteries 0 to 1, unrounded. */
+export interface AttemptFigures {
+  /** From 1, without gaps. */
+  readonly learnerSeq: number;
+  readonly masteryBefore: number;
+  readonly masteryAfter: number;
+  readonly plateauDetected: boolean;
+  readonly isRapid: boolean;
+  /** 0 to 100; null: too few times, or many rapid answers. */
+  readonly efficiencyIndex: number | null;
+  readonly recommendationCode: string;
+  readonly modelVersion: number;
+  /** Null: too few answers. */
+  readonly baselineTotal: number | null;
+  /** 48-bit hash of the event as sent; 0: no event id. */
+  readonly eventFingerprint: number;
+  /** Version of the learner record after the commit. */
+  readonly learnerVersion: number;
+}
+
+export const outboxColumns = ['partition_id', 'outbox_ms', 'outbox_seq'] as const;
+
+/** In the order of `encodeAttemptRow`. */
+export const attemptColumns = [
+  ...(['tenant', 'user_id', 'skill_id', 'item_id', 'event_id'] as const),
+  ...(['is_correct', 'time_spent_seconds', 'confidence_score', 'question_difficulty'] as const),
+  ...(['occurred_at', 'received_at', 'learner_seq'] as const),
+  ...(['mastery_before', 'mastery_after', 'p_correct', 'plateau_detected'] as const),
+  ...(['p_init', 'p_learn', 'p_guess', 'p_slip', 'p_forget'] as const),
+  ...(['parameters_version', 'model_version'] as const),
+  ...(['parameters_source', 'difficulty_shift', 'ability_offset', 'item_difficulty'] as const),
+  ...(['rapid_seconds', 'log_time_mean', 'log_time_sd', 'accuracy_norm'] as const),
+  ...(['rapid', 'efficiency_index', 'recommendation_code'] as const),
+  ...(['section', 'weight', 'closed_mastery', 'baseline_total'] as const),
+  ...(['event_fingerprint', 'learner_version'] as const),
+] as const;
+
+/**
+ * @returns TSV without `outboxColumns` and line feed. A missing id is empty, a missing number is `\N`. Times
+ * are Unix seconds with three decimals.
+ */
+export function encodeAttemptRow(
+  event: AttemptEvent,
+  figures: AttemptFigures,
+  conditions: AnswerConditions,
+): string {
+  const { pInit, pLearn, pGuess, pSlip, pForget } = conditions.parameters;
+  const ids = `${event.tenant}\t${encodeText(event.userId)}\t${encodeText(event.skillId)}\t${encodeText(event.itemId)}\t${encodeText(event.eventId)}`;
+  const answer = `${bit(event.isCorrect)}\t${orNull(event.timeSpentSeconds)}\t${orNull(event.confidenceScore)}\t${orNull(event.questionDifficulty)}`;
+  const times = `${encodeTime(event.occurredAt)}\t${encodeTime(event.receivedAt)}\t${figures.learnerSeq}`;
+  const trace = `${figures.masteryBefore}\t${figures.masteryAfter}\t${conditions.pCorrect}\t${bit(figures.plateauDetected)}`;
+  const model = `${pInit}\t${pLearn}\t${pGuess}\t${pSlip}\t${pForget}\t${conditions.version}\t${figures.modelVersion}`;
+  const terms = `${conditions.source}\t${conditions.difficultyShift}\t${conditions.abilityOffset}\t${conditions.itemDifficulty}`;
+  const pace = `${conditions.rapidSeconds}\t${conditions.norm.logMean}\t${conditions.norm.logSd}\t${conditions.norm.accuracy}`;
+  const outcome = `${bit(figures.isRapid)}\t${orNull(figures.efficiencyIndex)}\t${figures.recommendationCode}`;
+  const place = `${conditions.section ?? ''}\t${conditions.weight}\t${orNull(conditions.closedMastery)}\t${orNull(figures.baselineTotal)}`;
+  const origin = `${figures.eventFingerprint}\t${figures.learnerVersion}`;
+  return `${ids}\t${answer}\t${times}\t${trace}\t${model}\t${terms}\t${pace}\t${outcome}\t${place}\t${origin}`;
+}
+
+const bit = (flag: boolean): number => (flag ? 1 : 0);
+const orNull = (value: number | null): number | string => value ?? '\\N';
+
+/** Ids have no control characters, so only backslashes need escaping. */
+const encodeText = (text: string | null): string =>
+  text?.includes('\\') ? text.replaceAll('\\', '\\\\') : (text ?? '');
+
+/** Ten digits: ClickHouse does not read shorter numbers as Unix seconds. */
+const encodeTime = (ms: number): string => (ms / 1000).toFixed(3).padStart(14, '0');
+
+export const attemptRowPrefix = (tenant: string, userId: string): string =>
+  `${tenant}\t${encodeText(userId)}\t`;
+
+export type AttemptRow = Readonly<{
+  event: AttemptEvent;
+  figures: AttemptFigures;
+  conditions: AnswerConditions;
+}>;
+
+type Column = (typeof attemptColumns)[number];
+
+const columnIndex = Object.fromEntries(attemptColumns.map((name, i) => [name, i])) as Record<Column, number>;
+
+/** @param line as from `encodeAttemptRow`. @throws Error for an invalid row */
+export function decodeAttemptRow(line: string): AttemptRow {
+  const fields = line.split('\t');
+  if (fields.length !== attemptColumns.length)
+    throw new Error(`a row of ${fields.length} fields is not one of attempts`);
+  const field = (column: Column): string => fields[columnIndex[column]] as string;
+  const text = (column: Column): string => unescapeText(field(column));
+  const number = (column: Column): number => parseNumber(field(column), column);
+  const nullableNumber = (column: Column): number | null => (field(column) === '\\N' ? null : number(column));
+  const time = (column: Column): number => Math.round(1000 * number(column));
+  return {
+    event: {
+      tenant: text('tenant'),
+      userId: text('user_id'),
+      skillId: text('skill_id'),
+      itemId: text('item_id') || null,
+      eventId: text('event_id') || null,
+      isCorrect: number('is_correct') === 1,
+      timeSpentSeconds: nullableNumber('time_spent_seconds'),
+      confidenceScore: nullableNumber('confidence_score'),
+      questionDifficulty: nullableNumber('question_difficulty'),
+      occurredAt: time('occurred_at'),
+      receivedAt: time('received_at'),
+    },
+    figures: {
+      learnerSeq: number('learner_seq'),
+      masteryBefore: number('mastery_before'),
+      masteryAfter: number('mastery_after'),
+      plateauDetected: number('plateau_detected') === 1,
+      isRapid: number('rapid') === 1,
+      efficiencyIndex: nullableNumber('efficiency_index'),
+      recommendationCode: text('recommendation_code'),
+      modelVersion: number('model_version'),
+      baselineTotal: nullableNumber('baseline_total'),
+      eventFingerprint: number('event_fingerprint'),
+      learnerVersion: number('learner_version'),
+    },
+    conditions: {
+      parameters: {
+        pInit: number('p_init'),
+        pLearn: number('p_learn'),
+        pGuess: number('p_guess'),
+        pSlip: number('p_slip'),
+        pForget: number('p_forget'),
+      },
+      version: number('parameters_version'),
+      source: text('parameters_source') as ParameterSource,
+      difficultyShift: number('difficulty_shift'),
+      abilityOffset: number('ability_offset'),
+      itemDifficulty: number('item_difficulty'),
+      rapidSeconds: number('rapid_seconds'),
+      norm: {
+        logMean: number('log_time_mean'),
+        logSd: number('log_time_sd'),
+        accuracy: number('accuracy_norm'),
+      },
+      pCorrect: number('p_correct'),
+      section: sections.find((section) => section === field('section')) ?? null,
+      weight: number('weight'),
+      closedMastery: nullableNumber('closed_mastery'),
+    },
+  };
+}
+
+function parseNumber(field: string, column: Column): number {
+  const number = field === '' ? Number.NaN : Number(field);
+  if (Number.isNaN(number)) throw new Error(`${column} of an attempt row is no number: ${field}`);
+  return number;
+}
+
+export const unescapeText = (text: string): string =>
+  text.includes('\\') ? text.replaceAll(/\\(.)/g, '$1') : text;

@@ -1,0 +1,92 @@
+import Type, { type Static } from 'typebox';
+import { Compile } from 'typebox/compile';
+import { IsDateTime } from 'typebox/format';
+import { Id } from '../schema/ids.js';
+import { optionalNullable } from '../schema/validate.js';
+
+/** Unknown fields are ignored. */
+export const LearningEvent = Type.Object(
+  {
+    user_id: Id,
+    skill_id: Id,
+    is_correct: Type.Boolean(),
+    time_spent_seconds: optionalNullable(Type.Integer({ minimum: 0, maximum: 86_400 })),
+    confidence_score: optionalNullable(Type.Integer({ minimum: 1, maximum: 5 })),
+    question_difficulty: optionalNullable(Type.Number({ minimum: -3, maximum: 3 })),
+    event_id: optionalNullable(Id),
+    item_id: optionalNullable(Id),
+    occurred_at: optionalNullable(
+      Type.String({ description: 'RFC 3339, 1970 or later, at most 5 minutes ahead' }),
+    ),
+  },
+  {
+    description: 'One answered question of one learner on one skill',
+    examples: [
+      {
+        user_id: 'ada',
+        skill_id: 'linear-equations',
+        is_correct: true,
+        time_spent_seconds: 45,
+        event_id: 'a-1',
+      },
+    ],
+  },
+);
+export type LearningEvent = Static<typeof LearningEvent>;
+export const learningEventCheck = Compile(LearningEvent);
+
+export const maxBatchEvents = 1000;
+
+const EventBatch = Type.Object({
+  events: Type.Array(Type.Unknown(), { description: `1 to ${maxBatchEvents} events` }),
+});
+export const eventBatchCheck = Compile(EventBatch);
+
+/** For the OpenAPI document: a batch with invalid events is accepted in part. */
+export const BatchRequest = Type.Object({
+  events: Type.Array(LearningEvent, { minItems: 1, maxItems: maxBatchEvents }),
+});
+export const EventLines = Type.String({
+  contentMediaType: 'application/x-ndjson',
+  description: `1 to ${maxBatchEvents} events, each a JSON object on a line of its own; blank lines are skipped`,
+  examples: [
+    '{"user_id":"ada","skill_id":"inference","is_correct":true,"event_id":"a-2"}\n{"user_id":"ben","skill_id":"inference","is_correct":false,"event_id":"b-1"}\n',
+  ],
+});
+
+export const LearningEventResult = Type.Object({
+  mastery_before: Type.Number({ minimum: 0, maximum: 1 }),
+  mastery_after: Type.Number({ minimum: 0, maximum: 1 }),
+  velocity: Type.Number({ minimum: -1, maximum: 1, description: 'mastery_after minus mastery_before' }),
+  plateau_detected: Type.Boolean(),
+  total_attempts: Type.Integer({ minimum: 1 }),
+  correct_attempts: Type.Integer({ minimum: 0 }),
+  recommendation: Type.Union([Type.String({ maxLength: 200 }), Type.Null()]),
+  recommendation_code: Type.Optional(
+    Type.String({ description: 'Code of the recommendation; missing without one' }),
+  ),
+});
+
+const futureToleranceMs = 5 * 60_000;
+
+/** @returns Unix milliseconds; null if invalid. A leap second becomes the second before. */
+export function parseTime(text: string): number | null {
+  if (!strictShape.test(text) || !IsDateTime(text)) return null;
+  const ms = Date.parse(
+    text
+      .toUpperCase()
+      .replace(/:60(?=[.Z+-])/, ':59')
+      .replace(/(\.\d{3})\d+/, '$1'),
+  );
+  return Number.isNaN(ms) ? null : ms;
+}
+
+/** `IsDateTime` also accepts later formats than RFC 3339. */
+const strictShape = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i;
+
+export function findTimeProblem(ms: number | null, now: number): string | null {
+  if (ms === null) return 'must be an RFC 3339 time such as 2026-05-31T12:00:00Z';
+  if (ms < 0) return 'must not be before 1970';
+  if (ms > now + futureToleranceMs) return 'must be at most 5 minutes in the future';
+  return null;
+}

@@ -1,0 +1,38 @@
+import Type from 'typebox';
+import { Compile } from 'typebox/compile';
+import { formatDate } from '../../domain/base/common.js';
+import type { GoalSetting } from '../../domain/score/goal.js';
+import { optionalNullable, validate, validationError } from '../schema/validate.js';
+
+const total = { minimum: 400, maximum: 1600, multipleOf: 10, description: 'Total score' };
+export const TargetScore = Type.Integer(total);
+
+export const GoalBody = Type.Object(
+  {
+    target_score: TargetScore,
+    target_date: optionalNullable(Type.String({ description: 'YYYY-MM-DD, a UTC day, today or later' })),
+  },
+  { examples: [{ target_score: 1300, target_date: null }] },
+);
+const goalBodyCheck = Compile(GoalBody);
+
+/** @throws ApiError INVALID_REQUEST */
+export function parseGoalBody(body: unknown, now: number): GoalSetting {
+  const { target_score: targetScore, target_date } = validate(goalBodyCheck, body, 'goal');
+  const targetDate = target_date ?? null;
+  const message = targetDate === null ? null : findDateProblem(targetDate, now);
+  if (message === null) return { targetScore, targetDate };
+  throw validationError('goal', { path: 'target_date', message });
+}
+
+function findDateProblem(text: string, now: number): string | null {
+  const today = formatDate(now);
+  if (!isValidDay(text)) return `must be a day such as ${today}`;
+  return text < today ? `must not be in the past: today is ${today} (UTC)` : null;
+}
+
+/** Rejects 30 February, which would be parsed as another day. */
+function isValidDay(text: string): boolean {
+  const ms = /^\d{4}-\d\d-\d\d$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN;
+  return !Number.isNaN(ms) && formatDate(ms) === text;
+}

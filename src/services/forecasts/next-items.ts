@@ -1,0 +1,75 @@
+import Type from 'typebox';
+import { Compile } from 'typebox/compile';
+import type { Compute } from '../../compute/compute.js';
+import type { Call } from '../../contracts/access/call.js';
+import type { ItemCandidate } from '../../contracts/answers/worker-tasks.js';
+import { Id } from '../../contracts/schema/ids.js';
+import { parseLargeJson } from '../../contracts/schema/json.js';
+import { optionalNullable, validate } from '../../contracts/schema/validate.js';
+import { nextItemsConstants } from '../../domain/advice/advice-constants.js';
+import { difficultyConstants } from '../../domain/base/bkt-parameters.js';
+
+const { maxItems, defaultLimit, target } = nextItemsConstants;
+
+const Item = Type.Object({
+  item_id: optionalNullable(Id),
+  skill_id: Id,
+  question_difficulty: optionalNullable(
+    Type.Number({
+      ...{ minimum: -difficultyConstants.limit, maximum: difficultyConstants.limit },
+      description: 'As in the answers on the item; the difficulty learned from answers is added',
+    }),
+  ),
+});
+
+export const NextItemsRequest = Type.Object(
+  {
+    items: Type.Array(Item, { minItems: 1, maxItems }),
+    limit: optionalNullable(Type.Integer({ minimum: 1, maximum: maxItems, default: defaultLimit })),
+    target: optionalNullable(
+      Type.Number({
+        ...{ minimum: target.low, maximum: target.high, default: target.start },
+        description: 'Desired success rate',
+      }),
+    ),
+  },
+  {
+    examples: [
+      {
+        items: [
+          { item_id: 'q-17', skill_id: 'linear-equations' },
+          { item_id: 'q-18', skill_id: 'linear-equations', question_difficulty: 1.5 },
+          { item_id: 'q-40', skill_id: 'algebra' },
+        ],
+        limit: 2,
+      },
+    ],
+  },
+);
+const requestValidator = Compile(NextItemsRequest);
+/** Twenty values per item. */
+const maxValues = 20_000;
+
+/** Does not register the skills. */
+export async function selectNextItems(
+  compute: Pick<Compute, 'nextItems'>,
+  { tenant, body, throwIfDisconnected }: Call,
+  userId: string,
+): Promise<string> {
+  const request = validate(requestValidator, await parseLargeJson(body, maxValues), 'request');
+  const items = request.items.map(
+    ({ item_id, skill_id, question_difficulty }): ItemCandidate => ({
+      itemId: item_id ?? null,
+      skillId: skill_id,
+      questionDifficulty: question_difficulty ?? null,
+    }),
+  );
+  const task = {
+    tenant,
+    userId,
+    items: JSON.stringify(items),
+    limit: request.limit ?? defaultLimit,
+    target: request.target ?? target.start,
+  };
+  return compute.nextItems(task, throwIfDisconnected);
+}
