@@ -1,11 +1,7 @@
 /** Piscina entry: computes forecasts, what-if plans and next items. */
 import { workerData } from 'node:worker_threads';
-import type {
-  ForecastTask,
-  NextItemsTask,
-  WhatIfTask,
-  WorkerSettings,
-} from '../src/contracts/answers/worker-tasks.js';
+import type { ForecastTask, NextItemsTask, WhatIfTask } from '../src/contracts/forecasts/forecast-tasks.js';
+import type { WorkerSettings } from '../src/contracts/settings/worker-settings.js';
 import { createLogger } from '../src/logger.js';
 import { createServedModels } from '../src/store/catalogue/served-models.js';
 import { chooseNextItems } from './forecast/choose-items.js';

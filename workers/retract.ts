@@ -5,8 +5,8 @@ import type {
   RetractionReply,
   RetractionResult,
   RetractionTask,
-  WorkerSettings,
-} from '../src/contracts/answers/worker-tasks.js';
+} from '../src/contracts/corrections/retraction-task.js';
+import type { WorkerSettings } from '../src/contracts/settings/worker-settings.js';
 import { toDay, toMonth } from '../src/domain/base/common.js';
 import { modelVersion } from '../src/domain/base/model-version.js';
 import { type RewrittenRow, replayWithout } from '../src/domain/history/replay.js';

@@ -1,6 +1,7 @@
 /** Piscina entry: counts batches of answers. */
 import { workerData } from 'node:worker_threads';
-import type { TrackReply, TrackTask, WorkerSettings } from '../src/contracts/answers/worker-tasks.js';
+import type { TrackReply, TrackTask } from '../src/contracts/answers/track-task.js';
+import type { WorkerSettings } from '../src/contracts/settings/worker-settings.js';
 import { createLogger } from '../src/logger.js';
 import { createServedModels } from '../src/store/catalogue/served-models.js';
 import { openHotConnections } from '../src/store/redis/connection/hot-connection.js';

@@ -1,19 +1,16 @@
 import { availableParallelism } from 'node:os';
 import { type EventLoopUtilization, performance } from 'node:perf_hooks';
 import { createLimiter, type LimiterOptions } from '../concurrency.js';
-import {
-  type ForecastReply,
-  type NextItemsReply,
-  type NextItemsTask,
-  type RetractionReply,
-  type RetractionTask,
-  slotCount,
-  type TrackReply,
-  type TrackTask,
-  type WhatIfReply,
-  type WhatIfTask,
-  type WorkerSettings,
-} from '../contracts/answers/worker-tasks.js';
+import { slotCount, type TrackReply, type TrackTask } from '../contracts/answers/track-task.js';
+import type { RetractionReply, RetractionTask } from '../contracts/corrections/retraction-task.js';
+import type {
+  ForecastReply,
+  NextItemsReply,
+  NextItemsTask,
+  WhatIfReply,
+  WhatIfTask,
+} from '../contracts/forecasts/forecast-tasks.js';
+import type { WorkerSettings } from '../contracts/settings/worker-settings.js';
 import { ApiError, countingError, unavailable } from '../errors.js';
 import type { Logger } from '../logger.js';
 import { type AbortCheck, createForecastBatcher } from './forecast-batcher.js';

@@ -4,7 +4,7 @@ import type {
   ForecastOrder,
   ForecastReply,
   ForecastTask,
-} from '../contracts/answers/worker-tasks.js';
+} from '../contracts/forecasts/forecast-tasks.js';
 import { ApiError, unavailable } from '../errors.js';
 import { createFairQueue, type FairQueue, type QueuedItem } from '../fair-queue.js';
 

@@ -5,7 +5,7 @@ import {
   slotCount,
   type TrackReply,
   type TrackTask,
-} from '../contracts/answers/worker-tasks.js';
+} from '../contracts/answers/track-task.js';
 import { type ApiError, unavailable } from '../errors.js';
 import { createFairQueue, type QueuedItem } from '../fair-queue.js';
 import {

@@ -8,7 +8,7 @@ import {
   type TrackReply,
   type TrackTask,
   unreadableCount,
-} from '../contracts/answers/worker-tasks.js';
+} from '../contracts/answers/track-task.js';
 import { ApiError, invalid, type Problem } from '../errors.js';
 import { endSpanAfter, type Span } from '../spans.js';
 

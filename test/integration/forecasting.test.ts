@@ -6,7 +6,7 @@ import type {
   ForecastFailure,
   ForecastOrder,
   ForecastReply,
-} from '../../src/contracts/answers/worker-tasks.js';
+} from '../../src/contracts/forecasts/forecast-tasks.js';
 import { computeConditions } from '../../src/domain/answer/answer-conditions.js';
 import { applyAnswer } from '../../src/domain/answer/apply-answer.js';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';

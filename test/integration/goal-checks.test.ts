@@ -1,7 +1,7 @@
 /** Alerts of goals: each is told once, by the forecast that callers are served, whatever step a process dies at. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { ForecastOrder } from '../../src/contracts/answers/worker-tasks.js';
+import type { ForecastOrder } from '../../src/contracts/forecasts/forecast-tasks.js';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { dayMs } from '../../src/domain/base/common.js';
 import { newLearner, newSkill } from '../../src/domain/tracing/learner-states.js';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { Command } from 'ioredis';
-import type { TrackEvent } from '../../src/contracts/answers/worker-tasks.js';
+import type { TrackEvent } from '../../src/contracts/answers/track-task.js';
 import { minRegisteredLearners } from '../../src/domain/base/score-constants.js';
 import { defaultSkillSetting } from '../../src/domain/catalogue/catalogue.js';
 import { writeSkills } from '../../src/store/catalogue/catalogue-store.js';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createForecastBatcher, type ForecastBatcherOptions } from '../../src/compute/forecast-batcher.js';
-import type { ForecastOrder, ForecastTask } from '../../src/contracts/answers/worker-tasks.js';
+import type { ForecastOrder, ForecastTask } from '../../src/contracts/forecasts/forecast-tasks.js';
 import { ApiError, unavailable } from '../../src/errors.js';
 
 const orderOf = (...userIds: string[]): ForecastOrder => ofTenant('default', ...userIds);

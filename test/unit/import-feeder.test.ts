@@ -9,7 +9,7 @@ import {
   type TrackOutcome,
   type TrackReply,
   type TrackTask,
-} from '../../src/contracts/answers/worker-tasks.js';
+} from '../../src/contracts/answers/track-task.js';
 import { unavailable } from '../../src/errors.js';
 import { createClosers } from '../../src/lifecycle.js';
 import { createLogger } from '../../src/logger.js';

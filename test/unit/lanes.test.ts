@@ -8,7 +8,7 @@ import {
   outcomeLetters,
   type TrackReply,
   type TrackTask,
-} from '../../src/contracts/answers/worker-tasks.js';
+} from '../../src/contracts/answers/track-task.js';
 import { ApiError } from '../../src/errors.js';
 
 /** A request named by a text: `l` leads the name of a batch; the tenant stands behind `@`. */

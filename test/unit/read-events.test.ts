@@ -1,7 +1,7 @@
 /** Where a batch holds nothing but faults, the thread that tells them has time for others meanwhile. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { allSlots, type EventsFormat, type TrackTask } from '../../src/contracts/answers/worker-tasks.js';
+import { allSlots, type EventsFormat, type TrackTask } from '../../src/contracts/answers/track-task.js';
 import { runInSlices } from '../../src/slices.js';
 import { readEvents } from '../../workers/track/read-events.js';
 import { createReplyBuilder } from '../../workers/track/results.js';

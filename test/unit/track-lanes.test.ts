@@ -12,7 +12,7 @@ import {
   type TrackReply,
   type TrackTask,
   unreadableCount,
-} from '../../src/contracts/answers/worker-tasks.js';
+} from '../../src/contracts/answers/track-task.js';
 import { ApiError, countingError } from '../../src/errors.js';
 import { seeded } from '../support/random.js';
 

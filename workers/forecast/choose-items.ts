@@ -2,7 +2,7 @@ import type {
   ItemCandidate,
   NextItemsReply,
   NextItemsTask,
-} from '../../src/contracts/answers/worker-tasks.js';
+} from '../../src/contracts/forecasts/forecast-tasks.js';
 import {
   type AssessedCandidate,
   assessQuestions,

@@ -6,10 +6,10 @@ import type {
   ForecastTask,
   WhatIfReply,
   WhatIfTask,
-  WorkerSettings,
-} from '../../src/contracts/answers/worker-tasks.js';
+} from '../../src/contracts/forecasts/forecast-tasks.js';
 import { encodeForecastRow, intervalLevels } from '../../src/contracts/journal/journal.js';
 import { encodePrediction, encodeWhatIf } from '../../src/contracts/models/forecast-json.js';
+import type { WorkerSettings } from '../../src/contracts/settings/worker-settings.js';
 import { adviceUnavailableReason, buildStudyAdvice } from '../../src/domain/advice/study-advice.js';
 import { modelVersion } from '../../src/domain/base/model-version.js';
 import { goalConstants } from '../../src/domain/base/score-constants.js';

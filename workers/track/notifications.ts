@@ -1,6 +1,6 @@
 /** Webhook events and goal checks that an answer causes. */
 import { shareUntilReady } from '../../src/concurrency.js';
-import type { TrackEvent } from '../../src/contracts/answers/worker-tasks.js';
+import type { TrackEvent } from '../../src/contracts/answers/track-task.js';
 import {
   createWebhookEvent,
   isSubscribed,

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { encodeAttemptRow } from '../../src/contracts/answers/attempt-row.js';
-import type { EventOutcome, TrackEvent } from '../../src/contracts/answers/worker-tasks.js';
+import type { EventOutcome, TrackEvent } from '../../src/contracts/answers/track-task.js';
 import type { WebhookEvent } from '../../src/contracts/webhooks/webhook-events.js';
 import { selectAnswerAdvice } from '../../src/domain/advice/answer-advice.js';
 import { type AnswerConditions, computeConditions } from '../../src/domain/answer/answer-conditions.js';

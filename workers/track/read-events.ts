@@ -13,7 +13,7 @@ import {
   type TrackEvent,
   type TrackTask,
   unreadableCount,
-} from '../../src/contracts/answers/worker-tasks.js';
+} from '../../src/contracts/answers/track-task.js';
 import { findIdProblem } from '../../src/contracts/schema/ids.js';
 import { checkJsonShape, decodeUtf8, parseJsonText } from '../../src/contracts/schema/json.js';
 import { describeErrors, validate } from '../../src/contracts/schema/validate.js';

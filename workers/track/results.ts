@@ -5,7 +5,7 @@ import {
   outcomeLetters,
   type TrackOutcome,
   type TrackReply,
-} from '../../src/contracts/answers/worker-tasks.js';
+} from '../../src/contracts/answers/track-task.js';
 import { type Advice, formatAdvice } from '../../src/domain/advice/answer-advice.js';
 import type { AnswerConditions } from '../../src/domain/answer/answer-conditions.js';
 import type { AnswerEffect } from '../../src/domain/answer/apply-answer.js';

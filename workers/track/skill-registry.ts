@@ -1,4 +1,4 @@
-import type { SkillLimits } from '../../src/contracts/answers/worker-tasks.js';
+import type { SkillLimits } from '../../src/contracts/settings/worker-settings.js';
 import { distinct, groupBy } from '../../src/lists.js';
 import { findExcessSkills, recordLearners } from '../../src/store/catalogue/registered-skills.js';
 import type { LoadedLearner } from '../../src/store/learners/learner-commands.js';

@@ -2,12 +2,8 @@
  * Counts a batch: loads learners, applies their events in order, and commits. Retries after concurrent
  * writes.
  */
-import type {
-  TrackOutcome,
-  TrackReply,
-  TrackTask,
-  WorkerSettings,
-} from '../../src/contracts/answers/worker-tasks.js';
+import type { TrackOutcome, TrackReply, TrackTask } from '../../src/contracts/answers/track-task.js';
+import type { WorkerSettings } from '../../src/contracts/settings/worker-settings.js';
 import type { TenantModel } from '../../src/domain/catalogue/tenant-model.js';
 import { ApiError } from '../../src/errors.js';
 import { distinct, groupBy, groupByPartition } from '../../src/lists.js';

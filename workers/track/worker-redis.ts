@@ -1,4 +1,4 @@
-import type { WorkerSettings } from '../../src/contracts/answers/worker-tasks.js';
+import type { WorkerSettings } from '../../src/contracts/settings/worker-settings.js';
 import { ApiError } from '../../src/errors.js';
 import {
   connectRedis,

@@ -1,7 +1,7 @@
 import { startCompute } from '../../compute/compute.js';
 import { createLimiter } from '../../concurrency.js';
 import type { Config } from '../../config.js';
-import type { WorkerSettings } from '../../contracts/answers/worker-tasks.js';
+import type { WorkerSettings } from '../../contracts/settings/worker-settings.js';
 import type { Endpoints } from '../../embedded/data-dir.js';
 import { unavailable } from '../../errors.js';
 import type { Closers } from '../../lifecycle.js';

@@ -1,6 +1,6 @@
 import type { Lanes } from '../../compute/lanes.js';
 import { type EventsRequest, parseInvalidEvent } from '../../compute/track-task.js';
-import type { EventOutcome, EventsFormat, TrackOutcome } from '../../contracts/answers/worker-tasks.js';
+import type { EventOutcome, EventsFormat, TrackOutcome } from '../../contracts/answers/track-task.js';
 import { ApiError, countingError, unavailable } from '../../errors.js';
 import { mapInSlices } from '../../slices.js';
 

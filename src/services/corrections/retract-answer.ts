@@ -1,6 +1,6 @@
 import type { Limiter } from '../../concurrency.js';
 import type { Call } from '../../contracts/access/call.js';
-import type { RetractionResult, RetractionTask } from '../../contracts/answers/worker-tasks.js';
+import type { RetractionResult, RetractionTask } from '../../contracts/corrections/retraction-task.js';
 import { ApiError, unavailable } from '../../errors.js';
 import type { PendingAttempts } from '../../store/outbox/pending-rows.js';
 import type { StoredRows } from '../../warehouse/reads/stored-rows.js';

@@ -2,7 +2,7 @@ import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { Compute } from '../../compute/compute.js';
 import type { Call } from '../../contracts/access/call.js';
-import type { ItemCandidate } from '../../contracts/answers/worker-tasks.js';
+import type { ItemCandidate } from '../../contracts/forecasts/forecast-tasks.js';
 import { Id } from '../../contracts/schema/ids.js';
 import { parseLargeJson } from '../../contracts/schema/json.js';
 import { optionalNullable, validate } from '../../contracts/schema/validate.js';

@@ -15,7 +15,7 @@ import { EventEmitter, once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Lanes } from '../../compute/lanes.js';
 import type { EventsRequest } from '../../compute/track-task.js';
-import type { EventOutcome, TrackEvent } from '../../contracts/answers/worker-tasks.js';
+import type { EventOutcome, TrackEvent } from '../../contracts/answers/track-task.js';
 import { ApiError } from '../../errors.js';
 
 export interface FeederOptions {

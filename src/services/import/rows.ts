@@ -1,5 +1,5 @@
 import { findTimeProblem, parseTime } from '../../contracts/answers/events.js';
-import type { TrackEvent } from '../../contracts/answers/worker-tasks.js';
+import type { TrackEvent } from '../../contracts/answers/track-task.js';
 import { findIdProblem } from '../../contracts/schema/ids.js';
 import { setRecentlyUsed } from '../../store/redis/commands/recently-used.js';
 

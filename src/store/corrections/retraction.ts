@@ -1,5 +1,5 @@
-import type { RetractionResult } from '../../contracts/answers/worker-tasks.js';
 import { encodeCorrection, type RewriteCorrection } from '../../contracts/corrections/corrections.js';
+import type { RetractionResult } from '../../contracts/corrections/retraction-task.js';
 import { encodeRetractionRow, type RetractedAnswer } from '../../contracts/journal/journal.js';
 import { learnerName } from '../../contracts/learners/learner-name.js';
 import { splitIntoEntries } from '../../contracts/outbox/outbox-ids.js';

@@ -2,7 +2,7 @@
  * A learner's event ids and first results, in hash buckets, oldest first (ADR 31). Another field, the ledger,
  * determines how long ids are retained.
  */
-import type { TrackEvent } from '../../contracts/answers/worker-tasks.js';
+import type { TrackEvent } from '../../contracts/answers/track-task.js';
 import { type Advice, adviceCodes } from '../../domain/advice/answer-advice.js';
 import { hashText, readCount, toDataView, writeCount } from '../redis/wire/binary.js';
 
