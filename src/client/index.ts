@@ -3,7 +3,7 @@
 export type { IdentifiedAnswer, StoredAnswer } from './answer-queue.js';
 export type { AnswerStore } from './answer-store.js';
 export type { ExplainOptions, ExportLine } from './api-calls.js';
-export type { ListingQuery as AllQuery, TaggedData as Tagged, WriteOptions } from './call-builder.js';
+export type { ListingQuery, TaggedData, WriteOptions } from './call-builder.js';
 export type { WaitOptions } from './deadline.js';
 export { SkilltraceError, type SkilltraceErrorCode } from './errors.js';
 export type { QueueLimits } from './queue-limits.js';

@@ -1,6 +1,6 @@
 import { formatCompact, formatNumber, formatRange } from '../../../lab/report/format.js';
 
-export { formatCompact as compact, formatNumber as grouped, formatRange as rangeText };
+export { formatCompact, formatNumber, formatRange };
 
 export const missingText = '–';
 

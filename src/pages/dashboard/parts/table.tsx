@@ -1,7 +1,7 @@
 import type { ButtonHTMLAttributes, ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { type CellValue, downloadCsv, formatCsv } from '../base/csv.js';
-import { grouped, missingText } from '../base/format.js';
+import { formatNumber, missingText } from '../base/format.js';
 import { updateQuery, useRoute } from '../base/route.js';
 import { Button } from './button.jsx';
 
@@ -117,8 +117,8 @@ export function Table<Row>({
         )}
         <span class="soft">
           {filteredRows.length === rows.length
-            ? grouped(rows.length)
-            : `${grouped(filteredRows.length)} of ${grouped(rows.length)}`}
+            ? formatNumber(rows.length)
+            : `${formatNumber(filteredRows.length)} of ${formatNumber(rows.length)}`}
         </span>
         <Button class="quiet" onClick={saveCsv}>
           CSV
@@ -160,7 +160,7 @@ export function Table<Row>({
       </section>
       {orderedRows.length > rowLimit && (
         <Button onClick={() => setRowLimit(rowLimit + 10 * initialRows)}>
-          Show more of {grouped(orderedRows.length - rowLimit)}
+          Show more of {formatNumber(orderedRows.length - rowLimit)}
         </Button>
       )}
       <ColumnMeanings columns={shownColumns} />
@@ -251,7 +251,7 @@ function renderCell<Row>({ value, show }: Column<Row>, row: Row): ComponentChild
   const cell = value(row);
   if (cell === null) return missingText;
   if (typeof cell === 'boolean') return cell ? 'yes' : 'no';
-  return typeof cell === 'number' ? grouped(cell) : <bdi>{cell}</bdi>;
+  return typeof cell === 'number' ? formatNumber(cell) : <bdi>{cell}</bdi>;
 }
 
 function filterRows<Row>(

@@ -3,8 +3,8 @@ import { SkilltraceError } from '../../../../client/errors.js';
 import {
   countDaysSince,
   formatDayTime,
+  formatNumber,
   formatPercent,
-  grouped,
   missingText,
   pluralize,
 } from '../../base/format.js';
@@ -98,14 +98,14 @@ function LearnerSummary({ skills }: { readonly skills: readonly LearnerSkill[] }
         <Stat
           label="Right answers"
           value={answers === 0 ? missingText : formatPercent(right / answers)}
-          note={`${grouped(right)} of ${grouped(answers)}, since the first`}
+          note={`${formatNumber(right)} of ${formatNumber(answers)}, since the first`}
         >
           The share of all counted answers that were right, over all skills and all time. Questions differ in
           difficulty: mastery and forecasts allow for that, this share does not.
         </Stat>
         <Stat
           label="Skills mastered"
-          value={`${grouped(masteredCount)} of ${grouped(skills.length)}`}
+          value={`${formatNumber(masteredCount)} of ${formatNumber(skills.length)}`}
           tone={masteredCount > 0 ? 'good' : undefined}
           note="as of now"
         >

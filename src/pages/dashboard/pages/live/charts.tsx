@@ -2,7 +2,7 @@ import * as Plot from '@observablehq/plot';
 import { useMemo } from 'preact/hooks';
 import type { LiveFigures } from '../../../../client/types.js';
 import { computeSum } from '../../../../lists.js';
-import { compact } from '../../base/format.js';
+import { formatCompact } from '../../base/format.js';
 import { Chart, type ChartProps } from '../../parts/chart.jsx';
 import type { Column } from '../../parts/table.jsx';
 
@@ -53,7 +53,7 @@ function createLinePlot(
         grid: true,
         nice: true,
         ticks: 5,
-        tickFormat: compact,
+        tickFormat: formatCompact,
       },
       marginTop: 26,
       marks: [

@@ -1,6 +1,12 @@
 import type { ComponentChildren } from 'preact';
 import type { LiveFigures } from '../../../../client/types.js';
-import { compact, formatDecimal, formatInteger, formatPercent, missingText } from '../../base/format.js';
+import {
+  formatCompact,
+  formatDecimal,
+  formatInteger,
+  formatPercent,
+  missingText,
+} from '../../base/format.js';
 import { buildHref } from '../../base/route.js';
 import { Stat, Stats } from '../../parts/stat.jsx';
 
@@ -17,7 +23,7 @@ export const formatUpState = (isUp: boolean | null): string =>
   isUp === null ? missingText : isUp ? 'up' : 'away';
 
 const formatBytes = (bytes: number): string =>
-  bytes < 2 ** 30 ? `${compact(bytes / 2 ** 20)} MB` : `${compact(bytes / 2 ** 30)} GB`;
+  bytes < 2 ** 30 ? `${formatCompact(bytes / 2 ** 20)} MB` : `${formatCompact(bytes / 2 ** 30)} GB`;
 
 const computeMemoryShare = ({ redis_memory: memory }: LiveFigures): number | null =>
   memory === null || memory.limit === null ? null : memory.used / memory.limit;

@@ -4,7 +4,7 @@ import type { Coverage } from '../../../../client/types.js';
 import { computeShareInterval } from '../../../../domain/base/prediction-metrics.js';
 import type { Series } from '../../../../lab/report/marks.js';
 import { computeSum } from '../../../../lists.js';
-import { formatDecimal, formatPercent, formatPoints, pluralize, rangeText } from '../../base/format.js';
+import { formatDecimal, formatPercent, formatPoints, formatRange, pluralize } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
 import { useViewer } from '../../base/viewer.js';
 import { Chart } from '../../parts/chart.jsx';
@@ -22,7 +22,7 @@ const readCoverage = (band: Band, level: Level): number => band[`coverage_${leve
 /** With fewer learners, results may be chance. */
 const minLearners = 30;
 
-const formatHistory = ({ history_from, history_to }: Band): string => rangeText(history_from, history_to);
+const formatHistory = ({ history_from, history_to }: Band): string => formatRange(history_from, history_to);
 
 export function CoveragePart({ horizon }: { horizon: string | undefined }) {
   const { api } = useViewer();

@@ -4,9 +4,9 @@ import { diagonalMark } from '../../../../lab/report/marks.js';
 import {
   formatDecimal,
   formatInteger,
+  formatNumber,
   formatPercent,
   formatPoints,
-  grouped,
   pluralize,
 } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
@@ -177,7 +177,7 @@ const field = createColumnBuilder<Bin>();
 const columns: Column<Bin>[] = [
   field('From', 'from', { format: formatPercent }),
   field('To', 'to', { format: formatPercent }),
-  field('Answers', 'answers', { format: grouped }),
+  field('Answers', 'answers', { format: formatNumber }),
   field('Predicted', 'p_correct', { format: formatDecimal(3) }),
   field('Right', 'accuracy', { format: formatDecimal(3) }),
   field('Low', 'low', { format: formatDecimal(3), about: '95 % interval' }),

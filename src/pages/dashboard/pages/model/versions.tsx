@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { ModelVersionPage } from '../../../../client/types.js';
-import { formatDayTime, formatDecimal, grouped, pluralize } from '../../base/format.js';
+import { formatDayTime, formatDecimal, formatNumber, pluralize } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
 import { type Route, updateQuery } from '../../base/route.js';
 import { useViewer } from '../../base/viewer.js';
@@ -108,7 +108,7 @@ const buildColumns = (
   field('What changed, and why', 'summary', { format: (summary) => <span class="long">{summary}</span> }),
   field('Skills changed', 'skills_published', {
     show: ({ skills, skills_published }) =>
-      skills === null ? '–' : `${grouped(skills_published ?? 0)} of ${grouped(skills)}`,
+      skills === null ? '–' : `${formatNumber(skills_published ?? 0)} of ${formatNumber(skills)}`,
     align: 'end',
   }),
   field('Answers', 'answers', { align: 'end' }),

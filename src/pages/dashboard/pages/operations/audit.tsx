@@ -1,6 +1,6 @@
 import type { LastAudit } from '../../../../client/types.js';
 import { computeSum } from '../../../../lists.js';
-import { formatDay, formatDayTime, formatDecimal, grouped, pluralize } from '../../base/format.js';
+import { formatDay, formatDayTime, formatDecimal, formatNumber, pluralize } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
 import { useViewer } from '../../base/viewer.js';
 import { Loaded } from '../../parts/loaded.jsx';
@@ -40,7 +40,7 @@ function AuditView({ audit }: { audit: Audit }) {
       <Stats>
         <Stat
           label="Mismatches"
-          value={grouped(mismatchCount)}
+          value={formatNumber(mismatchCount)}
           note={mismatchCount === 0 ? 'all agrees' : 'look into them'}
           tone={mismatchCount === 0 ? 'good' : 'alert'}
         >
@@ -48,7 +48,7 @@ function AuditView({ audit }: { audit: Audit }) {
         </Stat>
         <Stat
           label="Not compared"
-          value={grouped(audit.not_compared_count)}
+          value={formatNumber(audit.not_compared_count)}
           note={audit.not_compared_count === 0 ? 'nothing was left out' : 'see below'}
           tone={audit.not_compared_count === 0 ? undefined : 'alert'}
         >
@@ -64,12 +64,12 @@ function AuditView({ audit }: { audit: Audit }) {
       </Stats>
       <Facts
         facts={[
-          ['Accepted answers', grouped(audit.accepted)],
-          ['less erased and retracted', grouped(audit.removed)],
-          ['Stored', grouped(audit.stored)],
-          ['On their way', grouped(audit.waiting)],
-          ['Parked', grouped(audit.parked)],
-          ['Stored, by the day of the answer', grouped(audit.raw)],
+          ['Accepted answers', formatNumber(audit.accepted)],
+          ['less erased and retracted', formatNumber(audit.removed)],
+          ['Stored', formatNumber(audit.stored)],
+          ['On their way', formatNumber(audit.waiting)],
+          ['Parked', formatNumber(audit.parked)],
+          ['Stored, by the day of the answer', formatNumber(audit.raw)],
         ]}
       />
       {mismatchCount > 0 && (

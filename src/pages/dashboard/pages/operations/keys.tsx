@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { Key } from '../../../../client/types.js';
-import { formatDay, formatDayTime, grouped } from '../../base/format.js';
+import { formatDay, formatDayTime, formatNumber } from '../../base/format.js';
 import { usePagedList } from '../../base/paged-list.js';
 import { type Route, updateQuery } from '../../base/route.js';
 import { useViewer, type Viewer } from '../../base/viewer.js';
@@ -92,7 +92,7 @@ export function KeysPart({ route: { query } }: { readonly route: Route }) {
 
 const field = createColumnBuilder<Key>();
 const formatQuota = ({ requests_per_minute }: Key): string =>
-  requests_per_minute === null ? 'unlimited' : grouped(requests_per_minute);
+  requests_per_minute === null ? 'unlimited' : formatNumber(requests_per_minute);
 
 const buildColumns = (
   { ownKey, hasScope }: Viewer,

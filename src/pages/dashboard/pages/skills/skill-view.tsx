@@ -1,5 +1,5 @@
 import type { SkillStatistics } from '../../../../client/types.js';
-import { formatPercent, formatPoints, grouped } from '../../base/format.js';
+import { formatNumber, formatPercent, formatPoints } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
 import { buildHref } from '../../base/route.js';
 import { formatSection } from '../../base/skill-names.js';
@@ -71,7 +71,7 @@ function SkillSummary({ statistics }: { statistics: SkillStatistics }) {
   return (
     <div class="stack">
       <Stats>
-        <Stat label="Learners" value={grouped(learners)} note={`${grouped(answers)} answers`} />
+        <Stat label="Learners" value={formatNumber(learners)} note={`${formatNumber(answers)} answers`} />
         <Stat label="Right" value={formatPercent(accuracy)} note={`${formatPercent(predicted)} predicted`}>
           The share of right answers beside the mean of the probabilities that were given before they came.
           They differ by {formatPoints(accuracy - predicted)} points; far apart means that the model is wrong
