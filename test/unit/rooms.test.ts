@@ -28,6 +28,8 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   'src/client': ['src'],
   'src/pages': ['src/domain', 'src/lab', 'src/client', 'src'],
   workers: ['src/domain', 'src/contracts', 'src/store', 'src/warehouse', 'src'],
+  // The last, because its path is the start of the others.
+  src: ['src/contracts'],
 };
 
 /** The rooms of each layer that has several. A room may import the rooms before it. */
@@ -117,7 +119,7 @@ function importCircles(imports: Imports): string[] {
 test('every folder is a listed room', () => {
   for (const file of sources) {
     const layer = layerOf(file);
-    assert.ok(layer in layers || layer === 'src', `${file}: no such layer`);
+    assert.ok(layer in layers, `${file}: no such layer`);
     assert.ok((rooms[layer] ?? ['.']).includes(roomOf(file)), `${file}: no such room`);
   }
 });
