@@ -89,7 +89,7 @@ export interface ServedForecast extends LearnerId {
   /** Null: no goal. */
   readonly targetScore: number | null;
   readonly goalProbability: number | null;
-  /** Version of params.ts. */
+  /** Version of the formulas (domain/base/model-version.ts). */
   readonly modelVersion: number;
   /** 0: the defaults. */
   readonly tenantModelVersion: number;
