@@ -50,42 +50,30 @@ export class SkillRegistry {
     loaded: readonly LoadedLearner[],
   ): Promise<ReadonlyMap<LearnerEvents, SkillAllowance>> {
     const { perLearner } = this.limits;
-    const candidates = learners.flatMap((work, i) => {
+    const candidates = learners.flatMap((learnerEvents, i) => {
       const { learner, skills } = loaded[i] as LoadedLearner;
-      const newSkillIds = work.skillIds.filter((_, skill) => !skills[skill]);
+      const newSkillIds = learnerEvents.skillIds.filter((_, index) => !skills[index]);
       // A learner has at most as many skills as answers.
-      const isSure = (learner?.attempts ?? 0) + work.events.length <= perLearner;
-      return newSkillIds.length === 0 ? [] : [{ work, begins: newSkillIds, isSure }];
+      const isWithinLimit = (learner?.attempts ?? 0) + learnerEvents.events.length <= perLearner;
+      return newSkillIds.length === 0 ? [] : [{ learnerEvents, newSkillIds, isWithinLimit }];
     });
     const allowances = new Map<LearnerEvents, SkillAllowance>();
-    for (const [tenant, tenantCandidates] of groupBy(
-      candidates,
-      ({ work: learnerEvents }) => learnerEvents.tenant,
-    )) {
-      const newSkillCount = tenantCandidates.reduce(
-        (sum, { begins: newSkillIds }) => sum + newSkillIds.length,
-        0,
-      );
+    for (const [tenant, learnersOfTenant] of groupBy(candidates, (one) => one.learnerEvents.tenant)) {
+      const newSkillCount = learnersOfTenant.reduce((sum, { newSkillIds }) => sum + newSkillIds.length, 0);
       // Usual case: a promise per learner would cost 2 % of an answer.
-      if (
-        tenantCandidates.every(({ isSure: isWithinLimit }) => isWithinLimit) &&
-        this.hasRoom(tenant, newSkillCount)
-      )
-        continue;
-      const skills = await Promise.all(
-        tenantCandidates.map(async ({ work, isSure }) =>
-          isSure ? Number.POSITIVE_INFINITY : perLearner - (await countSkills(client, work)),
+      if (learnersOfTenant.every((one) => one.isWithinLimit) && this.hasRoom(tenant, newSkillCount)) continue;
+      const rooms = await Promise.all(
+        learnersOfTenant.map(async ({ learnerEvents, isWithinLimit }) =>
+          isWithinLimit ? Number.POSITIVE_INFINITY : perLearner - (await countSkills(client, learnerEvents)),
         ),
       );
       // Learners without room do not use up the tenant's room.
       const skillIds = distinct(
-        tenantCandidates.flatMap(({ begins: newSkillIds }, i) =>
-          (skills[i] as number) > 0 ? newSkillIds : [],
-        ),
+        learnersOfTenant.flatMap(({ newSkillIds }, i) => ((rooms[i] as number) > 0 ? newSkillIds : [])),
       );
       const rejectedSkills = await this.findRejected(client, tenant, skillIds);
-      tenantCandidates.forEach(({ work: learnerEvents }, i) => {
-        allowances.set(learnerEvents, { newSkills: skills[i] as number, rejectedSkills });
+      learnersOfTenant.forEach(({ learnerEvents }, i) => {
+        allowances.set(learnerEvents, { newSkills: rooms[i] as number, rejectedSkills });
       });
     }
     return allowances;
