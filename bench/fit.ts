@@ -7,10 +7,10 @@ import { createFitPool } from '../src/compute/job-pools.js';
 import { type AnswerLog, selectAllLearners } from '../src/domain/base/answer-log.js';
 import { priorStrengths } from '../src/domain/base/fit-constants.js';
 import { growTrees } from '../src/domain/fit/bkt/answer-trees.js';
-import { type BktFit, type FitOptions, fitTrees, type SkillFit } from '../src/domain/fit/bkt/fit-trees.js';
+import { type BktFit, type BktFitOptions, fitTrees, type SkillFit } from '../src/domain/fit/bkt/fit-trees.js';
 import { runInRanges } from '../src/domain/fit/fit-stages.js';
 
-const options: FitOptions = { strengths: priorStrengths, difficultyScale: 0 };
+const options: BktFitOptions = { strengths: priorStrengths, difficultyScale: 0 };
 const attempts = 20;
 
 function generateLog(answers: number, skills: number): AnswerLog {
@@ -63,7 +63,7 @@ async function measureTime(name: string, fit: () => BktFit | Promise<BktFit>): P
   );
 }
 
-const fitBkt = (log: AnswerLog, fitted: FitOptions): Promise<BktFit> =>
+const fitBkt = (log: AnswerLog, fitted: BktFitOptions): Promise<BktFit> =>
   fitTrees(growTrees(log, selectAllLearners(log), { withDifficulty: fitted.difficultyScale > 0 }), fitted);
 
 async function main(answers = 1_000_000, skills = 200): Promise<void> {

@@ -2,7 +2,7 @@ import { unavailable } from './errors.js';
 import { createFairQueue, type QueuedItem } from './fair-queue.js';
 
 /** Concurrent calls with the same name share a result. @param run settles in bounded time */
-export function singleFlights<More extends unknown[], Value>(
+export function singleFlightByName<More extends unknown[], Value>(
   run: (name: string, ...more: More) => Promise<Value>,
 ): (name: string, ...more: More) => Promise<Value> {
   const running = new Map<string, Promise<Value>>();
@@ -31,7 +31,7 @@ export function shareUntilReady<Ready, Value>(
 }
 
 export function singleFlight<Value>(run: () => Promise<Value>): () => Promise<Value> {
-  const shared = singleFlights(run);
+  const shared = singleFlightByName(run);
   return () => shared('');
 }
 
@@ -40,7 +40,7 @@ export async function waitForAll(work: readonly Promise<unknown>[]): Promise<voi
   for (const one of await Promise.allSettled(work)) if (one.status === 'rejected') throw one.reason;
 }
 
-export function createSlots(max: number, maxOfTenant: number) {
+export function createPermits(max: number, maxOfTenant: number) {
   const usedByTenant = new Map<string, number>();
   let sum = 0;
   const countTenant = (tenant: string): number => usedByTenant.get(tenant) ?? 0;
@@ -69,11 +69,11 @@ export interface LimiterOptions {
 export type Limiter = <Result>(
   tenant: string,
   work: () => Promise<Result>,
-  refuse?: () => Result,
+  onRejected?: () => Result,
 ) => Promise<Result>;
 
 export function createLimiter(options: LimiterOptions): Limiter {
-  const slots = createSlots(options.maxRunning, options.maxRunningOfTenant);
+  const slots = createPermits(options.maxRunning, options.maxRunningOfTenant);
   const queue = createFairQueue<QueuedItem & { readonly start: () => void }>();
 
   const waitForSlot = (tenant: string): Promise<boolean> =>

@@ -14,12 +14,12 @@ export function createFairQueue<Item extends QueuedItem>() {
   const queues = new Map<string, TenantQueue<Item>>();
   const emptyQueue: Readonly<TenantQueue<Item>> = { items: [], weight: 0, servedWeight: 0 };
   const total = { items: 0, weight: 0 };
-  let level = 0;
+  let servedLevel = 0;
 
   function* nonEmpty(): Generator<TenantQueue<Item>> {
     for (const [tenant, queue] of queues) {
       if (queue.items.length > 0) yield queue;
-      else if (queue.servedWeight <= level) queues.delete(tenant);
+      else if (queue.servedWeight <= servedLevel) queues.delete(tenant);
     }
   }
 
@@ -36,8 +36,8 @@ export function createFairQueue<Item extends QueuedItem>() {
 
   return {
     add: (item: Item): void => {
-      const queue = queues.get(item.tenant) ?? { items: [], weight: 0, servedWeight: level };
-      if (queue.items.length === 0) queue.servedWeight = Math.max(queue.servedWeight, level);
+      const queue = queues.get(item.tenant) ?? { items: [], weight: 0, servedWeight: servedLevel };
+      if (queue.items.length === 0) queue.servedWeight = Math.max(queue.servedWeight, servedLevel);
       queues.set(item.tenant, queue);
       queue.items.push(item);
       queue.weight += item.weight;
@@ -52,17 +52,17 @@ export function createFairQueue<Item extends QueuedItem>() {
           next = queue;
       }
       if (next === undefined) return undefined;
-      level = Math.max(level, next.servedWeight);
+      servedLevel = Math.max(servedLevel, next.servedWeight);
       return removeFrom(next, 0, 1, true)[0];
     },
     /** Removes each tenant's items up to the first rejected one. */
-    dequeueAll: (canDispatch: (item: Item) => boolean): Item[] => {
+    dequeueAccepted: (accept: (item: Item) => boolean): Item[] => {
       const taken: Item[] = [];
       for (const queue of [...nonEmpty()].sort((a, b) => a.servedWeight - b.servedWeight)) {
-        const stays = queue.items.findIndex((item) => !canDispatch(item));
+        const stays = queue.items.findIndex((item) => !accept(item));
         const count = stays < 0 ? queue.items.length : stays;
         if (count === 0) continue;
-        if (taken.length === 0) level = Math.max(level, queue.servedWeight);
+        if (taken.length === 0) servedLevel = Math.max(servedLevel, queue.servedWeight);
         taken.push(...removeFrom(queue, 0, count, true));
       }
       return taken;
@@ -77,6 +77,6 @@ export function createFairQueue<Item extends QueuedItem>() {
     },
     findQueue: (tenant: string): { readonly items: readonly Item[]; readonly weight: number } =>
       queues.get(tenant) ?? emptyQueue,
-    all: total as { readonly items: number; readonly weight: number },
+    total: total as { readonly items: number; readonly weight: number },
   };
 }

@@ -5,7 +5,7 @@ import { lookup, Resolver } from 'node:dns/promises';
 import * as http from 'node:http';
 import * as https from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
-import { singleFlights } from '../src/concurrency.js';
+import { singleFlightByName } from '../src/concurrency.js';
 import { describeConnectionError } from '../src/connection-problem.js';
 import { hasPrivateAddress, isPublicAddress } from '../src/contracts/settings/public-address.js';
 import type {
@@ -22,7 +22,7 @@ const publicAddressMissing = 'there is no public address';
 const resolver = new Resolver({ timeout: 3000, tries: 2 });
 
 /** The agent connects only to these addresses (DNS rebinding). Errors contain no internal names. */
-const resolvePublic = singleFlights(async (host: string): Promise<LookupAddress[]> => {
+const resolvePublic = singleFlightByName(async (host: string): Promise<LookupAddress[]> => {
   const both = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)]);
   const found = both.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
   const some = found.filter(isPublicAddress);
@@ -31,7 +31,7 @@ const resolvePublic = singleFlights(async (host: string): Promise<LookupAddress[
   const trouble = codes.find((code) => !['', 'ENOTFOUND', 'ENODATA'].includes(code));
   throw new Error(trouble === undefined ? publicAddressMissing : `${publicAddressMissing} (${trouble})`);
 });
-const resolveAll = singleFlights((host: string) => lookup(host, { all: true }));
+const resolveAll = singleFlightByName((host: string) => lookup(host, { all: true }));
 
 const createLookup =
   (resolveHost: typeof resolveAll): LookupFunction =>

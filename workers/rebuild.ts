@@ -20,8 +20,8 @@ import { parseLearners, replayLearner, type StoredLearner } from '../src/store/l
 import {
   describeDifference,
   readLearnerDumps,
-  restoreLearners,
-} from '../src/store/rebuild/replayed-learners.js';
+  writeReplayedLearners,
+} from '../src/store/rebuild/learner-writes.js';
 import { partitionOf } from '../src/store/redis/keys.js';
 import { toResultFigures } from './track/results.js';
 import { connectWorkerRedis, convertApiError } from './track/worker-redis.js';
@@ -49,9 +49,11 @@ function replayWithIds(learner: StoredLearner, partitions: number, idsFrom = Num
   return { ...result, tenant, userId, partition, answers, ids: ids.changes() };
 }
 
-async function restore({ rows, partitions, idsSince }: RestoreTask): Promise<RestoreReply> {
-  const learners = Array.from(parseLearners(rows), (learner) => replayWithIds(learner, partitions, idsSince));
-  await restoreLearners(await redis(), learners);
+async function restore({ rows, partitions, idsFromSecond }: RestoreTask): Promise<RestoreReply> {
+  const learners = Array.from(parseLearners(rows), (learner) =>
+    replayWithIds(learner, partitions, idsFromSecond),
+  );
+  await writeReplayedLearners(await redis(), learners);
   const broken = learners.filter((learner) => learner.broken > 0);
   return {
     ...countTotals(learners),
@@ -66,24 +68,29 @@ const countTotals = (learners: readonly { readonly answers: number }[]) => ({
 });
 
 /** Reads Redis after the rows, so that Redis can only be ahead. */
-async function compare({ rows, partitions, outboxRows, redisLearners }: CompareTask): Promise<CompareReply> {
-  const learners = Array.from(withPendingRows(parseLearners(rows), outboxRows), (one) =>
+async function compare({
+  rows,
+  partitions,
+  pendingRows,
+  expectedLearners,
+}: CompareTask): Promise<CompareReply> {
+  const learners = Array.from(withPendingRows(parseLearners(rows), pendingRows), (one) =>
     replayWithIds(one, partitions),
   );
   const dumps = await readLearnerDumps(await redis(), learners);
   const names = new Set(learners.map(toLearnerName));
-  const withoutRows = redisLearners.filter((learner) => !names.has(toLearnerName(learner)));
+  const withoutRows = expectedLearners.filter((learner) => !names.has(toLearnerName(learner)));
   const differences = withoutRows.map((learner) => ({
     learner: toLearnerName(learner),
     what: 'is in Redis alone',
   }));
-  const learnersMissingRows: LearnerId[] = [];
+  const learnersAhead: LearnerId[] = [];
   for (const [i, { tenant, userId, states }] of learners.entries()) {
     const what = describeDifference(states, dumps[i] ?? null);
-    if (what === 'behind') learnersMissingRows.push({ tenant, userId });
+    if (what === 'behind') learnersAhead.push({ tenant, userId });
     else if (what !== null) differences.push({ learner: learnerName(tenant, userId), what });
   }
-  return { ...countTotals(learners), differences, learnersMissingRows };
+  return { ...countTotals(learners), differences, learnersAhead };
 }
 
 /** Pending rows may repeat stored rows. */

@@ -8,7 +8,7 @@ import type {
 } from '../src/contracts/corrections/retraction-task.js';
 import type { WorkerSettings } from '../src/contracts/settings/worker-settings.js';
 import { toDay, toMonth } from '../src/domain/base/common.js';
-import { modelVersion } from '../src/domain/base/model-version.js';
+import { formulaVersion } from '../src/domain/base/formula-version.js';
 import { type RewrittenRow, replayWithout } from '../src/domain/history/replay.js';
 import { createLogger } from '../src/logger.js';
 import { countCommonSkills } from '../src/store/catalogue/registered-skills.js';
@@ -57,7 +57,7 @@ function assembleHistory({ outboxRows, storedRows, snapshot, attempts }: Retract
   }
   const snapshotStates = snapshot === null ? null : decodeSnapshot(snapshot);
   // A rebuild starts from the snapshot's ability. A replay of all rows would differ.
-  const needsSnapshot = snapshotStates !== null && snapshotStates.learner.abilityVersion !== modelVersion;
+  const needsSnapshot = snapshotStates !== null && snapshotStates.learner.abilityVersion !== formulaVersion;
   const from = bySeq.size === attempts && !needsSnapshot ? null : snapshotStates;
   const firstSeq = (from?.learner.attempts ?? 0) + 1;
   const rows = Array.from({ length: attempts + 1 - firstSeq }, (_, i) => bySeq.get(firstSeq + i));

@@ -2,7 +2,7 @@ import { bench, do_not_optimize, group } from 'mitata';
 import { encodeAttemptRow } from '../../src/contracts/answers/attempt-row.js';
 import { learningEventCheck } from '../../src/contracts/answers/events.js';
 import { applyAnswer } from '../../src/domain/answer/apply-answer.js';
-import { modelVersion } from '../../src/domain/base/model-version.js';
+import { formulaVersion } from '../../src/domain/base/formula-version.js';
 import { decodeLearner, encodeLearner } from '../../src/store/learners/learner-codec.js';
 import { decodeSkill, encodeSkill } from '../../src/store/learners/skill-codec.js';
 import { createAnswer, cycleThrough, generateSteps, start } from './generated-learners.js';
@@ -77,7 +77,7 @@ function createRow(i: number) {
     isRapid,
     efficiencyIndex: 50,
     recommendationCode: '',
-    modelVersion,
+    modelVersion: formulaVersion,
     eventFingerprint: 0x123456789abc,
     learnerVersion: learner.attempts,
     baselineTotal: learner.baselineTotal,

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { createChildEnvironment } from '../../src/config.js';
-import { drainShards } from '../../src/contracts/outbox/job-data.js';
+import { shardCount } from '../../src/contracts/outbox/job-data.js';
 import { findFreePort } from '../../src/embedded/free-port.js';
 import { startEmbeddedServers } from '../../src/embedded/servers.js';
 import { connectQueue } from '../../src/jobs/consumer.js';
@@ -157,7 +157,7 @@ function createDrainTrigger(redisUrl: string, closers: Closers): () => Promise<v
     connection.disconnect();
   });
   return async () => {
-    for (let shard = 0; shard < drainShards; shard++) await enqueueShard(queue, shard);
+    for (let shard = 0; shard < shardCount; shard++) await enqueueShard(queue, shard);
   };
 }
 

@@ -15,11 +15,11 @@ import { ApiError, countingError, unavailable } from '../errors.js';
 import type { Logger } from '../logger.js';
 import { type AbortCheck, createForecastBatcher } from './forecast-batcher.js';
 import { createLanes, type Lanes } from './lanes.js';
-import { rejectStuckRepeats } from './stuck-repeats.js';
-import { onDemandOptions, ServingPool, startSharedPool, TaskAbortedError } from './thread-pools.js';
+import { startRepeatRejection } from './stuck-repeats.js';
+import { onDemandOptions, ServingPool, startMultiTaskPool, TaskAbortedError } from './thread-pools.js';
 
 const forecastLimits = { maxLearners: 8, maxTasks: 6, maxTenantTasks: 3, maxTenantOrders: 1000 };
-const planLimits: LimiterOptions = {
+const adviceLimits: LimiterOptions = {
   maxRunning: 4,
   maxRunningOfTenant: 2,
   maxQueuedOfTenant: 1000,
@@ -40,13 +40,13 @@ export function startCompute(
   laneCount: number,
   logger: Logger,
 ) {
-  const threads = laneCount || Math.max(1, Math.min(4, availableParallelism() - 1));
-  const trackPools = Array.from({ length: threads }, () =>
-    startSharedPool('track', tasksPerLane, { workerData }, logger),
+  const countThreads = laneCount || Math.max(1, Math.min(4, availableParallelism() - 1));
+  const trackPools = Array.from({ length: countThreads }, () =>
+    startMultiTaskPool('track', tasksPerLane, { workerData }, logger),
   );
   // The thread reads data for some tasks while it computes others.
-  const maxForecastTasks = forecastLimits.maxTasks + planLimits.maxRunning;
-  const forecastPool = startSharedPool('forecast', maxForecastTasks, { workerData }, logger);
+  const maxForecastTasks = forecastLimits.maxTasks + adviceLimits.maxRunning;
+  const forecastPool = startMultiTaskPool('forecast', maxForecastTasks, { workerData }, logger);
   // Piscina's default queue has no limit.
   const retractPool = new ServingPool('retract', { ...onDemandOptions, workerData, maxQueue: 4 }, logger);
   const lanes = createLanes({
@@ -55,35 +55,35 @@ export function startCompute(
     run: (task, lane) => runTrackTask(trackPools[lane] as ServingPool, task, logger),
     onFailure: (error) => logger.error({ err: error }, 'answers failed'),
   });
-  rejectStuckRepeats(lanes.listOpenEvents);
+  startRepeatRejection(lanes.listOpenEvents);
   const scalingTimer = laneCount === 0 ? startLaneScaling(trackPools, lanes) : undefined;
   const forecasts = createForecastBatcher({
     ...forecastLimits,
-    run: (task) => forecastPool.request<ForecastReply>(task, forecastTimeoutMessage),
+    run: (task) => forecastPool.runAvailable<ForecastReply>(task, forecastTimeoutMessage),
   });
-  const limit = createLimiter(planLimits);
-  const runPlan = <Reply extends object>(task: WhatIfTask | NextItemsTask, throwIfAborted: AbortCheck) =>
-    limit(task.tenant, () => {
+  const runLimited = createLimiter(adviceLimits);
+  const runAdvice = <Reply extends object>(task: WhatIfTask | NextItemsTask, throwIfAborted: AbortCheck) =>
+    runLimited(task.tenant, () => {
       throwIfAborted();
-      return forecastPool.request<Reply>(task, forecastTimeoutMessage);
+      return forecastPool.runAvailable<Reply>(task, forecastTimeoutMessage);
     });
   return {
     track: lanes.track,
-    trackOne: lanes.trackOne,
-    checkFull: lanes.checkFull,
+    trackEvent: lanes.trackEvent,
+    findOverload: lanes.findOverload,
     countQueued: lanes.countQueued,
     /** @throws ApiError UNAVAILABLE */
     retract: (task: RetractionTask) =>
-      retractPool.request<RetractionReply>(task, 'The replay took too long; try again later'),
+      retractPool.runAvailable<RetractionReply>(task, 'The replay took too long; try again later'),
     threads: () =>
       [...trackPools, forecastPool].reduce((sum, { threads: workers }) => sum + workers.length, 0),
     /** @throws ApiError UNAVAILABLE, and errors of `throwIfAborted` */
     forecast: forecasts.forecast,
     /** Null for a learner without answers. @throws as `forecast`, and ApiError SKILL_NOT_FOUND */
     whatIf: async (task: Omit<WhatIfTask, 'kind'>, throwIfAborted: AbortCheck) =>
-      unwrapWhatIf(await runPlan<WhatIfReply>({ kind: 'what-if', ...task }, throwIfAborted)),
+      unwrapWhatIf(await runAdvice<WhatIfReply>({ kind: 'what-if', ...task }, throwIfAborted)),
     nextItems: async (task: Omit<NextItemsTask, 'kind'>, throwIfAborted: AbortCheck): Promise<string> =>
-      (await runPlan<NextItemsReply>({ kind: 'next-items', ...task }, throwIfAborted)).data,
+      (await runAdvice<NextItemsReply>({ kind: 'next-items', ...task }, throwIfAborted)).data,
     close: async () => {
       clearInterval(scalingTimer);
       lanes.stop();
@@ -97,9 +97,9 @@ export function startCompute(
  * An aborted batch may be committed: clients retry with the same event ids. @throws ApiError UNAVAILABLE,
  * INTERNAL
  */
-async function runTrackTask(threads: ServingPool, task: TrackTask, logger: Logger): Promise<TrackReply> {
+async function runTrackTask(pool: ServingPool, task: TrackTask, logger: Logger): Promise<TrackReply> {
   try {
-    return await threads.run<TrackReply>(task, [task.bodies.buffer as ArrayBuffer]);
+    return await pool.run<TrackReply>(task, [task.bodies.buffer as ArrayBuffer]);
   } catch (error) {
     logger.error({ err: error }, 'a batch of answers failed');
     if (error instanceof TaskAbortedError)

@@ -1,4 +1,4 @@
-import { createSlots } from '../concurrency.js';
+import { createPermits } from '../concurrency.js';
 import type {
   ForecastFailure,
   ForecastOrder,
@@ -35,7 +35,7 @@ type Results = Extract<ForecastReply, { readonly results: unknown }>['results'];
 
 export function createForecastBatcher(options: ForecastBatcherOptions) {
   const queue = createFairQueue<QueuedOrder>();
-  const slots = createSlots(options.maxTasks, options.maxTenantTasks);
+  const slots = createPermits(options.maxTasks, options.maxTenantTasks);
   // Created once: a stack per rejection is expensive.
   const queueFullError = unavailable('Too many forecasts wait; try again later');
   let isStopped = false;
@@ -48,7 +48,7 @@ export function createForecastBatcher(options: ForecastBatcherOptions) {
       void dispatch(first);
   };
   const dispatch = async (first: QueuedOrder): Promise<void> => {
-    const task = dequeueTask(queue, first, options.maxLearners).filter(isActive);
+    const task = joinOrders(queue, first, options.maxLearners).filter(rejectIfAborted);
     if (task.length === 0) return;
     slots.acquire(first.tenant);
     const orders = JSON.stringify(task.map(({ order }) => order));
@@ -73,7 +73,7 @@ export function createForecastBatcher(options: ForecastBatcherOptions) {
       }),
     stop: (): void => {
       isStopped = true;
-      const queued = queue.dequeueAll(() => true);
+      const queued = queue.dequeueAccepted(() => true);
       rejectAll(queued, createStopError());
     },
   };
@@ -82,7 +82,7 @@ export function createForecastBatcher(options: ForecastBatcherOptions) {
 const createStopError = () => unavailable('The service is stopping; try again later');
 
 /** A tenant with a backlog gets separate tasks, so that other tenants do not wait for all its orders. */
-function dequeueTask(queue: FairQueue<QueuedOrder>, first: QueuedOrder, maxLearners: number): QueuedOrder[] {
+function joinOrders(queue: FairQueue<QueuedOrder>, first: QueuedOrder, maxLearners: number): QueuedOrder[] {
   const hasBacklog = (tenant: string): boolean => queue.findQueue(tenant).items.length >= maxLearners;
   const isSeparate = hasBacklog(first.tenant);
   const task = [first];
@@ -96,7 +96,7 @@ function dequeueTask(queue: FairQueue<QueuedOrder>, first: QueuedOrder, maxLearn
   return task;
 }
 
-function isActive({ throwIfAborted, reject }: QueuedOrder): boolean {
+function rejectIfAborted({ throwIfAborted, reject }: QueuedOrder): boolean {
   try {
     throwIfAborted();
     return true;

@@ -56,14 +56,14 @@ export function createFitPool({ threads, servesRequests, redisUrl, clickhouseUrl
   };
 }
 
-const maxQueue = 16;
+const maxRebuildQueue = 16;
 
 export type RebuildPool = ReturnType<typeof createRebuildPool>;
 
 export function createRebuildPool(redisUrl: string, waitReplicas: number) {
   const workerData = { redisUrl, waitReplicas };
   const { threads, run, close } = startFixedPool('rebuild', Math.max(1, cores - 1), {
-    maxQueue,
+    maxQueue: maxRebuildQueue,
     workerData,
   });
   const runTask = async <Reply extends RestoreReply | CompareReply>(task: RestoreTask | CompareTask) =>
@@ -72,8 +72,8 @@ export function createRebuildPool(redisUrl: string, waitReplicas: number) {
     threads,
     close,
     /** @throws ApiError UNAVAILABLE */
-    restore: (rows: LearnerRows, partitions: number, idsSince: number) =>
-      runTask<RestoreReply>({ kind: 'restore', rows, partitions, idsSince }),
+    restore: (rows: LearnerRows, partitions: number, idsFromSecond: number) =>
+      runTask<RestoreReply>({ kind: 'restore', rows, partitions, idsFromSecond }),
     /** @throws ApiError UNAVAILABLE */
     compare: (task: Omit<CompareTask, 'kind'>) => runTask<CompareReply>({ kind: 'compare', ...task }),
   };

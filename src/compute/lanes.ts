@@ -14,7 +14,7 @@ import {
   parseIds,
   type RequestOutcomes,
   type RequestPart,
-  runInSpan,
+  runTraced,
   splitOutcomes,
 } from './track-task.js';
 
@@ -30,16 +30,16 @@ interface LanesOptions {
 }
 
 /** `weight` in bytes. */
-type QueueSize = { readonly items: number; readonly weight: number };
+type RequestSize = { readonly items: number; readonly weight: number };
 
 export interface LaneLimits {
   /** Per task. A larger request runs alone. */
-  readonly maxTaskSize: QueueSize;
+  readonly maxTaskSize: RequestSize;
   /** Per lane; half per tenant. */
-  readonly maxQueueSize: QueueSize;
-  /** Once its first request waits longer, `minQueueSize` limits the tenant. */
+  readonly maxQueueSize: RequestSize;
+  /** Once its first request waits longer, `maxSlowQueueSize` limits the tenant. */
   readonly maxQueueWaitMs: number;
-  readonly minQueueSize: QueueSize;
+  readonly maxSlowQueueSize: RequestSize;
 }
 
 const defaultLimits: LaneLimits = {
@@ -47,11 +47,11 @@ const defaultLimits: LaneLimits = {
   maxQueueSize: { items: 10_000, weight: 32 * 1024 * 1024 },
   maxQueueWaitMs: 1000,
   // The API contract guarantees a queue of at least 1,000 answers.
-  minQueueSize: { items: 1000, weight: 16 * 1024 * 1024 },
+  maxSlowQueueSize: { items: 1000, weight: 16 * 1024 * 1024 },
 };
 
 /** A short batch may have a thousand errors, which are costly to describe. */
-const minBatchWeight = 64 * 1024;
+const minMultiEventWeight = 64 * 1024;
 
 type OutcomeCallback = (outcomes: RequestOutcomes) => void;
 
@@ -78,14 +78,14 @@ class Lane {
   ) {}
 
   isFull(tenant: string, time: number): boolean {
-    const { maxQueueSize, maxQueueWaitMs, minQueueSize } = this.limits;
-    if (reachesLimit(this.queue.all, maxQueueSize, 1)) return true;
+    const { maxQueueSize, maxQueueWaitMs, maxSlowQueueSize } = this.limits;
+    if (reachesLimit(this.queue.total, maxQueueSize, 1)) return true;
     const { items, weight } = this.queue.findQueue(tenant);
     const queuedSize = { items: items.length, weight };
     const waitedMs = time - (items[0]?.queuedAt ?? time);
     return (
       reachesLimit(queuedSize, maxQueueSize, 0.5) ||
-      (waitedMs > maxQueueWaitMs && reachesLimit(queuedSize, minQueueSize, 1))
+      (waitedMs > maxQueueWaitMs && reachesLimit(queuedSize, maxSlowQueueSize, 1))
     );
   }
 
@@ -101,7 +101,7 @@ class Lane {
     let first: LaneEntry | undefined;
     let items = 0;
     let weight = 0;
-    return this.queue.dequeueAll((entry) => {
+    return this.queue.dequeueAccepted((entry) => {
       const fits =
         first === undefined ||
         (items < maxTaskSize.items &&
@@ -128,7 +128,7 @@ export function createLanes(options: LanesOptions) {
   function submit(request: EventsRequest, importId: string | null, complete: OutcomeCallback): void {
     if (isStopped) return void complete(createStopError());
     const { tenant, form, body } = request;
-    const weight = form === 'event' ? body.length : Math.max(body.length, minBatchWeight);
+    const weight = form === 'event' ? body.length : Math.max(body.length, minMultiEventWeight);
     route({ tenant, weight, request, importId, slots: allSlots, queuedAt: now(), complete }, true);
   }
 
@@ -138,7 +138,7 @@ export function createLanes(options: LanesOptions) {
     const parts = lanes
       .map((lane) => ({ lane, slots: entry.slots & computeSlots(lane.index, lanes.length) }))
       .filter(({ slots }) => slots !== 0);
-    const partTracker = createPartTracker(entry, parts.length);
+    const partTracker = createPartJoiner(entry, parts.length);
     for (const { lane, slots } of parts) enqueue(lane, { ...entry, ...partTracker, slots }, canReject);
   }
 
@@ -166,7 +166,7 @@ export function createLanes(options: LanesOptions) {
         for (const [i, { complete }] of entries.entries()) complete(findOutcome(i));
       };
       const runTask = async () =>
-        splitOutcomes(await runInSpan(entries, (sent) => options.run(sent, lane.index)), options.onFailure);
+        splitOutcomes(await runTraced(entries, (sent) => options.run(sent, lane.index)), options.onFailure);
       runTask().then(
         (outcomes) => completeTask((i) => outcomes[i] as RequestOutcomes),
         (error) => completeTask(() => error),
@@ -174,12 +174,12 @@ export function createLanes(options: LanesOptions) {
     }
   }
 
-  const dequeueAll = (): LaneEntry[] => lanes.flatMap(({ queue }) => queue.dequeueAll(() => true));
+  const removeQueued = (): LaneEntry[] => lanes.flatMap(({ queue }) => queue.dequeueAccepted(() => true));
 
   /** Waits until no task is in flight. Routes queued requests again in order. */
   function applyLaneCount(): void {
     if (lanes.length === targetCount || lanes.some(({ inFlight }) => inFlight.size > 0)) return;
-    const queued = dequeueAll().sort((a, b) => a.queuedAt - b.queuedAt);
+    const queued = removeQueued().sort((a, b) => a.queuedAt - b.queuedAt);
     lanes = buildLanes(targetCount, limits);
     for (const entry of queued) route(entry, false);
   }
@@ -197,7 +197,7 @@ export function createLanes(options: LanesOptions) {
         ),
       ),
     /** Without a promise, which would cost more than the dispatch. */
-    trackOne: (request: EventsRequest, complete: (outcome: EventOutcome | Error) => void): void =>
+    trackEvent: (request: EventsRequest, complete: (outcome: EventOutcome | Error) => void): void =>
       submit(request, null, (outcomes) =>
         complete(outcomes instanceof Error ? outcomes : (outcomes[0] as EventOutcome)),
       ),
@@ -207,11 +207,11 @@ export function createLanes(options: LanesOptions) {
           for (const entry of entries) if (isSingleEvent(entry.request)) yield entry;
     },
     /** Null if a lane accepts requests of the tenant. An early check halves the cost of a rejection. */
-    checkFull: (tenant: string): ApiError | null => {
+    findOverload: (tenant: string): ApiError | null => {
       const time = now();
       return lanes.every((lane) => lane.isFull(tenant, time)) ? laneFullError : null;
     },
-    countQueued: () => lanes.reduce((sum, { queue }) => sum + queue.all.items, 0),
+    countQueued: () => lanes.reduce((sum, { queue }) => sum + queue.total.items, 0),
     /** @param count at most `slotCount`; applies when no task is in flight */
     setLaneCount: (count: number): void => {
       targetCount = count;
@@ -222,7 +222,7 @@ export function createLanes(options: LanesOptions) {
     /** Tasks in flight complete. */
     stop: (): void => {
       isStopped = true;
-      for (const { complete } of dequeueAll()) complete(createStopError());
+      for (const { complete } of removeQueued()) complete(createStopError());
     },
   };
 }
@@ -232,7 +232,7 @@ const buildLanes = (count: number, limits: LaneLimits): readonly Lane[] =>
 
 const createStopError = () => unavailable('The service is stopping; try again later');
 
-const reachesLimit = ({ items, weight }: QueueSize, limit: QueueSize, share: number): boolean =>
+const reachesLimit = ({ items, weight }: RequestSize, limit: RequestSize, share: number): boolean =>
   items >= share * limit.items || weight >= share * limit.weight;
 
 const isSingleEvent = ({ form }: EventsRequest): boolean => form === 'event';
@@ -245,24 +245,28 @@ const canShareTask = (first: LaneEntry, entry: LaneEntry): boolean =>
   first.slots === entry.slots;
 
 /** Null for a batch: its learners may have several lanes. */
-function findLane(request: EventsRequest, lanes: number, findSlot: LanesOptions['findSlot']): number | null {
-  if (lanes === 1) return 0;
+function findLane(
+  request: EventsRequest,
+  laneCount: number,
+  findSlot: LanesOptions['findSlot'],
+): number | null {
+  if (laneCount === 1) return 0;
   if (request.form === 'batch' || request.form === 'lines') return null;
   // Any lane can reject a body without a readable learner.
   const { userId } = parseIds(request);
-  return userId === null ? 0 : findSlot(request.tenant, userId) % lanes;
+  return userId === null ? 0 : findSlot(request.tenant, userId) % laneCount;
 }
 
-function computeSlots(lane: number, lanes: number): number {
+function computeSlots(laneIndex: number, laneCount: number): number {
   let slots = 0;
-  for (let slot = lane; slot < slotCount; slot += lanes) slots |= 1 << slot;
+  for (let slot = laneIndex; slot < slotCount; slot += laneCount) slots |= 1 << slot;
   return slots;
 }
 
 /** A part can be split again. */
-function createPartTracker(entry: LaneEntry, parts: number): Pick<LaneEntry, 'splitRequest' | 'complete'> {
+function createPartJoiner(entry: LaneEntry, partCount: number): Pick<LaneEntry, 'splitRequest' | 'complete'> {
   const splitRequest = entry.splitRequest ?? { openParts: 1, outcomes: [], complete: entry.complete };
-  splitRequest.openParts += parts - 1;
+  splitRequest.openParts += partCount - 1;
   const complete = (outcomes: RequestOutcomes): void => {
     splitRequest.outcomes.push(outcomes);
     splitRequest.openParts -= 1;

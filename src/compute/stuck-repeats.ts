@@ -3,7 +3,7 @@ import type { LaneEntry } from './lanes.js';
 import { type EventsRequest, parseIds } from './track-task.js';
 
 /** How long an event waits for an earlier one with the same id. */
-const maxWaitMs = 5000;
+const rejectAfterMs = 5000;
 /** Bodies are parsed only while an event is open for this long. */
 const slowAfterMs = 1000;
 const checkIntervalMs = 250;
@@ -14,7 +14,7 @@ export type OpenEvent = Pick<LaneEntry, 'request' | 'queuedAt' | 'complete'>;
  * Rejects a single event with CONFLICT if an earlier one with its id is stuck in a batch. The event may still
  * be counted.
  */
-export function rejectStuckRepeats(
+export function startRepeatRejection(
   listOpenEvents: () => Iterable<OpenEvent>,
   now = () => performance.now(),
 ): void {
@@ -32,7 +32,7 @@ export function rejectStuckRepeats(
       eventKeys.set(request, eventKey);
       if (eventKey !== null && seen.has(eventKey)) repeats.add(request);
       if (eventKey !== null) seen.add(eventKey);
-      if (!repeats.has(request) || queuedAt > time - maxWaitMs) continue;
+      if (!repeats.has(request) || queuedAt > time - rejectAfterMs) continue;
       event.complete(createRepeatError());
       event.complete = () => undefined;
     }

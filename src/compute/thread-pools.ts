@@ -21,7 +21,7 @@ const startPool = (
 const taskTimeoutMs = { track: 15_000, forecast: 15_000, retract: 15_000, deliver: 30_000 } as const;
 
 /** Piscina's balancer runs one task per thread if tasks can be aborted. */
-const pickFirstThread: NonNullable<PoolOptions['loadBalancer']> = (_task, [thread]) => thread ?? null;
+const pickOnlyThread: NonNullable<PoolOptions['loadBalancer']> = (_task, [thread]) => thread ?? null;
 
 /** The task, or another one in its thread, timed out. */
 export class TaskAbortedError extends Error {}
@@ -75,7 +75,10 @@ export class ServingPool {
   }
 
   /** @throws ApiError UNAVAILABLE */
-  async request<Reply extends object>(task: unknown, timeoutMessage: string): Promise<AvailableReply<Reply>> {
+  async runAvailable<Reply extends object>(
+    task: unknown,
+    timeoutMessage: string,
+  ): Promise<AvailableReply<Reply>> {
     const reply = await this.run<Reply>(task).catch((error: unknown) => {
       throw error instanceof TaskAbortedError ? unavailable(timeoutMessage, error) : error;
     });
@@ -94,18 +97,18 @@ export class ServingPool {
 
 export const onDemandOptions = { minThreads: 0, maxThreads: 1, idleTimeout: 60_000 };
 
-export const startSharedPool = (
+export const startMultiTaskPool = (
   name: 'track' | 'forecast' | 'deliver',
   maxTasks: number,
   options: PoolOptions,
   logger: Logger,
 ) => {
-  const shared = { concurrentTasksPerWorker: maxTasks, maxQueue: maxTasks, loadBalancer: pickFirstThread };
+  const shared = { concurrentTasksPerWorker: maxTasks, maxQueue: maxTasks, loadBalancer: pickOnlyThread };
   return new ServingPool(name, { minThreads: 1, maxThreads: 1, ...shared, ...options }, logger);
 };
 
 export function createDeliveryPool(maxTasks: number, logger: Logger) {
-  const pool = startSharedPool('deliver', maxTasks, onDemandOptions, logger);
+  const pool = startMultiTaskPool('deliver', maxTasks, onDemandOptions, logger);
   return {
     /** @returns replies in order @throws TaskAbortedError */
     send: (task: DeliveryTask) => pool.run<DeliveryReply[]>(task),

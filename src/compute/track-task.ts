@@ -32,7 +32,7 @@ export interface RequestPart extends Pick<TrackTask, 'importId' | 'slots'> {
 }
 
 /** The span's parent is the first sampled request, so that one trace is complete. The others are linked. */
-export async function runInSpan(
+export async function runTraced(
   parts: readonly RequestPart[],
   run: (task: TrackTask) => Promise<TrackReply>,
 ) {
@@ -103,16 +103,16 @@ export function splitOutcomes(
 
 /** Each event gets the outcome from its learner's lane. */
 export function joinOutcomes(parts: readonly RequestOutcomes[]): RequestOutcomes {
-  const counted = parts.filter((part): part is readonly EventOutcome[] => !(part instanceof Error));
+  const answered = parts.filter((part): part is readonly EventOutcome[] => !(part instanceof Error));
   const failed = parts.filter((part) => part instanceof Error);
   const firstError = failed.find((error) => !(error instanceof ApiError)) ?? failed[0];
   // The request fails as a whole if all parts failed, or after a defect.
-  if (firstError !== undefined && (counted.length === 0 || !(firstError instanceof ApiError)))
+  if (firstError !== undefined && (answered.length === 0 || !(firstError instanceof ApiError)))
     return firstError;
   const fallback: EventOutcome = { outcome: 'unavailable', data: firstError?.message ?? '' };
-  const isCounted = ({ outcome }: EventOutcome): boolean => outcome !== 'elsewhere';
-  return (counted[0] ?? []).map(
-    (_, index) => counted.map((part) => part[index] as EventOutcome).find(isCounted) ?? fallback,
+  const isInLane = ({ outcome }: EventOutcome): boolean => outcome !== 'elsewhere';
+  return (answered[0] ?? []).map(
+    (_, index) => answered.map((part) => part[index] as EventOutcome).find(isInLane) ?? fallback,
   );
 }
 

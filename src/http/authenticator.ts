@@ -1,5 +1,5 @@
 import { hash, randomBytes, randomInt } from 'node:crypto';
-import { singleFlights } from '../concurrency.js';
+import { singleFlightByName } from '../concurrency.js';
 import { type Grant, hashKey } from '../contracts/access/access.js';
 import { unauthorized } from '../errors.js';
 
@@ -50,7 +50,7 @@ export function createAuthenticator(keys: KeyStore, now: () => number) {
   const validKeys = new Map<string, CachedGrant>();
   const invalidKeys = new Map<string, CachedGrant>();
 
-  const lookUpGrant = singleFlights(async (name: string, key: string): Promise<Grant | null> => {
+  const lookUpGrant = singleFlightByName(async (name: string, key: string): Promise<Grant | null> => {
     // Measured from the request: the process may be blocked before the reply.
     const validUntil = now() + grantCacheMs;
     const grant = await keys.find(hashKey(key));

@@ -1,5 +1,5 @@
 import { BlockList, isIP, isIPv6 } from 'node:net';
-import { singleFlights } from '../concurrency.js';
+import { singleFlightByName } from '../concurrency.js';
 import type { Grant, RequiredScope } from '../contracts/access/access.js';
 import { parseIfMatch } from '../contracts/schema/preconditions.js';
 import { ApiError, unauthorized } from '../errors.js';
@@ -179,9 +179,11 @@ export function createQuotaGate(counter: Counter, now: () => number) {
     return { left, endsAt: now() + endsInMs, taken };
   };
 
-  const renewShared = singleFlights(async (keyHash: string, grant: Grant, quota: number): Promise<void> => {
-    leases.set(keyHash, await renew(grant, quota, Math.floor(quota / leaseShare)));
-  });
+  const renewShared = singleFlightByName(
+    async (keyHash: string, grant: Grant, quota: number): Promise<void> => {
+      leases.set(keyHash, await renew(grant, quota, Math.floor(quota / leaseShare)));
+    },
+  );
 
   /** @returns null if the window ended, or the lease is spent and quota remains */
   const findLease = (grant: Grant, quota: number): Lease | null => {

@@ -54,7 +54,7 @@ export interface QueueAccess<Data> {
   readonly queue: Queue<Data>;
   readonly stopping: AbortSignal;
   /** Call after each part of a long job. */
-  readonly reportProgress: () => void;
+  readonly reportActivity: () => void;
 }
 
 interface Handlers<Data, Result> {
@@ -88,7 +88,7 @@ interface ConsumerOptions<Data, Result> {
 function openConsumer<Data, Result>(
   options: ConsumerOptions<Data, Result>,
   isRestart: boolean,
-  reportProgress: () => void,
+  reportActivity: () => void,
 ) {
   const { redisUrl, logger, enqueueMs } = options;
   const [stop, abort] = [new AbortController(), new AbortController()];
@@ -99,7 +99,7 @@ function openConsumer<Data, Result>(
     connection,
     queue,
     stopping,
-    reportProgress,
+    reportActivity,
   });
   /** Rejects running jobs: BullMQ waits for them without a limit. */
   const runningJobs = new Set<(error: Error) => void>();
@@ -124,12 +124,12 @@ function openConsumer<Data, Result>(
   queue.on('error', (error) => logger.debug({ err: error }, `${queue.name} queue`));
   worker.on('error', (error) => logger.debug({ err: error }, `${queue.name} worker`));
   worker.on('completed', () => {
-    reportProgress();
+    reportActivity();
     onCompleted?.(enqueueNow);
   });
   worker.on('failed', (job, error) => {
     if (stopping.aborted) return;
-    reportProgress();
+    reportActivity();
     options.onJobFailed(error, job);
   });
   connection.on('ready', enqueueNow);

@@ -42,13 +42,13 @@ export function startDeliveryJobs(options: DeliveryJobsOptions): Consumer {
       else logger.error({ err }, 'events cannot be handed to webhooks');
     },
     onJobFailed: (err, job) => logger.warn({ err, job: job?.id }, 'a run of webhooks failed: it is repeated'),
-    handlers: ({ queue, connection, stopping: signal, reportProgress }) => {
+    handlers: ({ queue, connection, stopping: signal, reportActivity }) => {
       const addJobs = async (): Promise<void> => {
         const due = await listDueEndpoints(Date.now(), maxAddedJobs);
         if (due.length > 0) await queue.addBulk(due.map(toJob));
       };
       return {
-        processJob: async (job, _token, signal) => deliver(parseEndpoint(job), signal, reportProgress),
+        processJob: async (job, _token, signal) => deliver(parseEndpoint(job), signal, reportActivity),
         // Adds jobs after each page, also if it fails: events may keep coming.
         enqueue: async () => {
           while (await dispatchEvents().finally(addJobs)) await sleep(pagePauseMs, undefined, { signal });

@@ -2,15 +2,15 @@
 import type { Job, Queue } from 'bullmq';
 import type { Cluster, Redis } from 'ioredis';
 import {
-  type DrainBatch,
   type DrainJobData,
   drainJobId,
   drainQueueName,
-  drainShards,
+  type PinnedBlock,
+  shardCount,
 } from '../contracts/outbox/job-data.js';
 import { computeSum, indices } from '../lists.js';
 import type { Logger } from '../logger.js';
-import type { DrainResult, DrainShard } from '../services/outbox/complete-block.js';
+import type { DrainBlock, DrainResult } from '../services/outbox/complete-block.js';
 import { endSpanAfter, type StartSpan } from '../spans.js';
 import type { Outbox } from '../store/outbox/outbox.js';
 import { type Consumer, openQueue, type QueueAccess, startConsumer, unblockJobs } from './consumer.js';
@@ -26,10 +26,10 @@ const sweepMs = 500;
 const shutdownMs = 3000;
 
 /** Short, so that single answers soon become visible. */
-const pauseMs = 900;
+const enqueueIntervalMs = 900;
 /** Under load, longer pauses make larger blocks, which cost ClickHouse little more. */
 const busyRows = 200;
-const busyPauseMs = 2000;
+const busyIntervalMs = 2000;
 const immediateRows = 20_000;
 
 type DrainJob = Job<DrainJobData, DrainResult>;
@@ -38,7 +38,7 @@ export interface DrainJobsOptions {
   readonly redisUrl: string;
   readonly partitions: number;
   readonly outbox: Pick<Outbox, 'readBacklog'>;
-  readonly drain: DrainShard;
+  readonly drain: DrainBlock;
   readonly logger: Logger;
   readonly spans?: StartSpan | null;
 }
@@ -49,7 +49,7 @@ export function startDrainJobs(options: DrainJobsOptions): Consumer {
   return startConsumer<DrainJobData, DrainResult>({
     ...{ name: 'the pipeline', redisUrl, logger, openQueue: openDrainQueue, shutdownMs },
     worker: {
-      concurrency: drainShards,
+      concurrency: shardCount,
       lockDuration: lockMs,
       stalledInterval: stalledCheckMs,
       maxStalledCount: unlimited,
@@ -66,7 +66,7 @@ export function startDrainJobs(options: DrainJobsOptions): Consumer {
         // The next block may be due immediately.
         onCompleted: (enqueue) => enqueue(),
         // The age identifies a batch of a removed job (services/outbox/drain-outbox.ts).
-        unblockJobs: () => unblockJobs(access, indices(drainShards).map(drainJobId)),
+        unblockJobs: () => unblockJobs(access, indices(shardCount).map(drainJobId)),
         describePending: async () => {
           const backlog = await outbox.readBacklog(indices(partitions));
           const heads = backlog.flatMap(({ partition, head, length, due }) =>
@@ -88,7 +88,7 @@ function createJobHandler({ partitions, drain, spans }: DrainJobsOptions, access
   return async (job: DrainJob, token: string, signal: AbortSignal): Promise<DrainResult> => {
     const { v, shard, batch } = job.data;
     if (v !== 1) throw new Error(`drain job of version ${String(v)}: this process knows 1`);
-    const saveFixed = (fixed: DrainBatch): Promise<void> => saveBatch(access, job, token, fixed);
+    const saveFixed = (fixed: PinnedBlock): Promise<void> => saveBatch(access, job, token, fixed);
     const span = spans?.('job') ?? null;
     const task = { partitions: listShardPartitions(shard, partitions), batch, save: saveFixed, signal, span };
     const run = () => endSpanAfter(span, drain(task));
@@ -108,7 +108,7 @@ export function computeRetryDelay(attempt: number, random: number): number {
 }
 
 export const listShardPartitions = (shard: number, partitions: number): number[] =>
-  indices(partitions).filter((p) => p % drainShards === shard);
+  indices(partitions).filter((p) => p % shardCount === shard);
 
 /** BullMQ ignores a job while the shard has one. */
 export async function enqueueShard(queue: Queue<DrainJobData>, shard: number): Promise<void> {
@@ -121,14 +121,15 @@ export function createSweep(
   partitions: number,
   enqueue: (shard: number) => Promise<void>,
 ): (now: number) => Promise<void> {
-  const enqueuedAt = Array.from({ length: drainShards }, () => Number.NEGATIVE_INFINITY);
+  const enqueuedAt = Array.from({ length: shardCount }, () => Number.NEGATIVE_INFINITY);
   return async (now) => {
     await Promise.all(
       enqueuedAt.map(async (before, shard) => {
         const backlog = await outbox.readBacklog(listShardPartitions(shard, partitions));
-        const rows = computeSum(backlog.map(({ length, due }) => length + due));
-        const pause = rows >= immediateRows ? 0 : rows < busyRows ? pauseMs : busyPauseMs;
-        if (rows === 0 || now - before < pause) return;
+        const pendingWork = computeSum(backlog.map(({ length, due }) => length + due));
+        const pause =
+          pendingWork >= immediateRows ? 0 : pendingWork < busyRows ? enqueueIntervalMs : busyIntervalMs;
+        if (pendingWork === 0 || now - before < pause) return;
         enqueuedAt[shard] = now;
         await enqueue(shard);
       }),
@@ -150,7 +151,7 @@ async function saveBatch(
   { connection, queue }: QueueAccess<DrainJobData>,
   job: DrainJob,
   token: string,
-  batch: DrainBatch,
+  batch: PinnedBlock,
 ): Promise<void> {
   const key = queue.toKey(`${job.id}`);
   const data = JSON.stringify({ ...job.data, batch });

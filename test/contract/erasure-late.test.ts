@@ -7,7 +7,7 @@ import { hashLearner } from '../../src/contracts/learners/learner-name.js';
 import { createLogger } from '../../src/logger.js';
 import { createErasureFinisher } from '../../src/services/corrections/erasures.js';
 import { createErasureStore } from '../../src/store/corrections/erasures.js';
-import { redrive } from '../../src/store/corrections/parked-rows.js';
+import { redrive } from '../../src/store/corrections/redrive.js';
 import {
   erasedLearnersKey,
   forecastsKey,

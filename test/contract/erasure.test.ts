@@ -197,7 +197,7 @@ test('a state of before is never committed, however far the new history has come
     ...place,
     learner: { ...learner, version: learner.version + 1 },
     ...{ skills: [], rows: ['a row of before'], arrivalDays: [1], ids: [], items: [] },
-    ...{ itemGeneration: 0, importLine: 0, events: [], goalCheckAt: null },
+    ...{ itemGeneration: 0, importLine: 0, webhookEvents: [], goalCheckAt: null },
   };
   assert.deepEqual(await session.commit([commit]), ['conflict']);
   const { json } = await caller.get(`/api/v1/mastery/${user}`);

@@ -11,7 +11,7 @@ import {
   unfittedModel,
 } from '../../src/domain/catalogue/tenant-model.js';
 import { startReplay } from '../../src/domain/history/replay.js';
-import { redrive } from '../../src/store/corrections/parked-rows.js';
+import { redrive } from '../../src/store/corrections/redrive.js';
 import { removeExpiredIds } from '../../src/store/learners/id-sweep.js';
 import { encodeSnapshot } from '../../src/store/learners/learner-snapshot.js';
 import { publishModel } from '../../src/store/models/model-store.js';

@@ -14,7 +14,7 @@ import { Session } from 'chdb';
 import { encodeRetractionRow } from '../../src/contracts/journal/journal.js';
 import { defaultAnalystLimits } from '../../src/contracts/settings/analyst-limits.js';
 import { createBridge } from '../../src/embedded/clickhouse/http.js';
-import { startLanes } from '../../src/embedded/clickhouse/lanes.js';
+import { startLanes } from '../../src/embedded/clickhouse/query-lanes.js';
 import { findFreePort } from '../../src/embedded/free-port.js';
 import { applyRetention, planRetention } from '../../src/services/retention/apply-retention.js';
 import { acceptedCountsKey, acceptedField } from '../../src/store/redis/keys.js';

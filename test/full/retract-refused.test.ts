@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Redis } from 'ioredis';
-import { redrive } from '../../src/store/corrections/parked-rows.js';
+import { redrive } from '../../src/store/corrections/redrive.js';
 import { dueErasuresKey, outboxKey, parkedKey, partitionOf } from '../../src/store/redis/keys.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { auditsOf } from '../support/audits.js';

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Redis } from 'ioredis';
 import { hashLearner } from '../../src/contracts/learners/learner-name.js';
-import type { DrainBatch } from '../../src/contracts/outbox/job-data.js';
+import type { PinnedBlock } from '../../src/contracts/outbox/job-data.js';
 import { createLogger } from '../../src/logger.js';
 import { createCorrectionApplier } from '../../src/services/corrections/apply-corrections.js';
 import { createDrain } from '../../src/services/outbox/drain-outbox.js';
@@ -56,7 +56,7 @@ test('a correction cut after each step', { timeout: 600_000 }, async (t) => {
   const rowsGone = createCorrectionWarehouse(client);
 
   type Parts = CorrectionStore & CorrectionWarehouse & Pick<Outbox, 'trim'>;
-  const drainOnce = (change: Partial<Parts> = {}, batch: DrainBatch | null = null) => {
+  const drainOnce = (change: Partial<Parts> = {}, batch: PinnedBlock | null = null) => {
     const parts = { ...store, ...rowsGone, ...change };
     const applyCorrections = createCorrectionApplier({ store: parts, warehouse: parts, logger });
     const warehouse = createAttemptWarehouse(client);
@@ -66,7 +66,7 @@ test('a correction cut after each step', { timeout: 600_000 }, async (t) => {
       logger,
       applyCorrections,
     });
-    const save = async (_: DrainBatch): Promise<void> => undefined;
+    const save = async (_: PinnedBlock): Promise<void> => undefined;
     return drain({ partitions: all, batch, save });
   };
   const drained = () =>

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
-  type DrainBatch,
   drainJobId,
   drainQueueName,
+  type PinnedBlock,
   queuePrefix,
 } from '../../src/contracts/outbox/job-data.js';
 import { connectQueue } from '../../src/jobs/consumer.js';
@@ -12,7 +12,7 @@ import { createLogger } from '../../src/logger.js';
 import type { DrainTask } from '../../src/services/outbox/complete-block.js';
 import { startTestRedis } from '../support/embedded.js';
 
-const batch: DrainBatch = {
+const batch: PinnedBlock = {
   ranges: [{ partition: 0, from: '1-0', to: '2-0', rows: 2 }],
   rows: 2,
   fixedAt: 1,
@@ -21,7 +21,7 @@ const batch: DrainBatch = {
 
 test('only the worker that holds the job may fix its batch', { timeout: 30_000 }, async (t) => {
   const redisUrl = await startTestRedis(t);
-  const seen: (DrainBatch | null)[] = [];
+  const seen: (PinnedBlock | null)[] = [];
   const refusals: unknown[] = [];
   let finished = (): void => undefined;
   const done = new Promise<void>((resolve) => {

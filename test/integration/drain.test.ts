@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Redis } from 'ioredis';
-import type { DrainBatch } from '../../src/contracts/outbox/job-data.js';
+import type { PinnedBlock } from '../../src/contracts/outbox/job-data.js';
 import { createLogger } from '../../src/logger.js';
 import type { DrainTask } from '../../src/services/outbox/complete-block.js';
 import { createDrain } from '../../src/services/outbox/drain-outbox.js';
@@ -21,12 +21,12 @@ const all = [0, 1, 2, 3];
 const logger = createLogger('error', 'test');
 
 /** A task and the batch that it saved last. */
-function newTask(batch: DrainBatch | null = null): DrainTask & { saved: DrainBatch | null } {
+function newTask(batch: PinnedBlock | null = null): DrainTask & { saved: PinnedBlock | null } {
   const task = {
     partitions: all,
     batch,
     saved: batch,
-    save: async (fixed: DrainBatch) => {
+    save: async (fixed: PinnedBlock) => {
       task.saved = fixed;
     },
   };

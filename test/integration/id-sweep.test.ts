@@ -122,7 +122,7 @@ async function commit(userId: string, ids: readonly Buffer[], meanwhile = sweep)
       ...place,
       learner: { ...learner, version: (loaded?.learner?.version ?? 0) + 1 },
       ...{ skills: [], rows: [], arrivalDays: [], items: [], itemGeneration: 0, importLine: 0 },
-      ...{ events: [], goalCheckAt: null },
+      ...{ webhookEvents: [], goalCheckAt: null },
       ids: taken(loaded?.ids ?? emptyIds, ids, now),
     },
   ]);

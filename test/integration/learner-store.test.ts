@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
 import type { Redis } from 'ioredis';
-import { modelVersion } from '../../src/domain/base/model-version.js';
+import { formulaVersion } from '../../src/domain/base/formula-version.js';
 import type { ItemRecord } from '../../src/domain/tracing/learner-states.js';
 import { newItemTrace } from '../../src/domain/tracing/traces.js';
 import {
@@ -101,7 +101,7 @@ function firstCommit(userId = nobody.userId): LearnerCommit {
     itemGeneration: 0,
     items: [],
     importLine: 0,
-    events: [],
+    webhookEvents: [],
     goalCheckAt: null,
   };
 }
@@ -189,7 +189,7 @@ test('a full outbox refuses, and so does a Redis without marks for a new learner
   const refused = firstCommit('second');
   assert.deepEqual(await commitLearners(store, [refused], { maxOutboxRows: 2 }), ['outbox-full']);
   // As an upgrade moves it, or as another version has it: who counts by other formulas counts nothing.
-  await client.rename(markerKey(3), markerKey(3, `${modelVersion - 1}.2`));
+  await client.rename(markerKey(3), markerKey(3, `${formulaVersion - 1}.2`));
   assert.deepEqual(await commitLearners(store, [refused]), ['not-restored']);
   assert.equal(await client.exists(eventIdsKey(3, nobody.tenant, 'second')), 0, 'no id is taken');
   assert.deepEqual(await openDeployment(client, async () => true), { state: 'lost' });

@@ -8,15 +8,15 @@ import {
   deliveryJobId,
   deliveryQueueName,
   drainJobId,
-  drainShards,
   queuePrefix,
+  shardCount,
 } from '../../src/contracts/outbox/job-data.js';
 import type { Consumer } from '../../src/jobs/consumer.js';
 import { startDeliveryJobs } from '../../src/jobs/delivery-jobs.js';
 import { openDrainQueue, startDrainJobs } from '../../src/jobs/drain-jobs.js';
 import { startScheduledRuns } from '../../src/jobs/scheduled-runs.js';
 import { createLogger } from '../../src/logger.js';
-import type { DrainShard } from '../../src/services/outbox/complete-block.js';
+import type { DrainBlock } from '../../src/services/outbox/complete-block.js';
 import { createDrain } from '../../src/services/outbox/drain-outbox.js';
 import { createOutbox, type Outbox } from '../../src/store/outbox/outbox.js';
 import { connectWarehouse } from '../../src/warehouse/clickhouse/client.js';
@@ -34,7 +34,7 @@ const logger = createLogger('silent', 'test');
 
 /** Takes rows from the outbox, for what is not about ClickHouse. */
 const takeAll =
-  (outbox: Outbox): DrainShard =>
+  (outbox: Outbox): DrainBlock =>
   async ({ partitions: wanted }) => {
     const read = await outbox.peek(wanted, { maxRows: 1000, maxBytes: 2 ** 30 });
     await outbox.trim(read.ranges);
@@ -45,7 +45,7 @@ function watched(
   t: TestContext,
   redisUrl: string,
   outbox: Outbox,
-  drain: DrainShard = takeAll(outbox),
+  drain: DrainBlock = takeAll(outbox),
 ): Consumer {
   const pipeline = startDrainJobs({ redisUrl, partitions, outbox, drain, logger });
   t.after(() => pipeline.close());
@@ -91,7 +91,7 @@ const stuck: Readonly<Record<string, (redis: Redis, queue: ReturnType<typeof ope
 };
 
 const eachShard = (work: (shard: number) => Promise<unknown>): Promise<unknown> =>
-  Promise.all(Array.from({ length: drainShards }, (_, shard) => work(shard)));
+  Promise.all(Array.from({ length: shardCount }, (_, shard) => work(shard)));
 
 const addAll = (queue: ReturnType<typeof openDrainQueue>, options: { delay?: number }) =>
   eachShard((shard) => {
@@ -160,7 +160,7 @@ describe('each consumer', { concurrency: true }, () => {
     timeout: 600_000,
   }, async (t) => {
     const { redisUrl, redis, outbox } = await setUp(t);
-    const failing: DrainShard = () => Promise.reject(new Error('ClickHouse is away'));
+    const failing: DrainBlock = () => Promise.reject(new Error('ClickHouse is away'));
     const empty = watched(t, redisUrl, createOutbox(await redisOf(t, await startTestRedis(t)), partitions));
     const pipeline = watched(t, redisUrl, outbox, failing);
     await fillOutbox(redis, partitions, 0, 10);

@@ -3,11 +3,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { Redis } from 'ioredis';
-import type { DrainBatch } from '../../src/contracts/outbox/job-data.js';
+import type { PinnedBlock } from '../../src/contracts/outbox/job-data.js';
 import { createLogger } from '../../src/logger.js';
 import type { DrainTask } from '../../src/services/outbox/complete-block.js';
 import { createDrain } from '../../src/services/outbox/drain-outbox.js';
-import { createParkedRows, type RedriveCounts, redrive } from '../../src/store/corrections/parked-rows.js';
+import { createParkedRows, type RedriveCounts, redrive } from '../../src/store/corrections/redrive.js';
 import { createOutbox, type Outbox } from '../../src/store/outbox/outbox.js';
 import {
   dueErasuresKey,
@@ -34,12 +34,12 @@ const partitions = 2;
 const all = [0, 1];
 const logger = createLogger('fatal', 'test');
 
-const newTask = (batch: DrainBatch | null = null): DrainTask & { saved: DrainBatch | null } => {
+const newTask = (batch: PinnedBlock | null = null): DrainTask & { saved: PinnedBlock | null } => {
   const task = {
     partitions: all,
     batch,
     saved: batch,
-    save: async (fixed: DrainBatch) => {
+    save: async (fixed: PinnedBlock) => {
       task.saved = fixed;
     },
   };

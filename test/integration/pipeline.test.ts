@@ -7,13 +7,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
-import { drainQueueName, drainShards, queuePrefix } from '../../src/contracts/outbox/job-data.js';
+import { drainQueueName, queuePrefix, shardCount } from '../../src/contracts/outbox/job-data.js';
 import { findFreePort } from '../../src/embedded/free-port.js';
 import { startClickhouse } from '../../src/embedded/start-clickhouse.js';
 import { startRedis } from '../../src/embedded/start-redis.js';
 import { startDrainJobs } from '../../src/jobs/drain-jobs.js';
 import { createLogger } from '../../src/logger.js';
-import type { DrainShard } from '../../src/services/outbox/complete-block.js';
+import type { DrainBlock } from '../../src/services/outbox/complete-block.js';
 import { createDrain } from '../../src/services/outbox/drain-outbox.js';
 import { createOutbox } from '../../src/store/outbox/outbox.js';
 import { connectRedis, waitUntilReady } from '../../src/store/redis/connection/client.js';
@@ -46,7 +46,7 @@ function start(t: TestContext, redisUrl: string, redis: Redis, clickhouseUrl: st
   const drain = createDrain({ outbox, warehouse, logger, limits: { maxRows: 5000, maxBytes: 2 ** 25 } });
   /** Attempts by their outcomes. */
   const stats = { blocks: 0, retries: 0, lastError: null as string | null };
-  const counting: DrainShard = (task) =>
+  const counting: DrainBlock = (task) =>
     drain(task).then(
       (result) => {
         stats.blocks += result.rows > 0 ? 1 : 0;
@@ -95,7 +95,7 @@ test('answers that keep coming reach ClickHouse in blocks, and no job is left', 
   await waitFor('the outbox without hurry', async () => (await outbox.facts()).outboxLength === 0);
   const seconds = (performance.now() - since) / 1000;
   const { blocks } = stats;
-  assert.ok(blocks <= drainShards * (2 + seconds / 0.9), `${blocks} blocks in ${seconds} s`);
+  assert.ok(blocks <= shardCount * (2 + seconds / 0.9), `${blocks} blocks in ${seconds} s`);
   await fillOutbox(redis, partitions, 3000, 40_000);
   await drained();
   assert.deepEqual(await counts(client), allOnce(40_000));

@@ -8,7 +8,7 @@ import { createLogger } from '../../src/logger.js';
 import { createKeyStore } from '../../src/store/access/api-keys.js';
 import { createCorrectionStore } from '../../src/store/corrections/corrections.js';
 import { createErasureStore } from '../../src/store/corrections/erasures.js';
-import { describeDifference, readLearnerDumps } from '../../src/store/rebuild/replayed-learners.js';
+import { describeDifference, readLearnerDumps } from '../../src/store/rebuild/learner-writes.js';
 import {
   apiKeysKey,
   dueErasuresKey,

@@ -135,7 +135,7 @@ function commitOf(place: Place, draft: Partial<Draft>, loaded?: LoadedLearner, a
       { generation: Math.max(0, generation - back), trace },
     ]),
     importLine: 0,
-    events: [],
+    webhookEvents: [],
     goalCheckAt: null,
   };
 }

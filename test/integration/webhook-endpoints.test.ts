@@ -137,10 +137,10 @@ test('the journal has each change in its order, and a rebuild the last of each',
   const before = [...(await store.list('red')), ...(await store.list('blue'))];
   await redis.unlink(endpointsKey('red'), endpointsKey('blue'), subscriptionsKey);
   const rebuild = createRebuildStore(redis);
-  assert.ok((await rebuild.findLostShared()).includes('webhooks'));
+  assert.ok((await rebuild.findMissingShared()).includes('webhooks'));
   const source = createRebuildSource(client, url, 1000);
   for (let times = 0; times < 2; times++) await rebuild.restoreEndpoints(await source.fetchWebhooks());
-  assert.ok(!(await rebuild.findLostShared()).includes('webhooks'));
+  assert.ok(!(await rebuild.findMissingShared()).includes('webhooks'));
   const after = [...(await store.list('red')), ...(await store.list('blue'))];
   const byId = (a: { id: string }, b: { id: string }) => (a.id < b.id ? -1 : 1);
   assert.deepEqual(

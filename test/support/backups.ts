@@ -7,8 +7,8 @@ import {
   type DrainJobData,
   drainJobId,
   drainQueueName,
-  drainShards,
   queuePrefix,
+  shardCount,
 } from '../../src/contracts/outbox/job-data.js';
 import { startOnFreePort } from '../../src/embedded/free-port.js';
 import { startRedis } from '../../src/embedded/start-redis.js';
@@ -59,7 +59,7 @@ export async function copyAppendOnlyFolder(redis: RedisClient, from: string, to:
  * know. @see src/services/outbox/drain-outbox.ts
  */
 export async function ageDrainJobs(redis: RedisClient): Promise<void> {
-  for (let shard = 0; shard < drainShards; shard++) {
+  for (let shard = 0; shard < shardCount; shard++) {
     const key = `${queuePrefix}:${drainQueueName}:${drainJobId(shard)}`;
     const data = JSON.parse((await redis.hget(key, 'data')) ?? 'null') as DrainJobData | null;
     if (data?.batch == null) continue;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { waitUntilStored } from '../../src/services/outbox/storage-lag.js';
+import { waitUntilStored } from '../../src/services/outbox/wait-until-stored.js';
 
 test('an answer of just before the call is waited for, however long the store takes to tell of it', async () => {
   let clock = 1000;

@@ -1,7 +1,7 @@
 /** Spans of batches, by the SDK and a receiver on loopback; what is logged of a receiver that refuses. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type RequestPart, runInSpan } from '../../src/compute/track-task.js';
+import { type RequestPart, runTraced } from '../../src/compute/track-task.js';
 import { loadConfig } from '../../src/config.js';
 import { createClosers } from '../../src/lifecycle.js';
 import { createLogger } from '../../src/logger.js';
@@ -35,18 +35,18 @@ test('a batch has its first sampled request for a parent and links all that are 
   });
   const requests = [spans('first'), null, spans('second')];
   const reply = { counts: [1], outcomes: 'c', data: '{}' };
-  await runInSpan(requests.map(requestOf), async ({ isTimed }) => {
+  await runTraced(requests.map(requestOf), async ({ isTimed }) => {
     assert.ok(isTimed);
     const start = unixMs();
     return { ...reply, times: { start, end: start, steps: [{ name: 'commit', start, end: start }] } };
   });
-  await runInSpan([requestOf(null)], async ({ isTimed }) => {
+  await runTraced([requestOf(null)], async ({ isTimed }) => {
     assert.ok(!isTimed);
     return reply;
   });
   const broken = new RangeError('a text that must not be sent');
   await assert.rejects(
-    runInSpan([requestOf(requests[0] ?? null)], () => Promise.reject(broken)),
+    runTraced([requestOf(requests[0] ?? null)], () => Promise.reject(broken)),
     broken,
   );
   for (const request of requests) request?.end();

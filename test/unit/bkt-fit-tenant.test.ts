@@ -7,8 +7,8 @@ import { fitPriorMeans, priorStrengths } from '../../src/domain/base/fit-constan
 import { growTrees } from '../../src/domain/fit/bkt/answer-trees.js';
 import {
   type BktFit,
+  type BktFitOptions,
   chooseFitOptions,
-  type FitOptions,
   fitSkillRange,
   fitTrees,
   isHeldOut,
@@ -18,9 +18,9 @@ import { canPublish } from '../../src/domain/fit/fit-parameters.js';
 import { syntheticLog } from '../support/answer-logs.js';
 import { seeded } from '../support/random.js';
 
-const options: FitOptions = { strengths: priorStrengths, difficultyScale: 0 };
+const options: BktFitOptions = { strengths: priorStrengths, difficultyScale: 0 };
 
-const fitBkt = (log: AnswerLog, fitted: FitOptions): Promise<BktFit> =>
+const fitBkt = (log: AnswerLog, fitted: BktFitOptions): Promise<BktFit> =>
   fitTrees(growTrees(log, selectAllLearners(log), { withDifficulty: fitted.difficultyScale > 0 }), fitted);
 
 /** Skills as a tenant might have them, within the bounds of fits. */

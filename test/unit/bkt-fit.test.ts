@@ -143,7 +143,7 @@ test('a fit reads the first 60 attempts of the chosen learners, without rapid an
   const untimed = answers('101');
   const log = answerLog(1, [long, untimed, long]);
   const firstTwo = selectLearners(log, (learner) => learner < 2);
-  const trees = growTrees(log, firstTwo, { rapidBelow: [3] });
+  const trees = growTrees(log, firstTwo, { rapidThresholds: [3] });
   assert.equal(trees.observations[0], 60 + 3);
   assert.equal(trees.learners[0], 2);
 });

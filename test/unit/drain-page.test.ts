@@ -1,11 +1,11 @@
 /** From entries of the outbox to lines for ClickHouse. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { encodePage, parseEntry, type RowsEntry } from '../../src/store/outbox/outbox-page.js';
+import { encodePage, parseOutboxEntry, type RowsEntry } from '../../src/store/outbox/outbox-page.js';
 import { buildRangeCondition } from '../../src/warehouse/ingest/repair.js';
 
 const field = (name: string, value: string): Buffer[] => [Buffer.from(name), Buffer.from(value)];
-const entry = (id: string, rows: string): RowsEntry => parseEntry([Buffer.from(id), field('r', rows)]);
+const entry = (id: string, rows: string): RowsEntry => parseOutboxEntry([Buffer.from(id), field('r', rows)]);
 
 test('a page is the rows with partition and outbox id in front, one line each', () => {
   const page = encodePage(7, [entry('1763705000123-0', 'a\tb\nc'), entry('1763705000123-1', 'ü\t\\N')]);
@@ -31,7 +31,7 @@ test('the largest ids find room', () => {
 
 test('rows are found by their field; what is not ours holds none', () => {
   const lines = (fields: Buffer[]): string[] =>
-    parseEntry([Buffer.from('5-0'), fields]).lines.map((line) => line.toString());
+    parseOutboxEntry([Buffer.from('5-0'), fields]).lines.map((line) => line.toString());
   assert.deepEqual(lines([]), []);
   assert.deepEqual(lines(field('x', 'b')), []);
   assert.deepEqual(lines(field('r', '')), []);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { drainShards } from '../../src/contracts/outbox/job-data.js';
+import { shardCount } from '../../src/contracts/outbox/job-data.js';
 import { computeRetryDelay, createSweep, listShardPartitions } from '../../src/jobs/drain-jobs.js';
 import type { Outbox } from '../../src/store/outbox/outbox.js';
 
@@ -14,7 +14,7 @@ test('retries back off from a quarter of a second to a cap, however many there w
 
 test('every partition belongs to exactly one shard', () => {
   for (const partitions of [1, 2, 16, 37]) {
-    const owned = Array.from({ length: drainShards }, (_, shard) =>
+    const owned = Array.from({ length: shardCount }, (_, shard) =>
       listShardPartitions(shard, partitions),
     ).flat();
     assert.deepEqual(
@@ -30,13 +30,13 @@ test('a few rows are drained after a second, many after two, very many at once',
   const readBacklog: Outbox['readBacklog'] = async () => [
     { partition: 0, length: rows, head: '1-0', due: 0 },
   ];
-  const sweep = createSweep({ readBacklog }, drainShards, async () => {
+  const sweep = createSweep({ readBacklog }, shardCount, async () => {
     armed++;
   });
   const armedAt = async (at: number, waiting: number): Promise<boolean> => {
     [rows, armed] = [waiting, 0];
     await sweep(at);
-    return armed === drainShards;
+    return armed === shardCount;
   };
   assert.equal(await armedAt(0, 1), true);
   assert.deepEqual([await armedAt(800, 1), await armedAt(1000, 1)], [false, true]);

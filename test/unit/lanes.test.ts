@@ -55,7 +55,7 @@ function heldLanes({ count = 2, now = () => 0, ...limits }: Change = {}) {
       // Half of it for each tenant.
       maxQueueSize: { items: 10, weight: 500_000 },
       maxQueueWaitMs: 100,
-      minQueueSize: { items: 2, weight: 500_000 },
+      maxSlowQueueSize: { items: 2, weight: 500_000 },
       ...limits,
     },
     now,
@@ -63,7 +63,7 @@ function heldLanes({ count = 2, now = () => 0, ...limits }: Change = {}) {
   const told: string[] = [];
   const submit = (to: number, ...names: string[]): void => {
     for (const name of names) {
-      lanes.trackOne(sentOf(name, to), (result) => {
+      lanes.trackEvent(sentOf(name, to), (result) => {
         if (!(result instanceof Error)) told.push(result.data);
         else told.push(`${name}: ${result instanceof ApiError ? result.code : result.message}`);
       });
@@ -115,17 +115,17 @@ test('it is full where every lane is, and no sooner', async () => {
   const { lanes, held, submit } = heldLanes();
   const fill = ['a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'a7', 'a8'];
   submit(0, ...fill);
-  assert.equal(lanes.checkFull(''), null);
+  assert.equal(lanes.findOverload(''), null);
   submit(1, ...fill);
-  assert.equal(lanes.checkFull('')?.code, 'UNAVAILABLE');
+  assert.equal(lanes.findOverload('')?.code, 'UNAVAILABLE');
   await nextTurn();
-  assert.equal(lanes.checkFull(''), null, 'the first batches are away');
+  assert.equal(lanes.findOverload(''), null, 'the first batches are away');
   submit(0, ...fill);
   submit(1, ...fill);
-  assert.equal(lanes.checkFull('')?.message, 'Too many answers wait to be counted; try again later');
+  assert.equal(lanes.findOverload('')?.message, 'Too many answers wait to be counted; try again later');
   held[1]?.letGo();
   await nextTurn();
-  assert.equal(lanes.checkFull(''), null, 'one lane has room');
+  assert.equal(lanes.findOverload(''), null, 'one lane has room');
 });
 
 test('lanes do not wait for one another, and a batch is of what goes together', async () => {
@@ -222,8 +222,8 @@ test('a tenant alone never fills a lane', async () => {
   await nextTurn();
   assert.equal(told.length, 6, `${told}`);
   assert.ok(told.every((one) => one.endsWith('@big: UNAVAILABLE')));
-  assert.equal(lanes.checkFull('big')?.code, 'UNAVAILABLE');
-  assert.equal(lanes.checkFull('small'), null);
+  assert.equal(lanes.findOverload('big')?.code, 'UNAVAILABLE');
+  assert.equal(lanes.findOverload('small'), null);
 });
 
 test('no tenant adds to a lane where its first item has waited for long, unless little waits there', async () => {

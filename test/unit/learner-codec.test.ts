@@ -9,7 +9,7 @@ import { decodeItem, encodeItem } from '../../src/store/learners/item-codec.js';
 import { decodeLearner, encodeLearner } from '../../src/store/learners/learner-codec.js';
 import { dumpLearner, type HashFields } from '../../src/store/learners/learner-dump.js';
 import { decodeSkill, encodeSkill } from '../../src/store/learners/skill-codec.js';
-import { describeDifference } from '../../src/store/rebuild/replayed-learners.js';
+import { describeDifference } from '../../src/store/rebuild/learner-writes.js';
 import { countAnswers } from '../support/answers.js';
 import { reportedConfidence, reportedSeconds, upTo } from '../support/arbitraries.js';
 

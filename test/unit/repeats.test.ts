@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type OpenEvent, rejectStuckRepeats } from '../../src/compute/stuck-repeats.js';
+import { type OpenEvent, startRepeatRejection } from '../../src/compute/stuck-repeats.js';
 import type { EventsRequest } from '../../src/compute/track-task.js';
 import { ApiError } from '../../src/errors.js';
 
@@ -22,7 +22,7 @@ const submissionOf = (
 function heldRepeats() {
   let now = 0;
   const open = new Map<string, OpenEvent>();
-  rejectStuckRepeats(
+  startRepeatRejection(
     () => open.values(),
     () => now,
   );

@@ -11,7 +11,7 @@ import { encodeForecastRow, intervalLevels } from '../../src/contracts/journal/j
 import { encodePrediction, encodeWhatIf } from '../../src/contracts/models/forecast-json.js';
 import type { WorkerSettings } from '../../src/contracts/settings/worker-settings.js';
 import { adviceUnavailableReason, buildStudyAdvice } from '../../src/domain/advice/study-advice.js';
-import { modelVersion } from '../../src/domain/base/model-version.js';
+import { formulaVersion } from '../../src/domain/base/formula-version.js';
 import { goalConstants } from '../../src/domain/base/score-constants.js';
 import { buildSkillViews, buildUnseenView } from '../../src/domain/learner/skill-view.js';
 import { computeIntervalReach } from '../../src/domain/prediction/accuracy-model.js';
@@ -182,7 +182,7 @@ function buildForecastRow(
     intervals: requested.intervals,
     targetScore: goal.isSet ? goal.targetScore : null,
     goalProbability: goal.isSet ? goal.probability : null,
-    modelVersion,
+    modelVersion: formulaVersion,
     tenantModelVersion: subject.model.version,
     accuracy: {
       ...{ expected: accuracy.expected, sd: accuracy.sd },

@@ -40,7 +40,7 @@ import {
 import type { LearnerCommit, LoadedLearner } from '../../src/store/learners/learner-commands.js';
 import type { ItemDelta } from '../../src/store/models/item-store.js';
 import { buildSkillEvents, computeCheckTime } from './notifications.js';
-import type { LearnerEvents, PlannedEvent } from './read-events.js';
+import type { GroupedEvent, LearnerEvents } from './read-events.js';
 import { formatResult, toAttemptFigures, toResultFigures } from './results.js';
 import type { NewSkill, SkillAllowance } from './skill-registry.js';
 
@@ -84,7 +84,7 @@ export function planLearner(learnerEvents: LearnerEvents, loaded: LoadedLearner,
     /** Null if no event was counted. */
     commit: draft.rows.length === 0 ? null : draft.buildCommit(),
     newSkills: draft.newSkills,
-    itemAnswers: draft.itemAnswers,
+    itemAnswers: draft.itemDeltas,
   };
 }
 
@@ -92,8 +92,8 @@ export function planLearner(learnerEvents: LearnerEvents, loaded: LoadedLearner,
 class LearnerDraft {
   readonly rows: string[] = [];
   readonly newSkills: NewSkill[] = [];
-  readonly itemAnswers: ItemDelta[] = [];
-  private readonly events: WebhookEvent[] = [];
+  readonly itemDeltas: ItemDelta[] = [];
+  private readonly webhookEvents: WebhookEvent[] = [];
   private readonly skills: (SkillState | null)[];
   private readonly items: LoadedLearner['items'][number][];
   private readonly ids;
@@ -114,7 +114,7 @@ class LearnerDraft {
     this.ids = openIds(loaded.ids);
   }
 
-  applyEvent(planned: PlannedEvent): EventOutcome {
+  applyEvent(planned: GroupedEvent): EventOutcome {
     const { event, idHash } = planned;
     if (event.importLine !== null && event.importLine <= this.loaded.importLine)
       return { outcome: 'skipped', data: '' };
@@ -130,14 +130,14 @@ class LearnerDraft {
   private checkSkillLimit({ skillId }: TrackEvent): string | null {
     const { skillAllowance } = this.context;
     if (skillAllowance === undefined) return null;
-    if (this.newSkills.length >= skillAllowance.newSkills)
+    if (this.newSkills.length >= skillAllowance.maxNewSkills)
       return 'The learner has answered as many skills as a learner may have';
     return skillAllowance.rejectedSkills.has(skillId)
       ? 'The tenant knows as many skills as a tenant may have'
       : null;
   }
 
-  private countAnswer({ event, skillIndex, idHash, itemIndex }: PlannedEvent): string {
+  private countAnswer({ event, skillIndex, idHash, itemIndex }: GroupedEvent): string {
     const { model, findItem, subscribedTypes } = this.context;
     const { tenant, userId, itemId, skillId } = event;
     const before: AnswerStates = {
@@ -154,7 +154,7 @@ class LearnerDraft {
     if (!this.skills[skillIndex]) this.newSkills.push({ tenant, userId, skillId });
     this.skills[skillIndex] = effect.skill;
     if (subscribedTypes !== '')
-      this.events.push(...buildSkillEvents(event, before.skill, effect.skill, subscribedTypes));
+      this.webhookEvents.push(...buildSkillEvents(event, before.skill, effect.skill, subscribedTypes));
     if (this.practised) addPractisedSkill(this.practised, skillId, effect.skill, model);
     if (itemIndex >= 0 && effect.item) this.items[itemIndex] = effect.item;
     this.learner = this.withBaseline(effect.learner, event);
@@ -171,7 +171,7 @@ class LearnerDraft {
     );
     this.arrivalDays.push(toDay(event.receivedAt));
     if (itemId !== null && isFirstOfDay(before, event))
-      this.itemAnswers.push(buildItemDelta(itemId, event.isCorrect, conditions));
+      this.itemDeltas.push(buildItemDelta(itemId, event.isCorrect, conditions));
     const figures = toResultFigures(effect, advice);
     if (idHash && fingerprint)
       this.ids.add(idHash, encodeFirstResult(figures, fingerprint, event.receivedAt), toArrivalSecond(event));
@@ -221,7 +221,7 @@ class LearnerDraft {
       itemGeneration: loaded.learner?.items.generation ?? 0,
       items: selectChanged(learnerEvents.itemHashes, loaded.items, this.items),
       importLine: this.importLine,
-      events: this.events,
+      webhookEvents: this.webhookEvents,
       goalCheckAt: computeCheckTime(learnerEvents, loaded.hasGoal, this.context.subscribedTypes),
     };
   }

@@ -33,7 +33,7 @@ export interface IndexedEvent {
 }
 
 /** Indexes into the lists of `LearnerEvents`; -1: no item. */
-export interface PlannedEvent extends IndexedEvent {
+export interface GroupedEvent extends IndexedEvent {
   readonly skillIndex: number;
   readonly itemIndex: number;
   readonly idHash: Buffer | null;
@@ -45,7 +45,7 @@ export interface LearnerEvents extends LearnerQuery {
   readonly eventIdHashes: Buffer[];
   readonly itemIds: string[];
   readonly itemHashes: Buffer[];
-  readonly events: PlannedEvent[];
+  readonly events: GroupedEvent[];
 }
 
 type EventOrError = TrackEvent | ApiError;
@@ -121,10 +121,11 @@ function parseBody(task: TrackTask, i: number, bytes: Buffer, isValidUtf8: boole
   };
   if (form === 'event') return [toTrackEvent(origin, parseJsonText(text), '')];
   if (form === 'import') return JSON.parse(text) as TrackEvent[];
-  const items = isLines
+  const rawEvents = isLines
     ? text.split('\n').filter((line) => line.trim() !== '')
     : validate(eventBatchCheck, parseJsonText(text), 'batch').events;
-  if (items.length >= 1 && items.length <= maxBatchEvents) return parseEvents(origin, items, isLines);
+  if (rawEvents.length >= 1 && rawEvents.length <= maxBatchEvents)
+    return parseEvents(origin, rawEvents, isLines);
   // Not in the schema, which would describe half a million errors for seconds.
   const message = `must have 1 to ${maxBatchEvents} items`;
   throw invalid(`Invalid batch: events ${message}`, [{ path: 'events', message }]);
@@ -132,11 +133,11 @@ function parseBody(task: TrackTask, i: number, bytes: Buffer, isValidUtf8: boole
 
 function* parseEvents(
   origin: EventOrigin,
-  items: readonly unknown[],
+  rawEvents: readonly unknown[],
   isLines: boolean,
 ): Generator<EventOrError> {
   const { idempotencyKey } = origin;
-  for (const [i, item] of items.entries()) {
+  for (const [i, item] of rawEvents.entries()) {
     const eventOrigin =
       idempotencyKey === null ? origin : { ...origin, idempotencyKey: `${idempotencyKey}/${i}` };
     yield catchApiError(() =>

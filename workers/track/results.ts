@@ -10,7 +10,7 @@ import { type Advice, formatAdvice } from '../../src/domain/advice/answer-advice
 import type { AnswerConditions } from '../../src/domain/answer/answer-conditions.js';
 import type { AnswerEffect } from '../../src/domain/answer/apply-answer.js';
 import { round4 } from '../../src/domain/base/common.js';
-import { modelVersion } from '../../src/domain/base/model-version.js';
+import { formulaVersion } from '../../src/domain/base/formula-version.js';
 import { isPlateau } from '../../src/domain/tracing/plateau.js';
 import { computeEfficiencyIndex } from '../../src/domain/tracing/response-times.js';
 import type { ApiError } from '../../src/errors.js';
@@ -31,11 +31,11 @@ export function toResultFigures(
 }
 
 /** JSON of `LearningEventResult`. Numbers need no escapes. */
-export function formatResult(answer: ResultFigures, skillId: string): string {
-  const { masteryBefore, masteryAfter, advice } = answer;
+export function formatResult(figures: ResultFigures, skillId: string): string {
+  const { masteryBefore, masteryAfter, advice } = figures;
   const mastery = `{"mastery_before":${masteryBefore},"mastery_after":${masteryAfter}`;
-  const trend = `"velocity":${round4(masteryAfter - masteryBefore)},"plateau_detected":${answer.plateauDetected}`;
-  const counts = `"total_attempts":${answer.attempts},"correct_attempts":${answer.correct}`;
+  const trend = `"velocity":${round4(masteryAfter - masteryBefore)},"plateau_detected":${figures.plateauDetected}`;
+  const counts = `"total_attempts":${figures.attempts},"correct_attempts":${figures.correct}`;
   return `${mastery},${trend},${counts},${formatRecommendation(advice, skillId)}}`;
 }
 
@@ -62,7 +62,7 @@ export const toAttemptFigures = (
   isRapid,
   efficiencyIndex: computeEfficiencyIndex(skill.pace, skill.rapid, norm),
   recommendationCode: advice?.code ?? '',
-  modelVersion,
+  modelVersion: formulaVersion,
   baselineTotal: learnerFigures.baselineTotal,
   eventFingerprint: learnerFigures.eventFingerprint,
   learnerVersion: learnerFigures.learnerVersion,

@@ -9,7 +9,7 @@ import type { LearnerEvents } from './read-events.js';
 export type NewSkill = { readonly tenant: string; readonly userId: string; readonly skillId: string };
 
 export interface SkillAllowance {
-  readonly newSkills: number;
+  readonly maxNewSkills: number;
   /** Skills that are new to the tenant and exceed its limit. */
   readonly rejectedSkills: ReadonlySet<string>;
 }
@@ -73,7 +73,7 @@ export class SkillRegistry {
       );
       const rejectedSkills = await this.findRejected(client, tenant, skillIds);
       learnersOfTenant.forEach(({ learnerEvents }, i) => {
-        allowances.set(learnerEvents, { newSkills: rooms[i] as number, rejectedSkills });
+        allowances.set(learnerEvents, { maxNewSkills: rooms[i] as number, rejectedSkills });
       });
     }
     return allowances;

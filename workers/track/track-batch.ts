@@ -60,20 +60,20 @@ const maxSharedEvents = 32;
 
 /** If the task fails as a whole, every event gets the error. */
 export async function trackBatch(dependencies: TrackDependencies, task: TrackTask): Promise<TrackReply> {
-  const [start, steps] = [unixMs(), task.isTimed ? [] : null];
+  const [start, timings] = [unixMs(), task.isTimed ? [] : null];
   const reply = createReplyBuilder();
   const events: IndexedEvent[] = [];
   const counts = await runInSlices(readEvents(task, dependencies.settings.partitions, events, reply));
-  const batch = new Batch(dependencies, task.importId, reply, steps);
-  for (let at = 0, end = 0; at < events.length; at = end) {
-    end = at + chooseStepSize(dependencies, task, events.length);
-    await batch.track(events.slice(at, end));
+  const batch = new TaskRun(dependencies, task.importId, reply, timings);
+  for (let from = 0, end = 0; from < events.length; from = end) {
+    end = from + chooseCommitSize(dependencies, task, events.length);
+    await batch.track(events.slice(from, end));
   }
   const taskReply = reply.build(counts);
-  return steps ? { ...taskReply, times: { start, end: unixMs(), steps } } : taskReply;
+  return timings ? { ...taskReply, times: { start, end: unixMs(), steps: timings } } : taskReply;
 }
 
-function chooseStepSize(
+function chooseCommitSize(
   { isOnlyTask }: TrackDependencies,
   { form, importId }: TrackTask,
   eventCount: number,
@@ -88,12 +88,12 @@ const rejectionMessages = {
   'not-restored': 'The state store came back empty and has to be rebuilt first',
 };
 
-class Batch {
+class TaskRun {
   constructor(
     private readonly dependencies: TrackDependencies,
     private readonly importId: string | null,
     private readonly reply: ReplyBuilder,
-    private readonly steps: StepTiming[] | null,
+    private readonly timings: StepTiming[] | null,
   ) {}
 
   async track(events: readonly IndexedEvent[]): Promise<void> {
@@ -156,7 +156,7 @@ class Batch {
       plans.flatMap(({ newSkills }) => newSkills),
     );
     const commits = plans.flatMap(({ commit }) => commit ?? []);
-    const statuses = await recordTiming(this.steps, 'commit', () => session.commit(commits));
+    const statuses = await recordTiming(this.timings, 'commit', () => session.commit(commits));
     const conflicting: LearnerEvents[] = [];
     let nextStatus = 0;
     for (const plan of plans) {
@@ -205,7 +205,7 @@ class Batch {
     learners: readonly LearnerEvents[],
   ): Promise<LearnerPlan[]> {
     const { items, skillRegistry } = this.dependencies;
-    const loading = recordTiming(this.steps, 'load', () => session.load(learners));
+    const loading = recordTiming(this.timings, 'load', () => session.load(learners));
     // On a Cluster, another node has the tenants' data, which is read in parallel.
     const loadedBatch = session.loadsTenants ? loading : Promise.resolve(null);
     const [{ learners: loaded }, tenants] = await Promise.all([
@@ -270,11 +270,11 @@ class Batch {
     loadedBatch: Promise<LoadedBatch | null>,
   ): Promise<TenantModel> {
     const { models, items } = this.dependencies;
-    const [model, loaded] = await Promise.all([
+    const [model, loadedVersion] = await Promise.all([
       loadedBatch.then((batch) => models.get(tenant, batch?.catalogueMarks?.get(tenant))),
       models.version(tenant).then((version) => items.load(tenant, version, itemIds).then(() => version)),
     ]);
-    if (model.version !== loaded) await items.load(tenant, model.version, itemIds);
+    if (model.version !== loadedVersion) await items.load(tenant, model.version, itemIds);
     return model;
   }
 }

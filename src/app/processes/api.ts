@@ -17,7 +17,7 @@ import { createKeyLookup, createKeyStore, createQuotaCounter } from '../../store
 import { loadLastAudit } from '../../store/audit/audit-store.js';
 import { createMappingStore } from '../../store/catalogue/xapi-mappings.js';
 import { createErasureStore } from '../../store/corrections/erasures.js';
-import { createParkedRows } from '../../store/corrections/parked-rows.js';
+import { createParkedRows } from '../../store/corrections/redrive.js';
 import { acquireSweepTurn, sweepIds } from '../../store/learners/id-sweep.js';
 import { createLearnerExport } from '../../store/learners/learner-reads.js';
 import { createModelStore } from '../../store/models/model-store.js';

@@ -133,7 +133,7 @@ export const createFitDependencies = (
   tenants: () => listTenantAnswers(clickhouse),
   models: createModelStore(redis),
   history: createModelHistory(clickhouse),
-  openThreads: () => createFitPool({ ...options, redisUrl, clickhouseUrl }),
+  openPool: () => createFitPool({ ...options, redisUrl, clickhouseUrl }),
   logger,
 });
 

@@ -1,11 +1,7 @@
 import { dayMs } from '../../domain/base/common.js';
 import { formatJsonLine } from '../../lab/report/format.js';
 import { describeParkedRow } from '../../services/corrections/list-parked.js';
-import {
-  createParkedRows,
-  type ParkedEntry,
-  type RedriveCounts,
-} from '../../store/corrections/parked-rows.js';
+import { createParkedRows, type ParkedEntry, type RedriveCounts } from '../../store/corrections/redrive.js';
 import { defineArguments, flag, integerOption, UsageError } from '../support/arguments.js';
 import { defineCommand } from '../support/command.js';
 import { openRedisOnly } from '../support/servers.js';

@@ -45,10 +45,10 @@ not be compared`),
     read: rejectOperands,
   }),
   run: (context, args) =>
-    withServers(context, (servers) => (args.verify ? compare : restore)(context, servers, args.json)),
+    withServers(context, (servers) => (args.verify ? runVerify : runRestore)(context, servers, args.json)),
 });
 
-async function compare(context: CommandContext, servers: Servers, json: boolean): Promise<void> {
+async function runVerify(context: CommandContext, servers: Servers, json: boolean): Promise<void> {
   await rejectOtherVersion(servers.redis);
   await updateSchema(servers);
   const result = await verifyLearners(createRebuildParts(context, servers), {
@@ -59,7 +59,7 @@ async function compare(context: CommandContext, servers: Servers, json: boolean)
   else if (result.undecided > 0) context.endWith(2);
 }
 
-async function restore(context: CommandContext, servers: Servers, json: boolean): Promise<void> {
+async function runRestore(context: CommandContext, servers: Servers, json: boolean): Promise<void> {
   const message = 'Redis is being rebuilt by another process right now';
   const { check: ensureMayContinue } = await acquireProcessLock(
     servers.redis,

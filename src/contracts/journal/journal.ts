@@ -89,7 +89,7 @@ export interface ServedForecast extends LearnerId {
   /** Null: no goal. */
   readonly targetScore: number | null;
   readonly goalProbability: number | null;
-  /** Version of the formulas (domain/base/model-version.ts). */
+  /** Version of the formulas (domain/base/formula-version.ts). */
   readonly modelVersion: number;
   /** 0: the defaults. */
   readonly tenantModelVersion: number;

@@ -11,7 +11,7 @@ export const drainQueueName = 'drain';
  * Hazard: queued jobs store their ranges. With another number, two jobs would drain a range under two tokens.
  * Change it only with the queue's name and an empty outbox.
  */
-export const drainShards = 2;
+export const shardCount = 2;
 
 export const drainJobId = (shard: number): string => `drain-${shard}`;
 
@@ -24,7 +24,7 @@ export interface OutboxRange {
 }
 
 /** All attempts of a job use the same batch. */
-export interface DrainBatch {
+export interface PinnedBlock {
   ranges: OutboxRange[];
   rows: number;
   /** Unix milliseconds on Redis' clock. */
@@ -39,7 +39,7 @@ export interface DrainJobData {
   v: 1;
   shard: number;
   /** Null until the first attempt fixes the ranges. */
-  batch: DrainBatch | null;
+  batch: PinnedBlock | null;
 }
 
 export const deliveryQueueName = 'deliver';

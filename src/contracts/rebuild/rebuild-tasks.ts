@@ -13,7 +13,7 @@ export interface AnsweredSkill {
   readonly userIds: readonly string[];
 }
 
-export interface ItemRecord {
+export interface ItemCountRecord {
   readonly itemId: string;
   readonly answers: number;
   readonly right: number;
@@ -42,14 +42,14 @@ interface Task {
 export interface RestoreTask extends Task {
   readonly kind: 'restore';
   /** Unix seconds. */
-  readonly idsSince: number;
+  readonly idsFromSecond: number;
 }
 
 export interface CompareTask extends Task {
   readonly kind: 'compare';
   /** Unordered; may repeat some of `rows`. */
-  readonly outboxRows: readonly string[];
-  readonly redisLearners: readonly LearnerId[];
+  readonly pendingRows: readonly string[];
+  readonly expectedLearners: readonly LearnerId[];
 }
 
 interface Reply {
@@ -66,7 +66,7 @@ export interface RestoreReply extends Reply {
 export interface CompareReply extends Reply {
   readonly differences: readonly { readonly learner: string; readonly what: string }[];
   /** Learners with more answers in Redis than rows. */
-  readonly learnersMissingRows: readonly LearnerId[];
+  readonly learnersAhead: readonly LearnerId[];
 }
 
 export type RebuildReply<Of extends Reply> = Of | { readonly unavailable: string };

@@ -9,7 +9,7 @@ import {
 import { buildInitialTerms, initialPredictionModel } from '../prediction/prediction-model.js';
 import { computeRapidThreshold, emptyTimes, type SkillTimes } from '../tracing/response-times.js';
 import type { AnswerTrees } from './bkt/answer-trees.js';
-import { type BktFit, type FitOptions, fitTrees, type SkillFit } from './bkt/fit-trees.js';
+import { type BktFit, type BktFitOptions, fitTrees, type SkillFit } from './bkt/fit-trees.js';
 import type { LossComparison, TracedModel } from './bkt/trace-log.js';
 import { type FitWork, runInRanges } from './fit-stages.js';
 
@@ -17,18 +17,18 @@ export async function fitParameters(work: FitWork) {
   const { log, training, stages, onStep } = work;
   onStep('solution times');
   const times = await stages.run('measureTimes', log);
-  const rapidBelow = times.map(computeRapidThreshold);
+  const rapidThresholds = times.map(computeRapidThreshold);
   onStep('options of the fit');
-  const chosen = await stages.run('chooseFitOptions', log, training, { rapidBelow });
+  const chosen = await stages.run('chooseFitOptions', log, training, { rapidThresholds });
   onStep('parameters of the skills');
-  const options = { rapidBelow, withDifficulty: chosen.difficultyScale > 0 };
+  const options = { rapidThresholds, withDifficulty: chosen.difficultyScale > 0 };
   const trees = await stages.run('growTrees', log, training, options);
   const fit = await fitSkills(work, trees, chosen);
   onStep('judgement');
   return checkParameters(work, fit, chosen, times);
 }
 
-async function fitSkills(work: FitWork, trees: AnswerTrees, options: FitOptions): Promise<BktFit> {
+async function fitSkills(work: FitWork, trees: AnswerTrees, options: BktFitOptions): Promise<BktFit> {
   const { skillIds, current, stages, onStep } = work;
   const warm = skillIds.map((skillId) => current.skills.get(skillId)?.parameters);
   let n = 0;
@@ -49,7 +49,7 @@ async function fitSkills(work: FitWork, trees: AnswerTrees, options: FitOptions)
 async function checkParameters(
   work: FitWork,
   fit: BktFit,
-  { difficultyScale }: FitOptions,
+  { difficultyScale }: BktFitOptions,
   times: readonly SkillTimes[],
 ) {
   const { log, heldOut, current, skillIds, stages, version, fittedAt } = work;
@@ -76,9 +76,9 @@ async function checkParameters(
     );
     return { ...own, model: { ...own.model, times: times[k] ?? emptyTimes } };
   });
-  const skillsWith = (own: readonly GuardedSkill[]) =>
+  const mergeSkills = (own: readonly GuardedSkill[]) =>
     new Map([...current.skills, ...own.map(({ skillId, model }) => [skillId, model] as const)]);
-  const fitted = [...skillsWith(guarded).values()].filter(({ source }) => source === 'fitted').length;
+  const fitted = [...mergeSkills(guarded).values()].filter(({ source }) => source === 'fitted').length;
   const hasPrior = fitted >= fitConstants.minFittedSkills;
   const isBetter = fit.prior.source === 'prior' && canPublish(coldComparison);
   const skills = hasPrior ? guarded : guarded.map(removePrior);
@@ -88,7 +88,7 @@ async function checkParameters(
     fittedAt,
     prior: hasPrior ? (isBetter ? fit.prior.parameters : current.prior) : null,
     difficultyScale,
-    skills: skillsWith(skills),
+    skills: mergeSkills(skills),
   };
   const reports = skills.map(({ skillId, reason }, k) => ({
     skillId,

@@ -9,8 +9,8 @@ import { chooseFitOptions, fitSkillRange } from './bkt/fit-trees.js';
 import { compareHeldOutLoss, computeShifts, type TracedModel } from './bkt/trace-log.js';
 import { fitOffsets } from './prediction/ability-offsets.js';
 import {
-  createCrossPart,
-  extendCrossPart,
+  createCrossFold,
+  extendCrossFold,
   fitCalibration,
   restoreTerms,
   sampleCrossLog,
@@ -47,8 +47,8 @@ const fitStages = {
   solveStreaks,
   moveStreaks,
   crossLog: sampleCrossLog,
-  openCrossPart: createCrossPart,
-  growCrossPart: extendCrossPart,
+  openCrossPart: createCrossFold,
+  growCrossPart: extendCrossFold,
   saveTerms,
   restoreTerms,
   calibrate: fitCalibration,

@@ -18,7 +18,7 @@ import { skillPairWidth } from '../prediction/related-terms.js';
 import { buildTracedModel, canPublish, fitParameters } from './fit-parameters.js';
 import { type FitInput, type FitWork, runInRanges, type StageRunner } from './fit-stages.js';
 import type { AbilityOffsets } from './prediction/ability-offsets.js';
-import type { CrossPart } from './prediction/cross-fit.js';
+import type { CrossFold } from './prediction/cross-fit.js';
 import { hasAnswersFor, setRetriesAllowed } from './prediction/fit-memory.js';
 import type { FittedPrediction } from './prediction/fitted-prediction.js';
 import {
@@ -81,9 +81,9 @@ export async function fitTenant(
   };
 }
 
-export type FittedModel = Awaited<ReturnType<typeof fitTenant>>;
+export type TenantFitResult = Awaited<ReturnType<typeof fitTenant>>;
 
-export type FitReport = FittedModel['report'] & {
+export type FitReport = TenantFitResult['report'] & {
   /** One of this many learners was read. */
   readonly sampledOneIn: number;
   readonly seconds: number;
@@ -114,10 +114,15 @@ async function fitServed(work: FitWork, base: TenantModel, store: FeatureStore) 
     const model = withTerms(work, base, prediction, offsets);
     return { model, items, parametersHold: true, report: { ...report, published: true, reason: '' } };
   }
-  const parametersHold = canPublish({ oldLogLoss, newLogLoss: await measureModelLoss(work, base, store) });
+  const acceptsParameters = canPublish({ oldLogLoss, newLogLoss: await measureModelLoss(work, base, store) });
   const reason = `held-out log loss is worse than with version ${current.version}`;
-  const model = parametersHold ? base : current;
-  return { model, items: null, parametersHold, report: { ...report, published: false, reason } };
+  const model = acceptsParameters ? base : current;
+  return {
+    model,
+    items: null,
+    parametersHold: acceptsParameters,
+    report: { ...report, published: false, reason },
+  };
 }
 
 async function measureModelLoss(
@@ -215,7 +220,7 @@ async function chooseParts(
   let parts: PartName[] = [];
   let best = await grow(parts);
   const tried: PartTrial[] = [];
-  const { memory } = crossed[0] as CrossPart;
+  const { memory } = crossed[0] as CrossFold;
   for (const part of partNames.filter((one) => hasAnswersFor(memory, one))) {
     const saved = await Promise.all(crossed.map((one) => stages.run('saveTerms', one)));
     const grown = await grow([...parts, part]);

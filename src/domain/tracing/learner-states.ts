@@ -1,6 +1,6 @@
 import { type BktParameters, masteryLossThreshold, masteryThresholds } from '../base/bkt-parameters.js';
 import { type Answer, toDay } from '../base/common.js';
-import { modelVersion } from '../base/model-version.js';
+import { formulaVersion } from '../base/formula-version.js';
 import { newAbilities } from './ability.js';
 import { newActivity } from './activity.js';
 import { newCalibration } from './calibration.js';
@@ -38,7 +38,7 @@ export const newLearner = {
   /** Increases with every commit, so readers detect changes. */
   version: 0,
   attempts: 0,
-  abilityVersion: modelVersion as number,
+  abilityVersion: formulaVersion as number,
   abilities: newAbilities,
   /** Null before the baseline. */
   baselineTotal: null as number | null,

@@ -4,7 +4,7 @@ import type { AnalystLimits } from '../../contracts/settings/analyst-limits.js';
 import { checkParameterValue } from './analyst-access.js';
 import { buildAnalystAssignments, computeAnalystSeconds } from './analyst-settings.js';
 import { BridgeError, rejectAccess } from './errors.js';
-import type { EngineJob, Lane, RowInsert } from './lanes.js';
+import type { EngineJob, QueryLane, RowInsert } from './query-lanes.js';
 import { findLeadingWord, findResultFormat, formatSetting, parseInsertHead } from './sql.js';
 import { findStreamFormat } from './stream-formats.js';
 
@@ -42,7 +42,7 @@ const readingWords: ReadonlySet<string> = new Set(
 const isReading = (statement: string): boolean => readingWords.has(findLeadingWord(statement));
 
 /** Selects the queue. Permissions do not depend on it. */
-export function selectLane(statement: string, isAnalyst: boolean): Lane {
+export function selectLane(statement: string, isAnalyst: boolean): QueryLane {
   if (isAnalyst) return 'analyst';
   return isReading(statement) ? 'read' : 'write';
 }
@@ -97,7 +97,7 @@ function formatResultLimit(query: URLSearchParams, isAnalyst: boolean): string {
 export function buildJob(
   options: RequestOptions,
   body: Buffer,
-): { job: EngineJob; lane: Lane; format: string } {
+): { job: EngineJob; lane: QueryLane; format: string } {
   const { query, headers, method, limits, id } = options;
   if (query.get('compress') === '1' || query.get('decompress') === '1')
     throw new BridgeError(48, 'NOT_IMPLEMENTED', 'compress and decompress are not supported; use gzip');

@@ -5,7 +5,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { type ChdbQueryStream, Session } from 'chdb';
 import { checkAnalystStatement, limitExpensiveBlocks, setAnalystRole } from './analyst-access.js';
 import { createCancelledError, toFailure } from './errors.js';
-import type { EngineJob, InsertSummary, RowInsert, ThreadCommand, ThreadMessage } from './lanes.js';
+import type { EngineJob, InsertSummary, RowInsert, ThreadCommand, ThreadMessage } from './query-lanes.js';
 import { quoteLiteral, quoteName } from './sql.js';
 import { createBlockJoiner } from './stream-formats.js';
 

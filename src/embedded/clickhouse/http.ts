@@ -12,13 +12,13 @@ import { createGzip, createUnzip } from 'node:zlib';
 import type { Account, ChildOptions } from '../start-clickhouse.js';
 import { buildJob } from './build-job.js';
 import { BridgeError, toFailure } from './errors.js';
-import type { InsertSummary, Lanes } from './lanes.js';
 import { addAdvice } from './limit-advice.js';
 import { checkOverruns } from './overruns.js';
+import type { InsertSummary, QueryLanes } from './query-lanes.js';
 import { findContentType } from './sql.js';
 
 type BridgeOptions = Pick<ChildOptions, 'accounts' | 'database' | 'overruns' | 'analystLimits'> & {
-  readonly lanes: Lanes;
+  readonly lanes: QueryLanes;
 };
 
 /** Limits after decompression. */
@@ -82,7 +82,7 @@ async function runQuery(
   response.once('close', () => {
     if (!response.writableFinished) disconnected.abort();
   });
-  const databases = { pathDatabase: pathDatabase, defaultDatabase: database };
+  const databases = { pathDatabase, defaultDatabase: database };
   const limits = isAnalyst ? analystLimits : null;
   const { job, lane, format } = buildJob({ query, headers, method, ...databases, limits, id }, body);
   if (isAnalyst) checkOverruns(overruns, job.statement, Date.now());

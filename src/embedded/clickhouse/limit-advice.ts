@@ -1,4 +1,4 @@
-import type { EngineJob } from './lanes.js';
+import type { EngineJob } from './query-lanes.js';
 
 const narrowingAdvice = 'Ask for one tenant, fewer days or fewer columns';
 

@@ -9,8 +9,8 @@ import { waitAtMost } from '../../lifecycle.js';
 import type { ChildMessage, ChildOptions } from '../start-clickhouse.js';
 import { writeAccessConfig } from './analyst-access.js';
 import { createBridge } from './http.js';
-import { type Lanes, startLanes } from './lanes.js';
 import { buildOverrun } from './overruns.js';
+import { type QueryLanes, startLanes } from './query-lanes.js';
 import { quoteLiteral, quoteName } from './sql.js';
 
 /*
@@ -79,7 +79,7 @@ async function waitUntil(deadline: number, isDone: () => boolean): Promise<boole
   return isDone();
 }
 
-async function stop(server: Server, lanes: Lanes, engine: Session): Promise<void> {
+async function stop(server: Server, lanes: QueryLanes, engine: Session): Promise<void> {
   const started = Date.now();
   // A thread, because closing the engine blocks the main thread (tried: minutes).
   new Worker(`setTimeout(() => process.kill(process.pid, 'SIGKILL'), ${exitTimeoutMs})`, {
@@ -111,7 +111,7 @@ async function main(): Promise<void> {
   process.once('disconnect', () => ending.abort());
   if (!process.connected) return;
   const [options] = (await once(process, 'message', { signal })) as [ChildOptions];
-  const handlers = { killQuery: (id: string) => killQuery(engine, id), reportOverrun: reportOverrun, crash };
+  const handlers = { killQuery: (id: string) => killQuery(engine, id), reportOverrun, crash };
   const lanes = startLanes(options.dataDir, handlers);
   const engine = await openEngine(options).finally(lanes.loaded);
   process.on('uncaughtException', crash);

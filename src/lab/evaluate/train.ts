@@ -1,9 +1,9 @@
 import { type AnswerLog, type LearnerSelection, selectAllLearners } from '../../domain/base/answer-log.js';
 import type { BktParameters } from '../../domain/base/bkt-parameters.js';
 import { resolveSkillModel, unfittedModel } from '../../domain/catalogue/tenant-model.js';
-import { type FitOptions, fitTrees } from '../../domain/fit/bkt/fit-trees.js';
+import { type BktFitOptions, fitTrees } from '../../domain/fit/bkt/fit-trees.js';
 import type { StageRunner } from '../../domain/fit/fit-stages.js';
-import { type FittedModel, fitTenant } from '../../domain/fit/fit-tenant.js';
+import { fitTenant, type TenantFitResult } from '../../domain/fit/fit-tenant.js';
 import { buildItemModel } from '../../domain/fit/prediction/replay-log.js';
 import { computeRapidThreshold } from '../../domain/tracing/response-times.js';
 import { itemKey, type ServedModel } from './replay.js';
@@ -40,12 +40,12 @@ export async function trainModels(
 }
 
 /** Pairs that have terms. */
-const countPairs = ({ model, items }: FittedModel) => ({
+const countPairs = ({ model, items }: TenantFitResult) => ({
   skillPairs: [...model.skills.values()].reduce((sum, { related }) => sum + related.keys.length, 0),
   itemPairs: items?.pairs.terms.filter((term) => term !== 0).length ?? 0,
 });
 
-function createItemLookup({ items }: FittedModel): ServedModel['itemOf'] {
+function createItemLookup({ items }: TenantFitResult): ServedModel['itemOf'] {
   if (items === null) return () => null;
   return (item) => (items.sums.answers[item] === 0 ? null : buildItemModel(items, item, itemKey));
 }
@@ -54,7 +54,7 @@ const epoch = new Date(0).toISOString();
 
 /** Records the BKT stages, from `growTrees` to the last `fitRange`. */
 function watchBkt(stages: StageRunner) {
-  const seen = { chosen: null as FitOptions | null, iterations: 0, from: 0, to: 0 };
+  const seen = { chosen: null as BktFitOptions | null, iterations: 0, from: 0, to: 0 };
   const run: StageRunner['run'] = async (name, ...args) => {
     if (name === 'growTrees') seen.from = performance.now();
     const result = await stages.run(name, ...args);
@@ -73,17 +73,17 @@ async function fitPlainBkt(
   log: AnswerLog,
   training: LearnerSelection,
   skillIds: readonly string[],
-  { model }: FittedModel,
-  chosen: FitOptions | null,
+  { model }: TenantFitResult,
+  chosen: BktFitOptions | null,
   stages: StageRunner,
 ): Promise<BktParameters[]> {
   if (chosen === null || chosen.difficultyScale === 0)
     return skillIds.map((skillId) => resolveSkillModel(model, skillId).parameters);
-  const rapidBelow = skillIds.map((skillId) =>
+  const rapidThresholds = skillIds.map((skillId) =>
     computeRapidThreshold(resolveSkillModel(model, skillId).times),
   );
   const options = { ...chosen, difficultyScale: 0 };
-  const trees = await stages.run('growTrees', log, training, { rapidBelow });
+  const trees = await stages.run('growTrees', log, training, { rapidThresholds });
   const { skills } = await fitTrees(trees, options, (round) =>
     stages.run('fitRange', trees, 0, log.skills, round),
   );

@@ -19,7 +19,7 @@ type EventRequest = Omit<EventsRequest, 'form' | 'receivedAt'>;
 export type AttemptRecorder = ReturnType<typeof createAttemptRecorder>;
 
 export function createAttemptRecorder(
-  lanes: Pick<Lanes, 'checkFull' | 'track' | 'trackOne'>,
+  lanes: Pick<Lanes, 'findOverload' | 'track' | 'trackEvent'>,
   tally: AnswerTally,
   now: () => number,
 ) {
@@ -28,10 +28,10 @@ export function createAttemptRecorder(
     return resultByOutcome[outcome](data);
   };
   return {
-    findOverload: lanes.checkFull,
+    findOverload: lanes.findOverload,
     /** @param onResult called once, possibly synchronously */
     recordOne: (request: EventRequest, onResult: (result: EventResult) => void): void =>
-      lanes.trackOne(buildSentEvents('event', request, now()), (tracked) =>
+      lanes.trackEvent(buildSentEvents('event', request, now()), (tracked) =>
         onResult(tracked instanceof Error ? toApiError(tracked) : tallyResult(tracked)),
       ),
     /** @returns results in order of events @throws ApiError if no event was accepted */

@@ -4,7 +4,7 @@ import { dayMs, formatDate, roundFields } from '../../domain/base/common.js';
 import { computeShareInterval } from '../../domain/base/prediction-metrics.js';
 import { ApiError } from '../../errors.js';
 import type { ItemPosition, SkillReads, SkillSums } from '../../warehouse/reads/skill-statistics.js';
-import { type SourceLagPorts, type StorageWaitPorts, waitUntilStored } from '../outbox/storage-lag.js';
+import { type SourceLagPorts, type StorageWaitPorts, waitUntilStored } from '../outbox/wait-until-stored.js';
 import {
   buildPage,
   createCursors,

@@ -3,7 +3,7 @@ import { parseSkillBody } from '../../contracts/catalogue/skills.js';
 import { parseJson } from '../../contracts/schema/json.js';
 import { ApiError, preconditionFailed, rejectAsUnavailable } from '../../errors.js';
 import type { SkillWrite, SkillWriteResult } from '../../store/catalogue/catalogue-store.js';
-import { type StorageWaitPorts, waitUntilStored } from '../outbox/storage-lag.js';
+import { type StorageWaitPorts, waitUntilStored } from '../outbox/wait-until-stored.js';
 import { findSkillModel, type SkillPorts, skillNotFound, tagSkill } from './read-skills.js';
 
 export interface SkillWritePorts extends SkillPorts, StorageWaitPorts {

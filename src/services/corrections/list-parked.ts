@@ -1,6 +1,6 @@
 /** @throws ApiError UNAVAILABLE */
 import type { Call } from '../../contracts/access/call.js';
-import type { ParkedEntry, ParkedRows } from '../../store/corrections/parked-rows.js';
+import type { ParkedEntry, ParkedRows } from '../../store/corrections/redrive.js';
 import { buildPage, createCursors, defaultPageLimit, encodeList, type PageQuery } from '../paging/pages.js';
 
 const cursors = createCursors('parked:', (text) => (/^\d{1,6} \d{1,15}-\d{1,15}$/.test(text) ? text : null));

@@ -1,5 +1,5 @@
 /** NDJSON export of a learner. An error cuts the connection before the `end` line. */
-import { createSlots } from '../../concurrency.js';
+import { createPermits } from '../../concurrency.js';
 import type { AttemptRow } from '../../contracts/answers/attempt-row.js';
 import {
   type ExportRecord,
@@ -34,7 +34,7 @@ const idRetentionMs = 25 * 3_600_000;
 export type ExportLearner = ReturnType<typeof createLearnerExports>;
 
 export function createLearnerExports(ports: ExportPorts) {
-  const slots = createSlots(maxExports, maxTenantExports);
+  const slots = createPermits(maxExports, maxTenantExports);
   return async (tenant: string, userId: string) => {
     if (!slots.isFree(tenant)) throw unavailable('Too many exports at once; try again later');
     slots.acquire(tenant);

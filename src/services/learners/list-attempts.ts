@@ -7,7 +7,7 @@ import { type LearnerState, newLearner } from '../../domain/tracing/learner-stat
 import { rejectAsUnavailable, unavailable } from '../../errors.js';
 import type { PendingAttempts } from '../../store/outbox/pending-rows.js';
 import type { NumberedRow, StoredRows } from '../../warehouse/reads/stored-rows.js';
-import type { SourceLagPorts } from '../outbox/storage-lag.js';
+import type { SourceLagPorts } from '../outbox/wait-until-stored.js';
 import {
   buildPage,
   createNumberCursors,

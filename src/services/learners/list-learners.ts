@@ -4,7 +4,7 @@ import type { ListedLearner } from '../../contracts/responses/learners.js';
 import { Id } from '../../contracts/schema/ids.js';
 import type { ErasureStore } from '../../store/corrections/erasures.js';
 import type { LearnerList } from '../../warehouse/reads/learner-list.js';
-import type { SourceLagPorts } from '../outbox/storage-lag.js';
+import type { SourceLagPorts } from '../outbox/wait-until-stored.js';
 import {
   buildPage,
   decodeIdCursor,

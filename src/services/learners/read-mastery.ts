@@ -25,7 +25,7 @@ import type { Logger } from '../../logger.js';
 import type { LearnerReads } from '../../store/learners/learner-reads.js';
 import type { AttemptQuery, SkillHistory, StoredAttempt } from '../../warehouse/reads/skill-history.js';
 import { describeParameters, type ModelPorts } from '../catalogue/read-skills.js';
-import type { SourceLagPorts } from '../outbox/storage-lag.js';
+import type { SourceLagPorts } from '../outbox/wait-until-stored.js';
 import {
   buildPage,
   decodeIdCursor,

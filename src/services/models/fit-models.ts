@@ -2,7 +2,7 @@
 import type { FitPool } from '../../compute/job-pools.js';
 import { decodeModelSteps, encodeModel } from '../../contracts/models/stored-model.js';
 import { fitConstants } from '../../domain/base/fit-constants.js';
-import { modelVersion } from '../../domain/base/model-version.js';
+import { formulaVersion } from '../../domain/base/formula-version.js';
 import { type FitReport, fitTenant, selectTrainingLearners } from '../../domain/fit/fit-tenant.js';
 import { ApiError } from '../../errors.js';
 import type { Logger } from '../../logger.js';
@@ -26,7 +26,7 @@ export interface ModelDependencies {
 
 export interface FitDependencies extends ModelDependencies {
   readonly tenants: () => Promise<TenantAnswers[]>;
-  readonly openThreads: () => FitPool;
+  readonly openPool: () => FitPool;
 }
 
 export interface FitRunOptions {
@@ -46,19 +46,19 @@ export async function runFits(
   const all = await dependencies.tenants();
   const fits: TenantFit[] = [];
   const failures: Error[] = [];
-  let threads: FitPool | undefined;
-  const abort = (): void => void threads?.close();
+  let pool: FitPool | undefined;
+  const abort = (): void => void pool?.close();
   signal?.addEventListener('abort', abort);
-  const getThreads = (): FitPool => {
+  const getPool = (): FitPool => {
     signal?.throwIfAborted();
-    threads ??= dependencies.openThreads();
-    return threads;
+    pool ??= dependencies.openPool();
+    return pool;
   };
   try {
     for (const tenant of all.filter((each) => (options.tenant ?? each.tenant) === each.tenant)) {
       signal?.throwIfAborted();
       try {
-        fits.push(await fitTenantModel(dependencies, tenant, options, getThreads));
+        fits.push(await fitAndPublish(dependencies, tenant, options, getPool));
       } catch (error) {
         if (error instanceof ApiError || signal?.aborted) throw error;
         failures.push(new Error(`the fit of tenant ${tenant.tenant} failed`, { cause: error }));
@@ -66,7 +66,7 @@ export async function runFits(
     }
   } finally {
     signal?.removeEventListener('abort', abort);
-    await threads?.close();
+    await pool?.close();
   }
   await recordModelChanges(dependencies);
   if (failures.length > 1)
@@ -75,30 +75,30 @@ export async function runFits(
   return fits;
 }
 
-async function fitTenantModel(
+async function fitAndPublish(
   { models, logger }: FitDependencies,
   { tenant, mark }: TenantAnswers,
   { dryRun = false, onStep }: FitRunOptions,
-  getThreads: () => FitPool,
+  getPool: () => FitPool,
 ): Promise<TenantFit> {
-  const inputMark = `${mark} ${modelVersion}`;
+  const inputMark = `${mark} ${formulaVersion}`;
   const basedOn = await models.fetchActiveVersion(tenant);
-  const inForce = { tenant, version: basedOn };
+  const unchanged = { tenant, version: basedOn };
   // A dry run does not prevent the next fit of the same answers.
   const recordFit = async (fit: TenantFit): Promise<TenantFit> => {
     if (!dryRun) await models.finishFit(tenant, inputMark);
     return fit;
   };
   if (!dryRun && (await models.fetchLastFit(tenant)) === inputMark)
-    return { ...inForce, outcome: 'nothing_new', report: null };
-  const threads = getThreads();
+    return { ...unchanged, outcome: 'nothing_new', report: null };
+  const threads = getPool();
   const since = performance.now();
   const showStep = (step: string): void => onStep?.(tenant, step);
   showStep('reading the answers');
   const { sampledOneIn, learnerHash, itemHashes, ...columns } = await threads.readAnswers(tenant);
   const training = selectTrainingLearners(learnerHash);
   if (training.length < fitConstants.minLearners || !training.includes(0))
-    return recordFit({ ...inForce, outcome: 'too_few', report: null });
+    return recordFit({ ...unchanged, outcome: 'too_few', report: null });
   const version = dryRun ? basedOn + 1 : await models.reserveVersion(tenant);
   const input = {
     ...columns,
@@ -110,8 +110,8 @@ async function fitTenantModel(
   };
   const { model, items, changed, ...fitted } = await fitTenant(input, threads, showStep);
   const report = { ...fitted.report, sampledOneIn, seconds: (performance.now() - since) / 1000 };
-  if (!changed) return recordFit({ ...inForce, outcome: 'not_better', report });
-  if (dryRun) return { ...inForce, outcome: 'dry_run', report };
+  if (!changed) return recordFit({ ...unchanged, outcome: 'not_better', report });
+  if (dryRun) return { ...unchanged, outcome: 'dry_run', report };
   showStep('publication');
   const text = encodeModel(model);
   // Throws for a model that cannot be decoded, as with NaN. The tenant would be left without a model.

@@ -5,7 +5,7 @@ import { dayMs, round4, roundFields } from '../../domain/base/common.js';
 import { computeShareInterval } from '../../domain/base/prediction-metrics.js';
 import { computeSum } from '../../lists.js';
 import type { ModelQuality, ReliabilityBin } from '../../warehouse/reads/model-quality.js';
-import type { SourceLagPorts } from '../outbox/storage-lag.js';
+import type { SourceLagPorts } from '../outbox/wait-until-stored.js';
 
 export const ReliabilityQuery = Type.Object({
   skill_id: Type.Optional(Id),

@@ -1,7 +1,7 @@
 /** Server-sent events (WHATWG HTML, 9.2). */
 import { setTimeout as sleep } from 'node:timers/promises';
 import Type, { type Static } from 'typebox';
-import { createSlots, singleFlights } from '../../concurrency.js';
+import { createPermits, singleFlightByName } from '../../concurrency.js';
 import type { Grant } from '../../contracts/access/access.js';
 import { unavailable } from '../../errors.js';
 import { createLiveMetrics, type ReportedMetric } from './live-metrics.js';
@@ -31,9 +31,9 @@ export type LiveStream = ReturnType<typeof createLiveStream>;
 
 /** Collects metrics once a second for all streams. */
 export function createLiveStream({ collect, findKey }: LivePorts) {
-  const slots = createSlots(maxStreams, maxStreams);
+  const slots = createPermits(maxStreams, maxStreams);
   const closing = new AbortController();
-  const find = singleFlights(findKey);
+  const find = singleFlightByName(findKey);
   const figures = createLiveMetrics();
   let sampled = { second: -1, event: Promise.resolve('') };
 

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { DrainBatch } from '../../contracts/outbox/job-data.js';
+import type { PinnedBlock } from '../../contracts/outbox/job-data.js';
 import type { Logger } from '../../logger.js';
 import type { Span } from '../../spans.js';
-import type { Outbox, OutboxBatch } from '../../store/outbox/outbox.js';
+import type { Outbox, OutboxBlock } from '../../store/outbox/outbox.js';
 import type { AttemptWarehouse } from '../../warehouse/ingest/attempt-warehouse.js';
 
 export interface DrainDependencies {
@@ -11,14 +11,14 @@ export interface DrainDependencies {
   readonly logger: Logger;
 }
 
-export type DrainShard = (task: DrainTask) => Promise<DrainResult>;
+export type DrainBlock = (task: DrainTask) => Promise<DrainResult>;
 
 export interface DrainTask {
   partitions: readonly number[];
   /** Fixed by an earlier attempt of this job. */
-  batch: DrainBatch | null;
+  batch: PinnedBlock | null;
   /** Resolves when later attempts will find the batch. */
-  save(batch: DrainBatch): Promise<void>;
+  save(batch: PinnedBlock): Promise<void>;
   /** Set to isolate rejected rows. */
   maxRows?: number;
   /** Ask ClickHouse which rows are stored. */
@@ -33,7 +33,7 @@ export interface DrainResult {
 }
 
 /** The table and each rollup may have a token without its rows. */
-const maxRounds = 5;
+const maxTokenRounds = 5;
 
 /**
  * Completes a block after an earlier attempt. If ClickHouse was killed, it may have a token without its rows
@@ -43,7 +43,7 @@ const maxRounds = 5;
  */
 export async function completeBlock(
   dependencies: DrainDependencies,
-  block: OutboxBatch,
+  block: OutboxBlock,
   present: number,
   rejected: ReadonlySet<string>,
   signal: DrainTask['signal'],
@@ -51,7 +51,7 @@ export async function completeBlock(
   const { warehouse, logger } = dependencies;
   const expectedRows = block.rows - rejected.size;
   for (let round = 1; (await warehouse.countStored(block.ranges, signal)) < expectedRows; round++) {
-    if (round > maxRounds)
+    if (round > maxTokenRounds)
       throw new Error('ClickHouse drops a block as a duplicate, but does not have its rows');
     await insertMissing(dependencies, block, rejected, round, signal);
   }
@@ -63,7 +63,7 @@ export async function completeBlock(
 
 export async function insertMissing(
   { outbox, warehouse }: DrainDependencies,
-  block: OutboxBatch,
+  block: OutboxBlock,
   rejected: ReadonlySet<string>,
   round: number,
   signal: DrainTask['signal'],
@@ -75,7 +75,7 @@ export async function insertMissing(
   return presentRows.size;
 }
 
-export const computeRangeToken = (block: OutboxBatch): string =>
+export const computeRangeToken = (block: OutboxBlock): string =>
   hash(block.ranges.map((range) => `${range.partition}:${range.from}:${range.to}:${range.rows}`));
 
 /** @param round gives the same rows another token; 0 at first */

@@ -6,17 +6,17 @@
  * than when fixed.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { DrainBatch } from '../../contracts/outbox/job-data.js';
+import type { PinnedBlock } from '../../contracts/outbox/job-data.js';
 import { parseOutboxId } from '../../contracts/outbox/outbox-ids.js';
 import { endSpanAfter } from '../../spans.js';
-import type { BatchLimits, OutboxBatch, OutboxEpoch } from '../../store/outbox/outbox.js';
+import type { BlockLimits, OutboxBlock, OutboxEpoch } from '../../store/outbox/outbox.js';
 import { RowContentError } from '../../warehouse/clickhouse/insert-rows.js';
 import {
   completeBlock,
   computeRangeToken,
+  type DrainBlock,
   type DrainDependencies,
   type DrainResult,
-  type DrainShard,
   type DrainTask,
   insertMissing,
 } from './complete-block.js';
@@ -28,21 +28,21 @@ const tokenTrustMs = 60_000;
 /**
  * After Redis was replaced, a process may still insert the block of a lost job. A lookup would miss its rows.
  */
-const epochSettleMs = 3000;
+const epochSettleWaitMs = 3000;
 
 /** Younger rows belong to the current job: jobs do not restart that soon (jobs/consumer.ts). */
-const recentRowMs = 10_000;
+const skipLookupBelowMs = 10_000;
 
 /** ClickHouse prefers blocks of 100,000 rows. Bytes limit memory for long ids. */
-const defaultLimits: BatchLimits = { maxRows: 100_000, maxBytes: 32 * 2 ** 20 };
+const defaultLimits: BlockLimits = { maxRows: 100_000, maxBytes: 32 * 2 ** 20 };
 
 export interface DrainOptions extends DrainDependencies {
-  limits?: BatchLimits;
+  limits?: BlockLimits;
   applyCorrections?: (partitions: readonly number[], signal?: AbortSignal) => Promise<void>;
 }
 
 /** Throws errors of Redis and ClickHouse. The caller retries the same task. */
-export function createDrain(options: DrainOptions): DrainShard {
+export function createDrain(options: DrainOptions): DrainBlock {
   const { outbox, limits = defaultLimits, applyCorrections = async () => undefined } = options;
   const { parkUnreadable, storeByRow } = createIsolation(options);
   const moveBlock = createBlockMover(options);
@@ -86,11 +86,11 @@ function createBlockMover(dependencies: DrainDependencies) {
   const { outbox, warehouse } = dependencies;
   const watchEpoch = createEpochWatch();
 
-  async function fixBlock(
+  async function pinBlock(
     task: DrainTask,
-    { ranges, rows }: OutboxBatch,
+    { ranges, rows }: OutboxBlock,
     epoch: OutboxEpoch,
-  ): Promise<DrainBatch> {
+  ): Promise<PinnedBlock> {
     const { signal } = task;
     const { since, settledAt } = watchEpoch(epoch);
     if (settledAt > epoch.ms) await sleep(settledAt - epoch.ms, undefined, { signal });
@@ -99,7 +99,7 @@ function createBlockMover(dependencies: DrainDependencies) {
       task.verify ||
       oldest <= since ||
       // Old rows may belong to a lost or restarted job.
-      (epoch.ms - oldest > recentRowMs && (await warehouse.countStored(ranges, signal)) > 0);
+      (epoch.ms - oldest > skipLookupBelowMs && (await warehouse.countStored(ranges, signal)) > 0);
     const batch = { ranges, rows, fixedAt: epoch.ms, verify };
     await task.save(batch);
     return batch;
@@ -112,17 +112,17 @@ function createBlockMover(dependencies: DrainDependencies) {
   }
 
   /** @returns number of rows that were stored already @throws RowContentError */
-  async function insert(block: OutboxBatch, verify: boolean, signal: DrainTask['signal']): Promise<number> {
+  async function insert(block: OutboxBlock, verify: boolean, signal: DrainTask['signal']): Promise<number> {
     if (verify && (await warehouse.countStored(block.ranges, signal)) > 0)
       return insertMissing(dependencies, block, noRejectedRows, 0, signal);
     await warehouse.insert(block.chunks, computeRangeToken(block), signal);
     return 0;
   }
 
-  return async (task: DrainTask, block: OutboxBatch): Promise<DrainResult> => {
+  return async (task: DrainTask, block: OutboxBlock): Promise<DrainResult> => {
     const { signal } = task;
     const epoch = await outbox.readEpoch();
-    const batch = task.batch ?? (await fixBlock(task, block, epoch));
+    const batch = task.batch ?? (await pinBlock(task, block, epoch));
     const isOld = Math.abs(epoch.ms - batch.fixedAt) > tokenTrustMs;
     const verify = batch.verify || block.rows !== batch.rows || isOld;
     const span = task.span?.child('insert', {
@@ -153,7 +153,7 @@ function createEpochWatch(): (epoch: OutboxEpoch) => { since: number; settledAt:
   let currentEpoch: OutboxEpoch | null = null;
   let settledAt = 0;
   return (epoch) => {
-    if (currentEpoch !== null && currentEpoch.id !== epoch.id) settledAt = epoch.ms + epochSettleMs;
+    if (currentEpoch !== null && currentEpoch.id !== epoch.id) settledAt = epoch.ms + epochSettleWaitMs;
     if (currentEpoch?.id !== epoch.id) currentEpoch = epoch;
     return { since: currentEpoch.ms, settledAt };
   };

@@ -4,23 +4,23 @@
  */
 import { toEntryId } from '../../contracts/outbox/outbox-ids.js';
 import type { Logger } from '../../logger.js';
-import type { OutboxBatch } from '../../store/outbox/outbox.js';
+import type { OutboxBlock } from '../../store/outbox/outbox.js';
 import type { RejectedRow } from '../../store/outbox/parked-rows.js';
 import { RowContentError } from '../../warehouse/clickhouse/insert-rows.js';
 import {
   completeBlock,
   computeRowsToken,
+  type DrainBlock,
   type DrainDependencies,
   type DrainResult,
-  type DrainShard,
   type DrainTask,
 } from './complete-block.js';
 
 export class BlockRejectedError extends Error {
   constructor(
-    readonly block: OutboxBatch,
+    readonly block: OutboxBlock,
     reason: string,
-    readonly verify: boolean,
+    readonly isPartlyStored: boolean,
   ) {
     super(`ClickHouse refuses the content of a row: ${reason}`);
   }
@@ -38,13 +38,13 @@ export class ParkingFullError extends Error {
 /** @throws ParkingFullError after draining the other partitions */
 export async function drainRejectedBlock(
   task: DrainTask,
-  { block, verify }: BlockRejectedError,
-  drain: DrainShard,
+  { block, isPartlyStored }: BlockRejectedError,
+  drain: DrainBlock,
 ): Promise<DrainResult> {
   const done = { rows: 0, present: 0 };
   const fullPartitions: number[] = [];
   for (const { partition, rows } of block.ranges) {
-    const partitionTask = { ...task, partitions: [partition], batch: null, verify };
+    const partitionTask = { ...task, partitions: [partition], batch: null, verify: isPartlyStored };
     try {
       for await (const stored of drainPartition(partitionTask, rows, drain)) {
         done.rows += stored.rows;
@@ -63,7 +63,7 @@ export async function drainRejectedBlock(
 async function* drainPartition(
   task: DrainTask,
   rows: number,
-  drain: DrainShard,
+  drain: DrainBlock,
 ): AsyncGenerator<DrainResult> {
   let [remainingRows, maxRows, verify] = [rows, rows, task.verify === true];
   while (remainingRows > 0) {
@@ -77,7 +77,7 @@ async function* drainPartition(
       continue;
     }
     const { block } = outcome;
-    verify ||= outcome.verify;
+    verify ||= outcome.isPartlyStored;
     maxRows = Math.max(1, block.rows >> 1);
     if (block.entries > 1) continue;
     // The next owner of the job must continue row by row.
@@ -100,7 +100,7 @@ export function createIsolation(dependencies: DrainDependencies) {
   const logParked = createParkedLog(logger, () => performance.now());
 
   /** @throws ParkingFullError */
-  async function parkUnreadable({ unreadable }: OutboxBatch): Promise<void> {
+  async function parkUnreadable({ unreadable }: OutboxBlock): Promise<void> {
     for (const { partition, id } of unreadable) {
       if (!(await outbox.park(partition, id, noRowReason))) throw new ParkingFullError([partition]);
       logParked({ partition, id, reason: noRowReason }, 1);
@@ -112,7 +112,7 @@ export function createIsolation(dependencies: DrainDependencies) {
    * leaves the outbox when all rows are stored or parked.
    * @throws ParkingFullError
    */
-  async function storeByRow(entry: OutboxBatch, signal: DrainTask['signal']): Promise<DrainResult> {
+  async function storeByRow(entry: OutboxBlock, signal: DrainTask['signal']): Promise<DrainResult> {
     const { ranges } = entry;
     const rows = splitRows(entry);
     const before = await warehouse.findStoredRows(ranges, signal);
@@ -151,7 +151,7 @@ export function createIsolation(dependencies: DrainDependencies) {
 }
 
 /** `name`: `partition\tms\tseq`; `row`: the other columns. Rows may contain any bytes. */
-const splitRows = ({ chunks }: OutboxBatch) =>
+const splitRows = ({ chunks }: OutboxBlock) =>
   Buffer.concat(chunks)
     .toString('latin1')
     .split('\n')
@@ -179,7 +179,7 @@ export function createParkedLog(logger: Logger, now: () => number) {
       return;
     }
     logger.error(
-      { ...row, rows, alike: unlogged },
+      { ...row, rows, unloggedRows: unlogged },
       'a row was parked: ClickHouse refuses its content, or this version cannot read it',
     );
     nextAt = now() + logEveryMs;

@@ -12,7 +12,7 @@ import type { Checkpoint, RebuildStore, SharedState } from '../../store/rebuild/
 import { partitionOf, stateVersion } from '../../store/redis/keys.js';
 import { defaultPartitions, type VersionMismatch } from '../../store/redis/server/deployment.js';
 import type { RebuildSource } from '../../warehouse/reads/rebuild-source.js';
-import { type RebuildDependencies, type RebuildOptions, restoreLearners } from './replay-learners.js';
+import { type RebuildDependencies, type RebuildOptions, replayAllLearners } from './replay-learners.js';
 
 /**
  * `resumedAfter`: answers restored by an earlier run; `broken`: some learners with missing or duplicate rows.
@@ -23,14 +23,14 @@ export type RebuildResult = NonNullable<Awaited<ReturnType<typeof rebuild>>>;
 export async function rebuild(dependencies: RebuildDependencies, options: RebuildOptions) {
   const { source, store } = dependencies;
   const since = performance.now();
-  const hasMarkers = (await store.readPartitionCount()) !== null;
-  if (!hasMarkers && !(await source.hasStoredState())) return null;
+  const hasDeployment = (await store.readPartitionCount()) !== null;
+  if (!hasDeployment && !(await source.hasStoredState())) return null;
   const facts = await resolveDeployment(dependencies);
   const lostPartitions = await store.findLostPartitions(facts.partitions);
-  const lostState = await findLostState(dependencies, hasMarkers);
-  if (lostPartitions.length === 0 && lostState.length === 0 && hasMarkers) return null;
+  const lostState = await findRestorableShared(dependencies, hasDeployment);
+  if (lostPartitions.length === 0 && lostState.length === 0 && hasDeployment) return null;
   const start = await resumeOrStart(store, lostPartitions, lostState);
-  const { checkpoint, ...replayed } = await restoreLearners(dependencies, options, facts.partitions, start);
+  const { checkpoint, ...replayed } = await replayAllLearners(dependencies, options, facts.partitions, start);
   await restoreTenants(dependencies, options, checkpoint);
   const unreadableKeys = await restoreOtherState(dependencies, options, checkpoint, facts.partitions);
   options.ensureMayContinue();
@@ -56,13 +56,13 @@ async function resolveDeployment({ source, store }: RebuildDependencies): Promis
 }
 
 /** Missing state outside partitions that ClickHouse can restore. */
-async function findLostState(
+async function findRestorableShared(
   { source, store }: RebuildDependencies,
-  hasMarkers: boolean,
+  hasDeployment: boolean,
 ): Promise<SharedState[]> {
-  const missing = await store.findLostShared();
+  const missing = await store.findMissingShared();
   // Restore all of it, because items have counters even without a published model.
-  if (!hasMarkers) return missing;
+  if (!hasDeployment) return missing;
   const isStored: Readonly<Record<SharedState, () => Promise<boolean>>> = {
     keys: async () => (await source.keys()).keys.length > 0,
     catalogues: async () => (await source.fetchCatalogue()).length > 0,
@@ -88,7 +88,7 @@ async function resumeOrStart(
   return checkpoint;
 }
 
-const createStepReporter =
+const createStepRunner =
   ({ ensureMayContinue, onProgress }: RebuildOptions, { answers }: Checkpoint) =>
   (step: string): void => {
     ensureMayContinue();
@@ -102,7 +102,7 @@ async function restoreTenants(
   options: RebuildOptions,
   checkpoint: Checkpoint,
 ): Promise<void> {
-  const step = createStepReporter(options, checkpoint);
+  const step = createStepRunner(options, checkpoint);
   const { shared } = checkpoint;
   const tenants = await source.listTenants();
   step('catalogues');
@@ -138,7 +138,7 @@ async function restoreOtherState(
   checkpoint: Checkpoint,
   partitionCount: number,
 ): Promise<number> {
-  const step = createStepReporter(options, checkpoint);
+  const step = createStepRunner(options, checkpoint);
   const { partitions, idsFrom } = checkpoint;
   for await (const ids of source.readRetracted(idsFrom))
     await store.restoreRetractedIds(ids, partitions, partitionCount);
@@ -193,7 +193,7 @@ async function findPendingReason(store: RebuildStore, older: VersionMismatch): P
     : `Redis alone has ${waiting.join(', ')}: start the version before, wait until health shows outbox_length, journal_length, erasures_due and parked 0 (npm run parked), stop it and run this again`;
 }
 
-const maxNames = 5;
+const maxUnknownNames = 5;
 
 /** Learners without rows in ClickHouse cannot be restored. */
 async function findUnknownReason(source: RebuildSource, store: RebuildStore): Promise<string | null> {
@@ -204,5 +204,5 @@ async function findUnknownReason(source: RebuildSource, store: RebuildStore): Pr
       names.push(`${tenant}:${userId}`);
   return names.length === 0
     ? null
-    : `ClickHouse has no answers of ${names.length} learners of Redis (${names.slice(0, maxNames).join(', ')}): is it the right database?`;
+    : `ClickHouse has no answers of ${names.length} learners of Redis (${names.slice(0, maxUnknownNames).join(', ')}): is it the right database?`;
 }

@@ -20,13 +20,13 @@ export interface RebuildOptions {
   readonly onProgress: (progress: { step: string; answers: number; total: number }) => void;
 }
 
-const maxNames = 10;
-const maxAttempts = 30;
+const maxBrokenNames = 10;
+const maxTaskTries = 30;
 const retryDelayMs = 1000;
 /** The replay repeats if rows arrive that were in flight. */
 const maxPasses = 4;
 
-export async function restoreLearners(
+export async function replayAllLearners(
   { source, store, openThreads }: RebuildDependencies,
   { ensureMayContinue, onProgress }: RebuildOptions,
   partitionCount: number,
@@ -48,7 +48,7 @@ export async function restoreLearners(
     const total = await source.countAnswers(partitions);
     const recordProgress = async (reply: RestoreReply, last: LearnerId | null): Promise<void> => {
       brokenCount += reply.brokenCount;
-      broken.push(...reply.brokenLearners.slice(0, maxNames - broken.length));
+      broken.push(...reply.brokenLearners.slice(0, maxBrokenNames - broken.length));
       const learners = checkpoint.learners + reply.learners;
       const answers = checkpoint.answers + reply.answers;
       await save({ learners, answers, ...(last === null ? { learnersDone: true } : { after: last }) });
@@ -87,7 +87,7 @@ async function withRetries<Reply>(
     try {
       return await write();
     } catch (error) {
-      if (!(error instanceof ApiError) || tries === maxAttempts) throw error;
+      if (!(error instanceof ApiError) || tries === maxTaskTries) throw error;
     }
     await sleep(retryDelayMs);
     ensureMayContinue();
@@ -116,7 +116,7 @@ export async function verifyLearners(
   const differing: CompareReply['differences'][number][] = [];
   const sums = { learners: 0, answers: 0, differingCount: 0 };
   const add = (reply: CompareReply): void => {
-    sums.learners += reply.learners - reply.learnersMissingRows.length;
+    sums.learners += reply.learners - reply.learnersAhead.length;
     sums.differingCount += reply.differences.length;
     differing.push(...reply.differences.slice(0, maxListedDifferences - differing.length));
   };
@@ -128,29 +128,34 @@ export async function verifyLearners(
     for await (const { rows } of source.pages(all, null)) {
       const reply = await threads.compare({
         rows,
-        outboxRows: [],
-        redisLearners: [],
+        pendingRows: [],
+        expectedLearners: [],
         partitions: partitionCount,
       });
       add(reply);
       sums.answers += reply.answers;
-      behind.push(...reply.learnersMissingRows);
+      behind.push(...reply.learnersAhead);
       onProgress({ step: 'comparing learners', answers: sums.answers, total });
     }
     return behind;
   }
 
   async function comparePending(learners: readonly LearnerId[]): Promise<number> {
-    let redisLearners = learners;
-    for (let looks = 0; looks < maxRechecks && redisLearners.length > 0; looks++) {
-      if (looks > 0) await sleep(recheckDelayMs);
-      const outboxRows = await store.readPendingRows(redisLearners, partitionCount);
-      const rows = await source.readLearners(redisLearners);
-      const reply = await threads.compare({ rows, outboxRows, redisLearners, partitions: partitionCount });
+    let expectedLearners = learners;
+    for (let rechecks = 0; rechecks < maxRechecks && expectedLearners.length > 0; rechecks++) {
+      if (rechecks > 0) await sleep(recheckDelayMs);
+      const pendingRows = await store.readPendingRows(expectedLearners, partitionCount);
+      const rows = await source.readLearners(expectedLearners);
+      const reply = await threads.compare({
+        rows,
+        pendingRows,
+        expectedLearners,
+        partitions: partitionCount,
+      });
       add(reply);
-      redisLearners = reply.learnersMissingRows;
+      expectedLearners = reply.learnersAhead;
     }
-    return redisLearners.length;
+    return expectedLearners.length;
   }
 
   try {

@@ -1,4 +1,4 @@
-import { shareUntilReady, singleFlight, singleFlights } from '../../concurrency.js';
+import { shareUntilReady, singleFlight, singleFlightByName } from '../../concurrency.js';
 import { emptyCatalogue } from '../../domain/catalogue/catalogue.js';
 import type { TenantModel } from '../../domain/catalogue/tenant-model.js';
 import { ApiError, unavailable } from '../../errors.js';
@@ -51,7 +51,7 @@ export function createServedModels(
     return served.snapshot.mark;
   }
 
-  const readSnapshot = singleFlights(
+  const readSnapshot = singleFlightByName(
     async (_name: string, tenant: string, mark: string, entry: TenantEntry) => {
       const client = await redis();
       try {

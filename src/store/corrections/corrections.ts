@@ -13,7 +13,7 @@ import type { RedisClient } from '../redis/connection/client.js';
 import { readReplicated } from '../redis/connection/replication.js';
 import { acceptedField, partitionPrefix } from '../redis/keys.js';
 import { decodeErasure, maxOpenErasures } from './erasures.js';
-import { removeParkedRows } from './parked-rows.js';
+import { removeParkedRows } from './redrive.js';
 
 /** An erasure, or the rewrite at the head of the outbox. */
 export interface DueCorrection {

@@ -63,7 +63,7 @@ export interface LearnerCommit extends LearnerLocation {
   readonly itemGeneration: number;
   readonly items: readonly (readonly [id: Buffer, item: ItemRecord])[];
   readonly importLine: number;
-  readonly events: readonly WebhookEvent[];
+  readonly webhookEvents: readonly WebhookEvent[];
   /** Unix milliseconds; null: no check. */
   readonly goalCheckAt: number | null;
 }
@@ -142,9 +142,9 @@ export function writeCommits(
 
 function writeNotifications(
   request: CommandEncoder,
-  { partition, tenant, userId, events, goalCheckAt }: LearnerCommit,
+  { partition, tenant, userId, webhookEvents, goalCheckAt }: LearnerCommit,
 ) {
-  for (const event of events) writeEvent(request, partition, event);
+  for (const event of webhookEvents) writeEvent(request, partition, event);
   // Never later than the scheduled check.
   if (goalCheckAt !== null)
     request.writeCommand(

@@ -4,10 +4,10 @@ import { fetchStreamLengths, findField, removeStreamEntries } from '../redis/com
 import { defineScript } from '../redis/commands/script.js';
 import type { RedisClient } from '../redis/connection/client.js';
 import { forecastsKey, journalKey, parkedKey, sharedJournalKeys } from '../redis/keys.js';
-import type { StreamEntry } from './outbox-page.js';
+import type { RawStreamEntry } from './outbox-page.js';
 import { countParked, parkEntry } from './parked-rows.js';
 
-export type JournalEntry = ReturnType<typeof parseEntry>;
+export type JournalEntry = ReturnType<typeof parseJournalEntry>;
 export type Journal = ReturnType<typeof createJournal>;
 export type JournalFacts = Awaited<ReturnType<Journal['facts']>>;
 
@@ -33,7 +33,7 @@ export function createJournal(redis: RedisClient, partitions: number) {
     for (const source of sources.filter((_, i) => (lengths[i] ?? 0) > 0)) {
       if (bytes >= maxBytes) break;
       const found = await redis.xrangeBuffer(source, '-', '+', 'COUNT', pageRows);
-      const sourceEntries = found.map((entry) => parseEntry(source, entry));
+      const sourceEntries = found.map((entry) => parseJournalEntry(source, entry));
       entries.push(...sourceEntries);
       bytes += computeSum(sourceEntries.map(({ row }) => row.length));
     }
@@ -90,7 +90,7 @@ export async function recordForecasts(
   }
 }
 
-const parseEntry = (source: string, [id, fields]: StreamEntry) => ({
+const parseJournalEntry = (source: string, [id, fields]: RawStreamEntry) => ({
   source,
   id: id.toString('latin1'),
   /** One of `journalKinds`, unless another version wrote it. */

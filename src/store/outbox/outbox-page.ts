@@ -3,10 +3,10 @@ import { toFirstRowId } from '../../contracts/outbox/outbox-ids.js';
 import { computeSum } from '../../lists.js';
 import { findField } from '../redis/commands/bulk-operations.js';
 
-export type StreamEntry = [id: Buffer, fields: Buffer[]];
+export type RawStreamEntry = [id: Buffer, fields: Buffer[]];
 
 /** See contracts/corrections/corrections.ts. */
-export const isCorrection = ([, fields]: StreamEntry): boolean => fields[0]?.toString('latin1') === 'c';
+export const isCorrection = ([, fields]: RawStreamEntry): boolean => fields[0]?.toString('latin1') === 'c';
 
 export interface RowsEntry {
   readonly id: string;
@@ -15,7 +15,7 @@ export interface RowsEntry {
 
 const lineFeed = 0x0a;
 
-export function parseEntry([id, fields]: StreamEntry): RowsEntry {
+export function parseOutboxEntry([id, fields]: RawStreamEntry): RowsEntry {
   const rows = findField(fields, 'r');
   return { id: id.toString('latin1'), lines: rows === null ? [] : splitLines(rows) };
 }

@@ -12,11 +12,17 @@ import { defineScript, nowLua } from '../redis/commands/script.js';
 import { mapRedisErrors, type RedisClient } from '../redis/connection/client.js';
 import { readReplicated } from '../redis/connection/replication.js';
 import { dueErasuresKey, markerKey, outboxKey, outboxRowCountKey } from '../redis/keys.js';
-import { encodePage, isCorrection, parseEntry, type RowsEntry, type StreamEntry } from './outbox-page.js';
+import {
+  encodePage,
+  isCorrection,
+  parseOutboxEntry,
+  type RawStreamEntry,
+  type RowsEntry,
+} from './outbox-page.js';
 import { countParked, type OutboxEntry, parkEntry, parkRows, type RejectedRow } from './parked-rows.js';
 
 /** TSV lines: outbox columns, then the encoded row. */
-export interface OutboxBatch {
+export interface OutboxBlock {
   ranges: OutboxRange[];
   rows: number;
   entries: number;
@@ -25,7 +31,7 @@ export interface OutboxBatch {
   unreadable: { partition: number; id: string }[];
 }
 
-export interface BatchLimits {
+export interface BlockLimits {
   /** Exceeded only by the rows of one entry. */
   maxRows: number;
   /** Soft: reading stops after the page that reaches it. */
@@ -70,7 +76,7 @@ export function createOutbox(redis: Redis | Cluster, partitions: number) {
   }
 
   /** The oldest rows, in fair shares of the partitions. */
-  async function peek(selected: readonly number[], limits: BatchLimits): Promise<OutboxBatch> {
+  async function peek(selected: readonly number[], limits: BlockLimits): Promise<OutboxBlock> {
     const pendingRows = await countPendingRows(redis, selected);
     const batch = createBatch();
     const order = sortByRows(selected, pendingRows);
@@ -86,7 +92,7 @@ export function createOutbox(redis: Redis | Cluster, partitions: number) {
   async function readRanges(
     ranges: readonly OutboxRange[],
     skippedRows?: ReadonlySet<string>,
-  ): Promise<OutboxBatch> {
+  ): Promise<OutboxBlock> {
     const batch = createBatch();
     for (const range of ranges) {
       await readRange(redis, batch, { ...range, rows: Number.POSITIVE_INFINITY }, undefined, skippedRows);
@@ -135,7 +141,7 @@ export function createOutbox(redis: Redis | Cluster, partitions: number) {
   };
 }
 
-const createBatch = (): OutboxBatch => ({ ranges: [], rows: 0, entries: 0, chunks: [], unreadable: [] });
+const createBatch = (): OutboxBlock => ({ ranges: [], rows: 0, entries: 0, chunks: [], unreadable: [] });
 
 async function readHeadId(redis: Redis | Cluster, partition: number): Promise<string | null> {
   const [first] = await mapRedisErrors(redis.xrange(outboxKey(partition), '-', '+', 'COUNT', 1));
@@ -155,7 +161,7 @@ const sortByRows = (partitions: readonly number[], pendingRows: readonly number[
  */
 const readRange = (
   redis: Redis | Cluster,
-  batch: OutboxBatch,
+  batch: OutboxBlock,
   { partition, from, to, rows }: OutboxRange,
   maxBytes = Number.POSITIVE_INFINITY,
   skippedRows?: ReadonlySet<string>,
@@ -182,14 +188,18 @@ const readRange = (
 
 /**
  * Stops at the first correction.
- * @param includesFirst even if the first entry has more than `maxRows` rows
+ * @param allowsOversizedFirst even if the first entry has more than `maxRows` rows
  */
-function selectEntries(found: readonly StreamEntry[], maxRows: number, includesFirst: boolean): RowsEntry[] {
+function selectEntries(
+  found: readonly RawStreamEntry[],
+  maxRows: number,
+  allowsOversizedFirst: boolean,
+): RowsEntry[] {
   const entries: RowsEntry[] = [];
   let rows = 0;
   for (const entry of found) {
-    const parsed = parseEntry(entry);
-    const hasRoom = rows + parsed.lines.length <= maxRows || (includesFirst && rows === 0);
+    const parsed = parseOutboxEntry(entry);
+    const hasRoom = rows + parsed.lines.length <= maxRows || (allowsOversizedFirst && rows === 0);
     if (isCorrection(entry) || !hasRoom) break;
     entries.push(parsed);
     rows += parsed.lines.length;
@@ -198,7 +208,7 @@ function selectEntries(found: readonly StreamEntry[], maxRows: number, includesF
 }
 
 function addPage(
-  batch: OutboxBatch,
+  batch: OutboxBlock,
   partition: number,
   entries: readonly RowsEntry[],
   { rows, bytes }: ReturnType<typeof encodePage>,

@@ -34,7 +34,8 @@ export const parkEntry = async (
   stream: string,
   id: string,
   reason: string,
-): Promise<boolean> => (await moveEntry(redis, stream, parkedKey(stream), maxParkedRows, id, reason)) === 1;
+): Promise<boolean> =>
+  (await parkWholeEntry(redis, stream, parkedKey(stream), maxParkedRows, id, reason)) === 1;
 
 /**
  * Removes an entry after its other rows were stored. @returns false if the stream is full: the entry stays
@@ -47,7 +48,7 @@ export async function parkRows(
   const stream = outboxKey(partition);
   const sha1 = createHash('sha1');
   for (const [index, row] of rows.entries()) sha1.update(index === 0 ? '' : '\n').update(row);
-  const done = await moveRows(
+  const done = await parkRejectedRows(
     ...([redis, stream, parkedKey(stream), maxParkedRows, id, sha1.digest('hex'), rows.length] as const),
     ...rejected.flatMap((one) => [one.id, one.reason, one.row]),
   );
@@ -55,7 +56,7 @@ export async function parkRows(
 }
 
 /** Does nothing if the entry was removed. @returns 0 if the stream is full */
-const moveEntry = defineScript(2)<
+const parkWholeEntry = defineScript(2)<
   [stream: string, parked: string, bound: number, id: string, reason: string],
   0 | 1
 >(`
@@ -72,7 +73,7 @@ return 1
  * Does nothing if the entry was removed or has other rows: after a failover, Redis may assign its id again.
  * @returns 0 if the stream is full
  */
-const moveRows = defineScript(2)<
+const parkRejectedRows = defineScript(2)<
   [
     ...[stream: string, parked: string, bound: number, entry: string, sha1: string, rows: number],
     ...refused: (string | Buffer)[],

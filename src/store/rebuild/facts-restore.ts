@@ -8,7 +8,7 @@ import type {
   CatalogueRecord,
   DailyAnswers,
   GoalRecord,
-  ItemRecord,
+  ItemCountRecord,
   RetractedEvent,
 } from '../../contracts/rebuild/rebuild-tasks.js';
 import type { WebhookRecord } from '../../contracts/webhooks/webhooks.js';
@@ -106,7 +106,7 @@ export function createFactsRestore(client: RedisClient) {
       if (newest === undefined) return;
       await run(client.hset(catalogueRevisionsKey, tenant, `${newest.revision} ${newest.updatedAt}`));
     },
-    restoreItems: (tenant: string, version: number, items: readonly ItemRecord[]) =>
+    restoreItems: (tenant: string, version: number, items: readonly ItemCountRecord[]) =>
       storeFields(
         modelItemsKey(tenant, version),
         items.map((item) => [hashItem(item.itemId), packCounters(item)]),

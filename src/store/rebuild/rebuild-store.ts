@@ -72,7 +72,7 @@ export function createRebuildStore(client: RedisClient) {
     readPartitionCount: async () => Number(await mapRedisErrors(client.hget(metaKey, 'partitions'))) || null,
     findLostPartitions: (count: number) => findMissing(indices(count), (partition) => markerKey(partition)),
     /** Everything if Redis is empty, even if a start added some keys. */
-    findLostShared: async (): Promise<SharedState[]> =>
+    findMissingShared: async (): Promise<SharedState[]> =>
       (await keyExists(metaKey)) ? findMissing(sharedStates, (name) => sharedKeys[name]) : sharedStates,
     loadCheckpoint: async (): Promise<Checkpoint | null> => {
       const stored = JSON.parse((await mapRedisErrors(client.get(checkpointKey))) ?? 'null');

@@ -56,7 +56,7 @@ export function buildRangePart({ repairUnit }: Rollup, ranges: readonly OutboxRa
   };
 }
 
-const maxRounds = 5;
+const maxRepairPasses = 5;
 
 /**
  * Compares again after a repair: a process that paused between DELETE and INSERT may add its sums twice.
@@ -69,7 +69,7 @@ export async function repairPart(context: RepairContext, rollup: Rollup, part: R
     await syncReplicas(client, name, cluster, signal);
     const differing = await selectNumber(client, buildDifferenceCount(rollup, part), { signal });
     if (differing === 0) return round > 0;
-    if (round === maxRounds) throw new Error(`${name} differs from attempts again and again`);
+    if (round === maxRepairPasses) throw new Error(`${name} differs from attempts again and again`);
     await recomputePart(context, rollup, part);
   }
 }

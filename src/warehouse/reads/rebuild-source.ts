@@ -7,7 +7,7 @@ import type {
   CatalogueRecord,
   DailyAnswers,
   GoalRecord,
-  ItemRecord,
+  ItemCountRecord,
   RetractedEvent,
 } from '../../contracts/rebuild/rebuild-tasks.js';
 import type { WebhookRecord } from '../../contracts/webhooks/webhooks.js';
@@ -192,12 +192,12 @@ export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: str
       return new Map(rows.map(({ tenant, newest }) => [tenant, newest]));
     },
     /** Above the limit, yields the items with the most answers. */
-    readItems: async function* (tenant: string): AsyncGenerator<ItemRecord[]> {
+    readItems: async function* (tenant: string): AsyncGenerator<ItemCountRecord[]> {
       const answers = await count('tenant = {tenant:String}', { tenant });
       const parts = Math.max(1, Math.ceil(answers / answersPerPart));
       const most = Math.floor(maxItems / parts);
       for (let part = 0; part < parts; part++)
-        yield await select<ItemRecord>(selectItems, { tenant, parts, part, most });
+        yield await select<ItemCountRecord>(selectItems, { tenant, parts, part, most });
     },
     fetchDailyAnswers: (partitions: readonly number[]) => select<DailyAnswers>(selectDays, { partitions }),
   };

@@ -36,7 +36,7 @@ export type AnswerTrees = Readonly<ReturnType<typeof createTrees>>;
 
 export interface TreeOptions {
   /** In seconds. Faster answers are ignored as rapid guesses. */
-  readonly rapidBelow?: readonly number[];
+  readonly rapidThresholds?: readonly number[];
   readonly withDifficulty?: boolean;
 }
 
@@ -57,10 +57,10 @@ export function growTrees(
   learners: LearnerSelection,
   options: TreeOptions = {},
 ): AnswerTrees {
-  const { rapidBelow = [], withDifficulty = false } = options;
+  const { rapidThresholds = [], withDifficulty = false } = options;
   // Missing seconds are NaN, which is never below a threshold.
   const isRapid = (index: number): boolean =>
-    (log.seconds[index] as number) < (rapidBelow[log.skill[index] as number] ?? 0);
+    (log.seconds[index] as number) < (rapidThresholds[log.skill[index] as number] ?? 0);
   const usedAnswers = collectAnswerIndices(log, learners).filter((index) => !isRapid(index));
   const trees = createTrees(log.skills, usedAnswers.length, withDifficulty);
   const learnerOf = new Uint32Array(log.skill.length);

@@ -20,14 +20,14 @@ import {
 } from './expectation-maximization.js';
 import { sumLosses } from './trace-log.js';
 
-export interface FitOptions extends FitRules {
+export interface BktFitOptions extends FitRules {
   /** 0 ignores difficulty. */
   readonly difficultyScale: number;
   readonly warm?: readonly (BktParameters | undefined)[];
   readonly coldStart?: boolean;
 }
 
-export type FitRound = FitOptions & { readonly means: BktParameters };
+export type FitRound = BktFitOptions & { readonly means: BktParameters };
 export type BktFit = ReturnType<typeof buildFit>;
 export type SkillFit = BktFit['skills'][number];
 
@@ -36,7 +36,7 @@ const meansTolerance = 0.005;
 
 export async function fitTrees(
   trees: AnswerTrees,
-  options: FitOptions,
+  options: BktFitOptions,
   estimate = async (round: FitRound): Promise<readonly SkillEstimate[]> =>
     fitSkillRange(trees, 0, trees.learners.length, round),
 ): Promise<BktFit> {
@@ -114,7 +114,7 @@ function buildFit(
   return { skills, prior, means };
 }
 
-const strengthCandidates: readonly FitOptions[] = [1, 1 / 2, 1 / 6, 1 / 20].map((share) => ({
+const strengthCandidates: readonly BktFitOptions[] = [1, 1 / 2, 1 / 6, 1 / 20].map((share) => ({
   strengths: mapParameters((name) => share * priorStrengths[name]),
   difficultyScale: 0,
 }));
@@ -126,11 +126,11 @@ const scaleCandidates: readonly number[] = [difficultyConstants.scale, 0.25, 0.7
 export async function chooseFitOptions(
   log: AnswerLog,
   learners = selectAllLearners(log),
-  { rapidBelow = [] }: TreeOptions = {},
-): Promise<FitOptions> {
+  { rapidThresholds = [] }: TreeOptions = {},
+): Promise<BktFitOptions> {
   const fitted = selectLearners(log, (learner) => learners[learner] === 1 && !isHeldOut(learner));
   const heldOut = selectLearners(log, (learner) => learners[learner] === 1 && isHeldOut(learner));
-  const options = { rapidBelow };
+  const options = { rapidThresholds };
   const rule = await choosePreferred(log, heldOut, growTrees(log, fitted, options), strengthCandidates);
   if (!hasDifficulty(log)) return rule;
   const shifted = growTrees(log, fitted, { ...options, withDifficulty: true });
@@ -146,8 +146,8 @@ async function choosePreferred(
   log: AnswerLog,
   heldOut: LearnerSelection,
   trees: AnswerTrees,
-  candidates: readonly FitOptions[],
-): Promise<FitOptions> {
+  candidates: readonly BktFitOptions[],
+): Promise<BktFitOptions> {
   const trials: Trial[] = [];
   for (const candidate of candidates) trials.push(await evaluateCandidate(log, heldOut, trees, candidate));
   const best = trials.reduce((a, b) => (b.meanLoss < a.meanLoss ? b : a));
@@ -160,7 +160,7 @@ async function evaluateCandidate(
   log: AnswerLog,
   heldOut: LearnerSelection,
   trees: AnswerTrees,
-  candidate: FitOptions,
+  candidate: BktFitOptions,
 ) {
   const { skills } = await fitTrees(trees, candidate);
   const model = { ...candidate, skills };

@@ -29,7 +29,7 @@ export interface CrossSample {
   readonly rows: Float32Array;
 }
 
-export interface CrossPart {
+export interface CrossFold {
   readonly memory: FitMemory;
   readonly unseenLearners: LearnerSelection;
 }
@@ -61,22 +61,22 @@ function renumberItems({ log, rows }: CrossSample): CrossSample {
   return { log: { ...log, items }, rows };
 }
 
-export function createCrossPart({ log, rows }: CrossSample, itemVariance: number, part: number): CrossPart {
-  const isOther = (learner: number): boolean => learner % rules.parts === part;
+export function createCrossFold({ log, rows }: CrossSample, itemVariance: number, part: number): CrossFold {
+  const isInFold = (learner: number): boolean => learner % rules.parts === part;
   const memory = createFitMemory(
     log,
-    selectLearners(log, (learner) => !isOther(learner)),
+    selectLearners(log, (learner) => !isInFold(learner)),
     { rows },
     itemVariance,
   );
   moveRanges(memory, 'weights', 0, memory.ranges);
-  return { memory, unseenLearners: selectLearners(log, isOther) };
+  return { memory, unseenLearners: selectLearners(log, isInFold) };
 }
 
 /** Adds the last of `parts`. @returns the loss of the unseen learners */
-export function extendCrossPart(
+export function extendCrossFold(
   { log, rows }: CrossSample,
-  { memory, unseenLearners }: CrossPart,
+  { memory, unseenLearners }: CrossFold,
   parts: readonly PartName[],
   logits: Float64Array,
 ): number {
@@ -128,13 +128,13 @@ export function fitCalibration({ correct }: AnswerLog, logits: Float64Array): Ca
 
 type TermArray = Float32Array | Float64Array;
 
-export const saveTerms = (part: CrossPart): TermArray[] => listTermArrays(part).map(copyTermArray);
+export const saveTerms = (part: CrossFold): TermArray[] => listTermArrays(part).map(copyTermArray);
 
-export function restoreTerms(part: CrossPart, saved: readonly TermArray[]): void {
+export function restoreTerms(part: CrossFold, saved: readonly TermArray[]): void {
   for (const [i, figures] of listTermArrays(part).entries()) figures.set(saved[i] as TermArray);
 }
 
-const listTermArrays = ({ memory: { blocks, pairs, streaks, logits } }: CrossPart): TermArray[] => [
+const listTermArrays = ({ memory: { blocks, pairs, streaks, logits } }: CrossFold): TermArray[] => [
   ...Object.values(blocks).map(({ terms }) => terms),
   pairs.terms,
   streaks.shared,

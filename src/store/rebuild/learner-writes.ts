@@ -22,7 +22,7 @@ async function callInBatches<Item extends LearnerLocation, Result>(
 }
 
 /** No other process writes these learners, because their partition is not restored yet. */
-export async function restoreLearners(
+export async function writeReplayedLearners(
   client: RedisClient,
   learners: readonly (LearnerLocation & { readonly states: ReplayedStates; readonly ids: IdFields })[],
 ): Promise<void> {

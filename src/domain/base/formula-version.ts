@@ -2,4 +2,4 @@
  * Increase it when a model constant changes. "Our choice": no source. "Simulated", "tuned": see
  * docs/model.md.
  */
-export const modelVersion = 5;
+export const formulaVersion = 5;

@@ -43,7 +43,7 @@ export type ThreadMessage =
   | { readonly written: InsertSummary | null }
   | { readonly failed: string };
 
-export type Lane = 'write' | 'read' | 'analyst';
+export type QueryLane = 'write' | 'read' | 'analyst';
 
 const maxQueued = 200;
 /** Longer than any client waits. */
@@ -156,15 +156,15 @@ function createLane(max: number) {
   return { limit: createLimiter({ ...limits, rejectionMessage }), threads: [] as EngineThread[] };
 }
 
-export type Lanes = ReturnType<typeof startLanes>;
+export type QueryLanes = ReturnType<typeof startLanes>;
 
 /** Starts two threads, and others on first use: each costs 50 ms of CPU. */
 export function startLanes(dataDir: string, handlers: EngineHandlers) {
   // Each engine call blocks a pool thread, so at most four queries run. Only one writes: with six, concurrent
   // inserts duplicated and lost rows (chdb 3.4.0).
   const lanes = { write: createLane(1), read: createLane(2), analyst: createLane(1) };
-  const jobs = new Map<AbortController, Lane>();
-  const start = (lane: Lane): EngineThread => {
+  const jobs = new Map<AbortController, QueryLane>();
+  const start = (lane: QueryLane): EngineThread => {
     const thread = startThread(dataDir, handlers);
     lanes[lane].threads.push(thread);
     return thread;
@@ -176,7 +176,12 @@ export function startLanes(dataDir: string, handlers: EngineHandlers) {
 
   const hasQueuedAnalysts = (): boolean => [...jobs.values()].filter((lane) => lane === 'analyst').length > 1;
 
-  async function runOnThread(lane: Lane, job: EngineJob, sink: ResultSink, interruption: AbortController) {
+  async function runOnThread(
+    lane: QueryLane,
+    job: EngineJob,
+    sink: ResultSink,
+    interruption: AbortController,
+  ) {
     const thread = lanes[lane].threads.find(({ isBusy }) => !isBusy) ?? start(lane);
     thread.isBusy = true;
     try {
@@ -196,7 +201,7 @@ export function startLanes(dataDir: string, handlers: EngineHandlers) {
      * Rejects with the engine's text (`Code: …`), or code 202 if the queue is full.
      * @param disconnected drops a queued job, but a running write completes
      */
-    run: async (lane: Lane, job: EngineJob, sink: ResultSink, disconnected: AbortSignal) => {
+    run: async (lane: QueryLane, job: EngineJob, sink: ResultSink, disconnected: AbortSignal) => {
       const interruption = new AbortController();
       if (lane !== 'write') disconnected.addEventListener('abort', () => interruption.abort('unread'));
       const work = async (): Promise<InsertSummary | null> => {
