@@ -1,7 +1,10 @@
 import { unavailable } from './errors.js';
 import { createFairQueue, type QueuedItem } from './fair-queue.js';
 
-/** Concurrent calls with the same name share a result. @param run settles in bounded time */
+/**
+ * Concurrent calls with the same name get the result of the first one; their other arguments are ignored.
+ * @param run settles in bounded time
+ */
 export function singleFlightByName<More extends unknown[], Value>(
   run: (name: string, ...more: More) => Promise<Value>,
 ): (name: string, ...more: More) => Promise<Value> {
@@ -13,7 +16,10 @@ export function singleFlightByName<More extends unknown[], Value>(
   };
 }
 
-/** Calls with the same name share a `run` until `ready` resolves, so that no value is older than a call. */
+/**
+ * Calls that arrive before `run` starts share it. Later calls start another `run`, so a value is never read
+ * before its call.
+ */
 export function shareUntilReady<Ready, Value>(
   ready: () => Promise<Ready>,
   run: (ready: Ready, name: string) => Promise<Value>,

@@ -1,16 +1,17 @@
 /** `weight`: in any unit. */
 export type QueuedItem = { readonly tenant: string; readonly weight: number };
 
-/** `servedWeight` is comparable with the queue's level. */
+/** `servedWeight`: total of served items, starting at the queue's level when the tenant joined. */
 type TenantQueue<Item> = { readonly items: Item[]; weight: number; servedWeight: number };
 
 export type FairQueue<Item extends QueuedItem> = ReturnType<typeof createFairQueue<Item>>;
 
 /**
- * The least served tenant is next. A returning tenant starts at the queue's level: idle time earns no credit.
+ * The least served tenant is next. Level: served weight of the tenant that was next last. A returning tenant
+ * starts at the level, so idle time earns no credit. Items of a tenant stay in order.
  */
 export function createFairQueue<Item extends QueuedItem>() {
-  /** Empty queues stay while they are above the level. */
+  /** Empty queues stay while they are above the level. When nothing is queued, all are forgotten. */
   const queues = new Map<string, TenantQueue<Item>>();
   const emptyQueue: Readonly<TenantQueue<Item>> = { items: [], weight: 0, servedWeight: 0 };
   const total = { items: 0, weight: 0 };
@@ -55,7 +56,7 @@ export function createFairQueue<Item extends QueuedItem>() {
       servedLevel = Math.max(servedLevel, next.servedWeight);
       return removeFrom(next, 0, 1, true)[0];
     },
-    /** Removes each tenant's items up to the first rejected one. */
+    /** Offers items, the least served tenant first. `accept` is called once per item, until it rejects one of the tenant. */
     dequeueAccepted: (accept: (item: Item) => boolean): Item[] => {
       const taken: Item[] = [];
       for (const queue of [...nonEmpty()].sort((a, b) => a.servedWeight - b.servedWeight)) {

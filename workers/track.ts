@@ -16,7 +16,7 @@ const settings: WorkerSettings = workerData;
 const redis = connectWorkerRedis(settings);
 const logger = createLogger('info', 'track worker');
 const items = createItemCache(redis, settings.itemCacheMs);
-/** A lane has at most two tasks in flight (compute/lanes.ts). */
+/** A lane has at most two tasks in flight (src/compute/lanes.ts). */
 const freeConnections = [0, 1].map(() => openHotConnections(settings.redisUrl, settings.waitReplicas, redis));
 
 const flushMs = 1000;
@@ -44,7 +44,7 @@ const dependencies = {
   skillRegistry: new SkillRegistry(settings.skillLimits),
   models: createServedModels(redis, logger),
   fetchSubscriptions: createSubscriptionReader(redis),
-  // If Redis is nearly full, only repeated events get a result.
+  // If Redis is nearly full, no rows are accepted: only learners whose events are all repeats get results.
   maxOutboxRows: () => (isRedisFull ? 0 : settings.maxOutboxRows),
 };
 

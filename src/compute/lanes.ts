@@ -29,7 +29,7 @@ interface LanesOptions {
   readonly now?: () => number;
 }
 
-/** `weight` in bytes. */
+/** `items`: requests. `weight`: bytes; a request with several events weighs at least `minMultiEventWeight`. */
 type RequestSize = { readonly items: number; readonly weight: number };
 
 export interface LaneLimits {
@@ -37,7 +37,7 @@ export interface LaneLimits {
   readonly maxTaskSize: RequestSize;
   /** Per lane; half per tenant. */
   readonly maxQueueSize: RequestSize;
-  /** Once its first request waits longer, `maxSlowQueueSize` limits the tenant. */
+  /** Once a tenant's oldest request waits longer, `maxSlowQueueSize` is the tenant's limit. */
   readonly maxQueueWaitMs: number;
   readonly maxSlowQueueSize: RequestSize;
 }
@@ -50,14 +50,14 @@ const defaultLimits: LaneLimits = {
   maxSlowQueueSize: { items: 1000, weight: 16 * 1024 * 1024 },
 };
 
-/** A short batch may have a thousand errors, which are costly to describe. */
+/** A batch of few bytes may have a thousand errors, which are costly to describe. */
 const minMultiEventWeight = 64 * 1024;
 
 type OutcomeCallback = (outcomes: RequestOutcomes) => void;
 
 export interface LaneEntry extends QueuedItem, RequestPart {
   readonly queuedAt: number;
-  /** Called once, perhaps synchronously. It may not throw. */
+  /** Called once, perhaps synchronously. It may not throw. stuck-repeats.ts replaces it. */
   complete: OutcomeCallback;
   readonly splitRequest?: {
     openParts: number;
@@ -68,7 +68,7 @@ export interface LaneEntry extends QueuedItem, RequestPart {
 
 class Lane {
   readonly queue = createFairQueue<LaneEntry>();
-  /** At most one task of batches and one of single answers, with no tenant in both (ADR 30). */
+  /** At most one task of batches and one of single answers. No tenant is in both: its requests stay in order (ADR 30). */
   readonly inFlight = new Set<readonly LaneEntry[]>();
   isScheduled = false;
 
@@ -176,7 +176,7 @@ export function createLanes(options: LanesOptions) {
 
   const removeQueued = (): LaneEntry[] => lanes.flatMap(({ queue }) => queue.dequeueAccepted(() => true));
 
-  /** Waits until no task is in flight. Routes queued requests again in order. */
+  /** Does nothing while a task is in flight; each completion calls it again. Routes queued requests in order. */
   function applyLaneCount(): void {
     if (lanes.length === targetCount || lanes.some(({ inFlight }) => inFlight.size > 0)) return;
     const queued = removeQueued().sort((a, b) => a.queuedAt - b.queuedAt);
@@ -186,7 +186,7 @@ export function createLanes(options: LanesOptions) {
 
   return {
     /**
-     * `counted`: mastery, event id and row are committed together.
+     * Tracks the events of a request in order. `counted`: mastery, event id and row are committed together.
      * @param importId null: live answers
      * @throws ApiError INVALID_REQUEST, INTERNAL, or UNAVAILABLE if the lane is full
      */
@@ -196,11 +196,12 @@ export function createLanes(options: LanesOptions) {
           outcomes instanceof Error ? reject(outcomes) : resolve(outcomes),
         ),
       ),
-    /** Without a promise, which would cost more than the dispatch. */
+    /** `track` for one live event, without a promise, which would cost more than the dispatch. */
     trackEvent: (request: EventsRequest, complete: (outcome: EventOutcome | Error) => void): void =>
       submit(request, null, (outcomes) =>
         complete(outcomes instanceof Error ? outcomes : (outcomes[0] as EventOutcome)),
       ),
+    /** Single events in flight, then queued: a learner's events are in order. */
     *listOpenEvents(): Generator<LaneEntry> {
       for (const { inFlight, queue } of lanes)
         for (const entries of [...inFlight, queue.items()])
@@ -237,7 +238,7 @@ const reachesLimit = ({ items, weight }: RequestSize, limit: RequestSize, share:
 
 const isSingleEvent = ({ form }: EventsRequest): boolean => form === 'event';
 
-/** The import's feeder requires a separate task per request. */
+/** An import's request is a separate task, because the feeder relies on one commit per group. */
 const canShareTask = (first: LaneEntry, entry: LaneEntry): boolean =>
   entry.importId === null &&
   first.importId === null &&
@@ -263,7 +264,7 @@ function computeSlots(laneIndex: number, laneCount: number): number {
   return slots;
 }
 
-/** A part can be split again. */
+/** A part is split again if the number of lanes changes. */
 function createPartJoiner(entry: LaneEntry, partCount: number): Pick<LaneEntry, 'splitRequest' | 'complete'> {
   const splitRequest = entry.splitRequest ?? { openParts: 1, outcomes: [], complete: entry.complete };
   splitRequest.openParts += partCount - 1;

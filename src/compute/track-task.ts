@@ -31,7 +31,7 @@ export interface RequestPart extends Pick<TrackTask, 'importId' | 'slots'> {
   readonly request: EventsRequest;
 }
 
-/** The span's parent is the first sampled request, so that one trace is complete. The others are linked. */
+/** A span has one parent: the first sampled request. The other requests are linked. */
 export async function runTraced(
   parts: readonly RequestPart[],
   run: (task: TrackTask) => Promise<TrackReply>,

@@ -52,7 +52,7 @@ export interface LearnerSkills {
 
 export interface PlanContext {
   readonly model: TenantModel;
-  /** For `isWanted`; '' sends no events, as in an import. */
+  /** For `isSubscribed`. '' in an import, which sends no webhook events. */
   readonly subscribedTypes: string;
   readonly findItem: (itemId: string) => ItemModel | null;
   /** Set if `needsAllSkills` is true. */
@@ -88,7 +88,7 @@ export function planLearner(learnerEvents: LearnerEvents, loaded: LoadedLearner,
   };
 }
 
-/** Lists have the order of the lists in `learnerEvents`. */
+/** `skills` and `items` have the order of the lists in `learnerEvents`. */
 class LearnerDraft {
   readonly rows: string[] = [];
   readonly newSkills: NewSkill[] = [];
@@ -238,7 +238,10 @@ function buildRepeatOutcome(event: TrackEvent, record: Buffer): EventOutcome {
   return { outcome: 'replayed', data: formatResult(firstResult, event.skillId) };
 }
 
-/** `expected`: probability of a right answer without the item's difficulty. */
+/**
+ * Whole numbers, because counters are stored as u32. A fit (`countItems`) and a rebuild (`selectItems`) compute
+ * the same counters from ClickHouse. `expected`: probability of a right answer without the item's difficulty.
+ */
 const buildItemDelta = (itemId: string, isCorrect: boolean, conditions: AnswerConditions): ItemDelta => ({
   itemId,
   answers: 1,

@@ -24,7 +24,7 @@ import { hashItem } from '../../src/store/models/item-store.js';
 import { partitionOf } from '../../src/store/redis/keys.js';
 import type { ReplyBuilder } from './results.js';
 
-/** Four times the number of API fields: extra fields are ignored. */
+/** JSON values per batch. An event has 9 fields; further ones are ignored. */
 const maxBatchValues = 50 * maxBatchEvents;
 
 export interface IndexedEvent {
@@ -51,9 +51,9 @@ export interface LearnerEvents extends LearnerQuery {
 type EventOrError = TrackEvent | ApiError;
 
 /**
- * Reserves an outcome for each event, and sets those that this lane does not count. A generator: the errors
- * of a batch take up to 40 ms.
- * @returns events per body, or `unreadable`
+ * Reserves an outcome for each event, and sets those that this lane does not count. Yields, because
+ * describing the errors of a batch takes up to 40 ms.
+ * @returns events per body, or `unreadableCount`
  */
 export function* readEvents(
   task: TrackTask,

@@ -14,13 +14,17 @@ export interface SkillAllowance {
   readonly rejectedSkills: ReadonlySet<string>;
 }
 
-/** Limit of remembered entries. Registering a skill again is harmless. */
+/** Skills that this thread knows to be registered. Registering one again is harmless. */
 const maxCachedEntries = 100_000;
 /** Entries expire, so that an answer registers a deleted skill again. */
 const cacheMs = 60_000;
 
 const noSkills: ReadonlySet<string> = new Set();
 
+/**
+ * Registers skills at their first answer and enforces the limits of skills per learner and tenant. A rare skill
+ * is registered with its learners; from five learners on it is common and needs no registration.
+ */
 export class SkillRegistry {
   /** Answered by enough learners to need no registration. */
   private readonly commonSkills = new Set<string>();

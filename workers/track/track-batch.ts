@@ -50,12 +50,12 @@ interface TrackDependencies {
   readonly maxOutboxRows: () => number;
 }
 
-/** Attempts per learner while concurrent writes invalidate the WATCH. */
+/** After this many failed commits, a learner's events are `unavailable`. */
 const maxAttempts = 40;
 
-/** Redis blocks during a transaction. With 512 events an answer cost 10 % more. */
+/** Redis blocks during a transaction. With 512 instead of 128 events, an answer cost 10 % more. */
 const maxCommitEvents = 128;
-/** Leaves time for single answers between commits (ADR 30), at 14 % higher cost. */
+/** For a batch while another task runs: leaves time between commits (ADR 30), but an answer costs 14 % more. */
 const maxSharedEvents = 32;
 
 /** If the task fails as a whole, every event gets the error. */
@@ -78,7 +78,7 @@ function chooseCommitSize(
   { form, importId }: TrackTask,
   eventCount: number,
 ): number {
-  // The import's feeder relies on one commit per task (services/import/feeder.ts).
+  // The import's feeder relies on one commit per task (src/services/import/feeder.ts).
   if (importId !== null) return eventCount;
   return form === 'event' || isOnlyTask() ? maxCommitEvents : maxSharedEvents;
 }
@@ -120,8 +120,7 @@ class TaskRun {
   }
 
   /**
-   * After a conflict, retries each half: a learner with constant writes delays few others and is finally
-   * alone.
+   * One conflicting learner fails the whole transaction. Halving separates it from the others.
    */
   private async commitWithRetries(
     client: RedisClient,
@@ -177,7 +176,7 @@ class TaskRun {
     });
   }
 
-  /** Nothing is written yet: if one learner is unreadable, plans each separately. */
+  /** If planning throws, plans each learner alone, so that only an unreadable one fails. Nothing is written yet. */
   private async planIsolated(
     client: RedisClient,
     session: CommitSession,
@@ -223,7 +222,7 @@ class TaskRun {
       if (tenant instanceof ApiError) this.rejectUnavailable([learnerEvents], tenant);
       else
         plans.push(
-          // A spread doubled the time of a plan.
+          // Field by field: `...tenant` doubled the time of a plan.
           planLearner(learnerEvents, loaded[i] as LoadedLearner, {
             model: tenant.model,
             subscribedTypes: tenant.subscribedTypes,

@@ -46,7 +46,7 @@ export const outcomeLetters = {
   skipped: 's',
   /** The event id belongs to another event of the learner. */
   reused: 'u',
-  /** A new skill beyond a limit; `data`: its id. */
+  /** A new skill beyond a limit; `data`: message for the caller. */
   beyond: 'b',
   /** `data`: JSON of `message` and `details`. */
   invalid: 'i',
