@@ -172,13 +172,13 @@ test('a learner who may begin no skill takes no room of the tenant', async (t) =
   }));
   const thread = new SkillRegistry({ perLearner: 2, perTenant: 3 });
   const rooms = await thread.computeAllowances(client, works, loaded as unknown as LoadedLearner[]);
-  const refused = new Set(['beyond']);
+  const rejectedSkills = new Set(['beyond']);
   assert.deepEqual(
     [...rooms.values()],
     [
-      { skills: 0, refused },
-      { skills: Number.POSITIVE_INFINITY, refused },
-      { skills: Number.POSITIVE_INFINITY, refused },
+      { maxNewSkills: 0, rejectedSkills },
+      { maxNewSkills: Number.POSITIVE_INFINITY, rejectedSkills },
+      { maxNewSkills: Number.POSITIVE_INFINITY, rejectedSkills },
     ],
   );
 });

@@ -206,10 +206,10 @@ test('who keeps learners otherwise is told how', async (t) => {
   };
   const [version = 0, layout = 0] = stateVersion.split('.').map(Number);
   for (const kept of [`${version + 1}.1`, `${version}.${layout + 1}`, `${version}.${layout + 10}`])
-    assert.deepEqual(await found(kept), { state: 'newer', kept, partitions: 16 });
+    assert.deepEqual(await found(kept), { state: 'newer', storedVersion: kept, partitions: 16 });
   for (const kept of [`${version - 1}.${layout}`, `${version}.${layout - 1}`, `${version}`])
-    assert.deepEqual(await found(kept), { state: 'older', kept, partitions: 16 });
-  assert.deepEqual(await found(null), { state: 'older', kept: '', partitions: 16 });
+    assert.deepEqual(await found(kept), { state: 'older', storedVersion: kept, partitions: 16 });
+  assert.deepEqual(await found(null), { state: 'older', storedVersion: '', partitions: 16 });
 });
 
 test('an import mark is kept with the commit and read back only by that import', async (t) => {

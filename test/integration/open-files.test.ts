@@ -111,14 +111,14 @@ test('a server that cannot be started for want of files is told of as that', asy
     JSON.stringify(import.meta.resolve(`../../src/embedded/${name}.js`));
   const program = `
     import { openSync } from 'node:fs';
-    import { startClickhouse } from ${module('clickhouse')};
-    import { ensureRedisServer } from ${module('install-redis')};
-    import { ServingThreads } from ${JSON.stringify(import.meta.resolve('../../src/compute/thread-pools.js'))};
+    import { startClickhouse } from ${module('start-clickhouse')};
+    import { ensureRedisServer } from ${module('ensure-redis')};
+    import { ServingPool } from ${JSON.stringify(import.meta.resolve('../../src/compute/thread-pools.js'))};
     let failed;
     const failure = new Promise((resolve) => { failed = resolve; });
     const error = ({ err }, text) => { console.log(text, err.message); failed(); };
     const logger = { debug() {}, info() {}, warn() {}, error };
-    const pool = new ServingThreads('retract', { minThreads: 0, maxThreads: 1 }, logger);
+    const pool = new ServingPool('retract', { minThreads: 0, maxThreads: 1 }, logger);
     const common = { dir: process.env.DIR, port: 1, password: 'a', analystPassword: 'b', logger };
     const say = (error) => console.log(error.message);
     try { for (;;) openSync('/dev/null'); } catch {}
