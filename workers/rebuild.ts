@@ -67,7 +67,7 @@ const countTotals = (learners: readonly { readonly answers: number }[]) => ({
   answers: computeSum(learners.map(({ answers }) => answers)),
 });
 
-/** Reads Redis after the rows, so that Redis can only be ahead. */
+/** Reads Redis after the rows: a learner who answers in between is ahead. */
 async function compare({
   rows,
   partitions,

@@ -25,7 +25,7 @@ const maxRetryMs = 5000;
 const sweepMs = 500;
 const shutdownMs = 3000;
 
-/** Short, so that single answers soon become visible. */
+/** Interval between jobs of a shard. Short, so that single answers soon become visible. */
 const enqueueIntervalMs = 900;
 /** Under load, longer pauses make larger blocks, which cost ClickHouse little more. */
 const busyRows = 200;
@@ -65,7 +65,7 @@ export function startDrainJobs(options: DrainJobsOptions): Consumer {
         enqueue: () => sweep(performance.now()),
         // The next block may be due immediately.
         onCompleted: (enqueue) => enqueue(),
-        // The age identifies a batch of a removed job (services/outbox/drain-outbox.ts).
+        // A removed job loses its pinned block. Its rows are old by then, so the next drain looks them up first.
         unblockJobs: () => unblockJobs(access, indices(shardCount).map(drainJobId)),
         describePending: async () => {
           const backlog = await outbox.readBacklog(indices(partitions));

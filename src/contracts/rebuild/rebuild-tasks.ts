@@ -29,8 +29,8 @@ export interface DailyAnswers {
 }
 
 /**
- * Whole learners, by tenant and user. A line has `attemptColumns`, a tab, and the snapshot that the learner's
- * next rows continue, if any.
+ * Whole learners, ordered by tenant, user and number. A line is an attempt row with an empty last column, or a
+ * snapshot: null columns, and in the last one the state that the learner's next rows continue.
  */
 export type LearnerRows = Uint8Array;
 

@@ -45,7 +45,10 @@ async function fitSkills(work: FitWork, trees: AnswerTrees, options: BktFitOptio
   });
 }
 
-/** Skills without a fit are compared by the prior. Skills without held-out answers pass. */
+/**
+ * Skills that have, and would get, only a prior are judged together. Skills without held-out answers pass.
+ * Judges on all answers, rapid ones included, because the service traces all of them.
+ */
 async function checkParameters(
   work: FitWork,
   fit: BktFit,
@@ -135,7 +138,7 @@ function guardSkill(
   const { parameters, source, difficultyMean, learners, observations } = fitted;
   const fresh = source === 'default' ? defaultSkillParameters : { parameters, source, version, fittedAt };
   const publishedModel = reason === '' ? { ...old, ...fresh, difficultyMean } : old;
-  // Terms that were never fitted start from BKT.
+  // The initial bias: no served fit was ever accepted.
   const terms =
     current.prediction.bias === initialPredictionModel.bias
       ? buildInitialTerms(publishedModel.parameters)
@@ -152,7 +155,7 @@ function findRejectionReason(old: SkillModel, { source }: SkillFit, loss: LossCo
   return canPublish(loss) ? '' : `held-out log loss is worse than with version ${old.version}`;
 }
 
-/** The API guarantees defaults for unfitted skills below five fitted ones. */
+/** With fewer than five fitted skills, unfitted skills have the defaults: the API guarantees it. */
 function removePrior(skill: GuardedSkill): GuardedSkill {
   if (skill.model.source !== 'prior') return skill;
   return {

@@ -1,4 +1,7 @@
-/** Heavy steps of a fit: pure functions, which other threads run on shared columns. */
+/**
+ * Heavy steps of a fit, which may run in other threads. A step may write shared arrays. Everything else is copied to
+ * the thread, so its changes are lost.
+ */
 
 import type { AnswerLog, LearnerSelection } from '../base/answer-log.js';
 import type { TenantModel } from '../catalogue/tenant-model.js';

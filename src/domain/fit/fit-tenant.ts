@@ -1,4 +1,7 @@
-/** Publishes the fit that held-out learners tested, without a second fit on all learners. */
+/**
+ * Fits a model on the training learners and accepts each part that is no worse on the held-out learners. Does not
+ * fit again on all learners. Stores nothing.
+ */
 
 import {
   collectAnswerIndices,
@@ -39,7 +42,7 @@ import { createFeatureStore, type FeatureStore, type FittedItems } from './predi
 
 const { fit: rules } = predictionConstants;
 
-/** @param hashes uniform over 0 to 2^32 - 1, equal in every fit */
+/** @param hashes by learner, uniform over 32 bits; a learner keeps its hash, so every fit has the same split */
 export function selectTrainingLearners(hashes: Uint32Array): LearnerSelection {
   const training = sharedArrays.bytes(hashes.length);
   training.set(hashes.map((hash) => (hash / 2 ** 32 < fitConstants.heldOutShare ? 0 : 1)));
@@ -91,7 +94,7 @@ export type FitReport = TenantFitResult['report'] & {
 
 /**
  * If the new weights are worse, tries the current weights with the new BKT parameters, else changes nothing.
- * The store then has the published offsets.
+ * Replays overwrite `store`: afterwards it has the rows of the last replay, which `fitAccuracyChecked` reads.
  */
 async function fitServed(work: FitWork, base: TenantModel, store: FeatureStore) {
   const { log, heldOut, current, stages, onStep } = work;

@@ -1,4 +1,4 @@
-/** A killed run leaves the old or the new version active. */
+/** Fits tenants one by one and publishes their models. A killed run leaves the old or the new version active. */
 import type { FitPool } from '../../compute/job-pools.js';
 import { decodeModelSteps, encodeModel } from '../../contracts/models/stored-model.js';
 import { fitConstants } from '../../domain/base/fit-constants.js';
@@ -36,7 +36,10 @@ export interface FitRunOptions {
   readonly onStep?: (tenant: string, step: string) => void;
 }
 
-/** @throws if Redis or ClickHouse is unavailable; at the end, if a fit failed */
+/**
+ * @throws immediately if Redis is unavailable, or ClickHouse outside of a fit, or the run is aborted; at the end
+ * if a tenant's fit failed
+ */
 export async function runFits(
   dependencies: FitDependencies,
   options: FitRunOptions = {},
@@ -114,7 +117,7 @@ async function fitAndPublish(
   if (dryRun) return { ...unchanged, outcome: 'dry_run', report };
   showStep('publication');
   const text = encodeModel(model);
-  // Throws for a model that cannot be decoded, as with NaN. The tenant would be left without a model.
+  // Throws for a model that cannot be decoded, as with NaN: stored, it would leave the tenant without a model.
   await runInSlices(decodeModelSteps(text));
   const published = await threads.publish({
     tenant,
@@ -131,7 +134,7 @@ async function fitAndPublish(
   return recordFit({ tenant, outcome: 'published', version, report });
 }
 
-/** Copies publications that ClickHouse lacks. Skips models that only a newer version can read. */
+/** Copies publications that ClickHouse lacks. Logs a tenant's failure; the next run repeats its copies in order. */
 export async function recordModelChanges({ models, history, logger }: ModelDependencies): Promise<void> {
   const recorded = await history.fetchLastChanges();
   for (const tenant of await models.listTenants()) {

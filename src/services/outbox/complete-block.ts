@@ -19,7 +19,7 @@ export interface DrainTask {
   batch: PinnedBlock | null;
   /** Resolves when later attempts will find the batch. */
   save(batch: PinnedBlock): Promise<void>;
-  /** Set to isolate rejected rows. */
+  /** Maximum rows of the block; smaller to isolate rejected rows. Default: the drain's limit. */
   maxRows?: number;
   /** Ask ClickHouse which rows are stored. */
   verify?: boolean;
@@ -32,7 +32,7 @@ export interface DrainResult {
   present: number;
 }
 
-/** The table and each rollup may have a token without its rows. */
+/** The table and each rollup may have a token without its rows, and each may need a round. */
 const maxTokenRounds = 5;
 
 /**

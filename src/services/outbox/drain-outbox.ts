@@ -26,11 +26,15 @@ import { BlockRejectedError, createIsolation, drainRejectedBlock, ParkingFullErr
 const tokenTrustMs = 60_000;
 
 /**
- * After Redis was replaced, a process may still insert the block of a lost job. A lookup would miss its rows.
+ * Wait after Redis was replaced: another process may still insert a block of which Redis lost the job. An immediate
+ * lookup would miss its rows.
  */
 const epochSettleWaitMs = 3000;
 
-/** Younger rows belong to the current job: jobs do not restart that soon (jobs/consumer.ts). */
+/**
+ * Younger rows can only be in a block of the current job. Above the takeover of a dead worker's job (8 s,
+ * jobs/drain-jobs.ts), below the restart of a stalled consumer (20 s, jobs/consumer.ts).
+ */
 const skipLookupBelowMs = 10_000;
 
 /** ClickHouse prefers blocks of 100,000 rows. Bytes limit memory for long ids. */
@@ -72,7 +76,7 @@ export function createDrain(options: DrainOptions): DrainBlock {
   return (task) =>
     drainOrIsolate(task).catch(async (error: unknown) => {
       if (error instanceof ParkingFullError) {
-        // Otherwise the next attempt only reads rows that cannot be parked.
+        // Pins an empty block: the next attempt ends immediately, and the next job peeks again.
         await task.save({ ranges: [], rows: 0, fixedAt: 0, verify: false });
         await applyCorrections(task.partitions, task.signal);
       }
@@ -146,8 +150,7 @@ function createBlockMover(dependencies: DrainDependencies) {
 }
 
 /**
- * `since`: when this process first saw the epoch, on Redis' clock. Rows added later did not come back with a
- * restarted Redis. Read the epoch after the rows, to notice a restart in between.
+ * `since`: when this process first saw the epoch, on Redis' clock. No earlier epoch stored rows with later ids. Read the epoch after the rows, to notice a restart in between.
  */
 function createEpochWatch(): (epoch: OutboxEpoch) => { since: number; settledAt: number } {
   let currentEpoch: OutboxEpoch | null = null;

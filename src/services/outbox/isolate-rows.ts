@@ -108,8 +108,8 @@ export function createIsolation(dependencies: DrainDependencies) {
   }
 
   /**
-   * Each row has a token, so a suspended process repeats the inserts of the job's next owner. The entry
-   * leaves the outbox when all rows are stored or parked.
+   * Each row has a token, so inserts of two owners of the job count once. The entry leaves the outbox when all
+   * rows are stored or parked.
    * @throws ParkingFullError
    */
   async function storeByRow(entry: OutboxBlock, signal: DrainTask['signal']): Promise<DrainResult> {

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { unavailable } from '../../errors.js';
 
-/** ClickHouse stores answers a moment after they are counted. */
 export interface SourceLagPorts {
   /** Age of the oldest answer that is not stored; null if unknown. */
   readonly sourceLagSeconds: () => Promise<number | null>;
@@ -18,8 +17,8 @@ const maxWaitMs = 15_000;
 const checkIntervalMs = 200;
 
 /**
- * Waits for answers counted before the call. Reads the clock before Redis: after a slow reply, an earlier
- * answer would seem newer.
+ * Waits for answers counted before the call. Reads the clock before Redis: otherwise a slow reply lengthens
+ * `waited`, and an answer from before the call passes as later.
  * @throws ApiError UNAVAILABLE
  */
 export async function waitUntilStored({ oldestPendingSeconds, now }: StorageWaitPorts): Promise<void> {

@@ -1,6 +1,6 @@
 /**
  * Restores Redis from ClickHouse, learners by replay. The markers that make Redis usable come last; until
- * then the service responds 503. Idempotent; a later run resumes.
+ * then the service responds 503. Each step is idempotent. A later run resumes if the same partitions are missing.
  */
 
 import type { DeploymentRecord } from '../../contracts/access/access.js';
@@ -61,7 +61,7 @@ async function findRestorableShared(
   hasDeployment: boolean,
 ): Promise<SharedState[]> {
   const missing = await store.findMissingShared();
-  // Restore all of it, because items have counters even without a published model.
+  // Redis is empty: restore every kind. Items have counters even without a published model.
   if (!hasDeployment) return missing;
   const isStored: Readonly<Record<SharedState, () => Promise<boolean>>> = {
     keys: async () => (await source.keys()).keys.length > 0,
@@ -120,7 +120,7 @@ async function restoreTenants(
   step('models and items');
   const newest = await source.fetchNewestVersions();
   const changesByTenant = groupBy(await source.fetchModelChanges(), getTenant);
-  // Items belong to the active version, which is 0 before the first fit.
+  // Changes are newest first. Items belong to the active version, which is 0 before the first fit.
   for (const tenant of tenants)
     for await (const items of source.readItems(tenant))
       await store.restoreItems(tenant, changesByTenant.get(tenant)?.[0]?.version ?? 0, items);
@@ -154,7 +154,7 @@ async function restoreOtherState(
   }
   step('webhooks');
   if (checkpoint.shared.includes('webhooks')) await store.restoreEndpoints(await source.fetchWebhooks());
-  // Recorded revocations override existing keys: a configured key may have been revoked.
+  // A start saves configured keys as valid; a recorded revocation overrides that.
   step('API keys');
   const { keys, unreadable } = await source.keys();
   await store.restoreKeys(keys);
@@ -163,7 +163,7 @@ async function restoreOtherState(
 
 /**
  * Retires learners of an earlier version, so that a rebuild restores them in the current format. Until
- * `adoptVersion`, the markers can move back. After it, the earlier version counts no answers.
+ * `adoptVersion`, the markers can move back. While they are aside, the earlier version counts no answers.
  * @throws StartError without changes if data would be lost
  */
 export async function retireOlderVersion(
@@ -173,7 +173,7 @@ export async function retireOlderVersion(
 ): Promise<void> {
   const rejectLoss = async (reason: string | null): Promise<void> => {
     if (reason === null) return;
-    // Includes markers that an earlier run moved.
+    // Also checks markers that an earlier run moved aside before it died.
     await store.moveMarkers(older, 'back');
     throw new StartError(reason);
   };

@@ -9,7 +9,7 @@ interface FactsStore {
   keys(): Promise<readonly StoredKey[]>;
 }
 
-/** @returns records changes since the last successful call */
+/** @returns a function that records changes since its last successful call */
 export function createFactsRecorder(store: FactsStore, history: FactsHistory): () => Promise<void> {
   let recordedDeployment = '';
   let recordedKeys: Map<string, string> | undefined;

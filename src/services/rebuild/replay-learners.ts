@@ -15,7 +15,7 @@ export interface RebuildDependencies {
 }
 
 export interface RebuildOptions {
-  /** @throws Error if another process rebuilds, or the run must end */
+  /** @throws Error if this process lost the lock, which it notices within 2 s */
   readonly ensureMayContinue: () => void;
   readonly onProgress: (progress: { step: string; answers: number; total: number }) => void;
 }
@@ -23,7 +23,7 @@ export interface RebuildOptions {
 const maxBrokenNames = 10;
 const maxTaskTries = 30;
 const retryDelayMs = 1000;
-/** The replay repeats if rows arrive that were in flight. */
+/** The replay repeats while ClickHouse has more rows than were replayed, because drained rows may be in flight. */
 const maxPasses = 4;
 
 export async function replayAllLearners(
@@ -54,7 +54,7 @@ export async function replayAllLearners(
       await save({ learners, answers, ...(last === null ? { learnersDone: true } : { after: last }) });
       onProgress({ step: 'replaying learners', answers, total });
     };
-    // Save progress in page order.
+    // Saves a page after all earlier pages, so that a resumed run skips none.
     const inFlight: (() => Promise<void>)[] = [];
     for await (const { rows, last } of source.pages(partitions, checkpoint.after)) {
       const reply = withRetries(() => threads.restore(rows, partitionCount, idsFrom), ensureMayContinue);
@@ -102,8 +102,9 @@ const recheckDelayMs = 200;
 export type VerifyResult = Awaited<ReturnType<typeof verifyLearners>>;
 
 /**
- * Read-only; the service may run. Learners with pending rows are compared again: reads rows in Redis, then in
- * ClickHouse, then learners. So only a learner who answers at that moment differs again.
+ * Read-only; the service may run. Compares learners again of whom Redis has more answers: reads rows in Redis, then
+ * in ClickHouse, then learners, so that a row that moves between the reads is seen. Only a learner who answers at that
+ * moment differs again.
  */
 export async function verifyLearners(
   { source, store, openThreads }: RebuildDependencies,
@@ -164,7 +165,7 @@ export async function verifyLearners(
     let undecided = 0;
     for (const some of splitIntoParts(behind, learnersPerRecheck)) undecided += await comparePending(some);
     const seconds = (performance.now() - since) / 1000;
-    /** `waiting`: learners with rows pending in Redis; `undecided`: learners who continued to answer. */
+    /** `waiting`: learners who were compared again; `undecided`: those who continued to answer. */
     return { ...sums, differing, undecided, waiting: behind.length, seconds };
   } finally {
     await threads.close();

@@ -1,6 +1,6 @@
 /**
  * A stream per partition with an entry per commit. A counter stores the number of rows, because XLEN counts
- * entries.
+ * entries. Entries leave the outbox by `trim`, `park`, `parkRows` and the completion of a correction.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Cluster, type Redis } from 'ioredis';
@@ -48,7 +48,7 @@ export interface OutboxEpoch {
 export type Outbox = ReturnType<typeof createOutbox>;
 export type PipelineFacts = Awaited<ReturnType<Outbox['facts']>>;
 
-/** After a partial trim by another process, the count is wrong until the outbox is empty. */
+/** If another process trimmed a part of the range, the count is too low until the outbox is empty. */
 const trimOutbox = defineScript(2)<[outbox: string, rowsKey: string, end: string, rows: number], null>(`
 if redis.call('XTRIM', KEYS[1], 'MINID', '=', ARGV[1]) > 0 then redis.call('DECRBY', KEYS[2], ARGV[2]) end
 if redis.call('XLEN', KEYS[1]) == 0 then redis.call('DEL', KEYS[2]) end
@@ -60,7 +60,7 @@ const pageEntries = 100;
 export function createOutbox(redis: Redis | Cluster, partitions: number) {
   const partitionIndices = indices(partitions);
 
-  /** `length`: rows. `due`: pending erasures. */
+  /** `length`: rows, at least the number of entries. `due`: pending erasures. */
   async function readBacklog(selected: readonly number[]) {
     const [rows, lengths] = await Promise.all([
       countPendingRows(redis, selected),
@@ -122,7 +122,7 @@ export function createOutbox(redis: Redis | Cluster, partitions: number) {
     return {
       outboxLength: computeSum(backlogs.map(({ length }) => length)),
       erasuresDue: computeSum(backlogs.map(({ due }) => due)),
-      /** 0 if the outbox is empty. */
+      /** Of the oldest entry, a correction too; 0 if the outbox is empty. Excludes parked rows. */
       oldestPendingSeconds: (ms - oldest) / 1000,
       ...parked,
     };

@@ -38,7 +38,8 @@ export const parkEntry = async (
   (await parkWholeEntry(redis, stream, parkedKey(stream), maxParkedRows, id, reason)) === 1;
 
 /**
- * Removes an entry after its other rows were stored. @returns false if the stream is full: the entry stays
+ * Parks the rejected rows and removes the entry. Call it when all other rows are stored.
+ * @returns false if the stream is full: the entry stays
  */
 export async function parkRows(
   redis: RedisClient,

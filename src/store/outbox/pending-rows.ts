@@ -21,9 +21,8 @@ export type PendingAttempts = ReturnType<typeof createPendingAttempts>;
 
 export const createPendingAttempts = (client: RedisClient, partitions: number) => ({
   /**
-   * Outbox rows, then parked rows, newest first. After a correction several rows may have one number: the
-   * first one counts, also before ClickHouse. Read ClickHouse later: rows leave Redis only after they are
-   * stored.
+   * Outbox rows, then parked rows, newest first. After a correction, rows may share a number: the first one
+   * counts, and overrides ClickHouse. Read ClickHouse later: rows leave Redis only after they are stored.
    */
   readPages: async function* (tenant: string, userId: string) {
     const source = outboxKey(partitionOf(tenant, userId, partitions));

@@ -85,7 +85,7 @@ export function createFactsRestore(client: RedisClient) {
       if ((await run(client.exists(key))) === 1) return;
       await executeAll(client.multi().xadd(key, id, 'r', '').xdel(key, id));
     },
-    /** Skills with too few learners become rare, unless the catalogue has them. */
+    /** All become rare first, except those of the catalogue; enough learners then make a skill common. */
     restoreAnsweredSkills: async (tenant: string, skills: readonly AnsweredSkill[]): Promise<void> => {
       for (const part of splitIntoParts(skills, argumentsPerCommand)) {
         const skillIds = part.map(({ skillId }) => skillId);
@@ -137,7 +137,7 @@ export function createFactsRestore(client: RedisClient) {
       const { restore } = createKeyStore(client);
       for (const key of keys) await restore(key);
     },
-    /** All stored answers count as accepted, none as removed. */
+    /** Replaces the counters of whole partitions: all stored answers count as accepted, none as removed. */
     restoreAcceptedCounts: async (
       partitions: readonly number[],
       days: readonly DailyAnswers[],
@@ -164,7 +164,7 @@ const locateLearners = <Item extends LearnerId>(
     .map((item) => [{ ...item, partition: partitionOf(item.tenant, item.userId, count) }, item] as const)
     .filter(([{ partition }]) => partitions.includes(partition));
 
-/** A used id was counted again after the retraction. */
+/** Keeps an id that is present: it was sent and counted again after the retraction. */
 async function restoreRetractedId(
   client: RedisClient,
   place: LearnerLocation,

@@ -21,7 +21,10 @@ async function callInBatches<Item extends LearnerLocation, Result>(
   return results;
 }
 
-/** No other process writes these learners, because their partition is not restored yet. */
+/**
+ * No other process writes these learners, because their partition is not restored yet. Also removes the goal, which
+ * `restoreGoals` writes again. Learners without rows stay.
+ */
 export async function writeReplayedLearners(
   client: RedisClient,
   learners: readonly (LearnerLocation & { readonly states: ReplayedStates; readonly ids: IdFields })[],

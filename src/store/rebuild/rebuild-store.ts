@@ -35,7 +35,7 @@ import { createFactsRestore } from './facts-restore.js';
 const checkpointKey = 'st:rebuild';
 export const rebuildLockKey = 'st:rebuild:lock';
 
-/** State outside partitions. A missing key means that Redis lost this state. */
+/** State outside partitions. If one key of a state is missing, Redis lost this state; otherwise it is complete. */
 const sharedKeys = {
   ...{ keys: apiKeysKey, catalogues: catalogueRevisionsKey, models: activeModelsKey },
   ...{ webhooks: subscriptionsKey, mappings: xapiMappingsKey },
@@ -44,7 +44,7 @@ export type SharedState = keyof typeof sharedKeys;
 const sharedStates = Object.keys(sharedKeys) as SharedState[];
 
 export interface Checkpoint {
-  /** `stateVersion` of the restored learners. Another version starts from scratch. */
+  /** `stateVersion` of the restored learners. A checkpoint of another version is ignored. */
   readonly kept: string;
   readonly partitions: readonly number[];
   readonly shared: readonly SharedState[];
@@ -71,7 +71,7 @@ export function createRebuildStore(client: RedisClient) {
     ...createFactsRestore(client),
     readPartitionCount: async () => Number(await mapRedisErrors(client.hget(metaKey, 'partitions'))) || null,
     findLostPartitions: (count: number) => findMissing(indices(count), (partition) => markerKey(partition)),
-    /** Everything if Redis is empty, even if a start added some keys. */
+    /** All states if `st:meta` is missing: a start may have written some keys into an empty Redis. */
     findMissingShared: async (): Promise<SharedState[]> =>
       (await keyExists(metaKey)) ? findMissing(sharedStates, (name) => sharedKeys[name]) : sharedStates,
     loadCheckpoint: async (): Promise<Checkpoint | null> => {

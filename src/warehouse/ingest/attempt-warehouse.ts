@@ -11,11 +11,11 @@ const columns = [...outboxColumns, ...attemptColumns];
 
 export type AttemptWarehouse = ReturnType<typeof createAttemptWarehouse>;
 
-/** An aborted statement may still run on the server. */
+/** An aborted insert may still succeed on the server: retry it only with the same token. */
 export const createAttemptWarehouse = (client: ClickHouseClient, cluster: ClusterName = null) => ({
   /**
-   * Inserts one block, also into every rollup. Repeating one of the last 10,000 tokens completes an
-   * interrupted insert.
+   * Inserts one block, also into every rollup. Repeating one of the last 10,000 tokens completes an interrupted
+   * insert, except after a kill of ClickHouse, which may drop the repeat (`completeBlock`).
    * @throws RowContentError: no row is stored, unless a rollup rejected them
    */
   insert: (chunks: readonly Buffer[], token: string, signal?: AbortSignal): Promise<void> => {
@@ -29,14 +29,14 @@ export const createAttemptWarehouse = (client: ClickHouseClient, cluster: Cluste
     return selectNumber(client, query, { signal });
   },
 
-  /** Each row as `partition\tms\tseq`. */
+  /** Each row as `partition\tms\tseq`. Call `countStored` first, which waits for the replicas. */
   findStoredRows: async (ranges: readonly OutboxRange[], signal?: AbortSignal): Promise<Set<string>> => {
     const query = `SELECT partition_id, outbox_ms, outbox_seq FROM attempts WHERE ${buildRangeCondition(ranges)}`;
     const lines = await selectText(client, query, { signal });
     return new Set(lines.split('\n').filter((line) => line !== ''));
   },
 
-  /** The caller must lock the partitions. @returns names of repaired rollups */
+  /** Only the running drain job of the partitions may call it. @returns names of repaired rollups */
   repairRollups: async (ranges: readonly OutboxRange[], signal?: AbortSignal): Promise<string[]> => {
     const repaired: string[] = [];
     for (const rollup of rollups) {

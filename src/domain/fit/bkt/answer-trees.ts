@@ -25,7 +25,7 @@ const createTrees = (skills: number, answers: number, withDifficulty: boolean) =
   ending: sharedArrays.ints(answers),
   /** Retention after a long pause before the attempt, else 1. */
   kept: sharedArrays.floats(answers),
-  /** Centred per skill, 0 if not supplied. */
+  /** Centred per skill; 0 if not supplied. NaN while the trees grow. */
   difficulty: withDifficulty ? sharedArrays.floats(answers) : null,
   difficultyMean: sharedArrays.doubles(skills),
   learners: sharedArrays.counts(skills),
@@ -35,7 +35,7 @@ const createTrees = (skills: number, answers: number, withDifficulty: boolean) =
 export type AnswerTrees = Readonly<ReturnType<typeof createTrees>>;
 
 export interface TreeOptions {
-  /** In seconds. Faster answers are ignored as rapid guesses. */
+  /** Seconds by skill index. Faster answers are rapid guesses and left out, also of pauses and attempt limits. */
   readonly rapidThresholds?: readonly number[];
   readonly withDifficulty?: boolean;
 }
@@ -51,7 +51,7 @@ export const sliceNodes = (trees: AnswerTrees, from: number, to?: number) => ({
 
 type TreeNodes = ReturnType<typeof sliceNodes>;
 
-/** A pause over `splitDays` starts a new branch. */
+/** A pause over `splitDays` starts a new branch. Nodes with a difficulty are never shared. */
 export function growTrees(
   log: AnswerLog,
   learners: LearnerSelection,

@@ -35,7 +35,7 @@ function computeShiftOdds(difficulty: Float32Array | null, scale: number): Float
   return Float64Array.from(difficulty, (b) => Math.exp(scale * clamp(b, -limit, limit)));
 }
 
-/** Limits e^(k b), so that evidence stays monotone in the difficulty. */
+/** The limits of `computeDifficultyShift` as factors of odds: evidence stays monotone in the difficulty. */
 function computeOddsRange({ pGuess, pSlip }: BktParameters): Range {
   const { itemGuess, itemSlip } = fitBounds;
   const guess = toOdds(pGuess);

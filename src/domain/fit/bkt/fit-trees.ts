@@ -122,7 +122,10 @@ const strengthCandidates: readonly BktFitOptions[] = [1, 1 / 2, 1 / 6, 1 / 20].m
 /** The default comes first, because other values need evidence. */
 const scaleCandidates: readonly number[] = [difficultyConstants.scale, 0.25, 0.75, 0, 1];
 
-/** Chooses prior strengths and then the difficulty scale, on a fifth of the learners. */
+/**
+ * Chooses prior strengths, then the difficulty scale: fits four fifths of `learners` and judges on the rest. This
+ * split is inside the training learners.
+ */
 export async function chooseFitOptions(
   log: AnswerLog,
   learners = selectAllLearners(log),
@@ -170,7 +173,7 @@ async function evaluateCandidate(
   return { candidate, losses, answers, total, meanLoss };
 }
 
-/** Clustered by learner. */
+/** Standard error of the mean difference, clustered by learner. */
 function isWithinError({ losses, answers, total, meanLoss }: Trial, best: Trial): boolean {
   const difference = meanLoss - best.meanLoss;
   let squares = 0;

@@ -23,7 +23,7 @@ const { crossFit: rules, calibration } = predictionConstants.fit;
 
 export const identityCalibration: Calibration = { shift: 0, spread: 1 };
 
-/** Items are renumbered, because the whole log may be much larger. */
+/** Renumbers items, so that arrays by item stay small. */
 export interface CrossSample {
   readonly log: AnswerLog;
   readonly rows: Float32Array;
@@ -73,7 +73,7 @@ export function createCrossFold({ log, rows }: CrossSample, itemVariance: number
   return { memory, unseenLearners: selectLearners(log, isInFold) };
 }
 
-/** Adds the last of `parts`. @returns the loss of the unseen learners */
+/** Adds the last of `parts`. Writes the unseen learners' `logits`. @returns their loss */
 export function extendCrossFold(
   { log, rows }: CrossSample,
   { memory, unseenLearners }: CrossFold,

@@ -90,7 +90,7 @@ export function hasAnswersFor({ blocks, pairs }: FitMemory, part: PartName): boo
   return partBlocks[part].some((name) => blocks[name].order.length > 0);
 }
 
-/** In these blocks, answers of member 0 have no term. */
+/** Member 0 of these blocks means: no term. */
 function createTableBlocks(
   { correct, skill, item, skills, items }: AnswerLog,
   answers: BlockAnswers,

@@ -1,7 +1,7 @@
 import { predictionConstants } from '../../base/prediction-constants.js';
 
 const firstBlocks = ['weights', 'skills', 'items', 'runs'] as const;
-/** Published if they help unseen learners (`cross-fit.ts`). */
+/** Tried in this order; published if they help unseen learners (`cross-fit.ts`). */
 export const partLabels = {
   streaks: 'streaks on a skill',
   before: 'what was practised just before',

@@ -21,7 +21,10 @@ const createBatch = (width: number) => ({
 });
 type AnswerBatch = ReturnType<typeof createBatch>;
 
-/** Ranges may run in parallel: member m in range r has the sums m + r. Without `fresh`, the Hessian stays. */
+/**
+ * Ranges may run in parallel. Answers are sorted by member, so the pairs of member m and range r that occur have
+ * different sums m + r, where their results are stored. Without `fresh`, the Hessian stays.
+ */
 export function sumRanges(
   memory: FitMemory,
   name: BlockName,

@@ -90,7 +90,7 @@ export function replayLearners(
       answerNumber: answerNumber,
       occurredAt: answer.occurredAt,
       difficulty: computeDifficulty(log, index, model),
-      // The bias corrects fitted terms, so the fit excludes it.
+      // The learner's running bias corrects fitted terms, so the fit excludes it.
       bias: 0,
     });
     store.countsForItem[index] = item !== 0 && isItemCounted(recalled, answer.occurredAt) ? 1 : 0;
