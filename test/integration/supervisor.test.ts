@@ -45,7 +45,7 @@ test('a child that dies is started again, later each time', LIMIT, async (t) => 
 });
 
 test('one that was ended on purpose is started again at once, however often', LIMIT, async (t) => {
-  const more = { minDelayMs: 5_000, whyEnded: () => 'was ended' };
+  const more = { minDelayMs: 5_000, explainExit: () => 'was ended' };
   const { births } = start(t, 'exit 3', undefined, more);
   await waitFor('five lives', () => births.length >= 5);
   assert.ok((births[4] ?? 0) - (births[0] ?? 0) < 5_000);

@@ -24,7 +24,7 @@ test('many classes at once wait for their turn, and too many are refused', async
     limit: createLimiter({ maxRunning: 2, maxRunningOfTenant: 2, ...waits }),
   };
   const body = Buffer.from('{"user_ids":["ada"]}');
-  const call = { tenant: 'school', body, stillWanted: () => undefined } as unknown as Call;
+  const call = { tenant: 'school', body, throwIfDisconnected: () => undefined } as unknown as Call;
   const ask = () => readClassMastery(ports, call);
   const asked = await Promise.allSettled(Array.from({ length: 10 }, ask));
   const refused = asked.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));

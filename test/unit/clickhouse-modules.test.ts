@@ -26,14 +26,14 @@ test('an insert head is cut before its settings, and says where the rows begin',
   const text =
     "-- note\nINSERT INTO `db`.t (a, `b`) SETTINGS x='it\\'s, y=1', async_insert = 0 FORMAT TSV\n1\t2\n";
   const head = parseInsertHead(text);
-  assert.deepEqual(head && { ...head, rowsAt: text.slice(head.rowsStart) }, {
+  assert.deepEqual(head && { ...head, rowsStart: text.slice(head.rowsStart) }, {
     into: '-- note\nINSERT INTO `db`.t (a, `b`)',
     format: "SETTINGS x='it\\'s, y=1', async_insert = 0 FORMAT TSV",
-    rowsAt: '1\t2\n',
+    rowsStart: '1\t2\n',
   });
   for (const into of ['insert into t', 'INSERT INTO t (* EXCEPT(a))'])
     assert.deepEqual(parseInsertHead(`${into} format JSONEachRow`), {
-      ...{ into, format: 'format JSONEachRow', rowsAt: into.length + 19 },
+      ...{ into, format: 'format JSONEachRow', rowsStart: into.length + 19 },
     });
 });
 

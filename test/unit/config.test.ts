@@ -23,7 +23,7 @@ test('the defaults are the contract’s', () => {
   assert.deepEqual(others, {
     host: '127.0.0.1',
     port: 3000,
-    portIsSet: false,
+    isPortSet: false,
     apiProcesses: 1,
     dataDir: resolve('data'),
     apiKeys: [],
@@ -45,7 +45,7 @@ test('the defaults are the contract’s', () => {
     role: 'all',
     skillsFile: null,
     logLevel: 'info',
-    spans: null,
+    tracing: null,
   });
 });
 

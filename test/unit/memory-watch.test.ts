@@ -24,6 +24,6 @@ test('a twentieth stays free, of a small Redis 8 MB, of a large one 256', () => 
 });
 
 test('of several the one that uses most of its limit is told of, without limits the largest', () => {
-  assert.deepEqual(selectFullest([told(50, 100), told(60, 200), told(10, 0)]), { used: 50, most: 100 });
-  assert.deepEqual(selectFullest([told(50, 0), told(60, 0)]), { used: 60, most: 0 });
+  assert.deepEqual(selectFullest([told(50, 100), told(60, 200), told(10, 0)]), { used: 50, limit: 100 });
+  assert.deepEqual(selectFullest([told(50, 0), told(60, 0)]), { used: 60, limit: 0 });
 });

@@ -101,10 +101,13 @@ test('what is no reply is refused', () => {
 test('a transaction is done only where every reply is in its place', () => {
   const [ok, queued] = [Buffer.from('OK'), Buffer.from('QUEUED')];
   const done = (list: readonly Reply[], commands = 2) => parseTransaction(commands, list);
-  assert.deepEqual(done([ok, queued, queued, [1, 0]]), { done: true, reached: 0 });
-  assert.deepEqual(done([ok, queued, queued, [1, 0], 2]), { done: true, reached: 2 });
-  assert.deepEqual(done([ok, queued, queued, null, 2]), { done: false, reached: 0 });
-  assert.deepEqual(done([ok, queued, queued, [1, 0], new Error('UNBLOCKED')]), { done: true, reached: 0 });
+  assert.deepEqual(done([ok, queued, queued, [1, 0]]), { isCommitted: true, replicas: 0 });
+  assert.deepEqual(done([ok, queued, queued, [1, 0], 2]), { isCommitted: true, replicas: 2 });
+  assert.deepEqual(done([ok, queued, queued, null, 2]), { isCommitted: false, replicas: 0 });
+  assert.deepEqual(done([ok, queued, queued, [1, 0], new Error('UNBLOCKED')]), {
+    isCommitted: true,
+    replicas: 0,
+  });
   // One place too late: a reply came that nobody had asked for.
   assert.throws(() => done([Buffer.from('# Server'), ok, queued, queued]), /something else/);
   assert.throws(() => done([Buffer.from('# Server'), ok, queued, queued, null]), /something else/);

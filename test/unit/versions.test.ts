@@ -14,7 +14,7 @@ async function reasonOf(change: object): Promise<string> {
     new_log_loss: 0.5,
     ...change,
   };
-  const changes = { skills: async () => [parts] };
+  const changes = { listSkills: async () => [parts] };
   const call = { tenant: 'school', query: {} } as Call<object>;
   const page = JSON.parse(await readVersion({ changes } as unknown as VersionPorts, call, '1'));
   return page.skills[0].reason;
@@ -31,8 +31,8 @@ test('a skill that got worse is not said to be no worse', async () => {
 
 test('who goes back to a version does not wait for a ClickHouse that hangs', async () => {
   const parts = {
-    models: { use: async () => 'used' },
-    history: { lastChanges: () => new Promise(() => undefined) },
+    models: { activate: async () => 'used' },
+    history: { fetchLastChanges: () => new Promise(() => undefined) },
     logger: createLogger('silent', 'test'),
   };
   assert.equal(await activateVersion(parts as unknown as VersionPorts, 'school', 1, 2, 1), 'used');
