@@ -179,7 +179,7 @@ export function createParkedLog(logger: Logger, now: () => number) {
       return;
     }
     logger.error(
-      { ...row, rows, unloggedRows: unlogged },
+      { ...row, rows, alike: unlogged },
       'a row was parked: ClickHouse refuses its content, or this version cannot read it',
     );
     nextAt = now() + logEveryMs;
