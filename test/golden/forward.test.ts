@@ -71,8 +71,8 @@ function chainOf(history: string): SkillTree {
     correct: Uint8Array.from(`${history}1`, Number),
     through: ones,
     ending: ones,
-    kept: new Float32Array(size).fill(1),
-    odds: null,
+    retained: new Float32Array(size).fill(1),
+    shiftFactors: null,
   };
 }
 

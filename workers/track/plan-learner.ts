@@ -78,13 +78,13 @@ export type LearnerPlan = ReturnType<typeof planLearner>;
 export function planLearner(learnerEvents: LearnerEvents, loaded: LoadedLearner, context: PlanContext) {
   const draft = new LearnerDraft(learnerEvents, loaded, context);
   return {
-    work: learnerEvents,
-    modelVersion: context.model.version,
+    learnerEvents,
+    tenantModelVersion: context.model.version,
     outcomes: learnerEvents.events.map((planned) => draft.applyEvent(planned)),
     /** Null if no event was counted. */
     commit: draft.rows.length === 0 ? null : draft.buildCommit(),
     newSkills: draft.newSkills,
-    itemAnswers: draft.itemDeltas,
+    itemDeltas: draft.itemDeltas,
   };
 }
 

@@ -119,9 +119,7 @@ class TaskRun {
       for (const { replyIndex } of events) this.reply.set(replyIndex, outcome, data);
   }
 
-  /**
-   * One conflicting learner fails the whole transaction. Halving separates it from the others.
-   */
+  /** One conflicting learner fails the whole transaction. Halving separates it from the others. */
   private async commitWithRetries(
     client: RedisClient,
     learners: readonly LearnerEvents[],
@@ -161,15 +159,15 @@ class TaskRun {
     for (const plan of plans) {
       const status = plan.commit === null ? 'committed' : (statuses[nextStatus++] as CommitStatus);
       if (status === 'committed') this.reportOutcomes(plan);
-      else if (status === 'conflict') conflicting.push(plan.work);
-      else this.setOutcome([plan.work], 'unavailable', rejectionMessages[status]);
+      else if (status === 'conflict') conflicting.push(plan.learnerEvents);
+      else this.setOutcome([plan.learnerEvents], 'unavailable', rejectionMessages[status]);
     }
     return conflicting;
   }
 
-  private reportOutcomes({ work: learnerEvents, outcomes, itemAnswers, modelVersion }: LearnerPlan): void {
-    for (const delta of itemAnswers)
-      this.dependencies.items.addAnswers(learnerEvents.tenant, modelVersion, delta);
+  private reportOutcomes({ learnerEvents, outcomes, itemDeltas, tenantModelVersion }: LearnerPlan): void {
+    for (const delta of itemDeltas)
+      this.dependencies.items.addAnswers(learnerEvents.tenant, tenantModelVersion, delta);
     learnerEvents.events.forEach(({ replyIndex }, i) => {
       const { outcome, data } = outcomes[i] as LearnerPlan['outcomes'][number];
       this.reply.set(replyIndex, outcome, data);
@@ -213,7 +211,9 @@ class TaskRun {
     ]);
     const learnerSkills = await loadLearnerSkills(
       client,
-      learners.filter((work, i) => needsAllSkills((loaded[i] as LoadedLearner).learner, work)),
+      learners.filter((learnerEvents, i) =>
+        needsAllSkills((loaded[i] as LoadedLearner).learner, learnerEvents),
+      ),
     );
     const allowances = await skillRegistry.computeAllowances(client, learners, loaded);
     const plans: LearnerPlan[] = [];
@@ -238,7 +238,7 @@ class TaskRun {
   /** One tenant's failure does not affect others. */
   private async loadTenants(learners: readonly LearnerEvents[], loadedBatch: Promise<LoadedBatch | null>) {
     const loading = [...groupBy(learners, ({ tenant }) => tenant)].map(async ([tenant, tenantLearners]) => {
-      const itemIds = distinct(tenantLearners.flatMap(({ itemIds: itemTexts }) => itemTexts));
+      const itemIds = distinct(tenantLearners.flatMap((learner) => learner.itemIds));
       const loaded = Promise.all([
         this.loadModel(tenant, itemIds, loadedBatch),
         this.loadSubscriptions(tenant, loadedBatch),

@@ -24,7 +24,7 @@ const createTrees = (skills: number, answers: number, withDifficulty: boolean) =
   through: sharedArrays.ints(answers),
   ending: sharedArrays.ints(answers),
   /** Retention after a long pause before the attempt, else 1. */
-  kept: sharedArrays.floats(answers),
+  retained: sharedArrays.floats(answers),
   /** Centred per skill; 0 if not supplied. NaN while the trees grow. */
   difficulty: withDifficulty ? sharedArrays.floats(answers) : null,
   difficultyMean: sharedArrays.doubles(skills),
@@ -45,7 +45,7 @@ export const sliceNodes = (trees: AnswerTrees, from: number, to?: number) => ({
   correct: trees.correct.subarray(from, to),
   through: trees.through.subarray(from, to),
   ending: trees.ending.subarray(from, to),
-  kept: trees.kept.subarray(from, to),
+  retained: trees.retained.subarray(from, to),
   difficulty: trees.difficulty?.subarray(from, to) ?? null,
 });
 
@@ -111,7 +111,7 @@ function growSkill(
     if (existing === 0) {
       nodes.parent[size] = node;
       nodes.correct[size] = correct;
-      nodes.kept[size] = retained;
+      nodes.retained[size] = retained;
       size++;
       if (isShared) children[slot] = size;
     }
@@ -127,7 +127,7 @@ function growSkill(
 }
 
 /** A long pause also ends a sequence. */
-function countEndings({ parent, through, ending, kept: retained }: TreeNodes, size: number): number {
+function countEndings({ parent, through, ending, retained }: TreeNodes, size: number): number {
   let answers = 0;
   for (let node = 0; node < size; node++) {
     const count = through[node] as number;

@@ -21,15 +21,19 @@ export const createWorkspace = (nodes: number) => ({
 
 type Workspace = ReturnType<typeof createWorkspace>;
 
-/** `odds` is e^(k b) for difficulty b and scale k. */
+/** `shiftFactors`: e^(k b) for difficulty b and scale k. */
 export function buildSkillTree(trees: AnswerTrees, skill: number, difficultyScale: number) {
   const { difficulty, ...nodes } = sliceNodes(trees, trees.starts[skill] as number, trees.starts[skill + 1]);
-  return { ...nodes, size: nodes.parent.length, odds: computeShiftOdds(difficulty, difficultyScale) };
+  return {
+    ...nodes,
+    size: nodes.parent.length,
+    shiftFactors: computeShiftFactors(difficulty, difficultyScale),
+  };
 }
 
 export type SkillTree = ReturnType<typeof buildSkillTree>;
 
-function computeShiftOdds(difficulty: Float32Array | null, scale: number): Float64Array | null {
+function computeShiftFactors(difficulty: Float32Array | null, scale: number): Float64Array | null {
   if (scale === 0 || difficulty === null || difficulty.every((b) => b === 0)) return null;
   const { limit } = difficultyConstants;
   return Float64Array.from(difficulty, (b) => Math.exp(scale * clamp(b, -limit, limit)));
@@ -56,7 +60,7 @@ export function filterForward(
   { before, after }: Workspace,
   floor = 1e-9,
 ): number {
-  const { size, parent, correct, through, kept: retained, odds: shifts } = tree;
+  const { size, parent, correct, through, retained, shiftFactors } = tree;
   const { pInit, pLearn, pForget } = parameters;
   const range = computeOddsRange(parameters);
   const guessOdds = toOdds(parameters.pGuess);
@@ -74,8 +78,8 @@ export function filterForward(
       reached = applyForgetting(last * (1 - pForget) + (1 - last) * pLearn, pInit, retained[node] as number);
     }
     const mastered = Math.min(Math.max(reached, floor), 1 - floor);
-    if (shifts !== null) {
-      const shift = Math.min(Math.max(shifts[node] as number, range.low), range.high);
+    if (shiftFactors !== null) {
+      const shift = Math.min(Math.max(shiftFactors[node] as number, range.low), range.high);
       guess = guessOdds / (guessOdds + shift);
       slip = (slipOdds * shift) / (1 + slipOdds * shift);
     }
@@ -105,7 +109,7 @@ export function filterForward(
  */
 export function smoothBackward(tree: SkillTree, { pLearn, pForget }: BktParameters, work: Workspace) {
   const { before, after, backKnown, backUnknown } = work;
-  const { parent, correct, through, ending, kept: retained } = tree;
+  const { parent, correct, through, ending, retained } = tree;
   let [starts, startsKnown] = [0, 0];
   // Attempts without mastery before another attempt.
   let [learned, notLearned] = [0, 0];
@@ -190,12 +194,12 @@ export function fitSkill(tree: SkillTree, start: BktParameters, means: BktParame
     const pooled = (name: keyof BktParameters, hits: number, all: number): number =>
       (hits + means[name] * strengths[name]) / (all + strengths[name]);
     const emissions =
-      tree.odds === null
+      tree.shiftFactors === null
         ? {
             pGuess: pooled('pGuess', sums.unknownRight, sums.unknown),
             pSlip: pooled('pSlip', sums.known - sums.knownRight, sums.known),
           }
-        : fitShiftedEmissions(tree, tree.odds, parameters, means, rules, work.before);
+        : fitShiftedEmissions(tree, tree.shiftFactors, parameters, means, rules, work.before);
     const pInit = pooled('pInit', sums.startsKnown, sums.starts);
     const pLearn = pooled('pLearn', sums.learned, sums.learned + sums.notLearned);
     const pForget = pooled('pForget', sums.forgotten, sums.forgotten + sums.notForgotten);
@@ -223,7 +227,7 @@ export type SkillEstimate = Readonly<ReturnType<typeof fitSkill>>;
 /** Two Newton steps of logistic regressions, with the difficulty as offset. */
 function fitShiftedEmissions(
   { size, correct, through }: SkillTree,
-  shifts: Float64Array,
+  shiftFactors: Float64Array,
   parameters: BktParameters,
   means: BktParameters,
   { strengths }: FitRules,
@@ -235,7 +239,7 @@ function fitShiftedEmissions(
     const [guessOdds, slipOdds] = [toOdds(pGuess), toOdds(pSlip)];
     let [guess, guessCurve, slip, slipCurve] = [0, 0, 0, 0];
     for (let node = 0; node < size; node++) {
-      const shift = clamp(shifts[node] as number, range.low, range.high);
+      const shift = clamp(shiftFactors[node] as number, range.low, range.high);
       const g = guessOdds / (guessOdds + shift);
       const s = (slipOdds * shift) / (1 + slipOdds * shift);
       const masteredSequences = mastered[node] as number;

@@ -43,7 +43,7 @@ export function createFitMemory(
 ) {
   const indices = collectAnswerIndices(log, learners);
   const { correct, skill, item, skills, items } = log;
-  const answers = { places: indices, rows, ...computeMoments(rows, indices) };
+  const answers = { indices, rows, ...computeMoments(rows, indices) };
   const { pairs, itemPairs } = buildPairTables(log, rows, indices);
   const skillOf = sharedArrays.counts(items + 1);
   for (const index of indices) skillOf[item[index] as number] = skill[index] as number;
@@ -80,7 +80,7 @@ function buildPairTables(
   };
 }
 
-type BlockAnswers = { readonly places: Uint32Array; readonly rows: Float32Array } & ReturnType<
+type BlockAnswers = { readonly indices: Uint32Array; readonly rows: Float32Array } & ReturnType<
   typeof computeMoments
 >;
 
@@ -97,7 +97,7 @@ function createTableBlocks(
   pairs: PairTable,
   itemPairs: PairTable,
 ) {
-  const { places: indices, rows } = answers;
+  const { indices, rows } = answers;
   const table = (size: number, ridge: number, memberOf: (index: number) => number): Block => {
     const members = sharedArrays.counts(correct.length);
     for (const index of indices) members[index] = memberOf(index);
@@ -167,7 +167,7 @@ export type Block = ReturnType<typeof createBlock>;
 
 /** @param first first member with terms */
 function createBlock(
-  { places: indices, rows, means, sds }: BlockAnswers,
+  { indices, rows, means, sds }: BlockAnswers,
   members: Uint32Array,
   first: 0 | 1,
   size: number,

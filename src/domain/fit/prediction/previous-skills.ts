@@ -24,7 +24,7 @@ type PairTermKind = (typeof pairTermKinds)[number];
 interface SkillPairs {
   readonly start: number;
   readonly count: number;
-  readonly places: Uint32Array;
+  readonly indices: Uint32Array;
 }
 
 const createEntries = () => ({
@@ -45,7 +45,7 @@ export function stepPreviousSkills(memory: FitMemory, from: number, to: number):
     const start = pairs.starts[skill] as number;
     const count = (pairs.starts[skill + 1] as number) - start;
     if (count === 0) continue;
-    const skillPairs = { start, count, places: order.subarray(starts[skill], starts[skill + 1]) };
+    const skillPairs = { start, count, indices: order.subarray(starts[skill], starts[skill + 1]) };
     const keys = pairs.keys.subarray(start, start + count);
     for (const [pair, key] of keys.entries()) pairOf[key] = pair + 1;
     for (const kind of pairTermKinds) stepPairTerms(memory, skillPairs, pairOf, kind);
@@ -60,7 +60,7 @@ function stepPairTerms(
   kind: PairTermKind,
 ): void {
   const { rows, logits } = memory;
-  const { places: indices } = skillPairs;
+  const { indices } = skillPairs;
   const problem = createQuadratic(skillPairs.count);
   const entries = createEntries();
   for (let i = 0; i < indices.length; i++) {
