@@ -65,7 +65,7 @@ export const rapidConstants = {
   awaySeconds: 3600,
 } as const;
 
-/** Our choice. warehouse/schema/views.ts repeats these constants. */
+/** Our choice. warehouse/schema/skill-views.ts repeats these constants. */
 export const paceConstants = {
   /** The time is 75 s, the target of `nextItemsConstants`. `answers` is the prior's weight. */
   prior: { logMean: Math.log(75), logSd: 0.6, accuracy: 0.75, answers: 20 },

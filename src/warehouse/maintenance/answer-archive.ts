@@ -102,7 +102,7 @@ export function createAnswerArchive(client: ClickHouseClient, cluster: ClusterNa
       await run(buildDropPartition('attempts', month, cluster));
       await syncReplicas(client, 'attempts', cluster);
     },
-    /** Only months with past horizons (views.ts). */
+    /** Only months with past horizons (forecast-views.ts). */
     listScoredMonths: async (month: number): Promise<number[]> => {
       const rows = await selectRows<{ month: number }>(client, selectScoredMonths, { params: { month } });
       return rows.map((row) => row.month);

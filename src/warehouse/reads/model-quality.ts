@@ -1,8 +1,8 @@
 import type { CoverageBand } from '../../contracts/responses/models.js';
 import { logLossClip } from '../../domain/base/prediction-metrics.js';
 import { formatSqlTime } from '../clickhouse/client.js';
+import { forecastCoverage } from '../schema/forecast-views.js';
 import { retainedCondition } from '../schema/rollups.js';
-import { forecastCoverage } from '../schema/views.js';
 import type { TenantRead } from './tenant-read.js';
 
 /** Answers by tenth of their served probability. `brier` and `log_loss` are means. */

@@ -12,12 +12,14 @@ import {
 } from '../clickhouse/ddl.js';
 import { insertObjects } from '../clickhouse/insert-rows.js';
 import { attempts, learnerSnapshots } from './attempt-tables.js';
+import { forecasts, goals, skillCatalogue } from './current-views.js';
 import { apiKeys, deployments, erasures, xapiMappings } from './deployment-tables.js';
+import { forecastCoverage, forecastOutcomes } from './forecast-views.js';
 import { goalChanges, retractedAnswers, servedForecasts, skillChanges, webhooks } from './journal-tables.js';
 import { modelVersions, skillParameters } from './model-tables.js';
 import { buildRollupSelect, type Rollup } from './rollup.js';
 import { archivedLearnerSkill, archivedMonths, rollups } from './rollups.js';
-import * as views from './views.js';
+import { cohortSkillWeekly, skillVelocity } from './skill-views.js';
 
 /** Increase it when a table or view changes, but not for comments. */
 const schemaVersion = 10;
@@ -44,10 +46,10 @@ const otherTables = [
 const viewGroups: readonly (readonly View[])[] = [
   [
     ...rollups.flatMap(({ levels }) => levels.map(({ view }) => view)),
-    ...[views.goals, views.skillCatalogue, views.forecasts, views.cohortSkillWeekly, views.skillVelocity],
+    ...[goals, skillCatalogue, forecasts, cohortSkillWeekly, skillVelocity],
   ],
-  [views.forecastOutcomes],
-  [views.forecastCoverage],
+  [forecastOutcomes],
+  [forecastCoverage],
 ];
 
 /** Each group needs the earlier ones. Statements can be repeated, also concurrently. */
