@@ -40,7 +40,7 @@ async function fitInThreads(log: AnswerLog, threads: number): Promise<BktFit> {
   const trees = growTrees(log, selectAllLearners(log));
   const fit = await fitTrees(trees, options, async (round) => {
     const estimates = await runInRanges(pool, trees.starts, (from, to) =>
-      pool.run('fitRange', trees, from, to, round),
+      pool.run('fitSkillRange', trees, from, to, round),
     );
     return estimates.flat();
   });

@@ -36,7 +36,7 @@ async function fitSkills(work: FitWork, trees: AnswerTrees, options: BktFitOptio
     n++;
     let done = 0;
     const estimates = await runInRanges(stages, trees.starts, async (from, to) => {
-      const rangeEstimates = await stages.run('fitRange', trees, from, to, round);
+      const rangeEstimates = await stages.run('fitSkillRange', trees, from, to, round);
       done += to - from;
       onStep(`parameters of the skills, round ${n}, ${done} of ${skillIds.length}`);
       return rangeEstimates;
@@ -57,7 +57,7 @@ async function checkParameters(
 ) {
   const { log, heldOut, current, skillIds, stages, version, fittedAt } = work;
   const compare = (candidate: TracedModel, before: TracedModel): Promise<LossComparison[]> =>
-    stages.run('heldOutLogLoss', log, heldOut, candidate, before);
+    stages.run('compareHeldOutLoss', log, heldOut, candidate, before);
   const candidate = { skills: fit.skills, difficultyScale };
   const before = buildTracedModel(current, skillIds);
   const losses = await compare(candidate, before);

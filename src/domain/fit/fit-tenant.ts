@@ -62,7 +62,7 @@ export async function fitTenant(
   const store = createFeatureStore(log);
   const served = await fitServed(work, base, store);
   onStep('forecast of shares');
-  const accuracy = await stages.run('fitJudgedAccuracy', log, training, heldOut, store, current.accuracy);
+  const accuracy = await stages.run('fitAccuracyChecked', log, training, heldOut, store, current.accuracy);
   const reason = 'the served probability is worse with the new parameters';
   const reports = skills.map((skill) =>
     skill.published && !served.parametersHold ? { ...skill, published: false, reason } : skill,
@@ -162,15 +162,15 @@ async function fitTerms(work: FitWork, base: TenantModel, store: FeatureStore) {
   const offsets = { ...fittedOffsets, items: toSharedFloats(fittedOffsets.items) };
   await replayLog(work, base, offsets, store);
   const { parts, calibration, tried } = await chooseParts(work, store, fittedOffsets.itemVariance);
-  const fit = await stages.run('newFitMemory', log, training, store, fittedOffsets.itemVariance);
+  const fit = await stages.run('createFitMemory', log, training, store, fittedOffsets.itemVariance);
   setRetriesAllowed(fit, parts.includes('retries'));
   const ranges = Uint32Array.from({ length: fit.ranges + 1 }, (_, i) => i);
   const move = (name: BlockName) =>
     runInRanges(stages, ranges, (from, to) => stages.run('moveRanges', fit, name, from, to));
-  const bySkill = (name: 'stepBefore' | 'sumStreaks' | 'moveStreaks') =>
+  const bySkill = (name: 'stepPreviousSkills' | 'sumStreaks' | 'moveStreaks') =>
     runInRanges(stages, fit.blocks.skills.starts, (from, to) => stages.run(name, fit, from, to));
   const run = async (step: FitStep): Promise<void> => {
-    if (step.kind === 'before') await bySkill('stepBefore');
+    if (step.kind === 'before') await bySkill('stepPreviousSkills');
     else if (step.kind === 'streaks') {
       await bySkill('sumStreaks');
       await stages.run('solveStreaks', fit);
@@ -187,7 +187,7 @@ async function fitTerms(work: FitWork, base: TenantModel, store: FeatureStore) {
     for (const step of buildSweepSteps(selectSweepParts(sweep, parts), sweep < rules.freshSweeps))
       await run(step);
   return {
-    prediction: await stages.run('fittedPrediction', fit, fittedOffsets.itemVariance, calibration),
+    prediction: await stages.run('buildPrediction', fit, fittedOffsets.itemVariance, calibration),
     offsets,
     tried,
   };
@@ -206,15 +206,15 @@ async function chooseParts(
   store: FeatureStore,
   itemVariance: number,
 ) {
-  const cross = await stages.run('crossLog', log, training, store);
+  const cross = await stages.run('sampleCrossLog', log, training, store);
   const open = Array.from({ length: rules.crossFit.parts }, (_, part) =>
-    stages.run('openCrossPart', cross, itemVariance, part),
+    stages.run('createCrossFold', cross, itemVariance, part),
   );
   const crossed = await Promise.all(open);
   const grow = async (parts: readonly PartName[]) => {
     onStep(`cross-fit of ${parts.at(-1) ?? 'the terms of skills and items'}`);
     const logits = sharedArrays.doubles(cross.log.skill.length);
-    const losses = crossed.map((one) => stages.run('growCrossPart', cross, one, parts, logits));
+    const losses = crossed.map((one) => stages.run('extendCrossFold', cross, one, parts, logits));
     return {
       logits,
       loss: (await Promise.all(losses)).reduce((sum, loss) => sum + loss, 0) / Math.max(1, logits.length),
@@ -233,7 +233,7 @@ async function chooseParts(
     if (published) [parts, best] = [[...parts, part], grown];
     else await Promise.all(crossed.map((one, i) => stages.run('restoreTerms', one, saved[i] ?? [])));
   }
-  const calibration = await stages.run('calibrate', cross.log, best.logits);
+  const calibration = await stages.run('fitCalibration', cross.log, best.logits);
   return { parts, calibration, tried };
 }
 
@@ -254,7 +254,7 @@ async function measurePredictionLoss(
   await runInRanges(stages, log.starts, (from, to) =>
     stages.run('predictRange', log, from, to, prediction, store),
   );
-  return stages.run('judgeServed', log, training, heldOut, store, prediction.model);
+  return stages.run('measureServedLoss', log, training, heldOut, store, prediction.model);
 }
 
 function withTerms(

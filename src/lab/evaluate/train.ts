@@ -58,7 +58,7 @@ function watchBkt(stages: StageRunner) {
   const run: StageRunner['run'] = async (name, ...args) => {
     if (name === 'growTrees') seen.from = performance.now();
     const result = await stages.run(name, ...args);
-    if (name === 'fitRange') seen.to = performance.now();
+    if (name === 'fitSkillRange') seen.to = performance.now();
     if (typeof result !== 'object' || result === null) return result;
     if ('difficultyScale' in result) seen.chosen = result;
     if (Array.isArray(result))
@@ -85,7 +85,7 @@ async function fitPlainBkt(
   const options = { ...chosen, difficultyScale: 0 };
   const trees = await stages.run('growTrees', log, training, { rapidThresholds });
   const { skills } = await fitTrees(trees, options, (round) =>
-    stages.run('fitRange', trees, 0, log.skills, round),
+    stages.run('fitSkillRange', trees, 0, log.skills, round),
   );
   return skills.map(({ parameters }) => parameters);
 }
