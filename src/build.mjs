@@ -44,7 +44,7 @@ const GROUPS = [
 
 const OUTSIDE = ['uWebSockets.js', 'chdb', 'piscina'];
 
-/** Source maps come first. The names are for packages that expect `require`. */
+/** Loads source maps first, then defines what packages written for `require` expect. */
 const BANNER = `import './source-maps.js';
 import { createRequire as $require } from 'node:module';
 import { dirname as $dirname } from 'node:path';
@@ -102,7 +102,7 @@ const threadEntry = (out) => ({
   outExtension: { '.js': '.cjs' },
 });
 
-/** The neutral platform has no Node modules. */
+/** With `neutral`, the build fails if the client imports a Node module. */
 const client = (out) => ({
   ...COMMON,
   entryPoints: ['src/client/index.ts'].filter((file) => existsSync(join(ROOT, file))),

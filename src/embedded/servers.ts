@@ -81,7 +81,7 @@ async function findRunningServers(settings: ServerSettings): Promise<EndpointsRe
 export async function probeEndpoints(dataDir: string, timeoutMs = maxSilenceMs): Promise<EndpointsResult> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {
-    // After a suspension of this process, the probes are repeated once.
+    // Before the probes: if this process was suspended during them, they are repeated once.
     const isLast = performance.now() >= deadline;
     const endpoints = readStoredEndpoints(dataDir);
     if (endpoints === null) return { problem: `no service runs on ${dataDir} (it has no endpoints.json)` };

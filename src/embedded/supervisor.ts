@@ -38,6 +38,7 @@ export type SupervisedServer = {
   stop(limitMs: number): Promise<void>;
 };
 
+/** After this uptime, the next restart has the first delay again. */
 const healthyMs = 10_000;
 const killMarginMs = 250;
 
@@ -52,21 +53,21 @@ export function supervise(spec: ChildSpec): SupervisedServer {
   async function launch(): Promise<ChildRun> {
     const run = trackChild(spec.spawn());
     currentRun = run;
-    const { child, over, ended } = run;
+    const { child, ending, exited } = run;
     // Without file descriptors, a child lacks the streams that `ready` needs.
     if (child.pid !== undefined) {
       if (stopping.signal.aborted) child.kill('SIGTERM');
       try {
-        await Promise.race([spec.ready(child, over.signal), ended]);
-        if (!over.signal.aborted) return run;
+        await Promise.race([spec.ready(child, ending.signal), exited]);
+        if (!ending.signal.aborted) return run;
       } catch (error) {
-        if (!over.signal.aborted) {
+        if (!ending.signal.aborted) {
           await terminate(run, 0);
           throw error;
         }
       }
     }
-    const cause = await ended;
+    const cause = await exited;
     if (cause !== null)
       throw new Error(`${name} cannot be started: ${describeConnectionError(cause).text}`, { cause });
     const log = spec.logFile === undefined ? '' : `; see ${spec.logFile}`;
@@ -79,7 +80,7 @@ export function supervise(spec: ChildSpec): SupervisedServer {
       let delayMs = delay;
       if (current !== null) {
         const since = performance.now();
-        await current.ended;
+        await current.exited;
         if (stopping.signal.aborted) return;
         const explanation = spec.explainExit?.() ?? null;
         if (explanation !== null || performance.now() - since > healthyMs) delay = minDelayMs;
@@ -102,6 +103,7 @@ export function supervise(spec: ChildSpec): SupervisedServer {
   const firstRun = launch();
   const supervision = firstRun.then(restartUntilStopped, () => undefined);
   const ready = firstRun.then(() => undefined);
+  // Prevents an unhandled rejection before a caller awaits `ready`.
   ready.catch(() => undefined);
   return {
     ready,
@@ -127,7 +129,7 @@ function trackChild(child: ChildProcess) {
     killGroup(child);
     return failure;
   });
-  return { child, ended: exited, over: ending };
+  return { child, exited, ending };
 }
 
 /** The group's id stays taken while a member lives. */
@@ -137,10 +139,10 @@ function killGroup(child: ChildProcess): void {
 }
 
 async function terminate(run: ChildRun, limitMs: number): Promise<void> {
-  run.over.abort();
+  run.ending.abort();
   run.child.kill('SIGTERM');
   const timer = setTimeout(() => run.child.kill('SIGKILL'), Math.max(0, limitMs - killMarginMs));
-  await run.ended;
+  await run.exited;
   clearTimeout(timer);
 }
 

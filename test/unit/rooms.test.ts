@@ -60,7 +60,7 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
     ...['dashboard/pages', 'dashboard'],
   ],
   'src/lab': ['report', 'evaluate', 'backtest', 'demo'],
-  workers: ['track', 'forecast', 'fit', 'rebuild', '.'],
+  workers: ['track', 'forecast', 'fit', '.'],
 };
 
 /** Imports the application, unlike the other modules directly in `src/`. */

@@ -48,11 +48,12 @@ ${formatGrants('service, analyst')}
 }
 
 /**
- * Writes only changes, so that a dead server can restart on a full disk. @param readableTables as in GRANT
+ * Does not rewrite an unchanged file, so that a server can restart on a full disk.
+ * @param readableTables as in GRANT @returns path of the file
  */
-export async function writeAccessConfig(dataDir: string, readable: readonly string[]): Promise<string> {
+export async function writeAccessConfig(dataDir: string, readableTables: readonly string[]): Promise<string> {
   const file = join(dataDir, 'access.xml');
-  const text = buildConfiguration(file, readable);
+  const text = buildConfiguration(file, readableTables);
   const current = await readFile(file, 'utf8').catch(() => null);
   if (current !== text) await writeFile(file, text, { mode: 0o600 });
   return file;
@@ -156,7 +157,7 @@ function excludeHiddenColumns(statement: string, tokens: readonly Token[]): stri
   return result + statement.slice(from);
 }
 
-/** The `*` does not multiply or count. */
+/** @returns true for a `*` that selects columns, not one that multiplies or counts rows */
 function isColumnWildcard(tokens: readonly Token[], index: number): boolean {
   const [previous, token, next] = [tokens[index - 1], tokens[index], tokens[index + 1]];
   if (token?.kind !== 'sign' || token.text !== '*' || previous === undefined) return false;
@@ -175,7 +176,7 @@ function endsColumnsPattern(tokens: readonly Token[], index: number): boolean {
   return word?.text === 'COLUMNS' && open?.text === '(' && pattern?.kind === 'string' && close?.text === ')';
 }
 
-/* Functions with long results or more than linear time, of seconds per row. */
+/* Functions with long results or more than linear time. One row may take seconds, so blocks have few rows. */
 const expensiveFunctions =
   /distance|similarity|^(?:repeat|range|space|(?:l|r|left|right)pad(?:utf8)?|arraywithconstant|arrayresize|random.*string.*|randomprintableascii|bcrypt|sleep.*)$/i;
 const expensiveBlockRows = 4;

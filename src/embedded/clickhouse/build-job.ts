@@ -69,7 +69,7 @@ function splitStatement(query: string, body: Buffer): { statement: string; inser
   return { statement: statementBytes.toString(), insert: { into, format, rows } };
 }
 
-/** Clients send `default` if no database is set. */
+/** Clients send `default` if no database is set: for an analyst, it means the service's database. */
 function resolveDatabase(options: RequestOptions): string {
   const { query, headers, pathDatabase } = options;
   const isAnalyst = options.limits !== null;
@@ -84,7 +84,7 @@ function readHeader(headers: IncomingHttpHeaders, name: string): string | undefi
   return typeof value === 'string' ? value : undefined;
 }
 
-/** The text may be a few times as long. */
+/** Engine bytes of a result that is not streamed. Its text may be a few times as long. */
 const maxWholeBytes = 64_000_000;
 
 /** Analysts can only lower it. */

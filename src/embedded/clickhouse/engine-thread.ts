@@ -75,6 +75,7 @@ async function prepareSession(session: Session, job: EngineJob): Promise<string>
   return statement;
 }
 
+/** @returns whether to send the next chunk */
 async function sendChunk(raw: Uint8Array): Promise<boolean> {
   const chunk = Uint8Array.from(raw);
   if (chunk.length === 0) return true;

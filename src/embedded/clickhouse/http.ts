@@ -21,7 +21,7 @@ type BridgeOptions = Pick<ChildOptions, 'accounts' | 'database' | 'overruns' | '
   readonly lanes: QueryLanes;
 };
 
-/** Limits after decompression. */
+/** Body limits after decompression: for the service, and for an analyst, who sends only queries. */
 const maxInsertBytes = 256 * 1024 * 1024;
 const maxQueryBytes = 1024 * 1024;
 /** A stalled reader occupies an engine thread. */

@@ -158,7 +158,7 @@ function createLane(max: number) {
 
 export type QueryLanes = ReturnType<typeof startLanes>;
 
-/** Starts two threads, and others on first use: each costs 50 ms of CPU. */
+/** Starts two threads, and others on first use: each costs 50 ms of CPU. Open the data folder before the first job. */
 export function startLanes(dataDir: string, handlers: EngineHandlers) {
   // Each engine call blocks a pool thread, so at most four queries run. Only one writes: with six, concurrent
   // inserts duplicated and lost rows (chdb 3.4.0).
@@ -215,7 +215,7 @@ export function startLanes(dataDir: string, handlers: EngineHandlers) {
     countJobs: (): number => jobs.size,
     /** For the end of the process. Also interrupts writes and queued jobs. */
     interruptAll: () => {
-      for (const ending of jobs.keys()) ending.abort('unread');
+      for (const interruption of jobs.keys()) interruption.abort('unread');
     },
     close: async (): Promise<void> => {
       await waitUntilLoaded();

@@ -24,6 +24,7 @@ const serviceMemoryBytes = 4_000_000_000;
 const finishTimeoutMs = 3000;
 const interruptTimeoutMs = 4000;
 const exitTimeoutMs = 4700;
+/** After the last query: time for responses to reach their sockets. */
 const flushTimeoutMs = 300;
 /** The parent normally kills this process first. */
 const parentKillMs = 1000;

@@ -1,6 +1,6 @@
 import { BridgeError } from './errors.js';
 
-/** SQL of the HTTP bridge itself. Permissions do not depend on it. */
+/** SQL that the HTTP bridge reads and writes. Of it, permissions use only `tokenize` and `isName` (analyst-access.ts). */
 
 export function quoteLiteral(text: string): string {
   const escaped = text.replaceAll('\\', '\\\\').replaceAll("'", "\\'").replaceAll('\0', '\\0');

@@ -20,7 +20,8 @@ const unstreamablePattern =
 const trailingFormat = /(?:^|\n)(?:(?!--|#|\/\*).)*\bFORMAT\s+(\w+)[\s;]*$/i;
 
 /**
- * Null is always correct, but slower and limited in size. @param fallback format of a statement without one
+ * @returns lower-case format for a stream; null is always correct, but slower and limited in size
+ * @param fallback format of a statement without one @param settings names of the request's settings
  */
 export function findStreamFormat(statement: string, fallback: string, settings: string): string | null {
   if (unstreamablePattern.test(`${statement} ${settings}`)) return null;
@@ -28,8 +29,8 @@ export function findStreamFormat(statement: string, fallback: string, settings: 
   const last = trailingFormat.exec(statement)?.[1] ?? (named.length === 0 ? fallback : null);
   const possible = (last === null ? [fallback, ...named] : [last]).map((format) => format.toLowerCase());
   const [first = ''] = possible;
-  const isSingleFormat = last !== null && (namesFormat.test(first) || first === 'arrowstream');
-  return isSingleFormat || possible.every((format) => headlessFormats.has(format)) ? first : null;
+  const canHaveHead = last !== null && (namesFormat.test(first) || first === 'arrowstream');
+  return canHaveHead || possible.every((format) => headlessFormats.has(format)) ? first : null;
 }
 
 const arrowEnd = Buffer.from([255, 255, 255, 255, 0, 0, 0, 0]);

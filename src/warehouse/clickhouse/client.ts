@@ -19,6 +19,7 @@ const clusterSettings: ClickHouseSettings = {
   // When INSERT returns, most replicas must have the rows: the drain then deletes them from the outbox.
   distributed_foreground_insert: 1,
   insert_quorum: 'auto',
+  // Run subqueries once, not on every shard.
   distributed_product_mode: 'global',
   // Unavailable replicas catch up later. The client's type lacks this value.
   distributed_ddl_output_mode: 'none_only_active' as 'none',
@@ -152,5 +153,6 @@ async function runOnNewConnection(
   }
 }
 
+/** Without a zone: ClickHouse reads it as UTC. @param ms Unix milliseconds */
 export const formatSqlTime = (ms: number): string =>
   new Date(ms).toISOString().replace('T', ' ').replace('Z', '');

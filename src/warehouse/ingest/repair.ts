@@ -56,6 +56,7 @@ export function buildRangePart({ repairUnit }: Rollup, ranges: readonly OutboxRa
   };
 }
 
+/** Two processes that repair the same rows, one after a suspension, undo each other's result. */
 const maxRepairPasses = 5;
 
 /**
@@ -65,11 +66,11 @@ const maxRepairPasses = 5;
 export async function repairPart(context: RepairContext, rollup: Rollup, part: RollupPart): Promise<boolean> {
   const { client, cluster, signal } = context;
   const { name } = rollup.table;
-  for (let round = 0; ; round++) {
+  for (let pass = 0; ; pass++) {
     await syncReplicas(client, name, cluster, signal);
     const differing = await selectNumber(client, buildDifferenceCount(rollup, part), { signal });
-    if (differing === 0) return round > 0;
-    if (round === maxRepairPasses) throw new Error(`${name} differs from attempts again and again`);
+    if (differing === 0) return pass > 0;
+    if (pass === maxRepairPasses) throw new Error(`${name} differs from attempts again and again`);
     await recomputePart(context, rollup, part);
   }
 }

@@ -116,6 +116,7 @@ export function createAuditWarehouse(client: ClickHouseClient, cluster: ClusterN
 const rollupNames = rollups.map(({ table }) => table.name);
 const levels = rollups.flatMap(({ table, levels }) => levels.map((level) => ({ ...level, table })));
 
+/** UTC day since 1970, in the year 2100: an answer may arrive any time after it occurred. */
 const maxArrivalDay = 47_482;
 
 function splitIntoMonths({ from, to }: DayRange): DayRange[] {

@@ -57,6 +57,7 @@ export interface ErasureProof {
 const archiveTables = learnerTables.filter(({ table }) =>
   [archivedLearnerSkill, learnerSnapshots].includes(table),
 );
+/** Tables that the drain does not write: an erased learner's rows may arrive there later. */
 const lateTables = learnerTables.filter(({ table }) => ![attempts, learnerSums.table].includes(table));
 
 export type CorrectionWarehouse = ReturnType<typeof createCorrectionWarehouse>;
@@ -180,6 +181,7 @@ const buildLearnersPart = (rows: readonly CorrectedRows[]): RollupPart => ({
   },
 });
 
+/** Days of skills on which the learner's sums differ from the rows. */
 const touchedDaysQuery = `(SELECT DISTINCT tenant, skill_id, day, {partition:UInt16} FROM (
   SELECT tenant, user_id, skill_id, toDate(occurred_at) AS day, toInt64(1) AS n FROM attempts
     WHERE ${retainedCondition} AND ${learnerCondition}

@@ -44,8 +44,8 @@ const fixedRowBytes = 25;
 const computeCapacity = (answers: number): number => Math.ceil(answers * 1.01) + 1000;
 
 /**
- * @param maxAnswers above it, reads a sample of learners @returns `AnswersReply`, with items by index (0:
- * none)
+ * @param maxAnswers above it, reads a sample of learners
+ * @returns like `AnswersReply`, with `itemIds` (index 0: no item) instead of hashes
  * @throws Error if the response is incomplete
  */
 export async function readAnswerColumns(client: ClickHouseClient, tenant: string, maxAnswers: number) {
@@ -95,6 +95,7 @@ function createColumns(capacity: number) {
     const end = itemLength.end + itemLength.bytes;
     // A truncated length is NaN, and so is `end`.
     if (!(end <= buffer.length)) return null;
+    // Skips answers that arrived after the count: the next fit reads them.
     if (rowCount === capacity) return end;
     const learner = buffer.readBigUInt64LE(start);
     if (learner !== lastLearner) {

@@ -134,6 +134,7 @@ export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: str
   const count = (condition: string, params: object): Promise<number> =>
     selectNumber(client, `SELECT toFloat64(count()) AS answers FROM attempts WHERE ${condition}`, { params });
 
+  /** @param query gets the fields of the previous page's last row as parameters */
   async function* readPages<Row extends object>(
     size: number,
     query: (isFirst: boolean) => string,
@@ -169,6 +170,7 @@ export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: str
     listTenants: async () => (await select<{ tenant: string }>(selectTenants)).map(({ tenant }) => tenant),
     readAnsweredSkills: (tenant: string) =>
       readPages<AnsweredSkill>(skillsPerPage, buildSkillsQuery, { tenant }),
+    /** Includes deleted goals, with the time of the deletion. */
     readGoals: () => readPages<GoalRecord>(learnersPerPage, buildGoalsQuery, {}),
     /** @param fromSecond Unix seconds of arrival */
     readRetracted: (fromSecond: number) =>
@@ -182,6 +184,7 @@ export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: str
       ),
     fetchWebhooks: () => select<WebhookRecord>(selectWebhooks),
     fetchModelChanges: () => select<ModelChange>(selectModelChanges),
+    /** Empty texts: the version was not recorded. */
     fetchModelTexts: async (change: ModelChange): Promise<ModelChangeRecord> => {
       const { tenant, version } = change;
       const texts = await first<{ model: string; report: string }>(selectModelTexts, { tenant, version });

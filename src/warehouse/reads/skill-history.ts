@@ -34,6 +34,7 @@ export interface StoredAttempt extends CountedAnswer {
 
 export interface AttemptQuery extends LearnerId {
   readonly skillId: string;
+  /** `learner_seq` of the last answer that counts. */
   readonly upTo: number;
   readonly atMost: number;
 }

@@ -76,7 +76,7 @@ ORDER BY ${learnerTable.exportSource?.orderBy ?? learnerTable.table.orderBy.slic
 
 export type StoredRows = ReturnType<typeof createStoredRows>;
 
-/** @throws if ClickHouse is unavailable or slow */
+/** The returned functions throw if ClickHouse is unavailable or slow. @param limit applies to each read */
 export const createStoredRows = (client: ClickHouseClient, limit: Limiter) => ({
   readAttempts: (range: AttemptRange): Promise<AttemptRow[]> =>
     limit(range.tenant, () => readAttempts(client, range)),

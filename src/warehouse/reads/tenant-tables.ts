@@ -132,13 +132,13 @@ export function createTenantReader(
     const options = { params: { ...buildParams(range), ...params }, settings: inOrderSettings, signal };
     return selectRows<Row>(client, `SELECT ${columns} ${buildSource(selection, range)} ${suffix}`, options);
   };
-  const selectKeys = (...args: [range: KeyRange, more: string, params?: object]) =>
+  const selectKeys = (...args: [range: KeyRange, suffix: string, params?: object]) =>
     select<{ key: RowKey }>(`${toTextArray()} AS key`, ...args);
 
   return {
     /**
-     * Null: the part has all remaining rows. A part ends with a whole learner, because later answers move up
-     * after a retraction.
+     * Null: the part has all remaining rows. A part does not split a learner (or another first key column): a
+     * retraction renumbers the learner's later answers, which must stay in their part.
      */
     findPartEnd: async (after: RowKey | null, size: number): Promise<RowKey | null> => {
       const rest = { after, last: null };

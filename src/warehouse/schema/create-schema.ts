@@ -24,6 +24,7 @@ import { cohortSkillWeekly, skillVelocity } from './skill-views.js';
 /** Increase it when a table or view changes, but not for comments. */
 const schemaVersion = 10;
 
+/** Two processes may record the same version: readers take the highest. */
 const schemaMigrations = defineTable(
   'schema_migrations -- Version of the schema in this database',
   `

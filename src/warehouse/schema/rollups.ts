@@ -86,7 +86,7 @@ const { mastery: lastMastery, at: lastAnswerAt } = unpackAnswer('last_answer');
 const buildKindCondition = (kind: string): string => `kind = '${kind}'`;
 const kindEnum = "Enum8('day', 'total')";
 const buildKind = (day: string): string => `CAST(1 + grouping(${day}), ${quote(kindEnum)})`;
-const partialSums: PartialSums = {
+const learnerPartialSums: PartialSums = {
   squared_error: 0,
   plateau_attempts: 0,
   last_answer: 0,
@@ -160,7 +160,7 @@ export const learnerSums = defineRollup(
     },
   ),
   [skillDayLevel, skillTotalLevel],
-  { repairUnit: ['tenant', 'user_id'], partialSums: partialSums },
+  { repairUnit: ['tenant', 'user_id'], partialSums: learnerPartialSums },
 );
 
 export const skillDays = defineRollup(
@@ -262,15 +262,12 @@ const archiveAggregates: Expressions = {
   learners: 'uniqState(a.user_id)',
 };
 
-export function buildArchiveSelect(
-  { keys, sums, levels, partialSums: partial }: Rollup,
-  condition: string,
-): string {
+export function buildArchiveSelect({ keys, sums, levels, partialSums }: Rollup, condition: string): string {
   const columns = [
     ...Object.keys(keys).map((name) => `a.${name} AS ${name}`),
     ...Object.keys(sums).map((name) => {
       const sum = archiveAggregates[name] ?? `sum(a.${name})`;
-      return `${buildPartialSum(partial[name], sum, 'a.day')} AS ${name}`;
+      return `${buildPartialSum(partialSums[name], sum, 'a.day')} AS ${name}`;
     }),
   ];
   return [

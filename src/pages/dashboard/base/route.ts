@@ -64,5 +64,5 @@ export const navigate = (page: string, args: readonly string[] = [], query: Quer
 export function updateQuery(changes: Query): void {
   const { page, args, query } = readRoute();
   history.replaceState(null, '', buildHref(page, args, { ...query, ...changes }));
-  for (const hear of listeners) hear();
+  for (const listener of listeners) listener();
 }

@@ -31,7 +31,7 @@ const computeMemoryShare = ({ redis_memory: memory }: LiveFigures): number | nul
 const isAtMost = (value: number | null, most: number): boolean | null =>
   value === null ? null : value <= most;
 
-/** Warns before the service rejects answers, at 95 %. */
+/** Warns early: the service rejects answers above 95 %. */
 const maxMemoryShare = 0.85;
 
 const tileDefinitions: readonly Tile[] = [
