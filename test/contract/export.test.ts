@@ -76,6 +76,27 @@ test('everything at once, wherever it is, and nothing of anybody else', async ()
   assert.ok(lines.every((line) => line.skill_id !== 'other'));
 });
 
+test('records of states have the field names of format 1', async () => {
+  const lines = await exported(user);
+  const fields = {
+    learner:
+      'abilities ability_version activity attempts baseline_total items momentum trace trend type version',
+    'learner.trace': 'ability course last_right_at recent right slow variance wrong wrong_run',
+    'learner.trace.course':
+      'answers first_ability first_form first_skill first_tries forms item_before last_item retries retry_ability retry_form second_skill skills',
+    'learner.activity': 'day halves',
+    skill:
+      'attempts calibration correct correct_days last_attempt_at last_correct_day mastery pace plateau rapid reached ready skill_id trace type',
+    'skill.trace': 'last_place last_right_at last_right_place residual streak',
+    item: 'at elsewhere item_hash last_wrong right type wrong wrong_run',
+  };
+  for (const [name, expected] of Object.entries(fields)) {
+    const [type = '', ...path] = name.split('.');
+    const record = path.reduce((value, key) => value[key] as Line, ofType(lines, type)[0] as Line);
+    assert.equal(Object.keys(record).sort().join(' '), expected, name);
+  }
+});
+
 test('the same once it is stored, with the rows of every table', async () => {
   const partition = partitionOf('default', user, 16);
   await waitFor('the goal', async () => (await countOf(clickhouse, 'goal_changes')) === 1);

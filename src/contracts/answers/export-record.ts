@@ -7,11 +7,24 @@ export interface ExportRecord {
 
 export const formatExportLine = (record: ExportRecord): string => `${JSON.stringify(renameFields(record))}\n`;
 
+/** Names of fields in format 1 of an export, where the code has other names. */
+const formatNames: ReadonlyMap<string, string> = new Map([
+  ['itemBeforeRun', 'itemBefore'],
+  ['lastAnswerNumber', 'lastPlace'],
+  ['lastRightNumber', 'lastRightPlace'],
+  ['wrongBits', 'lastWrong'],
+
+  ['otherSkillAnswers', 'elsewhere'],
+]);
+
 function renameFields(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(renameFields);
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
-    Object.entries(value).map(([name, inner]) => [toSnakeCase(name), renameFields(inner)]),
+    Object.entries(value).map(([name, inner]) => [
+      toSnakeCase(formatNames.get(name) ?? name),
+      renameFields(inner),
+    ]),
   );
 }
 
