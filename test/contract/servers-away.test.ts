@@ -104,8 +104,8 @@ test('a Redis that came back empty while ClickHouse has attempts: 503, never new
       const { status, json } = await at.track(event({ user_id: 'before' }));
       assert.deepEqual([status, json.error.code], [503, 'UNAVAILABLE']);
     }
-    const { status } = await caller.get('/api/v1/mastery/before');
-    assert.equal(status, 503);
+    for (const path of ['/api/v1/mastery/before', '/api/v1/learners/before/export'])
+      assert.equal((await caller.get(path)).status, 503, path);
     await sleep(50);
   }
   assert.equal(await readyStatus(), 503);

@@ -212,7 +212,7 @@ function createRoutePorts(
     },
     exportLearner: createLearnerExports({
       ...{ pendingAttempts, now, stored: createStoredRows(clickhouse, createLimiter(exportLimits)) },
-      records: { ...records, ...rejectWhenBlocked(blockReason, { state: records.readState }) },
+      records: { ...records, ...rejectWhenBlocked(blockReason, { readState: records.readState }) },
     }),
     keys: {
       ...rejectWhenBlocked(blockReason, createKeyStore(redis, logUnreadable('an API key in store'))),
