@@ -17,8 +17,8 @@ export function singleFlightByName<More extends unknown[], Value>(
 }
 
 /**
- * Calls that arrive before `run` starts share it. Later calls start another `run`, so a value is never read
- * before its call.
+ * Calls that arrive before `run` starts share it. Later calls start another `run`, so no
+ * caller gets a value that was read before the call.
  */
 export function shareUntilReady<Ready, Value>(
   ready: () => Promise<Ready>,

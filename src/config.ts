@@ -124,6 +124,7 @@ function toConfig(values: Environment, env: Source, complain: ReportProblem) {
       memoryBytes: readBytes('ANALYST_MAX_MEMORY', values.ANALYST_MAX_MEMORY, complain),
       rows: values.ANALYST_MAX_ROWS,
     },
+    /** For all partitions together. */
     outboxMaxRows: values.OUTBOX_MAX_ROWS,
     /** Threads per API process; 0: depends on the load. */
     lanes: values.LANES,
@@ -135,7 +136,7 @@ function toConfig(values: Environment, env: Source, complain: ReportProblem) {
     role: values.ROLE,
     skillsFile: resolveReadableFile('SKILLS_FILE', values.SKILLS_FILE, complain),
     logLevel: values.LOG_LEVEL,
-    tracing: readSpans(values, complain),
+    tracing: readTracing(values, complain),
   };
 }
 
@@ -252,7 +253,7 @@ function readClickhouseUrl(raw: string | undefined, complain: ReportProblem): st
   return raw;
 }
 
-function readSpans(
+function readTracing(
   { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint, ...values }: Environment,
   complain: ReportProblem,
 ) {

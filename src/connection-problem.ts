@@ -14,8 +14,8 @@ const untrusted = permanent('its certificate is not trusted: NODE_EXTRA_CA_CERTS
 const wrongLogin = permanent('wrong user name or password');
 const noTls = permanent('the URL asks for TLS, the server speaks none');
 
-const withCodes = (trouble: ConnectionProblem, ...codes: string[]) =>
-  Object.fromEntries(codes.map((code) => [code, trouble]));
+const withCodes = (problem: ConnectionProblem, ...codes: string[]) =>
+  Object.fromEntries(codes.map((code) => [code, problem]));
 
 /** By error code of Node or OpenSSL, first word of Redis, or number of ClickHouse. */
 const problemsByCode: Readonly<Record<string, ConnectionProblem>> = {
@@ -43,8 +43,8 @@ const problemsByCode: Readonly<Record<string, ConnectionProblem>> = {
 
 export function describeConnectionError(error: unknown): ConnectionProblem {
   const code = findErrorCode(error);
-  const trouble = problemsByCode[code];
-  if (trouble !== undefined) return { ...trouble, text: `${trouble.text} (${code})` };
+  const problem = problemsByCode[code];
+  if (problem !== undefined) return { ...problem, text: `${problem.text} (${code})` };
   if (!(error instanceof Error)) return temporary(String(error));
   if (error.cause instanceof Error) return describeConnectionError(error.cause);
   if (error.message.startsWith('Unknown RESP type')) return permanent('what answers there is no Redis');

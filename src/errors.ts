@@ -71,7 +71,7 @@ export const unauthorized = (message: string): ApiError =>
 export const invalid = (message: string, details?: readonly Problem[]): ApiError =>
   new ApiError('INVALID_REQUEST', message, details === undefined ? {} : { details });
 
-/** Defect: the answer may be counted. */
+/** A defect: it is unknown whether the answer was counted. */
 export const countingError = (cause?: unknown): ApiError =>
   new ApiError('INTERNAL', 'The answer could not be counted; try again with the same event_id', { cause });
 

@@ -7,8 +7,9 @@ type TenantQueue<Item> = { readonly items: Item[]; weight: number; servedWeight:
 export type FairQueue<Item extends QueuedItem> = ReturnType<typeof createFairQueue<Item>>;
 
 /**
- * The least served tenant is next. Level: served weight of the tenant that was next last. A returning tenant
- * starts at the level, so idle time earns no credit. Items of a tenant stay in order.
+ * The least served tenant is next. The level is the served weight of the tenant that was
+ * served last; it never decreases. A returning tenant starts at the level, so idle time earns no credit. Items of a
+ * tenant stay in order.
  */
 export function createFairQueue<Item extends QueuedItem>() {
   /** Empty queues stay while they are above the level. When nothing is queued, all are forgotten. */
@@ -70,8 +71,8 @@ export function createFairQueue<Item extends QueuedItem>() {
     },
     remove: (item: Item): void => {
       const queue = queues.get(item.tenant);
-      const at = queue?.items.indexOf(item) ?? -1;
-      if (queue !== undefined && at >= 0) removeFrom(queue, at, 1, false);
+      const index = queue?.items.indexOf(item) ?? -1;
+      if (queue !== undefined && index >= 0) removeFrom(queue, index, 1, false);
     },
     items: function* (): Generator<Item> {
       for (const { items } of queues.values()) yield* items;

@@ -19,6 +19,7 @@ export async function waitAtMost(work: Promise<unknown>, ms: number): Promise<vo
   await withTimeout(work, ms).catch(() => undefined);
 }
 
+/** After `limitMs`, the next closer runs without waiting for this one. */
 export type Closer = (limitMs: number) => Promise<unknown> | unknown;
 
 export type Closers = ReturnType<typeof createClosers>;

@@ -24,7 +24,7 @@ export function createLogger(
   );
 }
 
-/** Other fields may contain sent data. */
+/** Drops other fields: clients store sent data there. */
 function describeError(error: unknown): object {
   if (!(error instanceof Error)) return { message: String(error) };
   const { type, message, stack } = pino.stdSerializers.err(error);

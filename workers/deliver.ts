@@ -28,8 +28,8 @@ const resolvePublic = singleFlightByName(async (host: string): Promise<LookupAdd
   const some = found.filter(isPublicAddress);
   if (some.length > 0) return some.map((address) => ({ address, family: isIP(address) }));
   const codes = both.map((one) => (one.status === 'rejected' ? String(one.reason.code) : ''));
-  const trouble = codes.find((code) => !['', 'ENOTFOUND', 'ENODATA'].includes(code));
-  throw new Error(trouble === undefined ? publicAddressMissing : `${publicAddressMissing} (${trouble})`);
+  const dnsCode = codes.find((code) => !['', 'ENOTFOUND', 'ENODATA'].includes(code));
+  throw new Error(dnsCode === undefined ? publicAddressMissing : `${publicAddressMissing} (${dnsCode})`);
 });
 const resolveAll = singleFlightByName((host: string) => lookup(host, { all: true }));
 

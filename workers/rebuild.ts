@@ -87,7 +87,7 @@ async function compare({
   const learnersAhead: LearnerId[] = [];
   for (const [i, { tenant, userId, states }] of learners.entries()) {
     const what = describeDifference(states, dumps[i] ?? null);
-    if (what === 'behind') learnersAhead.push({ tenant, userId });
+    if (what === 'ahead') learnersAhead.push({ tenant, userId });
     else if (what !== null) differences.push({ learner: learnerName(tenant, userId), what });
   }
   return { ...countTotals(learners), differences, learnersAhead };

@@ -5,9 +5,9 @@ export interface AnswerDraw {
 
 export type LearnerOrder = 'random' | 'zipf' | 'sittings' | 'hot' | 'one skill';
 
-/** `otherSkillShare`: probability that an answer of a sitting is on another skill. */
 const concurrentSittings = 200;
 const sittingAnswers = { least: 10, most: 30 };
+/** Probability that an answer of a sitting is on another skill. */
 const otherSkillShare = 0.2;
 
 /**
@@ -56,10 +56,10 @@ function createSittingDraws(
   });
   const sittings = Array.from({ length: concurrentSittings }, startSitting);
   return () => {
-    const place = upTo(concurrentSittings);
-    const seat = sittings[place] as Sitting;
-    seat.answersLeft -= 1;
-    if (seat.answersLeft === 0) sittings[place] = startSitting();
-    return random() < otherSkillShare ? { learner: seat.learner, skill: upTo(skills) } : seat;
+    const index = upTo(concurrentSittings);
+    const sitting = sittings[index] as Sitting;
+    sitting.answersLeft -= 1;
+    if (sitting.answersLeft === 0) sittings[index] = startSitting();
+    return random() < otherSkillShare ? { learner: sitting.learner, skill: upTo(skills) } : sitting;
   };
 }

@@ -76,11 +76,11 @@ class Load {
 
   private async openChannel(): Promise<Channel> {
     const connection = await openConnection(this.plan.port, {
-      onResponse: (status) => this.handleResponse(lane, status),
+      onResponse: (status) => this.handleResponse(channel, status),
       onLost: (reason) => this.fail(new Error(reason)),
     });
-    const lane: Channel = { connection, request: null, requestIndex: 0 };
-    return lane;
+    const channel: Channel = { connection, request: null, requestIndex: 0 };
+    return channel;
   }
 
   private sendDue(): void {
@@ -92,31 +92,31 @@ class Load {
     if (allSent && this.idle.length === this.channels.length) this.finish();
   }
 
-  private send(lane: Channel): void {
+  private send(channel: Channel): void {
     const request = this.requests[this.sent % this.requests.length] as PooledRequest;
     fillNumbers(request, this.nextNumber);
     this.nextNumber += request.answers;
-    lane.request = request;
-    lane.requestIndex = this.sent++;
-    lane.connection.send(request.bytes);
+    channel.request = request;
+    channel.requestIndex = this.sent++;
+    channel.connection.send(request.bytes);
   }
 
-  private handleResponse(lane: Channel, status: number): void {
-    const { bytes } = lane.request as PooledRequest;
-    if (status === 200) this.recordSuccess(lane);
+  private handleResponse(channel: Channel, status: number): void {
+    const { bytes } = channel.request as PooledRequest;
+    if (status === 200) this.recordSuccess(channel);
     else if (status === unavailable && this.plan.mayRefuse === true) this.rejected += 1;
     else {
       this.fail(new Error(`status ${status} for ${bytes.subarray(0, maxShownBytes)}`));
       return;
     }
-    this.idle.push(lane);
+    this.idle.push(channel);
     this.sendDue();
   }
 
-  private recordSuccess(lane: Channel): void {
+  private recordSuccess(channel: Channel): void {
     this.answered += 1;
-    this.answers += (lane.request as PooledRequest).answers;
-    const due = this.schedule.dueAt(lane.requestIndex);
+    this.answers += (channel.request as PooledRequest).answers;
+    const due = this.schedule.dueAt(channel.requestIndex);
     if (due !== null) {
       const ms = performance.now() - this.start - due;
       this.latencies.record(Math.max(1, Math.round(1000 * ms)));

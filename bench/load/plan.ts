@@ -18,7 +18,9 @@ export interface LoadResult {
   readonly answers: number;
   readonly rejected: number;
   readonly offered: number | null;
+  /** Answer numbers used, from `firstAnswer` on. */
   readonly numbersUsed: number;
+  /** From the first request to the last response. */
   readonly seconds: number;
   /** Milliseconds since requests were due; null for a closed loop. */
   readonly latency: Percentiles | null;

@@ -3,7 +3,7 @@
  * latency.
  */
 export interface Schedule {
-  /** Milliseconds since the start. */
+  /** Requests due by then. @param elapsedMs milliseconds since the start */
   countDue(elapsedMs: number): number;
   /** Milliseconds since the start; null in a closed loop. */
   dueAt(i: number): number | null;

@@ -14,7 +14,7 @@ export type Subscriber = Awaited<ReturnType<typeof startSubscriber>>;
 /** Polling costs CPU of the measured Redis. */
 export const pollMs = 200;
 
-/** The endpoint is disabled at first. */
+/** The endpoint is disabled at first. `heard` has the bodies received so far. */
 export async function startSubscriber(service: Service, tenant: string, closers: Closers) {
   const { redis, partitions } = service;
   const { url, heard } = await startReceiver(closers);
@@ -33,11 +33,11 @@ export async function startSubscriber(service: Service, tenant: string, closers:
     return left + computeSum(lengths) === 0 ? null : 'Webhooks were not delivered';
   };
   /** Makes goal checks due, and resolves when all messages are delivered. */
-  const settled = async (): Promise<void> => {
+  const waitUntilDelivered = async (): Promise<void> => {
     await Promise.all(checks.map((key) => makeChecksDue(service, key)));
     await waitUntilDone(findUndelivered, { pollMs });
   };
-  return { listen, heard, settled };
+  return { listen, heard, waitUntilDelivered };
 }
 
 async function startReceiver(closers: Closers) {

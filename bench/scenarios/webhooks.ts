@@ -85,7 +85,7 @@ async function waitForAbort(signal: AbortSignal): Promise<void> {
 
 async function measureUsual({ bench, usual, subscriber }: WebhookStage) {
   const waitUntilSettled = async (): Promise<void> => {
-    await Promise.all([usual.drains.waitUntilDrained(), subscriber.settled(), sleep(settleMs)]);
+    await Promise.all([usual.drains.waitUntilDrained(), subscriber.waitUntilDelivered(), sleep(settleMs)]);
   };
   const alone: Contestant = { ...usual, name: 'no subscriber', waitUntilSettled };
   const subscribed = withSubscriber(subscriber, { ...alone, name: 'a subscriber' });

@@ -175,7 +175,7 @@ export class ApiCalls extends CallBuilder {
 
   /** Scopes and quota of the client's key. */
   readonly ownKey = this.get<[], Api.OwnKey>('/key');
-  /** For operators: keys of `tenant`, or of all tenants. */
+  /** Newest first. Operators see the keys of `tenant`, or of all tenants; others only those of their tenant. */
   readonly keys = this.get<[], Api.KeyPage, Api.KeyQuery>('/keys');
 
   /** Newest first. */
@@ -188,7 +188,7 @@ export class ApiCalls extends CallBuilder {
     );
   }
 
-  /** Only this result has the key. */
+  /** Only this result has the key. If it is lost, the key may exist. */
   readonly createKey = this.post<[key?: Api.KeySetting], Api.CreatedKey>('/keys', nonIdempotent);
   /** Sets the quota. */
   readonly changeKey = this.patch<[keyId: string, change: Api.KeyChange], Api.Key>('/keys/{}');

@@ -15,9 +15,9 @@ export async function deliver(
   try {
     return readOutcomes(batch, await transport.sendOnce(buildRequest(batch), signal));
   } catch (error) {
-    const refusals = error instanceof SkilltraceError ? findRejections(batch, error) : null;
-    if (refusals === null) throw error;
-    return refusals;
+    const rejections = error instanceof SkilltraceError ? findRejections(batch, error) : null;
+    if (rejections === null) throw error;
+    return rejections;
   }
 }
 
@@ -50,13 +50,13 @@ function findRejections(
   if (batch.length === 1 && (isAnswerError(error) || singleAnswerCodes.includes(error.code))) return [error];
   if (!isAnswerError(error)) return null;
   const { code, status, requestId } = error;
-  const refusals = batch.map((_, i) => {
+  const rejections = batch.map((_, i) => {
     // Paths look like events/0/skill_id.
     const details = error.details.filter(({ path }) => path.split('/')[1] === `${i}`);
     const message = details.map((detail) => detail.message).join('; ');
     return new SkilltraceError(code, message, { status, details, requestId });
   });
-  return refusals.every(({ details }) => details.length > 0) ? refusals : null;
+  return rejections.every(({ details }) => details.length > 0) ? rejections : null;
 }
 
 const answerErrorCodes: readonly string[] = ['INVALID_REQUEST', 'IDEMPOTENCY_KEY_REUSED', 'LIMIT_EXCEEDED'];

@@ -83,8 +83,8 @@ export class Skilltrace extends ApiCalls {
   }
 
   /**
-   * Sends the queued answers for up to `timeoutMs` (default 10,000). The rest stays in the store, or goes to
-   * `onUndelivered`.
+   * Rejects further answers with CLOSED, and sends the queued ones for up to `timeoutMs` (default 10,000). The
+   * rest stays in the store, or goes to `onUndelivered` without a store.
    * @returns number of answers left in the store
    * @throws SkilltraceError STORE_FAILED
    */

@@ -55,7 +55,7 @@ export class Transport {
     }
   }
 
-  /** Retries until the first line. @throws SkilltraceError */
+  /** Retries until the response starts. `timeoutMs` limits the wait for each piece. @throws SkilltraceError */
   async *streamLines(request: ApiRequest, { signal }: CallOptions = {}): AsyncGenerator<string> {
     const opened = await this.#callWithRetries(request, signal, () => this.#open(request, signal));
     try {

@@ -982,7 +982,7 @@ export type ModelVersion = {
     readonly learners: number;
     readonly old_log_loss: number | null;
     readonly new_log_loss: number | null;
-    /** Why its parameters were fitted, or why not */
+    /** Why it has the fitted parameters, or why not */
     readonly reason: string;
   }[];
   readonly next_cursor: string | null;

@@ -18,6 +18,7 @@ import { createLanes, type Lanes } from './lanes.js';
 import { startRepeatRejection } from './stuck-repeats.js';
 import { onDemandOptions, ServingPool, startMultiTaskPool, TaskAbortedError } from './thread-pools.js';
 
+/** A tenant has at most half of the tasks, so that its classes do not delay other tenants. */
 const forecastLimits = { maxLearners: 8, maxTasks: 6, maxTenantTasks: 3, maxTenantOrders: 1000 };
 const adviceLimits: LimiterOptions = {
   maxRunning: 4,
@@ -40,8 +41,8 @@ export function startCompute(
   laneCount: number,
   logger: Logger,
 ) {
-  const countThreads = laneCount || Math.max(1, Math.min(4, availableParallelism() - 1));
-  const trackPools = Array.from({ length: countThreads }, () =>
+  const threadCount = laneCount || Math.max(1, Math.min(4, availableParallelism() - 1));
+  const trackPools = Array.from({ length: threadCount }, () =>
     startMultiTaskPool('track', tasksPerLane, { workerData }, logger),
   );
   // The thread reads data for some tasks while it computes others.
@@ -75,8 +76,7 @@ export function startCompute(
     /** @throws ApiError UNAVAILABLE */
     retract: (task: RetractionTask) =>
       retractPool.runAvailable<RetractionReply>(task, 'The replay took too long; try again later'),
-    threads: () =>
-      [...trackPools, forecastPool].reduce((sum, { threads: workers }) => sum + workers.length, 0),
+    threads: () => [...trackPools, forecastPool].reduce((sum, { threads }) => sum + threads.length, 0),
     /** @throws ApiError UNAVAILABLE, and errors of `throwIfAborted` */
     forecast: forecasts.forecast,
     /** Null for a learner without answers. @throws as `forecast`, and ApiError SKILL_NOT_FOUND */

@@ -24,6 +24,7 @@ interface LanesOptions {
   readonly findSlot: (tenant: string, userId: string) => number;
   /** Settles in bounded time. */
   readonly run: (task: TrackTask, lane: number) => Promise<TrackReply>;
+  /** Receives causes that callers must not see. */
   readonly onFailure: (error: unknown) => void;
   readonly limits?: LaneLimits;
   readonly now?: () => number;
@@ -57,7 +58,7 @@ type OutcomeCallback = (outcomes: RequestOutcomes) => void;
 
 export interface LaneEntry extends QueuedItem, RequestPart {
   readonly queuedAt: number;
-  /** Called once, perhaps synchronously. It may not throw. stuck-repeats.ts replaces it. */
+  /** Called once, perhaps synchronously. It must not throw. stuck-repeats.ts replaces it. */
   complete: OutcomeCallback;
   readonly splitRequest?: {
     openParts: number;
@@ -138,8 +139,8 @@ export function createLanes(options: LanesOptions) {
     const parts = lanes
       .map((lane) => ({ lane, slots: entry.slots & computeSlots(lane.index, lanes.length) }))
       .filter(({ slots }) => slots !== 0);
-    const partTracker = createPartJoiner(entry, parts.length);
-    for (const { lane, slots } of parts) enqueue(lane, { ...entry, ...partTracker, slots }, canReject);
+    const joiner = createPartJoiner(entry, parts.length);
+    for (const { lane, slots } of parts) enqueue(lane, { ...entry, ...joiner, slots }, canReject);
   }
 
   function enqueue(lane: Lane, entry: LaneEntry, canReject: boolean): void {
@@ -166,7 +167,10 @@ export function createLanes(options: LanesOptions) {
         for (const [i, { complete }] of entries.entries()) complete(findOutcome(i));
       };
       const runTask = async () =>
-        splitOutcomes(await runTraced(entries, (sent) => options.run(sent, lane.index)), options.onFailure);
+        splitOutcomes(
+          await runTraced(entries, (trackTask) => options.run(trackTask, lane.index)),
+          options.onFailure,
+        );
       runTask().then(
         (outcomes) => completeTask((i) => outcomes[i] as RequestOutcomes),
         (error) => completeTask(() => error),
@@ -217,7 +221,7 @@ export function createLanes(options: LanesOptions) {
     setLaneCount: (count: number): void => {
       targetCount = count;
       applyLaneCount();
-      // Dispatches requests that waited for a change which is reverted now.
+      // If the change is reverted, the requests that waited for it are dispatched now.
       for (const lane of lanes) dispatch(lane);
     },
     /** Tasks in flight complete. */
@@ -229,7 +233,7 @@ export function createLanes(options: LanesOptions) {
 }
 
 const buildLanes = (count: number, limits: LaneLimits): readonly Lane[] =>
-  Array.from({ length: count }, (_, number) => new Lane(number, limits));
+  Array.from({ length: count }, (_, index) => new Lane(index, limits));
 
 const createStopError = () => unavailable('The service is stopping; try again later');
 

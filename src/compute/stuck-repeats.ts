@@ -11,8 +11,8 @@ const checkIntervalMs = 250;
 export type OpenEvent = Pick<LaneEntry, 'request' | 'queuedAt' | 'complete'>;
 
 /**
- * Rejects a single event with CONFLICT if an earlier one with its id is stuck in a batch. The event may still
- * be counted.
+ * Rejects a single event with CONFLICT if it waits 5 s for an earlier one with the same id. The rejected event
+ * stays in its lane, which counts or replays it later.
  */
 export function startRepeatRejection(
   listOpenEvents: () => Iterable<OpenEvent>,

@@ -17,7 +17,7 @@ const startPool = (
     ...options,
   });
 
-/** Longer tasks never end. */
+/** A longer task hangs. `deliver` has 15 s per request, plus the start of the thread. */
 const taskTimeoutMs = { track: 15_000, forecast: 15_000, retract: 15_000, deliver: 30_000 } as const;
 
 /** Piscina's balancer runs one task per thread if tasks can be aborted. */
@@ -57,7 +57,7 @@ export class ServingPool {
 
   /** @throws TaskAbortedError, and errors of the task */
   async run<Reply>(task: unknown, transferList: ArrayBuffer[] = []): Promise<Reply> {
-    // V8 frees an AbortSignal only in a full garbage collection, which then runs often.
+    // Not an AbortSignal: V8 frees it only in a full garbage collection, which then runs often.
     const signal = new EventEmitter();
     const previousAborts = this.abortCount;
     const timer = setTimeout(() => {
@@ -110,14 +110,14 @@ export const startMultiTaskPool = (
 export function createDeliveryPool(maxTasks: number, logger: Logger) {
   const pool = startMultiTaskPool('deliver', maxTasks, onDemandOptions, logger);
   return {
-    /** @returns replies in order @throws TaskAbortedError */
+    /** @returns replies in order; a failed request is a reply, too @throws TaskAbortedError */
     send: (task: DeliveryTask) => pool.run<DeliveryReply[]>(task),
     /** Interrupted messages are sent again later. */
     close: () => pool.destroy(),
   };
 }
 
-/** Starting a thread takes longer than many tasks. */
+/** All threads stay until the end, because starting one takes longer than many tasks. */
 export function startFixedPool(name: 'fit' | 'rebuild', threads: number, options: PoolOptions) {
   const pool = startPool(name, { minThreads: threads, maxThreads: threads, ...options });
   let failure: unknown;

@@ -8,7 +8,7 @@ const grantCacheMs = 2000;
 /** Limit for valid and for invalid keys: invalid keys cannot evict valid ones. */
 const maxCachedKeys = 10_000;
 
-interface KeyStore {
+interface KeyLookup {
   find(keyHash: string): Promise<Grant | null>;
 }
 
@@ -42,10 +42,10 @@ export type Authenticator = ReturnType<typeof createAuthenticator>;
  * nothing about a key or its stored digest.
  * @param now monotonic: a clock that is set back would keep a revoked key valid
  */
-export function createAuthenticator(keys: KeyStore, now: () => number) {
+export function createAuthenticator(keys: KeyLookup, now: () => number) {
   const secret = randomBytes(16).toString('hex');
-  const placeSecret = randomInt(2 ** 31);
-  const recentKeys: ({ readonly key: string; readonly lookUp: CachedGrant } | undefined)[] =
+  const slotSecret = randomInt(2 ** 31);
+  const recentKeys: ({ readonly key: string; readonly cached: CachedGrant } | undefined)[] =
     Array(recentKeySlots).fill(undefined);
   const validKeys = new Map<string, CachedGrant>();
   const invalidKeys = new Map<string, CachedGrant>();
@@ -66,16 +66,16 @@ export function createAuthenticator(keys: KeyStore, now: () => number) {
     /** Synchronous for a recent key. @throws ApiError UNAUTHORIZED, UNAVAILABLE */
     authenticate: (key: string | null): Grant | Promise<Grant> => {
       if (key === null) throw unauthorized('The header X-API-Key is missing');
-      const place = computeSlot(placeSecret, key);
-      const seen = recentKeys[place];
-      if (seen !== undefined && isSameKey(seen.key, key) && seen.lookUp.validUntil > now())
-        return requireGrant(seen.lookUp.grant);
+      const slot = computeSlot(slotSecret, key);
+      const recent = recentKeys[slot];
+      if (recent !== undefined && isSameKey(recent.key, key) && recent.cached.validUntil > now())
+        return requireGrant(recent.cached.grant);
       const name = hash('sha256', secret + key);
-      const lookUp = validKeys.get(name) ?? invalidKeys.get(name);
-      if (lookUp === undefined || lookUp.validUntil <= now())
+      const cached = validKeys.get(name) ?? invalidKeys.get(name);
+      if (cached === undefined || cached.validUntil <= now())
         return lookUpGrant(name, key).then(requireGrant);
-      if (lookUp.grant !== null) recentKeys[place] = { key, lookUp };
-      return requireGrant(lookUp.grant);
+      if (cached.grant !== null) recentKeys[slot] = { key, cached };
+      return requireGrant(cached.grant);
     },
   };
 }

@@ -5,12 +5,13 @@ let usedBytes = 0;
 /** An older body is dropped if others need its memory, so that slow senders cannot block them. */
 const protectedMs = 10_000;
 
-const openBuffers = new Set<{ readonly since: number; readonly giveUp: () => void }>();
+/** Oldest first. */
+const openBuffers = new Set<{ readonly since: number; readonly drop: () => void }>();
 
 function reserveMemory(bytes: number): boolean {
-  for (const { since, giveUp } of openBuffers) {
+  for (const { since, drop } of openBuffers) {
     if (usedBytes + bytes <= maxBytes || performance.now() - since < protectedMs) break;
-    giveUp();
+    drop();
   }
   return usedBytes + bytes <= maxBytes;
 }
@@ -27,7 +28,7 @@ export function createBodyBuffer(maxSize: number, onDropped: () => void) {
   let isDropped = false;
   /** Idempotent. */
   const release = (): void => {
-    openBuffers.delete(holder);
+    openBuffers.delete(entry);
     usedBytes -= bytes.length;
     bytes = Buffer.alloc(0);
     size = 0;
@@ -37,12 +38,12 @@ export function createBodyBuffer(maxSize: number, onDropped: () => void) {
     release();
     onDropped();
   };
-  const holder = { since: performance.now(), giveUp: drop };
+  const entry = { since: performance.now(), drop };
   const grow = (least: number): void => {
     const room = Math.min(maxSize, Math.max(least, 2 * bytes.length));
     if (!reserveMemory(room - bytes.length)) drop();
     if (isDropped) return;
-    openBuffers.add(holder);
+    openBuffers.add(entry);
     usedBytes += room - bytes.length;
     const before = bytes;
     bytes = Buffer.allocUnsafe(room);
@@ -60,6 +61,6 @@ export function createBodyBuffer(maxSize: number, onDropped: () => void) {
       release();
       return all;
     },
-    forget: release,
+    release,
   };
 }

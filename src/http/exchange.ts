@@ -46,12 +46,14 @@ export class Exchange extends OpenResponse {
   private readonly headers: readonly string[];
   /**
    * Responses are sent in a later turn: thousands of requests that a client sends together would delay all
-   * others.
+   * others. Meanwhile the next request on the connection makes uWebSockets.js close it. A small body arrives in
+   * the turn of its head.
    */
   private readonly arrivalTurn = currentTurn();
   /** True even if the body was dropped. */
   private received: boolean;
   private awaitsBody = false;
+  /** Bytes of the request body since an early response, plus 1; 0: no early response. */
   private drainedBytes = 0;
   private body: Buffer | Error | null = null;
   private bodyCallback: BodyCallback = noop;
@@ -100,7 +102,7 @@ export class Exchange extends OpenResponse {
     else take(this.body);
   }
 
-  /** Call once. @param onEnd complete or not */
+  /** Call once. @param onEnd called when the response has ended, complete or not */
   sendResponse(answer: FullResponse, closeConnection: boolean, onEnd: () => void): void {
     if (this.arrivalTurn === currentTurn())
       setImmediate(() => this.sendResponse(answer, closeConnection, onEnd));
@@ -154,7 +156,7 @@ export class Exchange extends OpenResponse {
       arriving ??= createBodyBuffer(limit, () =>
         reject(unavailable('Too many large requests at once; try again later')),
       );
-      this.releaseMemory = arriving.forget;
+      this.releaseMemory = arriving.release;
       arriving.add(piece);
       if (this.received && this.body === null) this.deliverBody(arriving.complete());
     };

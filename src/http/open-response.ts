@@ -23,6 +23,7 @@ const maxUnreadBytes = 64 * 1024 * 1024;
 export type UnreadResponses = ReturnType<typeof createUnreadResponses>;
 
 export function createUnreadResponses(figures: MetricRegistry, maxBytes = maxUnreadBytes) {
+  /** Oldest first. */
   const responses = new Set<{ readonly bytes: number; readonly cut: () => void }>();
   let totalBytes = 0;
   let cuts = 0;

@@ -116,10 +116,10 @@ const buildRequestBody = ({ body }: Route) =>
 
 function describeRoute({ method, path, scope, body, protocol }: Route) {
   const name = `${method} ${path}`;
-  const answers = routeResponses[name];
+  const responses = routeResponses[name];
   const operation = (words.operations as Readonly<Record<string, words.Operation>>)[name];
-  if (answers === undefined || operation === undefined) throw new Error(`nothing describes ${name}`);
-  const errors = [...commonErrors({ scope, body }), ...answers.errors];
+  if (responses === undefined || operation === undefined) throw new Error(`nothing describes ${name}`);
+  const errors = [...commonErrors({ scope, body }), ...responses.errors];
   const [id, summary, ...own] = operation;
   const headers = [
     ...own,
@@ -127,11 +127,11 @@ function describeRoute({ method, path, scope, body, protocol }: Route) {
     ...(body?.encodings.includes('gzip') ? ['Content-Encoding'] : []),
     ...(errors.includes('PRECONDITION_FAILED') ? ['If-Match'] : []),
   ];
-  return { name, id, summary, bodies: answers.bodies, errors, headers };
+  return { name, id, summary, bodies: responses.bodies, errors, headers };
 }
 
-function buildResponses({ scope, protocol }: Route, said: ReturnType<typeof describeRoute>) {
-  const { name, bodies, errors, headers } = said;
+function buildResponses({ scope, protocol }: Route, described: ReturnType<typeof describeRoute>) {
+  const { name, bodies, errors, headers } = described;
   const codesBy = groupBy(errors, protocol?.getStatus ?? getStatus);
   const sent = headers.filter((header) => header in words.responseHeaders);
   const buildResponse = (status: number) => {
@@ -150,17 +150,17 @@ function buildResponses({ scope, protocol }: Route, said: ReturnType<typeof desc
 
 function buildOperation(route: Route) {
   const { path, scope, protocol } = route;
-  const said = describeRoute(route);
+  const described = describeRoute(route);
   const security = scope === null ? [] : (protocol?.security ?? ['ApiKey']);
   const [, area = ''] = /^\/(?:api\/v1\/)?([a-z]+)/.exec(path) ?? [];
   return {
-    ...{ operationId: said.id, summary: said.summary },
+    ...{ operationId: described.id, summary: described.summary },
     tags: [scope === null ? 'service' : area],
     ...(scope !== null && { description: `Scope: ${[scope].flat().join(' or ')}`, 'x-scope': scope }),
     security: security.map((scheme) => ({ [scheme]: [] })),
-    parameters: buildParameters(route, said.headers),
+    parameters: buildParameters(route, described.headers),
     ...buildRequestBody(route),
-    responses: buildResponses(route, said),
+    responses: buildResponses(route, described),
   };
 }
 

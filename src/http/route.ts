@@ -47,7 +47,7 @@ export interface BodyRules {
 }
 
 export interface Protocol {
-  /** Sent with every response. */
+  /** Sent with every response. Requests must have headers with the same names. */
   readonly headers: Readonly<Record<string, string>>;
   readonly security: readonly string[];
   readKey(head: RequestHead): string | null;

@@ -119,14 +119,14 @@ export const createRoutes = (ports: RoutePorts): readonly Route[] => [
 
 const tenantRoutes = (ports: RoutePorts): readonly Route[] => [
   route('POST /api/v1/track-answer', allowWrite(smallBody(LearningEvent)), (call) => {
-    const full = ports.recorder.findOverload(call.tenant);
-    if (full !== null) return createErrorReply(full);
+    const overload = ports.recorder.findOverload(call.tenant);
+    if (overload !== null) return createErrorReply(overload);
     ports.recorder.recordOne(call, (result) => call.respond(createEventReply(result)));
     return undefined;
   }),
   route('POST /api/v1/track-answers', allowWrite(events), async (call) => {
-    const full = ports.recorder.findOverload(call.tenant);
-    if (full !== null) return createErrorReply(full);
+    const overload = ports.recorder.findOverload(call.tenant);
+    if (overload !== null) return createErrorReply(overload);
     return createBatchReply(
       await ports.recorder.recordBatch(call.mediaType === jsonMediaType ? 'batch' : 'lines', call),
     );

@@ -108,7 +108,7 @@ function limitConnections(
   app.filter(count);
 }
 
-/** Hides paths and methods from requests without a key. */
+/** Below it, a request without a key must not learn which paths and methods exist. */
 const isBelowApi = (path: string): boolean => path.startsWith('/api/v1/');
 
 type Handler = (res: HttpResponse, req: HttpRequest) => void;

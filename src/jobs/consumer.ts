@@ -8,7 +8,7 @@ import type { Logger } from '../logger.js';
 
 /**
  * BullMQ needs commands that wait for a reconnect, and blocks for up to 10 s. A connection that is silent for
- * longer may be lost.
+ * longer is replaced: its server may have vanished without closing it.
  */
 const connectionOptions = { maxRetriesPerRequest: null, socketTimeout: 15_000 };
 /** close() waits this long for aborted jobs, for BullMQ to requeue jobs, and for connections. */
@@ -52,6 +52,7 @@ export const openQueue = <Data>(
 export interface QueueAccess<Data> {
   readonly connection: Redis | Cluster;
   readonly queue: Queue<Data>;
+  /** Aborts at close(), before the signal of running jobs does. */
   readonly stopping: AbortSignal;
   /** Call after each part of a long job. */
   readonly reportActivity: () => void;
@@ -150,7 +151,7 @@ function openConsumer<Data, Result>(
   start().catch((err: unknown) => logger.debug({ err }, `${queue.name} worker`));
 
   return {
-    waiting: describePending,
+    describePending,
     /** Aborts running jobs after `shutdownMs`, and finally rejects them. These jobs are repeated. */
     close: async (shutdownMs: number): Promise<void> => {
       stop.abort();
@@ -215,7 +216,7 @@ export function startConsumer<Data, Result>(options: ConsumerOptions<Data, Resul
   const seconds = (): number => Math.round((idleChecks * checkIntervalMs) / 1000);
 
   async function checkProgress(): Promise<void> {
-    const pending = await withTimeout(current.waiting(), replyTimeoutMs).catch(() => null);
+    const pending = await withTimeout(current.describePending(), replyTimeoutMs).catch(() => null);
     idleChecks = pending === null || pending !== lastPending ? 0 : idleChecks + 1;
     lastPending = pending;
     if (closing !== undefined || idleChecks === 0 || idleChecks % maxIdleChecks !== 0) return;

@@ -88,9 +88,9 @@ function createJobHandler({ partitions, drain, spans }: DrainJobsOptions, access
   return async (job: DrainJob, token: string, signal: AbortSignal): Promise<DrainResult> => {
     const { v, shard, batch } = job.data;
     if (v !== 1) throw new Error(`drain job of version ${String(v)}: this process knows 1`);
-    const saveFixed = (fixed: PinnedBlock): Promise<void> => saveBatch(access, job, token, fixed);
+    const save = (block: PinnedBlock): Promise<void> => saveBatch(access, job, token, block);
     const span = spans?.('job') ?? null;
-    const task = { partitions: listShardPartitions(shard, partitions), batch, save: saveFixed, signal, span };
+    const task = { partitions: listShardPartitions(shard, partitions), batch, save, signal, span };
     const run = () => endSpanAfter(span, drain(task));
     const latest = shardRuns.get(shard)?.then(run, run) ?? run();
     shardRuns.set(shard, latest);
@@ -139,7 +139,7 @@ export function createSweep(
 
 /**
  * Requires the job's lock: a suspended worker may resume after another one drained the same rows. updateData
- * of BullMQ would let it fix them again. KEYS: lock, job. ARGV: token, data.
+ * of BullMQ would let it pin them again. KEYS: lock, job. ARGV: token, data.
  */
 const saveBatchScript = `
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end

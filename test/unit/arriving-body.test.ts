@@ -16,11 +16,11 @@ test('bodies that arrive together take 96 MiB at most, and leave room again when
   const { bodies, givenUp } = manyBodies(100);
   for (const body of bodies.slice(0, 97)) body.add(piece);
   assert.deepEqual(givenUp, [96]);
-  bodies[0]?.forget();
+  bodies[0]?.release();
   assert.equal(bodies[1]?.complete().length, mebibyte);
   for (const body of bodies.slice(97)) body.add(piece);
   assert.deepEqual(givenUp, [96, 99]);
-  for (const body of bodies) body.forget();
+  for (const body of bodies) body.release();
 });
 
 test('of bodies that take for ever, those that began first make room for others', (t) => {
@@ -44,5 +44,5 @@ test('of bodies that take for ever, those that began first make room for others'
     [0, 97].map((i) => bodies[i]?.complete().length),
     [0, mebibyte],
   );
-  for (const body of bodies) body.forget();
+  for (const body of bodies) body.release();
 });

@@ -22,13 +22,13 @@ test('a desktop opens it, a pipe, CI, a remote shell or a machine without a disp
 test('the text says what is left to do', () => {
   const found = { tenant: 'demo', page: 'http://127.0.0.1:3000/dashboard' };
   const link = `${found.page}#key=dev-1`;
-  assert.equal(formatDashboard({ ...found, link, runs: true }), `Dashboard: ${link}`);
+  assert.equal(formatDashboard({ ...found, link, isServing: true }), `Dashboard: ${link}`);
   assert.equal(
-    formatDashboard({ ...found, link, runs: false }),
+    formatDashboard({ ...found, link, isServing: false }),
     `Dashboard: type npm start, then open ${link}`,
   );
   assert.match(
-    formatDashboard({ ...found, link: null, runs: false }),
+    formatDashboard({ ...found, link: null, isServing: false }),
     /npm run keys -- create --tenant demo/,
   );
 });

@@ -39,20 +39,20 @@ export async function chooseNextItems(
   const records = await readItems(client, name, tenant.model.version, [...hashes.values()]);
   const models = new Map([...hashes.keys()].map((itemId, i) => [itemId, records[i] ?? null]));
   const { items, ...learner } = found ?? emptyLearner;
-  const standing = assessLearner(buildSubject(learner, tenant, dependencies.now()));
+  const assessment = assessLearner(buildSubject(learner, tenant, dependencies.now()));
   const questions = candidates.map(({ itemId, skillId, questionDifficulty }) => ({
     ...{ skillId, itemId, questionDifficulty },
     item: itemId === null ? null : (models.get(itemId) as ItemModel | null),
     itemRecord: itemId === null ? null : items.get((hashes.get(itemId) as Buffer).toString('hex')),
   }));
-  const ranked = orderCandidates(assessQuestions(standing, questions), task.target, task.limit);
-  return { data: buildItemsJson(ranked, candidates, standing, task) };
+  const ranked = orderCandidates(assessQuestions(assessment, questions), task.target, task.limit);
+  return { data: buildItemsJson(ranked, candidates, assessment, task) };
 }
 
 const buildItemsJson = (
   ranked: readonly AssessedCandidate[],
   candidates: readonly ItemCandidate[],
-  standing: LearnerAssessment,
+  assessment: LearnerAssessment,
   { userId, target }: NextItemsTask,
 ): string =>
   JSON.stringify({
@@ -60,7 +60,7 @@ const buildItemsJson = (
     target,
     items: ranked.map((candidate) => {
       const { index, skillId, pCorrect, mastery, gain } = candidate;
-      const reason = explainCandidate(candidate, target, standing);
+      const reason = explainCandidate(candidate, target, assessment);
       return {
         index,
         item_id: candidates[index]?.itemId,

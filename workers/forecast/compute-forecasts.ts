@@ -73,7 +73,7 @@ export async function computeForecasts(
     try {
       const found = packed.unpack();
       const tenant = await tenants.get(request.tenant);
-      const compute = request.order.standing ? buildStanding : buildForecast;
+      const compute = request.order.standing ? buildGoalStatus : buildForecast;
       const computed = found && tenant ? compute(request, found, tenant, request.order.at ?? now) : null;
       results.push(computed?.result ?? null);
       if (computed?.row) rows.push(computed.row);
@@ -120,7 +120,7 @@ export function buildForecast(
 }
 
 /** No caller sees this forecast, so no row records it. */
-function buildStanding(
+function buildGoalStatus(
   { order }: Pick<LearnerRequest, 'order'>,
   found: LearnerStates,
   tenantContext: TenantContext,
@@ -134,14 +134,14 @@ function buildStanding(
     goal,
   });
   const { predictedTotal, probability, onTrack } = outlook;
-  const standing: GoalStatus = {
+  const status: GoalStatus = {
     ...goal,
     currentTotal: current.total,
     predictedTotal,
     probability,
     onTrack,
   };
-  return { result: JSON.stringify(standing), row: null };
+  return { result: JSON.stringify(status), row: null };
 }
 
 export const buildSubject = (

@@ -53,6 +53,7 @@ type EventOrError = TrackEvent | ApiError;
 /**
  * Reserves an outcome for each event, and sets those that this lane does not count. Yields, because
  * describing the errors of a batch takes up to 40 ms.
+ * @param events receives the events to count
  * @returns events per body, or `unreadableCount`
  */
 export function* readEvents(

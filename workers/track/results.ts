@@ -78,6 +78,7 @@ export function createReplyBuilder() {
     texts[index] = data;
   };
   return {
+    /** @returns index of an outcome, which is `failed` until it is set */
     reserve: (): number => letters.push(outcomeLetters.failed) - 1,
     set,
     setInvalid: (index: number, { message, details = [] }: ApiError): void =>

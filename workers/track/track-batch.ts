@@ -64,10 +64,10 @@ export async function trackBatch(dependencies: TrackDependencies, task: TrackTas
   const reply = createReplyBuilder();
   const events: IndexedEvent[] = [];
   const counts = await runInSlices(readEvents(task, dependencies.settings.partitions, events, reply));
-  const batch = new TaskRun(dependencies, task.importId, reply, timings);
+  const run = new TaskRun(dependencies, task.importId, reply, timings);
   for (let from = 0, end = 0; from < events.length; from = end) {
     end = from + chooseCommitSize(dependencies, task, events.length);
-    await batch.track(events.slice(from, end));
+    await run.track(events.slice(from, end));
   }
   const taskReply = reply.build(counts);
   return timings ? { ...taskReply, times: { start, end: unixMs(), steps: timings } } : taskReply;

@@ -86,8 +86,8 @@ export async function waitUntilReady(child: ChildProcess, signal: AbortSignal, l
 }
 
 /**
- * @returns a free port for 0. Probes with an exclusive listener, because a shared port also admits other
- * programs.
+ * @returns `port`, or a free port for 0. Probes with an exclusive listener, because a shared port also admits
+ * other programs.
  * @throws if the port is taken
  */
 export async function findPort(host: string, port: number): Promise<number> {
@@ -154,7 +154,7 @@ interface Message {
   readonly reply?: AllMetrics;
 }
 
-/** @returns sends a request; resolves with null on timeout */
+/** @returns a function that sends a request and resolves with null on timeout */
 function openLink(
   channel: ChildProcess | NodeJS.Process,
   handleRequest: (request: LinkRequest) => Promise<AllMetrics>,

@@ -96,12 +96,19 @@ function startWebhooks(
   { webhookAllowPrivate: allowPrivate }: Pick<Config, 'webhookAllowPrivate'>,
   metricRegistry: MetricRegistry,
 ): Consumer {
-  const thread = createDeliveryPool(maxConcurrentEndpoints, logger);
-  closers.add('sending of webhooks', () => thread.close());
+  const deliveryPool = createDeliveryPool(maxConcurrentEndpoints, logger);
+  closers.add('sending of webhooks', () => deliveryPool.close());
   const messages = createMessageStore(redis);
   const streams = createEventStreams(redis, partitions);
   const counts = { delivered: 0, failed: 0, given_up: 0 };
-  const deliver = createDeliverer({ endpoints, messages, send: thread.send, allowPrivate, counts, logger });
+  const deliver = createDeliverer({
+    endpoints,
+    messages,
+    send: deliveryPool.send,
+    allowPrivate,
+    counts,
+    logger,
+  });
   const dispatchEvents = createDispatcher({ streams, endpoints, messages, logger });
   const { listDueEndpoints } = messages;
   const deliveries = startDeliveryJobs({ redisUrl, dispatchEvents, listDueEndpoints, deliver, logger });

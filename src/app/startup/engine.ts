@@ -90,8 +90,8 @@ function createCatalogueWriter(redis: RedisClient, maxSkills: number, blockReaso
     maxQueueWaitMs: 5000,
     rejectionMessage: 'Too many skills are set at the same time; try again later',
   });
-  const { put: writeSkill } = rejectWhenBlocked(blockReason, {
-    put: async (tenant: string, write: SkillWrite, now: number) => {
+  const { writeSkill } = rejectWhenBlocked(blockReason, {
+    writeSkill: async (tenant: string, write: SkillWrite, now: number) => {
       const [written] = await writeSkills(redis, tenant, [write], now, { knownSkills: maxSkills });
       return written as SkillWriteResult;
     },

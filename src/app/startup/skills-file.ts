@@ -97,7 +97,8 @@ function addRow(tenants: SkillsByTenant, raw: RawSkill | string): readonly strin
   return [];
 }
 
-const maxAttempts = 5;
+/** Other writers may change the same skills. */
+const maxTries = 5;
 
 export async function loadSkillsFile(
   file: SkillsFile,
@@ -125,7 +126,7 @@ async function loadTenantSkills(
   maxSkills: number,
 ): Promise<number> {
   let changed = 0;
-  for (let tries = 0; tries < maxAttempts; tries++) {
+  for (let tries = 0; tries < maxTries; tries++) {
     const { entries } = (await readCatalogue(redis, tenant)).catalogue;
     const writes = [...skills].flatMap(([skillId, fileSetting]) =>
       buildWrites(skillId, fileSetting, entries.get(skillId)),

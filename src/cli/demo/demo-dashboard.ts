@@ -8,7 +8,7 @@ import type { CommandContext } from '../support/command.js';
 
 export type DemoDashboard = Awaited<ReturnType<typeof findDashboard>>;
 
-/** `link` contains a key; null if the service would reject the key. */
+/** `link` contains a key; null if the service would reject it. `isServing`: the service accepts the key now. */
 export async function findDashboard({ config }: CommandContext, redis: RedisClient, tenant: string) {
   const address = readApiUrl(config.dataDir) ?? buildLocalUrl(config.host, config.port);
   const key = await prepareDemoKey(config, redis, tenant);
@@ -17,7 +17,7 @@ export async function findDashboard({ config }: CommandContext, redis: RedisClie
     tenant,
     page: `${address}/dashboard`,
     link,
-    runs: key !== null && (await acceptsKey(address, key)),
+    isServing: key !== null && (await acceptsKey(address, key)),
   };
 }
 
@@ -30,7 +30,7 @@ async function acceptsKey(address: string, key: string): Promise<boolean> {
   return response?.ok === true;
 }
 
-export function formatDashboard({ tenant, page, link, runs: isServing }: DemoDashboard): string {
+export function formatDashboard({ tenant, page, link, isServing }: DemoDashboard): string {
   if (link === null)
     return `Dashboard: ${page}, with a key of npm run keys -- create --tenant ${tenant}, for HOST lets others in`;
   return isServing ? `Dashboard: ${link}` : `Dashboard: type npm start, then open ${link}`;
@@ -47,7 +47,7 @@ export function findPageOpener({ env, isTerminal, platform }: Desktop): string |
 
 export async function openDashboard(
   context: CommandContext,
-  { link, runs: isServing }: DemoDashboard,
+  { link, isServing }: DemoDashboard,
 ): Promise<void> {
   const opener = findPageOpener({ ...context, platform: process.platform });
   if (opener === null || link === null || !isServing) return;

@@ -76,7 +76,7 @@ It uses the servers of the service that runs on DATA_DIR, or starts its own.`,
     if (table.time === null && (since ?? until) !== null)
       throw new read.UsageError(`${name} has no time: leave --since and --until out`);
     const part_rows = Math.min(most ?? maxPartRows, table.maxRows);
-    return { table, out, json, wanted: { table: table.name, format, tenant, since, until, part_rows } };
+    return { table, out, json, spec: { table: table.name, format, tenant, since, until, part_rows } };
   },
 });
 
@@ -88,7 +88,7 @@ export const main = defineCommand({ name: 'export', ...exportArguments, run: exp
 
 async function exportTable(context: CommandContext, args: ExportArguments): Promise<void> {
   const startedAt = performance.now();
-  const existing = await openExportFolder(args.out, args.wanted, context.closers);
+  const existing = await openExportFolder(args.out, args.spec, context.closers);
   const isDone = existing !== null && existing.finished_at !== null;
   const manifest = isDone
     ? existing
@@ -98,7 +98,7 @@ async function exportTable(context: CommandContext, args: ExportArguments): Prom
   const seconds = (performance.now() - startedAt) / 1000;
   const resumedAfterPart = existing?.parts.length ?? 0;
   const summary = { rows, parts: parts.length, bytes, seconds, resumedAfterPart, waitingAnswers };
-  const subject = `${formatNumber(rows)} rows of ${args.table.name} for tenant ${args.wanted.tenant}`;
+  const subject = `${formatNumber(rows)} rows of ${args.table.name} for tenant ${args.spec.tenant}`;
   const text = `${subject} in ${parts.length} files, ${formatNumber(bytes)} bytes, in ${seconds.toFixed(1)} s`;
   const note = `\n  Note: ${formatNumber(waitingAnswers)} answers were not in ClickHouse yet`;
   context.print(args.json ? formatJsonLine(summary) : `${text}${waitingAnswers > 0 ? note : ''}`);
@@ -106,7 +106,7 @@ async function exportTable(context: CommandContext, args: ExportArguments): Prom
 
 async function writeParts(
   { showProgress }: CommandContext,
-  { table, out, wanted: spec }: ExportArguments,
+  { table, out, spec }: ExportArguments,
   existing: Manifest | null,
   servers: Servers,
 ): Promise<Manifest> {
@@ -136,6 +136,7 @@ async function createManifest(table: TenantTable, spec: ExportSpec, { redis }: S
   };
 }
 
+/** Maximum time from arrival to the outbox, and to ClickHouse while a service runs. */
 const [maxCommitMs, maxStoreMs] = [1000, 10_000];
 
 /** @returns 0 if ClickHouse has all answers from before that time, else the outbox's length at the limit */
@@ -149,6 +150,7 @@ async function countPendingAnswers(redis: RedisClient, before: number): Promise<
   }
 }
 
+/** Rows may change while a part is read. */
 const maxAttempts = 10;
 
 /** @returns null after the last part @throws StartError */

@@ -19,6 +19,7 @@ export const main = defineCommand({
     },
   }),
   run: async ({ print }, { file }) => {
+    // No handler is called, so the routes need no ports.
     const text = JSON.stringify(buildOpenapi(withDescription(createRoutes({} as RoutePorts))), null, 2);
     if (file === undefined) return print(text);
     try {

@@ -30,7 +30,7 @@ export interface AttemptFigures {
   readonly baselineTotal: number | null;
   /** 48-bit hash of the event as sent; 0: no event id. */
   readonly eventFingerprint: number;
-  /** Version of the learner record after the commit. */
+  /** Version of the learner record after the commit. All answers of a commit have the same. */
   readonly learnerVersion: number;
 }
 

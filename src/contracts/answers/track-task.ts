@@ -63,7 +63,7 @@ export type TrackOutcome = keyof typeof outcomeLetters;
 export type EventOutcome = { readonly outcome: TrackOutcome; readonly data: string };
 
 export interface TrackReply {
-  /** Events per body; an `unreadableCount` body has one outcome. */
+  /** Events per body; `unreadableCount` for an unreadable body, which has one outcome. */
   readonly counts: readonly number[];
   readonly outcomes: string;
   /** Joined with `dataSeparator`. */

@@ -6,7 +6,7 @@ export interface RetractionTask extends LearnerId {
   /** Version of the learner record, read before the rows. */
   readonly version: number;
   readonly attempts: number;
-  /** Rows of the outbox. They have priority over `storedRows`. */
+  /** Rows of the outbox. For duplicate numbers the first row counts, also before `storedRows`. */
   readonly outboxRows: readonly string[];
   /** Each ends with a line feed; times are Unix seconds. */
   readonly storedRows: string;
@@ -15,8 +15,9 @@ export interface RetractionTask extends LearnerId {
 }
 
 /**
- * `absent`: no such event id. `incomplete`: a row is missing. `archived`: the answer is in the snapshot, or
- * the only one after it. `conflict`: a concurrent write. `full`: outbox or journal. `lost`: Redis is empty.
+ * `absent`: no such event id. `incomplete`: a row is missing. `archived`: the answer is in the snapshot or
+ * the only one after it, or a row to rewrite is in an archived month. `conflict`: a concurrent write. `full`:
+ * outbox or journal. `lost`: Redis is empty.
  */
 export type RetractionResult =
   | { readonly status: 'done'; readonly skillId: string }

@@ -144,8 +144,8 @@ export function parseRowLearner(kind: string, line: string): (LearnerId & { read
 }
 
 /**
- * @returns Unix milliseconds. Redis dates goals, retractions and erasures; a process dates forecasts, and its
- * clock may differ.
+ * @returns Unix milliseconds of the last row that belongs to the erased history. Redis dates goals, retractions
+ * and erasures; a process dates forecasts, and its clock may differ.
  */
 export function findErasureCutoff(
   kind: string,

@@ -41,7 +41,7 @@ interface Task {
 
 export interface RestoreTask extends Task {
   readonly kind: 'restore';
-  /** Unix seconds. */
+  /** Unix seconds. Event ids of later answers are restored. */
   readonly idsFromSecond: number;
 }
 
@@ -49,6 +49,7 @@ export interface CompareTask extends Task {
   readonly kind: 'compare';
   /** Unordered; may repeat some of `rows`. */
   readonly pendingRows: readonly string[];
+  /** Learners in Redis: one without rows is a difference. */
   readonly expectedLearners: readonly LearnerId[];
 }
 

@@ -58,7 +58,7 @@ const VersionSkill = Type.Object({
   ...namedFields(Share, 'p_init', 'p_learn', 'p_guess', 'p_slip', 'p_forget'),
   ...namedFields(Count, 'answers', 'learners'),
   ...logLosses,
-  reason: Type.String({ description: 'Why its parameters were fitted, or why not' }),
+  reason: Type.String({ description: 'Why it has the fitted parameters, or why not' }),
 });
 export type VersionSkill = Static<typeof VersionSkill>;
 export const ModelVersion = pageSchema('skills', VersionSkill, { version: Count });

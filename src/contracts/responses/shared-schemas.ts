@@ -36,7 +36,7 @@ export const classResults = (data: TSchema) =>
     ...namedFields(Count, 'found', 'missing', 'failed'),
     results: Type.Array(
       Type.Union([
-        Type.Object({ ...learner, status: Type.Literal(200), data: data }),
+        Type.Object({ ...learner, status: Type.Literal(200), data }),
         Type.Object({ ...learner, ...missing }),
       ]),
     ),

@@ -1,4 +1,4 @@
-/** An answer on a further skill is rejected. */
+/** Maximum skills of a learner and of a tenant. An answer on a further skill is rejected. */
 export type SkillLimits = { readonly perLearner: number; readonly perTenant: number };
 
 export interface WorkerSettings {

@@ -24,7 +24,10 @@ export interface WebhookEvent {
 /** Null: no learner. */
 export const parseLearnerHash = (id: string): string | null => /^msg_([\da-f]{32})_/.exec(id)?.[1] ?? null;
 
-/** The filter takes an event id and milliseconds on Redis' clock, inclusive. */
+/**
+ * The filter takes an event id and its milliseconds on Redis' clock. It returns true for events of an erased
+ * history, including the erasure's millisecond.
+ */
 export function createErasureFilter(rows: readonly CorrectedRows[]): (id: string, at: number) => boolean {
   const ends = new Map(rows.map(({ tenant, userId, below }) => [hashLearner(tenant, userId), below.ms]));
   return (id, at) => at <= (ends.get(parseLearnerHash(id) ?? '') ?? Number.NEGATIVE_INFINITY);

@@ -60,7 +60,7 @@ export const RotationRequest = Type.Object(
 );
 const rotationCheck = Compile(RotationRequest);
 
-/** @param allowPrivate also http. @throws ApiError INVALID_REQUEST */
+/** @param allowPrivate allow http and private addresses. @throws ApiError INVALID_REQUEST */
 export function parseNewWebhook(body: unknown, allowPrivate: boolean): WebhookSetting {
   const { url, event_types: eventTypes, description } = validate(newCheck, body, 'webhook');
   checkEndpoint(url, eventTypes, allowPrivate);

@@ -4,11 +4,14 @@ export const adviceConstants = {
   plateauAttempts: 20,
   strongMastery: 0.8,
   fadedShare: 0.3,
+  /** Characters; the API guarantees it. */
   maxLength: 200,
 } as const;
 
 export const gainConstants = {
+  /** For skills without times. */
   secondsPerAnswer: 75,
+  /** Answers that restore what a strong skill lost. */
   reviewAnswers: 3,
   /** Near 0 and 1, small changes would be worth too many points. */
   mean: { low: 0.05, high: 0.95 },
@@ -17,7 +20,7 @@ export const gainConstants = {
 /** Our choice. */
 export const studyConstants = {
   maxEntries: 5,
-  /** Minimum values. Slowness is in standard deviations of ln seconds. */
+  /** `slow`: minimum values, slowness in standard deviations of ln seconds. `weak`: below this mastery. */
   slow: { timed: 10, mastery: 0.7, accuracy: 0.6, slowness: 1 },
   weak: { mastery: 0.6, attempts: 5 },
   /** EXPLORE applies while less of the section's weight has answers. */
@@ -37,5 +40,6 @@ export const nextItemsConstants = {
   recentMs: 3_600_000,
   /** Logits around the target. */
   levelWidth: 0.5,
-  surest: 1 - 1e-9,
+  /** Limit for distances, so that log-odds stay finite. */
+  maxProbability: 1 - 1e-9,
 } as const;

@@ -50,7 +50,7 @@ function compareRanks(a: RankedCandidate, b: RankedCandidate): number {
   return a.distance - b.distance || a.candidate.index - b.candidate.index;
 }
 
-const { surest: maxProbability } = nextItemsConstants;
+const { maxProbability } = nextItemsConstants;
 
 /** Logits; positive if easier. */
 const computeDistance = ({ pCorrect }: Pick<Candidate, 'pCorrect'>, target: number): number =>

@@ -139,7 +139,7 @@ export function computeFeatures(
     skillAttempts: state.attempts,
     skillRight: state.correct,
     answerNumber: learner.attempts + 1,
-    occurredAt: occurredAt,
+    occurredAt,
     difficulty: questionDifficulty === null ? null : questionDifficulty - skill.difficultyMean,
     bias: learner.trend.bias,
   });

@@ -11,13 +11,14 @@ export const accuracyConstants = {
   variancePrior: 5,
   /** Distance from the recent share: at most `slack` / sqrt(n) * (1 + `novice` / n) logits, n <= `most`. */
   nearRecent: { most: 133, prior: 1, slack: 1, novice: 80 },
-  /** Lasting changes are scaled by sqrt(horizon / wanderHorizon). */
+  /** The variance of lasting changes is multiplied by sqrt(horizon / wanderHorizon). */
   wanderHorizon: 90,
   shareBounds: { low: 0.02, high: 0.98 },
   fit: {
     maxLearners: 3000,
     minLearners: 20,
     minCases: 200,
+    /** Groups of learners for cross-validation, and cut times as shares of all cases. */
     parts: 5,
     pasts: [0.4, 0.6, 0.8],
     ridgeLearners: 3,

@@ -4,12 +4,12 @@ import type { BktParameters } from './bkt-parameters.js';
 export const minReachableMastery = 0.96;
 
 /**
- * Weight in learners (pInit) or expected visits; simulated. With a lower pLearn, two correct answers after
- * ten wrong ones could look like mastery.
+ * Weight of the prior means in learners (pInit) or expected visits; simulated. A weaker prior of pLearn would allow
+ * fast learning: two correct answers after ten wrong ones would look like mastery.
  */
 export const priorStrengths: BktParameters = { pInit: 20, pLearn: 250, pGuess: 40, pSlip: 60, pForget: 60 };
 
-/** Never served. */
+/** Prior means of the first round, and of tenants with too few fitted skills. Never served. */
 export const fitPriorMeans: BktParameters = {
   pInit: 0.35,
   pLearn: 0.07,

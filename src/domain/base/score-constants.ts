@@ -16,7 +16,7 @@ export const scoreConstants = {
   distrust: 0.1,
   /** A difference of mastery and ability above `beyond` adds this share of the excess to the sd. */
   disagreement: { beyond: 0.5, share: 0.6 },
-  /** Weight of a section without assigned skills: a coarse skill covers many fine ones. */
+  /** Minimum weight of a section without assigned skills: a coarse skill covers many fine ones. */
   leastSkills: 20,
   transfer: { high: 2, low: 5, perWrong: 2, mostWrong: 20, otherSection: 0.7, agreement: 0.7 },
   /** Limit per answer, in logits from the mastery that ability predicts. */
@@ -24,7 +24,7 @@ export const scoreConstants = {
   /** Process variance per day; correlation between the sections. */
   driftPerDay: 0.0007,
   driftCorrelation: 0.5,
-  /** Points. */
+  /** Standard error of one section's test, in points. */
   testError: 30,
   defaultLevel: 0.8,
 } as const;
@@ -42,6 +42,7 @@ export const projectionConstants = {
   /** Future practice that lengthens half-lives (simulated). */
   spacingDays: 45,
   rightShare: 0.8,
+  /** Of an ability, in standard deviations of the population. */
   maxChange: 1.5,
 } as const;
 
@@ -49,6 +50,6 @@ export const goalConstants = {
   baselineAnswers: 20,
   defaultBaseline: 1030,
   horizonDays: 365,
-  /** Our choice: a total must recover by these points before an alert is raised again. */
+  /** Our choice: an alert ends when its total is this far on the other side of the target. */
   alertMargin: 20,
 } as const;

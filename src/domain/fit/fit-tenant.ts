@@ -65,7 +65,7 @@ export async function fitTenant(
   const accuracy = await stages.run('fitAccuracyChecked', log, training, heldOut, store, current.accuracy);
   const reason = 'the served probability is worse with the new parameters';
   const reports = skills.map((skill) =>
-    skill.published && !served.parametersHold ? { ...skill, published: false, reason } : skill,
+    skill.published && !served.acceptsParameters ? { ...skill, published: false, reason } : skill,
   );
   const model: TenantModel = { ...served.model, accuracy: accuracy.model, version, fittedAt };
   return {
@@ -115,7 +115,7 @@ async function fitServed(work: FitWork, base: TenantModel, store: FeatureStore) 
     const { itemTerms: terms, itemPairs: pairs } = prediction;
     const items: FittedItems = { terms, offsets: offsets.items, pairs, sums };
     const model = withTerms(work, base, prediction, offsets);
-    return { model, items, parametersHold: true, report: { ...report, published: true, reason: '' } };
+    return { model, items, acceptsParameters: true, report: { ...report, published: true, reason: '' } };
   }
   const acceptsParameters = canPublish({ oldLogLoss, newLogLoss: await measureModelLoss(work, base, store) });
   const reason = `held-out log loss is worse than with version ${current.version}`;
@@ -123,7 +123,7 @@ async function fitServed(work: FitWork, base: TenantModel, store: FeatureStore) 
   return {
     model,
     items: null,
-    parametersHold: acceptsParameters,
+    acceptsParameters,
     report: { ...report, published: false, reason },
   };
 }
@@ -159,6 +159,7 @@ async function measureModelLoss(
 async function fitTerms(work: FitWork, base: TenantModel, store: FeatureStore) {
   const { log, training, skillIds, stages } = work;
   const fittedOffsets = await stages.run('fitOffsets', log, training, buildTracedModel(base, skillIds));
+  // Rounded as served: item figures have single precision.
   const offsets = { ...fittedOffsets, items: toSharedFloats(fittedOffsets.items) };
   await replayLog(work, base, offsets, store);
   const { parts, calibration, tried } = await chooseParts(work, store, fittedOffsets.itemVariance);

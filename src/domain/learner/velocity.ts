@@ -50,9 +50,10 @@ export interface SkillDay {
   readonly day: number;
   readonly attempts: number;
   readonly correct: number;
+  /** Distinct days with a correct answer; more than 1 only if days are combined. */
   readonly correctDays: number;
   readonly mastery: number;
-  /** UTC day since 1970. The first row combines all days before the window. */
+  /** Unix milliseconds. */
   readonly lastAttemptAt: number;
 }
 

@@ -136,7 +136,7 @@ export const findNeighbourCells = (
     })),
   );
 
-type Neighbour = readonly [place: number, weight: number];
+type Neighbour = readonly [index: number, weight: number];
 
 function findNeighbours(positions: readonly number[], target: number): Neighbour[] {
   const next = positions.findIndex((position) => position > target);
@@ -233,9 +233,10 @@ export function computeAccuracyCdf(
   if (share <= 0 || share >= 1) return share <= 0 ? 0 : 1;
   const distance = (stabiliseShare(share) - stabiliseShare(expected)) / computeTotalSd(sd, answers);
   const widths = [0, ...interpolateWidths(model.surface, forecast)[distance < 0 ? 'below' : 'above']];
+  // Extrapolates to twice the last width.
   const extended = (figures: readonly number[]): number[] => [...figures, 2 * (figures.at(-1) as number)];
-  const place = interpolateValue(extended(widths), extended(levelQuantiles), Math.abs(distance));
-  return normalCdf(distance < 0 ? -place : place);
+  const quantile = interpolateValue(extended(widths), extended(levelQuantiles), Math.abs(distance));
+  return normalCdf(distance < 0 ? -quantile : quantile);
 }
 
 function interpolateValue(positions: readonly number[], values: readonly number[], target: number): number {

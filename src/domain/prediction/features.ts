@@ -43,12 +43,12 @@ export const features = [
   /** 1 if the last answer to the item was correct, -1 if wrong. */
   { name: 'lastOnItem', start: 0.15, sign: 1 },
   { name: 'itemSeen', start: 0, sign: 0 },
-  /** Answers to other skills since then. */
+  /** Answers on other skills since the last answer to the item. */
   { name: 'itemLag', start: -0.01, sign: 0 },
   { name: 'itemLagIfRight', start: -0.02, sign: 0 },
   { name: 'itemTime', start: -0.04, sign: 0 },
   { name: 'itemTimeIfRight', start: 0, sign: 0 },
-  /** 1 directly after a wrong answer to the item, else 0. */
+  /** 1 if the last answer to the item was wrong and no other skill followed, else 0. */
   { name: 'itemRetry', start: -0.1, sign: 0, byItem: true },
   /** Minus the supplied difficulty, centred per skill. */
   { name: 'easiness', start: 0.2, sign: 1 },

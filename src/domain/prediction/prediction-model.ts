@@ -39,7 +39,7 @@ export const initialPredictionModel = {
   means: features.map(() => 0),
   /** Terms of 1 to 8 consecutive wrong answers to the item. */
   runs: new Array<number>(maxItemRun).fill(0),
-  /** Terms from wrong to correct streaks, never falling. */
+  /** For skills without a fit: terms from wrong to correct streaks, never falling. */
   streaks: new Array<number>(streakCount).fill(0),
   patterns: new Array<number>(itemPatternCount).fill(0),
   itemPriorAnswers: predictionConstants.items.startPrior as number,
@@ -72,7 +72,7 @@ type Slopes = Pick<PredictionTerms, 'skill' | 'item'>;
 type TermsWithoutItem = Omit<PredictionTerms, 'itemDifficulty'>;
 
 export interface Term {
-  readonly name: FeatureName | TableName | 'base' | 'skill' | 'item';
+  readonly name: FeatureName | TermFunctionName | 'base' | 'skill' | 'item';
   readonly logits: number;
 }
 
@@ -95,9 +95,9 @@ const termFunctions = {
   itemRun: ({ runs }, { skill, item }, rows, from) => {
     const run = rows[from + runColumn] as number;
     if (run === 0) return 0;
-    const own = skill[skillRunOffset + Math.min(run, skillRunCount) - 1] as number;
-    const items = item === null ? 0 : (item[itemRunOffset + Math.min(run, itemRunCount) - 1] as number);
-    return (runs[Math.min(run, maxItemRun) - 1] as number) + own + items;
+    const skillTerm = skill[skillRunOffset + Math.min(run, skillRunCount) - 1] as number;
+    const itemTerm = item === null ? 0 : (item[itemRunOffset + Math.min(run, itemRunCount) - 1] as number);
+    return (runs[Math.min(run, maxItemRun) - 1] as number) + skillTerm + itemTerm;
   },
   streak: (_, { skill }, rows, from) =>
     skill[streakOffset + (rows[from + streakColumn] as number) + maxStreak] as number,
@@ -116,7 +116,7 @@ const termFunctions = {
   string,
   (model: PredictionModel, terms: TermsWithoutItem, rows: FeatureRow, from: number) => number
 >;
-type TableName = keyof typeof termFunctions;
+type TermFunctionName = keyof typeof termFunctions;
 
 export const predict = (model: PredictionModel, terms: PredictionTerms, row: FeatureRow): number =>
   sigmoid(logOddsWithoutItem(model, terms, row, 0) + terms.itemDifficulty);
@@ -152,7 +152,7 @@ export function explainPrediction(model: PredictionModel, terms: PredictionTerms
     { name: 'skill', logits: terms.skill[0] as number },
     { name: 'item', logits: terms.itemDifficulty },
     ...Object.entries(termFunctions).map(([name, term]) => ({
-      name: name as TableName,
+      name: name as TermFunctionName,
       logits: term(model, terms, row, 0),
     })),
     ...features.map(({ name }, column) => ({

@@ -76,16 +76,11 @@ function measureSection(
   other: SkillSums,
   totals: SectionTotals,
 ): SectionMeasure {
-  const knownWeight = Math.max(totals.weight, sums.weight);
-  const knownSkills = Math.max(totals.skills, sums.skills);
-  const known = {
-    answers: sums.answers,
-    seenWeight: sums.weight,
-    registeredWeight: knownWeight,
-    registeredSkills: knownSkills,
-  };
+  const registeredWeight = Math.max(totals.weight, sums.weight);
+  const registeredSkills = Math.max(totals.skills, sums.skills);
+  const known = { answers: sums.answers, seenWeight: sums.weight, registeredWeight, registeredSkills };
   const predicted = (theta * computeTransfer(theta, sums, other, totals.weight)) / scoreConstants.masteryLink;
-  const mastery = sigmoid(predicted) + computeCorrection(views, section, predicted) / knownWeight;
+  const mastery = sigmoid(predicted) + computeCorrection(views, section, predicted) / registeredWeight;
   const ability = masteryToAbility(mastery);
   if (sums.answers === 0) return { ...known, mastery, ability, noise: Number.POSITIVE_INFINITY, distrust: 0 };
   const unfitted = (scoreConstants.distrust * sums.untrusted) / sums.weight;
@@ -93,7 +88,7 @@ function measureSection(
     ...known,
     mastery,
     ability,
-    noise: computeNoise(sums, knownWeight),
+    noise: computeNoise(sums, registeredWeight),
     distrust: unfitted + computeDisagreement(ability, scoreConstants.masteryLink * predicted),
   };
 }
@@ -144,13 +139,13 @@ function sumSkills(views: readonly SkillView[], section: Section) {
  * Share of the ability on seen skills that applies to the whole section. Wrong answers shrink a high ability;
  * agreement of the sections strengthens a low one. A correct answer never lowers share x ability.
  */
-function computeTransfer(theta: number, sums: SkillSums, other: SkillSums, knownWeight: number): number {
+function computeTransfer(theta: number, sums: SkillSums, other: SkillSums, totalWeight: number): number {
   const { high, low, perWrong, mostWrong, otherSection, agreement } = scoreConstants.transfer;
   const kind = theta >= 0 ? 'right' : 'wrong';
   const { skills: sectionSkills, weight } = sums[kind];
   const skills = sectionSkills + otherSection * other[kind].skills;
   if (skills === 0) return 0;
-  const untriedShare = Math.max(0, 1 - weight / knownWeight);
+  const untriedShare = Math.max(0, 1 - weight / totalWeight);
   if (theta < 0) {
     const agreed = agreement * computeBalance(sectionSkills, other.wrong.skills);
     return (1 + agreed * untriedShare) / (1 + (low * untriedShare) / skills);
@@ -185,9 +180,9 @@ function limitMastery({ state, model, mastery, retention }: SkillView, predicted
   return clamp(mastery, masteryAfter(correct - attempts), masteryAfter(correct));
 }
 
-function computeNoise({ answers, squares, weight }: SkillSums, knownWeight: number): number {
+function computeNoise({ answers, squares, weight }: SkillSums, registeredWeight: number): number {
   const { base, perAnswer, uncovered, drill } = scoreConstants.measurement;
   const concentration = squares / (answers * answers);
   const drilled = concentration + (answers * concentration * concentration) / drill;
-  return base + perAnswer / answers + uncovered * (1 - weight / knownWeight) * drilled;
+  return base + perAnswer / answers + uncovered * (1 - weight / registeredWeight) * drilled;
 }

@@ -26,7 +26,7 @@ export const countDaysUntil = (targetDate: string | null, now: number): number |
 export const isDatePast = (targetDate: string | null, now: number): boolean =>
   targetDate !== null && toDay(Date.parse(targetDate)) < toDay(now);
 
-/** At most a year, also without a date. */
+/** Days to the target date, at most a year; a year without a date. */
 export const computeHorizon = (targetDate: string | null, now: number): number =>
   Math.min(countDaysUntil(targetDate, now) ?? goalConstants.horizonDays, goalConstants.horizonDays);
 
@@ -38,7 +38,7 @@ export interface GoalStatus extends StoredGoal {
   readonly onTrack: boolean;
 }
 
-/** Alerts of the goal set at `updatedAt`. A recovery by `alertMargin` points clears an alert. */
+/** Alerts of the goal set at `updatedAt`. An alert ends when its total is `alertMargin` on the other side of the target. */
 export interface GoalAlerts {
   readonly updatedAt: number;
   readonly reached: boolean;

@@ -173,8 +173,9 @@ const computeGraceDays = (idleMs: number): number =>
 const [start, end, speed, from, turn, learn, weight, width] = [0, 1, 2, 3, 4, 5, 6, 7];
 
 /**
- * Change of ability after days of falling and of rising skills; these bound all days between. A list, because
- * typed arrays release their memory.
+ * Change of ability after `fallingDays` for falling skills and `risingDays` for rising ones. A skill never turns, so
+ * the first and last day of a range bound the days between. A plain array: typed arrays return their memory to the
+ * system each time.
  */
 export function createAbilityProjection(
   skills: readonly ProjectedSkill[],
@@ -200,6 +201,7 @@ function addRow(
 ): void {
   const rate = forgetRate + learnRate;
   const balance = rate === 0 ? mastery : (forgetRate * retained + learnRate) / rate;
+  // Mastery below `retained` forgets nothing until learning reaches it. Falling mastery waits for its grace days.
   if (forgetRate > 0 && mastery < retained) {
     const reached =
       learnRate === 0 ? Number.POSITIVE_INFINITY : Math.log((1 - mastery) / (1 - retained)) / learnRate;

@@ -36,6 +36,7 @@ function shiftDays(halves: Uint16Array, by: number): Uint16Array {
 }
 
 export interface Practice {
+  /** Answers per day. */
   readonly rate: number;
   readonly activeDays: number;
 }
@@ -64,6 +65,7 @@ export function estimatePractice(activity: Activity, attempts: number, today: nu
   });
 }
 
+/** Days of the window before the first answer; 0 if some answers are older or late. */
 function countUnknownDays({ day, halfAnswers }: Activity, attempts: number, today: number): number {
   let [answers, oldest] = [0, 0];
   for (const [i, count] of halfAnswers.entries()) {

@@ -1,13 +1,15 @@
 import { masteryThresholds } from '../base/bkt-parameters.js';
 import { plateauConstants } from './tracing-constants.js';
 
-/** Exponentially weighted regression of mastery on the attempt number. */
+/** Exponentially weighted regression of mastery on the attempt number, counted back from the last attempt. */
 export const newPlateau = {
+  /** Since the last long pause, at most `plateauConstants.maxAttempts`. */
   attempts: 0,
   /** Weighted sums of mastery, mastery x number, mastery². */
   sum: 0,
   timeSum: 0,
   squareSum: 0,
+  /** Last attempts in a row with a positive test, at most 255. */
   run: 0,
 };
 

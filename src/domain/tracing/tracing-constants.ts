@@ -31,6 +31,7 @@ export const trendConstants = {
 /** `unknownDay` is the activity of a day before the first answer. */
 export const activityConstants = { days: 14, unknownDay: 1 / 7 } as const;
 
+/** Half-lives of two moving averages, in days; maximum number of idle days to close. */
 export const momentumConstants = {
   shortDays: 3,
   longDays: 14,
@@ -67,7 +68,7 @@ export const rapidConstants = {
 
 /** Our choice. warehouse/schema/skill-views.ts repeats these constants. */
 export const paceConstants = {
-  /** The time is 75 s, the target of `nextItemsConstants`. `answers` is the prior's weight. */
+  /** A time of 75 s, and the target accuracy of `nextItemsConstants`. `answers` is the weight of the prior. */
   prior: { logMean: Math.log(75), logSd: 0.6, accuracy: 0.75, answers: 20 },
   minVariance: 0.04,
   maxSlowness: 1.5,

@@ -28,7 +28,7 @@ function bandChart(
   const points = bands.flatMap((band) =>
     Object.entries(selectEstimates(band)).map(([series, estimate]) => ({
       ...{ series, x: band.historyMiddle, y: estimate.mean },
-      // Bounds would overlap, because all models predict the same answers.
+      // Losses have no bounds: they would overlap, because all models predict the same answers.
       ...(shown === formatShare && { low: estimate.low, high: estimate.high }),
       note: `${formatEstimate(estimate, shown)} after ${formatRange(band.historyFrom, band.historyTo)} answers, ${formatNumber(band.cases)} forecasts for ${formatNumber(band.learners)} learners`,
     })),

@@ -17,6 +17,7 @@ export interface DemoAnswer extends Answer {
 
 const hourMs = 3_600_000;
 
+/** Every ninth week, counted from the epoch, ends with a school test. */
 export const isTestWeek = (monday: number): boolean => Math.floor(monday / (7 * dayMs) + 0.5) % 9 === 4;
 
 function computeWeekFactor(monday: number): number {

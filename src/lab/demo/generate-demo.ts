@@ -21,12 +21,12 @@ export interface DemoOptions {
   readonly learners: number;
 }
 
-/** 1 to 1000, without named learners. */
+/** Events up to a Sunday evening (`end`, Unix milliseconds), and the forecasts requested then. */
 export type DemoWeek = ReturnType<typeof groupByWeek>[number];
 
 const months = 8;
 const weekMs = 7 * dayMs;
-/** Ends on a Sunday evening (`end`, Unix milliseconds) with requests for forecasts. */
+/** From Monday 0:00 to the forecasts on Sunday. */
 const sundayEveningMs = 6 * dayMs + 20 * 3_600_000;
 /** Separate seeds: adding learners does not change the others. */
 const seedsPerSchool = 100_000;

@@ -81,7 +81,7 @@ function replayTest(served: ServedModel, split: Split) {
     const view = buildSkillView(skillIds[moment.skill] as string, skill, model, now);
     answers.push({
       ...{ learner: history, skill: moment.skill, right: answer.isCorrect ? 1 : 0 },
-      ...{ predicted: conditions.pCorrect, masteryBefore: masteryBefore, masteryAfter: skill.mastery },
+      ...{ predicted: conditions.pCorrect, masteryBefore, masteryAfter: skill.mastery },
       isMastered: isMastered(view, { learner, model, now }),
     });
     probes.visit(moment);

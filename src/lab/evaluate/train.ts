@@ -30,7 +30,7 @@ export async function trainModels(
   return {
     models: { bkt, served },
     figures: {
-      /** BKT alone, with its data. `iterations`: EM iterations of all skills. */
+      /** BKT alone, including the preparation of its data. `iterations`: EM iterations of all skills. */
       fit: { seconds: (to - from) / 1000, iterations, observations: log.correct.length },
       /** `peakBytes`: peak memory of the process so far. */
       servedFit: { seconds, peakBytes, ...countPairs(fitted) },

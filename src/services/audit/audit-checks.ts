@@ -23,8 +23,9 @@ interface AuditScope extends AuditDependencies {
 
 export interface Finding {
   readonly name: string;
-  /** Concurrent change that may explain the finding or hide others. */
+  /** Why this check proves nothing, such as a concurrent change or unreadable rows; null: it is conclusive. */
   readonly obstacle: string | null;
+  /** Null: an obstacle without a difference. */
   readonly mismatch: Mismatch | null;
 }
 

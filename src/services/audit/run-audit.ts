@@ -32,6 +32,7 @@ const maxRetainedDays = 400;
 /** A single check may coincide with a repair. */
 const confirmingChecks = 3;
 const maxLogLines = 20;
+/** Data loss may cause a mismatch per day and tenant. */
 const maxStoredEntries = 200;
 
 export async function runAudit(dependencies: AuditDependencies, options: AuditOptions): Promise<AuditReport> {
@@ -118,7 +119,10 @@ function logReport({ mismatches, notCompared, totals, seconds }: AuditReport, lo
   logger[mismatches.length > 0 ? 'error' : 'info']({ ...totals, ...found }, 'audit done');
 }
 
-/** Prunes up to the first day that disagrees, and all days older than `maxRetainedDays`. */
+/**
+ * Prunes days older than `retainedDays` up to the first that disagrees, and all days older than
+ * `maxRetainedDays`.
+ */
 async function pruneOldDays({ store }: AuditDependencies, report: AuditReport): Promise<void> {
   const today = report.days.to - 1;
   const disagreeing = report.mismatches.filter(({ kind }) => kind !== 'rollup').map(({ day }) => day);

@@ -19,7 +19,7 @@ export interface RetractionPorts extends MasteryPorts {
   readonly limit: Limiter;
 }
 
-const maxAttempts = 20;
+const maxTries = 20;
 
 /** Rewriting this many answers blocks Redis for about half a second. */
 const maxAnswers = 50_000;
@@ -49,7 +49,7 @@ export async function retractAnswer(
 }
 
 async function retractWithRetries(ports: RetractionPorts, tenant: string, userId: string, eventId: string) {
-  for (let attempt = 0; attempt < maxAttempts; attempt++) {
+  for (let tries = 0; tries < maxTries; tries++) {
     const result = await ports.rewriter.retract(await readRetractionTask(ports, tenant, userId, eventId));
     if (result.status === 'done') return result.skillId;
     if (result.status !== 'conflict' && result.status !== 'incomplete')

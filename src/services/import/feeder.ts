@@ -2,14 +2,15 @@
  * Sends the rows of an import in order per learner. Each row counts exactly once, despite rejections and
  * kills.
  * A commit atomically stores the learner's state and the last counted line, the mark. Lines up to the mark
- * are skipped. So a line may count only with or after all earlier lines of its learner:
+ * are skipped. So a line may count only with or after all earlier lines of its learner. This holds because:
  * 1. A learner belongs to one shard with one group in flight. Rejected rows are retried in order before the
  *    next group.
  * 2. A group is one batch of the engine (compute/lanes.ts), with one commit per learner
  *    (workers/track/track-batch.ts). `checkOrder` verifies this.
  * 3. A row with an unknown outcome (`failed`, or `unavailable` after a lost reply) is retried. The watch on
  *    the learner admits one of two commits. The other finds the mark.
- * Concurrent runs of an import are safe, because each sends a learner's lines without gaps.
+ * A resumed run starts after lines that are all counted. Concurrent runs of an import are safe, because each
+ * sends a learner's lines without gaps.
  */
 import { EventEmitter, once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -94,7 +95,7 @@ export function createFeeder(options: FeederOptions) {
     return rejected;
   }
 
-  function work(shard: Shard): void {
+  function startSending(shard: Shard): void {
     if (shard.queued.length > 0) shard.sending ??= sendAll(shard).catch(fail);
   }
 
@@ -118,7 +119,7 @@ export function createFeeder(options: FeederOptions) {
     push: (events: readonly TrackEvent[]): Promise<void> => {
       for (const event of events) shards[shardOf(event)]?.queued.push(event);
       bufferedRows += events.length;
-      shards.forEach(work);
+      shards.forEach(startSending);
       return waitUntil(() => bufferedRows < maxBufferedRows);
     },
     drain: (): Promise<void> => waitUntil(() => bufferedRows === 0),

@@ -11,7 +11,7 @@ export type FileColumn = (typeof importColumns)[number] | 'fold' | 'question_dif
 /** Strings from CSV, values from NDJSON. Undefined, null and '' mean absent. */
 export type RawFields = Readonly<Partial<Record<FileColumn, unknown>>>;
 
-/** `fields`: a row, or why it is unreadable. */
+/** `line`: from 1, increasing. `fields`: a row, or why it is unreadable. */
 export interface RawRow {
   readonly line: number;
   readonly fields: RawFields | string;

@@ -30,7 +30,7 @@ const maxTenantExports = 3;
 const maxPageAnswers = 2000;
 const idRetentionMs = 25 * 3_600_000;
 
-/** Call the returned `release` once, after the last line. */
+/** Call the returned `release` once, when the response has ended, complete or not. */
 export type ExportLearner = ReturnType<typeof createLearnerExports>;
 
 export function createLearnerExports(ports: ExportPorts) {

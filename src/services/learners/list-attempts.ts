@@ -31,7 +31,7 @@ export interface AttemptPorts extends MasteryPorts, SourceLagPorts {
 }
 
 /** Retries after a concurrent correction. */
-const maxAttempts = 5;
+const maxTries = 5;
 
 /**
  * Each counted answer is listed or counted as missing. Requires ClickHouse, because a partial list would look
@@ -43,7 +43,7 @@ export async function listAttempts(
   userId: string,
 ): Promise<string> {
   const before = cursors.decode(cursor) ?? Number.POSITIVE_INFINITY;
-  for (let tries = 0; tries < maxAttempts; tries++) {
+  for (let tries = 0; tries < maxTries; tries++) {
     const learner = await readLearnerState(ports, tenant, userId);
     const to = Math.min(learner.attempts, before - 1);
     const found = await readNewest(ports, tenant, userId, to, limit);

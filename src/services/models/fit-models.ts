@@ -37,8 +37,8 @@ export interface FitRunOptions {
 }
 
 /**
- * @throws immediately if Redis is unavailable, or ClickHouse outside of a fit, or the run is aborted; at the end
- * if a tenant's fit failed
+ * @throws immediately after an abort, if Redis is unavailable, or if ClickHouse is unavailable before or after
+ * the fits; at the end if a tenant's fit failed
  */
 export async function runFits(
   dependencies: FitDependencies,
@@ -94,11 +94,11 @@ async function fitAndPublish(
   };
   if (!dryRun && (await models.fetchLastFit(tenant)) === inputMark)
     return { ...unchanged, outcome: 'nothing_new', report: null };
-  const threads = getPool();
+  const fitPool = getPool();
   const since = performance.now();
   const showStep = (step: string): void => onStep?.(tenant, step);
   showStep('reading the answers');
-  const { sampledOneIn, learnerHash, itemHashes, ...columns } = await threads.readAnswers(tenant);
+  const { sampledOneIn, learnerHash, itemHashes, ...columns } = await fitPool.readAnswers(tenant);
   const training = selectTrainingLearners(learnerHash);
   if (training.length < fitConstants.minLearners || !training.includes(0))
     return recordFit({ ...unchanged, outcome: 'too_few', report: null });
@@ -107,11 +107,11 @@ async function fitAndPublish(
     ...columns,
     training,
     current: await models.read(tenant, basedOn),
-    currentItems: basedOn === 0 ? null : await threads.readItems(tenant, basedOn, itemHashes),
+    currentItems: basedOn === 0 ? null : await fitPool.readItems(tenant, basedOn, itemHashes),
     version,
     fittedAt: new Date().toISOString(),
   };
-  const { model, items, changed, ...fitted } = await fitTenant(input, threads, showStep);
+  const { model, items, changed, ...fitted } = await fitTenant(input, fitPool, showStep);
   const report = { ...fitted.report, sampledOneIn, seconds: (performance.now() - since) / 1000 };
   if (!changed) return recordFit({ ...unchanged, outcome: 'not_better', report });
   if (dryRun) return { ...unchanged, outcome: 'dry_run', report };
@@ -119,7 +119,7 @@ async function fitAndPublish(
   const text = encodeModel(model);
   // Throws for a model that cannot be decoded, as with NaN: stored, it would leave the tenant without a model.
   await runInSlices(decodeModelSteps(text));
-  const published = await threads.publish({
+  const published = await fitPool.publish({
     tenant,
     version,
     basedOn,

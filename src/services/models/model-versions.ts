@@ -127,7 +127,7 @@ export async function rollBack(ports: VersionPorts, { tenant: own, body }: Call)
   return { version };
 }
 
-/** Maximum wait for ClickHouse. Otherwise, the next fit records the rollback. */
+/** Maximum wait for ClickHouse. If it is unavailable, the next fit records the rollback. */
 const recordTimeoutMs = 5000;
 
 /** Has no effect if another version than `activeVersion` is active. @throws ApiError UNAVAILABLE */

@@ -72,7 +72,7 @@ export function createLiveStream({ collect, findKey }: LivePorts) {
   }
 
   return {
-    /** Call the returned `release` once, after the last event. @throws ApiError UNAVAILABLE */
+    /** Call the returned `release` once, when the stream has ended. @throws ApiError UNAVAILABLE */
     open: (grant: Grant, { events = Number.POSITIVE_INFINITY }: LiveQuery) => {
       if (!slots.isFree('')) throw unavailable(`${maxStreams} look on already; try again later`);
       slots.acquire('');

@@ -76,7 +76,7 @@ export function createDrain(options: DrainOptions): DrainBlock {
   return (task) =>
     drainOrIsolate(task).catch(async (error: unknown) => {
       if (error instanceof ParkingFullError) {
-        // Pins an empty block: the next attempt ends immediately, and the next job peeks again.
+        // Pins an empty block. Otherwise the next attempt would only read the rows that cannot be parked.
         await task.save({ ranges: [], rows: 0, fixedAt: 0, verify: false });
         await applyCorrections(task.partitions, task.signal);
       }
@@ -150,7 +150,8 @@ function createBlockMover(dependencies: DrainDependencies) {
 }
 
 /**
- * `since`: when this process first saw the epoch, on Redis' clock. No earlier epoch stored rows with later ids. Read the epoch after the rows, to notice a restart in between.
+ * `since`: when this process first saw the epoch, on Redis' clock. Rows with later ids cannot come from before
+ * a restart. Read the epoch after the rows, to notice a restart in between.
  */
 function createEpochWatch(): (epoch: OutboxEpoch) => { since: number; settledAt: number } {
   let currentEpoch: OutboxEpoch | null = null;

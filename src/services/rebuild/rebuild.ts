@@ -88,7 +88,7 @@ async function resumeOrStart(
   return checkpoint;
 }
 
-const createStepRunner =
+const createStepReporter =
   ({ ensureMayContinue, onProgress }: RebuildOptions, { answers }: Checkpoint) =>
   (step: string): void => {
     ensureMayContinue();
@@ -102,7 +102,7 @@ async function restoreTenants(
   options: RebuildOptions,
   checkpoint: Checkpoint,
 ): Promise<void> {
-  const step = createStepRunner(options, checkpoint);
+  const step = createStepReporter(options, checkpoint);
   const { shared } = checkpoint;
   const tenants = await source.listTenants();
   step('catalogues');
@@ -138,7 +138,7 @@ async function restoreOtherState(
   checkpoint: Checkpoint,
   partitionCount: number,
 ): Promise<number> {
-  const step = createStepRunner(options, checkpoint);
+  const step = createStepReporter(options, checkpoint);
   const { partitions, idsFrom } = checkpoint;
   for await (const ids of source.readRetracted(idsFrom))
     await store.restoreRetractedIds(ids, partitions, partitionCount);
@@ -173,7 +173,7 @@ export async function retireOlderVersion(
 ): Promise<void> {
   const rejectLoss = async (reason: string | null): Promise<void> => {
     if (reason === null) return;
-    // Also checks markers that an earlier run moved aside before it died.
+    // Also moves back the markers that an earlier, killed run had moved aside.
     await store.moveMarkers(older, 'back');
     throw new StartError(reason);
   };

@@ -125,7 +125,7 @@ export async function verifyLearners(
   /** @returns learners with more answers in Redis than rows */
   async function compareStored(): Promise<LearnerId[]> {
     const total = await source.countAnswers(all);
-    const behind: LearnerId[] = [];
+    const ahead: LearnerId[] = [];
     for await (const { rows } of source.pages(all, null)) {
       const reply = await threads.compare({
         rows,
@@ -135,10 +135,10 @@ export async function verifyLearners(
       });
       add(reply);
       sums.answers += reply.answers;
-      behind.push(...reply.learnersAhead);
+      ahead.push(...reply.learnersAhead);
       onProgress({ step: 'comparing learners', answers: sums.answers, total });
     }
-    return behind;
+    return ahead;
   }
 
   async function comparePending(learners: readonly LearnerId[]): Promise<number> {
@@ -160,13 +160,13 @@ export async function verifyLearners(
   }
 
   try {
-    const behind = await compareStored();
-    for await (const known of store.scanLearners()) behind.push(...(await source.findUnstored(known)));
+    const ahead = await compareStored();
+    for await (const known of store.scanLearners()) ahead.push(...(await source.findUnstored(known)));
     let undecided = 0;
-    for (const some of splitIntoParts(behind, learnersPerRecheck)) undecided += await comparePending(some);
+    for (const some of splitIntoParts(ahead, learnersPerRecheck)) undecided += await comparePending(some);
     const seconds = (performance.now() - since) / 1000;
     /** `waiting`: learners who were compared again; `undecided`: those who continued to answer. */
-    return { ...sums, differing, undecided, waiting: behind.length, seconds };
+    return { ...sums, differing, undecided, waiting: ahead.length, seconds };
   } finally {
     await threads.close();
   }

@@ -84,14 +84,14 @@ export function createDeliverer(dependencies: DeliveryDependencies): Deliver {
   /** A single message tests whether a failing receiver works again. */
   const selectPageSize = ({ id }: EndpointReference): number => (failureStates.has(id) ? 1 : maxPageMessages);
 
-  return async (place, signal, onProgress) => {
+  return async (reference, signal, onProgress) => {
     const until = performance.now() + maxRunMs;
     const isRunOver = (): boolean =>
-      signal.aborted || performance.now() >= until || getRemainingPause(place) > 0;
+      signal.aborted || performance.now() >= until || getRemainingPause(reference) > 0;
     while (!isRunOver()) {
-      const endpoint = await endpoints.find(place.tenant, place.id);
-      if (!endpoint?.enabled) return void (await messages.scheduleNextRun(place, disabledPauseMs));
-      const due = await messages.listDue(endpoint, Date.now(), selectPageSize(place));
+      const endpoint = await endpoints.find(reference.tenant, reference.id);
+      if (!endpoint?.enabled) return void (await messages.scheduleNextRun(reference, disabledPauseMs));
+      const due = await messages.listDue(endpoint, Date.now(), selectPageSize(reference));
       if (due.length === 0) break;
       const pageDelay = due.length === maxPageMessages ? sleep(minPageMs) : undefined;
       for (const wave of buildWaves(due)) {
@@ -101,7 +101,7 @@ export function createDeliverer(dependencies: DeliveryDependencies): Deliver {
       }
       await pageDelay;
     }
-    await messages.scheduleNextRun(place, getRemainingPause(place));
+    await messages.scheduleNextRun(reference, getRemainingPause(reference));
   };
 
   async function sendWave(endpoint: Endpoint, wave: readonly Message[]): Promise<void> {
@@ -153,6 +153,7 @@ export function createDeliverer(dependencies: DeliveryDependencies): Deliver {
     const { tenant, id } = endpoint;
     await endpoints.disable(tenant, id, isGone ? 'gone' : 'failing');
     // The pause ends this run: other messages would also fail for good.
+    // Failures start from 0 when the endpoint is enabled again.
     failureStates.set(id, { failures: 0, pauses: 0, until: performance.now() + firstPauseMs });
     const reason = isGone ? 'it answered 410 Gone' : 'it has failed for days';
     logger.error({ tenant, webhook: id }, `a webhook is disabled: ${reason}`);
@@ -165,12 +166,12 @@ function buildWaves(due: readonly Message[]): Message[][] {
   const next = new Map<string, number>();
   for (const message of due) {
     const learner = parseLearnerHash(message.id) ?? message.id;
-    let place = next.get(learner) ?? 0;
-    while ((waves[place]?.length ?? 0) >= maxWaveMessages) place += 1;
-    const wave = waves[place];
+    let index = next.get(learner) ?? 0;
+    while ((waves[index]?.length ?? 0) >= maxWaveMessages) index += 1;
+    const wave = waves[index];
     if (wave) wave.push(message);
     else waves.push([message]);
-    next.set(learner, place + 1);
+    next.set(learner, index + 1);
   }
   return waves;
 }

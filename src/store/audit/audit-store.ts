@@ -99,6 +99,7 @@ async function readPartition(client: RedisClient, partition: number, signal: Abo
     ...facts,
     partition,
     unreadable: waiting.unreadable + parked.unreadable,
+    /** Newest row that `accepted` counts. */
     last: newest,
     /** Rows with lower ids were stored or parked. */
     frontier: waiting.oldest === '' ? { ...newest, seq: newest.seq + 1 } : toFirstRowId(waiting.oldest),

@@ -109,7 +109,7 @@ return results
 
 /**
  * KEYS: marks of all tenants, the tenant's skills and changes. Result: current mark, then id and value ('':
- * removed) of each change. Empty if too much changed.
+ * removed) of each change. Empty after too many changes, or if Redis lost the mark.
  */
 const readChangesScript = defineScript(3)<
   [...keys: [string, string, string], tenant: string, mark: string],
@@ -178,7 +178,7 @@ export async function readCatalogue(
   throw unavailable('The catalogue of this tenant is changing too fast; try again later');
 }
 
-/** @returns null if the changes are unknown */
+/** @param entries as of `since` or later @returns null if the changes are unknown */
 async function applyChanges(
   client: RedisClient,
   tenant: string,
@@ -205,7 +205,7 @@ const skillsPerCall = 200;
 /**
  * If the process dies, written skills may stay unregistered until they are answered or written again.
  * Concurrent calls may exceed the limit.
- * @throws ApiError UNAVAILABLE, also if Redis is empty or the journal full
+ * @throws ApiError UNAVAILABLE, also if Redis is empty or the journal full. Some skills may be written.
  */
 export async function writeSkills(
   client: RedisClient,

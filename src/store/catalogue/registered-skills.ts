@@ -39,7 +39,7 @@ end
 return { redis.call('ZCARD', skills), common }
 `);
 
-/** Result: next cursor. */
+/** For one page of rare skills, which stay rare. `skills`: approximate page size. Result: next cursor. */
 const removeLearnersScript = defineScript(1)<
   [rare: string, cursor: string, skills: number, ...learners: Buffer[]],
   string

@@ -91,7 +91,7 @@ function pollModels(redis: Redis, logger: ErrorLog, pollMs: number, maxTenants: 
     maxTenants,
   );
 
-  function addEntry(tenant: string): TenantEntry {
+  function createEntry(tenant: string): TenantEntry {
     const entry: TenantEntry = { fittedModel: loadActiveModel(tenant), seenVersion: -1, served: null };
     entry.fittedModel.then(
       ({ version }) => {
@@ -144,7 +144,7 @@ function pollModels(redis: Redis, logger: ErrorLog, pollMs: number, maxTenants: 
   timer.unref();
   return {
     getEntry: (tenant: string): TenantEntry => {
-      const entry = entries.get(tenant) ?? addEntry(tenant);
+      const entry = entries.get(tenant) ?? createEntry(tenant);
       setRecentlyUsed(entries, tenant, entry, maxTenants);
       return entry;
     },

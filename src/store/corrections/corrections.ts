@@ -121,7 +121,7 @@ return found
 
 /** After a failover, another entry may have the id. */
 const hasCorrectionLua = `
-local function standsIn(stream, id, text)
+local function hasCorrection(stream, id, text)
   local entry = redis.call('XRANGE', stream, id, id)[1]
   return entry and entry[2][1] == 'c' and entry[2][2] == text
 end
@@ -135,7 +135,7 @@ ${nowLua}
 ${hasCorrectionLua}
 local erasures = KEYS[1] .. ':erasures'
 local stored = redis.call('HGET', erasures, ARGV[2])
-if not stored or not standsIn(KEYS[1] .. ':due', ARGV[1], ARGV[2]) then return end
+if not stored or not hasCorrection(KEYS[1] .. ':due', ARGV[1], ARGV[2]) then return end
 local record = cjson.decode(stored)
 if record.plan then return end
 record.plan = { at = tonumber(now()), removal = cjson.decode(ARGV[3]) }
@@ -152,7 +152,7 @@ const completeCorrectionScript = defineScript(1)<
 >(`
 ${hasCorrectionLua}
 local place, erasures = KEYS[1] .. ':' .. ARGV[1], KEYS[1] .. ':erasures'
-if not standsIn(place, ARGV[2], ARGV[3]) then return end
+if not hasCorrection(place, ARGV[2], ARGV[3]) then return end
 redis.call('XDEL', place, ARGV[2])
 for i = 5, #ARGV, 2 do redis.call('HINCRBY', KEYS[1] .. ':removed', ARGV[i], ARGV[i + 1]) end
 local stored = ARGV[1] == 'due' and redis.call('HGET', erasures, ARGV[3])

@@ -39,6 +39,7 @@ const StoredLearner = Type.Object({
   at: Type.Integer(),
   goalAt: Type.Integer(),
   correction: Type.String(),
+  /** Number of searches for late rows in ClickHouse. */
   looks: Type.Integer(),
 });
 const storedCheck = Compile(StoredLearner);
@@ -110,7 +111,7 @@ export const createErasedLearners = (client: RedisClient, partitions: number) =>
       return end && at <= findErasureCutoff(entry.kind, end) ? [entry] : [];
     });
   },
-  /** Also removes parked rows. */
+  /** In journals and forecasts, including parked rows. */
   removePendingRows: async (rows: readonly CorrectedRows[]): Promise<void> => {
     const byName = new Map(rows.map((one) => [learnerName(one.tenant, one.userId), one]));
     const isErased = (_: string, fields: readonly string[]): boolean => {

@@ -22,7 +22,7 @@ import {
 } from '../redis/keys.js';
 import { findErasedLearners } from './erased-learners.js';
 
-/** Half of the default outbox limit, so that answers are still accepted after a redrive. */
+/** Half of a partition's default outbox limit, so that answers are still accepted after a redrive. */
 const maxOutboxEntries = 125_000;
 const rowsPerPage = 200;
 

@@ -44,6 +44,7 @@ export class WatchLostError extends Error {}
 /** By socket. A newer session ends the watches of earlier ones. */
 const newestSessions = new WeakMap<object, CommitSession>();
 
+/** Typical bytes per learner. */
 const loadBytes = 384;
 const commitBytes = 1536;
 
@@ -139,6 +140,7 @@ export class CommitSession {
     });
   }
 
+  /** Also reserves room in the outbox for an accepted commit. */
   private findRejection({ partition, rows }: LearnerCommit): CommitStatus | null {
     const facts = this.partitions.get(partition) as PartitionState;
     if (facts.outboxRoom <= 0) return 'outbox-full';

@@ -45,6 +45,7 @@ const plateauFlag = 1;
 const noCode = 0xff;
 const noFigure = 0xffff;
 
+/** Bytes 0 to 3: second of arrival. @param receivedAt Unix milliseconds */
 export function encodeFirstResult(answer: ResultFigures, fingerprint: Buffer, receivedAt: number): Buffer {
   const { advice } = answer;
   const record = Buffer.allocUnsafe(resultBytes);

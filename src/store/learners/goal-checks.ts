@@ -14,7 +14,7 @@ import type { LearnerLocation } from './learner-commands.js';
 export const checkDelayMs = 60_000;
 /** Longer than a run takes. */
 const claimMs = 30_000;
-/** About 30 ms of forecasts per run. */
+/** Per partition and run: about 30 ms of forecasts. */
 const maxClaims = 100;
 
 export const subscribesToGoals = (subscribedTypes: string): boolean =>

@@ -63,7 +63,7 @@ export type GoalWriteResult =
 const writeGoal = defineScript(1)<
   [
     ...[prefix: string, name: string, tags: string, mustExist: 0 | 1, now: number, rest: string, row: string],
-    ...[maxJournal: number, isWanted: 0 | 1, checkAt: number | ''],
+    ...[maxJournal: number, hasSubscription: 0 | 1, checkAt: number | ''],
   ],
   [status: string, value: string]
 >(`

@@ -3,7 +3,7 @@ import { toDataView } from '../redis/wire/binary.js';
 import { allocateRecord } from './record-bytes.js';
 
 const itemBytes = 11;
-/** The last four answers are stored above the 28 bits of `elsewhere`. */
+/** The last four answers are stored above the 28 bits of `otherSkillAnswers`. */
 const lastWrongUnit = 2 ** 28;
 
 export function encodeItem(item: ItemTrace): Buffer {

@@ -112,14 +112,14 @@ export function parseLoadedLearner(
     ids,
     items: itemHashes.map(
       (_, i) =>
-        decodeRememberedItem(current[i] ?? null, generation) ??
-        decodeRememberedItem(previous[i] ?? null, generation - 1),
+        decodeItemRecord(current[i] ?? null, generation) ??
+        decodeItemRecord(previous[i] ?? null, generation - 1),
     ),
     importLine: Number(mark ?? 0),
   };
 }
 
-const decodeRememberedItem = (record: Buffer | null, generation: number): ItemRecord | null =>
+const decodeItemRecord = (record: Buffer | null, generation: number): ItemRecord | null =>
   record && { generation, trace: decodeItem(record) };
 
 export function writeCommits(

@@ -39,7 +39,10 @@ const pairBytes = 8;
 const itemsPerCommand = 2000;
 
 /** Result: -1 if the version's items were removed, else the number of rejected new items. */
-const addItemsScript = defineScript(1)<[key: string, deltas: Buffer, atMost: number, make: 0 | 1], number>(`
+const addItemsScript = defineScript(1)<
+  [key: string, deltas: Buffer, atMost: number, mayCreate: 0 | 1],
+  number
+>(`
 local key, data, pos, refused = KEYS[1], ARGV[1], 1, 0
 if ARGV[3] ~= '1' and redis.call('EXISTS', key) == 0 then return -1 end
 local room = tonumber(ARGV[2]) - redis.call('HLEN', key)
@@ -59,6 +62,7 @@ end
 return refused
 `);
 
+/** @returns number of rejected items */
 export async function addItemAnswers(
   client: RedisClient,
   tenant: string,

@@ -168,6 +168,7 @@ export const createModelStore = (client: RedisClient) => ({
     return (await activateVersion(client, 'rollback', change)) ? 'used' : 'superseded';
   },
   listTenants: () => mapRedisErrors(client.hkeys(activeModelsKey)),
+  /** Oldest first. The log has only the newest `maxLoggedChanges`. */
   listChangesAfter: async (tenant: string, change: number): Promise<ModelChangeRecord[]> => {
     const missing = (await readLog(client, tenant)).filter((found) => found.change > change).reverse();
     const texts = missing.map(({ version }) =>
@@ -178,7 +179,7 @@ export const createModelStore = (client: RedisClient) => ({
   },
   /** Null before the first fit. */
   fetchLastFit: (tenant: string) => mapRedisErrors(client.hget(lastFitsKey, tenant)),
-  /** If the process dies before, the next fit removes old versions. */
+  /** If the process dies before this call, the next fit removes old versions. */
   finishFit: async (tenant: string, mark: string): Promise<void> => {
     await pruneVersions(client, tenant);
     await mapRedisErrors(client.hset(lastFitsKey, tenant, mark));

@@ -122,7 +122,7 @@ export function createOutbox(redis: Redis | Cluster, partitions: number) {
     return {
       outboxLength: computeSum(backlogs.map(({ length }) => length)),
       erasuresDue: computeSum(backlogs.map(({ due }) => due)),
-      /** Of the oldest entry, a correction too; 0 if the outbox is empty. Excludes parked rows. */
+      /** Age of the oldest entry, which may be a correction, on Redis' clock. 0 if the outbox is empty. */
       oldestPendingSeconds: (ms - oldest) / 1000,
       ...parked,
     };

@@ -77,7 +77,8 @@ return 1
 const parkRejectedRows = defineScript(2)<
   [
     ...[stream: string, parked: string, bound: number, entry: string, sha1: string, rows: number],
-    ...refused: (string | Buffer)[],
+    // Id, reason and text of each row.
+    ...rejected: (string | Buffer)[],
   ],
   0 | 1
 >(`

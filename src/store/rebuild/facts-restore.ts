@@ -85,7 +85,7 @@ export function createFactsRestore(client: RedisClient) {
       if ((await run(client.exists(key))) === 1) return;
       await executeAll(client.multi().xadd(key, id, 'r', '').xdel(key, id));
     },
-    /** All become rare first, except those of the catalogue; enough learners then make a skill common. */
+    /** All skills become rare first. Enough learners, or an entry in the catalogue, then make a skill common. */
     restoreAnsweredSkills: async (tenant: string, skills: readonly AnsweredSkill[]): Promise<void> => {
       for (const part of splitIntoParts(skills, argumentsPerCommand)) {
         const skillIds = part.map(({ skillId }) => skillId);
@@ -155,6 +155,7 @@ export function createFactsRestore(client: RedisClient) {
   };
 }
 
+/** Skips other partitions than `partitions`. @param count of all partitions, restored or not */
 const locateLearners = <Item extends LearnerId>(
   items: readonly Item[],
   partitions: readonly number[],

@@ -67,14 +67,14 @@ export const readLearnerDumps = (
 
 const toFields = (flat: readonly Buffer[]): HashFields => splitIntoParts(flat, 2) as [Buffer, Buffer][];
 
-/** @returns null if equal, `behind` if Redis has more answers, else the difference */
+/** @returns null if equal, `ahead` if Redis has more answers, else the difference */
 export function describeDifference(states: ReplayedStates, stored: LearnerDump | null): string | null {
   const storedRecord = stored?.records.find(([field]) => field.toString() === learnerField)?.[1];
   if (stored === null || storedRecord === undefined) return 'is not in Redis';
   const { attempts: replayed } = states.learner;
   try {
     const { attempts } = decodeLearner(storedRecord);
-    if (attempts > replayed) return 'behind';
+    if (attempts > replayed) return 'ahead';
     if (attempts < replayed) return `has ${attempts} answers in Redis and ${replayed} stored`;
   } catch (error) {
     return `cannot be read: ${error instanceof Error ? error.message : String(error)}`;

@@ -35,7 +35,7 @@ import { createFactsRestore } from './facts-restore.js';
 const checkpointKey = 'st:rebuild';
 export const rebuildLockKey = 'st:rebuild:lock';
 
-/** State outside partitions. If one key of a state is missing, Redis lost this state; otherwise it is complete. */
+/** State outside partitions. Each state has one key here: if the key is missing, Redis lost the state. */
 const sharedKeys = {
   ...{ keys: apiKeysKey, catalogues: catalogueRevisionsKey, models: activeModelsKey },
   ...{ webhooks: subscriptionsKey, mappings: xapiMappingsKey },

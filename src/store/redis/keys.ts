@@ -56,6 +56,7 @@ export const markerKey = (partition: number, version = stateVersion): string =>
   `${partitionPrefix(partition)}:m${version}`;
 /** `k`, kind; `r`, row (contracts/journal/journal.ts). */
 export const journalKey = (partition: number): string => `${partitionPrefix(partition)}:journal`;
+/** Further changes are rejected. */
 export const maxJournalEntries = 100_000;
 export const forecastsKey = (partition: number): string => `${partitionPrefix(partition)}:forecasts`;
 export const registeredSkillsKey = (tenant: string): string => `st:skills:${tenant}`;
@@ -85,6 +86,7 @@ export const modelItemsKey = (tenant: string, version: number): string =>
 
 export const webhookEventsKey = (partition: number): string => `${partitionPrefix(partition)}:events`;
 export const modelEventsKey = 'st:{models}:events';
+/** Per stream. Above it, the oldest events are removed. */
 export const maxPendingEvents = 100_000;
 /** Learner name → Unix ms of the next check. Prefix `!`: claimed until then. */
 export const goalChecksKey = (partition: number): string => `${partitionPrefix(partition)}:goal:checks`;

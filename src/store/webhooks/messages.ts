@@ -23,6 +23,7 @@ export interface EndpointReference {
 
 const StoredState = Type.Object({
   v: Type.Literal(1),
+  /** May be unknown to this version. */
   type: Type.String(),
   /** Time of the event, Unix milliseconds. */
   at: Type.Integer(),

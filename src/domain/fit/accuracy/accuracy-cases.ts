@@ -82,6 +82,7 @@ export function collectAccuracyCases(
   return cases;
 }
 
+/** Adds the figures that the service had when it predicted the next answer. */
 export function collectTracedCases(
   log: AnswerLog,
   unit: HorizonUnit,
@@ -95,9 +96,9 @@ export function collectTracedCases(
     findColumn('recentAnswers'),
     findColumn('slowAnswers'),
   ];
-  const subjectAt = (place: number, history: number): AccuracySubject => {
-    const row = store.rows.subarray(place * rowWidth, (place + 1) * rowWidth);
-    const answers = log.correct.subarray(place - history, place);
+  const subjectAt = (index: number, history: number): AccuracySubject => {
+    const row = store.rows.subarray(index * rowWidth, (index + 1) * rowWidth);
+    const answers = log.correct.subarray(index - history, index);
     const right = answers.reduce((sum, value) => sum + value, 0);
     const averages = { ability: row[ability] ?? 0, recent: row[recent] ?? 0, slow: row[slow] ?? 0 };
     return {

@@ -252,6 +252,7 @@ function newtonStep(problem: BoxedQuadratic, at: readonly number[], ridge: numbe
   return minimizeBounded(problem);
 }
 
+/** Lower bounds are 0 unless the caller sets them: weights and variance parts are never negative. */
 function minimizeBounded(problem: BoxedQuadratic): number[] {
   problem.high.fill(Number.POSITIVE_INFINITY);
   minimizeQuadratic(problem, descent);

@@ -88,7 +88,7 @@ function growSkill(
 ): void {
   const first = trees.starts[skill] as number;
   const nodes = sliceNodes(trees, first);
-  const hasDifficulty = indices.some((place) => !Number.isNaN(log.difficulty[place]));
+  const hasDifficulty = indices.some((index) => !Number.isNaN(log.difficulty[index]));
   const difficulty = hasDifficulty ? nodes.difficulty : null;
   let history = createAttemptHistory(-1);
   let [node, size, learners] = [-1, 0, 0];

@@ -51,6 +51,7 @@ function computeOddsRange({ pGuess, pSlip }: BktParameters): Range {
 
 const toOdds = (p: number): number => p / (1 - p);
 
+/** Leaves room for one more factor before underflow. */
 const smallProduct = 1e-200;
 
 /** Scaled forward filter (Corbett & Anderson 1995). @returns log likelihood */
@@ -115,7 +116,7 @@ export function smoothBackward(tree: SkillTree, { pLearn, pForget }: BktParamete
   let [learned, notLearned] = [0, 0];
   // Attempts with mastery before another attempt.
   let [forgotten, notForgotten] = [0, 0];
-  let [masteredVisits, knownRight, unknown, unknownRight] = [0, 0, 0, 0];
+  let [known, knownRight, unknown, unknownRight] = [0, 0, 0, 0];
   for (let node = tree.size - 1; node >= 0; node--) {
     const last = after[node] as number;
     const ends = ending[node] as number;
@@ -130,7 +131,7 @@ export function smoothBackward(tree: SkillTree, { pLearn, pForget }: BktParamete
     notLearned += toUnknown;
     forgotten += leaves;
     notForgotten += stays;
-    masteredVisits += mastered;
+    known += mastered;
     unknown += others;
     if (correct[node] === 1) {
       knownRight += mastered;
@@ -147,7 +148,7 @@ export function smoothBackward(tree: SkillTree, { pLearn, pForget }: BktParamete
     }
     before[node] = mastered;
   }
-  const visits = { known: masteredVisits, knownRight, unknown, unknownRight };
+  const visits = { known, knownRight, unknown, unknownRight };
   return { starts, startsKnown, learned, notLearned, forgotten, notForgotten, ...visits };
 }
 

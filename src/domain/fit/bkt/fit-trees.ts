@@ -24,6 +24,7 @@ export interface BktFitOptions extends FitRules {
   /** 0 ignores difficulty. */
   readonly difficultyScale: number;
   readonly warm?: readonly (BktParameters | undefined)[];
+  /** Also fits from the means, and takes the better fit. */
   readonly coldStart?: boolean;
 }
 

@@ -59,7 +59,7 @@ export function traceLog(
   log: AnswerLog,
   learners: LearnerSelection,
   model: TracedModel,
-  visit: (place: number, pCorrect: number, learner: number) => void,
+  visit: (index: number, pCorrect: number, learner: number) => void,
   from = 0,
   to = learners.length,
 ): void {
@@ -88,7 +88,7 @@ export function sumLosses(
   learners: LearnerSelection,
   model: TracedModel,
   groups: number,
-  groupOf: (place: number, learner: number) => number,
+  groupOf: (index: number, learner: number) => number,
 ) {
   const losses = new Float64Array(groups);
   const answers = new Uint32Array(groups);

@@ -61,8 +61,8 @@ function renumberItems({ log, rows }: CrossSample): CrossSample {
   return { log: { ...log, items }, rows };
 }
 
-export function createCrossFold({ log, rows }: CrossSample, itemVariance: number, part: number): CrossFold {
-  const isInFold = (learner: number): boolean => learner % rules.parts === part;
+export function createCrossFold({ log, rows }: CrossSample, itemVariance: number, fold: number): CrossFold {
+  const isInFold = (learner: number): boolean => learner % rules.parts === fold;
   const memory = createFitMemory(
     log,
     selectLearners(log, (learner) => !isInFold(learner)),
@@ -128,10 +128,10 @@ export function fitCalibration({ correct }: AnswerLog, logits: Float64Array): Ca
 
 type TermArray = Float32Array | Float64Array;
 
-export const saveTerms = (part: CrossFold): TermArray[] => listTermArrays(part).map(copyTermArray);
+export const saveTerms = (fold: CrossFold): TermArray[] => listTermArrays(fold).map(copyTermArray);
 
-export function restoreTerms(part: CrossFold, saved: readonly TermArray[]): void {
-  for (const [i, figures] of listTermArrays(part).entries()) figures.set(saved[i] as TermArray);
+export function restoreTerms(fold: CrossFold, saved: readonly TermArray[]): void {
+  for (const [i, figures] of listTermArrays(fold).entries()) figures.set(saved[i] as TermArray);
 }
 
 const listTermArrays = ({ memory: { blocks, pairs, streaks, logits } }: CrossFold): TermArray[] => [

@@ -131,6 +131,7 @@ const skillPairColumns = [
   ...Array.from({ length: previousSkillCount }, (_, i) => previousSkillColumn + i),
 ];
 
+/** Mean answers of a learner on a skill. Only first answers have a streak of 0. */
 function averageSkillAnswers(rows: Float32Array, indices: Uint32Array): number {
   const first = indices.reduce(
     (sum, index) => sum + (rows[index * rowWidth + streakColumn] === 0 ? 1 : 0),
@@ -196,6 +197,7 @@ function createBlock(
     maxMoves: Float64Array.of(rules.maxGroupStep, ...columns.map((c) => rules.maxGroupStep / sdOf(c))),
     terms: sharedArrays.doubles(size * width),
     moves: sharedArrays.doubles(size * width),
+    /** Gradient, then the lower triangle of the Hessian by rows; see `computeSumsSize`. */
     sums: sharedArrays.doubles((size + countRanges(memberAnswers)) * computeSumsSize(width)),
   };
 }

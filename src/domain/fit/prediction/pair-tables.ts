@@ -97,7 +97,7 @@ export function readRelatedTerms({ starts, keys, terms, width }: PairTable, owne
   return { keys: keys.subarray(from, end), terms: terms.subarray(from * width, end * width) };
 }
 
-/** Maps the keys of pairs; a pair with key 0 is dropped. */
+/** Maps the keys of pairs. Drops pairs with only zero terms, and pairs mapped to key 0. */
 export function mapRelatedKeys(
   { keys, terms }: RelatedTerms,
   width: number,

@@ -142,6 +142,7 @@ function solvePairTerms(
   return solution.map((value, pair) => {
     const before = terms[at(pair)] as number;
     terms[at(pair)] = value;
+    // Read again, because the array rounds to single precision.
     return (terms[at(pair)] as number) - before;
   });
 }

@@ -87,7 +87,7 @@ export function replayLearners(
       bktProbability: Math.fround(pCorrect),
       skillAttempts: attempts,
       skillRight: right,
-      answerNumber: answerNumber,
+      answerNumber,
       occurredAt: answer.occurredAt,
       difficulty: computeDifficulty(log, index, model),
       // The learner's running bias corrects fitted terms, so the fit excludes it.

@@ -137,6 +137,6 @@ export async function readHash<Value>(
 }
 
 export function findField<Text extends string | Buffer>(fields: readonly Text[], name: string): Text | null {
-  const at = fields.findIndex((field, i) => i % 2 === 0 && field.toString() === name);
-  return at < 0 ? null : (fields[at + 1] as Text);
+  const index = fields.findIndex((field, i) => i % 2 === 0 && field.toString() === name);
+  return index < 0 ? null : (fields[index + 1] as Text);
 }

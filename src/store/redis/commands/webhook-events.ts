@@ -11,13 +11,13 @@ import { maxPendingEvents, subscriptionsKey, webhookEventsKey } from '../keys.js
 import type { CommandEncoder } from '../wire/command-encoder.js';
 import { findField, removeMatchingEntries } from './bulk-operations.js';
 
-const fieldsPerEvent = 8;
+const argumentsPerEvent = 8;
 
 /** Appends the events in ARGV from index `from` on. */
 export const appendEventsLua = `
 local function appendEvents(stream, from)
-  for i = from, #ARGV, ${fieldsPerEvent} do
-    redis.call('XADD', stream, 'MAXLEN', '~', ${maxPendingEvents}, '*', unpack(ARGV, i, i + ${fieldsPerEvent - 1}))
+  for i = from, #ARGV, ${argumentsPerEvent} do
+    redis.call('XADD', stream, 'MAXLEN', '~', ${maxPendingEvents}, '*', unpack(ARGV, i, i + ${argumentsPerEvent - 1}))
   end
 end
 `;

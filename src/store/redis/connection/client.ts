@@ -27,7 +27,7 @@ export const commandTimeoutMs = 5000;
 export const connectTimeoutMs = 5000;
 const socketTimeoutMs = 10_000;
 
-/** Sends no command twice, because Redis may have executed it. */
+/** Sends no command twice, because Redis may have executed it. No command waits for a connection. */
 const baseOptions = {
   commandTimeout: commandTimeoutMs,
   connectTimeout: connectTimeoutMs,
@@ -179,7 +179,7 @@ export const executeAll = (commands: ChainableCommander): Promise<unknown[]> =>
     ),
   );
 
-/** Rejects after `timeoutMs`, or immediately after a final connection error. */
+/** Rejects after `timeoutMs`, or immediately after a permanent connection error. */
 export async function waitUntilReady(client: RedisClient, timeoutMs: number): Promise<void> {
   if (client.status !== 'ready') await waitForReadyEvent(client, timeoutMs);
   if (isCluster(client)) await pingMasters(client);
@@ -225,6 +225,7 @@ function waitForReadyEvent(client: RedisClient, timeoutMs: number): Promise<void
   });
 }
 
+/** Rejects if Redis does not reply. A Cluster needs most of its nodes. */
 export const isRedisAvailable = async (client: RedisClient): Promise<boolean> =>
   isCluster(client)
     ? String(await client.cluster('INFO')).includes('cluster_state:ok')

@@ -37,7 +37,7 @@ async function checkNodeSettings(node: Redis): Promise<string[]> {
   return risks.flatMap(([isRisk, text]) => (isRisk ? `Redis has ${text}` : []));
 }
 
-/** Answers must leave this share of `maxmemory` free: a completely full Redis cannot be drained. */
+/** Answers must leave this share of `maxmemory` free: a completely full Redis cannot be drained. `min`, `max`: bytes. */
 const memoryReserve = { share: 0.05, min: 8 * 2 ** 20, max: 256 * 2 ** 20 };
 
 /** One entry per master. */

@@ -100,6 +100,7 @@ export function createCommandEncoder(size: number) {
     },
     commandCount: (): number => commands,
     toBuffer: (): Buffer => buffer.subarray(0, end),
+    /** Do not read the buffer after this: the next encoder may reuse it. */
     release: (): void => {
       if (buffer.length <= maxSpareBytes) spareBuffer = buffer;
     },
