@@ -1,8 +1,8 @@
 /** `npm run test:full`: what takes too long for `npm test`. docs/testing.md says what it covers and when to run it. */
 import { randomInt } from 'node:crypto';
 import { defineArguments, flag, integerOption } from '../src/cli/support/arguments.js';
-import { longFormEnv } from './support/long-form.js';
-import { runTests, testFiles } from './support/run-tests.js';
+import { longFormEnv } from './support/runner/long-form.js';
+import { runTests, testFiles } from './support/runner/run-tests.js';
 
 const highest = 2 ** 32 - 1;
 const { help, read } = defineArguments({

@@ -1,7 +1,7 @@
 /** `npm test`: what everybody runs before a change is taken, in minutes; `npm run test:full` has the long forms. */
 import { defineArguments, flag } from '../src/cli/support/arguments.js';
-import { runTests, testFiles } from './support/run-tests.js';
-import { watchTests } from './support/watch-tests.js';
+import { runTests, testFiles } from './support/runner/run-tests.js';
+import { watchTests } from './support/runner/watch-tests.js';
 
 const { help, read } = defineArguments({
   usage: 'npm test [-- WORD ... options]',

@@ -1,9 +1,9 @@
 /** Attacks by bytes: nothing ends the process, nothing gets 500, no hidden request is run, and memory comes back. */
 import assert from 'node:assert/strict';
 import { after, afterEach, test } from 'node:test';
-import { oddHeads, oddPaths, smugglings } from '../support/attack-bytes.js';
-import { type Answer, callerOf, event, openWire, rawRequest, type Wire } from '../support/http.js';
-import { startService } from '../support/service.js';
+import { oddHeads, oddPaths, smugglings } from '../support/http/attack-bytes.js';
+import { type Answer, callerOf, event, openWire, rawRequest, type Wire } from '../support/http/http.js';
+import { startService } from '../support/servers/service.js';
 
 const service = await startService({ after });
 const { port, key } = service;

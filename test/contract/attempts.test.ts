@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { outboxKey, parkedKey, partitionOf } from '../../src/store/redis/keys.js';
-import { callerOf, event } from '../support/http.js';
-import { askInTurn } from '../support/learner-data.js';
-import { clickhouseOf, keysOf, redisOf, startService } from '../support/service.js';
+import { askInTurn } from '../support/builders/learner-data.js';
+import { callerOf, event } from '../support/http/http.js';
+import { countOf } from '../support/inspect/warehouse.js';
+import { clickhouseOf, keysOf, redisOf, startService } from '../support/servers/service.js';
 import { emptied } from '../support/wait.js';
-import { countOf } from '../support/warehouse.js';
 
 const service = await startService({ after });
 const caller = callerOf(service, service.key);

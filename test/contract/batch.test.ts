@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { callerOf, event, jsonOf } from '../support/http.js';
-import { askInTurn, takeBack } from '../support/learner-data.js';
-import { sharedService } from '../support/service.js';
+import { askInTurn, takeBack } from '../support/builders/learner-data.js';
+import { callerOf, event, jsonOf } from '../support/http/http.js';
+import { sharedService } from '../support/servers/service.js';
 
 const service = await sharedService();
 const caller = callerOf(service, service.key);

@@ -2,9 +2,16 @@
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
 import { catalogueKey, catalogueRevisionsKey } from '../../src/store/redis/keys.js';
-import { awayFromMidnight } from '../support/day.js';
-import { type Caller, callerOf, event, type JsonAnswer, jsonOf, type RequestParts } from '../support/http.js';
-import { keysOf, redisOf, sharedService } from '../support/service.js';
+import { awayFromMidnight } from '../support/builders/day.js';
+import {
+  type Caller,
+  callerOf,
+  event,
+  type JsonAnswer,
+  jsonOf,
+  type RequestParts,
+} from '../support/http/http.js';
+import { keysOf, redisOf, sharedService } from '../support/servers/service.js';
 
 const service = await sharedService();
 const keys = await keysOf({ after }, service);

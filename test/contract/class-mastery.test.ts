@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { learnerField } from '../../src/store/learners/learner-codec.js';
 import { learnerKey, partitionOf } from '../../src/store/redis/keys.js';
-import { callerOf, event, type JsonAnswer } from '../support/http.js';
-import { keysOf, redisOf, sharedService } from '../support/service.js';
+import { callerOf, event, type JsonAnswer } from '../support/http/http.js';
+import { keysOf, redisOf, sharedService } from '../support/servers/service.js';
 
 const service = await sharedService();
 const keys = await keysOf({ after }, service);

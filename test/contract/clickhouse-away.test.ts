@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
-import { awayFromMidnight } from '../support/day.js';
-import { callerOf, event } from '../support/http.js';
-import { erasureDone } from '../support/learner-data.js';
-import { exitAfterTests } from '../support/linger.js';
-import { clickhouseOf, clickhousePid, startServiceAlone } from '../support/service.js';
-import { velocityFromClickHouse } from '../support/velocity-fields.js';
+import { awayFromMidnight } from '../support/builders/day.js';
+import { erasureDone } from '../support/builders/learner-data.js';
+import { callerOf, event } from '../support/http/http.js';
+import { velocityFromClickHouse } from '../support/inspect/velocity-fields.js';
+import { exitAfterTests } from '../support/servers/linger.js';
+import { clickhouseOf, clickhousePid, startServiceAlone } from '../support/servers/service.js';
 import { askUntil, waitFor } from '../support/wait.js';
 
 const service = await startServiceAlone({ after });

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { Skilltrace } from '../../src/client/index.js';
 import { indices } from '../../src/lists.js';
-import { inBrowser, openBrowser } from '../support/browser.js';
-import { type Reply, startFront } from '../support/front.js';
-import { root } from '../support/root.js';
-import { sharedService } from '../support/service.js';
+import { inBrowser, openBrowser } from '../support/pages/browser.js';
+import { root } from '../support/runner/root.js';
+import { type Reply, startFront } from '../support/servers/front.js';
+import { sharedService } from '../support/servers/service.js';
 
 const service = await sharedService();
 

@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import { Skilltrace } from '../../src/client/index.js';
-import { root } from '../support/root.js';
-import { sharedService } from '../support/service.js';
+import { root } from '../support/runner/root.js';
+import { sharedService } from '../support/servers/service.js';
 import { askUntil } from '../support/wait.js';
 
 const { baseUrl, key } = await sharedService();

@@ -13,9 +13,9 @@ import {
   type StoredAnswer,
 } from '../../src/client/index.js';
 import { findFreePort } from '../../src/embedded/free-port.js';
-import { fileStore } from '../support/file-store.js';
-import { type Front, startFront } from '../support/front.js';
-import { type Scoped, sharedService } from '../support/service.js';
+import { fileStore } from '../support/client/file-store.js';
+import { type Front, startFront } from '../support/servers/front.js';
+import { type Scoped, sharedService } from '../support/servers/service.js';
 import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
 
@@ -220,7 +220,7 @@ test('the end of its block flushes a client; what cannot be delivered then is to
 
 test('what a killed process had queued is delivered once by the next, in its order', async (t) => {
   const file = join(await tempDir(t), 'unsent');
-  const program = new URL('../support/unsent-process.js', import.meta.url).pathname;
+  const program = new URL('../support/client/unsent-process.js', import.meta.url).pathname;
   const nowhere = `http://127.0.0.1:${await findFreePort()}`;
   const child = spawn(process.execPath, [program, file, nowhere, 'killed', '20'], {
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -9,12 +9,12 @@ import { after, test } from 'node:test';
 import { transform } from 'esbuild';
 import { Skilltrace, type WebhookMessage } from '../../src/client/index.js';
 import { findFreePort } from '../../src/embedded/free-port.js';
-import { startFront } from '../support/front.js';
 import { listed } from '../support/listed.js';
-import { startReceiver } from '../support/receiver.js';
-import { receiverOfDocs } from '../support/receiver-of-docs.js';
-import { root } from '../support/root.js';
-import { keysOf, startService } from '../support/service.js';
+import { root } from '../support/runner/root.js';
+import { startFront } from '../support/servers/front.js';
+import { startReceiver } from '../support/servers/receiver.js';
+import { receiverOfDocs } from '../support/servers/receiver-of-docs.js';
+import { keysOf, startService } from '../support/servers/service.js';
 import { tempDir } from '../support/temp.js';
 import { askUntil, waitFor } from '../support/wait.js';
 

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { Skilltrace, SkilltraceError, type SkilltraceErrorCode } from '../../src/client/index.js';
 import { findFreePort } from '../../src/embedded/free-port.js';
-import { startFront } from '../support/front.js';
 import { listed } from '../support/listed.js';
-import { keysOf, sharedService } from '../support/service.js';
+import { startFront } from '../support/servers/front.js';
+import { keysOf, sharedService } from '../support/servers/service.js';
 
 const service = await sharedService();
 const keys = await keysOf({ after }, service);

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { allScopes } from '../../src/contracts/access/access.js';
-import { inBrowser } from '../support/browser.js';
-import { openDashboard } from '../support/dashboard.js';
-import { callerOf, event } from '../support/http.js';
-import { clickhousePid, keysOf, startServiceAlone } from '../support/service.js';
+import { callerOf, event } from '../support/http/http.js';
+import { inBrowser } from '../support/pages/browser.js';
+import { openDashboard } from '../support/pages/dashboard.js';
+import { clickhousePid, keysOf, startServiceAlone } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
 
 const options = { ...inBrowser, timeout: 240_000 };

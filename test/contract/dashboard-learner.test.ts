@@ -1,10 +1,10 @@
 /** The learner page in a browser: found, taken apart, planned for, and told apart from a guess. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { inBrowser } from '../support/browser.js';
-import { openDashboard } from '../support/dashboard.js';
-import { callerOf, event } from '../support/http.js';
-import { sharedService } from '../support/service.js';
+import { callerOf, event } from '../support/http/http.js';
+import { inBrowser } from '../support/pages/browser.js';
+import { openDashboard } from '../support/pages/dashboard.js';
+import { sharedService } from '../support/servers/service.js';
 import { askUntil } from '../support/wait.js';
 
 const service = await sharedService();

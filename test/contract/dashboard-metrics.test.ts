@@ -4,10 +4,10 @@ import { test } from 'node:test';
 import { parser } from '@prometheus-io/lezer-promql';
 import { metricDescriptions } from '../../src/services/operations/metric-registry.js';
 import { createAuditStore } from '../../src/store/audit/audit-store.js';
-import { panelsOf, readDashboards } from '../support/dashboards.js';
-import { callerOf, event } from '../support/http.js';
-import { exitAfterTests } from '../support/linger.js';
-import { redisOf, sharedService } from '../support/service.js';
+import { callerOf, event } from '../support/http/http.js';
+import { panelsOf, readDashboards } from '../support/inspect/dashboards.js';
+import { exitAfterTests } from '../support/servers/linger.js';
+import { redisOf, sharedService } from '../support/servers/service.js';
 
 const service = await sharedService();
 

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { inBrowser } from '../support/browser.js';
-import { openDashboard } from '../support/dashboard.js';
-import { callerOf } from '../support/http.js';
-import { keysOf, sharedService } from '../support/service.js';
+import { callerOf } from '../support/http/http.js';
+import { inBrowser } from '../support/pages/browser.js';
+import { openDashboard } from '../support/pages/dashboard.js';
+import { keysOf, sharedService } from '../support/servers/service.js';
 
 const service = await sharedService();
 

@@ -4,10 +4,10 @@ import { readFile } from 'node:fs/promises';
 import { after, test } from 'node:test';
 import { allScopes } from '../../src/contracts/access/access.js';
 import { indices } from '../../src/lists.js';
-import { inBrowser } from '../support/browser.js';
-import { type Dashboard, openDashboard } from '../support/dashboard.js';
-import { callerOf } from '../support/http.js';
-import { keysOf, sharedService } from '../support/service.js';
+import { callerOf } from '../support/http/http.js';
+import { inBrowser } from '../support/pages/browser.js';
+import { type Dashboard, openDashboard } from '../support/pages/dashboard.js';
+import { keysOf, sharedService } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
 
 const service = await sharedService();

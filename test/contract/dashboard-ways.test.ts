@@ -1,10 +1,10 @@
 /** Ways through the dashboard: addresses of any kind, the keyboard alone, and what is looked at after a reload. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { inBrowser } from '../support/browser.js';
-import { openDashboard } from '../support/dashboard.js';
-import { callerOf, event } from '../support/http.js';
-import { sharedService } from '../support/service.js';
+import { callerOf, event } from '../support/http/http.js';
+import { inBrowser } from '../support/pages/browser.js';
+import { openDashboard } from '../support/pages/dashboard.js';
+import { sharedService } from '../support/servers/service.js';
 
 const service = await sharedService();
 const caller = callerOf(service, service.key);

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { inBrowser, openBrowser } from '../support/browser.js';
-import { linkOf, openDashboard } from '../support/dashboard.js';
-import { callerOf } from '../support/http.js';
-import { keysOf, sharedService } from '../support/service.js';
+import { callerOf } from '../support/http/http.js';
+import { inBrowser, openBrowser } from '../support/pages/browser.js';
+import { linkOf, openDashboard } from '../support/pages/dashboard.js';
+import { keysOf, sharedService } from '../support/servers/service.js';
 
 const service = await sharedService();
 

@@ -4,8 +4,8 @@ import { request } from 'node:http';
 import { networkInterfaces } from 'node:os';
 import { after, test } from 'node:test';
 import { allScopes, hashKey } from '../../src/contracts/access/access.js';
-import { callerOf, exchangeRaw, rawRequest } from '../support/http.js';
-import { keysOf, startService } from '../support/service.js';
+import { callerOf, exchangeRaw, rawRequest } from '../support/http/http.js';
+import { keysOf, startService } from '../support/servers/service.js';
 
 const addresses = Object.values(networkInterfaces()).flatMap((found) => found ?? []);
 const hasIpv6 = addresses.some(({ address }) => address === '::1');

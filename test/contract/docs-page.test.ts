@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { webhookTypes } from '../../src/contracts/webhooks/webhook-events.js';
-import { inBrowser, type Look, type OpenPage, openBrowser } from '../support/browser.js';
-import { callerOf } from '../support/http.js';
-import { apiRoutes } from '../support/route-table.js';
-import { sharedService } from '../support/service.js';
+import { callerOf } from '../support/http/http.js';
+import { apiRoutes } from '../support/http/route-table.js';
+import { inBrowser, type Look, type OpenPage, openBrowser } from '../support/pages/browser.js';
+import { sharedService } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
 
 const service = await sharedService();

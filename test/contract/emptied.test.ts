@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
-import { callerOf, event } from '../support/http.js';
-import { exitAfterTests } from '../support/linger.js';
-import { clickhouseOf, startBareRedis, startService } from '../support/service.js';
+import { callerOf, event } from '../support/http/http.js';
+import { exitAfterTests } from '../support/servers/linger.js';
+import { clickhouseOf, startBareRedis, startService } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
 
 const redis = await startBareRedis({ after });

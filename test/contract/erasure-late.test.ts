@@ -19,12 +19,12 @@ import {
 } from '../../src/store/redis/keys.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createCorrectionWarehouse } from '../../src/warehouse/maintenance/correction-warehouse.js';
-import { attemptRow } from '../support/attempt-rows.js';
-import { callerOf, event } from '../support/http.js';
-import { servedForecast } from '../support/journal-rows.js';
-import { erasureDone } from '../support/learner-data.js';
-import { clickhouseOf, redisOf, startService } from '../support/service.js';
-import { keysThatSay, tablesThatSay } from '../support/traces.js';
+import { attemptRow } from '../support/builders/attempt-rows.js';
+import { servedForecast } from '../support/builders/journal-rows.js';
+import { erasureDone } from '../support/builders/learner-data.js';
+import { callerOf, event } from '../support/http/http.js';
+import { keysThatSay, tablesThatSay } from '../support/inspect/traces.js';
+import { clickhouseOf, redisOf, startService } from '../support/servers/service.js';
 import { emptied, waitFor } from '../support/wait.js';
 
 const partitions = 16;

@@ -6,10 +6,10 @@ import { createOutbox } from '../../src/store/outbox/outbox.js';
 import { partitionOf, removedCountsKey } from '../../src/store/redis/keys.js';
 import { defaultPartitions } from '../../src/store/redis/server/deployment.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
-import { auditsOf, namesOf } from '../support/audits.js';
-import { callerOf, event } from '../support/http.js';
-import { askInTurn, erasureDone, takeBack } from '../support/learner-data.js';
-import { clickhouseOf, redisOf, startService } from '../support/service.js';
+import { askInTurn, erasureDone, takeBack } from '../support/builders/learner-data.js';
+import { auditsOf, namesOf } from '../support/commands/audits.js';
+import { callerOf, event } from '../support/http/http.js';
+import { clickhouseOf, redisOf, startService } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
 
 const service = await startService({ after });

@@ -16,11 +16,11 @@ import {
 } from '../../src/store/redis/keys.js';
 import { hashText } from '../../src/store/redis/wire/binary.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
-import { callerOf, event, type JsonAnswer } from '../support/http.js';
-import { askInTurn, erasureDone } from '../support/learner-data.js';
-import { listenFor } from '../support/listener.js';
-import { clickhouseOf, keysOf, redisOf, startService } from '../support/service.js';
-import { keysThatSay, tablesThatSay } from '../support/traces.js';
+import { askInTurn, erasureDone } from '../support/builders/learner-data.js';
+import { callerOf, event, type JsonAnswer } from '../support/http/http.js';
+import { keysThatSay, tablesThatSay } from '../support/inspect/traces.js';
+import { listenFor } from '../support/servers/listener.js';
+import { clickhouseOf, keysOf, redisOf, startService } from '../support/servers/service.js';
 import { emptied } from '../support/wait.js';
 
 const service = await startService({ after });

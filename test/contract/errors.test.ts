@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { learnerKey, metaKey, partitionOf } from '../../src/store/redis/keys.js';
-import { assertAnswer } from '../support/answer-check.js';
-import { callerOf, event, jsonOf, type RequestParts } from '../support/http.js';
-import { targetOf } from '../support/route-table.js';
-import { keysOf, redisOf, sharedService } from '../support/service.js';
+import { assertAnswer } from '../support/http/answer-check.js';
+import { callerOf, event, jsonOf, type RequestParts } from '../support/http/http.js';
+import { targetOf } from '../support/http/route-table.js';
+import { keysOf, redisOf, sharedService } from '../support/servers/service.js';
 
 const service = await sharedService();
 const keys = await keysOf({ after }, service);

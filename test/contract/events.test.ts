@@ -1,8 +1,8 @@
 /** POST /api/v1/track-answer: what an event may hold, and what it returns. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { callerOf, event } from '../support/http.js';
-import { sharedService } from '../support/service.js';
+import { callerOf, event } from '../support/http/http.js';
+import { sharedService } from '../support/servers/service.js';
 
 const service = await sharedService();
 const caller = callerOf(service, service.key);

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
-import { fitHere } from '../support/fits.js';
-import { callerOf, event, type JsonAnswer } from '../support/http.js';
-import { storeAnswers } from '../support/made-answers.js';
-import { seeded } from '../support/random.js';
-import { clickhouseOf, keysOf, redisOf, sharedService } from '../support/service.js';
+import { fitHere } from '../support/builders/fits.js';
+import { storeAnswers } from '../support/builders/made-answers.js';
+import { seeded } from '../support/builders/random.js';
+import { callerOf, event, type JsonAnswer } from '../support/http/http.js';
+import { clickhouseOf, keysOf, redisOf, sharedService } from '../support/servers/service.js';
 import { askUntil, waitFor } from '../support/wait.js';
 
 const service = await sharedService();

@@ -9,11 +9,11 @@ import {
 import { forecastsKey, journalKey, outboxKey, parkedKey, partitionOf } from '../../src/store/redis/keys.js';
 import { createJournalWarehouse } from '../../src/warehouse/ingest/journal-warehouse.js';
 import { formatExportSource, learnerTables } from '../../src/warehouse/schema/learner-tables.js';
-import { callerOf, event } from '../support/http.js';
-import { servedForecast } from '../support/journal-rows.js';
-import { clickhouseOf, keysOf, redisOf, startService } from '../support/service.js';
+import { servedForecast } from '../support/builders/journal-rows.js';
+import { callerOf, event } from '../support/http/http.js';
+import { countOf } from '../support/inspect/warehouse.js';
+import { clickhouseOf, keysOf, redisOf, startService } from '../support/servers/service.js';
 import { emptied, waitFor } from '../support/wait.js';
-import { countOf } from '../support/warehouse.js';
 
 const service = await startService({ after });
 const caller = callerOf(service, service.key);

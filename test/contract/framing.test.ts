@@ -4,9 +4,17 @@ import { randomInt } from 'node:crypto';
 import { after, afterEach, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { allScopes } from '../../src/contracts/access/access.js';
-import { callerOf, event, exchangeRaw, jsonOf, openWire, rawRequest, type Wire } from '../support/http.js';
-import { seeded } from '../support/random.js';
-import { keysOf, startService } from '../support/service.js';
+import { seeded } from '../support/builders/random.js';
+import {
+  callerOf,
+  event,
+  exchangeRaw,
+  jsonOf,
+  openWire,
+  rawRequest,
+  type Wire,
+} from '../support/http/http.js';
+import { keysOf, startService } from '../support/servers/service.js';
 
 const service = await startService({ after });
 const { port, key } = service;

@@ -2,8 +2,15 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { learnerKey, partitionOf } from '../../src/store/redis/keys.js';
-import { type Caller, callerOf, event, type JsonAnswer, jsonOf, type RequestParts } from '../support/http.js';
-import { keysOf, redisOf, sharedService } from '../support/service.js';
+import {
+  type Caller,
+  callerOf,
+  event,
+  type JsonAnswer,
+  jsonOf,
+  type RequestParts,
+} from '../support/http/http.js';
+import { keysOf, redisOf, sharedService } from '../support/servers/service.js';
 
 const service = await sharedService();
 const keys = await keysOf({ after }, service);

@@ -1,8 +1,8 @@
 /** Event ids of learners: how many may be taken, what is served when no more are, and that they are the learner's own. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { callerOf, event, type JsonAnswer } from '../support/http.js';
-import { startSecondApi, startService } from '../support/service.js';
+import { callerOf, event, type JsonAnswer } from '../support/http/http.js';
+import { startSecondApi, startService } from '../support/servers/service.js';
 
 const service = await startService({ after });
 const caller = callerOf(service, service.key);

@@ -1,8 +1,8 @@
 /** An event_id names one answer of one learner, over two API services on the same servers. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { callerOf, event } from '../support/http.js';
-import { sharedService } from '../support/service.js';
+import { callerOf, event } from '../support/http/http.js';
+import { sharedService } from '../support/servers/service.js';
 
 const service = await sharedService();
 const second = await service.second();

@@ -4,8 +4,8 @@ import { after, test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import { allScopes, hashKey, type Scope, toKeyId } from '../../src/contracts/access/access.js';
 import { createFactsHistory } from '../../src/warehouse/reads/facts-history.js';
-import { callerOf } from '../support/http.js';
-import { clickhouseOf, keysOf, sharedService } from '../support/service.js';
+import { callerOf } from '../support/http/http.js';
+import { clickhouseOf, keysOf, sharedService } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
 
 const service = await sharedService();

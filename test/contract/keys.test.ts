@@ -1,8 +1,8 @@
 /** Keys, tenants and quotas, over two API services on the same servers. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { callerOf, event } from '../support/http.js';
-import { keysOf, sharedService } from '../support/service.js';
+import { callerOf, event } from '../support/http/http.js';
+import { keysOf, sharedService } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
 
 const service = await sharedService();

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { callerOf, event, type JsonAnswer } from '../support/http.js';
-import { exitAfterTests } from '../support/linger.js';
-import { redisOf, startService } from '../support/service.js';
+import { callerOf, event, type JsonAnswer } from '../support/http/http.js';
+import { exitAfterTests } from '../support/servers/linger.js';
+import { redisOf, startService } from '../support/servers/service.js';
 
 const service = await startService({ after });
 const caller = callerOf(service, service.key);

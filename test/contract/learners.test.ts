@@ -4,9 +4,9 @@ import { after, before, test } from 'node:test';
 import type { SkillAnswer } from '../../src/client/types.js';
 import { logit } from '../../src/domain/base/common.js';
 import { computeExpectedRange } from '../../src/domain/learner/expected-accuracy.js';
-import { callerOf, event, type JsonAnswer } from '../support/http.js';
-import { askInTurn, erasureDone } from '../support/learner-data.js';
-import { keysOf, sharedService } from '../support/service.js';
+import { askInTurn, erasureDone } from '../support/builders/learner-data.js';
+import { callerOf, event, type JsonAnswer } from '../support/http/http.js';
+import { keysOf, sharedService } from '../support/servers/service.js';
 import { askUntil } from '../support/wait.js';
 
 const service = await sharedService();

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { after, type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { allScopes } from '../../src/contracts/access/access.js';
-import { callerOf, event, openWire, rawRequest } from '../support/http.js';
-import { keysOf, sharedService } from '../support/service.js';
-import { launchService } from '../support/service-process.js';
+import { callerOf, event, openWire, rawRequest } from '../support/http/http.js';
+import { keysOf, sharedService } from '../support/servers/service.js';
+import { launchService } from '../support/servers/service-process.js';
 import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
 

@@ -1,9 +1,9 @@
 /** GET /metrics: the Prometheus text format, without a key, without anything that callers choose. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { callerOf, event } from '../support/http.js';
-import { exitAfterTests } from '../support/linger.js';
-import { redisOf, startService } from '../support/service.js';
+import { callerOf, event } from '../support/http/http.js';
+import { exitAfterTests } from '../support/servers/linger.js';
+import { redisOf, startService } from '../support/servers/service.js';
 import { askUntil } from '../support/wait.js';
 
 const service = await startService({ after });

@@ -4,9 +4,15 @@ import { after, test } from 'node:test';
 import { encodeForecastRow } from '../../src/contracts/journal/journal.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createJournalWarehouse } from '../../src/warehouse/ingest/journal-warehouse.js';
-import { callerOf, event } from '../support/http.js';
-import { servedForecast } from '../support/journal-rows.js';
-import { clickhouseOf, clickhousePid, keysOf, sharedService, startServiceAlone } from '../support/service.js';
+import { servedForecast } from '../support/builders/journal-rows.js';
+import { callerOf, event } from '../support/http/http.js';
+import {
+  clickhouseOf,
+  clickhousePid,
+  keysOf,
+  sharedService,
+  startServiceAlone,
+} from '../support/servers/service.js';
 import { askUntil } from '../support/wait.js';
 
 const service = await sharedService();

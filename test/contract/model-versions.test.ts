@@ -3,12 +3,12 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { allScopes } from '../../src/contracts/access/access.js';
 import { selectNumber } from '../../src/warehouse/clickhouse/client.js';
-import { inBrowser } from '../support/browser.js';
-import { openDashboard } from '../support/dashboard.js';
-import { fitHere } from '../support/fits.js';
-import { callerOf, type JsonAnswer } from '../support/http.js';
-import { type MadeSkill, madeAnswers, storeAnswers } from '../support/made-answers.js';
-import { clickhouseOf, keysOf, redisOf, sharedService } from '../support/service.js';
+import { fitHere } from '../support/builders/fits.js';
+import { type MadeSkill, madeAnswers, storeAnswers } from '../support/builders/made-answers.js';
+import { callerOf, type JsonAnswer } from '../support/http/http.js';
+import { inBrowser } from '../support/pages/browser.js';
+import { openDashboard } from '../support/pages/dashboard.js';
+import { clickhouseOf, keysOf, redisOf, sharedService } from '../support/servers/service.js';
 import { askUntil } from '../support/wait.js';
 
 const service = await sharedService();

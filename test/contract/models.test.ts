@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { activeModelsKey, modelVersionKey } from '../../src/store/redis/keys.js';
-import { callerOf, event } from '../support/http.js';
-import { keysOf, redisOf, sharedService } from '../support/service.js';
+import { callerOf, event } from '../support/http/http.js';
+import { keysOf, redisOf, sharedService } from '../support/servers/service.js';
 
 const service = await sharedService();
 const redis = await redisOf({ after }, service.redisUrl);

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { distinct, indices } from '../../src/lists.js';
 import { addItemAnswers } from '../../src/store/models/item-store.js';
-import { callerOf, event, type JsonAnswer, type RequestParts } from '../support/http.js';
-import { keysOf, redisOf, sharedService } from '../support/service.js';
+import { callerOf, event, type JsonAnswer, type RequestParts } from '../support/http/http.js';
+import { keysOf, redisOf, sharedService } from '../support/servers/service.js';
 
 const service = await sharedService();
 const keys = await keysOf({ after }, service);

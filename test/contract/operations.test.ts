@@ -15,9 +15,9 @@ import {
   parkedKey,
 } from '../../src/store/redis/keys.js';
 import { version } from '../../src/version.js';
-import { callerOf } from '../support/http.js';
-import { erasureDone } from '../support/learner-data.js';
-import { clickhouseOf, keysOf, redisOf, startService } from '../support/service.js';
+import { erasureDone } from '../support/builders/learner-data.js';
+import { callerOf } from '../support/http/http.js';
+import { clickhouseOf, keysOf, redisOf, startService } from '../support/servers/service.js';
 import { askUntil, waitFor } from '../support/wait.js';
 
 const service = await startService({ after });

@@ -4,13 +4,13 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { runCommand } from '../support/command.js';
-import { awayFromMidnight } from '../support/day.js';
-import { callerOf } from '../support/http.js';
-import { storeAnswers } from '../support/made-answers.js';
-import { eventsOf, mathSkills, panel, readingSkills, schoolAnswers } from '../support/panel.js';
-import { type Band, bands, type Range } from '../support/panel-bands.js';
-import { clickhouseOf, keysOf, sharedService } from '../support/service.js';
+import { awayFromMidnight } from '../support/builders/day.js';
+import { storeAnswers } from '../support/builders/made-answers.js';
+import { eventsOf, mathSkills, panel, readingSkills, schoolAnswers } from '../support/builders/panel.js';
+import { type Band, bands, type Range } from '../support/builders/panel-bands.js';
+import { runCommand } from '../support/commands/command.js';
+import { callerOf } from '../support/http/http.js';
+import { clickhouseOf, keysOf, sharedService } from '../support/servers/service.js';
 import { askUntil } from '../support/wait.js';
 
 const service = await sharedService();

@@ -4,9 +4,9 @@ import { execFileSync } from 'node:child_process';
 import { after, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { hashEventId } from '../../src/store/learners/event-ids.js';
-import { callerOf, event, openWire, type RequestParts, rawRequest } from '../support/http.js';
-import { dataFolder } from '../support/service.js';
-import { launchService } from '../support/service-process.js';
+import { callerOf, event, openWire, type RequestParts, rawRequest } from '../support/http/http.js';
+import { dataFolder } from '../support/servers/service.js';
+import { launchService } from '../support/servers/service-process.js';
 
 const folder = await dataFolder();
 const key = 'payloads';

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
-import { awayFromMidnight } from '../support/day.js';
-import { callerOf, event, type JsonAnswer } from '../support/http.js';
-import { clickhouseOf, keysOf, sharedService } from '../support/service.js';
+import { awayFromMidnight } from '../support/builders/day.js';
+import { callerOf, event, type JsonAnswer } from '../support/http/http.js';
+import { clickhouseOf, keysOf, sharedService } from '../support/servers/service.js';
 import { askUntil } from '../support/wait.js';
 
 const service = await sharedService();

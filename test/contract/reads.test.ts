@@ -1,10 +1,10 @@
 /** Predictions, mastery, health and the probes. */
 import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
-import { awayFromMidnight } from '../support/day.js';
-import { callerOf, event } from '../support/http.js';
-import { sharedService } from '../support/service.js';
-import { whenWell } from '../support/well.js';
+import { awayFromMidnight } from '../support/builders/day.js';
+import { whenWell } from '../support/client/well.js';
+import { callerOf, event } from '../support/http/http.js';
+import { sharedService } from '../support/servers/service.js';
 
 const service = await sharedService();
 const caller = callerOf(service, service.key);

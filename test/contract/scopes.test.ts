@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { allScopes, type Scope } from '../../src/contracts/access/access.js';
-import { callerOf } from '../support/http.js';
-import { routeRequests } from '../support/route-requests.js';
-import { nameOf, routeTable } from '../support/route-table.js';
-import { keysOf, startService } from '../support/service.js';
+import { callerOf } from '../support/http/http.js';
+import { routeRequests } from '../support/http/route-requests.js';
+import { nameOf, routeTable } from '../support/http/route-table.js';
+import { keysOf, startService } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
 
 const processes = 2;
@@ -22,7 +22,7 @@ const keyed = routeTable.filter(({ scope }) => scope !== null);
 
 async function ask(key: string | null, route: (typeof routeTable)[number]) {
   const parts = routeRequests[nameOf(route)];
-  assert.ok(parts !== undefined, `test/support/route-requests.ts has no ${nameOf(route)}`);
+  assert.ok(parts !== undefined, `test/support/http/route-requests.ts has no ${nameOf(route)}`);
   return callerOf(service, key).raw({ method: route.method, ...parts(ids) });
 }
 

@@ -11,15 +11,15 @@ import { type TestContext, test } from 'node:test';
 import type { RedisClient } from '../../src/store/redis/connection/client.js';
 import { learnerKey, metaKey, partitionOf } from '../../src/store/redis/keys.js';
 import { connectWarehouse, selectRows } from '../../src/warehouse/clickhouse/client.js';
-import { callerOf, openWire } from '../support/http.js';
-import { allTexts } from '../support/redis-texts.js';
-import { routeRequests } from '../support/route-requests.js';
-import { nameOf, routeTable } from '../support/route-table.js';
-import { dataFolder, redisOf } from '../support/service.js';
-import { type Launched, launchService, runService } from '../support/service-process.js';
+import { whenWell } from '../support/client/well.js';
+import { callerOf, openWire } from '../support/http/http.js';
+import { routeRequests } from '../support/http/route-requests.js';
+import { nameOf, routeTable } from '../support/http/route-table.js';
+import { allTexts } from '../support/inspect/redis-texts.js';
+import { dataFolder, redisOf } from '../support/servers/service.js';
+import { type Launched, launchService, runService } from '../support/servers/service-process.js';
 import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
-import { whenWell } from '../support/well.js';
 
 const secret = (name: string): string => `${name}-${randomBytes(12).toString('hex')}`;
 

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { registeredSkillsKey } from '../../src/store/redis/keys.js';
-import { callerOf, event } from '../support/http.js';
-import { askInTurn } from '../support/learner-data.js';
-import { keysOf, redisOf, startService } from '../support/service.js';
+import { askInTurn } from '../support/builders/learner-data.js';
+import { callerOf, event } from '../support/http/http.js';
+import { keysOf, redisOf, startService } from '../support/servers/service.js';
 
 const perLearner = 5;
 const perTenant = 12;

@@ -2,11 +2,11 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { computeSum, groupBy } from '../../src/lists.js';
-import { awayFromMidnight } from '../support/day.js';
-import { type Caller, callerOf, type JsonAnswer } from '../support/http.js';
-import { seeded } from '../support/random.js';
-import { keysOf, sharedService } from '../support/service.js';
-import { timedSums, viewEfficiency } from '../support/view-efficiency.js';
+import { awayFromMidnight } from '../support/builders/day.js';
+import { seeded } from '../support/builders/random.js';
+import { type Caller, callerOf, type JsonAnswer } from '../support/http/http.js';
+import { timedSums, viewEfficiency } from '../support/inspect/view-efficiency.js';
+import { keysOf, sharedService } from '../support/servers/service.js';
 import { askUntil } from '../support/wait.js';
 
 const service = await sharedService();

@@ -10,8 +10,8 @@ import {
 import { emptyTimes } from '../../src/domain/tracing/response-times.js';
 import { registerSkills } from '../../src/store/catalogue/registered-skills.js';
 import { publishModel } from '../../src/store/models/model-store.js';
-import { callerOf, event, type JsonAnswer } from '../support/http.js';
-import { keysOf, redisOf, sharedService } from '../support/service.js';
+import { callerOf, event, type JsonAnswer } from '../support/http/http.js';
+import { keysOf, redisOf, sharedService } from '../support/servers/service.js';
 
 const service = await sharedService();
 const keys = await keysOf({ after }, service);

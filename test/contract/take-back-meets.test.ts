@@ -26,13 +26,13 @@ import {
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createAnswerArchive } from '../../src/warehouse/maintenance/answer-archive.js';
 import { createStoredRows } from '../../src/warehouse/reads/stored-rows.js';
-import { auditsOf } from '../support/audits.js';
-import { runCommand } from '../support/command.js';
-import { awayFromMidnight } from '../support/day.js';
-import { type Caller, callerOf } from '../support/http.js';
-import { askInTurn, erasureDone, takeBack as takeBackAs } from '../support/learner-data.js';
-import { clickhouseOf, keysOf, redisOf, startService } from '../support/service.js';
-import { tablesThatSay } from '../support/traces.js';
+import { awayFromMidnight } from '../support/builders/day.js';
+import { askInTurn, erasureDone, takeBack as takeBackAs } from '../support/builders/learner-data.js';
+import { auditsOf } from '../support/commands/audits.js';
+import { runCommand } from '../support/commands/command.js';
+import { type Caller, callerOf } from '../support/http/http.js';
+import { tablesThatSay } from '../support/inspect/traces.js';
+import { clickhouseOf, keysOf, redisOf, startService } from '../support/servers/service.js';
 import { askUntil, emptied } from '../support/wait.js';
 
 const service = await startService({ after });

@@ -4,12 +4,12 @@ import { after, test } from 'node:test';
 import type { Route } from '../../src/http/route.js';
 import { indices } from '../../src/lists.js';
 import { erasuresKey } from '../../src/store/redis/keys.js';
-import { type Answer, type Caller, callerOf, jsonOf } from '../support/http.js';
-import { askInTurn, erasureDone } from '../support/learner-data.js';
-import { type Ids, routeRequests } from '../support/route-requests.js';
-import { nameOf, routeTable } from '../support/route-table.js';
-import { keysOf, redisOf, sharedService } from '../support/service.js';
-import { tenantDump } from '../support/tenant-dump.js';
+import { askInTurn, erasureDone } from '../support/builders/learner-data.js';
+import { type Answer, type Caller, callerOf, jsonOf } from '../support/http/http.js';
+import { type Ids, routeRequests } from '../support/http/route-requests.js';
+import { nameOf, routeTable } from '../support/http/route-table.js';
+import { tenantDump } from '../support/inspect/tenant-dump.js';
+import { keysOf, redisOf, sharedService } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
 
 const service = await sharedService();
@@ -100,7 +100,7 @@ const ofTenants = routes.filter(({ scope }) => scope !== null && scope !== 'oper
 
 function ask(caller: Caller, route: Route, ids: Ids): Promise<Answer> {
   const parts = routeRequests[nameOf(route)];
-  assert.ok(parts !== undefined, `test/support/route-requests.ts has no ${nameOf(route)}`);
+  assert.ok(parts !== undefined, `test/support/http/route-requests.ts has no ${nameOf(route)}`);
   return askInTurn(() => caller.raw({ method: route.method, ...parts(ids) }));
 }
 

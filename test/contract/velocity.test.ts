@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
 import { computeTheilSen } from '../../src/domain/learner/velocity.js';
-import { awayFromMidnight } from '../support/day.js';
-import { callerOf, event, type JsonAnswer, jsonOf } from '../support/http.js';
-import { keysOf, sharedService } from '../support/service.js';
-import { velocityFromClickHouse } from '../support/velocity-fields.js';
+import { awayFromMidnight } from '../support/builders/day.js';
+import { callerOf, event, type JsonAnswer, jsonOf } from '../support/http/http.js';
+import { velocityFromClickHouse } from '../support/inspect/velocity-fields.js';
+import { keysOf, sharedService } from '../support/servers/service.js';
 import { askUntil, waitFor } from '../support/wait.js';
 
 const service = await sharedService();

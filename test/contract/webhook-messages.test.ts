@@ -5,17 +5,17 @@ import { parseLearnerHash, type WebhookType } from '../../src/contracts/webhooks
 import { goalConstants } from '../../src/domain/base/score-constants.js';
 import { indices } from '../../src/lists.js';
 import { messagesPrefix, nextDeliveriesKey } from '../../src/store/redis/keys.js';
-import { assertAnswer } from '../support/answer-check.js';
-import { runCommand } from '../support/command.js';
-import { described, misfits } from '../support/description.js';
-import { bigSkills } from '../support/fits.js';
-import { type Caller, callerOf, type JsonAnswer } from '../support/http.js';
-import { erasureDone } from '../support/learner-data.js';
-import { exitAfterTests } from '../support/linger.js';
-import { madeAnswers, storeAnswers } from '../support/made-answers.js';
-import { startReceiver, verified } from '../support/receiver.js';
-import { targetOf } from '../support/route-table.js';
-import { clickhouseOf, keysOf, redisOf, type Scoped, startService } from '../support/service.js';
+import { bigSkills } from '../support/builders/fits.js';
+import { erasureDone } from '../support/builders/learner-data.js';
+import { madeAnswers, storeAnswers } from '../support/builders/made-answers.js';
+import { runCommand } from '../support/commands/command.js';
+import { assertAnswer } from '../support/http/answer-check.js';
+import { described, misfits } from '../support/http/description.js';
+import { type Caller, callerOf, type JsonAnswer } from '../support/http/http.js';
+import { targetOf } from '../support/http/route-table.js';
+import { exitAfterTests } from '../support/servers/linger.js';
+import { startReceiver, verified } from '../support/servers/receiver.js';
+import { clickhouseOf, keysOf, redisOf, type Scoped, startService } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
 
 const service = await startService({ after }, { webhookAllowPrivate: true });

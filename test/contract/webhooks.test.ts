@@ -4,10 +4,10 @@ import { after, test } from 'node:test';
 import { subscribableTypes } from '../../src/contracts/webhooks/webhooks.js';
 import { indices } from '../../src/lists.js';
 import { createEndpointStore } from '../../src/store/webhooks/endpoints.js';
-import { assertAnswer } from '../support/answer-check.js';
-import { type Caller, callerOf, type JsonAnswer, type RequestParts } from '../support/http.js';
-import { targetOf } from '../support/route-table.js';
-import { keysOf, redisOf, type Service, sharedService, startSecondApi } from '../support/service.js';
+import { assertAnswer } from '../support/http/answer-check.js';
+import { type Caller, callerOf, type JsonAnswer, type RequestParts } from '../support/http/http.js';
+import { targetOf } from '../support/http/route-table.js';
+import { keysOf, redisOf, type Service, sharedService, startSecondApi } from '../support/servers/service.js';
 
 const service = await sharedService();
 const keys = await keysOf({ after }, service);

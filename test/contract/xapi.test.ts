@@ -5,12 +5,12 @@ import { after, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import XAPI from '@xapi/xapi';
 import TinCan from 'tincanjs';
-import { assertAnswer } from '../support/answer-check.js';
-import { type Answer, callerOf, type RequestParts } from '../support/http.js';
-import { assertAsync, fc } from '../support/properties.js';
-import { targetOf } from '../support/route-table.js';
-import { keysOf, sharedService, startService } from '../support/service.js';
-import { adl, type Json, skillIri, specified, statement, voiding } from '../support/statements.js';
+import { assertAsync, fc } from '../support/builders/properties.js';
+import { adl, type Json, skillIri, specified, statement, voiding } from '../support/builders/statements.js';
+import { assertAnswer } from '../support/http/answer-check.js';
+import { type Answer, callerOf, type RequestParts } from '../support/http/http.js';
+import { targetOf } from '../support/http/route-table.js';
+import { keysOf, sharedService, startService } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
 
 const service = await sharedService();

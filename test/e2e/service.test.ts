@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readApiUrl } from '../../src/embedded/data-dir.js';
-import { type Caller, callerOf, event } from '../support/http.js';
-import { dataFolder } from '../support/service.js';
-import { environment, serviceProgram } from '../support/service-process.js';
+import { type Caller, callerOf, event } from '../support/http/http.js';
+import { dataFolder } from '../support/servers/service.js';
+import { environment, serviceProgram } from '../support/servers/service-process.js';
 import { askUntil, waitFor } from '../support/wait.js';
 
 interface Running {

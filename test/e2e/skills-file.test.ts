@@ -4,10 +4,10 @@ import { spawn } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { endOf } from '../support/command.js';
-import { type Caller, callerOf, event } from '../support/http.js';
-import { dataFolder, keysOf, startService } from '../support/service.js';
-import { environment, serviceProgram } from '../support/service-process.js';
+import { endOf } from '../support/commands/command.js';
+import { type Caller, callerOf, event } from '../support/http/http.js';
+import { dataFolder, keysOf, startService } from '../support/servers/service.js';
+import { environment, serviceProgram } from '../support/servers/service-process.js';
 import { tempDir } from '../support/temp.js';
 
 async function put(caller: Caller, skillId: string, body: object): Promise<void> {

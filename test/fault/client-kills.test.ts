@@ -7,10 +7,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Skilltrace } from '../../src/client/index.js';
 import { findFreePort } from '../../src/embedded/free-port.js';
 import { connectWarehouse, selectRows } from '../../src/warehouse/clickhouse/client.js';
-import { freshDatabase } from '../support/embedded.js';
 import { startServiceProcess } from '../support/fault/supervised.js';
-import { isLongForm, progress } from '../support/long-form.js';
-import { dataFolder, type Scoped } from '../support/service.js';
+import { isLongForm, progress } from '../support/runner/long-form.js';
+import { freshDatabase } from '../support/servers/embedded.js';
+import { dataFolder, type Scoped } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
 
 /** `quota` in requests a minute: less than the answers need. */

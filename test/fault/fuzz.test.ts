@@ -5,8 +5,8 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { fuzz } from '../support/fuzz/run.js';
-import { faultSeed, isLongForm, roundsOf } from '../support/long-form.js';
-import { startService } from '../support/service.js';
+import { faultSeed, isLongForm, roundsOf } from '../support/runner/long-form.js';
+import { startService } from '../support/servers/service.js';
 
 const service = await startService({ after });
 const requests = roundsOf(3_000, 120_000);

@@ -8,13 +8,13 @@ import { createOutbox } from '../../src/store/outbox/outbox.js';
 import { connectRedis } from '../../src/store/redis/connection/client.js';
 import { defaultPartitions } from '../../src/store/redis/server/deployment.js';
 import { connectWarehouse } from '../../src/warehouse/clickhouse/client.js';
+import { seeded } from '../support/builders/random.js';
 import { type Round, type RoundOptions, runRound } from '../support/fault/round.js';
 import { planRounds } from '../support/fault/rounds.js';
 import { tableOf } from '../support/fault/table.js';
-import { exitAfterTests } from '../support/linger.js';
-import { faultSeed, isLongForm, progress, roundsOf } from '../support/long-form.js';
-import { seeded } from '../support/random.js';
-import type { Scoped } from '../support/service.js';
+import { faultSeed, isLongForm, progress, roundsOf } from '../support/runner/long-form.js';
+import { exitAfterTests } from '../support/servers/linger.js';
+import type { Scoped } from '../support/servers/service.js';
 
 exitAfterTests();
 

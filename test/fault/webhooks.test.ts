@@ -13,7 +13,13 @@ import {
 } from '../../src/store/redis/keys.js';
 import { defaultPartitions } from '../../src/store/redis/server/deployment.js';
 import { createMessageStore } from '../../src/store/webhooks/messages.js';
-import { freshDatabase } from '../support/embedded.js';
+import { seeded } from '../support/builders/random.js';
+import {
+  expectedEvents,
+  flatAndSteep,
+  sendUntilCounted,
+  skillTypes,
+} from '../support/builders/skill-events.js';
 import {
   type FaultyReceiver,
   type ReceiverMode,
@@ -21,12 +27,11 @@ import {
   type Told,
 } from '../support/fault/faulty-receiver.js';
 import { type Part, type Stand, startSplit, startWhole } from '../support/fault/stand.js';
-import { type Caller, callerOf } from '../support/http.js';
-import { faultSeed, isLongForm, progress } from '../support/long-form.js';
-import { seeded } from '../support/random.js';
-import { verified } from '../support/receiver.js';
-import { clickhouseOf, redisOf, type Scoped } from '../support/service.js';
-import { expectedEvents, flatAndSteep, sendUntilCounted, skillTypes } from '../support/skill-events.js';
+import { type Caller, callerOf } from '../support/http/http.js';
+import { faultSeed, isLongForm, progress } from '../support/runner/long-form.js';
+import { freshDatabase } from '../support/servers/embedded.js';
+import { verified } from '../support/servers/receiver.js';
+import { clickhouseOf, redisOf, type Scoped } from '../support/servers/service.js';
 import { emptied, waitFor } from '../support/wait.js';
 
 const random = seeded(faultSeed);

@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { test } from 'node:test';
-import { root } from '../support/root.js';
+import { root } from '../support/runner/root.js';
 
 interface Weakness {
   readonly name: string;

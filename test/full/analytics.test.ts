@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { pageFile, questionsOf, readPage, tidied, withResults } from '../support/analytics/page.js';
-import { runCommand } from '../support/command.js';
-import { startServers } from '../support/servers.js';
+import { runCommand } from '../support/commands/command.js';
+import { startServers } from '../support/servers/servers.js';
 
 test('results in docs/analytics.md are those of the demo', { timeout: 600_000 }, async (t) => {
   const { env, analystUrl } = await startServers(t);

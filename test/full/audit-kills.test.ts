@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { auditsOf, namesOf } from '../support/audits.js';
-import { startCrowd } from '../support/crowd.js';
-import { callerOf } from '../support/http.js';
-import { clickhouseOf, clickhousePid, redisOf, startServiceAlone } from '../support/service.js';
+import { startCrowd } from '../support/builders/crowd.js';
+import { auditsOf, namesOf } from '../support/commands/audits.js';
+import { callerOf } from '../support/http/http.js';
+import { clickhouseOf, clickhousePid, redisOf, startServiceAlone } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
 
 const long = { timeout: 600_000 };

@@ -8,22 +8,22 @@ import { readLastRows } from '../../src/store/outbox/outbox.js';
 import { acceptedCountsKey, outboxKey } from '../../src/store/redis/keys.js';
 import { ensureDatabase } from '../../src/warehouse/clickhouse/client.js';
 import { countNewerRows } from '../../src/warehouse/reads/stored-state.js';
-import { auditsOf } from '../support/audits.js';
+import { auditsOf } from '../support/commands/audits.js';
+import { runCommand } from '../support/commands/command.js';
+import { callerOf, event } from '../support/http/http.js';
+import { allOnce, counts } from '../support/inspect/warehouse.js';
 import {
   ageDrainJobs,
   copyAppendOnlyFolder,
   exportTables,
   restoreTables,
   startRedisOn,
-} from '../support/backups.js';
-import { runCommand } from '../support/command.js';
-import { freshDatabase, startTestRedis } from '../support/embedded.js';
-import { callerOf, event } from '../support/http.js';
-import { clickhouseOf, redisOf, type Service, startService } from '../support/service.js';
-import { launchService } from '../support/service-process.js';
+} from '../support/servers/backups.js';
+import { freshDatabase, startTestRedis } from '../support/servers/embedded.js';
+import { clickhouseOf, redisOf, type Service, startService } from '../support/servers/service.js';
+import { launchService } from '../support/servers/service-process.js';
 import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
-import { allOnce, counts } from '../support/warehouse.js';
 
 const partitions = Array.from({ length: 16 }, (_, i) => i);
 

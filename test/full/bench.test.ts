@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { readResults } from '../../bench/results/results.js';
-import { endOf } from '../support/command.js';
+import { endOf } from '../support/commands/command.js';
 import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
 

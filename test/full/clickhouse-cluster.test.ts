@@ -24,12 +24,12 @@ import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-wareh
 import { createJournalWarehouse } from '../../src/warehouse/ingest/journal-warehouse.js';
 import { createCorrectionWarehouse } from '../../src/warehouse/maintenance/correction-warehouse.js';
 import { buildSchemaStatements, createSchema } from '../../src/warehouse/schema/create-schema.js';
-import { attemptRow, encodedRows } from '../support/attempt-rows.js';
-import { auditsOf } from '../support/audits.js';
-import { startTestRedis } from '../support/embedded.js';
-import { daysSinceThen, everyView, partsOf } from '../support/old-answers.js';
-import { redisOf } from '../support/service.js';
-import { allOnce, counts } from '../support/warehouse.js';
+import { attemptRow, encodedRows } from '../support/builders/attempt-rows.js';
+import { daysSinceThen, everyView, partsOf } from '../support/builders/old-answers.js';
+import { auditsOf } from '../support/commands/audits.js';
+import { allOnce, counts } from '../support/inspect/warehouse.js';
+import { startTestRedis } from '../support/servers/embedded.js';
+import { redisOf } from '../support/servers/service.js';
 
 const cluster = 'learning';
 const statementsOf = (of: string | null): string[] => buildSchemaStatements(of).flat();

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
-import { analystOf, stuckQuery } from '../support/analyst.js';
-import { callerOf, event } from '../support/http.js';
-import { progress } from '../support/long-form.js';
-import { clickhouseOf, startServiceAlone } from '../support/service.js';
+import { callerOf, event } from '../support/http/http.js';
+import { analystOf, stuckQuery } from '../support/inspect/analyst.js';
+import { progress } from '../support/runner/long-form.js';
+import { clickhouseOf, startServiceAlone } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
 
 const limit = { timeout: 600_000 };

@@ -2,16 +2,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Cluster } from 'ioredis';
-import { runCommand } from '../support/command.js';
-import { callerOf } from '../support/http.js';
-import { exitAfterTests } from '../support/linger.js';
-import { oldAnswers, store } from '../support/old-answers.js';
-import { makeOlder } from '../support/older-deployment.js';
-import { noCluster, startTestCluster } from '../support/redis-cluster.js';
-import { dumpRedis } from '../support/redis-dump.js';
-import { clickhouseOf, redisOf, startService } from '../support/service.js';
+import { oldAnswers, store } from '../support/builders/old-answers.js';
+import { runCommand } from '../support/commands/command.js';
+import { callerOf } from '../support/http/http.js';
+import { dumpRedis } from '../support/inspect/redis-dump.js';
+import { countOf } from '../support/inspect/warehouse.js';
+import { exitAfterTests } from '../support/servers/linger.js';
+import { makeOlder } from '../support/servers/older-deployment.js';
+import { noCluster, startTestCluster } from '../support/servers/redis-cluster.js';
+import { clickhouseOf, redisOf, startService } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
-import { countOf } from '../support/warehouse.js';
 
 exitAfterTests();
 

@@ -6,11 +6,16 @@ import type { ClickHouseClient } from '@clickhouse/client';
 import { markerKey, partitionOf, partitionPrefix } from '../../src/store/redis/keys.js';
 import { defaultPartitions } from '../../src/store/redis/server/deployment.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
-import { startCrowd } from '../support/crowd.js';
-import { callerOf } from '../support/http.js';
-import { exitAfterTests } from '../support/linger.js';
-import { type ClusterNode, noCluster, startTestCluster, type TestCluster } from '../support/redis-cluster.js';
-import { clickhouseOf, type Scoped, startService } from '../support/service.js';
+import { startCrowd } from '../support/builders/crowd.js';
+import { callerOf } from '../support/http/http.js';
+import { exitAfterTests } from '../support/servers/linger.js';
+import {
+  type ClusterNode,
+  noCluster,
+  startTestCluster,
+  type TestCluster,
+} from '../support/servers/redis-cluster.js';
+import { clickhouseOf, type Scoped, startService } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
 
 exitAfterTests();

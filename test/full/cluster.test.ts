@@ -14,10 +14,10 @@ import { connectRedis, waitUntilReady } from '../../src/store/redis/connection/c
 import { catalogueRevisionsKey } from '../../src/store/redis/keys.js';
 import { openDeployment } from '../../src/store/redis/server/deployment.js';
 import { collectRedisWarnings } from '../../src/store/redis/server/server-info.js';
-import { type Ended, endOf } from '../support/command.js';
-import { givenClusterName } from '../support/given-cluster.js';
-import { exitAfterTests } from '../support/linger.js';
-import { type ClusterNode, noCluster, startTestCluster } from '../support/redis-cluster.js';
+import { type Ended, endOf } from '../support/commands/command.js';
+import { givenClusterName } from '../support/servers/given-cluster.js';
+import { exitAfterTests } from '../support/servers/linger.js';
+import { type ClusterNode, noCluster, startTestCluster } from '../support/servers/redis-cluster.js';
 
 exitAfterTests();
 

@@ -17,12 +17,12 @@ import {
   removedCountsKey,
 } from '../../src/store/redis/keys.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
-import { attemptRow, encoded } from '../support/attempt-rows.js';
-import { freshDatabase, startTestRedis } from '../support/embedded.js';
-import { roundsOf } from '../support/long-form.js';
-import { redisOf } from '../support/service.js';
+import { attemptRow, encoded } from '../support/builders/attempt-rows.js';
+import { testDatabase } from '../support/inspect/warehouse.js';
+import { roundsOf } from '../support/runner/long-form.js';
+import { freshDatabase, startTestRedis } from '../support/servers/embedded.js';
+import { redisOf } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
-import { testDatabase } from '../support/warehouse.js';
 
 const partitions = 4;
 const userId = 'learner';
@@ -33,7 +33,7 @@ const rounds = roundsOf(20);
 const limitMs = 120_000;
 
 const started = async (t: TestContext, redisUrl: string, clickhouseUrl: string): Promise<ChildProcess> => {
-  const program = fileURLToPath(new URL('../support/pipeline-process.js', import.meta.url));
+  const program = fileURLToPath(new URL('../support/servers/pipeline-process.js', import.meta.url));
   const args = [program, redisUrl, clickhouseUrl, `${partitions}`];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   t.after(() => child.kill('SIGKILL'));

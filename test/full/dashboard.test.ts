@@ -6,13 +6,13 @@ import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import type { Look } from '../support/browser.js';
-import { inBrowser } from '../support/browser.js';
-import { runCommand } from '../support/command.js';
-import { type Dashboard, openDashboard } from '../support/dashboard.js';
-import { root } from '../support/root.js';
-import { startServers } from '../support/servers.js';
-import { startService } from '../support/service.js';
+import { runCommand } from '../support/commands/command.js';
+import type { Look } from '../support/pages/browser.js';
+import { inBrowser } from '../support/pages/browser.js';
+import { type Dashboard, openDashboard } from '../support/pages/dashboard.js';
+import { root } from '../support/runner/root.js';
+import { startServers } from '../support/servers/servers.js';
+import { startService } from '../support/servers/service.js';
 
 const pages: Readonly<Record<string, string>> = {
   class: '#/class',

@@ -5,10 +5,10 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createModelStore } from '../../src/store/models/model-store.js';
 import { modelVersionKey } from '../../src/store/redis/keys.js';
-import { spawnCommand } from '../support/command.js';
-import { fit, skills, startFitServers } from '../support/fits.js';
-import { madeAnswers, storeAnswers } from '../support/made-answers.js';
-import { redisOf } from '../support/service.js';
+import { fit, skills, startFitServers } from '../support/builders/fits.js';
+import { madeAnswers, storeAnswers } from '../support/builders/made-answers.js';
+import { spawnCommand } from '../support/commands/command.js';
+import { redisOf } from '../support/servers/service.js';
 
 test('a fit can be killed at any moment', { timeout: 600_000 }, async (t) => {
   const servers = await startFitServers(t);

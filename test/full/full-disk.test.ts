@@ -3,13 +3,19 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { runCommand } from '../support/command.js';
-import { type Caller, callerOf, event } from '../support/http.js';
-import { everyView, oldAnswers, store } from '../support/old-answers.js';
-import { clickhouseOf, dataFolder, type Scoped, type Service, startService } from '../support/service.js';
-import { mountSmallDisk, noSmallDisks } from '../support/small-disk.js';
+import { everyView, oldAnswers, store } from '../support/builders/old-answers.js';
+import { runCommand } from '../support/commands/command.js';
+import { type Caller, callerOf, event } from '../support/http/http.js';
+import { allOnce, countOf, counts } from '../support/inspect/warehouse.js';
+import {
+  clickhouseOf,
+  dataFolder,
+  type Scoped,
+  type Service,
+  startService,
+} from '../support/servers/service.js';
+import { mountSmallDisk, noSmallDisks } from '../support/servers/small-disk.js';
 import { waitFor } from '../support/wait.js';
-import { allOnce, countOf, counts } from '../support/warehouse.js';
 
 const reason = noSmallDisks();
 const options = { skip: reason ?? false, timeout: 600_000 };

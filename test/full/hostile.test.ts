@@ -11,8 +11,8 @@ import { type Seeded, seed } from '../support/hostile/seeding.js';
 import { keys, launchStand, type Stand } from '../support/hostile/stand.js';
 import { tellFloods, tellLargest, tellMany, tellUnread } from '../support/hostile/tables.js';
 import { unreadCases } from '../support/hostile/unread-requests.js';
-import { progress } from '../support/long-form.js';
-import { type Servers, startServers } from '../support/servers.js';
+import { progress } from '../support/runner/long-form.js';
+import { type Servers, startServers } from '../support/servers/servers.js';
 
 /** Resident memory, MB (docs/operations.md): whatever readers leave unread, and after the largest of every kind in a row. */
 const boundMb = { unread: 600, largest: 1200 } as const;

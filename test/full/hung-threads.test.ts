@@ -1,10 +1,10 @@
 /** Worker threads that do not come back from a task: they are replaced, and nobody waits for them for ever. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import { endlessWord } from '../support/endless.js';
-import { callerOf, event } from '../support/http.js';
-import { dataFolder } from '../support/service.js';
-import { launchService } from '../support/service-process.js';
+import { callerOf, event } from '../support/http/http.js';
+import { endlessWord } from '../support/servers/endless.js';
+import { dataFolder } from '../support/servers/service.js';
+import { launchService } from '../support/servers/service-process.js';
 import { waitFor } from '../support/wait.js';
 
 const key = 'test-key';
@@ -16,7 +16,7 @@ async function launch(t: TestContext) {
   const service = await launchService(t, {
     DATA_DIR: folder.path,
     API_KEYS: `${key}:default:1000000000`,
-    NODE_OPTIONS: `--import=${new URL('../support/endless.js', import.meta.url).href}`,
+    NODE_OPTIONS: `--import=${new URL('../support/servers/endless.js', import.meta.url).href}`,
   });
   t.after(folder.remove);
   return { service, caller: callerOf(service, key) };

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { createOutbox } from '../../src/store/outbox/outbox.js';
 import { connectRedis, waitUntilReady } from '../../src/store/redis/connection/client.js';
-import { endOf } from '../support/command.js';
-import { answers, runImport, startImport, stored } from '../support/imports.js';
-import { type Servers, startServers } from '../support/servers.js';
+import { endOf } from '../support/commands/command.js';
+import { answers, runImport, startImport, stored } from '../support/commands/imports.js';
+import { type Servers, startServers } from '../support/servers/servers.js';
 import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
 

@@ -6,8 +6,8 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { test } from 'node:test';
 import { promisify } from 'node:util';
-import { lockedPackages } from '../support/lock-file.js';
-import { root } from '../support/root.js';
+import { lockedPackages } from '../support/inspect/lock-file.js';
+import { root } from '../support/runner/root.js';
 
 /** Undefined where the registry does not have it, or is not there. */
 async function hashOf(name: string, version: string): Promise<string | undefined> {
@@ -24,5 +24,9 @@ test('the registry names no hash that the lock file lacks', { timeout: 300_000 }
     const hash = await hashOf(path.replace('node_modules/', ''), version);
     if (hash !== undefined) found.push(`${path}: "integrity": "${hash}"`);
   }
-  assert.deepEqual(found, [], 'to be added to package-lock.json, and taken off test/support/lock-file.ts');
+  assert.deepEqual(
+    found,
+    [],
+    'to be added to package-lock.json, and taken off test/support/inspect/lock-file.ts',
+  );
 });

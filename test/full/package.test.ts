@@ -7,9 +7,9 @@ import { cpSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync }
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
-import { checkConsumer } from '../support/client-consumer.js';
-import { root } from '../support/root.js';
-import { environment } from '../support/service-process.js';
+import { checkConsumer } from '../support/client/client-consumer.js';
+import { root } from '../support/runner/root.js';
+import { environment } from '../support/servers/service-process.js';
 import { tempDir } from '../support/temp.js';
 
 function run(cwd: string, command: string, ...args: string[]): string {

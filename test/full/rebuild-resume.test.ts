@@ -3,14 +3,14 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { Redis } from 'ioredis';
 import { markerKey, metaKey } from '../../src/store/redis/keys.js';
-import { type Ended, endOf, runCommand, spawnCommand } from '../support/command.js';
-import { freshDatabase } from '../support/embedded.js';
-import { storeManyAnswers } from '../support/many-answers.js';
-import { dumpRedis } from '../support/redis-dump.js';
-import { redisOf, startBareRedis } from '../support/service.js';
+import { storeManyAnswers } from '../support/builders/many-answers.js';
+import { type Ended, endOf, runCommand, spawnCommand } from '../support/commands/command.js';
+import { dumpRedis } from '../support/inspect/redis-dump.js';
+import { testDatabase } from '../support/inspect/warehouse.js';
+import { freshDatabase } from '../support/servers/embedded.js';
+import { redisOf, startBareRedis } from '../support/servers/service.js';
 import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
-import { testDatabase } from '../support/warehouse.js';
 
 const [learners, each] = [9000, 20];
 

@@ -5,14 +5,14 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { rebuildLockKey } from '../../src/store/rebuild/rebuild-store.js';
 import { metaKey } from '../../src/store/redis/keys.js';
-import { endOf, runCommand, spawnCommand } from '../support/command.js';
-import { freshDatabase } from '../support/embedded.js';
-import { storeManyAnswers } from '../support/many-answers.js';
-import { makeOlder } from '../support/older-deployment.js';
-import { dumpRedis } from '../support/redis-dump.js';
-import { redisOf, startBareRedis } from '../support/service.js';
+import { storeManyAnswers } from '../support/builders/many-answers.js';
+import { endOf, runCommand, spawnCommand } from '../support/commands/command.js';
+import { dumpRedis } from '../support/inspect/redis-dump.js';
+import { testDatabase } from '../support/inspect/warehouse.js';
+import { freshDatabase } from '../support/servers/embedded.js';
+import { makeOlder } from '../support/servers/older-deployment.js';
+import { redisOf, startBareRedis } from '../support/servers/service.js';
 import { tempDir } from '../support/temp.js';
-import { testDatabase } from '../support/warehouse.js';
 
 const [learners, each, rounds] = [6000, 20, 3];
 /** A run gets so much longer than the one before, in milliseconds, from less than its start takes. */

@@ -5,11 +5,11 @@ import type { Redis } from 'ioredis';
 import { redrive } from '../../src/store/corrections/redrive.js';
 import { dueErasuresKey, outboxKey, parkedKey, partitionOf } from '../../src/store/redis/keys.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
-import { auditsOf } from '../support/audits.js';
-import { runCommand } from '../support/command.js';
-import { callerOf } from '../support/http.js';
-import { erasureDone, takeBack } from '../support/learner-data.js';
-import { clickhouseOf, redisOf, startService } from '../support/service.js';
+import { erasureDone, takeBack } from '../support/builders/learner-data.js';
+import { auditsOf } from '../support/commands/audits.js';
+import { runCommand } from '../support/commands/command.js';
+import { callerOf } from '../support/http/http.js';
+import { clickhouseOf, redisOf, startService } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
 
 const partition = 10;

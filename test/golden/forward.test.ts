@@ -15,7 +15,7 @@ import {
   type SkillTree,
 } from '../../src/domain/fit/bkt/expectation-maximization.js';
 import { traceAnswer } from '../../src/domain/tracing/bkt.js';
-import { referenceFile } from '../support/reference.js';
+import { referenceFile } from '../support/runner/reference.js';
 
 interface Case {
   readonly parameters: BktParameters;

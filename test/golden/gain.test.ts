@@ -4,7 +4,7 @@ import { computePracticeGain, computeReviewGain } from '../../src/domain/advice/
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { buildUnseenView } from '../../src/domain/learner/skill-view.js';
 import type { SkillState } from '../../src/domain/tracing/learner-states.js';
-import { modelWith, now, viewsOf } from '../support/study.js';
+import { modelWith, now, viewsOf } from '../support/builders/study.js';
 import { close, vectors } from './vectors.js';
 
 /** The math skills of the case "both", and one more. */

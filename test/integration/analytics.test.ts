@@ -10,8 +10,8 @@ import { fillSchool } from '../support/analytics/fill.js';
 import { type Question, questionsOf, readPage } from '../support/analytics/page.js';
 import type { Cell } from '../support/analytics/reckon.js';
 import { smallSchool } from '../support/analytics/school.js';
-import { freshDatabase } from '../support/embedded.js';
-import { onDatabaseOf, testDatabase } from '../support/warehouse.js';
+import { onDatabaseOf, testDatabase } from '../support/inspect/warehouse.js';
+import { freshDatabase } from '../support/servers/embedded.js';
 
 const expected = { ...expectedUse, ...expectedLearning, ...expectedPeople, ...expectedModel };
 const questions = questionsOf(readPage());

@@ -5,10 +5,10 @@ import { after, test } from 'node:test';
 import { waitUntilReady } from '../../src/app/processes/api-processes.js';
 import { sendSignal, supervise } from '../../src/embedded/supervisor.js';
 import { createLogger } from '../../src/logger.js';
-import { callerOf, event } from '../support/http.js';
-import { exitAfterTests } from '../support/linger.js';
-import { childrenOf } from '../support/processes.js';
-import { startService } from '../support/service.js';
+import { callerOf, event } from '../support/http/http.js';
+import { exitAfterTests } from '../support/servers/linger.js';
+import { childrenOf } from '../support/servers/processes.js';
+import { startService } from '../support/servers/service.js';
 import { askUntil, waitFor } from '../support/wait.js';
 
 const limitMs = 120_000;

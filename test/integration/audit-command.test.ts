@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { createOutbox } from '../../src/store/outbox/outbox.js';
 import { defaultPartitions } from '../../src/store/redis/server/deployment.js';
-import { runCommand } from '../support/command.js';
-import { callerOf, event } from '../support/http.js';
-import { clickhouseOf, redisOf, startService } from '../support/service.js';
+import { runCommand } from '../support/commands/command.js';
+import { callerOf, event } from '../support/http/http.js';
+import { clickhouseOf, redisOf, startService } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
 
 const long = { timeout: 600_000 };

@@ -16,11 +16,11 @@ import {
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
 import { createAuditWarehouse } from '../../src/warehouse/maintenance/audit-warehouse.js';
 import { learnerSums } from '../../src/warehouse/schema/rollups.js';
-import { attemptRow, encodedRows } from '../support/attempt-rows.js';
-import { stageOf } from '../support/audit-stage.js';
-import { auditsOf, namesOf } from '../support/audits.js';
-import { awayFromMidnight } from '../support/day.js';
-import { freshDatabase } from '../support/embedded.js';
+import { attemptRow, encodedRows } from '../support/builders/attempt-rows.js';
+import { awayFromMidnight } from '../support/builders/day.js';
+import { stageOf } from '../support/commands/audit-stage.js';
+import { auditsOf, namesOf } from '../support/commands/audits.js';
+import { freshDatabase } from '../support/servers/embedded.js';
 
 const long = { timeout: 600_000 };
 const { clickhouseUrl } = await freshDatabase();

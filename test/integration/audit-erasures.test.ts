@@ -5,11 +5,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createErasureStore } from '../../src/store/corrections/erasures.js';
 import { outboxKey, partitionOf } from '../../src/store/redis/keys.js';
 import { defaultPartitions } from '../../src/store/redis/server/deployment.js';
-import { attemptRow, encoded } from '../support/attempt-rows.js';
-import { auditsOf, namesOf } from '../support/audits.js';
-import { runCommand } from '../support/command.js';
-import { callerOf, event } from '../support/http.js';
-import { clickhouseOf, redisOf, startService } from '../support/service.js';
+import { attemptRow, encoded } from '../support/builders/attempt-rows.js';
+import { auditsOf, namesOf } from '../support/commands/audits.js';
+import { runCommand } from '../support/commands/command.js';
+import { callerOf, event } from '../support/http/http.js';
+import { clickhouseOf, redisOf, startService } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
 
 const learners = Array.from({ length: 6 }, (_, i) => `learner-${i}`);

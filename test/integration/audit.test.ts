@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
-import { auditsOf, namesOf } from '../support/audits.js';
-import { runCommand } from '../support/command.js';
-import { startCrowd } from '../support/crowd.js';
-import { type Caller, callerOf, event } from '../support/http.js';
-import { clickhouseOf, keysOf, redisOf, type Service, startService } from '../support/service.js';
+import { startCrowd } from '../support/builders/crowd.js';
+import { auditsOf, namesOf } from '../support/commands/audits.js';
+import { runCommand } from '../support/commands/command.js';
+import { type Caller, callerOf, event } from '../support/http/http.js';
+import { clickhouseOf, keysOf, redisOf, type Service, startService } from '../support/servers/service.js';
 import { tempDir } from '../support/temp.js';
 
 const long = { timeout: 600_000 };

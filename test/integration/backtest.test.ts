@@ -9,11 +9,11 @@ import { forecastFold } from '../../src/lab/backtest/forecasts.js';
 import { bootstrapIntervals, resamples } from '../../src/lab/backtest/results.js';
 import { planWindows, selectAnswersBefore, unboundedWindow } from '../../src/lab/backtest/windows.js';
 import { trainModels } from '../../src/lab/evaluate/train.js';
-import { csvOf, type MadeColumn, makeAnswers } from '../support/answer-file.js';
-import { runCommand } from '../support/command.js';
-import { assertLegible } from '../support/legible.js';
-import { assertSelfContained, fileOf, lineOf, splitOf } from '../support/log-commands.js';
-import { referenceFile } from '../support/reference.js';
+import { csvOf, type MadeColumn, makeAnswers } from '../support/builders/answer-file.js';
+import { runCommand } from '../support/commands/command.js';
+import { assertSelfContained, fileOf, lineOf, splitOf } from '../support/commands/log-commands.js';
+import { assertLegible } from '../support/pages/legible.js';
+import { referenceFile } from '../support/runner/reference.js';
 import { tempDir } from '../support/temp.js';
 
 const limit = { timeout: 600_000 };

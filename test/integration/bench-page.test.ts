@@ -2,9 +2,9 @@
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { writeReport } from '../../bench/report/page.js';
-import { benchResults, figure, spread } from '../support/bench-results.js';
-import { chromium } from '../support/browser.js';
-import { assertLegible } from '../support/legible.js';
+import { benchResults, figure, spread } from '../support/builders/bench-results.js';
+import { chromium } from '../support/pages/browser.js';
+import { assertLegible } from '../support/pages/legible.js';
 import { tempDir } from '../support/temp.js';
 
 test('opens by itself, fits wide and narrow windows, and is legible in light and dark', {

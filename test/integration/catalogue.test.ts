@@ -27,9 +27,9 @@ import {
   registeredSkillsKey,
 } from '../../src/store/redis/keys.js';
 import { openDeployment } from '../../src/store/redis/server/deployment.js';
-import { startTestRedis } from '../support/embedded.js';
-import { seeded } from '../support/random.js';
-import { redisOf, startBareRedis } from '../support/service.js';
+import { seeded } from '../support/builders/random.js';
+import { startTestRedis } from '../support/servers/embedded.js';
+import { redisOf, startBareRedis } from '../support/servers/service.js';
 
 const tenant = 'school';
 const now = 1_800_000_000_000;

@@ -9,7 +9,7 @@ import {
   serviceAccount,
   startClickHouse,
   temporaryFolder,
-} from '../support/clickhouse-child.js';
+} from '../support/servers/clickhouse-child.js';
 
 let server: ClickHouseChild;
 let folder: { path: string; remove: () => Promise<void> };

@@ -8,7 +8,7 @@ import { startClickhouse } from '../../src/embedded/start-clickhouse.js';
 import { createLogger } from '../../src/logger.js';
 import { connectWarehouse, selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createSchema } from '../../src/warehouse/schema/create-schema.js';
-import { temporaryFolder } from '../support/clickhouse-child.js';
+import { temporaryFolder } from '../support/servers/clickhouse-child.js';
 
 let folder: { path: string; remove: () => Promise<void> };
 let server: ReturnType<typeof startClickhouse>;

@@ -8,7 +8,7 @@ import {
   type ClickHouseChild,
   startClickHouse,
   temporaryFolder,
-} from '../support/clickhouse-child.js';
+} from '../support/servers/clickhouse-child.js';
 
 const limit = { timeout: 60_000 };
 let server: ClickHouseChild;

@@ -10,7 +10,7 @@ import {
   serviceAccount,
   startClickHouse,
   temporaryFolder,
-} from '../support/clickhouse-child.js';
+} from '../support/servers/clickhouse-child.js';
 
 const limit = { timeout: 60_000 };
 let server: ClickHouseChild;

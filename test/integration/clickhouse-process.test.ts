@@ -12,8 +12,8 @@ import {
   spawnChild,
   startClickHouse,
   temporaryFolder,
-} from '../support/clickhouse-child.js';
-import { takePort } from '../support/ports.js';
+} from '../support/servers/clickhouse-child.js';
+import { takePort } from '../support/servers/ports.js';
 import { waitFor } from '../support/wait.js';
 
 const limit = { timeout: 60_000 };

@@ -4,8 +4,8 @@ import { type TestContext, test } from 'node:test';
 import { findFreePort } from '../../src/embedded/free-port.js';
 import { type ClickhouseOptions, startClickhouse } from '../../src/embedded/start-clickhouse.js';
 import { createLogger } from '../../src/logger.js';
-import { exitOf, spawnChild } from '../support/clickhouse-child.js';
-import { takePort } from '../support/ports.js';
+import { exitOf, spawnChild } from '../support/servers/clickhouse-child.js';
+import { takePort } from '../support/servers/ports.js';
 import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
 

@@ -5,10 +5,10 @@ import { indices } from '../../src/lists.js';
 import { connectWarehouse, selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
 import { rollups } from '../../src/warehouse/schema/rollups.js';
-import { attemptRow, encodedRows } from '../support/attempt-rows.js';
-import { freshDatabase } from '../support/embedded.js';
-import { timedSums, viewEfficiency } from '../support/view-efficiency.js';
-import { testDatabase } from '../support/warehouse.js';
+import { attemptRow, encodedRows } from '../support/builders/attempt-rows.js';
+import { timedSums, viewEfficiency } from '../support/inspect/view-efficiency.js';
+import { testDatabase } from '../support/inspect/warehouse.js';
+import { freshDatabase } from '../support/servers/embedded.js';
 
 /** A Monday. */
 const monday = Date.UTC(2026, 0, 5, 10);

@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { type Ended, endOf, runCommand } from '../support/command.js';
+import { type Ended, endOf, runCommand } from '../support/commands/command.js';
 
 const setup = fileURLToPath(import.meta.resolve('#root/src/setup.mjs'));
 const commands = [

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
-import { callerOf } from '../support/http.js';
-import { clickhouseOf, startSecondApi, startService } from '../support/service.js';
+import { callerOf } from '../support/http/http.js';
+import { clickhouseOf, startSecondApi, startService } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
 
 const service = await startService({ after });

@@ -13,8 +13,8 @@ import { prepareSchema } from '../../src/app/startup/prepare-schema.js';
 import { describeConnectionError } from '../../src/connection-problem.js';
 import { createClosers, StartError } from '../../src/lifecycle.js';
 import { createLogger } from '../../src/logger.js';
-import { freshDatabase } from '../support/embedded.js';
-import { root } from '../support/root.js';
+import { root } from '../support/runner/root.js';
+import { freshDatabase } from '../support/servers/embedded.js';
 import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
 

@@ -16,12 +16,12 @@ import {
   type CorrectionWarehouse,
   createCorrectionWarehouse,
 } from '../../src/warehouse/maintenance/correction-warehouse.js';
-import { attemptRow, encoded, fillOutbox } from '../support/attempt-rows.js';
-import { freshDatabase, startTestRedis } from '../support/embedded.js';
-import { casesOf } from '../support/long-form.js';
-import { redisOf } from '../support/service.js';
+import { attemptRow, encoded, fillOutbox } from '../support/builders/attempt-rows.js';
+import { allOnce, countOf, counts, filledTables, testDatabase } from '../support/inspect/warehouse.js';
+import { casesOf } from '../support/runner/long-form.js';
+import { freshDatabase, startTestRedis } from '../support/servers/embedded.js';
+import { redisOf } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
-import { allOnce, countOf, counts, filledTables, testDatabase } from '../support/warehouse.js';
 
 const partitions = 4;
 const all = [0, 1, 2, 3];

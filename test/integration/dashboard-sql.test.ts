@@ -6,7 +6,8 @@ import { encodeForecastRow, encodeGoalRow } from '../../src/contracts/journal/jo
 import { connectWarehouse, selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
 import { createJournalWarehouse } from '../../src/warehouse/ingest/journal-warehouse.js';
-import { attemptRow, encodedRows } from '../support/attempt-rows.js';
+import { attemptRow, encodedRows } from '../support/builders/attempt-rows.js';
+import { servedForecast } from '../support/builders/journal-rows.js';
 import {
   type Chosen,
   expandSql,
@@ -14,10 +15,9 @@ import {
   type Panel,
   panelsOf,
   readDashboards,
-} from '../support/dashboards.js';
-import { freshDatabase } from '../support/embedded.js';
-import { servedForecast } from '../support/journal-rows.js';
-import { testDatabase } from '../support/warehouse.js';
+} from '../support/inspect/dashboards.js';
+import { testDatabase } from '../support/inspect/warehouse.js';
+import { freshDatabase } from '../support/servers/embedded.js';
 
 const dayMs = 86_400_000;
 const start = Date.UTC(2026, 0, 5, 10);

@@ -17,15 +17,15 @@ import {
 import { sendSignal } from '../../src/embedded/supervisor.js';
 import { createClosers, StartError } from '../../src/lifecycle.js';
 import { createLogger } from '../../src/logger.js';
-import { startTestRedis } from '../support/embedded.js';
-import { takePort } from '../support/ports.js';
+import { startTestRedis } from '../support/servers/embedded.js';
+import { takePort } from '../support/servers/ports.js';
 import { tempDir } from '../support/temp.js';
 
 const LIMIT = { timeout: 60_000 };
 const logger = createLogger('silent', 'test');
 
 async function openElsewhere(t: TestContext, path: string) {
-  const script = fileURLToPath(new URL('../support/data-dir-parent.js', import.meta.url));
+  const script = fileURLToPath(new URL('../support/servers/data-dir-parent.js', import.meta.url));
   const child = spawn(process.execPath, [script, path], { stdio: ['ignore', 'pipe', 'inherit'] });
   t.after(() => child.kill('SIGKILL'));
   const [line] = await once(createInterface({ input: child.stdout }), 'line');

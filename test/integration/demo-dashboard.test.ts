@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { runCommand, runOnTerminal } from '../support/command.js';
-import { startServers } from '../support/servers.js';
-import { runService } from '../support/service-process.js';
+import { runCommand, runOnTerminal } from '../support/commands/command.js';
+import { startServers } from '../support/servers/servers.js';
+import { runService } from '../support/servers/service-process.js';
 import { waitFor } from '../support/wait.js';
 
 const little = ['--until', '2026-06-30', '--learners', '1'];

@@ -6,9 +6,9 @@ import { namedLearnerIds } from '../../src/lab/demo/school.js';
 import { connectRedis, waitUntilReady } from '../../src/store/redis/connection/client.js';
 import { xapiMappingsKey } from '../../src/store/redis/keys.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
-import { type Ended, runCommand } from '../support/command.js';
-import { isLongForm } from '../support/long-form.js';
-import { startServers } from '../support/servers.js';
+import { type Ended, runCommand } from '../support/commands/command.js';
+import { isLongForm } from '../support/runner/long-form.js';
+import { startServers } from '../support/servers/servers.js';
 
 const rowHash = `SELECT toString(sum(cityHash64(tuple(* EXCEPT (received_at, outbox_ms, outbox_seq, learner_version))))) AS hash
 FROM attempts WHERE tenant = 'demo'`;

@@ -10,7 +10,7 @@ import { connectQueue } from '../../src/jobs/consumer.js';
 import { startDrainJobs } from '../../src/jobs/drain-jobs.js';
 import { createLogger } from '../../src/logger.js';
 import type { DrainTask } from '../../src/services/outbox/complete-block.js';
-import { startTestRedis } from '../support/embedded.js';
+import { startTestRedis } from '../support/servers/embedded.js';
 
 const batch: PinnedBlock = {
   ranges: [{ partition: 0, from: '1-0', to: '2-0', rows: 2 }],

@@ -11,10 +11,10 @@ import {
   type AttemptWarehouse,
   createAttemptWarehouse,
 } from '../../src/warehouse/ingest/attempt-warehouse.js';
-import { fillOutbox } from '../support/attempt-rows.js';
-import { freshDatabase, startTestRedis } from '../support/embedded.js';
-import { redisOf } from '../support/service.js';
-import { allOnce, counts, filledTables, testDatabase } from '../support/warehouse.js';
+import { fillOutbox } from '../support/builders/attempt-rows.js';
+import { allOnce, counts, filledTables, testDatabase } from '../support/inspect/warehouse.js';
+import { freshDatabase, startTestRedis } from '../support/servers/embedded.js';
+import { redisOf } from '../support/servers/service.js';
 
 const partitions = 4;
 const all = [0, 1, 2, 3];

@@ -23,11 +23,11 @@ import {
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
 import { createCorrectionWarehouse } from '../../src/warehouse/maintenance/correction-warehouse.js';
-import { attemptRow, encoded, encodedRows, fillOutbox } from '../support/attempt-rows.js';
-import { freshDatabase, startTestRedis } from '../support/embedded.js';
-import { redisOf } from '../support/service.js';
+import { attemptRow, encoded, encodedRows, fillOutbox } from '../support/builders/attempt-rows.js';
+import { allOnce, counts, testDatabase } from '../support/inspect/warehouse.js';
+import { freshDatabase, startTestRedis } from '../support/servers/embedded.js';
+import { redisOf } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
-import { allOnce, counts, testDatabase } from '../support/warehouse.js';
 
 /** What SQL, its parameters or a replaced text could take for their own. */
 const oddNames = [

@@ -12,9 +12,9 @@ import { startRedis } from '../../src/embedded/start-redis.js';
 import { sendSignal } from '../../src/embedded/supervisor.js';
 import { createLogger } from '../../src/logger.js';
 import { collectRedisWarnings } from '../../src/store/redis/server/server-info.js';
-import { startTestRedis } from '../support/embedded.js';
-import { takePort } from '../support/ports.js';
-import { groupMembers } from '../support/processes.js';
+import { startTestRedis } from '../support/servers/embedded.js';
+import { takePort } from '../support/servers/ports.js';
+import { groupMembers } from '../support/servers/processes.js';
 import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
 
@@ -31,7 +31,7 @@ function connect(t: TestContext, url: string): Redis {
 }
 
 async function startParent(t: TestContext, dir: string) {
-  const script = fileURLToPath(new URL('../support/redis-parent.js', import.meta.url));
+  const script = fileURLToPath(new URL('../support/servers/redis-parent.js', import.meta.url));
   const child = spawn(process.execPath, [script, dir], { stdio: ['ignore', 'pipe', 'inherit'] });
   t.after(() => child.kill('SIGKILL'));
   const [line] = await once(createInterface({ input: child.stdout }), 'line');

@@ -4,10 +4,10 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
-import { runCommand } from '../support/command.js';
-import { callerOf } from '../support/http.js';
-import { erasureDone } from '../support/learner-data.js';
-import { clickhouseOf, startService } from '../support/service.js';
+import { erasureDone } from '../support/builders/learner-data.js';
+import { runCommand } from '../support/commands/command.js';
+import { callerOf } from '../support/http/http.js';
+import { clickhouseOf, startService } from '../support/servers/service.js';
 import { tempDir } from '../support/temp.js';
 import { askUntil, waitFor } from '../support/wait.js';
 

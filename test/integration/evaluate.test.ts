@@ -15,11 +15,17 @@ import { modelNames } from '../../src/lab/evaluate/results.js';
 import { trainModels } from '../../src/lab/evaluate/train.js';
 import { computeSum } from '../../src/lists.js';
 import { version } from '../../src/version.js';
-import { csvOf, type MadeAnswer, type MadeColumn, makeAnswers, recordsOf } from '../support/answer-file.js';
-import { runCommand } from '../support/command.js';
-import { assertLegible } from '../support/legible.js';
-import { assertSelfContained, fileOf, lineOf, splitOf } from '../support/log-commands.js';
-import { referenceFile } from '../support/reference.js';
+import {
+  csvOf,
+  type MadeAnswer,
+  type MadeColumn,
+  makeAnswers,
+  recordsOf,
+} from '../support/builders/answer-file.js';
+import { runCommand } from '../support/commands/command.js';
+import { assertSelfContained, fileOf, lineOf, splitOf } from '../support/commands/log-commands.js';
+import { assertLegible } from '../support/pages/legible.js';
+import { referenceFile } from '../support/runner/reference.js';
 import { tempDir } from '../support/temp.js';
 
 const limit = { timeout: 600_000 };

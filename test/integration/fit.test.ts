@@ -14,10 +14,10 @@ import { readItems } from '../../src/store/models/item-store.js';
 import { createModelStore } from '../../src/store/models/model-store.js';
 import { activeModelsKey } from '../../src/store/redis/keys.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
-import { bigSkills, fit, skills, startFitServers } from '../support/fits.js';
-import { madeAnswers, storeAnswers } from '../support/made-answers.js';
-import type { Servers } from '../support/servers.js';
-import { redisOf } from '../support/service.js';
+import { bigSkills, fit, skills, startFitServers } from '../support/builders/fits.js';
+import { madeAnswers, storeAnswers } from '../support/builders/made-answers.js';
+import type { Servers } from '../support/servers/servers.js';
+import { redisOf } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
 
 const logger = createLogger('fatal', 'test');
@@ -217,7 +217,7 @@ test('scheduled fits', { timeout: 600_000 }, async (t) => {
   });
 
   await t.test('are run again when their process was killed', async (t) => {
-    const entry = fileURLToPath(new URL('../support/fit-process.js', import.meta.url));
+    const entry = fileURLToPath(new URL('../support/commands/fit-process.js', import.meta.url));
     await obliterate(redisUrl);
     const child = spawn(process.execPath, [entry, redisUrl], { stdio: ['ignore', 'pipe', 'inherit'] });
     t.after(() => child.kill('SIGKILL'));

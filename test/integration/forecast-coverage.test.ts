@@ -4,9 +4,9 @@ import type { ClickHouseClient } from '@clickhouse/client';
 import { encodeForecastRow, type ServedForecast } from '../../src/contracts/journal/journal.js';
 import { connectWarehouse, selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createJournalWarehouse } from '../../src/warehouse/ingest/journal-warehouse.js';
-import { freshDatabase } from '../support/embedded.js';
-import { servedForecast } from '../support/journal-rows.js';
-import { countOf, testDatabase } from '../support/warehouse.js';
+import { servedForecast } from '../support/builders/journal-rows.js';
+import { countOf, testDatabase } from '../support/inspect/warehouse.js';
+import { freshDatabase } from '../support/servers/embedded.js';
 
 const dayMs = 86_400_000;
 

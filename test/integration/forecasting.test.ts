@@ -29,8 +29,8 @@ import type { RedisClient } from '../../src/store/redis/connection/client.js';
 import { catalogueKey, forecastsKey, learnerKey, partitionOf } from '../../src/store/redis/keys.js';
 import { openDeployment } from '../../src/store/redis/server/deployment.js';
 import { computeForecasts, type ForecastDependencies } from '../../workers/forecast/compute-forecasts.js';
-import { startTestRedis } from '../support/embedded.js';
-import { redisOf } from '../support/service.js';
+import { startTestRedis } from '../support/servers/embedded.js';
+import { redisOf } from '../support/servers/service.js';
 
 const partitions = 16;
 const now = 1_800_000_000_000;

@@ -25,8 +25,8 @@ import {
 } from '../../src/store/redis/keys.js';
 import { openDeployment } from '../../src/store/redis/server/deployment.js';
 import { computeForecasts } from '../../workers/forecast/compute-forecasts.js';
-import { startTestRedis } from '../support/embedded.js';
-import { redisOf } from '../support/service.js';
+import { startTestRedis } from '../support/servers/embedded.js';
+import { redisOf } from '../support/servers/service.js';
 
 const partitions = 16;
 const tenant = 'default';

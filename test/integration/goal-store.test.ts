@@ -7,8 +7,8 @@ import { readLearnerStates, readPacked } from '../../src/store/learners/learner-
 import { type RedisClient, waitUntilReady } from '../../src/store/redis/connection/client.js';
 import { journalKey, learnerKey, partitionOf } from '../../src/store/redis/keys.js';
 import { openDeployment } from '../../src/store/redis/server/deployment.js';
-import { startTestRedis } from '../support/embedded.js';
-import { redisOf } from '../support/service.js';
+import { startTestRedis } from '../support/servers/embedded.js';
+import { redisOf } from '../support/servers/service.js';
 
 const partitions = 16;
 const tenant = 'default';

@@ -6,12 +6,12 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { startOnFreePort } from '../../src/embedded/free-port.js';
-import { root } from '../support/root.js';
+import { root } from '../support/runner/root.js';
 
 /** Of `localhost`, signed by itself, good for a hundred years; made for these tests. */
 const folder = join(root, 'test/fixtures/tls/localhost');
 const certificate = join(folder, 'certificate.pem');
-const program = fileURLToPath(new URL('../support/hot-over-tls.js', import.meta.url));
+const program = fileURLToPath(new URL('../support/servers/hot-over-tls.js', import.meta.url));
 
 /** @returns null where this redis-server was built without TLS */
 async function startRedis(port: number): Promise<ChildProcess | null> {

@@ -7,9 +7,9 @@ import { connectRedis, waitUntilReady } from '../../src/store/redis/connection/c
 import { type HotConnection, openHotConnection } from '../../src/store/redis/connection/hot-connection.js';
 import { type CommandEncoder, createCommandEncoder } from '../../src/store/redis/wire/command-encoder.js';
 import { parseTransaction, type Reply } from '../../src/store/redis/wire/replies.js';
-import { exitAfterTests } from '../support/linger.js';
-import { assertAsync, fc } from '../support/properties.js';
-import { startBareRedis } from '../support/service.js';
+import { assertAsync, fc } from '../support/builders/properties.js';
+import { exitAfterTests } from '../support/servers/linger.js';
+import { startBareRedis } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
 
 exitAfterTests();

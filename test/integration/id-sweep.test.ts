@@ -19,9 +19,9 @@ import { readEventIds } from '../../src/store/learners/learner-reads.js';
 import { openHotConnections } from '../../src/store/redis/connection/hot-connection.js';
 import { eventIdSweepKey, eventIdsKey, learnerKey, partitionOf } from '../../src/store/redis/keys.js';
 import { openDeployment } from '../../src/store/redis/server/deployment.js';
-import { countAnswers } from '../support/answers.js';
-import { startTestRedis } from '../support/embedded.js';
-import { redisOf } from '../support/service.js';
+import { countAnswers } from '../support/builders/answers.js';
+import { startTestRedis } from '../support/servers/embedded.js';
+import { redisOf } from '../support/servers/service.js';
 
 const url = await startTestRedis({ after });
 const redis = await redisOf({ after }, url);

@@ -12,11 +12,11 @@ import { connectRedis, waitUntilReady } from '../../src/store/redis/connection/c
 import { partitionOf } from '../../src/store/redis/keys.js';
 import { defaultPartitions } from '../../src/store/redis/server/deployment.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
-import { endOf } from '../support/command.js';
-import { startTestRedis } from '../support/embedded.js';
-import { answers, runImport, startImport, stored, withoutWarnings } from '../support/imports.js';
-import { referenceFile } from '../support/reference.js';
-import { startServers } from '../support/servers.js';
+import { endOf } from '../support/commands/command.js';
+import { answers, runImport, startImport, stored, withoutWarnings } from '../support/commands/imports.js';
+import { referenceFile } from '../support/runner/reference.js';
+import { startTestRedis } from '../support/servers/embedded.js';
+import { startServers } from '../support/servers/servers.js';
 import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
 

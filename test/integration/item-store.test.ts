@@ -15,8 +15,8 @@ import {
   storeItems,
 } from '../../src/store/models/item-store.js';
 import { modelItemsKey } from '../../src/store/redis/keys.js';
-import { seeded } from '../support/random.js';
-import { redisOf, startBareRedis } from '../support/service.js';
+import { seeded } from '../support/builders/random.js';
+import { redisOf, startBareRedis } from '../support/servers/service.js';
 
 const none = new Array<number>(itemTermCount).fill(0);
 

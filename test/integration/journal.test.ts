@@ -23,15 +23,15 @@ import { defaultPartitions } from '../../src/store/redis/server/deployment.js';
 import { connectWarehouse, ensureDatabase, selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createJournalWarehouse } from '../../src/warehouse/ingest/journal-warehouse.js';
 import { createSchema } from '../../src/warehouse/schema/create-schema.js';
-import { freshDatabase, startTestRedis } from '../support/embedded.js';
-import { callerOf } from '../support/http.js';
-import { servedForecast } from '../support/journal-rows.js';
-import { exitAfterTests } from '../support/linger.js';
-import { assertAsync, fc } from '../support/properties.js';
-import { redisOf, startBareRedis, startService } from '../support/service.js';
+import { servedForecast } from '../support/builders/journal-rows.js';
+import { assertAsync, fc } from '../support/builders/properties.js';
+import { callerOf } from '../support/http/http.js';
+import { countOf, testDatabase } from '../support/inspect/warehouse.js';
+import { freshDatabase, startTestRedis } from '../support/servers/embedded.js';
+import { exitAfterTests } from '../support/servers/linger.js';
+import { redisOf, startBareRedis, startService } from '../support/servers/service.js';
 import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
-import { countOf, testDatabase } from '../support/warehouse.js';
 
 exitAfterTests();
 

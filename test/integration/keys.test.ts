@@ -3,8 +3,8 @@ import { type TestContext, test } from 'node:test';
 import { hashKey } from '../../src/contracts/access/access.js';
 import { createKeyStore } from '../../src/store/access/api-keys.js';
 import { connectRedis, waitUntilReady } from '../../src/store/redis/connection/client.js';
-import { runCommand } from '../support/command.js';
-import { startTestRedis } from '../support/embedded.js';
+import { runCommand } from '../support/commands/command.js';
+import { startTestRedis } from '../support/servers/embedded.js';
 import { tempDir } from '../support/temp.js';
 
 async function start(t: TestContext) {

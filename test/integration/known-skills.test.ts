@@ -22,9 +22,9 @@ import { hashText } from '../../src/store/redis/wire/binary.js';
 import { createRebuildSource } from '../../src/warehouse/reads/rebuild-source.js';
 import { groupByLearner, type LearnerEvents } from '../../workers/track/read-events.js';
 import { SkillRegistry } from '../../workers/track/skill-registry.js';
-import { freshDatabase, startTestRedis } from '../support/embedded.js';
-import { redisOf } from '../support/service.js';
-import { testDatabase } from '../support/warehouse.js';
+import { testDatabase } from '../support/inspect/warehouse.js';
+import { freshDatabase, startTestRedis } from '../support/servers/embedded.js';
+import { redisOf } from '../support/servers/service.js';
 
 const tenant = 'school';
 const users = Array.from({ length: minRegisteredLearners }, (_, i) => `learner ${i} ä`);

@@ -1,8 +1,8 @@
 /** Three lanes, also where the machine has cores for one: single answers and batches of the same learners at once. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { callerOf, event } from '../support/http.js';
-import { startService } from '../support/service.js';
+import { callerOf, event } from '../support/http/http.js';
+import { startService } from '../support/servers/service.js';
 
 const service = await startService({ after }, { lanes: 3 });
 const caller = callerOf(service, service.key);

@@ -34,9 +34,9 @@ import {
   stateVersion,
 } from '../../src/store/redis/keys.js';
 import { openDeployment } from '../../src/store/redis/server/deployment.js';
-import { countAnswers } from '../support/answers.js';
-import { waitingLines } from '../support/attempt-rows.js';
-import { startTestRedis } from '../support/embedded.js';
+import { countAnswers } from '../support/builders/answers.js';
+import { waitingLines } from '../support/builders/attempt-rows.js';
+import { startTestRedis } from '../support/servers/embedded.js';
 
 const maxOutboxRows = 1000;
 const noAttempts = async (): Promise<boolean> => false;

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { learnerTables } from '../../src/warehouse/schema/learner-tables.js';
-import { freshDatabase } from '../support/embedded.js';
-import { testDatabase } from '../support/warehouse.js';
+import { testDatabase } from '../support/inspect/warehouse.js';
+import { freshDatabase } from '../support/servers/embedded.js';
 
 test('every table with learners is in the list, and can be asked for one of them', async (t) => {
   const { clickhouseUrl } = await freshDatabase();

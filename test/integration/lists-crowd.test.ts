@@ -4,8 +4,8 @@ import { after, before, test } from 'node:test';
 import { newLearner } from '../../src/domain/tracing/learner-states.js';
 import { encodeLearner, learnerField } from '../../src/store/learners/learner-codec.js';
 import { learnerKey, partitionOf } from '../../src/store/redis/keys.js';
-import { callerOf, event } from '../support/http.js';
-import { clickhouseOf, keysOf, redisOf, startService } from '../support/service.js';
+import { callerOf, event } from '../support/http/http.js';
+import { clickhouseOf, keysOf, redisOf, startService } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
 
 const service = await startService({ after });

@@ -21,12 +21,12 @@ import { createDrain } from '../../src/services/outbox/drain-outbox.js';
 import { createOutbox, type Outbox } from '../../src/store/outbox/outbox.js';
 import { connectWarehouse } from '../../src/warehouse/clickhouse/client.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
-import { fillOutbox } from '../support/attempt-rows.js';
-import { startBlackHole } from '../support/black-hole.js';
-import { freshDatabase, startTestRedis } from '../support/embedded.js';
-import { redisOf } from '../support/service.js';
+import { fillOutbox } from '../support/builders/attempt-rows.js';
+import { allOnce, counts, testDatabase } from '../support/inspect/warehouse.js';
+import { startBlackHole } from '../support/servers/black-hole.js';
+import { freshDatabase, startTestRedis } from '../support/servers/embedded.js';
+import { redisOf } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
-import { allOnce, counts, testDatabase } from '../support/warehouse.js';
 
 const partitions = 4;
 const limitMs = 120_000;

@@ -14,8 +14,8 @@ import {
   modelItemsKey,
   modelVersionKey,
 } from '../../src/store/redis/keys.js';
-import { startTestRedis } from '../support/embedded.js';
-import { redisOf } from '../support/service.js';
+import { startTestRedis } from '../support/servers/embedded.js';
+import { redisOf } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
 
 const noTerms = new Array<number>(itemTermCount).fill(0);

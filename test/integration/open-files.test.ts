@@ -5,8 +5,8 @@ import { once } from 'node:events';
 import { Agent, get } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
-import { freshDatabase, startTestRedis } from '../support/embedded.js';
-import { environment, serviceProgram } from '../support/service-process.js';
+import { freshDatabase, startTestRedis } from '../support/servers/embedded.js';
+import { environment, serviceProgram } from '../support/servers/service-process.js';
 import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
 

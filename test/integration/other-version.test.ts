@@ -12,13 +12,13 @@ import {
   partitionOf,
   stateVersion,
 } from '../../src/store/redis/keys.js';
-import { runCommand } from '../support/command.js';
-import { callerOf, type JsonAnswer } from '../support/http.js';
-import { takeBack } from '../support/learner-data.js';
-import { exitAfterTests } from '../support/linger.js';
-import { keptBefore, makeOlder } from '../support/older-deployment.js';
-import { dumpRedis } from '../support/redis-dump.js';
-import { redisOf, startBareRedis, startService } from '../support/service.js';
+import { takeBack } from '../support/builders/learner-data.js';
+import { runCommand } from '../support/commands/command.js';
+import { callerOf, type JsonAnswer } from '../support/http/http.js';
+import { dumpRedis } from '../support/inspect/redis-dump.js';
+import { exitAfterTests } from '../support/servers/linger.js';
+import { keptBefore, makeOlder } from '../support/servers/older-deployment.js';
+import { redisOf, startBareRedis, startService } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
 
 const limit = { timeout: 600_000 };

@@ -4,8 +4,8 @@ import { after, test } from 'node:test';
 import type { Redis } from 'ioredis';
 import { connectRedis, waitUntilReady } from '../../src/store/redis/connection/client.js';
 import { createMessagePackReader } from '../../src/store/redis/wire/messagepack-reader.js';
-import { assertAsync, fc } from '../support/properties.js';
-import { startBareRedis } from '../support/service.js';
+import { assertAsync, fc } from '../support/builders/properties.js';
+import { startBareRedis } from '../support/servers/service.js';
 
 const { url } = await startBareRedis({ after });
 const client = connectRedis(url) as Redis;

@@ -23,12 +23,12 @@ import {
   type AttemptWarehouse,
   createAttemptWarehouse,
 } from '../../src/warehouse/ingest/attempt-warehouse.js';
-import { encodedRow, fillOutbox } from '../support/attempt-rows.js';
-import { runCommand } from '../support/command.js';
-import { freshDatabase, startTestRedis } from '../support/embedded.js';
-import { isLongForm } from '../support/long-form.js';
-import { redisOf } from '../support/service.js';
-import { allOnce, counts, testDatabase } from '../support/warehouse.js';
+import { encodedRow, fillOutbox } from '../support/builders/attempt-rows.js';
+import { runCommand } from '../support/commands/command.js';
+import { allOnce, counts, testDatabase } from '../support/inspect/warehouse.js';
+import { isLongForm } from '../support/runner/long-form.js';
+import { freshDatabase, startTestRedis } from '../support/servers/embedded.js';
+import { redisOf } from '../support/servers/service.js';
 
 const partitions = 2;
 const all = [0, 1];

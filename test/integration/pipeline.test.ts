@@ -20,11 +20,11 @@ import { connectRedis, waitUntilReady } from '../../src/store/redis/connection/c
 import { connectWarehouse, ensureDatabase } from '../../src/warehouse/clickhouse/client.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
 import { createSchema } from '../../src/warehouse/schema/create-schema.js';
-import { fillOutbox } from '../support/attempt-rows.js';
-import { freshDatabase, startTestRedis } from '../support/embedded.js';
+import { fillOutbox } from '../support/builders/attempt-rows.js';
+import { allOnce, counts, testDatabase } from '../support/inspect/warehouse.js';
+import { freshDatabase, startTestRedis } from '../support/servers/embedded.js';
 import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
-import { allOnce, counts, testDatabase } from '../support/warehouse.js';
 
 const partitions = 16;
 const logger = createLogger('fatal', 'test');
@@ -160,7 +160,7 @@ test('a job whose process was killed is taken over', { timeout: 600_000 }, async
   const child = spawn(
     process.execPath,
     [
-      fileURLToPath(new URL('../support/pipeline-process.js', import.meta.url)),
+      fileURLToPath(new URL('../support/servers/pipeline-process.js', import.meta.url)),
       redisUrl,
       await silentServer(t),
       String(partitions),

@@ -5,12 +5,18 @@ import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { allScopes, hashKey } from '../../src/contracts/access/access.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
-import { runCommand } from '../support/command.js';
-import { callerOf } from '../support/http.js';
-import { exitAfterTests } from '../support/linger.js';
-import { clickhouseOf, dataFolder, keysOf, startBareRedis, startService } from '../support/service.js';
+import { runCommand } from '../support/commands/command.js';
+import { callerOf } from '../support/http/http.js';
+import { countOf } from '../support/inspect/warehouse.js';
+import { exitAfterTests } from '../support/servers/linger.js';
+import {
+  clickhouseOf,
+  dataFolder,
+  keysOf,
+  startBareRedis,
+  startService,
+} from '../support/servers/service.js';
 import { askUntil, waitFor } from '../support/wait.js';
-import { countOf } from '../support/warehouse.js';
 
 exitAfterTests();
 

@@ -11,12 +11,12 @@ import { createModelStore, publishModel } from '../../src/store/models/model-sto
 import { rareSkillsKey } from '../../src/store/redis/keys.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createModelHistory } from '../../src/warehouse/ingest/model-history.js';
-import { runCommand } from '../support/command.js';
-import { callerOf } from '../support/http.js';
-import { exitAfterTests } from '../support/linger.js';
-import { seeded } from '../support/random.js';
-import { dumpRedis } from '../support/redis-dump.js';
-import { clickhouseOf, keysOf, redisOf, startBareRedis, startService } from '../support/service.js';
+import { seeded } from '../support/builders/random.js';
+import { runCommand } from '../support/commands/command.js';
+import { callerOf } from '../support/http/http.js';
+import { dumpRedis } from '../support/inspect/redis-dump.js';
+import { exitAfterTests } from '../support/servers/linger.js';
+import { clickhouseOf, keysOf, redisOf, startBareRedis, startService } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
 
 const redisServer = await startBareRedis({ after });

@@ -37,10 +37,10 @@ import { createModelStore, publishModel } from '../../src/store/models/model-sto
 import { itemTracesKey, learnerKey, metaKey, partitionOf } from '../../src/store/redis/keys.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { toResultFigures } from '../../workers/track/results.js';
-import { givenCluster } from '../support/given-cluster.js';
-import { callerOf } from '../support/http.js';
-import { seeded } from '../support/random.js';
-import { clickhouseOf, redisOf, startSecondApi, startService } from '../support/service.js';
+import { seeded } from '../support/builders/random.js';
+import { callerOf } from '../support/http/http.js';
+import { givenCluster } from '../support/servers/given-cluster.js';
+import { clickhouseOf, redisOf, startSecondApi, startService } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
 
 const tenant = 'default';

@@ -7,7 +7,7 @@ import type { Reply, Route } from '../../src/http/route.js';
 import { type Server, startServer } from '../../src/http/server.js';
 import { createLogger } from '../../src/logger.js';
 import type { MetricRegistry } from '../../src/services/operations/metric-registry.js';
-import { exchangeRaw, openWire, rawRequest, type Wire } from '../support/http.js';
+import { exchangeRaw, openWire, rawRequest, type Wire } from '../support/http/http.js';
 import { waitFor } from '../support/wait.js';
 
 const noFigures = { add: () => undefined };

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { readLastRows } from '../../src/store/outbox/outbox.js';
 import { countNewerRows } from '../../src/warehouse/reads/stored-state.js';
-import { callerOf, event } from '../support/http.js';
-import { clickhouseOf, redisOf, type Service, startService } from '../support/service.js';
+import { callerOf, event } from '../support/http/http.js';
+import { storedOnce } from '../support/inspect/warehouse.js';
+import { clickhouseOf, redisOf, type Service, startService } from '../support/servers/service.js';
 import { tempDir } from '../support/temp.js';
-import { storedOnce } from '../support/warehouse.js';
 
 test('a copy of the stopped folder goes on elsewhere; an older Redis is told of', {
   timeout: 600_000,

@@ -27,10 +27,7 @@ import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-wareh
 import { createJournalWarehouse } from '../../src/warehouse/ingest/journal-warehouse.js';
 import { hasStoredState } from '../../src/warehouse/reads/stored-state.js';
 import { rollups } from '../../src/warehouse/schema/rollups.js';
-import { auditsOf, namesOf } from '../support/audits.js';
-import { freshDatabase, startTestRedis } from '../support/embedded.js';
-import { servedForecast } from '../support/journal-rows.js';
-import { isLongForm } from '../support/long-form.js';
+import { servedForecast } from '../support/builders/journal-rows.js';
 import {
   arrivedIn,
   daysSinceThen,
@@ -41,8 +38,11 @@ import {
   partsOf,
   startOf,
   store,
-} from '../support/old-answers.js';
-import { countOf, testDatabase } from '../support/warehouse.js';
+} from '../support/builders/old-answers.js';
+import { auditsOf, namesOf } from '../support/commands/audits.js';
+import { countOf, testDatabase } from '../support/inspect/warehouse.js';
+import { isLongForm } from '../support/runner/long-form.js';
+import { freshDatabase, startTestRedis } from '../support/servers/embedded.js';
 
 const february = 202602;
 const dayMs = 86_400_000;

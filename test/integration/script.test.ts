@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { defineScript } from '../../src/store/redis/commands/script.js';
-import { startTestRedis } from '../support/embedded.js';
-import { redisOf } from '../support/service.js';
+import { startTestRedis } from '../support/servers/embedded.js';
+import { redisOf } from '../support/servers/service.js';
 
 test('a script runs again after Redis has forgotten it, and gives texts or bytes', async (t) => {
   const client = await redisOf(t, await startTestRedis(t));

@@ -9,9 +9,9 @@ import { allScopes, defaultScopes, hashKey } from '../../src/contracts/access/ac
 import { createLogger } from '../../src/logger.js';
 import { createKeyStore } from '../../src/store/access/api-keys.js';
 import { apiKeysKey } from '../../src/store/redis/keys.js';
-import { runCommand } from '../support/command.js';
-import { startTestRedis } from '../support/embedded.js';
-import { redisOf } from '../support/service.js';
+import { runCommand } from '../support/commands/command.js';
+import { startTestRedis } from '../support/servers/embedded.js';
+import { redisOf } from '../support/servers/service.js';
 import { tempDir } from '../support/temp.js';
 
 const LIMIT = { timeout: 600_000 };

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { type TestContext, test } from 'node:test';
 import { type ChildSpec, sendSignal, supervise } from '../../src/embedded/supervisor.js';
 import { createLogger } from '../../src/logger.js';
-import { groupMembers } from '../support/processes.js';
+import { groupMembers } from '../support/servers/processes.js';
 import { waitFor } from '../support/wait.js';
 
 const LIMIT = { timeout: 60_000 };

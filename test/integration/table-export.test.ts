@@ -14,8 +14,8 @@ import { connectWarehouse, runStatement, selectRows } from '../../src/warehouse/
 import { createTenantReader, tenantTables } from '../../src/warehouse/reads/tenant-tables.js';
 import { createSchema } from '../../src/warehouse/schema/create-schema.js';
 import { rollups } from '../../src/warehouse/schema/rollups.js';
-import { endOf, runCommand, spawnCommand } from '../support/command.js';
-import { freshDatabase, startTestRedis } from '../support/embedded.js';
+import { endOf, runCommand, spawnCommand } from '../support/commands/command.js';
+import { freshDatabase, startTestRedis } from '../support/servers/embedded.js';
 
 const tenant = 'A~z.9-_';
 const learners = 40;

@@ -1,12 +1,12 @@
 /** After an answer was taken back, a rebuild gives the same bytes; ClickHouse away, nothing is taken back. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { runCommand } from '../support/command.js';
-import { callerOf } from '../support/http.js';
-import { takeBack } from '../support/learner-data.js';
-import { exitAfterTests } from '../support/linger.js';
-import { dumpRedis } from '../support/redis-dump.js';
-import { redisOf, startBareRedis, startService } from '../support/service.js';
+import { takeBack } from '../support/builders/learner-data.js';
+import { runCommand } from '../support/commands/command.js';
+import { callerOf } from '../support/http/http.js';
+import { dumpRedis } from '../support/inspect/redis-dump.js';
+import { exitAfterTests } from '../support/servers/linger.js';
+import { redisOf, startBareRedis, startService } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
 
 const redisServer = await startBareRedis({ after });

@@ -4,12 +4,12 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { loadConfig } from '../../src/config.js';
-import { callerOf, event } from '../support/http.js';
-import { type ReceivedSpan, startReceiver } from '../support/otlp-receiver.js';
-import { root } from '../support/root.js';
-import { clickhouseOf, dataFolder, startService } from '../support/service.js';
-import { launchService } from '../support/service-process.js';
-import { statement } from '../support/statements.js';
+import { statement } from '../support/builders/statements.js';
+import { callerOf, event } from '../support/http/http.js';
+import { root } from '../support/runner/root.js';
+import { type ReceivedSpan, startReceiver } from '../support/servers/otlp-receiver.js';
+import { clickhouseOf, dataFolder, startService } from '../support/servers/service.js';
+import { launchService } from '../support/servers/service-process.js';
 import { waitFor } from '../support/wait.js';
 
 /** Nobody listens at port 1. */

@@ -17,8 +17,8 @@ import {
   partitionOf,
 } from '../../src/store/redis/keys.js';
 import { openDeployment } from '../../src/store/redis/server/deployment.js';
-import { startTestRedis } from '../support/embedded.js';
-import { redisOf } from '../support/service.js';
+import { startTestRedis } from '../support/servers/embedded.js';
+import { redisOf } from '../support/servers/service.js';
 import { tempDir } from '../support/temp.js';
 
 async function connect(t: TestContext) {

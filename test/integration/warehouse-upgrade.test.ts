@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import { connectWarehouse, ensureDatabase, selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { readAnswerColumns } from '../../src/warehouse/reads/answer-columns.js';
 import { createSchema } from '../../src/warehouse/schema/create-schema.js';
-import { freshDatabase } from '../support/embedded.js';
-import { madeAnswers, storeAnswers } from '../support/made-answers.js';
-import { testDatabase } from '../support/warehouse.js';
+import { madeAnswers, storeAnswers } from '../support/builders/made-answers.js';
+import { testDatabase } from '../support/inspect/warehouse.js';
+import { freshDatabase } from '../support/servers/embedded.js';
 
 /** Each test takes a database of its own. */
 const { clickhouseUrl } = await freshDatabase();

@@ -6,9 +6,9 @@ import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-wareh
 import { createStoredRows } from '../../src/warehouse/reads/stored-rows.js';
 import { createSchema } from '../../src/warehouse/schema/create-schema.js';
 import { rollups } from '../../src/warehouse/schema/rollups.js';
-import { attemptRow, encodedRows } from '../support/attempt-rows.js';
-import { freshDatabase } from '../support/embedded.js';
-import { allOnce, counts, filledTables, testDatabase } from '../support/warehouse.js';
+import { attemptRow, encodedRows } from '../support/builders/attempt-rows.js';
+import { allOnce, counts, filledTables, testDatabase } from '../support/inspect/warehouse.js';
+import { freshDatabase } from '../support/servers/embedded.js';
 
 const rowsFrom = (from: number, to: number) =>
   Array.from({ length: to - from }, (_, i) => attemptRow(from + i));

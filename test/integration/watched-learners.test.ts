@@ -27,10 +27,10 @@ import {
 } from '../../src/store/redis/keys.js';
 import { type CommandEncoder, createCommandEncoder } from '../../src/store/redis/wire/command-encoder.js';
 import { parseTransaction } from '../../src/store/redis/wire/replies.js';
-import { countAnswers } from '../support/answers.js';
-import { waitingLines } from '../support/attempt-rows.js';
-import { assertAsync, fc } from '../support/properties.js';
-import { startBareRedis } from '../support/service.js';
+import { countAnswers } from '../support/builders/answers.js';
+import { waitingLines } from '../support/builders/attempt-rows.js';
+import { assertAsync, fc } from '../support/builders/properties.js';
+import { startBareRedis } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
 
 const moment = { timeout: 30_000 };

@@ -28,10 +28,10 @@ import { openDeployment } from '../../src/store/redis/server/deployment.js';
 import { createEndpointStore } from '../../src/store/webhooks/endpoints.js';
 import { createEventStreams } from '../../src/store/webhooks/event-streams.js';
 import { createMessageStore } from '../../src/store/webhooks/messages.js';
-import { startTestRedis } from '../support/embedded.js';
-import { exitAfterTests } from '../support/linger.js';
-import { startReceiver } from '../support/receiver.js';
-import { redisOf } from '../support/service.js';
+import { startTestRedis } from '../support/servers/embedded.js';
+import { exitAfterTests } from '../support/servers/linger.js';
+import { startReceiver } from '../support/servers/receiver.js';
+import { redisOf } from '../support/servers/service.js';
 
 exitAfterTests();
 

@@ -21,10 +21,10 @@ import { createMessageStore } from '../../src/store/webhooks/messages.js';
 import { createJournalWarehouse } from '../../src/warehouse/ingest/journal-warehouse.js';
 import { removeTenantFacts } from '../../src/warehouse/maintenance/tenant-facts.js';
 import { createRebuildSource } from '../../src/warehouse/reads/rebuild-source.js';
-import { freshDatabase, startTestRedis } from '../support/embedded.js';
-import { assertAsync, fc } from '../support/properties.js';
-import { redisOf } from '../support/service.js';
-import { countOf, testDatabase } from '../support/warehouse.js';
+import { assertAsync, fc } from '../support/builders/properties.js';
+import { countOf, testDatabase } from '../support/inspect/warehouse.js';
+import { freshDatabase, startTestRedis } from '../support/servers/embedded.js';
+import { redisOf } from '../support/servers/service.js';
 
 async function connect(t: TestContext, url?: string): Promise<RedisClient> {
   const client = await redisOf(t, url ?? (await startTestRedis(t)));

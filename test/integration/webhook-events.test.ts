@@ -5,13 +5,18 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { parseLearnerHash, type WebhookType } from '../../src/contracts/webhooks/webhook-events.js';
 import { goalChecksKey, outboxKey, partitionOf } from '../../src/store/redis/keys.js';
-import { runCommand } from '../support/command.js';
-import { callerOf } from '../support/http.js';
-import { type Listener, listenFor } from '../support/listener.js';
-import { seeded } from '../support/random.js';
-import { clickhouseOf, keysOf, redisOf, startSecondApi, startService } from '../support/service.js';
-import { launchService } from '../support/service-process.js';
-import { expectedEvents, flatAndSteep, sendUntilCounted, skillTypes } from '../support/skill-events.js';
+import { seeded } from '../support/builders/random.js';
+import {
+  expectedEvents,
+  flatAndSteep,
+  sendUntilCounted,
+  skillTypes,
+} from '../support/builders/skill-events.js';
+import { runCommand } from '../support/commands/command.js';
+import { callerOf } from '../support/http/http.js';
+import { type Listener, listenFor } from '../support/servers/listener.js';
+import { clickhouseOf, keysOf, redisOf, startSecondApi, startService } from '../support/servers/service.js';
+import { launchService } from '../support/servers/service-process.js';
 import { emptied } from '../support/wait.js';
 
 const service = await startService({ after });

@@ -8,9 +8,9 @@ import { after, test } from 'node:test';
 import { createDeliveryPool } from '../../src/compute/thread-pools.js';
 import type { DeliveryReply, DeliveryTask } from '../../src/contracts/webhooks/delivery-tasks.js';
 import { createLogger } from '../../src/logger.js';
-import { exitAfterTests } from '../support/linger.js';
-import { startReceiver, verified } from '../support/receiver.js';
-import { root } from '../support/root.js';
+import { root } from '../support/runner/root.js';
+import { exitAfterTests } from '../support/servers/linger.js';
+import { startReceiver, verified } from '../support/servers/receiver.js';
 import { waitFor } from '../support/wait.js';
 
 exitAfterTests();

@@ -25,10 +25,10 @@ import {
 } from '../../src/domain/prediction/accuracy-model.js';
 import { rowWidth } from '../../src/domain/prediction/features.js';
 import { newLearner } from '../../src/domain/tracing/learner-states.js';
-import { answerLog, type LoggedAnswer } from '../support/answer-logs.js';
-import { formLog } from '../support/forms.js';
-import { seeded } from '../support/random.js';
-import { steadyLog, subjectAfter, tracedCases } from '../support/shares.js';
+import { answerLog, type LoggedAnswer } from '../support/builders/answer-logs.js';
+import { formLog } from '../support/builders/forms.js';
+import { seeded } from '../support/builders/random.js';
+import { steadyLog, subjectAfter, tracedCases } from '../support/builders/shares.js';
 
 const dayMs = 86_400_000;
 

@@ -5,7 +5,7 @@ import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { setDueBaseline, startReplay } from '../../src/domain/history/replay.js';
 import { encodeLearner } from '../../src/store/learners/learner-codec.js';
 import { encodeSkill } from '../../src/store/learners/skill-codec.js';
-import { attemptRow } from '../support/attempt-rows.js';
+import { attemptRow } from '../support/builders/attempt-rows.js';
 
 /** As ClickHouse gives a row: with all that a column may have nothing of. */
 const sparse = (seq: number): string =>

@@ -7,8 +7,8 @@ import { createClosers } from '../../src/lifecycle.js';
 import { createLogger } from '../../src/logger.js';
 import { openSpans } from '../../src/opentelemetry.js';
 import { type Span, unixMs } from '../../src/spans.js';
-import { startReceiver } from '../support/otlp-receiver.js';
-import type { Scoped } from '../support/service.js';
+import { startReceiver } from '../support/servers/otlp-receiver.js';
+import type { Scoped } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
 
 /** With the lines that are logged. @param environment names the endpoint */

@@ -12,7 +12,7 @@ import { createResponseReader } from '../../bench/load/response-reader.js';
 import { createClosedLoop, createOpenLoop } from '../../bench/load/schedule.js';
 import { numberPlaceholder, prepareRequests, usualTraffic } from '../../bench/load/traffic.js';
 import { computeRatioSpread, computeSpread } from '../../bench/results/spread.js';
-import { seeded } from '../support/random.js';
+import { seeded } from '../support/builders/random.js';
 import { tempDir } from '../support/temp.js';
 
 test('an open loop is due at even times, whatever comes back, and ends after its number of requests', () => {

@@ -7,8 +7,8 @@ import { writeReport } from '../../bench/report/page.js';
 import { computeRatio } from '../../bench/report/section.js';
 import { formatTables } from '../../bench/report/table.js';
 import { readResults } from '../../bench/results/results.js';
-import { benchResults, figure, service, single, spread } from '../support/bench-results.js';
-import { assertSelfContained } from '../support/log-commands.js';
+import { benchResults, figure, service, single, spread } from '../support/builders/bench-results.js';
+import { assertSelfContained } from '../support/commands/log-commands.js';
 import { tempDir } from '../support/temp.js';
 
 /** The line of a text that begins with the name, and nothing before it but spaces. */

@@ -15,8 +15,8 @@ import {
 } from '../../src/domain/fit/bkt/fit-trees.js';
 import { compareHeldOutLoss, traceLog } from '../../src/domain/fit/bkt/trace-log.js';
 import { canPublish } from '../../src/domain/fit/fit-parameters.js';
-import { syntheticLog } from '../support/answer-logs.js';
-import { seeded } from '../support/random.js';
+import { syntheticLog } from '../support/builders/answer-logs.js';
+import { seeded } from '../support/builders/random.js';
 
 const options: BktFitOptions = { strengths: priorStrengths, difficultyScale: 0 };
 

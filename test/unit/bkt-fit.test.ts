@@ -22,7 +22,7 @@ import {
   pStar,
   traceAnswer,
 } from '../../src/domain/tracing/bkt.js';
-import { answerLog, type LoggedAnswer, syntheticLog } from '../support/answer-logs.js';
+import { answerLog, type LoggedAnswer, syntheticLog } from '../support/builders/answer-logs.js';
 
 const dayMs = 86_400_000;
 const written: FitRules = { strengths: priorStrengths };

@@ -5,10 +5,10 @@ import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Skilltrace } from '../../src/client/index.js';
-import { checkConsumer, checkReceiver } from '../support/client-consumer.js';
-import { clientTypes } from '../support/client-types.js';
-import { described } from '../support/description.js';
-import { root } from '../support/root.js';
+import { checkConsumer, checkReceiver } from '../support/client/client-consumer.js';
+import { clientTypes } from '../support/client/client-types.js';
+import { described } from '../support/http/description.js';
+import { root } from '../support/runner/root.js';
 import { tempDir } from '../support/temp.js';
 
 const file = join(root, 'src/client/types.ts');

@@ -12,7 +12,7 @@ import {
 } from '../../src/domain/tracing/course.js';
 import { encodeItemPattern, itemPatternCount, newItemTrace } from '../../src/domain/tracing/traces.js';
 import { hashItem } from '../../src/store/models/item-store.js';
-import { fc } from '../support/properties.js';
+import { fc } from '../support/builders/properties.js';
 
 type Step = readonly [skill: number, item: number, isCorrect: boolean, wrongRun?: number];
 

@@ -4,8 +4,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
-import { type Dashboard, panelsOf, readDashboards } from '../support/dashboards.js';
-import { root } from '../support/root.js';
+import { type Dashboard, panelsOf, readDashboards } from '../support/inspect/dashboards.js';
+import { root } from '../support/runner/root.js';
 
 const yamlOf = (name: string) => parse(readFileSync(join(root, name), 'utf8'), { merge: true });
 const { datasources } = yamlOf('docs/compose/grafana/datasources.yml');

@@ -6,8 +6,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { lockedPackages, withoutHash } from '../support/lock-file.js';
-import { root } from '../support/root.js';
+import { lockedPackages, withoutHash } from '../support/inspect/lock-file.js';
+import { root } from '../support/runner/root.js';
 
 const read = (name: string) => JSON.parse(readFileSync(join(root, name), 'utf8'));
 

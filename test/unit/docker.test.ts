@@ -11,7 +11,7 @@ import { defaultAnalystLimits } from '../../src/contracts/settings/analyst-limit
 import { analystTables } from '../../src/contracts/settings/analyst-tables.js';
 import { environmentSchema } from '../../src/contracts/settings/environment.js';
 import { maxListpackBytes, minRewriteSize } from '../../src/contracts/settings/redis-settings.js';
-import { root } from '../support/root.js';
+import { root } from '../support/runner/root.js';
 
 interface ComposeService {
   readonly image: string;

@@ -11,7 +11,7 @@ import type { DemoAnswer } from '../../src/lab/demo/answers.js';
 import { generateDemo } from '../../src/lab/demo/generate-demo.js';
 import { namedLearnerIds } from '../../src/lab/demo/school.js';
 import { formatNumber } from '../../src/lab/report/format.js';
-import { root } from '../support/root.js';
+import { root } from '../support/runner/root.js';
 
 const textOf = (file: string): string => readFileSync(join(root, file), 'utf8');
 

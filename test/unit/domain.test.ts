@@ -5,7 +5,7 @@ import type { BktParameters } from '../../src/domain/base/bkt-parameters.js';
 import type { Answer } from '../../src/domain/base/common.js';
 import { normalCdf, normalQuantile } from '../../src/domain/base/normal-distribution.js';
 import { traceAnswer } from '../../src/domain/tracing/bkt.js';
-import { countAnswers } from '../support/answers.js';
+import { countAnswers } from '../support/builders/answers.js';
 
 const probability = (low: number, high: number) => fc.double({ min: low, max: high, noNaN: true });
 const legalParameters: fc.Arbitrary<BktParameters> = fc.record({

@@ -16,8 +16,8 @@ import {
   updateRapid,
 } from '../../src/domain/tracing/response-times.js';
 import { indices } from '../../src/lists.js';
-import { answerLog } from '../support/answer-logs.js';
-import { seeded } from '../support/random.js';
+import { answerLog } from '../support/builders/answer-logs.js';
+import { seeded } from '../support/builders/random.js';
 
 interface Kind {
   readonly share: number;

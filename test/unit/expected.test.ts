@@ -15,9 +15,9 @@ import {
 import { expectedRangeConstants } from '../../src/domain/learner/learner-constants.js';
 import { buildSkillView } from '../../src/domain/learner/skill-view.js';
 import { hasSteadyMastery } from '../../src/domain/tracing/learner-states.js';
-import { anAnswer, countAnswers } from '../support/answers.js';
-import { between, upTo } from '../support/arbitraries.js';
-import { modelWith } from '../support/study.js';
+import { anAnswer, countAnswers } from '../support/builders/answers.js';
+import { between, upTo } from '../support/builders/arbitraries.js';
+import { modelWith } from '../support/builders/study.js';
 
 const startAt = 1_700_000_000_000;
 const answers = upTo(

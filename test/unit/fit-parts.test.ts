@@ -21,8 +21,8 @@ import {
 import { features, rowWidth, streakColumn } from '../../src/domain/prediction/features.js';
 import { predict, skillTermCount, streakCount } from '../../src/domain/prediction/prediction-model.js';
 import { emptyRelatedTerms } from '../../src/domain/prediction/related-terms.js';
-import { answerLog, type LoggedAnswer } from '../support/answer-logs.js';
-import { seeded } from '../support/random.js';
+import { answerLog, type LoggedAnswer } from '../support/builders/answer-logs.js';
+import { seeded } from '../support/builders/random.js';
 
 const skills = 6;
 

@@ -12,7 +12,7 @@ import {
 } from '../../src/domain/catalogue/tenant-model.js';
 import { localRunner } from '../../src/domain/fit/fit-stages.js';
 import { fitTenant, selectTrainingLearners } from '../../src/domain/fit/fit-tenant.js';
-import { seeded } from '../support/random.js';
+import { seeded } from '../support/builders/random.js';
 
 /** Answers in turns on all skills; learners differ, and so do items. */
 function makeLog(learners: number, skills: number, perLearner: number, withDifficulty: boolean): AnswerLog {

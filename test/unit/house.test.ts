@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { root } from '../support/root.js';
+import { root } from '../support/runner/root.js';
 
 function run(tool: string, args: readonly string[], cwd = root): { status: number | null; output: string } {
   const { status, stdout, stderr } = spawnSync(join(root, 'node_modules/.bin', tool), args, {

@@ -14,7 +14,7 @@ import { unavailable } from '../../src/errors.js';
 import { createClosers } from '../../src/lifecycle.js';
 import { createLogger } from '../../src/logger.js';
 import { createFeeder, StalledError } from '../../src/services/import/feeder.js';
-import { seeded } from '../support/random.js';
+import { seeded } from '../support/builders/random.js';
 
 const shards = 4;
 const laneCount = 2;

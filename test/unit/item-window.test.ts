@@ -8,7 +8,7 @@ import {
   newItemWindow,
 } from '../../src/domain/tracing/learner-states.js';
 import { newItemTrace } from '../../src/domain/tracing/traces.js';
-import { upTo } from '../support/arbitraries.js';
+import { upTo } from '../support/builders/arbitraries.js';
 
 const leastRemembered = 128;
 

@@ -8,7 +8,7 @@ import {
   encodeWebhookRow,
   journalColumns,
 } from '../../src/contracts/journal/journal.js';
-import { servedForecast } from '../support/journal-rows.js';
+import { servedForecast } from '../support/builders/journal-rows.js';
 
 const fieldsOf = (row: string): string[] => row.split('\t');
 

@@ -10,8 +10,8 @@ import { decodeLearner, encodeLearner } from '../../src/store/learners/learner-c
 import { dumpLearner, type HashFields } from '../../src/store/learners/learner-dump.js';
 import { decodeSkill, encodeSkill } from '../../src/store/learners/skill-codec.js';
 import { describeDifference } from '../../src/store/rebuild/learner-writes.js';
-import { countAnswers } from '../support/answers.js';
-import { reportedConfidence, reportedSeconds, upTo } from '../support/arbitraries.js';
+import { countAnswers } from '../support/builders/answers.js';
+import { reportedConfidence, reportedSeconds, upTo } from '../support/builders/arbitraries.js';
 
 const answers = upTo(
   60,

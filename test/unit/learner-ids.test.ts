@@ -15,7 +15,7 @@ import {
   resultBytes,
   toStoredIds,
 } from '../../src/store/learners/event-ids.js';
-import { fc } from '../support/properties.js';
+import { fc } from '../support/builders/properties.js';
 
 /** A Monday at noon, away from any boundary. */
 const noon = 1_700_481_600;

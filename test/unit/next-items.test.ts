@@ -16,9 +16,9 @@ import { assessLearner } from '../../src/domain/score/assessment.js';
 import { hashQuestionKeys } from '../../src/domain/tracing/course.js';
 import { newLearner, newSkill } from '../../src/domain/tracing/learner-states.js';
 import { newItemTrace } from '../../src/domain/tracing/traces.js';
-import { between } from '../support/arbitraries.js';
-import { fc } from '../support/properties.js';
-import { mastered, modelWith, now, practised, viewsOf } from '../support/study.js';
+import { between } from '../support/builders/arbitraries.js';
+import { fc } from '../support/builders/properties.js';
+import { mastered, modelWith, now, practised, viewsOf } from '../support/builders/study.js';
 
 const target = nextItemsConstants.target.start;
 

@@ -12,7 +12,7 @@ import {
   updateAlerts,
 } from '../../src/domain/score/goal.js';
 import { isPlateau } from '../../src/domain/tracing/plateau.js';
-import { countAnswers } from '../support/answers.js';
+import { countAnswers } from '../support/builders/answers.js';
 
 const answers = fc.array(fc.integer({ min: 0, max: 9 }), { minLength: 1, maxLength: 80, size: 'max' });
 

@@ -10,9 +10,9 @@ import { operations } from '../../src/contracts/responses/openapi-texts.js';
 import { routeResponses } from '../../src/contracts/responses/route-responses.js';
 import { webhookTypes } from '../../src/contracts/webhooks/webhook-events.js';
 import { buildOpenapi } from '../../src/http/openapi.js';
-import { type Content, described, document, misfits, operationAt } from '../support/description.js';
-import { root } from '../support/root.js';
-import { apiRoutes, nameOf } from '../support/route-table.js';
+import { type Content, described, document, misfits, operationAt } from '../support/http/description.js';
+import { apiRoutes, nameOf } from '../support/http/route-table.js';
+import { root } from '../support/runner/root.js';
 import { tempDir } from '../support/temp.js';
 
 const textOfDocument = JSON.stringify(document);

@@ -25,7 +25,7 @@ import {
   reportedSeconds,
   rounding,
   upTo,
-} from '../support/arbitraries.js';
+} from '../support/builders/arbitraries.js';
 
 test('rapid answers: counts, window and flag are those of the plain list', () => {
   fc.assert(

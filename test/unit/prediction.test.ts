@@ -62,9 +62,9 @@ import {
   type SkillTrace,
   updateTraces,
 } from '../../src/domain/tracing/traces.js';
-import { answerLog } from '../support/answer-logs.js';
-import { between, rounding, upTo } from '../support/arbitraries.js';
-import { seeded } from '../support/random.js';
+import { answerLog } from '../support/builders/answer-logs.js';
+import { between, rounding, upTo } from '../support/builders/arbitraries.js';
+import { seeded } from '../support/builders/random.js';
 
 interface Logged {
   readonly skill: number;

@@ -8,7 +8,7 @@ import {
   computeRetainedMastery,
   createAbilityProjection,
 } from '../../src/domain/score/mastery-projection.js';
-import { between } from '../support/arbitraries.js';
+import { between } from '../support/builders/arbitraries.js';
 
 const anySkill = fc
   .record({

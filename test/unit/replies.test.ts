@@ -7,7 +7,7 @@ import {
   parseTransaction,
   type Reply,
 } from '../../src/store/redis/wire/replies.js';
-import { fc } from '../support/properties.js';
+import { fc } from '../support/builders/properties.js';
 
 const bulk = (value: Buffer | null): Buffer =>
   value === null

@@ -5,7 +5,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createLimiter } from '../../src/concurrency.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { type RetractionPorts, retractAnswer } from '../../src/services/corrections/retract-answer.js';
-import { countAnswers } from '../support/answers.js';
+import { countAnswers } from '../support/builders/answers.js';
 
 test('no history is read before there is a place for it, and beyond a short line none ever', async () => {
   const { learner } = countAnswers([{}]);

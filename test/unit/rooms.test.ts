@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize, relative, sep } from 'node:path';
 import { test } from 'node:test';
-import { root } from '../support/root.js';
+import { root } from '../support/runner/root.js';
 
 /** Layers and the layers that each may import. Every layer except the domain may import the modules directly in `src/`. */
 const layers: Readonly<Record<string, readonly string[]>> = {

@@ -15,7 +15,7 @@ import {
   findPlacement,
 } from '../../src/domain/catalogue/catalogue.js';
 import { traceAnswer } from '../../src/domain/tracing/bkt.js';
-import { between, rounding } from '../support/arbitraries.js';
+import { between, rounding } from '../support/builders/arbitraries.js';
 
 const one = between(manualBounds.low, manualBounds.high);
 const anyParameters: fc.Arbitrary<BktParameters> = fc.record({

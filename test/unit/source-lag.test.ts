@@ -6,7 +6,7 @@ import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { createLogger } from '../../src/logger.js';
 import { readSkillMastery } from '../../src/services/learners/read-mastery.js';
 import { readVelocity } from '../../src/services/learners/read-velocity.js';
-import { countAnswers } from '../support/answers.js';
+import { countAnswers } from '../support/builders/answers.js';
 
 /** A learner whose answers leave the outbox just after ClickHouse was asked for them. */
 function drainedWhileRead() {

@@ -13,8 +13,8 @@ import { dayMs } from '../../src/domain/base/common.js';
 import { findPlacement } from '../../src/domain/catalogue/catalogue.js';
 import { buildUnseenView } from '../../src/domain/learner/skill-view.js';
 import type { SkillState } from '../../src/domain/tracing/learner-states.js';
-import { between } from '../support/arbitraries.js';
-import { mastered, modelWith, now, practised, studyContext, viewsOf } from '../support/study.js';
+import { between } from '../support/builders/arbitraries.js';
+import { mastered, modelWith, now, practised, studyContext, viewsOf } from '../support/builders/study.js';
 
 /** Few of them, so that learners and catalogues share some; names may be anything. */
 const anyId = fc.oneof(

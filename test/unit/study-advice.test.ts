@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { buildStudyAdvice } from '../../src/domain/advice/study-advice.js';
 import { dayMs } from '../../src/domain/base/common.js';
 import type { SkillState } from '../../src/domain/tracing/learner-states.js';
-import { allIn, mastered, modelWith, now, studyContext, viewsOf } from '../support/study.js';
+import { allIn, mastered, modelWith, now, studyContext, viewsOf } from '../support/builders/study.js';
 
 const plateau = { plateau: { attempts: 30, sum: 3, timeSum: 0, squareSum: 1, run: 3 } };
 const over = { calibration: { answers: 10, biasTenths: 46, squaredHundredths: 300 } };

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { test } from 'node:test';
-import { endOf } from '../support/command.js';
+import { endOf } from '../support/commands/command.js';
 
 const flag = '--trace-require-module';
 const skip = process.allowedNodeEnvironmentFlags.has(flag) ? false : `this Node has no ${flag}`;

@@ -34,7 +34,7 @@ import {
   reportedSeconds,
   rounding,
   upTo,
-} from '../support/arbitraries.js';
+} from '../support/builders/arbitraries.js';
 
 const parameters: fc.Arbitrary<BktParameters> = fc
   .record({

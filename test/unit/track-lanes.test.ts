@@ -14,7 +14,7 @@ import {
   unreadableCount,
 } from '../../src/contracts/answers/track-task.js';
 import { ApiError, countingError } from '../../src/errors.js';
-import { seeded } from '../support/random.js';
+import { seeded } from '../support/builders/random.js';
 
 const laneCount = 3;
 /** A learner's slot is the digit that the name ends with. */

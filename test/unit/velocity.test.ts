@@ -23,7 +23,7 @@ import {
   type MomentumState,
   newMomentum,
 } from '../../src/domain/tracing/momentum.js';
-import { between, rounding, upTo } from '../support/arbitraries.js';
+import { between, rounding, upTo } from '../support/builders/arbitraries.js';
 
 const today = 20_000;
 const now = today * dayMs + 15 * 3_600_000;

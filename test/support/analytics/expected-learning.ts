@@ -1,6 +1,6 @@
 /** Right results of the queries on learning. */
 import { distinct, groupBy, indices } from '../../../src/lists.js';
-import { viewEfficiency } from '../view-efficiency.js';
+import { viewEfficiency } from '../inspect/view-efficiency.js';
 import {
   avg,
   byLearnerSkill,

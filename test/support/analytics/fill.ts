@@ -3,7 +3,7 @@ import { encodeForecastRow, encodeGoalRow, encodeSkillRow } from '../../../src/c
 import { formatSqlTime } from '../../../src/warehouse/clickhouse/client.js';
 import { createAttemptWarehouse } from '../../../src/warehouse/ingest/attempt-warehouse.js';
 import { createJournalWarehouse } from '../../../src/warehouse/ingest/journal-warehouse.js';
-import { encodedRows } from '../attempt-rows.js';
+import { encodedRows } from '../builders/attempt-rows.js';
 import type { School } from './school.js';
 
 /** Stores a school as the service would, and half of it once more for a tenant whom no query asks for. */

@@ -1,7 +1,7 @@
 /** docs/analytics.md as the tests read and write it: questions, each with its SQL and its result on the demo's data. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { root } from '../root.js';
+import { root } from '../runner/root.js';
 
 export const pageFile = join(root, 'docs/analytics.md');
 

@@ -4,9 +4,9 @@
  */
 import type { ServedForecast } from '../../../src/contracts/journal/journal.js';
 import { indices } from '../../../src/lists.js';
-import { attemptRow } from '../attempt-rows.js';
-import { servedForecast } from '../journal-rows.js';
-import { seeded } from '../random.js';
+import { attemptRow } from '../builders/attempt-rows.js';
+import { servedForecast } from '../builders/journal-rows.js';
+import { seeded } from '../builders/random.js';
 
 export type SchoolAnswer = ReturnType<typeof attemptRow>;
 

@@ -1,7 +1,7 @@
 /** Whether Redis and ClickHouse hold what the ledger says, no more and no less. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { selectRows } from '../../../src/warehouse/clickhouse/client.js';
-import { callerOf } from '../http.js';
+import { callerOf } from '../http/http.js';
 import { askUntil, waitFor } from '../wait.js';
 import { confirm, type Entry } from './ledger.js';
 import type { Stand } from './stand.js';

@@ -5,7 +5,7 @@
  */
 import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { seeded } from '../random.js';
+import { seeded } from '../builders/random.js';
 import { exchange } from './exchange.js';
 import { type AnswerEvent, confirm, type Entry, emptyLedger, type Ledger, newEntry } from './ledger.js';
 

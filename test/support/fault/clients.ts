@@ -2,7 +2,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import type { Scoped } from '../service.js';
+import type { Scoped } from '../servers/service.js';
 import type { ClientSettings } from './client.js';
 import { joined, type Ledger } from './ledger.js';
 

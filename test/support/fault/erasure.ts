@@ -1,5 +1,5 @@
 /** A learner who is erased while a fault is there, and begins anew at once. */
-import { callerOf, type JsonAnswer } from '../http.js';
+import { callerOf, type JsonAnswer } from '../http/http.js';
 import { waitFor } from '../wait.js';
 import { type AnswerEvent, confirm, type Entry, newEntry } from './ledger.js';
 import type { Stand } from './stand.js';

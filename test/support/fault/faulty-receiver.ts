@@ -1,7 +1,7 @@
 /** A receiver of webhooks that is gone, refuses or hangs when the test says so, on one port. */
 import type { ServerResponse } from 'node:http';
-import { type Received, startReceiver } from '../receiver.js';
-import type { Scoped } from '../service.js';
+import { type Received, startReceiver } from '../servers/receiver.js';
+import type { Scoped } from '../servers/service.js';
 
 export type ReceiverMode = 'well' | 'gone' | 'refusing' | 'hanging';
 

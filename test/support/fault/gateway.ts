@@ -9,7 +9,7 @@ import {
 } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
-import type { Scoped } from '../service.js';
+import type { Scoped } from '../servers/service.js';
 
 /**
  * `pass`: nothing; `away`: every connection ends at once; `deaf`: statements reach ClickHouse, their answers nobody;

@@ -3,7 +3,7 @@ import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { PipelineFacts } from '../../../src/store/outbox/outbox.js';
-import type { Scoped } from '../service.js';
+import type { Scoped } from '../servers/service.js';
 import { askUntil, waitFor } from '../wait.js';
 import { compare, type Findings, resendAll } from './check.js';
 import type { ClientSettings } from './client.js';

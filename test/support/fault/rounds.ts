@@ -1,6 +1,6 @@
 /** Which rounds a run has: every fault of every deployment once, then mixtures; or a random choice of those. */
 
-import type { Scoped } from '../service.js';
+import type { Scoped } from '../servers/service.js';
 import { commonFaults, type Fault, mixed, splitFaults } from './faults.js';
 import { type Stand, startSplit, startWhole } from './stand.js';
 

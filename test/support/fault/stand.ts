@@ -8,8 +8,8 @@ import { findFreePort } from '../../../src/embedded/free-port.js';
 import { startEmbeddedServers } from '../../../src/embedded/servers.js';
 import { createClosers } from '../../../src/lifecycle.js';
 import { createLogger } from '../../../src/logger.js';
-import { childrenOf } from '../processes.js';
-import { dataFolder, type Scoped } from '../service.js';
+import { childrenOf } from '../servers/processes.js';
+import { dataFolder, type Scoped } from '../servers/service.js';
 import { type Gateway, startGateway } from './gateway.js';
 import { type ServiceProcess, startServiceProcess } from './supervised.js';
 

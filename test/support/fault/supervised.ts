@@ -3,8 +3,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { type SupervisedServer, supervise } from '../../../src/embedded/supervisor.js';
 import { createLogger } from '../../../src/logger.js';
-import type { Scoped } from '../service.js';
-import { environment, serviceProgram } from '../service-process.js';
+import type { Scoped } from '../servers/service.js';
+import { environment, serviceProgram } from '../servers/service-process.js';
 
 /** Ends them when the test was killed. */
 const tether = new URL('../../../bench/targets/tether.js', import.meta.url).href;

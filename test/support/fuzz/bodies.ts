@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { allScopes } from '../../../src/contracts/access/access.js';
 import type { Route } from '../../../src/http/route.js';
-import { nameOf } from '../route-table.js';
+import { nameOf } from '../http/route-table.js';
 import { mostEvents } from './ledger.js';
 import { badId, eventId, goodId, junk } from './texts.js';
 

@@ -1,8 +1,8 @@
 /** Whether each confirmed answer was counted once: in Redis, and in ClickHouse. */
 import assert from 'node:assert/strict';
 import { selectRows } from '../../../src/warehouse/clickhouse/client.js';
-import { callerOf } from '../http.js';
-import { clickhouseOf, type Scoped, type Service } from '../service.js';
+import { callerOf } from '../http/http.js';
+import { clickhouseOf, type Scoped, type Service } from '../servers/service.js';
 import { waitFor } from '../wait.js';
 import { type Ledger, nameOfTally, type Tally } from './ledger.js';
 

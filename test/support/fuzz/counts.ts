@@ -1,6 +1,6 @@
 /** Answers by route and status: whether each route was reached, and how deep. */
 import { formatTable } from '../../../src/lab/report/format.js';
-import { nameOf, routeTable, type Target } from '../route-table.js';
+import { nameOf, routeTable, type Target } from '../http/route-table.js';
 
 /** What came of a request: a status, or why there was no answer. */
 export type Outcome = number | 'head too long' | 'export cut' | 'lost';

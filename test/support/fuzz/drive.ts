@@ -1,8 +1,8 @@
 /** Sends generated requests over a few connections and judges every answer. */
 import assert from 'node:assert/strict';
-import { assertAnswer } from '../answer-check.js';
-import { type Answer, openWire, rawRequest, type Wire } from '../http.js';
-import { targetOf } from '../route-table.js';
+import { assertAnswer } from '../http/answer-check.js';
+import { type Answer, openWire, rawRequest, type Wire } from '../http/http.js';
+import { targetOf } from '../http/route-table.js';
 import { type AnswerCounts, createAnswerCounts, type Outcome } from './counts.js';
 import type { Ledger } from './ledger.js';
 import { createMemory } from './memory.js';

@@ -1,6 +1,6 @@
 /** What a test was told of its answers, and what that makes of each learner's skill. */
 import { gunzipSync } from 'node:zlib';
-import type { Answer } from '../http.js';
+import type { Answer } from '../http/http.js';
 import type { Content } from './bodies.js';
 import type { Request } from './requests.js';
 

@@ -1,5 +1,5 @@
 /** What answers told and later requests ask for: ids and cursors that nobody can make up. */
-import type { Answer } from '../http.js';
+import type { Answer } from '../http/http.js';
 import type { Request } from './requests.js';
 
 /** Stand in paths for the newest of their kind; where there is none yet, they are ids and cursors as bad as any. */

@@ -1,8 +1,8 @@
 /** Requests made from the table of routes: fitting, nearly fitting, and hopeless ones. */
 import fc from 'fast-check';
 import type { Route } from '../../../src/http/route.js';
-import { styleFile } from '../route-requests.js';
-import { routeTable } from '../route-table.js';
+import { styleFile } from '../http/route-requests.js';
+import { routeTable } from '../http/route-table.js';
 import { type Content, contentFor } from './bodies.js';
 import { toldCursor, toldErasure, toldEvent, toldKey, toldMessage, toldWebhook } from './memory.js';
 import { badId, eventId, goodId, segment } from './texts.js';

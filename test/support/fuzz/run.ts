@@ -1,9 +1,9 @@
 /** The fuzz of the whole HTTP surface: every answer is judged, and at the end the books are compared. */
 import fc from 'fast-check';
 import { allScopes } from '../../../src/contracts/access/access.js';
-import { callerOf } from '../http.js';
-import { keysOf, type Scoped, type Service } from '../service.js';
-import { whenWell } from '../well.js';
+import { whenWell } from '../client/well.js';
+import { callerOf } from '../http/http.js';
+import { keysOf, type Scoped, type Service } from '../servers/service.js';
 import { assertBooks } from './books.js';
 import { createDrive, type Drive } from './drive.js';
 import { createLedger } from './ledger.js';

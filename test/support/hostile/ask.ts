@@ -1,6 +1,6 @@
 /** Requests one after the other and many at once, over connections that stay; bytes are counted and thrown away. */
 import { Agent, request } from 'node:http';
-import type { RequestParts } from '../http.js';
+import type { RequestParts } from '../http/http.js';
 
 export interface Asked {
   readonly status: number;

@@ -1,5 +1,5 @@
 /** Little bytes that make much work: requests in one write, and bodies in the smallest pieces. */
-import { type RequestParts, rawRequest } from '../http.js';
+import { type RequestParts, rawRequest } from '../http/http.js';
 import type { Neighbour } from './neighbour.js';
 import type { NeighbourFigures } from './neighbour-thread.js';
 import { keys, type Stand } from './stand.js';

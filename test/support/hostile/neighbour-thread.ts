@@ -1,7 +1,7 @@
 /** A tenant who posts single answers in an open loop, whatever comes back: in a thread, so that nobody here delays it. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { type Connection, openConnection } from '../../../bench/load/connection.js';
-import { rawRequest } from '../http.js';
+import { rawRequest } from '../http/http.js';
 
 /** What the thread is told, and what it tells when it is asked. */
 export interface NeighbourPlan {

@@ -1,10 +1,10 @@
 /** Answers that nobody reads: memory, connections and an honest client beside many sockets that only ask. */
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { exchangeRaw, rawRequest } from '../http.js';
-import { routeRequests } from '../route-requests.js';
-import { nameOf, routeTable } from '../route-table.js';
-import type { Servers } from '../servers.js';
+import { exchangeRaw, rawRequest } from '../http/http.js';
+import { routeRequests } from '../http/route-requests.js';
+import { nameOf, routeTable } from '../http/route-table.js';
+import type { Servers } from '../servers/servers.js';
 import { waitFor } from '../wait.js';
 import { startNeighbour } from './neighbour.js';
 import type { NeighbourFigures } from './neighbour-thread.js';

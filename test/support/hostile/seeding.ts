@@ -1,8 +1,8 @@
 /** The learners and tenants that all these tests ask about. */
 import type { TestContext } from 'node:test';
-import { callerOf } from '../http.js';
-import type { Servers } from '../servers.js';
-import { redisOf } from '../service.js';
+import { callerOf } from '../http/http.js';
+import type { Servers } from '../servers/servers.js';
+import { redisOf } from '../servers/service.js';
 import { waitFor } from '../wait.js';
 import {
   copyLearner,

@@ -6,8 +6,8 @@ import { text } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
 import { readMemoryMb } from '../../../bench/targets/processes.js';
 import { probeRedis } from '../../../src/embedded/probe.js';
-import type { Servers } from '../servers.js';
-import { launchService } from '../service-process.js';
+import type { Servers } from '../servers/servers.js';
+import { launchService } from '../servers/service-process.js';
 import { waitFor } from '../wait.js';
 import { loopWatchSettings } from './loop-watch.js';
 

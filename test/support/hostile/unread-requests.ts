@@ -1,5 +1,5 @@
 /** What clients that never read ask for: for each kind of answer those that cost the client least. */
-import { rawRequest } from '../http.js';
+import { rawRequest } from '../http/http.js';
 import type { Seeded } from './seeding.js';
 import { keys } from './stand.js';
 

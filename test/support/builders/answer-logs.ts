@@ -1,0 +1,76 @@
+import type { AnswerLog } from '../../../src/domain/base/answer-log.js';
+import type { BktParameters } from '../../../src/domain/base/bkt-parameters.js';
+import { shiftGuessSlip } from '../../../src/domain/tracing/bkt.js';
+import { seeded } from './random.js';
+
+/** One answer of a log made by hand; what is left out was not reported. */
+export interface LoggedAnswer {
+  readonly skill: number;
+  /** From 1; 0 or absent: none. */
+  readonly item?: number;
+  readonly correct: boolean;
+  readonly at?: number;
+  readonly seconds?: number;
+  readonly difficulty?: number;
+}
+
+/** A log of these learners' answers, each learner's in order. */
+export function answerLog(
+  skills: number,
+  learners: readonly (readonly LoggedAnswer[])[],
+  items = 0,
+): AnswerLog {
+  const answers = learners.flat();
+  const starts = new Uint32Array(learners.length + 1);
+  for (const [learner, own] of learners.entries())
+    starts[learner + 1] = (starts[learner] as number) + own.length;
+  return {
+    starts,
+    skill: Uint32Array.from(answers, ({ skill }) => skill),
+    item: Uint32Array.from(answers, ({ item }) => item ?? 0),
+    correct: Uint8Array.from(answers, ({ correct }) => (correct ? 1 : 0)),
+    at: Float64Array.from(answers, ({ at }) => at ?? 0),
+    seconds: Float32Array.from(answers, ({ seconds }) => seconds ?? Number.NaN),
+    difficulty: Float32Array.from(answers, ({ difficulty }) => difficulty ?? Number.NaN),
+    skills,
+    items,
+  };
+}
+
+export interface SyntheticPlan {
+  readonly learners: number;
+  /** Parameters that the skills truly have; every learner practises every skill. */
+  readonly truth: readonly BktParameters[];
+  readonly seed: number;
+  /** Attempts per skill: from the first to the second, ends included. */
+  readonly attempts?: readonly [number, number];
+  /** k of the shift by question difficulties, which are even over -2 to 2; none are supplied without it. */
+  readonly difficultyScale?: number;
+}
+
+/** Answers of learners who learn and forget just as Bayesian Knowledge Tracing says. */
+export function syntheticLog(plan: SyntheticPlan): AnswerLog {
+  const random = seeded(plan.seed);
+  const learners = Array.from({ length: plan.learners }, () =>
+    plan.truth.flatMap((truth, skill) => practise(truth, skill, plan, random)),
+  );
+  return answerLog(plan.truth.length, learners);
+}
+
+function practise(
+  truth: BktParameters,
+  skill: number,
+  { attempts: [least, most] = [3, 25], difficultyScale }: SyntheticPlan,
+  random: () => number,
+): LoggedAnswer[] {
+  let known = random() < truth.pInit;
+  const length = least + Math.floor(random() * (most - least + 1));
+  return Array.from({ length }, () => {
+    const difficulty = difficultyScale === undefined ? {} : { difficulty: 4 * random() - 2 };
+    const { pGuess, pSlip } = shiftGuessSlip(truth, (difficultyScale ?? 0) * (difficulty.difficulty ?? 0));
+    const correct = random() < (known ? 1 - pSlip : pGuess);
+    if (!known) known = random() < truth.pLearn;
+    else if (truth.pForget > 0) known = random() >= truth.pForget;
+    return { skill, correct, ...difficulty };
+  });
+}

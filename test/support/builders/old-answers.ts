@@ -1,0 +1,131 @@
+/** Answers of several months for tests of retention, and what analysts see of them. */
+import type { ClickHouseClient } from '@clickhouse/client';
+import { type AttemptRow, encodeAttemptRow } from '../../../src/contracts/answers/attempt-row.js';
+import { createLogger } from '../../../src/logger.js';
+import type { RetentionDependencies } from '../../../src/services/retention/apply-retention.js';
+import { createRetentionFence } from '../../../src/store/audit/retention-fence.js';
+import type { RedisClient } from '../../../src/store/redis/connection/client.js';
+import { partitionOf } from '../../../src/store/redis/keys.js';
+import { defaultPartitions } from '../../../src/store/redis/server/deployment.js';
+import { selectRows } from '../../../src/warehouse/clickhouse/client.js';
+import type { ClusterName } from '../../../src/warehouse/clickhouse/ddl.js';
+import { createAttemptWarehouse } from '../../../src/warehouse/ingest/attempt-warehouse.js';
+import { createAnswerArchive } from '../../../src/warehouse/maintenance/answer-archive.js';
+import { createSkillHistory } from '../../../src/warehouse/reads/skill-history.js';
+import { rollups } from '../../../src/warehouse/schema/rollups.js';
+import { attemptRow } from './attempt-rows.js';
+import { seeded } from './random.js';
+
+export const partitions = defaultPartitions;
+const dayMs = 86_400_000;
+
+/** First milliseconds of the months of 2026, by number from 1. */
+export const startOf = (month: number): number => Date.UTC(2026, month - 1, 1);
+
+const mostDaysLate = 60;
+
+/** So many days back is before all of them. */
+export const daysSinceThen = (): number => Math.ceil((Date.now() - startOf(1)) / dayMs) + mostDaysLate + 1;
+
+const learners = Array.from({ length: 12 }, (_, i) => ({
+  tenant: i % 3 === 0 ? 'other' : 'default',
+  userId: `learner ${i} \\ ü`,
+}));
+
+/** About 30 answers of each learner a month; some come days late, and some commits reach over a month's end. */
+export function oldAnswers(months: readonly number[], seed = 7): AttemptRow[] {
+  const random = seeded(seed);
+  const below = (n: number): number => Math.floor(n * random());
+  return learners.flatMap(({ tenant, userId }, i) => {
+    const times = months
+      .flatMap((month) => Array.from({ length: 24 + i }, () => startOf(month) + random() * 28 * dayMs))
+      .concat(months.flatMap((month) => (i % 2 === 0 ? [startOf(month) - 1, startOf(month)] : [])))
+      .sort((a, b) => a - b);
+    return times.map((receivedAt, place) => {
+      const atEdge = times.filter((time, before) => before <= place && time % dayMs === 0).length;
+      const mastery = 0.3 + 0.6 * random();
+      const row = attemptRow(below(1e6), {
+        tenant,
+        userId,
+        skillId: `skill ${below(4)}`,
+        itemId: `item ${below(300)}`,
+        eventId: `event ${place}`,
+        occurredAt: Math.round(receivedAt - (random() < 0.2 ? below(mostDaysLate) * dayMs : 0)),
+        receivedAt: Math.round(receivedAt),
+        learnerSeq: place + 1,
+        // The answers at both sides of a month's end are of one commit.
+        learnerVersion: place + 1 - atEdge,
+        masteryBefore: mastery,
+        masteryAfter: Math.min(0.999, mastery + 0.05),
+        plateauDetected: random() < 0.1,
+      });
+      return { event: row, figures: row, conditions: row };
+    });
+  });
+}
+
+const monthOf = (ms: number): number => {
+  const at = new Date(ms);
+  return at.getUTCFullYear() * 100 + at.getUTCMonth() + 1;
+};
+
+/** Rows that arrived in months of 2026 from the first to the last. */
+export const arrivedIn = (rows: readonly AttemptRow[], first: number, last: number): AttemptRow[] =>
+  rows.filter(
+    ({ event }) => monthOf(event.receivedAt) >= 202600 + first && monthOf(event.receivedAt) <= 202600 + last,
+  );
+
+export const encoded = ({ event, figures, conditions }: AttemptRow): string =>
+  encodeAttemptRow(event, figures, conditions);
+
+let blocks = 0;
+
+/** Stores the rows as a drain would, one block. @returns their ids in the outbox, which are one second */
+export async function store(client: ClickHouseClient, rows: readonly AttemptRow[]): Promise<number> {
+  blocks += 1;
+  const lines = rows.map((row, i) => {
+    const { tenant, userId } = row.event;
+    return `${partitionOf(tenant, userId, partitions)}\t${blocks}\t${i}\t${encoded(row)}\n`;
+  });
+  await createAttemptWarehouse(client).insert([Buffer.from(lines.join(''))], `block ${blocks}`);
+  return blocks;
+}
+
+export const partsOf = (
+  client: ClickHouseClient,
+  redis: RedisClient,
+  waitMs = 0,
+  cluster: ClusterName = null,
+): RetentionDependencies => ({
+  archive: createAnswerArchive(client, cluster),
+  fence: createRetentionFence(redis, partitions, waitMs),
+  partitions,
+  logger: createLogger('silent', 'test'),
+});
+
+const views = [
+  ...rollups.flatMap(({ levels }) => levels.map(({ view }) => view.name)),
+  'cohort_skill_weekly',
+  'skill_velocity',
+];
+
+/** Every view over the rollups, and what the API's velocity reads of them; figures to six digits, for sums have no order, and seven in a learner's. */
+export async function everyView(client: ClickHouseClient): Promise<unknown> {
+  const rows = await Promise.all(
+    views.map((view) => selectRows<object>(client, `SELECT * FROM ${view} ORDER BY ALL`)),
+  );
+  const velocity = createSkillHistory(client, (_, read) => read(AbortSignal.timeout(60_000)));
+  const today = Math.floor(startOf(4) / dayMs);
+  const days = await Promise.all(
+    learners
+      .slice(0, 3)
+      .map(async (learner) =>
+        (await velocity.fetchDays({ ...learner, skillId: null, from: today - 28, today }))?.toSorted(
+          (a, b) => (`${a.skillId} ${a.day}` < `${b.skillId} ${b.day}` ? -1 : 1),
+        ),
+      ),
+  );
+  return JSON.parse(JSON.stringify([rows, days]), (_, value: unknown) =>
+    typeof value === 'number' ? Number(value.toPrecision(6)) : value,
+  );
+}

@@ -1,0 +1,1 @@
+export { createSeededRandom as seeded } from '../../../src/seeded-random.js';

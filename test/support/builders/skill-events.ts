@@ -1,0 +1,77 @@
+/** Answers that lead to webhooks about skills, and the events that follow from the rows of them. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ClickHouseClient } from '@clickhouse/client';
+import { isMasteryReached } from '../../../src/domain/tracing/learner-states.js';
+import { selectRows } from '../../../src/warehouse/clickhouse/client.js';
+import type { Caller } from '../http/http.js';
+
+export const skillTypes = ['mastery.reached', 'plateau.detected', 'plateau.ended'] as const;
+
+interface Row {
+  readonly user_id: string;
+  readonly skill_id: string;
+  readonly event_id: string;
+  readonly mastery_after: number;
+  readonly plateau_detected: number;
+}
+
+export type SkillEvent = readonly [type: string, skillId: string, eventId: string];
+
+/** Of a tenant's learners, each one's in their order. */
+export async function expectedEvents(
+  clickhouse: ClickHouseClient,
+  { tenant, userId = null }: { readonly tenant: string; readonly userId?: string | null },
+): Promise<Map<string, SkillEvent[]>> {
+  const rows = await selectRows<Row>(
+    clickhouse,
+    `SELECT user_id, skill_id, event_id, mastery_after, plateau_detected FROM attempts
+     WHERE tenant = {tenant:String} AND ({userId:Nullable(String)} IS NULL OR user_id = {userId:Nullable(String)})
+     ORDER BY user_id, attempts.learner_seq`,
+    { params: { tenant, userId } },
+  );
+  const states = new Map<string, { reached: boolean; flat: boolean }>();
+  const events = new Map<string, SkillEvent[]>();
+  for (const row of rows) {
+    const own = events.get(row.user_id) ?? [];
+    events.set(row.user_id, own);
+    const name = JSON.stringify([row.user_id, row.skill_id]);
+    const before = states.get(name) ?? { reached: false, flat: false };
+    const reached = isMasteryReached(row.mastery_after, before.reached);
+    const flat = Number(row.plateau_detected) === 1;
+    states.set(name, { reached, flat });
+    const types = [
+      ...(reached && !before.reached ? ['mastery.reached'] : []),
+      ...(flat === before.flat ? [] : [flat ? 'plateau.detected' : 'plateau.ended']),
+    ];
+    own.push(...types.map((type) => [type, row.skill_id, row.event_id] as const));
+  }
+  return events;
+}
+
+/** Answers that reach mastery, lose it, and stay flat: on three skills, with an event id each. */
+export const flatAndSteep = (random: () => number, userId: string, count: number, name: string) =>
+  Array.from({ length: count }, (_, i) => ({
+    user_id: userId,
+    skill_id: `skill-${i % 3}`,
+    is_correct: random() < ([0.85, 0.5, 0.7][i % 3] ?? 0),
+    event_id: `${name}-${i}`,
+  }));
+
+/** Sends each answer until it is counted, through whoever serves. */
+export async function sendUntilCounted(
+  callerNow: () => Caller,
+  events: readonly object[],
+  onCounted: () => void = () => undefined,
+): Promise<void> {
+  for (const event of events) {
+    for (let status = 0; status !== 200; )
+      status = await callerNow()
+        .track(event)
+        .then(
+          (answer) => answer.status,
+          // The process was killed.
+          () => sleep(20).then(() => 0),
+        );
+    onCounted();
+  }
+}

@@ -1,0 +1,92 @@
+/** Learners as advice sees them. */
+
+import type { StudyContext } from '../../../src/domain/advice/study-advice.js';
+import { defaultParameters } from '../../../src/domain/base/bkt-parameters.js';
+import { dayMs, type PerSection, type Section } from '../../../src/domain/base/common.js';
+import { buildCatalogue, type SkillEntry } from '../../../src/domain/catalogue/catalogue.js';
+import { type TenantModel, unfittedModel } from '../../../src/domain/catalogue/tenant-model.js';
+import { buildSkillViews, type SkillView } from '../../../src/domain/learner/skill-view.js';
+import { assessLearner, type SectionMeasure } from '../../../src/domain/score/assessment.js';
+import { newLearner, newSkill, type SkillState } from '../../../src/domain/tracing/learner-states.js';
+
+/** Time of all views. */
+export const now = 20_000 * dayMs;
+
+/** A skill practised just now, to a mastery between weak and mastered. */
+export const practised: SkillState = {
+  ...newSkill(defaultParameters),
+  mastery: 0.7,
+  attempts: 10,
+  correct: 6,
+  lastAttemptAt: now,
+  correctDays: 1,
+};
+
+/** The same, mastered: the last answer was right, and about 79 % of the next ones are expected to be. */
+export const mastered: SkillState = {
+  ...practised,
+  mastery: 0.97,
+  trace: {
+    ...practised.trace,
+    residual: 0.5,
+    lastAnswerNumber: 1,
+    lastRightNumber: 1,
+    lastRightAt: now / 1000,
+  },
+  plateau: { ...practised.plateau, attempts: 10, sum: 5.9 },
+};
+
+type EntryPart = Partial<Pick<SkillEntry, 'name' | 'section' | 'weight' | 'parameters'>>;
+
+export const modelWith = (entries: Readonly<Record<string, EntryPart>>): TenantModel => {
+  const unset = { name: null, section: null, weight: 1, parameters: null, revision: 1, updatedAt: 0 };
+  const set = Object.entries(entries).map(([skillId, part]) => [skillId, { ...unset, ...part }] as const);
+  return { ...unfittedModel, catalogue: buildCatalogue(1, new Map(set)) };
+};
+
+/** A tenant's skills of one section. */
+export const allIn = (section: Section, ...skillIds: readonly string[]): Record<string, EntryPart> =>
+  Object.fromEntries(skillIds.map((skillId) => [skillId, { section }]));
+
+export const viewsOf = (
+  states: Readonly<Record<string, Partial<SkillState>>>,
+  model: TenantModel = unfittedModel,
+): SkillView[] => {
+  const skills = Object.entries(states).map(
+    ([skillId, state]) => [skillId, { ...practised, ...state }] as const,
+  );
+  return buildSkillViews(new Map(skills), model, now);
+};
+
+interface ContextPart extends Partial<Omit<StudyContext, 'measures' | 'views'>>, Pick<StudyContext, 'views'> {
+  /** Number of different skills that the tenant knows. */
+  readonly knownSkills?: number;
+  /** Behind each section; else enough where a skill belongs to it. */
+  readonly answers?: PerSection<number>;
+}
+
+/** What holds where a test says nothing: enough answers in both sections, no goal, no skills of the tenant. */
+export function studyContext({ knownSkills, answers, ...part }: ContextPart): StudyContext {
+  const { views, model = unfittedModel } = part;
+  const known = Math.max(knownSkills ?? 0, model.catalogue.entries.size);
+  const subject = { learner: newLearner, views, model, registeredSkills: known, now };
+  const { math, rw } = assessLearner(subject).measures;
+  const enough = ({ seenWeight }: SectionMeasure): number => (seenWeight > 0 ? 100 : 0);
+  const of = answers ?? { math: enough(math), rw: enough(rw) };
+  return {
+    learner: newLearner,
+    model: unfittedModel,
+    now,
+    goal: {
+      targetScore: 1200,
+      targetDate: null,
+      neededRate: null,
+      isSet: false,
+      onTrack: false,
+      isLost: false,
+    },
+    locale: 'en',
+    ...part,
+    measures: { math: { ...math, answers: of.math }, rw: { ...rw, answers: of.rw } },
+  };
+}

@@ -1,0 +1,303 @@
+/** TypeScript types of the client, written from the schemas that validate requests and describe answers. */
+import Type, { type TProperties, type TSchema } from 'typebox';
+import { KeyChange, NewKey, Tenant } from '../../../src/contracts/access/keys.js';
+import { LearningEvent, LearningEventResult } from '../../../src/contracts/answers/events.js';
+import { ManualParameters, SkillRequest } from '../../../src/contracts/catalogue/skills.js';
+import { GoalBody } from '../../../src/contracts/learners/goals.js';
+import * as access from '../../../src/contracts/responses/access.js';
+import * as attempts from '../../../src/contracts/responses/attempts.js';
+import * as erasures from '../../../src/contracts/responses/erasures.js';
+import * as learners from '../../../src/contracts/responses/learners.js';
+import * as mastery from '../../../src/contracts/responses/mastery.js';
+import * as models from '../../../src/contracts/responses/models.js';
+import * as predictions from '../../../src/contracts/responses/predictions.js';
+import { routeResponses } from '../../../src/contracts/responses/route-responses.js';
+import * as shared from '../../../src/contracts/responses/shared-schemas.js';
+import * as skills from '../../../src/contracts/responses/skills.js';
+import * as statistics from '../../../src/contracts/responses/statistics.js';
+import * as webhooks from '../../../src/contracts/responses/webhooks.js';
+import { Id } from '../../../src/contracts/schema/ids.js';
+import { webhookTypes } from '../../../src/contracts/webhooks/webhook-events.js';
+import {
+  EventTypes,
+  NewWebhook,
+  RotationRequest,
+  WebhookChange,
+} from '../../../src/contracts/webhooks/webhooks.js';
+import { MappingRequest, XapiMapping } from '../../../src/contracts/xapi/mapping.js';
+import { KeyQuery } from '../../../src/services/access/manage-keys.js';
+import { ClassMasteryRequest } from '../../../src/services/classes/read-class-mastery.js';
+import {
+  ClassForecastRequest,
+  PredictionQuery,
+  WhatIfRequest,
+} from '../../../src/services/forecasts/forecast-scores.js';
+import { NextItemsRequest } from '../../../src/services/forecasts/next-items.js';
+import { LearnersQuery } from '../../../src/services/learners/list-learners.js';
+import { VelocityQuery } from '../../../src/services/learners/read-velocity.js';
+import { ReliabilityQuery } from '../../../src/services/models/model-quality.js';
+import { RollbackRequest } from '../../../src/services/models/model-versions.js';
+import { LiveQuery } from '../../../src/services/operations/live-stream.js';
+import { PageQuery } from '../../../src/services/paging/pages.js';
+
+interface JsonSchema {
+  readonly description?: string;
+  readonly type?: string;
+  readonly const?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly anyOf?: readonly JsonSchema[];
+  readonly items?: JsonSchema;
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly required?: readonly string[];
+  readonly patternProperties?: Readonly<Record<string, JsonSchema>>;
+}
+
+const propertiesOf = (schema: TSchema): TProperties => (schema as unknown as Type.TObject).properties;
+const bodyOf = (route: string, status: number): TSchema => routeResponses[route]?.bodies[status] as TSchema;
+/** With defaults a query's fields are required where it is used, but not where it is sent. */
+const query = (schema: Type.TObject): TSchema => Type.Partial(schema);
+
+/** A report of two statuses: the fields are the same, only `status` differs. */
+const report = (well: TSchema, failing: TSchema): TSchema => {
+  const status = Type.Union([well, failing].map((one) => propertiesOf(one).status as TSchema));
+  return Type.Object({ ...propertiesOf(well), status });
+};
+const probe = (route: string): TSchema => report(bodyOf(route, 200), bodyOf(route, 503));
+const healthData = (status: number): TSchema =>
+  propertiesOf(bodyOf('GET /api/v1/health', status)).data as TSchema;
+
+const SkillSetting = Type.Object({
+  ...SkillRequest.properties,
+  parameters: Type.Optional(
+    Type.Union([
+      Type.Partial(
+        Type.Object({
+          ...ManualParameters.properties.parameters.properties,
+          source: Type.Enum(['default', 'fitted', 'manual']),
+        }),
+      ),
+      Type.Null(),
+    ]),
+  ),
+});
+
+const sent: Readonly<Record<string, TSchema>> = {
+  Answer: LearningEvent,
+  GoalSetting: GoalBody,
+  SkillSetting,
+  ClassRequest: ClassForecastRequest,
+  ClassMasteryRequest,
+  Plan: WhatIfRequest,
+  NextItemsRequest,
+  WebhookSetting: NewWebhook,
+  WebhookChange,
+  SecretRotation: RotationRequest,
+  KeySetting: NewKey,
+  KeyChange,
+  XapiMappingSetting: MappingRequest,
+  Rollback: RollbackRequest,
+  PredictionQuery: query(PredictionQuery),
+  VelocityQuery: query(VelocityQuery),
+  ReliabilityQuery: query(ReliabilityQuery),
+  LearnersQuery: query(LearnersQuery),
+  LiveQuery,
+  PageQuery: query(PageQuery),
+  KeyQuery: query(KeyQuery),
+};
+
+/** Optional schemas are copies: the description identifies the type. */
+const texts = { Id, Time: shared.Time, Day: shared.Day, Tenant };
+const textNames = new Map(
+  Object.entries<JsonSchema>(texts).map(([name, { description }]) => [description, name]),
+);
+
+const received: Readonly<Record<string, TSchema>> = {
+  ...texts,
+  ErrorObject: shared.ErrorObject,
+  AnswerResult: LearningEventResult,
+  BatchResult: attempts.BatchResult,
+  Interval: predictions.SectionInterval,
+  ConfidenceIntervals: predictions.Intervals,
+  GoalTracking: predictions.GoalTracking,
+  Scores: predictions.Scores,
+  Practice: predictions.Practice,
+  Prediction: predictions.Prediction,
+  ClassPredictions: predictions.ClassPredictions,
+  WhatIf: predictions.WhatIf,
+  NextItems: predictions.NextItems,
+  LearnerSkill: mastery.LearnerSkill,
+  Mastery: mastery.Mastery,
+  ClassMastery: mastery.ClassMastery,
+  Parameters: skills.Parameters,
+  SkillMastery: mastery.SkillMastery,
+  Velocity: mastery.Velocity,
+  Goal: learners.Goal,
+  DeletedGoal: learners.DeletedGoal,
+  ListedSkill: skills.ListedSkill,
+  Skill: skills.Skill,
+  SkillPage: skills.SkillPage,
+  DeletedSkill: skills.DeletedSkill,
+  ListedLearner: learners.ListedLearner,
+  LearnerPage: learners.LearnerPage,
+  SkillStatisticsPage: statistics.SkillStatisticsPage,
+  SkillStatistics: statistics.SkillStatistics,
+  SkillItem: statistics.SkillItem,
+  SkillItemPage: statistics.SkillItemPage,
+  Attempt: attempts.Attempt,
+  AttemptPage: attempts.AttemptPage,
+  SkillAnswer: attempts.SkillAnswer,
+  SkillAnswerPage: attempts.SkillAnswerPage,
+  TakenBack: attempts.RetractedAttempt,
+  BegunErasure: erasures.AcceptedErasure,
+  ListedErasure: erasures.ListedErasure,
+  Erasure: erasures.Erasure,
+  EventTypes,
+  OwnKey: access.OwnKey,
+  Key: access.Key,
+  CreatedKey: access.CreatedKey,
+  KeyPage: access.KeyPage,
+  ErasurePage: erasures.ErasurePage,
+  ParkedPage: access.ParkedPage,
+  Redriven: access.RedriveResult,
+  LastAudit: access.LastAudit,
+  Deployment: access.Deployment,
+  Webhook: webhooks.Webhook,
+  WebhookWithSecret: webhooks.WebhookWithSecret,
+  WebhookPage: webhooks.WebhookPage,
+  DeletedWebhook: webhooks.DeletedWebhook,
+  SentMessage: webhooks.SentMessage,
+  Delivery: webhooks.Delivery,
+  DeliveryPage: webhooks.DeliveryPage,
+  SkillEvent: webhooks.webhookDescriptions['mastery.reached'].data,
+  GoalEvent: webhooks.webhookDescriptions['goal.reached'].data,
+  WebhookData: Type.Object(
+    Object.fromEntries(webhookTypes.map((type) => [type, webhooks.webhookDescriptions[type].data])),
+    { description: 'Data of the messages that endpoints receive, by type' },
+  ),
+  ModelVersionPage: models.ModelVersionPage,
+  ModelVersion: models.ModelVersion,
+  UsedVersion: models.ActiveVersion,
+  Reliability: models.Reliability,
+  Coverage: models.Coverage,
+  LiveFigures: access.LiveFigures,
+  XapiMapping,
+  Health: report(healthData(200), healthData(503)),
+  Liveness: probe('GET /livez'),
+  Readiness: probe('GET /readyz'),
+};
+
+const names = new Map<unknown, string>(Object.entries(received).map(([name, schema]) => [schema, name]));
+
+/** Patterns of fields' names are made of letters, groups of alternatives and numbers. */
+const templateOf = (pattern: string): string =>
+  pattern === '^.*$'
+    ? 'string'
+    : `\`${pattern
+        .replace(/^\^|\$$/g, '')
+        .replace(
+          /\(([\w|]+)\)/g,
+          (_, choices: string) => `\${${choices.replaceAll(/\w+/g, "'$&'").replaceAll('|', ' | ')}}`,
+        )
+        .replace(/\\d\{1,3\}/g, `\${number}`)}\``;
+
+/** Of what is sent an optional field may also be undefined, which JSON leaves out. */
+function fieldsOf({ properties = {}, required = [], patternProperties = {} }: JsonSchema, isSent: boolean) {
+  const fields = Object.entries(properties).map(([name, schema]) => {
+    const isRequired = required.includes(name);
+    const type = `${typeOf(schema, isSent)}${isSent && !isRequired ? ' | undefined' : ''}`;
+    const key = /^\w+$/.test(name) ? name : JSON.stringify(name);
+    return `${fieldComment(schema)}readonly ${key}${isRequired ? '' : '?'}: ${type};\n`;
+  });
+  const patterns = Object.entries(patternProperties).map(
+    ([pattern, schema]) => `readonly [field: ${templateOf(pattern)}]: ${typeOf(schema, isSent)};\n`,
+  );
+  return `{\n${[...fields, ...patterns].join('')}}`;
+}
+
+const comment = (text: string | undefined): string => (text === undefined ? '' : `/** ${text} */\n`);
+const commentOf = ({ description, anyOf }: JsonSchema): string =>
+  comment(description ?? anyOf?.[0]?.description);
+/** What a named type is stands with the type. */
+const fieldComment = (schema: JsonSchema): string =>
+  nameOf(schema.anyOf?.[0] ?? schema) === undefined ? commentOf(schema) : '';
+
+const union = (types: readonly string[]): string => [...new Set(types)].join(' | ');
+
+const nameOf = (schema: JsonSchema): string | undefined =>
+  names.get(schema) ?? (schema.type === 'string' ? textNames.get(schema.description ?? '') : undefined);
+
+/** Types that others extend; an extension of several is written as one of the first. */
+const bases = [
+  ...['LearnerSkill', 'Attempt', 'ListedSkill', 'Webhook', 'Key', 'OwnKey', 'Scores', 'ListedErasure'],
+  ...['PageQuery', 'KeyChange'],
+].map((name) => [name, fieldsBy({ ...sent, ...received }[name] as JsonSchema)] as const);
+
+/** JSON of each field's schema. */
+function fieldsBy({ properties = {} }: JsonSchema): ReadonlyMap<string, string> {
+  return new Map(Object.entries(properties).map(([name, schema]) => [name, JSON.stringify(schema)]));
+}
+
+/** An object, as an extension of a named type if it has all of its fields. */
+function objectOf(schema: JsonSchema, isSent: boolean): string {
+  const fields = fieldsBy(schema);
+  const [name, inherited] =
+    bases.find(
+      ([, base]) => base.size < fields.size && [...base].every(([name, text]) => fields.get(name) === text),
+    ) ?? [];
+  if (inherited === undefined) return fieldsOf(schema, isSent);
+  const own = Object.entries(schema.properties ?? {}).filter(([field]) => !inherited.has(field));
+  return `${name} & ${fieldsOf({ ...schema, properties: Object.fromEntries(own) }, isSent)}`;
+}
+
+const typeOf = (schema: JsonSchema, isSent: boolean): string => nameOf(schema) ?? shapeOf(schema, isSent);
+
+/** What is optional may be a union already. */
+const choicesOf = (schema: JsonSchema): readonly JsonSchema[] =>
+  nameOf(schema) === undefined && schema.anyOf !== undefined ? schema.anyOf.flatMap(choicesOf) : [schema];
+
+function shapeOf(schema: JsonSchema, isSent: boolean): string {
+  if (schema.anyOf !== undefined)
+    return union(schema.anyOf.flatMap(choicesOf).map((one) => typeOf(one, isSent)));
+  if (schema.enum !== undefined) return union(schema.enum.map((value) => JSON.stringify(value)));
+  if (schema.const !== undefined) return JSON.stringify(schema.const);
+  switch (schema.type) {
+    case 'object':
+      return objectOf(schema, isSent);
+    case 'array':
+      return `readonly (${typeOf(schema.items as JsonSchema, isSent)})[]`;
+    case 'integer':
+      return 'number';
+    case 'string':
+    case 'number':
+    case 'boolean':
+    case 'null':
+      return schema.type;
+    default:
+      throw new Error(`no type for ${JSON.stringify(schema)}`);
+  }
+}
+
+const declaration =
+  (isSent: boolean) =>
+  ([name, schema]: readonly [string, JsonSchema]): string =>
+    `${commentOf(schema)}export type ${name} = ${shapeOf(schema, isSent)};\n`;
+
+const webhookMessage = `
+/** Messages that endpoints receive; later versions may send other types and fields */
+export type WebhookMessage = {
+  [Type in keyof WebhookData]: {
+    readonly type: Type;
+    readonly timestamp: Time;
+    readonly data: WebhookData[Type];
+  };
+}[keyof WebhookData];
+`;
+
+/** Text of src/client/types.ts before it is formatted. */
+export const clientTypes = (): string =>
+  [
+    '/** Types of API requests and responses. Generated by test/support/client/client-types.ts from the schemas of the service. */\n',
+    ...Object.entries(sent).map(declaration(true)),
+    ...Object.entries(received).map(declaration(false)),
+    webhookMessage,
+  ].join('\n');

@@ -1,0 +1,78 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { EventEmitter, once } from 'node:events';
+import type { TestContext } from 'node:test';
+import type { CommandHost } from '../../../src/cli/support/command.js';
+
+/** How a command ended, and what it wrote. */
+export interface Ended {
+  /** Null where a signal ended it; which one stands at the end of `err`. */
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+type Environment = Readonly<Record<string, string>>;
+
+const entryOf = (name: string): string => import.meta.resolve(`#bundle/cli-${name}.js`);
+
+/** Runs a command line tool in this process, whose output is no terminal. */
+export const runCommand = (name: string, env: Environment, ...args: string[]): Promise<Ended> =>
+  runOn(false, name, env, ...args);
+
+/** The same before the eyes of somebody. */
+export const runOnTerminal = (name: string, env: Environment, ...args: string[]): Promise<Ended> =>
+  runOn(true, name, env, ...args);
+
+async function runOn(isTTY: boolean, name: string, env: Environment, ...args: string[]): Promise<Ended> {
+  const { main } = (await import(entryOf(name))) as {
+    main(argv: string[], host: CommandHost): Promise<void>;
+  };
+  const written = { out: '', err: '' };
+  let code = 0;
+  const host = Object.assign(new EventEmitter(), {
+    env: { ...process.env, ...env },
+    exitCode: 0,
+    stdout: Object.assign(new EventEmitter(), {
+      isTTY,
+      write: (text: string, done?: () => void) => {
+        written.out += text;
+        done?.();
+      },
+    }),
+    stderr: { write: (text: string) => (written.err += text) },
+    exit: (wanted: number) => {
+      code = wanted;
+    },
+  });
+  await main(args, host);
+  return { code: code || host.exitCode, ...written };
+}
+
+/** Starts a command as the set-up does, in a process of its own that does not outlive the test: for signals and kills. */
+export function spawnCommand(
+  t: TestContext,
+  name: string,
+  env: Environment,
+  ...args: string[]
+): ChildProcess {
+  const script = `import(${JSON.stringify(entryOf(name))}).then((m) => m.main(process.argv.slice(1)))`;
+  const child = spawn(process.execPath, ['-e', script, '--', ...args], {
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  return child;
+}
+
+export async function endOf(child: ChildProcess): Promise<Ended> {
+  const read = { out: '', err: '' };
+  child.stdout?.on('data', (text: Buffer) => {
+    read.out += text;
+  });
+  child.stderr?.on('data', (text: Buffer) => {
+    read.err += text;
+  });
+  const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
+  if (signal !== null) read.err += `ended by ${signal}\n`;
+  return { code, ...read };
+}

@@ -1,0 +1,47 @@
+/** Imports of made answers into servers of their own. */
+import type { TestContext } from 'node:test';
+import { selectRows } from '../../../src/warehouse/clickhouse/client.js';
+import type { Servers } from '../servers/servers.js';
+import { runCommand, spawnCommand } from './command.js';
+
+export const startImport = (t: TestContext, env: Record<string, string>, ...args: string[]) =>
+  spawnCommand(t, 'import', env, ...args);
+
+export const runImport = ({ env }: Pick<Servers, 'env'>, ...args: string[]) =>
+  runCommand('import', env, ...args);
+
+/** Rows as text: learners answer in turns of 1 to 40, every tenth answer is wrong. */
+export function answers(rows: number, learners: number): string {
+  const lines = Array.from({ length: rows }, (_, i) => {
+    const user = Math.floor(i / (1 + (i % 40))) % learners;
+    return `u${user},s${i % 7},${i % 10 === 0 ? 0 : 1},i${i},${i}`;
+  });
+  return `user_id,skill_id,correct,item_id,order\n${lines.join('\n')}\n`;
+}
+
+export interface Stored {
+  rows: number;
+  learners: number;
+  correct: number;
+  ids: number;
+  /** Learners whose sequence has gaps, or whose items are not in the order of the file. */
+  disordered: number;
+}
+
+export async function stored({ clickhouse }: Servers): Promise<Stored> {
+  const [row] = await selectRows<Stored>(
+    clickhouse,
+    `SELECT toUInt32(count()) AS rows, toUInt32(uniqExact(user_id)) AS learners,
+      toUInt32(sum(is_correct)) AS correct, toUInt32(uniqExact(item_id)) AS ids,
+      toUInt32((SELECT count() FROM (
+        SELECT user_id, arraySort(x -> x.1, groupArray((learner_seq, toUInt32OrZero(substring(item_id, 2))))) AS a
+        FROM attempts GROUP BY tenant, user_id
+        HAVING a.1 != range(1, length(a) + 1) OR a.2 != arraySort(a.2)))) AS disordered
+     FROM attempts`,
+  );
+  if (!row) throw new Error('no figures');
+  return row;
+}
+
+/** What is left of a command's standard error: a slow machine may be warned of. */
+export const withoutWarnings = (err: string): string => err.replace(/^\{"level":40.*\n/gm, '');

@@ -1,0 +1,77 @@
+/** The service's own description of itself, and checks by it with a public validator of JSON Schema. */
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
+import { buildOpenapi } from '../../../src/http/openapi.js';
+import { apiRoutes } from './route-table.js';
+
+/** What is looked at of a schema, with what it refers to in the place of references. */
+export interface Schema {
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly patternProperties?: Readonly<Record<string, Schema>>;
+  readonly items?: Schema;
+  readonly anyOf?: readonly Schema[];
+  readonly examples?: readonly unknown[];
+}
+
+export interface Content {
+  readonly schema: Schema;
+  readonly example?: unknown;
+}
+
+export interface DescribedAnswer {
+  readonly headers: Readonly<Record<string, { readonly required: boolean }>>;
+  /** By media type; absent: no body. */
+  readonly content?: Readonly<Record<string, Content>>;
+}
+
+export interface DescribedOperation {
+  readonly operationId: string;
+  readonly requestBody?: { readonly content: Readonly<Record<string, Content>> };
+  readonly responses: Readonly<Record<string, DescribedAnswer>>;
+}
+
+type Operations = Readonly<Record<string, DescribedOperation>>;
+
+interface Description {
+  readonly paths: Readonly<Record<string, Operations>>;
+  readonly webhooks: Readonly<Record<string, Operations>>;
+  readonly components: { readonly responses: Readonly<Record<string, DescribedAnswer>> };
+}
+
+/** As it is served. */
+export const document: object = JSON.parse(JSON.stringify(buildOpenapi(apiRoutes)));
+
+/** By pointer, so that what is shared is compiled once. */
+const targets = new Map<string, unknown>();
+
+export const described = resolved(document) as Description;
+
+function resolved(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(resolved);
+  if (typeof value !== 'object' || value === null) return value;
+  if ('$ref' in value) return at(`${value.$ref}`);
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, resolved(one)]));
+}
+
+function at(pointer: string): unknown {
+  const [, ...names] = pointer.split('/');
+  const target = names.reduce<unknown>((value, name) => (value as Record<string, unknown>)[name], document);
+  const made = targets.get(pointer) ?? resolved(target);
+  targets.set(pointer, made);
+  return made;
+}
+
+export const operationAt = (method: string, path: string): DescribedOperation | undefined =>
+  described.paths[path.replaceAll(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()];
+
+const ajv = new Ajv2020({ strict: true, allowMatchingProperties: true });
+formats.default(ajv);
+const compiled = new Map<Schema, ValidateFunction>();
+
+/** Why a value does not fit; empty where it does. */
+export function misfits(schema: Schema, value: unknown): readonly string[] {
+  const check = compiled.get(schema) ?? ajv.compile(schema);
+  compiled.set(schema, check);
+  if (check(value)) return [];
+  return (check.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`);
+}

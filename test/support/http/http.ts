@@ -1,0 +1,228 @@
+import assert from 'node:assert/strict';
+import { connect, type Socket } from 'node:net';
+import type { Service } from '../servers/service.js';
+
+/** An answer as it came over the wire. */
+export interface Answer {
+  readonly status: number;
+  /** By lower-case name. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly text: string;
+}
+
+/** What a JSON answer may hold is what the tests are about, so nothing is assumed of it. */
+type Json = ReturnType<typeof JSON.parse>;
+
+export interface JsonAnswer extends Answer {
+  readonly json: Json;
+}
+
+export const jsonOf = (answer: Answer): Json => JSON.parse(answer.text);
+
+/** A raw connection: what is sent is exactly what the test says. */
+export interface Wire {
+  readonly socket: Socket;
+  send(bytes: string | Buffer): void;
+  /** The next complete answer; rejects when the connection ends before it or nothing comes for a while. */
+  next(options?: { head?: boolean; limitMs?: number }): Promise<Answer>;
+  /** Resolves when the other side has closed. */
+  closed(limitMs?: number): Promise<void>;
+  isClosed(): boolean;
+  end(): void;
+}
+
+/** Only bounds a failing test. */
+const answerLimitMs = 60_000;
+
+export function openWire(port: number): Wire {
+  // Half open: where Node answers the other side's end by its own, a reset at that moment fails with EINVAL and leaves a
+  // handle that is never closed, and at its exit the process waits for it in a busy loop.
+  const socket = connect({ host: '127.0.0.1', port, noDelay: true, allowHalfOpen: true });
+  let buffered = Buffer.alloc(0);
+  let over = false;
+  const listeners = new Set<() => void>();
+  const tell = (): void => {
+    for (const listener of listeners) listener();
+  };
+  const finish = (): void => {
+    over = true;
+    tell();
+  };
+  socket.on('data', (chunk) => {
+    buffered = Buffer.concat([buffered, chunk]);
+    tell();
+  });
+  socket.on('end', finish);
+  socket.on('close', finish);
+  // A reset is one way to close; what came before it is judged.
+  socket.on('error', finish);
+
+  const until = <Value>(what: string, limitMs: number, look: () => Value | undefined): Promise<Value> =>
+    new Promise((resolve, reject) => {
+      const settle = (act: () => void): void => {
+        clearTimeout(timer);
+        listeners.delete(check);
+        act();
+      };
+      const check = (): void => {
+        try {
+          const found = look();
+          if (found !== undefined) settle(() => resolve(found));
+        } catch (error) {
+          settle(() => reject(error));
+        }
+      };
+      const timer = setTimeout(() => {
+        settle(() => reject(new Error(`${what}: not within ${limitMs} ms; so far: ${buffered}`)));
+      }, limitMs);
+      listeners.add(check);
+      check();
+    });
+
+  return {
+    socket,
+    send: (bytes) => {
+      socket.write(bytes);
+    },
+    next: ({ head = false, limitMs = answerLimitMs } = {}) =>
+      until('answer', limitMs, () => {
+        const parsed = parseAnswer(buffered, head);
+        if (parsed === null && over) throw new Error(`the connection closed; so far: ${buffered}`);
+        if (parsed === null) return undefined;
+        buffered = buffered.subarray(parsed.end);
+        return parsed.answer;
+      }),
+    closed: (limitMs = answerLimitMs) =>
+      until('close', limitMs, () => (over ? null : undefined)).then(() => undefined),
+    isClosed: () => over,
+    end: () => socket.destroy(),
+  };
+}
+
+/** The first answer of the bytes, or null while it is not complete. */
+function parseAnswer(bytes: Buffer, head: boolean): { answer: Answer; end: number } | null {
+  const headEnd = bytes.indexOf('\r\n\r\n');
+  if (headEnd < 0) return null;
+  const [statusLine = '', ...lines] = bytes.subarray(0, headEnd).toString('latin1').split('\r\n');
+  const headers: Record<string, string> = {};
+  for (const line of lines) {
+    const colon = line.indexOf(':');
+    headers[line.slice(0, colon).toLowerCase()] = line.slice(colon + 1).trim();
+  }
+  const status = Number(statusLine.split(' ')[1]);
+  const start = headEnd + 4;
+  if (!head && headers['transfer-encoding'] === 'chunked') {
+    const body = parseChunks(bytes, start);
+    return body && { answer: { status, headers, text: body.text }, end: body.end };
+  }
+  const end = start + (head ? 0 : Number(headers['content-length'] ?? 0));
+  if (bytes.length < end) return null;
+  return { answer: { status, headers, text: bytes.subarray(start, end).toString('utf8') }, end };
+}
+
+/** A chunked body (RFC 9112, 7.1) without trailers, or null while it is not complete. */
+function parseChunks(bytes: Buffer, start: number): { text: string; end: number } | null {
+  const chunks: Buffer[] = [];
+  for (let at = start; ; ) {
+    const lineEnd = bytes.indexOf('\r\n', at);
+    if (lineEnd < 0) return null;
+    const line = bytes.toString('latin1', at, lineEnd);
+    if (!/^[0-9a-f]+$/i.test(line)) throw new Error(`no size of a chunk; so far: ${bytes}`);
+    const size = Number.parseInt(line, 16);
+    const next = lineEnd + 2 + size + 2;
+    if (bytes.length < next) return null;
+    if (size === 0) return { text: Buffer.concat(chunks).toString('utf8'), end: next };
+    chunks.push(bytes.subarray(lineEnd + 2, next - 2));
+    at = next;
+  }
+}
+
+/** Sends bytes on a connection of their own and gives the first answer. */
+export async function exchangeRaw(port: number, bytes: string | Buffer): Promise<Answer> {
+  const wire = openWire(port);
+  try {
+    wire.send(bytes);
+    return await wire.next();
+  } finally {
+    wire.end();
+  }
+}
+
+export interface RequestParts {
+  readonly method?: string;
+  readonly path?: string;
+  /** A list where a header is repeated; null leaves one out that would be sent otherwise. */
+  readonly headers?: Readonly<Record<string, string | readonly string[] | null>>;
+  readonly body?: string | Buffer | null;
+}
+
+/** The bytes of a request, by default a POST of JSON with the service's key. */
+export function rawRequest(
+  key: string | null,
+  { method = 'POST', path = '/api/v1/track-answer', headers = {}, body = null }: RequestParts,
+): Buffer {
+  const bytes = Buffer.from(body ?? '');
+  const all: Record<string, string | readonly string[] | null> = {
+    Host: 'localhost',
+    'X-API-Key': key,
+    ...(body === null ? {} : { 'Content-Type': 'application/json', 'Content-Length': `${bytes.length}` }),
+    ...headers,
+  };
+  const lines = Object.entries(all).flatMap(([name, value]) =>
+    value === null ? [] : [value].flat().map((one) => `${name}: ${one}\r\n`),
+  );
+  return Buffer.concat([Buffer.from(`${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n`), bytes]);
+}
+
+/** Small calls on a running service. */
+export interface Caller {
+  raw(parts: RequestParts): Promise<Answer>;
+  /** As `raw`, with the answer's JSON. */
+  call(parts: RequestParts): Promise<JsonAnswer>;
+  get(path: string, headers?: RequestParts['headers']): Promise<JsonAnswer>;
+  head(path: string): Promise<Answer>;
+  /** POST of one event; text and bytes are sent as they are. */
+  track(event: unknown, headers?: RequestParts['headers']): Promise<JsonAnswer>;
+  /** POST of `{"events": [...]}`. */
+  trackAll(events: readonly unknown[], headers?: RequestParts['headers']): Promise<JsonAnswer>;
+}
+
+export function callerOf({ port }: Pick<Service, 'port'>, key: string | null): Caller {
+  const raw = (parts: RequestParts): Promise<Answer> => exchangeRaw(port, rawRequest(key, parts));
+  const json = async (parts: RequestParts): Promise<JsonAnswer> => {
+    const answer = await raw(parts);
+    return { ...answer, json: jsonOf(answer) };
+  };
+  const post = (path: string, body: unknown, headers: RequestParts['headers'] = {}): Promise<JsonAnswer> =>
+    json({ path, headers, body: isBytes(body) ? body : JSON.stringify(body) });
+  return {
+    raw,
+    call: json,
+    get: (path, headers = {}) => json({ method: 'GET', path, headers }),
+    head: async (path) => {
+      const wire = openWire(port);
+      try {
+        wire.send(rawRequest(key, { method: 'HEAD', path }));
+        const answer = await wire.next({ head: true });
+        assert.equal(answer.headers.connection, 'close');
+        await wire.closed();
+        await assert.rejects(wire.next({ head: true }), /so far: $/, 'a body came after all');
+        return answer;
+      } finally {
+        wire.end();
+      }
+    },
+    track: (event, headers) => post('/api/v1/track-answer', event, headers),
+    trackAll: (events, headers) => post('/api/v1/track-answers', { events }, headers),
+  };
+}
+
+const isBytes = (body: unknown): body is string | Buffer => typeof body === 'string' || Buffer.isBuffer(body);
+
+let learners = 0;
+
+/** A learning event of a learner of its own. */
+export function event(change: Record<string, unknown> = {}): Record<string, unknown> {
+  learners += 1;
+  return { user_id: `learner-${learners}`, skill_id: 'algebra', is_correct: true, ...change };
+}

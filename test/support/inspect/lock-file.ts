@@ -1,0 +1,28 @@
+/** The packages of package-lock.json. */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { root } from '../runner/root.js';
+
+export interface Locked {
+  readonly version: string;
+  readonly resolved?: string;
+  readonly integrity?: string;
+  readonly license?: string;
+  readonly optional?: true;
+  readonly dev?: true;
+  readonly link?: true;
+  readonly hasInstallScript?: true;
+}
+
+export const lockedPackages = (): [path: string, locked: Locked][] => {
+  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
+  return Object.entries<Locked>(packages).filter(([path, { link }]) => path !== '' && !link);
+};
+
+/**
+ * Binaries of other platforms that the registry did not have by which the lock file was written.
+ * Nothing may be added. full/lock-file tells the hashes once a registry names them.
+ */
+export const withoutHash: readonly string[] = ['darwin-arm64', 'darwin-x64', 'linux-arm64-gnu'].map(
+  (platform) => `@chdb/lib-${platform}`,
+);

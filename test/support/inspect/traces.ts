@@ -1,0 +1,49 @@
+/** Where anything in Redis or ClickHouse says a text. */
+import type { ClickHouseClient } from '@clickhouse/client';
+import { Cluster, type Redis } from 'ioredis';
+import type { RedisClient } from '../../../src/store/redis/connection/client.js';
+import { selectRows } from '../../../src/warehouse/clickhouse/client.js';
+
+/** Keys of Redis whose name or content has the text. */
+export async function keysThatSay(client: RedisClient, text: string): Promise<string[]> {
+  const nodes: Redis[] = client instanceof Cluster ? client.nodes('master') : [client];
+  const found: string[] = [];
+  for (const node of nodes) {
+    for await (const keys of node.scanStream({ count: 500 })) {
+      for (const key of keys as string[])
+        if (`${key} ${await contentOf(node, key)}`.includes(text)) found.push(key);
+    }
+  }
+  return found;
+}
+
+async function contentOf(node: Redis, key: string): Promise<string> {
+  const type = await node.type(key);
+  if (type === 'hash') return JSON.stringify(await node.hgetall(key));
+  if (type === 'stream') return JSON.stringify(await node.xrange(key, '-', '+', 'COUNT', 100_000));
+  if (type === 'list') return JSON.stringify(await node.lrange(key, 0, -1));
+  if (type === 'set') return JSON.stringify(await node.smembers(key));
+  if (type === 'zset') return JSON.stringify(await node.zrange(key, '0', '-1'));
+  return type === 'string' ? `${await node.get(key)}` : '';
+}
+
+/** Tables of ClickHouse with a row that has the text, and how many rows. */
+export async function tablesThatSay(
+  client: ClickHouseClient,
+  text: string,
+): Promise<Readonly<Record<string, number>>> {
+  const tables = await selectRows<{ name: string }>(
+    client,
+    "SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%MergeTree' ORDER BY name",
+  );
+  const found: Record<string, number> = {};
+  for (const { name } of tables) {
+    const [row] = await selectRows<{ n: number }>(
+      client,
+      `SELECT toUInt32(count()) AS n FROM ${name} WHERE position(toString(tuple(*)), {text:String}) > 0`,
+      { params: { text } },
+    );
+    if (row !== undefined && row.n > 0) found[name] = row.n;
+  }
+  return found;
+}

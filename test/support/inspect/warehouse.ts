@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import type { ClickHouseClient } from '@clickhouse/client';
+import { connectWarehouse, ensureDatabase, selectRows } from '../../../src/warehouse/clickhouse/client.js';
+import { createSchema } from '../../../src/warehouse/schema/create-schema.js';
+import { rollups } from '../../../src/warehouse/schema/rollups.js';
+import { waitFor } from '../wait.js';
+
+/** A separate database with the schema, on the server of the URL. */
+export async function testDatabase(
+  t: TestContext,
+  clickhouseUrl: string,
+): Promise<{ url: string; client: ClickHouseClient }> {
+  const url = new URL(clickhouseUrl);
+  url.pathname = `/t${Math.random().toString(36).slice(2)}`;
+  await ensureDatabase(url.href);
+  const client = connectWarehouse(url.href);
+  t.after(() => client.close());
+  await createSchema(client);
+  return { url: url.href, client };
+}
+
+/** The address of another account, such as the analyst's, on the database of the URL. */
+export function onDatabaseOf(url: string, account: string): string {
+  const address = new URL(account);
+  address.pathname = new URL(url).pathname;
+  return address.href;
+}
+
+/** What an insert of answers fills. */
+export const filledTables: readonly string[] = ['attempts', ...rollups.map(({ table }) => table.name)];
+
+export interface Counts {
+  rows: number;
+  ids: number;
+  learner: number;
+  total: number;
+  skill: number;
+}
+
+/** Rows of the table, different outbox ids among them, and what each of the rollups counts. */
+export async function counts(client: ClickHouseClient): Promise<Counts> {
+  const [row] = await selectRows<Counts>(
+    client,
+    `SELECT toUInt32(count()) AS rows, toUInt32(uniqExact(partition_id, outbox_ms, outbox_seq)) AS ids,
+      toUInt32((SELECT sum(attempts) FROM learner_skill_daily)) AS learner,
+      toUInt32((SELECT sum(attempts) FROM learner_skill_total)) AS total,
+      toUInt32((SELECT sum(attempts) FROM skill_daily)) AS skill FROM attempts`,
+  );
+  if (!row) throw new Error('no counts');
+  return row;
+}
+
+export const allOnce = (n: number): Counts => ({ rows: n, ids: n, learner: n, total: n, skill: n });
+
+/** Waits for so many answers in the rollups, which are filled one after the other, and holds that all is there once. */
+export async function storedOnce(client: ClickHouseClient, n: number): Promise<void> {
+  await waitFor(`${n} answers in the rollups`, async () => {
+    const { learner, total, skill } = await counts(client);
+    return [learner, total, skill].every((answers) => answers === n);
+  });
+  assert.deepEqual(await counts(client), allOnce(n));
+}
+
+/** Rows of a table or view. */
+export async function countOf(client: ClickHouseClient, table: string): Promise<number> {
+  const [row] = await selectRows<{ n: number }>(client, `SELECT toUInt32(count()) AS n FROM ${table}`);
+  return row?.n ?? 0;
+}

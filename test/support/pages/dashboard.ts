@@ -1,0 +1,62 @@
+/** The dashboard in a browser: opened with a key, waited for, and judged by axe. */
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import axe from 'axe-core';
+import type { Service } from '../servers/service.js';
+import { type Look, type OpenPage, openBrowser } from './browser.js';
+
+/** A school that is looked at. */
+export interface Dashboard extends OpenPage {
+  /** Goes to an address within the page, and returns when nothing is being loaded any more. */
+  show(hash: string): Promise<void>;
+  /** Fails where what is shown is wider than the window. */
+  assertFits(): Promise<void>;
+  /** And where somebody could not use it, by axe's rules, which take a third of a second of CPU. */
+  assertUsable(): Promise<void>;
+}
+
+/** Goes there, and resolves when it is drawn and has begun to load. */
+const goTo = (hash: string): string => `new Promise((done) => {
+  const frames = (left) => left === 0 ? done() : requestAnimationFrame(() => frames(left - 1));
+  if (location.hash === ${JSON.stringify(hash)}) return done();
+  addEventListener('hashchange', () => frames(3), { once: true });
+  location.hash = ${JSON.stringify(hash)};
+})`;
+
+/** Only what axe calls serious or critical. */
+const findings = `axe.run({ resultTypes: ['violations'] }).then(({ violations }) => violations
+  .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+  .map(({ id, nodes }) => id + ': ' + nodes.slice(0, 3).map(({ html }) => html.slice(0, 200)).join(' | ')))`;
+
+/** The link that `npm start` prints. */
+export const linkOf = ({ baseUrl }: Pick<Service, 'baseUrl'>, key: string): string =>
+  `${baseUrl}/dashboard#key=${key}`;
+
+export async function openDashboard(
+  t: TestContext,
+  service: Pick<Service, 'baseUrl' | 'key'>,
+  look: Look = { width: 1280, scheme: 'light' },
+): Promise<Dashboard> {
+  const opened = await openBrowser(t);
+  await opened.open(linkOf(service, service.key), look);
+  const settled = () =>
+    opened.page.waitForSelector('main:not(:has(.loading, [aria-busy=true], .drawing:empty))');
+  await settled();
+  const assertFits = async (): Promise<void> => {
+    const over = await opened.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+    assert.ok(over <= 0, `${await opened.evaluate('location.hash')} is ${over} pixels too wide`);
+  };
+  return {
+    ...opened,
+    assertFits,
+    show: async (hash) => {
+      await opened.evaluate(goTo(hash));
+      await settled();
+    },
+    assertUsable: async () => {
+      await assertFits();
+      if (!(await opened.evaluate<boolean>("'axe' in globalThis"))) await opened.page.evaluate(axe.source);
+      assert.deepEqual(await opened.evaluate(findings), [], await opened.evaluate('location.hash'));
+    },
+  };
+}

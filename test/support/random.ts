@@ -1,1 +1,0 @@
-export { createSeededRandom as seeded } from '../../src/seeded-random.js';

@@ -1,0 +1,94 @@
+/** Backups of running servers, with the steps that docs/operations.md gives, and empty servers to restore them in. */
+import { randomUUID } from 'node:crypto';
+import { cpSync } from 'node:fs';
+import { join } from 'node:path';
+import type { ClickHouseClient } from '@clickhouse/client';
+import {
+  type DrainJobData,
+  drainJobId,
+  drainQueueName,
+  queuePrefix,
+  shardCount,
+} from '../../../src/contracts/outbox/job-data.js';
+import { startOnFreePort } from '../../../src/embedded/free-port.js';
+import { startRedis } from '../../../src/embedded/start-redis.js';
+import { createLogger } from '../../../src/logger.js';
+import type { RedisClient } from '../../../src/store/redis/connection/client.js';
+import { selectRows } from '../../../src/warehouse/clickhouse/client.js';
+import { createSchema } from '../../../src/warehouse/schema/create-schema.js';
+import { waitFor } from '../wait.js';
+import type { Scoped } from './service.js';
+
+const logger = createLogger('warn', 'test');
+const stopMs = 10_000;
+const folder = 'appendonlydir';
+
+export interface FolderRedis {
+  readonly url: string;
+  stop(): Promise<unknown>;
+}
+
+/** A Redis on a folder of the caller. */
+export const startRedisOn = (t: Scoped, dir: string): Promise<FolderRedis> =>
+  startOnFreePort(async (port) => {
+    const server = startRedis({ dir, port, password: randomUUID(), fsync: 'everysec', logger });
+    const stop = () => server.stop(stopMs);
+    t.after(stop);
+    await server.ready;
+    return { url: server.url, stop };
+  });
+
+/**
+ * Copies the append-only folder of a Redis that is written to: while it is not rewritten, files only grow. What was
+ * written before is in the copy, also where a slow disk holds up the file for seconds.
+ */
+export async function copyAppendOnlyFolder(redis: RedisClient, from: string, to: string): Promise<void> {
+  await redis.config('SET', 'auto-aof-rewrite-percentage', '0');
+  await waitFor('the end of a rewrite', async () =>
+    (await redis.info('persistence')).includes('aof_rewrite_in_progress:0'),
+  );
+  await waitFor('the commands to be in the file', async () =>
+    /^aof_buffer_length:0\r$/m.test(await redis.info('persistence')),
+  );
+  cpSync(join(from, folder), join(to, folder), { recursive: true });
+  await redis.config('SET', 'auto-aof-rewrite-percentage', '100');
+}
+
+/**
+ * As if a minute had passed since the copy: younger drain jobs trust their token, which a restored ClickHouse does not
+ * know. @see src/services/outbox/drain-outbox.ts
+ */
+export async function ageDrainJobs(redis: RedisClient): Promise<void> {
+  for (let shard = 0; shard < shardCount; shard++) {
+    const key = `${queuePrefix}:${drainQueueName}:${drainJobId(shard)}`;
+    const data = JSON.parse((await redis.hget(key, 'data')) ?? 'null') as DrainJobData | null;
+    if (data?.batch == null) continue;
+    data.batch.fixedAt -= 120_000;
+    await redis.hset(key, 'data', JSON.stringify(data));
+  }
+}
+
+/** Every table but those that materialized views fill, and that of the schema. */
+const exported = `SELECT name FROM system.tables WHERE database = currentDatabase()
+  AND engine LIKE '%MergeTree' AND name NOT LIKE 'daily\\_%' AND name != 'schema_migrations' ORDER BY name`;
+
+export type TableTexts = ReadonlyMap<string, string>;
+
+/** Each table as text, one after the other. */
+export async function exportTables(client: ClickHouseClient): Promise<TableTexts> {
+  const texts = new Map<string, string>();
+  for (const { name } of await selectRows<{ name: string }>(client, exported)) {
+    const result = await client.query({ query: `SELECT * FROM ${name}`, format: 'TabSeparatedWithNames' });
+    texts.set(name, await result.text());
+  }
+  return texts;
+}
+
+/** Puts them into an empty database; the views fill the rollups. */
+export async function restoreTables(client: ClickHouseClient, texts: TableTexts): Promise<void> {
+  await createSchema(client);
+  for (const [name, text] of texts) {
+    const query = `INSERT INTO ${name} FORMAT TabSeparatedWithNames\n${text}`;
+    await client.command({ query });
+  }
+}

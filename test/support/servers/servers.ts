@@ -1,0 +1,22 @@
+/** Servers for commands that bring an engine or threads of their own. */
+import type { TestContext } from 'node:test';
+import type { ClickHouseClient } from '@clickhouse/client';
+import { onDatabaseOf, testDatabase } from '../inspect/warehouse.js';
+import { tempDir } from '../temp.js';
+import { freshDatabase, startTestRedis } from './embedded.js';
+
+export interface Servers {
+  readonly env: Record<string, string>;
+  readonly clickhouse: ClickHouseClient;
+  /** Of the read-only account, on the same database. */
+  readonly analystUrl: string;
+}
+
+/** On a Redis and a database of the test's own. */
+export async function startServers(t: TestContext): Promise<Servers> {
+  const redisUrl = await startTestRedis(t);
+  const { clickhouseUrl, analystUrl } = await freshDatabase();
+  const { url, client } = await testDatabase(t, clickhouseUrl);
+  const env = { REDIS_URL: redisUrl, CLICKHOUSE_URL: url, DATA_DIR: await tempDir(t) };
+  return { env, clickhouse: client, analystUrl: onDatabaseOf(url, analystUrl) };
+}

@@ -1,0 +1,262 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, realpath, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after } from 'node:test';
+import type { ClickHouseClient } from '@clickhouse/client';
+import { type Config, loadConfig } from '../../../src/config.js';
+import { defaultScopes, hashKey, type Scope } from '../../../src/contracts/access/access.js';
+import { readStoredEndpoints } from '../../../src/embedded/data-dir.js';
+import { startOnFreePort } from '../../../src/embedded/free-port.js';
+import { probeRedis } from '../../../src/embedded/probe.js';
+import { createClosers } from '../../../src/lifecycle.js';
+import { createLogger } from '../../../src/logger.js';
+import { createKeyStore, type KeyStore } from '../../../src/store/access/api-keys.js';
+import {
+  connectRedis,
+  type RedisClient,
+  waitUntilReady,
+} from '../../../src/store/redis/connection/client.js';
+import { connectWarehouse } from '../../../src/warehouse/clickhouse/client.js';
+import { noteStart } from '../runner/figures.js';
+import { waitFor } from '../wait.js';
+import { freshDatabase } from './embedded.js';
+import { emptiedCluster, givenCluster } from './given-cluster.js';
+
+/** What `before`/`after` of a file and a test's context have in common. */
+export interface Scoped {
+  after(fn: () => Promise<unknown> | unknown): void;
+}
+
+export interface Service {
+  readonly port: number;
+  readonly baseUrl: string;
+  /** Without a limit that a test could reach. */
+  readonly key: string;
+  /** Tenant of the key. */
+  readonly tenant: string;
+  readonly dataDir: string;
+  readonly redisUrl: string;
+  readonly clickhouseUrl: string;
+  /** Stops it before the end of the test. */
+  stop(): Promise<boolean>;
+}
+
+const testKey = 'test-key';
+
+/** The settings of a test's service: a free port, one key, nothing scheduled, no log but on a Cluster, whose tests show it when they fail. */
+function testConfig(dataDir: string, change: Partial<Config> = {}): Config {
+  const environment = {
+    PORT: '0',
+    DATA_DIR: dataDir,
+    API_KEYS: `${testKey}:default:1000000000`,
+    LOG_LEVEL: givenCluster === undefined ? 'silent' : 'warn',
+    // Each reads all tables once at the start; tests of audits and fits ask for them.
+    AUDIT_INTERVAL_HOURS: '0',
+    FIT_INTERVAL_HOURS: '0',
+  };
+  return { ...loadConfig(environment), ...change };
+}
+
+/** A data folder of the test; removed after everything that was registered later has ended. */
+export async function dataFolder(): Promise<{ path: string; remove: () => Promise<void> }> {
+  const path = await realpath(await mkdtemp(join(tmpdir(), 'skilltrace-service-')));
+  return { path, remove: () => rm(path, { recursive: true, force: true, maxRetries: 10 }) };
+}
+
+/** What ships, not its modules. */
+const loadApp = (): Promise<typeof import('../../../src/app/app.js')> =>
+  import(import.meta.resolve('#bundle/app.js'));
+
+/**
+ * Starts the whole service in this process, on a folder and a port of its own, with a Redis of its own and a database on the
+ * ClickHouse of the test run; ends it after the test. On a folder that is given both servers are the folder's.
+ */
+export async function startService(t: Scoped, change: Partial<Config> = {}): Promise<Service> {
+  const { startApp } = await loadApp();
+  const folder = await dataFolder();
+  const servers = change.dataDir === undefined ? await testServers(change) : {};
+  const config = testConfig(change.dataDir ?? folder.path, { ...servers, ...change });
+  const logger = createLogger(config.logLevel, 'test');
+  const closers = createClosers(logger);
+  noteStart('service-inside');
+  t.after(async () => {
+    await closers.close();
+    await folder.remove();
+  });
+  const { port } = await startApp(config, logger, closers);
+  if (port === null) throw new Error('the service does not listen');
+  const endpoints = readStoredEndpoints(config.dataDir);
+  return {
+    port,
+    baseUrl: `http://127.0.0.1:${port}`,
+    key: testKey,
+    tenant: 'default',
+    dataDir: config.dataDir,
+    redisUrl: config.redisUrl ?? endpoints?.redisUrl ?? '',
+    clickhouseUrl: config.clickhouseUrl ?? endpoints?.clickhouseUrl ?? '',
+    stop: () => closers.close(),
+  };
+}
+
+async function testServers({ clickhouseUrl }: Partial<Config>): Promise<Partial<Config>> {
+  const given = clickhouseUrl === undefined ? await freshDatabase() : { clickhouseUrl };
+  return { redisUrl: await emptiedCluster(), clickhouseUrl: given.clickhouseUrl };
+}
+
+let shared: Promise<{ first: Service; second: () => Promise<Service>; keys: TestKeys }> | undefined;
+let tenants = 0;
+
+async function startShared() {
+  const first = await startService({ after });
+  const keys = await keysOf({ after }, first);
+  let second: Promise<Service> | undefined;
+  const startSecond = (): Promise<Service> => {
+    second ??= startSecondApi({ after }, first);
+    return second;
+  };
+  return { first, second: startSecond, keys };
+}
+
+/**
+ * The service that all tests of this process share, with the key of a tenant that nobody else has: for tests that leave the
+ * servers and other tenants alone. It ends with the process. Files that call it share processes (run-tests.ts).
+ */
+export async function sharedService(): Promise<Service & { second(): Promise<Service> }> {
+  shared ??= startShared();
+  const { first, second, keys } = await shared;
+  tenants += 1;
+  const own = { tenant: `tenant-${tenants}`, key: await keys.add({ tenant: `tenant-${tenants}` }) };
+  return { ...first, ...own, second: async () => ({ ...(await second()), ...own }) };
+}
+
+/** A service with a ClickHouse of its own, for a test that stops, kills or fills it. */
+export const startServiceAlone = (t: Scoped, change: Partial<Config> = {}): Promise<Service> =>
+  startService(t, { clickhouseUrl: null, ...change });
+
+/** The ClickHouse of a service that was started alone. */
+export function clickhousePid({ dataDir }: Pick<Service, 'dataDir'>): number {
+  const { clickhouse } = JSON.parse(readFileSync(join(dataDir, 'servers.json'), 'utf8'));
+  if (clickhouse === undefined) throw new Error('this service shares the ClickHouse of the test run');
+  return clickhouse.pid;
+}
+
+/** Another API on the servers of a running service. */
+export const startSecondApi = (
+  t: Scoped,
+  { dataDir }: Service,
+  change: Partial<Config> = {},
+): Promise<Service> => startService(t, { ...change, dataDir, role: 'api' });
+
+export async function redisOf(t: Scoped, url: string): Promise<RedisClient> {
+  const client = connectRedis(url);
+  client.on('error', () => undefined);
+  t.after(() => client.disconnect());
+  await waitUntilReady(client, 10_000);
+  return client;
+}
+
+export function clickhouseOf(t: Scoped, { clickhouseUrl }: Pick<Service, 'clickhouseUrl'>): ClickHouseClient {
+  const client = connectWarehouse(clickhouseUrl);
+  t.after(() => client.close());
+  return client;
+}
+
+export interface TestKeys {
+  readonly store: KeyStore;
+  /** Puts a fresh key in store and gives it. */
+  add(change?: { tenant?: string; scopes?: readonly Scope[]; quota?: number | null }): Promise<string>;
+  revoke(key: string): Promise<boolean>;
+  /** The tenant that is meant by a name: in a shared service one that no other file has. */
+  nameOf(tenant: string): string;
+}
+
+let keysMade = 0;
+
+/** Keys in the store of a running service. */
+export async function keysOf(t: Scoped, { redisUrl, tenant: own }: Service): Promise<TestKeys> {
+  const store = createKeyStore(await redisOf(t, redisUrl));
+  const nameOf = (tenant: string): string =>
+    own === 'default' || tenant.startsWith(own) ? tenant : `${own}-${tenant}`;
+  return {
+    store,
+    nameOf,
+    add: async ({ tenant = own, scopes = defaultScopes, quota = null } = {}) => {
+      keysMade += 1;
+      const key = `key-${process.pid}-${keysMade}`;
+      const grant = { tenant: nameOf(tenant), scopes, requestsPerMinute: quota, development: false };
+      await store.save({ keyHash: hashKey(key), ...grant });
+      return key;
+    },
+    revoke: (key) => store.revoke(hashKey(key)),
+  };
+}
+
+export interface BareRedis {
+  readonly url: string;
+  readonly pid: number;
+  signal(signal: NodeJS.Signals): void;
+  /** Kills it; it keeps nothing, so it comes back empty. */
+  kill(): Promise<void>;
+  start(): Promise<void>;
+}
+
+/** A redis-server of the test that nobody supervises and that stores nothing. */
+export function startBareRedis(t: Scoped): Promise<BareRedis> {
+  return startOnFreePort(async (port) => {
+    const redis = bareRedis(port);
+    t.after(redis.kill);
+    await redis.start().catch(async (error: unknown) => {
+      await redis.kill();
+      throw error;
+    });
+    return redis;
+  });
+}
+
+function bareRedis(port: number): BareRedis {
+  // Its own: without one, a Redis that took the port would be held for this one.
+  const password = randomUUID();
+  const url = `redis://:${password}@127.0.0.1:${port}`;
+  const settings = Object.entries({
+    port,
+    bind: '127.0.0.1',
+    requirepass: password,
+    save: '',
+    appendonly: 'no',
+  });
+  let child: ChildProcess;
+  const hasEnded = (): boolean => child.exitCode !== null || child.signalCode !== null;
+  const kill = async (): Promise<void> => {
+    if (hasEnded()) return;
+    const ended = once(child, 'exit');
+    child.kill('SIGKILL');
+    await ended;
+  };
+  const start = async (): Promise<void> => {
+    const words = settings.flatMap(([name, value]) => [`--${name}`, `${value}`]);
+    const spawned = (): ChildProcess => spawn('redis-server', words, { stdio: 'ignore' });
+    child = spawned();
+    // Another test that looks for a free port may hold this one for a moment.
+    let again = 20;
+    await waitFor('Redis', async () => {
+      if (hasEnded() && again-- === 0) throw new Error(`redis-server ended with exit code ${child.exitCode}`);
+      if (hasEnded()) child = spawned();
+      return (await probeRedis(url)) === null;
+    });
+  };
+  return {
+    url,
+    get pid() {
+      return child.pid ?? 0;
+    },
+    signal: (signal) => {
+      child.kill(signal);
+    },
+    kill,
+    start,
+  };
+}
