@@ -1,6 +1,6 @@
 /** `npm run test:full`: what takes too long for `npm test`. docs/testing.md says what it covers and when to run it. */
 import { randomInt } from 'node:crypto';
-import { defineArguments, flag, integerOption } from '../src/cli/support/arguments.js';
+import { defineArguments, integerOption } from '../src/cli/support/arguments.js';
 import { longFormEnv } from './support/runner/long-form.js';
 import { runTests, testFiles } from './support/runner/run-tests.js';
 
@@ -21,7 +21,6 @@ those whose file names contain one of them.`,
       highest,
       `repeats the random choices of another run, 0 to ${highest} (default: a random one, printed)`,
     ),
-    figures: flag('tells in the end what each suite started and took, as a table'),
   },
   notes: 'To be run before a release, and after a change of store, pipeline or warehouse.',
   read: (values, { operands: words }) => ({ ...values, words }),
@@ -39,11 +38,11 @@ export async function main(argv: readonly string[]): Promise<void> {
     process.stdout.write(help);
     return;
   }
-  const { rounds, figures, words } = args;
+  const { rounds, words } = args;
   const env = longFormEnv({
     rounds,
     seed: args.seed ?? randomInt(highest),
     progress: process.stderr.isTTY,
   });
-  await runTests({ files: testFiles('long', words), together, limitMs, env, figures });
+  await runTests({ files: testFiles('long', words), together, limitMs, env });
 }

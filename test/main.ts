@@ -9,7 +9,6 @@ const { help, read } = defineArguments({
 minutes, are in npm run test:full.`,
   options: {
     watch: flag('builds and runs again what a change concerns, until Ctrl-C; unit and golden tests only'),
-    figures: flag('tells in the end what each suite started and took, as a table'),
   },
   notes: 'docs/testing.md says what each folder of tests is for.',
   read: (values, { operands: words }) => ({ ...values, words }),
@@ -30,6 +29,6 @@ export async function main(argv: readonly string[]): Promise<void> {
   else if (args.watch) await watchTests(args.words);
   else {
     const files = testFiles('short', args.words);
-    await runTests({ files, together, limitMs, env: {}, figures: args.figures });
+    await runTests({ files, together, limitMs, env: {} });
   }
 }

@@ -5,7 +5,7 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, relative } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { readChildrenSeconds } from '../../../bench/targets/processes.js';
@@ -17,8 +17,7 @@ import { type Closers, createClosers, StartError } from '../../../src/lifecycle.
 import { createLogger } from '../../../src/logger.js';
 import { connectWarehouse, selectRows } from '../../../src/warehouse/clickhouse/client.js';
 import { runClickhouseNames } from '../servers/embedded.js';
-import { figuresOf } from './figures.js';
-import { dearestFiles, figuresTable, readNotes } from './figures-table.js';
+import { cpuNotesVariable, formatCpuReport } from './cpu-report.js';
 import { root } from './root.js';
 
 export interface TestRun {
@@ -29,8 +28,6 @@ export interface TestRun {
   /** After this long a file is given up, and a test in it where it sets no limit of its own. */
   readonly limitMs: number;
   readonly env: Readonly<Record<string, string>>;
-  /** Whether to tell in the end what was started and what it took. */
-  readonly figures: boolean;
 }
 
 /** Makes stack traces name the sources. */
@@ -38,26 +35,23 @@ export const sourceMaps = `--import=${import.meta.resolve('#bundle/source-maps.j
 const tests = fileURLToPath(new URL('../..', import.meta.url));
 const logger = createLogger('warn', 'test run');
 
-/** Runs the files and takes over the runner's exit code. */
+/** Runs the files, prints the CPU that they used, and sets the runner's exit code. */
 export async function runTests(run: TestRun): Promise<void> {
   const closers = createClosers(logger);
-  const notes = join(tmpdir(), `skilltrace-figures-${process.pid}`);
+  const notes = join(tmpdir(), `skilltrace-test-cpu-${process.pid}`);
+  writeFileSync(notes, '');
   try {
-    await runBesideServers(run, run.figures ? figuresOf(notes) : {}, closers);
+    await runBesideServers(run, { [cpuNotesVariable]: notes }, closers);
   } finally {
     await closers.close();
   }
-  if (!run.figures) return;
-  const told = readNotes(notes);
-  process.stdout.write(
-    `\n${figuresTable(told, readChildrenSeconds())}\nThe dearest files:\n${dearestFiles(told, 20)}`,
-  );
+  process.stdout.write(`\n${formatCpuReport(notes, readChildrenSeconds())}`);
   await rm(notes);
 }
 
 async function runBesideServers(
   { files, together, limitMs, env }: TestRun,
-  figures: Readonly<Record<string, string>>,
+  variables: Readonly<Record<string, string>>,
   closers: Closers,
 ): Promise<void> {
   const servers = files.every(isPure) ? {} : await startServers(closers);
@@ -69,10 +63,10 @@ async function runBesideServers(
     '--test-reporter=spec',
     ...(takesLimits() ? limits : []),
   ];
-  const runner = spawn(process.execPath, [...options, ...processesOf(files)], {
+  const runner = spawn(process.execPath, [...options, ...groupFiles(files)], {
     cwd: root,
     stdio: 'inherit',
-    env: { ...process.env, ...env, ...servers, ...figures },
+    env: { ...process.env, ...env, ...servers, ...variables },
   });
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => runner.kill(signal));
   const [code] = await once(runner, 'close');
@@ -163,42 +157,61 @@ export function testFiles(
   throw new StartError(`no file of these tests matches ${words.join(' ')}${elsewhere}`);
 }
 
-const sharingProcesses = 2;
-
-/** What the runner gets, which gives each a process: the files, but for those that share a service, which go together. */
-function processesOf(files: readonly string[]): string[] {
-  const paths = files.map(compiledPath);
-  const sharing = paths.filter((path) => readFileSync(path, 'utf8').includes('await sharedService('));
-  if (sharing.length < 2) return paths;
-  const groups = Array.from({ length: sharingProcesses }, (_, group) => {
-    const members = sharing.filter((_, i) => i % sharingProcesses === group);
-    const file = compiledPath(join('contract', `shared-${group + 1}.group.js`));
-    writeFileSync(file, groupOf(members));
-    return file;
-  });
-  const alone = paths.filter((path) => !sharing.includes(path));
-  // Those that wait for ClickHouse begin, those that compute fill the gaps.
-  return [
-    ...groups,
-    ...alone.filter((path) => !isPure(relative(tests, path))),
-    ...alone.filter((path) => isPure(relative(tests, path))),
-  ];
-}
-
-/** Files are loaded one after the other, before the first test: a run that has no tests left ends, whatever is loading. */
-const groupOf = (paths: readonly string[]): string => `import { test } from 'node:test';
-const load = async () => {
-${paths.map((path) => `  await import(${JSON.stringify(pathToFileURL(path).href)});\n`).join('')}};
-const loading = load();
-test('the files of this process are loaded', () => loading);
-await loading;
-`;
+/** Processes for files that compute only, for those that share a service, and for those that start servers. */
+const processes = { pure: 2, shared: 2, servers: 10 };
 
 /**
- * For processes that live for seconds, as many as there are processors: threads that collect garbage side by side, and code
- * that is optimised early, cost them a quarter more CPU (measured).
+ * Distributes files over processes: starting one costs up to 1 s of CPU.
+ * @returns the entry of each process. The runner starts them in this order.
  */
-const shortLived = ['--single-threaded-gc', '--interrupt-budget=1000000'];
+function groupFiles(files: readonly string[]): string[] {
+  const pure = files.filter(isPure);
+  const shared = files.filter((name) => !isPure(name) && usesSharedService(name));
+  const others = files.filter((name) => !isPure(name) && !usesSharedService(name));
+  const full = others.filter(isFull);
+  const groups = [
+    ...splitRoundRobin(full, full.length),
+    ...splitRoundRobin(shared, processes.shared),
+    ...splitRoundRobin(
+      others.filter((name) => !isFull(name)),
+      processes.servers,
+    ),
+    ...splitRoundRobin(pure, processes.pure),
+  ];
+  return groups.map((names, i) => {
+    const entry = compiledPath(`group-${i + 1}.js`);
+    writeFileSync(entry, buildGroupEntry(names));
+    return entry;
+  });
+}
+
+const usesSharedService = (name: string): boolean =>
+  readFileSync(compiledPath(name), 'utf8').includes('await sharedService(');
+
+function splitRoundRobin(names: readonly string[], count: number): string[][] {
+  const groups = Array.from({ length: Math.min(count, names.length) }, (): string[] => []);
+  for (const [i, name] of names.entries()) groups[i % groups.length]?.push(name);
+  return groups;
+}
+
+const buildGroupEntry = (names: readonly string[]): string => {
+  const files = names.map((name) => [
+    name.replace(/\.test\.js$/, ''),
+    pathToFileURL(compiledPath(name)).href,
+  ]);
+  return `import { runTestGroup } from './support/runner/test-group.js';
+await runTestGroup(new Map(${JSON.stringify(files)}));
+`;
+};
+
+/**
+ * V8 options for processes that live for seconds: parallel garbage collection and early optimisation cost a quarter
+ * more CPU (measured). Node 22 does not know the second.
+ */
+const shortLived = [
+  '--single-threaded-gc',
+  ...(process.versions.node.startsWith('20.') ? ['--interrupt-budget=1000000'] : []),
+];
 
 /** Both options came with Node 20.11. */
 function takesLimits(): boolean {

@@ -1,6 +1,5 @@
 /** The service in a process of its own, with all that it writes. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { figuresEnvironment } from '../runner/figures.js';
 import { waitFor } from '../wait.js';
 import type { Scoped } from './service.js';
 
@@ -28,7 +27,6 @@ export interface Launched extends Running {
 export const environment = (): Record<string, string | undefined> => ({
   PATH: process.env.PATH,
   HOME: process.env.HOME,
-  ...figuresEnvironment(),
 });
 
 /** Starts it; it ends with the test at the latest. */

@@ -5,7 +5,6 @@ import { readFileSync } from 'node:fs';
 import { mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { type Config, loadConfig } from '../../../src/config.js';
 import { defaultScopes, hashKey, type Scope } from '../../../src/contracts/access/access.js';
@@ -21,7 +20,7 @@ import {
   waitUntilReady,
 } from '../../../src/store/redis/connection/client.js';
 import { connectWarehouse } from '../../../src/warehouse/clickhouse/client.js';
-import { noteStart } from '../runner/figures.js';
+import { testProcess } from '../runner/test-group.js';
 import { waitFor } from '../wait.js';
 import { freshDatabase } from './embedded.js';
 import { emptiedCluster, givenCluster } from './given-cluster.js';
@@ -82,7 +81,6 @@ export async function startService(t: Scoped, change: Partial<Config> = {}): Pro
   const config = testConfig(change.dataDir ?? folder.path, { ...servers, ...change });
   const logger = createLogger(config.logLevel, 'test');
   const closers = createClosers(logger);
-  noteStart('service-inside');
   t.after(async () => {
     await closers.close();
     await folder.remove();
@@ -111,11 +109,11 @@ let shared: Promise<{ first: Service; second: () => Promise<Service>; keys: Test
 let tenants = 0;
 
 async function startShared() {
-  const first = await startService({ after });
-  const keys = await keysOf({ after }, first);
+  const first = await startService(testProcess);
+  const keys = await keysOf(testProcess, first);
   let second: Promise<Service> | undefined;
   const startSecond = (): Promise<Service> => {
-    second ??= startSecondApi({ after }, first);
+    second ??= startSecondApi(testProcess, first);
     return second;
   };
   return { first, second: startSecond, keys };
