@@ -1,25 +1,24 @@
-/** `npm test`: what everybody runs before a change is taken, in minutes; `npm run test:full` has the long forms. */
+/** `npm test`: the tests that every change must pass. `npm run test:full` has the long forms. */
 import { defineArguments, flag } from '../src/cli/support/arguments.js';
 import { runTests, testFiles } from './support/runner/run-tests.js';
 import { watchTests } from './support/runner/watch-tests.js';
 
 const { help, read } = defineArguments({
   usage: 'npm test [-- WORD ... options]',
-  about: `Runs the tests, or those whose file names contain one of the WORDs. Long forms, and what breaks servers for
-minutes, are in npm run test:full.`,
+  about: `Runs the tests, or those whose file names contain one of the WORDs. npm run test:full runs the long forms.`,
   options: {
-    watch: flag('builds and runs again what a change concerns, until Ctrl-C; unit and golden tests only'),
+    watch: flag('rebuild and rerun affected unit and golden tests after each change, until Ctrl-C'),
   },
-  notes: 'docs/testing.md says what each folder of tests is for.',
+  notes: 'docs/testing.md describes the folders of tests.',
   read: (values, { operands: words }) => ({ ...values, words }),
 });
 
 /**
- * Three files keep two cores busy. With five the run takes as long, and on a slow machine tests exceed the time limits of
- * clients and of the shutdown.
+ * Three processes keep two cores busy. With five, the run takes equally long, and on a slow machine tests exceed the time
+ * limits of clients and of the shutdown.
  */
 const together = 3;
-/** Three times what the longest file took on a busy machine; it only bounds one that hangs. */
+/** Three times the duration of the longest process on a busy machine. */
 const limitMs = 1_200_000;
 
 /** @param argv arguments after the command */

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 
-/** A fresh folder of the test, removed after it. */
+/** Creates a folder and removes it after the test. */
 export async function tempDir(t: TestContext): Promise<string> {
   const dir = await realpath(await mkdtemp(join(tmpdir(), 'skilltrace-test-')));
   t.after(() => rm(dir, { recursive: true, force: true, maxRetries: 10 }));

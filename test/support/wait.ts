@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RedisClient } from '../../src/store/redis/connection/client.js';
 
-/** Looks cost the processor that what is waited for needs, so they get rarer while it takes long. */
+/** Polling takes CPU from the process that it waits for, so the interval grows with the waiting time. */
 const [shortestMs, longestMs, share] = [20, 100, 0.05];
 
 /**
- * Polls until `condition` holds.
+ * Polls until `condition` returns true.
  *
- * @param limitMs when to give up; generous, it only bounds a failing test
- * @returns the milliseconds it took
+ * @param limitMs reached only in a failing test
+ * @returns milliseconds waited
  */
 export async function waitFor(
   what: string,
@@ -18,17 +18,17 @@ export async function waitFor(
   const since = performance.now();
   while (!(await condition())) {
     const passed = performance.now() - since;
-    if (passed > limitMs) throw new Error(`${what}: not within ${limitMs} ms`);
+    if (passed > limitMs) throw new Error(`timeout after ${limitMs} ms: ${what}`);
     await sleep(Math.max(shortestMs, Math.min(longestMs, share * passed)));
   }
   return performance.now() - since;
 }
 
-/** Waits until nothing is left in a stream. */
+/** Waits until a stream is empty. */
 export const emptied = (redis: Pick<RedisClient, 'xlen'>, key: string): Promise<number> =>
   waitFor(`an empty ${key}`, async () => (await redis.xlen(key)) === 0);
 
-/** Asks again until the answer is as wanted, and gives it. */
+/** Repeats a request until its result is accepted. @returns the accepted result */
 export async function askUntil<Told>(
   what: string,
   ask: () => Promise<Told>,

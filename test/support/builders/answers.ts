@@ -19,12 +19,11 @@ export const anAnswer: Answer = {
 
 const skillId = 'algebra';
 
-/** Counts one answer on the skill, as the workers do. */
 function countAnswer(states: AnswerStates, answer: Answer, model: TenantModel = unfittedModel): AnswerEffect {
   return applyAnswer(states, answer, computeConditions(model, skillId, null, states, answer));
 }
 
-/** A new learner's states after answers on one skill; what an answer does not say is that of `anAnswer`. */
+/** @returns a new learner's states after answers on one skill. Missing fields have the values of `anAnswer`. */
 export function countAnswers(answers: readonly Partial<Answer>[], model = unfittedModel): AnswerStates {
   let states: AnswerStates = {
     keys: hashQuestionKeys(skillId, null),

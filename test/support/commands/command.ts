@@ -3,9 +3,9 @@ import { EventEmitter, once } from 'node:events';
 import type { TestContext } from 'node:test';
 import type { CommandHost } from '../../../src/cli/support/command.js';
 
-/** How a command ended, and what it wrote. */
+/** Exit code and output of a command. */
 export interface Ended {
-  /** Null where a signal ended it; which one stands at the end of `err`. */
+  /** Null if a signal ended the command. `err` ends with the signal's name. */
   readonly code: number | null;
   readonly out: string;
   readonly err: string;
@@ -15,11 +15,11 @@ type Environment = Readonly<Record<string, string>>;
 
 const entryOf = (name: string): string => import.meta.resolve(`#bundle/cli-${name}.js`);
 
-/** Runs a command line tool in this process, whose output is no terminal. */
+/** Runs a command in this process. Its output is not a terminal. */
 export const runCommand = (name: string, env: Environment, ...args: string[]): Promise<Ended> =>
   runOn(false, name, env, ...args);
 
-/** The same before the eyes of somebody. */
+/** Like `runCommand`, with a terminal as output. */
 export const runOnTerminal = (name: string, env: Environment, ...args: string[]): Promise<Ended> =>
   runOn(true, name, env, ...args);
 
@@ -48,7 +48,7 @@ async function runOn(isTTY: boolean, name: string, env: Environment, ...args: st
   return { code: code || host.exitCode, ...written };
 }
 
-/** Starts a command as the set-up does, in a process of its own that does not outlive the test: for signals and kills. */
+/** Starts a command in a child process, to send signals to it. The child is killed after the test. */
 export function spawnCommand(
   t: TestContext,
   name: string,

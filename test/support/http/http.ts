@@ -2,15 +2,14 @@ import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
 import type { Service } from '../servers/service.js';
 
-/** An answer as it came over the wire. */
+/** A response as received. */
 export interface Answer {
   readonly status: number;
-  /** By lower-case name. */
+  /** Keys are lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
   readonly text: string;
 }
 
-/** What a JSON answer may hold is what the tests are about, so nothing is assumed of it. */
 type Json = ReturnType<typeof JSON.parse>;
 
 export interface JsonAnswer extends Answer {
@@ -19,24 +18,24 @@ export interface JsonAnswer extends Answer {
 
 export const jsonOf = (answer: Answer): Json => JSON.parse(answer.text);
 
-/** A raw connection: what is sent is exactly what the test says. */
+/** A raw connection, which sends exactly the given bytes. */
 export interface Wire {
   readonly socket: Socket;
   send(bytes: string | Buffer): void;
-  /** The next complete answer; rejects when the connection ends before it or nothing comes for a while. */
+  /** The next complete response. Rejects if the connection closes first, or after `limitMs`. */
   next(options?: { head?: boolean; limitMs?: number }): Promise<Answer>;
-  /** Resolves when the other side has closed. */
+  /** Resolves when the server has closed the connection. */
   closed(limitMs?: number): Promise<void>;
   isClosed(): boolean;
   end(): void;
 }
 
-/** Only bounds a failing test. */
+/** Reached only in a failing test. */
 const answerLimitMs = 60_000;
 
 export function openWire(port: number): Wire {
-  // Half open: where Node answers the other side's end by its own, a reset at that moment fails with EINVAL and leaves a
-  // handle that is never closed, and at its exit the process waits for it in a busy loop.
+  // Half open: if Node answers the server's FIN while a reset arrives, it fails with EINVAL and leaks a handle, for
+  // which the process waits in a busy loop when it exits.
   const socket = connect({ host: '127.0.0.1', port, noDelay: true, allowHalfOpen: true });
   let buffered = Buffer.alloc(0);
   let over = false;
@@ -54,7 +53,7 @@ export function openWire(port: number): Wire {
   });
   socket.on('end', finish);
   socket.on('close', finish);
-  // A reset is one way to close; what came before it is judged.
+  // A reset also closes the connection. The bytes before it count.
   socket.on('error', finish);
 
   const until = <Value>(what: string, limitMs: number, look: () => Value | undefined): Promise<Value> =>
@@ -99,7 +98,7 @@ export function openWire(port: number): Wire {
   };
 }
 
-/** The first answer of the bytes, or null while it is not complete. */
+/** The first response in the bytes; null if it is incomplete. */
 function parseAnswer(bytes: Buffer, head: boolean): { answer: Answer; end: number } | null {
   const headEnd = bytes.indexOf('\r\n\r\n');
   if (headEnd < 0) return null;
@@ -120,14 +119,14 @@ function parseAnswer(bytes: Buffer, head: boolean): { answer: Answer; end: numbe
   return { answer: { status, headers, text: bytes.subarray(start, end).toString('utf8') }, end };
 }
 
-/** A chunked body (RFC 9112, 7.1) without trailers, or null while it is not complete. */
+/** A chunked body (RFC 9112, 7.1) without trailers; null if it is incomplete. */
 function parseChunks(bytes: Buffer, start: number): { text: string; end: number } | null {
   const chunks: Buffer[] = [];
   for (let at = start; ; ) {
     const lineEnd = bytes.indexOf('\r\n', at);
     if (lineEnd < 0) return null;
     const line = bytes.toString('latin1', at, lineEnd);
-    if (!/^[0-9a-f]+$/i.test(line)) throw new Error(`no size of a chunk; so far: ${bytes}`);
+    if (!/^[0-9a-f]+$/i.test(line)) throw new Error(`invalid chunk size; received: ${bytes}`);
     const size = Number.parseInt(line, 16);
     const next = lineEnd + 2 + size + 2;
     if (bytes.length < next) return null;
@@ -137,7 +136,7 @@ function parseChunks(bytes: Buffer, start: number): { text: string; end: number 
   }
 }
 
-/** Sends bytes on a connection of their own and gives the first answer. */
+/** Sends bytes on a new connection. @returns the first response */
 export async function exchangeRaw(port: number, bytes: string | Buffer): Promise<Answer> {
   const wire = openWire(port);
   try {
@@ -151,12 +150,12 @@ export async function exchangeRaw(port: number, bytes: string | Buffer): Promise
 export interface RequestParts {
   readonly method?: string;
   readonly path?: string;
-  /** A list where a header is repeated; null leaves one out that would be sent otherwise. */
+  /** A list repeats the header. Null omits a default header. */
   readonly headers?: Readonly<Record<string, string | readonly string[] | null>>;
   readonly body?: string | Buffer | null;
 }
 
-/** The bytes of a request, by default a POST of JSON with the service's key. */
+/** Bytes of a request; by default a POST of JSON to track-answer. */
 export function rawRequest(
   key: string | null,
   { method = 'POST', path = '/api/v1/track-answer', headers = {}, body = null }: RequestParts,
@@ -174,16 +173,16 @@ export function rawRequest(
   return Buffer.concat([Buffer.from(`${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n`), bytes]);
 }
 
-/** Small calls on a running service. */
+/** Sends requests with one API key. */
 export interface Caller {
   raw(parts: RequestParts): Promise<Answer>;
-  /** As `raw`, with the answer's JSON. */
+  /** Like `raw`, and parses the response's JSON. */
   call(parts: RequestParts): Promise<JsonAnswer>;
   get(path: string, headers?: RequestParts['headers']): Promise<JsonAnswer>;
   head(path: string): Promise<Answer>;
-  /** POST of one event; text and bytes are sent as they are. */
+  /** Posts one event. Text and bytes are sent unchanged. */
   track(event: unknown, headers?: RequestParts['headers']): Promise<JsonAnswer>;
-  /** POST of `{"events": [...]}`. */
+  /** Posts `{"events": [...]}`. */
   trackAll(events: readonly unknown[], headers?: RequestParts['headers']): Promise<JsonAnswer>;
 }
 
@@ -206,7 +205,7 @@ export function callerOf({ port }: Pick<Service, 'port'>, key: string | null): C
         const answer = await wire.next({ head: true });
         assert.equal(answer.headers.connection, 'close');
         await wire.closed();
-        await assert.rejects(wire.next({ head: true }), /so far: $/, 'a body came after all');
+        await assert.rejects(wire.next({ head: true }), /so far: $/, 'a HEAD response has a body');
         return answer;
       } finally {
         wire.end();
@@ -221,7 +220,7 @@ const isBytes = (body: unknown): body is string | Buffer => typeof body === 'str
 
 let learners = 0;
 
-/** A learning event of a learner of its own. */
+/** A learning event of a new learner. */
 export function event(change: Record<string, unknown> = {}): Record<string, unknown> {
   learners += 1;
   return { user_id: `learner-${learners}`, skill_id: 'algebra', is_correct: true, ...change };

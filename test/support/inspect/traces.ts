@@ -1,10 +1,10 @@
-/** Where anything in Redis or ClickHouse says a text. */
+/** Finds a text in Redis and in ClickHouse. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { Cluster, type Redis } from 'ioredis';
 import type { RedisClient } from '../../../src/store/redis/connection/client.js';
 import { selectRows } from '../../../src/warehouse/clickhouse/client.js';
 
-/** Keys of Redis whose name or content has the text. */
+/** Redis keys with the text in their name or content. */
 export async function keysThatSay(client: RedisClient, text: string): Promise<string[]> {
   const nodes: Redis[] = client instanceof Cluster ? client.nodes('master') : [client];
   const found: string[] = [];
@@ -27,7 +27,7 @@ async function contentOf(node: Redis, key: string): Promise<string> {
   return type === 'string' ? `${await node.get(key)}` : '';
 }
 
-/** Tables of ClickHouse with a row that has the text, and how many rows. */
+/** Number of rows with the text per ClickHouse table; tables without such rows are omitted. */
 export async function tablesThatSay(
   client: ClickHouseClient,
   text: string,

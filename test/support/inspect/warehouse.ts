@@ -6,7 +6,7 @@ import { createSchema } from '../../../src/warehouse/schema/create-schema.js';
 import { rollups } from '../../../src/warehouse/schema/rollups.js';
 import { waitFor } from '../wait.js';
 
-/** A separate database with the schema, on the server of the URL. */
+/** Creates a database with the schema on the server of the URL. */
 export async function testDatabase(
   t: TestContext,
   clickhouseUrl: string,
@@ -20,14 +20,14 @@ export async function testDatabase(
   return { url: url.href, client };
 }
 
-/** The address of another account, such as the analyst's, on the database of the URL. */
+/** @returns the URL of `account` with the database of `url` */
 export function onDatabaseOf(url: string, account: string): string {
   const address = new URL(account);
   address.pathname = new URL(url).pathname;
   return address.href;
 }
 
-/** What an insert of answers fills. */
+/** Tables that an insert of answers fills. */
 export const filledTables: readonly string[] = ['attempts', ...rollups.map(({ table }) => table.name)];
 
 export interface Counts {
@@ -38,7 +38,7 @@ export interface Counts {
   skill: number;
 }
 
-/** Rows of the table, different outbox ids among them, and what each of the rollups counts. */
+/** Rows of `attempts`, distinct outbox ids, and answers per rollup. */
 export async function counts(client: ClickHouseClient): Promise<Counts> {
   const [row] = await selectRows<Counts>(
     client,
@@ -53,7 +53,7 @@ export async function counts(client: ClickHouseClient): Promise<Counts> {
 
 export const allOnce = (n: number): Counts => ({ rows: n, ids: n, learner: n, total: n, skill: n });
 
-/** Waits for so many answers in the rollups, which are filled one after the other, and holds that all is there once. */
+/** Waits until the rollups contain `n` answers, and asserts that each answer is stored once. */
 export async function storedOnce(client: ClickHouseClient, n: number): Promise<void> {
   await waitFor(`${n} answers in the rollups`, async () => {
     const { learner, total, skill } = await counts(client);
@@ -62,7 +62,7 @@ export async function storedOnce(client: ClickHouseClient, n: number): Promise<v
   assert.deepEqual(await counts(client), allOnce(n));
 }
 
-/** Rows of a table or view. */
+/** Number of rows of a table or view. */
 export async function countOf(client: ClickHouseClient, table: string): Promise<number> {
   const [row] = await selectRows<{ n: number }>(client, `SELECT toUInt32(count()) AS n FROM ${table}`);
   return row?.n ?? 0;

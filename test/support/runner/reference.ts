@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
 /**
- * A file of the folder of real logs and reference figures, which is not part of the project: REFERENCE_DATA names
- * it, or the folder that holds it as `data` or `reference`. Null where it is not there.
+ * Path of a file with real logs or reference results; null if it does not exist. REFERENCE_DATA is the folder that
+ * contains the file, or has it in a sub-folder `data` or `reference`. The files are not part of the project.
  */
 export function referenceFile(name: string): string | null {
   const root = process.env.REFERENCE_DATA;

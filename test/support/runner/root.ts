@@ -1,4 +1,4 @@
 import { fileURLToPath } from 'node:url';
 
-/** Folder of the checkout. */
+/** Path of the project. */
 export const root = fileURLToPath(new URL('.', import.meta.resolve('#root/package.json')));

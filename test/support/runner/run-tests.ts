@@ -1,4 +1,4 @@
-/** Node's test runner over compiled test files, in a process of its own, beside the ClickHouse that they share. */
+/** Runs compiled test files with Node's test runner, and the ClickHouse that they share. */
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -23,9 +23,9 @@ import { root } from './root.js';
 export interface TestRun {
   /** Compiled test files, below dist/test. */
   readonly files: readonly string[];
-  /** Files that run at the same time. */
+  /** Processes at the same time. */
   readonly together: number;
-  /** After this long a file is given up, and a test in it where it sets no limit of its own. */
+  /** Time limit of a process, and of each test without a limit. */
   readonly limitMs: number;
   readonly env: Readonly<Record<string, string>>;
 }
@@ -73,7 +73,7 @@ async function runBesideServers(
   process.exitCode = code ?? 1;
 }
 
-/** Redis is installed where it is missing; each file starts its own. @returns variables that tell of ClickHouse */
+/** Installs Redis if it is missing; tests start it. @returns environment variables with the ClickHouse URLs */
 async function startServers(closers: Closers): Promise<Record<string, string>> {
   await ensureRedisServer((line) => process.stderr.write(`skilltrace: ${line}\n`));
   const dir = await mkdtemp(join(tmpdir(), 'skilltrace-test-run-'));
@@ -102,7 +102,7 @@ async function startServers(closers: Closers): Promise<Record<string, string>> {
 
 const dropEveryMs = 2000;
 
-/** Those of processes that have ended, however they did. */
+/** Drops databases of ended processes. */
 function dropOldDatabases(client: ClickHouseClient, closers: Closers): void {
   closers.add('connection to ClickHouse', () => client.close());
   let dropping = Promise.resolve();
@@ -116,7 +116,7 @@ function dropOldDatabases(client: ClickHouseClient, closers: Closers): void {
   const timer = setInterval(() => {
     dropping = dropping
       .then(drop)
-      .catch((error: unknown) => logger.warn({ err: error }, 'a database of a test stays'));
+      .catch((error: unknown) => logger.warn({ err: error }, 'cannot drop a database of a test'));
   }, dropEveryMs);
   closers.add('old databases', () => {
     clearInterval(timer);
@@ -124,14 +124,14 @@ function dropOldDatabases(client: ClickHouseClient, closers: Closers): void {
   });
 }
 
-/** Whether a file's tests compute only, and need no servers. */
+/** Whether the tests of a file only compute and need no servers. */
 export const isPure = (name: string): boolean => /^(unit|golden)\//.test(name);
 
 export const compiledPath = (name: string): string => join(tests, name);
 
 const isFull = (name: string): boolean => name.startsWith('full/');
 
-/** Which files are of `npm test`, and which of `npm run test:full`: both, where they do more in the long form. */
+/** `short`: npm test. `long`: npm run test:full. A file that does more in the long form belongs to both. */
 const suites = {
   short: (name: string): boolean => !isFull(name),
   long: (name: string): boolean =>
@@ -139,8 +139,8 @@ const suites = {
 } as const;
 
 /**
- * Files of one of the two suites whose names contain one of the words, or all of them.
- * @throws StartError where there are none
+ * Files of a suite whose names contain one of the words; without words, all files.
+ * @throws StartError if no file matches
  */
 export function testFiles(
   suite: keyof typeof suites,
@@ -153,8 +153,8 @@ export function testFiles(
     .sort();
   const files = named.filter((name) => suites[suite](name) && isMeant(name));
   if (files.length > 0) return files;
-  const elsewhere = named.length === 0 ? '' : `; another suite has ${named.join(', ')}`;
-  throw new StartError(`no file of these tests matches ${words.join(' ')}${elsewhere}`);
+  const elsewhere = named.length === 0 ? '' : `. The other suite contains ${named.join(', ')}`;
+  throw new StartError(`no test file matches ${words.join(' ')}${elsewhere}`);
 }
 
 /** Processes for files that compute only, for those that share a service, and for those that start servers. */

@@ -4,7 +4,7 @@ import { readCpuSeconds, recordFileCpu } from './cpu-report.js';
 
 const closers: (() => Promise<unknown>)[] = [];
 
-/** Hooks of the process: run after its last file. A test file's own `after` hooks run at the end of the file. */
+/** Hooks of the process: they run after its last file. A file's own `after` hooks run at the end of the file. */
 export const testProcess = {
   after(close: () => Promise<unknown>): void {
     closers.push(close);
@@ -12,14 +12,19 @@ export const testProcess = {
 };
 
 /**
+ * A client of a killed server may leave a socket open, and a BullMQ worker that is closed while it reconnects never
+ * ends (taskforcesh/bullmq#4585). The process exits this long after the last test at the latest.
+ */
+const exitTimeoutMs = 10_000;
+
+/**
  * Loads a file when the previous one has ended, because many files start servers while they load.
  * @param files names and URLs of compiled test files
  */
 export async function runTestGroup(files: ReadonlyMap<string, string>): Promise<void> {
-  after(async () => {
-    for (const close of closers.reverse()) await close();
-  });
   for (const [name, url] of files) await runTestFile(name, url);
+  for (const close of closers.reverse()) await close();
+  setTimeout(() => process.exit(), exitTimeoutMs).unref();
 }
 
 const runTestFile = (name: string, url: string): Promise<void> =>
@@ -29,9 +34,9 @@ const runTestFile = (name: string, url: string): Promise<void> =>
       try {
         await import(url);
       } finally {
+        // The last hook of the file.
         after(() => {
           recordFileCpu(name, readCpuSeconds() - start);
-          // The suite ends after this hook.
           setImmediate(resolve);
         });
       }

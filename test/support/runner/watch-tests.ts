@@ -1,10 +1,10 @@
-/** `npm test -- --watch`: builds what changes, and lets Node's test runner run what that concerns. */
+/** `npm test -- --watch`: rebuilds on changes and runs the affected tests. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { root } from './root.js';
 import { compiledPath, isPure, sourceMaps, testFiles } from './run-tests.js';
 
-/** Ends with a signal, or when one of the two programs ends. @throws StartError where no file is meant */
+/** Returns after a signal, or when the build or the runner ends. @throws StartError if no file matches */
 export async function watchTests(words: readonly string[]): Promise<void> {
   const files = testFiles('short', words, isPure).map(compiledPath);
   const run = (...args: string[]) => spawn(process.execPath, args, { cwd: root, stdio: 'inherit' });

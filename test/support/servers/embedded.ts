@@ -13,11 +13,11 @@ import type { Scoped } from './service.js';
 const logger = createLogger('warn', 'test');
 const STOP_MS = 10_000;
 
-/** A fresh embedded Redis, stopped and deleted after the test, or the Cluster that is given. @returns its URL */
+/** Starts a Redis that is deleted after the test; on a Cluster run, empties the Cluster. @returns the URL */
 export async function startTestRedis(t: Scoped): Promise<string> {
   const cluster = await emptiedCluster();
   if (cluster !== null) return cluster;
-  // Its own: with another's, a Redis that took the port would be held for this one.
+  // Unique: otherwise the Redis of another test that took the port would pass for this one.
   const password = randomUUID();
   const server = await startServer(t, 'redis', (place) =>
     startRedis({ ...place, password, fsync: 'everysec', logger }),
@@ -30,7 +30,7 @@ export interface TestClickhouse {
   readonly analystUrl: string;
 }
 
-/** Names of the environment variables by which test files learn of the server that the run has started. */
+/** Environment variables with the URLs of the test run's ClickHouse. */
 export const runClickhouseNames = {
   clickhouseUrl: 'TEST_CLICKHOUSE_URL',
   analystUrl: 'TEST_ANALYST_URL',
@@ -39,8 +39,8 @@ export const runClickhouseNames = {
 let databases = 0;
 
 /**
- * A new database on the one ClickHouse of the test run (run-tests.ts), which drops it when this process has ended. A test
- * that stops, kills or fills its ClickHouse takes a service with one of its own: `startServiceAlone`.
+ * Creates a database on the test run's ClickHouse. The run drops it when this process has ended. A test that stops,
+ * kills or fills ClickHouse uses `startServiceAlone` instead.
  */
 export async function freshDatabase(): Promise<TestClickhouse> {
   databases += 1;
@@ -57,7 +57,7 @@ export async function freshDatabase(): Promise<TestClickhouse> {
   return { clickhouseUrl, analystUrl: urlOf(runClickhouseNames.analystUrl) };
 }
 
-/** On a folder and a port of its own. */
+/** Starts a server on a new folder and a free port. */
 function startServer<Server extends SupervisedServer>(
   t: Scoped,
   name: string,
@@ -66,7 +66,7 @@ function startServer<Server extends SupervisedServer>(
   return startOnFreePort(async (port) => {
     const dir = await mkdtemp(join(tmpdir(), `skilltrace-${name}-`));
     const server = start({ dir, port });
-    // One hook for both steps, because hooks run in the order of their registration.
+    // One hook: hooks run in the order of their registration.
     t.after(async () => {
       await server.stop(STOP_MS);
       await rm(dir, { recursive: true, force: true, maxRetries: 10 });

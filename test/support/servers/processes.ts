@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 
-/** The living processes of a group; zombies wait for their reaper only and do not count. */
+/** Process ids of a process group, without zombies. */
 export function groupMembers(pgid: number): number[] {
   const lines = execFileSync('ps', ['-A', '-o', 'pid=,pgid=,stat='], { encoding: 'utf8' }).split('\n');
   return lines.flatMap((line) => {
@@ -9,7 +9,7 @@ export function groupMembers(pgid: number): number[] {
   });
 }
 
-/** Children of a process whose command line holds the text. */
+/** Process ids of children whose command line contains the text. */
 export function childrenOf(parent: number, text: string): number[] {
   const lines = execFileSync('ps', ['-A', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' }).split('\n');
   return lines.flatMap((line) => {

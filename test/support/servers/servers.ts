@@ -1,4 +1,4 @@
-/** Servers for commands that bring an engine or threads of their own. */
+/** Redis and a database for tests of commands. */
 import type { TestContext } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { onDatabaseOf, testDatabase } from '../inspect/warehouse.js';
@@ -8,11 +8,11 @@ import { freshDatabase, startTestRedis } from './embedded.js';
 export interface Servers {
   readonly env: Record<string, string>;
   readonly clickhouse: ClickHouseClient;
-  /** Of the read-only account, on the same database. */
+  /** The same database with the read-only account. */
   readonly analystUrl: string;
 }
 
-/** On a Redis and a database of the test's own. */
+/** Starts a Redis and creates a database with the schema. */
 export async function startServers(t: TestContext): Promise<Servers> {
   const redisUrl = await startTestRedis(t);
   const { clickhouseUrl, analystUrl } = await freshDatabase();

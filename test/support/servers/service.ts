@@ -25,7 +25,7 @@ import { waitFor } from '../wait.js';
 import { freshDatabase } from './embedded.js';
 import { emptiedCluster, givenCluster } from './given-cluster.js';
 
-/** What `before`/`after` of a file and a test's context have in common. */
+/** A test's context, a file's hooks, or `testProcess`. */
 export interface Scoped {
   after(fn: () => Promise<unknown> | unknown): void;
 }
@@ -33,46 +33,45 @@ export interface Scoped {
 export interface Service {
   readonly port: number;
   readonly baseUrl: string;
-  /** Without a limit that a test could reach. */
+  /** Has a quota that no test reaches. */
   readonly key: string;
-  /** Tenant of the key. */
   readonly tenant: string;
   readonly dataDir: string;
   readonly redisUrl: string;
   readonly clickhouseUrl: string;
-  /** Stops it before the end of the test. */
+  /** Stops the service before the end of the test. */
   stop(): Promise<boolean>;
 }
 
 const testKey = 'test-key';
 
-/** The settings of a test's service: a free port, one key, nothing scheduled, no log but on a Cluster, whose tests show it when they fail. */
+/** A free port, one key, nothing scheduled. Logs only on a Cluster run, which prints the log of failed tests. */
 function testConfig(dataDir: string, change: Partial<Config> = {}): Config {
   const environment = {
     PORT: '0',
     DATA_DIR: dataDir,
     API_KEYS: `${testKey}:default:1000000000`,
     LOG_LEVEL: givenCluster === undefined ? 'silent' : 'warn',
-    // Each reads all tables once at the start; tests of audits and fits ask for them.
+    // Both read all tables at startup. Tests of audits and fits enable them.
     AUDIT_INTERVAL_HOURS: '0',
     FIT_INTERVAL_HOURS: '0',
   };
   return { ...loadConfig(environment), ...change };
 }
 
-/** A data folder of the test; removed after everything that was registered later has ended. */
+/** Creates a data folder. Call `remove` after the servers on it have stopped. */
 export async function dataFolder(): Promise<{ path: string; remove: () => Promise<void> }> {
   const path = await realpath(await mkdtemp(join(tmpdir(), 'skilltrace-service-')));
   return { path, remove: () => rm(path, { recursive: true, force: true, maxRetries: 10 }) };
 }
 
-/** What ships, not its modules. */
+/** The shipped bundle. */
 const loadApp = (): Promise<typeof import('../../../src/app/app.js')> =>
   import(import.meta.resolve('#bundle/app.js'));
 
 /**
- * Starts the whole service in this process, on a folder and a port of its own, with a Redis of its own and a database on the
- * ClickHouse of the test run; ends it after the test. On a folder that is given both servers are the folder's.
+ * Starts the service in this process until the end of the scope, with a new Redis and a new database on the test run's
+ * ClickHouse. With `dataDir`, uses the servers of that folder.
  */
 export async function startService(t: Scoped, change: Partial<Config> = {}): Promise<Service> {
   const { startApp } = await loadApp();
@@ -120,8 +119,8 @@ async function startShared() {
 }
 
 /**
- * The service that all tests of this process share, with the key of a tenant that nobody else has: for tests that leave the
- * servers and other tenants alone. It ends with the process. Files that call it share processes (run-tests.ts).
+ * The service that the files of this process share, with a key of a new tenant. For tests that do not affect servers and
+ * other tenants. Files that call it run in the same processes (run-tests.ts).
  */
 export async function sharedService(): Promise<Service & { second(): Promise<Service> }> {
   shared ??= startShared();
@@ -131,18 +130,18 @@ export async function sharedService(): Promise<Service & { second(): Promise<Ser
   return { ...first, ...own, second: async () => ({ ...(await second()), ...own }) };
 }
 
-/** A service with a ClickHouse of its own, for a test that stops, kills or fills it. */
+/** Starts a service with a separate ClickHouse, for a test that stops, kills or fills it. */
 export const startServiceAlone = (t: Scoped, change: Partial<Config> = {}): Promise<Service> =>
   startService(t, { clickhouseUrl: null, ...change });
 
-/** The ClickHouse of a service that was started alone. */
+/** Process id of the ClickHouse of a service from `startServiceAlone`. */
 export function clickhousePid({ dataDir }: Pick<Service, 'dataDir'>): number {
   const { clickhouse } = JSON.parse(readFileSync(join(dataDir, 'servers.json'), 'utf8'));
-  if (clickhouse === undefined) throw new Error('this service shares the ClickHouse of the test run');
+  if (clickhouse === undefined) throw new Error("this service uses the test run's ClickHouse");
   return clickhouse.pid;
 }
 
-/** Another API on the servers of a running service. */
+/** Starts another API process on the servers of a running service. */
 export const startSecondApi = (
   t: Scoped,
   { dataDir }: Service,
@@ -165,16 +164,16 @@ export function clickhouseOf(t: Scoped, { clickhouseUrl }: Pick<Service, 'clickh
 
 export interface TestKeys {
   readonly store: KeyStore;
-  /** Puts a fresh key in store and gives it. */
+  /** Creates and stores a key. */
   add(change?: { tenant?: string; scopes?: readonly Scope[]; quota?: number | null }): Promise<string>;
   revoke(key: string): Promise<boolean>;
-  /** The tenant that is meant by a name: in a shared service one that no other file has. */
+  /** Full name of a tenant: unique to the file in a shared service. */
   nameOf(tenant: string): string;
 }
 
 let keysMade = 0;
 
-/** Keys in the store of a running service. */
+/** Creates and revokes keys of a running service. */
 export async function keysOf(t: Scoped, { redisUrl, tenant: own }: Service): Promise<TestKeys> {
   const store = createKeyStore(await redisOf(t, redisUrl));
   const nameOf = (tenant: string): string =>
@@ -197,12 +196,12 @@ export interface BareRedis {
   readonly url: string;
   readonly pid: number;
   signal(signal: NodeJS.Signals): void;
-  /** Kills it; it keeps nothing, so it comes back empty. */
+  /** Kills it. After the next start it is empty. */
   kill(): Promise<void>;
   start(): Promise<void>;
 }
 
-/** A redis-server of the test that nobody supervises and that stores nothing. */
+/** Starts a redis-server without supervision and persistence. */
 export function startBareRedis(t: Scoped): Promise<BareRedis> {
   return startOnFreePort(async (port) => {
     const redis = bareRedis(port);
@@ -216,7 +215,7 @@ export function startBareRedis(t: Scoped): Promise<BareRedis> {
 }
 
 function bareRedis(port: number): BareRedis {
-  // Its own: without one, a Redis that took the port would be held for this one.
+  // Unique: otherwise the Redis of another test that took the port would pass for this one.
   const password = randomUUID();
   const url = `redis://:${password}@127.0.0.1:${port}`;
   const settings = Object.entries({
@@ -238,7 +237,7 @@ function bareRedis(port: number): BareRedis {
     const words = settings.flatMap(([name, value]) => [`--${name}`, `${value}`]);
     const spawned = (): ChildProcess => spawn('redis-server', words, { stdio: 'ignore' });
     child = spawned();
-    // Another test that looks for a free port may hold this one for a moment.
+    // Another test that searches for a free port may occupy this one for a moment.
     let again = 20;
     await waitFor('Redis', async () => {
       if (hasEnded() && again-- === 0) throw new Error(`redis-server ended with exit code ${child.exitCode}`);
