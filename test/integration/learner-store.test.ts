@@ -1,8 +1,7 @@
+/** What Redis stores of learners. Also runs on a Redis Cluster (full/cluster). */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { type TestContext, test } from 'node:test';
-import type { Redis } from 'ioredis';
-import { formulaVersion } from '../../src/domain/base/formula-version.js';
+import { after, test } from 'node:test';
 import type { ItemRecord } from '../../src/domain/tracing/learner-states.js';
 import { newItemTrace } from '../../src/domain/tracing/traces.js';
 import {
@@ -22,13 +21,12 @@ import { decodeGoal } from '../../src/store/learners/goals.js';
 import type { LearnerCommit, LearnerQuery } from '../../src/store/learners/learner-commands.js';
 import { readEventIds, readLearnerStates, readPacked } from '../../src/store/learners/learner-reads.js';
 import { hashItem } from '../../src/store/models/item-store.js';
-import { connectRedis, waitUntilReady } from '../../src/store/redis/connection/client.js';
-import { type HotConnection, openHotConnections } from '../../src/store/redis/connection/hot-connection.js';
+import { openHotConnections } from '../../src/store/redis/connection/hot-connection.js';
 import {
   acceptedCountsKey,
   eventIdsKey,
+  itemTracesKey,
   learnerKey,
-  markerKey,
   metaKey,
   outboxKey,
   stateVersion,
@@ -37,296 +35,240 @@ import { openDeployment } from '../../src/store/redis/server/deployment.js';
 import { countAnswers } from '../support/builders/answers.js';
 import { waitingLines } from '../support/builders/attempt-rows.js';
 import { startTestRedis } from '../support/servers/embedded.js';
+import { redisOf } from '../support/servers/service.js';
 
-const maxOutboxRows = 1000;
-const noAttempts = async (): Promise<boolean> => false;
+const url = await startTestRedis({ after });
+const redis = await redisOf({ after }, url);
+const open = () => openDeployment(redis, async () => false);
+await open();
+const connections = openHotConnections(url, 0, async () => redis);
+after(connections.close);
 
-interface Store {
-  readonly client: Redis;
-  readonly hot: HotConnection;
-}
+const second = 1_700_000_000;
+const tenant = 'default';
 
-async function connect(t: TestContext): Promise<Store> {
-  const url = await startTestRedis(t);
-  const client = connectRedis(url) as Redis;
-  t.after(() => client.disconnect());
-  await waitUntilReady(client, 5000);
-  await openDeployment(client, noAttempts);
-  const connections = openHotConnections(url, 0, async () => client);
-  t.after(connections.close);
-  return { client, hot: await connections.forPartition(nobody.partition) };
-}
+/** A learner in a partition that no other test uses. */
+let partitions = 0;
+const freshLearner = () => ({ partition: partitions++, tenant, userId: 'ünïcode 🙂 learner' });
+type Learner = ReturnType<typeof freshLearner>;
 
-interface Try extends Partial<SessionOptions> {
-  /** Done between reading and writing. */
-  readonly meanwhile?: () => Promise<unknown>;
-}
+const startSession = async ({ partition }: Learner, options: Partial<SessionOptions> = {}) =>
+  new CommitSession(await connections.forPartition(partition), {
+    ...{ maxOutboxRows: 1000, importId: null },
+    ...options,
+  });
+const queryOf = (learner: Learner, parts: Partial<LearnerQuery> = {}): LearnerQuery => ({
+  ...learner,
+  ...{ skillIds: [], eventIdHashes: [], itemHashes: [] },
+  ...parts,
+});
 
+/** @param between runs after the load */
 async function commitLearners(
-  { hot }: Store,
   commits: readonly LearnerCommit[],
-  { meanwhile, ...options }: Try = {},
+  options?: Partial<SessionOptions>,
+  between?: () => Promise<unknown>,
 ): Promise<CommitStatus[]> {
-  const session = new CommitSession(hot, { maxOutboxRows, importId: null, ...options });
-  await session.load(commits.map(({ userId }) => queryOf({ userId })));
-  await meanwhile?.();
+  const session = await startSession(commits[0] as LearnerCommit, options);
+  await session.load(commits.map((commit) => queryOf(commit)));
+  await between?.();
   return session.commit(commits);
 }
 
-async function loadLearner({ hot }: Store, query: LearnerQuery, importId: string | null = null) {
-  const { learners } = await new CommitSession(hot, { maxOutboxRows, importId }).load([query]);
+async function loadLearner(query: LearnerQuery, options?: Partial<SessionOptions>) {
+  const { learners } = await (await startSession(query, options)).load([query]);
   return learners[0];
 }
 
-const queryOf = (asked: Partial<LearnerQuery>): LearnerQuery => ({
-  ...nobody,
-  ...{ skillIds: [], eventIdHashes: [], itemHashes: [] },
-  ...asked,
-});
-
-const second = 1_700_000_000;
-const nobody = { partition: 3, tenant: 'default', userId: 'ünïcode 🙂 learner' };
-
-/** One right answer on a new learner. */
-function firstCommit(userId = nobody.userId): LearnerCommit {
-  const { learner, skill } = countAnswers([{ isCorrect: true }]);
+/** One right answer of a new learner. */
+function firstCommit(learner: Learner): LearnerCommit {
+  const states = countAnswers([{ isCorrect: true }]);
   return {
-    ...nobody,
-    userId,
-    learner: { ...learner, version: 1 },
-    skills: [['algebra', skill]],
+    ...learner,
+    learner: { ...states.learner, version: 1 },
+    skills: [['algebra', states.skill]],
     rows: ['row 1', 'row 2'],
     arrivalDays: [20_000, 20_001],
-    ids: idsTaken(emptyIds, [[randomBytes(idBytes), answerAt(second)]]),
-    itemGeneration: 0,
-    items: [],
-    importLine: 0,
-    webhookEvents: [],
-    goalCheckAt: null,
+    ids: addIds(emptyIds, freshIds(1)),
+    ...{ itemGeneration: 0, items: [], importLine: 0, webhookEvents: [], goalCheckAt: null },
   };
 }
 
-/** A record of an answer, which leads with the second it came in. */
-function answerAt(at: number): Buffer {
-  const record = randomBytes(resultBytes);
-  record.writeUInt32LE(at, 0);
-  return record;
-}
+const freshIds = (count: number): Map<Buffer, Buffer> =>
+  new Map(
+    Array.from({ length: count }, () => {
+      const record = randomBytes(resultBytes);
+      record.writeUInt32LE(second, 0);
+      return [randomBytes(idBytes), record];
+    }),
+  );
 
-/** What a commit writes of ids that were not found. */
-function idsTaken(stored: StoredIds, taken: readonly (readonly [id: Buffer, answer: Buffer])[]): IdFields {
+function addIds(stored: StoredIds, added: ReadonlyMap<Buffer, Buffer>): IdFields {
   const ids = openIds(stored);
-  for (const [id, answer] of taken) ids.add(id, answer, answer.readUInt32LE(0));
+  for (const [id, record] of added) ids.add(id, record, second);
   return ids.changes();
 }
 
-test('what is committed is what is loaded, together with ids and rows', async (t) => {
-  const store = await connect(t);
-  const { client } = store;
-  const [id, answer, absent] = [randomBytes(idBytes), answerAt(second), randomBytes(idBytes)];
-  const commit = { ...firstCommit(), ids: idsTaken(emptyIds, [[id, answer]]) };
-  assert.deepEqual(await commitLearners(store, [commit]), ['committed']);
-  const loaded = await loadLearner(
-    store,
-    queryOf({ skillIds: ['algebra', 'other'], eventIdHashes: [id, absent] }),
-  );
+test('The learner store loads and reads what was committed, with event ids and outbox rows', async () => {
+  const learner = freshLearner();
+  const [[id, record]] = freshIds(1) as unknown as [[Buffer, Buffer]];
+  const absent = randomBytes(idBytes);
+  const commit = { ...firstCommit(learner), ids: addIds(emptyIds, new Map([[id, record]])) };
+  assert.deepEqual(await commitLearners([commit]), ['committed']);
+  const parts = { skillIds: ['algebra', 'other'], eventIdHashes: [id, absent] };
+  const loaded = await loadLearner(queryOf(learner, parts));
   assert.deepEqual(loaded?.learner, commit.learner);
   assert.deepEqual(loaded?.skills, [commit.skills[0]?.[1], null]);
   const ids = openIds(loaded?.ids ?? emptyIds);
-  assert.deepEqual(
-    [id, absent].map((one) => ids.find(one, second)),
-    [answer, null],
-  );
-  assert.deepEqual((await readEventIds(client, nobody, [id])).find(id, second), answer);
-  assert.equal((await waitingLines(client, 3)).length, 2);
-  assert.deepEqual((await readLearnerStates(client, nobody))?.skills, new Map(commit.skills));
+  assert.deepEqual([ids.find(id, second), ids.find(absent, second)], [record, null]);
+  assert.deepEqual((await readEventIds(redis, learner, [id])).find(id, second), record);
+  assert.deepEqual(await waitingLines(redis, learner.partition), commit.rows);
+  assert.deepEqual((await readLearnerStates(redis, learner))?.skills, new Map(commit.skills));
 });
 
-test('many learners are read at once, in the order in which they were asked for, goals and all', async (t) => {
-  const store = await connect(t);
-  const { client } = store;
-  const ids = Array.from({ length: 30 }, (_, i) => `learner-${i}`);
-  await commitLearners(
-    store,
-    ids.map((userId) => firstCommit(userId)),
-  );
+test('The learner store reads many learners with their goals in the order of the request', async () => {
+  const learner = freshLearner();
+  const names = Array.from({ length: 30 }, (_, i) => `learner-${i}`);
+  await commitLearners(names.map((userId) => firstCommit({ ...learner, userId })));
   const goal = { targetScore: 1200, targetDate: null, updatedAt: 5 };
-  await client.hset(learnerKey(3, 'default', 'learner-7'), 'G', JSON.stringify({ v: 1, ...goal }));
-  const places = ['nobody', ...ids].map((userId) => ({ ...nobody, userId }));
-  const [none, ...found] = (await readPacked(client, places)).map((packed) => packed.unpack());
+  const goalKey = learnerKey(learner.partition, tenant, 'learner-7');
+  await redis.hset(goalKey, 'G', JSON.stringify({ v: 1, ...goal }));
+  const locations = ['unknown', ...names].map((userId) => ({ ...learner, userId }));
+  const [none, ...found] = (await readPacked(redis, locations)).map((packed) => packed.unpack());
   assert.equal(none, null);
   assert.deepEqual(
-    found.map((learner) => [
-      learner?.learner.attempts,
-      learner?.skills.map(([skillId]) => skillId),
-      learner?.goalRecord && decodeGoal(learner.goalRecord),
+    found.map((states) => [
+      states?.learner.attempts,
+      states?.skills.map(([skillId]) => skillId),
+      states?.goalRecord && decodeGoal(states.goalRecord),
     ]),
-    ids.map((id) => [1, ['algebra'], id === 'learner-7' ? goal : null]),
+    names.map((name) => [1, ['algebra'], name === 'learner-7' ? goal : null]),
   );
 });
 
-test('a state that somebody else wrote is never overwritten, and nothing of the commit happens', async (t) => {
-  const store = await connect(t);
-  const { client } = store;
-  const idsOf = (userId: string) => client.hgetallBuffer(eventIdsKey(3, nobody.tenant, userId));
-  const key = learnerKey(3, nobody.tenant, nobody.userId);
-  const meanwhile = () => client.hset(key, 'G', '{}');
-  const commits = [firstCommit(), firstCommit('somebody else')];
-  assert.deepEqual(await commitLearners(store, commits, { meanwhile }), ['conflict', 'conflict']);
-  assert.deepEqual(await client.hgetall(key), { G: '{}' });
-  assert.deepEqual(await idsOf('somebody else'), {});
-  assert.equal(await client.exists(outboxKey(3), acceptedCountsKey(3)), 0, 'what was refused is not counted');
-  assert.deepEqual(await commitLearners(store, commits), ['committed', 'committed']);
-  assert.equal((await waitingLines(client, 3)).length, 4);
+test('The learner store writes nothing after a conflict, and counts accepted answers by day', async () => {
+  const learner = freshLearner();
+  const { partition } = learner;
+  const key = learnerKey(partition, tenant, learner.userId);
+  const commits = [firstCommit(learner), firstCommit({ ...learner, userId: 'other' })];
+  const between = () => redis.hset(key, 'G', '{}');
+  assert.deepEqual(await commitLearners(commits, {}, between), ['conflict', 'conflict']);
+  assert.deepEqual(await redis.hgetall(key), { G: '{}' });
+  const others = [
+    eventIdsKey(partition, tenant, 'other'),
+    outboxKey(partition),
+    acceptedCountsKey(partition),
+  ];
+  assert.equal(await redis.exists(...others), 0);
+  assert.deepEqual(await commitLearners(commits), ['committed', 'committed']);
+  assert.equal((await waitingLines(redis, partition)).length, 4);
   const accepted = { 'default:20000': '2', 'default:20001': '2' };
-  assert.deepEqual(await client.hgetall(acceptedCountsKey(3)), accepted);
+  assert.deepEqual(await redis.hgetall(acceptedCountsKey(partition)), accepted);
 });
 
-test('a full outbox refuses, and so does a Redis without marks for a new learner', async (t) => {
-  const store = await connect(t);
-  const { client } = store;
-  await commitLearners(store, [firstCommit()]);
-  const refused = firstCommit('second');
-  assert.deepEqual(await commitLearners(store, [refused], { maxOutboxRows: 2 }), ['outbox-full']);
-  // As an upgrade moves it, or as another version has it: who counts by other formulas counts nothing.
-  await client.rename(markerKey(3), markerKey(3, `${formulaVersion - 1}.2`));
-  assert.deepEqual(await commitLearners(store, [refused]), ['not-restored']);
-  assert.equal(await client.exists(eventIdsKey(3, nobody.tenant, 'second')), 0, 'no id is taken');
-  assert.deepEqual(await openDeployment(client, async () => true), { state: 'lost' });
-});
-
-test('who keeps learners otherwise is told how', async (t) => {
-  const store = await connect(t);
-  const { client } = store;
-  const found = async (noted: string | null) => {
-    await (noted === null
-      ? client.hdel(metaKey, 'model_version')
-      : client.hset(metaKey, 'model_version', noted));
-    return openDeployment(client, noAttempts);
+test('openDeployment reports whether the stored state has an older or a newer version', async () => {
+  const openWith = async (version: string) => {
+    await redis.hset(metaKey, 'model_version', version);
+    return open();
   };
   const [version = 0, layout = 0] = stateVersion.split('.').map(Number);
-  for (const kept of [`${version + 1}.1`, `${version}.${layout + 1}`, `${version}.${layout + 10}`])
-    assert.deepEqual(await found(kept), { state: 'newer', storedVersion: kept, partitions: 16 });
-  for (const kept of [`${version - 1}.${layout}`, `${version}.${layout - 1}`, `${version}`])
-    assert.deepEqual(await found(kept), { state: 'older', storedVersion: kept, partitions: 16 });
-  assert.deepEqual(await found(null), { state: 'older', storedVersion: '', partitions: 16 });
+  for (const storedVersion of [`${version + 1}.1`, `${version}.${layout + 1}`, `${version}.${layout + 10}`])
+    assert.deepEqual(await openWith(storedVersion), { state: 'newer', storedVersion, partitions: 16 });
+  for (const storedVersion of [`${version - 1}.${layout}`, `${version}.${layout - 1}`, `${version}`, ''])
+    assert.deepEqual(await openWith(storedVersion), { state: 'older', storedVersion, partitions: 16 });
+  assert.equal((await openWith(stateVersion)).state, 'ready');
 });
 
-test('an import mark is kept with the commit and read back only by that import', async (t) => {
-  const store = await connect(t);
-  const lineOf = async (importId: string | null) =>
-    (await loadLearner(store, queryOf({}), importId))?.importLine;
-  const commit = { ...firstCommit(), importLine: 41 };
-  assert.deepEqual(await commitLearners(store, [commit], { importId: 'file-a' }), ['committed']);
-  assert.deepEqual([await lineOf('file-a'), await lineOf('file-b'), await lineOf(null)], [41, 0, 0]);
+test('The learner store returns the line of an import only to the same import', async () => {
+  const learner = freshLearner();
+  const commit = { ...firstCommit(learner), importLine: 41 };
+  assert.deepEqual(await commitLearners([commit], { importId: 'file-a' }), ['committed']);
+  const lines: (number | undefined)[] = [];
+  for (const importId of ['file-a', 'file-b', null])
+    lines.push((await loadLearner(queryOf(learner), { importId }))?.importLine);
+  assert.deepEqual(lines, [41, 0, 0]);
 });
 
-/** Everything of a new learner's ids. */
-function fieldsOfIds(count: number): Map<Buffer, Buffer> {
-  return new Map(Array.from({ length: count }, () => [randomBytes(idBytes), answerAt(second)] as const));
-}
-
-test('an event id takes at most 64 bytes of Redis from the fourth on, and every one is found again', async (t) => {
-  const store = await connect(t);
-  const { client } = store;
-  const few = Array.from({ length: 77 }, (_, i) => i + 4);
-  for (const count of [...few, 200, 1000, 2000, 5000]) {
-    const userId = `user-${10_000 + count}`;
-    const taken = fieldsOfIds(count);
-    const commit = { ...firstCommit(userId), ids: idsTaken(emptyIds, [...taken]) };
-    assert.deepEqual(await commitLearners(store, [commit]), ['committed']);
-    const key = eventIdsKey(3, 'default', userId);
-    const perId = Number(await client.memory('USAGE', key, 'SAMPLES', 0)) / count;
+test('An event id takes at most 64 bytes of Redis if a learner has four or more', async (t) => {
+  const { partition } = freshLearner();
+  for (const count of [4, 5, 6, 7, 8, 10, 12, 16, 20, 24, 32, 48, 60, 63, 65, 80, 200, 1000, 5000]) {
+    const learner = { partition, tenant, userId: `user-${10_000 + count}` };
+    const added = freshIds(count);
+    const commit = { ...firstCommit(learner), ids: addIds(emptyIds, added) };
+    assert.deepEqual(await commitLearners([commit]), ['committed']);
+    const key = eventIdsKey(partition, tenant, learner.userId);
+    const perId = Number(await redis.memory('USAGE', key, 'SAMPLES', 0)) / count;
     if ([4, 20, 60, 200, 5000].includes(count)) t.diagnostic(`${count} ids: ${perId.toFixed(1)} bytes each`);
-    assert.ok(perId <= 64, `${perId} bytes per id of ${count}`);
-    const found = await readEventIds(client, { ...nobody, userId }, [...taken.keys()]);
-    for (const [id, answer] of taken) assert.deepEqual(found.find(id, second), answer);
+    assert.ok(perId <= 64, `${perId} bytes per id with ${count} ids`);
+    const found = await readEventIds(redis, learner, [...added.keys()]);
+    for (const [id, record] of added) assert.deepEqual(found.find(id, second), record);
   }
 });
 
-test('a learner of whom little is asked shows nothing of its other ids', async (t) => {
-  const store = await connect(t);
-  const { client } = store;
-  const taken = fieldsOfIds(200);
-  await commitLearners(store, [{ ...firstCommit(), ids: idsTaken(emptyIds, [...taken]) }]);
-  const id = randomBytes(idBytes);
-  const loaded = await loadLearner(store, queryOf({ eventIdHashes: [id] }));
+test('The learner store loads one bucket for one event id, and keeps the other ids when it writes', async () => {
+  const learner = freshLearner();
+  const added = freshIds(200);
+  await commitLearners([{ ...firstCommit(learner), ids: addIds(emptyIds, added) }]);
+  const more = freshIds(1);
+  const loaded = await loadLearner(queryOf(learner, { eventIdHashes: [...more.keys()] }));
   assert.ok((loaded?.ids.buckets.size ?? 0) <= 1);
-  // What is written then stands beside the others.
-  const ids = idsTaken(loaded?.ids ?? emptyIds, [[id, answerAt(second)]]);
-  const commit = { ...firstCommit(), ids };
-  assert.deepEqual(await commitLearners(store, [commit]), ['committed']);
-  const all = [...taken.keys(), id];
-  const found = await readEventIds(client, nobody, all);
-  assert.ok(all.every((one) => found.find(one, second) !== null));
+  const ids = addIds(loaded?.ids ?? emptyIds, more);
+  assert.deepEqual(await commitLearners([{ ...firstCommit(learner), ids }]), ['committed']);
+  const all = [...added.keys(), ...more.keys()];
+  const found = await readEventIds(redis, learner, all);
+  assert.ok(all.every((id) => found.find(id, second) !== null));
 });
 
-/** An item as it is remembered after that many right answers. */
-const remembered = (generation: number, right: number): ItemRecord => ({
+const itemRecord = (generation: number, right: number): ItemRecord => ({
   generation,
-  trace: { ...newItemTrace, right, otherSkillAnswers: 7, at: 1_700_000_000 },
+  trace: { ...newItemTrace, right, otherSkillAnswers: 7, at: second },
 });
 
-/** A commit that writes items into the generation that is current then. */
+/** A commit that starts the generations after `from` up to `to`. */
 function itemCommit(
-  version: number,
-  from: number,
-  to: number,
+  learner: Learner,
+  [from, to]: readonly [number, number],
   items: Record<string, ItemRecord>,
 ): LearnerCommit {
-  const base = firstCommit();
+  const first = firstCommit(learner);
   return {
-    ...base,
-    learner: { ...base.learner, version: version + 1, items: { generation: to, size: 1 } },
+    ...first,
+    learner: { ...first.learner, items: { generation: to, size: 1 } },
     ids: [],
     itemGeneration: from,
     items: Object.entries(items).map(([name, item]) => [hashItem(name), item]),
   };
 }
 
-const loadItems = async (store: Store, names: readonly string[]) =>
-  (await loadLearner(store, queryOf({ itemHashes: names.map(hashItem) })))?.items;
-
-test('items are read from both generations, the newer figures first, and old generations go', async (t) => {
-  const store = await connect(t);
-  const commit = (...args: Parameters<typeof itemCommit>) => commitLearners(store, [itemCommit(...args)]);
-  const names = ['a', 'b', 'never'];
-  await commit(0, 0, 0, { a: remembered(0, 1), b: remembered(0, 2) });
-  assert.deepEqual(await loadItems(store, names), [remembered(0, 1), remembered(0, 2), null]);
-  await commit(1, 0, 1, { a: remembered(1, 3) });
-  assert.deepEqual(await loadItems(store, names), [remembered(1, 3), remembered(0, 2), null]);
-  await commit(2, 1, 2, { c: remembered(2, 4) });
-  assert.deepEqual(await loadItems(store, ['a', 'b', 'c']), [remembered(1, 3), null, remembered(2, 4)]);
-  // A batch of many items may pass over whole generations.
-  await commit(3, 2, 5, { d: remembered(5, 5), e: remembered(4, 6), gone: remembered(3, 1) });
-  assert.deepEqual(await loadItems(store, ['a', 'c', 'd', 'e', 'gone']), [
-    null,
-    null,
-    remembered(5, 5),
-    remembered(4, 6),
-    null,
-  ]);
+test('The learner store keeps the items of two generations and loads the newest record', async () => {
+  const learner = freshLearner();
+  const names = ['a', 'b', 'c', 'd', 'e', 'expired'];
+  // A batch of many items can skip whole generations.
+  const steps = [
+    [[0, 0], { a: itemRecord(0, 1), b: itemRecord(0, 2) }, { a: itemRecord(0, 1), b: itemRecord(0, 2) }],
+    [[0, 1], { a: itemRecord(1, 3) }, { a: itemRecord(1, 3), b: itemRecord(0, 2) }],
+    [[1, 2], { c: itemRecord(2, 4) }, { a: itemRecord(1, 3), c: itemRecord(2, 4) }],
+    [
+      [2, 5],
+      { d: itemRecord(5, 5), e: itemRecord(4, 6), expired: itemRecord(3, 1) },
+      { d: itemRecord(5, 5), e: itemRecord(4, 6) },
+    ],
+  ] as const;
+  for (const [generations, written, expected] of steps) {
+    await commitLearners([itemCommit(learner, generations, written)]);
+    const loaded = await loadLearner(queryOf(learner, { itemHashes: names.map(hashItem) }));
+    const found = names.flatMap((name, i) => (loaded?.items[i] ? [[name, loaded.items[i]]] : []));
+    assert.deepEqual(Object.fromEntries(found), expected);
+  }
 });
 
-test('a refused commit leaves the items alone', async (t) => {
-  const store = await connect(t);
-  const { client } = store;
-  await commitLearners(store, [itemCommit(0, 0, 0, { a: remembered(0, 1) })]);
-  const late = itemCommit(0, 0, 2, { a: remembered(2, 9) });
-  const meanwhile = () => client.hset(learnerKey(3, nobody.tenant, nobody.userId), 'G', '{}');
-  assert.deepEqual(await commitLearners(store, [late], { meanwhile }), ['conflict']);
-  assert.deepEqual(await loadItems(store, ['a']), [remembered(0, 1)]);
-});
-
-test('a remembered item takes at most 32 bytes of Redis, its hash included', async (t) => {
-  const store = await connect(t);
-  const { client } = store;
+test('A stored item takes at most 32 bytes of Redis with its hash', async () => {
+  const learner = freshLearner();
   const count = 128;
-  const items = Object.fromEntries(Array.from({ length: count }, (_, i) => [`item ${i}`, remembered(0, i)]));
-  await commitLearners(store, [itemCommit(0, 0, 0, items)]);
-  const key = `st:{p3}:h0:${nobody.tenant}:${nobody.userId}`;
-  assert.equal(await client.hlen(key), count);
-  const perItem = Number(await client.memory('USAGE', key)) / count;
-  t.diagnostic(`${perItem.toFixed(1)} bytes per remembered item`);
+  const items = Object.fromEntries(Array.from({ length: count }, (_, i) => [`item ${i}`, itemRecord(0, i)]));
+  await commitLearners([itemCommit(learner, [0, 0], items)]);
+  const key = itemTracesKey(learner.partition, 0, tenant, learner.userId);
+  assert.equal(await redis.hlen(key), count);
+  const perItem = Number(await redis.memory('USAGE', key)) / count;
   assert.ok(perItem <= 32, `${perItem} bytes per item`);
 });

@@ -1,276 +1,513 @@
+/** Lanes with workers that count nothing: each task waits until the test completes it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { createLaneScaler } from '../../src/compute/compute.js';
 import { createLanes, type LaneLimits } from '../../src/compute/lanes.js';
 import type { EventsRequest } from '../../src/compute/track-task.js';
 import {
   dataSeparator,
+  type EventOutcome,
+  type EventsFormat,
   outcomeLetters,
   type TrackReply,
   type TrackTask,
+  unreadableCount,
 } from '../../src/contracts/answers/track-task.js';
-import { ApiError } from '../../src/errors.js';
+import { ApiError, countingError } from '../../src/errors.js';
+import { seeded } from '../support/builders/random.js';
 
-/** A request named by a text: `l` leads the name of a batch; the tenant stands behind `@`. */
-const sentOf = (name: string, lane: number): EventsRequest => ({
-  form: name[0] === 'l' ? 'batch' : 'event',
-  tenant: name.split('@')[1] ?? '',
-  body: Buffer.from(JSON.stringify({ user_id: `${lane}`, name })),
+/** The last character of a learner's name is the slot. */
+const findSlot = (_tenant: string, userId: string): number => Number(userId.at(-1));
+
+const requestOf = (form: EventsFormat, body: unknown, tenant = 'default'): EventsRequest => ({
+  form,
+  tenant,
+  body: Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
   idempotencyKey: null,
   receivedAt: 0,
 });
 
-const namesIn = ({ bodies }: TrackTask): string[] =>
-  Buffer.from(bodies)
-    .toString()
-    .trimEnd()
-    .split('\n')
-    .map((body) => JSON.parse(body).name);
+/** @param name `learner` or `learner@tenant` */
+function single(name: string): EventsRequest {
+  const [user_id, tenant] = name.split('@');
+  return requestOf('event', { user_id }, tenant);
+}
+
+/** Events of learners; `bad` is an invalid event, `defect` one that fails. */
+const batch = (names: string, tenant?: string): EventsRequest =>
+  requestOf(
+    'batch',
+    names.split(' ').map((user_id) => ({ user_id })),
+    tenant,
+  );
+
+function bodiesOf({ bodies, lengths }: TrackTask): string[] {
+  let at = 0;
+  return lengths.map((length) => {
+    const body = Buffer.from(bodies).toString('utf8', at, at + length);
+    at += length + 1;
+    assert.equal(bodies[at - 1], 0x0a);
+    return body;
+  });
+}
+
+type Outcome = readonly [letter: string, data: string];
+
+/** The first lane reports invalid events; other events belong to the lane of their learner. */
+function outcomeOf({ form, slots }: TrackTask, lane: number, name: string): Outcome {
+  const slot = name === 'bad' || name === 'defect' ? 0 : findSlot('', name);
+  if (form === 'batch' && (slots & (1 << slot)) === 0) return [outcomeLetters.elsewhere, ''];
+  if (name === 'defect') return [outcomeLetters.failed, 'the cause'];
+  if (name === 'bad') return [outcomeLetters.invalid, '{"message":"bad","details":[]}'];
+  return [outcomeLetters.counted, `${name} in ${lane}`];
+}
+
+const namesIn = (body: string): string[] => [JSON.parse(body)].flat().map(({ user_id }) => user_id);
+
+function replyTo(task: TrackTask, lane: number): TrackReply {
+  const outcomes: Outcome[] = [];
+  const counts = bodiesOf(task).map((body) => {
+    if (body === '?') {
+      outcomes.push([outcomeLetters.invalid, '{"message":"unreadable","details":[]}']);
+      return unreadableCount;
+    }
+    const names = namesIn(body);
+    outcomes.push(...names.map((name) => outcomeOf(task, lane, name)));
+    return names.length;
+  });
+  const data = outcomes.map(([, text]) => text).join(dataSeparator);
+  return { counts, outcomes: outcomes.map(([letter]) => letter).join(''), data };
+}
+
+interface HeldTask {
+  readonly task: TrackTask;
+  readonly lane: number;
+  readonly complete: (error?: Error) => void;
+}
+
+/** Accepts three requests per task and ten per queue, five of a tenant. */
+const smallLimits: LaneLimits = {
+  maxTaskSize: { items: 3, weight: 1e6 },
+  maxQueueSize: { items: 10, weight: 1e6 },
+  maxQueueWaitMs: 100,
+  maxSlowQueueSize: { items: 2, weight: 1e6 },
+};
 
 interface Change extends Partial<LaneLimits> {
-  readonly count?: number;
+  readonly laneCount?: number;
   readonly now?: () => number;
 }
 
-/** Lanes whose tasks wait until they are let go. A request weighs 24 and its name. */
-function heldLanes({ count = 2, now = () => 0, ...limits }: Change = {}) {
-  const held: { names: readonly string[]; lane: number; letGo: (error?: Error) => void }[] = [];
+function holdTasks({ laneCount = 3, now = () => 0, ...limits }: Change = {}, useDefaults = false) {
+  const held: HeldTask[] = [];
+  const failures: string[] = [];
+  const results: string[] = [];
   const run = (task: TrackTask, lane: number): Promise<TrackReply> =>
     new Promise((resolve, reject) => {
-      const names = namesIn(task);
-      const reply = {
-        counts: names.map(() => 1),
-        outcomes: outcomeLetters.counted.repeat(names.length),
-        data: names.map((name) => `${name}!`).join(dataSeparator),
-      };
-      held.push({ names, lane, letGo: (error) => (error ? reject(error) : resolve(reply)) });
+      const complete = (error?: Error): void => (error ? reject(error) : resolve(replyTo(task, lane)));
+      held.push({ task, lane, complete });
     });
   const lanes = createLanes({
-    laneCount: count,
-    findSlot: (_tenant, userId) => Number(userId),
-    run,
-    onFailure: () => assert.fail(),
-    limits: {
-      maxTaskSize: { items: 3, weight: 1000 },
-      // Half of it for each tenant.
-      maxQueueSize: { items: 10, weight: 500_000 },
-      maxQueueWaitMs: 100,
-      maxSlowQueueSize: { items: 2, weight: 500_000 },
-      ...limits,
-    },
-    now,
+    ...{ laneCount, findSlot, run, now },
+    ...(!useDefaults && { limits: { ...smallLimits, ...limits } }),
+    onFailure: (error) => failures.push(`${error}`),
   });
-  const told: string[] = [];
-  const submit = (to: number, ...names: string[]): void => {
-    for (const name of names) {
-      lanes.trackEvent(sentOf(name, to), (result) => {
-        if (!(result instanceof Error)) told.push(result.data);
-        else told.push(`${name}: ${result instanceof ApiError ? result.code : result.message}`);
-      });
-    }
+  const describeTask = ({ task, lane }: HeldTask): string => {
+    const names = bodiesOf(task).map((body) => (body === '?' ? body : namesIn(body).join('+')));
+    return `${lane}: ${names.join(' ')}`;
   };
-  const batches = () => held.map(({ names }) => names.join(' '));
-  return { lanes, held, batches, told, submit };
+  return {
+    lanes,
+    held,
+    failures,
+    /** Outcomes of single answers in the order of their arrival. */
+    results,
+    tasks: (from = 0) => held.slice(from).map(describeTask),
+    /** Submits single answers in one turn of the event loop. */
+    submit: async (names: string): Promise<void> => {
+      for (const name of names.split(' '))
+        lanes.trackEvent(single(name), (outcome) => {
+          if (!(outcome instanceof Error)) results.push(outcome.data);
+          else results.push(`${name}: ${outcome instanceof ApiError ? outcome.code : outcome.message}`);
+        });
+      await nextTurn();
+    },
+    complete: async (index: number, error?: Error): Promise<void> => {
+      held[index]?.complete(error);
+      await nextTurn();
+    },
+    /** Also tasks that start meanwhile. */
+    completeAll: async (): Promise<void> => {
+      for (let done = 0; done < held.length; await nextTurn()) held[done++]?.complete();
+    },
+  };
 }
 
-test('what comes in one turn shares a batch, and the next batch waits for it', async () => {
-  const { held, batches, submit, told } = heldLanes();
-  submit(0, 'a1', 'a2');
-  await nextTurn();
-  submit(0, 'a3', 'a4', 'a5', 'a6');
-  await nextTurn();
-  assert.deepEqual(batches(), ['a1 a2']);
-  held[0]?.letGo();
-  await nextTurn();
-  assert.deepEqual(batches(), ['a1 a2', 'a3 a4 a5']);
-  assert.deepEqual(told, ['a1!', 'a2!']);
+const outcomesOf = (outcomes: readonly EventOutcome[]): string[] =>
+  outcomes.map(({ outcome, data }) => (outcome === 'counted' ? data : outcome));
+const isUnavailable = (error: unknown): boolean => error instanceof ApiError && error.code === 'UNAVAILABLE';
+
+test('Lanes send a single answer to the lane of its learner, and an unreadable body to lane 0', async () => {
+  const { lanes, tasks, submit, results, completeAll } = holdTasks();
+  const unreadable = assert.rejects(lanes.track(requestOf('event', '?'), null), /unreadable/);
+  await submit('ann1 bob2 cid1');
+  assert.deepEqual(tasks().sort(), ['0: ?', '1: ann1 cid1', '2: bob2']);
+  await completeAll();
+  await unreadable;
+  assert.deepEqual(results.sort(), ['ann1 in 1', 'bob2 in 2', 'cid1 in 1']);
 });
 
-test('beside a batch go single answers of other tenants', async () => {
-  const { held, batches, submit, told } = heldLanes({ count: 1 });
-  submit(0, 'l1@red');
-  await nextTurn();
-  submit(0, 'a1@red', 'l2@blue', 'a2@green');
-  await nextTurn();
-  assert.deepEqual(batches(), ['l1@red', 'a2@green'], 'not those of its tenant, nor another batch');
-  submit(0, 'a3@green', 'a4@gold');
-  await nextTurn();
-  assert.equal(held.length, 2, 'of a kind one at a time');
-  held[1]?.letGo();
-  await nextTurn();
-  assert.deepEqual(batches().slice(2), ['a4@gold a3@green']);
-  held[0]?.letGo();
-  await nextTurn();
-  assert.deepEqual(batches().slice(3), ['l2@blue']);
-  held[2]?.letGo();
-  await nextTurn();
-  assert.deepEqual(batches().slice(4), ['a1@red']);
-  held[3]?.letGo();
-  held[4]?.letGo();
-  await nextTurn();
-  assert.equal(told.length, 6);
+test('A lane collects answers of one turn in a task, and starts the next task when it completes', async () => {
+  const { tasks, submit, results, complete } = holdTasks();
+  await submit('a0 b0');
+  await submit('c0 d0 e0 f0 g1');
+  assert.deepEqual(tasks(), ['0: a0 b0', '1: g1'], 'lanes do not wait for each other');
+  await complete(0);
+  assert.deepEqual(tasks(2), ['0: c0 d0 e0']);
+  assert.deepEqual(results, ['a0 in 0', 'b0 in 0']);
 });
 
-test('it is full where every lane is, and no sooner', async () => {
-  const { lanes, held, submit } = heldLanes();
-  const fill = ['a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'a7', 'a8'];
-  submit(0, ...fill);
-  assert.equal(lanes.findOverload(''), null);
-  submit(1, ...fill);
-  assert.equal(lanes.findOverload('')?.code, 'UNAVAILABLE');
+test('Lanes split a batch by learner and join the outcomes in the order of its events', async () => {
+  const { lanes, held, failures, completeAll } = holdTasks();
+  const tracked = lanes.track(batch('a2 bad b0 c1 a2 defect defect'), null);
   await nextTurn();
-  assert.equal(lanes.findOverload(''), null, 'the first batches are away');
-  submit(0, ...fill);
-  submit(1, ...fill);
-  assert.equal(lanes.findOverload('')?.message, 'Too many answers wait to be counted; try again later');
-  held[1]?.letGo();
-  await nextTurn();
-  assert.equal(lanes.findOverload(''), null, 'one lane has room');
-});
-
-test('lanes do not wait for one another, and a batch is of what goes together', async () => {
-  const { held, batches, submit } = heldLanes();
-  submit(0, 'a1');
-  submit(1, 'a2');
-  submit(0, 'l1');
-  await nextTurn();
-  assert.deepEqual(batches(), ['a1', 'a2']);
   assert.deepEqual(
-    held.map(({ lane }) => lane),
-    [0, 1],
+    held.map(({ task, lane }) => [lane, task.slots]),
+    [
+      [0, 0b1001001001001001],
+      [1, 0b0010010010010010],
+      [2, 0b0100100100100100],
+    ],
   );
-  held[0]?.letGo();
-  await nextTurn();
-  assert.deepEqual(batches(), ['a1', 'a2', 'l1']);
+  await completeAll();
+  assert.deepEqual(outcomesOf(await tracked), [
+    'a2 in 2',
+    'invalid',
+    'b0 in 0',
+    'c1 in 1',
+    'a2 in 2',
+    'failed',
+    'failed',
+  ]);
+  assert.deepEqual(failures, ['Error: the cause'], 'the log gets the cause once');
 });
 
-test('a batch is bounded by weight too, but one item always goes', async () => {
-  const { held, batches, submit } = heldLanes({ maxTaskSize: { items: 9, weight: 55 } });
-  submit(0, 'a1', 'a2', 'a3', 'a-very-long-one', 'a4');
-  for (let i = 0; i < 4; i++) {
-    await nextTurn();
-    held[i]?.letGo();
-  }
+test('Lanes reject an unreadable batch and count the other batches of its task', async () => {
+  const { lanes, tasks, completeAll } = holdTasks();
+  const [first, unreadable, last] = [batch('a0'), requestOf('batch', '?'), batch('b1')].map((request) =>
+    lanes.track(request, null),
+  );
+  const rejected = assert.rejects(unreadable as Promise<unknown>, {
+    code: 'INVALID_REQUEST',
+    message: 'unreadable',
+  });
   await nextTurn();
-  assert.deepEqual(batches(), ['a1 a2', 'a3', 'a-very-long-one', 'a4']);
+  assert.deepEqual(tasks(), ['0: a0 ? b1', '1: a0 ? b1', '2: a0 ? b1']);
+  await completeAll();
+  await rejected;
+  assert.deepEqual(outcomesOf(await (first ?? [])), ['a0 in 0']);
+  assert.deepEqual(outcomesOf(await (last ?? [])), ['b1 in 1']);
 });
 
-test('a full lane refuses, by items and by weight, and a failed batch fails alone', async () => {
-  const { held, submit, told } = heldLanes({ maxQueueSize: { items: 10, weight: 600 } });
-  submit(0, 'a1');
+test("Lanes keep the order of a learner's single answers and batches", async () => {
+  const { lanes, tasks, completeAll } = holdTasks();
+  const sent = [single('a1'), batch('a1 b2'), single('a1'), single('a1'), batch('a1')];
+  const tracked = sent.map((request) => lanes.track(request, null));
   await nextTurn();
-  submit(0, 'a2', 'a3', 'a4', 'a5', 'a6', 'a7');
-  submit(1, 'x'.repeat(400));
-  await nextTurn();
-  submit(1, 'y'.repeat(400), 'y2');
-  await nextTurn();
-  assert.deepEqual(told, ['a7: UNAVAILABLE', 'y2: UNAVAILABLE']);
-  held[0]?.letGo(new Error('broken'));
-  await nextTurn();
-  held[2]?.letGo();
-  await nextTurn();
-  assert.deepEqual(told.slice(2), ['a1: broken', 'a2!', 'a3!', 'a4!']);
-});
-
-test('tenants take turns, and what one of them sent keeps its order', async () => {
-  const { held, batches, submit } = heldLanes({ maxTaskSize: { items: 2, weight: 1000 } });
-  submit(0, 'a1@big', 'a2@big', 'a3@big', 'a4@big', 'a5@big');
-  await nextTurn();
-  submit(0, 'a6@small', 'a7@other', 'a8@small', 'a9@small');
-  for (let i = 0; i < 5; i++) {
-    held[i]?.letGo();
-    await nextTurn();
-  }
-  const gone = batches().join(' ').split(' ');
+  await completeAll();
+  await Promise.all(tracked);
   assert.deepEqual(
-    batches().slice(0, 3),
-    ['a1@big a2@big', 'a6@small a8@small', 'a7@other a3@big'],
-    'who was served least goes first',
+    tasks().filter((task) => task.startsWith('1')),
+    ['1: a1', '1: a1+b2', '1: a1 a1', '1: a1'],
   );
-  for (const tenant of ['big', 'small'])
-    assert.deepEqual(
-      gone.filter((item) => item.endsWith(tenant)),
-      gone.filter((item) => item.endsWith(tenant)).sort(),
-    );
-  assert.equal(gone.length, 9);
 });
 
-test('who was served much owes it still when its last item is gone', async () => {
-  const { held, batches, submit } = heldLanes({ maxTaskSize: { items: 2, weight: 1000 } });
-  submit(0, 'a1@other');
+test('A lane runs single answers of other tenants next to a batch', async () => {
+  const { lanes, held, tasks, submit, complete } = holdTasks({ laneCount: 1 });
+  const track = (names: string, tenant: string) => lanes.track(batch(names, tenant), null);
+  const red = track('a0', 'red');
   await nextTurn();
-  submit(0, 'a2@long-name', 'a3@long-name', 'a4@x', 'a5@x', 'a6@x');
-  held[0]?.letGo();
-  await nextTurn();
-  submit(0, 'a7@long-name');
-  for (const i of [1, 2, 3]) {
-    held[i]?.letGo();
-    await nextTurn();
-  }
-  assert.deepEqual(batches().slice(1), ['a2@long-name a3@long-name', 'a4@x a5@x', 'a6@x a7@long-name']);
+  const blue = track('b0', 'blue');
+  await submit('c0@red d0@green');
+  assert.deepEqual(tasks(), ['0: a0', '0: d0'], 'neither its own tenant nor another batch');
+  await submit('e0@green f0@gold');
+  assert.equal(held.length, 2, 'one task of a kind at a time');
+  await complete(1);
+  assert.deepEqual(tasks(2), ['0: f0 e0']);
+  await complete(0);
+  await red;
+  assert.deepEqual(tasks(3), ['0: b0']);
+  await complete(2);
+  assert.deepEqual(tasks(4), ['0: c0']);
+  await complete(3);
+  await blue;
 });
 
-test('a tenant alone never fills a lane', async () => {
-  const { lanes, submit, told } = heldLanes();
-  submit(0, 'a1@big');
-  submit(1, 'a1@big');
+test('A lane limits a task by weight, and runs a larger request alone', async () => {
+  const weight = 2 * JSON.stringify({ user_id: 'a0' }).length;
+  const { tasks, submit, completeAll } = holdTasks({ maxTaskSize: { items: 9, weight } });
+  await submit('a0 b0 c0 a-very-long-name-of-a-learner0 d0');
+  await completeAll();
+  assert.deepEqual(tasks(), ['0: a0 b0', '0: c0', '0: a-very-long-name-of-a-learner0', '0: d0']);
+});
+
+test('Lanes put at most four short batches into a task, because each can have a thousand errors', async () => {
+  const { lanes, tasks, completeAll } = holdTasks({ laneCount: 1 }, true);
+  const tracked = Array.from({ length: 9 }, () => lanes.track(batch('a1'), null));
   await nextTurn();
-  const many = Array.from({ length: 8 }, (_, i) => `a${i + 2}@big`);
-  submit(0, ...many);
-  submit(1, ...many);
-  submit(0, 'a1@small');
+  await completeAll();
+  await Promise.all(tracked);
+  assert.deepEqual(tasks(), ['0: a1 a1 a1 a1', '0: a1 a1 a1 a1', '0: a1']);
+});
+
+test('Lanes run a request of an import as a task of its own, in the lane of its learners', async () => {
+  const { lanes, tasks, completeAll } = holdTasks();
+  const tracked = ['a2', 'b2'].map((userId) =>
+    lanes.track(requestOf('import', [{ userId, user_id: userId }]), 'import-1'),
+  );
   await nextTurn();
-  assert.equal(told.length, 6, `${told}`);
-  assert.ok(told.every((one) => one.endsWith('@big: UNAVAILABLE')));
+  await completeAll();
+  await Promise.all(tracked);
+  assert.deepEqual(tasks(), ['2: a2', '2: b2']);
+});
+
+test('A lane gives each tenant half of its queue and reports an overload when every lane is full', async () => {
+  const { lanes, submit, results, complete } = holdTasks({ laneCount: 2 });
+  await submit('a0@big a1@big');
+  await submit('b0@big c0@big d0@big e0@big f0@big g0@big b1@big c1@big d1@big e1@big');
+  assert.equal(lanes.findOverload('big'), null);
+  await submit('f1@big g1@big h1@small');
+  assert.deepEqual(results, ['g0@big: UNAVAILABLE', 'g1@big: UNAVAILABLE']);
   assert.equal(lanes.findOverload('big')?.code, 'UNAVAILABLE');
+  assert.equal(lanes.findOverload('big')?.message, 'Too many answers wait to be counted; try again later');
   assert.equal(lanes.findOverload('small'), null);
+  await complete(1);
+  assert.equal(lanes.findOverload('big'), null, 'one lane accepts answers again');
 });
 
-test('no tenant adds to a lane where its first item has waited for long, unless little waits there', async () => {
+test('A lane accepts the requests of all tenants up to its limits of items and weight', async () => {
+  const weight = 10 * JSON.stringify({ user_id: 'a0' }).length;
+  for (const limit of [
+    { items: 10, weight: 1e6 },
+    { items: 1000, weight },
+  ]) {
+    const { submit, results } = holdTasks({ maxQueueSize: limit });
+    await submit('a0');
+    await submit('b0@x c0@x d0@x e0@x f0@x g0@x b0@y c0@y d0@y e0@y f0@y g0@z');
+    assert.deepEqual(results, ['g0@x: UNAVAILABLE', 'g0@z: UNAVAILABLE'], JSON.stringify(limit));
+  }
+});
+
+test('Lanes accept 1,000 answers of a tenant that wait for long, and 5,000 that do not', async () => {
   let now = 0;
-  const { held, submit, told } = heldLanes({ maxTaskSize: { items: 1, weight: 1000 }, now: () => now });
-  submit(0, 'a1');
-  await nextTurn();
-  submit(0, 'a2');
-  now = 101;
-  submit(0, 'a3', 'a4');
-  await nextTurn();
-  assert.deepEqual(told, ['a4: UNAVAILABLE']);
-  held[0]?.letGo();
-  await nextTurn();
-  // What waits now came a moment ago.
-  submit(0, 'a5', 'a6');
-  await nextTurn();
-  now = 202;
-  submit(0, 'a7');
-  await nextTurn();
-  assert.deepEqual(told, ['a4: UNAVAILABLE', 'a1!', 'a7: UNAVAILABLE']);
-});
-
-test('stopping refuses what waits and what comes, and tells what is away', async () => {
-  const { lanes, held, submit, told } = heldLanes();
-  submit(0, 'a1');
-  await nextTurn();
-  submit(0, 'a2');
-  lanes.stop();
-  submit(0, 'a3');
-  held[0]?.letGo();
-  await nextTurn();
-  assert.deepEqual(told, ['a2: UNAVAILABLE', 'a3: UNAVAILABLE', 'a1!']);
+  const { lanes, submit, completeAll } = holdTasks({ laneCount: 1, now: () => now }, true);
+  await submit('a0');
+  const fill = (count: number): Promise<unknown>[] =>
+    Array.from({ length: count }, () => lanes.track(single('a0'), null));
+  const waiting = fill(999);
+  now = 60_000;
+  waiting.push(...fill(1));
+  await assert.rejects(lanes.track(single('a0'), null), isUnavailable);
+  now = 1000;
+  waiting.push(...fill(4000));
+  await assert.rejects(lanes.track(single('a0'), null), isUnavailable);
+  assert.equal(lanes.countQueued(), 5000);
+  await completeAll();
+  await Promise.all(waiting);
   assert.equal(lanes.countQueued(), 0);
 });
 
-test('what was held back for other lanes goes when those that there are shall stay', async () => {
-  const { lanes, held, batches, submit } = heldLanes();
-  submit(0, 'a1');
-  submit(1, 'b1');
+test('A lane whose oldest answer of a tenant waits too long accepts few more of this tenant', async () => {
+  let now = 0;
+  const { submit, results, complete } = holdTasks({
+    maxTaskSize: { items: 1, weight: 1e6 },
+    now: () => now,
+  });
+  await submit('a0');
+  await submit('b0');
+  now = 101;
+  await submit('c0 d0');
+  assert.deepEqual(results, ['d0: UNAVAILABLE']);
+  await complete(0);
+  await submit('e0 f0');
+  now = 201;
+  await submit('g0');
+  assert.deepEqual(results.slice(1), ['a0 in 0'], 'the oldest answer now waits for 100 ms, which is allowed');
+  now = 202;
+  await submit('h0');
+  assert.deepEqual(results.slice(2), ['h0: UNAVAILABLE']);
+});
+
+test('Lanes reject the events of a full or failed lane and count those of the others', async () => {
+  const { lanes, held, submit, completeAll } = holdTasks();
+  await submit('a1');
+  await submit('b1 c1 d1 e1 f1');
+  const first = lanes.track(batch('a1 b2 c0'), null);
   await nextTurn();
-  lanes.setLaneCount(3);
-  submit(1, 'b2');
-  held[1]?.letGo();
+  await completeAll();
+  const outcomes = await first;
+  assert.deepEqual(outcomesOf(outcomes), ['unavailable', 'b2 in 2', 'c0 in 0']);
+  assert.match(outcomes[0]?.data ?? '', /try again/);
+
+  const second = lanes.track(batch('a1 b2'), null);
   await nextTurn();
-  assert.deepEqual(batches(), ['a1', 'b1'], 'the first lane is not back yet');
+  for (const { lane, complete: end } of held.slice(-3)) end(lane === 1 ? countingError() : undefined);
+  assert.deepEqual(outcomesOf(await second), ['unavailable', 'b2 in 2']);
+
+  const third = assert.rejects(lanes.track(batch('a1 b2'), null), { code: 'INTERNAL' });
+  await nextTurn();
+  for (const { complete: end } of held.slice(-3)) end(countingError());
+  await third;
+});
+
+test('A task that fails fails its own requests alone', async () => {
+  const { submit, results, complete } = holdTasks();
+  await submit('a0');
+  await submit('b0 c0');
+  await complete(0, new Error('broken'));
+  await complete(1);
+  assert.deepEqual(results, ['a0: broken', 'b0 in 0', 'c0 in 0']);
+});
+
+test('Tenants take turns in a lane, and the answers of each stay in order', async () => {
+  const { tasks, submit, completeAll } = holdTasks({ maxTaskSize: { items: 2, weight: 1e6 } });
+  await submit('a0@big b0@big c0@big d0@big e0@big');
+  await submit('f0@small g0@other h0@small i0@small');
+  await completeAll();
+  assert.deepEqual(tasks(), ['0: a0 b0', '0: f0 h0', '0: g0 c0', '0: i0 d0', '0: e0']);
+});
+
+test('A tenant that was served more than others waits for them although its queue was empty', async () => {
+  const { tasks, submit, complete, completeAll } = holdTasks({ maxTaskSize: { items: 2, weight: 1e6 } });
+  await submit('a0@other');
+  await submit('long-b0@served long-c0@served d0@x e0@x f0@x');
+  await complete(0);
+  await submit('g0@served');
+  await completeAll();
+  assert.deepEqual(tasks(1), ['0: long-b0 long-c0', '0: d0 e0', '0: f0 g0']);
+});
+
+test('Lanes that stop reject queued and new requests, and complete those in flight', async () => {
+  const { lanes, submit, results, complete } = holdTasks();
+  await submit('a0');
+  await submit('b0');
+  lanes.stop();
+  await submit('c0');
+  await assert.rejects(lanes.track(batch('a1 b2'), null), isUnavailable);
+  await complete(0);
+  assert.deepEqual(results, ['b0: UNAVAILABLE', 'c0: UNAVAILABLE', 'a0 in 0']);
+  assert.equal(lanes.countQueued(), 0);
+});
+
+test('Lanes apply a new count when no task is in flight, and join parts of both counts', async () => {
+  const { lanes, held, tasks, completeAll } = holdTasks({ laneCount: 1 });
+  const first = lanes.track(batch('a0 b1'), null);
+  await nextTurn();
+  const second = lanes.track(batch('a0 b1 c0'), null);
   lanes.setLaneCount(2);
   await nextTurn();
-  assert.deepEqual(batches(), ['a1', 'b1', 'b2']);
+  assert.deepEqual(tasks(), ['0: a0+b1'], 'the second batch waits for the first');
+  held[0]?.complete();
+  await nextTurn();
+  await nextTurn();
+  assert.deepEqual(tasks(1), ['0: a0+b1+c0', '1: a0+b1+c0']);
+  held[2]?.complete(countingError());
+  await completeAll();
+  assert.deepEqual(outcomesOf(await first), ['a0 in 0', 'b1 in 0']);
+  assert.deepEqual(outcomesOf(await second), ['a0 in 0', 'unavailable', 'c0 in 0']);
+});
+
+test('Lanes dispatch queued answers when a change of their count is reverted', async () => {
+  const { lanes, tasks, submit, complete } = holdTasks({ laneCount: 2 });
+  await submit('a0 b1');
+  lanes.setLaneCount(3);
+  await submit('c1');
+  await complete(1);
+  assert.deepEqual(tasks(2), [], 'lane 0 is still in flight');
+  lanes.setLaneCount(2);
+  await nextTurn();
+  assert.deepEqual(tasks(2), ['1: c1']);
+});
+
+/**
+ * Workers whose tasks complete in any order. An event is its place in the sequence of all events.
+ * @throws AssertionError if an answer of a learner starts before an earlier one completes, or twice
+ */
+function orderedWorkers(random: () => number) {
+  const lastPlace = new Map<string, number>();
+  const inFlight = new Set<string>();
+  const usedLanes = new Set<number>();
+  const run = async (task: TrackTask, lane: number): Promise<TrackReply> => {
+    usedLanes.add(lane);
+    const events: { user_id: string; place: number }[] = bodiesOf(task).flatMap((body) => JSON.parse(body));
+    const isInLane = ({ user_id }: { user_id: string }): boolean =>
+      task.form === 'event' || ((task.slots >> findSlot('', user_id)) & 1) === 1;
+    const laneEvents = events.filter(isInLane);
+    const learners = new Set(laneEvents.map(({ user_id }) => user_id));
+    for (const learner of learners) assert.ok(!inFlight.has(learner), `${learner} is in flight`);
+    for (const learner of learners) inFlight.add(learner);
+    for (const { user_id, place } of laneEvents) {
+      assert.ok((lastPlace.get(user_id) ?? -1) < place, `${user_id}: ${place} is out of order`);
+      lastPlace.set(user_id, place);
+    }
+    await sleep(Math.floor(3 * random()));
+    for (const learner of learners) inFlight.delete(learner);
+    const { counted, elsewhere } = outcomeLetters;
+    return {
+      counts: bodiesOf(task).map((body) => [JSON.parse(body)].flat().length),
+      outcomes: events.map((event) => (isInLane(event) ? counted : elsewhere)).join(''),
+      data: events.map(({ place }) => `${place}`).join(dataSeparator),
+    };
+  };
+  return { run, usedLanes };
+}
+
+test('Lanes count each answer once and in order while their number changes under load', async () => {
+  const random = seeded(7);
+  const { run, usedLanes } = orderedWorkers(random);
+  const lanes = createLanes({ laneCount: 1, findSlot, run, onFailure: () => assert.fail() });
+  let place = 0;
+  const tracked: Promise<void>[] = [];
+  const send = (): void => {
+    // Every third answer is one of the same learner.
+    const nextEvent = () => ({
+      user_id: `u${random() < 0.3 ? 4 : Math.floor(10 * random())}`,
+      place: place++,
+    });
+    const events = Array.from({ length: 1 + Math.floor(5 * random()) }, nextEvent);
+    const isSingle = random() < 0.5;
+    const sent = isSingle ? events.slice(0, 1) : events;
+    const check = (outcomes: readonly EventOutcome[]): void =>
+      assert.deepEqual(
+        outcomesOf(outcomes),
+        sent.map((event) => `${event.place}`),
+      );
+    const request = isSingle ? requestOf('event', events[0]) : requestOf('batch', events);
+    tracked.push(lanes.track(request, null).then(check));
+  };
+  for (let i = 0; i < 80; i++) {
+    for (let n = 0; n < 5; n++) send();
+    if (i % 3 === 0) lanes.setLaneCount(1 + Math.floor(4 * random()));
+    do await nextTurn();
+    while (lanes.countQueued() > 50);
+  }
+  await Promise.all(tracked);
+  assert.deepEqual([...usedLanes].sort(), [0, 1, 2, 3]);
+  assert.equal(lanes.countQueued(), 0);
+});
+
+test('The lane scaler adds a lane when all threads are busy, up to the maximum', () => {
+  const scale = createLaneScaler(3);
+  const steps = [[0.89], [0.95], [0.95, 0.8], [0.95, 0.9], [1, 1, 1]].map((loads) => scale(loads));
+  assert.deepEqual(steps, [1, 2, 2, 3, 3]);
+});
+
+test('The lane scaler removes a lane after ten quiet samples in a row, and keeps the last one', () => {
+  const scale = createLaneScaler(3);
+  const quiet = Array.from({ length: 9 }, () => [0.3, 0.25]);
+  scale([0.95]);
+  for (const loads of [...quiet, [0.4, 0.3], ...quiet]) assert.equal(scale(loads), 2);
+  assert.equal(scale([0.3, 0.25]), 1);
+  for (let sample = 1; sample < 20; sample++) assert.equal(scale([0]), 1);
 });
