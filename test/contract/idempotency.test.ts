@@ -1,62 +1,67 @@
-/** An event_id names one answer of one learner, over two API services on the same servers. */
+/** An event_id names one answer of one learner, also over two API processes. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { callerOf, event } from '../support/http/http.js';
-import { sharedService } from '../support/servers/service.js';
+import { after, test } from 'node:test';
+import { maxWindowIds, openLedger } from '../../src/store/learners/event-ids.js';
+import { eventIdsKey, partitionOf } from '../../src/store/redis/keys.js';
+import { callerOf, event, type JsonAnswer } from '../support/http/http.js';
+import { redisOf, sharedService } from '../support/servers/service.js';
 
 const service = await sharedService();
 const second = await service.second();
 const caller = callerOf(service, service.key);
 const other = callerOf(second, second.key);
 
-const attemptsOf = async (user_id: unknown): Promise<number> => {
+interface Result {
+  readonly status: number;
+  readonly replayed?: true;
+}
+const isReplayed = ({ headers }: JsonAnswer): boolean => headers['idempotent-replayed'] === 'true';
+const resultsOf = ({ json }: JsonAnswer) =>
+  json.data.results.map(({ status, replayed }: Result) => [status, replayed ?? false]);
+
+const countAttempts = async (user_id: unknown): Promise<number> => {
   const { json } = await caller.get(`/api/v1/mastery/${user_id}`);
-  return json.data.skills.reduce(
-    (sum: number, skill: { total_attempts: number }) => sum + skill.total_attempts,
-    0,
-  );
+  const counts = json.data.skills.map((skill: { total_attempts: number }) => skill.total_attempts);
+  return counts.reduce((sum: number, count: number) => sum + count, 0);
 };
 
-test('the same id again gives the first answer again, at either service', async () => {
+test('health reports how long event ids are retained', async () => {
+  const { idempotency_window_seconds, idempotency_min_window_seconds } = (await caller.get('/api/v1/health'))
+    .json.data;
+  assert.deepEqual([idempotency_window_seconds, idempotency_min_window_seconds], [86_400, 600]);
+});
+
+test('track-answer returns the first response to a repeated event_id, on every API process', async () => {
   const one = event({ event_id: 'e' });
   const first = await caller.track(one);
-  assert.equal(first.headers['idempotent-replayed'], undefined);
+  assert.equal(isReplayed(first), false);
   await caller.track({ ...one, event_id: 'another' });
   for (const at of [caller, other]) {
     const again = await at.track(one);
-    assert.equal(again.status, 200);
-    assert.equal(again.headers['idempotent-replayed'], 'true');
+    assert.deepEqual([again.status, isReplayed(again)], [200, true]);
     assert.deepEqual(again.json, first.json);
   }
-  assert.equal(await attemptsOf(one.user_id), 2);
+  assert.equal(await countAttempts(one.user_id), 2);
 });
 
-for (const services of [1, 2]) {
-  test(`the same id from 20 clients at once over ${services} services: counted once, all the same answer`, async () => {
-    for (let round = 0; round < 5; round++) {
-      const one = event({ event_id: 'at-once' });
-      const answers = await Promise.all(
-        Array.from({ length: 20 }, (_, i) => (i % services === 0 ? caller : other).track(one)),
-      );
-      for (const { status, json } of answers) {
-        assert.equal(status, 200);
-        assert.deepEqual(json, answers[0]?.json);
-      }
-      const fresh = answers.filter(({ headers }) => headers['idempotent-replayed'] === undefined);
-      assert.equal(fresh.length, 1);
-      assert.equal(await attemptsOf(one.user_id), 1);
+test('track-answer counts an event once that 20 clients send concurrently to one or two processes', async () => {
+  for (const callers of [[caller], [caller, other], [caller, other]]) {
+    const one = event({ event_id: 'concurrent' });
+    const sent = Array.from({ length: 20 }, (_, i) => callers[i % callers.length]?.track(one));
+    const responses = (await Promise.all(sent)) as JsonAnswer[];
+    for (const { status, json } of responses) {
+      assert.equal(status, 200);
+      assert.deepEqual(json, responses[0]?.json);
     }
-  });
-}
+    assert.equal(responses.filter((response) => !isReplayed(response)).length, 1);
+    assert.equal(await countAttempts(one.user_id), 1);
+  }
+});
 
-test('what makes a different event: 422, and the first one stays', async () => {
+test('track-answer returns 422 for a used event_id with any other field, and keeps the first answer', async () => {
   const one = event({
-    event_id: 'different',
-    time_spent_seconds: 10,
-    confidence_score: 3,
-    question_difficulty: 0.5,
-    item_id: 'i',
-    occurred_at: '2020-01-01T00:00:00Z',
+    ...{ event_id: 'different', time_spent_seconds: 10, confidence_score: 3, question_difficulty: 0.5 },
+    ...{ item_id: 'i', occurred_at: '2020-01-01T00:00:00Z' },
   });
   await caller.track(one);
   const changes = {
@@ -72,59 +77,108 @@ test('what makes a different event: 422, and the first one stays', async () => {
     const { status, json } = await caller.track({ ...one, [name]: value });
     assert.deepEqual([status, json.error.code], [422, 'IDEMPOTENCY_KEY_REUSED'], name);
   }
-  const same = await caller.track({ ...one, unknown_field: 1 });
-  assert.equal(same.headers['idempotent-replayed'], 'true', 'unknown fields are not compared');
-  assert.equal(await attemptsOf(one.user_id), 1);
+  assert.ok(isReplayed(await caller.track({ ...one, unknown_field: 1 })), 'unknown fields are not compared');
+  assert.equal(await countAttempts(one.user_id), 1);
 });
 
-test('null and absence are the same event, and so are 1.0 and 1', async () => {
+test('track-answer treats null like a missing field and 1.0 like 1 when it compares events', async () => {
   const one = event({ event_id: 'null' });
   await caller.track({ ...one, item_id: null });
-  assert.equal((await caller.track(one)).headers['idempotent-replayed'], 'true');
-  const user_id = one.user_id;
-  const text = (seconds: string) =>
-    `{"user_id":"${user_id}","skill_id":"s","is_correct":true,"event_id":"n","time_spent_seconds":${seconds}}`;
-  await caller.track(text('1'));
-  assert.equal((await caller.track(text('1.0'))).headers['idempotent-replayed'], 'true');
+  assert.ok(isReplayed(await caller.track(one)));
+  const withSeconds = (seconds: string) =>
+    JSON.stringify({ ...one, event_id: 'n', time_spent_seconds: '?' }).replace('"?"', seconds);
+  await caller.track(withSeconds('1'));
+  assert.ok(isReplayed(await caller.track(withSeconds('1.0'))));
 });
 
-test('ids are unique within a learner: another learner may use the same', async () => {
-  assert.equal((await caller.track(event({ event_id: 'shared' }))).headers['idempotent-replayed'], undefined);
-  assert.equal((await caller.track(event({ event_id: 'shared' }))).headers['idempotent-replayed'], undefined);
+test('An event_id belongs to one learner, so that others can use the same', async () => {
+  const [one, two] = ['one', 'two'].map((user_id) => event({ user_id, event_id: 'shared' }));
+  const first = await caller.track(one);
+  const responses = [first, await caller.track({ ...two, is_correct: false }), await caller.track(one)];
+  assert.deepEqual(responses.map(isReplayed), [false, false, true]);
+  const both = ['three', 'four'].map((user_id) => event({ user_id, event_id: 'shared' }));
+  assert.deepEqual(resultsOf(await caller.trackAll(both)), [
+    [200, false],
+    [200, false],
+  ]);
 });
 
-const headers: readonly (readonly [sent: string, id: string])[] = [
-  ['bare-key', 'bare-key'],
-  ['bare key with blanks', 'bare key with blanks'],
-  ['"quoted key"', 'quoted key'],
-  ['"a \\"b\\" \\\\c"', 'a "b" \\c'],
-  ['x'.repeat(128), 'x'.repeat(128)],
-  [`"${'x'.repeat(128)}"`, 'x'.repeat(128)],
-];
-
-for (const [sent, id] of headers) {
-  test(`Idempotency-Key ${sent.slice(0, 25)} stands for event_id`, async () => {
+test('track-answer uses Idempotency-Key, bare or quoted, if the event has no event_id', async () => {
+  const keys = {
+    'bare key with blanks': 'bare key with blanks',
+    '"a \\"b\\" \\\\c"': 'a "b" \\c',
+    ['x'.repeat(128)]: 'x'.repeat(128),
+    [`"${'x'.repeat(128)}"`]: 'x'.repeat(128),
+  };
+  for (const [sent, event_id] of Object.entries(keys)) {
     const one = event();
-    const first = await caller.track(one, { 'Idempotency-Key': sent });
-    assert.equal(first.status, 200);
-    assert.equal((await caller.track({ ...one, event_id: id })).headers['idempotent-replayed'], 'true');
-    assert.equal(await attemptsOf(one.user_id), 1);
-  });
-}
+    assert.equal((await caller.track(one, { 'Idempotency-Key': sent })).status, 200);
+    assert.ok(isReplayed(await caller.track({ ...one, event_id })), sent);
+    assert.equal(await countAttempts(one.user_id), 1);
+  }
+  const own = event({ event_id: 'body' });
+  await caller.track(own, { 'Idempotency-Key': 'header' });
+  assert.ok(isReplayed(await caller.track(own)), 'event_id takes precedence');
+  const absent = await caller.track({ ...own, event_id: null }, { 'Idempotency-Key': 'header' });
+  assert.equal(isReplayed(absent), false);
+  assert.ok(isReplayed(await caller.track({ ...own, event_id: 'header' })));
+});
 
-test('a bad Idempotency-Key: 400', async () => {
+test('track-answer returns 400 for a malformed Idempotency-Key', async () => {
   for (const sent of ['', '""', '"open', '"a"b"', '"a\\x"', 'x'.repeat(129), `"${'x'.repeat(129)}"`]) {
     const { status, json } = await caller.track(event(), { 'Idempotency-Key': sent });
     assert.deepEqual([status, json.error.code], [400, 'INVALID_REQUEST'], sent);
   }
 });
 
-test('an event_id in the body wins over the header; null counts as absence', async () => {
-  const one = event({ event_id: 'body' });
-  await caller.track(one, { 'Idempotency-Key': 'header' });
-  assert.equal((await caller.track(one)).headers['idempotent-replayed'], 'true');
-  const fresh = await caller.track({ ...one, event_id: null }, { 'Idempotency-Key': 'header' });
-  assert.equal(fresh.headers['idempotent-replayed'], undefined);
-  const again = await caller.track({ ...one, event_id: 'header' });
-  assert.equal(again.headers['idempotent-replayed'], 'true');
+function assertUnavailable({ status, headers, json }: JsonAnswer): void {
+  assert.deepEqual([status, json.success, json.error.code], [503, false, 'UNAVAILABLE']);
+  assert.match(headers['retry-after'] ?? '', /^\d+$/);
+}
+
+/** Writes the learner's id ledger as after this many ids in the last second. */
+async function fillLedger(user_id: string, count: number): Promise<void> {
+  const redis = await redisOf({ after }, service.redisUrl);
+  const ledger = openLedger(null);
+  const now = Math.floor(Date.now() / 1000);
+  for (let i = 0; i < count; i++) ledger.add(now);
+  const key = eventIdsKey(partitionOf(service.tenant, user_id, 16), service.tenant, user_id);
+  assert.equal(await redis.hset(key, 'n', ledger.encode()), 0, 'the learner has ids');
+}
+
+test('track-answer returns 503 for new event ids of a learner with 20,000 ids, and serves all others', async () => {
+  const of = (change: object) => event({ user_id: 'busy', ...change });
+  const used = of({ event_id: 'used' });
+  assert.equal((await caller.track(used)).status, 200);
+  await fillLedger('busy', maxWindowIds - 1);
+  const lastAndNext = await caller.trackAll([of({ event_id: 'last' }), of({ event_id: 'new' })]);
+  assert.deepEqual(resultsOf(lastAndNext), [
+    [200, false],
+    [503, false],
+  ]);
+  assertUnavailable(await caller.track(of({ event_id: 'new' })));
+  assertUnavailable(await other.track(of({ event_id: 'new' })));
+  assert.equal(
+    (await caller.track(of({}))).json.data.total_attempts,
+    3,
+    'an answer without an id is counted',
+  );
+  assert.ok(isReplayed(await caller.track(used)));
+  const reused = await caller.track({ ...used, is_correct: false });
+  assert.equal(reused.json.error.code, 'IDEMPOTENCY_KEY_REUSED');
+
+  const mixed = [of({ event_id: 'a' }), of({}), used, event({ user_id: 'idle', event_id: 'a' }), {}];
+  const some = await caller.trackAll(mixed);
+  assert.equal(some.status, 207);
+  assert.deepEqual(resultsOf(some), [
+    [503, false],
+    [200, false],
+    [200, true],
+    [200, false],
+    [400, false],
+  ]);
+  const none = await caller.trackAll([of({ event_id: 'a' }), {}]);
+  assertUnavailable(none);
+  const paths: string[] = none.json.error.details.map(({ path }: { path: string }) => path);
+  assert.ok(paths.some((path) => path.startsWith('events/0')) && paths.includes('events/1/user_id'));
 });

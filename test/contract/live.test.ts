@@ -1,7 +1,6 @@
-/** The live stream: its figures while answers are posted, who gets it, and when it ends. */
+/** GET /api/v1/live: metrics, limits, and the end of streams. */
 import assert from 'node:assert/strict';
 import { after, type TestContext, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { allScopes } from '../../src/contracts/access/access.js';
 import { callerOf, event, openWire, rawRequest } from '../support/http/http.js';
 import { keysOf, sharedService } from '../support/servers/service.js';
@@ -14,7 +13,7 @@ const keys = await keysOf({ after }, service);
 const operatorKey = await keys.add({ scopes: allScopes });
 const caller = callerOf(service, operatorKey);
 
-interface Figures {
+interface Metrics {
   readonly at: string;
   readonly answers_per_second: number | null;
   readonly errors: Readonly<Record<string, number>> | null;
@@ -23,169 +22,150 @@ interface Figures {
   readonly [name: string]: unknown;
 }
 
-/** Reads a stream in the background. */
-async function look(t: TestContext, port: number, key: string, query = '') {
-  const stop = new AbortController();
-  t.after(() => stop.abort());
-  const answer = await fetch(`http://127.0.0.1:${port}/api/v1/live${query}`, {
+/** Reads a stream in the background until it ends or the test does. */
+async function openStream(t: TestContext, port: number, key: string, query = '') {
+  const closing = new AbortController();
+  t.after(() => closing.abort());
+  const { ok, status, headers, body } = await fetch(`http://127.0.0.1:${port}/api/v1/live${query}`, {
     headers: { 'X-API-Key': key },
-    signal: stop.signal,
+    signal: closing.signal,
   });
-  const seen: Figures[] = [];
-  let isOver = false;
+  const received: Metrics[] = [];
+  let hasEnded = false;
   const read = async (): Promise<void> => {
     let text = '';
-    for await (const piece of answer.body?.pipeThrough(new TextDecoderStream()) ?? []) {
+    for await (const piece of body?.pipeThrough(new TextDecoderStream()) ?? []) {
       const events = `${text}${piece}`.split('\n\n');
       text = events.pop() ?? '';
-      for (const one of events) seen.push(JSON.parse(one.replace(/^data: /, '')));
+      for (const one of events) received.push(JSON.parse(one.replace(/^data: /, '')));
     }
   };
-  void (answer.ok ? read() : (answer.body?.cancel() ?? Promise.resolve()))
+  void (ok ? read() : (body?.cancel() ?? Promise.resolve()))
     .catch(() => undefined)
     .finally(() => {
-      isOver = true;
+      hasEnded = true;
     });
-  const until = async (what: string, holds: (figures: Figures) => boolean): Promise<Figures> => {
-    await waitFor(what, () => seen.some(holds));
-    return seen.find(holds) as Figures;
-  };
-  const isCut = (): boolean => isOver;
   return {
-    status: answer.status,
-    headers: answer.headers,
-    seen,
-    until,
-    isOver: isCut,
-    leave: () => stop.abort(),
+    ...{ status, headers, received },
+    waitUntil: async (what: string, matches: (metrics: Metrics) => boolean): Promise<Metrics> => {
+      await waitFor(what, () => received.some(matches));
+      return received.find(matches) as Metrics;
+    },
+    hasEnded: (): boolean => hasEnded,
+    close: () => closing.abort(),
   };
 }
 
-/** Posts answers, and one that is none, until the test has seen enough. */
-async function whilePosting<Value>(work: () => Promise<Value>): Promise<Value> {
-  let isDone = false;
-  const posting = (async () => {
-    while (!isDone) {
-      assert.equal((await caller.track(event())).status, 200);
-      assert.equal((await caller.track({ user_id: 'nobody' })).status, 400);
-      await sleep(50);
-    }
-  })();
-  const seen = await work().finally(() => {
-    isDone = true;
-  });
-  await posting;
-  return seen;
-}
-
-test('figures while answers are posted', async (t) => {
-  const stream = await look(t, service.port, operatorKey);
+test('The live stream reports rates, latencies and gauges of the deployment', async (t) => {
+  const stream = await openStream(t, service.port, operatorKey);
   assert.equal(stream.status, 200);
   assert.equal(stream.headers.get('content-type'), 'text/event-stream');
   assert.equal(stream.headers.get('cache-control'), 'no-store');
-  await waitFor('an event at once', () => stream.seen.length > 0);
-  const told = await whilePosting(() =>
-    stream.until(
-      'rates',
-      ({ answers_per_second: answers, errors }) => (answers ?? 0) > 0 && (errors?.['400'] ?? 0) > 0,
-    ),
-  );
-  const { p50, p90, p99 } = told.latency_ms ?? { p50: 0, p90: 0, p99: 0 };
-  assert.ok(p50 > 0 && p50 <= p90 && p90 <= p99, JSON.stringify(told));
-  assert.ok((told.requests_per_second as number) >= (told.answers_per_second ?? 0));
-  assert.deepEqual([told.processes, told.redis_up, told.clickhouse_up], [1, true, true]);
-  assert.ok((told.redis_memory as { used: number }).used > 0 && (told.connections_open as number) > 0);
-  for (const name of [
+  await waitFor('the first event', () => stream.received.length > 0);
+  const isComplete = ({ answers_per_second: answers, errors }: Metrics) =>
+    (answers ?? 0) > 0 && (errors?.['400'] ?? 0) > 0;
+  await waitFor('rates', async () => {
+    assert.equal((await caller.track(event())).status, 200);
+    assert.equal((await caller.track({ user_id: 'incomplete' })).status, 400);
+    return stream.received.some(isComplete);
+  });
+  const metrics = stream.received.find(isComplete) as Metrics;
+  const { p50, p90, p99 } = metrics.latency_ms ?? { p50: 0, p90: 0, p99: 0 };
+  assert.ok(p50 > 0 && p50 <= p90 && p90 <= p99, JSON.stringify(metrics));
+  assert.ok((metrics.requests_per_second as number) >= (metrics.answers_per_second ?? 0));
+  assert.deepEqual([metrics.processes, metrics.redis_up, metrics.clickhouse_up], [1, true, true]);
+  assert.ok((metrics.redis_memory as { used: number }).used > 0 && (metrics.connections_open as number) > 0);
+  const gauges = [
     'outbox_length',
     'oldest_pending_seconds',
     'journal_length',
     'parked_rows',
     'lanes_waiting',
-  ])
-    assert.equal(typeof told[name], 'number', name);
+  ];
+  for (const name of gauges) assert.equal(typeof metrics[name], 'number', name);
 });
 
-test('however many look, one sample a second is taken for all', async (t) => {
+test('All live streams get the same sample, one per second', async (t) => {
   const [one, other] = await Promise.all([
-    look(t, service.port, operatorKey, '?events=3'),
-    look(t, service.port, operatorKey, '?events=3'),
+    openStream(t, service.port, operatorKey, '?events=3'),
+    openStream(t, service.port, operatorKey, '?events=3'),
   ]);
-  await waitFor('the end of both', () => one.isOver() && other.isOver());
-  assert.deepEqual([one.seen.length, other.seen.length], [3, 3]);
-  const both = one.seen.flatMap((figures) => {
-    const same = other.seen.find(({ at }) => at === figures.at);
-    return same === undefined ? [] : [[figures, same] as const];
-  });
-  assert.ok(both.length >= 2, 'at most one of the three was taken before the other came');
-  for (const [figures, same] of both) assert.deepEqual(figures, same);
-  const times = one.seen.map(({ at }) => at);
-  assert.equal(new Set(times).size, times.length, 'each is another');
+  await waitFor('the end of both', () => one.hasEnded() && other.hasEnded());
+  assert.deepEqual([one.received.length, other.received.length], [3, 3]);
+  const shared = one.received.filter(({ at }) => other.received.some((sample) => sample.at === at));
+  assert.ok(shared.length >= 2, 'at most one sample precedes the second stream');
+  for (const sample of shared)
+    assert.deepEqual(
+      other.received.find(({ at }) => at === sample.at),
+      sample,
+    );
+  assert.equal(new Set(one.received.map(({ at }) => at)).size, 3);
 });
 
-test('twenty look on, no more; whoever goes makes room', async (t) => {
-  const streams = await Promise.all(Array.from({ length: 20 }, () => look(t, service.port, operatorKey)));
-  assert.deepEqual(new Set(streams.map(({ status }) => status)), new Set([200]));
-  const refused = await caller.call({ method: 'GET', path: '/api/v1/live' });
-  assert.deepEqual([refused.status, refused.headers['retry-after']], [503, '1']);
-  streams[0]?.leave();
-  await waitFor(
-    'room',
-    async () => (await caller.raw({ method: 'GET', path: '/api/v1/live?events=1' })).status === 200,
+test('The service opens 20 live streams, rejects more, and reports no duration of streams', async (t) => {
+  const streams = await Promise.all(
+    Array.from({ length: 20 }, () => openStream(t, service.port, operatorKey)),
   );
-  for (const { leave } of streams) leave();
+  assert.ok(streams.every(({ status }) => status === 200));
+  const rejected = await caller.call({ method: 'GET', path: '/api/v1/live' });
+  assert.deepEqual([rejected.status, rejected.headers['retry-after']], [503, '1']);
+  streams[0]?.close();
+  const openOne = () => caller.raw({ method: 'GET', path: '/api/v1/live?events=1' });
+  await waitFor('a free stream', async () => (await openOne()).status === 200);
+  for (const { close } of streams) close();
   const { text } = await callerOf(service, null).raw({ method: 'GET', path: '/metrics' });
   const sum = (name: string): number =>
     text
       .split('\n')
       .filter((line) => line.startsWith(name) && line.includes('route="/api/v1/live"'))
-      .reduce((all, line) => all + Number(line.split(' ').at(-1)), 0);
-  const [requests, timed] = [
-    sum('skilltrace_http_requests_total'),
-    sum('skilltrace_http_request_duration_seconds_count'),
-  ];
-  assert.ok(
-    timed >= 1 && requests > timed,
-    `of ${requests} requests ${timed} have a time: those that were refused`,
-  );
+      .reduce((total, line) => total + Number(line.split(' ').at(-1)), 0);
+  const requests = sum('skilltrace_http_requests_total');
+  const timed = sum('skilltrace_http_request_duration_seconds_count');
+  assert.ok(timed >= 1 && requests > timed, `${requests} requests, ${timed} durations: those of rejections`);
 });
 
-test('a stream is one request of the quota, HEAD sends none, and a count has bounds', async () => {
-  const few = callerOf(service, await keys.add({ scopes: allScopes, quota: 2 }));
-  const answer = await few.raw({ method: 'GET', path: '/api/v1/live?events=2' });
-  assert.equal(answer.text.match(/^data: /gm)?.length, 2);
-  assert.match(answer.headers.ratelimit ?? '', /;r=1;/);
-  assert.equal((await few.head('/api/v1/live')).headers['content-type'], 'text/event-stream');
-  assert.equal((await few.raw({ method: 'GET', path: '/api/v1/live?events=1' })).status, 429);
+test('A live stream is one request of the quota, and its number of events has limits', async () => {
+  const limited = callerOf(service, await keys.add({ scopes: allScopes, quota: 2 }));
+  const { text, headers } = await limited.raw({ method: 'GET', path: '/api/v1/live?events=2' });
+  assert.equal(text.match(/^data: /gm)?.length, 2);
+  assert.match(headers.ratelimit ?? '', /;r=1;/);
+  assert.equal((await limited.head('/api/v1/live')).headers['content-type'], 'text/event-stream');
+  assert.equal((await limited.raw({ method: 'GET', path: '/api/v1/live?events=1' })).status, 429);
   for (const count of ['0', '86401', 'x'])
     assert.equal((await caller.get(`/api/v1/live?events=${count}`)).status, 400, count);
 });
 
-test('a key that is revoked meanwhile ends its streams, and no others', async (t) => {
+test('A revoked key ends its own live streams', async (t) => {
   const key = await keys.add({ scopes: ['operator'] });
-  const [ended, goesOn] = await Promise.all([look(t, service.port, key), look(t, service.port, operatorKey)]);
-  await waitFor('events', () => ended.seen.length > 0);
+  const [revoked, other] = await Promise.all([
+    openStream(t, service.port, key),
+    openStream(t, service.port, operatorKey),
+  ]);
+  await waitFor('an event', () => revoked.received.length > 0);
   assert.ok(await keys.revoke(key));
-  await waitFor('the end', ended.isOver, 5000);
-  assert.ok(!goesOn.isOver());
+  await waitFor('the end', revoked.hasEnded, 30_000);
+  assert.ok(!other.hasEnded());
 });
 
-test('a stop ends streams at once, those that nobody reads with them', { timeout: 120_000 }, async (t) => {
-  const dir = await tempDir(t);
+test('A service that stops ends its live streams, also those that no client reads', {
+  timeout: 120_000,
+}, async (t) => {
   const running = await launchService(t, {
-    ...{ DATA_DIR: dir, ROLE: 'api', API_PROCESSES: '2', LOG_LEVEL: 'silent' },
+    ...{ DATA_DIR: await tempDir(t), ROLE: 'api', API_PROCESSES: '2', LOG_LEVEL: 'silent' },
     ...{ REDIS_URL: service.redisUrl, CLICKHOUSE_URL: service.clickhouseUrl },
   });
-  const streams = await Promise.all(Array.from({ length: 4 }, () => look(t, running.port, operatorKey)));
-  const [first] = streams;
-  const told = await first?.until('both processes', ({ processes }) => processes === 2);
-  assert.deepEqual([told?.redis_up, told?.clickhouse_up], [true, true]);
+  const streams = await Promise.all(
+    Array.from({ length: 4 }, () => openStream(t, running.port, operatorKey)),
+  );
+  const metrics = await streams[0]?.waitUntil('both processes', ({ processes }) => processes === 2);
+  assert.deepEqual([metrics?.redis_up, metrics?.clickhouse_up], [true, true]);
   const unread = openWire(running.port);
   t.after(() => unread.end());
   unread.socket.pause();
   unread.send(rawRequest(operatorKey, { method: 'GET', path: '/api/v1/live' }));
   const since = performance.now();
   await running.stop();
-  assert.ok(performance.now() - since < 10_000, 'within 10 s');
-  await waitFor('the ends of streams', () => streams.every(({ isOver }) => isOver()));
+  assert.ok(performance.now() - since < 10_000, 'the shutdown takes longer than 10 s');
+  await waitFor('the end of the streams', () => streams.every(({ hasEnded }) => hasEnded()));
   assert.equal(running.child.exitCode, 0);
 });

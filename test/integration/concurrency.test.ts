@@ -1,19 +1,17 @@
-/** 64 clients on one learner and skill, over two API services: nothing lost, nothing twice, the chain unbroken. */
+/** Concurrent answers of the same learners, over two API processes with several lanes. Also runs on a Redis Cluster. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import type { ClickHouseClient } from '@clickhouse/client';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
-import { callerOf } from '../support/http/http.js';
-import { clickhouseOf, startSecondApi, startService } from '../support/servers/service.js';
+import { type Caller, callerOf } from '../support/http/http.js';
+import { clickhouseOf, redisOf, startSecondApi, startService } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
 
-const service = await startService({ after });
+const service = await startService({ after }, { lanes: 3 });
 const second = await startSecondApi({ after }, service);
 const clickhouse = clickhouseOf({ after }, service);
-const callers = [service, second].map((at) => callerOf(at, at.key));
-
-const clients = 64;
-const postsEach = 25;
+const redis = await redisOf({ after }, service.redisUrl);
+const callers = [service, second].map((at) => callerOf(at, at.key)) as [Caller, Caller];
+const callerFor = (client: number): Caller => callers[client % 2] as Caller;
 
 interface Row {
   learner_seq: number;
@@ -22,107 +20,175 @@ interface Row {
   mastery_after: number;
 }
 
-const rowsOf = (client: ClickHouseClient, userId: string): Promise<Row[]> =>
-  selectRows<Row>(
-    client,
-    `SELECT toUInt32(learner_seq) AS learner_seq, event_id, mastery_before, mastery_after
-      FROM attempts WHERE user_id = '${userId}' ORDER BY attempts.learner_seq`,
-  );
+/** The learner's rows, after at least so many are stored. */
+async function waitForRows(userId: string, count: number): Promise<Row[]> {
+  let rows: Row[] = [];
+  await waitFor('rows in ClickHouse', async () => {
+    rows = await selectRows<Row>(
+      clickhouse,
+      `SELECT toUInt32(learner_seq) AS learner_seq, event_id, mastery_before, mastery_after
+        FROM attempts WHERE user_id = '${userId}' ORDER BY attempts.learner_seq`,
+    );
+    return rows.length >= count;
+  });
+  return rows;
+}
 
-async function rollupsOf(
-  client: ClickHouseClient,
-  skillId: string,
-): Promise<{ learner: number; skill: number }> {
-  const [row] = await selectRows<{ learner: number; skill: number }>(
-    client,
+/** Each answer continues with the mastery after the one before. */
+function assertChain(rows: readonly Row[], count: number): void {
+  assert.equal(rows.length, count);
+  rows.forEach((row, i) => {
+    assert.equal(row.learner_seq, i + 1);
+    if (i > 0) assert.equal(row.mastery_before, rows[i - 1]?.mastery_after, `row ${i}`);
+  });
+}
+
+const readRollups = (skillId: string): Promise<{ learner: number; skill: number }[]> =>
+  selectRows(
+    clickhouse,
     `SELECT toUInt32((SELECT sum(attempts) FROM learner_skill_daily WHERE skill_id = '${skillId}')) AS learner,
       toUInt32((SELECT sum(attempts) FROM skill_daily WHERE skill_id = '${skillId}')) AS skill`,
   );
-  if (!row) throw new Error('no rollups');
-  return row;
-}
 
-interface Told {
-  readonly replayed: boolean;
+interface Tracked {
+  readonly isReplayed: boolean;
   readonly eventId: string | null;
   readonly data: { mastery_before: number; mastery_after: number; total_attempts: number };
 }
 
-/** Posts until it is told 200: a 503 or 409 is safe to repeat with the same event. */
-async function post(client: number, n: number, userId: string): Promise<Told> {
-  // A third goes without id; of the rest, pairs of clients at different services share theirs.
+/** Repeats the event after 503 and 409, as clients do. */
+async function post(client: number, n: number, userId: string): Promise<Tracked> {
+  // A third has no id; the others have the id of another client at the other process.
   const eventId = n % 3 === 0 ? null : `${Math.floor(client / 2)}-${n}`;
   const body = { user_id: userId, skill_id: userId, is_correct: n % 2 === 0, event_id: eventId };
-  const caller = callers[client % callers.length] as (typeof callers)[number];
   for (let tries = 0; tries < 20; tries++) {
-    const { status, headers, json } = await caller.track(body);
-    if (status === 200) return { replayed: 'idempotent-replayed' in headers, eventId, data: json.data };
+    const { status, headers, json } = await callerFor(client).track(body);
+    if (status === 200) return { isReplayed: 'idempotent-replayed' in headers, eventId, data: json.data };
     assert.ok(eventId !== null && (status === 503 || status === 409), `${status} ${JSON.stringify(json)}`);
   }
-  throw new Error('refused 20 times');
+  throw new Error('rejected 20 times');
 }
 
-test('64 clients on one learner and skill', async () => {
+test('Two services count concurrent answers of one learner and skill once, in one chain', async () => {
   const userId = 'busy';
-  const told = (
-    await Promise.all(
-      Array.from({ length: clients }, async (_, client) => {
-        const answers: Told[] = [];
-        for (let n = 0; n < postsEach; n++) answers.push(await post(client, n, userId));
-        return answers;
-      }),
-    )
-  ).flat();
-  const withoutId = told.filter(({ eventId }) => eventId === null).length;
-  const ids = new Set(told.flatMap(({ eventId }) => eventId ?? []));
-  const counted = withoutId + ids.size;
-  assert.equal(told.length, clients * postsEach);
-  assert.equal(told.filter(({ replayed }) => !replayed).length, counted, 'answers told as fresh');
+  const [clients, postsEach] = [32, 20];
+  const track = async (_: unknown, client: number): Promise<Tracked[]> => {
+    const results: Tracked[] = [];
+    for (let n = 0; n < postsEach; n++) results.push(await post(client, n, userId));
+    return results;
+  };
+  const tracked = (await Promise.all(Array.from({ length: clients }, track))).flat();
+  const ids = new Set(tracked.flatMap(({ eventId }) => eventId ?? []));
+  const counted = tracked.filter(({ eventId }) => eventId === null).length + ids.size;
+  const fresh = tracked.filter(({ isReplayed }) => !isReplayed);
+  assert.deepEqual([tracked.length, fresh.length], [clients * postsEach, counted]);
+  assert.equal(new Set(fresh.map(({ data }) => data.total_attempts)).size, counted);
+  const { json } = await callers[0].get(`/api/v1/mastery/${userId}`);
+  assert.equal(json.data.skills[0].total_attempts, counted);
 
-  const { json } = await (callers[0] as (typeof callers)[number]).get(`/api/v1/mastery/${userId}`);
-  assert.equal(json.data.skills[0].total_attempts, counted, 'attempts in Redis');
-  const numbers = told.filter(({ replayed }) => !replayed).map(({ data }) => data.total_attempts);
-  assert.equal(new Set(numbers).size, counted, 'every attempt has its own number');
-
-  await waitFor('rows in ClickHouse', async () => (await rowsOf(clickhouse, userId)).length >= counted);
-  const rows = await rowsOf(clickhouse, userId);
-  assert.equal(rows.length, counted);
-  const round4 = (value: number): number => Math.round(value * 1e4) / 1e4;
-  rows.forEach((row, i) => {
-    assert.equal(row.learner_seq, i + 1);
-    if (i > 0) assert.equal(row.mastery_before, rows[i - 1]?.mastery_after, `chain at ${i}`);
-  });
-  for (const { data } of told) {
+  const rows = await waitForRows(userId, counted);
+  assertChain(rows, counted);
+  const round4 = (value = 0): number => Math.round(value * 1e4) / 1e4;
+  for (const { data } of tracked) {
     const row = rows[data.total_attempts - 1];
-    assert.equal(round4(row?.mastery_before ?? 0), data.mastery_before);
-    assert.equal(round4(row?.mastery_after ?? 0), data.mastery_after);
+    const masteries = [round4(row?.mastery_before), round4(row?.mastery_after)];
+    assert.deepEqual(masteries, [data.mastery_before, data.mastery_after]);
   }
   assert.deepEqual(new Set(rows.flatMap(({ event_id }) => event_id || [])), ids);
   await waitFor('rollups', async () => {
-    const { learner, skill } = await rollupsOf(clickhouse, userId);
-    return Math.min(learner, skill) >= counted;
+    const [row] = await readRollups(userId);
+    return Math.min(row?.learner ?? 0, row?.skill ?? 0) >= counted;
   });
-  assert.deepEqual(await rollupsOf(clickhouse, userId), { learner: counted, skill: counted });
+  assert.deepEqual(await readRollups(userId), [{ learner: counted, skill: counted }]);
 });
 
-test('batches and single answers of one learner at once keep one chain', async () => {
+test('Concurrent batches and single answers of one learner form one chain', async () => {
   const userId = 'mixed';
   const batch = Array.from({ length: 40 }, () => ({ user_id: userId, skill_id: userId, is_correct: true }));
   const accepted = await Promise.all(
     Array.from({ length: 16 }, async (_, i) => {
-      const caller = callers[i % callers.length] as (typeof callers)[number];
       const headers = { 'Idempotency-Key': `batch-${i >> 1}` };
-      const { status, json } =
-        i % 4 < 2 ? await caller.trackAll(batch, headers) : await caller.track(batch[0], headers);
+      const caller = callerFor(i);
+      const isBatch = i % 4 < 2;
+      const { status, json } = await (isBatch
+        ? caller.trackAll(batch, headers)
+        : caller.track(batch[0], headers));
       assert.equal(status, 200, JSON.stringify(json));
       return i % 2 === 0 ? (json.data.accepted ?? 1) : 0;
     }),
   );
   const counted = accepted.reduce((sum: number, n: number) => sum + n, 0);
-  await waitFor('rows in ClickHouse', async () => (await rowsOf(clickhouse, userId)).length >= counted);
-  const rows = await rowsOf(clickhouse, userId);
-  assert.equal(rows.length, counted);
-  rows.forEach((row, i) => {
-    if (i > 0) assert.equal(row.mastery_before, rows[i - 1]?.mastery_after);
+  assertChain(await waitForRows(userId, counted), counted);
+});
+
+/** Transactions since Redis started, on all nodes. */
+async function countTransactions(): Promise<number> {
+  const nodes = 'nodes' in redis ? redis.nodes('master') : [redis];
+  const stats = await Promise.all(nodes.map((node) => node.info('commandstats')));
+  const counts = stats.map((text) => Number(/^cmdstat_exec:calls=(\d+)/m.exec(text)?.[1] ?? 0));
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
+/** A learner in every batch, learners that often meet, and learners of one client. */
+const learnersOf = (client: number, round: number): string[] => [
+  'hot',
+  ...Array.from({ length: 10 }, (_, i) => `shared-${(round + 3 * i) % 20}`),
+  ...Array.from({ length: 20 }, (_, i) => `own-${client}-${i}`),
+];
+
+test('Services that write the same learners count each answer once, with few retries', async (t) => {
+  const before = await countTransactions();
+  const batches = [0, 1, 2].map((client) =>
+    Array.from({ length: 12 }, (_, round) =>
+      learnersOf(client, round).map((user_id) => ({
+        ...{ user_id, skill_id: 'algebra', is_correct: round % 3 > 0 },
+        event_id: `${client}-${round}`,
+      })),
+    ),
+  );
+  await Promise.all(
+    batches.map(async (rounds, client) => {
+      for (const events of rounds) assert.equal((await callerFor(client).trackAll(events)).status, 200);
+    }),
+  );
+  const transactions = (await countTransactions()) - before;
+  const sent = batches.flat(2);
+  t.diagnostic(`${transactions} transactions for ${sent.length} answers`);
+  // A step is halved down to single learners, and not retried for ever.
+  assert.ok(transactions < 2 * sent.length, `${transactions} transactions`);
+  const counts = new Map<string, number>();
+  for (const { user_id } of sent) counts.set(user_id, (counts.get(user_id) ?? 0) + 1);
+  for (const [userId, count] of counts) {
+    const { json } = await callers[0].get(`/api/v1/mastery/${userId}`);
+    assert.equal(json.data.skills[0].total_attempts, count, userId);
+  }
+  const readCounts = async () => {
+    const rows = await selectRows<{ user_id: string; counts: number[] }>(
+      clickhouse,
+      `SELECT user_id, [toUInt32(count()), toUInt32(uniqExact(event_id)), toUInt32(max(attempts.learner_seq))]
+        AS counts FROM attempts WHERE skill_id = 'algebra' GROUP BY user_id`,
+    );
+    return new Map(rows.map((row) => [row.user_id, row.counts]));
+  };
+  const expected = new Map([...counts].map(([userId, count]) => [userId, [count, count, count]]));
+  await waitFor('rows in ClickHouse', async () => {
+    const stored = [...(await readCounts()).values()].reduce((sum, [rows = 0]) => sum + rows, 0);
+    return stored >= sent.length;
   });
+  assert.deepEqual(await readCounts(), expected);
+});
+
+test('Several lanes count a batch in its order and return the same results again', async () => {
+  const events = Array.from({ length: 200 }, (_, n) => ({
+    ...{ user_id: `in order ${n % 7}`, skill_id: 'fractions', is_correct: true },
+    event_id: `${n}`,
+  }));
+  const dataOf = async (): Promise<{ total_attempts: number }[]> =>
+    (await callers[0].trackAll(events)).json.data.results.map(({ data }: { data: object }) => data);
+  const first = await dataOf();
+  assert.deepEqual(
+    first.map(({ total_attempts }) => total_attempts),
+    events.map((_, n) => 1 + Math.floor(n / 7)),
+  );
+  assert.deepEqual(await dataOf(), first);
 });

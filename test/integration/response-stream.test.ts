@@ -1,4 +1,4 @@
-/** Answers sent piece by piece: to slow readers, to those who go away, and when the source fails. */
+/** Streamed and large responses: slow readers, clients that disconnect, failing sources, and the memory of unread bytes. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,195 +10,181 @@ import type { MetricRegistry } from '../../src/services/operations/metric-regist
 import { exchangeRaw, openWire, rawRequest, type Wire } from '../support/http/http.js';
 import { waitFor } from '../support/wait.js';
 
-const noFigures = { add: () => undefined };
 const piece = `${'x'.repeat(64 * 1024 - 1)}\n`;
+const get = (path: string, method = 'GET'): Buffer => rawRequest(null, { method, path });
 
-/** Reads nothing from now on. */
-function standStill({ socket }: Wire): void {
-  socket.removeAllListeners('data');
-  socket.pause();
+async function startRoutes(
+  t: TestContext,
+  handlers: Record<string, () => Reply>,
+  figures: MetricRegistry = { add: () => undefined },
+  maxUnreadBytes = 64 * 1024 * 1024,
+): Promise<Server> {
+  const routes = Object.entries(handlers).map(
+    ([path, handle]): Route => ({ method: 'GET', path, scope: null, body: null, query: null, handle }),
+  );
+  const authenticator = { authenticate: () => Promise.reject(new Error('no route needs a key')) };
+  const server = await startServer({
+    ...{ host: '127.0.0.1', port: 0, sharePort: false, routes, figures, maxUnreadBytes },
+    gate: createGate(authenticator, { pass: () => ({}) }),
+    logger: createLogger('silent', 'test'),
+  });
+  t.after(() => server.close(0));
+  return server;
 }
 
-interface Source {
-  made: number;
-  over: number;
-}
-
-/** A server with one route, whose answer has so many pieces and then perhaps fails. */
-async function serverOf(t: TestContext, pieces: number, fails: boolean): Promise<[Server, Source]> {
-  const source = { made: 0, over: 0 };
-  async function* make(): AsyncGenerator<string> {
-    while (source.made < pieces) {
-      source.made += 1;
+/** A server that streams so many pieces, and then perhaps fails. */
+async function startStream(t: TestContext, pieces: number, fails = false) {
+  const source = { created: 0, ended: 0 };
+  async function* createPieces(): AsyncGenerator<string> {
+    while (source.created < pieces) {
+      source.created += 1;
       yield piece;
     }
     if (fails) throw new Error('the source failed');
   }
-  const handle = (): Reply => ({
-    status: 200,
-    body: '',
-    pieces: make(),
-    onEnd: () => {
-      source.over += 1;
-    },
-  });
-  const route: Route = { method: 'GET', path: '/long', scope: null, body: null, query: null, handle };
-  const server = await listenWith([route], noFigures);
-  t.after(() => server.close(0));
-  return [server, source];
+  const onEnd = (): void => {
+    source.ended += 1;
+  };
+  const handle = (): Reply => ({ status: 200, body: '', pieces: createPieces(), onEnd });
+  const server = await startRoutes(t, { '/long': handle });
+  return { server, source };
 }
 
-function listenWith(
-  routes: readonly Route[],
-  figures: MetricRegistry,
-  maxUnreadBytes?: number,
-): Promise<Server> {
-  const nobody = { authenticate: () => Promise.reject(new Error('no key is asked for')) };
-  return startServer({
-    host: '127.0.0.1',
-    port: 0,
-    sharePort: false,
-    routes,
-    gate: createGate(nobody, { pass: () => ({}) }),
-    figures,
-    ...(maxUnreadBytes !== undefined && { maxUnreadBytes }),
-    logger: createLogger('silent', 'test'),
-  });
-}
-
-const request = rawRequest(null, { method: 'GET', path: '/long' });
-
-test('all pieces in their order, and the connection goes on', async (t) => {
-  const [{ port }, source] = await serverOf(t, 100, false);
+function openClient(t: TestContext, { port }: { port: number }): Wire {
   const wire = openWire(port);
   t.after(() => wire.end());
-  wire.send(request);
+  return wire;
+}
+
+function stopReading({ socket }: Wire): void {
+  socket.removeAllListeners('data');
+  socket.pause();
+}
+
+test('A stream sends all pieces in order and keeps the connection open', async (t) => {
+  const { server, source } = await startStream(t, 100);
+  const wire = openClient(t, server);
+  wire.send(get('/long'));
   assert.equal((await wire.next()).text, piece.repeat(100));
-  source.made = 99;
-  wire.send(request);
+  source.created = 99;
+  wire.send(get('/long'));
   assert.equal((await wire.next()).text, piece);
-  assert.equal(source.over, 2);
+  assert.equal(source.ended, 2);
 });
 
-test('a source that fails ends the connection without the end of the answer', async (t) => {
-  const [{ port }, source] = await serverOf(t, 3, true);
-  await assert.rejects(exchangeRaw(port, request), /the connection closed; so far: HTTP\/1.1 200 OK/);
-  assert.equal(source.over, 1);
+test('A stream whose source fails closes the connection before the end of the response', async (t) => {
+  const { server, source } = await startStream(t, 3, true);
+  await assert.rejects(
+    exchangeRaw(server.port, get('/long')),
+    /the connection closed; so far: HTTP\/1.1 200 OK/,
+  );
+  assert.equal(source.ended, 1);
 });
 
-test('no more is made than a reader takes, who is waited for; one who goes away ends it', async (t) => {
-  const [{ port }, source] = await serverOf(t, 100_000, false);
-  const wire = openWire(port);
+test('A stream waits for a slow reader and ends when the client disconnects', async (t) => {
+  const { server, source } = await startStream(t, 100_000);
+  const wire = openClient(t, server);
+  stopReading(wire);
   let read = 0;
-  wire.socket.removeAllListeners('data');
   wire.socket.on('data', (chunk) => {
     read += chunk.length;
   });
   wire.socket.pause();
-  wire.send(request);
-  let made = 0;
-  await waitFor('a standstill', async () => {
-    made = source.made;
-    await sleep(1000);
-    return made > 0 && made === source.made;
+  wire.send(get('/long'));
+  await waitFor('a pause', async () => {
+    const before = source.created;
+    await sleep(500);
+    return before > 0 && before === source.created;
   });
-  const stood = source.made;
-  assert.ok(stood < 1000, `${stood} pieces of 64 KiB were made for nobody`);
+  const created = source.created;
+  assert.ok(created < 1000, `${created} pieces of 64 KiB are in memory`);
   wire.socket.resume();
-  await waitFor('it goes on', () => read > (stood + 100) * piece.length);
+  await waitFor('more pieces', () => read > (created + 100) * piece.length);
   wire.end();
-  await waitFor('its end', () => source.over === 1);
+  await waitFor('the end of the source', () => source.ended === 1);
 });
 
-/** A server whose routes answer with bodies of so many bytes; unread answers are bounded by `bound`. */
-async function serverOfBodies(
-  t: TestContext,
-  bound: number,
-): Promise<{ port: number; unread: () => number; begun: () => number }> {
+test('A server that stops closes streams that do not end', async (t) => {
+  const { server, source } = await startStream(t, 100_000_000);
+  const wire = openClient(t, server);
+  stopReading(wire);
+  wire.send(get('/long'));
+  await waitFor('pieces', () => source.created > 0);
+  await server.close(100);
+  await waitFor('the end of the source', () => source.ended === 1);
+});
+
+/** More than the kernel buffers of both sides, 4 MiB by default in tcp_wmem. */
+const largeBytes = 9_000_000;
+
+/** A server with bodies of 300, 20,000 and 9,000,000 bytes. */
+async function startBodies(t: TestContext, maxUnreadBytes?: number) {
   const figures: Record<string, () => unknown> = {};
-  let begun = 0;
-  // The largest is more than the kernel takes of it: as much as tcp_wmem says, 4 MiB by default, and what the reader's has room for.
-  const routes = [300, 20_000, 9_000_000].map((bytes): Route => {
+  let handled = 0;
+  const handlers = [300, 20_000, largeBytes].map((bytes) => {
     const handle = (): Reply => {
-      begun++;
+      handled++;
       return { status: 200, body: 'é'.repeat(bytes / 2) };
     };
-    return { method: 'GET', path: `/${bytes}`, scope: null, body: null, query: null, handle };
+    return [`/${bytes}`, handle] as const;
   });
-  const server = await listenWith(routes, { add: (name, read) => (figures[name] = read) }, bound);
-  t.after(() => server.close(0));
-  return { port: server.port, unread: () => Number(figures.unread_answers_bytes?.()), begun: () => begun };
+  const registry: MetricRegistry = { add: (name, read) => (figures[name] = read) };
+  const server = await startRoutes(t, Object.fromEntries(handlers), registry, maxUnreadBytes);
+  return {
+    server,
+    countUnread: () => Number(figures.unread_answers_bytes?.()),
+    countHandled: () => handled,
+  };
 }
 
-const get = (path: string, method = 'GET'): Buffer => rawRequest(null, { method, path });
-
-test('an answer of which the socket takes a part is sent whole, to fast readers and to slow ones', async (t) => {
-  const { port, unread } = await serverOfBodies(t, 64 * 1024 * 1024);
-  const wire = openWire(port);
-  t.after(() => wire.end());
+test('A large response reaches a slow reader completely and keeps the connection open', async (t) => {
+  const { server, countUnread } = await startBodies(t);
+  const wire = openClient(t, server);
   wire.socket.pause();
-  wire.send(get('/9000000'));
-  await waitFor('a part', () => unread() > 0);
+  wire.send(get(`/${largeBytes}`));
+  await waitFor('unread bytes', () => countUnread() > 0);
   wire.socket.resume();
-  assert.equal((await wire.next()).text, 'é'.repeat(4_500_000));
-  await waitFor('its end', () => unread() === 0);
+  assert.equal((await wire.next()).text, 'é'.repeat(largeBytes / 2));
+  await waitFor('the end', () => countUnread() === 0);
   wire.send(get('/300'));
-  assert.equal((await wire.next()).text.length, 150, 'and the connection goes on');
+  assert.equal((await wire.next()).text.length, 150);
 });
 
-for (const [path, method] of [['/9000000'], ['/20000'], ['/300'], ['/300', 'HEAD'], ['/nothing']] as const) {
-  test(`who asks for ${path} (${method ?? 'GET'}) again and again and never reads is cut off`, async (t) => {
-    const { port, unread } = await serverOfBodies(t, 64 * 1024 * 1024);
-    const wire = openWire(port);
-    t.after(() => wire.end());
-    standStill(wire);
+for (const [path, method] of [[`/${largeBytes}`], ['/20000'], ['/300', 'HEAD'], ['/nothing']] as const) {
+  test(`The server disconnects a client that sends ${method ?? 'GET'} ${path} again and again and reads nothing`, async (t) => {
+    const { server, countUnread } = await startBodies(t);
+    const wire = openClient(t, server);
+    stopReading(wire);
     const before = process.memoryUsage.rss();
-    const timer = setInterval(() => wire.send(Buffer.concat(Array(50).fill(get(path, method)))), 1);
-    // A paused socket of Node.js tells its end when it writes.
+    const requests = Buffer.concat(Array(50).fill(get(path, method)));
+    const timer = setInterval(() => wire.send(requests), 1);
+    // A paused socket reports its end when it writes.
     wire.socket.on('error', () => clearInterval(timer));
     await wire.closed().finally(() => clearInterval(timer));
-    await waitFor('nothing is kept', () => unread() === 0);
+    await waitFor('released memory', () => countUnread() === 0);
     assert.ok(process.memoryUsage.rss() - before < 100e6);
   });
 }
 
-for (const [who, headers] of [
-  ['who do not read', {}],
-  ['who neither read nor send the body that they said', { 'Content-Length': '9' }],
-] as const) {
-  test(`of many ${who}, those that began first are cut when too much is kept for all`, async (t) => {
-    const { port, unread, begun } = await serverOfBodies(t, 20_000_000);
+test('The server cuts the oldest unread responses above the limit of memory, and serves the newest', async (t) => {
+  // A client that announces a body and sends none is no exception.
+  for (const headers of [{}, { 'Content-Length': '9' }]) {
+    const { server, countUnread, countHandled } = await startBodies(t, 20_000_000);
     const wires: Wire[] = [];
-    t.after(() => {
-      for (const wire of wires) wire.end();
-    });
-    // One after the other: uWebSockets.js closes a connection that sends nothing for 10 s.
-    for (let i = 0; i < 30; i++) {
-      const wire = openWire(port);
+    // One by one: uWebSockets.js closes a connection that sends nothing for 10 s.
+    for (let i = 0; i < 8; i++) {
+      const wire = openClient(t, server);
       wires.push(wire);
       wire.socket.pause();
-      wire.send(rawRequest(null, { method: 'GET', path: '/9000000', headers }));
-      await waitFor('it begins', () => begun() > i);
+      wire.send(rawRequest(null, { method: 'GET', path: `/${largeBytes}`, headers }));
+      await waitFor('the response', () => countHandled() > i);
     }
-    await waitFor('a bound', () => unread() > 14_500_000);
-    assert.ok(unread() <= 20_000_000, `${unread()}`);
-    const last = wires.at(-1) as Wire;
+    await waitFor('unread bytes', () => countUnread() > 14_500_000);
+    assert.ok(countUnread() <= 20_000_000, `${countUnread()}`);
+    const [first, last] = [wires[0], wires.at(-1)] as [Wire, Wire];
     last.socket.resume();
-    assert.equal((await last.next()).text.trim().length, 4_500_000, 'who came last is served');
-    const [first] = wires as [Wire];
+    assert.equal((await last.next()).text.trim().length, largeBytes / 2);
     first.socket.resume();
     await assert.rejects(first.next(), /the connection closed/);
-  });
-}
-
-test('a stop of the server cuts what would not end', async (t) => {
-  const [server, source] = await serverOf(t, 100_000_000, false);
-  const wire = openWire(server.port);
-  wire.socket.removeAllListeners('data');
-  wire.socket.pause();
-  wire.send(request);
-  await waitFor('pieces', () => source.made > 0);
-  await server.close(100);
-  await waitFor('its end', () => source.over === 1);
-  wire.end();
+  }
 });

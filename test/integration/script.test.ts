@@ -4,7 +4,7 @@ import { defineScript } from '../../src/store/redis/commands/script.js';
 import { startTestRedis } from '../support/servers/embedded.js';
 import { redisOf } from '../support/servers/service.js';
 
-test('a script runs again after Redis has forgotten it, and gives texts or bytes', async (t) => {
+test('defineScript loads a script again after SCRIPT FLUSH, and returns texts or bytes', async (t) => {
   const client = await redisOf(t, await startTestRedis(t));
   const echo = defineScript(1)<[key: string, text: string], string>("return ARGV[1] .. ' ' .. KEYS[1]");
   const bytes = defineScript(null, 'bytes')<[keys: number, text: Buffer], Buffer>('return ARGV[1]');

@@ -1,4 +1,3 @@
-/** Spans of batches, by the SDK and a receiver on loopback; what is logged of a receiver that refuses. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type RequestPart, runTraced } from '../../src/compute/track-task.js';
@@ -11,7 +10,7 @@ import { startReceiver } from '../support/servers/otlp-receiver.js';
 import type { Scoped } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
 
-/** With the lines that are logged. @param environment names the endpoint */
+/** @returns with the logged lines */
 function open(t: Scoped, environment: Record<string, string>) {
   const lines: string[] = [];
   const logger = createLogger('info', 'test', { write: (line) => lines.push(line) });
@@ -27,7 +26,7 @@ const requestOf = (span: Span | null): RequestPart => ({
   request: { form: 'event', tenant: '', body: Buffer.from('{}'), idempotencyKey: null, receivedAt: 0, span },
 });
 
-test('a batch has its first sampled request for a parent and links all that are sampled', async (t) => {
+test('The span of a batch has the first sampled request as parent and links all sampled requests', async (t) => {
   const { endpoint, bodies, spans: received } = await startReceiver(t);
   const { spans, closers } = open(t, {
     OTEL_EXPORTER_OTLP_ENDPOINT: endpoint,
@@ -53,19 +52,19 @@ test('a batch has its first sampled request for a parent and links all that are 
   await closers.close();
 
   const all = received();
-  const idOf = (wanted: string) => all.find(({ name }) => name === wanted)?.spanId;
+  const findId = (spanName: string) => all.find(({ name }) => name === spanName)?.spanId;
   const [batch, failed] = all.filter(({ name }) => name === 'batch');
-  assert.equal(batch?.parentId, idOf('first'));
-  assert.deepEqual(batch?.links, [idOf('first'), idOf('second')]);
+  assert.equal(batch?.parentId, findId('first'));
+  assert.deepEqual(batch?.links, [findId('first'), findId('second')]);
   assert.deepEqual(batch.attributes, { 'skilltrace.requests': 3 });
   assert.equal(all.find(({ name }) => name === 'worker')?.parentId, batch.spanId);
-  assert.equal(all.find(({ name }) => name === 'commit')?.parentId, idOf('worker'));
+  assert.equal(all.find(({ name }) => name === 'commit')?.parentId, findId('worker'));
   assert.ok(failed?.failed && !batch.failed);
   assert.equal(failed.attributes['error.type'], 'RangeError');
   assert.ok(!Buffer.concat(bodies).includes('must not be sent'));
 });
 
-test('samplers: the caller decides where they are parentbased, and nobody where they are off', async (t) => {
+test('Parent-based samplers follow the caller, and others do not', async (t) => {
   const isSampled = (sampler: string, share: string, parent: string | null): boolean => {
     const { spans } = open(t, {
       OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1',
@@ -86,13 +85,13 @@ test('samplers: the caller decides where they are parentbased, and nobody where 
   assert.ok(!isSampled('traceidratio', '0', sampled));
 });
 
-test('a receiver that refuses is logged in one line, however many spans are lost', async (t) => {
+test('The exporter logs one line when the receiver rejects spans', async (t) => {
   const { endpoint, bodies } = await startReceiver(t);
   const { spans, lines, closers } = open(t, {
     OTEL_EXPORTER_OTLP_ENDPOINT: `${endpoint}/refused`,
     OTEL_TRACES_SAMPLER_ARG: '1.0',
   });
-  // More than the queue holds.
+  // More than the queue of the exporter.
   for (let i = 0; i < 4000; i++) spans('request')?.end();
   await waitFor('the line', () => lines.length > 0);
   assert.ok(await closers.close());

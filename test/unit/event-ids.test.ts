@@ -77,16 +77,6 @@ function addMany(learner: ReturnType<typeof createLearner>, count: number, secon
   return ids;
 }
 
-test('Event ids read and write nothing if a request has none or only looks them up', () => {
-  const { open } = createLearner();
-  assert.deepEqual(listIdFields([]), []);
-  assert.deepEqual(open([]).changes(), []);
-  const [id] = freshIds(1) as [Buffer];
-  const opened = open([id]);
-  assert.equal(opened.find(id, noon), null);
-  assert.deepEqual(opened.changes(), []);
-});
-
 test('An event id is found immediately and for 24 hours, then it names a new answer', () => {
   const learner = createLearner();
   const [id, other] = freshIds(2) as [Buffer, Buffer];

@@ -4,7 +4,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInThisContext } from 'node:vm';
 import '../../src/store/redis/connection/client.js';
 
-test('who uses Redis has fast texts: what ioredis declares leaves String.prototype a dictionary', () => {
+test('The Redis client restores the fast properties of String.prototype, which ioredis removes', () => {
   setFlagsFromString('--allow-natives-syntax');
   assert.equal(runInThisContext('%HasFastProperties(String.prototype)'), true);
 });

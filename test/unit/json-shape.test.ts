@@ -1,4 +1,3 @@
-/** Bodies whose parsing would take long are refused before it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -14,7 +13,7 @@ const problemOf = (text: string, maxValues = 1000, byLine = false): string | nul
   }
 };
 
-/** Values in lists and objects, and the levels that they stand in. */
+/** Values in lists and objects, and the depth of their nesting. */
 function shapeOf(value: unknown): { values: number; depth: number } {
   if (typeof value !== 'object' || value === null) return { values: 0, depth: 0 };
   const parts = Object.values(value).map(shapeOf);
@@ -25,7 +24,7 @@ function shapeOf(value: unknown): { values: number; depth: number } {
   };
 }
 
-test('it counts what a parser would make, whatever stands in strings', () => {
+test('checkJsonShape counts the values that a parser would create, and nothing inside strings', () => {
   const json = fc.json({ maxDepth: 6, stringUnit: 'binary' });
   const tricky = fc.array(fc.stringMatching(/^[{}[\],"\\\\a]*$/)).map((list) => JSON.stringify(list));
   fc.assert(
@@ -37,7 +36,7 @@ test('it counts what a parser would make, whatever stands in strings', () => {
   );
 });
 
-test('levels are bounded, of each line by itself where lines are', () => {
+test('checkJsonShape limits the nesting to 32 levels, separately for each line of NDJSON', () => {
   const nested = (depth: number) => '['.repeat(depth) + ']'.repeat(depth);
   assert.equal(problemOf(nested(32)), null);
   assert.match(problemOf(nested(33)) ?? '', /deeper than 32 levels/);
@@ -46,6 +45,6 @@ test('levels are bounded, of each line by itself where lines are', () => {
   assert.equal(problemOf(torn, 1000, true), null);
 });
 
-test('what is small is not looked at', () => {
+test('checkJsonShape skips bodies below the size threshold', () => {
   assert.doesNotThrow(() => checkJsonShape(Buffer.from('['.repeat(10_000)), 1, false));
 });

@@ -16,16 +16,16 @@ const figures = fc.record({
   advice: fc.option(fc.record({ code: fc.constantFrom(...adviceCodes), figures: fc.tuple(fc.nat(60_000)) })),
 });
 
-test('a result is JSON of its schema, whatever the figures and the skill are', () => {
+test('formatResult returns valid JSON of the response schema for any figures and skill', () => {
   fc.assert(
-    fc.property(figures, fc.string({ unit: 'binary' }), (told, skillId) => {
-      const result: unknown = JSON.parse(formatResult(told, skillId));
+    fc.property(figures, fc.string({ unit: 'binary' }), (values, skillId) => {
+      const result: unknown = JSON.parse(formatResult(values, skillId));
       assert.ok(Value.Check(LearningEventResult, result), JSON.stringify(result));
-      assert.equal(result.mastery_after, told.masteryAfter);
-      assert.equal(result.total_attempts, told.attempts);
-      assert.equal(result.plateau_detected, told.plateauDetected);
-      assert.equal(result.recommendation === null, told.advice === null);
-      assert.equal(result.recommendation_code, told.advice?.code);
+      assert.equal(result.mastery_after, values.masteryAfter);
+      assert.equal(result.total_attempts, values.attempts);
+      assert.equal(result.plateau_detected, values.plateauDetected);
+      assert.equal(result.recommendation === null, values.advice === null);
+      assert.equal(result.recommendation_code, values.advice?.code);
     }),
   );
 });

@@ -6,7 +6,7 @@ import { endOf } from '../support/commands/command.js';
 const flag = '--trace-require-module';
 const skip = process.allowedNodeEnvironmentFlags.has(flag) ? false : `this Node has no ${flag}`;
 
-/** Gives each entry something that is no task, so that it is loaded and says so by failing. */
+/** Each thread loads its module and fails on a task that is null. */
 const script = `(async () => {
   const { startFixedPool } = await import(${JSON.stringify(new URL('../../src/compute/thread-pools.js', import.meta.url).href)});
   const workerData = { redisUrl: 'redis://127.0.0.1:1', waitReplicas: 0, partitions: 1 };
@@ -17,7 +17,7 @@ const script = `(async () => {
   }
 })()`;
 
-test('threads import what they run: ended while they require it, they would end the process', {
+test('Worker threads load their modules by import: a thread that ends during a require ends the process', {
   skip,
   timeout: 60_000,
 }, async (t) => {

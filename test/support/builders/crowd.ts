@@ -1,54 +1,50 @@
-/** Learners who keep answering, each repeating an answer until it is confirmed, whatever happens to the servers. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Caller } from '../http/http.js';
 
 export interface Crowd {
-  /** Names of the confirmed answers, `user/event`, in order. */
+  /** Accepted answers in order, as `user/event`. */
   readonly confirmed: string[];
-  /** Refused requests. */
+  /** Number of rejected requests. */
   readonly refused: () => number;
-  /** Sends no new answers; resolves when those under way are confirmed. */
+  /** Sends no new answers and waits for those in flight. @throws after an unexpected response */
   stop(): Promise<void>;
 }
 
-const pauseMs = 50;
-/** Between a learner's answers: hundreds a second arrive all the same, and leave the servers something of the processor. */
-const restMs = 20;
+const retryPauseMs = 50;
+/** Leaves the servers some CPU time. */
+const pauseMs = 20;
 
-/**
- * @param learners ids of those who answer, each one answer after the other
- * @throws from `stop`, what a server should never say
- */
+/** Learners that answer one after the other, and repeat each answer until it is accepted. */
 export function startCrowd(caller: Caller, learners: readonly string[]): Crowd {
   const confirmed: string[] = [];
-  let refused = 0;
-  let stopped = false;
+  let rejections = 0;
+  let isStopped = false;
   const answer = async (userId: string, n: number): Promise<void> => {
     const event = { user_id: userId, skill_id: 'algebra', is_correct: n % 3 > 0, event_id: `${n}` };
     for (;;) {
       const { status, headers, text } = await caller.track(event);
       if (status === 200) break;
       if (status !== 503 || headers['retry-after'] === undefined) throw new Error(`${status}: ${text}`);
-      refused += 1;
-      await sleep(pauseMs);
+      rejections += 1;
+      await sleep(retryPauseMs);
     }
     confirmed.push(`${userId}/${n}`);
   };
   const running = Promise.all(
     learners.map(async (userId) => {
-      for (let n = 0; !stopped; n++) {
+      for (let n = 0; !isStopped; n++) {
         await answer(userId, n);
-        await sleep(restMs);
+        await sleep(pauseMs);
       }
     }),
   );
-  // Heard by whoever calls `stop`.
+  // `stop` reports errors.
   running.catch(() => undefined);
   return {
     confirmed,
-    refused: () => refused,
+    refused: () => rejections,
     stop: async () => {
-      stopped = true;
+      isStopped = true;
       await running;
     },
   };

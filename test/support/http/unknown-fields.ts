@@ -1,6 +1,6 @@
 import { misfits, type Schema } from './description.js';
 
-/** Paths of what a value has and its schema does not name: schemas allow it, so that fields may follow. */
+/** Paths of fields that the schema does not name. Schemas allow them, so that later versions can add fields. */
 export function unknownFields(schema: Schema, value: unknown, path = ''): string[] {
   if (schema.anyOf !== undefined) {
     const fitting = schema.anyOf.filter((choice) => misfits(choice, value).length === 0);

@@ -1,6 +1,6 @@
 import type { RedisClient } from '../../../src/store/redis/connection/client.js';
 
-/** Everything in Redis as one text, whatever its type. */
+/** All keys and values in Redis as one text. */
 export async function allTexts(redis: RedisClient): Promise<string> {
   const texts: string[] = [];
   for (const name of await redis.keys('*')) texts.push(name, await textOf(redis, name));
@@ -22,7 +22,7 @@ async function textOf(redis: RedisClient, name: string): Promise<string> {
     case 'zset':
       return JSON.stringify(await redis.zrange(name, '0', '-1'));
     default:
-      // Gone meanwhile.
+      // Deleted in the meantime.
       return '';
   }
 }

@@ -1,4 +1,3 @@
-/** When endpoints are notified of a skill and of a goal: once, and again only after it had gone back. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -16,13 +15,13 @@ import { countAnswers } from '../support/builders/answers.js';
 
 const answers = fc.array(fc.integer({ min: 0, max: 9 }), { minLength: 1, maxLength: 80, size: 'max' });
 
-/** States after each answer of a list, of which so many in ten are right. */
+/** States after each answer. @param rightInTen share of right answers */
 const statesOf = (list: readonly number[], rightInTen: number) =>
   list
     .map((draw) => ({ isCorrect: draw < rightInTen }))
     .map((_, i, all) => countAnswers(all.slice(0, i + 1)).skill);
 
-test('mastery is reached at .95, and again only after it was below .80; plateaus begin and end in turn', () => {
+test('detectSkillChanges reports mastery at .95, again only after a drop below .80, and plateaus in turn', () => {
   const seen = new Map<string, number>();
   fc.assert(
     fc.property(answers, fc.constantFrom(4, 6, 8, 9), (list, rightInTen) => {
@@ -45,9 +44,9 @@ test('mastery is reached at .95, and again only after it was below .80; plateaus
 });
 
 const totals = fc.integer({ min: 100, max: 140 }).map((tens) => 10 * tens);
-const standings = fc.array(fc.tuple(totals, totals), { minLength: 1, maxLength: 40 });
+const totalPairs = fc.array(fc.tuple(totals, totals), { minLength: 1, maxLength: 40 });
 
-const standingOf = (currentTotal: number, predictedTotal: number): GoalStatus => {
+const statusOf = (currentTotal: number, predictedTotal: number): GoalStatus => {
   const goal = { targetScore: 1200, targetDate: null, updatedAt: 7 };
   return {
     ...goal,
@@ -58,15 +57,15 @@ const standingOf = (currentTotal: number, predictedTotal: number): GoalStatus =>
   };
 };
 
-test('an alert of a goal is raised again only after the total came back by 20 points', () => {
+test('detectGoalChanges repeats an alert only after the total came back by 20 points', () => {
   fc.assert(
-    fc.property(standings, fc.boolean(), (list, isNew) => {
+    fc.property(totalPairs, fc.boolean(), (list, isNew) => {
       let alerts: GoalAlerts | null = isNew ? { updatedAt: 7, reached: false, atRisk: false } : null;
       const armed = { 'goal.reached': isNew, 'goal.at_risk': isNew };
       for (const [current, predicted] of list) {
-        const next = updateAlerts(alerts, standingOf(current, predicted));
+        const next = updateAlerts(alerts, statusOf(current, predicted));
         const changes = detectGoalChanges(alerts, next);
-        // What was so when a goal was first seen, is no news.
+        // The first check of a goal raises no alert.
         if (alerts === null)
           Object.assign(armed, { 'goal.reached': current < 1200, 'goal.at_risk': predicted >= 1200 });
         if (current <= 1200 - goalConstants.alertMargin) armed['goal.reached'] = true;
