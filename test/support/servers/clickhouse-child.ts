@@ -6,90 +6,80 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type ClickHouseClient, ClickHouseLogLevel, createClient } from '@clickhouse/client';
 import { defaultAnalystLimits } from '../../../src/contracts/settings/analyst-limits.js';
+import type { ChildOptions } from '../../../src/embedded/start-clickhouse.js';
+import type { Scoped } from './service.js';
 
 const entry = fileURLToPath(new URL('../../../src/embedded/clickhouse/server.js', import.meta.url));
 
 export const serviceAccount = { name: 'skilltrace', password: "se'cret:1" };
 export const analystAccount = { name: 'analyst', password: 'look-only' };
+type Account = typeof serviceAccount;
 
-/** A running embedded ClickHouse server of a test. */
-export interface ClickHouseChild {
-  readonly process: ChildProcess;
-  readonly port: number;
-  readonly url: string;
-  /** Everything it wrote on stderr so far. */
-  errors(): string;
-  /** A client of the service, or of the analyst; close it. */
-  client(account?: { name: string; password: string }): ClickHouseClient;
-  /** A plain request as the service (or with the given headers). */
-  fetch(path: string, init?: RequestInit & { headers?: Record<string, string> }): Promise<Response>;
-  /** Closes the channel, waits; the exit code. */
-  stop(): Promise<number | null>;
-}
+export const headersOf = ({ name, password }: Account): Record<string, string> => ({
+  'X-ClickHouse-User': name,
+  'X-ClickHouse-Key': password,
+});
 
-export async function temporaryFolder(): Promise<{ path: string; remove: () => Promise<void> }> {
-  const path = await mkdtemp(join(tmpdir(), 'skilltrace-clickhouse-'));
-  return { path, remove: () => rm(path, { recursive: true, force: true, maxRetries: 3 }) };
-}
-
-/** Starts a child without waiting for its answer; `port` as in the protocol. */
-export function spawnChild(dataDir: string, port = 0): ChildProcess {
+/** Starts the embedded ClickHouse without waiting until it listens. */
+export function spawnChild(dataDir: string, change: Partial<ChildOptions> = {}): ChildProcess {
   const env = { ...process.env, TZ: 'America/New_York' };
   const child = spawn(process.execPath, [entry], { stdio: ['ignore', 'ignore', 'pipe', 'ipc'], env });
-  const accounts = [
-    { ...serviceAccount, readonly: false },
-    { ...analystAccount, readonly: true },
-  ];
-  const options = {
+  const options: ChildOptions = {
     dataDir,
-    port,
+    port: 0,
     database: 'skilltrace',
-    accounts,
+    accounts: [
+      { ...serviceAccount, readonly: false },
+      { ...analystAccount, readonly: true },
+    ],
     readableTables: ['skilltrace.*'],
     analystLimits: defaultAnalystLimits,
     overruns: [],
+    ...change,
   };
   child.send(options, () => undefined);
   return child;
 }
 
-/** Exit code of a child, within 20 s. */
 export async function exitOf(child: ChildProcess): Promise<number | null> {
-  if (child.exitCode !== null || child.signalCode !== null) return child.exitCode;
-  await once(child, 'exit', { signal: AbortSignal.timeout(20_000) });
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
   return child.exitCode;
 }
 
-async function portOf(child: ChildProcess): Promise<number> {
-  const [message] = await once(child, 'message', { signal: AbortSignal.timeout(30_000) });
-  return (message as { port: number }).port;
-}
+export type ClickHouseChild = Awaited<ReturnType<typeof startClickHouse>>;
 
-/** Starts a child on this folder and waits until it listens. */
-export async function startClickHouse(dataDir: string): Promise<ClickHouseChild> {
-  const child = spawnChild(dataDir);
-  let stderr = '';
-  child.stderr?.on('data', (text: Buffer) => {
-    stderr += text.toString('utf8');
+/** Starts the embedded ClickHouse on a folder, by default a temporary one. */
+export async function startClickHouse(t: Scoped, dir?: string, change: Partial<ChildOptions> = {}) {
+  const folder = await mkdtemp(join(tmpdir(), 'skilltrace-clickhouse-'));
+  const dataDir = dir ?? join(folder, 'data');
+  const child = spawnChild(dataDir, change);
+  t.after(async () => {
+    child.kill('SIGKILL');
+    await exitOf(child);
+    await rm(folder, { recursive: true, force: true, maxRetries: 3 });
   });
-  const port = await portOf(child);
-  const url = `http://127.0.0.1:${port}`;
-  const own = { 'X-ClickHouse-User': serviceAccount.name, 'X-ClickHouse-Key': serviceAccount.password };
+  const [message] = (await once(child, 'message')) as [{ port: number }];
+  const url = `http://127.0.0.1:${message.port}`;
   return {
     process: child,
-    port,
+    dataDir,
     url,
-    errors: () => stderr,
-    client: (account = serviceAccount) =>
-      createClient({
+    client: (account: Account = serviceAccount): ClickHouseClient => {
+      const client = createClient({
         url,
         username: account.name,
         password: account.password,
         database: 'skilltrace',
         log: { level: ClickHouseLogLevel.OFF },
-      }),
-    fetch: (path, init = {}) => fetch(`${url}${path}`, { ...init, headers: init.headers ?? own }),
-    stop: async () => {
+      });
+      t.after(() => client.close());
+      return client;
+    },
+    /** A request as the service, unless `init` has other headers. */
+    fetch: (path: string, init: RequestInit = {}): Promise<Response> =>
+      fetch(`${url}${path}`, { headers: headersOf(serviceAccount), ...init }),
+    /** Closes the IPC channel. @returns the exit code */
+    stop: (): Promise<number | null> => {
       child.disconnect();
       return exitOf(child);
     },
