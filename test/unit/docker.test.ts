@@ -1,4 +1,4 @@
-/** What Docker and docker-compose.yml are told: bounded services, exact images, secrets in files. No engine is needed. */
+/** Dockerfile, docker-compose.yml and docs/compose, without Docker. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -31,17 +31,16 @@ const compose = parse(text('docker-compose.yml'), { merge: true });
 const services = Object.entries<ComposeService>(compose.services);
 
 const units = { m: 2 ** 20, g: 2 ** 30 };
-/** Docker and Redis mean the same by gb; Docker by g, too. */
 function bytesOf(size: string): number {
   const [, number, unit] = /^(\d+)([mg])b?$/.exec(size) ?? [];
   assert.ok(number !== undefined, size);
   return Number(number) * units[unit as 'm' | 'g'];
 }
 
-/** A version that is never given to another image: without it, the same file starts something else one day. */
+/** A tag with a full version. Other tags move to other images. */
 const exact = /^[\w./-]+:v?\d+\.\d+\.\d+[\w.-]*$/;
 
-test('every service is bounded in memory and processes', () => {
+test('docker-compose.yml limits memory and processes of each service', () => {
   const names = ['api', 'clickhouse', 'grafana', 'pipeline', 'prometheus', 'redis'];
   assert.deepEqual(services.map(([name]) => name).sort(), names);
   for (const [name, { mem_limit, pids_limit }] of services) {
@@ -50,7 +49,7 @@ test('every service is bounded in memory and processes', () => {
   }
 });
 
-test('images are exact', () => {
+test('docker-compose.yml and Dockerfile name exact versions of images', () => {
   const { version } = JSON.parse(text('package.json'));
   for (const [name, { image, build }] of services) {
     assert.match(image, exact, name);
@@ -64,19 +63,19 @@ test('images are exact', () => {
   assert.ok(stages.size > 0);
 });
 
-/** Of files of this project that a service sees: their paths here. */
-const mounted = ({ volumes = [] }: ComposeService): string[] =>
+/** Paths of files of this repository that a service mounts. */
+const findMounts = ({ volumes = [] }: ComposeService): string[] =>
   volumes.flatMap((volume) => /^\.\/([^:]+):[^:]+:ro$/.exec(volume)?.[1] ?? []);
 
-test('files that are mounted are there, for reading only', () => {
+test('docker-compose.yml mounts existing files of the repository read-only', () => {
   for (const [name, service] of services) {
-    for (const file of mounted(service)) assert.ok(existsSync(join(root, file)), file);
+    for (const file of findMounts(service)) assert.ok(existsSync(join(root, file)), file);
     const own = (service.volumes ?? []).filter((volume) => volume.startsWith('.'));
-    assert.equal(own.length, mounted(service).length, name);
+    assert.equal(own.length, findMounts(service).length, name);
   }
 });
 
-test('no secret stands in an environment or a command: each is a file, given to whom it is for', () => {
+test('docker-compose.yml passes secrets as files, to the services that use them', () => {
   for (const [name, service] of services) {
     const { environment = {}, secrets = [], command, entrypoint, healthcheck } = service;
     for (const [variable, value] of Object.entries(environment)) {
@@ -85,19 +84,16 @@ test('no secret stands in an environment or a command: each is a file, given to 
       if (variable.endsWith('_FILE')) assert.ok(file !== undefined && secrets.includes(file), variable);
     }
     for (const secret of secrets) assert.equal(compose.secrets[secret].file, `./secrets/${secret}`);
-    const files = mounted(service).filter((file) => /\.\w+$/.test(file));
+    const files = findMounts(service).filter((file) => /\.\w+$/.test(file));
     const used = JSON.stringify([command, entrypoint, healthcheck, environment, files.map(text)]);
     for (const secret of secrets) assert.ok(used.includes(`/run/secrets/${secret}`), `${name}: ${secret}`);
   }
-  assert.doesNotMatch(
-    text('docker-compose.yml'),
-    /:\/\/[^/\s]*:(?!PASSWORD@)[^/\s@]+@/,
-    'a password in an URL',
-  );
+  const passwordInUrl = /:\/\/[^/\s]*:(?!PASSWORD@)[^/\s@]+@/;
+  assert.doesNotMatch(text('docker-compose.yml'), passwordInUrl);
   for (const ignored of ['.gitignore', '.dockerignore']) assert.match(text(ignored), /^(secrets\/|\*)$/m);
 });
 
-test('Redis drops nothing, keeps its file, and has room to rewrite it', () => {
+test('docker-compose.yml runs Redis with persistence, noeviction and memory for a rewrite', () => {
   const { command, mem_limit } = compose.services.redis;
   const started = command.join(' ');
   assert.match(started, /--appendonly yes /);
@@ -108,27 +104,26 @@ test('Redis drops nothing, keeps its file, and has room to rewrite it', () => {
   assert.ok(bytesOf(mem_limit) >= 2 * maxmemory + units.g / 2);
 });
 
-test('the service takes the settings that it is given', () => {
+test('docker-compose.yml sets only settings that loadConfig accepts', () => {
   const known = Object.keys(environmentSchema.properties);
   for (const name of ['api', 'pipeline']) {
     const environment: Record<string, string | number> = compose.services[name].environment;
     for (const variable of Object.keys(environment)) assert.ok(known.includes(variable), variable);
     const plain = Object.entries(environment).filter(([variable]) => !variable.endsWith('_FILE'));
-    const values = plain.map(([variable, value]) => [
+    const settings = plain.map(([variable, value]) => [
       variable,
-      String(value).replace(/^\$\{.*:-(.*)\}$/, '$1'),
+      `${value}`.replace(/^\$\{.*:-(.*)\}$/, '$1'),
     ]);
-    assert.equal(loadConfig(Object.fromEntries(values)).role, name);
+    assert.equal(loadConfig(Object.fromEntries(settings)).role, name);
   }
 });
 
-test('the commands of docs/deploying.md make the secrets that are mounted', () => {
+test('docs/deploying.md creates all secrets of docker-compose.yml', () => {
   for (const secret of Object.keys(compose.secrets))
     assert.ok(text('docs/deploying.md').includes(`secrets/${secret}\n`), secret);
 });
 
-/** With WRITE_DOCS=1 in the environment the file is written, as the tables of docs/ are. */
-test('the analyst of the ClickHouse server may read what that of the embedded one may', () => {
+test('docs/compose/analyst.xml grants the tables and limits of the embedded analyst account', () => {
   const file = 'docs/compose/analyst.xml';
   const database = compose.services.clickhouse.environment.CLICKHOUSE_DB;
   const grants = analystTables.map((name) => `        <query>GRANT SELECT ON ${database}.${name}</query>\n`);
@@ -138,40 +133,31 @@ test('the analyst of the ClickHouse server may read what that of the embedded on
   );
   if (process.env.WRITE_DOCS === '1') writeFileSync(join(root, file), wanted);
   else assert.equal(text(file), wanted, `${file}: WRITE_DOCS=1 npm test -- unit/docker writes it`);
-});
-
-test("the bounds of the server's analyst are the defaults of the embedded one's", () => {
   const { seconds, memoryBytes } = defaultAnalystLimits;
-  for (const [name, value] of [
-    ['max_execution_time', seconds],
-    ['max_memory_usage', memoryBytes],
-  ]) {
-    const file = text('docs/compose/analyst.xml');
-    assert.ok(file.includes(`<${name}>${value}</${name}>`), `${name}`);
-    assert.ok(file.includes(`<${name}><min>1</min><max>${value}</max></${name}>`), `${name}`);
+  for (const [name, value] of Object.entries({
+    max_execution_time: seconds,
+    max_memory_usage: memoryBytes,
+  })) {
+    assert.ok(wanted.includes(`<${name}>${value}</${name}>`), name);
+    assert.ok(wanted.includes(`<${name}><min>1</min><max>${value}</max></${name}>`), name);
   }
 });
 
-test('ClickHouse starts with the hash of the password in its file, and not at all without one', () => {
+test('ClickHouse of docker-compose.yml hashes the analyst password and does not start with an empty one', () => {
   const [, option = '', script = ''] = compose.services.clickhouse.entrypoint;
-  const started = (password: string) =>
-    spawnSync(
-      'bash',
-      [
-        option,
-        script
-          .replaceAll('$$', '$')
-          .replace('$(cat /run/secrets/analyst_password)', password)
-          .replace('exec /entrypoint.sh', 'exec printenv ANALYST_PASSWORD_SHA256'),
-      ],
-      { encoding: 'utf8' },
-    );
+  const start = (password: string) => {
+    const changed = script
+      .replaceAll('$$', '$')
+      .replace('$(cat /run/secrets/analyst_password)', password)
+      .replace('exec /entrypoint.sh', 'exec printenv ANALYST_PASSWORD_SHA256');
+    return spawnSync('bash', [option, changed], { encoding: 'utf8' });
+  };
   assert.match(
     text('docs/compose/analyst.xml'),
     /<password_sha256_hex from_env="ANALYST_PASSWORD_SHA256"\/>/,
   );
-  assert.equal(started('5ecre7').stdout.trim(), createHash('sha256').update('5ecre7').digest('hex'));
-  const { status, stdout, stderr } = started('');
+  assert.equal(start('5ecre7').stdout.trim(), createHash('sha256').update('5ecre7').digest('hex'));
+  const { status, stdout, stderr } = start('');
   assert.notEqual(status, 0);
   assert.equal(stdout, '');
   assert.match(stderr, /secrets\/analyst_password is empty/);

@@ -1,18 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ClientDisconnectedError, type Exchange } from '../../src/http/exchange.js';
-import { createCall, createGate } from '../../src/http/gate.js';
+import { createCall, createGate, isLoopbackAuthority, isLoopbackHost } from '../../src/http/gate.js';
 import type { Route } from '../../src/http/route.js';
 
-test('work that is not begun yet learns that its client has gone', async () => {
+test('throwIfDisconnected throws once the client has closed its connection', async () => {
   const head: Partial<Exchange> = { query: '', header: () => null, isDone: false, framingProblem: null };
   const exchange = head as Exchange;
   const route: Route = {
-    method: 'GET',
-    path: '/api/v1/health',
-    scope: null,
-    body: null,
-    query: null,
+    ...{ method: 'GET', path: '/api/v1/health', scope: null, body: null, query: null },
     handle: ({ throwIfDisconnected }) => {
       throwIfDisconnected();
       exchange.isDone = true;
@@ -20,13 +16,29 @@ test('work that is not begun yet learns that its client has gone', async () => {
       return { status: 200, body: '' };
     },
   };
-  const never = () => assert.fail('no key is asked for');
+  const never = () => assert.fail('health needs no key');
   const gate = createGate({ authenticate: never }, { pass: never });
-  const match = { route, allow: 'GET', isKeyless: true, parameters: 0 };
-  const admitted = await gate(exchange, match, []);
-  assert.throws(
-    () => route.handle(createCall(exchange, admitted, Buffer.alloc(0), never)),
-    ClientDisconnectedError,
-  );
+  const admitted = await gate(exchange, { route, allow: 'GET', isKeyless: true, parameters: 0 }, []);
+  const call = createCall(exchange, admitted, Buffer.alloc(0), never);
+  assert.throws(() => route.handle(call), ClientDisconnectedError);
   assert.equal(exchange.isDone, true);
+});
+
+test('isLoopbackHost accepts localhost and loopback addresses in every notation', () => {
+  const loopback = `localhost LocalHost 127.0.0.1 127.255.255.254 ::1 ::ffff:127.0.0.1 ::ffff:7f12:3456
+    0000:0000:0000:0000:0000:0000:0000:0001 0000:0000:0000:0000:0000:ffff:7f00:0001`;
+  for (const host of loopback.split(/\s+/)) assert.equal(isLoopbackHost(host), true, host);
+  const others = `0.0.0.0 :: 126.255.255.255 128.0.0.1 ::2 ::ffff:10.0.0.1 ::127.0.0.1 localhost.example.org
+    a.localhost 127.1 0x7f.1 2130706433 127.0.0.01 [::1]`;
+  for (const host of ['', ...others.split(/\s+/)]) assert.equal(isLoopbackHost(host), false, host);
+});
+
+test('isLoopbackAuthority accepts Host headers that name this machine, with or without a port', () => {
+  const loopback = `localhost localhost:3000 LOCALHOST:3000 localhost. localhost.:80 localhost: 127.0.0.1:3000
+    127.8.9.10 [::1] [::1]:3000 [0:0:0:0:0:0:0:1]:1 [::FFFF:127.0.0.1]:80`;
+  for (const host of loopback.split(/\s+/)) assert.equal(isLoopbackAuthority(host), true, host);
+  const others = `:3000 example.org localhost.example.org 127.0.0.1.example.org a@localhost localhost:80:80
+    localhost:x ::1 [127.0.0.1] [::1 ::1] [::2] [::1]x 192.0.2.1 localhost/.. localhost.. [::1%lo] localhost:123456`;
+  for (const host of ['', ' localhost', 'localhost, example.org', ...others.split(/\s+/)])
+    assert.equal(isLoopbackAuthority(host), false, host);
 });

@@ -1,4 +1,4 @@
-/** The rules that tools can check: format, lint, types, dead code, one home for settings (rooms.test.ts has the imports). */
+/** Rules for the code that tools check. Imports have their own test (import-rules). */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -6,31 +6,32 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { root } from '../support/runner/root.js';
 
-function run(tool: string, args: readonly string[], cwd = root): { status: number | null; output: string } {
+function run(tool: string, args: readonly string[]): { status: number | null; output: string } {
   const { status, stdout, stderr } = spawnSync(join(root, 'node_modules/.bin', tool), args, {
-    cwd,
+    cwd: root,
     encoding: 'utf8',
   });
   return { status, output: stdout + stderr };
 }
 
-test('formatted and linted, no circle of imports', () => {
+test('The code is formatted and passes the linter', () => {
   const { status, output } = run('biome', ['ci', '--colors=off', '.']);
   assert.equal(status, 0, output);
 });
 
-for (const folder of ['.', 'src/pages'])
-  test(`types fit: ${folder}`, () => {
-    const { status, output } = run('tsc', ['-p', folder, '--pretty', 'false']);
+test('The code passes the type checker', () => {
+  for (const project of ['.', 'src/pages']) {
+    const { status, output } = run('tsc', ['-p', project, '--pretty', 'false']);
     assert.equal(status, 0, output);
-  });
+  }
+});
 
-test('no dead code, no unused and no undeclared packages', () => {
+test('The code has no unused exports and no unused or undeclared packages', () => {
   const { status, output } = run('knip', []);
   assert.equal(status, 0, output);
 });
 
-test('only config.ts reads the environment', () => {
+test('Only src/config.ts reads environment variables', () => {
   const files = ['src', 'workers', 'bench'].flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((file) => join(folder, file)),
   );

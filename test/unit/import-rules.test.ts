@@ -1,4 +1,4 @@
-/** Imports between layers and between the rooms of a layer (docs/architecture.md, ADR 35), import circles, and full folders. */
+/** Imports between layers and between the rooms of a layer (docs/architecture.md, ADR 35), import circles, large folders. */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize, relative, sep } from 'node:path';
@@ -66,18 +66,19 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
 /** Imports the application, unlike the other modules directly in `src/`. */
 const programs = ['src/main.ts'];
 
-const filesOf = (folders: readonly string[], suffix: RegExp): string[] =>
+const listFiles = (folders: readonly string[], suffix: RegExp): string[] =>
   folders.flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
       .filter((name) => suffix.test(name))
       .map((name) => join(folder, name)),
   );
 
-const sources = filesOf(['src', 'workers'], /\.(c?ts|tsx)$/);
+const sources = listFiles(['src', 'workers'], /\.(c?ts|tsx)$/);
+const readSource = (file: string): string => readFileSync(join(root, file), 'utf8');
 
-const importsOf = (file: string): string[] =>
-  [...readFileSync(join(root, file), 'utf8').matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+)'/g)].map(
-    ([, path]) => normalize(join(dirname(file), path as string)),
+const findImports = (file: string): string[] =>
+  [...readSource(file).matchAll(/(?:from|import)\s*\(?\s*'(\.[^']+)'/g)].map(([, path]) =>
+    normalize(join(dirname(file), path as string)),
   );
 
 const layerOf = (file: string): string =>
@@ -85,23 +86,23 @@ const layerOf = (file: string): string =>
 
 const roomOf = (file: string): string => relative(layerOf(file), dirname(file)) || '.';
 
-/** @returns why `file` may not import `other`, or undefined if it may */
-function findViolation(file: string, other: string): string | undefined {
+/** @returns why `file` may not import `other`, or null */
+function findViolation(file: string, other: string): string | null {
   const [from, to] = [layerOf(file), layerOf(other)];
-  if (from !== to) return layers[from]?.includes(to) === false ? `${from} does not import ${to}` : undefined;
+  if (from !== to) return layers[from]?.includes(to) === false ? `${from} does not import ${to}` : null;
   const order = rooms[from];
-  if (order === undefined || order.indexOf(roomOf(other)) <= order.indexOf(roomOf(file))) return undefined;
+  if (order === undefined || order.indexOf(roomOf(other)) <= order.indexOf(roomOf(file))) return null;
   return `${roomOf(file)} does not import ${roomOf(other)}`;
 }
 
-/** The source file behind an import: `./x.js` is x.ts if there is no x.js, `./x.jsx` is x.tsx. */
+/** The source file of an import: `./x.js` is x.ts if there is no x.js, `./x.jsx` is x.tsx. */
 const sourceOf = (path: string): string =>
   existsSync(join(root, path)) ? path : path.replace(/\.(c?)js(x?)$/, '.$1ts$2');
 
 type Imports = ReadonlyMap<string, readonly string[]>;
 
-/** Circles of imports, as `a -> b -> a`. A circle is listed once, from the file where the search meets it. */
-function importCircles(imports: Imports): string[] {
+/** Circles of imports, as `a -> b -> a`, each once. */
+function findCircles(imports: Imports): string[] {
   const circles: string[] = [];
   const done = new Set<string>();
   const follow = (file: string, path: readonly string[]): void => {
@@ -116,70 +117,59 @@ function importCircles(imports: Imports): string[] {
   return circles;
 }
 
-test('every folder is a listed room', () => {
-  for (const file of sources) {
-    const layer = layerOf(file);
-    assert.ok(layer in layers, `${file}: no such layer`);
-    assert.ok((rooms[layer] ?? ['.']).includes(roomOf(file)), `${file}: no such room`);
-  }
+test('Every source file is in a listed layer and room', () => {
+  const isListed = (file: string) =>
+    layerOf(file) in layers && (rooms[layerOf(file)] ?? ['.']).includes(roomOf(file));
+  assert.deepEqual(
+    sources.filter((file) => !isListed(file)),
+    [],
+  );
 });
 
-test('layers and rooms import only those that they may import', () => {
-  const against = sources
+test('A source file imports only the layers and rooms that it may import', () => {
+  const violations = sources
     .filter((file) => !programs.includes(file))
-    .flatMap((file) =>
-      importsOf(file).flatMap((other) => {
-        const why = findViolation(file, other);
-        return why === undefined ? [] : [`${file} -> ${other}: ${why}`];
-      }),
-    );
-  assert.deepEqual(against, []);
+    .flatMap((file) => findImports(file).map((other) => [file, other, findViolation(file, other)] as const))
+    .filter(([, , violation]) => violation !== null);
+  assert.deepEqual(violations, []);
 });
 
-test('the domain imports no package', () => {
-  const impure = sources
-    .filter((file) => layerOf(file) === 'src/domain')
-    .filter((file) => /(?:from|import)\s*\(?\s*'[^.]/.test(readFileSync(join(root, file), 'utf8')));
-  assert.deepEqual(impure, []);
+test('The domain imports no package', () => {
+  const importsPackage = (file: string) => /(?:from|import)\s*\(?\s*'[^.]/.test(readSource(file));
+  assert.deepEqual(sources.filter((file) => layerOf(file) === 'src/domain').filter(importsPackage), []);
 });
 
-test('detects an import that is not allowed', () => {
-  const isRejected = (file: string, other: string) => findViolation(file, other) !== undefined;
-  assert.ok(isRejected('src/domain/score/x.ts', 'src/store/redis/connection/client.js'));
-  assert.ok(isRejected('src/domain/base/x.ts', 'src/errors.js'));
-  assert.ok(isRejected('src/store/outbox/x.ts', 'src/warehouse/ingest/x.js'));
-  assert.ok(isRejected('src/store/redis/commands/x.ts', 'src/store/learners/x.js'));
-  assert.ok(isRejected('src/http/x.ts', 'src/store/redis/connection/client.js'));
-  assert.ok(isRejected('workers/track/x.ts', 'src/services/learners/x.js'));
-  assert.ok(!isRejected('src/services/learners/x.ts', 'src/store/learners/x.js'));
+test('The source files have no circles of imports, type imports included', () => {
+  const files = listFiles(['src', 'workers', 'bench'], /\.([cm]?[jt]s|tsx)$/);
+  const imports = new Map(files.map((file) => [file, findImports(file).map(sourceOf)]));
+  const missing = [...imports.values()].flat().filter((file) => !existsSync(join(root, file)));
+  assert.deepEqual(missing, [], 'imports without a file');
+  assert.deepEqual(findCircles(imports), []);
 });
 
-test('no import circles between files, type imports included', () => {
-  const files = filesOf(['src', 'workers', 'bench'], /\.([cm]?[jt]s|tsx)$/);
-  const imports = new Map(files.map((file) => [file, importsOf(file).map(sourceOf)]));
-  const lost = [...imports.values()].flat().filter((file) => !existsSync(join(root, file)));
-  assert.deepEqual(lost, [], 'every import leads to a file');
-  assert.deepEqual(importCircles(imports), []);
-});
-
-test('detects an import circle', () => {
-  const circle: Imports = new Map([
-    ['a.ts', ['b.ts']],
-    ['b.ts', ['c.ts', 'd.ts']],
-    ['c.ts', []],
-    ['d.ts', ['c.ts', 'b.ts']],
-  ]);
-  assert.deepEqual(importCircles(circle), ['b.ts -> d.ts -> b.ts']);
-  assert.deepEqual(importCircles(new Map([['a.ts', ['a.ts']]])), ['a.ts -> a.ts']);
-  assert.deepEqual(importCircles(new Map([['a.ts', ['b.ts']]])), []);
-});
-
-test('no folder of the product has more than 20 files', () => {
-  const files = filesOf(['src', 'workers', 'bench'], /\.\w+$/);
+test('No folder of src, workers and bench has more than 20 files', () => {
   const counts = new Map<string, number>();
-  for (const file of files) counts.set(dirname(file), (counts.get(dirname(file)) ?? 0) + 1);
+  for (const file of listFiles(['src', 'workers', 'bench'], /\.\w+$/))
+    counts.set(dirname(file), (counts.get(dirname(file)) ?? 0) + 1);
   assert.deepEqual(
     [...counts].filter(([, count]) => count > 20),
     [],
   );
+});
+
+test('These checks find a forbidden import and a circle', () => {
+  for (const [file, other, isAllowed] of [
+    ['src/domain/score/x.ts', 'src/store/redis/connection/client.js', false],
+    ['src/domain/base/x.ts', 'src/errors.js', false],
+    ['src/store/redis/commands/x.ts', 'src/store/learners/x.js', false],
+    ['src/services/learners/x.ts', 'src/store/learners/x.js', true],
+  ] as const)
+    assert.equal(findViolation(file, other) === null, isAllowed, `${file} -> ${other}`);
+  const circle: Imports = new Map([
+    ['a', ['b']],
+    ['b', ['c', 'd']],
+    ['c', []],
+    ['d', ['c', 'b']],
+  ]);
+  assert.deepEqual(findCircles(circle), ['b -> d -> b']);
 });

@@ -1,4 +1,4 @@
-/** Versions of a model: what is told of their skills, and going back to one. */
+/** Reading and activating versions of a model. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Call } from '../../src/contracts/access/call.js';
@@ -20,7 +20,7 @@ async function reasonOf(change: object): Promise<string> {
   return page.skills[0].reason;
 }
 
-test('a skill that got worse is not said to be no worse', async () => {
+test('readVersion explains for each skill why its parameters were published', async () => {
   assert.equal(await reasonOf({}), 'held-out log loss is not worse');
   assert.equal(await reasonOf({ new_log_loss: 0.5005 }), 'held-out log loss is worse by no more than 0.001');
   assert.match(await reasonOf({ new_log_loss: 0.56 }), /^too few answers to judge it alone/);
@@ -29,7 +29,7 @@ test('a skill that got worse is not said to be no worse', async () => {
   assert.equal(await reasonOf({ published: false, reason: 'set by hand' }), 'set by hand');
 });
 
-test('who goes back to a version does not wait for a ClickHouse that hangs', async () => {
+test('activateVersion does not wait for a ClickHouse that hangs', async () => {
   const parts = {
     models: { activate: async () => 'used' },
     history: { fetchLastChanges: () => new Promise(() => undefined) },

@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import {
+  computeAuc,
+  computeReliability,
+  logLossClip,
+  measurePredictions,
+} from '../../src/domain/base/prediction-metrics.js';
+
+function assertNear(actual: number | null | undefined, expected: number): void {
+  assert.ok(typeof actual === 'number' && Math.abs(actual - expected) <= 1e-12, `${actual}, not ${expected}`);
+}
+
+const measure = (correct: number[], predictions: number[]) =>
+  measurePredictions(Uint8Array.from(correct), Float64Array.from(predictions));
+
+test('measurePredictions returns the metrics of four answers as computed by hand', () => {
+  // Three of the four pairs of a right and a wrong answer are in order.
+  const metrics = measure([1, 0, 1, 0], [0.9, 0.6, 0.4, 0.2]);
+  assertNear(metrics.auc, 0.75);
+  assertNear(metrics.rmse, Math.sqrt((0.01 + 0.36 + 0.36 + 0.04) / 4));
+  assertNear(metrics.logLoss, -(Math.log(0.9) + Math.log(0.4) + Math.log(0.4) + Math.log(0.8)) / 4);
+  assertNear(metrics.accuracy, 0.5);
+  // Each answer is in a separate bin.
+  assertNear(metrics.ece, (0.1 + 0.6 + 0.6 + 0.2) / 4);
+});
+
+test('measurePredictions returns AUC 0.5 and no calibration error for the mean as prediction', () => {
+  const { auc, ece, rmse, accuracy } = measure([1, 1, 0, 1], [0.75, 0.75, 0.75, 0.75]);
+  assert.deepEqual([auc, accuracy], [0.5, 0.75]);
+  assertNear(ece, 0);
+  assertNear(rmse, Math.sqrt(0.1875));
+});
+
+test('measurePredictions limits the log loss of a certain prediction', () => {
+  assertNear(measure([0], [1]).logLoss, -Math.log(logLossClip));
+  assertNear(measure([1], [1]).logLoss, 0);
+});
+
+test('computeReliability puts a prediction at a limit into the bin above, and 1 into the last bin', () => {
+  const bins = computeReliability(Uint8Array.of(1, 0, 1, 1, 0), Float64Array.of(0, 0.24, 0.25, 1, 0.8), 4);
+  assert.deepEqual(
+    bins.map(({ low, high, answers, correct }) => [low, high, answers, correct]),
+    [
+      [0, 0.25, 2, 0.5],
+      [0.25, 0.5, 1, 1],
+      [0.5, 0.75, 0, null],
+      [0.75, 1, 2, 0.5],
+    ],
+  );
+  assertNear(bins[0]?.predicted, 0.12);
+  assert.equal(bins[2]?.predicted, null);
+  assertNear(bins[3]?.predicted, 0.9);
+});
+
+/** Share of the pairs of a right and a wrong answer with predictions in order; a tie counts half. */
+function countPairs(rows: readonly (readonly [number, number])[]): number | null {
+  const scores = rows.flatMap(([right, p]) =>
+    rows.flatMap(([wrong, q]) => (right === 1 && wrong === 0 ? [p > q ? 1 : p === q ? 0.5 : 0] : [])),
+  );
+  return scores.length === 0 ? null : scores.reduce((sum, score) => sum + score, 0) / scores.length;
+}
+
+// Few distinct predictions, for many ties.
+const row = fc.tuple(fc.integer({ min: 0, max: 1 }), fc.integer({ min: 0, max: 20 }));
+const answers = fc.array(row, { minLength: 1, maxLength: 60 });
+const columns = (rows: readonly (readonly [number, number])[]): [Uint8Array, Float64Array] => [
+  Uint8Array.from(rows, ([isCorrect]) => isCorrect),
+  Float64Array.from(rows, ([, p]) => p / 20),
+];
+
+test('computeAuc returns the share of ordered pairs, and null if all answers are alike', () => {
+  fc.assert(
+    fc.property(answers, (rows) => {
+      const [auc, expected] = [computeAuc(...columns(rows)), countPairs(rows)];
+      if (expected === null) assert.equal(auc, null);
+      else assertNear(auc, expected);
+    }),
+  );
+});
+
+test('measurePredictions returns metrics in their ranges that do not depend on the order of the answers', () => {
+  fc.assert(
+    fc.property(answers, (rows) => {
+      const metrics = measurePredictions(...columns(rows));
+      const reversed = measurePredictions(...columns(rows.toReversed()));
+      for (const name of ['rmse', 'logLoss', 'accuracy', 'ece'] as const) {
+        assertNear(reversed[name], metrics[name]);
+        assert.ok(metrics[name] >= 0 && (name === 'logLoss' || metrics[name] <= 1));
+      }
+      assert.equal(reversed.auc, metrics.auc);
+      const counts = computeReliability(...columns(rows)).map((bin) => bin.answers);
+      assert.equal(
+        counts.reduce((sum, count) => sum + count),
+        rows.length,
+      );
+    }),
+  );
+});
