@@ -1,4 +1,4 @@
-/** Several API processes on one port: one that hangs is replaced, and any of them tells of all. */
+/** Several API processes on one port. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { after, test } from 'node:test';
@@ -11,23 +11,20 @@ import { childrenOf } from '../support/servers/processes.js';
 import { startService } from '../support/servers/service.js';
 import { askUntil, waitFor } from '../support/wait.js';
 
-const limitMs = 120_000;
 const service = await startService({ after }, { apiProcesses: 2 });
 const caller = callerOf(service, service.key);
 
 exitAfterTests();
 
-test('a process that never says that it serves is ended', async (t) => {
+test('An API process that never reports ready fails the start and is killed', async (t) => {
   const pids: (number | undefined)[] = [];
   const silent = supervise({
     name: 'silent',
     logger: createLogger('silent', 'test'),
     spawn: () => {
-      const stdio = ['ignore', 'ignore', 'ignore', 'ipc'] as const;
-      const child = spawn(process.execPath, ['-e', 'process.on("message", () => 0)'], {
-        detached: true,
-        stdio: [...stdio],
-      });
+      const script = 'process.on("message", () => 0)';
+      const stdio = ['ignore', 'ignore', 'ignore', 'ipc'] as ['ignore', 'ignore', 'ignore', 'ipc'];
+      const child = spawn(process.execPath, ['-e', script], { detached: true, stdio });
       pids.push(child.pid);
       return child;
     },
@@ -36,57 +33,59 @@ test('a process that never says that it serves is ended', async (t) => {
   t.after(() => silent.stop(1000));
   await assert.rejects(silent.ready, /not ready within 0\.5 s/);
   assert.equal(pids.length, 1);
-  assert.equal(sendSignal(pids[0] as number, 0), false, 'it is gone');
+  assert.equal(sendSignal(pids[0] as number, 0), false, 'the process still runs');
 });
 
-const apiProcesses = (): number[] => childrenOf(process.pid, 'api-process.js');
+const findApiProcesses = (): number[] => childrenOf(process.pid, 'api-process.js');
 
-/** Empty where a process that does not answer had the connection. */
+/** Empty if the connection belongs to a process that hangs. */
 const scrape = (): Promise<string> =>
   caller.raw({ method: 'GET', path: '/metrics' }).then(
     ({ text }) => text,
     () => '',
   );
 
-const figure = (text: string, name: string, process = 'all'): number =>
+const metric = (text: string, name: string, process = 'all'): number =>
   Number(new RegExp(`^skilltrace_${name}\\{process="${process}"\\} (\\S+)$`, 'm').exec(text)?.[1]);
 
-test('whichever process is asked, all are told of, each under its name', async () => {
+test('/metrics of one API process includes all API processes', async () => {
   for (let i = 0; i < 20; i++) assert.equal((await caller.track(event())).status, 200);
-  const text = await askUntil('both', scrape, (told) => /process="api-1"/.test(told) && /"api-2"/.test(told));
-  assert.equal(figure(text, 'api_processes_answering'), 2);
-  assert.equal(figure(text, 'redis_up'), 1);
-  assert.equal(figure(text, 'lanes_waiting', 'api-1'), 0);
-  const counted = [
-    ...text.matchAll(/^skilltrace_answers_total\{outcome="counted",process="api-\d"\} (\d+)$/gm),
-  ];
+  const text = await askUntil(
+    'both processes',
+    scrape,
+    (found) => metric(found, 'api_processes_answering') === 2,
+  );
+  assert.equal(metric(text, 'redis_up'), 1);
+  for (const name of ['api-1', 'api-2']) assert.equal(metric(text, 'lanes_waiting', name), 0);
+  const counts = text.matchAll(/^skilltrace_answers_total\{outcome="counted",process="api-\d"\} (\d+)$/gm);
   assert.equal(
-    counted.reduce((sum, [, value]) => sum + Number(value), 0),
+    [...counts].reduce((sum, [, value]) => sum + Number(value), 0),
     20,
   );
 });
 
-test('a process that hangs is ended and replaced, and nothing is counted twice', async () => {
-  const [hung, other] = apiProcesses();
+test('An API process that hangs is killed and replaced, and no answer is counted twice', async () => {
+  const [hung, other] = findApiProcesses();
   assert.ok(hung && other);
   process.kill(hung, 'SIGSTOP');
-  await waitFor(
-    'another process',
-    () => {
-      const now = apiProcesses();
-      return now.length === 2 && !now.includes(hung);
-    },
-    limitMs,
-  );
+  await waitFor('another process', () => {
+    const pids = findApiProcesses();
+    return pids.length === 2 && !pids.includes(hung);
+  });
   const text = await askUntil(
-    'both to serve',
+    'both processes',
     scrape,
-    (told) => figure(told, 'api_processes_answering') === 2,
+    (found) => metric(found, 'api_processes_answering') === 2,
   );
-  assert.equal(figure(text, 'api_processes_hung_total'), 1);
-  assert.ok(apiProcesses().includes(other), 'the other one goes on');
-  const one = event({ event_id: 'after the hang' });
-  for (let i = 0; i < 10; i++) assert.equal((await caller.track(one)).status, 200);
-  const { json } = await caller.get(`/api/v1/mastery/${one.user_id}`);
+  assert.equal(metric(text, 'api_processes_hung_total'), 1);
+  assert.ok(findApiProcesses().includes(other), 'the other process was replaced');
+  const repeated = event({ event_id: 'repeated' });
+  for (let i = 0; i < 10; i++) assert.equal((await caller.track(repeated)).status, 200);
+  const { json } = await caller.get(`/api/v1/mastery/${repeated.user_id}`);
   assert.equal(json.data.skills[0].total_attempts, 1);
+});
+
+test('The service ends its API processes when it stops', async () => {
+  assert.equal(await service.stop(), true);
+  assert.deepEqual(findApiProcesses(), []);
 });

@@ -1,4 +1,4 @@
-/** A Redis whose learners another version keeps: refused by all, and restored from ClickHouse by a rebuild. */
+/** A Redis that another version of the service filled. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { createRebuildStore } from '../../src/store/rebuild/rebuild-store.js';
@@ -14,61 +14,57 @@ import {
 } from '../../src/store/redis/keys.js';
 import { takeBack } from '../support/builders/learner-data.js';
 import { runCommand } from '../support/commands/command.js';
-import { callerOf, type JsonAnswer } from '../support/http/http.js';
+import { callerOf } from '../support/http/http.js';
 import { dumpRedis } from '../support/inspect/redis-dump.js';
 import { exitAfterTests } from '../support/servers/linger.js';
 import { keptBefore, makeOlder } from '../support/servers/older-deployment.js';
 import { redisOf, startBareRedis, startService } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
 
-const limit = { timeout: 600_000 };
-const redisServer = await startBareRedis({ after });
-const service = await startService({ after }, { redisUrl: redisServer.url });
-const redis = await redisOf({ after }, redisServer.url);
+const { url: redisUrl } = await startBareRedis({ after });
+const service = await startService({ after }, { redisUrl });
+const redis = await redisOf({ after }, redisUrl);
 const { clickhouseUrl } = service;
-// What is running no more cannot be joined.
-const env = { DATA_DIR: service.dataDir, REDIS_URL: redisServer.url, CLICKHOUSE_URL: clickhouseUrl };
-const run = (name: string, ...args: string[]) => runCommand(name, env, ...args);
-const start = (t: Parameters<typeof startService>[0]) =>
-  startService(t, { redisUrl: redisServer.url, clickhouseUrl });
+const run = (name: string, ...args: string[]) =>
+  runCommand(
+    name,
+    { DATA_DIR: service.dataDir, REDIS_URL: redisUrl, CLICKHOUSE_URL: clickhouseUrl },
+    ...args,
+  );
+const start = (t: Parameters<typeof startService>[0]) => startService(t, { redisUrl, clickhouseUrl });
 exitAfterTests();
 
-const [version = 0] = stateVersion.split('.').map(Number);
-const found = `Redis holds learners of version KEPT, this version of the service keeps version ${stateVersion}`;
-const sentence = new RegExp(
-  `${found.replace('KEPT', keptBefore)}: drain .*, then run npm run rebuild(?! --)`,
-);
-const users = Array.from({ length: 30 }, (_, i) => `learner ${i}`);
-const [retractedOf] = ['learner 3'];
-const answersOf = (user_id: string) =>
+const [majorVersion = 0] = stateVersion.split('.').map(Number);
+const refusalOf = (version: string): string =>
+  `Redis holds learners of version ${version}, this version of the service keeps version ${stateVersion}`;
+const olderRefusal = new RegExp(`${refusalOf(keptBefore)}: drain .*, then run npm run rebuild(?! --)`);
+const older = { state: 'older', storedVersion: keptBefore, partitions: 16 } as const;
+const users = Array.from({ length: 12 }, (_, i) => `learner ${i}`);
+const retractedUser = 'learner 3';
+const partitionOfUser = (user: string): number => partitionOf('default', user, 16);
+const createEvents = (user_id: string) =>
   Array.from({ length: 12 }, (_, i) => ({
-    user_id,
-    skill_id: `skill ${i % 3}`,
-    is_correct: i % 4 > 0,
-    item_id: `item ${i % 5}`,
+    ...{ user_id, skill_id: `skill ${i % 3}`, is_correct: i % 4 > 0, item_id: `item ${i % 5}` },
     event_id: i % 6 === 5 ? null : `event ${i}`,
   }));
 
-/** Of what a rebuild is to restore. */
-async function learnersDump(): Promise<Map<string, string[]>> {
-  return new Map([...(await dumpRedis(redis))].filter(([name]) => /:(l|h[01]|e|accepted):?/.test(name)));
-}
+type Dump = Map<string, string[]>;
 
-async function drained(): Promise<void> {
-  const lengths = async (): Promise<number[]> => {
-    const keys = [...(await redis.keys('st:*:out')), ...(await redis.keys('st:*:journal'))];
-    return Promise.all(keys.map((key) => redis.xlen(key)));
-  };
-  await waitFor('ClickHouse to have it all', async () => (await lengths()).every((n) => n === 0), 180_000);
-}
+/** The keys that a rebuild restores. */
+const dumpLearners = async (): Promise<Dump> =>
+  new Map([...(await dumpRedis(redis))].filter(([name]) => /:(l|h[01]|e|accepted):?/.test(name)));
+
+/** A rebuild counts the stored answers as accepted, without the retracted answer that was accepted before. */
+const withoutRetracted = (dump: Dump): Dump =>
+  new Map([...dump].filter(([name]) => name !== `st:{p${partitionOfUser(retractedUser)}}:accepted`));
 
 const results = new Map<string, { data: unknown }[]>();
-let before = new Map<string, string[]>();
+let before: Dump = new Map();
 
-/** Records that no version of today can read, under the names that today's have. */
+/** Fills today's keys with records that no version can read. */
 async function makeUnreadable(): Promise<void> {
   for (const user of users) {
-    const partition = partitionOf('default', user, 16);
+    const partition = partitionOfUser(user);
     await redis.hset(learnerKey(partition, 'default', user), 'L', 'another layout', 'sgone', 'skill');
     await redis.hset(itemTracesKey(partition, 1, 'default', user), 'item', 'another layout');
     await redis.del(eventIdsKey(partition, 'default', user));
@@ -76,74 +72,73 @@ async function makeUnreadable(): Promise<void> {
   }
 }
 
-test('a service refuses it, and so does every command but a rebuild', limit, async (t) => {
+test('The service and every command except a rebuild reject learners of an older version', async (t) => {
   const caller = callerOf(service, service.key);
   for (const user of users) {
-    const { status, json } = await caller.trackAll(answersOf(user));
+    const { status, json } = await caller.trackAll(createEvents(user));
     assert.equal(status, 200);
     results.set(user, json.data.results);
   }
-  const goal = { method: 'PUT', path: '/api/v1/goals/learner%200', body: '{"target_score":1200}' } as const;
+  const goal = { method: 'PUT', path: '/api/v1/goals/learner%200', body: '{"target_score":1200}' };
   assert.equal((await caller.call(goal)).status, 200);
-  assert.equal((await takeBack(caller, retractedOf as string, 'event 10')).status, 200);
-  await drained();
-  before = await learnersDump();
+  assert.equal((await takeBack(caller, retractedUser, 'event 10')).status, 200);
+  await waitFor('empty outboxes and journals', async () => {
+    const keys = [...(await redis.keys('st:*:out')), ...(await redis.keys('st:*:journal'))];
+    return (await Promise.all(keys.map((key) => redis.xlen(key)))).every((length) => length === 0);
+  });
+  before = await dumpLearners();
   await makeUnreadable();
   await makeOlder(redis);
-  const readyz = async () => (await fetch(`${service.baseUrl}/readyz`)).text();
-  await waitFor('a running service to say so', async () => sentence.test(await readyz()));
-  assert.equal((await caller.track(answersOf('new')[0])).status, 503);
+  const isReported = async () => olderRefusal.test(await (await fetch(`${service.baseUrl}/readyz`)).text());
+  await waitFor('the running service to report it', isReported);
+  assert.equal((await caller.track(createEvents('new')[0])).status, 503);
   await service.stop();
-  await assert.rejects(start(t), sentence);
-  for (const [name, ...args] of [['rebuild', '--verify'], ['fit'], ['audit']]) {
-    const { code, err } = await run(name as string, ...args);
-    assert.deepEqual([code === 0, sentence.test(err)], [false, true], `${name} ${args}: ${err}`);
+  await assert.rejects(start(t), olderRefusal);
+  for (const [name = '', ...args] of [['rebuild', '--verify'], ['fit'], ['audit']]) {
+    const { code, err } = await run(name, ...args);
+    assert.notEqual(code, 0, name);
+    assert.match(err, olderRefusal, name);
   }
 });
 
-test('a newer one is refused by a rebuild too', limit, async (t) => {
-  for (const kept of [`${version + 1}.1`, `${version}.10`]) {
-    await redis.hset(metaKey, 'model_version', kept);
-    const newer = new RegExp(`${found.replace('KEPT', kept)}: start the newer one`);
-    assert.match((await run('rebuild')).err, newer);
-    await assert.rejects(start(t), newer);
+test('The service and a rebuild reject learners of a newer version', async (t) => {
+  for (const version of [`${majorVersion + 1}.1`, `${majorVersion}.10`]) {
+    await redis.hset(metaKey, 'model_version', version);
+    const newerRefusal = new RegExp(`${refusalOf(version)}: start the newer one`);
+    assert.match((await run('rebuild')).err, newerRefusal);
+    await assert.rejects(start(t), newerRefusal);
   }
   await redis.hset(metaKey, 'model_version', keptBefore);
 });
 
-test('a rebuild leaves it alone where anything would be lost', limit, async () => {
+test('A rebuild changes nothing if it would lose pending rows or learners', async () => {
   const store = createRebuildStore(redis);
-  const older = { state: 'older', storedVersion: keptBefore, partitions: 16 } as const;
-  const marked = async () => (await redis.exists(...marks)) === marks.length;
-  const marks = Array.from({ length: 16 }, (_, partition) => markerKey(partition, keptBefore));
-  const now = await learnersDump();
-  // As if a run was killed when the markers were moved, and somebody answered before.
-  for (const whileMoved of [false, true]) {
-    if (whileMoved) await store.moveMarkers(older, 'aside');
-    assert.equal(await marked(), !whileMoved);
-    const waiting = await redis.xadd(outboxKey(3), '*', 'r', 'row');
+  const markers = Array.from({ length: 16 }, (_, partition) => markerKey(partition, keptBefore));
+  const hasMarkers = async () => (await redis.exists(...markers)) === markers.length;
+  const dump = await dumpLearners();
+  for (const wasKilled of [false, true]) {
+    if (wasKilled) await store.moveMarkers(older, 'aside');
+    assert.equal(await hasMarkers(), !wasKilled);
+    const pending = await redis.xadd(outboxKey(3), '*', 'r', 'row');
     const { code, err } = await run('rebuild');
-    assert.deepEqual(
-      [code, /Redis alone has 1 in outboxes: start the version before/.test(err)],
-      [1, true],
-      err,
-    );
-    assert.ok(await marked(), 'which finds all that it needs');
-    await redis.xdel(outboxKey(3), waiting ?? '');
+    assert.equal(code, 1);
+    assert.match(err, /Redis alone has 1 in outboxes: start the version before/);
+    assert.ok(await hasMarkers(), 'the markers are lost');
+    await redis.xdel(outboxKey(3), pending ?? '');
   }
-  await redis.hset(learnerKey(5, 'default', 'nobody'), 'L', 'learner');
-  assert.match((await run('rebuild')).err, /no answers of 1 learners of Redis \(default:nobody\)/);
-  assert.ok(await marked());
-  await redis.del(learnerKey(5, 'default', 'nobody'));
-  assert.deepEqual(await learnersDump(), now);
+  const unknown = learnerKey(5, 'default', 'unknown');
+  await redis.hset(unknown, 'L', 'learner');
+  assert.match((await run('rebuild')).err, /no answers of 1 learners of Redis \(default:unknown\)/);
+  assert.ok(await hasMarkers());
+  await redis.del(unknown);
+  assert.deepEqual(await dumpLearners(), dump);
 });
 
-test('a rebuild restores learners with their ids, wherever an earlier run was killed', limit, async () => {
+test('A rebuild restores learners and event ids, also after a run that was killed', async () => {
   const { code, out, err } = await run('rebuild', '--json');
   assert.deepEqual([code, err, JSON.parse(out).learners], [0, '', users.length]);
-  const accepted = (dump: Map<string, string[]>) => [...dump].filter(([name]) => name.endsWith(':accepted'));
-  assert.deepEqual(await learnersDump().then(withoutRetracted), withoutRetracted(before));
-  assert.ok(accepted(before).length > 0);
+  assert.deepEqual(withoutRetracted(await dumpLearners()), withoutRetracted(before));
+  assert.ok([...before.keys()].some((name) => name.endsWith(':accepted')));
   assert.deepEqual(await redis.keys('st:*:aside'), []);
   assert.equal(await redis.hget(metaKey, 'model_version'), stateVersion);
   assert.equal((await run('rebuild')).out, 'nothing to restore\n');
@@ -151,59 +146,44 @@ test('a rebuild restores learners with their ids, wherever an earlier run was ki
   await makeUnreadable();
   await makeOlder(redis);
   const store = createRebuildStore(redis);
-  const older = { state: 'older', storedVersion: keptBefore, partitions: 16 } as const;
   await store.moveMarkers(older, 'aside');
   await store.adoptVersion(older);
   assert.equal((await run('rebuild')).code, 0);
-  assert.deepEqual(await learnersDump().then(withoutRetracted), withoutRetracted(before));
+  assert.deepEqual(withoutRetracted(await dumpLearners()), withoutRetracted(before));
   const verified = await run('rebuild', '--verify', '--json');
   assert.deepEqual([verified.code, JSON.parse(verified.out).differences], [0, []], verified.out);
 });
 
-/** A rebuild counts as accepted what is stored; before, the retracted answer is among them and among the removed. */
-function withoutRetracted(dump: Map<string, string[]>): Map<string, string[]> {
-  const partition = partitionOf('default', retractedOf as string, 16);
-  return new Map([...dump].filter(([name]) => name !== `st:{p${partition}}:accepted`));
-}
+test('After a rebuild, event ids are replayed, also of retracted answers, and unreadable records stay', async (t) => {
+  const restored = await start(t);
+  const caller = callerOf(restored, restored.key);
+  const [user = '', other = ''] = users;
+  const key = learnerKey(partitionOfUser(user), 'default', user);
+  const record = (await redis.hgetBuffer(key, 'L')) as Buffer;
+  const unknownFormat = Buffer.concat([Buffer.of(255), record.subarray(1)]);
+  await redis.hset(key, 'L', unknownFormat);
+  const answer = { skill_id: 'skill 0', is_correct: true };
+  assert.equal((await caller.track({ ...answer, user_id: user })).status, 500);
+  assert.equal((await caller.track({ ...answer, user_id: other })).status, 200);
+  assert.deepEqual(await redis.hgetBuffer(key, 'L'), unknownFormat);
+  await redis.hset(key, 'L', record);
 
-test(
-  'a record of an unknown format is rejected and left as it is, and other learners go on',
-  limit,
-  async (t) => {
-    const again = await start(t);
-    const caller = callerOf(again, again.key);
-    const [user = '', other = ''] = users;
-    const key = learnerKey(partitionOf('default', user, 16), 'default', user);
-    const current = (await redis.hgetBuffer(key, 'L')) as Buffer;
-    const unknown = Buffer.from(current);
-    unknown[0] = 255;
-    await redis.hset(key, 'L', unknown);
-    const answer = { skill_id: 'skill 0', is_correct: true };
-    assert.equal((await caller.track({ ...answer, user_id: user })).status, 500);
-    assert.equal((await caller.track({ ...answer, user_id: other })).status, 200);
-    assert.deepEqual(await redis.hgetBuffer(key, 'L'), unknown);
-    await redis.hset(key, 'L', current);
-  },
-);
-
-test('ids of before are known, of retracted answers too', limit, async (t) => {
-  const again = await start(t);
-  const caller = callerOf(again, again.key);
   for (const user of users) {
-    const events = answersOf(user);
-    const { json }: JsonAnswer = await caller.trackAll(events.filter(({ event_id }) => event_id !== null));
+    const events = createEvents(user);
+    const { json } = await caller.trackAll(events.filter(({ event_id }) => event_id !== null));
+    const replays: { replayed?: true; data: unknown }[] = json.data.results;
     assert.ok(
-      json.data.results.every(({ replayed }: { replayed?: true }) => replayed),
+      replays.every(({ replayed }) => replayed),
       user,
     );
-    if (user === retractedOf) continue;
-    const wanted = (results.get(user) ?? []).filter((_, i) => events[i]?.event_id !== null);
+    if (user === retractedUser) continue;
+    const expected = (results.get(user) ?? []).filter((_, i) => events[i]?.event_id !== null);
     assert.deepEqual(
-      json.data.results.map(({ data }: { data: unknown }) => data),
-      wanted.map(({ data }) => data),
+      replays.map(({ data }) => data),
+      expected.map(({ data }) => data),
     );
   }
-  const counted = await caller.track({ ...answersOf(retractedOf as string)[0], event_id: 'new' });
+  const counted = await caller.track({ ...createEvents(retractedUser)[0], event_id: 'new' });
   assert.equal(counted.headers['idempotent-replayed'], undefined);
   assert.equal((await caller.get('/api/v1/goals/learner%200')).json.data.target_score, 1200);
 });

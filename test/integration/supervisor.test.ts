@@ -6,129 +6,103 @@ import { createLogger } from '../../src/logger.js';
 import { groupMembers } from '../support/servers/processes.js';
 import { waitFor } from '../support/wait.js';
 
-const LIMIT = { timeout: 60_000 };
+const untilAborted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => signal.addEventListener('abort', () => resolve()));
+const failOnAbort = async (_: ChildProcess, signal: AbortSignal): Promise<void> => {
+  await untilAborted(signal);
+  throw new Error('aborted');
+};
 
-function start(
-  t: TestContext,
-  script: string,
-  ready: ChildSpec['ready'] = async () => undefined,
-  more: Pick<ChildSpec, 'explainExit' | 'minDelayMs'> = {},
-) {
-  const births: number[] = [];
+function start(t: TestContext, script: string, change: Partial<ChildSpec> = {}) {
+  const startTimes: number[] = [];
   const pids: number[] = [];
   const child = supervise({
     name: 'child',
     logger: createLogger('silent', 'test'),
-    minDelayMs: 50,
-    maxDelayMs: 200,
-    logFile: 'child.log',
-    ...more,
-    ready,
+    ...{ minDelayMs: 50, maxDelayMs: 200, logFile: 'child.log', ready: async () => undefined },
     spawn(): ChildProcess {
       const process = spawn('sh', ['-c', script], { detached: true, stdio: 'ignore' });
-      births.push(performance.now());
+      startTimes.push(performance.now());
       pids.push(process.pid ?? 0);
       return process;
     },
+    ...change,
   });
   t.after(() => child.stop(2_000));
-  return { child, births, pids };
+  const membersOfFirst = (): number => groupMembers(pids[0] ?? 0).length;
+  const waitForEnd = () => waitFor('the end of the group', () => membersOfFirst() === 0);
+  /** The shell has set its trap when it runs `sleep`. */
+  const waitForTrap = () => waitFor('the trap', () => membersOfFirst() === 2);
+  return { child, startTimes, pids, waitForEnd, waitForTrap };
 }
 
-test('a child that dies is started again, later each time', LIMIT, async (t) => {
-  const { births } = start(t, 'exit 3');
-  await waitFor('five lives', () => births.length >= 5);
-  const gaps = births.slice(1).map((time, i) => time - (births[i] ?? 0));
-  [50, 100, 200, 200].forEach((least, i) => {
-    assert.ok((gaps[i] ?? 0) >= least - 5, `gap ${i}: ${gaps[i]} ms`);
-  });
+test('supervise restarts a dead child after growing delays', async (t) => {
+  const { startTimes } = start(t, 'exit 3');
+  await waitFor('five starts', () => startTimes.length >= 5);
+  for (const [i, delay] of [50, 100, 200, 200].entries()) {
+    const gap = (startTimes[i + 1] ?? 0) - (startTimes[i] ?? 0);
+    assert.ok(gap >= delay - 5, `gap ${i}: ${gap} ms`);
+  }
 });
 
-test('one that was ended on purpose is started again at once, however often', LIMIT, async (t) => {
-  const more = { minDelayMs: 5_000, explainExit: () => 'was ended' };
-  const { births } = start(t, 'exit 3', undefined, more);
-  await waitFor('five lives', () => births.length >= 5);
-  assert.ok((births[4] ?? 0) - (births[0] ?? 0) < 5_000);
+test('supervise restarts a child that its owner ended without a delay', async (t) => {
+  const { startTimes } = start(t, 'exit 3', { minDelayMs: 600_000, explainExit: () => 'was ended' });
+  await waitFor('five starts', () => startTimes.length >= 5);
 });
 
-test('what a dead child leaves in its group ends with it', LIMIT, async (t) => {
-  const { child, pids } = start(t, 'sleep 60 & sleep 60');
+test('supervise ends the process group of a dead child before the restart', async (t) => {
+  const { child, pids, waitForEnd } = start(t, 'sleep 600 & sleep 600');
   await child.ready;
-  const [first = 0] = pids;
-  sendSignal(first, 'SIGKILL');
-  await waitFor('the group to end', () => groupMembers(first).length === 0);
-  await waitFor('the next life', () => pids.length === 2);
+  sendSignal(pids[0] ?? 0, 'SIGKILL');
+  await waitForEnd();
+  await waitFor('the next start', () => pids.length === 2);
 });
 
-test('a child that is never ready fails the start and is ended', LIMIT, async (t) => {
-  const { child, pids } = start(t, 'sleep 60', async () => {
-    throw new Error('not today');
-  });
-  await assert.rejects(child.ready, /not today/);
-  await waitFor('its group to end', () => groupMembers(pids[0] ?? 0).length === 0);
+test('supervise fails the start of a child that is never ready, and ends it', async (t) => {
+  const ready = () => Promise.reject(new Error('not ready'));
+  const { child, pids, waitForEnd } = start(t, 'sleep 600', { ready });
+  await assert.rejects(child.ready, /not ready/);
+  await waitForEnd();
   assert.equal(pids.length, 1);
 });
 
-const untilOver = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => signal.addEventListener('abort', () => resolve()));
-
-test('a child that dies while it starts fails the start with its last words', LIMIT, async (t) => {
-  const says = [
-    async (signal: AbortSignal) => {
-      await untilOver(signal);
-      throw new Error('over');
-    },
-    untilOver,
-  ];
-  for (const ready of says) {
-    const { child, pids } = start(t, 'exit 3', (_, signal) => ready(signal));
-    await assert.rejects(
-      child.ready,
-      /^Error: child ended before it was ready: exit code 3; see child\.log$/,
-    );
+test('supervise names exit code and log file of a child that ends before it is ready', async (t) => {
+  const message = 'child ended before it was ready: exit code 3; see child.log';
+  for (const ready of [failOnAbort, (_: ChildProcess, signal: AbortSignal) => untilAborted(signal)]) {
+    const { child, pids } = start(t, 'exit 3', { ready });
+    await assert.rejects(child.ready, { message });
     await child.stop(1_000);
     assert.equal(pids.length, 1);
   }
 });
 
-test('a child that is stopped while it starts has the time to end cleanly', LIMIT, async (t) => {
-  const { child, pids } = start(
-    t,
-    'trap "sleep 0.3; exit 7" TERM; while :; do sleep 0.1; done',
-    (_, signal) =>
-      untilOver(signal).then(() => {
-        throw new Error('over');
-      }),
-  );
-  const failed = assert.rejects(child.ready, /ended before it was ready: exit code 7;/);
-  await waitFor('the trap', () => groupMembers(pids[0] ?? 0).length === 2);
-  await child.stop(30_000);
-  await failed;
-});
-
-test('a stop during the start, or of a child that ignores SIGTERM, ends it in time', LIMIT, async (t) => {
-  const starting = start(t, 'sleep 60', () => new Promise(() => undefined));
-  const started = assert.rejects(starting.child.ready);
-  await starting.child.stop(2_000);
-  await started;
-
-  const deaf = start(t, 'trap "" TERM; while :; do sleep 0.1; done');
-  await deaf.child.ready;
-  await waitFor('the trap', () => groupMembers(deaf.pids[0] ?? 0).length === 2);
-  const since = performance.now();
-  await deaf.child.stop(1_000);
-  assert.ok(performance.now() - since < 5_000);
-  await waitFor('its group to end', () => groupMembers(deaf.pids[0] ?? 0).length === 0);
-  assert.equal(deaf.pids.length, 1);
-});
-
-test('a program that does not exist fails the start', LIMIT, async () => {
-  const child = supervise({
-    name: 'nothing',
-    logger: createLogger('silent', 'test'),
+test('supervise rejects a program that does not exist', async (t) => {
+  const { child } = start(t, '', {
     spawn: () => spawn('/nowhere/program', { detached: true }),
     ready: () => new Promise(() => undefined),
   });
-  await assert.rejects(child.ready, /nothing cannot be started: spawn .* ENOENT/);
-  await child.stop(1_000);
+  await assert.rejects(child.ready, /child cannot be started: spawn .* ENOENT/);
+});
+
+test('stop gives a starting child time to end cleanly', async (t) => {
+  const script = 'trap "sleep 0.3; exit 7" TERM; while :; do sleep 0.1; done';
+  const { child, waitForTrap } = start(t, script, { ready: failOnAbort });
+  const failed = assert.rejects(child.ready, /ended before it was ready: exit code 7;/);
+  await waitForTrap();
+  await child.stop(60_000);
+  await failed;
+});
+
+test('stop ends a starting child, and kills one that ignores SIGTERM', async (t) => {
+  const starting = start(t, 'sleep 600', { ready: () => new Promise(() => undefined) });
+  const failed = assert.rejects(starting.child.ready);
+  await starting.child.stop(2_000);
+  await failed;
+
+  const stubborn = start(t, 'trap "" TERM; while :; do sleep 0.1; done');
+  await stubborn.child.ready;
+  await stubborn.waitForTrap();
+  await stubborn.child.stop(1_000);
+  await stubborn.waitForEnd();
+  assert.equal(stubborn.pids.length, 1);
 });

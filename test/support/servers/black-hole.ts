@@ -1,20 +1,12 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
-import type { TestContext } from 'node:test';
+import type { Scoped } from './service.js';
 
-/** A way to a server that can take what is sent and give nothing back, without closing anything. */
-export interface BlackHole {
-  readonly port: number;
-  /** Swallows what goes over the connections that are there; with `all`, over those that come as well. */
-  swallow(all: boolean): void;
-  /** New connections pass again. */
-  release(): void;
-}
-
-export async function startBlackHole(t: TestContext, targetPort: number): Promise<BlackHole> {
+/** Starts a proxy that can discard all data in both directions without closing the connections. */
+export async function startBlackHole(t: Scoped, targetPort: number) {
   const sockets = new Set<Socket>();
-  let swallowsAll = false;
-  const swallow = (socket: Socket): void => {
+  let swallowsNew = false;
+  const discard = (socket: Socket): void => {
     socket.unpipe();
     socket.removeAllListeners('data');
     socket.resume();
@@ -22,14 +14,12 @@ export async function startBlackHole(t: TestContext, targetPort: number): Promis
   const server = createServer({ allowHalfOpen: true }, (client) => {
     sockets.add(client);
     client.on('error', () => client.destroy());
-    if (swallowsAll) return swallow(client);
+    if (swallowsNew) return void discard(client);
     const target = connect(targetPort, '127.0.0.1');
     sockets.add(target);
     target.on('error', () => client.destroy()).on('close', () => client.destroy());
     client.on('close', () => target.destroy());
-    client.pipe(target);
-    target.pipe(client);
-    return undefined;
+    client.pipe(target).pipe(client);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -39,12 +29,14 @@ export async function startBlackHole(t: TestContext, targetPort: number): Promis
   });
   return {
     port: (server.address() as AddressInfo).port,
-    swallow: (all) => {
-      swallowsAll = all;
-      for (const socket of sockets) swallow(socket);
+    /** Discards the data of open connections. @param includesNew also of connections that open later */
+    swallow: (includesNew: boolean): void => {
+      swallowsNew = includesNew;
+      for (const socket of sockets) discard(socket);
     },
-    release: () => {
-      swallowsAll = false;
+    /** Connections that open later work again. */
+    release: (): void => {
+      swallowsNew = false;
     },
   };
 }

@@ -1,4 +1,4 @@
-// Loaded into a service's threads by NODE_OPTIONS: what is parsed in one of them and holds the word never ends.
+// Loaded into a service by NODE_OPTIONS. A worker thread that parses JSON with this word loops forever.
 import { isMainThread } from 'node:worker_threads';
 
 export const endlessWord = 'never-ends';

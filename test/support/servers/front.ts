@@ -1,4 +1,4 @@
-/** A proxy of a platform before the service: it notes what passes, and answers itself, or hangs up, where a test says so. */
+/** A proxy in front of the service that records requests, and responds or hangs up as a test decides. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -19,13 +19,13 @@ export interface Reply {
   readonly body?: string;
 }
 
-/** Null: the service answers. `lost`: it does, but the connection ends before the answer. `silence`: nothing comes. */
+/** Null: the service responds. `lost`: the response of the service is lost. `silence`: no response. */
 type Decision = Reply | 'lost' | 'silence' | null;
 
 export interface Front {
   readonly baseUrl: string;
   readonly passed: readonly Passed[];
-  /** What is asked for each request; at first nothing is changed. */
+  /** Called for each request. By default the service responds to all. */
   decide: (request: Passed, index: number) => Decision;
 }
 
@@ -59,7 +59,7 @@ async function passedOf(request: IncomingMessage): Promise<Passed> {
   return { method: request.method ?? '', path: request.url ?? '', body, at: Date.now() };
 }
 
-/** The key is the proxy's, unless the caller sends one. */
+/** Uses the key of the proxy if the caller sends none. */
 async function forward(url: string, key: string, { headers }: IncomingMessage, { method, body }: Passed) {
   const response = await fetch(url, {
     method,

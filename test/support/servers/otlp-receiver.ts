@@ -1,11 +1,11 @@
-/** A receiver of traces by OTLP over HTTP in protobuf, as far as tests look at them. */
+/** A receiver of traces by OTLP over HTTP with protobuf. */
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import type { Scoped } from './service.js';
 
-/** Numbers and messages of a protobuf message, by the numbers of their fields. */
+/** Values of a protobuf message by field number. */
 type Fields = ReadonlyMap<number, readonly (Buffer | bigint)[]>;
 
 function fieldsOf(bytes: Buffer): Fields {
@@ -23,7 +23,7 @@ function fieldsOf(bytes: Buffer): Fields {
     at += length;
     return bytes.subarray(at - length, at);
   };
-  /** By the wire type. */
+  /** By wire type. */
   const readers = [
     varint,
     () => take(8).readBigUInt64LE(),
@@ -35,7 +35,7 @@ function fieldsOf(bytes: Buffer): Fields {
   while (at < bytes.length) {
     const tag = Number(varint());
     const read = readers[tag & 7];
-    if (read === undefined) throw new Error(`wire type ${tag & 7} is not expected`);
+    if (read === undefined) throw new Error(`wire type ${tag & 7} is unknown`);
     fields.set(tag >> 3, [...(fields.get(tag >> 3) ?? []), read()]);
   }
   return fields;
@@ -47,7 +47,7 @@ const bytesOf = (fields: Fields, field: number): Buffer =>
   (fields.get(field)?.[0] ?? Buffer.alloc(0)) as Buffer;
 const numberOf = (fields: Fields, field: number): bigint => (fields.get(field)?.[0] ?? 0n) as bigint;
 
-/** Numbers of fields are those of opentelemetry/proto/trace/v1/trace.proto. */
+/** Field numbers of opentelemetry/proto/trace/v1/trace.proto. */
 const readSpan = (span: Fields) => ({
   traceId: bytesOf(span, 1).toString('hex'),
   spanId: bytesOf(span, 2).toString('hex'),
@@ -60,14 +60,14 @@ const readSpan = (span: Fields) => ({
   start: numberOf(span, 7),
   end: numberOf(span, 8),
   attributes: attributesOf(messagesOf(span, 9)),
-  /** Ids of the spans. */
+  /** Ids of linked spans. */
   links: messagesOf(span, 13).map((link) => bytesOf(link, 2).toString('hex')),
   failed: messagesOf(span, 15).some((status) => numberOf(status, 3) === 2n),
 });
 
 export type ReceivedSpan = ReturnType<typeof readSpan>;
 
-/** Texts and whole numbers. */
+/** Strings and integers. */
 const attributesOf = (pairs: readonly Fields[]): Record<string, string | number> =>
   Object.fromEntries(
     pairs.map((pair) => {
@@ -79,7 +79,7 @@ const attributesOf = (pairs: readonly Fields[]): Record<string, string | number>
     }),
   );
 
-/** Takes what is sent to `/v1/traces`, and answers 404 to the rest. */
+/** Accepts POST /v1/traces; other paths get 404. */
 export async function startReceiver(t: Scoped) {
   const bodies: Buffer[] = [];
   const server = createServer(async (request, response) => {

@@ -1,20 +1,20 @@
-/** The service in a process of its own, with all that it writes. */
+/** The service in a separate process. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { waitFor } from '../wait.js';
 import type { Scoped } from './service.js';
 
 const mainBundle = import.meta.resolve('#bundle/main.js');
-/** What `node -e` runs to start the service as it ships. */
+/** A program for `node -e` that starts the bundled service. */
 export const serviceProgram = `import(${JSON.stringify(mainBundle)}).then(({ main }) => main([]));`;
 
 type Settings = Readonly<Record<string, string>>;
 
-/** A process that need not come to serve. */
+/** A process that may fail to start. */
 export interface Running {
   readonly child: ChildProcess;
-  /** Both outputs so far. */
+  /** stdout and stderr so far. */
   written(): string;
-  /** Resolves when it has ended, by itself or by a signal, and has written everything. */
+  /** Resolves when the process has ended and all its output has been read. Sends the signal first. */
   ended(signal?: NodeJS.Signals): Promise<void>;
 }
 
@@ -23,13 +23,13 @@ export interface Launched extends Running {
   stop(): Promise<void>;
 }
 
-/** What a process of a test needs of this one's variables, and no settings of the service. */
+/** Environment variables of this process without settings of the service. */
 export const environment = (): Record<string, string | undefined> => ({
   PATH: process.env.PATH,
   HOME: process.env.HOME,
 });
 
-/** Starts it; it ends with the test at the latest. */
+/** Starts the service, which ends with the test at the latest. */
 export function runService(t: Scoped, settings: Settings): Running {
   const child = spawn(process.execPath, ['-e', serviceProgram], {
     env: { ...environment(), PORT: '0', ...settings },
@@ -54,12 +54,12 @@ export function runService(t: Scoped, settings: Settings): Running {
   return { child, written: () => text, ended };
 }
 
-/** Resolves when it serves. */
+/** Starts the service and waits until it listens. */
 export async function launchService(t: Scoped, settings: Settings): Promise<Launched> {
   const running = runService(t, settings);
   const line = /Skilltrace listens on http:\/\/127\.0\.0\.1:(\d+)/;
   await waitFor('the start', () => {
-    if (running.child.exitCode !== null) throw new Error(`it ended: ${running.written()}`);
+    if (running.child.exitCode !== null) throw new Error(`the service ended: ${running.written()}`);
     return line.test(running.written());
   });
   const port = Number(line.exec(running.written())?.[1]);

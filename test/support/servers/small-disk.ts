@@ -1,4 +1,4 @@
-/** A disk of a few megabytes that a test can fill. */
+/** A disk of a few megabytes that a test can fill completely. */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,21 +6,21 @@ import type { Scoped } from './service.js';
 
 export interface SmallDisk {
   readonly path: string;
-  /** Leaves no byte, until `empty`. */
+  /** Uses every byte until `empty`. */
   fill(): void;
   empty(): void;
 }
 
-/** Why this machine has no such disks, or null. Mounting needs Linux and root. */
+/** @returns why a tmpfs cannot be mounted here, or null. Mounting needs Linux and root. */
 export function noSmallDisks(): string | null {
-  if (process.platform !== 'linux') return 'small disks are tmpfs, which Linux has';
+  if (process.platform !== 'linux') return 'only Linux has tmpfs';
   const { status, stderr } = spawnSync('unshare', ['--mount', 'mount', '-t', 'tmpfs', 'none', '/mnt'], {
     encoding: 'utf8',
   });
   return status === 0 ? null : `a tmpfs cannot be mounted here: ${stderr.trim()}`;
 }
 
-/** Mounts a tmpfs on the folder; it is taken away after the test. */
+/** Mounts a tmpfs on the folder until the end of the test. */
 export function mountSmallDisk(scope: Scoped, path: string, megabytes: number): SmallDisk {
   mkdirSync(path, { recursive: true });
   execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'none', path]);
