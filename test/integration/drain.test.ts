@@ -1,185 +1,422 @@
+/** The drain: blocks of answers from the outbox to ClickHouse, and dead letters for rows that ClickHouse rejects. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import type { Redis } from 'ioredis';
+import { after, beforeEach, test } from 'node:test';
 import type { PinnedBlock } from '../../src/contracts/outbox/job-data.js';
 import { createLogger } from '../../src/logger.js';
 import type { DrainTask } from '../../src/services/outbox/complete-block.js';
 import { createDrain } from '../../src/services/outbox/drain-outbox.js';
+import { createParkedRows, redrive } from '../../src/store/corrections/redrive.js';
 import { createOutbox, type Outbox } from '../../src/store/outbox/outbox.js';
-import { outboxKey, outboxRowCountKey } from '../../src/store/redis/keys.js';
+import {
+  dueErasuresKey,
+  journalKey,
+  maxParkedRows,
+  metaKey,
+  outboxKey,
+  outboxRowCountKey,
+  parkedKey,
+} from '../../src/store/redis/keys.js';
+import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import {
   type AttemptWarehouse,
   createAttemptWarehouse,
 } from '../../src/warehouse/ingest/attempt-warehouse.js';
-import { fillOutbox } from '../support/builders/attempt-rows.js';
-import { allOnce, counts, filledTables, testDatabase } from '../support/inspect/warehouse.js';
-import { freshDatabase, startTestRedis } from '../support/servers/embedded.js';
+import { encodedRow, fillOutbox } from '../support/builders/attempt-rows.js';
+import { runCommand } from '../support/commands/command.js';
+import { allOnce, counts, emptyTables, fileDatabase, filledTables } from '../support/inspect/warehouse.js';
+import { isLongForm } from '../support/runner/long-form.js';
+import { startTestRedis } from '../support/servers/embedded.js';
 import { redisOf } from '../support/servers/service.js';
 
-const partitions = 4;
-const all = [0, 1, 2, 3];
-const logger = createLogger('error', 'test');
+const partitions = 2;
+const all = [0, 1];
 
-/** A task and the batch that it saved last. */
+const { client, clickhouseUrl } = await fileDatabase({ after });
+const redisUrl = await startTestRedis({ after });
+const redis = await redisOf({ after }, redisUrl);
+const outbox = createOutbox(redis, partitions);
+const warehouse = createAttemptWarehouse(client);
+
+beforeEach(async () => {
+  await emptyTables(client);
+  for (const key of all.map(outboxKey)) await redis.del(key, parkedKey(key));
+  for (const partition of all) await redis.del(outboxRowCountKey(partition));
+});
+
+const query = (sql: string): Promise<unknown> => client.command({ query: sql });
+const fill = (from: number, to: number): Promise<void> => fillOutbox(redis, partitions, from, to);
+const crash = () => Promise.reject(new Error('crash'));
+
+/** The drain of a process that has just started: it looks up all rows that are older than itself. */
+const newDrain = (
+  store: AttemptWarehouse = warehouse,
+  box: Outbox = outbox,
+  limits = { maxRows: 1000, maxBytes: 2 ** 30 },
+) => createDrain({ outbox: box, warehouse: store, logger: createLogger('silent', 'test'), limits });
+
+/** The drain of a running process, which relies on the token of a block. */
+async function runningDrain(store?: AttemptWarehouse) {
+  const drain = newDrain(store);
+  await drain(newTask());
+  return drain;
+}
+
+/** A task that remembers the block which the drain pinned last. */
 function newTask(batch: PinnedBlock | null = null): DrainTask & { saved: PinnedBlock | null } {
   const task = {
     partitions: all,
     batch,
     saved: batch,
-    save: async (fixed: PinnedBlock) => {
-      task.saved = fixed;
+    save: async (pinned: PinnedBlock) => {
+      task.saved = pinned;
     },
   };
   return task;
 }
 
-const failing = () => Promise.reject(new Error('cut here'));
+/** Drains a block and crashes before the trim. @returns the pinned block */
+async function drainWithoutTrim(drain = newDrain(warehouse, { ...outbox, trim: crash })) {
+  const task = newTask();
+  await assert.rejects(drain(task), /crash/);
+  assert.ok(task.saved);
+  return task.saved;
+}
 
-test('draining', { timeout: 600_000 }, async (t) => {
-  const [redisUrl, { clickhouseUrl }] = await Promise.all([startTestRedis(t), freshDatabase()]);
-  const redis = (await redisOf(t, redisUrl)) as Redis;
-  const outbox = createOutbox(redis, partitions);
+async function assertDrained(stored: number, parked = 0): Promise<void> {
+  const facts = await outbox.facts();
+  assert.deepEqual([facts.outboxLength, facts.parked], [0, parked]);
+  assert.deepEqual(await counts(client), allOnce(stored));
+}
 
-  /** A process that has just started: it trusts nothing older than itself. */
-  const newDrain = (
-    warehouse: AttemptWarehouse,
-    box: Outbox = outbox,
-    limits = { maxRows: 1000, maxBytes: 2 ** 30 },
-  ) => createDrain({ outbox: box, warehouse, logger, limits });
+const toRecord = (fields: readonly string[]): Record<string, string> =>
+  Object.fromEntries(fields.flatMap((name, i) => (i % 2 === 0 ? [[name, fields[i + 1] as string]] : [])));
 
-  async function setUp(t: Parameters<typeof testDatabase>[0]) {
-    const { client } = await testDatabase(t, clickhouseUrl);
-    await Promise.all(all.map((partition) => redis.del(outboxKey(partition), outboxRowCountKey(partition))));
-    return { client, warehouse: createAttemptWarehouse(client) };
+const readParked = async (partition: number): Promise<Record<string, string>[]> =>
+  (await redis.xrange(parkedKey(outboxKey(partition)), '-', '+')).map(([, fields]) => toRecord(fields));
+
+/** A row with a field that the table cannot parse. */
+const brokenRow = (i: number): string => encodedRow(i).split('\t').with(5, 'perhaps').join('\t');
+const rejectPartition1 = 'ALTER TABLE attempts ADD CONSTRAINT no CHECK partition_id != 1';
+const acceptPartition1 = 'ALTER TABLE attempts DROP CONSTRAINT no';
+
+test('The drain stores blocks of maxRows with a fair share of each partition and trims the outbox', async () => {
+  await fill(0, 1500);
+  const { outboxLength, oldestPendingSeconds, parked } = await outbox.facts();
+  assert.deepEqual([outboxLength, parked], [1500, 0]);
+  assert.ok(oldestPendingSeconds >= 0 && oldestPendingSeconds < 60);
+  const drain = newDrain(warehouse, outbox, { maxRows: 600, maxBytes: 2 ** 30 });
+  const task = newTask();
+  assert.deepEqual(await drain(task), { rows: 600, present: 0 });
+  assert.deepEqual(
+    task.saved?.ranges.map(({ rows }) => rows),
+    [300, 300],
+  );
+  assert.equal(task.saved?.verify, true, 'rows older than the process need a lookup');
+  for (const rows of [600, 300, 0]) assert.deepEqual(await drain(newTask()), { rows, present: 0 });
+  await fill(1500, 1600);
+  const second = newTask();
+  assert.deepEqual(await drain(second), { rows: 100, present: 0 });
+  assert.equal(second.saved?.verify, false, 'rows younger than the process need no lookup');
+  await assertDrained(1600);
+});
+
+test('The drain ends a block at maxBytes', async () => {
+  await fillOutbox(redis, 1, 0, 1500);
+  const drain = newDrain(warehouse, outbox, { maxRows: 1500, maxBytes: 50_000 });
+  const { rows } = await drain(newTask());
+  assert.ok(rows < 1500 && rows % 200 === 0, `${rows} rows`);
+  while ((await drain(newTask())).rows > 0);
+  await assertDrained(1500);
+});
+
+test('A retried drain stores the pinned block once after a crash before the trim', async () => {
+  await fill(0, 300);
+  const pinned = await drainWithoutTrim();
+  await fill(300, 400);
+  assert.equal((await newDrain()(newTask(pinned))).rows, 300, 'the retry excludes newer rows');
+  assert.equal((await newDrain()(newTask(pinned))).rows, 0, 'the trimmed block is empty');
+  await newDrain()(newTask());
+  await assertDrained(400);
+});
+
+test('A retried drain completes a trim that reached only some partitions', async () => {
+  await fill(0, 300);
+  const trim: Outbox['trim'] = (ranges) => outbox.trim(ranges.slice(0, 1)).then(crash);
+  const pinned = await drainWithoutTrim(newDrain(warehouse, { ...outbox, trim }));
+  assert.deepEqual(await newDrain()(newTask(pinned)), { rows: 150, present: 150 });
+  await assertDrained(300);
+});
+
+test('The drain stores rows once that return with a Redis that lost its last second', async () => {
+  await fill(0, 600);
+  const before = await Promise.all(all.map((partition) => redis.xrange(outboxKey(partition), '-', '+')));
+  await newDrain()(newTask());
+  for (const partition of all) {
+    await redis.del(outboxKey(partition));
+    for (const [id, fields] of before[partition] ?? []) await redis.xadd(outboxKey(partition), id, ...fields);
   }
+  await fill(600, 700);
+  assert.deepEqual(await newDrain()(newTask()), { rows: 700, present: 600 });
+  assert.deepEqual(await counts(client), allOnce(700));
+});
 
-  await t.test('blocks are bounded, shared among the partitions and leave the outbox', async (t) => {
-    const { client, warehouse } = await setUp(t);
-    await fillOutbox(redis, partitions, 0, 2500);
-    const { outboxLength, oldestPendingSeconds, parked } = await outbox.facts();
-    assert.deepEqual([outboxLength, parked], [2500, 0]);
-    assert.ok(oldestPendingSeconds >= 0 && oldestPendingSeconds < 60);
-    const drain = newDrain(warehouse);
-    const task = newTask();
-    assert.deepEqual(await drain(task), { rows: 1000, present: 0 });
-    assert.deepEqual(
-      task.saved?.ranges.map(({ rows }) => rows),
-      [250, 250, 250, 250],
-    );
-    assert.equal(task.saved?.verify, true, 'rows from before this process are looked up');
-    assert.deepEqual(await drain(newTask()), { rows: 1000, present: 0 });
-    assert.deepEqual(await drain(newTask()), { rows: 500, present: 0 });
-    assert.deepEqual(await drain(newTask()), { rows: 0, present: 0 });
-    await fillOutbox(redis, partitions, 2500, 2600);
-    const trusted = newTask();
-    assert.deepEqual(await drain(trusted), { rows: 100, present: 0 });
-    assert.equal(trusted.saved?.verify, false);
-    assert.deepEqual(await counts(client), allOnce(2600));
-    assert.equal((await outbox.facts()).outboxLength, 0);
-  });
+test('The drain keeps rows that only a rollup rejects, and a later block repairs the rollup', async () => {
+  const drain = await runningDrain();
+  await fill(0, 500);
+  await query('ALTER TABLE daily_skill ADD CONSTRAINT fail CHECK attempts > 1000000');
+  await assert.rejects(drain(newTask()), /fail/);
+  await query('ALTER TABLE daily_skill DROP CONSTRAINT fail');
+  const { outboxLength, parked } = await outbox.facts();
+  assert.deepEqual([outboxLength, parked], [500, 0]);
+  assert.notDeepEqual(await counts(client), allOnce(500));
+  await fill(500, 800);
+  assert.deepEqual(await newDrain()(newTask()), { rows: 800, present: 500 });
+  await assertDrained(800);
+});
 
-  await t.test('bytes bound a block too', async (t) => {
-    const { client, warehouse } = await setUp(t);
-    await fillOutbox(redis, 1, 0, 5000);
-    const drain = newDrain(warehouse, outbox, { maxRows: 5000, maxBytes: 200_000 });
-    const { rows } = await drain(newTask());
-    assert.ok(rows < 5000 && rows % 200 === 0, `${rows} rows`);
-    while ((await drain(newTask())).rows > 0);
-    assert.deepEqual(await counts(client), allOnce(5000));
-  });
+test('The drain looks up the rows of a pinned block that is older than the token window', async () => {
+  await fill(0, 200);
+  const pinned = await drainWithoutTrim();
+  const old = { ...pinned, verify: false, fixedAt: pinned.fixedAt - 86_400_000 };
+  assert.deepEqual(await newDrain()(newTask(old)), { rows: 200, present: 200 });
+  await assertDrained(200);
+});
 
-  await t.test('an attempt that died after the insert is repeated and counts once', async (t) => {
-    const { client, warehouse } = await setUp(t);
-    await fillOutbox(redis, partitions, 0, 300);
-    const first = newTask();
-    await assert.rejects(newDrain(warehouse, { ...outbox, trim: failing })(first), /cut here/);
-    await fillOutbox(redis, partitions, 300, 400);
-    assert.equal(
-      (await newDrain(warehouse)(newTask(first.saved))).rows,
-      300,
-      'the same rows, not the newer ones',
-    );
-    assert.equal(
-      (await newDrain(warehouse)(newTask(first.saved))).rows,
-      0,
-      'after the trim there is nothing to do',
-    );
-    await newDrain(warehouse)(newTask());
-    assert.deepEqual(await counts(client), allOnce(400));
-  });
-
-  await t.test('a trim that reached some partitions only is finished by the retry', async (t) => {
-    const { client, warehouse } = await setUp(t);
-    await fillOutbox(redis, partitions, 0, 300);
-    const first = newTask();
-    const half: Outbox = {
-      ...outbox,
-      trim: (ranges) => outbox.trim(ranges.slice(0, 2)).then(failing),
-    };
-    await assert.rejects(newDrain(warehouse, half)(first), /cut here/);
-    assert.deepEqual(await newDrain(warehouse)(newTask(first.saved)), { rows: 150, present: 150 });
-    assert.deepEqual(await counts(client), allOnce(300));
-  });
-
-  await t.test('rows that came back with a Redis that lost its last second count once', async (t) => {
-    const { client, warehouse } = await setUp(t);
-    await fillOutbox(redis, partitions, 0, 600);
-    const before = await Promise.all(all.map((partition) => redis.xrange(outboxKey(partition), '-', '+')));
-    await newDrain(warehouse)(newTask());
-    assert.equal((await outbox.facts()).outboxLength, 0);
-    await Promise.all(all.map((partition) => redis.del(outboxKey(partition))));
-    for (const partition of all) {
-      for (const [id, fields] of before[partition] ?? [])
-        await redis.xadd(outboxKey(partition), id, ...fields);
-    }
-    await fillOutbox(redis, partitions, 600, 700);
-    assert.deepEqual(await newDrain(warehouse)(newTask()), { rows: 700, present: 600 });
-    assert.deepEqual(await counts(client), allOnce(700));
-  });
-
-  await t.test('a block cut between table and rollup whose job was lost is made whole', async (t) => {
-    const { client, warehouse } = await setUp(t);
-    await fillOutbox(redis, partitions, 0, 500);
-    await client.command({ query: 'ALTER TABLE daily_skill ADD CONSTRAINT fail CHECK attempts > 1000000' });
-    await assert.rejects(newDrain(warehouse)(newTask()), /fail/);
-    await client.command({ query: 'ALTER TABLE daily_skill DROP CONSTRAINT fail' });
-    assert.notDeepEqual(await counts(client), allOnce(500));
-    await fillOutbox(redis, partitions, 500, 800);
-    assert.deepEqual(await newDrain(warehouse)(newTask()), { rows: 800, present: 500 });
-    assert.deepEqual(await counts(client), allOnce(800));
-  });
-
-  await t.test('a batch older than the window of tokens is looked up first', async (t) => {
-    const { client, warehouse } = await setUp(t);
-    await fillOutbox(redis, partitions, 0, 200);
-    const first = newTask();
-    await assert.rejects(newDrain(warehouse, { ...outbox, trim: failing })(first), /cut here/);
-    assert.ok(first.saved);
-    const old = { ...first.saved, verify: false, fixedAt: first.saved.fixedAt - 86_400_000 };
-    assert.deepEqual(await newDrain(warehouse)(newTask(old)), { rows: 200, present: 200 });
-    assert.deepEqual(await counts(client), allOnce(200));
-  });
-
-  for (const table of filledTables) {
-    await t.test(`a token that was noted without its part in ${table} costs no row`, async (t) => {
-      const { client, warehouse } = await setUp(t);
-      const drain = newDrain(warehouse);
-      await drain(newTask());
-      await fillOutbox(redis, partitions, 0, 400);
-      // What a ClickHouse leaves that is killed between noting the token and moving the part into place.
-      const killed: AttemptWarehouse = {
-        ...warehouse,
-        insert: async (...block) => {
-          await warehouse.insert(...block);
-          await client.command({ query: `ALTER TABLE ${table} DELETE WHERE 1 SETTINGS mutations_sync = 2` });
-          await failing();
-        },
-      };
-      const first = newTask();
-      await assert.rejects(newDrain(killed)(first), /cut here/);
-      await drain(newTask(first.saved));
-      assert.deepEqual(await counts(client), allOnce(400));
-      assert.equal((await outbox.facts()).outboxLength, 0);
+for (const table of filledTables) {
+  test(`The drain stores a block again if ClickHouse kept its token but lost its rows of ${table}`, async () => {
+    // A ClickHouse that is killed after it noted the token and before it moved the part into place.
+    const drain = await runningDrain({
+      ...warehouse,
+      insert: async (...block) => {
+        await warehouse.insert(...block);
+        await query(`ALTER TABLE ${table} DELETE WHERE 1 SETTINGS mutations_sync = 2`);
+        await crash();
+      },
     });
+    await fill(0, 400);
+    const pinned = await drainWithoutTrim(drain);
+    await newDrain()(newTask({ ...pinned, verify: false }));
+    await assertDrained(400);
+  });
+}
+
+test('The drain moves each unreadable entry to the dead letters with a reason and stores the others', async () => {
+  const drain = await runningDrain();
+  const row = encodedRow(1);
+  const tooShort = row.split('\t').slice(0, 7).join('\t');
+  await fill(0, 8);
+  for (const broken of [
+    brokenRow(1),
+    tooShort,
+    `${row}\tone more`,
+    Buffer.from([0xff, 0xfe, 0x09, 0x00]),
+    '',
+  ])
+    await redis.xadd(outboxKey(1), '*', 'r', broken);
+  await redis.xadd(outboxKey(1), '*', 'other', 'field');
+  await fill(8, 20);
+  await drain(newTask());
+  await assertDrained(20, 6);
+  const parked = await readParked(1);
+  assert.ok(parked.every(({ id, reason }) => /^\d+-\d+$/.test(id ?? '') && /^[A-Z_]+$/.test(reason ?? '')));
+  assert.equal(parked.find(({ r }) => r === brokenRow(1))?.reason, 'CANNOT_PARSE_INPUT_ASSERTION_FAILED');
+  const withoutRow = parked.filter(({ reason }) => reason === 'NO_ROW');
+  assert.deepEqual(withoutRow.map(({ r, other }) => r ?? other).sort(), ['', 'field']);
+});
+
+test('The drain parks only the broken rows of an entry, each under its own outbox id', async () => {
+  const good = (i: number) => encodedRow(i);
+  const entry = [good(0), brokenRow(1), good(2), good(3), brokenRow(4), '', good(5)].join('\n');
+  const [ms, seq] = ((await redis.xadd(outboxKey(1), '*', 'r', entry)) ?? '').split('-');
+  const idOf = (place: number): number => Number(seq) * 65_536 + place;
+  const { rows } = await newDrain()(newTask());
+  assert.equal(rows, 4);
+  const stored = await selectRows<{ seq: string; event_id: string }>(
+    client,
+    'SELECT outbox_seq AS seq, event_id FROM attempts ORDER BY outbox_seq',
+  );
+  assert.deepEqual(
+    stored.map((one) => [Number(one.seq), one.event_id]),
+    [0, 2, 3, 6].map((place) => [idOf(place), `event-${place === 6 ? 5 : place}`]),
+  );
+  assert.deepEqual(
+    (await readParked(1)).map(({ id, r }) => [id, r]),
+    [
+      [`${ms}-${idOf(1)}`, brokenRow(1)],
+      [`${ms}-${idOf(4)}`, brokenRow(4)],
+      [`${ms}-${idOf(5)}`, ''],
+    ],
+  );
+  assert.equal((await outbox.facts()).outboxLength, 0);
+});
+
+test('The drain parks at most maxParkedRows rows of a partition and still serves the others', async () => {
+  await query(rejectPartition1);
+  await fill(0, 12);
+  await newDrain()(newTask());
+  await assertDrained(6, 6);
+  assert.equal((await readParked(1))[0]?.reason, 'VIOLATED_CONSTRAINT');
+  const pipeline = redis.pipeline();
+  for (let i = 6; i < maxParkedRows - 3; i++) pipeline.xadd(parkedKey(outboxKey(1)), '*', 'r', 'x');
+  await pipeline.exec();
+  await fill(12, 24);
+  const task = newTask();
+  await assert.rejects(newDrain()(task), /no more rows can be parked of partition 1/);
+  const { outboxLength, parked, fullyParked } = await outbox.facts();
+  assert.deepEqual([outboxLength, parked, fullyParked], [2, maxParkedRows + 1, 1], 'an entry is not split');
+  assert.deepEqual(await counts(client), allOnce(12));
+  await query(acceptPartition1);
+  await newDrain()(newTask(task.saved));
+  await newDrain()(newTask());
+  assert.deepEqual(await counts(client), allOnce(14), 'pending rows are stored after the repair');
+});
+
+for (const [missing, breaking, repair, code] of [
+  ['table', 'RENAME TABLE attempts TO elsewhere', 'RENAME TABLE elsewhere TO attempts', '60'],
+  [
+    'column',
+    'ALTER TABLE attempts RENAME COLUMN weight TO heaviness',
+    'ALTER TABLE attempts RENAME COLUMN heaviness TO weight',
+    '16',
+  ],
+] as const) {
+  test(`The drain parks no rows while a ${missing} is missing`, async () => {
+    const drain = await runningDrain();
+    await fill(0, 50);
+    await query(breaking);
+    const task = newTask();
+    await assert.rejects(drain(task), { code });
+    assert.equal((await outbox.facts()).outboxLength, 50);
+    await query(repair);
+    await drain(newTask(task.saved));
+    await assertDrained(50);
+  });
+}
+
+test('A drain that crashes after any step loses no row and stores none twice', async () => {
+  let stored = 0;
+  let parked = 0;
+  for (let step = 0, hasCrashed = true; hasCrashed; step += isLongForm ? 1 : 4) {
+    await fill(stored, stored + 2);
+    await redis.xadd(outboxKey(0), '*', 'r', `broken\n${encodedRow(stored + 2)}\nbroken too`);
+    await redis.xadd(outboxKey(0), '*', 'other', 'field');
+    await fill(stored + 3, stored + 5);
+    stored += 5;
+    parked += 3;
+    let steps = 0;
+    const crashing =
+      <Arguments extends unknown[], Value>(work: (...given: Arguments) => Promise<Value>) =>
+      async (...given: Arguments): Promise<Value> => {
+        const [done] = await Promise.allSettled([work(...given)]);
+        if (steps++ === step) throw new Error('crash');
+        if (done?.status !== 'fulfilled') throw done?.reason;
+        return done.value;
+      };
+    const [trim, park, parkRows] = [outbox.trim, outbox.park, outbox.parkRows];
+    const box = { ...outbox, trim: crashing(trim), park: crashing(park), parkRows: crashing(parkRows) };
+    const task = newTask();
+    const first = newDrain({ ...warehouse, insert: crashing(warehouse.insert) }, box);
+    hasCrashed = await first({ ...task, save: crashing(task.save) }).then(
+      () => false,
+      (error: Error) => error.message === 'crash',
+    );
+    const second = newDrain();
+    await second(newTask(task.saved));
+    while ((await second(newTask())).rows > 0);
+    await assertDrained(stored, parked);
   }
+});
+
+test('The drain isolates only rows that an earlier attempt did not store', async () => {
+  const drain = await runningDrain();
+  await fill(0, 20);
+  const pinned = await drainWithoutTrim();
+  // A restored Redis can have a row inside the pinned range that ClickHouse never received.
+  const last = (await redis.xadd(outboxKey(0), '*', 'r', 'broken')) as string;
+  const ranges = pinned.ranges.map((range) => (range.partition === 0 ? { ...range, to: last } : range));
+  await drain(newTask({ ...pinned, ranges }));
+  await assertDrained(20, 1);
+});
+
+test('redrive moves each dead letter back to the outbox once, also when two run at the same time', async () => {
+  await redis.hset(metaKey, 'partitions', partitions);
+  const drain = await runningDrain();
+  await query(rejectPartition1);
+  await fill(0, 10);
+  await redis.xadd(outboxKey(1), '*', 'other', 'field');
+  await drain(newTask());
+  await assertDrained(5, 6);
+  const parked = createParkedRows(redis);
+  const streams = await parked.listStreams(1);
+  const redriveAll = async (): Promise<number> => {
+    const outcomes = await Promise.all(streams.map((stream) => redrive(redis, stream)));
+    return outcomes.reduce((sum, { moved }) => sum + moved, 0);
+  };
+  assert.equal(await redriveAll(), 6);
+  await drain(newTask());
+  await assertDrained(5, 6);
+  await query(acceptPartition1);
+  const [first, second] = await Promise.all([redriveAll(), redriveAll()]);
+  assert.equal(first + second, 6);
+  await drain(newTask());
+  await assertDrained(10, 1);
+  const left = [];
+  for await (const entry of parked.listEntries([outboxKey(1)])) left.push(entry);
+  assert.deepEqual(
+    left.map(({ stream, tenant, reason }) => [stream, tenant, reason]),
+    [[outboxKey(1), null, 'NO_ROW']],
+  );
+});
+
+test('redrive moves nothing while a correction of the partition is pending or due', async () => {
+  const stream = outboxKey(0);
+  await redis.xadd(parkedKey(stream), '*', 'id', '5-0', 'reason', 'CANNOT_PARSE_NUMBER', 'r', 'row');
+  const addRows = async (count: number): Promise<void> => {
+    for (let i = 0; i < count; i++) await redis.xadd(stream, '*', 'r', 'other');
+  };
+  // More rows before it than a page of the outbox has.
+  await addRows(450);
+  const correction = (await redis.xadd(stream, '*', 'c', '{}')) as string;
+  await addRows(10);
+  assert.deepEqual(await redrive(redis, stream), { moved: 0, stayed: 1, erased: 0 });
+  await redis.xdel(stream, correction);
+  await redis.xadd(dueErasuresKey(0), correction, 'c', '{}');
+  assert.deepEqual(await redrive(redis, stream), { moved: 0, stayed: 1, erased: 0 }, 'an erasure is due');
+  await redis.xdel(dueErasuresKey(0), correction);
+  assert.deepEqual(await redrive(redis, stream), { moved: 1, stayed: 0, erased: 0 });
+  const [last] = await redis.xrevrange(stream, '+', '-', 'COUNT', 1);
+  assert.deepEqual(last?.[1], ['r', 'row']);
+});
+
+test('npm run parked lists dead letters without learner ids and redrives them', async () => {
+  await redis.hset(metaKey, 'partitions', partitions);
+  const row = encodedRow(3);
+  const park = (stream: string, ...fields: string[]) =>
+    redis.xadd(parkedKey(stream), '*', 'id', '5-0', 'reason', 'CANNOT_PARSE_NUMBER', ...fields);
+  await park(outboxKey(0), 'r', row);
+  await park(journalKey(1), 'k', 'goal', 'r', '1\tschool\tlearner-3\t1200\t\\N');
+  const run = (...args: string[]) =>
+    runCommand('parked', { REDIS_URL: redisUrl, CLICKHOUSE_URL: clickhouseUrl }, ...args);
+  const { out } = await run('list', '--json');
+  const lines = out.trim().split('\n');
+  assert.deepEqual(
+    lines
+      .map((line) => JSON.parse(line))
+      .map(({ stream, id, tenant, reason }) => [stream, id, tenant, reason]),
+    [
+      [outboxKey(0), '5-0', 'default', 'CANNOT_PARSE_NUMBER'],
+      [journalKey(1), '5-0', 'school', 'CANNOT_PARSE_NUMBER'],
+    ],
+  );
+  assert.doesNotMatch(out, /learner-3/);
+  assert.equal((await run('list', '--partition', '1')).out.trim().split('\n').length, 2);
+  assert.equal((await run('redrive')).out, 'put back 2\n');
+  const pending = await redis.xrange(outboxKey(0), '-', '+');
+  assert.deepEqual(
+    pending.map(([, fields]) => fields),
+    [['r', row]],
+  );
+  assert.equal((await outbox.facts()).parked, 0);
+  await redis.del(journalKey(1));
+  assert.match((await run('drop')).err, /list or redrive is needed/);
 });

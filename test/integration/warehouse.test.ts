@@ -1,64 +1,110 @@
+/** Schema, inserts, repairs and reads of the warehouse. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, beforeEach, type TestContext, test } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { connectWarehouse, ensureDatabase, selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
+import { readAnswerColumns } from '../../src/warehouse/reads/answer-columns.js';
 import { createStoredRows } from '../../src/warehouse/reads/stored-rows.js';
 import { createSchema } from '../../src/warehouse/schema/create-schema.js';
+import { learnerTables } from '../../src/warehouse/schema/learner-tables.js';
 import { rollups } from '../../src/warehouse/schema/rollups.js';
 import { attemptRow, encodedRows } from '../support/builders/attempt-rows.js';
-import { allOnce, counts, filledTables, testDatabase } from '../support/inspect/warehouse.js';
-import { freshDatabase } from '../support/servers/embedded.js';
+import { madeAnswers, storeAnswers } from '../support/builders/made-answers.js';
+import { allOnce, counts, emptyTables, fileDatabase, filledTables } from '../support/inspect/warehouse.js';
 
-const rowsFrom = (from: number, to: number) =>
-  Array.from({ length: to - from }, (_, i) => attemptRow(from + i));
+const { client, clickhouseUrl } = await fileDatabase({ after });
+const warehouse = createAttemptWarehouse(client);
 const everything = [{ partition: 0, from: '0-0', to: '9-0', rows: 0 }];
 
-const rollupNames = rollups.map(({ table }) => table.name);
+beforeEach(() => emptyTables(client));
 
-test('the warehouse', { timeout: 600_000 }, async (t) => {
-  const { clickhouseUrl } = await freshDatabase();
+/** Rows `from` to `to - 1` as one chunk of an insert. */
+const chunk = (from: number, to: number) => [
+  encodedRows(
+    Array.from({ length: to - from }, (_, i) => attemptRow(from + i)),
+    from,
+  ),
+];
 
-  await t.test('the schema is made once by several processes at once', async (t) => {
-    const url = new URL(clickhouseUrl);
-    url.pathname = '/made_at_start';
-    const clients = [1, 2, 3, 4].map(() => connectWarehouse(url.href));
-    t.after(() => Promise.all(clients.map((client) => client.close())));
-    await Promise.all(clients.map(() => ensureDatabase(url.href)));
-    await Promise.all(clients.map((client) => createSchema(client)));
-    const [client] = clients as [ClickHouseClient];
-    assert.equal(await createSchema(client), false);
-    const [bare] = await selectRows<{ n: number }>(
-      client,
-      `SELECT toUInt32(count()) AS n FROM system.columns
-       WHERE database = currentDatabase() AND table NOT LIKE '%_mv' AND table NOT IN ('learner_skill_daily', 'learner_skill_total', 'skill_daily', 'skill_catalogue') AND comment = ''`,
-    );
-    assert.equal(bare?.n, 0, 'every column says what it means');
-    await client.command({ query: "INSERT INTO schema_migrations (version, name) VALUES (11, 'later')" });
-    await assert.rejects(createSchema(client), {
-      name: 'StartError',
-      message:
-        'ClickHouse has schema version 11, this version of the service knows 10: install the newer one',
-    });
+let tokens = 0;
+const newToken = (): string => `token ${tokens++}`;
+
+/** A client of another database, without a schema. */
+async function openDatabase(t: TestContext, suffix: string): Promise<ClickHouseClient> {
+  const url = new URL(clickhouseUrl);
+  url.pathname += suffix;
+  await ensureDatabase(url.href);
+  const other = connectWarehouse(url.href);
+  t.after(() => other.close());
+  return other;
+}
+
+test('createSchema runs once for concurrent processes and rejects a later schema version', async (t) => {
+  const clients = await Promise.all([1, 2, 3, 4].map(() => openDatabase(t, '_new')));
+  await Promise.all(clients.map((one) => createSchema(one)));
+  const [first] = clients as [ClickHouseClient];
+  assert.equal(await createSchema(first), false);
+  await first.command({ query: "INSERT INTO schema_migrations (version, name) VALUES (11, 'later')" });
+  await assert.rejects(createSchema(first), {
+    name: 'StartError',
+    message: 'ClickHouse has schema version 11, this version of the service knows 10: install the newer one',
   });
+});
 
-  await t.test('a row arrives as it was encoded', async (t) => {
-    const { client } = await testDatabase(t, clickhouseUrl);
-    const row = attemptRow(1, {
-      userId: 'a\\b "ü" 🎓\\N',
-      itemId: null,
-      timeSpentSeconds: 12.5,
-      questionDifficulty: null,
-      masteryAfter: 0.1 + 0.2,
-      occurredAt: 1763705000123,
-    });
-    await createAttemptWarehouse(client).insert([encodedRows([row])], 'one');
-    const [stored] = await selectRows(
-      client,
-      `SELECT user_id, item_id, time_spent_seconds, question_difficulty, mastery_after, confidence_score,
-         toString(occurred_at) AS occurred_at FROM attempts`,
-    );
-    assert.deepEqual(stored, {
+test('createSchema rejects an earlier schema version and changes nothing', async (t) => {
+  const earlier = await openDatabase(t, '_earlier');
+  await earlier.command({
+    query: 'CREATE TABLE schema_migrations (version UInt32, name String) ORDER BY version',
+  });
+  await earlier.command({ query: "INSERT INTO schema_migrations VALUES (6, 'earlier')" });
+  await assert.rejects(createSchema(earlier), {
+    name: 'StartError',
+    message: 'ClickHouse has schema version 6, this version of the service needs 10: use another database',
+  });
+  assert.deepEqual(await selectRows(earlier, 'SHOW TABLES'), [{ name: 'schema_migrations' }]);
+});
+
+test('The schema describes every column of its tables', async () => {
+  const views = "'learner_skill_daily', 'learner_skill_total', 'skill_daily', 'skill_catalogue'";
+  const bare = await selectRows(
+    client,
+    `SELECT table, name FROM system.columns WHERE database = currentDatabase()
+     AND table NOT LIKE '%_mv' AND table NOT IN (${views}) AND comment = ''`,
+  );
+  assert.deepEqual(bare, []);
+});
+
+test('learnerTables lists every table with rows of a learner', async () => {
+  const found = await selectRows<{ table: string }>(
+    client,
+    `SELECT DISTINCT table FROM system.columns WHERE database = currentDatabase() AND name = 'user_id'
+     AND table IN (SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%MergeTree')
+     ORDER BY table`,
+  );
+  assert.deepEqual(
+    found.map(({ table }) => table),
+    learnerTables.map(({ table }) => table.name).sort(),
+  );
+});
+
+test('AttemptWarehouse stores every text, number and missing value as encoded', async () => {
+  const row = attemptRow(1, {
+    userId: 'a\\b "ü" 🎓\\N',
+    itemId: null,
+    timeSpentSeconds: 12.5,
+    questionDifficulty: null,
+    masteryAfter: 0.1 + 0.2,
+    occurredAt: 1763705000123,
+  });
+  await warehouse.insert([encodedRows([row])], newToken());
+  const stored = await selectRows(
+    client,
+    `SELECT user_id, item_id, time_spent_seconds, question_difficulty, mastery_after, confidence_score,
+       toString(occurred_at) AS occurred_at FROM attempts`,
+  );
+  assert.deepEqual(stored, [
+    {
       user_id: row.userId,
       item_id: '',
       time_spent_seconds: 12.5,
@@ -66,222 +112,209 @@ test('the warehouse', { timeout: 600_000 }, async (t) => {
       mastery_after: 0.1 + 0.2,
       confidence_score: null,
       occurred_at: '2025-11-21 06:03:20.123',
-    });
-  });
-
-  await t.test('of a skill no answer is counted that is not shown, whenever it arrives', async (t) => {
-    const { client } = await testDatabase(t, clickhouseUrl);
-    let arrived = false;
-    const query: ClickHouseClient['query'] = async (options) => {
-      const found = await client.query(options);
-      if (!arrived) await createAttemptWarehouse(client).insert([encodedRows([row])], 'in between');
-      arrived = true;
-      return found;
-    };
-    const row = attemptRow(1);
-    const { userId, skillId } = row;
-    const meeting = new Proxy(client, {
-      get: (of, name) => (name === 'query' ? query : Reflect.get(of, name)),
-    });
-    const rowsOf = createStoredRows(meeting, (_, read) => read());
-    const ask = () =>
-      rowsOf.readSkillAttempts({
-        tenant: 'default',
-        userId,
-        skillId,
-        to: 1e6,
-        below: { ms: 0, seq: 0 },
-        atMost: 10,
-      });
-    const { rows, stored } = await ask();
-    assert.ok(arrived && stored <= rows.length, `${stored} counted, ${rows.length} shown`);
-    const later = await ask();
-    assert.deepEqual([later.stored, later.rows.length], [1, 1]);
-  });
-
-  await t.test('numbers answers on a skill while all earlier answers are stored or archived', async (t) => {
-    const { client } = await testDatabase(t, clickhouseUrl);
-    const skillOf: Readonly<Record<number, string>> = { 4: 'b', 5: 'a', 6: 'b', 7: 'a', 9: 'a' };
-    const rows = Object.entries(skillOf).map(([seq, skillId], i) =>
-      attemptRow(i, { userId: 'u', skillId, learnerSeq: Number(seq) }),
-    );
-    await createAttemptWarehouse(client).insert([encodedRows(rows)], 'numbers');
-    const numbers = async (): Promise<(number | null)[]> => {
-      const range = { userId: 'u', skillId: 'a', to: 1e6, below: { ms: 0, seq: 0 }, atMost: 10 };
-      const found = await createStoredRows(client, (_, read) => read()).readSkillAttempts({
-        tenant: 'default',
-        ...range,
-      });
-      return found.rows.map(({ number }) => number);
-    };
-    assert.deepEqual(await numbers(), [null, null, null]);
-    await client.command({ query: 'INSERT INTO archived_months (month, answers) VALUES (197001, 3)' });
-    const query = `INSERT INTO archived_learner_skill (month, tenant, user_id, skill_id, day, attempts)
-      VALUES (197001, 'default', 'u', 'a', '1970-01-01', 2), (197001, 'default', 'u', 'b', '1970-01-01', 1)`;
-    await client.command({ query });
-    // Answer 8 of the learner is missing.
-    assert.deepEqual(await numbers(), [null, 4, 3]);
-  });
-
-  await t.test('times arrive to the millisecond from 1970 on', async (t) => {
-    const { client } = await testDatabase(t, clickhouseUrl);
-    const times = [
-      0,
-      1,
-      5_123,
-      999_999,
-      1_000_000,
-      1_234_567,
-      9_999_999,
-      86_400_001,
-      19_800_101_000,
-      4e12 + 1,
-    ];
-    const rows = times.map((occurredAt, i) => attemptRow(i, { occurredAt, userId: 'u', learnerSeq: i + 1 }));
-    await createAttemptWarehouse(client).insert([encodedRows(rows)], 'times');
-    const stored = await selectRows<{ ms: string }>(
-      client,
-      'SELECT toString(toUnixTimestamp64Milli(occurred_at)) AS ms FROM attempts ORDER BY learner_seq',
-    );
-    assert.deepEqual(
-      stored.map(({ ms }) => Number(ms)),
-      times,
-    );
-  });
-
-  await t.test(
-    'one insert of 100,000 different keys is one block, and counts once when repeated',
-    async (t) => {
-      const { url } = await testDatabase(t, clickhouseUrl);
-      // Each insert takes seconds, and on a busy machine more than a statement gets.
-      const client = connectWarehouse(url, null, 300_000);
-      t.after(() => client.close());
-      const warehouse = createAttemptWarehouse(client);
-      for (const table of filledTables) {
-        await client.command({ query: `SYSTEM STOP MERGES ${table}` });
-      }
-      const rows = Array.from({ length: 100_000 }, (_, i) =>
-        attemptRow(i, { userId: `u${i}`, skillId: `s${i % 70_000}` }),
-      );
-      const chunks = Array.from({ length: 100 }, (_, i) =>
-        encodedRows(rows.slice(i * 1000, (i + 1) * 1000), i * 1000),
-      );
-      for (let again = 0; again < 3; again++) await warehouse.insert(chunks, 'same');
-      assert.deepEqual(await counts(client), allOnce(100_000));
-      const parts = await selectRows<{ table: string; parts: number }>(
-        client,
-        `SELECT table, toUInt32(count()) AS parts FROM system.parts
-       WHERE database = currentDatabase() AND active AND table != 'schema_migrations' GROUP BY table`,
-      );
-      assert.deepEqual(new Set(parts.map(({ parts: n }) => n)), new Set([1]), JSON.stringify(parts));
-      await warehouse.insert([encodedRows(rowsFrom(0, 10), 100_000)], 'other');
-      assert.deepEqual(await counts(client), allOnce(100_010));
     },
-  );
-
-  await t.test("no caller's dates are too many for one block", async (t) => {
-    const { client } = await testDatabase(t, clickhouseUrl);
-    const months = Array.from({ length: 600 }, (_, i) => attemptRow(i, { occurredAt: Date.UTC(1970, i, 2) }));
-    await createAttemptWarehouse(client).insert([encodedRows(months)], 'months');
-    assert.deepEqual(await counts(client), allOnce(600));
-  });
-
-  for (const broken of rollupNames) {
-    await t.test(`an insert that ended before ${broken} had it is completed by its retry`, async (t) => {
-      const { client } = await testDatabase(t, clickhouseUrl);
-      const warehouse = createAttemptWarehouse(client);
-      const block = [encodedRows(rowsFrom(0, 1000))];
-      await failOnce(client, broken, () => warehouse.insert(block, 'cut'));
-      await warehouse.insert(block, 'cut');
-      assert.deepEqual(await counts(client), allOnce(1000));
-    });
-
-    await t.test(`without the token, ${broken} is computed again, also twice`, async (t) => {
-      const { client } = await testDatabase(t, clickhouseUrl);
-      const warehouse = createAttemptWarehouse(client);
-      await warehouse.insert([encodedRows(rowsFrom(0, 1000))], 'whole');
-      await failOnce(client, broken, () =>
-        warehouse.insert([encodedRows(rowsFrom(1000, 1500), 1000)], 'cut'),
-      );
-      assert.deepEqual(
-        await warehouse.repairRollups(everything).then((names) => names.includes(broken)),
-        true,
-      );
-      assert.deepEqual(await counts(client), allOnce(1500));
-      assert.deepEqual(await warehouse.repairRollups(everything), [], 'nothing is left to repair');
-      await client.command({ query: `TRUNCATE TABLE ${broken}` });
-      assert.deepEqual(await warehouse.repairRollups(everything), [broken]);
-      assert.deepEqual(await counts(client), allOnce(1500));
-      const figures = await selectRows<Record<string, number>>(
-        client,
-        `SELECT a.correct AS correct, a.seconds AS seconds, b.correct AS rolled_correct, b.seconds AS rolled_seconds FROM
-          (SELECT toUInt32(sum(is_correct)) AS correct, sum(time_spent_seconds) AS seconds FROM attempts) AS a,
-          (SELECT toUInt32(sum(correct)) AS correct, sum(timed_seconds) AS seconds FROM skill_daily) AS b`,
-      );
-      assert.equal(figures[0]?.correct, figures[0]?.rolled_correct);
-      assert.equal(figures[0]?.seconds, figures[0]?.rolled_seconds);
-    });
-
-    await t.test(`a repair of ${broken} that slept while another one was made doubles nothing`, async (t) => {
-      const { client } = await testDatabase(t, clickhouseUrl);
-      const warehouse = createAttemptWarehouse(client);
-      await warehouse.insert([encodedRows(rowsFrom(0, 1000))], 'whole');
-      await client.command({ query: `TRUNCATE TABLE ${broken}` });
-      const sleeper = createAttemptWarehouse(
-        sleepingBefore(client, `INSERT INTO ${broken}`, () => warehouse.repairRollups(everything)),
-      );
-      assert.deepEqual(await sleeper.repairRollups(everything), [broken]);
-      assert.deepEqual(await counts(client), allOnce(1000));
-    });
-
-    for (const statement of ['DELETE FROM', 'INSERT INTO']) {
-      await t.test(
-        `${statement} ${broken} of a dead process does nothing when another one has repaired`,
-        async (t) => {
-          const { client } = await testDatabase(t, clickhouseUrl);
-          const warehouse = createAttemptWarehouse(client);
-          await warehouse.insert([encodedRows(rowsFrom(0, 1000))], 'whole');
-          await client.command({ query: `TRUNCATE TABLE ${broken}` });
-          const meanwhile = () => warehouse.repairRollups(everything);
-          const dead = createAttemptWarehouse(
-            sleepingBefore(client, `${statement} ${broken}`, meanwhile, 'it is dead'),
-          );
-          await assert.rejects(dead.repairRollups(everything), /it is dead/);
-          assert.deepEqual(await counts(client), allOnce(1000));
-        },
-      );
-    }
-  }
+  ]);
 });
 
-/** The client, but for the first such statement: before that something else is done. @param end what it fails with then */
-function sleepingBefore(
-  client: ClickHouseClient,
-  statement: string,
-  meanwhile: () => Promise<unknown>,
-  end?: string,
-): ClickHouseClient {
-  let slept = false;
-  return new Proxy(client, {
-    get: (target, name) =>
-      name !== 'command'
-        ? Reflect.get(target, name)
-        : async (params: Parameters<ClickHouseClient['command']>[0]) => {
-            if (slept || !params.query.startsWith(statement)) return target.command(params);
-            slept = true;
-            await meanwhile();
-            const done = await target.command(params);
-            if (end !== undefined) throw new Error(end);
-            return done;
-          },
+test('AttemptWarehouse stores times from 1970 on to the millisecond', async () => {
+  const times = [0, 1, 5_123, 999_999, 1_000_000, 9_999_999, 86_400_001, 19_800_101_000, 4e12 + 1];
+  const rows = times.map((occurredAt, i) => attemptRow(i, { occurredAt, userId: 'u', learnerSeq: i + 1 }));
+  await warehouse.insert([encodedRows(rows)], newToken());
+  const stored = await selectRows<{ ms: string }>(
+    client,
+    'SELECT toString(toUnixTimestamp64Milli(occurred_at)) AS ms FROM attempts ORDER BY learner_seq',
+  );
+  assert.deepEqual(
+    stored.map(({ ms }) => Number(ms)),
+    times,
+  );
+});
+
+test('AttemptWarehouse stores a block of 70,000 keys as one part and counts its repeat once', async () => {
+  // More rows than the engine puts into a part by default.
+  const count = 70_000;
+  for (const table of filledTables) await client.command({ query: `SYSTEM STOP MERGES ${table}` });
+  const rows = Array.from({ length: count }, (_, i) =>
+    attemptRow(i, { userId: `u${i}`, skillId: `s${i % 66_000}` }),
+  );
+  const chunks = Array.from({ length: 70 }, (_, i) =>
+    encodedRows(rows.slice(i * 1000, (i + 1) * 1000), i * 1000),
+  );
+  const token = newToken();
+  for (const _ of [1, 2]) await warehouse.insert(chunks, token);
+  assert.deepEqual(await counts(client), allOnce(count));
+  const parts = await selectRows(
+    client,
+    `SELECT table, toUInt32(count()) AS parts FROM system.parts
+     WHERE database = currentDatabase() AND active AND table != 'schema_migrations' GROUP BY table ORDER BY table`,
+  );
+  assert.deepEqual(
+    parts,
+    filledTables.toSorted().map((table) => ({ table, parts: 1 })),
+  );
+  await warehouse.insert(chunk(count, count + 10), newToken());
+  assert.deepEqual(await counts(client), allOnce(count + 10));
+  for (const table of filledTables) await client.command({ query: `SYSTEM START MERGES ${table}` });
+});
+
+test('AttemptWarehouse accepts answers of 600 months in one block', async () => {
+  const months = Array.from({ length: 600 }, (_, i) => attemptRow(i, { occurredAt: Date.UTC(1970, i, 2) }));
+  await warehouse.insert([encodedRows(months)], newToken());
+  assert.deepEqual(await counts(client), allOnce(600));
+});
+
+for (const broken of rollups.map(({ table }) => table.name)) {
+  test(`A repeated insert completes ${broken} if the first one failed there`, async () => {
+    const token = newToken();
+    await failInRollup(broken, () => warehouse.insert(chunk(0, 1000), token));
+    await warehouse.insert(chunk(0, 1000), token);
+    assert.deepEqual(await counts(client), allOnce(1000));
   });
+
+  test(`repairRollups recomputes an incomplete and an empty ${broken} without the token`, async () => {
+    await warehouse.insert(chunk(0, 1000), newToken());
+    await failInRollup(broken, () => warehouse.insert(chunk(1000, 1500), newToken()));
+    assert.ok((await warehouse.repairRollups(everything)).includes(broken));
+    assert.deepEqual(await counts(client), allOnce(1500));
+    assert.deepEqual(await warehouse.repairRollups(everything), []);
+    await client.command({ query: `TRUNCATE TABLE ${broken}` });
+    assert.deepEqual(await warehouse.repairRollups(everything), [broken]);
+    assert.deepEqual(await counts(client), allOnce(1500));
+    const [stored] = await selectRows(
+      client,
+      'SELECT toUInt32(sum(is_correct)) AS correct, sum(time_spent_seconds) AS seconds FROM attempts',
+    );
+    const [summed] = await selectRows(
+      client,
+      'SELECT toUInt32(sum(correct)) AS correct, sum(timed_seconds) AS seconds FROM skill_daily',
+    );
+    assert.deepEqual(summed, stored);
+  });
+
+  for (const [what, statement, error] of [
+    ['A repair that paused before its INSERT', `INSERT INTO ${broken}`, null],
+    ['The late INSERT of a dead repair', `INSERT INTO ${broken}`, 'dead'],
+    ['The late DELETE of a dead repair', `DELETE FROM ${broken}`, 'dead'],
+  ] as const) {
+    test(`${what} changes no sum of ${broken} after another repair`, async () => {
+      await warehouse.insert(chunk(0, 1000), newToken());
+      await client.command({ query: `TRUNCATE TABLE ${broken}` });
+      const repairOther = () => warehouse.repairRollups(everything);
+      const late = createAttemptWarehouse(runBefore(statement, repairOther, error));
+      const repair = late.repairRollups(everything);
+      if (error === null) assert.deepEqual(await repair, [broken]);
+      else await assert.rejects(repair, { message: error });
+      assert.deepEqual(await counts(client), allOnce(1000));
+    });
+  }
 }
 
-/** Lets the insert fail in the rollup, after the table has stored the block. */
-async function failOnce(client: ClickHouseClient, table: string, insert: () => Promise<void>): Promise<void> {
+/** Makes the insert fail in a rollup, after the table has stored the block. */
+async function failInRollup(table: string, insert: () => Promise<void>): Promise<void> {
+  const before = (await counts(client)).rows;
   await client.command({ query: `ALTER TABLE ${table} ADD CONSTRAINT fail CHECK attempts > 1000000` });
   await assert.rejects(insert(), /VIOLATED_CONSTRAINT/);
   await client.command({ query: `ALTER TABLE ${table} DROP CONSTRAINT fail` });
-  const [row] = await selectRows<{ n: number }>(client, 'SELECT toUInt32(count()) AS n FROM attempts');
-  assert.ok((row?.n ?? 0) > 0, 'the table has the block that the rollup refused');
+  assert.ok((await counts(client)).rows > before, 'the table has not stored the block');
 }
+
+/** A client that runs `work` before the first such statement. @param error thrown after that statement */
+function runBefore(statement: string, work: () => Promise<unknown>, error: string | null): ClickHouseClient {
+  let hasRun = false;
+  const command: ClickHouseClient['command'] = async (params) => {
+    if (hasRun || !params.query.startsWith(statement)) return client.command(params);
+    hasRun = true;
+    await work();
+    const result = await client.command(params);
+    if (error !== null) throw new Error(error);
+    return result;
+  };
+  return new Proxy(client, {
+    get: (target, name) => (name === 'command' ? command : Reflect.get(target, name)),
+  });
+}
+
+const skillQuery = { tenant: 'default', to: 1e6, below: { ms: 0, seq: 0 }, atMost: 10 };
+
+test('readSkillAttempts never counts an answer that it does not return', async () => {
+  const row = attemptRow(1);
+  let hasArrived = false;
+  const query: ClickHouseClient['query'] = async (options) => {
+    const result = await client.query(options);
+    if (!hasArrived) await warehouse.insert([encodedRows([row])], newToken());
+    hasArrived = true;
+    return result;
+  };
+  const racing = new Proxy(client, {
+    get: (target, name) => (name === 'query' ? query : Reflect.get(target, name)),
+  });
+  const { readSkillAttempts } = createStoredRows(racing, (_, read) => read());
+  const read = () => readSkillAttempts({ ...skillQuery, userId: row.userId, skillId: row.skillId });
+  const { rows, stored } = await read();
+  assert.ok(hasArrived && stored <= rows.length, `${stored} counted, ${rows.length} returned`);
+  const later = await read();
+  assert.deepEqual([later.stored, later.rows.length], [1, 1]);
+});
+
+test('readSkillAttempts numbers answers only if all earlier ones are stored or archived', async () => {
+  const skillOf: Readonly<Record<number, string>> = { 4: 'b', 5: 'a', 6: 'b', 7: 'a', 9: 'a' };
+  const rows = Object.entries(skillOf).map(([seq, skillId], i) =>
+    attemptRow(i, { userId: 'u', skillId, learnerSeq: Number(seq) }),
+  );
+  await warehouse.insert([encodedRows(rows)], newToken());
+  const { readSkillAttempts } = createStoredRows(client, (_, read) => read());
+  const readNumbers = async (): Promise<(number | null)[]> => {
+    const found = await readSkillAttempts({ ...skillQuery, userId: 'u', skillId: 'a' });
+    return found.rows.map(({ number }) => number);
+  };
+  assert.deepEqual(await readNumbers(), [null, null, null]);
+  await client.command({ query: 'INSERT INTO archived_months (month, answers) VALUES (197001, 3)' });
+  await client.command({
+    query: `INSERT INTO archived_learner_skill (month, tenant, user_id, skill_id, day, attempts)
+      VALUES (197001, 'default', 'u', 'a', '1970-01-01', 2), (197001, 'default', 'u', 'b', '1970-01-01', 1)`,
+  });
+  // Answer 8 of the learner is missing.
+  assert.deepEqual(await readNumbers(), [null, 4, 3]);
+});
+
+test('readAnswerColumns returns the answers of a tenant by learner, or a sample of whole learners', async () => {
+  const parameters = { pInit: 0.3, pLearn: 0.1, pGuess: 0.2, pSlip: 0.1, pForget: 0 };
+  const [learners, each] = [100, 10];
+  const skills = ['a', 'ü\u2028'.repeat(60)].map((skillId) => ({ skillId, learners, parameters }));
+  await storeAnswers(client, madeAnswers('default', skills, each / 2, 9));
+  await storeAnswers(client, madeAnswers('other', skills, each / 2, 10));
+  const columns = await readAnswerColumns(client, 'default', 1e6);
+  const { log, skillIds, itemIds, learnerHash, sampledOneIn } = columns;
+  assert.deepEqual([log.skills, log.items, learnerHash.length], [2, itemIds.length - 1, learners]);
+  assert.equal(sampledOneIn, 1);
+  assert.deepEqual(new Set(skillIds), new Set(skills.map(({ skillId }) => skillId)));
+  const expected = await selectRows<Record<string, string | number>>(
+    client,
+    `SELECT skill_id, item_id, is_correct, time_spent_seconds, toFloat64(occurred_at) AS at FROM attempts
+     WHERE tenant = 'default' ORDER BY user_id, learner_seq`,
+  );
+  const read = Array.from(log.skill, (skill, i) => ({
+    skill_id: skillIds[skill],
+    item_id: itemIds[log.item[i] ?? 0],
+    is_correct: log.correct[i],
+    time_spent_seconds: log.seconds[i],
+    at: (log.at[i] ?? 0) / 1000,
+  }));
+  assert.deepEqual(read, expected);
+  assert.ok(log.difficulty.every(Number.isNaN));
+  assert.deepEqual(
+    Array.from(log.starts),
+    Array.from({ length: learners + 1 }, (_, learner) => each * learner),
+  );
+
+  const sample = await readAnswerColumns(client, 'default', 250);
+  const answers = sample.log.skill.length;
+  assert.ok(sample.sampledOneIn >= 4 && answers <= 250 && answers >= 100, `${answers} answers`);
+  assert.equal(answers, each * (sample.log.starts.length - 1));
+
+  const empty = await readAnswerColumns(client, 'unknown', 1e6);
+  assert.deepEqual(
+    [empty.log.skill.length, empty.log.starts, empty.skillIds, empty.learnerHash.length],
+    [0, new Uint32Array([0]), [], 0],
+  );
+});

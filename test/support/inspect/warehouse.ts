@@ -4,6 +4,8 @@ import type { ClickHouseClient } from '@clickhouse/client';
 import { connectWarehouse, ensureDatabase, selectRows } from '../../../src/warehouse/clickhouse/client.js';
 import { createSchema } from '../../../src/warehouse/schema/create-schema.js';
 import { rollups } from '../../../src/warehouse/schema/rollups.js';
+import { freshDatabase } from '../servers/embedded.js';
+import type { Scoped } from '../servers/service.js';
 import { waitFor } from '../wait.js';
 
 /** Creates a database with the schema on the server of the URL. */
@@ -18,6 +20,25 @@ export async function testDatabase(
   t.after(() => client.close());
   await createSchema(client);
   return { url: url.href, client };
+}
+
+/** A database with the schema for all tests of a file. `emptyTables` prepares it for the next test. */
+export async function fileDatabase(t: Scoped): Promise<{ clickhouseUrl: string; client: ClickHouseClient }> {
+  const { clickhouseUrl } = await freshDatabase();
+  const client = connectWarehouse(clickhouseUrl);
+  t.after(() => client.close());
+  await createSchema(client);
+  return { clickhouseUrl, client };
+}
+
+/** Empties all tables but the list of migrations. Costs less than another database. */
+export async function emptyTables(client: ClickHouseClient): Promise<void> {
+  const tables = await selectRows<{ name: string }>(
+    client,
+    `SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%MergeTree'
+     AND name != 'schema_migrations' AND total_rows > 0`,
+  );
+  for (const { name } of tables) await client.command({ query: `TRUNCATE TABLE ${name}` });
 }
 
 /** @returns the URL of `account` with the database of `url` */
