@@ -1,79 +1,125 @@
-/** The audit: silent while answers keep coming, and certain of every row that is lost or there twice. */
+/** `npm run audit` and the scheduled audit, on a service that answers, imports and erases at the same time. */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type TestContext, test } from 'node:test';
+import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
+import type { Mismatch } from '../../src/services/audit/audit-report.js';
+import { createErasureStore } from '../../src/store/corrections/erasures.js';
+import { createOutbox } from '../../src/store/outbox/outbox.js';
+import { defaultPartitions } from '../../src/store/redis/server/deployment.js';
 import { startCrowd } from '../support/builders/crowd.js';
 import { auditsOf, namesOf } from '../support/commands/audits.js';
 import { runCommand } from '../support/commands/command.js';
-import { type Caller, callerOf, event } from '../support/http/http.js';
-import { clickhouseOf, keysOf, redisOf, type Service, startService } from '../support/servers/service.js';
+import { callerOf, event } from '../support/http/http.js';
+import { clickhouseOf, keysOf, redisOf, startService } from '../support/servers/service.js';
 import { tempDir } from '../support/temp.js';
+import { waitFor } from '../support/wait.js';
 
-const long = { timeout: 600_000 };
-const importedRows = 1500;
-const names = (count: number, prefix: string): string[] =>
-  Array.from({ length: count }, (_, i) => `${prefix}${i}`);
+const service = await startService({ after }, { auditIntervalHours: 24 });
+const redis = await redisOf({ after }, service.redisUrl);
+const clickhouse = clickhouseOf({ after }, service);
+const caller = callerOf(service, service.key);
+const audit = (...args: string[]) => runCommand('audit', { DATA_DIR: service.dataDir }, ...args);
 
-/** Batches from a tenant of its own, until it is told to stop. @returns answers that were counted */
-function startBatches(caller: Caller): () => Promise<number> {
-  let stopped = false;
-  let counted = 0;
-  const running = (async () => {
-    for (let n = 0; !stopped; n++) {
-      const events = names(40, 'b').map((user_id, i) =>
-        event({ user_id, skill_id: `s${i % 5}`, is_correct: i % 3 > 0, event_id: `${n}/${i}` }),
+test('The service audits at its start and reports the result at /metrics', async () => {
+  await waitFor('an audit', async () => (await redis.exists('st:audit')) === 1);
+  const { text } = await caller.raw({ method: 'GET', path: '/metrics' });
+  assert.match(text, /^skilltrace_audit_mismatches\{kind="missing",process="all"\} 0$/m);
+  assert.match(text, /^skilltrace_audit_last_time_seconds\{process="all"\} \d{10}/m);
+  assert.match(text, /^skilltrace_audit_duration_seconds\{/m);
+  assert.match(text, /^skilltrace_audit_not_compared\{process="all"\} 0$/m);
+});
+
+test('npm run audit reports agreement, differences and a query that finds them', async () => {
+  await caller.trackAll([1, 2, 3].map(() => event({ user_id: 'ada' })));
+  const outbox = createOutbox(redis, defaultPartitions);
+  await waitFor('an empty outbox', async () => (await outbox.facts()).outboxLength === 0);
+  const sound = await audit();
+  assert.deepEqual([sound.code, sound.err], [0, '']);
+  assert.match(sound.out, /accepted answers +3\n.*\n +stored in ClickHouse +3\n[\s\S]*all agrees\n$/);
+  await clickhouse.command({ query: 'DELETE FROM attempts WHERE learner_seq = 2' });
+  const lost = await audit('--days', '2');
+  assert.equal(lost.code, 1, lost.err);
+  assert.match(lost.out, /default +\d{4}-\d\d-\d\d +missing, partition \d+ +3 +2\n/);
+  const json = await audit('--json');
+  assert.equal(json.code, 1);
+  assert.match(json.out, /^\{.*\}\n$/);
+  const { mismatches, not_compared, accepted, stored } = JSON.parse(json.out);
+  assert.deepEqual([accepted, stored, not_compared], [3, 2, []]);
+  const [missing] = mismatches as { look: string }[];
+  const result = await clickhouse.query({ query: missing?.look ?? '', format: 'JSONEachRow' });
+  assert.deepEqual(await result.json(), [{ user_id: 'ada', newest: 3, stored: 2 }]);
+});
+
+test('npm run audit ends with code 2 and one line if ClickHouse is down or an option is invalid', async () => {
+  const settings = { DATA_DIR: service.dataDir, REDIS_URL: service.redisUrl };
+  const down = await runCommand('audit', { ...settings, CLICKHOUSE_URL: 'http://u:p@127.0.0.1:1/x' });
+  assert.deepEqual([down.code, down.out], [2, '']);
+  assert.match(
+    down.err,
+    /^ClickHouse does not answer: connection refused \(ECONNREFUSED\); run the command again when it does\n$/,
+  );
+  const wrong = await audit('--days', '0');
+  assert.equal(wrong.code, 2);
+  assert.match(wrong.err, /--days "0": an integer from 1 to 36500 is needed/);
+});
+
+test('Audits find no difference while answers, batches, imports and erasures are in flight', async (t) => {
+  const erased = Array.from({ length: 6 }, (_, i) => `erased-${i}`);
+  const lines = Array.from({ length: 600 }, (_, i) => `i${i % 90},s${i % 7},${i % 4 === 0 ? 0 : 1},${i}`);
+  const file = join(await tempDir(t), 'log.csv.gz');
+  writeFileSync(file, gzipSync(`user_id,skill_id,correct,order\n${lines.join('\n')}\n`));
+  const runAudit = auditsOf(redis, clickhouse);
+  const { totals: before } = await runAudit();
+  // The tenant `default` keeps the damage of an earlier test.
+  const findOwn = (mismatches: readonly Mismatch[]) =>
+    namesOf(mismatches.filter(({ tenant }) => tenant !== 'default'));
+  const keys = await keysOf(t, service);
+  const busy = callerOf(service, await keys.add({ tenant: 'busy' }));
+  const crowd = startCrowd(
+    busy,
+    Array.from({ length: 8 }, (_, i) => `c${i}`),
+  );
+  let isRunning = true;
+  let batched = 0;
+  const batches = (async () => {
+    for (let n = 0; isRunning; n++) {
+      const events = erased.map((user_id, i) =>
+        event({ user_id, skill_id: `s${n % 2}`, is_correct: (n + i) % 3 > 0 }),
       );
-      const { status, text } = await caller.trackAll(events);
+      const { status, text } = await busy.trackAll(events);
       assert.equal(status, 200, text);
-      counted += events.length;
+      batched += events.length;
       await sleep(50);
     }
   })();
-  running.catch(() => undefined);
-  return async () => {
-    stopped = true;
-    await running;
-    return counted;
-  };
-}
-
-async function importRows(t: TestContext, { dataDir }: Service, rows: number): Promise<void> {
-  const file = join(await tempDir(t), 'log.csv.gz');
-  const lines = Array.from({ length: rows }, (_, i) => `i${i % 90},s${i % 7},${i % 4 === 0 ? 0 : 1},${i}`);
-  writeFileSync(file, gzipSync(`user_id,skill_id,correct,order\n${lines.join('\n')}\n`));
-  const ended = await runCommand('import', { DATA_DIR: dataDir }, file, '--tenant', 'imported');
-  assert.equal(ended.code, 0, ended.err);
-}
-
-test(
-  'audits that run while answers, batches and imports arrive and are drained find nothing',
-  long,
-  async (t) => {
-    const service = await startService(t);
-    const [redis, clickhouse] = [await redisOf(t, service.redisUrl), clickhouseOf(t, service)];
-    const audit = auditsOf(redis, clickhouse);
-    const crowd = startCrowd(callerOf(service, service.key), names(12, 'c'));
-    const keys = await keysOf(t, service);
-    const batches = startBatches(callerOf(service, await keys.add({ tenant: 'batches' })));
-    const importing = importRows(t, service, importedRows);
-    let audits = 0;
-    const isOver = importing.then(() => true);
-    while (!(await Promise.race([isOver, sleep(10, false)])) || audits < 5) {
-      const { mismatches, notCompared } = await audit();
-      assert.deepEqual([namesOf(mismatches), notCompared], [[], []]);
-      audits++;
+  const { open } = createErasureStore(redis, defaultPartitions);
+  const erasures = (async () => {
+    for (const userId of erased) {
+      const erase = () => busy.call({ method: 'DELETE', path: `/api/v1/learners/${userId}` });
+      await waitFor('an answer to erase', async () => (await erase()).status === 202);
     }
-    const batched = await batches();
-    await crowd.stop();
-    const { totals, mismatches } = await audit();
-    const answers = crowd.confirmed.length + batched + importedRows;
-    assert.deepEqual(
-      [totals.accepted, totals.stored + totals.waiting, namesOf(mismatches)],
-      [answers, answers, []],
-    );
-    t.diagnostic(`${audits} audits beside ${answers} answers`);
-  },
-);
+    await waitFor('the erasures', async () => (await open()).length === 0);
+  })();
+  const importing = runCommand('import', { DATA_DIR: service.dataDir }, file, '--tenant', 'imported');
+  let isOver = false;
+  const work = Promise.all([importing, erasures]).finally(() => {
+    isOver = true;
+  });
+  for (let audits = 0; !isOver || audits < 3; audits++) {
+    assert.deepEqual(findOwn((await runAudit()).mismatches), []);
+  }
+  const [imported] = await work;
+  assert.equal(imported.code, 0, imported.err);
+  isRunning = false;
+  await batches;
+  await crowd.stop();
+  const { totals, mismatches, notCompared } = await runAudit();
+  const answers = crowd.confirmed.length + batched + lines.length;
+  assert.equal(totals.accepted - before.accepted, answers);
+  assert.equal(totals.stored + totals.waiting - before.stored, answers - totals.removed);
+  assert.ok(totals.removed > 0, 'the erasures removed no answers');
+  assert.deepEqual([findOwn(mismatches), notCompared], [[], []]);
+});
