@@ -1,76 +1,80 @@
+/** Drain jobs and journal runs: their consumers, queue, locks and retries, while servers and processes fail. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
-import { type TestContext, test } from 'node:test';
+import { after, beforeEach, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Queue } from 'bullmq';
-import { Redis } from 'ioredis';
-import { drainQueueName, queuePrefix, shardCount } from '../../src/contracts/outbox/job-data.js';
+import type { Redis } from 'ioredis';
+import {
+  drainJobId,
+  drainQueueName,
+  type PinnedBlock,
+  queuePrefix,
+  shardCount,
+} from '../../src/contracts/outbox/job-data.js';
 import { findFreePort } from '../../src/embedded/free-port.js';
-import { startClickhouse } from '../../src/embedded/start-clickhouse.js';
 import { startRedis } from '../../src/embedded/start-redis.js';
+import { connectQueue } from '../../src/jobs/consumer.js';
 import { startDrainJobs } from '../../src/jobs/drain-jobs.js';
 import { createLogger } from '../../src/logger.js';
-import type { DrainBlock } from '../../src/services/outbox/complete-block.js';
+import type { DrainBlock, DrainTask } from '../../src/services/outbox/complete-block.js';
 import { createDrain } from '../../src/services/outbox/drain-outbox.js';
 import { createOutbox } from '../../src/store/outbox/outbox.js';
-import { connectRedis, waitUntilReady } from '../../src/store/redis/connection/client.js';
-import { connectWarehouse, ensureDatabase } from '../../src/warehouse/clickhouse/client.js';
+import { connectWarehouse } from '../../src/warehouse/clickhouse/client.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
-import { createSchema } from '../../src/warehouse/schema/create-schema.js';
 import { fillOutbox } from '../support/builders/attempt-rows.js';
-import { allOnce, counts, testDatabase } from '../support/inspect/warehouse.js';
-import { freshDatabase, startTestRedis } from '../support/servers/embedded.js';
+import { startGateway } from '../support/fault/gateway.js';
+import { allOnce, counts, emptyTables, fileDatabase } from '../support/inspect/warehouse.js';
+import { startTestRedis } from '../support/servers/embedded.js';
+import { redisOf, type Scoped } from '../support/servers/service.js';
 import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
 
 const partitions = 16;
 const logger = createLogger('fatal', 'test');
-const { clickhouseUrl } = await freshDatabase();
+const { client, clickhouseUrl } = await fileDatabase({ after });
+const redisUrl = await startTestRedis({ after });
+const redis = (await redisOf({ after }, redisUrl)) as Redis;
 
-/** A connection that is ended with the test, errors of a stopped Redis unheard. */
-async function connect(t: TestContext, url: string): Promise<Redis> {
-  const redis = connectRedis(url) as Redis;
-  redis.on('error', () => undefined);
-  t.after(() => redis.disconnect());
-  await waitUntilReady(redis, 10_000);
-  return redis;
-}
+beforeEach(async () => {
+  await redis.flushall();
+  await emptyTables(client);
+});
 
-function start(t: TestContext, redisUrl: string, redis: Redis, clickhouseUrl: string) {
-  const client = connectWarehouse(clickhouseUrl);
-  const outbox = createOutbox(redis, partitions);
-  const warehouse = createAttemptWarehouse(client);
-  const drain = createDrain({ outbox, warehouse, logger, limits: { maxRows: 5000, maxBytes: 2 ** 25 } });
-  /** Attempts by their outcomes. */
+/** Starts the drain jobs of a process and counts their attempts by outcome. */
+function startPipeline(t: Scoped, url = clickhouseUrl, queueUrl = redisUrl, store = redis) {
+  const connection = connectWarehouse(url);
+  const outbox = createOutbox(store, partitions);
+  const warehouse = createAttemptWarehouse(connection);
+  const drain = createDrain({ outbox, warehouse, logger, limits: { maxRows: 1000, maxBytes: 2 ** 25 } });
   const stats = { blocks: 0, retries: 0, lastError: null as string | null };
-  const counting: DrainBlock = (task) =>
-    drain(task).then(
-      (result) => {
-        stats.blocks += result.rows > 0 ? 1 : 0;
-        stats.lastError = null;
-        return result;
-      },
-      (error: Error) => {
-        stats.retries += 1;
-        stats.lastError = error.message;
-        throw error;
-      },
-    );
-  const pipeline = startDrainJobs({ redisUrl, partitions, outbox, drain: counting, logger });
-  const isEmpty = async (): Promise<boolean> => (await outbox.facts()).outboxLength === 0;
-  const drained = () => waitFor('the outbox to be empty', isEmpty);
+  const countingDrain: DrainBlock = async (task) => {
+    try {
+      const result = await drain(task);
+      stats.blocks += result.rows > 0 ? 1 : 0;
+      stats.lastError = null;
+      return result;
+    } catch (error) {
+      stats.retries += 1;
+      stats.lastError = String(error);
+      throw error;
+    }
+  };
+  const pipeline = startDrainJobs({ redisUrl: queueUrl, partitions, outbox, drain: countingDrain, logger });
+  const waitUntilEmpty = () =>
+    waitFor('an empty outbox', async () => (await outbox.facts()).outboxLength === 0);
   t.after(async () => {
     await pipeline.close();
-    await client.close();
+    await connection.close();
   });
-  return { pipeline, outbox, stats, drained };
+  return { pipeline, outbox, stats, waitUntilEmpty };
 }
 
-async function jobsLeft(redisUrl: string): Promise<Record<string, number>> {
-  const connection = new Redis(redisUrl, { maxRetriesPerRequest: null });
+async function countJobs(): Promise<Record<string, number>> {
+  const connection = connectQueue(redisUrl, logger, () => false);
   const queue = new Queue(drainQueueName, { connection, prefix: queuePrefix });
   try {
     return await queue.getJobCounts();
@@ -80,156 +84,148 @@ async function jobsLeft(redisUrl: string): Promise<Record<string, number>> {
   }
 }
 
-test('answers that keep coming reach ClickHouse in blocks, and no job is left', {
-  timeout: 600_000,
-}, async (t) => {
-  const redisUrl = await startTestRedis(t);
-  const { client, url } = await testDatabase(t, clickhouseUrl);
-  const redis = await connect(t, redisUrl);
-  const { outbox, stats, drained } = start(t, redisUrl, redis, url);
-  const since = performance.now();
-  for (let i = 0; i < 30; i++) {
-    await fillOutbox(redis, partitions, i * 100, (i + 1) * 100);
-    await sleep(100);
-  }
-  await waitFor('the outbox without hurry', async () => (await outbox.facts()).outboxLength === 0);
-  const seconds = (performance.now() - since) / 1000;
-  const { blocks } = stats;
-  assert.ok(blocks <= shardCount * (2 + seconds / 0.9), `${blocks} blocks in ${seconds} s`);
-  await fillOutbox(redis, partitions, 3000, 40_000);
-  await drained();
-  assert.deepEqual(await counts(client), allOnce(40_000));
-  await waitFor('no job to be left', async () =>
-    Object.values(await jobsLeft(redisUrl)).every((count) => count === 0),
-  );
-});
+const waitForBothInserts = () =>
+  waitFor('both jobs to insert', async () => (await countJobs()).active === shardCount);
 
-test('ClickHouse away means a longer outbox, nothing else', { timeout: 600_000 }, async (t) => {
-  const redisUrl = await startTestRedis(t);
-  const redis = await connect(t, redisUrl);
-  const options = {
-    dir: await tempDir(t),
-    port: await findFreePort(),
-    password: 'a',
-    analystPassword: 'b',
-    logger,
-  };
-  const run = () => {
-    const server = startClickhouse(options);
-    t.after(() => server.stop(10_000));
-    return server;
-  };
-  let server = run();
-  await server.ready;
-  await ensureDatabase(server.clickhouseUrl);
-  const client = connectWarehouse(server.clickhouseUrl);
-  t.after(() => client.close());
-  await createSchema(client);
-  await server.stop(10_000);
-
-  const { outbox, stats, drained } = start(t, redisUrl, redis, server.clickhouseUrl);
-  await fillOutbox(redis, partitions, 0, 2000);
-  await waitFor('two retries', () => stats.retries >= 2);
-  assert.equal((await outbox.facts()).outboxLength, 2000);
-  assert.ok(stats.lastError);
-  assert.equal((await jobsLeft(redisUrl)).failed, 0);
-
-  server = run();
-  await server.ready;
-  await drained();
-  assert.deepEqual(await counts(client), allOnce(2000));
-
-  const stopping = server.stop(10_000);
-  await fillOutbox(redis, partitions, 2000, 12_000);
-  await stopping;
-  await fillOutbox(redis, partitions, 12_000, 15_000);
-  const before = stats.retries;
-  await waitFor('another retry', () => stats.retries > before);
-  server = run();
-  await server.ready;
-  await drained();
-  assert.deepEqual(await counts(client), allOnce(15_000));
-  await waitFor('the error to be forgotten', () => stats.lastError === null);
-});
-
-test('a job whose process was killed is taken over', { timeout: 600_000 }, async (t) => {
-  const redisUrl = await startTestRedis(t);
-  const { client, url } = await testDatabase(t, clickhouseUrl);
-  const redis = await connect(t, redisUrl);
-  await fillOutbox(redis, partitions, 0, 3000);
-  const child = spawn(
-    process.execPath,
-    [
-      fileURLToPath(new URL('../support/servers/pipeline-process.js', import.meta.url)),
-      redisUrl,
-      await silentServer(t),
-      String(partitions),
-    ],
-    { stdio: ['ignore', 'pipe', 'inherit'] },
-  );
-  t.after(() => child.kill('SIGKILL'));
-  await waitFor('both jobs in their inserts', async () => (await jobsLeft(redisUrl)).active === 2);
-  await sleep(500);
-  child.kill('SIGKILL');
-  await once(child, 'exit');
-  const { outbox, drained } = start(t, redisUrl, redis, url);
-  const took = await waitFor('the outbox', async () => (await outbox.facts()).outboxLength === 0);
-  t.diagnostic(`taken over and drained after ${Math.round(took)} ms`);
-  await drained();
-  assert.deepEqual(await counts(client), allOnce(3000));
-});
-
-test('closing gives a hanging block back within seconds', { timeout: 600_000 }, async (t) => {
-  const redisUrl = await startTestRedis(t);
-  const redis = await connect(t, redisUrl);
-  await fillOutbox(redis, partitions, 0, 100);
-  const { pipeline } = start(t, redisUrl, redis, await silentServer(t));
-  await waitFor('both jobs in their inserts', async () => (await jobsLeft(redisUrl)).active === 2);
-  const since = performance.now();
-  await pipeline.close();
-  const took = performance.now() - since;
-  assert.ok(took < 15_000, `${took} ms`);
-  await waitFor('both jobs to be put back for a later attempt', async () => {
-    const { active, delayed } = await jobsLeft(redisUrl);
-    return active === 0 && delayed === 2;
-  });
-});
-
-test('a Redis killed in the middle of draining loses and doubles no row', { timeout: 600_000 }, async (t) => {
-  const { client, url } = await testDatabase(t, clickhouseUrl);
-  const dir = await tempDir(t);
-  const server = startRedis({ dir, port: await findFreePort(), password: 'test', fsync: 'everysec', logger });
-  t.after(() => server.stop(10_000));
-  await server.ready;
-  const redis = await connect(t, server.url);
-  await fillOutbox(redis, partitions, 0, 100_000);
-  // What is in the file outlives the process.
-  const written = async () => /^aof_buffer_length:0\r$/m.test(await redis.info('persistence'));
-  await waitFor('the rows to be in the append-only file', written);
-  const { stats, drained } = start(t, server.url, redis, url);
-  await waitFor('some blocks', () => stats.blocks >= 3);
-  const pid = server.pid();
-  assert.ok(pid);
-  process.kill(pid, 'SIGKILL');
-  await waitFor('the restart', () => server.pid() !== pid && redis.status === 'ready');
-  await drained();
-  assert.deepEqual(await counts(client), allOnce(100_000));
-});
-
-/** Takes connections and never answers. @returns the URL of a ClickHouse there */
-async function silentServer(t: TestContext): Promise<string> {
+/** A server that accepts connections and never responds. @returns its URL as that of a ClickHouse */
+async function startSilentServer(t: Scoped): Promise<string> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
     socket.on('error', () => undefined).resume();
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  await once(server.listen(0, '127.0.0.1'), 'listening');
   t.after(() => {
     for (const socket of sockets) socket.destroy();
     server.close();
   });
   const address = server.address();
   assert.ok(address && typeof address === 'object');
-  return `http://nobody:nothing@127.0.0.1:${address.port}/nowhere`;
+  return `http://user:password@127.0.0.1:${address.port}/database`;
 }
+
+test('Drain jobs store a trickle of answers in about one block per second and leave no job', async (t) => {
+  const { stats, waitUntilEmpty } = startPipeline(t);
+  const since = performance.now();
+  for (let i = 0; i < 20; i++) {
+    await fillOutbox(redis, partitions, i * 50, (i + 1) * 50);
+    // The pace of the answers, not a wait for a result.
+    await sleep(100);
+  }
+  await waitUntilEmpty();
+  const seconds = (performance.now() - since) / 1000;
+  const { blocks } = stats;
+  assert.ok(blocks <= shardCount * (2 + seconds / 0.9), `${blocks} blocks in ${seconds} s`);
+  await fillOutbox(redis, partitions, 1000, 6000);
+  await waitUntilEmpty();
+  assert.deepEqual(await counts(client), allOnce(6000));
+  await waitFor('the end of all jobs', async () =>
+    Object.values(await countJobs()).every((count) => count === 0),
+  );
+});
+
+test('Drain jobs retry while ClickHouse is unavailable and lose no answer', async (t) => {
+  const gateway = await startGateway(t, clickhouseUrl);
+  gateway.set('away');
+  const { outbox, stats, waitUntilEmpty } = startPipeline(t, gateway.url);
+  await fillOutbox(redis, partitions, 0, 500);
+  await waitFor('two retries', () => stats.retries >= 2);
+  assert.equal((await outbox.facts()).outboxLength, 500);
+  assert.equal((await countJobs()).failed, 0);
+  gateway.set('pass');
+  await waitUntilEmpty();
+  assert.deepEqual(await counts(client), allOnce(500));
+  await waitFor('a run without error', () => stats.lastError === null);
+});
+
+test('Drain jobs take over a block whose process was killed', async (t) => {
+  await fillOutbox(redis, partitions, 0, 1000);
+  const program = fileURLToPath(new URL('../support/servers/pipeline-process.js', import.meta.url));
+  const settings = [redisUrl, await startSilentServer(t), String(partitions)];
+  const child = spawn(process.execPath, [program, ...settings], { stdio: ['ignore', 'pipe', 'inherit'] });
+  t.after(() => child.kill('SIGKILL'));
+  await waitForBothInserts();
+  const pinned = async () => {
+    const ids = Array.from({ length: shardCount }, (_, shard) => drainJobId(shard));
+    const jobs = await Promise.all(
+      ids.map((id) => redis.hget(`${queuePrefix}:${drainQueueName}:${id}`, 'data')),
+    );
+    return jobs.every((data) => JSON.parse(data ?? '{}').batch != null);
+  };
+  await waitFor('both pinned blocks', pinned);
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+  const { waitUntilEmpty } = startPipeline(t);
+  await waitUntilEmpty();
+  assert.deepEqual(await counts(client), allOnce(1000));
+});
+
+test('close() returns a block that hangs in ClickHouse to the queue within seconds', async (t) => {
+  await fillOutbox(redis, partitions, 0, 100);
+  const { pipeline } = startPipeline(t, await startSilentServer(t));
+  await waitForBothInserts();
+  const since = performance.now();
+  await pipeline.close();
+  const took = performance.now() - since;
+  assert.ok(took < 30_000, `${took} ms`);
+  await waitFor('both jobs to wait for a retry', async () => {
+    const { active, delayed } = await countJobs();
+    return active === 0 && delayed === shardCount;
+  });
+});
+
+test('Drain jobs lose and double no row if Redis is killed between blocks', async (t) => {
+  const dir = await tempDir(t);
+  const server = startRedis({ dir, port: await findFreePort(), password: 'test', fsync: 'everysec', logger });
+  t.after(() => server.stop(10_000));
+  await server.ready;
+  const killed = (await redisOf(t, server.url)) as Redis;
+  await fillOutbox(killed, partitions, 0, 16_000);
+  await waitFor('the rows in the append-only file', async () =>
+    /^aof_buffer_length:0\r$/m.test(await killed.info('persistence')),
+  );
+  const { stats, waitUntilEmpty } = startPipeline(t, clickhouseUrl, server.url, killed);
+  await waitFor('three blocks', () => stats.blocks >= 3);
+  const pid = server.pid();
+  assert.ok(pid);
+  process.kill(pid, 'SIGKILL');
+  await waitFor('the restart of Redis', () => server.pid() !== pid && killed.status === 'ready');
+  await waitUntilEmpty();
+  assert.deepEqual(await counts(client), allOnce(16_000));
+});
+
+test('Only the worker that owns a drain job can pin its block', async (t) => {
+  const block: PinnedBlock = {
+    ranges: [{ partition: 0, from: '1-0', to: '2-0', rows: 2 }],
+    rows: 2,
+    fixedAt: 1,
+    verify: false,
+  };
+  const batches: (PinnedBlock | null)[] = [];
+  const errors: unknown[] = [];
+  let finish = (): void => undefined;
+  const finished = new Promise<void>((resolve) => {
+    finish = resolve;
+  });
+  /** The first run loses its lock, like a process that was suspended. The second one pins the block. */
+  const drain = async ({ batch, save }: DrainTask) => {
+    batches.push(batch);
+    const lock = `${queuePrefix}:${drainQueueName}:${drainJobId(0)}:lock`;
+    if (batches.length === 1) await redis.set(lock, 'another worker', 'PX', 1000);
+    await save(block).catch((error: unknown) => errors.push(error));
+    if (batch === null) throw new Error('retry');
+    finish();
+    return { rows: 0, present: 0 };
+  };
+  /** The first partition always has a row. */
+  const outbox = {
+    readBacklog: async (wanted: readonly number[]) =>
+      wanted.map((partition) => ({ partition, length: partition === 0 ? 1 : 0, head: '1-0', due: 0 })),
+  };
+  const drains = startDrainJobs({ redisUrl, partitions: 2, outbox, drain, logger });
+  t.after(() => drains.close());
+  await finished;
+  assert.match(String(errors[0]), /given to another worker/);
+  assert.equal(errors.length, 1);
+  assert.deepEqual(batches, [null, null, block]);
+});
