@@ -1,7 +1,7 @@
-/** Old answers are dropped, and nothing that anybody reads of their sums changes, whatever ends in between. */
+/** Retention: old answers become sums, and no view of them changes, also if a run ends between two steps. */
 import assert from 'node:assert/strict';
-import { type TestContext, test } from 'node:test';
-import type { ClickHouseClient } from '@clickhouse/client';
+import { after, beforeEach, test } from 'node:test';
+import type { Redis } from 'ioredis';
 import type { AttemptRow } from '../../src/contracts/answers/attempt-row.js';
 import { encodeForecastRow } from '../../src/contracts/journal/journal.js';
 import { type ReplayedStates, startReplay } from '../../src/domain/history/replay.js';
@@ -13,7 +13,6 @@ import {
 } from '../../src/services/retention/apply-retention.js';
 import { dumpLearner } from '../../src/store/learners/learner-dump.js';
 import { decodeSnapshot } from '../../src/store/learners/learner-snapshot.js';
-import { connectRedis, type RedisClient, waitUntilReady } from '../../src/store/redis/connection/client.js';
 import {
   acceptedCountsKey,
   acceptedField,
@@ -40,19 +39,31 @@ import {
   store,
 } from '../support/builders/old-answers.js';
 import { auditsOf, namesOf } from '../support/commands/audits.js';
-import { countOf, testDatabase } from '../support/inspect/warehouse.js';
+import { countOf, emptyTables, fileDatabase } from '../support/inspect/warehouse.js';
 import { isLongForm } from '../support/runner/long-form.js';
-import { freshDatabase, startTestRedis } from '../support/servers/embedded.js';
+import { startTestRedis } from '../support/servers/embedded.js';
+import { redisOf } from '../support/servers/service.js';
 
 const february = 202602;
 const dayMs = 86_400_000;
-const personal = ['attempts', 'archived_learner_skill', 'learner_snapshots'];
+const personalTables = ['attempts', 'archived_learner_skill', 'learner_snapshots'];
 
-const run = async (parts: RetentionDependencies, through = february): Promise<number[]> =>
-  applyRetention(parts, await planRetention(parts, through));
+const { client } = await fileDatabase({ after });
+const redis = (await redisOf({ after }, await startTestRedis({ after }))) as Redis;
+const parts = partsOf(client, redis);
+const warehouse = createAttemptWarehouse(client);
+const rows = oldAnswers([1, 2, 3]);
 
-/** Every row of `attempts` that there is, for all partitions. */
-const within = (block: number) =>
+beforeEach(async () => {
+  await emptyTables(client);
+  await redis.flushall();
+});
+
+const run = async (through = february, dependencies = parts): Promise<number[]> =>
+  applyRetention(dependencies, await planRetention(dependencies, through));
+
+/** The ranges of a block in all partitions. */
+const rangesOf = (block: number) =>
   Array.from({ length: partitions }, (_, partition) => ({
     partition,
     from: `${block}-0`,
@@ -60,39 +71,56 @@ const within = (block: number) =>
     rows: 0,
   }));
 
-async function redisOf(t: TestContext): Promise<RedisClient> {
-  const redis = connectRedis(await startTestRedis(t));
-  redis.on('error', () => {});
-  t.after(() => redis.disconnect());
-  await waitUntilReady(redis, 10_000);
-  return redis;
-}
+const deleteFrom = (table: string, userId: string): Promise<unknown> =>
+  client.command({
+    query: `DELETE FROM ${table} WHERE user_id = {userId:String}`,
+    query_params: { userId },
+  });
 
-const forget = (client: ClickHouseClient, userId: string): Promise<unknown[]> =>
-  Promise.all(
-    personal.map((table) =>
-      client.command({
-        query: `DELETE FROM ${table} WHERE user_id = {userId:String}`,
-        query_params: { userId },
-      }),
-    ),
-  );
-
-const dump = (states: ReplayedStates): unknown => {
-  const { records, items } = dumpLearner(states);
-  const sorted = (fields: typeof records) =>
-    fields.map(([field, value]) => `${field.toString('hex')} ${value.toString('hex')}`).sort();
-  return [sorted(records), sorted(items[0]), sorted(items[1])];
-};
-
-function replayed(rows: readonly AttemptRow[], from: ReplayedStates | null = null): ReplayedStates {
+function replayRows(answers: readonly AttemptRow[], from: ReplayedStates | null = null): unknown {
   const replay = startReplay(from);
-  for (const row of rows.toSorted((a, b) => a.figures.learnerSeq - b.figures.learnerSeq)) replay.add(row);
+  for (const row of answers.toSorted((a, b) => a.figures.learnerSeq - b.figures.learnerSeq)) replay.add(row);
   assert.equal(replay.missing(), 0);
-  return replay.states();
+  const { records, items } = dumpLearner(replay.states());
+  const sort = (fields: typeof records) =>
+    fields.map(([field, value]) => `${field.toString('hex')} ${value.toString('hex')}`).sort();
+  return [sort(records), sort(items[0]), sort(items[1])];
 }
 
-test('answers are old by whole months', () => {
+/** An answer of a day in January that arrives in March. */
+function lateAnswer(): AttemptRow {
+  const [row] = oldAnswers([3]);
+  assert.ok(row);
+  const times = { occurredAt: startOf(1) + 5 * dayMs, receivedAt: startOf(3) + dayMs };
+  return { ...row, event: { ...row.event, userId: 'late', ...times } };
+}
+
+/** Counts the rows as commits do. */
+async function countAccepted(answers: readonly AttemptRow[]): Promise<void> {
+  for (const { event } of answers) {
+    const { tenant, userId, receivedAt } = event;
+    const field = acceptedField(tenant, Math.floor(receivedAt / dayMs));
+    await redis.hincrby(acceptedCountsKey(partitionOf(tenant, userId, partitions)), field, 1);
+  }
+}
+
+/** Throws after so many calls of the archive and the fence. */
+function failAfter(calls: number): RetentionDependencies {
+  let left = calls;
+  const failing = <Port extends object>(port: Port): Port =>
+    new Proxy(port, {
+      get:
+        (target, name) =>
+        async (...given: unknown[]) => {
+          if (left-- <= 0) throw new Error('crash');
+          const call = Reflect.get(target, name) as (...given: unknown[]) => unknown;
+          return call(...given);
+        },
+    });
+  return { ...parts, archive: failing(parts.archive), fence: failing(parts.fence) };
+}
+
+test('findLastOldMonth returns the last month of which every day is old', () => {
   const at = (year: number, month: number, day: number) => Date.UTC(year, month - 1, day);
   assert.equal(findLastOldMonth(30, at(2026, 4, 1)), 202602);
   assert.equal(findLastOldMonth(30, at(2026, 4, 1) - 1), 202601);
@@ -101,269 +129,193 @@ test('answers are old by whole months', () => {
   assert.equal(findLastOldMonth(1, at(2026, 1, 2)), 202511);
 });
 
-test('retention', { timeout: 600_000 }, async (t) => {
-  const { clickhouseUrl } = await freshDatabase();
-  const redis = await redisOf(t);
-  const rows = oldAnswers([1, 2, 3]);
-
-  await t.test('drops the rows of old months, and every view stays what it was', async (t) => {
-    const { client } = await testDatabase(t, clickhouseUrl);
-    await store(client, arrivedIn(rows, 1, 3));
-    const before = await everyView(client);
-    const parts = partsOf(client, redis);
-    const { months } = await planRetention(parts, february);
-    assert.deepEqual(
-      months,
-      [1, 2].map((month) => ({ month: 202600 + month, answers: arrivedIn(rows, month, month).length })),
-    );
-    assert.deepEqual(await run(parts), [202601, 202602]);
-    assert.deepEqual(await everyView(client), before);
-    assert.equal(await countOf(client, 'attempts'), arrivedIn(rows, 3, 3).length);
-    assert.deepEqual(await run(parts), []);
-    assert.deepEqual(await run(parts, 202603), [202603]);
-    assert.deepEqual(await everyView(client), before);
-    assert.equal(await countOf(client, 'attempts'), 0);
-    assert.ok(await hasStoredState(client), 'an emptied Redis is not taken for new');
-    assert.equal(await redis.zscore(archiveFenceKey(0), 'month'), '202603');
-  });
-
-  await t.test('a snapshot and the rows behind it give the states that all rows give', async (t) => {
-    const { client } = await testDatabase(t, clickhouseUrl);
-    await store(client, rows);
-    const parts = partsOf(client, redis);
-    // Month by month: the second snapshot begins at the first.
-    await run(parts, 202512);
-    await run(parts, 202601);
-    await run(parts, 202602);
-    const rowsOf = (userId: string) => rows.filter(({ event }) => event.userId === userId);
-    const snapshots = await selectRows<{
-      user_id: string;
-      tenant: string;
-      learner_seq: number;
-      state: string;
-    }>(client, 'SELECT user_id, tenant, learner_seq, state FROM learner_snapshots FINAL');
-    const learners = new Map(rows.map(({ event }) => [event.userId, rowsOf(event.userId)]));
-    assert.equal(snapshots.length, learners.size);
-    let reaching = 0;
-    for (const { user_id, learner_seq, state } of snapshots) {
-      const all = learners.get(user_id) ?? [];
-      const newer = all.filter(({ figures }) => figures.learnerSeq > learner_seq);
-      const dropped = arrivedIn(all, 0, 2).map(({ figures }) => figures.learnerSeq);
-      assert.ok(learner_seq >= Math.max(...dropped));
-      reaching += learner_seq > Math.max(...dropped) ? 1 : 0;
-      assert.deepEqual(dump(replayed(newer, decodeSnapshot(state))), dump(replayed(all)), user_id);
-    }
-    assert.ok(reaching > 0, 'commits over the end of a month are not cut');
-  });
-
-  await t.test('a late answer of a dropped day, and the repair of that day', async (t) => {
-    const { client } = await testDatabase(t, clickhouseUrl);
-    await store(client, rows);
-    await run(partsOf(client, redis));
-    const late = lateAnswer();
-    const block = await store(client, [late]);
-    const before = await everyView(client);
-    const warehouse = createAttemptWarehouse(client);
-    assert.deepEqual(await warehouse.repairRollups(within(block)), [], 'nothing differs');
-    const { tenant, skillId } = late.event;
-    for (const { table, keys } of rollups) {
-      await client.command({
-        query: `DELETE FROM ${table.name} WHERE tenant = {tenant:String}
-          ${'skill_id' in keys ? 'AND skill_id = {skillId:String}' : ''} ${'day' in keys ? "AND day = '2026-01-06'" : ''}
-          AND ${'user_id' in keys ? 'user_id = {userId:String}' : 'partition_id = {partition:UInt16}'}`,
-        query_params: {
-          tenant,
-          skillId,
-          userId: late.event.userId,
-          partition: await partitionOfBlock(client, block),
-        },
-      });
-    }
-    assert.notDeepEqual(await everyView(client), before);
-    assert.deepEqual(
-      await warehouse.repairRollups(within(block)),
-      rollups.map(({ table }) => table.name),
-    );
-    assert.deepEqual(await everyView(client), before);
-  });
-
-  await t.test('ended between any two steps, it goes on where it was', async (t) => {
-    const { client } = await testDatabase(t, clickhouseUrl);
-    const block = await store(client, arrivedIn(rows, 1, 2));
-    const before = await everyView(client);
-    const parts = partsOf(client, redis);
-    let failures = 0;
-    for (let steps = 1; ; steps += isLongForm ? 1 : 4) {
-      try {
-        await run(failingAfter(parts, steps), 202601);
-        break;
-      } catch (error) {
-        assert.match(String(error), /killed/);
-        failures += 1;
-      }
-      assert.deepEqual(await everyView(client), before, `after ${steps} steps`);
-      // Whoever repairs meanwhile sees each answer once.
-      assert.deepEqual(await createAttemptWarehouse(client).repairRollups(within(block)), []);
-    }
-    assert.ok(failures > (isLongForm ? 10 : 2), `${failures} failures`);
-    assert.deepEqual(await everyView(client), before);
-    assert.equal(await countOf(client, 'attempts'), arrivedIn(rows, 2, 2).length);
-  });
-
-  await t.test('audits find nothing before and after, with what arrives late', async (t) => {
-    const { client } = await testDatabase(t, clickhouseUrl);
-    await acceptRows(redis, rows);
-    await store(client, rows);
-    const audit = auditsOf(redis, client);
-    const found = async () => {
-      const { mismatches, notCompared } = await audit({ days: daysSinceThen() });
-      return [namesOf(mismatches), notCompared];
-    };
-    assert.deepEqual(await found(), [[], []]);
-    await run(partsOf(client, redis));
-    assert.deepEqual(await found(), [[], []]);
-    const late = lateAnswer();
-    await acceptRows(redis, [late]);
-    await store(client, [late]);
-    assert.deepEqual(await found(), [[], []]);
-    await client.command({ query: "DELETE FROM daily_skill WHERE day = '2026-01-06'" });
-    assert.notDeepEqual(await found(), [[], []], 'a rollup that lacks what is archived is found');
-    await redis.del(...Array.from({ length: partitions }, (_, partition) => acceptedCountsKey(partition)));
-  });
-
-  await t.test('two processes at once', async (t) => {
-    const { client } = await testDatabase(t, clickhouseUrl);
-    await store(client, rows);
-    const before = await everyView(client);
-    const parts = partsOf(client, redis);
-    await Promise.all([run(parts), run(parts), run(parts)]);
-    await run(parts);
-    assert.deepEqual(await everyView(client), before);
-    assert.equal(await countOf(client, 'attempts'), arrivedIn(rows, 3, 3).length);
-  });
-
-  await t.test('a learner who is erased meanwhile leaves nothing behind', async (t) => {
-    const { client } = await testDatabase(t, clickhouseUrl);
-    await store(client, rows);
-    const parts = partsOf(client, redis);
-    const { archive } = parts;
-    const [first, second] = [...new Set(rows.map(({ event }) => event.userId))] as [string, string];
-    // Both lists were made of rows that are gone when they are written.
-    await run({
-      ...parts,
-      archive: {
-        ...archive,
-        saveSnapshots: async (month, snapshots) => {
-          await archive.saveSnapshots(month, snapshots);
-          await forget(client, first);
-          await archive.saveSnapshots(
-            month,
-            snapshots.filter(({ userId }) => userId === first),
-          );
-        },
-        saveSums: async (month, page) => {
-          await archive.saveSums(month, page);
-          await client.command({
-            query: 'DELETE FROM attempts WHERE user_id = {second:String}',
-            query_params: { second },
-          });
-        },
-      },
-    });
-    for (const table of personal) {
-      const left = await selectRows(
-        client,
-        `SELECT 1 FROM ${table} WHERE user_id IN ({first:String}, {second:String})`,
-        { params: { first, second } },
-      );
-      assert.deepEqual(left, [], table);
-    }
-    assert.equal((await selectRows(client, 'SELECT DISTINCT user_id FROM learner_snapshots')).length, 10);
-  });
-
-  await t.test('waits for rows that are still on their way', async (t) => {
-    const { client } = await testDatabase(t, clickhouseUrl);
-    await store(client, arrivedIn(rows, 1, 3));
-    const stored = await countOf(client, 'attempts');
-    const parts = partsOf(client, redis);
-    const waiting = await redis.xadd(outboxKey(1), '*', 'r', 'row');
-    assert.ok(waiting);
-    assert.deepEqual(await run(parts), []);
-    await redis.xdel(outboxKey(1), waiting);
-    const [old] = arrivedIn(rows, 2, 2);
-    const [young] = arrivedIn(rows, 3, 3);
-    assert.ok(old && young);
-    for (const row of [encoded(old), 'unreadable']) {
-      const parked = await redis.xadd(parkedKey(outboxKey(2)), '*', 'r', row, 'reason', 'refused');
-      assert.ok(parked);
-      assert.deepEqual(await run(parts), row === 'unreadable' ? [] : [202601]);
-      await redis.xdel(parkedKey(outboxKey(2)), parked);
-    }
-    await redis.xadd(parkedKey(outboxKey(2)), '*', 'r', encoded(young), 'reason', 'refused');
-    assert.deepEqual(await run(parts), [202602]);
-    assert.ok((await countOf(client, 'attempts')) < stored);
-    await redis.del(parkedKey(outboxKey(2)), outboxKey(1));
-  });
-
-  await t.test('forecasts go when the last of their days is over', async (t) => {
-    const { client } = await testDatabase(t, clickhouseUrl);
-    const scored = servedForecast({ madeAt: startOf(1) + dayMs, days: 7 });
-    const open = servedForecast({ madeAt: startOf(2) + dayMs, days: 36_500 });
-    await createJournalWarehouse(client).insert(
-      'forecast',
-      [scored, { ...scored, days: 30 }, open].map((row) => Buffer.from(encodeForecastRow(row))),
-    );
-    const parts = partsOf(client, redis);
-    assert.deepEqual(await planRetention(parts, february), { months: [], forecastMonths: [202601] });
-    await run(parts);
-    assert.equal(await countOf(client, 'forecasts'), 1);
-  });
+test('Retention drops the answers of old months, and every view stays the same', async () => {
+  await store(client, arrivedIn(rows, 1, 3));
+  const before = await everyView(client);
+  const { months } = await planRetention(parts, february);
+  assert.deepEqual(
+    months,
+    [1, 2].map((month) => ({ month: 202600 + month, answers: arrivedIn(rows, month, month).length })),
+  );
+  assert.deepEqual(await run(), [202601, 202602]);
+  assert.deepEqual(await everyView(client), before);
+  assert.equal(await countOf(client, 'attempts'), arrivedIn(rows, 3, 3).length);
+  assert.deepEqual(await run(), []);
+  assert.deepEqual(await run(202603), [202603]);
+  assert.deepEqual(await everyView(client), before);
+  assert.equal(await countOf(client, 'attempts'), 0);
+  assert.ok(await hasStoredState(client), 'the archive alone is no stored state');
+  assert.equal(await redis.zscore(archiveFenceKey(0), 'month'), '202603');
 });
 
-/** Arrives in March, of a day in January. */
-function lateAnswer(): AttemptRow {
-  const [row] = oldAnswers([3]);
-  assert.ok(row);
-  const occurredAt = startOf(1) + 5 * dayMs;
-  return {
-    ...row,
-    event: { ...row.event, userId: 'a late one', occurredAt, receivedAt: startOf(3) + dayMs },
-  };
-}
-
-/** Counts the rows as commits do. */
-async function acceptRows(redis: RedisClient, rows: readonly AttemptRow[]): Promise<void> {
-  for (const { event } of rows) {
-    const { tenant, userId, receivedAt } = event;
-    const field = acceptedField(tenant, Math.floor(receivedAt / dayMs));
-    await redis.hincrby(acceptedCountsKey(partitionOf(tenant, userId, partitions)), field, 1);
+test('A learner snapshot with the newer rows replays to the same states as all rows', async () => {
+  await store(client, rows);
+  // Month by month, because the second snapshot starts from the first.
+  await run(202512);
+  await run(202601);
+  await run(202602);
+  const rowsOf = (userId: string) => rows.filter(({ event }) => event.userId === userId);
+  const snapshots = await selectRows<{
+    user_id: string;
+    tenant: string;
+    learner_seq: number;
+    state: string;
+  }>(client, 'SELECT user_id, tenant, learner_seq, state FROM learner_snapshots FINAL');
+  const learners = new Map(rows.map(({ event }) => [event.userId, rowsOf(event.userId)]));
+  assert.equal(snapshots.length, learners.size);
+  let spanning = 0;
+  for (const { user_id, learner_seq, state } of snapshots) {
+    const all = learners.get(user_id) ?? [];
+    const newer = all.filter(({ figures }) => figures.learnerSeq > learner_seq);
+    const dropped = arrivedIn(all, 0, 2).map(({ figures }) => figures.learnerSeq);
+    assert.ok(learner_seq >= Math.max(...dropped));
+    spanning += learner_seq > Math.max(...dropped) ? 1 : 0;
+    assert.deepEqual(replayRows(newer, decodeSnapshot(state)), replayRows(all), user_id);
   }
-}
+  assert.ok(spanning > 0, 'no snapshot includes the rest of a commit');
+});
 
-async function partitionOfBlock(client: ClickHouseClient, block: number): Promise<number> {
-  const query = `SELECT partition_id FROM attempts WHERE outbox_ms = ${block}`;
-  const [row] = await selectRows<{ partition_id: number }>(client, query);
-  return row?.partition_id ?? -1;
-}
-
-/** The process ends after so many calls. */
-function failingAfter(parts: RetentionDependencies, calls: number): RetentionDependencies {
-  let left = calls;
-  const failing = <Port extends object>(port: Port): Port =>
-    new Proxy(port, {
-      get:
-        (target, name) =>
-        async (...given: unknown[]) => {
-          if (left-- <= 0) throw new Error('killed');
-          const call = Reflect.get(target, name) as (...given: unknown[]) => unknown;
-          return call(...given);
-        },
+test('repairRollups recomputes a day whose answers are archived, with a late answer', async () => {
+  await store(client, rows);
+  await run();
+  const late = lateAnswer();
+  const block = await store(client, [late]);
+  const before = await everyView(client);
+  assert.deepEqual(await warehouse.repairRollups(rangesOf(block)), [], 'nothing differs');
+  const { tenant, skillId } = late.event;
+  for (const { table, keys } of rollups) {
+    await client.command({
+      query: `DELETE FROM ${table.name} WHERE tenant = {tenant:String}
+        ${'skill_id' in keys ? 'AND skill_id = {skillId:String}' : ''} ${'day' in keys ? "AND day = '2026-01-06'" : ''}
+        AND ${'user_id' in keys ? 'user_id = {userId:String}' : 'partition_id = {partition:UInt16}'}`,
+      query_params: {
+        tenant,
+        skillId,
+        userId: late.event.userId,
+        partition: partitionOf(tenant, late.event.userId, partitions),
+      },
     });
-  const { archive, fence, partitions, logger } = parts;
-  return {
-    archive: failing(archive),
-    fence: failing(fence),
-    partitions,
-    logger,
+  }
+  assert.notDeepEqual(await everyView(client), before);
+  assert.deepEqual(
+    await warehouse.repairRollups(rangesOf(block)),
+    rollups.map(({ table }) => table.name),
+  );
+  assert.deepEqual(await everyView(client), before);
+});
+
+test('A retention run that crashes between any two steps continues in the next run', async () => {
+  const block = await store(client, arrivedIn(rows, 1, 2));
+  const before = await everyView(client);
+  let failures = 0;
+  for (let steps = 1; ; steps += isLongForm ? 1 : 4) {
+    try {
+      await run(202601, failAfter(steps));
+      break;
+    } catch (error) {
+      assert.match(String(error), /crash/);
+      failures += 1;
+    }
+    assert.deepEqual(await everyView(client), before, `after ${steps} steps`);
+    // A repair between two runs counts each answer once.
+    assert.deepEqual(await warehouse.repairRollups(rangesOf(block)), []);
+  }
+  assert.ok(failures > (isLongForm ? 10 : 2), `${failures} failures`);
+  assert.deepEqual(await everyView(client), before);
+  assert.equal(await countOf(client, 'attempts'), arrivedIn(rows, 2, 2).length);
+});
+
+test('Audits find no difference before and after retention, also with late answers', async () => {
+  await countAccepted(rows);
+  await store(client, rows);
+  const audit = auditsOf(redis, client);
+  const found = async () => {
+    const { mismatches, notCompared } = await audit({ days: daysSinceThen() });
+    return [namesOf(mismatches), notCompared];
   };
-}
+  assert.deepEqual(await found(), [[], []]);
+  await run();
+  assert.deepEqual(await found(), [[], []]);
+  const late = lateAnswer();
+  await countAccepted([late]);
+  await store(client, [late]);
+  assert.deepEqual(await found(), [[], []]);
+  await client.command({ query: "DELETE FROM daily_skill WHERE day = '2026-01-06'" });
+  assert.notDeepEqual(await found(), [[], []], 'the audit misses the archived answers');
+});
+
+test('Concurrent retention runs archive each answer once', async () => {
+  await store(client, rows);
+  const before = await everyView(client);
+  await Promise.all([run(), run(), run()]);
+  await run();
+  assert.deepEqual(await everyView(client), before);
+  assert.equal(await countOf(client, 'attempts'), arrivedIn(rows, 3, 3).length);
+});
+
+test('Retention keeps no row of a learner who is erased during the run', async () => {
+  await store(client, rows);
+  const { archive } = parts;
+  const [first, second] = [...new Set(rows.map(({ event }) => event.userId))] as [string, string];
+  // The erasure deletes rows that the run has read, before it writes their snapshots and sums.
+  await run(february, {
+    ...parts,
+    archive: {
+      ...archive,
+      saveSnapshots: async (month, snapshots) => {
+        await archive.saveSnapshots(month, snapshots);
+        for (const table of personalTables) await deleteFrom(table, first);
+        await archive.saveSnapshots(
+          month,
+          snapshots.filter(({ userId }) => userId === first),
+        );
+      },
+      saveSums: async (month, page) => {
+        await archive.saveSums(month, page);
+        await deleteFrom('attempts', second);
+      },
+    },
+  });
+  for (const table of personalTables) {
+    const left = await selectRows(
+      client,
+      `SELECT 1 FROM ${table} WHERE user_id IN ({first:String}, {second:String})`,
+      { params: { first, second } },
+    );
+    assert.deepEqual(left, [], table);
+  }
+  assert.equal((await selectRows(client, 'SELECT DISTINCT user_id FROM learner_snapshots')).length, 4);
+});
+
+test('Retention waits for pending rows and for dead letters of the month', async () => {
+  await store(client, arrivedIn(rows, 1, 3));
+  const stored = await countOf(client, 'attempts');
+  const waiting = await redis.xadd(outboxKey(1), '*', 'r', 'row');
+  assert.ok(waiting);
+  assert.deepEqual(await run(), []);
+  await redis.xdel(outboxKey(1), waiting);
+  const [old] = arrivedIn(rows, 2, 2);
+  const [young] = arrivedIn(rows, 3, 3);
+  assert.ok(old && young);
+  for (const row of [encoded(old), 'unreadable']) {
+    const parked = await redis.xadd(parkedKey(outboxKey(2)), '*', 'r', row, 'reason', 'refused');
+    assert.ok(parked);
+    assert.deepEqual(await run(), row === 'unreadable' ? [] : [202601]);
+    await redis.xdel(parkedKey(outboxKey(2)), parked);
+  }
+  await redis.xadd(parkedKey(outboxKey(2)), '*', 'r', encoded(young), 'reason', 'refused');
+  assert.deepEqual(await run(), [202602]);
+  assert.ok((await countOf(client, 'attempts')) < stored);
+});
+
+test('Retention drops forecasts after the last of their days', async () => {
+  const scored = servedForecast({ madeAt: startOf(1) + dayMs, days: 7 });
+  const open = servedForecast({ madeAt: startOf(2) + dayMs, days: 36_500 });
+  await createJournalWarehouse(client).insert(
+    'forecast',
+    [scored, { ...scored, days: 30 }, open].map((row) => Buffer.from(encodeForecastRow(row))),
+  );
+  assert.deepEqual(await planRetention(parts, february), { months: [], forecastMonths: [202601] });
+  await run();
+  assert.equal(await countOf(client, 'forecasts'), 1);
+});

@@ -1,4 +1,4 @@
-/** Answers of several months for tests of retention, and what analysts see of them. */
+/** Answers of several months for tests of retention, and the views that analysts read. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { type AttemptRow, encodeAttemptRow } from '../../../src/contracts/answers/attempt-row.js';
 import { createLogger } from '../../../src/logger.js';
@@ -24,36 +24,36 @@ export const startOf = (month: number): number => Date.UTC(2026, month - 1, 1);
 
 const mostDaysLate = 60;
 
-/** So many days back is before all of them. */
+/** Days from before the first answer to today. */
 export const daysSinceThen = (): number => Math.ceil((Date.now() - startOf(1)) / dayMs) + mostDaysLate + 1;
 
-const learners = Array.from({ length: 12 }, (_, i) => ({
+const learners = Array.from({ length: 6 }, (_, i) => ({
   tenant: i % 3 === 0 ? 'other' : 'default',
   userId: `learner ${i} \\ ü`,
 }));
 
-/** About 30 answers of each learner a month; some come days late, and some commits reach over a month's end. */
+/** About 20 answers per learner and month. Some are late, and some commits span the end of a month. */
 export function oldAnswers(months: readonly number[], seed = 7): AttemptRow[] {
   const random = seeded(seed);
-  const below = (n: number): number => Math.floor(n * random());
+  const pickNumber = (count: number): number => Math.floor(count * random());
   return learners.flatMap(({ tenant, userId }, i) => {
     const times = months
-      .flatMap((month) => Array.from({ length: 24 + i }, () => startOf(month) + random() * 28 * dayMs))
+      .flatMap((month) => Array.from({ length: 14 + i }, () => startOf(month) + random() * 28 * dayMs))
       .concat(months.flatMap((month) => (i % 2 === 0 ? [startOf(month) - 1, startOf(month)] : [])))
       .sort((a, b) => a - b);
     return times.map((receivedAt, place) => {
       const atEdge = times.filter((time, before) => before <= place && time % dayMs === 0).length;
       const mastery = 0.3 + 0.6 * random();
-      const row = attemptRow(below(1e6), {
+      const row = attemptRow(pickNumber(1e6), {
         tenant,
         userId,
-        skillId: `skill ${below(4)}`,
-        itemId: `item ${below(300)}`,
+        skillId: `skill ${pickNumber(4)}`,
+        itemId: `item ${pickNumber(300)}`,
         eventId: `event ${place}`,
-        occurredAt: Math.round(receivedAt - (random() < 0.2 ? below(mostDaysLate) * dayMs : 0)),
+        occurredAt: Math.round(receivedAt - (random() < 0.2 ? pickNumber(mostDaysLate) * dayMs : 0)),
         receivedAt: Math.round(receivedAt),
         learnerSeq: place + 1,
-        // The answers at both sides of a month's end are of one commit.
+        // The answers before and after the end of a month belong to one commit.
         learnerVersion: place + 1 - atEdge,
         masteryBefore: mastery,
         masteryAfter: Math.min(0.999, mastery + 0.05),
@@ -69,7 +69,7 @@ const monthOf = (ms: number): number => {
   return at.getUTCFullYear() * 100 + at.getUTCMonth() + 1;
 };
 
-/** Rows that arrived in months of 2026 from the first to the last. */
+/** Rows that arrived in these months of 2026, the last one included. */
 export const arrivedIn = (rows: readonly AttemptRow[], first: number, last: number): AttemptRow[] =>
   rows.filter(
     ({ event }) => monthOf(event.receivedAt) >= 202600 + first && monthOf(event.receivedAt) <= 202600 + last,
@@ -80,7 +80,7 @@ export const encoded = ({ event, figures, conditions }: AttemptRow): string =>
 
 let blocks = 0;
 
-/** Stores the rows as a drain would, one block. @returns their ids in the outbox, which are one second */
+/** Stores the rows like a drain, in one block. @returns the milliseconds of their outbox ids */
 export async function store(client: ClickHouseClient, rows: readonly AttemptRow[]): Promise<number> {
   blocks += 1;
   const lines = rows.map((row, i) => {
@@ -109,7 +109,7 @@ const views = [
   'skill_velocity',
 ];
 
-/** Every view over the rollups, and what the API's velocity reads of them; figures to six digits, for sums have no order, and seven in a learner's. */
+/** Rows of every view over the rollups and of the API's velocity. Six digits, because sums have no order. */
 export async function everyView(client: ClickHouseClient): Promise<unknown> {
   const rows = await Promise.all(
     views.map((view) => selectRows<object>(client, `SELECT * FROM ${view} ORDER BY ALL`)),
