@@ -1,20 +1,21 @@
-/** A learner's answers, listed: complete at once, wherever they are. */
+/** GET /learners/{user_id}/attempts: complete immediately after the answers, from Redis and ClickHouse. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { outboxKey, parkedKey, partitionOf } from '../../src/store/redis/keys.js';
 import { askInTurn } from '../support/builders/learner-data.js';
 import { callerOf, event } from '../support/http/http.js';
 import { countOf } from '../support/inspect/warehouse.js';
-import { clickhouseOf, keysOf, redisOf, startService } from '../support/servers/service.js';
+import { clickhouseOf, keysOf, redisOf, sharedService, startSecondApi } from '../support/servers/service.js';
 import { emptied } from '../support/wait.js';
 
-const service = await startService({ after });
+const service = await sharedService();
+const { tenant } = service;
 const caller = callerOf(service, service.key);
 const redis = await redisOf({ after }, service.redisUrl);
 const clickhouse = clickhouseOf({ after }, service);
 const user = "o'neil \\ ü";
 const path = `/api/v1/learners/${encodeURIComponent(user)}/attempts`;
-const outbox = outboxKey(partitionOf('default', user, 16));
+const outbox = outboxKey(partitionOf(tenant, user, 16));
 
 const list = (query = '') => askInTurn(() => caller.get(path + query));
 
@@ -37,11 +38,11 @@ before(async () => {
   const events = Array.from({ length: answers }, (_, i) => answerOf(i));
   assert.equal((await caller.trackAll(events)).status, 200);
   const { json } = await list();
-  assert.deepEqual(seqs(json.data.attempts), countdown(answers, 1), 'all at once, wherever they are');
+  assert.deepEqual(seqs(json.data.attempts), countdown(answers, 1), 'the first list is incomplete');
   await emptied(redis, outbox);
 });
 
-test('everything told of an answer, absent things null', async () => {
+test('The list of attempts has every field of an answer, and null for missing ones', async () => {
   const { status, json } = await list();
   assert.equal(status, 200);
   assert.deepEqual([json.data.user_id, json.data.total_attempts, json.data.missing], [user, answers, 0]);
@@ -67,7 +68,7 @@ test('everything told of an answer, absent things null', async () => {
   assert.deepEqual([newest.event_id, newest.item_id, newest.time_spent_seconds], [null, null, null]);
 });
 
-test('pages meet without a gap or a double, also where answers come in between', async () => {
+test('Pages of attempts have no gap and no duplicate, also if answers arrive between them', async () => {
   const found: number[] = [];
   let query = '?limit=7';
   for (let page = 0; ; page++) {
@@ -79,10 +80,10 @@ test('pages meet without a gap or a double, also where answers come in between',
   }
   assert.deepEqual(found, countdown(answers, 1));
   const { json } = await list('?limit=25');
-  assert.equal(json.data.next_cursor, null, 'a page that ends with the first answer is the last');
+  assert.equal(json.data.next_cursor, null, 'a page that ends with the first answer is not the last');
 });
 
-test('bad limits and cursors, unknown learners, another tenant', async () => {
+test('The list of attempts rejects invalid parameters, unknown learners and foreign keys', async () => {
   const cursors = ['', 'x', 'YWZ0ZXI6YQ', Buffer.from('before:1').toString('base64url')];
   for (const query of ['limit=0', 'limit=1001', 'limit=1.5', ...cursors.map((one) => `cursor=${one}`)]) {
     const { status, json } = await caller.get(`${path}?${query}`);
@@ -97,13 +98,14 @@ test('bad limits and cursors, unknown learners, another tenant', async () => {
   assert.equal((await writer.get(path)).status, 403);
 });
 
-test('a row in Redis takes the place of a stored one, and one that Redis does not count is not shown', async () => {
+test('The list of attempts prefers rows in Redis and hides rows beyond the count in Redis', async () => {
   const columns =
     'partition_id, outbox_ms, outbox_seq, tenant, user_id, skill_id, item_id, event_id, learner_seq';
   await clickhouse.command({
     query: `INSERT INTO attempts (${columns}) VALUES
-      (99, 1, 0, 'default', {user:String}, 'older', '', '', 25), (99, 2, 0, 'default', {user:String}, 'beyond', '', '', 26)`,
-    query_params: { user },
+      (99, 1, 0, {tenant:String}, {user:String}, 'older', '', '', 25),
+      (99, 2, 0, {tenant:String}, {user:String}, 'beyond', '', '', 26)`,
+    query_params: { tenant, user },
   });
   assert.equal(await countOf(clickhouse, "attempts WHERE skill_id IN ('older', 'beyond')"), 2);
   const stored = await list('?limit=2');
@@ -112,27 +114,20 @@ test('a row in Redis takes the place of a stored one, and one that Redis does no
     ["skill'0", "skill'2"],
   );
   const rowOf = (skill: string) =>
-    `default\to'neil \\\\ ü\t${skill}\t\t\t1\t\\N\t\\N\t\\N\t1.000\t2.000\t24\t0.3\t0.4\t0.5\t0\t0.3\t0.1\t0.2\t0.1\t0\t0\t1\tdefault\t0\t0\t0\t0\t0\t0\t0.75\t0\t\\N\t\t\t1\t\\N\t\\N\t0\t1`;
+    `${tenant}\to'neil \\\\ ü\t${skill}\t\t\t1\t\\N\t\\N\t\\N\t1.000\t2.000\t24\t0.3\t0.4\t0.5\t0\t0.3\t0.1\t0.2\t0.1\t0\t0\t1\tdefault\t0\t0\t0\t0\t0\t0\t0.75\t0\t\\N\t\t\t1\t\\N\t\\N\t0\t1`;
   const parked = await redis.xadd(parkedKey(outbox), '*', 'r', rowOf('parked'), 'id', '1-1', 'reason', 'x');
-  await redis.xadd(
-    parkedKey(outbox),
-    '*',
-    'r',
-    "default\to'neil \\\\ ü\tnonsense",
-    'id',
-    '1-2',
-    'reason',
-    'x',
-  );
-  const aside = await list('?limit=2');
-  assert.equal(aside.json.data.attempts[1].skill_id, 'parked');
+  const unreadable = `${tenant}\to'neil \\\\ ü\tnonsense`;
+  await redis.xadd(parkedKey(outbox), '*', 'r', unreadable, 'id', '1-2', 'reason', 'x');
+  const withParked = await list('?limit=2');
+  assert.equal(withParked.json.data.attempts[1].skill_id, 'parked');
   assert.equal(await redis.xdel(parkedKey(outbox), `${parked}`), 1);
 });
 
-test('where an answer is stored nowhere, the page says that it is missing', async () => {
+test('The list of attempts counts answers that are stored nowhere as missing', async () => {
   await clickhouse.command({
-    query: 'DELETE FROM attempts WHERE user_id = {user:String} AND learner_seq IN (1, 10)',
-    query_params: { user },
+    query:
+      'DELETE FROM attempts WHERE tenant = {tenant:String} AND user_id = {user:String} AND learner_seq IN (1, 10)',
+    query_params: { tenant, user },
   });
   const { json } = await list('?limit=10');
   assert.deepEqual([json.data.attempts.length, json.data.missing], [10, 0]);
@@ -141,12 +136,8 @@ test('where an answer is stored nowhere, the page says that it is missing', asyn
   assert.equal(rest.json.data.next_cursor, null);
 });
 
-test('without ClickHouse there is no list, rather than a part that looks like the whole', async () => {
-  const { dataDir } = service;
-  const alone = await startService(
-    { after },
-    { dataDir, role: 'api', clickhouseUrl: 'http://127.0.0.1:1/nothing' },
-  );
+test('The list of attempts responds 503 instead of a partial list if ClickHouse is unavailable', async (t) => {
+  const alone = await startSecondApi(t, service, { clickhouseUrl: 'http://127.0.0.1:1/nothing' });
   const { status, headers, json } = await callerOf(alone, service.key).get(path);
   assert.deepEqual([status, json.error.code, headers['retry-after']], [503, 'UNAVAILABLE', '1']);
 });

@@ -7,7 +7,7 @@ import { encodeLearner } from '../../src/store/learners/learner-codec.js';
 import { encodeSkill } from '../../src/store/learners/skill-codec.js';
 import { attemptRow } from '../support/builders/attempt-rows.js';
 
-/** As ClickHouse gives a row: with all that a column may have nothing of. */
+/** A row of ClickHouse in which every optional column is empty. */
 const sparse = (seq: number): string =>
   `default\tada\ts\\\\1\t\te${seq}\t${seq % 2}\t30\t\\N\t0.5\t1768478400.250\t1768478401.000\t${seq}\t0.3\t0.69\t0.41\t0\t0.3\t0.1\t0.2\t0.1\t0\t0\t1\tdefault\t0\t0\t0\t0\t0\t0\t0.75\t0\t\\N\t\t\t1\t\\N\t\\N\t0\t0`;
 
@@ -20,7 +20,7 @@ const encoded = (
   return encodeAttemptRow(row, row, row);
 };
 
-test('a row is read with what it has nothing of', () => {
+test('decodeAttemptRow returns null for missing values', () => {
   const { event, figures, conditions } = decodeAttemptRow(sparse(1));
   assert.equal(event.skillId, 's\\1');
   assert.deepEqual([event.itemId, event.confidenceScore, event.isCorrect], [null, null, true]);
@@ -29,14 +29,14 @@ test('a row is read with what it has nothing of', () => {
   assert.deepEqual([conditions.source, conditions.section, conditions.weight], ['default', null, 1]);
 });
 
-test('a missing row is told, and its number is not given again', () => {
+test('A replay counts missing rows and does not reuse their numbers', () => {
   const replay = startReplay();
   for (const seq of [1, 2, 5]) replay.add(decodeAttemptRow(encoded(seq, seq)));
   assert.equal(replay.missing(), 2);
   assert.equal(replay.states().learner.attempts, 5);
 });
 
-test('a replay goes on from states as if it had never stopped', () => {
+test('A replay that starts from states equals one from the first row', () => {
   const whole = startReplay();
   const first = startReplay();
   for (let seq = 1; seq <= 30; seq++) whole.add(decodeAttemptRow(encoded(seq, seq)));
@@ -49,7 +49,7 @@ test('a replay goes on from states as if it had never stopped', () => {
   assert.deepEqual(two.items, one.items);
 });
 
-test('a baseline is what rows say; one that is due is taken once', () => {
+test('A replay takes the baseline of the rows, or sets a due one once', () => {
   const replay = startReplay();
   const baseline = (): number | null => replay.learner().baselineTotal;
   const context = { model: unfittedModel, registeredSkills: 1 };
@@ -61,12 +61,12 @@ test('a baseline is what rows say; one that is due is taken once', () => {
   const total = baseline();
   assert.ok(total !== null && total >= 400 && total < 1600, `${total}`);
   setDueBaseline(replay, Date.UTC(2027, 0, 15), { ...context, registeredSkills: 100 });
-  assert.equal(baseline(), total, 'once');
+  assert.equal(baseline(), total, 'the baseline was set again');
   replay.add(decodeAttemptRow(encoded(21, 21, { baselineTotal: 1200 })));
   assert.equal(baseline(), 1200);
 });
 
-test('what is no row is refused', () => {
+test('decodeAttemptRow rejects a row with a wrong field or number of fields', () => {
   assert.throws(() => decodeAttemptRow('a\tb'), /2 fields/);
   assert.throws(() => decodeAttemptRow(`${encoded(1, 1)}\t1`), /fields/);
   assert.throws(() => decodeAttemptRow(sparse(1).replace('0.69', 'x')), /mastery_after/);

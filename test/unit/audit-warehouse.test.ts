@@ -1,10 +1,9 @@
-/** What the audit reads of a large deployment. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { createAuditWarehouse } from '../../src/warehouse/maintenance/audit-warehouse.js';
 
-test('a month has more rows than a function takes arguments', async () => {
+test('fetchStoredDays returns more rows than a call can have arguments', async () => {
   const rows = Array.from({ length: 300_000 }, (_, day) => ({ json: () => ({ day }) }));
   const query = async (): Promise<unknown> => ({
     stream: async function* () {

@@ -1,4 +1,3 @@
-/** From entries of the outbox to lines for ClickHouse. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { encodePage, parseOutboxEntry, type RowsEntry } from '../../src/store/outbox/outbox-page.js';
@@ -7,14 +6,14 @@ import { buildRangeCondition } from '../../src/warehouse/ingest/repair.js';
 const field = (name: string, value: string): Buffer[] => [Buffer.from(name), Buffer.from(value)];
 const entry = (id: string, rows: string): RowsEntry => parseOutboxEntry([Buffer.from(id), field('r', rows)]);
 
-test('a page is the rows with partition and outbox id in front, one line each', () => {
+test('encodePage prefixes each row with its partition and outbox id', () => {
   const page = encodePage(7, [entry('1763705000123-0', 'a\tb\nc'), entry('1763705000123-1', 'ü\t\\N')]);
   const ids = ['7\t1763705000123\t0', '7\t1763705000123\t1', '7\t1763705000123\t65536'];
   assert.equal(page.bytes.toString(), `${ids[0]}\ta\tb\n${ids[1]}\tc\n${ids[2]}\tü\t\\N\n`);
   assert.equal(page.rows, 3);
 });
 
-test('rows to skip are left out by partition and id', () => {
+test('encodePage skips rows by partition and outbox id', () => {
   const page = encodePage(
     7,
     [entry('5-0', 'a\nb\nc'), entry('5-1', 'd'), entry('6-0', 'e')],
@@ -24,12 +23,12 @@ test('rows to skip are left out by partition and id', () => {
   assert.equal(page.rows, 3);
 });
 
-test('the largest ids find room', () => {
+test('encodePage encodes the largest outbox ids', () => {
   const page = encodePage(65_535, [entry('9999999999999-137438953471', 'a')]);
   assert.equal(page.bytes.toString(), '65535\t9999999999999\t9007199254675456\ta\n');
 });
 
-test('rows are found by their field; what is not ours holds none', () => {
+test('parseOutboxEntry returns the lines of the field r, or none', () => {
   const lines = (fields: Buffer[]): string[] =>
     parseOutboxEntry([Buffer.from('5-0'), fields]).lines.map((line) => line.toString());
   assert.deepEqual(lines([]), []);
@@ -39,7 +38,7 @@ test('rows are found by their field; what is not ours holds none', () => {
   assert.deepEqual(lines(field('r', 'two\nrows')), ['two', 'rows']);
 });
 
-test('only numbers of a range reach the SQL', () => {
+test('buildRangeCondition rejects ranges that are no outbox ids', () => {
   assert.match(
     buildRangeCondition([{ partition: 3, from: '5-1', to: '9-0', rows: 4 }]),
     /^outbox_ms BETWEEN 5 AND 9 AND .*BETWEEN \(5, 65536\) AND \(9, 65535\)/,

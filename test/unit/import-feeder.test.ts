@@ -36,16 +36,16 @@ const eventOf = (line: number, user: number): TrackEvent => ({
 });
 
 /**
- * Learners' marks and counted lines by the rules of a commit, behind the real lanes: a batch may be
- * refused, counted with its answer lost, or refused for some of its learners.
+ * Counts lines like a commit, behind real lanes. A batch can fail, lose its reply after it was counted, or fail for
+ * some of its learners.
  */
-function createCounter(random: () => number, trouble: number) {
+function createCounter(random: () => number, failureRate: number) {
   const marks = new Map<string, number>();
   const counted: number[] = [];
-  const commit = (events: readonly TrackEvent[], refused: ReadonlySet<string>): TrackOutcome[] => {
+  const commit = (events: readonly TrackEvent[], failed: ReadonlySet<string>): TrackOutcome[] => {
     const before = new Map(marks);
     return events.map(({ userId, importLine }) => {
-      if (refused.has(userId)) return 'unavailable';
+      if (failed.has(userId)) return 'unavailable';
       if ((importLine ?? 0) <= (before.get(userId) ?? 0)) return 'skipped';
       marks.set(userId, importLine ?? 0);
       counted.push(importLine ?? 0);
@@ -55,11 +55,11 @@ function createCounter(random: () => number, trouble: number) {
   const run = async (task: TrackTask): Promise<TrackReply> => {
     const events = JSON.parse(Buffer.from(task.bodies).toString()) as TrackEvent[];
     await new Promise(setImmediate);
-    const fate = random();
-    if (fate < trouble / 3) throw unavailable('away');
+    const draw = random();
+    if (draw < failureRate / 3) throw unavailable('unavailable');
     const users = new Set(events.filter(() => random() < 0.3).map(({ userId }) => userId));
-    const outcomes = commit(events, fate < (2 * trouble) / 3 ? users : new Set());
-    if (fate > 1 - trouble / 3) throw new Error('the answer was lost');
+    const outcomes = commit(events, draw < (2 * failureRate) / 3 ? users : new Set());
+    if (draw > 1 - failureRate / 3) throw new Error('the reply was lost');
     return {
       counts: [events.length],
       outcomes: outcomes.map((outcome) => outcomeLetters[outcome]).join(''),
@@ -75,41 +75,38 @@ function createCounter(random: () => number, trouble: number) {
   return { tracker, counted };
 }
 
-test('whatever is refused or lost, each line counts once and in order', { timeout: 120_000 }, async (t) => {
-  for (let seed = 1; seed <= 6; seed++) {
+test('The feeder counts each line once and in order although batches fail or lose replies', async () => {
+  for (let seed = 1; seed <= 3; seed++) {
     const random = seeded(seed);
     const { tracker, counted } = createCounter(random, 0.3);
-    let told = 0;
+    let reported = 0;
     const feeder = createFeeder({
       tracker,
       importId: 'i',
       shards,
       shardOf: ({ userId }) => Number(userId) % shards,
       onCounted: (now, before) => {
-        told += now + before;
+        reported += now + before;
       },
     });
     const rows = Array.from({ length: 8000 }, (_, i) => eventOf(i + 1, Math.floor(random() * 12)));
     for (let at = 0; at < rows.length; at += 1000) await feeder.push(rows.slice(at, at + 1000));
     await feeder.drain();
     assert.equal(feeder.findUncountedLine(), null);
-    assert.equal(told, rows.length, `seed ${seed}`);
+    assert.equal(reported, rows.length, `seed ${seed}`);
     assert.deepEqual(
       [...counted].sort((a, b) => a - b),
       rows.map(({ importLine }) => importLine),
       `seed ${seed}`,
     );
   }
-  t.diagnostic('6 runs of 8,000 rows with a third of the batches in trouble');
 });
 
-test('refusals without an end stop the import, and the open lines are known', {
-  timeout: 60_000,
-}, async () => {
+test('The feeder gives up after 30 s without progress and knows the first uncounted line', async () => {
   let clock = 0;
   const feeder = createFeeder({
     tracker: {
-      track: () => Promise.reject(unavailable('the store is away')),
+      track: () => Promise.reject(unavailable('the store is unavailable')),
     },
     importId: 'i',
     shards: 1,
@@ -123,13 +120,13 @@ test('refusals without an end stop the import, and the open lines are known', {
   await feeder.push([eventOf(3, 1), eventOf(4, 1)]);
   await assert.rejects(
     feeder.drain(),
-    (error) => error instanceof StalledError && /30 s: the store is away/.test(error.message),
+    (error) => error instanceof StalledError && /30 s: the store is unavailable/.test(error.message),
   );
   assert.equal(feeder.findUncountedLine(), 3);
   await feeder.stop();
 });
 
-test('a stop does not wait for rows that stay under way', { timeout: 60_000 }, async () => {
+test('A stop does not wait for rows in flight', async () => {
   const feeder = createFeeder({
     tracker: { track: () => new Promise(() => undefined) },
     importId: 'i',

@@ -12,14 +12,14 @@ import { servedForecast } from '../support/builders/journal-rows.js';
 
 const fieldsOf = (row: string): string[] => row.split('\t');
 
-test('a goal and its deletion', () => {
+test('encodeGoalRow encodes a goal and its deletion', () => {
   const goal = { tenant: 't', userId: 'u', targetScore: 1200, targetDate: '2027-06-05' };
   assert.equal(encodeGoalRow(goal), 't\tu\t1200\t2027-06-05');
   assert.equal(encodeGoalRow({ ...goal, targetDate: null }), 't\tu\t1200\t\\N');
   assert.equal(encodeGoalRow({ ...goal, targetScore: null, targetDate: null }), 't\tu\t\\N\t\\N');
 });
 
-test('an entry of the catalogue, with and without what may be absent', () => {
+test('encodeSkillRow encodes a catalogue entry with and without its optional fields', () => {
   const parameters = { pInit: 0.3, pLearn: 0.1, pGuess: 0.2, pSlip: 0.05, pForget: 0.02 };
   assert.equal(
     encodeSkillRow({ tenant: 't', skillId: 's', name: 'Algebra', section: 'math', weight: 1.5, parameters }),
@@ -31,7 +31,7 @@ test('an entry of the catalogue, with and without what may be absent', () => {
   );
 });
 
-test('an endpoint, enabled and not', () => {
+test('encodeWebhookRow encodes an enabled and a disabled endpoint', () => {
   const place = { tenant: 't', id: 'wh_1', url: 'https://a.example/', createdAt: 5, updatedAt: 7 };
   const endpoint = { ...place, eventTypes: ['*' as const], description: null, disabledReason: null };
   assert.equal(encodeWebhookRow(endpoint), '7\tt\twh_1\thttps://a.example/\t*\t\\N\t\t5');
@@ -41,7 +41,7 @@ test('an endpoint, enabled and not', () => {
   assert.equal(encodeWebhookRow(off), row);
 });
 
-test('a forecast has a field for every column, in their order', () => {
+test('encodeForecastRow has a field for each column in the order of the columns', () => {
   const fields = fieldsOf(encodeForecastRow(servedForecast()));
   assert.equal(fields.length, journalColumns.forecast.length);
   const named = Object.fromEntries(journalColumns.forecast.map((name, i) => [name, fields[i]]));
@@ -79,7 +79,7 @@ test('a forecast has a field for every column, in their order', () => {
   });
 });
 
-test('whatever a text holds, it stays in its field', () => {
+test('Journal rows keep every text within its field', () => {
   const text = fc.oneof(
     fc.string({ unit: 'binary' }),
     fc.string({ unit: fc.constantFrom(...'\\\t\n\r\0\b\fN') }),
@@ -92,7 +92,7 @@ test('whatever a text holds, it stays in its field', () => {
       );
       assert.deepEqual([goal.length, skill.length], [4, 10]);
       for (const field of [...goal, ...skill]) assert.doesNotMatch(field, /[\n\r\0\b\f]/);
-      assert.notEqual(skill[2], '\\N', 'a name is never taken for none');
+      assert.notEqual(skill[2], '\\N', 'a name reads as missing');
     }),
   );
 });

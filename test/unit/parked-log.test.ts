@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { pino } from 'pino';
 import { createParkedLog } from '../../src/services/outbox/isolate-rows.js';
 
-test('one line a second tells of parked rows, with the number of the others', () => {
+test('createParkedLog writes one line per second and partition, with the number of suppressed rows', () => {
   const lines: Record<string, unknown>[] = [];
   const sink = new Writable({
     write: (line, _, done) => {

@@ -1,4 +1,4 @@
-/** What is told of answers that reach ClickHouse while it is being read. */
+/** Reads of ClickHouse while answers are drained into it. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Call } from '../../src/contracts/access/call.js';
@@ -8,7 +8,7 @@ import { readSkillMastery } from '../../src/services/learners/read-mastery.js';
 import { readVelocity } from '../../src/services/learners/read-velocity.js';
 import { countAnswers } from '../support/builders/answers.js';
 
-/** A learner whose answers leave the outbox just after ClickHouse was asked for them. */
+/** A learner whose answers leave the outbox after the query to ClickHouse. */
 function drainedWhileRead() {
   const { learner, skill } = countAnswers([{}, {}, {}]);
   let waitingSeconds = 2;
@@ -30,29 +30,29 @@ function drainedWhileRead() {
 
 const callOf = <Query>(query: Query) => ({ tenant: 'default', query }) as Call<Query>;
 
-test('velocity: rows that are missing are never told as complete', async () => {
+test('readVelocity reports the source lag from before its query', async () => {
   const { drain, ...ports } = drainedWhileRead();
   const fetchDays = async () => {
     drain();
     return [];
   };
-  const told = await readVelocity({ ...ports, history: { fetchDays } }, callOf({ days: 28 }), 'ada');
-  assert.equal((told as { source_lag_seconds: number }).source_lag_seconds, 2);
+  const result = await readVelocity({ ...ports, history: { fetchDays } }, callOf({ days: 28 }), 'ada');
+  assert.equal((result as { source_lag_seconds: number }).source_lag_seconds, 2);
 });
 
-test('explanation: answers that are missing are never told as there', async () => {
+test('readSkillMastery reports answers as pending that its query missed', async () => {
   const { drain, ...ports } = drainedWhileRead();
   const fetchAttempts = async () => {
     drain();
     return { attempts: [], stored: 0, archived: 0 };
   };
-  const told = await readSkillMastery(
+  const result = await readSkillMastery(
     { ...ports, history: { fetchAttempts } },
     callOf({ explain: 'true' as const, steps: 10 }),
     'ada',
     'algebra',
   );
-  const { pending_attempts, source_lag_seconds } = (told as { explanation: Record<string, unknown> })
+  const { pending_attempts, source_lag_seconds } = (result as { explanation: Record<string, unknown> })
     .explanation;
   assert.deepEqual([pending_attempts, source_lag_seconds], [3, 2]);
 });
