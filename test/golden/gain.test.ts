@@ -1,3 +1,4 @@
+/** Gain per hour of practice, section 7 of science.md. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { computePracticeGain, computeReviewGain } from '../../src/domain/advice/practice-gain.js';
@@ -7,94 +8,85 @@ import type { SkillState } from '../../src/domain/tracing/learner-states.js';
 import { modelWith, now, viewsOf } from '../support/builders/study.js';
 import { close, vectors } from './vectors.js';
 
-/** The math skills of the case "both", and one more. */
-const states: Record<string, Partial<SkillState>> = Object.fromEntries(
-  (vectors.forecast.both?.input.math.skills ?? []).map(({ m }, i) => [`math-${i}`, { mastery: m }]),
+/** The math skills of the case "both", with manual parameters, which are fully trusted. */
+const masteries = vectors.forecast.both?.input.math.skills.map(({ m }) => m) ?? [];
+const model = modelWith(
+  Object.fromEntries(
+    masteries.map((_, i) => [`math-${i}`, { section: 'math', parameters: defaultParameters }]),
+  ),
 );
-/** Set by hand, and so fully trusted, as the vectors have it. */
-const set = { section: 'math', parameters: defaultParameters } as const;
-const model = modelWith(Object.fromEntries(Object.keys(states).map((skillId) => [skillId, set])));
-/** As the vectors have it: all skills are known and trusted, and the mean is that of their masteries. */
-const masteries = Object.values(states).map(({ mastery = 0 }) => mastery);
 const mean = masteries.reduce((a, b) => a + b, 0) / masteries.length;
-const worth = (mastery: number, knownWeight: number, knownSkills = 20) => ({
-  math: { mastery, registeredWeight: knownWeight, registeredSkills: knownSkills },
-  rw: { mastery, registeredWeight: knownWeight, registeredSkills: knownSkills },
-});
-const sums = worth(mean, masteries.length);
-
-const one = (state: Partial<SkillState>) => {
-  const [view] = viewsOf({ 'math-0': state }, model);
-  assert.ok(view);
-  return view;
+const measuresOf = (mastery: number, registeredWeight: number, registeredSkills = 20) => {
+  const section = { mastery, registeredWeight, registeredSkills };
+  return { math: section, rw: section };
 };
+const all = measuresOf(mean, masteries.length);
 
-test('gain per hour of practice', () => {
+const viewWith = (state: Partial<SkillState>) => viewsOf({ 'math-0': state }, model)[0] ?? assert.fail();
+const gainAt = (mastery: number, measures = all): number =>
+  computePracticeGain(viewWith({ mastery }), measures);
+
+test('computePracticeGain gives the golden gains per hour', () => {
   for (const { m, plateau, gain } of vectors.gain_per_hour) {
     const run = { attempts: 20, sum: 3, timeSum: 0, squareSum: 1, run: plateau ? 3 : 0 };
-    close(computePracticeGain(one({ mastery: m, plateau: run }), sums), gain, `${m} ${plateau}`);
+    close(computePracticeGain(viewWith({ mastery: m, plateau: run }), all), gain, `${m} ${plateau}`);
   }
 });
 
-test("an hour holds as many answers as the learner's own pace allows", () => {
-  const gain = (seconds: number) =>
-    computePracticeGain(
-      one({ mastery: 0.7, pace: { timed: 4, timedCorrect: 2, seconds, slowness: 0, accuracy: 0.5 } }),
-      sums,
-    );
+test('computePracticeGain fits fewer answers of a slower learner into the hour', () => {
+  const gain = (seconds: number) => {
+    const pace = { timed: 4, timedCorrect: 2, seconds, slowness: 0, accuracy: 0.5 };
+    return computePracticeGain(viewWith({ mastery: 0.7, pace }), all);
+  };
   close(gain(300), 2.738324);
   assert.ok(gain(200) > gain(300) && gain(300) > gain(400));
 });
 
-test('a review brings back in three answers what was lost', () => {
-  const view = { ...one({ mastery: 0.95 }), mastery: 0.55 };
+test('computeReviewGain restores the forgotten mastery in three answers', () => {
+  const view = { ...viewWith({ mastery: 0.95 }), mastery: 0.55 };
   // 110 * .7 / 20 points per unit of mastery over .68 (1 - .68), and 16 reviews an hour.
-  close(computeReviewGain(view, sums), ((77 / 20) * 0.4 * 16) / (0.68 * 0.32));
+  close(computeReviewGain(view, all), ((77 / 20) * 0.4 * 16) / (0.68 * 0.32));
 });
 
-test('an hour on a skill that was never answered begins at its prior', () => {
+test('computePracticeGain starts an unanswered skill at its prior and trusts default parameters a quarter', () => {
   const learned = 0.7 * (1 - 0.985 ** 48);
-  const gain = computePracticeGain(buildUnseenView('math-0', model, now), sums);
+  const gain = computePracticeGain(buildUnseenView('math-0', model, now), all);
   close(gain, ((77 / 20) * learned) / (mean * (1 - mean)));
-  // Parameters that nobody fitted are trusted a quarter.
   const unfitted = modelWith({ 'math-0': { section: 'math' } });
-  close(computePracticeGain(buildUnseenView('math-0', unfitted, now), sums), gain / 4);
+  close(computePracticeGain(buildUnseenView('math-0', unfitted, now), all), gain / 4);
 });
 
-test('where a section has few skills each is many fine ones, which share the answers of an hour', () => {
-  const [few, many] = [5, 20].map((skills) =>
-    computePracticeGain(one({ mastery: 0.3 }), worth(0.5, 20, skills)),
+test('computePracticeGain and computeReviewGain divide the hour between the fine skills in a coarse one', () => {
+  const measures = (skills: number) => measuresOf(0.5, 20, skills);
+  close(
+    gainAt(0.3, measures(5)) / gainAt(0.3, measures(20)),
+    (1 - 0.985 ** 12) / (1 - 0.985 ** 48),
+    'practice',
   );
-  close((few as number) / (many as number), (1 - 0.985 ** 12) / (1 - 0.985 ** 48));
-  const faded = { ...one({ mastery: 0.95 }), mastery: 0.55 };
-  const [fewReviews, manyReviews] = [5, 20].map((skills) => computeReviewGain(faded, worth(0.5, 20, skills)));
-  close((fewReviews as number) / (manyReviews as number), 5 / 20);
-  // Before the first answer none is known, without a section half of one in each.
-  const [none, single] = [0, 1].map((skills) =>
-    computePracticeGain(one({ mastery: 0.3 }), worth(0.5, 20, skills)),
-  );
-  close(none as number, single as number);
+  const faded = { ...viewWith({ mastery: 0.95 }), mastery: 0.55 };
+  const reviews = (skills: number) => computeReviewGain(faded, measures(skills));
+  close(reviews(5) / reviews(20), 5 / 20, 'review');
+  // Before the first answer no skill is registered. A skill without a section counts half in each.
+  close(gainAt(0.3, measures(0)), gainAt(0.3, measures(1)), 'no registered skill');
   const unplaced = buildUnseenView('anywhere', model, now);
-  const [nothing, half] = [0, 0.5].map((skills) => computePracticeGain(unplaced, worth(0.5, skills, skills)));
-  close(nothing as number, half as number);
+  const gainOf = (skills: number) => computePracticeGain(unplaced, measuresOf(0.5, skills, skills));
+  close(gainOf(0), gainOf(0.5), 'no registered skill, no section');
 });
 
-test('a skill without a section gains half in each', () => {
-  const states = { a: { mastery: 0.5 }, b: { mastery: 0.5 }, c: { mastery: 0.5 } };
-  const model = modelWith({ a: { section: 'math' }, b: { section: 'rw' } });
-  const gains = viewsOf(states, model).map((view) => computePracticeGain(view, worth(0.5, 1.5)));
-  close(gains[2] as number, gains[0] as number);
-  close(gains[1] as number, gains[0] as number);
+test('computePracticeGain adds half of both sections for a skill without a section', () => {
+  const half = { mastery: 0.5 };
+  const placed = modelWith({ a: { section: 'math' }, b: { section: 'rw' } });
+  const [a = 0, b = 0, c = 0] = viewsOf({ a: half, b: half, c: half }, placed).map((view) =>
+    computePracticeGain(view, measuresOf(0.5, 1.5)),
+  );
+  close(c, a);
+  close(b, a);
 });
 
-test('near the ends of the scale a point of mean mastery is worth no more than at .05 and .95', () => {
-  const gain = (mastery: number) => computePracticeGain(one({ mastery }), worth(mastery, 1));
-  const learned = (mastery: number) => (1 - mastery) * (1 - 0.985 ** 48);
-  close(gain(0.01), (77 * learned(0.01)) / (0.05 * 0.95));
-  close(gain(0.99), (77 * learned(0.99)) / (0.05 * 0.95));
-});
-
-test('a skill that only this learner knows is worth no more than all of its section', () => {
-  const gain = computePracticeGain(one({ mastery: 0.5 }), worth(0.5, 0));
-  close(gain, computePracticeGain(one({ mastery: 0.5 }), worth(0.5, 1)));
+test('computePracticeGain clips the mean mastery to .05 and .95, and never exceeds the whole section', () => {
+  for (const mastery of [0.01, 0.99]) {
+    const learned = (1 - mastery) * (1 - 0.985 ** 48);
+    close(gainAt(mastery, measuresOf(mastery, 1)), (77 * learned) / (0.05 * 0.95), `${mastery}`);
+  }
+  close(gainAt(0.5, measuresOf(0.5, 0)), gainAt(0.5, measuresOf(0.5, 1)), 'weight');
 });

@@ -1,8 +1,8 @@
+/** Score forecasts against the vectors of science.md, section 6. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { dayMs, type Section, sections, toDay } from '../../src/domain/base/common.js';
-import { buildCatalogue, type SkillEntry } from '../../src/domain/catalogue/catalogue.js';
 import { resolveSkillModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import type { SkillView } from '../../src/domain/learner/skill-view.js';
 import { assessLearner, type ForecastSubject } from '../../src/domain/score/assessment.js';
@@ -21,9 +21,10 @@ import {
 import { type Activity, countActivity, newActivity } from '../../src/domain/tracing/activity.js';
 import { computeRetention } from '../../src/domain/tracing/bkt.js';
 import { newLearner, newSkill } from '../../src/domain/tracing/learner-states.js';
+import { modelWith } from '../support/builders/study.js';
 import { close, type ForecastVector, type SectionInput, vectors } from './vectors.js';
 
-test('filter of both abilities', () => {
+test('updateAbilities gives the golden abilities of both sections', () => {
   let abilities: Abilities = newAbilities;
   for (const { y, difficulty, guess, slip, shares, attempts, falling, ...after } of vectors.ekf) {
     const answer = { isCorrect: y === 1, questionDifficulty: difficulty };
@@ -40,37 +41,30 @@ test('filter of both abilities', () => {
 const now = Date.UTC(2026, 0, 20, 12);
 const today = toDay(now);
 
-/** A learner as the vectors tell it: with the practice of the last 14 days in its own record. */
+/** The learner of a vector, with its practice of the last 14 days. */
 function subjectOf({ input }: ForecastVector, baselineTotal: number | null): ForecastSubject {
-  const entries = sections.flatMap((section) =>
-    Array.from({ length: input[section].K }, (): SkillEntry => entryOf(input[section].open ? null : section)),
+  const placed = sections.flatMap((section) =>
+    Array.from({ length: input[section].K }, () => ({ section: input[section].open ? null : section })),
   );
   return {
     learner: {
       ...newLearner,
-      // Not so new that the days before count as unknown.
+      // A new learner's earlier days would count as unknown.
       attempts: 10_000,
       abilities: { ...newAbilities, math: input.math.thetaE, rw: input.rw.thetaE },
       baselineTotal,
-      activity: practised(input),
+      activity: practise(input),
     },
-    views: viewsOf(input),
-    model: {
-      ...unfittedModel,
-      catalogue: buildCatalogue(1, new Map(entries.map((entry, i) => [`known ${i}`, entry]))),
-    },
-    registeredSkills: entries.length,
+    views: sections.flatMap((section) => {
+      // Skills of open sections belong to both sections, and the vector lists them twice.
+      const skills = section === 'rw' && input.rw.open ? [] : input[section].skills;
+      return skills.map((skill, i) => viewOf(`${section} ${i}`, section, skill));
+    }),
+    model: modelWith(Object.fromEntries(placed.map((entry, i) => [`known ${i}`, entry]))),
+    registeredSkills: placed.length,
     now,
   };
 }
-
-/** Skills of open sections stand in both; they are one learner's, once each. */
-const viewsOf = (input: ForecastVector['input']): SkillView[] =>
-  sections.flatMap((section) =>
-    section === 'rw' && input.rw.open
-      ? []
-      : input[section].skills.map((skill, i) => viewOf(`${section} ${i}`, section, skill)),
-  );
 
 function viewOf(
   skillId: string,
@@ -95,17 +89,8 @@ function viewOf(
   };
 }
 
-const entryOf = (section: Section | null): SkillEntry => ({
-  name: null,
-  section,
-  weight: 1,
-  parameters: null,
-  revision: 1,
-  updatedAt: 0,
-});
-
-/** As many answers as the rate comes to in 14 days, on as many of them as were active. */
-function practised(input: ForecastVector['input']): Activity {
+/** The answers of 14 days at the rate, on the active days. */
+function practise(input: ForecastVector['input']): Activity {
   let activity = newActivity;
   for (const section of sections) {
     const { rate, active_days_14 } = input[section];
@@ -116,40 +101,41 @@ function practised(input: ForecastVector['input']): Activity {
   return activity;
 }
 
-for (const [name, vector] of Object.entries(vectors.forecast)) {
-  test(`measure ${name}`, () => {
+const forecasts = Object.entries(vectors.forecast);
+
+test('assessLearner gives the golden measures of both sections', () => {
+  for (const [name, vector] of forecasts) {
     const { measures } = assessLearner(subjectOf(vector, null));
     for (const section of sections) {
       const expected = vector.measure[section];
       const { answers, mastery, ability, noise, distrust } = measures[section];
       assert.equal(answers, vector.input[section].n);
-      close(mastery, expected.x, 'x');
-      close(ability, expected.thB, 'thB');
+      close(mastery, expected.x, `x of ${name}`);
+      close(ability, expected.thB, `thB of ${name}`);
       if (expected.R === null) assert.equal(noise, Number.POSITIVE_INFINITY);
-      else close(noise, expected.R, 'R');
-      close(distrust, expected.D, 'D');
+      else close(noise, expected.R, `R of ${name}`);
+      close(distrust, expected.D, `D of ${name}`);
     }
-  });
+  }
+});
 
-  test(`forecast ${name}`, () => {
+for (const [name, vector] of forecasts)
+  test(`createForecast gives the golden scores and intervals of the case ${name}`, () => {
     const subject = subjectOf(vector, null);
     const standing = assessLearner(subject);
     const { estimate } = standing;
     const habit = buildHabit(standing, estimateCurrentPractice(subject));
     const forecast = createForecast(standing, habit);
-    const changes = projectAbilityChanges(standing, habit);
+    const project = projectAbilityChanges(standing, habit);
     const cases = Object.entries(vector.by_days).map(([days, expected]) => ({ days, level: 0.8, expected }));
     if (vector.days30_level95) cases.push({ days: '30', level: 0.95, expected: vector.days30_level95 });
     for (const { days, level, expected } of cases) {
       const { scores, intervals, sd, totalSd } = forecast.forecastIn(Number(days), level);
+      const changes = project(Number(days), Number(days));
       for (const section of sections) {
         close(estimate.theta[section], expected[`theta_${section}`] as number, 'theta');
         assert.equal(forecast.current[section], expected[`current_${section}`]);
-        close(
-          changes(Number(days), Number(days))[section],
-          expected[`dtheta_${section}`] as number,
-          `change in ${days} days`,
-        );
+        close(changes[section], expected[`dtheta_${section}`] as number, `change in ${days} days`);
         assert.equal(scores[section], expected[`predicted_${section}`]);
         close(sd[section], expected[`sd_${section}`] as number, `sd in ${days} days`);
         assert.deepEqual(Object.values(intervals[section]), expected[`ci_${section}`]);
@@ -159,22 +145,17 @@ for (const [name, vector] of Object.entries(vectors.forecast)) {
       assert.deepEqual(Object.values(intervals.total), expected.ci_total);
     }
   });
-}
 
-test('goals against the case "both"', () => {
+test('forecastLearner gives the golden goal tracking of the case both', () => {
   const both = vectors.forecast.both as ForecastVector;
   for (const { target, base, deadline, out } of vectors.goal) {
-    const subject = subjectOf(both, base);
-    const targetDate =
-      deadline === null ? null : new Date((today + deadline) * dayMs).toISOString().slice(0, 10);
-    const { goal } = forecastLearner(subject, {
-      days: 30,
-      level: 0.8,
-      goal: { targetScore: target, targetDate },
-    });
-    assert.equal(goal.daysToGoal, out.days_to_goal);
-    assert.equal(goal.progressPercent, out.progress_percent);
-    assert.equal(goal.onTrack, out.on_track);
-    close(goal.probability, out.goal_probability, 'probability');
+    const date = deadline === null ? null : new Date((today + deadline) * dayMs).toISOString().slice(0, 10);
+    const goal = { targetScore: target, targetDate: date };
+    const { goal: found } = forecastLearner(subjectOf(both, base), { days: 30, level: 0.8, goal });
+    assert.deepEqual(
+      [found.daysToGoal, found.progressPercent, found.onTrack],
+      [out.days_to_goal, out.progress_percent, out.on_track],
+    );
+    close(found.probability, out.goal_probability, 'probability');
   }
 });

@@ -1,13 +1,23 @@
+/** Learner state against the vectors of science.md, sections 1 and 3 to 5. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
+import { defaultParameters, difficultyConstants } from '../../src/domain/base/bkt-parameters.js';
 import { dayMs } from '../../src/domain/base/common.js';
-import { computeEffectiveMastery, computeHalfLife } from '../../src/domain/tracing/bkt.js';
+import { computeTheilSen } from '../../src/domain/learner/velocity.js';
+import {
+  computeDifficultyShift,
+  computeEffectiveMastery,
+  computeHalfLife,
+  pStar,
+  shiftGuessSlip,
+  traceAnswer,
+} from '../../src/domain/tracing/bkt.js';
 import {
   computeCalibration,
   newCalibration,
   updateCalibration,
 } from '../../src/domain/tracing/calibration.js';
+import { closeDay, computeMomentum, newMomentum } from '../../src/domain/tracing/momentum.js';
 import {
   computePlateauSlope,
   isPlateau,
@@ -26,23 +36,67 @@ import {
 } from '../../src/domain/tracing/response-times.js';
 import { close, vectors } from './vectors.js';
 
-for (const { L, idle_days, correct_days, half_life, effective } of vectors.decay) {
-  test(`mastery ${L} after ${idle_days} idle days, ${correct_days} days with a right answer`, () => {
-    const skill = { mastery: L, correctDays: correct_days, lastAttemptAt: 0, attempts: 1 };
-    close(computeHalfLife(correct_days), half_life, 'half-life');
-    close(
-      computeEffectiveMastery(defaultParameters.pInit, skill, idle_days * dayMs),
-      effective,
-      'effective mastery',
-    );
-  });
-}
+const shiftOf = (difficulty: number | null): number =>
+  difficulty === null ? 0 : computeDifficultyShift(defaultParameters, difficulty, difficultyConstants.scale);
 
-for (const { mean, n, thr } of vectors.rapid_threshold) {
-  test(`rapid threshold at a mean of ${mean} s over ${n} answers`, () => {
-    close(computeRapidThreshold(mean === null ? null : { answers: n, meanSeconds: mean }), thr);
-  });
-}
+test('traceAnswer gives the golden masteries of whole sequences, with and without difficulties', () => {
+  for (const sequence of [...vectors.bkt_plain, ...vectors.bkt_difficulty]) {
+    let mastery = defaultParameters.pInit;
+    for (const [i, { y, b, ...expected }] of sequence.entries()) {
+      close(mastery, expected.mastery_before, `mastery before answer ${i}`);
+      const step = traceAnswer(defaultParameters, mastery, y === 1, shiftOf(b));
+      close(step.pCorrect, expected.p_correct, `p correct of answer ${i}`);
+      close(step.posterior, expected.posterior, `posterior of answer ${i}`);
+      close(step.masteryAfter, expected.mastery_after, `mastery after answer ${i}`);
+      mastery = step.masteryAfter;
+    }
+  }
+});
+
+test('traceAnswer gives the golden masteries for weights, confidence, extremes and no guard', () => {
+  const { bkt_weight, bkt_confidence, bkt_extremes } = vectors;
+  for (const one of [...bkt_weight, ...bkt_confidence, ...bkt_extremes]) {
+    const { L, y, w, conf, guard = true, after } = one;
+    const evidence = {
+      ...(w !== undefined && { weight: w }),
+      ...(conf !== undefined && { confidence: conf }),
+    };
+    const { masteryAfter } = traceAnswer(defaultParameters, L, y === 1, 0, guard, evidence);
+    close(masteryAfter, after, JSON.stringify(one));
+  }
+});
+
+test('shiftGuessSlip gives the golden guess, slip and Bayes factors', () => {
+  for (const { b, guess, slip, bf_correct, bf_incorrect } of vectors.item_guess_slip) {
+    const { pGuess, pSlip } = shiftGuessSlip(defaultParameters, shiftOf(b));
+    close(pGuess, guess, `guess at ${b}`);
+    close(pSlip, slip, `slip at ${b}`);
+    close((1 - pSlip) / pGuess, bf_correct, `Bayes factor of a right answer at ${b}`);
+    close(pSlip / (1 - pGuess), bf_incorrect, `Bayes factor of a wrong answer at ${b}`);
+  }
+});
+
+test('pStar gives the golden value of the defaults', () => {
+  close(pStar(defaultParameters), vectors.p_star.defaults);
+});
+
+test('computeEffectiveMastery gives the golden masteries after idle days', () => {
+  for (const { L, idle_days, correct_days, half_life, effective } of vectors.decay) {
+    const skill = { mastery: L, correctDays: correct_days, lastAttemptAt: 0, attempts: 1 };
+    const found = computeEffectiveMastery(defaultParameters.pInit, skill, idle_days * dayMs);
+    close(computeHalfLife(correct_days), half_life, 'half-life');
+    close(found, effective, `mastery ${L} after ${idle_days} days`);
+  }
+});
+
+test('computeRapidThreshold gives the golden thresholds', () => {
+  for (const { mean, n, thr } of vectors.rapid_threshold)
+    close(
+      computeRapidThreshold(mean === null ? null : { answers: n, meanSeconds: mean }),
+      thr,
+      `mean ${mean}`,
+    );
+});
 
 function checkPlateau(
   state: PlateauState,
@@ -55,17 +109,14 @@ function checkPlateau(
   assert.equal(isPlateau(state), expected.plateau);
 }
 
-for (const name of ['stuck', 'learner'] as const) {
-  test(`plateau: ${name}`, () => {
+test('updatePlateau gives the golden slopes and flags of a stuck, a learning and a steady learner', () => {
+  for (const name of ['stuck', 'learner'] as const) {
     let state = newPlateau;
     for (const step of vectors.plateau[name]) {
       state = updatePlateau(state, step.mastery, 0);
       checkPlateau(state, step);
     }
-  });
-}
-
-test('plateau: steady progress of .01 per attempt', () => {
+  }
   let state = newPlateau;
   for (const [i, [slope, plateau]] of vectors.plateau.linear_input.slope_flag.entries()) {
     state = updatePlateau(state, 0.3 + 0.01 * i, 0);
@@ -77,22 +128,20 @@ type Times = (typeof vectors.efficiency)[number]['norm'];
 const normOf = ({ n, correct, mean_ln, m2 }: Times) =>
   computeSkillNorm({ answers: n, correct, logMean: mean_ln, logM2: m2 });
 
-for (const { case: name, norm, answers, ...expected } of vectors.efficiency) {
-  test(`efficiency: ${name}`, () => {
+test('updatePace gives the golden efficiency and correct answers per minute', () => {
+  for (const { case: name, norm, answers, ...expected } of vectors.efficiency) {
     let state = newPace;
     for (const [y, seconds] of answers) state = updatePace(state, y === 1, seconds, normOf(norm), false);
-    close(state.slowness, expected.slowness, 'slowness');
-    close(state.accuracy, expected.accuracy, 'accuracy');
-    close(computeEfficiencyIndex(state, newRapid, normOf(norm)) ?? Number.NaN, expected.index, 'index');
-    close(
-      computeCorrectPerMinute(state) ?? Number.NaN,
-      expected.correct_per_minute,
-      'correct answers per minute',
-    );
-  });
-}
+    close(state.slowness, expected.slowness, `slowness, ${name}`);
+    close(state.accuracy, expected.accuracy, `accuracy, ${name}`);
+    const index = computeEfficiencyIndex(state, newRapid, normOf(norm));
+    close(index ?? Number.NaN, expected.index, `index, ${name}`);
+    const perMinute = computeCorrectPerMinute(state);
+    close(perMinute ?? Number.NaN, expected.correct_per_minute, `correct per minute, ${name}`);
+  }
+});
 
-test('skill norm', () => {
+test('computeSkillNorm gives the golden norm', () => {
   const { mu, sd, accuracy } = vectors.skill_norm;
   const norm = normOf(vectors.skill_norm);
   close(norm.logMean, mu, 'mean');
@@ -100,12 +149,32 @@ test('skill norm', () => {
   close(norm.accuracy, accuracy, 'accuracy');
 });
 
-test('calibration', () => {
+test('computeCalibration gives the golden Brier score and bias', () => {
   let state = newCalibration;
-  for (const [confidence, y] of vectors.calibration.conf_correct) {
+  for (const [confidence, y] of vectors.calibration.conf_correct)
     state = updateCalibration(state, confidence, y === 1);
-  }
-  const { brier, bias } = computeCalibration(state) ?? { brier: Number.NaN, bias: Number.NaN };
-  close(brier, vectors.calibration.brier, 'Brier score');
-  close(bias, vectors.calibration.bias, 'bias');
+  const found = computeCalibration(state);
+  close(found?.brier ?? Number.NaN, vectors.calibration.brier, 'Brier score');
+  close(found?.bias ?? Number.NaN, vectors.calibration.bias, 'bias');
+});
+
+const { t, y, slope, lo90, hi90 } = vectors.theil_sen;
+const points = t.map((time, i) => ({ time, value: y[i] as number }));
+
+test('computeTheilSen gives the golden slope and interval', () => {
+  const found = computeTheilSen(points);
+  close(found?.slope ?? Number.NaN, slope, 'slope');
+  close(found?.low ?? Number.NaN, lo90, 'low');
+  close(found?.high ?? Number.NaN, hi90, 'high');
+});
+
+test('computeMomentum gives the golden momentum', () => {
+  let state = newMomentum;
+  for (const { time, value } of points) state = closeDay(state, time, value);
+  const { short, long, momentum } = vectors.momentum;
+  close(state.short, short, 'short');
+  close(state.long, long, 'long');
+  const found = computeMomentum(state);
+  close(found?.value ?? Number.NaN, momentum, 'momentum');
+  assert.equal(found?.label, 'building');
 });

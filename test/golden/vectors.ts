@@ -6,18 +6,18 @@ import type { ParameterSource } from '../../src/domain/catalogue/tenant-model.js
 export interface SectionInput {
   n: number;
   thetaE: number;
-  /**
-   * Weight times share, effective mastery now, probability of learning, answers, where the parameters come from; idle
-   * days and days with a right answer.
-   */
   skills: {
+    /** Weight times share. */
     w: number;
     share?: number;
+    /** Effective mastery now. */
     m: number;
+    /** Probability of learning. */
     T: number;
     right: number;
     wrong: number;
     source: ParameterSource;
+    /** Idle days, and days with a right answer. */
     idle?: number;
     cd?: number;
   }[];
@@ -31,7 +31,7 @@ export interface SectionInput {
 
 export interface ForecastVector {
   input: Record<Section, SectionInput>;
-  /** Mean mastery, the ability that it stands for, variance of its measurement (null: infinite), distrust. */
+  /** Mean mastery, its ability, the variance of the measurement (null: infinite), distrust. */
   measure: Record<Section, { x: number; thB: number; R: number | null; D: number }>;
   by_days: Record<string, DayForecast>;
   days30_level95?: DayForecast;
@@ -43,12 +43,22 @@ interface DayForecast {
 
 interface BktVector {
   y: 0 | 1;
-  /** Supplied difficulty; null where none was. */
+  /** Supplied difficulty, or null. */
   b: number | null;
   mastery_before: number;
   p_correct: number;
   posterior: number;
   mastery_after: number;
+}
+
+/** One answer with an option: evidence weight, reported confidence, or no guard. */
+interface BktStep {
+  L: number;
+  y: 0 | 1;
+  w?: number;
+  conf?: number;
+  guard?: boolean;
+  after: number;
 }
 
 interface PlateauVector {
@@ -70,9 +80,9 @@ interface Vectors {
   bkt_plain: BktVector[][];
   bkt_difficulty: BktVector[][];
   item_guess_slip: { b: number; guess: number; slip: number; bf_correct: number; bf_incorrect: number }[];
-  bkt_weight: { L: number; y: 0 | 1; w: number; after: number }[];
-  bkt_confidence: { L: number; y: 0 | 1; conf: number; after: number }[];
-  bkt_extremes: { L: number; y: 0 | 1; after: number; guard?: boolean }[];
+  bkt_weight: BktStep[];
+  bkt_confidence: BktStep[];
+  bkt_extremes: BktStep[];
   p_star: { defaults: number };
   decay: { L: number; idle_days: number; correct_days: number; half_life: number; effective: number }[];
   rapid_threshold: { mean: number | null; n: number; thr: number }[];
@@ -99,7 +109,7 @@ interface Vectors {
     slip: number;
     shares: Record<Section, number>;
     attempts: number;
-    /** The learner's results fall. */
+    /** Whether the learner's results fall. */
     falling: boolean;
     /** After the answer. */
     math: number;
@@ -127,7 +137,7 @@ interface Vectors {
   gain_per_hour: { m: number; plateau: boolean; gain: number }[];
 }
 
-/** Reference values, computed apart from this code; read from the source tree, for the build copies no data. */
+/** Reference values of an independent implementation. Read from the source tree: the build copies no data. */
 export const vectors: Vectors = JSON.parse(
   readFileSync(new URL('../../../test/golden/vectors.json', import.meta.url), 'utf8'),
 );

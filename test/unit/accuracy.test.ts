@@ -1,53 +1,74 @@
+/** Forecasts of the share of right answers, and the fit of their intervals. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { decodeModel, encodeModel } from '../../src/contracts/models/stored-model.js';
-import { selectAllLearners, selectLearners } from '../../src/domain/base/answer-log.js';
+import { type AnswerLog, selectAllLearners, selectLearners } from '../../src/domain/base/answer-log.js';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
-import { sigmoid } from '../../src/domain/base/common.js';
+import { dayMs, sigmoid } from '../../src/domain/base/common.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
-import { collectAccuracyCases, detectHorizonUnit } from '../../src/domain/fit/accuracy/accuracy-cases.js';
+import {
+  collectAccuracyCases,
+  collectTracedCases,
+  detectHorizonUnit,
+  type TracedCase,
+} from '../../src/domain/fit/accuracy/accuracy-cases.js';
 import {
   fitAccuracy,
   fitAccuracyChecked,
   measureAccuracy,
   selectPastTimes,
 } from '../../src/domain/fit/accuracy/fit-accuracy.js';
-import { createFeatureStore, replayLearners } from '../../src/domain/fit/prediction/replay-log.js';
+import {
+  createFeatureStore,
+  type FeatureStore,
+  replayLearners,
+} from '../../src/domain/fit/prediction/replay-log.js';
 import {
   type AccuracyModel,
   computeAccuracyCdf,
   computeAccuracyInterval,
   forecastAccuracy,
-  historyBands,
   initialAccuracyModel,
-  isInBand,
 } from '../../src/domain/prediction/accuracy-model.js';
-import { rowWidth } from '../../src/domain/prediction/features.js';
-import { newLearner } from '../../src/domain/tracing/learner-states.js';
+import { type LearnerState, newLearner } from '../../src/domain/tracing/learner-states.js';
 import { answerLog, type LoggedAnswer } from '../support/builders/answer-logs.js';
+import { countAnswers } from '../support/builders/answers.js';
+import { between, ordered } from '../support/builders/arbitraries.js';
 import { formLog } from '../support/builders/forms.js';
 import { seeded } from '../support/builders/random.js';
-import { steadyLog, subjectAfter, tracedCases } from '../support/builders/shares.js';
+import { isLongForm } from '../support/runner/long-form.js';
 
-const dayMs = 86_400_000;
-
-/** Learners differ by an sd of .8 logits around a share of two thirds. */
-function steadyChance(random: () => number): number {
-  const normal = Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
-  return sigmoid(0.7 + 0.8 * normal);
+/** Answers without times. Each learner has one chance of a right answer, the given one or a random one. */
+function steady(learners: number, answersEach: number, seed: number, fixed?: number): AnswerLog {
+  const random = seeded(seed);
+  const normal = (): number => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+  const all = Array.from({ length: learners }, () => {
+    const chance = fixed ?? sigmoid(0.7 + 0.8 * normal());
+    return Array.from(
+      { length: answersEach },
+      (): LoggedAnswer => ({ skill: 0, correct: random() < chance }),
+    );
+  });
+  return answerLog(1, all);
 }
 
-const steady = (learners: number, answersEach: number, seed: number) =>
-  steadyLog({ learners, answersEach, chance: steadyChance, random: seeded(seed) });
-
-function casesOf(log: ReturnType<typeof steady>, takes: (learner: number) => boolean = () => true) {
-  return tracedCases(log, collectAccuracyCases(log, detectHorizonUnit(log), selectLearners(log, takes)));
+/** Features as a fit computes them, without knowledge of skills and items. */
+function storeOf(log: AnswerLog): FeatureStore {
+  const store = createFeatureStore(log);
+  const offsets = { mean: 0, skills: new Float32Array(1), items: new Float32Array(1) };
+  const skills = [{ parameters: defaultParameters, difficultyMean: 0 }];
+  replayLearners(log, 0, log.starts.length - 1, { skills, difficultyScale: 0 }, offsets, store);
+  return store;
 }
 
-const fitted = fitAccuracy(casesOf(steady(150, 120, 1)), 'answers') ?? assert.fail('enough learners');
-const models: AccuracyModel[] = [initialAccuracyModel, fitted];
+const casesOf = (log: AnswerLog, isSelected = (_learner: number): boolean => true): TracedCase[] =>
+  collectTracedCases(log, detectHorizonUnit(log), selectLearners(log, isSelected), storeOf(log));
 
+const subjectAfter = (answers: readonly boolean[]): LearnerState =>
+  countAnswers(answers.map((isCorrect) => ({ isCorrect }))).learner;
+
+const fitted = fitAccuracy(casesOf(steady(100, 100, 1)), 'answers') ?? assert.fail('enough learners');
 /** Every correction differs from its neighbours. */
 const uneven: AccuracyModel = {
   ...fitted,
@@ -60,63 +81,51 @@ const uneven: AccuracyModel = {
     })),
   },
 };
-models.push(uneven);
 
+const anyModel = fc.constantFrom(initialAccuracyModel, fitted, uneven);
 const anyAnswers = fc.array(fc.boolean(), { maxLength: 60 });
-const anyHorizon = fc.double({ min: 0.1, max: 365, noNaN: true });
-const anyLevel = fc.double({ min: 0.5, max: 0.99, noNaN: true });
+const anyHorizon = between(0.1, 365);
+const anyLevel = between(0.5, 0.99);
 const anyCount = fc.integer({ min: 1, max: 2000 });
+const pairOf = (one: fc.Arbitrary<number>) => fc.tuple(one, one).map(ordered);
 
-test('intervals: inside 0 to 1, around the forecast, wider by level, narrower with more answers', () => {
+test('computeAccuracyInterval contains the forecast, widens with the level and narrows with more answers', () => {
   fc.assert(
     fc.property(
-      fc.constantFrom(...models),
-      anyAnswers,
-      anyHorizon,
-      fc.tuple(anyLevel, anyLevel),
-      fc.tuple(anyCount, anyCount),
-      (model, answers, horizon, levels, counts) => {
+      ...([anyModel, anyAnswers, anyHorizon, pairOf(anyLevel), pairOf(anyCount)] as const),
+      (model, answers, horizon, [less, more], [few, many]) => {
         const forecast = forecastAccuracy(model, subjectAfter(answers), horizon);
         assert.ok(forecast.expected > 0 && forecast.expected < 1 && forecast.sd > 0 && forecast.sd < 1);
-        const [less, more] = levels.toSorted((a, b) => a - b) as [number, number];
-        const [few, many] = counts.toSorted((a, b) => a - b) as [number, number];
         const wide = computeAccuracyInterval(model, forecast, few, more);
         assert.ok(wide.low >= 0 && wide.low <= forecast.expected);
         assert.ok(wide.high <= 1 && wide.high >= forecast.expected);
         for (const inner of [
           computeAccuracyInterval(model, forecast, few, less),
           computeAccuracyInterval(model, forecast, many, more),
-        ]) {
+        ])
           assert.ok(inner.low >= wide.low && inner.high <= wide.high);
-        }
       },
     ),
   );
 });
 
-test('the distribution is that of the intervals', () => {
+test('computeAccuracyCdf is the distribution of the intervals', () => {
   fc.assert(
-    fc.property(
-      fc.constantFrom(...models),
-      anyAnswers,
-      anyLevel,
-      anyCount,
-      (model, answers, level, count) => {
-        const forecast = forecastAccuracy(model, subjectAfter(answers), 30);
-        const { low, high } = computeAccuracyInterval(model, forecast, count, level);
-        const below = computeAccuracyCdf(model, forecast, count, low);
-        const above = 1 - computeAccuracyCdf(model, forecast, count, high);
-        // Where 0 or 1 cuts an interval, what lies beyond is on the bound.
-        if (low > 1e-9) assert.ok(Math.abs(below - (1 - level) / 2) < 1e-6, `${below} below`);
-        if (high < 1 - 1e-9) assert.ok(Math.abs(above - (1 - level) / 2) < 1e-6, `${above} above`);
-      },
-    ),
+    fc.property(anyModel, anyAnswers, anyLevel, anyCount, (model, answers, level, count) => {
+      const forecast = forecastAccuracy(model, subjectAfter(answers), 30);
+      const { low, high } = computeAccuracyInterval(model, forecast, count, level);
+      const below = computeAccuracyCdf(model, forecast, count, low);
+      const above = 1 - computeAccuracyCdf(model, forecast, count, high);
+      // An interval cut off at 0 or 1 has the rest of its probability at that end.
+      if (low > 1e-9) assert.ok(Math.abs(below - (1 - level) / 2) < 1e-6, `${below} below`);
+      if (high < 1 - 1e-9) assert.ok(Math.abs(above - (1 - level) / 2) < 1e-6, `${above} above`);
+    }),
   );
 });
 
-test('a right answer never lowers the forecast, a wrong one never raises it', () => {
+test('forecastAccuracy never falls after a right answer and never rises after a wrong one', () => {
   fc.assert(
-    fc.property(fc.constantFrom(...models), anyAnswers, anyHorizon, (model, answers, horizon) => {
+    fc.property(anyModel, anyAnswers, anyHorizon, (model, answers, horizon) => {
       const expected = (all: readonly boolean[]): number =>
         forecastAccuracy(model, subjectAfter(all), horizon).expected;
       const now = expected(answers);
@@ -126,56 +135,54 @@ test('a right answer never lowers the forecast, a wrong one never raises it', ()
   );
 });
 
-test('a learner without answers is forecast as the population, less surely than one with many', () => {
+test('forecastAccuracy predicts the population mean for a learner without answers, with a larger sd', () => {
   const none = forecastAccuracy(fitted, newLearner, 50);
-  assert.ok(Math.abs(none.expected - fitted.mean) < 0.03, `${none.expected} of ${fitted.mean}`);
+  assert.ok(Math.abs(none.expected - fitted.mean) < 0.03, `${none.expected}, mean ${fitted.mean}`);
   const many = forecastAccuracy(fitted, subjectAfter(Array.from({ length: 90 }, (_, i) => i % 3 > 0)), 50);
   assert.ok(many.sd < none.sd);
 });
 
-test('a fit finds a known truth: what was answered so far, the more of it the surer, and it covers other learners', () => {
-  const log = steady(300, 160, 2);
+test('fitAccuracy predicts the share of held-out learners, and its 80 % intervals cover 80 %', () => {
+  const log = steady(240, 140, 2);
   const model =
     fitAccuracy(
-      casesOf(log, (learner) => learner < 150),
+      casesOf(log, (learner) => learner < 120),
       'answers',
     ) ?? assert.fail();
-  const cases = casesOf(log, (learner) => learner >= 150);
-  const found = measureAccuracy(model, cases);
-  assert.ok(Math.abs(found.coverage80 - 0.8) < 0.04, `covers ${found.coverage80}`);
-  // With hundreds of answers the truth is nearly known: the share so far, hardly drawn to the mean.
+  const cases = casesOf(log, (learner) => learner >= 120);
+  const { coverage80 } = measureAccuracy(model, cases);
+  assert.ok(Math.abs(coverage80 - 0.8) < 0.04, `coverage ${coverage80}`);
   const late = cases.filter(({ history }) => history >= 100);
-  for (const { trace, trend, horizon } of late) {
-    const share = trace.right / (trace.right + trace.wrong);
-    const { expected } = forecastAccuracy(model, { trace, trend }, horizon);
-    assert.ok(Math.abs(expected - share) < 0.12, `${expected} after ${share}`);
+  for (const one of late) {
+    const share = one.trace.right / one.history;
+    const { expected } = forecastAccuracy(model, one, one.horizon);
+    assert.ok(Math.abs(expected - share) < 0.12, `expected ${expected} after a share of ${share}`);
   }
-  const [first, last] = [cases.filter(({ history }) => history <= 4), late].map((some) => {
-    const widths = some.map((one) => {
-      const { low, high } = computeAccuracyInterval(
-        model,
-        forecastAccuracy(model, one, one.horizon),
-        1000,
-        0.8,
-      );
-      return high - low;
-    });
-    return widths.reduce((sum, width) => sum + width, 0) / widths.length;
-  }) as [number, number];
-  assert.ok(last < 0.5 * first, `${last} late, ${first} early`);
+  const meanWidth = (some: readonly TracedCase[]): number =>
+    some.reduce((sum, one) => {
+      const forecast = forecastAccuracy(model, one, one.horizon);
+      const { low, high } = computeAccuracyInterval(model, forecast, 1000, 0.8);
+      return sum + high - low;
+    }, 0) / some.length;
+  const early = cases.filter(({ history }) => history <= 4);
+  assert.ok(meanWidth(late) < 0.5 * meanWidth(early));
 });
 
-/** Novices have good and bad days, the practised change for good: what the horizon does depends on the history. */
-const changing = formLog('interaction', { learners: 1000, seed: 4 });
-const changingCases = (before?: number) =>
-  tracedCases(changing, collectAccuracyCases(changing, 'days', selectAllLearners(changing), before));
+/** Beginners have good and bad days, experienced learners change slowly: widths depend on history and horizon. */
+const changing = formLog('interaction', { learners: isLongForm ? 1000 : 400, seed: 4 });
+/** Chance in the coverage of 500 held-out learners, or of 200. */
+const chance = isLongForm ? 1 : Math.sqrt(1000 / 400);
+const changingStore = storeOf(changing);
+const changingCases = (before?: number): TracedCase[] =>
+  collectTracedCases(changing, 'days', selectAllLearners(changing), changingStore, before);
 
-test('intervals cover in every band of history and horizon, whatever these do to each other', () => {
+test('fitAccuracy covers 80 % in every band of history and horizon', () => {
   const cases = changingCases();
-  const model = fitAccuracy(
-    cases.filter(({ learner }) => learner % 2 === 0),
-    'days',
-  );
+  const model =
+    fitAccuracy(
+      cases.filter(({ learner }) => learner % 2 === 0),
+      'days',
+    ) ?? assert.fail();
   for (const horizon of [7, 30, 90])
     for (const [from, to] of [
       [1, 9],
@@ -183,149 +190,105 @@ test('intervals cover in every band of history and horizon, whatever these do to
       [40, 159],
       [160, Number.POSITIVE_INFINITY],
     ] as const) {
-      const own = cases.filter(
+      const band = cases.filter(
         (one) => one.learner % 2 === 1 && one.horizon === horizon && one.history >= from && one.history <= to,
       );
-      const { coverage80 } = measureAccuracy(model ?? assert.fail(), own);
-      // Some two hundred learners, chance alone makes .03.
-      assert.ok(Math.abs(coverage80 - 0.8) < 0.065, `after ${from}, over ${horizon} days: ${coverage80}`);
+      const { coverage80 } = measureAccuracy(model, band);
+      // A band has at least 80 learners: chance alone gives up to .05.
+      assert.ok(Math.abs(coverage80 - 0.8) < 0.065 * chance, `from ${from}, ${horizon} days: ${coverage80}`);
     }
 });
 
-test('intervals of a fit cover what comes after it', () => {
+test('fitAccuracy covers 80 % of the cases that end after the fit', () => {
   const times = changing.at.toSorted();
   const cutoff = times[Math.floor(0.6 * times.length)] as number;
   const known = changingCases(cutoff);
   const pasts = selectPastTimes(known, 'days').map((at) => ({ at, cases: changingCases(at) }));
   assert.ok(pasts.length > 0 && pasts.every(({ at, cases }) => cases.every((one) => one.at < at)));
   const model = fitAccuracy(known, 'days', pasts) ?? assert.fail();
-  const { coverage80 } = measureAccuracy(
-    model,
-    changingCases().filter(({ at }) => at >= cutoff),
-  );
-  assert.ok(Math.abs(coverage80 - 0.8) < 0.035, `covers ${coverage80}`);
+  const later = changingCases().filter(({ at }) => at >= cutoff);
+  const { coverage80 } = measureAccuracy(model, later);
+  assert.ok(Math.abs(coverage80 - 0.8) < 0.035 * chance, `coverage ${coverage80}`);
 });
 
-test('the same cases give the same figures, and answers that are all alike give figures that can be stored', () => {
+test('fitAccuracy is deterministic and returns a model that can be stored even if all answers are equal', () => {
   const cases = casesOf(steady(40, 60, 3));
   assert.deepEqual(fitAccuracy(cases, 'answers'), fitAccuracy(cases, 'answers'));
   for (const right of [0, 1]) {
-    const log = steadyLog({ learners: 30, answersEach: 60, chance: () => right, random: seeded(1) });
-    const accuracy = fitAccuracy(casesOf(log), 'answers') ?? assert.fail();
+    const accuracy = fitAccuracy(casesOf(steady(30, 60, 1, right)), 'answers') ?? assert.fail();
     const { expected } = forecastAccuracy(accuracy, subjectAfter(new Array(20).fill(right === 1)), 20);
     assert.ok(Math.abs(expected - right) < 0.1, `${expected}`);
     assert.deepEqual(decodeModel(encodeModel({ ...unfittedModel, accuracy })).accuracy, accuracy);
   }
 });
 
-test('cases in answers: the next so many, complete; in days: what was answered until then, if enough', () => {
-  const timed = (count: number, everyDays: number): LoggedAnswer[] =>
-    Array.from({ length: count }, (_, i) => ({
-      skill: 0,
-      correct: i % 2 === 0,
-      at: dayMs * (1 + i * everyDays),
-    }));
-  const untimed = answerLog(1, [timed(121, 0).map((answer) => ({ ...answer, at: 0 }))]);
-  const answers = collectAccuracyCases(untimed, detectHorizonUnit(untimed));
-  assert.deepEqual(answers[0], {
-    ...{ learner: 0, history: 1, horizon: 20, span: 20, at: 0, answers: 20, right: 10 },
-  });
+const timed = (count: number, everyDays: number): LoggedAnswer[] =>
+  Array.from({ length: count }, (_, i) => ({
+    skill: 0,
+    correct: i % 2 === 0,
+    at: dayMs * (1 + i * everyDays),
+  }));
+
+test('collectAccuracyCases returns complete horizons of answers for a log without times', () => {
+  const log = answerLog(1, [timed(121, 0)]);
+  const cases = collectAccuracyCases(log, detectHorizonUnit(log));
+  const first = { learner: 0, history: 1, horizon: 20, span: 20, at: dayMs, answers: 20, right: 10 };
+  assert.deepEqual(cases[0], first);
   assert.deepEqual(
-    answers.filter(({ history }) => history === 20).map((one) => [one.horizon, one.answers]),
-    [
-      [20, 20],
-      [50, 50],
-      [100, 100],
-    ],
+    cases.filter(({ history }) => history === 20).map((one) => `${one.horizon} ${one.answers}`),
+    ['20 20', '50 50', '100 100'],
   );
-  assert.ok(answers.every(({ history, horizon }) => history + horizon <= 121));
-  const daily = answerLog(1, [timed(50, 0.5), timed(5, 1), [{ skill: 0, correct: true, at: 0 }]]);
-  const days = collectAccuracyCases(daily, detectHorizonUnit(daily));
-  assert.deepEqual(
-    days
+  assert.ok(cases.every(({ history, horizon }) => history + horizon <= 121));
+});
+
+test('collectAccuracyCases ends horizons of days with the log and skips cases with few answers', () => {
+  const log = answerLog(1, [timed(50, 0.5), timed(5, 1), [{ skill: 0, correct: true, at: 0 }]]);
+  const casesBefore = (before?: number) =>
+    collectAccuracyCases(log, detectHorizonUnit(log), undefined, before);
+  const after10 = (before?: number): string[] =>
+    casesBefore(before)
       .filter(({ history }) => history === 10)
-      .map((one) => [one.learner, one.horizon, one.span, one.answers]),
-    [
-      [0, 7, 7, 14],
-      [0, 30, 20, 40],
-      [0, 90, 20, 40],
-    ],
-    'a horizon ends with the log',
-  );
-  // As it was after 30 answers, the horizons of ten ended five days later.
-  const earlier = collectAccuracyCases(daily, 'days', undefined, dayMs * (1 + 14.6));
-  assert.deepEqual(
-    earlier.filter(({ history }) => history === 10).map((one) => [one.horizon, one.span, one.answers]),
-    [
-      [7, 7, 14],
-      [30, 10, 20],
-      [90, 10, 20],
-    ],
-  );
-  assert.ok(earlier.every(({ history, answers }) => history + answers <= 30));
-  assert.ok(days.every((one) => one.learner === 0 && one.answers >= 10));
+      .map((one) => `${one.horizon} ${one.span} ${one.answers}`);
+  assert.deepEqual(after10(), ['7 7 14', '30 20 40', '90 20 40']);
+  assert.ok(casesBefore().every((one) => one.learner === 0 && one.answers >= 10));
+  // After 30 answers the log ends five days after the tenth.
+  const thirtieth = dayMs * (1 + 14.6);
+  assert.deepEqual(after10(thirtieth), ['7 7 14', '30 10 20', '90 10 20']);
+  assert.ok(casesBefore(thirtieth).every(({ history, answers }) => history + answers <= 30));
 });
 
-test('every history is in exactly one band, which stands inside itself', () => {
-  fc.assert(
-    fc.property(fc.integer({ min: 1, max: 5000 }), (history) => {
-      assert.equal(historyBands.filter((band) => isInBand(band, history)).length, 1);
-    }),
-  );
-  for (const { from, to, middle } of historyBands) assert.ok(from < middle && middle < to);
-});
-
-/** The features of a log as a fit has them; nothing is known of skills and items. */
-function storeOf(log: ReturnType<typeof steady>) {
-  const store = createFeatureStore(log);
-  const offsets = { mean: 0, skills: new Float32Array(1), items: new Float32Array(1) };
-  const model = {
-    skills: [{ parameters: defaultParameters, difficultyMean: 0 }],
-    difficultyScale: 0,
-  };
-  replayLearners(log, 0, log.starts.length - 1, model, offsets, store);
-  assert.equal(store.rows.length, rowWidth * log.correct.length);
-  return store;
-}
-
-/** Fitted on four of five learners and judged by the fifth. */
-const fitJudged = (log: ReturnType<typeof steady>, inForce: AccuracyModel) =>
+/** Fits on four of five learners and judges by the fifth. */
+const fitChecked = (log: AnswerLog, current: AccuracyModel) =>
   fitAccuracyChecked(
     log,
     selectLearners(log, (learner) => learner % 5 > 0),
     selectLearners(log, (learner) => learner % 5 === 0),
     storeOf(log),
-    inForce,
+    current,
   );
 
-test('a fit is published where held-out learners are forecast no worse, else what is in force stays', () => {
+test('fitAccuracyChecked publishes only a model that predicts held-out learners no worse', () => {
   const log = steady(100, 100, 4);
-  const first = fitJudged(log, initialAccuracyModel);
+  const first = fitChecked(log, initialAccuracyModel);
   assert.deepEqual([first.report.published, first.report.reason], [true, '']);
-  assert.equal(first.model.learners, 80);
-  assert.ok(first.report.learners === 20 && first.report.cases > 500);
+  assert.deepEqual([first.model.learners, first.report.learners], [80, 20]);
+  assert.ok(first.report.cases > 500);
   assert.ok((first.report.newLogLoss ?? 1) <= (first.report.oldLogLoss ?? 0) + 0.001);
-  // Those who train turn after 40 answers; the held-out ones stay as they were.
-  const turned = {
-    ...log,
-    correct: log.correct.map((c, i) => (Math.floor(i / 100) % 5 > 0 && i % 100 > 40 ? 1 - c : c)),
-  };
-  const second = fitJudged(turned, first.model);
+  // The training learners change after 40 answers, the held-out ones do not.
+  const correct = log.correct.map((c, i) => (Math.floor(i / 100) % 5 > 0 && i % 100 > 40 ? 1 - c : c));
+  const second = fitChecked({ ...log, correct }, first.model);
   assert.deepEqual([second.report.published, second.report.reason], [false, 'held-out log loss is worse']);
   assert.deepEqual(second.model, first.model);
 });
 
-test('figures in another unit than those in force are published, though nothing can be compared', () => {
-  const log = steady(100, 100, 4);
-  const inForce: AccuracyModel = { ...fitted, unit: 'days' };
-  const { model, report } = fitJudged(log, inForce);
+test('fitAccuracyChecked publishes a model in a new unit without comparing it', () => {
+  const { model, report } = fitChecked(steady(100, 100, 4), { ...fitted, unit: 'days' });
   assert.deepEqual([report.published, report.reason, report.oldLogLoss], [true, '', null]);
   assert.ok(model.unit === 'answers' && (report.newLogLoss ?? 1) < 0.7);
 });
 
-test('too few learners: the figures from before a fit, in the unit of the log', () => {
-  const log = steady(15, 60, 5);
-  const { model, report } = fitJudged(log, initialAccuracyModel);
+test('fitAccuracyChecked returns the initial model in the unit of the log for too few learners', () => {
+  const { model, report } = fitChecked(steady(15, 60, 5), initialAccuracyModel);
   assert.deepEqual(model, { ...initialAccuracyModel, unit: 'answers' });
   assert.equal(report.published, false);
   assert.match(report.reason, /too few/);

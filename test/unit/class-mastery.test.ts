@@ -1,34 +1,34 @@
-/** Classes that are read at once are few: each may take tens of megabytes until its answer is sent. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createLimiter } from '../../src/concurrency.js';
 import type { Call } from '../../src/contracts/access/call.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { ApiError } from '../../src/errors.js';
 import { readClassMastery } from '../../src/services/classes/read-class-mastery.js';
 
-test('many classes at once wait for their turn, and too many are refused', async () => {
+// A class occupies tens of megabytes until its response is sent.
+test('readClassMastery reads few classes at a time, queues some and rejects the rest', async () => {
   let [running, most] = [0, 0];
-  const packed = async (_: string, userIds: readonly string[]) => {
+  const readPacked = async (_: string, userIds: readonly string[]) => {
     running += 1;
     most = Math.max(most, running);
-    // Longer than the bodies of all ten take, one in each turn of the event loop.
-    for (let turns = 0; turns < 20; turns++) await turn();
+    // All ten calls need fewer turns to arrive.
+    for (let turns = 0; turns < 20; turns++) await nextTurn();
     running -= 1;
     return userIds.map(() => ({ bytes: 0, unpack: () => null }));
   };
-  const waits = { maxQueuedOfTenant: 5, maxQueueWaitMs: 60_000, rejectionMessage: 'too many' };
+  const queue = { maxQueuedOfTenant: 5, maxQueueWaitMs: 60_000, rejectionMessage: 'too many' };
   const ports = {
-    ...{ learners: { readPacked: packed }, models: { current: async () => unfittedModel }, now: Date.now },
-    limit: createLimiter({ maxRunning: 2, maxRunningOfTenant: 2, ...waits }),
+    ...{ learners: { readPacked }, models: { current: async () => unfittedModel }, now: Date.now },
+    limit: createLimiter({ maxRunning: 2, maxRunningOfTenant: 2, ...queue }),
   };
   const body = Buffer.from('{"user_ids":["ada"]}');
   const call = { tenant: 'school', body, throwIfDisconnected: () => undefined } as unknown as Call;
-  const ask = () => readClassMastery(ports, call);
-  const asked = await Promise.allSettled(Array.from({ length: 10 }, ask));
-  const refused = asked.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []));
-  assert.equal(most, 2);
-  assert.deepEqual([asked.length - refused.length, refused.length], [7, 3]);
-  assert.ok(refused.every((error) => error instanceof ApiError && error.code === 'UNAVAILABLE'));
+  const calls = Array.from({ length: 10 }, () => readClassMastery(ports, call));
+  const rejected = (await Promise.allSettled(calls)).flatMap((one) =>
+    one.status === 'rejected' ? [one.reason] : [],
+  );
+  assert.deepEqual([most, rejected.length], [2, 3]);
+  assert.ok(rejected.every((error) => error instanceof ApiError && error.code === 'UNAVAILABLE'));
 });

@@ -1,3 +1,4 @@
+/** The course of a learner through skills and items, and the items that a learner is remembered with. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { courseConstants } from '../../src/domain/base/prediction-constants.js';
@@ -10,8 +11,20 @@ import {
   newCourse,
   updateCourse,
 } from '../../src/domain/tracing/course.js';
-import { encodeItemPattern, itemPatternCount, newItemTrace } from '../../src/domain/tracing/traces.js';
+import {
+  advanceWindow,
+  findLiveTrace,
+  type ItemRecord,
+  newItemWindow,
+} from '../../src/domain/tracing/learner-states.js';
+import {
+  decodeItemPattern,
+  encodeItemPattern,
+  itemPatternCount,
+  newItemTrace,
+} from '../../src/domain/tracing/traces.js';
 import { hashItem } from '../../src/store/models/item-store.js';
+import { upTo } from '../support/builders/arbitraries.js';
 import { fc } from '../support/builders/properties.js';
 
 type Step = readonly [skill: number, item: number, isCorrect: boolean, wrongRun?: number];
@@ -23,7 +36,7 @@ const courseAfter = (...steps: readonly Step[]): Course =>
     newCourse,
   );
 
-test('the skills answered last stand newest first, each once, with how they went', () => {
+test('updateCourse keeps the last seven skills, newest first, each with its form', () => {
   const course = courseAfter([1, 0, true], [2, 0, false], [1, 0, true], [3, 0, true]);
   assert.deepEqual(course.skills, [3, 1, 2]);
   const twice = 0.15 + 0.3 * (0.5 - 0.15);
@@ -31,95 +44,96 @@ test('the skills answered last stand newest first, each once, with how they went
     course.forms.map((form) => Math.round(1e6 * form)),
     [150_000, Math.round(1e6 * twice), -150_000],
   );
-});
-
-test('of many skills the last ones are kept, and one that comes back begins anew', () => {
   const many = Array.from({ length: courseConstants.skills + 1 }, (_, i): Step => [i + 1, 0, true]);
-  const course = courseAfter(...many);
-  assert.deepEqual(course.skills, [8, 7, 6, 5, 4, 3, 2]);
+  assert.deepEqual(courseAfter(...many).skills, [8, 7, 6, 5, 4, 3, 2]);
   const back = courseAfter(...many, [1, 0, true]);
-  assert.deepEqual([back.skills[0], back.forms[0]], [1, Math.fround(0.15)]);
+  assert.deepEqual([back.skills[0], back.forms[0]], [1, Math.fround(0.15)], 'a dropped skill starts again');
 });
 
-test('a course is the first skill, and for that skill the first other one', () => {
-  const asked = (course: Course): number[] => [1, 2, 3].map((skill) => findCourseSkill(course, skill));
-  assert.deepEqual(asked(newCourse), [0, 0, 0]);
-  assert.deepEqual(asked(courseAfter([1, 0, true], [1, 0, false])), [0, 1, 1]);
-  assert.deepEqual(asked(courseAfter([1, 0, true], [2, 0, true], [3, 0, true])), [2, 1, 1]);
+test('findCourseSkill returns the latest other skill', () => {
+  const found = (course: Course): number[] => [1, 2, 3].map((skill) => findCourseSkill(course, skill));
+  assert.deepEqual(found(newCourse), [0, 0, 0]);
+  assert.deepEqual(found(courseAfter([1, 0, true], [1, 0, false])), [0, 1, 1]);
+  assert.deepEqual(found(courseAfter([1, 0, true], [2, 0, true], [3, 0, true])), [2, 1, 1]);
 });
 
-test('the item before a skill is that of the last answer on another one', () => {
+test('findPreviousItem returns the item of the last answer on another skill', () => {
   const course = courseAfter([1, 10, true], [2, 20, true], [2, 21, true]);
   assert.deepEqual([findPreviousItem(course, 2), findPreviousItem(course, 1)], [10, 21]);
-  assert.equal(findPreviousItem(courseAfter([1, 10, true], [2, 0, true]), 1), 0, 'it had no item');
+  assert.equal(findPreviousItem(courseAfter([1, 10, true], [2, 0, true]), 1), 0, 'an answer without an item');
 });
 
-test('first tries and retries of items go apart, and answers without an item into neither', () => {
+test('updateCourse separates first tries from retries and ignores answers without an item', () => {
   const start = courseAfter([1, 0, true]);
   assert.deepEqual([start.firstTries, start.retries, start.firstAbility], [0, 0, 0]);
   const first = courseAfter([1, 5, false]);
   assert.deepEqual([first.firstTries, first.retries], [1, 0]);
-  assert.equal(first.firstAbility, Math.fround(-0.4));
-  assert.equal(first.firstForm, Math.fround(-0.05));
+  assert.deepEqual([first.firstAbility, first.firstForm], [-0.4, -0.05].map(Math.fround));
   const retried = courseAfter([1, 5, false], [1, 5, true, 1]);
   assert.deepEqual([retried.firstTries, retried.retries, retried.firstAbility], [1, 1, first.firstAbility]);
-  assert.equal(retried.retryAbility, Math.fround(0.3));
-  assert.equal(retried.retryForm, Math.fround(0.1));
+  assert.deepEqual([retried.retryAbility, retried.retryForm], [0.3, 0.1].map(Math.fround));
 });
 
-test('a right answer lowers no form and no ability, a wrong one raises none', () => {
-  const step = fc.tuple(
-    fc.integer({ min: 1, max: 9 }),
-    fc.integer({ min: 0, max: 3 }),
-    fc.boolean(),
-    fc.integer({ min: 0, max: 3 }),
-  );
-  fc.assert(
-    fc.property(fc.array(step, { minLength: 1, maxLength: 40 }), (steps) => {
-      const before = courseAfter(...steps.slice(0, -1));
-      const [skill, , isCorrect] = steps.at(-1) as Step;
-      const after = courseAfter(...steps);
-      const sign = isCorrect ? 1 : -1;
-      const place = before.skills.indexOf(skill);
-      const form = place < 0 ? 0 : (before.forms[place] as number);
-      assert.ok(sign * ((after.forms[0] as number) - form) >= 0);
-      for (const figure of ['firstAbility', 'firstForm', 'retryAbility', 'retryForm'] as const)
-        assert.ok(sign * (after[figure] - before[figure]) >= 0, figure);
-    }),
-  );
-});
-
-test('every pattern of up to four last answers has a number of its own', () => {
+test('encodeItemPattern numbers every pattern of the last four answers, and decodeItemPattern reads it', () => {
   const seen = new Set<number>();
   for (let answers = 1; answers <= 4; answers++)
     for (let wrongBits = 0; wrongBits < 1 << answers; wrongBits++)
-      for (const isLatest of [false, true])
-        seen.add(encodeItemPattern({ ...newItemTrace, right: answers, wrongBits }, isLatest));
+      for (const isLatest of [false, true]) {
+        const pattern = encodeItemPattern({ ...newItemTrace, right: answers, wrongBits }, isLatest);
+        const wrong = [...wrongBits.toString(2)].filter((bit) => bit === '1').length;
+        assert.deepEqual(decodeItemPattern(pattern), { answers, wrong });
+        seen.add(pattern);
+      }
   assert.deepEqual(
     [...seen].sort((a, b) => a - b),
     Array.from({ length: itemPatternCount }, (_, i) => i + 1),
   );
   assert.equal(encodeItemPattern(newItemTrace, true), 0);
-  assert.equal(
-    encodeItemPattern({ ...newItemTrace, right: 9, wrongBits: 5 }, true),
-    encodeItemPattern({ ...newItemTrace, right: 4, wrongBits: 5 }, true),
+  const [four, nine] = [4, 9].map((right) =>
+    encodeItemPattern({ ...newItemTrace, right, wrongBits: 5 }, true),
   );
+  assert.equal(nine, four);
 });
 
-test('a key is never 0, and for an item it is how its hash begins', () => {
+test('hashKey is never 0, equals the first bytes of hashItem, and findKeyIndex finds it', () => {
   fc.assert(
-    fc.property(fc.string({ maxLength: 40 }), (id) => {
+    fc.property(fc.string({ maxLength: 40 }), fc.uniqueArray(fc.nat(60)), fc.nat(60), (id, keys, key) => {
       assert.ok(hashKey(id) > 0 && hashKey(id) < 2 ** 32);
       assert.equal(hashKey(id), hashItem(id).readUInt32LE(0) || 1);
-    }),
-  );
-});
-
-test('a key is found where it is, and nowhere else', () => {
-  fc.assert(
-    fc.property(fc.uniqueArray(fc.nat(60)), fc.nat(60), (keys, key) => {
       const sorted = keys.sort((a, b) => a - b);
       assert.equal(findKeyIndex(sorted, key), sorted.indexOf(key));
     }),
   );
+});
+
+/** Answers items one after the other. Each has the index of its last answer as far as it is remembered. */
+function answerAll(items: readonly number[]) {
+  const records = new Map<number, ItemRecord>();
+  let window = newItemWindow;
+  const recalled = items.map((item, index) => {
+    const found = records.get(item);
+    const before = findLiveTrace(window, found);
+    window = advanceWindow(window, found);
+    records.set(item, { generation: window.generation, trace: { ...newItemTrace, at: index } });
+    return before?.at ?? null;
+  });
+  return { records, window, recalled };
+}
+
+test('The item window remembers at least the last 128 different items and at most 256', () => {
+  fc.assert(
+    fc.property(upTo(1500, fc.integer({ min: 0, max: 400 })), (items) => {
+      const { recalled } = answerAll(items);
+      for (const [index, at] of recalled.entries()) {
+        const last = items.slice(0, index).lastIndexOf(items[index] as number);
+        if (at !== null) assert.equal(at, last);
+        else assert.ok(last < 0 || new Set(items.slice(last + 1, index)).size >= 128);
+      }
+    }),
+    { numRuns: 10 },
+  );
+  const { records, window } = answerAll(Array.from({ length: 2000 }, (_, i) => i));
+  const live = [...records.values()].filter((item) => findLiveTrace(window, item) !== null);
+  assert.ok(live.length <= 256);
+  assert.deepEqual(window, { generation: 15, size: 2000 - 15 * 128 });
 });

@@ -1,4 +1,4 @@
-/** An answer's change of mastery, taken apart: what is shown adds up, and what does not follow is not shown. */
+/** Explanations: the parts of a change of mastery, and the sentences of the terms of a prediction. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -7,90 +7,84 @@ import {
   defaultParameters,
   difficultyConstants,
 } from '../../src/domain/base/bkt-parameters.js';
-import { round4 } from '../../src/domain/base/common.js';
+import { dayMs, round4 } from '../../src/domain/base/common.js';
 import {
   type CountedAnswer,
   predictNextMastery,
   splitMasteryChange,
 } from '../../src/domain/learner/explanation.js';
 import {
+  features,
+  findColumn,
+  patternColumn,
+  rowWidth,
+  runColumn,
+  streakColumn,
+} from '../../src/domain/prediction/features.js';
+import type { Term } from '../../src/domain/prediction/prediction-model.js';
+import { formatTerm } from '../../src/domain/prediction/term-texts.js';
+import {
   computeDifficultyShift,
   computeEffectiveMastery,
   traceAnswer,
 } from '../../src/domain/tracing/bkt.js';
+import { encodeItemPattern, newItemTrace } from '../../src/domain/tracing/traces.js';
+import { between } from '../support/builders/arbitraries.js';
 
 type StepParts = ReturnType<typeof splitMasteryChange>;
 
-const dayMs = 86_400_000;
-
-interface AnswerInput {
-  readonly parameters: BktParameters;
-  readonly isCorrect: boolean;
-  readonly difficulty: number;
-  readonly idleDays: number;
-}
-
-const parameters = fc
+const anyParameters: fc.Arbitrary<BktParameters> = fc
   .record({
-    pInit: fc.double({ min: 0.01, max: 0.98, noNaN: true }),
-    pLearn: fc.double({ min: 0.001, max: 0.9, noNaN: true }),
-    pGuess: fc.double({ min: 0.01, max: 0.5, noNaN: true }),
-    pSlip: fc.double({ min: 0.005, max: 0.5, noNaN: true }),
-    pForget: fc.double({ min: 0, max: 0.1, noNaN: true }),
+    pInit: between(0.01, 0.98),
+    pLearn: between(0.001, 0.9),
+    pGuess: between(0.01, 0.5),
+    pSlip: between(0.005, 0.5),
+    pForget: between(0, 0.1),
   })
   .filter(({ pGuess, pSlip }) => 1 - pSlip > pGuess + 0.05);
+const anyAnswer = fc.record({
+  parameters: anyParameters,
+  isCorrect: fc.boolean(),
+  difficulty: between(-3, 3),
+  idleDays: between(0, 400),
+});
+type TracedAnswer = typeof anyAnswer extends fc.Arbitrary<infer One> ? One : never;
 
-const answers = fc.array(
-  fc.record<AnswerInput>({
-    parameters,
-    isCorrect: fc.boolean(),
-    difficulty: fc.double({ min: -3, max: 3, noNaN: true }),
-    idleDays: fc.double({ min: 0, max: 400, noNaN: true }),
-  }),
-  { minLength: 1, maxLength: 30 },
-);
-
-/** Counts answers one after the other, as rows tell it afterwards. */
-function trace(list: readonly AnswerInput[]): CountedAnswer[] {
+function traceAll(list: readonly TracedAnswer[]): CountedAnswer[] {
   let skill = { mastery: 0, attempts: 0, correctDays: 0, lastAttemptAt: 0 };
-  return list.map(({ parameters, isCorrect, difficulty, idleDays }) => {
+  return list.map(({ parameters, isCorrect, difficulty, idleDays }, i) => {
     const now = skill.lastAttemptAt + idleDays * dayMs;
     const masteryBefore = computeEffectiveMastery(parameters.pInit, skill, now);
     const shift = computeDifficultyShift(parameters, difficulty, difficultyConstants.scale);
     const { masteryAfter } = traceAnswer(parameters, masteryBefore, isCorrect, shift);
-    const { attempts, correctDays } = skill;
-    skill = {
-      mastery: masteryAfter,
-      attempts: attempts + 1,
-      correctDays: correctDays + 1,
-      lastAttemptAt: now,
-    };
+    skill = { mastery: masteryAfter, attempts: i + 1, correctDays: i + 1, lastAttemptAt: now };
     return { isCorrect, parameters, difficultyShift: shift, masteryBefore, masteryAfter };
   });
 }
 
-/** Ten-thousandths as a whole number; fails where there are more decimals than four. */
-function whole(shown: number | null): number {
-  assert.ok(shown !== null);
-  const tenThousandths = Math.round(shown * 1e4);
-  assert.equal(tenThousandths / 1e4, shown);
-  return tenThousandths;
+/** A value in ten-thousandths. Fails if it has more than four decimals. */
+function tenThousandths(value: number | null): number {
+  assert.ok(value !== null);
+  const whole = Math.round(value * 1e4);
+  assert.equal(whole / 1e4, value);
+  return whole;
 }
 
 const sumOf = ({ previous, forgetting, evidence, learning }: StepParts): number =>
-  whole(previous) + whole(forgetting) + whole(evidence) + whole(learning);
+  [previous, forgetting, evidence, learning].reduce<number>((sum, part) => sum + tenThousandths(part), 0);
 
-test('the parts of every answer add up to what is shown, and each link to the next answer', () => {
+test('splitMasteryChange returns parts that add up and start where the previous answer ended', () => {
   fc.assert(
-    fc.property(answers, (list) => {
-      let previous = (list[0] as (typeof list)[number]).parameters.pInit;
+    fc.property(fc.array(anyAnswer, { minLength: 1, maxLength: 30 }), (list) => {
+      let previous = (list[0] as TracedAnswer).parameters.pInit;
       let shown = round4(previous);
-      for (const answer of trace(list)) {
+      for (const answer of traceAll(list)) {
         const parts = splitMasteryChange(answer, previous);
-        assert.equal(sumOf(parts), whole(parts.after));
+        assert.equal(sumOf(parts), tenThousandths(parts.after));
         assert.equal(parts.previous, shown);
-        assert.ok(whole(parts.forgetting) <= 0);
-        assert.ok(answer.isCorrect ? whole(parts.evidence) >= 0 : whole(parts.evidence) <= 0);
+        assert.ok(tenThousandths(parts.forgetting) <= 0);
+        const evidence = tenThousandths(parts.evidence);
+        assert.ok(answer.isCorrect ? evidence >= 0 : evidence <= 0);
         previous = answer.masteryAfter;
         shown = parts.after;
       }
@@ -98,79 +92,117 @@ test('the parts of every answer add up to what is shown, and each link to the ne
   );
 });
 
-const [first] = trace([{ parameters: defaultParameters, isCorrect: true, difficulty: 0, idleDays: 0 }]) as [
-  CountedAnswer,
-];
+const [first] = traceAll([
+  { parameters: defaultParameters, isCorrect: true, difficulty: 0, idleDays: 0 },
+]) as [CountedAnswer];
 
-test('the first right answer under the defaults: the numbers of science by hand', () => {
-  // Odds .3/.7 times .9/.2 are 1.928571, so .658537; plus a tenth of the rest, .692683.
+test('splitMasteryChange gives the parts of the first right answer under the defaults', () => {
+  // The odds .3/.7 times .9/.2 are 1.928571, a posterior of .658537. Learning adds a tenth of the rest: .692683.
   assert.deepEqual(splitMasteryChange(first, 0.3), {
-    previous: 0.3,
-    before: 0.3,
-    posterior: 0.6585,
-    after: 0.6927,
-    forgetting: 0,
-    evidence: 0.3585,
-    learning: 0.0342,
+    ...{ previous: 0.3, before: 0.3, posterior: 0.6585, after: 0.6927 },
+    ...{ forgetting: 0, evidence: 0.3585, learning: 0.0342 },
   });
 });
 
-test('an answer that does not follow from its own figures is not explained', () => {
+test('splitMasteryChange returns null for parts that do not follow from the stored answer', () => {
   for (const change of [
     { masteryAfter: first.masteryAfter + 1e-8 },
-    { masteryAfter: 0.5 },
     { isCorrect: false },
     { difficultyShift: 0.1 },
     { parameters: { ...defaultParameters, pGuess: 0.25 } },
   ]) {
-    const parts = splitMasteryChange({ ...first, ...change }, 0.3);
-    assert.deepEqual([parts.posterior, parts.evidence, parts.learning], [null, null, null]);
-    assert.equal(parts.forgetting, 0);
+    const { posterior, evidence, learning, forgetting } = splitMasteryChange({ ...first, ...change }, 0.3);
+    assert.deepEqual(
+      { posterior, evidence, learning, forgetting },
+      {
+        ...{ posterior: null, evidence: null, learning: null, forgetting: 0 },
+      },
+    );
   }
   const near = splitMasteryChange({ ...first, masteryAfter: first.masteryAfter + 1e-10 }, 0.3);
   assert.ok(near.posterior !== null);
 });
 
-test('forgetting leads towards the prior and never past it', () => {
-  const at = (masteryBefore: number, previous: number | null): StepParts => {
+test('splitMasteryChange accepts forgetting towards the prior only', () => {
+  const cases: readonly [before: number, previous: number | null, forgetting: number | null][] = [
+    [0.6, 0.9, -0.3],
+    [0.3, 0.9, -0.6],
+    [0.1, 0.1, 0],
+    [0.29, 0.9, null],
+    [0.91, 0.9, null],
+    [0.2, 0.1, null],
+    [0.09, 0.1, null],
+    [0.5, null, null],
+  ];
+  for (const [masteryBefore, previous, forgetting] of cases) {
     const { masteryAfter } = traceAnswer(defaultParameters, masteryBefore, true);
-    return splitMasteryChange({ ...first, masteryBefore, masteryAfter }, previous);
-  };
-  assert.equal(at(0.6, 0.9).forgetting, -0.3);
-  assert.equal(at(0.3, 0.9).forgetting, -0.6);
-  assert.equal(at(0.1, 0.1).forgetting, 0);
-  for (const [before, previous] of [
-    [0.29, 0.9],
-    [0.91, 0.9],
-    [0.2, 0.1],
-    [0.09, 0.1],
-    [0.5, null],
-  ] as const) {
-    const { forgetting, previous: shown, evidence } = at(before, previous);
-    assert.deepEqual([forgetting, shown], [null, null], `${previous} to ${before}`);
-    assert.ok(evidence !== null);
+    const parts = splitMasteryChange({ ...first, masteryBefore, masteryAfter }, previous);
+    assert.equal(parts.forgetting, forgetting, `${previous} to ${masteryBefore}`);
+    assert.equal(parts.previous === null, forgetting === null);
+    assert.ok(parts.evidence !== null);
   }
 });
 
-test('learning holds what the guard and the bounds cut off', () => {
-  const wrong = (masteryBefore: number) => {
-    const { masteryAfter } = traceAnswer(defaultParameters, masteryBefore, false);
-    return splitMasteryChange({ ...first, isCorrect: false, masteryBefore, masteryAfter }, masteryBefore);
+test('splitMasteryChange adds the effect of the guard and of the bounds to learning', () => {
+  const split = (masteryBefore: number, isCorrect: boolean): StepParts => {
+    const { masteryAfter } = traceAnswer(defaultParameters, masteryBefore, isCorrect);
+    return splitMasteryChange({ ...first, isCorrect, masteryBefore, masteryAfter }, masteryBefore);
   };
-  const guarded = wrong(0.05);
-  assert.equal(guarded.after, 0.05);
-  assert.equal(sumOf(guarded), whole(guarded.after));
-  const { masteryAfter } = traceAnswer(defaultParameters, 0.999, true);
-  const bounded = splitMasteryChange({ ...first, masteryBefore: 0.999, masteryAfter }, 0.999);
+  const guarded = split(0.05, false);
+  assert.deepEqual([guarded.after, sumOf(guarded)], [0.05, 500]);
+  const bounded = split(0.999, true);
   assert.deepEqual([bounded.after, bounded.learning], [0.999, -0.0008]);
 });
 
-test('the next answer: as the tracing itself would count it', () => {
+test('predictNextMastery returns what traceAnswer would return', () => {
   fc.assert(
-    fc.property(parameters, fc.double({ min: 0.001, max: 0.999, noNaN: true }), (skill, mastery) => {
+    fc.property(anyParameters, between(0.001, 0.999), (skill, mastery) => {
       const next = predictNextMastery(skill, mastery);
       assert.ok(next.ifWrong <= mastery && mastery <= next.ifCorrect);
       assert.equal(next.ifCorrect, traceAnswer(skill, mastery, true).masteryAfter);
     }),
+  );
+});
+
+const columns = new Map<string, number>([
+  ...features.map(({ name }) => [name, findColumn(name)] as const),
+  ...Object.entries({ itemRun: runColumn, streak: streakColumn, itemPattern: patternColumn }),
+]);
+
+test('formatTerm writes the value of a term and its direction in words', () => {
+  const minutes = (count: number): number => Math.log1p(count);
+  const pattern = (right: number, wrong: number, wrongBits: number, isLatest: boolean): number =>
+    encodeItemPattern({ ...newItemTrace, right, wrong, wrongBits }, isLatest);
+  const raised: readonly [name: Term['name'], value: number, text: string][] = [
+    ['bkt', Math.log(3), 'By mastery of this skill alone, about 75 in 100 answers would be right'],
+    ['streak', 5, 'The last 5 or more answers on this skill were right'],
+    ['itemPattern', pattern(3, 2, 0b0100, true), 'Of the last 4 answers to this very question, 3 were right'],
+    ['wrongAnswers', Math.fround(Math.log1p(12_345)), 'Over all skills, 12345 answers were wrong'],
+    ['timeSinceRight', minutes(0.5), 'The last right answer on any skill was less than a minute ago'],
+    ['timeSinceRightOnSkill', minutes(1), 'The last right answer on this skill was 1 minute ago'],
+    ['itemTime', minutes(300), 'This very question was last answered 5 hours ago'],
+    ['itemTimeIfRight', minutes(3 * 1440), 'This very question was last answered right, 3 days ago'],
+    ['lastRightByTime', 1 / (1 + minutes(10)), 'The last answer on this skill was right, 10 minutes ago'],
+    [
+      'lastRightByAnswers',
+      1 / 3,
+      'The last answer on this skill was right, with 2 answers on other skills since',
+    ],
+  ];
+  const textOf = (name: Term['name'], logits: number, value = 0): string => {
+    const row = new Float64Array(rowWidth);
+    const column = columns.get(name);
+    if (column !== undefined) row[column] = value;
+    return formatTerm({ name, logits }, row);
+  };
+  for (const [name, value, text] of raised)
+    assert.equal(textOf(name, 0.00005, value), `${text}: this raises the chance.`);
+  assert.equal(
+    textOf('base', -0.2),
+    'The starting point, the same for every learner, is below an even chance: this lowers the chance.',
+  );
+  assert.match(
+    textOf('practisedBefore', 0),
+    /^After what was practised just before, .* less often right than usual: this hardly changes the chance\.$/,
   );
 });

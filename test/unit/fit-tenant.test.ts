@@ -1,9 +1,15 @@
+/** The fit of a tenant's model, its threads, and the parts of the served probability that it may publish. */
 import assert from 'node:assert/strict';
+import { createRequire } from 'node:module';
 import { test } from 'node:test';
+import { Worker } from 'node:worker_threads';
 import { createFitPool } from '../../src/compute/job-pools.js';
 import { decodeModel, encodeModel } from '../../src/contracts/models/stored-model.js';
 import type { AnswerLog } from '../../src/domain/base/answer-log.js';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
+import { logit, sigmoid } from '../../src/domain/base/common.js';
+import { predictionConstants } from '../../src/domain/base/prediction-constants.js';
+import { hashKey } from '../../src/domain/base/text-hash.js';
 import {
   resolveSkillModel,
   type SkillModel,
@@ -11,44 +17,63 @@ import {
   unfittedModel,
 } from '../../src/domain/catalogue/tenant-model.js';
 import { localRunner } from '../../src/domain/fit/fit-stages.js';
-import { fitTenant, selectTrainingLearners } from '../../src/domain/fit/fit-tenant.js';
+import { fitTenant, selectTrainingLearners, type TenantFitResult } from '../../src/domain/fit/fit-tenant.js';
+import { fitCalibration } from '../../src/domain/fit/prediction/cross-fit.js';
+import type { PartName } from '../../src/domain/fit/prediction/model-parts.js';
+import {
+  buildFrequentPairs,
+  buildPairTable,
+  findPairMember,
+  mapRelatedKeys,
+  readRelatedTerms,
+} from '../../src/domain/fit/prediction/pair-tables.js';
+import { features, rowWidth, streakColumn } from '../../src/domain/prediction/features.js';
+import { predict, skillTermCount, streakCount } from '../../src/domain/prediction/prediction-model.js';
+import { emptyRelatedTerms } from '../../src/domain/prediction/related-terms.js';
+import { answerLog, type LoggedAnswer } from '../support/builders/answer-logs.js';
 import { seeded } from '../support/builders/random.js';
 
-/** Answers in turns on all skills; learners differ, and so do items. */
-function makeLog(learners: number, skills: number, perLearner: number, withDifficulty: boolean): AnswerLog {
-  const random = seeded(learners + 7 * skills);
-  const answers = learners * perLearner;
-  const column = (bytes: number) => new SharedArrayBuffer(bytes * answers);
-  const log = {
-    starts: Uint32Array.from({ length: learners + 1 }, (_, learner) => learner * perLearner),
-    skill: new Uint32Array(column(4)),
-    item: new Uint32Array(column(4)),
-    correct: new Uint8Array(column(1)),
-    at: new Float64Array(column(8)),
-    seconds: new Float32Array(column(4)),
-    difficulty: new Float32Array(column(4)),
-    skills,
-    items: 5 * skills,
-  };
-  for (let place = 0; place < answers; place++) {
-    const learner = Math.floor(place / perLearner);
-    const practice = Math.floor((place % perLearner) / skills);
-    const skill = place % skills;
-    const variant = Math.floor(random() * 5);
-    const logit = (learner % 7) / 2 - 2.5 + 0.4 * practice - 0.5 * (variant - 2);
-    log.skill[place] = skill;
-    log.item[place] = 1 + 5 * skill + variant;
-    log.correct[place] = random() < 1 / (1 + Math.exp(-logit)) ? 1 : 0;
-    log.at[place] = 1.7e12 + 60_000 * place;
-    log.seconds[place] = 10 + 50 * random();
-    log.difficulty[place] = withDifficulty ? 0.5 * (variant - 2) : Number.NaN;
-  }
-  return log;
+interface LogPlan {
+  readonly learners: number;
+  readonly answersEach: number;
+  readonly skills: number;
+  readonly items: number;
 }
+
+/** @param draw the learner's next answer, from the earlier ones */
+function drawLog(
+  { learners, answersEach, skills, items }: LogPlan,
+  draw: (random: () => number, earlier: readonly LoggedAnswer[], learner: number) => LoggedAnswer,
+): AnswerLog {
+  const random = seeded(17);
+  const given = Array.from({ length: learners }, (_, learner) => {
+    const answers: LoggedAnswer[] = [];
+    while (answers.length < answersEach)
+      answers.push({ at: 1.7e12 + 6e4 * answers.length, ...draw(random, answers, learner) });
+    return answers;
+  });
+  return answerLog(skills, given, items);
+}
+
+/** Answers in turn on all skills, each with five items; learners differ in ability, and learn. */
+const drawSchool = (learners: number, skills: number, withDifficulty = false): AnswerLog =>
+  drawLog({ learners, skills, answersEach: 48, items: 5 * skills }, (random, earlier, learner) => {
+    const practice = Math.floor(earlier.length / skills);
+    const skill = earlier.length % skills;
+    const variant = Math.floor(random() * 5);
+    const easiness = -0.5 * (variant - 2);
+    return {
+      skill,
+      item: 1 + 5 * skill + variant,
+      correct: random() < sigmoid((learner % 7) / 2 - 2.5 + 0.4 * practice + easiness),
+      seconds: 10 + 50 * random(),
+      ...(withDifficulty && { difficulty: -easiness }),
+    };
+  });
 
 const inputOf = (log: AnswerLog, current: TenantModel = unfittedModel) => ({
   log,
-  skillIds: Array.from({ length: log.skills }, (_, skill) => `skill-${skill}`),
+  skillIds: Array.from({ length: log.skills }, (_, skill) => `skill ${skill}`),
   training: selectTrainingLearners(
     Uint32Array.from({ length: log.starts.length - 1 }, (_, i) => (i * 2654435761) >>> 0),
   ),
@@ -57,85 +82,213 @@ const inputOf = (log: AnswerLog, current: TenantModel = unfittedModel) => ({
   fittedAt: '2026-01-15T12:00:00.000Z',
 });
 
-for (const withDifficulty of [false, true]) {
-  const kind = withDifficulty ? 'with' : 'without';
-  test(`threads fit what one thread fits, ${kind} difficulties`, { timeout: 60_000 }, async (t) => {
-    const input = inputOf(makeLog(120, 8, 48, withDifficulty));
-    const pool = createFitPool({ threads: 3, servesRequests: false, redisUrl: '', clickhouseUrl: '' });
-    t.after(() => pool.close());
-    const [here, there] = await Promise.all([fitTenant(input, localRunner), fitTenant(input, pool)]);
-    assert.deepEqual(there, here);
-    assert.ok(here.changed && here.report.served.published, JSON.stringify(here.report.served));
-    const { oldLogLoss, newLogLoss } = here.report.served;
-    assert.ok((newLogLoss ?? 1) < (oldLogLoss ?? 0));
-    assert.deepEqual(decodeModel(encodeModel(here.model)), here.model, 'the stored form keeps every digit');
-  });
-}
+test('fitTenant computes the same published model in threads and in the calling thread', {
+  timeout: 120_000,
+}, async (t) => {
+  const input = inputOf(drawSchool(90, 6, true));
+  const pool = createFitPool({ threads: 3, servesRequests: false, redisUrl: '', clickhouseUrl: '' });
+  t.after(() => pool.close());
+  const [here, there] = await Promise.all([fitTenant(input, localRunner), fitTenant(input, pool)]);
+  assert.deepEqual(there, here);
+  const { oldLogLoss, newLogLoss, published } = here.report.served;
+  assert.ok(here.changed && published && (newLogLoss ?? 1) < (oldLogLoss ?? 0));
+  assert.deepEqual(decodeModel(encodeModel(here.model)), here.model);
+  assert.equal(resolveSkillModel(here.model, 'new').source, 'prior');
+});
 
-test('the same answers again give a model that is no worse', async () => {
-  const log = makeLog(120, 8, 48, false);
+test('A fit pool rejects running and later tasks if its thread cannot start', async (t) => {
+  class BrokenWorker extends Worker {
+    constructor() {
+      super('throw new Error("no thread")', { eval: true });
+    }
+  }
+  const threads = createRequire(import.meta.url)('node:worker_threads');
+  threads.Worker = BrokenWorker;
+  const pool = createFitPool({ threads: 1, redisUrl: '', clickhouseUrl: '', servesRequests: true });
+  t.after(() => {
+    threads.Worker = Worker;
+    return pool.close();
+  });
+  for (let task = 0; task < 2; task++)
+    await assert.rejects(pool.readAnswers('default'), { message: 'no thread' });
+});
+
+test('fitTenant returns a model that is no worse when it fits the same answers again', async () => {
+  const log = drawSchool(80, 5);
   const first = await fitTenant(inputOf(log), localRunner);
   const second = await fitTenant({ ...inputOf(log, first.model), currentItems: first.items }, localRunner);
   const { oldLogLoss, newLogLoss } = second.report.served;
-  assert.ok(
-    Math.abs((oldLogLoss ?? 0) - (first.report.served.newLogLoss ?? 1)) < 1e-9,
-    'judged as it was then',
-  );
+  assert.ok(Math.abs((oldLogLoss ?? 0) - (first.report.served.newLogLoss ?? 1)) < 1e-9);
   assert.ok((newLogLoss ?? 1) <= (oldLogLoss ?? 0) + 0.001);
 });
 
-test('parameters set by hand stay, and skills without answers stay as they were', async () => {
-  const log = makeLog(120, 6, 48, false);
+test('fitTenant keeps manual parameters and unanswered skills, and has no prior below five fitted skills', async () => {
   const parameters = { pInit: 0.5, pLearn: 0.05, pGuess: 0.1, pSlip: 0.05, pForget: 0 };
-  const byHand: SkillModel = {
-    ...resolveSkillModel(unfittedModel, ''),
-    parameters,
-    source: 'manual',
-    version: 3,
-  };
+  const base = resolveSkillModel(unfittedModel, '');
+  const manual: SkillModel = { ...base, parameters, source: 'manual', version: 3 };
   const skills = new Map<string, SkillModel>([
-    ['skill-0', byHand],
-    ['elsewhere', { ...byHand, source: 'fitted' }],
+    ['skill 0', manual],
+    ['unanswered', { ...manual, source: 'fitted' }],
   ]);
-  const { model } = await fitTenant(inputOf(log, { ...unfittedModel, version: 3, skills }), localRunner);
-  assert.deepEqual(model.skills.get('skill-0')?.parameters, parameters);
-  assert.deepEqual(model.skills.get('skill-0')?.source, 'manual');
-  assert.deepEqual(model.skills.get('elsewhere')?.parameters, parameters);
-  assert.equal(model.skills.get('skill-1')?.version, 4);
-});
-
-test('with fewer than five fitted skills there is no prior', async () => {
-  const { model } = await fitTenant(inputOf(makeLog(120, 4, 48, false)), localRunner);
+  const current = { ...unfittedModel, version: 3, skills };
+  const { model } = await fitTenant(inputOf(drawSchool(60, 4), current), localRunner);
+  const [set, unanswered] = ['skill 0', 'unanswered'].map((skillId) => model.skills.get(skillId));
+  assert.deepEqual([set?.parameters, set?.source], [parameters, 'manual']);
+  assert.deepEqual(unanswered?.parameters, parameters);
+  assert.equal(model.skills.get('skill 1')?.version, 4);
   assert.equal(model.prior, null);
   assert.deepEqual(resolveSkillModel(model, 'new').parameters, defaultParameters);
-  const many = await fitTenant(inputOf(makeLog(120, 8, 48, false)), localRunner);
-  assert.equal(resolveSkillModel(many.model, 'new').source, 'prior');
 });
 
-for (const learners of [1, 2, 5]) {
-  test(`a log of ${learners} learners gives figures that can be stored`, async () => {
-    for (const log of [makeLog(learners, 2, 3, false), makeLog(learners, 2, 3, true)]) {
-      const { model } = await fitTenant(inputOf(log), localRunner);
+test('fitTenant returns a model that can be stored from one, two and five learners', async () => {
+  for (const learners of [1, 2, 5])
+    for (const withDifficulty of [false, true]) {
+      const { model } = await fitTenant(inputOf(drawSchool(learners, 2, withDifficulty)), localRunner);
       assert.deepEqual(decodeModel(encodeModel(model)), model);
     }
-  });
-}
-
-test('a model of another format is rejected', () => {
-  for (const format of [2, 4]) {
-    const text = encodeModel(unfittedModel).replace('"format":3', `"format":${format}`);
-    assert.throws(() => decodeModel(text), /the stored model cannot be read: \/format/);
-  }
 });
 
-test('a stored model of which the end is missing is refused, wherever it breaks off', () => {
-  const skills = new Map(
-    ['a', 'b', 'c'].map((skillId) => [skillId, resolveSkillModel(unfittedModel, skillId)]),
+const gainOf = ({ report }: TenantFitResult, name: PartName): number => {
+  const trial = report.served.parts.find(({ part }) => part === name);
+  return trial === undefined ? 0 : trial.without - trial.with;
+};
+
+test('fitTenant publishes terms of a skill for the skills that were answered before it', async () => {
+  // Skill 0 follows skill 1 or 2. After skill 1 its answers are mostly right, after skill 2 mostly wrong.
+  const plan = { learners: 240, answersEach: 40, skills: 6, items: 0 };
+  const log = drawLog(plan, (random, earlier) => {
+    const last = earlier.at(-1)?.skill ?? 0;
+    const skill = last === 1 || last === 2 ? 0 : 1 + Math.floor(random() * 5);
+    const p = skill !== 0 ? 0.5 : last === 1 ? 0.9 : 0.3;
+    return { skill, correct: random() < p };
+  });
+  const fitted = await fitTenant(inputOf(log), localRunner);
+  assert.ok(gainOf(fitted, 'before') > 0.01, `gain ${gainOf(fitted, 'before')}`);
+  const { keys, terms } = fitted.model.skills.get('skill 0')?.related ?? { keys: [], terms: [] };
+  const termAfter = (skillId: string): number =>
+    terms[3 * Array.from(keys).indexOf(hashKey(skillId))] as number;
+  assert.ok(termAfter('skill 1') - termAfter('skill 2') > 1);
+});
+
+test('fitTenant separates the ability on first tries from the ability on retries', async () => {
+  // A learner who is weak on first tries is strong on retries, and vice versa.
+  const log = drawLog(
+    { learners: 180, answersEach: 60, skills: 6, items: 60 },
+    (random, earlier, learner) => {
+      const last = earlier.at(-1);
+      const isRetry = last !== undefined && !last.correct;
+      const item = isRetry ? (last.item as number) : 1 + Math.floor(random() * 60);
+      const ability = learner % 2 === 0 ? 1.5 : -1.5;
+      return { skill: item % 6, item, correct: random() < sigmoid(isRetry ? -ability : ability) };
+    },
   );
-  for (const model of [unfittedModel, { ...unfittedModel, skills }]) {
-    const text = encodeModel(model);
-    assert.deepEqual(decodeModel(text), model);
-    for (let length = 0; length < text.length; length++)
-      assert.throws(() => decodeModel(text.slice(0, length)), `${length} of ${text.length}`);
+  const fitted = await fitTenant(inputOf(log), localRunner);
+  assert.ok(gainOf(fitted, 'retries') > 0.005, `gain ${gainOf(fitted, 'retries')}`);
+  const column = features.findIndex(({ name }) => name === 'retryAbility');
+  const weight = fitted.model.prediction.weights[column] as number;
+  assert.ok(weight > 0.05, `weight ${weight}`);
+});
+
+test('fitTenant publishes only parts that lower the log loss on held-out learners', async () => {
+  const log = drawLog({ learners: 60, answersEach: 40, skills: 6, items: 30 }, (random) => {
+    const item = 1 + Math.floor(random() * 30);
+    return { skill: item % 6, item, correct: random() < 0.6 };
+  });
+  const { report, model } = await fitTenant(inputOf(log), localRunner);
+  const { parts } = report.served;
+  for (const { without, with: grown, published } of parts) assert.equal(published, grown < without);
+  assert.ok(parts.some(({ published }) => !published));
+  if (parts.some(({ part, published }) => part === 'streaks' && !published))
+    assert.ok(model.prediction.streaks.every((term) => term === 0));
+});
+
+const withRelated = (related: SkillModel['related']): string =>
+  encodeModel({
+    ...unfittedModel,
+    skills: new Map([['odd', { ...resolveSkillModel(unfittedModel, 'odd'), related }]]),
+  });
+
+test('decodeModel rejects another format, terms without keys, and keys out of order', () => {
+  const cases: readonly [text: string, error: RegExp][] = [
+    [encodeModel(unfittedModel).replace('"format":3', '"format":4'), /model cannot be read: \/format/],
+    [withRelated({ keys: [1], terms: [0.5] }), /terms without a key/],
+    // A search by halves would not find some of these keys.
+    [withRelated({ keys: [2, 1], terms: [0, 0, 0, 0, 0, 0] }), /the keys of skill odd are not in order/],
+  ];
+  for (const [text, error] of cases) assert.throws(() => decodeModel(text), error);
+});
+
+test('decodeModel rejects a model that is cut off at any character', () => {
+  const skills = new Map(['a', 'b'].map((skillId) => [skillId, resolveSkillModel(unfittedModel, skillId)]));
+  const text = encodeModel({ ...unfittedModel, skills });
+  assert.deepEqual(decodeModel(text).skills, skills);
+  for (let length = 0; length < text.length; length++)
+    assert.throws(() => decodeModel(text.slice(0, length)), `${length} of ${text.length}`);
+});
+
+test('fitCalibration finds the spread of log-odds and keeps it within its limits', () => {
+  const calibrate = (logits: readonly number[]) =>
+    fitCalibration(
+      { correct: Uint8Array.from(logits, (_, i) => i % 2) } as AnswerLog,
+      Float64Array.from(logits, (eta, i) => (i % 2 === 1 ? eta : -eta)),
+    );
+  const { low, high, maxStep } = predictionConstants.fit.calibration;
+  for (const eta of [-14, -2, 0, 2, 14]) {
+    const { shift, spread } = calibrate(new Array(1000).fill(eta));
+    assert.ok(
+      spread >= low && spread <= high && Math.abs(shift) <= 8 * maxStep,
+      `${eta}: ${shift}, ${spread}`,
+    );
   }
+  // Predictions of log-odds 4 are right in nine of ten cases.
+  const { spread } = calibrate(Array.from({ length: 20_000 }, (_, i) => (i % 20 < 2 ? -4 : 4)));
+  assert.ok(Math.abs(spread - logit(0.9) / 4) < 0.01, `${spread}`);
+});
+
+test('resolveSkillModel gives a skill without a fit the streaks of all skills', () => {
+  const streaks = Array.from({ length: streakCount }, (_, i) => i / 10 - 0.5);
+  const model = { ...unfittedModel, prediction: { ...unfittedModel.prediction, streaks } };
+  const { terms } = resolveSkillModel(model, 'new');
+  assert.equal(terms.length, skillTermCount);
+  const logitsAt = (streak: number): number => {
+    const row = new Float64Array(rowWidth);
+    row[streakColumn] = streak;
+    const none = {
+      item: null,
+      related: emptyRelatedTerms,
+      itemsBefore: emptyRelatedTerms,
+      itemDifficulty: 0,
+    };
+    return logit(predict(model.prediction, { ...none, skill: terms }, row));
+  };
+  assert.ok(Math.abs(logitsAt(5) - logitsAt(0) - 0.5) < 1e-9);
+  assert.ok(Math.abs(logitsAt(-5) - logitsAt(0) + 0.5) < 1e-9);
+});
+
+test('buildFrequentPairs keeps the most frequent pairs within the limits per owner and in total', () => {
+  // Owner 0 has key k in k answers, owner 1 has key 1 in nine answers.
+  const rows = Float32Array.from([1, 2, 2, 3, 3, 3, ...new Array(9).fill(1)]);
+  const sorted = { order: Uint32Array.from(rows, (_, index) => index), starts: Uint32Array.of(0, 6, 15) };
+  const tableOf = (answers: number, each: number, all: number) =>
+    buildFrequentPairs(rows, 1, sorted, [0], 1, { answers, each, all });
+  assert.deepEqual([...tableOf(1, 9, 9).keys], [1, 2, 3, 1]);
+  assert.deepEqual([...tableOf(2, 9, 9).keys], [2, 3, 1]);
+  assert.deepEqual([...tableOf(1, 1, 9).keys], [3, 1]);
+  const one = tableOf(1, 9, 1);
+  assert.deepEqual([[...one.keys], [...one.starts]], [[1], [0, 0, 1]]);
+  const members = [findPairMember(one, 0, 3), findPairMember(one, 1, 1), findPairMember(one, 1, 0)];
+  assert.deepEqual(members, [0, 1, 0]);
+});
+
+test('mapRelatedKeys renumbers pairs, and drops unknown keys and pairs without a term', () => {
+  const zeros = { keys: [2, 5, 9], terms: [0, 0, -0, 0, 0, 0.5] };
+  assert.deepEqual(
+    mapRelatedKeys(zeros, 2, (key) => key),
+    { keys: [9], terms: [0, 0.5] },
+  );
+  const related = { keys: [2, 5, 9], terms: [1, 2, 3, 4, 5, 6] };
+  const renamed = mapRelatedKeys(related, 2, (key) => (key === 5 ? 0 : 20 - key));
+  assert.deepEqual(renamed, { keys: [11, 18], terms: [5, 6, 1, 2] });
+  const { keys, terms } = readRelatedTerms(buildPairTable([renamed, { keys: [], terms: [] }], 2), 0);
+  assert.deepEqual([[...(keys as Uint32Array)], [...(terms as Float32Array)]], [renamed.keys, renamed.terms]);
 });

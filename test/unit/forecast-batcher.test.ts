@@ -1,3 +1,4 @@
+/** Orders of forecasts that wait for a worker thread share tasks. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -5,125 +6,88 @@ import { createForecastBatcher, type ForecastBatcherOptions } from '../../src/co
 import type { ForecastOrder, ForecastTask } from '../../src/contracts/forecasts/forecast-tasks.js';
 import { ApiError, unavailable } from '../../src/errors.js';
 
-const orderOf = (...userIds: string[]): ForecastOrder => ofTenant('default', ...userIds);
-
-const ofTenant = (tenant: string, ...userIds: string[]): ForecastOrder => ({
-  tenant,
-  userIds,
-  days: 30,
-  level: 0.8,
-  locale: 'en',
+const orderOf = (userIds: string, tenant = 'default'): ForecastOrder => ({
+  ...{ tenant, userIds: userIds.split('+'), days: 30, level: 0.8, locale: 'en' },
 });
 
-type ForecastsMade = Awaited<ReturnType<ForecastBatcherOptions['run']>>;
+type TaskReply = Awaited<ReturnType<ForecastBatcherOptions['run']>>;
 
-/** The result of each learner is the learner's name. */
-const madeOf = (orders: readonly ForecastOrder[]): ForecastsMade => ({
-  results: orders.flatMap(({ userIds }) => userIds),
-});
-
-/** A batcher whose tasks wait until they are let go. */
-function heldBatcher(change: Partial<ForecastBatcherOptions> = {}) {
-  const held: { orders: ForecastOrder[]; letGo: (reply?: Partial<ForecastsMade> | Error) => void }[] = [];
-  const run = (task: ForecastTask): Promise<ForecastsMade> =>
+/** A batcher with tasks that wait for `finish`. The default result of each learner is the learner's id. */
+function startBatcher(change: Partial<ForecastBatcherOptions> = {}) {
+  const tasks: { orders: ForecastOrder[]; finish: (reply?: TaskReply | Error) => void }[] = [];
+  const run = (task: ForecastTask): Promise<TaskReply> =>
     new Promise((resolve, reject) => {
       const orders: ForecastOrder[] = JSON.parse(task.orders);
-      const letGo = (reply: Partial<ForecastsMade> | Error = {}): void =>
-        reply instanceof Error ? reject(reply) : resolve({ ...madeOf(orders), ...reply });
-      held.push({ orders, letGo });
+      const results = orders.flatMap(({ userIds }) => userIds);
+      const finish = (reply: TaskReply | Error = { results }): void =>
+        reply instanceof Error ? reject(reply) : resolve(reply);
+      tasks.push({ orders, finish });
     });
-  const rules = { maxTasks: 1, maxTenantTasks: 1, maxLearners: 3, maxTenantOrders: 4, run, ...change };
-  const batcher = createForecastBatcher(rules);
-  const forecast = (order: ForecastOrder) => batcher.forecast(order, () => undefined);
-  const learners = () => held.map(({ orders }) => orders.map(({ userIds }) => userIds.join('+')));
-  return { forecast, held, learners, batcher };
+  const limits = { maxTasks: 1, maxTenantTasks: 1, maxLearners: 3, maxTenantOrders: 4 };
+  const batcher = createForecastBatcher({ ...limits, run, ...change });
+  return {
+    forecast: (userIds: string, tenant?: string) =>
+      batcher.forecast(orderOf(userIds, tenant), () => undefined),
+    batcher,
+    learners: () => tasks.map(({ orders }) => orders.map(({ userIds }) => userIds.join('+'))),
+    orders: (task: number) => tasks[task]?.orders,
+    /** Finishes a task and lets the batcher start the next one. */
+    async finish(task: number, reply?: TaskReply | Error): Promise<void> {
+      tasks[task]?.finish(reply);
+      await nextTurn();
+    },
+  };
 }
 
-test('what comes in one turn shares a task, in its order, and each gets its own', async () => {
-  const { forecast, held, learners } = heldBatcher({ maxLearners: 9 });
-  const answers = [orderOf('a'), { ...orderOf('b', 'c'), tenant: 'other', days: 90 }, orderOf('a')].map(
-    forecast,
-  );
+test('The forecast batcher runs orders of one turn in one task and returns the results of each order', async () => {
+  const { forecast, batcher, learners, orders, finish } = startBatcher({ maxLearners: 9 });
+  const other = { ...orderOf('b+c', 'other'), days: 90 };
+  const results = [forecast('a'), batcher.forecast(other, () => undefined), forecast('a')];
   await nextTurn();
-  const later = forecast(orderOf('d'));
+  const later = forecast('d');
   await nextTurn();
   assert.deepEqual(learners(), [['a', 'b+c', 'a']]);
   assert.deepEqual(
-    held[0]?.orders.map(({ tenant, days }) => [tenant, days]),
-    [
-      ['default', 30],
-      ['other', 90],
-      ['default', 30],
-    ],
+    orders(0)?.map(({ tenant, days }) => `${tenant} ${days}`),
+    ['default 30', 'other 90', 'default 30'],
   );
-  held[0]?.letGo();
-  assert.deepEqual(await Promise.all(answers), [['a'], ['b', 'c'], ['a']]);
-  await nextTurn();
-  held[1]?.letGo({ results: [null] });
+  await finish(0);
+  assert.deepEqual(await Promise.all(results), [['a'], ['b', 'c'], ['a']]);
+  await finish(1, { results: [null] });
   assert.deepEqual(await later, [null]);
 });
 
-test('a task holds no more learners than it may, but for an order of more', async () => {
-  const { forecast, held, learners } = heldBatcher({ maxTenantOrders: 9 });
-  const answers = [orderOf('a', 'b'), orderOf('c', 'd'), orderOf('1', '2', '3', '4'), orderOf('e')].map(
-    forecast,
-  );
-  for (let i = 0; i < answers.length; i++) {
-    await nextTurn();
-    held[i]?.letGo();
-  }
-  assert.deepEqual((await Promise.all(answers)).flat(), ['a', 'b', 'c', 'd', '1', '2', '3', '4', 'e']);
+test('The forecast batcher limits the learners of a task, except for a larger order', async () => {
+  const { forecast, learners, finish } = startBatcher({ maxTenantOrders: 9 });
+  const results = ['a+b', 'c+d', '1+2+3+4', 'e'].map((userIds) => forecast(userIds));
+  await nextTurn();
+  for (let task = 0; task < results.length; task++) await finish(task);
+  assert.deepEqual((await Promise.all(results)).flat(), ['a', 'b', 'c', 'd', '1', '2', '3', '4', 'e']);
   assert.deepEqual(learners(), [['a+b'], ['c+d'], ['1+2+3+4'], ['e']]);
 });
 
-test('as many tasks are away as may be, and no more', async () => {
-  const { forecast, held, learners } = heldBatcher({ maxTasks: 2, maxTenantTasks: 2 });
-  const answers = [];
-  for (const name of ['a', 'b', 'c', 'd']) {
-    answers.push(forecast(orderOf(name)));
-    await nextTurn();
-  }
-  assert.deepEqual(learners(), [['a'], ['b']]);
-  held[1]?.letGo();
-  assert.deepEqual(await answers[1], ['b']);
+test('The forecast batcher responds 503 with Retry-After to orders beyond its queue', async () => {
+  const { forecast, finish } = startBatcher();
+  const running = forecast('running');
   await nextTurn();
-  assert.deepEqual(learners(), [['a'], ['b'], ['c', 'd']]);
-  held[0]?.letGo();
-  held[2]?.letGo();
-  assert.deepEqual((await Promise.all(answers)).flat(), ['a', 'b', 'c', 'd']);
-});
-
-test('too many that wait are refused, and the others are served all the same', async () => {
-  const { forecast, held } = heldBatcher();
-  const away = forecast(orderOf('away'));
-  await nextTurn();
-  const waiting = ['a', 'b', 'c', 'd'].map((name) => forecast(orderOf(name)));
+  const queued = ['a', 'b', 'c', 'd'].map((name) => forecast(name));
   await assert.rejects(
-    forecast(orderOf('e')),
+    forecast('e'),
     (error) =>
       error instanceof ApiError && error.status === 503 && error.headers['Retry-After'] !== undefined,
   );
-  for (let i = 0; i < 3; i++) {
-    held[i]?.letGo();
-    await nextTurn();
-  }
-  assert.deepEqual((await Promise.all([away, ...waiting])).flat(), ['away', 'a', 'b', 'c', 'd']);
+  for (let task = 0; task < 3; task++) await finish(task);
+  assert.deepEqual((await Promise.all([running, ...queued])).flat(), ['running', 'a', 'b', 'c', 'd']);
 });
 
-test("a learner's defect is the learner's alone, and what passes is its order's", async () => {
-  const { forecast, held } = heldBatcher({ maxLearners: 9 });
-  const answers = [orderOf('a'), orderOf('b', 'c'), orderOf('d'), orderOf('e')].map(forecast);
+test('The forecast batcher rejects only the order with a transient error, and returns a defect as a result', async () => {
+  const { forecast, finish } = startBatcher({ maxLearners: 9 });
+  const results = ['a', 'b+c', 'd', 'e'].map((userIds) => forecast(userIds));
   await nextTurn();
-  held[0]?.letGo({
-    results: [
-      'a',
-      'b',
-      { reason: 'the record of c', isTransient: false },
-      { reason: 'not now', isTransient: true },
-      'e',
-    ],
-  });
-  const [a, bc, d, e] = await Promise.allSettled(answers);
+  const settled = Promise.allSettled(results);
+  const defect = { reason: 'the record of c', isTransient: false };
+  await finish(0, { results: ['a', 'b', defect, { reason: 'not now', isTransient: true }, 'e'] });
+  const [a, bc, d, e] = await settled;
   assert.deepEqual(
     [a, e].map((one) => one?.status === 'fulfilled' && one.value),
     [['a'], ['e']],
@@ -136,75 +100,80 @@ test("a learner's defect is the learner's alone, and what passes is its order's"
   assert.deepEqual([d.reason.code, d.reason.message], ['UNAVAILABLE', 'not now']);
 });
 
-test('a task that fails fails alone', async () => {
-  const { forecast, held } = heldBatcher();
-  const failing = [orderOf('a'), orderOf('b')].map(forecast);
+test('The forecast batcher rejects the orders of a failed task and runs the next task', async () => {
+  const { forecast, finish } = startBatcher();
+  const failing = Promise.allSettled([forecast('a'), forecast('b')]);
   await nextTurn();
-  const next = forecast(orderOf('c'));
-  held[0]?.letGo(unavailable('Redis is away'));
-  for (const one of failing) await assert.rejects(one, /Redis is away/);
+  const next = forecast('c');
+  await finish(0, unavailable('Redis is down'));
+  for (const one of await failing)
+    assert.match(one.status === 'rejected' ? one.reason.message : '', /Redis is down/);
   await nextTurn();
-  held[1]?.letGo();
+  await finish(1);
   assert.deepEqual(await next, ['c']);
 });
 
-test('a tenant with a crowd in the line holds nobody up, and others are not put among it', async () => {
-  const { forecast, held, learners } = heldBatcher({ maxTenantOrders: 9 });
-  const crowd = ['1', '2', '3', '4', '5', '6', '7', '8'].map((name) => forecast(orderOf(name)));
+test('The forecast batcher serves tenants in turn, in separate tasks when orders queue', async () => {
+  const { forecast, learners, finish } = startBatcher({ maxTenantOrders: 9 });
+  const many = ['1', '2', '3', '4', '5', '6', '7', '8'].map((name) => forecast(name));
   await nextTurn();
-  const other = forecast(ofTenant('other', 'a'));
-  held[0]?.letGo();
-  await crowd[0];
+  const other = forecast('a', 'other');
+  await nextTurn();
+  assert.equal(learners().length, 1, 'at most one task in flight');
+  await finish(0);
+  await many[0];
   await nextTurn();
   assert.deepEqual(learners(), [['1', '2', '3'], ['a']]);
-  held[1]?.letGo();
+  await finish(1);
   assert.deepEqual(await other, ['a']);
-  for (const i of [2, 3]) {
+  await nextTurn();
+  for (const task of [2, 3]) {
+    await finish(task);
     await nextTurn();
-    held[i]?.letGo();
   }
-  await Promise.all(crowd);
+  await Promise.all(many);
   assert.deepEqual(learners().slice(2), [
     ['4', '5', '6'],
     ['7', '8'],
   ]);
 });
 
-test('no tenant has all tasks, nor all of the line', async () => {
-  const { forecast, held, learners } = heldBatcher({ maxTasks: 2, maxLearners: 1, maxTenantOrders: 1 });
-  const crowd = [forecast(orderOf('1'))];
+test('The forecast batcher leaves a task and queue places to other tenants', async () => {
+  const { forecast, learners, finish } = startBatcher({ maxTasks: 2, maxLearners: 1, maxTenantOrders: 1 });
+  const first = forecast('1');
   await nextTurn();
-  crowd.push(forecast(orderOf('2')));
-  await assert.rejects(forecast(orderOf('3')), { code: 'UNAVAILABLE' });
-  crowd.push(forecast(ofTenant('other', 'a')));
+  const second = forecast('2');
+  await assert.rejects(forecast('3'), { code: 'UNAVAILABLE' });
+  const other = forecast('a', 'other');
   await nextTurn();
   assert.deepEqual(learners(), [['1'], ['a']]);
-  held[1]?.letGo();
-  await crowd[2];
+  await finish(1);
+  await other;
   await nextTurn();
-  assert.equal(held.length, 2);
-  held[0]?.letGo();
-  await crowd[0];
+  assert.equal(learners().length, 2);
+  await finish(0);
+  await first;
   await nextTurn();
-  held[2]?.letGo();
-  assert.deepEqual((await Promise.all(crowd)).flat(), ['1', '2', 'a']);
+  await finish(2);
+  assert.deepEqual([await first, await second, await other], [['1'], ['2'], ['a']]);
 });
 
-test('nothing is computed for a caller who has left', async () => {
-  const { forecast, batcher, held, learners } = heldBatcher();
-  const away = forecast(orderOf('away'));
+test('The forecast batcher skips the order of a caller that disconnected', async () => {
+  const { forecast, batcher, learners, finish } = startBatcher();
+  const running = forecast('running');
   await nextTurn();
-  let gone = false;
-  const left = batcher.forecast(orderOf('left'), () => {
-    if (gone) throw new Error('gone');
+  let isGone = false;
+  const abandoned = batcher.forecast(orderOf('abandoned'), () => {
+    if (isGone) throw new Error('disconnected');
   });
-  const next = forecast(orderOf('next'));
-  gone = true;
-  held[0]?.letGo();
-  await assert.rejects(left, /gone/);
-  await away;
+  const rejected = assert.rejects(abandoned, /disconnected/);
+  const next = forecast('next');
+  isGone = true;
+  await finish(0);
+  await rejected;
+  await running;
   await nextTurn();
-  held[1]?.letGo();
+  await finish(1);
   assert.deepEqual(await next, ['next']);
-  assert.deepEqual(learners(), [['away'], ['next']]);
+  assert.deepEqual(learners(), [['running'], ['next']]);
 });

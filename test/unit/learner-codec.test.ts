@@ -1,3 +1,4 @@
+/** Records of learners, skills, items and event ids in Redis. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -24,7 +25,7 @@ const answers = upTo(
   }),
 );
 
-test('states survive their records bit for bit', () => {
+test('Records of learners, skills and items return the encoded state, bit for bit', () => {
   fc.assert(
     fc.property(answers, (list) => {
       const { learner, skill } = countAnswers(list);
@@ -32,39 +33,16 @@ test('states survive their records bit for bit', () => {
       assert.deepEqual(decodeSkill(encodeSkill(skill)), skill);
     }),
   );
-});
-
-test('an item survives its record', () => {
-  const item = {
-    right: 255,
-    wrong: 0,
-    wrongRun: 8,
-    wrongBits: 15,
-    otherSkillAnswers: 2 ** 28 - 1,
-    at: 1_800_000_000,
-  };
+  const largest = { right: 255, wrong: 0, wrongRun: 8, wrongBits: 15, otherSkillAnswers: 2 ** 28 - 1 };
+  const item = { ...largest, at: 1_800_000_000 };
   assert.deepEqual(decodeItem(encodeItem(item)), item);
 });
 
-test('a skill takes one block of 128 bytes in Redis, 4 of them its own', () => {
+test('A record of a skill fits into a block of 128 bytes, with 4 bytes for Redis', () => {
   assert.ok(encodeSkill(newSkill(defaultParameters)).length <= 124);
 });
 
-test('a record of an unknown format is refused', () => {
-  const record = encodeLearner(newLearner);
-  record[0] = 2;
-  assert.throws(() => decodeLearner(record), /format 2 is not known/);
-  assert.throws(() => decodeSkill(record), /format 2 is not known/);
-});
-
-test('a record of another length is rejected', () => {
-  const learner = encodeLearner(newLearner);
-  const skill = encodeSkill(newSkill(defaultParameters));
-  assert.throws(() => decodeLearner(learner.subarray(0, -1)), /record of 309 bytes is not known/);
-  assert.throws(() => decodeSkill(Buffer.concat([skill, skill])), /record of 246 bytes is not known/);
-});
-
-test('counts stop at what their bytes hold instead of ending the learner', () => {
+test('encodeSkill limits counts to the range of their bytes', () => {
   const most = 2 ** 24 - 1;
   const skill = newSkill(defaultParameters);
   const large = {
@@ -76,44 +54,48 @@ test('counts stop at what their bytes hold instead of ending the learner', () =>
   assert.equal(decodeSkill(encodeSkill(large)).rapid.answers, most);
 });
 
-test('records of items and event ids of another length are refused by name', () => {
-  assert.throws(() => decodeItem(Buffer.alloc(12)), /an item's record of 12 bytes is not known/);
-  for (const bytes of [20, 22, 25])
-    assert.throws(
+test('Decoders reject records of an unknown format or length', () => {
+  const learner = encodeLearner(newLearner);
+  const skill = encodeSkill(newSkill(defaultParameters));
+  const unknown = Buffer.concat([Buffer.of(2), learner.subarray(1)]);
+  const cases: readonly [decode: () => unknown, error: RegExp][] = [
+    [() => decodeLearner(unknown), /format 2 is not known/],
+    [() => decodeSkill(unknown), /format 2 is not known/],
+    [() => decodeLearner(learner.subarray(0, -1)), /record of 309 bytes is not known/],
+    [() => decodeSkill(Buffer.concat([skill, skill])), /record of 246 bytes is not known/],
+    [() => decodeItem(Buffer.alloc(12)), /an item's record of 12 bytes is not known/],
+    ...[20, 22, 25].map((bytes): [() => unknown, RegExp] => [
       () => decodeFirstResult(Buffer.alloc(bytes)),
       /an event id's record of \d+ bytes is not known/,
-    );
+    ]),
+  ];
+  for (const [decode, error] of cases) assert.throws(decode, error);
 });
 
-/** A learner of three answers as the rows give it. */
-function threeAnswers(): ReplayedStates {
+/** The states of a learner with three answers. */
+function buildStates(): ReplayedStates {
   const { learner, skill } = countAnswers([true, false, true].map((isCorrect) => ({ isCorrect })));
   const item = { right: 2, wrong: 1, wrongRun: 0, wrongBits: 0b010, otherSkillAnswers: 0, at: 9 };
   const items = [new Map([['i', item]]), new Map()] as const;
   return { learner, skills: new Map([['algebra', skill]]), items };
 }
 
-/** The difference to what is stored after changes to its records. */
-function compared(change: (field: string, value: Buffer) => Buffer): string | null {
-  const states = threeAnswers();
+/** Describes the difference between the states and their changed records. */
+function describeChange(change: (field: string, value: Buffer) => Buffer): string | null {
+  const states = buildStates();
   const { records, items } = dumpLearner(states);
   const changed = (fields: HashFields): HashFields =>
     fields.map(([field, value]) => [field, change(`${field}`, Buffer.from(value))]);
   return describeDifference(states, { records: changed(records), items: [changed(items[0]), items[1]] });
 }
 
-const written = (value: Buffer, byte: number, at: number): Buffer => {
-  value[at] = byte;
-  return value;
-};
-
-test('every figure of a learner is compared with what the rows give', () => {
-  assert.equal(
-    compared((_, value) => value),
-    null,
-  );
+test('describeDifference finds a changed byte in the record of a learner, a skill and an item', () => {
   const differs = (field: RegExp, at: number): string | null =>
-    compared((name, value) => (field.test(name) ? written(value, 0x7f, at) : value));
+    describeChange((name, value) => {
+      if (field.test(name)) value[at] = 0x7f;
+      return value;
+    });
+  assert.equal(differs(/^$/, 0), null);
   assert.equal(differs(/^L$/, 199), 'differs in its own record');
   assert.equal(differs(/^salgebra$/, 117), 'differs in skill algebra');
   assert.equal(differs(/^(?!L$|salgebra$)/, 2), 'differs in its items');

@@ -1,3 +1,4 @@
+/** Order and reasons of candidate items. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { nextItemsConstants } from '../../src/domain/advice/advice-constants.js';
@@ -23,12 +24,7 @@ import { mastered, modelWith, now, practised, viewsOf } from '../support/builder
 const target = nextItemsConstants.target.start;
 
 const plain: Candidate = {
-  index: 0,
-  skillId: 'a',
-  pCorrect: target,
-  mastery: 0.5,
-  gain: 1,
-  rightLastHour: false,
+  ...{ index: 0, skillId: 'a', pCorrect: target, mastery: 0.5, gain: 1, rightLastHour: false },
 };
 
 const listOf = (...parts: readonly Partial<Candidate>[]): Candidate[] =>
@@ -37,50 +33,39 @@ const listOf = (...parts: readonly Partial<Candidate>[]): Candidate[] =>
 const orderOf = (candidates: readonly Candidate[], limit = 1000, aim: number = target): number[] =>
   orderCandidates(candidates, aim, limit).map(({ index }) => index);
 
-const skillsIn = (candidates: readonly Candidate[]): string =>
+const skillsOf = (candidates: readonly Candidate[]): string =>
   orderCandidates(candidates, target, 1000)
     .map(({ skillId }) => skillId)
     .join('');
 
-test('the gain decides, weighed by how near the chance is to the target', () => {
+test('orderCandidates sorts by gain, weighted by the distance of the chance from the target', () => {
   assert.deepEqual(orderOf(listOf({ gain: 1 }, { gain: 3 }, { gain: 2 })), [1, 2, 0]);
-  const [easy, near, hard] = [{ pCorrect: 0.95 }, { pCorrect: 0.76 }, { pCorrect: 0.3 }];
-  assert.deepEqual(orderOf(listOf(easy, hard, near)), [2, 0, 1]);
-  assert.deepEqual(orderOf(listOf(easy, hard, near), 1000, 0.5), [1, 2, 0]);
-  // exp(-1/2) at a distance of one logit: .6065 of the gain.
-  const far = { pCorrect: sigmoid(logit(target) - 1) };
-  assert.deepEqual(orderOf(listOf({ ...far, gain: 1 }, { gain: 0.606 })), [0, 1]);
-  assert.deepEqual(orderOf(listOf({ ...far, gain: 1 }, { gain: 0.607 })), [1, 0]);
+  const chances = listOf({ pCorrect: 0.95 }, { pCorrect: 0.3 }, { pCorrect: 0.76 });
+  assert.deepEqual(orderOf(chances), [2, 0, 1]);
+  assert.deepEqual(orderOf(chances, 1000, 0.5), [1, 2, 0]);
+  // A distance of one logit leaves exp(-1/2) = .6065 of the gain.
+  const far = { pCorrect: sigmoid(logit(target) - 1), gain: 1 };
+  assert.deepEqual(orderOf(listOf(far, { gain: 0.606 })), [0, 1]);
+  assert.deepEqual(orderOf(listOf(far, { gain: 0.607 })), [1, 0]);
 });
 
-test('ties go by index, in whatever order the candidates come', () => {
-  const candidates = listOf({}, { skillId: 'b' }, {}, { skillId: 'b' });
-  assert.deepEqual(orderOf(candidates), [0, 1, 2, 3]);
-  assert.deepEqual(orderOf(candidates.toReversed()), [0, 1, 2, 3]);
+test('orderCandidates orders gains of 0 and chances of 0 and 1', () => {
+  const none = listOf({ gain: 0, pCorrect: 0.99 }, { gain: 0, pCorrect: 0.8 }, { gain: 1e-300, pCorrect: 0 });
+  assert.deepEqual(orderOf(none), [2, 1, 0]);
+  assert.deepEqual(orderOf(listOf({ pCorrect: 0 }, { pCorrect: 1 }, {})), [2, 1, 0]);
 });
 
-test('at most three of one skill in a row, where others wait', () => {
+test('orderCandidates returns at most three items of one skill in a row while there are others', () => {
   const six = Array.from({ length: 6 }, () => ({ skillId: 'a', gain: 9 }));
-  assert.equal(skillsIn(listOf(...six, { skillId: 'b' }, { skillId: 'c' })), 'aaabaaac');
-  assert.equal(skillsIn(listOf(...six, { skillId: 'b' })), 'aaabaaa');
-  assert.equal(skillsIn(listOf(...six)), 'aaaaaa');
-  assert.equal(skillsIn(listOf(...six, { skillId: 'b' }, { skillId: 'b' })), 'aaabaaab');
+  assert.equal(skillsOf(listOf(...six, { skillId: 'b' }, { skillId: 'c' })), 'aaabaaac');
+  assert.equal(skillsOf(listOf(...six, { skillId: 'b' })), 'aaabaaa');
+  assert.equal(skillsOf(listOf(...six)), 'aaaaaa');
 });
 
-test('what was answered right within the hour comes after all others, however much of one skill these are', () => {
+test('orderCandidates puts items that were answered right within the hour last', () => {
   const recent = { rightLastHour: true, gain: 99 };
   assert.deepEqual(orderOf(listOf(recent, {}, { skillId: 'b' })), [1, 2, 0]);
-  const four = [{}, {}, {}, {}];
-  assert.deepEqual(orderOf(listOf({ ...recent, skillId: 'b' }, recent, ...four)), [2, 3, 4, 5, 0, 1]);
-});
-
-test('no gain at all, and chances of none and of all, are ordered as well', () => {
-  const none = { gain: 0 };
-  assert.deepEqual(
-    orderOf(listOf({ ...none, pCorrect: 0.99 }, { ...none, pCorrect: 0.8 }, { gain: 1e-300, pCorrect: 0 })),
-    [2, 1, 0],
-  );
-  assert.deepEqual(orderOf(listOf({ pCorrect: 0 }, { pCorrect: 1 }, {})), [2, 1, 0]);
+  assert.deepEqual(orderOf(listOf({ ...recent, skillId: 'b' }, recent, {}, {}, {}, {})), [2, 3, 4, 5, 0, 1]);
 });
 
 const anyCandidates = fc
@@ -96,59 +81,53 @@ const anyCandidates = fc
   )
   .map((parts) => listOf(...parts));
 
-/** The rule as it is told, found by looking at all that is left before each choice. */
-function byTheRule(candidates: readonly Candidate[]): number[] {
-  const rest = bestFirst(candidates);
+/** The order by the documented rule: before each choice it reads all remaining candidates. */
+function orderByRule(candidates: readonly Candidate[]): number[] {
+  const worth = ({ gain, pCorrect }: Candidate): number =>
+    gain * Math.exp(-((logit(pCorrect) - logit(target)) ** 2) / 2);
+  const rest = candidates.toSorted((a, b) => worth(b) - worth(a) || a.index - b.index);
   const chosen: Candidate[] = [];
   while (rest.length > 0) {
     const isRecent = rest.every(({ rightLastHour }) => rightLastHour);
     const last = chosen.slice(-3).map(({ skillId }) => skillId);
     const isFull = ({ skillId }: Candidate) => last.length === 3 && last.every((id) => id === skillId);
-    const now = rest.filter(({ rightLastHour }) => rightLastHour === isRecent);
-    const next = now.find((one) => !isFull(one)) ?? (now[0] as Candidate);
+    const eligible = rest.filter(({ rightLastHour }) => rightLastHour === isRecent);
+    const next = eligible.find((one) => !isFull(one)) ?? (eligible[0] as Candidate);
     rest.splice(rest.indexOf(next), 1);
     chosen.push(next);
   }
   return chosen.map(({ index }) => index);
 }
 
-/** Best first, by the product alone. */
-function bestFirst(candidates: readonly Candidate[]): Candidate[] {
-  const worth = ({ gain, pCorrect }: Candidate): number =>
-    gain * Math.exp(-((logit(pCorrect) - logit(target)) ** 2) / 2);
-  return candidates.toSorted((a, b) => worth(b) - worth(a) || a.index - b.index);
-}
-
-test('any candidates: the rule, each of them once', () => {
-  // Products that are 0 tie, where logarithms still tell them apart.
+test('orderCandidates follows its rule for any candidates', () => {
+  // Products that are 0 tie, but their logarithms differ.
   const positive = anyCandidates.map((all) =>
     all.filter(({ gain, pCorrect }) => gain > 0 && pCorrect > 1e-6 && pCorrect < 1 - 1e-6),
   );
   fc.assert(
-    fc.property(positive, (candidates) => assert.deepEqual(orderOf(candidates), byTheRule(candidates))),
-  );
-  fc.assert(
-    fc.property(anyCandidates, (candidates) =>
-      assert.deepEqual(
-        orderOf(candidates).sort((a, b) => a - b),
-        candidates.map(({ index }) => index),
-      ),
-    ),
+    fc.property(positive, (candidates) => assert.deepEqual(orderOf(candidates), orderByRule(candidates))),
   );
 });
 
-test('any candidates: a limit cuts, and the order in which they come is none', () => {
+test('orderCandidates returns every candidate once, in the same order for any input order and limit', () => {
   const shuffled = anyCandidates.chain((all) =>
     fc.tuple(fc.constant(all), fc.shuffledSubarray(all, { minLength: all.length })),
   );
   fc.assert(
     fc.property(shuffled, fc.integer({ min: 1, max: 40 }), ([all, other], limit) => {
-      assert.deepEqual(orderOf(other, limit), orderOf(all).slice(0, limit));
+      const order = orderOf(all);
+      assert.deepEqual(
+        order.toSorted((a, b) => a - b),
+        all.map(({ index }) => index),
+      );
+      assert.deepEqual(orderOf(other, limit), order.slice(0, limit));
     }),
   );
+  const equal = listOf({}, { skillId: 'b' }, {}, { skillId: 'b' });
+  assert.deepEqual(orderOf(equal.toReversed()), [0, 1, 2, 3]);
 });
 
-test('any candidates: a higher gain never moves one back', () => {
+test('orderCandidates never moves a candidate back when its gain rises', () => {
   fc.assert(
     fc.property(anyCandidates, fc.nat(), between(0, 2), (all, at, more) => {
       fc.pre(all.length > 0);
@@ -170,109 +149,73 @@ const question = {
   item: null,
   itemRecord: null,
 };
-const met = (seconds: number, wrongRun = 0) => ({
+const answeredBefore = (seconds: number, wrongRun = 0) => ({
   generation: 0,
   trace: { ...newItemTrace, right: 1, wrong: 1, wrongRun, at: now / 1000 - seconds },
 });
 
-const noItemTerms = new Array<number>(itemTermCount).fill(0);
-
-test('a question has the probability that an answer would be counted with, and its skill as it stands', () => {
+test('assessQuestions returns the probability with which an answer would be counted', () => {
   const item = {
-    answers: 50,
-    right: 10,
-    expected: 30,
-    terms: noItemTerms,
-    before: emptyRelatedTerms,
-    abilityOffset: -1,
+    ...{ answers: 50, right: 10, expected: 30, before: emptyRelatedTerms, abilityOffset: -1 },
+    terms: new Array<number>(itemTermCount).fill(0),
   };
-  const asked = [
+  const questions = [
     question,
     { ...question, questionDifficulty: 2 },
-    { ...question, itemId: 'i', item, itemRecord: met(90) },
+    { ...question, itemId: 'i', item, itemRecord: answeredBefore(90) },
     { ...question, itemId: 'i', item, itemRecord: undefined },
-    { ...question, skillId: 'nobody knows it' },
+    { ...question, skillId: 'unanswered' },
   ];
-  const judged = assessQuestions(standing, asked);
-  for (const [i, { skillId, itemId, questionDifficulty, item, itemRecord: met }] of asked.entries()) {
+  const assessed = assessQuestions(standing, questions);
+  for (const [i, { skillId, itemId, questionDifficulty, item, itemRecord }] of questions.entries()) {
     const skill = skillId === 'a' ? practised : newSkill(defaultParameters);
-    const states = { keys: hashQuestionKeys(skillId, itemId), learner, skill, item: met };
-    const conditions = computeConditions(model, skillId, item, states, {
-      occurredAt: now,
-      questionDifficulty,
-    });
-    assert.equal(judged[i]?.pCorrect, conditions.pCorrect);
-    assert.equal(judged[i]?.mastery, skill.mastery);
-    assert.equal(judged[i]?.index, i);
+    const states = { keys: hashQuestionKeys(skillId, itemId), learner, skill, item: itemRecord };
+    const answer = { occurredAt: now, questionDifficulty };
+    const { pCorrect } = computeConditions(model, skillId, item, states, answer);
+    const found = assessed[i];
+    assert.deepEqual([found?.pCorrect, found?.mastery, found?.index], [pCorrect, skill.mastery, i]);
   }
-  assert.equal(judged[0]?.gain, judged[3]?.gain);
+  assert.equal(assessed[0]?.gain, assessed[3]?.gain);
 });
 
-test('an item is held back for an hour after a right answer, not after a wrong one', () => {
-  const asked = [met(0), met(3599), met(3600), met(10, 1), undefined, null, met(-60)];
-  const judged = assessQuestions(
+test('assessQuestions marks an item for an hour after a right answer, not after a wrong one', () => {
+  const records = [
+    ...[answeredBefore(0), answeredBefore(3599), answeredBefore(3600)],
+    ...[answeredBefore(10, 1), undefined, null, answeredBefore(-60)],
+  ];
+  const assessed = assessQuestions(
     standing,
-    asked.map((one) => ({ ...question, itemRecord: one })),
+    records.map((itemRecord) => ({ ...question, itemRecord })),
   );
   assert.deepEqual(
-    judged.map(({ rightLastHour }) => rightLastHour),
+    assessed.map(({ rightLastHour }) => rightLastHour),
     [true, true, false, false, false, false, true],
   );
 });
 
-const [onA, onDone, onFaded, onNew] = assessQuestions(
-  standing,
-  ['a', 'done', 'faded', 'new'].map((skillId) => ({ ...question, skillId })),
-);
+type Assessed = ReturnType<typeof assessQuestions>[number];
 
-const reasons: readonly [part: object, code: string, text: string][] = [
-  [
-    { ...onA, pCorrect: 0.74 },
-    'RIGHT_LEVEL',
-    'Right level on Fractions: about 74% chance of a right answer.',
-  ],
-  [
-    { ...onA, pCorrect: 0.5 },
-    'HARDER_THAN_TARGET',
-    'Rather hard on Fractions: about 50% chance of a right answer, below the 75% aimed at.',
-  ],
-  [
-    { ...onA, pCorrect: 0.9999 },
-    'EASIER_THAN_TARGET',
-    'Rather easy on Fractions: about 99% chance of a right answer, above the 75% aimed at.',
-  ],
-  [
-    { ...onNew, pCorrect: 0.41 },
-    'NEW_SKILL',
-    'New skill new, no answer yet: about 41% chance of a right answer.',
-  ],
-  [{ ...onDone, pCorrect: 0.7 }, 'MASTERED', 'done is mastered: little is left to gain.'],
-  [
-    { ...onFaded, pCorrect: 0.6 },
-    'REVIEW_DUE',
-    'Review faded: strong once, not practised for 60 days; about 60% chance of a right answer.',
-  ],
-  [
-    { ...onDone, rightLastHour: true },
-    'ANSWERED_RECENTLY',
-    'Answered right within the last hour: other questions come first.',
-  ],
-];
-
-for (const [part, code, text] of reasons) {
-  test(`a reason: ${code}`, () => {
-    assert.deepEqual(explainCandidate(part as NonNullable<typeof onA>, target, standing), { code, text });
-  });
-}
-
-test('a reason has at most 200 characters', () => {
-  const skillId = 'x'.repeat(128);
-  const names = modelWith({ [skillId]: { name: 'y'.repeat(200) } });
-  for (const pCorrect of [0.1, 0.75, 0.99]) {
-    const { text } = explainCandidate({ ...onA, skillId, pCorrect } as NonNullable<typeof onA>, target, {
-      ...standing,
-      model: names,
-    });
-    assert.equal(text.length, 200);
+test('explainCandidate returns a code and a sentence of at most 200 characters', () => {
+  const [onA, onDone, onFaded, onNew] = assessQuestions(
+    standing,
+    ['a', 'done', 'faded', 'new'].map((skillId) => ({ ...question, skillId })),
+  ) as [Assessed, Assessed, Assessed, Assessed];
+  const cases: readonly [candidate: Assessed, code: string, text: RegExp][] = [
+    [{ ...onA, pCorrect: 0.74 }, 'RIGHT_LEVEL', /on Fractions: about 74% chance of a right answer\.$/],
+    [{ ...onA, pCorrect: 0.5 }, 'HARDER_THAN_TARGET', /about 50% .*, below the 75% aimed at\.$/],
+    [{ ...onA, pCorrect: 0.9999 }, 'EASIER_THAN_TARGET', /about 99% .*, above the 75% aimed at\.$/],
+    [{ ...onNew, pCorrect: 0.41 }, 'NEW_SKILL', /^New skill new, no answer yet: about 41% /],
+    [{ ...onDone, pCorrect: 0.7 }, 'MASTERED', /^done is mastered: little is left to gain\.$/],
+    [{ ...onFaded, pCorrect: 0.6 }, 'REVIEW_DUE', /^Review faded: .* for 60 days; about 60% /],
+    [{ ...onDone, rightLastHour: true }, 'ANSWERED_RECENTLY', /within the last hour/],
+  ];
+  for (const [candidate, code, text] of cases) {
+    const reason = explainCandidate(candidate, target, standing);
+    assert.equal(reason.code, code);
+    assert.match(reason.text, text);
   }
+  const skillId = 'x'.repeat(128);
+  const longNames = { ...standing, model: modelWith({ [skillId]: { name: 'y'.repeat(200) } }) };
+  for (const pCorrect of [0.1, 0.75, 0.99])
+    assert.equal(explainCandidate({ ...onA, skillId, pCorrect }, target, longNames).text.length, 200);
 });

@@ -1,3 +1,4 @@
+/** Invariants of Bayesian Knowledge Tracing and of plateaus. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -17,26 +18,17 @@ import {
   shiftGuessSlip,
   traceAnswer,
 } from '../../src/domain/tracing/bkt.js';
-import { newCalibration, updateCalibration } from '../../src/domain/tracing/calibration.js';
-import { newPlateau, updatePlateau } from '../../src/domain/tracing/plateau.js';
 import {
-  computeSkillNorm,
-  isRapid,
-  newPace,
-  newRapid,
-  updatePace,
-  updateRapid,
-} from '../../src/domain/tracing/response-times.js';
-import {
-  between,
-  ordered,
-  reportedConfidence,
-  reportedSeconds,
-  rounding,
-  upTo,
-} from '../support/builders/arbitraries.js';
+  computePlateauSlope,
+  computeSmoothedMastery,
+  isPlateau,
+  newPlateau,
+  type PlateauState,
+  updatePlateau,
+} from '../../src/domain/tracing/plateau.js';
+import { between, ordered, reportedConfidence, rounding } from '../support/builders/arbitraries.js';
 
-const parameters: fc.Arbitrary<BktParameters> = fc
+const anyParameters: fc.Arbitrary<BktParameters> = fc
   .record({
     pInit: between(0.01, 0.98),
     pLearn: between(0.001, 0.9),
@@ -45,50 +37,38 @@ const parameters: fc.Arbitrary<BktParameters> = fc
     pForget: between(0, 0.1),
   })
   .filter(({ pGuess, pSlip }) => 1 - pSlip - pGuess >= guessSlipMargin);
-const scale = between(0, 1);
-const difficulty = between(-6, 6);
-const mastery = between(0, 1);
-const evidence = fc.record({ weight: between(0, 1), confidence: reportedConfidence });
+const anyScale = between(0, 1);
+const anyDifficulty = between(-6, 6);
+const anyMastery = between(0, 1);
 
-test('one answer: bounds, and a right answer never lowers mastery, a wrong one never raises it', () => {
+test('traceAnswer never lowers mastery after a right answer, and never raises it after a wrong one', () => {
+  const evidence = fc.record({ weight: between(0, 1), confidence: reportedConfidence });
   fc.assert(
     fc.property(
-      parameters,
-      mastery,
-      fc.boolean(),
-      difficulty,
-      scale,
-      evidence,
-      (skill, before, isCorrect, b, k, rest) => {
+      ...([anyParameters, anyMastery, fc.boolean(), anyDifficulty, anyScale, evidence] as const),
+      (skill, before, isCorrect, b, k, evidence) => {
         const shift = computeDifficultyShift(skill, b, k);
-        const { pCorrect, posterior, masteryAfter } = traceAnswer(
-          skill,
-          before,
-          isCorrect,
-          shift,
-          true,
-          rest,
-        );
-        assert.ok(masteryAfter >= 0.001 && masteryAfter <= 0.999);
-        assert.ok(pCorrect > 0 && pCorrect < 1);
-        assert.ok(posterior >= 0 && posterior <= 1);
-        if (isCorrect) assert.ok(masteryAfter >= Math.min(before, 0.999) - rounding);
-        else assert.ok(masteryAfter <= Math.max(before, 0.001));
+        const step = traceAnswer(skill, before, isCorrect, shift, true, evidence);
+        assert.ok(step.masteryAfter >= 0.001 && step.masteryAfter <= 0.999);
+        assert.ok(step.pCorrect > 0 && step.pCorrect < 1);
+        assert.ok(step.posterior >= 0 && step.posterior <= 1);
+        if (isCorrect) assert.ok(step.masteryAfter >= Math.min(before, 0.999) - rounding);
+        else assert.ok(step.masteryAfter <= Math.max(before, 0.001));
       },
     ),
     { numRuns: 2000 },
   );
 });
 
-test('guess and slip of 0 are evidence that cannot be outdone, not an error', () => {
+test('traceAnswer returns a posterior of 1 or 0 if guess and slip are 0', () => {
   const certain = { ...defaultParameters, pGuess: 0, pSlip: 0, pForget: 0 };
   assert.equal(traceAnswer(certain, 0.5, true).posterior, 1);
   assert.equal(traceAnswer(certain, 0.5, false).posterior, 0);
 });
 
-test('without the guard a wrong answer raises mastery below P*, and only there; forgetting lowers the limit', () => {
+test('traceAnswer without its guard raises mastery after a wrong answer only below P*', () => {
   fc.assert(
-    fc.property(parameters, between(0.001, 0.999), (skill, before) => {
+    fc.property(anyParameters, between(0.001, 0.999), (skill, before) => {
       fc.pre(Math.abs(before - pStar(skill)) > 1e-9);
       const after = (pForget: number) =>
         traceAnswer({ ...skill, pForget }, before, false, 0, false).masteryAfter;
@@ -98,14 +78,14 @@ test('without the guard a wrong answer raises mastery below P*, and only there; 
   );
 });
 
-test('with the pForget of mostForget right answers lead to its mastery, with more to less', () => {
+test('computeMaxForget returns the pForget with which right answers lead exactly to a mastery', () => {
   fc.assert(
-    fc.property(parameters, between(0.5, 0.99), (skill, mastery) => {
+    fc.property(anyParameters, between(0.5, 0.99), (skill, mastery) => {
       const most = computeMaxForget(skill, mastery);
       const after = (before: number, pForget: number): number =>
         traceAnswer({ ...skill, pForget }, before, true, 0, false).masteryAfter;
       let reached = skill.pInit;
-      for (let i = 0; i < 1000; i++) reached = after(reached, most);
+      for (let i = 0; i < 300; i++) reached = after(reached, most);
       fc.pre(most + skill.pLearn < 0.99 && Math.abs(after(reached, most) - reached) < 1e-9);
       assert.ok(Math.abs(reached - mastery) < 1e-3, `${reached}`);
       assert.ok(after(mastery, most + 1e-4) < mastery && after(mastery, most - 1e-4) > mastery);
@@ -113,57 +93,44 @@ test('with the pForget of mostForget right answers lead to its mastery, with mor
   );
 });
 
-test('the evidence weight applies to forgetting as to learning, and pForget 0 is the same bit for bit', () => {
-  fc.assert(
-    fc.property(parameters, mastery, fc.boolean(), between(0, 1), (skill, before, isCorrect, weight) => {
-      const step = traceAnswer(skill, before, isCorrect, 0, false, { weight });
-      const learned = (1 - step.posterior) * skill.pLearn * weight;
-      const expected = step.posterior - step.posterior * skill.pForget * weight + learned;
-      assert.ok(Math.abs(step.masteryAfter - Math.min(Math.max(expected, 0.001), 0.999)) <= rounding);
-      const { posterior, masteryAfter } = traceAnswer({ ...skill, pForget: 0 }, before, isCorrect, 0, false);
-      const plain = posterior + (1 - posterior) * skill.pLearn;
-      assert.equal(masteryAfter, Math.min(Math.max(plain, 0.001), 0.999));
-    }),
-  );
-});
-
-test('mastery after an answer grows with mastery before it', () => {
+test('traceAnswer applies the evidence weight to learning and forgetting', () => {
   fc.assert(
     fc.property(
-      parameters,
-      fc.tuple(mastery, mastery).map(ordered),
+      anyParameters,
+      anyMastery,
       fc.boolean(),
-      difficulty,
-      (skill, [low, high], isCorrect, b) => {
-        const shift = computeDifficultyShift(skill, b, 0.5);
-        const after = (before: number) => traceAnswer(skill, before, isCorrect, shift).masteryAfter;
-        assert.ok(after(low) <= after(high) + rounding);
+      between(0, 1),
+      (skill, before, isCorrect, weight) => {
+        const step = traceAnswer(skill, before, isCorrect, 0, false, { weight });
+        const learned = (1 - step.posterior) * skill.pLearn * weight;
+        const expected = step.posterior - step.posterior * skill.pForget * weight + learned;
+        assert.ok(Math.abs(step.masteryAfter - Math.min(Math.max(expected, 0.001), 0.999)) <= rounding);
       },
     ),
   );
 });
 
-test('the harder the question, the more mastery after any answer, and the lower the chance', () => {
+test('traceAnswer returns more mastery for more mastery before, and for a harder question', () => {
+  const masteries = fc.tuple(anyMastery, anyMastery).map(ordered);
+  const difficulties = fc.tuple(anyDifficulty, anyDifficulty).map(ordered);
   fc.assert(
     fc.property(
-      parameters,
-      mastery,
-      fc.boolean(),
-      fc.tuple(difficulty, difficulty).map(ordered),
-      scale,
-      (skill, before, isCorrect, [easy, hard], k) => {
-        const on = (b: number) => traceAnswer(skill, before, isCorrect, computeDifficultyShift(skill, b, k));
-        assert.ok(on(easy).masteryAfter <= on(hard).masteryAfter + rounding);
-        assert.ok(on(easy).pCorrect >= on(hard).pCorrect - rounding);
+      ...([anyParameters, masteries, fc.boolean(), difficulties, anyScale] as const),
+      (skill, [low, high], isCorrect, [easy, hard], k) => {
+        const trace = (before: number, b: number) =>
+          traceAnswer(skill, before, isCorrect, computeDifficultyShift(skill, b, k));
+        assert.ok(trace(low, easy).masteryAfter <= trace(high, easy).masteryAfter + rounding);
+        assert.ok(trace(low, easy).masteryAfter <= trace(low, hard).masteryAfter + rounding);
+        assert.ok(trace(low, easy).pCorrect >= trace(low, hard).pCorrect - rounding);
       },
     ),
     { numRuns: 1000 },
   );
 });
 
-test('on any question 1 - slip > guess, inside the bounds in force where the skill is', () => {
+test('computeDifficultyShift keeps guess and slip of every question within the bounds', () => {
   fc.assert(
-    fc.property(parameters, difficulty, scale, (skill, b, k) => {
+    fc.property(anyParameters, anyDifficulty, anyScale, (skill, b, k) => {
       const shift = computeDifficultyShift(skill, b, k);
       assert.ok(Math.abs(shift) <= 3 * k && shift * b >= 0);
       const { pGuess, pSlip } = shiftGuessSlip(skill, shift);
@@ -171,103 +138,106 @@ test('on any question 1 - slip > guess, inside the bounds in force where the ski
       for (const [value, own, { low, high }] of [
         [pGuess, skill.pGuess, fitBounds.itemGuess],
         [pSlip, skill.pSlip, fitBounds.itemSlip],
-      ] as const) {
+      ] as const)
         assert.ok(value >= Math.min(low, own) - rounding && value <= Math.max(high, own) + rounding);
-      }
     }),
   );
 });
 
-test('no difficulty, or one that does not count, is plain BKT bit for bit', () => {
-  fc.assert(
-    fc.property(parameters, mastery, fc.boolean(), difficulty, (skill, before, isCorrect, b) => {
-      const { pGuess, pSlip } = shiftGuessSlip(skill, 0);
-      assert.deepEqual([pGuess, pSlip], [skill.pGuess, skill.pSlip]);
-      const plain = traceAnswer(skill, before, isCorrect);
-      for (const shift of [computeDifficultyShift(skill, 0, 0.5), computeDifficultyShift(skill, b, 0)]) {
-        assert.ok(Object.is(shift, 0));
-        assert.deepEqual(traceAnswer(skill, before, isCorrect, shift), plain);
-      }
-    }),
-  );
-});
-
-test('forgetting: a day of grace exactly, then down with time, never below the prior', () => {
+test('computeEffectiveMastery keeps mastery for a day, then lowers it towards the prior', () => {
+  const anyIdle = fc.tuple(between(0, 4000), between(0, 4000)).map(ordered);
+  const anyDays = fc.integer({ min: 0, max: 60 });
   fc.assert(
     fc.property(
-      between(0.01, 0.98),
-      between(0.001, 0.999),
-      fc.integer({ min: 0, max: 60 }),
-      fc.tuple(between(0, 4000), between(0, 4000)).map(ordered),
-      (pInit, stored, correctDays, [sooner, later]) => {
-        const skill = { mastery: stored, correctDays, lastAttemptAt: 5e11, attempts: 3 };
+      ...([between(0.01, 0.98), between(0.001, 0.999), anyDays, anyIdle] as const),
+      (pInit, mastery, correctDays, [sooner, later]) => {
+        const skill = { mastery, correctDays, lastAttemptAt: 5e11, attempts: 3 };
         const at = (days: number) => computeEffectiveMastery(pInit, skill, 5e11 + days * dayMs);
-        for (const days of [-400, 0, 0.5, 1]) assert.equal(at(days), stored);
+        for (const days of [-400, 0, 0.5, 1]) assert.equal(at(days), mastery);
         assert.ok(at(later) <= at(sooner));
-        assert.ok(at(later) >= Math.min(stored, pInit) && at(later) <= stored);
-        if (stored > pInit + 0.01)
-          assert.ok(computeEffectiveMastery(pInit, skill, 5e11 + dayMs + 1) < stored);
+        assert.ok(at(later) >= Math.min(mastery, pInit) && at(later) <= mastery);
+        if (mastery > pInit + 0.01) assert.ok(at(1 + 1 / dayMs) < mastery);
       },
     ),
   );
+  const unanswered = { mastery: 0.3, correctDays: 0, lastAttemptAt: 0, attempts: 0 };
+  assert.equal(computeEffectiveMastery(0.42, unanswered, 1e12), 0.42);
+  assert.deepEqual([computeHalfLife(0), computeHalfLife(3000)], [30, 365]);
 });
 
-test('a skill without attempts stands at the prior in force', () => {
-  const skill = { mastery: 0.3, correctDays: 0, lastAttemptAt: 0, attempts: 0 };
-  assert.equal(computeEffectiveMastery(0.42, skill, 1e12), 0.42);
-});
+const thousandths = (min: number, max: number) => fc.integer({ min, max }).map((step) => step / 1000);
+const masteries = (lengths: { minLength?: number; maxLength: number }) =>
+  fc.array(thousandths(1, 999), { ...lengths, size: 'max' });
 
-test('the half-life grows with days of right answers, from 30 to 365 days', () => {
-  const days = Array.from({ length: 3000 }, (_, correctDays) => computeHalfLife(correctDays));
-  assert.deepEqual([days[0], days[1], days[3], days.at(-1)], [30, 30, 60, 365]);
-  assert.ok(days.every((value, i) => i === 0 || value >= (days[i - 1] ?? 0)));
-});
+const updateAll = (list: readonly number[], from: PlateauState = newPlateau): PlateauState =>
+  list.reduce((state, mastery) => updatePlateau(state, mastery, 0), from);
 
-const start = {
-  mastery: 0.3,
-  attempts: 0,
-  correctDays: 1,
-  lastAttemptAt: 0,
-  plateau: newPlateau,
-  rapid: newRapid,
-  pace: newPace,
-  calibration: newCalibration,
-};
-const answer = fc.record({
-  isCorrect: fc.boolean(),
-  idleDays: between(-2, 40),
-  b: difficulty,
-  time: reportedSeconds,
-  confidence: reportedConfidence,
-});
-type TracedAnswer = typeof answer extends fc.Arbitrary<infer One> ? One : never;
+const sumOf = <T>(list: readonly T[], value: (one: T) => number): number =>
+  list.reduce((sum, one) => sum + value(one), 0);
 
-function trace(
-  state: typeof start,
-  { isCorrect, idleDays, b, time, confidence }: TracedAnswer,
-): typeof start {
-  const now = state.lastAttemptAt + idleDays * dayMs;
-  const before = computeEffectiveMastery(defaultParameters.pInit, state, now);
-  const shift = computeDifficultyShift(defaultParameters, b, 0.5);
-  const { masteryAfter } = traceAnswer(defaultParameters, before, isCorrect, shift);
-  return {
-    mastery: masteryAfter,
-    attempts: state.attempts + 1,
-    correctDays: state.correctDays + (isCorrect ? 1 : 0),
-    lastAttemptAt: Math.max(state.lastAttemptAt, now),
-    plateau: updatePlateau(state.plateau, masteryAfter, idleDays),
-    rapid: updateRapid(state.rapid, time, 3),
-    pace: updatePace(state.pace, isCorrect, time, computeSkillNorm(null), isRapid(time, 3)),
-    calibration: updateCalibration(state.calibration, confidence, isCorrect),
-  };
+/** The regression of the whole list: weights .9^age, times 0, -1, -2, ... back from the last attempt. */
+function regress(list: readonly number[]): { slope: number; squaredError: number; mean: number } {
+  const points = list.map((y, i) => ({ y, t: i - list.length + 1, w: 0.9 ** (list.length - 1 - i) }));
+  const weight = sumOf(points, ({ w }) => w);
+  const mean = sumOf(points, ({ w, y }) => w * y) / weight;
+  const meanTime = sumOf(points, ({ w, t }) => w * t) / weight;
+  const spread = sumOf(points, ({ w, t }) => w * (t - meanTime) ** 2);
+  const slope = sumOf(points, ({ w, t, y }) => w * (t - meanTime) * (y - mean)) / spread;
+  const residual = sumOf(points, ({ w, t, y }) => w * (y - mean - slope * (t - meanTime)) ** 2);
+  const effective = weight ** 2 / sumOf(points, ({ w }) => w * w);
+  return { slope, squaredError: residual / ((1 - 2 / effective) * weight * spread), mean };
 }
 
-test('a replay, also one that starts from a stored state, gives the same states bit for bit', () => {
+test('updatePlateau keeps the weighted regression of all attempts, also beyond 400 attempts', () => {
+  const check = (list: readonly number[]): void => {
+    const { slope, squaredError, mean } = regress(list);
+    const state = updateAll(list);
+    const trend = computePlateauSlope(state);
+    assert.ok(state.attempts <= 400 && trend !== null);
+    assert.ok(Math.abs(trend.slope - slope) < 1e-9, `slope ${trend.slope} is not ${slope}`);
+    assert.ok(Math.abs(trend.standardError ** 2 - squaredError) < 1e-9, 'squared error');
+    assert.ok(Math.abs((computeSmoothedMastery(state) ?? Number.NaN) - mean) < 1e-9, 'smoothed mastery');
+  };
+  fc.assert(fc.property(masteries({ minLength: 3, maxLength: 80 }), check));
+  fc.assert(fc.property(masteries({ minLength: 395, maxLength: 900 }), check), { numRuns: 5 });
+  assert.equal(computeSmoothedMastery(newPlateau), null);
+  for (const list of [[], [0.5], [0.5, 0.6]]) assert.equal(computePlateauSlope(updateAll(list)), null);
+});
+
+test('isPlateau is true after three attempts in a row that pass the test, from the fourteenth on', () => {
+  const flat = fc
+    .integer({ min: 100, max: 850 })
+    .chain((low) => fc.array(thousandths(low, low + 120), { maxLength: 40, size: 'max' }));
   fc.assert(
-    fc.property(upTo(60, answer), fc.nat({ max: 60 }), (answers, stop) => {
-      const stored = JSON.stringify(answers.slice(0, stop).reduce(trace, start));
-      const resumed = answers.slice(stop).reduce(trace, JSON.parse(stored));
-      assert.deepEqual(resumed, answers.reduce(trace, start));
+    fc.property(fc.oneof(flat, masteries({ maxLength: 40 })), (list) => {
+      let state = newPlateau;
+      let run = 0;
+      for (const [i, mastery] of list.entries()) {
+        state = updatePlateau(state, mastery, 0);
+        const { slope, squaredError, mean } = regress(list.slice(0, i + 1));
+        const margin = slope + 1.2816 * Math.sqrt(squaredError) - 0.02;
+        if (i >= 11) fc.pre(Math.abs(margin) > 1e-9 && Math.abs(mean - 0.8) > 1e-9);
+        run = i >= 11 && margin < 0 && mastery < 0.95 && mean < 0.8 ? run + 1 : 0;
+        assert.equal(isPlateau(state), run >= 3);
+      }
+    }),
+    { numRuns: 300 },
+  );
+  const long = updateAll(Array.from({ length: 1000 }, () => 0.3));
+  assert.deepEqual([long.run, isPlateau(long)], [255, true], 'a run is stored in one byte');
+});
+
+test('updatePlateau starts from scratch after a pause of more than 14 days', () => {
+  fc.assert(
+    fc.property(masteries({ maxLength: 40 }), masteries({ minLength: 1, maxLength: 40 }), (before, after) => {
+      const [first = 0.5, ...rest] = after;
+      const old = updateAll(before);
+      assert.deepEqual(updateAll(rest, updatePlateau(old, first, 14.001)), updateAll(after));
+      for (const idleDays of [14, -400])
+        assert.deepEqual(
+          updateAll(rest, updatePlateau(old, first, idleDays)),
+          updateAll([...before, ...after]),
+        );
     }),
   );
 });

@@ -1,11 +1,10 @@
+/** Checks of served mastery against later answers, in `npm run evaluate`. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { checkAnswers, type ServedAnswer } from '../../src/lab/evaluate/validity.js';
 import { indices } from '../../src/lists.js';
 
-const repeated = (text: string, times: number): string => text.repeat(times);
-
-/** One learner's answers on one skill, as 1 and 0; mastery stays at `mastery` unless `masteries` has other values. */
+/** One learner's answers on one skill, as 1 and 0, with a constant mastery or the given ones. */
 function pairOf(
   outcomes: string,
   mastery: number,
@@ -23,41 +22,41 @@ function pairOf(
 }
 
 const validityOf = (answers: readonly ServedAnswer[]) => checkAnswers(answers).validity;
-const contradictions = (outcomes: string, mastery: number): number =>
-  validityOf(pairOf(outcomes, mastery)).contradictions;
 
-test('mastery contradicts the last ten answers of a pair, and only there', () => {
-  assert.equal(contradictions('1111000100', 0.7), 0, 'five of ten are right');
-  assert.equal(contradictions('1110000100', 0.7), 1);
-  assert.equal(contradictions('1000000111', 0.7), 0, 'three of the last four are right');
-  assert.equal(contradictions('1110000100', 0.69), 0);
-  assert.equal(contradictions('1111111110', 0.59), 1);
-  assert.equal(contradictions('1111111100', 0.59), 0);
-  assert.equal(contradictions('1111111110', 0.6), 0);
-  assert.equal(
-    contradictions('0000000000'.concat(repeated('1', 9), '0'), 0.5),
-    1,
-    'earlier answers do not count',
-  );
-  assert.deepEqual([contradictions('111111111', 0.1), validityOf(pairOf('111111111', 0.1)).pairs], [0, 0]);
+test('checkAnswers counts pairs with a mastery that contradicts the last ten answers', () => {
+  const cases: readonly [outcomes: string, mastery: number, contradictions: number][] = [
+    ['1111000100', 0.7, 0],
+    ['1110000100', 0.7, 1],
+    // Three of the last four are right.
+    ['1000000111', 0.7, 0],
+    ['1110000100', 0.69, 0],
+    ['1111111110', 0.59, 1],
+    ['1111111100', 0.59, 0],
+    ['1111111110', 0.6, 0],
+    // Earlier answers do not count.
+    ['00000000001111111110', 0.5, 1],
+    // Nine answers are too few.
+    ['111111111', 0.1, 0],
+  ];
+  for (const [outcomes, mastery, expected] of cases)
+    assert.equal(validityOf(pairOf(outcomes, mastery)).contradictions, expected, `${outcomes} ${mastery}`);
 });
 
-test('counts mastered pairs with at most six of the last ten right', () => {
-  const mastered = { isMastered: true };
+test('checkAnswers counts mastered pairs with at most six of the last ten answers right', () => {
   const answers = ['1111110000', '1111111000'].flatMap((outcomes, skill) =>
-    pairOf(outcomes, 0.96, { ...mastered, skill }),
+    pairOf(outcomes, 0.96, { isMastered: true, skill }),
   );
   const { pairs, masteredAt60 } = validityOf([...answers, ...pairOf('0000000000', 0.1, { skill: 2 })]);
   assert.deepEqual([pairs, masteredAt60], [3, 1]);
 });
 
-test('jumps are steps of more than .5 from the sixth answer on', () => {
+test('checkAnswers counts changes of mastery by more than .5 from the sixth answer on', () => {
   const masteries = [0.95, 0.2, 0.8, 0.2, 0.8, 0.2, 0.75, 0.25];
   const { jumps, settledAnswers } = validityOf(pairOf('11111111', 0, {}, masteries));
-  assert.deepEqual([jumps, settledAnswers], [2, 3], '.6 and .55 count, .5 does not');
+  assert.deepEqual([jumps, settledAnswers], [2, 3], 'changes of .6, .55 and .5');
 });
 
-test('accuracy after mastery is of the next five answers, with learners as clusters', () => {
+test('checkAnswers measures accuracy over five answers after mastery, with learners as clusters', () => {
   const reached = [0.5, 0.95, 0.5];
   const two = ['a', 'b'].flatMap((learner) =>
     pairOf(learner === 'a' ? '01111110000' : '01101000000', 0.5, { learner }, reached),
@@ -66,34 +65,31 @@ test('accuracy after mastery is of the next five answers, with learners as clust
   assert.deepEqual([found.masteredThenAnswers, found.masteredThenAccuracy], [10, 0.7]);
   // Residuals of the learners are 1.5 and -1.5 right answers: the margin is 1.96 sqrt(2 * 4.5) / 10.
   assert.ok(Math.abs((found.masteredThenLow ?? 0) - (0.7 - 0.588)) < 1e-9, `${found.masteredThenLow}`);
-  assert.equal(found.masteredThenHigh, 1, 'no share is above 1');
+  assert.equal(found.masteredThenHigh, 1, 'a share is at most 1');
   const one = validityOf(pairOf('0111', 0.5, {}, reached));
   assert.deepEqual([one.masteredThenAnswers, one.masteredThenAccuracy, one.masteredThenLow], [2, 1, null]);
 });
 
-test('accuracy before mastery is from the sixth answer to the one that reaches it', () => {
+test('checkAnswers measures accuracy before mastery from the sixth answer on', () => {
   const masteries = [...indices(7).map(() => 0.5), 0.95];
   const { unmasteredThenAccuracy } = validityOf(pairOf('000001011111', 0.5, {}, masteries));
   assert.equal(unmasteredThenAccuracy, 2 / 3);
   assert.equal(validityOf(pairOf('11111', 0.5)).unmasteredThenAccuracy, null);
 });
 
-test('all answers are counted in tenths by mastery before them', () => {
+test('checkAnswers groups all answers by tenths of the mastery before them', () => {
   const { byMastery } = validityOf(pairOf('011', 0.95));
   const full = byMastery.filter(({ answers }) => answers > 0);
   assert.deepEqual(
-    full.map(({ low, answers, predicted, correct }) => [low, answers, predicted, correct]),
-    [
-      [0.4, 1, 0.4, 0],
-      [0.9, 2, 0.95, 1],
-    ],
+    full.map(({ low, answers, predicted, correct }) => `${low} ${answers} ${predicted} ${correct}`),
+    ['0.4 1 0.4 0', '0.9 2 0.95 1'],
   );
 });
 
-test('learners who rise or fall are told apart, each with the bias of their last 50 answers', () => {
+test('checkAnswers measures the bias of rising and falling learners over their last 50 answers', () => {
   const learnerOf = (learner: string, first: number, last: number, between = 0) => {
-    const half = (right: number): string => repeated('1', right) + repeated('0', 50 - right);
-    return pairOf(half(first) + repeated('0', between) + half(last), 0.5, { learner, predicted: 0.6 });
+    const half = (right: number): string => '1'.repeat(right) + '0'.repeat(50 - right);
+    return pairOf(half(first) + '0'.repeat(between) + half(last), 0.5, { learner, predicted: 0.6 });
   };
   const { movers } = checkAnswers([
     ...learnerOf('rises', 20, 30),
@@ -109,11 +105,9 @@ test('learners who rise or fall are told apart, each with the bias of their last
   near(movers.longRms, 0.02 / Math.SQRT2);
 });
 
-test('a log without enough answers has no figures', () => {
+test('checkAnswers returns null without enough answers', () => {
   const { validity, movers } = checkAnswers([]);
-  assert.deepEqual(
-    [validity.pairs, validity.masteredThenAccuracy, validity.masteredThenHigh],
-    [0, null, null],
-  );
+  const { pairs, masteredThenAccuracy, masteredThenHigh } = validity;
+  assert.deepEqual([pairs, masteredThenAccuracy, masteredThenHigh], [0, null, null]);
   assert.deepEqual([movers.biasRising, movers.longRms], [null, null]);
 });

@@ -1,22 +1,22 @@
 import fc from 'fast-check';
 
-/** Even over the range, unlike `fc.double`, whose doubles are nearly all tiny. */
+/** Uniform over the range. `fc.double` draws mostly tiny values. */
 export const between = (min: number, max: number): fc.Arbitrary<number> =>
   fc.integer({ min: 0, max: 2 ** 30 }).map((step) => min + ((max - min) * step) / 2 ** 30);
 
-/** Lists of all lengths up to one: without `size`, generated ones stay near the shortest. */
+/** Lists of all lengths up to a maximum. Without `size`, fast-check prefers short lists. */
 export const upTo = <T>(maxLength: number, one: fc.Arbitrary<T>): fc.Arbitrary<T[]> =>
   fc.array(one, { maxLength, size: 'max' });
 
 export const ordered = ([a, b]: [number, number]): [number, number] => (a < b ? [a, b] : [b, a]);
 
-/** Seconds as they are reported: most are short, some mean that the learner was away, some are missing. */
+/** Reported seconds: short ones, pauses, and missing ones. */
 export const reportedSeconds: fc.Arbitrary<number | null> = fc.option(
   fc.oneof(fc.integer({ min: 0, max: 20 }), fc.integer({ min: 0, max: 86_400 })),
 );
 
-/** Confidence as it is reported; null: not sent. */
+/** Reported confidence; null if not sent. */
 export const reportedConfidence: fc.Arbitrary<number | null> = fc.option(fc.integer({ min: 1, max: 5 }));
 
-/** For sums and quotients that are monotone but for their rounding. */
+/** Tolerance for rounding errors of sums and quotients. */
 export const rounding = 1e-12;

@@ -1,12 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { dayMs } from '../../../src/domain/base/common.js';
 
-const dayMs = 86_400_000;
-/** More than a test on days takes on a busy machine. */
+/** More than a test takes on a busy machine. */
 const enoughMs = 120_000;
 
-const leftOfDayMs = (): number => dayMs - (Date.now() % dayMs);
+const computeRestOfDayMs = (): number => dayMs - (Date.now() % dayMs);
 
-/** Waits for the next UTC day where so little is left of this one that it could change in the middle of a test. */
+/** Waits for the next UTC day if the current one could end during the test. */
 export async function awayFromMidnight(): Promise<void> {
-  while (leftOfDayMs() < enoughMs) await sleep(leftOfDayMs());
+  while (computeRestOfDayMs() < enoughMs) await sleep(computeRestOfDayMs());
 }

@@ -1,18 +1,13 @@
 import fc from 'fast-check';
 
-/**
- * How long a property is tried, its shrinking included: less than its test may take, so that a failure is told with
- * its seed.
- */
-const interruptAfterTimeLimit = 15_000;
-
-fc.configureGlobal({ ...fc.readConfigureGlobal(), interruptAfterTimeLimit });
+/** Limits a property with its shrinking to less time than a test has, so that a failure prints its seed. */
+fc.configureGlobal({ ...fc.readConfigureGlobal(), interruptAfterTimeLimit: 15_000 });
 
 export { fc };
 
 /**
- * Tries a property whose runs are asynchronous. At the limit of time fast-check leaves the run on its way to itself; here it is
- * waited for, for it would change what the next test looks at.
+ * Checks an asynchronous property. At the time limit fast-check abandons the current run; this function waits for it,
+ * because the run would change the state that the next test reads.
  */
 export async function assertAsync<Values>(
   property: fc.IAsyncProperty<Values>,

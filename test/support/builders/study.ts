@@ -9,10 +9,10 @@ import { buildSkillViews, type SkillView } from '../../../src/domain/learner/ski
 import { assessLearner, type SectionMeasure } from '../../../src/domain/score/assessment.js';
 import { newLearner, newSkill, type SkillState } from '../../../src/domain/tracing/learner-states.js';
 
-/** Time of all views. */
+/** The time of all views. */
 export const now = 20_000 * dayMs;
 
-/** A skill practised just now, to a mastery between weak and mastered. */
+/** A skill practised at `now`, between weak and mastered. */
 export const practised: SkillState = {
   ...newSkill(defaultParameters),
   mastery: 0.7,
@@ -22,7 +22,7 @@ export const practised: SkillState = {
   correctDays: 1,
 };
 
-/** The same, mastered: the last answer was right, and about 79 % of the next ones are expected to be. */
+/** Mastered: the last answer was right, and the expected accuracy is about 79 %. */
 export const mastered: SkillState = {
   ...practised,
   mastery: 0.97,
@@ -44,7 +44,6 @@ export const modelWith = (entries: Readonly<Record<string, EntryPart>>): TenantM
   return { ...unfittedModel, catalogue: buildCatalogue(1, new Map(set)) };
 };
 
-/** A tenant's skills of one section. */
 export const allIn = (section: Section, ...skillIds: readonly string[]): Record<string, EntryPart> =>
   Object.fromEntries(skillIds.map((skillId) => [skillId, { section }]));
 
@@ -58,14 +57,19 @@ export const viewsOf = (
   return buildSkillViews(new Map(skills), model, now);
 };
 
+export const noGoal: StudyContext['goal'] = {
+  ...{ targetScore: 1200, targetDate: null, neededRate: null },
+  ...{ isSet: false, onTrack: false, isLost: false },
+};
+
 interface ContextPart extends Partial<Omit<StudyContext, 'measures' | 'views'>>, Pick<StudyContext, 'views'> {
-  /** Number of different skills that the tenant knows. */
+  /** Number of skills that the tenant has. */
   readonly knownSkills?: number;
-  /** Behind each section; else enough where a skill belongs to it. */
+  /** Default: enough for each section that has a skill. */
   readonly answers?: PerSection<number>;
 }
 
-/** What holds where a test says nothing: enough answers in both sections, no goal, no skills of the tenant. */
+/** Defaults: enough answers, no goal, and a tenant without other skills. */
 export function studyContext({ knownSkills, answers, ...part }: ContextPart): StudyContext {
   const { views, model = unfittedModel } = part;
   const known = Math.max(knownSkills ?? 0, model.catalogue.entries.size);
@@ -77,14 +81,7 @@ export function studyContext({ knownSkills, answers, ...part }: ContextPart): St
     learner: newLearner,
     model: unfittedModel,
     now,
-    goal: {
-      targetScore: 1200,
-      targetDate: null,
-      neededRate: null,
-      isSet: false,
-      onTrack: false,
-      isLost: false,
-    },
+    goal: noGoal,
     locale: 'en',
     ...part,
     measures: { math: { ...math, answers: of.math }, rw: { ...rw, answers: of.rw } },
