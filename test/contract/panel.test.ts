@@ -1,187 +1,180 @@
 /**
- * A panel of people, as their teacher sees them: in a tenant of which nothing is known, and in one with a catalogue and a
- * fit. Each band has its reason; docs/model.md shows the figures, and what about them is a limit of the model.
+ * Forecasts of a panel of learners in a tenant without a model and, in the long form, in one with a catalogue and a fit.
+ * docs/model.md lists their values.
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { awayFromMidnight } from '../support/builders/day.js';
+import { fitHere } from '../support/builders/fits.js';
 import { storeAnswers } from '../support/builders/made-answers.js';
-import { eventsOf, mathSkills, panel, readingSkills, schoolAnswers } from '../support/builders/panel.js';
-import { type Band, bands, type Range } from '../support/builders/panel-bands.js';
-import { runCommand } from '../support/commands/command.js';
-import { callerOf } from '../support/http/http.js';
-import { clickhouseOf, keysOf, sharedService } from '../support/servers/service.js';
+import {
+  eventsOf,
+  mathSkills,
+  type PanelLearner,
+  panel,
+  type Range,
+  readingSkills,
+  schoolAnswers,
+} from '../support/builders/panel.js';
+import { callerOf, type JsonAnswer } from '../support/http/http.js';
+import { casesOf } from '../support/runner/long-form.js';
+import { clickhouseOf, keysOf, redisOf, sharedService } from '../support/servers/service.js';
 import { askUntil } from '../support/wait.js';
 
 const service = await sharedService();
 const keys = await keysOf({ after }, service);
-const clickhouse = clickhouseOf({ after }, service);
 
 interface Tenant {
   readonly name: string;
-  readonly caller: ReturnType<typeof callerOf>;
   readonly tenant: string;
+  readonly caller: ReturnType<typeof callerOf>;
 }
 
 async function createTenant(name: string): Promise<Tenant> {
-  return { name, caller: callerOf(service, await keys.add({ tenant: name })), tenant: keys.nameOf(name) };
+  return { name, tenant: keys.nameOf(name), caller: callerOf(service, await keys.add({ tenant: name })) };
+}
+const tenants = casesOf([await createTenant('fresh'), await createTenant('fitted')], 2);
+
+async function call({ caller }: Tenant, path: string, method = 'GET', body: object | null = null) {
+  const { status, json, text } = await caller.call({
+    ...{ method, path: `/api/v1/${path}`, body: body && JSON.stringify(body) },
+  });
+  assert.equal(status, 200, text);
+  return json.data;
 }
 
-const tenants = [await createTenant('fresh'), await createTenant('fitted')] as const;
-
-/** Skills of two sections, and parameters from 300 simulated learners. */
-async function fit({ tenant, caller }: Tenant): Promise<void> {
-  for (const [section, ids] of [
-    ['math', mathSkills],
-    ['rw', readingSkills],
-  ] as const)
-    for (const skillId of ids) {
-      const body = JSON.stringify({ section });
-      assert.equal(
-        (await caller.call({ method: 'PUT', path: `/api/v1/skills/${skillId}`, body })).status,
-        200,
-      );
-    }
-  await storeAnswers(clickhouse, schoolAnswers(tenant, 6));
-  const env = { REDIS_URL: service.redisUrl, CLICKHOUSE_URL: service.clickhouseUrl };
-  const { code, out, err } = await runCommand('fit', env, '--tenant', tenant, '--json');
-  assert.equal(code, 0, err);
-  assert.match(out, /"published":true|published/);
-  const inForce = async () => (await caller.get('/api/v1/skills/algebra-1')).json.data.parameters.source;
-  await askUntil('the fit is in force', inForce, (source) => source === 'fitted');
-}
-
-async function answer({ caller }: Tenant): Promise<void> {
-  const now = Date.now();
-  for (const person of panel) {
-    const events = eventsOf(person, now);
-    for (let from = 0; from < events.length; from += 1000)
-      assert.equal((await caller.trackAll(events.slice(from, from + 1000))).status, 200);
-    const goal = { method: 'PUT', path: `/api/v1/goals/${encodeURIComponent(person.name)}` };
-    assert.equal((await caller.call({ ...goal, body: '{"target_score":1200}' })).status, 200);
-  }
+/** Sets sections and fits the answers of 300 simulated learners. */
+async function fitSchool(to: Tenant): Promise<void> {
+  for (const skillId of mathSkills) await call(to, `skills/${skillId}`, 'PUT', { section: 'math' });
+  for (const skillId of readingSkills) await call(to, `skills/${skillId}`, 'PUT', { section: 'rw' });
+  const clickhouse = clickhouseOf({ after }, service);
+  const redis = await redisOf({ after }, service.redisUrl);
+  await storeAnswers(clickhouse, schoolAnswers(to.tenant, 6));
+  assert.equal(await fitHere(service, redis, clickhouse, to.tenant), 'published');
+  await askUntil(
+    'the fitted model',
+    () => call(to, 'skills/algebra-1'),
+    ({ parameters }) => parameters.source === 'fitted',
+  );
 }
 
 before(async () => {
   await awayFromMidnight();
-  await fit(tenants[1]);
-  for (const tenant of tenants) await answer(tenant);
+  for (const tenant of tenants) {
+    if (tenant.name === 'fitted') await fitSchool(tenant);
+    const now = Date.now();
+    for (const learner of panel) {
+      const events = eventsOf(learner, now);
+      for (let from = 0; from < events.length; from += 1000)
+        assert.equal((await tenant.caller.trackAll(events.slice(from, from + 1000))).status, 200);
+      await call(tenant, `goals/${encodeURIComponent(learner.name)}`, 'PUT', { target_score: 1200 });
+    }
+  }
 });
 
-const get = async ({ caller }: Tenant, path: string) => {
-  const { status, json, text } = await caller.get(`/api/v1/${path}`);
-  assert.equal(status, 200, text);
-  return json.data;
-};
-const predict = (tenant: Tenant, name: string, days: number) =>
-  get(tenant, `predictions/${encodeURIComponent(name)}?days=${days}`);
+/** Forecasts of the whole panel, in its order. */
+async function predictPanel(tenant: Tenant, days: number): Promise<JsonAnswer['json'][]> {
+  const body = { user_ids: panel.map(({ name }) => name), days };
+  const { results } = await call(tenant, 'predictions', 'POST', body);
+  return results.map(({ data }: { data: unknown }) => data);
+}
 
-const isWithin = (value: number, [low, high]: Range, what: string): void =>
-  assert.ok(low <= value && value <= high, `${what}: ${value} is not within ${low} to ${high}`);
+const assertWithin = (value: number, [low, high]: Range, name: string): void =>
+  assert.ok(low <= value && value <= high, `${name}: ${value} is not within ${low} to ${high}`);
 
-const bandOf = (tenant: Tenant, name: string): Band => {
-  const { fitted, ...fresh } = bands[name] as Band;
-  return tenant.name === 'fitted' ? { ...fresh, ...fitted } : fresh;
-};
+function assertForecast(
+  learner: PanelLearner,
+  width: Range,
+  soon: JsonAnswer['json'],
+  late: JsonAnswer['json'],
+) {
+  const { name } = learner;
+  const { total } = soon.confidence_intervals;
+  const { current_total: current } = soon;
+  assertWithin(current, learner.current, `${name}, current`);
+  assertWithin(soon.predicted_total_in_30_days - current, learner.in30, `${name}, change in 30 days`);
+  assertWithin(late.predicted_total_in_120_days - current, learner.in120, `${name}, change in 120 days`);
+  assertWithin(total.high - total.low, width, `${name}, width`);
+  assert.ok(total.low <= current && current <= total.high, name);
+  const { on_track, goal_probability, days_to_goal } = soon.goal_tracking;
+  if (learner.onTrack !== undefined) assert.equal(on_track, learner.onTrack, name);
+  assert.ok(
+    on_track ? goal_probability > 0.4 : goal_probability < 0.6,
+    `${name}: ${on_track} ${goal_probability}`,
+  );
+  if (on_track) assert.notEqual(days_to_goal, null, name);
+  const codes: string[] = soon.recommendation_codes.map(({ code }: { code: string }) => code);
+  const { advice } = learner;
+  if (advice)
+    assert.ok(
+      codes.some((code) => advice.includes(code)),
+      `${name}: ${codes}`,
+    );
+  assert.equal(soon.recommendations_reason === null, codes.length > 0, name);
+  assert.ok(on_track || codes.slice(0, 2).includes('GOAL_GAP'), `${name}: ${codes}`);
+}
 
-for (const tenant of tenants)
-  for (const { name } of panel) {
-    const band = bandOf(tenant, name);
-    test(`${tenant.name}: ${name} (${band.why})`, async () => {
-      const told = await predict(tenant, name, 30);
-      const later = await predict(tenant, name, 120);
-      const { total } = told.confidence_intervals;
-      isWithin(told.current_total, band.current, 'current');
-      isWithin(told.predicted_total_in_30_days - told.current_total, band.in30, 'change in 30 days');
-      isWithin(later.predicted_total_in_120_days - told.current_total, band.in120, 'change in 120 days');
-      isWithin(total.high - total.low, band.width, 'width');
-      assert.ok(total.low <= told.current_total && told.current_total <= total.high);
-      const { on_track, goal_probability, days_to_goal } = told.goal_tracking;
-      if (band.onTrack !== undefined) assert.equal(on_track, band.onTrack);
-      // Both are about the same day.
-      assert.ok(
-        on_track ? goal_probability > 0.4 : goal_probability < 0.6,
-        `${on_track} ${goal_probability}`,
-      );
-      if (on_track) assert.notEqual(days_to_goal, null);
-      const codes = told.recommendation_codes.map(({ code }: { code: string }) => code);
-      if (band.advice)
-        assert.ok(
-          codes.some((code: string) => band.advice?.includes(code)),
-          codes.join(),
-        );
-      assert.equal(told.recommendations_reason === null, codes.length > 0);
-      assert.ok(on_track || codes[0] === 'GOAL_GAP' || codes[1] === 'GOAL_GAP', codes.join());
-    });
-  }
+for (const tenant of tenants) {
+  test(`Forecasts of the ${tenant.name} panel are within the ranges that a teacher would expect`, async () => {
+    const [soon, late] = [await predictPanel(tenant, 30), await predictPanel(tenant, 120)];
+    for (const [i, learner] of panel.entries()) {
+      const { width, fittedWidth } = learner;
+      assertForecast(learner, tenant.name === 'fitted' ? (fittedWidth ?? width) : width, soon[i], late[i]);
+    }
+  });
 
-/** Days at which curves are looked at. */
-const looks = [1, 2, 3, 5, 7, 10, 14, 21, 30, 45, 60, 90, 120, 180, 270, 365];
-
-for (const tenant of tenants)
-  test(`${tenant.name}: forecasts have no jump and no zigzag, and are never more certain further ahead`, async () => {
-    for (const { name } of panel) {
-      const curve = [];
-      for (const days of looks) curve.push({ days, ...(await predict(tenant, name, days)) });
-      let [last, turns, direction] = [curve[0].current_total, 0, 0];
-      let day = 0;
-      for (const { days, ...told } of curve) {
-        const total = told[`predicted_total_in_${days}_days`];
+  test(`Forecasts of the ${tenant.name} panel have no jump or zigzag and become less certain with time`, async () => {
+    const states = panel.map(() => ({ total: 0, day: 0, turns: 0, direction: 0, math: 0, rw: 0 }));
+    for (const days of [1, 2, 3, 5, 7, 10, 14, 21, 30, 45, 60, 90, 120, 180, 270, 365]) {
+      for (const [i, data] of (await predictPanel(tenant, days)).entries()) {
+        const name = `${panel[i]?.name} in ${days} days`;
+        const state = states[i] as (typeof states)[number];
+        const change = data[`predicted_total_in_${days}_days`] - (state.total || data.current_total);
         // Two sections, each rounded to ten.
-        assert.ok(
-          Math.abs(total - last) <= 20 + 3 * (days - day),
-          `${name}: ${last} > ${total} in ${days} days`,
-        );
-        const sign = Math.abs(total - last) > 20 ? Math.sign(total - last) : 0;
-        if (sign !== 0 && sign === -direction) turns += 1;
-        direction = sign || direction;
-        [last, day] = [total, days];
-      }
-      assert.ok(turns <= 1, `${name} turns ${turns} times`);
-      for (const section of ['math', 'rw']) {
-        let width = 0;
-        for (const {
-          days,
-          confidence_intervals: { [section]: interval },
-        } of curve) {
-          if (interval.low === 200 || interval.high === 800) break;
-          // Ends are rounded outwards to ten.
-          assert.ok(interval.high - interval.low >= width - 10, `${name} ${section} in ${days} days`);
-          width = Math.max(width, interval.high - interval.low);
+        assert.ok(Math.abs(change) <= 20 + 3 * (days - state.day), `${name}: change of ${change}`);
+        const direction = Math.abs(change) > 20 ? Math.sign(change) : 0;
+        if (direction !== 0 && direction === -state.direction) state.turns += 1;
+        assert.ok(state.turns <= 1, `${name}: ${state.turns} turns`);
+        state.direction = direction || state.direction;
+        state.total = data[`predicted_total_in_${days}_days`];
+        state.day = days;
+        for (const section of ['math', 'rw'] as const) {
+          const { low, high } = data.confidence_intervals[section];
+          // The limits of the scale cut an interval, and its ends are rounded outwards to ten.
+          if (low === 200 || high === 800) continue;
+          assert.ok(high - low >= state[section] - 10, `${name}: ${section} is ${high - low} wide`);
+          state[section] = Math.max(high - low, state[section]);
         }
       }
     }
   });
 
-for (const tenant of tenants)
-  test(`${tenant.name}: what mastery and velocity tell fits`, async () => {
-    for (const person of panel) {
-      const { name } = person;
-      const answered = person.sessions.reduce((sum, { answers }) => sum + answers, 0);
-      const { skills } = await get(tenant, `mastery/${encodeURIComponent(name)}`);
-      const sum = (field: string) =>
-        skills.reduce((all: number, skill: Record<string, number>) => all + (skill[field] ?? 0), 0);
-      assert.equal(sum('total_attempts'), answered);
-      const path = `velocity/${encodeURIComponent(name)}`;
+  test(`Mastery and velocity of the ${tenant.name} panel agree with each other and with the answers`, async () => {
+    for (const learner of panel) {
+      const { name, momentum } = learner;
+      const { skills } = await call(tenant, `mastery/${encodeURIComponent(name)}`);
+      const counted = skills.reduce(
+        (sum: number, skill: { total_attempts: number }) => sum + skill.total_attempts,
+        0,
+      );
+      assert.equal(counted, eventsOf(learner, 0).length);
       const velocity = await askUntil(
         `all answers of ${name}`,
-        () => get(tenant, path),
+        () => call(tenant, `velocity/${encodeURIComponent(name)}`),
         ({ source_lag_seconds: lag }) => lag === 0,
       );
-      const stuck = skills.filter((skill: { plateau_detected: boolean }) => skill.plateau_detected);
-      assert.deepEqual(velocity.plateaus.length, stuck.length);
-      for (const skill of skills) {
+      const plateaus = skills.filter((skill: { plateau_detected: boolean }) => skill.plateau_detected);
+      assert.equal(velocity.plateaus.length, plateaus.length, name);
+      for (const { skill_id, mastered, total_attempts, correct_attempts, ...skill } of skills) {
         assert.equal(skill.efficiency_index === null, skill.efficiency_reason !== null, name);
-        if (skill.mastered)
-          assert.ok(skill.correct_attempts / skill.total_attempts >= 0.5, `${name} ${skill.skill_id}`);
+        if (mastered) assert.ok(correct_attempts / total_attempts >= 0.5, `${name} ${skill_id}`);
+        if (name === 'guesser')
+          assert.equal(skill.efficiency_reason, total_attempts < 10 ? 'too_few_times' : 'rapid_answers');
       }
-      const { momentum } = bands[name] as Band;
-      if (momentum !== undefined) assert.equal(velocity.momentum_label, momentum);
+      if (momentum !== undefined) assert.equal(velocity.momentum_label, momentum, name);
       if (name === 'improver') assert.ok(velocity.velocity_per_week > 0);
       if (name === 'stopped two months ago') assert.equal(velocity.active_days, 0);
       if (name === 'stuck on one skill') assert.deepEqual(velocity.plateaus, ['algebra-1']);
-      if (name === 'guesser')
-        for (const { total_attempts, efficiency_reason } of skills)
-          assert.equal(efficiency_reason, total_attempts < 10 ? 'too_few_times' : 'rapid_answers');
     }
   });
+}
