@@ -1,4 +1,4 @@
-/** Made-up histories of answers, the same in every run. */
+/** Files of made-up answers, the same in every run. */
 import { seeded } from './random.js';
 
 export interface MadeAnswer {
@@ -9,7 +9,7 @@ export interface MadeAnswer {
   /** Seconds since 1970. */
   readonly ts: number;
   readonly seconds: number;
-  /** Of the item, as a platform would know it: roughly. */
+  /** A rough estimate of the item's difficulty. */
   readonly difficulty: number;
   readonly order: number;
   readonly fold: number;
@@ -18,7 +18,7 @@ export interface MadeAnswer {
 const skills = 6;
 const itemsOfSkill = 8;
 
-/** Learners of different ability get better with practice on items of different difficulty; learner l is in fold 1 + l % 5. */
+/** Learners and items differ, and learners improve with practice. Learner l is in fold 1 + l % 5. */
 export function makeAnswers(learners: number, answersOfEach: number, seed = 1): MadeAnswer[] {
   const random = seeded(seed);
   const spread = (width: number): number => (random() - 0.5) * width;
@@ -31,18 +31,18 @@ export function makeAnswers(learners: number, answersOfEach: number, seed = 1): 
       const item = skill * itemsOfSkill + Math.floor(random() * itemsOfSkill);
       const logit = ability + 0.15 * (practice[skill] as number) - (difficulty[item] as number);
       practice[skill] = (practice[skill] as number) + 1;
-      const correct = random() < 1 / (1 + Math.exp(-logit)) ? 1 : 0;
-      const ts = 1_700_000_000 + learner * 1000 + i * 90 + Math.floor(i / 10) * 86_400;
       return {
-        user: `u${learner}`,
-        skill: `s${skill}`,
-        item: `i${item}`,
-        correct,
-        ts,
+        ...{
+          user: `u${learner}`,
+          skill: `s${skill}`,
+          item: `i${item}`,
+          order: i + 1,
+          fold: 1 + (learner % 5),
+        },
+        correct: random() < 1 / (1 + Math.exp(-logit)) ? 1 : 0,
+        ts: 1_700_000_000 + learner * 1000 + i * 90 + Math.floor(i / 10) * 86_400,
         seconds: Math.round(2 + 80 * random()),
         difficulty: Math.round(2 * (difficulty[item] as number)) / 2,
-        order: i + 1,
-        fold: 1 + (learner % 5),
       };
     });
   }).flat();
@@ -62,11 +62,10 @@ const columns = {
 
 export type MadeColumn = keyof typeof columns;
 
-/** Rows of values by column. */
 export const recordsOf = (answers: readonly MadeAnswer[], names: readonly MadeColumn[]) =>
   answers.map((answer) => Object.fromEntries(names.map((name) => [name, columns[name](answer)])));
 
-/** The answers as CSV with a header. */
+/** CSV with a header. */
 export function csvOf(answers: readonly MadeAnswer[], names: readonly MadeColumn[]): string {
   const rows = answers.map((answer) => names.map((name) => columns[name](answer)).join());
   return `${[names.join(), ...rows].join('\n')}\n`;
