@@ -1,7 +1,6 @@
-/** Forecasts of many learners at once, from what is stored in Redis. */
-
+/** Forecast tasks of the forecast worker, computed from the learners in Redis. */
 import assert from 'node:assert/strict';
-import { type TestContext, test } from 'node:test';
+import { after, before, test } from 'node:test';
 import type {
   ForecastFailure,
   ForecastOrder,
@@ -19,6 +18,7 @@ import {
   newSkill,
   type SkillState,
 } from '../../src/domain/tracing/learner-states.js';
+import { indices } from '../../src/lists.js';
 import { writeSkills } from '../../src/store/catalogue/catalogue-store.js';
 import { registerSkills } from '../../src/store/catalogue/registered-skills.js';
 import { createServedModels } from '../../src/store/catalogue/served-models.js';
@@ -35,46 +35,57 @@ import { redisOf } from '../support/servers/service.js';
 const partitions = 16;
 const now = 1_800_000_000_000;
 
-async function connect(t: TestContext): Promise<RedisClient> {
-  const client = await redisOf(t, await startTestRedis(t));
-  await openDeployment(client, async () => false);
-  return client;
-}
+let client: RedisClient;
+let predict: (...orders: ForecastOrder[]) => Promise<(string | null | ForecastFailure)[]>;
 
-const placeOf = (tenant: string, userId: string) => ({
+before(async () => {
+  client = await redisOf({ after }, await startTestRedis({ after }));
+  await openDeployment(client, async () => false);
+  const redis = async () => client;
+  const models = createServedModels(redis, { error: () => undefined });
+  after(() => models.close());
+  const dependencies: ForecastDependencies = {
+    redis,
+    models,
+    settings: { partitions, maxPendingForecasts: 1000 },
+    now: () => now,
+    onLost: (rows, error) => assert.fail(`${rows} forecasts were lost: ${error}`),
+  };
+  predict = async (...orders) => {
+    const task = { kind: 'predictions', orders: JSON.stringify(orders) } as const;
+    const reply: ForecastReply = await computeForecasts(dependencies, task);
+    // The task does not wait for the journal. Redis responds in order, so the journal has been written after this ping.
+    await client.ping();
+    assert.ok('results' in reply);
+    return [...reply.results];
+  };
+});
+
+const locationOf = (tenant: string, userId: string) => ({
   partition: partitionOf(tenant, userId, partitions),
   tenant,
   userId,
 });
-
 const keyOf = (tenant: string, userId: string): string =>
   learnerKey(partitionOf(tenant, userId, partitions), tenant, userId);
+const skillsOf = (count: number): string[] => indices(count).map((i) => `skill ${i} ä`);
 
-/** Stores a learner who answered three times on each skill, in turn right and wrong from another start. */
-async function store(client: RedisClient, tenant: string, userId: string, skillIds: readonly string[]) {
+/** Stores a learner with three answers on each skill. */
+async function store(tenant: string, userId: string, skillCount: number): Promise<void> {
+  const skillIds = skillsOf(skillCount);
   let learner: LearnerState = newLearner;
   const skills = new Map<string, SkillState>();
-  for (let i = 0; i < 3 * skillIds.length; i++) {
-    const skillId = skillIds[i % skillIds.length] as string;
-    const asked = hashQuestionKeys(skillId, null);
+  for (const [i, skillId] of [...skillIds, ...skillIds, ...skillIds].entries()) {
     const states = {
-      keys: asked,
-      learner,
+      ...{ keys: hashQuestionKeys(skillId, null), learner, item: null },
       skill: skills.get(skillId) ?? newSkill(defaultParameters),
-      item: null,
     };
     const answer = {
-      isCorrect: (i + userId.length) % 3 > 0,
-      occurredAt: now - 1e6 * (3 * skillIds.length - i),
-      questionDifficulty: null,
-      timeSpentSeconds: 30,
-      confidenceScore: null,
+      ...{ isCorrect: (i + userId.length) % 3 > 0, occurredAt: now - 1e6 * (3 * skillCount - i) },
+      ...{ questionDifficulty: null, timeSpentSeconds: 30, confidenceScore: null },
     };
-    const effect = applyAnswer(
-      states,
-      answer,
-      computeConditions(unfittedModel, skillId, null, states, answer),
-    );
+    const conditions = computeConditions(unfittedModel, skillId, null, states, answer);
+    const effect = applyAnswer(states, answer, conditions);
     learner = effect.learner;
     skills.set(skillId, effect.skill);
   }
@@ -83,62 +94,30 @@ async function store(client: RedisClient, tenant: string, userId: string, skillI
   await registerSkills(client, tenant, skillIds);
 }
 
-const skillsOf = (count: number): string[] => Array.from({ length: count }, (_, i) => `skill ${i} ä`);
-
-function forecastsOf(t: TestContext, client: RedisClient) {
-  const redis = async () => client;
-  const models = createServedModels(redis, { error: () => undefined });
-  t.after(() => models.close());
-  const parts: ForecastDependencies = {
-    redis,
-    models,
-    settings: { partitions, maxPendingForecasts: 1000 },
-    now: () => now,
-    onLost: (rows, error) => assert.fail(`${rows} forecasts were not noted: ${error}`),
-  };
-  return async (...orders: ForecastOrder[]) => {
-    const reply: ForecastReply = await computeForecasts(parts, {
-      kind: 'predictions',
-      orders: JSON.stringify(orders),
-    });
-    // The task does not await its note. Redis answers in order: once this is answered, so is the note, and the end of the
-    // test, which disconnects, cannot lose it.
-    await client.ping();
-    assert.ok('results' in reply);
-    return reply;
-  };
-}
-
 const order = (tenant: string, ...userIds: string[]): ForecastOrder => ({
-  tenant,
-  userIds,
-  days: 30,
-  level: 0.8,
-  locale: 'en',
+  ...{ tenant, userIds, days: 30, level: 0.8, locale: 'en' },
 });
 
-const outcomeOf = (result: string | null | ForecastFailure): string =>
-  result === null
-    ? 'nobody'
-    : typeof result === 'string'
-      ? 'made'
-      : result.isTransient
-        ? 'passing'
-        : 'defect';
+function outcomeOf(result: string | null | ForecastFailure): string {
+  if (result === null) return 'unknown learner';
+  if (typeof result === 'string') return 'forecast';
+  return result.isTransient ? 'transient failure' : 'defect';
+}
 
-test('a task of several tenants and options tells each what a task of its own would', async (t) => {
-  const client = await connect(t);
-  await store(client, 'a', 'ada', skillsOf(12));
-  await store(client, 'a', 'ben-jamin', skillsOf(5));
-  await store(client, 'b', 'ada', skillsOf(3));
-  await writeSkills(
+const setSkill = (tenant: string, skillId: string, section: 'rw' | null) =>
+  writeSkills(
     client,
-    'b',
-    [{ skillId: 'skill 0 ä', setting: { ...defaultSkillSetting, section: 'rw' }, ifRevision: null }],
+    tenant,
+    [{ skillId, setting: { ...defaultSkillSetting, section }, ifRevision: null }],
     now,
     { knownSkills: 1000 },
   );
-  const predict = forecastsOf(t, client);
+
+test('A forecast task returns for each order what a separate task returns', async () => {
+  await store('a', 'ada', 12);
+  await store('a', 'ben-jamin', 5);
+  await store('b', 'ada', 3);
+  await setSkill('b', 'skill 0 ä', 'rw');
   const orders = [
     order('a', 'ada'),
     { ...order('b', 'ada', 'nobody'), days: 90 },
@@ -146,75 +125,63 @@ test('a task of several tenants and options tells each what a task of its own wo
     order('a', 'nobody', 'ben-jamin'),
   ];
   const together = await predict(...orders);
-  const alone = [];
-  for (const one of orders) alone.push(...(await predict(one)).results);
-  assert.deepEqual(together.results, alone);
-  assert.deepEqual(together.results.map(outcomeOf), ['made', 'made', 'nobody', 'made', 'nobody', 'made']);
-  assert.equal(new Set(together.results).size, 5, 'no two of them are alike');
+  const separate = [];
+  for (const one of orders) separate.push(...(await predict(one)));
+  assert.deepEqual(together, separate);
+  assert.deepEqual(together.map(outcomeOf), [
+    ...['forecast', 'forecast', 'unknown learner', 'forecast', 'unknown learner', 'forecast'],
+  ]);
+  assert.equal(new Set(together).size, 5, 'all forecasts differ');
 });
 
-test('what was served is noted once for the task, without those who do not exist', async (t) => {
-  const client = await connect(t);
-  for (const userId of ['x1', 'x2', 'x3']) await store(client, 'a', userId, skillsOf(2));
-  await forecastsOf(t, client)(order('a', 'x1'), order('a', 'nobody'), order('a', 'x2', 'x3'));
-  const noted = await client.xrange(forecastsKey(partitionOf('a', 'x1', partitions)), '-', '+');
+test('A forecast task writes each served forecast to the journal once', async () => {
+  for (const userId of ['x1', 'x2', 'x3']) await store('noted', userId, 2);
+  await predict(order('noted', 'x1'), order('noted', 'nobody'), order('noted', 'x2', 'x3'));
+  const entries = await client.xrange(forecastsKey(partitionOf('noted', 'x1', partitions)), '-', '+');
+  const learners = entries.map(([, fields]) => fields[3]?.split('\t').slice(1, 3).join());
   assert.deepEqual(
-    noted.map(([, fields]) => fields[3]?.split('\t').slice(1, 3)),
-    [
-      ['a', 'x1'],
-      ['a', 'x2'],
-      ['a', 'x3'],
-    ],
+    learners.filter((name) => name?.startsWith('noted')),
+    ['noted,x1', 'noted,x2', 'noted,x3'],
   );
 });
 
-test('records that cannot be read are the problem of their learner alone', async (t) => {
-  const client = await connect(t);
-  for (const userId of ['well', 'odd', 'torn', 'aimless']) await store(client, 'a', userId, skillsOf(4));
-  await client.set(keyOf('a', 'no hash'), 'x');
-  await client.hset(keyOf('a', 'odd'), 'L', Buffer.from([99, 1, 2]));
-  await client.hset(keyOf('a', 'torn'), 's skill 0', Buffer.from([1, 2]));
-  await client.hset(keyOf('a', 'aimless'), 'G', '{"v":2}');
-  const { results } = await forecastsOf(t, client)(
-    order('a', 'odd'),
-    order('a', 'well'),
-    order('a', 'torn'),
-    order('a', 'aimless'),
-    order('a', 'well', 'no hash'),
+test('An unreadable record fails the forecast of its learner only', async () => {
+  for (const userId of ['intact', 'format', 'skill', 'goal']) await store('records', userId, 4);
+  await client.set(keyOf('records', 'string'), 'x');
+  await client.hset(keyOf('records', 'format'), 'L', Buffer.from([99, 1, 2]));
+  await client.hset(keyOf('records', 'skill'), 's skill 0', Buffer.from([1, 2]));
+  await client.hset(keyOf('records', 'goal'), 'G', '{"v":2}');
+  const results = await predict(
+    ...['format', 'intact', 'skill', 'goal'].map((userId) => order('records', userId)),
+    order('records', 'intact', 'string'),
   );
-  assert.deepEqual(results.map(outcomeOf), ['defect', 'made', 'defect', 'defect', 'made', 'defect']);
-  const [odd] = results;
-  assert.ok(odd && typeof odd === 'object');
-  assert.match(odd.reason, /record format 99/);
+  assert.deepEqual(results.map(outcomeOf), ['defect', 'forecast', 'defect', 'defect', 'forecast', 'defect']);
+  const [format] = results;
+  assert.ok(format && typeof format === 'object');
+  assert.match(format.reason, /record format 99/);
 });
 
-test('a catalogue that cannot be read is the problem of its tenant alone', async (t) => {
-  const client = await connect(t);
-  for (const tenant of ['a', 'b']) await store(client, tenant, 'ada', skillsOf(2));
-  await writeSkills(client, 'b', [{ skillId: 'x', setting: defaultSkillSetting, ifRevision: null }], now, {
-    knownSkills: 1000,
-  });
-  await client.hset(catalogueKey('b'), 'x', '{"v":99}');
-  const { results } = await forecastsOf(t, client)(order('b', 'ada'), order('a', 'ada'));
-  assert.deepEqual(results.map(outcomeOf), ['passing', 'made']);
+test('An unreadable catalogue fails the forecasts of its tenant only', async () => {
+  for (const tenant of ['readable', 'unreadable']) await store(tenant, 'ada', 2);
+  await setSkill('unreadable', 'x', null);
+  await client.hset(catalogueKey('unreadable'), 'x', '{"v":99}');
+  const results = await predict(order('unreadable', 'ada'), order('readable', 'ada'));
+  assert.deepEqual(results.map(outcomeOf), ['transient failure', 'forecast']);
 });
 
-test('learners of any size come back whole and in order, however many calls that takes', async (t) => {
-  const client = await connect(t);
+test('readPacked returns learners of any size completely and in order', async () => {
   const sizes = [1, 900, 3, 2000, 14, 0, 40];
-  for (const [i, size] of sizes.entries()) {
-    if (size > 0) await store(client, 'a', `learner-${i}`, skillsOf(size));
-  }
+  for (const [i, size] of sizes.entries()) if (size > 0) await store('sizes', `learner-${i}`, size);
   const goal = JSON.stringify({ v: 1, updatedAt: 1, targetScore: 1200, targetDate: null });
-  for (const i of [4, 5]) await client.hset(keyOf('a', `learner-${i}`), 'G', goal);
-  const places = sizes.map((_, i) => placeOf('a', `learner-${i}`));
-  const read = (await readPacked(client, places)).map((packed) => packed.unpack());
+  for (const i of [4, 5]) await client.hset(keyOf('sizes', `learner-${i}`), 'G', goal);
+  const locations = sizes.map((_, i) => locationOf('sizes', `learner-${i}`));
+  const found = (await readPacked(client, locations)).map((packed) => packed.unpack());
   assert.deepEqual(
-    read.map((found) => found && { ...found, skills: new Map(found.skills) }),
-    await Promise.all(places.map((place) => readLearnerStates(client, place))),
+    found.map((one) => one && { ...one, skills: new Map(one.skills) }),
+    await Promise.all(locations.map((location) => readLearnerStates(client, location))),
   );
   assert.deepEqual(
-    read.map((found) => found?.skills.length ?? 0),
+    found.map((one) => one?.skills.length ?? 0),
     sizes,
   );
 });

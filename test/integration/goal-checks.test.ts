@@ -1,6 +1,6 @@
-/** Alerts of goals: each is told once, by the forecast that callers are served, whatever step a process dies at. */
+/** Goal checks: each alert is written once, from the forecast that callers are served, even if a run dies between its steps. */
 import assert from 'node:assert/strict';
-import { type TestContext, test } from 'node:test';
+import { after, before, beforeEach, test } from 'node:test';
 import type { ForecastOrder } from '../../src/contracts/forecasts/forecast-tasks.js';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { dayMs } from '../../src/domain/base/common.js';
@@ -14,6 +14,7 @@ import { createGoalChecks } from '../../src/store/learners/goal-checks.js';
 import { createGoalStore, encodeGoal } from '../../src/store/learners/goals.js';
 import { encodeLearner } from '../../src/store/learners/learner-codec.js';
 import { encodeSkill } from '../../src/store/learners/skill-codec.js';
+import type { RedisClient } from '../../src/store/redis/connection/client.js';
 import {
   activeModelsKey,
   goalAlertsKey,
@@ -33,23 +34,26 @@ const tenant = 'default';
 const userId = 'ada: ü';
 const name = `${tenant}:${userId}`;
 const partition = partitionOf(tenant, userId, partitions);
-const minute = 60_000;
+const minuteMs = 60_000;
 const start = Date.now();
 
-/** A clock that the test moves, and everything that a run of the job needs. */
-async function stage(t: TestContext) {
-  const client = await redisOf(t, await startTestRedis(t));
-  await openDeployment(client, async () => false);
+let client: RedisClient;
+let clock = start;
+let checks: ReturnType<typeof createGoalChecks>;
+let run: () => Promise<unknown>;
+
+before(async () => {
+  client = await redisOf({ after }, await startTestRedis({ after }));
   const models = createServedModels(async () => client, { error: () => undefined });
-  t.after(() => models.close());
-  const clock = { now: start };
-  const now = () => clock.now;
-  const forecasts = {
+  after(() => models.close());
+  const now = () => clock;
+  const dependencies = {
     ...{ redis: async () => client, models, settings: { partitions, maxPendingForecasts: 1000 }, now },
     onLost: () => assert.fail('a check is no served forecast'),
   };
   const forecast = async (order: ForecastOrder) => {
-    const reply = await computeForecasts(forecasts, { kind: 'predictions', orders: JSON.stringify([order]) });
+    const task = { kind: 'predictions', orders: JSON.stringify([order]) } as const;
+    const reply = await computeForecasts(dependencies, task);
     assert.ok('results' in reply);
     return reply.results.map((result) => {
       if (result === null || typeof result === 'string') return result;
@@ -57,159 +61,165 @@ async function stage(t: TestContext) {
       return new Error(result.reason);
     });
   };
-  const checks = createGoalChecks(client);
+  checks = createGoalChecks(client);
   const ports = { checks, forecaster: { forecast }, now, logger: createLogger('silent', 'test') };
-  const goals = createGoalStore(client, partitions);
-  return {
-    ...{ client, checks, clock },
-    run: () => checkGoals(ports, partitions, new AbortController().signal),
-    want: (...types: ('goal.reached' | 'goal.at_risk')[]) =>
-      client.hset(subscriptionsKey, tenant, ` ${types.join(' ')} `),
-    put: (targetScore: number, targetDate: string | null = null) =>
-      goals.write({ tenant, userId, setting: { targetScore, targetDate }, ifMatch: null, now: clock.now }),
-    /** Gives the learner an ability, and asks for a check as an answer does. */
-    stand: async (theta: number) => {
-      const learner = {
-        ...newLearner,
-        version: 1,
-        attempts: 60,
-        baselineTotal: 990,
-        abilities: { ...newLearner.abilities, math: theta, rw: theta },
-      };
-      const attempts = { attempts: 30, correct: 15, lastAttemptAt: clock.now };
-      const skill = encodeSkill({ ...newSkill(defaultParameters), ...attempts });
-      await client.hset(learnerKey(partition, tenant, userId), 'L', encodeLearner(learner), 'sa', skill);
-      await client.zadd(goalChecksKey(partition), 'LT', clock.now + minute, name);
-    },
-    nextCheck: async () => {
-      const at = await client.zscore(goalChecksKey(partition), name);
-      return at === null ? null : Number(at) - clock.now;
-    },
-    told: async () =>
-      (await client.xrange(webhookEventsKey(partition), '-', '+')).map(([, fields]) =>
-        JSON.parse(fields[7] ?? ''),
-      ),
+  run = () => checkGoals(ports, partitions, new AbortController().signal);
+});
+
+beforeEach(async () => {
+  clock = start;
+  await client.flushall();
+  await openDeployment(client, async () => false);
+});
+
+const subscribe = (...types: ('goal.reached' | 'goal.at_risk')[]) =>
+  client.hset(subscriptionsKey, tenant, ` ${types.join(' ')} `);
+
+const setGoal = (targetScore: number, targetDate: string | null = null) =>
+  createGoalStore(client, partitions).write({
+    ...{ tenant, userId, setting: { targetScore, targetDate }, ifMatch: null, now: clock },
+  });
+
+/** Gives the learner an ability and requests a check, like an answer. */
+async function setAbility(theta: number): Promise<void> {
+  const learner = {
+    ...{ ...newLearner, version: 1, attempts: 60, baselineTotal: 990 },
+    abilities: { ...newLearner.abilities, math: theta, rw: theta },
   };
+  const attempts = { attempts: 30, correct: 15, lastAttemptAt: clock };
+  const skill = encodeSkill({ ...newSkill(defaultParameters), ...attempts });
+  await client.hset(learnerKey(partition, tenant, userId), 'L', encodeLearner(learner), 'sa', skill);
+  await client.zadd(goalChecksKey(partition), 'LT', clock + minuteMs, name);
 }
 
-const typesOf = (events: readonly { type: string }[]): string[] => events.map(({ type }) => type);
+/** Changes the ability and runs the check that this requests. */
+async function checkWith(theta: number): Promise<void> {
+  await setAbility(theta);
+  clock += minuteMs;
+  await run();
+}
 
-test('a new goal is told of as it is, and again only after 20 points back', {
-  timeout: 60_000,
-}, async (t) => {
-  const { client, run, want, put, stand, nextCheck, told, clock } = await stage(t);
-  await want('goal.reached', 'goal.at_risk');
-  await put(1000);
-  assert.equal(await nextCheck(), 0);
+/** Milliseconds until the next check. */
+async function readNextCheck(): Promise<number | null> {
+  const at = await client.zscore(goalChecksKey(partition), name);
+  return at === null ? null : Number(at) - clock;
+}
+
+const readEvents = async () =>
+  (await client.xrange(webhookEventsKey(partition), '-', '+')).map(([, fields]) =>
+    JSON.parse(fields[7] ?? ''),
+  );
+const readTypes = async (): Promise<string[]> => (await readEvents()).map(({ type }) => type);
+
+test('A goal check writes an alert once, and again only after the total has come back by 20 points', async () => {
+  await subscribe('goal.reached', 'goal.at_risk');
+  await setGoal(1000);
+  assert.equal(await readNextCheck(), 0);
   await run();
-  assert.deepEqual([await told(), await nextCheck()], [[], null], 'nothing before the first answer');
-  await stand(0);
-  clock.now += minute;
-  await run();
-  const [event, ...more] = await told();
-  assert.deepEqual([event?.type, more, await nextCheck()], ['goal.reached', [], null]);
+  assert.deepEqual(
+    [await readEvents(), await readNextCheck()],
+    [[], null],
+    'no alert before the first answer',
+  );
+  await checkWith(0);
+  const [event, ...more] = await readEvents();
+  assert.deepEqual([event?.type, more, await readNextCheck()], ['goal.reached', [], null]);
   const { current_total, predicted_total, goal_probability, ...goal } = event.data;
   assert.deepEqual(goal, { user_id: userId, target_score: 1000, target_date: null });
   assert.ok(current_total >= 1000 && predicted_total >= 1000 && goal_probability > 0.5);
-  assert.equal(event.timestamp, new Date(clock.now).toISOString());
+  assert.equal(event.timestamp, new Date(clock).toISOString());
   for (const theta of [-3, -3, 0, 0]) {
-    clock.now += minute;
-    await stand(theta);
+    await setAbility(theta);
     await run();
-    assert.equal(await nextCheck(), minute, 'not before it is due');
-    clock.now += minute;
+    assert.equal(await readNextCheck(), minuteMs, 'not before it is due');
+    clock += minuteMs;
     await run();
   }
-  const after = await told();
-  assert.deepEqual(typesOf(after), ['goal.reached', 'goal.at_risk', 'goal.reached']);
-  assert.ok(after[1].data.predicted_total < 1000);
+  const [, atRisk] = await readEvents();
+  assert.deepEqual(await readTypes(), ['goal.reached', 'goal.at_risk', 'goal.reached']);
+  assert.ok(atRisk.data.predicted_total < 1000);
   assert.equal(await client.hlen(goalAlertsKey(partition)), 1);
-  assert.deepEqual(await client.keys('st:*:forecasts'), []);
+  assert.deepEqual(await client.keys('st:*:forecasts'), [], 'checks are not in the journal of forecasts');
 });
 
-test('what held before anybody listened, or before a rebuild, is no news', { timeout: 60_000 }, async (t) => {
-  const { client, run, want, put, stand, nextCheck, told, clock } = await stage(t);
-  await stand(0);
-  await put(1000, new Date(start + 3 * dayMs).toISOString().slice(0, 10));
-  const turn = async (theta: number) => {
-    await stand(theta);
-    clock.now += minute;
-    await run();
-  };
-  await turn(0);
-  assert.deepEqual([await nextCheck(), await client.exists(goalAlertsKey(partition))], [dayMs, 0]);
-  await want('goal.reached');
-  await turn(0);
+test('A goal check writes no alert for a state from before the subscription or a rebuild', async () => {
+  await setAbility(0);
+  await setGoal(1000, new Date(start + 3 * dayMs).toISOString().slice(0, 10));
+  await checkWith(0);
+  assert.deepEqual([await readNextCheck(), await client.exists(goalAlertsKey(partition))], [dayMs, 0]);
+  await subscribe('goal.reached');
+  await checkWith(0);
   await client.del(goalAlertsKey(partition));
-  await turn(0);
-  assert.deepEqual(await told(), []);
-  await turn(-3);
-  await turn(0);
-  assert.deepEqual(typesOf(await told()), ['goal.reached']);
-  // Until its date is over there is a check a day, answers or none.
+  await checkWith(0);
+  assert.deepEqual(await readTypes(), []);
+  await checkWith(-3);
+  await checkWith(0);
+  assert.deepEqual(await readTypes(), ['goal.reached']);
+  // A daily check until the target date has passed, even without answers.
   for (let day = 0; day < 4; day++) {
-    clock.now += dayMs;
+    clock += dayMs;
     await run();
   }
-  assert.equal(await nextCheck(), null);
+  assert.equal(await readNextCheck(), null);
 });
 
-test('a run that dies between its steps loses nothing, and one that comes late writes nothing', {
-  timeout: 60_000,
-}, async (t) => {
-  const { client, checks, run, want, put, stand, told, clock } = await stage(t);
-  await want('goal.reached', 'goal.at_risk');
-  await stand(0);
-  await put(1000);
-  const [lost] = await checks.claim(partition, clock.now);
+test('A goal check of a dead run is repeated, and its late result is discarded', async () => {
+  await subscribe('goal.reached', 'goal.at_risk');
+  await setAbility(0);
+  await setGoal(1000);
+  const [lost] = await checks.claim(partition, clock);
   assert.ok(lost);
   await run();
-  assert.deepEqual(await told(), [], 'claimed by another run');
-  // An answer of meanwhile: the claimed check may not have seen it.
-  await stand(-3);
-  clock.now += minute;
-  await run();
-  assert.deepEqual(typesOf(await told()), ['goal.at_risk']);
+  assert.deepEqual(await readTypes(), [], 'another run has the claim');
+  // An answer after the claim, which the claimed check may not have seen.
+  await checkWith(-3);
+  assert.deepEqual(await readTypes(), ['goal.at_risk']);
   const late = { alerts: { updatedAt: 1, reached: true, atRisk: true }, events: [], nextAt: null };
   const alerts = await client.hgetall(goalAlertsKey(partition));
   await checks.complete(lost, late);
   assert.deepEqual(await client.hgetall(goalAlertsKey(partition)), alerts);
-  // Another goal, and an erasure, end what is claimed for the goal before.
-  for (const end of [() => put(900), () => createErasureStore(client, partitions).begin(tenant, userId)]) {
-    await stand(0);
-    clock.now += minute;
-    const [claimed] = await checks.claim(partition, clock.now);
+  // A new goal and an erasure invalidate the claim of the previous goal.
+  for (const invalidate of [
+    () => setGoal(900),
+    () => createErasureStore(client, partitions).begin(tenant, userId),
+  ]) {
+    await setAbility(0);
+    clock += minuteMs;
+    const [claimed] = await checks.claim(partition, clock);
     assert.equal(claimed?.userId, userId);
-    await end();
+    await invalidate();
     await checks.complete(claimed, late);
-    const kept = await client.hget(goalAlertsKey(partition), name);
-    assert.ok(kept === null || !JSON.parse(kept).reached, `${kept}`);
+    const stored = await client.hget(goalAlertsKey(partition), name);
+    assert.ok(stored === null || !JSON.parse(stored).reached, `${stored}`);
   }
-  assert.deepEqual([await client.exists(goalChecksKey(partition)), (await told()).length], [0, 1]);
+  assert.deepEqual([await client.exists(goalChecksKey(partition)), (await readTypes()).length], [0, 1]);
 });
 
-test('who has no goal or no answer, and a tenant whose model cannot be read, hold up nobody', {
-  timeout: 60_000,
-}, async (t) => {
-  const { client, run, want, put, stand, told, clock } = await stage(t);
-  await want('goal.reached');
+test('A run of goal checks continues after unreadable learners, missing goals and unreadable models', async () => {
+  await subscribe('goal.reached');
   await client.hset(activeModelsKey, 'broken', 7);
-  await stand(0);
-  await put(1000);
-  const inPartition = (of: string): string => {
-    for (let i = 0; ; i++) if (partitionOf(of, `${i}`, partitions) === partition) return `${i}`;
+  await setAbility(0);
+  await setGoal(1000);
+  const findUser = (tenant: string): string => {
+    let i = 0;
+    while (partitionOf(tenant, `${i}`, partitions) !== partition) i += 1;
+    return `${i}`;
   };
   const goal = encodeGoal({ updatedAt: 1, targetScore: 1000, targetDate: null });
-  const broken = inPartition('broken');
-  await client.hset(learnerKey(partition, 'broken', broken), 'L', encodeLearner(newLearner), 'G', goal);
-  const damaged = inPartition('damaged');
-  await client.hset(learnerKey(partition, 'damaged', damaged), 'L', 'damaged', 'G', goal);
-  for (const other of [`broken:${broken}`, `damaged:${damaged}`, `other:${inPartition('other')}`])
-    await client.zadd(goalChecksKey(partition), clock.now - 1, other);
+  for (const [tenant, record] of [
+    ['broken', encodeLearner(newLearner)],
+    ['damaged', 'damaged'],
+    ['other', null],
+  ] as const) {
+    const user = findUser(tenant);
+    if (record !== null) await client.hset(learnerKey(partition, tenant, user), 'L', record, 'G', goal);
+    await client.zadd(goalChecksKey(partition), clock - 1, `${tenant}:${user}`);
+  }
   await assert.rejects(
     run(),
     (error) => error instanceof ApiError && /model of this tenant/.test(error.message),
   );
-  assert.deepEqual(typesOf(await told()), ['goal.reached']);
-  assert.deepEqual(await client.zrange(goalChecksKey(partition), '0', '-1'), [`!broken:${broken}`]);
+  assert.deepEqual(await readTypes(), ['goal.reached']);
+  const left = await client.zrange(goalChecksKey(partition), '0', '-1');
+  assert.deepEqual(left, [`!broken:${findUser('broken')}`], 'only the transient failure is checked again');
 });
