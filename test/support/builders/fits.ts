@@ -1,4 +1,4 @@
-/** Fits of made answers in servers of their own. */
+/** Fits of made-up answers. */
 import type { TestContext } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { createFitDependencies } from '../../../src/app/processes/consumers.js';
@@ -11,17 +11,16 @@ import { type Servers, startServers } from '../servers/servers.js';
 import { redisOf, type Service } from '../servers/service.js';
 import type { MadeSkill } from './made-answers.js';
 
-/** Servers that know of a deployment: else they would look as if Redis had come back empty. */
+/** Without a deployment, Redis would be taken for one that lost its data. */
 export async function startFitServers(t: TestContext): Promise<Servers> {
   const servers = await startServers(t);
   await openDeployment(await redisOf(t, servers.env.REDIS_URL ?? ''), async () => false);
   return servers;
 }
 
-/** `npm run fit`. */
 export const fit = ({ env }: Servers, ...args: string[]) => runCommand('fit', env, ...args);
 
-/** Fits a tenant of a running service on all that is stored of it. @returns what became of it */
+/** Fits a tenant of a running service on all its stored answers. */
 export async function fitHere(
   { redisUrl, clickhouseUrl }: Service,
   redis: RedisClient,
@@ -30,33 +29,25 @@ export async function fitHere(
 ): Promise<string | undefined> {
   const endpoints = { redisUrl, clickhouseUrl, analystUrl: null, clickhouseCluster: null };
   const options = { threads: 1, servesRequests: false };
-  const parts = createFitDependencies(
-    { redis, clickhouse },
-    endpoints,
-    options,
-    createLogger('fatal', 'test'),
-  );
-  return (await runFits(parts, { tenant }))[0]?.outcome;
+  const logger = createLogger('fatal', 'test');
+  const dependencies = createFitDependencies({ redis, clickhouse }, endpoints, options, logger);
+  return (await runFits(dependencies, { tenant }))[0]?.outcome;
 }
 
+const makeSkill = (skillId: string, learners: number, parameters: object): MadeSkill => ({
+  skillId,
+  learners,
+  parameters: { pInit: 0.4, pLearn: 0.1, pGuess: 0.05, pSlip: 0.15, pForget: 0, ...parameters },
+});
+
 /** Far from the defaults, so that each fit is better. */
-export const bigSkills: readonly MadeSkill[] = Array.from({ length: 6 }, (_, i) => ({
-  skillId: `skill-${i}`,
-  learners: 400,
-  parameters: {
-    pInit: 0.1 + 0.12 * i,
-    pLearn: 0.02 + 0.025 * i,
-    pGuess: 0.38,
-    pSlip: 0.14 - 0.02 * i,
-    pForget: 0,
-  },
-}));
+export const bigSkills: readonly MadeSkill[] = Array.from({ length: 6 }, (_, i) =>
+  makeSkill(`skill-${i}`, 400, {
+    ...{ pInit: 0.1 + 0.12 * i, pLearn: 0.02 + 0.025 * i, pGuess: 0.38, pSlip: 0.14 - 0.02 * i },
+  }),
+);
 
-/** Like the big ones on average, with too few learners for a fit. */
-const coldSkills: readonly MadeSkill[] = Array.from({ length: 8 }, (_, i) => ({
-  skillId: `skill-cold-${i}`,
-  learners: 15,
-  parameters: { pInit: 0.4, pLearn: 0.1, pGuess: 0.05, pSlip: 0.15, pForget: 0 },
-}));
+/** Too few learners for a fit. Their parameters are about the average of the big skills. */
+const smallSkills = Array.from({ length: 8 }, (_, i) => makeSkill(`skill-small-${i}`, 15, {}));
 
-export const skills = [...bigSkills, ...coldSkills];
+export const skills = [...bigSkills, ...smallSkills];
