@@ -3,10 +3,10 @@ import type { BktParameters } from '../../../src/domain/base/bkt-parameters.js';
 import { shiftGuessSlip } from '../../../src/domain/tracing/bkt.js';
 import { seeded } from './random.js';
 
-/** One answer of a log made by hand; what is left out was not reported. */
+/** An absent field was not reported. */
 export interface LoggedAnswer {
   readonly skill: number;
-  /** From 1; 0 or absent: none. */
+  /** From 1. 0: no item. */
   readonly item?: number;
   readonly correct: boolean;
   readonly at?: number;
@@ -14,7 +14,7 @@ export interface LoggedAnswer {
   readonly difficulty?: number;
 }
 
-/** A log of these learners' answers, each learner's in order. */
+/** @param learners the answers of each learner, in order */
 export function answerLog(
   skills: number,
   learners: readonly (readonly LoggedAnswer[])[],
@@ -39,16 +39,16 @@ export function answerLog(
 
 export interface SyntheticPlan {
   readonly learners: number;
-  /** Parameters that the skills truly have; every learner practises every skill. */
+  /** True parameters of each skill. Every learner practises every skill. */
   readonly truth: readonly BktParameters[];
   readonly seed: number;
-  /** Attempts per skill: from the first to the second, ends included. */
+  /** Least and most attempts per skill. */
   readonly attempts?: readonly [number, number];
-  /** k of the shift by question difficulties, which are even over -2 to 2; none are supplied without it. */
+  /** k of the shift by question difficulty, which is uniform from -2 to 2. Absent: no difficulties. */
   readonly difficultyScale?: number;
 }
 
-/** Answers of learners who learn and forget just as Bayesian Knowledge Tracing says. */
+/** Answers of learners who learn and forget by Bayesian Knowledge Tracing. */
 export function syntheticLog(plan: SyntheticPlan): AnswerLog {
   const random = seeded(plan.seed);
   const learners = Array.from({ length: plan.learners }, () =>

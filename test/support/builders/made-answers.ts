@@ -1,4 +1,4 @@
-/** Answers of made-up learners who learn by BKT with known parameters, put into ClickHouse as if drained. */
+/** Rows of made-up learners who learn by BKT with known parameters. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { BktParameters } from '../../../src/domain/base/bkt-parameters.js';
 import { seeded } from './random.js';
@@ -11,7 +11,7 @@ export interface MadeSkill {
 
 const start = Date.UTC(2026, 0, 15, 12);
 
-/** Every learner answers `perSkill` questions of each of the skills that he takes part in. */
+/** The first `learners` learners answer `perSkill` questions of each skill. */
 export function madeAnswers(
   tenant: string,
   skills: readonly MadeSkill[],
@@ -29,15 +29,10 @@ export function madeAnswers(
         const seq = (sequences.get(userId) ?? 0) + 1;
         sequences.set(userId, seq);
         return {
-          tenant,
-          user_id: userId,
-          skill_id: skillId,
+          ...{ tenant, user_id: userId, skill_id: skillId, is_correct: right ? 1 : 0, learner_seq: seq },
           item_id: `${skillId}-item-${Math.floor(random() * 20)}`,
-          is_correct: right ? 1 : 0,
           time_spent_seconds: 20 + Math.floor(random() * 60),
-          occurred_at: start / 1000 + 60 * seq,
-          received_at: start / 1000,
-          learner_seq: seq,
+          ...{ occurred_at: start / 1000 + 60 * seq, received_at: start / 1000 },
         };
       });
     }),

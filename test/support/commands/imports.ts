@@ -1,4 +1,4 @@
-/** Imports of made answers into servers of their own. */
+/** Imports of made-up answers. */
 import type { TestContext } from 'node:test';
 import { selectRows } from '../../../src/warehouse/clickhouse/client.js';
 import type { Servers } from '../servers/servers.js';
@@ -10,7 +10,7 @@ export const startImport = (t: TestContext, env: Record<string, string>, ...args
 export const runImport = ({ env }: Pick<Servers, 'env'>, ...args: string[]) =>
   runCommand('import', env, ...args);
 
-/** Rows as text: learners answer in turns of 1 to 40, every tenth answer is wrong. */
+/** CSV in which learners take turns of 1 to 40 answers. Every tenth answer is wrong. */
 export function answers(rows: number, learners: number): string {
   const lines = Array.from({ length: rows }, (_, i) => {
     const user = Math.floor(i / (1 + (i % 40))) % learners;
@@ -24,7 +24,7 @@ export interface Stored {
   learners: number;
   correct: number;
   ids: number;
-  /** Learners whose sequence has gaps, or whose items are not in the order of the file. */
+  /** Learners with gaps in their sequence, or with items in another order than in the file. */
   disordered: number;
 }
 
@@ -39,9 +39,9 @@ export async function stored({ clickhouse }: Servers): Promise<Stored> {
         HAVING a.1 != range(1, length(a) + 1) OR a.2 != arraySort(a.2)))) AS disordered
      FROM attempts`,
   );
-  if (!row) throw new Error('no figures');
+  if (!row) throw new Error('no counts');
   return row;
 }
 
-/** What is left of a command's standard error: a slow machine may be warned of. */
+/** Removes the warnings that a slow machine causes from a command's standard error. */
 export const withoutWarnings = (err: string): string => err.replace(/^\{"level":40.*\n/gm, '');
