@@ -1,6 +1,6 @@
 /** Forecast tasks of the forecast worker, computed from the learners in Redis. */
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { after, test } from 'node:test';
 import type {
   ForecastFailure,
   ForecastOrder,
@@ -25,7 +25,6 @@ import { createServedModels } from '../../src/store/catalogue/served-models.js';
 import { encodeLearner } from '../../src/store/learners/learner-codec.js';
 import { readLearnerStates, readPacked } from '../../src/store/learners/learner-reads.js';
 import { encodeSkill } from '../../src/store/learners/skill-codec.js';
-import type { RedisClient } from '../../src/store/redis/connection/client.js';
 import { catalogueKey, forecastsKey, learnerKey, partitionOf } from '../../src/store/redis/keys.js';
 import { openDeployment } from '../../src/store/redis/server/deployment.js';
 import { computeForecasts, type ForecastDependencies } from '../../workers/forecast/compute-forecasts.js';
@@ -35,31 +34,25 @@ import { redisOf } from '../support/servers/service.js';
 const partitions = 16;
 const now = 1_800_000_000_000;
 
-let client: RedisClient;
-let predict: (...orders: ForecastOrder[]) => Promise<(string | null | ForecastFailure)[]>;
+const client = await redisOf({ after }, await startTestRedis({ after }));
+await openDeployment(client, async () => false);
+const redis = async () => client;
+const models = createServedModels(redis, { error: () => undefined });
+after(() => models.close());
+const dependencies: ForecastDependencies = {
+  ...{ redis, models, settings: { partitions, maxPendingForecasts: 1000 }, now: () => now },
+  onLost: (rows, error) => assert.fail(`${rows} forecasts were lost: ${error}`),
+};
 
-before(async () => {
-  client = await redisOf({ after }, await startTestRedis({ after }));
-  await openDeployment(client, async () => false);
-  const redis = async () => client;
-  const models = createServedModels(redis, { error: () => undefined });
-  after(() => models.close());
-  const dependencies: ForecastDependencies = {
-    redis,
-    models,
-    settings: { partitions, maxPendingForecasts: 1000 },
-    now: () => now,
-    onLost: (rows, error) => assert.fail(`${rows} forecasts were lost: ${error}`),
-  };
-  predict = async (...orders) => {
-    const task = { kind: 'predictions', orders: JSON.stringify(orders) } as const;
-    const reply: ForecastReply = await computeForecasts(dependencies, task);
-    // The task does not wait for the journal. Redis responds in order, so the journal has been written after this ping.
-    await client.ping();
-    assert.ok('results' in reply);
-    return [...reply.results];
-  };
-});
+async function predict(...orders: ForecastOrder[]): Promise<ForecastResults> {
+  const task = { kind: 'predictions', orders: JSON.stringify(orders) } as const;
+  const reply: ForecastReply = await computeForecasts(dependencies, task);
+  // The task does not wait for the journal. Redis responds in order, so the journal has been written after this ping.
+  await client.ping();
+  assert.ok('results' in reply);
+  return reply.results;
+}
+type ForecastResults = readonly (string | null | ForecastFailure)[];
 
 const locationOf = (tenant: string, userId: string) => ({
   partition: partitionOf(tenant, userId, partitions),

@@ -1,6 +1,6 @@
 /** Goal checks: each alert is written once, from the forecast that callers are served, even if a run dies between its steps. */
 import assert from 'node:assert/strict';
-import { after, before, beforeEach, test } from 'node:test';
+import { after, beforeEach, test } from 'node:test';
 import type { ForecastOrder } from '../../src/contracts/forecasts/forecast-tasks.js';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { dayMs } from '../../src/domain/base/common.js';
@@ -14,7 +14,6 @@ import { createGoalChecks } from '../../src/store/learners/goal-checks.js';
 import { createGoalStore, encodeGoal } from '../../src/store/learners/goals.js';
 import { encodeLearner } from '../../src/store/learners/learner-codec.js';
 import { encodeSkill } from '../../src/store/learners/skill-codec.js';
-import type { RedisClient } from '../../src/store/redis/connection/client.js';
 import {
   activeModelsKey,
   goalAlertsKey,
@@ -37,34 +36,30 @@ const partition = partitionOf(tenant, userId, partitions);
 const minuteMs = 60_000;
 const start = Date.now();
 
-let client: RedisClient;
 let clock = start;
-let checks: ReturnType<typeof createGoalChecks>;
-let run: () => Promise<unknown>;
+const now = () => clock;
+const client = await redisOf({ after }, await startTestRedis({ after }));
+const models = createServedModels(async () => client, { error: () => undefined });
+after(() => models.close());
+const dependencies = {
+  ...{ redis: async () => client, models, settings: { partitions, maxPendingForecasts: 1000 }, now },
+  onLost: () => assert.fail('a check is no served forecast'),
+};
 
-before(async () => {
-  client = await redisOf({ after }, await startTestRedis({ after }));
-  const models = createServedModels(async () => client, { error: () => undefined });
-  after(() => models.close());
-  const now = () => clock;
-  const dependencies = {
-    ...{ redis: async () => client, models, settings: { partitions, maxPendingForecasts: 1000 }, now },
-    onLost: () => assert.fail('a check is no served forecast'),
-  };
-  const forecast = async (order: ForecastOrder) => {
-    const task = { kind: 'predictions', orders: JSON.stringify([order]) } as const;
-    const reply = await computeForecasts(dependencies, task);
-    assert.ok('results' in reply);
-    return reply.results.map((result) => {
-      if (result === null || typeof result === 'string') return result;
-      if (result.isTransient) throw unavailable(result.reason);
-      return new Error(result.reason);
-    });
-  };
-  checks = createGoalChecks(client);
-  const ports = { checks, forecaster: { forecast }, now, logger: createLogger('silent', 'test') };
-  run = () => checkGoals(ports, partitions, new AbortController().signal);
-});
+async function forecast(order: ForecastOrder) {
+  const task = { kind: 'predictions', orders: JSON.stringify([order]) } as const;
+  const reply = await computeForecasts(dependencies, task);
+  assert.ok('results' in reply);
+  return reply.results.map((result) => {
+    if (result === null || typeof result === 'string') return result;
+    if (result.isTransient) throw unavailable(result.reason);
+    return new Error(result.reason);
+  });
+}
+
+const checks = createGoalChecks(client);
+const ports = { checks, forecaster: { forecast }, now, logger: createLogger('silent', 'test') };
+const run = () => checkGoals(ports, partitions, new AbortController().signal);
 
 beforeEach(async () => {
   clock = start;

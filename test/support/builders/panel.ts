@@ -184,7 +184,7 @@ function shuffle<T>(items: T[], random: () => number): T[] {
 
 /**
  * Rows of 300 learners who differ in ability and a little by skill, and improve with practice. No learner masters a skill in
- * one step, so a fit finds parameters like those of real learners.
+ * one step, so a fit finds realistic parameters.
  */
 export function schoolAnswers(tenant: string, perSkill: number): object[] {
   const random = seeded(300);
