@@ -1,27 +1,47 @@
-/** A learner who is erased: nothing is left anywhere, the receipt says so, and others do not notice. */
+/** Erasing a learner: the service removes everything, proves it, and keeps the data of others and of a new history. */
 import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { encodeAttemptRow } from '../../src/contracts/answers/attempt-row.js';
+import { encodeForecastRow, encodeGoalRow } from '../../src/contracts/journal/journal.js';
 import { hashLearner } from '../../src/contracts/learners/learner-name.js';
 import { parseLearnerHash } from '../../src/contracts/webhooks/webhook-events.js';
 import type { LearnerState } from '../../src/domain/tracing/learner-states.js';
+import { indices } from '../../src/lists.js';
+import { createLogger } from '../../src/logger.js';
+import { createErasureFinisher } from '../../src/services/corrections/erasures.js';
+import { createErasureStore } from '../../src/store/corrections/erasures.js';
+import { redrive } from '../../src/store/corrections/redrive.js';
 import { CommitSession } from '../../src/store/learners/commit-session.js';
+import { createOutbox } from '../../src/store/outbox/outbox.js';
 import { openHotConnections } from '../../src/store/redis/connection/hot-connection.js';
 import {
   acceptedCountsKey,
+  erasedLearnersKey,
   eventIdsKey,
+  forecastsKey,
+  journalKey,
   outboxKey,
+  parkedKey,
   partitionOf,
   rareSkillsKey,
   removedCountsKey,
 } from '../../src/store/redis/keys.js';
+import { defaultPartitions } from '../../src/store/redis/server/deployment.js';
 import { hashText } from '../../src/store/redis/wire/binary.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
-import { askInTurn, erasureDone } from '../support/builders/learner-data.js';
+import { createCorrectionWarehouse } from '../../src/warehouse/maintenance/correction-warehouse.js';
+import { attemptRow } from '../support/builders/attempt-rows.js';
+import { servedForecast } from '../support/builders/journal-rows.js';
+import { erasureDone, takeBack } from '../support/builders/learner-data.js';
+import { auditsOf } from '../support/commands/audits.js';
+import { runCommand } from '../support/commands/command.js';
 import { callerOf, event, type JsonAnswer } from '../support/http/http.js';
 import { keysThatSay, tablesThatSay } from '../support/inspect/traces.js';
-import { listenFor } from '../support/servers/listener.js';
-import { clickhouseOf, keysOf, redisOf, startService } from '../support/servers/service.js';
-import { emptied } from '../support/wait.js';
+import { clickhouseOf, redisOf, startService } from '../support/servers/service.js';
+import { subscribe } from '../support/servers/webhook-subscription.js';
+import { emptied, waitFor } from '../support/wait.js';
 
 const service = await startService({ after });
 const caller = callerOf(service, service.key);
@@ -29,198 +49,353 @@ const redis = await redisOf({ after }, service.redisUrl);
 const clickhouse = clickhouseOf({ after }, service);
 const connections = openHotConnections(service.redisUrl, 0, async () => redis);
 after(connections.close);
+const endpoint = await subscribe(redis, 'default', ['mastery.reached', 'erasure.completed']);
 
-const erase = (user: string, as = caller) =>
-  as.call({ method: 'DELETE', path: `/api/v1/learners/${encodeURIComponent(user)}` });
-const partition = (user: string): number => partitionOf('default', user, 16);
-const stored = (user: string) => emptied(redis, outboxKey(partition(user)));
-const done = (url: string) => erasureDone(caller, url);
-const attemptsBefore = ({ json }: JsonAnswer): number =>
+const partition = (user: string): number => partitionOf('default', user, defaultPartitions);
+const outbox = createOutbox(redis, defaultPartitions);
+const drained = () => waitFor('an empty outbox', async () => (await outbox.facts()).outboxLength === 0);
+
+const answersOf = (user: string, count: number, name = 'e') =>
+  indices(count).map((i) =>
+    event({
+      ...{ user_id: user, skill_id: `skill-${i % 3}`, item_id: `item-${i}`, is_correct: i % 2 === 0 },
+      ...{ event_id: `${name}-${i}`, occurred_at: `2026-0${1 + (i % 4)}-02T03:04:05Z` },
+    }),
+  );
+async function track(events: readonly object[]): Promise<void> {
+  const { status, text } = await caller.trackAll(events);
+  assert.equal(status, 200, text);
+}
+const setGoal = async (user: string): Promise<void> => {
+  const path = `/api/v1/goals/${encodeURIComponent(user)}`;
+  assert.equal((await caller.call({ method: 'PUT', path, body: '{"target_score":1200}' })).status, 200);
+};
+
+const erase = (user: string) =>
+  caller.call({ method: 'DELETE', path: `/api/v1/learners/${encodeURIComponent(user)}` });
+/** @returns the status URL */
+async function startErasure(user: string): Promise<string> {
+  const { status, json } = await erase(user);
+  assert.equal(status, 202);
+  return json.data.status_url;
+}
+const finish = (url: string) => erasureDone(caller, url);
+const eraseCompletely = async (user: string) => finish(await startErasure(user));
+const erasedAttempts = ({ json }: JsonAnswer): number =>
   json.data.places.find(({ place }: { place: string }) => place === 'attempts').before;
+
+async function assertGone(text: string): Promise<void> {
+  assert.deepEqual(await keysThatSay(redis, text), []);
+  assert.deepEqual(await tablesThatSay(clickhouse, text), {});
+}
 const sumOf = async (key: string): Promise<number> =>
   Object.values(await redis.hgetall(key)).reduce((sum, n) => sum + Number(n), 0);
-
-/** Sums of every rollup, without the learner's own. */
+async function removedAnswers(): Promise<number> {
+  const sums = await Promise.all(indices(defaultPartitions).map((each) => sumOf(removedCountsKey(each))));
+  return sums.reduce((sum, n) => sum + n, 0);
+}
+const rowsIn = async (table: string, user: string): Promise<number> => {
+  const query = `SELECT toUInt32(count()) AS n FROM ${table} WHERE user_id = {user:String}`;
+  const [row] = await selectRows<{ n: number }>(clickhouse, query, { params: { user } });
+  return row?.n ?? 0;
+};
 const skillDays = () =>
   selectRows<object>(
     clickhouse,
     'SELECT skill_id, toString(day) AS day, attempts, correct, learners FROM skill_daily ORDER BY skill_id, day',
   );
 
-const answersOf = (user: string, n: number, name = 'e') =>
-  Array.from({ length: n }, (_, i) =>
-    event({
-      user_id: user,
-      skill_id: `skill-${i % 3}`,
-      item_id: `item-${i}`,
-      is_correct: i % 2 === 0,
-      event_id: `${name}-${i}`,
-      occurred_at: `2026-0${1 + (i % 4)}-02T03:04:05Z`,
-    }),
+/** Rows, learners, gaps in their sequences, and the sums of the rollups, of learners with these names. */
+const storedOf = (users: string) =>
+  selectRows<object>(
+    clickhouse,
+    `SELECT toUInt32(count()) AS rows, toUInt32(uniqExact(user_id)) AS learners,
+      toUInt32((SELECT sum(last) - sum(n) FROM (SELECT max(learner_seq) AS last, count() AS n FROM attempts
+        WHERE user_id LIKE {users:String} GROUP BY user_id))) AS gaps,
+      toUInt32((SELECT sum(attempts) FROM learner_skill_daily WHERE user_id LIKE {users:String})) AS days,
+      toUInt32((SELECT sum(attempts) FROM learner_skill_total WHERE user_id LIKE {users:String})) AS totals,
+      toUInt32((SELECT sum(attempts) FROM daily_skill)
+        - (SELECT count() FROM attempts WHERE user_id NOT LIKE {users:String})) AS skills
+     FROM attempts WHERE user_id LIKE {users:String}`,
+    { params: { users } },
   );
+const each = (rows: number, learners = 1) => [
+  { rows, learners, gaps: 0, days: rows, totals: rows, skills: rows },
+];
 
-const listener = await listenFor(redis, 'default', ['mastery.reached', 'erasure.completed']);
-
-/** Types of the messages, and whether they are the learner's. */
-const toldOf = async (user: string) =>
-  (await listener.told()).map(({ id, type }) => [
-    type,
-    parseLearnerHash(id) === hashLearner('default', user),
-  ]);
-
-test('everything goes, with a receipt that proves it, and a new history begins clean', async () => {
+test('DELETE /learners/{user_id} removes the learner everywhere and returns a receipt with counts', async () => {
   const user = "gone '\\ ü";
-  assert.equal((await caller.trackAll(answersOf('stays', 30))).status, 200);
-  await stored('stays');
+  const isOwn = ({ id }: { readonly id: string }) => parseLearnerHash(id) === hashLearner('default', user);
+  await track(answersOf('stays', 30));
+  await drained();
   const others = await skillDays();
-  const reaching = answersOf(user, 40).map((answer) => ({ ...answer, is_correct: true }));
-  assert.equal((await caller.trackAll(reaching)).status, 200);
-  assert.deepEqual(
-    (await toldOf(user)).filter(([, isOwn]) => isOwn),
-    [0, 1, 2].map(() => ['mastery.reached', true]),
-  );
-  const goal = { method: 'PUT', path: `/api/v1/goals/${encodeURIComponent(user)}` } as const;
-  const json = { 'Content-Type': 'application/json' };
-  assert.equal((await caller.call({ ...goal, headers: json, body: '{"target_score":1200}' })).status, 200);
+  await track(answersOf(user, 40).map((answer) => ({ ...answer, is_correct: true })));
+  const reached = (await endpoint.messages()).filter(isOwn).map(({ type }) => type);
+  assert.deepEqual(reached, Array(3).fill('mastery.reached'));
+  await setGoal(user);
   assert.equal((await caller.get(`/api/v1/predictions/${encodeURIComponent(user)}`)).status, 200);
-  await stored(user);
-  const whoAnswered = () => redis.hgetBuffer(rareSkillsKey('default'), 'skill-0');
-  assert.deepEqual(await whoAnswered(), Buffer.concat(['stays', user].map(hashText)));
+  await drained();
+  const rareLearners = () => redis.hgetBuffer(rareSkillsKey('default'), 'skill-0');
+  assert.deepEqual(await rareLearners(), Buffer.concat(['stays', user].map(hashText)));
   const ids = eventIdsKey(partition(user), 'default', user);
   assert.equal(await redis.exists(ids), 1);
-  const begun = await erase(user);
-  assert.equal(begun.status, 202);
-  assert.equal(await redis.exists(ids), 0, 'in the same step');
-  const { erasure_id: id, status_url: url } = begun.json.data;
+  const { status, json: started } = await erase(user);
+  assert.equal(status, 202);
+  assert.equal(await redis.exists(ids), 0, 'event ids remain after the response');
+  const { erasure_id: id, status_url: url } = started.data;
   assert.equal(url, `/api/v1/erasures/${id}`);
   assert.equal((await caller.get(`/api/v1/mastery/${encodeURIComponent(user)}`)).status, 404);
   const again = await erase(user);
-  assert.deepEqual([again.status, again.json.data.erasure_id], [202, id], 'asked for again it is the same');
-  const { json: told } = await done(url);
-  const places = Object.fromEntries(
-    told.data.places.map((one: { place: string; before: number; after: number }) => [
+  assert.deepEqual(
+    [again.status, again.json.data.erasure_id],
+    [202, id],
+    'a repeated request starts another',
+  );
+
+  const { data } = (await finish(url)).json;
+  const places = new Map<string, number[]>(
+    data.places.map((one: { place: string; before: number; after: number }) => [
       one.place,
       [one.before, one.after],
     ]),
   );
-  assert.deepEqual(
-    [places.attempts, places.learner_sums],
-    [
-      [40, 0],
-      [40, 0],
-    ],
-  );
-  assert.ok(told.data.removed.records >= 5 && told.data.removed.items === 40);
-  assert.ok(Object.values(places).every((counts) => (counts as number[])[1] === 0));
-  assert.deepEqual((await toldOf(user)).at(-1), ['erasure.completed', false]);
-  assert.equal(
-    (await toldOf(user)).some(([, isOwn]) => isOwn),
-    false,
-  );
-  assert.equal(JSON.stringify(told).includes('gone'), false, 'the receipt does not say whom');
-  const proof = await selectRows<{ remaining: string }>(clickhouse, told.data.proof.query, {
-    params: {
-      ...told.data.proof.parameters,
-      user_id: user,
-    },
-  });
+  assert.deepEqual([places.get('attempts'), places.get('learner_sums')], Array(2).fill([40, 0]));
+  assert.ok([...places.values()].every(([, left]) => left === 0));
+  assert.ok(data.removed.records >= 5 && data.removed.items === 40);
+  const messages = await endpoint.messages();
+  assert.equal(messages.at(-1)?.type, 'erasure.completed');
+  assert.deepEqual(messages.filter(isOwn), []);
+  assert.equal(JSON.stringify(data).includes('gone'), false, 'the receipt names the learner');
+  const params = { ...data.proof.parameters, user_id: user };
+  const proof = await selectRows<{ remaining: string }>(clickhouse, data.proof.query, { params });
   assert.deepEqual(new Set(proof.map(({ remaining }) => Number(remaining))), new Set([0]));
-  for (const text of ["gone '", 'gone \\u', "gone \\\\'"]) {
-    assert.deepEqual(await keysThatSay(redis, text), []);
-    assert.deepEqual(await tablesThatSay(clickhouse, text), {});
-  }
-  assert.deepEqual(await whoAnswered(), hashText('stays'));
-  assert.deepEqual(await skillDays(), others, 'the sums of others are what they were');
+  for (const text of ["gone '", 'gone \\u', "gone \\\\'"]) await assertGone(text);
+  assert.deepEqual(await rareLearners(), hashText('stays'));
+  assert.deepEqual(await skillDays(), others, 'the sums of other learners changed');
   assert.equal(await sumOf(removedCountsKey(partition(user))), 40);
   assert.ok((await sumOf(acceptedCountsKey(partition(user)))) >= 40);
+
   const first = await caller.track(answersOf(user, 1)[0]);
-  assert.deepEqual(
-    [first.status, first.json.data.total_attempts, first.json.data.mastery_before],
-    [200, 1, 0.3],
-  );
+  const { total_attempts, mastery_before } = first.json.data;
+  assert.deepEqual([first.status, total_attempts, mastery_before], [200, 1, 0.3]);
   assert.equal(first.headers['idempotent-replayed'], undefined);
 });
 
-test('answers that arrive meanwhile are a new history, and stay', async () => {
+test('DELETE /learners/{user_id} keeps answers that arrive during the erasure as a new history', async () => {
   const user = 'returns';
-  assert.equal((await caller.trackAll(answersOf(user, 20))).status, 200);
-  const begun = await erase(user);
-  assert.equal((await caller.trackAll(answersOf(user, 7, 'new'))).status, 200);
-  assert.equal(attemptsBefore(await done(begun.json.data.status_url)), 20);
-  await stored(user);
-  const mastery = await caller.get(`/api/v1/mastery/${user}`);
-  const counts = mastery.json.data.skills.map(
-    ({ total_attempts }: { total_attempts: number }) => total_attempts,
+  await track(answersOf(user, 20));
+  const url = await startErasure(user);
+  await track(answersOf(user, 7, 'new'));
+  assert.equal(erasedAttempts(await finish(url)), 20);
+  await drained();
+  const { skills } = (await caller.get(`/api/v1/mastery/${user}`)).json.data;
+  assert.deepEqual(
+    skills.map(({ total_attempts }: { total_attempts: number }) => total_attempts),
+    [3, 2, 2],
   );
-  assert.deepEqual(counts, [3, 2, 2]);
-  const [row] = await selectRows<object>(
-    clickhouse,
-    `SELECT toUInt32(count()) AS rows, toUInt32(max(learner_seq)) AS last,
-      toUInt32((SELECT sum(attempts) FROM learner_skill_daily WHERE user_id = {user:String})) AS days
-     FROM attempts WHERE user_id = {user:String}`,
-    { params: { user } },
-  );
-  assert.deepEqual(row, { rows: 7, last: 7, days: 7 });
-  const second = await erase(user);
-  assert.equal(attemptsBefore(await done(second.json.data.status_url)), 7);
-  assert.deepEqual(await keysThatSay(redis, user), []);
-  assert.deepEqual(await tablesThatSay(clickhouse, user), {});
+  assert.deepEqual(await storedOf(user), each(7));
+  assert.equal(erasedAttempts(await eraseCompletely(user)), 7);
+  await assertGone(user);
 });
 
-test('events of the new history stay', async () => {
+test('DELETE /learners/{user_id} keeps the webhook events of the new history', async () => {
   const user = 'notified';
-  const reach = (skillId: string) =>
-    caller.trackAll(Array.from({ length: 10 }, () => event({ user_id: user, skill_id: skillId })));
-  assert.equal((await reach('before')).status, 200);
-  const begun = await erase(user);
-  assert.equal((await reach('after')).status, 200);
-  await done(begun.json.data.status_url);
-  const own = (await listener.told()).filter(({ data }) => data.user_id === user);
+  const reachMastery = (skill_id: string) => track(indices(10).map(() => event({ user_id: user, skill_id })));
+  await reachMastery('before');
+  const url = await startErasure(user);
+  await reachMastery('after');
+  await finish(url);
+  const own = (await endpoint.messages()).filter(({ data }) => data.user_id === user);
   assert.deepEqual(
     own.map(({ data }) => data.skill_id),
     ['after'],
   );
 });
 
-test('a state of before is never committed, however far the new history has come', async () => {
+test('CommitSession rejects a state that was read before the erasure', async () => {
   const user = 'raced';
-  const place = { partition: partition(user), tenant: 'default', userId: user };
-  const query = { ...place, skillIds: ['algebra'], eventIdHashes: [], itemHashes: [] };
+  const learnerId = { partition: partition(user), tenant: 'default', userId: user };
+  const query = { ...learnerId, skillIds: ['algebra'], eventIdHashes: [], itemHashes: [] };
   const answer = () => caller.track(event({ user_id: user }));
   assert.equal((await answer()).status, 200);
-  const hot = await connections.forPartition(place.partition);
+  const hot = await connections.forPartition(learnerId.partition);
   const session = new CommitSession(hot, { maxOutboxRows: 1000, importId: null });
   const learner = (await session.load([query])).learners[0]?.learner as LearnerState;
-  assert.equal((await erase(user)).status, 202);
+  const url = await startErasure(user);
   assert.equal((await answer()).status, 200);
   const commit = {
-    ...place,
+    ...learnerId,
     learner: { ...learner, version: learner.version + 1 },
-    ...{ skills: [], rows: ['a row of before'], arrivalDays: [1], ids: [], items: [] },
+    ...{ skills: [], rows: ['an earlier row'], arrivalDays: [1], ids: [], items: [] },
     ...{ itemGeneration: 0, importLine: 0, webhookEvents: [], goalCheckAt: null },
   };
   assert.deepEqual(await session.commit([commit]), ['conflict']);
-  const { json } = await caller.get(`/api/v1/mastery/${user}`);
-  assert.equal(json.data.skills[0].total_attempts, 1);
+  const { skills } = (await caller.get(`/api/v1/mastery/${user}`)).json.data;
+  assert.equal(skills[0].total_attempts, 1);
+  await finish(url);
 });
 
-test('who is unknown, who may not, and what is of another tenant', async () => {
-  const nobody = await erase('nobody');
-  assert.deepEqual([nobody.status, nobody.json.error.code], [404, 'USER_NOT_FOUND']);
-  for (const id of ['x', '3-x', '99999-00000000-0000-0000-0000-000000000000']) {
-    const { status, json } = await askInTurn(() => caller.get(`/api/v1/erasures/${id}`));
-    assert.deepEqual([status, json.error.code], [404, 'NOT_FOUND'], id);
+test('Erasures of many learners who answer again remove each answer once', async () => {
+  const users = indices(80).map((i) => `many-${i}`);
+  const before = await removedAnswers();
+  await track(users.flatMap((user) => answersOf(user, 5, 'old')));
+  const urls = await Promise.all(
+    users.map(async (user) => {
+      const url = await startErasure(user);
+      await track(answersOf(user, 2, 'new'));
+      return url;
+    }),
+  );
+  for (const url of urls) assert.equal(erasedAttempts(await finish(url)), 5);
+  await drained();
+  assert.deepEqual(await storedOf('many-%'), each(2 * users.length, users.length));
+  assert.equal((await removedAnswers()) - before, 5 * users.length);
+});
+
+test('Two erasures of one learner and a retraction each remove the answers of one history', async () => {
+  const user = 'again';
+  const before = await removedAnswers();
+  await track(answersOf(user, 6, 'first'));
+  const first = await startErasure(user);
+  await track(answersOf(user, 4, 'second'));
+  const second = await startErasure(user);
+  await track(answersOf(user, 3, 'third'));
+  const retraction = await takeBack(caller, user, 'third-1');
+  assert.equal(retraction.status, 200, retraction.text);
+  assert.deepEqual([erasedAttempts(await finish(first)), erasedAttempts(await finish(second))], [6, 4]);
+  await drained();
+  assert.deepEqual(await storedOf(user), each(2));
+  assert.equal((await removedAnswers()) - before, 6 + 4 + 1);
+});
+
+test('An erasure during an import removes the lines before it and keeps the later ones', async (t) => {
+  const [rows, learners] = [8000, 4];
+  const lines = indices(rows).map((i) => `import-${i % learners},skill-${i % 7},${i % 3 > 0 ? 1 : 0},${i}`);
+  const file = join(service.dataDir, 'answers.csv');
+  await writeFile(file, `user_id,skill_id,correct,order\n${lines.join('\n')}\n`);
+  const imported = runCommand('import', { DATA_DIR: service.dataDir }, file);
+  await waitFor('answers', async () => (await caller.get('/api/v1/mastery/import-1')).status === 200);
+  const url = await startErasure('import-1');
+  const { code, err } = await imported;
+  assert.equal(code, 0, err);
+  const erased = erasedAttempts(await finish(url));
+  assert.ok(erased > 0);
+  const remaining = rows / learners - erased;
+  t.diagnostic(`the erasure removed ${erased} of ${rows / learners} lines`);
+  await drained();
+  assert.deepEqual(await storedOf('import-1'), remaining > 0 ? each(remaining) : each(0, 0));
+  assert.deepEqual(await storedOf('import-%'), each(rows - erased, remaining > 0 ? learners : learners - 1));
+});
+
+test('The audit finds no difference after these erasures', async () => {
+  const { mismatches, notCompared } = await auditsOf(redis, clickhouse)();
+  assert.deepEqual([mismatches, notCompared], [[], []]);
+});
+
+// The following tests write rows that no answer led to, so that an audit would report them.
+
+test('The journal drain drops goals and forecasts from before the erasure', async () => {
+  const user = 'late-in-the-journal';
+  await setGoal(user);
+  await track(answersOf(user, 1));
+  const before = Date.now() - 60_000;
+  await eraseCompletely(user);
+  const later = Date.now() + 3_600_000;
+  const [forecasts, goals] = [forecastsKey(partition(user)), journalKey(partition(user))];
+  const goal = encodeGoalRow({ tenant: 'default', userId: user, targetScore: 1000, targetDate: null });
+  for (const madeAt of [before, later]) {
+    const row = encodeForecastRow(servedForecast({ userId: user, madeAt }));
+    await redis.xadd(forecasts, '*', 'k', 'forecast', 'r', row);
+    await redis.xadd(goals, '*', 'k', 'goal', 'r', `${madeAt}\t${goal}`);
   }
-  assert.equal((await caller.trackAll(answersOf('mine', 3))).status, 200);
-  const keys = await keysOf({ after }, service);
-  const other = callerOf(service, await keys.add({ tenant: 'other' }));
-  assert.equal((await erase('mine', other)).status, 404);
-  const writer = callerOf(service, await keys.add({ scopes: ['read', 'write'] }));
-  assert.equal((await erase('mine', writer)).status, 403);
-  const begun = await erase('mine');
-  const url = begun.json.data.status_url;
-  assert.equal((await askInTurn(() => other.get(url))).status, 404);
-  assert.equal((await writer.get(url)).status, 403);
-  await done(url);
-  assert.equal((await askInTurn(() => other.get(url))).status, 404);
+  for (const key of [forecasts, goals]) await emptied(redis, key);
+  for (const [table, time] of [
+    ['served_forecasts', 'made_at'],
+    ['goal_changes', 'updated_at'],
+  ]) {
+    const query = `SELECT toString(toUnixTimestamp64Milli(${time})) AS at FROM ${table} WHERE user_id = {user:String}`;
+    assert.deepEqual(await selectRows(clickhouse, query, { params: { user } }), [{ at: `${later}` }]);
+  }
+});
+
+/** Searches for late rows as if this time had passed. The service searches too, at most once an hour. */
+async function findLateRows(passedMs: number): Promise<void> {
+  const finishErasures = createErasureFinisher({
+    store: createErasureStore(redis, defaultPartitions),
+    messages: { remove: async () => undefined },
+    warehouse: createCorrectionWarehouse(clickhouse),
+    logger: createLogger('silent', 'test'),
+    now: () => Date.now() + passedMs,
+  });
+  await redis.del('st:erased:looked');
+  await finishErasures();
+}
+
+test('The erasure finisher removes rows that a stalled process inserts after the erasure', async () => {
+  const user = 'late-in-clickhouse';
+  const key = erasedLearnersKey(partition(user));
+  const looks = async () => {
+    const record = await redis.hget(key, hashLearner('default', user));
+    return record === null ? 'forgotten' : JSON.parse(record).looks;
+  };
+  await track(answersOf(user, 1));
+  const before = Date.now() - 60_000;
+  await eraseCompletely(user);
+  await track([...answersOf(user, 1), ...answersOf('other-learner', 1)]);
+  const insertLate = async (): Promise<void> => {
+    const learner = { tenant: 'default', user_id: user };
+    const snapshot = { ...learner, partition_id: 1, learner_seq: 1, month: 202_501, state: '{}' };
+    const forecasts = [before, before + 3_600_000].map((made_at) => ({ ...learner, made_at }));
+    const format = 'JSONEachRow';
+    await clickhouse.insert({ table: 'learner_snapshots', format, values: [snapshot] });
+    await clickhouse.insert({ table: 'served_forecasts', format, values: forecasts });
+  };
+  const lateRows = async () => [
+    await rowsIn('learner_snapshots', user),
+    await rowsIn('served_forecasts', user),
+  ];
+  await insertLate();
+  await findLateRows(0);
+  assert.deepEqual([await looks(), ...(await lateRows())], [0, 1, 2], 'the search came too early');
+  await waitFor('the first search', async () => {
+    await findLateRows(3_600_000);
+    return (await looks()) === 1;
+  });
+  assert.deepEqual(await lateRows(), [0, 1], 'a forecast of the new history is missing');
+  await insertLate();
+  await waitFor('the last search', async () => {
+    await findLateRows(8 * 86_400_000);
+    return (await looks()) === 'forgotten';
+  });
+  assert.equal(await rowsIn('learner_snapshots', user), 0);
+  const { skills } = (await caller.get(`/api/v1/mastery/${user}`)).json.data;
+  assert.equal(skills[0].total_attempts, 1);
+});
+
+test('The redrive drops parked rows from before the erasure', async () => {
+  const user = 'late-and-parked';
+  const stream = outboxKey(partition(user));
+  await track(answersOf(user, 1));
+  await eraseCompletely(user);
+  const before = await removedAnswers();
+  // Only rows with a learner version were counted as accepted.
+  for (const learnerVersion of [1, 0]) {
+    const row = attemptRow(1, { userId: user, learnerVersion });
+    const fields = ['id', `1-${learnerVersion}`, 'reason', 'TEST', 'r', encodeAttemptRow(row, row, row)];
+    await redis.xadd(parkedKey(stream), '*', ...fields);
+  }
+  assert.deepEqual(await redrive(redis, stream), { moved: 0, stayed: 0, erased: 2 });
+  assert.equal(await removedAnswers(), before + 1);
+  await assertGone(user);
+});
+
+test('DELETE /learners/{user_id} erases a learner with a goal only, and returns 404 for an unknown one', async () => {
+  const user = 'goal-only';
+  await setGoal(user);
+  await waitFor('the goal in ClickHouse', async () => (await rowsIn('goal_changes', user)) === 1);
+  await eraseCompletely(user);
+  await assertGone(user);
+  assert.equal((await caller.get(`/api/v1/goals/${user}`)).json.error?.code, 'GOAL_NOT_FOUND');
+  const again = await erase(user);
+  assert.deepEqual([again.status, again.json.error.code], [404, 'USER_NOT_FOUND']);
 });
