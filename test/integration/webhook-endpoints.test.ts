@@ -1,6 +1,6 @@
-/** Endpoints of webhooks in Redis: what a tenant asks for, the journal beside it, and a Redis that lost them. */
+/** Webhook endpoints in Redis: subscribed types, the journal for a rebuild, and a Redis that lost them. */
 import assert from 'node:assert/strict';
-import { type TestContext, test } from 'node:test';
+import { after, test } from 'node:test';
 import { isSubscribed } from '../../src/contracts/webhooks/webhook-events.js';
 import { subscribableTypes, type WebhookSetting } from '../../src/contracts/webhooks/webhooks.js';
 import { ApiError } from '../../src/errors.js';
@@ -8,7 +8,6 @@ import { createLogger } from '../../src/logger.js';
 import { createJournalDrain } from '../../src/services/outbox/drain-journal.js';
 import { createJournal } from '../../src/store/outbox/journal.js';
 import { createRebuildStore } from '../../src/store/rebuild/rebuild-store.js';
-import type { RedisClient } from '../../src/store/redis/connection/client.js';
 import { endpointsKey, subscriptionsKey, webhooksJournalKey } from '../../src/store/redis/keys.js';
 import { openDeployment } from '../../src/store/redis/server/deployment.js';
 import {
@@ -23,14 +22,14 @@ import { removeTenantFacts } from '../../src/warehouse/maintenance/tenant-facts.
 import { createRebuildSource } from '../../src/warehouse/reads/rebuild-source.js';
 import { assertAsync, fc } from '../support/builders/properties.js';
 import { countOf, testDatabase } from '../support/inspect/warehouse.js';
+import { roundsOf } from '../support/runner/long-form.js';
 import { freshDatabase, startTestRedis } from '../support/servers/embedded.js';
 import { redisOf } from '../support/servers/service.js';
 
-async function connect(t: TestContext, url?: string): Promise<RedisClient> {
-  const client = await redisOf(t, url ?? (await startTestRedis(t)));
-  if (url === undefined) await openDeployment(client, async () => false);
-  return client;
-}
+const url = await startTestRedis({ after });
+const redis = await redisOf({ after }, url);
+await openDeployment(redis, async () => false);
+const store = createEndpointStore(redis);
 
 const secret = 'whsec_AAAA';
 const setting = (...eventTypes: WebhookSetting['eventTypes']): WebhookSetting => ({
@@ -38,7 +37,7 @@ const setting = (...eventTypes: WebhookSetting['eventTypes']): WebhookSetting =>
 });
 const isCode = (code: string) => (error: unknown) => error instanceof ApiError && error.code === code;
 
-const wantedIn = async (redis: RedisClient, tenant: string): Promise<string[]> => {
+const subscribedTypes = async (tenant: string): Promise<string[]> => {
   const text = (await redis.hget(subscriptionsKey, tenant)) ?? '';
   return subscribableTypes.filter((type) => isSubscribed(text, type));
 };
@@ -47,7 +46,7 @@ const step = fc.record({
   store: fc.nat({ max: 1 }),
   tenant: fc.constantFrom('red', 'blue'),
   at: fc.nat(),
-  act: fc.constantFrom('create', 'create', 'types', 'disable', 'enable', 'strip', 'remove'),
+  action: fc.constantFrom('create', 'create', 'types', 'disable', 'enable', 'strip', 'remove'),
   types: fc.oneof(
     fc.constant<WebhookSetting['eventTypes']>(['*']),
     fc.uniqueArray(fc.constantFrom(...subscribableTypes), { minLength: 1, maxLength: 3 }),
@@ -55,58 +54,46 @@ const step = fc.record({
 });
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
 
-async function take(store: EndpointStore, { tenant, at, act, types }: Step): Promise<unknown> {
-  if (act === 'create')
-    return store.create(tenant, setting(...types), secret).catch((error: unknown) => {
+async function runStep(by: EndpointStore, { tenant, at, action, types }: Step): Promise<unknown> {
+  if (action === 'create')
+    return by.create(tenant, setting(...types), secret).catch((error: unknown) => {
       if (!isCode('LIMIT_EXCEEDED')(error)) throw error;
     });
-  const all = await store.list(tenant);
+  const all = await by.list(tenant);
   const id = all.map((one) => one.id).sort()[at % Math.max(1, all.length)] ?? 'wh_none';
-  if (act === 'remove') return store.remove(tenant, id);
-  if (act === 'disable') return store.disable(tenant, id, 'gone');
-  return store.change(tenant, id, (one) => {
-    if (act === 'types') return { ...one, eventTypes: types };
-    if (act === 'enable') return { ...one, disabledReason: null };
+  if (action === 'remove') return by.remove(tenant, id);
+  if (action === 'disable') return by.disable(tenant, id, 'gone');
+  return by.change(tenant, id, (one) => {
+    if (action === 'types') return { ...one, eventTypes: types };
+    if (action === 'enable') return { ...one, disabledReason: null };
     return { ...one, secrets: [] };
   });
 }
 
-test('what a tenant asks for is what its enabled endpoints ask for, whoever changes them at once', {
-  timeout: 60_000,
-}, async (t) => {
-  const url = await startTestRedis(t);
-  const redis = await redisOf(t, url);
-  await openDeployment(redis, async () => false);
-  const stores = [createEndpointStore(redis), createEndpointStore(await connect(t, url))];
+test('EndpointStore subscribes to the types of all enabled endpoints under concurrent changes', async () => {
+  const stores = [store, createEndpointStore(await redisOf({ after }, url))];
   const rounds = fc.array(fc.array(step, { minLength: 1, maxLength: 12 }), { maxLength: 4 });
-  await assertAsync(
-    fc.asyncProperty(rounds, async (all) => {
-      for (const tenant of ['red', 'blue']) await removeEndpoints(redis, tenant);
-      for (const steps of all) {
-        await Promise.all(steps.map((one) => take(stores[one.store] as EndpointStore, one)));
-        for (const tenant of ['red', 'blue']) {
-          const endpoints = await (stores[0] as EndpointStore).list(tenant);
-          assert.ok(endpoints.length <= maxEndpoints);
-          const asked = new Set(
-            endpoints
-              .filter(({ enabled, secrets }) => enabled && secrets.length > 0)
-              .flatMap((one) => one.eventTypes),
-          );
-          const expected = subscribableTypes.filter((type) => asked.has('*') || asked.has(type));
-          assert.deepEqual(await wantedIn(redis, tenant), expected);
-        }
+  const property = fc.asyncProperty(rounds, async (all) => {
+    for (const tenant of ['red', 'blue']) await removeEndpoints(redis, tenant);
+    for (const steps of all) {
+      await Promise.all(steps.map((one) => runStep(stores[one.store] as EndpointStore, one)));
+      for (const tenant of ['red', 'blue']) {
+        const endpoints = await store.list(tenant);
+        assert.ok(endpoints.length <= maxEndpoints);
+        const active = endpoints.filter(({ enabled, secrets }) => enabled && secrets.length > 0);
+        const types = new Set(active.flatMap((one) => one.eventTypes));
+        const expected = subscribableTypes.filter((type) => types.has('*') || types.has(type));
+        assert.deepEqual(await subscribedTypes(tenant), expected);
       }
-    }),
-    { numRuns: 40 },
-  );
+    }
+  });
+  await assertAsync(property, { numRuns: roundsOf(15, 100) });
+  for (const tenant of ['red', 'blue']) await removeEndpoints(redis, tenant);
+  await redis.del(webhooksJournalKey);
 });
 
-test('the journal has each change in its order, and a rebuild the last of each', {
-  timeout: 60_000,
-}, async (t) => {
-  const [redis, { clickhouseUrl }] = await Promise.all([connect(t), freshDatabase()]);
-  const { client, url } = await testDatabase(t, clickhouseUrl);
-  const store = createEndpointStore(redis);
+test('A rebuild restores the last state of each endpoint from the journal, disabled and without secrets', async (t) => {
+  const { client, url: clickhouseUrl } = await testDatabase(t, (await freshDatabase()).clickhouseUrl);
   const kept = await store.create('red', setting('*'), secret);
   const disabled = await store.create('red', setting('goal.reached', 'goal.at_risk'), secret);
   const removed = await store.create('red', setting('*'), secret);
@@ -117,15 +104,12 @@ test('the journal has each change in its order, and a rebuild the last of each',
   await store.remove('red', removed.id);
   assert.equal(await store.remove('red', removed.id), null);
   const entries = await redis.xrange(webhooksJournalKey, '-', '+');
-  assert.ok(!JSON.stringify(entries).includes(secret));
-  const times = entries.map(([, fields]) => (fields[3] as string).split('\t'));
+  assert.ok(!JSON.stringify(entries).includes(secret), 'the journal contains a secret');
+  const rows = entries.map(([, fields]) => (fields[3] as string).split('\t'));
   for (const id of [kept.id, disabled.id, removed.id]) {
-    const own = times.filter((row) => row[2] === id).map(([at]) => Number(at));
-    assert.deepEqual(
-      own,
-      [...new Set(own)].sort((a, b) => a - b),
-      'later than the change before',
-    );
+    const times = rows.filter((row) => row[2] === id).map(([at]) => Number(at));
+    const increasing = [...new Set(times)].sort((a, b) => a - b);
+    assert.deepEqual(times, increasing, 'a change is not later than the previous one');
   }
 
   const drain = createJournalDrain({
@@ -134,25 +118,21 @@ test('the journal has each change in its order, and a rebuild the last of each',
     logger: createLogger('silent', 'test'),
   });
   assert.equal(await drain(), entries.length);
-  const before = [...(await store.list('red')), ...(await store.list('blue'))];
+  const listAll = async () =>
+    [...(await store.list('red')), ...(await store.list('blue'))].sort((a, b) => (a.id < b.id ? -1 : 1));
+  const before = await listAll();
   await redis.unlink(endpointsKey('red'), endpointsKey('blue'), subscriptionsKey);
   const rebuild = createRebuildStore(redis);
   assert.ok((await rebuild.findMissingShared()).includes('webhooks'));
-  const source = createRebuildSource(client, url, 1000);
-  for (let times = 0; times < 2; times++) await rebuild.restoreEndpoints(await source.fetchWebhooks());
+  const source = createRebuildSource(client, clickhouseUrl, 1000);
+  for (const _ of [1, 2]) await rebuild.restoreEndpoints(await source.fetchWebhooks());
   assert.ok(!(await rebuild.findMissingShared()).includes('webhooks'));
-  const after = [...(await store.list('red')), ...(await store.list('blue'))];
-  const byId = (a: { id: string }, b: { id: string }) => (a.id < b.id ? -1 : 1);
-  assert.deepEqual(
-    after.sort(byId),
-    before
-      .map((one) => ({
-        ...{ ...one, enabled: false, secrets: [] },
-        disabledReason: one.disabledReason ?? ('restored' as const),
-      }))
-      .sort(byId),
-  );
-  assert.deepEqual([await wantedIn(redis, 'red'), await wantedIn(redis, 'blue')], [[], []]);
+  const restored = before.map((one) => ({
+    ...{ ...one, enabled: false, secrets: [] },
+    disabledReason: one.disabledReason ?? ('restored' as const),
+  }));
+  assert.deepEqual(await listAll(), restored);
+  assert.deepEqual([await subscribedTypes('red'), await subscribedTypes('blue')], [[], []]);
 
   const message = { id: 'msg_1', type: 'goal.reached', at: Date.now(), body: '{}' } as const;
   await createMessageStore(redis).add(kept, [message]);
@@ -160,22 +140,23 @@ test('the journal has each change in its order, and a rebuild the last of each',
   assert.deepEqual(await redis.keys('st:{webhooks}:m:*'), []);
   await removeTenantFacts(client, 'red');
   assert.deepEqual([await store.list('red'), (await store.list('blue')).length], [[], 1]);
-  assert.equal(await countOf(client, "webhooks WHERE tenant = 'red'"), 0);
-  assert.equal(await countOf(client, 'webhooks'), 1);
+  assert.deepEqual(
+    [await countOf(client, "webhooks WHERE tenant = 'red'"), await countOf(client, 'webhooks')],
+    [0, 1],
+  );
 });
 
-test('a Redis that came back empty, a full journal and a newer version are told of, and change nothing', async (t) => {
-  const redis = await connect(t);
-  const store = createEndpointStore(redis, 1);
-  const { id } = await store.create('red', setting('*'), secret);
-  await assert.rejects(store.create('red', setting('*'), secret), isCode('UNAVAILABLE'));
-  await assert.rejects(store.remove('red', id), isCode('UNAVAILABLE'));
-  assert.equal((await store.list('red')).length, 1);
-  const value = (await redis.hget(endpointsKey('red'), id)) ?? '';
-  await redis.hset(endpointsKey('red'), id, value.replace('"v":1', '"v":2'));
-  await assert.rejects(store.find('red', id), /not known to this version/);
-  await assert.rejects(store.remove('red', id), /not known to this version/);
+test('EndpointStore rejects changes with a full journal, an entry of a newer version or an empty Redis', async () => {
+  const { id } = await store.create('green', setting('*'), secret);
+  const full = createEndpointStore(redis, 1);
+  await assert.rejects(full.create('green', setting('*'), secret), isCode('UNAVAILABLE'));
+  await assert.rejects(full.remove('green', id), isCode('UNAVAILABLE'));
+  assert.equal((await store.list('green')).length, 1);
+  const value = (await redis.hget(endpointsKey('green'), id)) ?? '';
+  await redis.hset(endpointsKey('green'), id, value.replace('"v":1', '"v":2'));
+  await assert.rejects(store.find('green', id), /not known to this version/);
+  await assert.rejects(store.remove('green', id), /not known to this version/);
   await redis.del(...(await redis.keys('st:*')));
-  await assert.rejects(store.create('red', setting('*'), secret), isCode('UNAVAILABLE'));
+  await assert.rejects(store.create('green', setting('*'), secret), isCode('UNAVAILABLE'));
   assert.deepEqual(await redis.keys('st:*'), []);
 });

@@ -1,4 +1,4 @@
-/** One webhook over the wire: what is sent, what counts as confirmed, and whither nothing is sent. */
+/** Sending webhook messages: signatures, confirmation, slow receivers, and blocked addresses. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
@@ -7,6 +7,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { createDeliveryPool } from '../../src/compute/thread-pools.js';
 import type { DeliveryReply, DeliveryTask } from '../../src/contracts/webhooks/delivery-tasks.js';
+import { indices } from '../../src/lists.js';
 import { createLogger } from '../../src/logger.js';
 import { root } from '../support/runner/root.js';
 import { exitAfterTests } from '../support/servers/linger.js';
@@ -15,153 +16,141 @@ import { waitFor } from '../support/wait.js';
 
 exitAfterTests();
 
-const thread = createDeliveryPool(64, createLogger('fatal', 'test'));
-after(() => thread.close());
+const logger = createLogger('fatal', 'test');
+const pool = createDeliveryPool(64, logger);
+after(() => pool.close());
 
 const secretOf = (text: string): string => `whsec_${Buffer.from(text.padEnd(24, '.')).toString('base64')}`;
 const [secret, older] = [secretOf('new'), secretOf('old')];
-
 const message = {
   id: 'msg_1',
   body: '{"type":"webhook.test","timestamp":"2026-01-01T00:00:00.000Z","data":{"name":"Zoë"}}',
 };
-
-const task = (url: string, change: Partial<DeliveryTask> = {}): DeliveryTask => ({
+const payload = JSON.parse(message.body);
+const taskTo = (url: string, change: Partial<DeliveryTask> = {}): DeliveryTask => ({
   ...{ url, secrets: [secret], allowPrivate: true, messages: [message] },
   ...change,
 });
+const send = async (task: DeliveryTask) => (await pool.send(task))[0] as DeliveryReply;
+const sendTo = (url: string) => send(taskTo(url));
 
-/** Sends a task of one message. */
-const send = async (one: DeliveryTask) => (await thread.send(one))[0] as DeliveryReply;
-
-test('a message is signed with each secret, as the public library tests it', async (t) => {
+test('The delivery pool signs a message with each secret as the Standard Webhooks library expects', async (t) => {
   const receiver = await startReceiver(t);
-  const sent = task(receiver.url, { secrets: [secret, older] });
-  assert.deepEqual(await send(sent), { status: 204, reason: null });
+  const reply = await send(taskTo(receiver.url, { secrets: [secret, older] }));
+  assert.deepEqual(reply, { status: 204, reason: null });
   const [one] = receiver.received;
   assert.ok(one);
-  assert.equal(one.text, message.body);
-  assert.equal(one.headers['content-type'], 'application/json');
-  for (const known of [secret, older]) assert.deepEqual(verified(one, known), JSON.parse(message.body));
+  assert.deepEqual([one.text, one.headers['content-type']], [message.body, 'application/json']);
+  for (const each of [secret, older]) assert.deepEqual(verified(one, each), payload);
   assert.throws(() => verified(one, secretOf('another')));
   assert.throws(() => verified({ ...one, text: `${one.text} ` }, secret));
 });
 
-test('messages of a task go side by side, and each has its own reply', async (t) => {
-  const held: (() => void)[] = [];
+test('The delivery pool sends the messages of a task in parallel and returns each reply in order', async (t) => {
+  const responses: (() => void)[] = [];
   const receiver = await startReceiver(t, {
     answer: ({ id }, response) => {
-      held.push(() => response.writeHead(200 + Number(id)).end());
-      // In another order than they came, and none before the last is there.
-      if (held.length === 8) for (const release of held.reverse()) release();
+      responses.push(() => response.writeHead(200 + Number(id)).end());
+      // Respond in reverse order, after the last request.
+      if (responses.length === 8) for (const respond of responses.reverse()) respond();
     },
   });
-  const messages = Array.from({ length: 8 }, (_, i) => ({ ...message, id: `${i}` }));
-  const replies = await thread.send(task(receiver.url, { messages }));
+  const messages = indices(8).map((i) => ({ ...message, id: `${i}` }));
+  const replies = await pool.send(taskTo(receiver.url, { messages }));
   assert.deepEqual(
     replies,
     messages.map((_, i) => ({ status: 200 + i, reason: null })),
   );
-  for (const one of receiver.received) assert.deepEqual(verified(one, secret), JSON.parse(message.body));
+  for (const one of receiver.received) assert.deepEqual(verified(one, secret), payload);
 });
 
-test('a redirect is not followed, and an error is a status', async (t) => {
+test('The delivery pool does not follow a redirect and returns error statuses', async (t) => {
   const target = await startReceiver(t);
   const receiver = await startReceiver(t, {
     answer: (_, response) => void response.writeHead(302, { location: target.url }).end(),
   });
-  assert.deepEqual(await send(task(receiver.url)), { status: 302, reason: null });
+  assert.deepEqual(await sendTo(receiver.url), { status: 302, reason: null });
   assert.equal(target.received.length, 0);
   receiver.answerWith(503);
-  assert.deepEqual(await send(task(receiver.url)), { status: 503, reason: null });
+  assert.deepEqual(await sendTo(receiver.url), { status: 503, reason: null });
 });
 
-test('of a response that never ends 64 KiB are read', async (t) => {
+test('The delivery pool stops reading a response that never ends', async (t) => {
   let written = 0;
   const receiver = await startReceiver(t, {
     answer: (_, response) => {
       response.writeHead(200);
-      const more = (): void => {
+      const writeMore = (): void => {
         while (!response.destroyed && written < 50 * 2 ** 20) {
           written += 2 ** 14;
-          if (!response.write(Buffer.alloc(2 ** 14))) return void response.once('drain', more);
+          if (!response.write(Buffer.alloc(2 ** 14))) return void response.once('drain', writeMore);
         }
       };
-      more();
+      writeMore();
     },
   });
-  assert.deepEqual(await send(task(receiver.url)), { status: 200, reason: null });
-  assert.ok(written < 20 * 2 ** 20, `${written} bytes were taken`);
+  assert.deepEqual(await sendTo(receiver.url), { status: 200, reason: null });
+  assert.ok(written < 20 * 2 ** 20, `the receiver could write ${written} bytes`);
 });
 
-test('a receiver that hangs holds up nobody', async (t) => {
-  const hanging = await startReceiver(t, { answer: () => undefined });
-  const well = await startReceiver(t);
-  const slow = Array.from({ length: 16 }, () => send(task(hanging.url)));
-  for (let i = 0; i < 3; i++) assert.equal((await send(task(well.url))).status, 204);
-  assert.equal(await Promise.race([...slow, Promise.resolve('all hang')]), 'all hang');
-  await hanging.stop();
-  for (const reply of await Promise.all(slow)) assert.equal(reply.status, null);
-});
-
-test('what hangs of a host holds up no other message to that host', async (t) => {
-  const receiver = await startReceiver(t, {
+test('The delivery pool sends to other receivers and other messages while requests hang', async (t) => {
+  const [hanging, healthy] = [await startReceiver(t, { answer: () => undefined }), await startReceiver(t)];
+  const partly = await startReceiver(t, {
     answer: ({ id }, response) => void (id === 'ok' && response.writeHead(204).end()),
   });
-  const hanging = Array.from({ length: 16 }, (_, i) => ({ ...message, id: `${i}` }));
-  const slow = Array.from({ length: 10 }, () => thread.send(task(receiver.url, { messages: hanging })));
-  await waitFor('all that hang', () => receiver.received.length === 160);
-  const well = task(receiver.url, { messages: [{ ...message, id: 'ok' }] });
-  assert.deepEqual(await send(well), { status: 204, reason: null });
-  await receiver.stop();
-  await Promise.all(slow);
+  const slow: Promise<unknown>[] = indices(16).map(() => sendTo(hanging.url));
+  const messages = indices(16).map((i) => ({ ...message, id: `${i}` }));
+  slow.push(...indices(10).map(() => pool.send(taskTo(partly.url, { messages }))));
+  await waitFor('hanging requests', () => partly.received.length === 160);
+  for (const _ of indices(3)) assert.equal((await sendTo(healthy.url)).status, 204);
+  const other = taskTo(partly.url, { messages: [{ ...message, id: 'ok' }] });
+  assert.deepEqual(await send(other), { status: 204, reason: null });
+  assert.equal(await Promise.race([...slow, 'all hang']), 'all hang');
+  for (const receiver of [hanging, partly]) await receiver.stop();
+  for (const reply of (await Promise.all(slow)).flat()) assert.equal((reply as DeliveryReply).status, null);
 });
 
-test('who cannot be reached, or cuts the response, has no status', async (t) => {
-  const gone = await startReceiver(t);
-  await gone.stop();
-  assert.match(String((await send(task(gone.url))).reason), /ECONNREFUSED/);
-  const cut = await startReceiver(t, { answer: (_, response) => void response.destroy() });
-  assert.equal((await send(task(cut.url))).status, null);
-});
-
-test('a receiver that asks for another protocol has confirmed nothing', async (t) => {
-  const head = 'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n';
-  const receiver = await startReceiver(t, { answer: (_, { socket }) => void socket?.end(head) });
+test('The delivery pool returns no status for an unreachable receiver or an incomplete response', async (t) => {
+  const stopped = await startReceiver(t);
+  await stopped.stop();
+  assert.match(String((await sendTo(stopped.url)).reason), /ECONNREFUSED/);
+  const cutting = await startReceiver(t, { answer: (_, response) => void response.destroy() });
+  assert.equal((await sendTo(cutting.url)).status, null);
+  const upgrade = 'HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n';
+  const upgrading = await startReceiver(t, { answer: (_, { socket }) => void socket?.end(upgrade) });
   const reason = 'the connection was closed without a response';
-  assert.deepEqual(await send(task(receiver.url)), { status: null, reason });
+  assert.deepEqual(await sendTo(upgrading.url), { status: null, reason });
 });
 
-test('a stop does not wait for a receiver that hangs', async (t) => {
+test('The delivery pool closes without waiting for a receiver that hangs', async (t) => {
   const receiver = await startReceiver(t, { answer: () => undefined });
-  const other = createDeliveryPool(1, createLogger('fatal', 'test'));
-  const sent = assert.rejects(other.send(task(receiver.url)), /Terminating/);
+  const other = createDeliveryPool(1, logger);
+  const rejected = assert.rejects(other.send(taskTo(receiver.url)), /Terminating/);
   await waitFor('the message', () => receiver.received.length === 1);
-  await Promise.all([other.close(), sent]);
+  await Promise.all([other.close(), rejected]);
 });
 
-test('nothing is sent without TLS, or to an address that is not public, whatever its name', async (t) => {
+test('The delivery pool sends nothing by http or to private addresses unless they are allowed', async (t) => {
   const receiver = await startReceiver(t);
-  const { port } = receiver;
+  const sendPublic = (url: string) => send(taskTo(url, { allowPrivate: false }));
   const hosts = ['127.0.0.1', '[::1]', '[::ffff:127.0.0.1]', 'localhost', '169.254.169.254', '10.0.0.1', '0'];
   for (const host of hosts) {
-    const reply = await send(task(`https://${host}:${port}/`, { allowPrivate: false }));
-    assert.equal(reply.status, null);
-    assert.match(String(reply.reason), /no public address/, host);
+    const { status, reason } = await sendPublic(`https://${host}:${receiver.port}/`);
+    assert.equal(status, null);
+    assert.match(String(reason), /no public address/, host);
   }
-  const plain = await send(task('http://example.org/', { allowPrivate: false }));
-  assert.equal(plain.reason, 'https is needed');
+  assert.equal((await sendPublic('http://example.org/')).reason, 'https is needed');
   assert.equal(receiver.received.length, 0);
 });
 
-test('a certificate that nobody has signed is refused', async (t) => {
+test('The delivery pool rejects a self-signed certificate', async (t) => {
   const folder = join(root, 'test/fixtures/tls/localhost');
   const [key, cert] = ['key.pem', 'certificate.pem'].map((name) => readFileSync(join(folder, name)));
   const server = createServer({ key, cert }, (_, response) => response.end());
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   t.after(() => server.close());
   const { port } = server.address() as AddressInfo;
-  const reply = await send(task(`https://localhost:${port}/`));
-  assert.equal(reply.status, null);
-  assert.match(String(reply.reason), /certificate is not trusted/);
+  const { status, reason } = await sendTo(`https://localhost:${port}/`);
+  assert.equal(status, null);
+  assert.match(String(reason), /certificate is not trusted/);
 });

@@ -1,4 +1,4 @@
-/** Answers that lead to webhooks about skills, and the events that follow from the rows of them. */
+/** Answers that lead to webhook events of skills, and the events that their rows imply. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { isMasteryReached } from '../../../src/domain/tracing/learner-states.js';
@@ -17,7 +17,7 @@ interface Row {
 
 export type SkillEvent = readonly [type: string, skillId: string, eventId: string];
 
-/** Of a tenant's learners, each one's in their order. */
+/** @returns the events of each learner, in order */
 export async function expectedEvents(
   clickhouse: ClickHouseClient,
   { tenant, userId = null }: { readonly tenant: string; readonly userId?: string | null },
@@ -48,7 +48,7 @@ export async function expectedEvents(
   return events;
 }
 
-/** Answers that reach mastery, lose it, and stay flat: on three skills, with an event id each. */
+/** Answers on three skills that reach mastery, lose it, and enter plateaus. */
 export const flatAndSteep = (random: () => number, userId: string, count: number, name: string) =>
   Array.from({ length: count }, (_, i) => ({
     user_id: userId,
@@ -57,7 +57,7 @@ export const flatAndSteep = (random: () => number, userId: string, count: number
     event_id: `${name}-${i}`,
   }));
 
-/** Sends each answer until it is counted, through whoever serves. */
+/** Sends each answer until it is counted. @param callerNow returns the caller of a running process */
 export async function sendUntilCounted(
   callerNow: () => Caller,
   events: readonly object[],

@@ -1,4 +1,4 @@
-/** A receiver of webhooks: an HTTP server that keeps what it was sent, and answers as the test says. */
+/** A receiver of webhooks: an HTTP server that records requests and responds as the test configures. */
 import { once } from 'node:events';
 import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -41,7 +41,7 @@ export async function startReceiver(t: Scoped, { port = 0, answer = 204 as Answe
     answerWith: (next: Answer): void => {
       current = next;
     },
-    /** Waits for so many, tests the signature of each, and returns their payloads. */
+    /** Waits for this number of messages and verifies their signatures. @returns their payloads */
     payloads: async (count: number, secret: string) => {
       await waitFor(`${count} webhooks`, () => received.length >= count);
       return received.map((one) => verified(one, secret));
