@@ -1,7 +1,4 @@
-/**
- * Keys, passwords and learners' names stay where they belong: in no log line at any level, no answer, no metric, no
- * process list, and in no file or table but those that are made to hold them.
- */
+/** Keys, passwords and user ids appear in no log line, response, metric, process list, and in no other file or table. */
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
@@ -31,14 +28,14 @@ function assertNone(secrets: readonly string[], text: string, where: string): vo
 }
 
 const filesBelow = (dir: string): string[] =>
-  unlessGone(() => readdirSync(dir, { withFileTypes: true }), []).flatMap((entry) =>
+  unlessMissing(() => readdirSync(dir, { withFileTypes: true }), []).flatMap((entry) =>
     entry.isDirectory() ? filesBelow(join(dir, entry.name)) : entry.isFile() ? [join(dir, entry.name)] : [],
   );
 
-const bytesOf = (file: string): Buffer => unlessGone(() => readFileSync(file), Buffer.alloc(0));
+const bytesOf = (file: string): Buffer => unlessMissing(() => readFileSync(file), Buffer.alloc(0));
 
-/** Files and folders may be gone again: the engine merges its parts while we look. */
-function unlessGone<Value>(read: () => Value, otherwise: Value): Value {
+/** Files and folders can disappear, because the engine merges parts during the search. */
+function unlessMissing<Value>(read: () => Value, otherwise: Value): Value {
   try {
     return read();
   } catch (error) {
@@ -47,13 +44,17 @@ function unlessGone<Value>(read: () => Value, otherwise: Value): Value {
   }
 }
 
-interface Known {
+interface Secrets {
   readonly keys: { readonly good: string; readonly inFile: string; readonly wrong: string };
   readonly learner: string;
 }
 
-/** Requests of all kinds, good and bad; every answer is searched. */
-async function traffic(port: number, { keys, learner }: Known, secrets: readonly string[]): Promise<void> {
+/** Sends requests of all kinds, valid and invalid, and searches each response. */
+async function searchResponses(
+  port: number,
+  { keys, learner }: Secrets,
+  secrets: readonly string[],
+): Promise<void> {
   const ids = {
     ...{ userId: learner, skillId: 's', eventId: secret('event'), erasureId: '1-0' },
     webhookId: 'wh_none',
@@ -61,16 +62,16 @@ async function traffic(port: number, { keys, learner }: Known, secrets: readonly
   for (const key of Object.values(keys)) {
     for (const route of routeTable.filter(({ method }) => method !== 'DELETE')) {
       const parts = routeRequests[nameOf(route)]?.(ids) ?? {};
-      const told = await callerOf({ port }, key)
+      const response = await callerOf({ port }, key)
         .raw({ method: route.method, ...parts })
         .then(
           ({ headers, text }) => JSON.stringify(headers) + text,
           (error: Error) => cutExport(route.path, error),
         );
-      assertNone(secrets, told, nameOf(route));
+      assertNone(secrets, response, nameOf(route));
     }
     const bad = await callerOf({ port }, key).raw({ body: `{"user_id":"${learner}","skill_id":7` });
-    assertNone([...secrets, learner], bad.text, 'a body that is no JSON');
+    assertNone([...secrets, learner], bad.text, 'the response to invalid JSON');
   }
   for (const bytes of [`GET /${keys.good} HTTP/1.1\r\n`, `X-API-Key: ${keys.good}\r\n\r\n`]) {
     const wire = openWire(port);
@@ -80,13 +81,13 @@ async function traffic(port: number, { keys, learner }: Known, secrets: readonly
   }
 }
 
-/** An export that ClickHouse went away from is cut; what came of it is in the error. */
+/** An export is cut when ClickHouse stops; the error contains the part that arrived. */
 function cutExport(path: string, error: Error): string {
   if (!path.endsWith('/export')) throw error;
   return error.message;
 }
 
-async function startSearched(t: TestContext, dir: string, { keys }: Known): Promise<Launched> {
+async function startSearched(t: TestContext, dir: string, { keys }: Secrets): Promise<Launched> {
   const file = join(await tempDir(t), 'keys');
   writeFileSync(file, `${keys.inFile}:other:1000000\n`, { mode: 0o600 });
   return launchService(t, {
@@ -98,9 +99,9 @@ async function startSearched(t: TestContext, dir: string, { keys }: Known): Prom
   });
 }
 
-test('a service that logs everything, with its servers killed meanwhile', async (t) => {
+test('The service shows no key, password or user id in logs, responses, metrics, files and tables', async (t) => {
   const folder = await dataFolder();
-  const known: Known = {
+  const known: Secrets = {
     keys: { good: secret('good'), inFile: secret('in-file'), wrong: secret('wrong') },
     learner: secret('learner'),
   };
@@ -111,7 +112,7 @@ test('a service that logs everything, with its servers killed meanwhile', async 
   assert.equal(passwords.length, 3);
   const secrets = [...Object.values(known.keys), ...passwords];
 
-  await traffic(service.port, known, secrets);
+  await searchResponses(service.port, known, secrets);
   const argv = execFileSync('ps', ['-A', '-o', 'args'], { encoding: 'utf8', maxBuffer: 2 ** 26 });
   assertNone(secrets, argv, 'the process list');
   const endpoints = read('endpoints.json');
@@ -120,16 +121,16 @@ test('a service that logs everything, with its servers killed meanwhile', async 
   const redis = await redisOf(t, redis_url);
   await whenWell(callerOf(service, known.keys.good));
   assertNone(secrets, await allTexts(redis), 'Redis');
-  assertNone(secrets, await tables(clickhouse_url), 'ClickHouse');
+  assertNone(secrets, await readTables(clickhouse_url), 'ClickHouse');
   assertFiles(folder.path, secrets);
   await damage(redis, known.learner);
   const defect = await callerOf(service, known.keys.good).get(`/api/v1/mastery/${known.learner}`);
   assert.equal(defect.status, 500);
-  assertNone([...secrets, known.learner], defect.text, 'an answer that tells of a defect');
+  assertNone([...secrets, known.learner], defect.text, 'the response to a defect');
 
   for (const { pid } of Object.values<{ pid: number }>(read('servers.json'))) process.kill(pid, 'SIGKILL');
-  await traffic(service.port, known, secrets);
-  await waitFor('its servers to be back', async () => {
+  await searchResponses(service.port, known, secrets);
+  await waitFor('the restart of the servers', async () => {
     return (await callerOf(service, known.keys.good).get('/readyz')).status === 200;
   });
   await service.stop();
@@ -138,15 +139,15 @@ test('a service that logs everything, with its servers killed meanwhile', async 
   assertNone([...secrets, known.learner], log, 'the log');
 });
 
-/** A record that nobody can read: every answer about the learner is a 500, and a line in the log. */
+/** Makes the record of the learner unreadable, so that requests fail with 500 and a log line. */
 async function damage(redis: RedisClient, learner: string): Promise<void> {
   const partitions = Number(await redis.hget(metaKey, 'partitions'));
   const partition = partitionOf('school', learner, partitions);
   await redis.hset(learnerKey(partition, 'school', learner), 'L', 'zz');
 }
 
-/** All that ClickHouse has in tables, and what it remembers of statements. */
-async function tables(url: string): Promise<string> {
+/** The content of all tables, with the statements that ClickHouse remembers. */
+async function readTables(url: string): Promise<string> {
   const client = connectWarehouse(url);
   try {
     const names = await selectRows<{ name: string }>(client, 'SHOW TABLES');
@@ -163,7 +164,7 @@ async function tables(url: string): Promise<string> {
   }
 }
 
-/** Files that hold passwords are these, and nobody else may read them. */
+/** Only these files contain passwords, and only their owner can read them. */
 function assertFiles(dir: string, secrets: readonly string[]): void {
   const holders = filesBelow(dir).filter((file) => secrets.some((one) => bytesOf(file).includes(one)));
   const names = holders.map((file) => file.slice(dir.length + 1)).sort();
@@ -171,14 +172,9 @@ function assertFiles(dir: string, secrets: readonly string[]): void {
   for (const file of holders) assert.equal(statSync(file).mode & 0o777, 0o600, file);
 }
 
-test('settings that are wrong are told without their secrets', async (t) => {
-  const [one, two, three, four, five] = ['a', 'b', 'c', 'd', 'e'].map(secret) as [
-    string,
-    string,
-    string,
-    string,
-    string,
-  ];
+test('The startup reports invalid settings without their secrets', async (t) => {
+  const [one, two, three] = [secret('a'), secret('b'), secret('c')];
+  const [four, five] = [secret('d'), secret('e')];
   const file = join(await tempDir(t), 'keys');
   writeFileSync(file, `${three} with blanks\n${four}:a:b:c:d\n`);
   const { written, ended } = runService(t, {
@@ -188,13 +184,13 @@ test('settings that are wrong are told without their secrets', async (t) => {
     CLICKHOUSE_URL: `ftp://user:${one}@host/a/b?password=${two}`,
   });
   await ended();
-  const told = written();
+  const output = written();
   for (const name of ['API_KEYS', 'API_KEYS_FILE', 'REDIS_URL', 'CLICKHOUSE_URL'])
-    assert.match(told, new RegExp(`${name}: `));
-  assertNone([one, two, three, four, five], told, 'the refusal');
+    assert.match(output, new RegExp(`${name}: `));
+  assertNone([one, two, three, four, five], output, 'the error messages');
 });
 
-test('servers that refuse or are away are told of without their passwords', async (t) => {
+test('The service logs unavailable servers without their passwords', async (t) => {
   const folder = await dataFolder();
   const [first, second] = [secret('first'), secret('second')];
   const { written, ended } = runService(t, {
@@ -206,7 +202,7 @@ test('servers that refuse or are away are told of without their passwords', asyn
     CLICKHOUSE_URL: `http://user:${second}@127.0.0.1:1/database`,
   });
   t.after(folder.remove);
-  await waitFor('a word of it', () => written() !== '');
+  await waitFor('the first log line', () => written() !== '');
   await ended('SIGTERM');
   assertNone([first, second], written(), 'the log');
 });

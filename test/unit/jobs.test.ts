@@ -4,7 +4,7 @@ import { shardCount } from '../../src/contracts/outbox/job-data.js';
 import { computeRetryDelay, createSweep, listShardPartitions } from '../../src/jobs/drain-jobs.js';
 import type { Outbox } from '../../src/store/outbox/outbox.js';
 
-test('retries back off from a quarter of a second to a cap, however many there were', () => {
+test('computeRetryDelay doubles from 250 ms up to five seconds', () => {
   assert.deepEqual(
     [1, 2, 3, 4, 5, 6, 1000, 2 ** 40].map((attempt) => computeRetryDelay(attempt, 0)),
     [250, 500, 1000, 2000, 4000, 5000, 5000, 5000],
@@ -12,7 +12,7 @@ test('retries back off from a quarter of a second to a cap, however many there w
   assert.equal(computeRetryDelay(1000, 1), 6000);
 });
 
-test('every partition belongs to exactly one shard', () => {
+test('listShardPartitions assigns each partition to one shard', () => {
   for (const partitions of [1, 2, 16, 37]) {
     const owned = Array.from({ length: shardCount }, (_, shard) =>
       listShardPartitions(shard, partitions),
@@ -24,7 +24,7 @@ test('every partition belongs to exactly one shard', () => {
   }
 });
 
-test('a few rows are drained after a second, many after two, very many at once', async () => {
+test('The sweep drains few rows after one second, many after two, and a large backlog immediately', async () => {
   let rows = 0;
   let armed = 0;
   const readBacklog: Outbox['readBacklog'] = async () => [
@@ -33,8 +33,8 @@ test('a few rows are drained after a second, many after two, very many at once',
   const sweep = createSweep({ readBacklog }, shardCount, async () => {
     armed++;
   });
-  const armedAt = async (at: number, waiting: number): Promise<boolean> => {
-    [rows, armed] = [waiting, 0];
+  const armedAt = async (at: number, backlog: number): Promise<boolean> => {
+    [rows, armed] = [backlog, 0];
     await sweep(at);
     return armed === shardCount;
   };

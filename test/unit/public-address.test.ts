@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isPublicAddress } from '../../src/contracts/settings/public-address.js';
 
-const open = `8.8.8.8 1.1.1.1 172.15.255.255 172.32.0.1 100.63.255.255 100.128.0.1 169.253.0.1 193.0.0.1
+const publicAddresses = `8.8.8.8 1.1.1.1 172.15.255.255 172.32.0.1 100.63.255.255 100.128.0.1 169.253.0.1 193.0.0.1
   2606:4700::1111 2a00:1450:4001:80b::200e 2001:4860:4860::8888
   ::ffff:8.8.8.8 ::ffff:808:808 64:ff9b::8.8.8.8 2002:808:808::1 2001:0:4136:e378:8000:63bf:f7f7:f7f7`;
 
-const closed = `0.0.0.0 0.1.2.3 10.0.0.1 10.255.255.255 100.64.0.1 100.127.255.255 127.0.0.1 127.255.255.254
+const privateAddresses = `0.0.0.0 0.1.2.3 10.0.0.1 10.255.255.255 100.64.0.1 100.127.255.255 127.0.0.1 127.255.255.254
   169.254.0.1 169.254.169.254 172.16.0.1 172.31.255.255 192.0.0.1 192.0.2.1 192.88.99.1 192.168.0.1 198.18.0.1
   198.51.100.1 203.0.113.1 224.0.0.1 239.255.255.255 240.0.0.1 255.255.255.255
   :: ::1 fe80::1 febf::1 fec0::1 fc00::1 fdff::1 ff02::1 100::1 2001:db8::1 2001:2::1 3fff::1 5f00::1 4000::1
@@ -14,17 +14,17 @@ const closed = `0.0.0.0 0.1.2.3 10.0.0.1 10.255.255.255 100.64.0.1 100.127.255.2
   64:ff9b::127.0.0.1 64:ff9b::a00:1 64:ff9b:1::8.8.8.8 2002:7f00:1::1 2002:a9fe:a9fe::1 2002:c0a8:1::
   2001:0:808:808:0:0:80ff:fffe 2001:0:4136:e378:8000:63bf:3f57:fffe fe80::1%eth0`;
 
-const listOf = (text: string): string[] => text.trim().split(/\s+/);
+const splitWords = (text: string): string[] => text.trim().split(/\s+/);
 
-test('addresses of the public internet, also as IPv6 writes those of IPv4', () => {
-  for (const address of listOf(open)) assert.ok(isPublicAddress(address), address);
+test('isPublicAddress accepts public addresses, also IPv4 addresses inside IPv6', () => {
+  for (const address of splitWords(publicAddresses)) assert.ok(isPublicAddress(address), address);
 });
 
-test('addresses that lead to the machine, its network, or nowhere', () => {
-  for (const address of listOf(closed)) assert.ok(!isPublicAddress(address), address);
+test('isPublicAddress rejects loopback, private, link-local and reserved addresses', () => {
+  for (const address of splitWords(privateAddresses)) assert.ok(!isPublicAddress(address), address);
 });
 
-test('what is no address is none', () => {
+test('isPublicAddress rejects text that is not an address', () => {
   for (const text of ['', 'localhost', 'example.org', '8.8.8.8.8', '1:2', '[::1]', '8.8.8.8:80'])
     assert.ok(!isPublicAddress(text), text);
 });

@@ -1,28 +1,27 @@
-/** The service's table of routes, for tests that walk it: one that is added later is walked too, or fails the test. */
-
+/** The routes of the service, for tests that call all of them, including routes that are added later. */
 import { createAllPageRoutes, withDescription } from '../../../src/http/pages.js';
 import type { Route } from '../../../src/http/route.js';
 import { createRoutes, type RoutePorts } from '../../../src/http/routes.js';
 
-/** Those of the API, without what their handlers need: nobody calls them here. */
+/** The routes of the API, without the dependencies of their handlers. */
 export const apiRoutes = withDescription(createRoutes({} as RoutePorts));
 
-/** With the pages. */
+/** The routes of the API and of the pages. */
 export const routeTable: readonly Route[] = [...apiRoutes, ...createAllPageRoutes()];
 
-/** As the tables that go with the routes name them. */
+/** The name of a route in the tables of tests. */
 export const nameOf = ({ method, path }: Pick<Route, 'method' | 'path'>): string => `${method} ${path}`;
 
-/** What a request's method and path lead to. */
+/** The route of a request. */
 export interface Target {
   readonly route: Route | null;
-  /** Methods of the path, where it is one of ours. */
+  /** Methods of the path; empty for an unknown path. */
   readonly methods: readonly string[];
-  /** Of the path; undefined: the API's own. */
+  /** Undefined for the API. */
   readonly protocol: Route['protocol'];
 }
 
-/** @param path as it is sent, without its query */
+/** @param path as sent, without the query */
 export function targetOf(method: string, path: string): Target {
   const segments = path.split('/');
   const here = routeTable.filter((route) => fits(route.path.split('/'), segments));

@@ -1,0 +1,204 @@
+/** GET endpoints of a learner, with ids in the path and values in the query, and the health endpoints. */
+import assert from 'node:assert/strict';
+import { beforeEach, test } from 'node:test';
+import { indices } from '../../src/lists.js';
+import { awayFromMidnight } from '../support/builders/day.js';
+import { whenWell } from '../support/client/well.js';
+import { callerOf, event } from '../support/http/http.js';
+import { sharedService } from '../support/servers/service.js';
+
+const service = await sharedService();
+const caller = callerOf(service, service.key);
+const stranger = callerOf(service, null);
+
+beforeEach(awayFromMidnight);
+
+const events = indices(60).map((i) =>
+  event({ user_id: 'ada', skill_id: `skill-${i % 7}`, is_correct: i % 3 > 0, time_spent_seconds: 30 }),
+);
+assert.equal((await caller.trackAll(events)).status, 200);
+assert.equal((await caller.track(event({ user_id: 'one' }))).status, 200);
+
+const predictedNames = (days: number) =>
+  ['math', 'rw', 'total'].map((part) => `predicted_${part}_in_${days}_days`);
+
+async function assertConsistentPrediction(user: string, days = 30, level = 0.8): Promise<void> {
+  const query = `days=${days}&confidence_level=${level}`;
+  const { status, json } = await caller.get(`/api/v1/predictions/${user}?${query}`);
+  assert.equal(status, 200);
+  const { data } = json;
+  const names = new Set([...predictedNames(30), ...predictedNames(days)]);
+  assert.deepEqual(new Set(Object.keys(data).filter((name) => name.startsWith('predicted_'))), names);
+  assert.equal(data.current_total, data.current_math + data.current_rw);
+  for (const horizon of [30, days]) {
+    const [math, rw, total] = predictedNames(horizon).map((name) => data[name]);
+    assert.equal(total, math + rw);
+  }
+  for (const section of ['math', 'rw']) {
+    const { low, high } = data.confidence_intervals[section];
+    const score = data[`predicted_${section}_in_${days}_days`];
+    for (const figure of [low, score, high, data[`current_${section}`]])
+      assert.ok(figure >= 200 && figure <= 800 && figure % 10 === 0, `${section} ${figure}`);
+    assert.ok(low <= score && score <= high);
+  }
+  const { low, high } = data.confidence_intervals.total;
+  const total = data[`predicted_total_in_${days}_days`];
+  assert.ok(low <= total && total <= high && low >= 400 && high <= 1600);
+  assert.deepEqual([data.forecast_days, data.confidence_level], [days, level]);
+  assert.ok(Array.isArray(data.recommendations));
+  assert.deepEqual(Object.keys(data.data_points).sort(), Object.keys(data.reliability).sort());
+}
+
+test('GET /predictions/{user_id} returns consistent scores for any horizon and confidence level', async () => {
+  for (const user of ['ada', 'one']) {
+    await assertConsistentPrediction(user);
+    await assertConsistentPrediction(user, 1, 0.5);
+    await assertConsistentPrediction(user, 90, 0.99);
+    await assertConsistentPrediction(user, 365);
+  }
+});
+
+test('GET /predictions/{user_id} returns the same goal_tracking for any horizon', async () => {
+  const goalFor = async (query: string) => {
+    const path = `/api/v1/predictions/ada${query}`;
+    const { goal_probability, ...goal } = (await caller.get(path)).json.data.goal_tracking;
+    assert.ok(goal_probability >= 0 && goal_probability <= 1);
+    return goal;
+  };
+  const goal = await goalFor('');
+  const names = ['days_to_goal', 'is_set', 'on_track', 'progress_percent', 'target_date', 'target_score'];
+  assert.deepEqual(Object.keys(goal).sort(), names);
+  assert.ok(goal.days_to_goal === null || (Number.isInteger(goal.days_to_goal) && goal.days_to_goal <= 365));
+  assert.equal(typeof goal.on_track, 'boolean');
+  assert.ok(Number.isInteger(goal.target_score));
+  assert.equal(goal.progress_percent, Math.round(goal.progress_percent * 10) / 10);
+  assert.deepEqual(await goalFor('?days=365'), goal);
+});
+
+const validQueries = ['', '?', '?other=&other=&other', '?day=0', '?%64ays=7', '?days=007', '?days=365'];
+const invalidQueries = [
+  ...['days=0', 'days=366', 'days=-1', 'days=%2B7', 'days=30.5', 'days=1e2', 'days=0x10', 'days=abc'],
+  ...['days=NaN', 'days=null', 'days=', 'days', 'days=7&days=7', 'days=7&%64ays=8', 'days=7,8'],
+  ...['days=%207', 'days=%zz', 'days=%FF', 'days=99999999999999999999', 'confidence_level=0.49'],
+  ...['confidence_level=0.995', 'confidence_level=', 'confidence_level=0,8'],
+];
+
+test('GET /predictions/{user_id} rejects invalid query values and ignores unknown names', async () => {
+  for (const query of validQueries)
+    assert.equal((await caller.get(`/api/v1/predictions/ada${query}`)).status, 200, query);
+  for (const query of invalidQueries) {
+    const { status, json } = await caller.get(`/api/v1/predictions/ada?${query}`);
+    assert.deepEqual([status, json.error?.code], [400, 'INVALID_REQUEST'], query);
+  }
+});
+
+/** Ids as sent, by the code of the response. */
+const idsInPath: Readonly<Record<string, readonly string[]>> = {
+  '404 USER_NOT_FOUND': [
+    ...['unknown', '%2F', 'a%2Fb%3Fc%23d', 'a%25', '..', 'x'.repeat(128)],
+    encodeURIComponent('😀'.repeat(128)),
+  ],
+  '404 NOT_FOUND': ['', 'a/b/c', 'a/'],
+  '400 INVALID_REQUEST': [
+    ...['x'.repeat(129), '%', '%2', '%zz', '%00', '%0A', '%C2%85', '%FF', '%C0%AF', '%ED%A0%80'],
+  ],
+};
+
+test('GET /mastery/{user_id} and /predictions/{user_id} decode and check the id in the path', async () => {
+  for (const call of ['mastery', 'predictions'])
+    for (const [expected, ids] of Object.entries(idsInPath))
+      for (const id of ids) {
+        const { status, json } = await caller.get(`/api/v1/${call}/${id}`);
+        assert.equal(`${status} ${json.error.code}`, expected, id);
+      }
+  const odd = [
+    'a/b',
+    'a%b',
+    'a b+c',
+    'ä?&#',
+    '..',
+    '😀',
+    '100%2F',
+    'café',
+    'cafe\u0301',
+    "'; --",
+    '__proto__',
+  ];
+  for (const user_id of odd) {
+    await caller.track(event({ user_id, skill_id: '__proto__' }));
+    const path = `/api/v1/mastery/${user_id === '..' ? '%2E%2E' : encodeURIComponent(user_id)}`;
+    const { data } = (await caller.get(path)).json;
+    const [{ skill_id, total_attempts }] = data.skills;
+    assert.deepEqual([data.user_id, skill_id, total_attempts], [user_id, '__proto__', 1]);
+  }
+});
+
+test('GET /mastery/{user_id} returns each skill in the order of UTF-8 bytes with its counts', async () => {
+  const user_id = 'mastery';
+  const occurred_at = '2026-01-15T10:00:00.250Z';
+  for (const skill_id of ['b', 'a', 'B', '\uffee', '😀', '10', '9'])
+    await caller.track(event({ user_id, skill_id, occurred_at, is_correct: false }));
+  const last = await caller.track(event({ user_id, skill_id: 'a', occurred_at }));
+  const { data } = (await caller.get(`/api/v1/mastery/${user_id}`)).json;
+  assert.equal(data.user_id, user_id);
+  const order = data.skills.map(({ skill_id }: { skill_id: string }) => skill_id);
+  assert.deepEqual(order, ['10', '9', 'B', 'a', 'b', '\uffee', '😀']);
+  const skill = data.skills[3];
+  const expected = {
+    ...{ skill_id: 'a', mastery_at_last_attempt: last.json.data.mastery_after },
+    ...{ total_attempts: 2, correct_attempts: 1, last_attempt_at: occurred_at },
+    ...{ section: null, mastered: false, plateau_detected: false, efficiency_index: null },
+    ...{ efficiency_reason: 'too_few_times', correct_per_minute: null, confidence_bias: null },
+  };
+  assert.deepEqual(skill, { ...skill, ...expected });
+  assert.ok(skill.mastery <= skill.mastery_at_last_attempt);
+});
+
+/** @returns the skill of the learner after these answers */
+async function skillAfter(user_id: string, answers: readonly Record<string, unknown>[]) {
+  for (const answer of answers) assert.equal((await caller.track(event({ user_id, ...answer }))).status, 200);
+  return (await caller.get(`/api/v1/mastery/${user_id}`)).json.data.skills[0];
+}
+const daysAgo = (days: number): string => new Date(Date.now() - days * 86_400_000).toISOString();
+
+test('GET /mastery/{user_id} returns mastery decayed towards the prior since the last answer', async () => {
+  const right = { is_correct: true, occurred_at: daysAgo(30) };
+  const decayed = await skillAfter('decayed', [right, right, right]);
+  // 30 days less one of grace at a half-life of 30: .3 + .682763 * 2^(-29/30).
+  assert.deepEqual([decayed.mastery_at_last_attempt, decayed.mastery], [0.9828, 0.6494]);
+  const fresh = await skillAfter('fresh', [{ occurred_at: daysAgo(0.9) }]);
+  assert.equal(fresh.mastery, fresh.mastery_at_last_attempt);
+  const old = await skillAfter('old', [{ is_correct: false, occurred_at: '1970-01-02T00:00:00Z' }]);
+  assert.deepEqual([old.mastery, old.mastery_at_last_attempt], [0.1458, 0.1458]);
+});
+
+test('GET /mastery/{user_id} returns mastered only after five attempts, and plateau_detected', async () => {
+  const right = { is_correct: true };
+  assert.equal((await skillAfter('masters', [right, right, right, right])).mastered, false);
+  assert.equal((await skillAfter('masters', [right, right, right])).mastered, true);
+  assert.equal((await skillAfter('stuck', Array(20).fill({ is_correct: false }))).plateau_detected, true);
+});
+
+test('GET /health returns all checks with any key or none', async () => {
+  for (const key of [null, 'wrong', service.key]) {
+    const { status, headers, json } = await whenWell(callerOf(service, key));
+    const { data } = json;
+    assert.deepEqual([status, json.success, data.status], [200, true, 'ok']);
+    assert.match(data.version, /^\d+\.\d+\.\d+/);
+    assert.ok(data.uptime_seconds >= 0);
+    const window = [data.idempotency_window_seconds, data.idempotency_min_window_seconds];
+    assert.deepEqual(window, [86_400, 600]);
+    for (const name of ['redis', 'clickhouse', 'workers', 'pipeline'])
+      assert.equal(data.checks[name].status, 'ok', name);
+    for (const name of ['outbox_length', 'oldest_pending_seconds', 'journal_length', 'parked'])
+      assert.ok(name in data.checks.pipeline, name);
+    assert.equal(headers.ratelimit, undefined);
+  }
+});
+
+test('GET /livez and /readyz return status and reasons without envelope and key', async () => {
+  const livez = await stranger.get('/livez');
+  assert.deepEqual([livez.status, livez.json], [200, { status: 'ok', reasons: [] }]);
+  const readyz = await whenWell(stranger, '/readyz');
+  assert.deepEqual([readyz.status, readyz.json], [200, { status: 'ready', reasons: [] }]);
+});
