@@ -1,62 +1,163 @@
-/** The queries of docs/analytics.md on a school whose right results are computed apart from ClickHouse. */
+/**
+ * The queries of docs/analytics.md and of Grafana's dashboard Learning, by the read-only account, on a small school.
+ * The rows of test/fixtures/analytics.json were computed from the same school by a separate program, without ClickHouse:
+ * never replace them by the output of a query.
+ */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { connectWarehouse } from '../../src/warehouse/clickhouse/client.js';
-import { expectedLearning } from '../support/analytics/expected-learning.js';
-import { expectedModel } from '../support/analytics/expected-model.js';
-import { expectedPeople } from '../support/analytics/expected-people.js';
-import { expectedUse } from '../support/analytics/expected-use.js';
-import { fillSchool } from '../support/analytics/fill.js';
-import { type Question, questionsOf, readPage } from '../support/analytics/page.js';
-import type { Cell } from '../support/analytics/reckon.js';
-import { smallSchool } from '../support/analytics/school.js';
-import { onDatabaseOf, testDatabase } from '../support/inspect/warehouse.js';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { connectWarehouse, selectRows } from '../../src/warehouse/clickhouse/client.js';
+import { createSchema } from '../../src/warehouse/schema/create-schema.js';
+import { questionsOf, readPage } from '../support/analytics/page.js';
+import { storeSchool } from '../support/analytics/school.js';
+import { expandSql, isSql, type Panel, panelsOf, readDashboards } from '../support/inspect/dashboards.js';
+import { root } from '../support/runner/root.js';
 import { freshDatabase } from '../support/servers/embedded.js';
 
-const expected = { ...expectedUse, ...expectedLearning, ...expectedPeople, ...expectedModel };
+type Cell = string | number | null;
+
+const { clickhouseUrl, analystUrl } = await freshDatabase();
+const client = connectWarehouse(clickhouseUrl);
+const analyst = connectWarehouse(analystUrl);
+after(() => Promise.all([client.close(), analyst.close()]));
+await createSchema(client);
+await storeSchool(client);
+
+async function runQuery(query: string) {
+  const result = await analyst.query({ query, format: 'JSONCompact' });
+  const { meta = [], data } = await result.json<Cell[]>();
+  return { names: meta.map(({ name }) => name), types: meta.map(({ type }) => type), rows: data };
+}
+
+const expected: Readonly<Record<string, Cell[][]>> = JSON.parse(
+  readFileSync(join(root, 'test/fixtures/analytics.json'), 'utf8'),
+);
 const questions = questionsOf(readPage());
 
-const maxLines = 20;
-const maxColumns = 110;
+/** Sums in a different order differ in their last digits. */
+const tolerance = 1e-9;
 
-test('every question has a right result, and its SQL is short', () => {
-  assert.deepEqual(questions.map(({ title }) => title).toSorted(), Object.keys(expected).toSorted());
+const isSame = (cell: Cell | undefined, wanted: Cell): boolean =>
+  typeof wanted === 'number' && cell !== null ? Math.abs(Number(cell) - wanted) < tolerance : cell === wanted;
+
+const isSameRow = (row: readonly Cell[] | undefined, wanted: readonly Cell[]): boolean =>
+  row?.length === wanted.length && wanted.every((cell, i) => isSame(row[i], cell));
+
+test('Every query of docs/analytics.md returns the rows that were computed without ClickHouse', async () => {
+  assert.deepEqual(
+    questions.map(({ title }) => title),
+    Object.keys(expected),
+  );
   for (const { title, sql } of questions) {
-    const lines = sql.split('\n');
-    assert.ok(lines.length <= maxLines, `${title}: ${lines.length} lines`);
-    assert.deepEqual(
-      lines.filter(({ length }) => length > maxColumns),
-      [],
-      title,
-    );
+    const { names, rows } = await runQuery(sql);
+    // Bars repeat a number.
+    const actual = rows.map((row) => row.filter((_, i) => names[i] !== 'picture'));
+    const wanted = expected[title] ?? [];
+    assert.notEqual(wanted.length, 0, title);
+    const isRight = actual.length === wanted.length && wanted.every((row, i) => isSameRow(actual[i], row));
+    if (!isRight) assert.deepEqual(actual, wanted, title);
   }
 });
 
-test('queries of analysts', { timeout: 600_000 }, async (t) => {
-  const { clickhouseUrl, analystUrl } = await freshDatabase();
-  const { client, url } = await testDatabase(t, clickhouseUrl);
-  const school = smallSchool();
-  await fillSchool(client, school);
-  const analyst = connectWarehouse(onDatabaseOf(url, analystUrl));
-  t.after(() => analyst.close());
-  for (const question of questions)
-    await t.test(question.title, async () => {
-      const result = await analyst.query({ query: question.sql, format: 'JSONCompactEachRowWithNames' });
-      const [names = [], ...rows] = await result.json<Cell[]>();
-      const shown = rows.map((row) => row.filter((_, i) => names[i] !== 'picture'));
-      assertRows(shown, expected[question.title]?.(school) ?? [], question);
-    });
+test('Every query of docs/analytics.md has at most 20 lines of 110 columns', () => {
+  for (const { title, sql } of questions) {
+    const lines = sql.split('\n');
+    assert.ok(lines.length <= 20 && lines.every(({ length }) => length <= 110), title);
+  }
 });
 
-/** Sums that were added in another order differ in their last digits. */
-const enough = 1e-9;
+const learning = readDashboards().find(({ title }) => title === 'Learning') ?? assert.fail('no dashboard');
+const panels = panelsOf(learning).flatMap((panel) =>
+  panel.targets.filter(isSql).map(({ format, rawSql }) => ({ panel, format, rawSql })),
+);
+const skills = ['circles', 'commas', 'inferences', 'linear-equations', 'linear-functions'];
 
-function assertRows(actual: readonly Cell[][], wanted: readonly Cell[][], { sql }: Question): void {
-  const isSame = (a: Cell, b: Cell): boolean =>
-    typeof b === 'number' && a !== null ? Math.abs(Number(a) - b) < enough : a === b;
-  assert.notEqual(wanted.length, 0, sql);
-  const cells = wanted.flatMap((row, i) =>
-    row.map((cell, j) => isSame(actual[i]?.[j] ?? null, cell) && actual[i]?.length === row.length),
+/** Runs a query as Grafana sends it. The name with a quote shows how the query quotes its variables. */
+const runPanel = (sql: string, tenant = 'demo') =>
+  runQuery(
+    expandSql(sql, {
+      from: '2025-02-01',
+      to: '2025-06-30',
+      variables: { tenant: [tenant], skill: [...skills, "geo'metry"], period: ['week'] },
+    }),
   );
-  if (actual.length !== wanted.length || cells.includes(false)) assert.deepEqual(actual, wanted, sql);
+
+const isNumber = (value: unknown): boolean =>
+  value !== null && value !== '' && Number.isFinite(Number(value)) && Number(value) !== 0;
+
+/** A panel finds the columns that its kind, axes and overrides name, none of them empty. */
+function assertDrawable(
+  { title, type, options, fieldConfig }: Panel,
+  format: number,
+  { names, types, rows }: Awaited<ReturnType<typeof runPanel>>,
+): void {
+  assert.ok(rows.length > 0, title);
+  for (const [i, name] of names.entries()) {
+    const isEmpty = rows.every((row) => row[i] === null || row[i] === '');
+    // The highest range of histories is open.
+    if (name !== 'to') assert.ok(!isEmpty, `${title}: ${name} is empty`);
+  }
+  if (type === 'stat') assert.ok(rows.length === 1 && names.length === 1 && isNumber(rows[0]?.[0]), title);
+  if (format === 0) assert.match(`${names[0]} ${types[0]}`, /^time (Date|DateTime)/, title);
+  if (type === 'timeseries') assert.equal(format, 0, title);
+  const label = /^\$\{__field\.labels\.(\w+)\}$/.exec(String(fieldConfig.defaults.displayName ?? ''))?.[1];
+  const used = [options.xField, label, ...fieldConfig.overrides.map(({ matcher }) => matcher.options)];
+  for (const name of used) assert.ok(typeof name !== 'string' || names.includes(name), `${title}: ${name}`);
 }
+
+test('Every panel of the dashboard Learning gets rows that it can draw, of one tenant only', async () => {
+  assert.ok(panels.length >= 20);
+  for (const { panel, format, rawSql } of panels) {
+    assertDrawable(panel, format, await runPanel(rawSql));
+    const { rows } = await runPanel(rawSql, 'unknown');
+    assert.ok(!rows.flat().some(isNumber), panel.title);
+  }
+});
+
+test('The numbers of the dashboard Learning are those of the stored rows', async () => {
+  const sqlOf = (title: string, type: string): string =>
+    panels.find(({ panel }) => panel.title === title && panel.type === type)?.rawSql ?? '';
+  const stats = { Answers: 4646, Learners: 26, Accuracy: 2969 / 4646, Goals: 17, Mastered: 19 / 129 };
+  for (const [title, value] of Object.entries(stats)) {
+    const { rows } = await runPanel(sqlOf(title, 'stat'));
+    assert.ok(isSame(rows[0]?.[0], value), `${title}: ${rows}`);
+  }
+  const { rows } = await runPanel(sqlOf('Mastery funnel by skill', 'barchart'));
+  assert.deepEqual(
+    rows.map((row) => row.map((cell, i) => (i === 0 ? cell : Number(cell)))),
+    [
+      ['circles', 2, 4, 11, 9],
+      ['inferences', 1, 12, 10, 3],
+      ['linear-equations', 0, 9, 15, 2],
+      ['linear-functions', 1, 14, 9, 2],
+      ['commas', 0, 6, 16, 3],
+    ],
+  );
+});
+
+test('The dashboard Learning offers all tenants and skills, and marks each new version of the model', async () => {
+  for (const [name, values] of Object.entries({ tenant: ['demo', 'other'], skill: skills })) {
+    const variable = learning.templating.list.find((one) => one.name === name);
+    assert.ok(variable?.type === 'query');
+    const { rows } = await runPanel(variable.query.rawSql);
+    assert.deepEqual(rows.flat(), values, name);
+  }
+  const { names, rows } = await runPanel(learning.annotations.list[0]?.target.rawSql ?? '');
+  assert.deepEqual(names, ['time', 'text']);
+  assert.deepEqual(
+    rows.map(([, text]) => text),
+    ['Version 1 of the model (fit)', 'Version 2 of the model (fit)'],
+  );
+});
+
+test('The dashboard Learning reads only tables and views that docs/schema.md describes', async () => {
+  const views = await selectRows<{ name: string }>(
+    client,
+    "SELECT name FROM system.tables WHERE database = currentDatabase() AND engine = 'View'",
+  );
+  const documented = ['model_versions', 'attempts', ...views.map(({ name }) => name)];
+  for (const { panel, rawSql } of panels)
+    for (const [, table = ''] of rawSql.matchAll(/\b(?:FROM|JOIN) (\w+)/g))
+      assert.ok(documented.includes(table), `${panel.title}: ${table}`);
+});
