@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { indices } from '../../src/lists.js';
 import { awayFromMidnight } from '../support/builders/day.js';
-import { whenWell } from '../support/client/well.js';
+import { waitUntilHealthy } from '../support/client/healthy.js';
 import { callerOf, event } from '../support/http/http.js';
 import { sharedService } from '../support/servers/service.js';
 
@@ -181,7 +181,7 @@ test('GET /mastery/{user_id} returns mastered only after five attempts, and plat
 
 test('GET /health returns all checks with any key or none', async () => {
   for (const key of [null, 'wrong', service.key]) {
-    const { status, headers, json } = await whenWell(callerOf(service, key));
+    const { status, headers, json } = await waitUntilHealthy(callerOf(service, key));
     const { data } = json;
     assert.deepEqual([status, json.success, data.status], [200, true, 'ok']);
     assert.match(data.version, /^\d+\.\d+\.\d+/);
@@ -199,6 +199,6 @@ test('GET /health returns all checks with any key or none', async () => {
 test('GET /livez and /readyz return status and reasons without envelope and key', async () => {
   const livez = await stranger.get('/livez');
   assert.deepEqual([livez.status, livez.json], [200, { status: 'ok', reasons: [] }]);
-  const readyz = await whenWell(stranger, '/readyz');
+  const readyz = await waitUntilHealthy(stranger, '/readyz');
   assert.deepEqual([readyz.status, readyz.json], [200, { status: 'ready', reasons: [] }]);
 });

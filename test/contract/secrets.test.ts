@@ -8,7 +8,7 @@ import { type TestContext, test } from 'node:test';
 import type { RedisClient } from '../../src/store/redis/connection/client.js';
 import { learnerKey, metaKey, partitionOf } from '../../src/store/redis/keys.js';
 import { connectWarehouse, selectRows } from '../../src/warehouse/clickhouse/client.js';
-import { whenWell } from '../support/client/well.js';
+import { waitUntilHealthy } from '../support/client/healthy.js';
 import { callerOf, openWire } from '../support/http/http.js';
 import { routeRequests } from '../support/http/route-requests.js';
 import { nameOf, routeTable } from '../support/http/route-table.js';
@@ -119,7 +119,7 @@ test('The service shows no key, password or user id in logs, responses, metrics,
   assert.deepEqual(Object.keys(endpoints).sort(), ['analyst_url', 'clickhouse_url', 'redis_url']);
   const { redis_url, clickhouse_url } = endpoints;
   const redis = await redisOf(t, redis_url);
-  await whenWell(callerOf(service, known.keys.good));
+  await waitUntilHealthy(callerOf(service, known.keys.good));
   assertNone(secrets, await allTexts(redis), 'Redis');
   assertNone(secrets, await readTables(clickhouse_url), 'ClickHouse');
   assertFiles(folder.path, secrets);

@@ -1,7 +1,7 @@
 /** The fuzz of the whole HTTP surface: every answer is judged, and at the end the books are compared. */
 import fc from 'fast-check';
 import { allScopes } from '../../../src/contracts/access/access.js';
-import { whenWell } from '../client/well.js';
+import { waitUntilHealthy } from '../client/healthy.js';
 import { callerOf } from '../http/http.js';
 import { keysOf, type Scoped, type Service } from '../servers/service.js';
 import { assertBooks } from './books.js';
@@ -43,7 +43,7 @@ export async function fuzz(
     drive.end();
     tell(drive.counts.table());
   }
-  await whenWell(callerOf(service, null));
+  await waitUntilHealthy(callerOf(service, null));
   await assertBooks(t, service, keys.ledger, ledger);
   return drive;
 }
