@@ -1,13 +1,14 @@
-/** What is made of CPU profiles: sums without what was idle, names of the sources, a page; and what perf tells. */
+/** Where the CPU time of `npm run bench` goes: by function and by thread. */
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import type { Profiler } from 'node:inspector';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { pathToFileURL } from 'node:url';
-import { buildFlame, readProfile, sumFunctionTimes } from '../../bench/profile/cpu-profile.js';
+import { buildFlame, sumFunctionTimes } from '../../bench/profile/cpu-profile.js';
 import { renderFlamePage } from '../../bench/profile/flame-page.js';
-import { parseSplit } from '../../bench/profile/runtime-split.js';
+import { buildNotesOption, readNotes, sumCpuByPart } from '../../bench/targets/threads.js';
 import { tempDir } from '../support/temp.js';
 
 const node = (id: number, functionName: string, children: number[] = [], url = ''): Profiler.ProfileNode => ({
@@ -31,7 +32,7 @@ const profile: Profiler.Profile = {
   timeDeltas: [2000, 1000, 3000, 4000],
 };
 
-test('times are summed by function without what was idle, and one that calls itself counts once', () => {
+test('sumFunctionTimes counts recursion once and no idle time, and renderFlamePage escapes names', () => {
   const flame = buildFlame(profile);
   assert.equal(flame.total, 8000);
   assert.deepEqual(sumFunctionTimes(flame), [
@@ -43,27 +44,45 @@ test('times are summed by function without what was idle, and one that calls its
   assert.doesNotMatch(page, /<leaf>|https?:|\(idle\)/);
 });
 
-test('frames get the names of the sources where there is a map', async (t) => {
-  const dir = await tempDir(t);
-  const [file, bundle] = [join(dir, 'one.cpuprofile'), join(dir, 'bundle.js')];
-  // The second line to the fifth of `src/thrower.ts`.
-  const map = { version: 3, sources: ['src/thrower.ts'], names: [], mappings: ';AAIA' };
-  writeFileSync(`${bundle}.map`, JSON.stringify(map));
-  const nodes = [node(1, '(root)', [2]), node(2, 'thrower', [], pathToFileURL(bundle).href)];
-  writeFileSync(file, JSON.stringify({ ...profile, nodes, samples: [2], timeDeltas: [5] }));
-  for (const { nodes: found } of [readProfile(file), readProfile(file)]) {
-    const { url, lineNumber } = found[1]?.callFrame ?? {};
-    assert.deepEqual([url, lineNumber], [pathToFileURL(join(dir, 'src/thrower.ts')).href, 4]);
-  }
+/** Works in the main thread, two workers, libuv's pool, a child process, and the garbage collector. */
+const program = `
+import { execFileSync } from 'node:child_process';
+import { pbkdf2, pbkdf2Sync } from 'node:crypto';
+import { isMainThread, parentPort, Worker } from 'node:worker_threads';
+const collect = (objects) => {
+  for (let i = 0; i < 60; i++)
+    objects = [...objects.slice(-2e4), ...Array.from({ length: 1e4 }, (_, i) => ({ i, s: 'x' + i }))];
+};
+const work = (name) => new Promise((resolve) => {
+  const worker = new Worker(new URL(import.meta.url));
+  worker.once('message', resolve).postMessage({ name });
 });
+if (isMainThread) {
+  execFileSync(process.execPath, ['-e', '0']);
+  await Promise.all([work('track'), work('forecast')]);
+  collect([]);
+  await new Promise((resolve) => pbkdf2('a', 'b', 300000, 64, 'sha512', resolve));
+  process.stdout.write('done');
+  setInterval(() => 0, 1000);
+} else parentPort.on('message', () => { pbkdf2Sync('a', 'b', 300000, 64, 'sha512'); parentPort.postMessage('done'); });
+`;
 
-test('samples of V8’s own threads are compiling or collecting by the outermost function that tells', () => {
-  const stacks = [
-    ' 1 v8::internal::Zone::New\n 2 v8::internal::compiler::PipelineImpl::Run\n 3 start_thread',
-    ' 1 memmove\n 2 v8::internal::Scavenger::Process\n 3 start_thread',
-    ' 1 v8::internal::Heap::Allocate\n 2 v8::internal::maglev::MaglevCompiler::Compile\n 3 start_thread',
-    ' 1 futex_wait\n 2 start_thread',
-  ];
-  assert.deepEqual(parseSplit(`${stacks.join('\n\n')}\n`), { compiling: 0.5, collecting: 0.25 });
-  assert.equal(parseSplit('\n'), null);
+test('sumCpuByPart divides the CPU time of a process and its children by thread', {
+  skip: process.platform !== 'linux' && 'Only Linux has CPU times of threads',
+}, async (t) => {
+  const folder = await tempDir(t);
+  const file = join(folder, 'program.mjs');
+  const notes = join(folder, 'notes');
+  writeFileSync(file, program);
+  const child = spawn(process.execPath, [buildNotesOption(notes), file], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  t.after(() => child.kill('SIGKILL'));
+  await once(child.stdout, 'data');
+  const parts = sumCpuByPart(readNotes(notes));
+  const { 'front end': main = 0, workers = 0, forecast = 0, runtime = 0, libuv = 0, rest = 0 } = parts;
+  const text = JSON.stringify(parts);
+  assert.ok(Math.min(main, workers, forecast, libuv) >= 0.04 && runtime >= 0.01 && rest >= 0.01, text);
+  // The child and threads without a note: far less than the other parts.
+  assert.ok(rest < 0.3, text);
 });

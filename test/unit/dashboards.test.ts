@@ -1,25 +1,18 @@
-/** Grafana as docker-compose.yml provisions it: what names what. Grafana itself was not there to try it. */
+/** Grafana and Prometheus as docker-compose.yml provisions them: no name may refer to something that does not exist. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { parse } from 'yaml';
-import { type Dashboard, panelsOf, readDashboards } from '../support/inspect/dashboards.js';
+import { panelsOf, readDashboards } from '../support/inspect/dashboards.js';
 import { root } from '../support/runner/root.js';
 
-const yamlOf = (name: string) => parse(readFileSync(join(root, name), 'utf8'), { merge: true });
-const { datasources } = yamlOf('docs/compose/grafana/datasources.yml');
-const { services } = yamlOf('docker-compose.yml');
+const parseYaml = (name: string) => parse(readFileSync(join(root, name), 'utf8'), { merge: true });
+const { datasources } = parseYaml('docs/compose/grafana/datasources.yml');
+const { services } = parseYaml('docker-compose.yml');
 const dashboards = readDashboards();
 
-interface DataSource {
-  readonly uid: string;
-  readonly type: string;
-}
-
-const known = (datasources as DataSource[]).map(({ type, uid }) => ({ type, uid }));
-
-test('there are two dashboards, and a link of each shows the other', () => {
+test('Grafana has the dashboards Learning and Operations, which link to each other', () => {
   assert.deepEqual(
     dashboards.map(({ uid, title }) => [uid, title]),
     [
@@ -30,7 +23,7 @@ test('there are two dashboards, and a link of each shows the other', () => {
   for (const { tags, links } of dashboards) assert.deepEqual(links[0]?.tags, tags);
 });
 
-test('panels have numbers and titles of their own, and none covers another', () => {
+test('Panels of a dashboard have unique ids and do not overlap', () => {
   for (const { title, panels } of dashboards) {
     assert.equal(new Set(panels.map(({ id }) => id)).size, panels.length, title);
     const covered = panels.flatMap(({ gridPos: { x, y, w, h } }) => {
@@ -41,35 +34,24 @@ test('panels have numbers and titles of their own, and none covers another', () 
   }
 });
 
-const targetsOf = (dashboard: Dashboard) => [
-  ...panelsOf(dashboard).flatMap(({ targets }) => targets),
-  ...dashboard.annotations.list.map(({ target }) => target),
-];
-
-test('every query goes to a data source that is provisioned, and has a letter of its own in its panel', () => {
+test('Every query of a dashboard names a provisioned data source and existing variables', () => {
+  const sources = (datasources as { uid: string; type: string }[]).map(({ type, uid }) => `${type} ${uid}`);
   for (const dashboard of dashboards) {
-    for (const { datasource } of targetsOf(dashboard))
-      assert.ok(
-        known.some(({ uid, type }) => uid === datasource.uid && type === datasource.type),
-        datasource.uid,
-      );
-    for (const { title, datasource, targets } of panelsOf(dashboard)) {
-      assert.equal(new Set(targets.map(({ refId }) => refId)).size, targets.length, title);
-      for (const target of targets) assert.deepEqual(target.datasource, datasource, title);
+    const { title, templating, ...rest } = dashboard;
+    const marks = dashboard.annotations.list.map(({ target }) => target);
+    for (const { datasource } of [...marks, ...panelsOf(dashboard).flatMap(({ targets }) => targets)])
+      assert.ok(sources.includes(`${datasource.type} ${datasource.uid}`), `${title}: ${datasource.uid}`);
+    for (const { title: name, datasource, targets } of panelsOf(dashboard)) {
+      assert.equal(new Set(targets.map(({ refId }) => refId)).size, targets.length, name);
+      for (const target of targets) assert.deepEqual(target.datasource, datasource, name);
     }
+    const used = [...JSON.stringify(rest).matchAll(/\$\{(\w+)(?::\w+)?\}/g)].map(([, name = '']) => name);
+    const own = [...new Set(used)].filter((name) => !name.startsWith('__')).sort();
+    assert.deepEqual(own, templating.list.map(({ name }) => name).sort(), title);
   }
 });
 
-test('every variable is used, and every one that is used is there', () => {
-  for (const { title, templating, ...rest } of dashboards) {
-    const names = templating.list.map(({ name }) => name).sort();
-    const used = [...JSON.stringify(rest).matchAll(/\$\{(\w+)(?::\w+)?\}/g)].map(([, name]) => name);
-    const own = [...new Set(used)].filter((name) => !name?.startsWith('__')).sort();
-    assert.deepEqual(own, names, title);
-  }
-});
-
-test('the data sources are the services of docker-compose.yml, the account and its password its own', () => {
+test('Grafana reads ClickHouse and Prometheus of docker-compose.yml, ClickHouse as the analyst', () => {
   const [clickhouse, prometheus] = datasources;
   assert.ok(clickhouse.jsonData.host in services);
   assert.equal(clickhouse.jsonData.defaultDatabase, services.clickhouse.environment.CLICKHOUSE_DB);
@@ -81,17 +63,13 @@ test('the data sources are the services of docker-compose.yml, the account and i
   assert.ok(environment.GF_PLUGINS_PREINSTALL_SYNC.startsWith(`${clickhouse.type}@`));
 });
 
-test('Prometheus asks each container that serves /metrics, at its port and as often as Grafana believes', () => {
-  const { global, scrape_configs } = yamlOf('docs/compose/prometheus.yml');
+test('Prometheus scrapes each container with /metrics at its port and at the interval that Grafana assumes', () => {
+  const { global, scrape_configs } = parseYaml('docs/compose/prometheus.yml');
   assert.equal(datasources[1].jsonData.timeInterval, global.scrape_interval);
   const [{ names, type, port }] = scrape_configs[0].dns_sd_configs;
   const built = Object.entries<{ build?: string; environment: { PORT: number } }>(services).filter(
     ([, { build }]) => build !== undefined,
   );
-  assert.deepEqual(
-    names,
-    built.map(([name]) => name),
-  );
-  assert.equal(type, 'A');
+  assert.deepEqual([names, type], [built.map(([name]) => name), 'A']);
   for (const [name, { environment }] of built) assert.equal(environment.PORT, port, name);
 });

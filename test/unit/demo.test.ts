@@ -1,26 +1,27 @@
-/** The demo's school: the same for a seed, and one that a teacher would take for a school. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { findPageOpener, formatDashboard } from '../../src/cli/demo/demo-dashboard.js';
 import { generateDemo } from '../../src/lab/demo/generate-demo.js';
 import { namedLearnerIds } from '../../src/lab/demo/school.js';
 
+const dayMs = 86_400_000;
 const options = { until: '2026-06-30', seed: 1, learners: 50 };
 const demo = generateDemo(options);
 const answers = demo.weeks.flatMap((week) => week.answers);
 type Answers = typeof answers;
 
 const shareOf = (some: Answers): number => some.filter(({ isCorrect }) => isCorrect).length / some.length;
-const isWithin = (value: number, low: number, high: number, what: string): void =>
+const assertWithin = (value: number, low: number, high: number, what: string): void =>
   assert.ok(value >= low && value <= high, `${what}: ${value}`);
 
-test('the same seed gives the same school, another seed another one', () => {
+test('generateDemo returns the same school for the same seed, and another one for another seed', () => {
   const few = { ...options, learners: 5 };
   const made = JSON.stringify(generateDemo(few));
   assert.equal(JSON.stringify(generateDemo(few)), made);
   assert.notEqual(JSON.stringify(generateDemo({ ...few, seed: 2 })), made);
 });
 
-test('a learner does not depend on how many there are', () => {
+test('generateDemo returns the same learner in a school of any size', () => {
   const few = generateDemo({ ...options, learners: 5 }).weeks.flatMap((week) => week.answers);
   const first = new Set(few.map(({ userId }) => userId));
   assert.equal(first.size, 5 + namedLearnerIds.length);
@@ -30,60 +31,86 @@ test('a learner does not depend on how many there are', () => {
   );
 });
 
-test('it has the size of a school, and ends on its day', () => {
+test('generateDemo returns 40 skills, 600 items and eight months of weeks until the last day', () => {
+  const items = new Set(demo.skills.flatMap((skill) => skill.items.map(({ id }) => id)));
+  const learners = new Set(answers.map(({ userId }) => userId));
   assert.deepEqual(
-    [demo.skills.length, new Set(answers.map(({ userId }) => userId)).size],
-    [40, 50 + namedLearnerIds.length],
+    [demo.skills.length, items.size, learners.size],
+    [40, 600, options.learners + namedLearnerIds.length],
   );
-  assert.equal(new Set(demo.skills.flatMap(({ items }) => items.map(({ id }) => id))).size, 600);
-  isWithin(answers.length / 50, 200, 500, 'answers of a learner');
-  isWithin(Date.parse('2026-07-01') - (answers.at(-1)?.sentAt ?? 0), 0, 3 * 86_400_000, 'the last answer');
-  const byWeek = demo.weeks.every(({ end }, i) => end > (demo.weeks[i - 1]?.end ?? 0));
-  const sent = demo.weeks.every((week) => week.answers.every(({ sentAt }) => sentAt < week.end));
-  assert.deepEqual([byWeek, sent], [true, true]);
+  assertWithin(answers.length / options.learners, 200, 500, 'answers per learner');
+  const end = Date.parse(options.until) + dayMs;
+  assertWithin(end - (answers.at(-1)?.sentAt ?? 0), 0, 3 * dayMs, 'time after the last answer');
+  for (const [i, week] of demo.weeks.entries()) {
+    assert.ok(week.end > (demo.weeks[i - 1]?.end ?? 0), `week ${i}`);
+    for (const { sentAt } of week.answers) assert.ok(sentAt < week.end, `week ${i}`);
+  }
 });
 
-test('practice helps, guesses are guesses, who feels sure is right more often', () => {
-  isWithin(shareOf(answers), 0.5, 0.85, 'right answers');
-  const attempts = new Map<string, number>();
+test('Learners of the demo improve with practice, guess when they are rapid, and know when they are sure', () => {
+  assertWithin(shareOf(answers), 0.5, 0.85, 'correct answers');
+  const counts = new Map<string, number>();
   const byAttempt: Answers[] = [];
   for (const answer of answers) {
     const key = `${answer.userId} ${answer.skillId}`;
-    const place = attempts.get(key) ?? 0;
-    attempts.set(key, place + 1);
-    byAttempt[place] = [...(byAttempt[place] ?? []), answer];
+    const attempt = counts.get(key) ?? 0;
+    counts.set(key, attempt + 1);
+    byAttempt[attempt] ??= [];
+    byAttempt[attempt].push(answer);
   }
-  isWithin(
-    shareOf(byAttempt[8] ?? []) - shareOf(byAttempt[0] ?? []),
-    0.08,
-    0.4,
-    'gain from the first answer to the ninth',
-  );
+  const [first = [], ninth = []] = [byAttempt[0], byAttempt[8]];
+  assertWithin(shareOf(ninth) - shareOf(first), 0.08, 0.4, 'gain from the first answer to the ninth');
   const rapid = answers.filter(({ timeSpentSeconds }) => timeSpentSeconds !== null && timeSpentSeconds < 3);
-  isWithin(rapid.length / answers.length, 0.01, 0.08, 'rapid answers');
-  isWithin(shareOf(rapid), 0.15, 0.35, 'right ones of them');
-  const sure = (score: number): number =>
-    shareOf(answers.filter(({ confidenceScore }) => confidenceScore === score));
-  isWithin(sure(5) - sure(1), 0.2, 0.8, 'right answers of the sure and the unsure');
+  assertWithin(rapid.length / answers.length, 0.01, 0.08, 'rapid answers');
+  assertWithin(shareOf(rapid), 0.15, 0.35, 'correct rapid answers');
+  const [unsure, sure] = [1, 5].map((score) =>
+    shareOf(answers.filter(({ confidenceScore }) => confidenceScore === score)),
+  ) as [number, number];
+  assertWithin(sure - unsure, 0.2, 0.8, 'lead of sure answers in accuracy');
 });
 
-test('learners with a name are what it says, whatever the day', () => {
+test('A named learner of the demo behaves as the name says, on any last day', () => {
   for (const until of ['2026-06-30', '2026-09-14']) {
     const { weeks } = generateDemo({ ...options, until, learners: 1 });
-    const end = Date.parse(until) + 86_400_000;
-    const of = (name: string): Answers =>
+    const end = Date.parse(until) + dayMs;
+    const answersOf = (name: string): Answers =>
       weeks.flatMap((week) => week.answers).filter(({ userId }) => userId === `demo-${name}`);
-    const idleDays = (name: string): number => (end - (of(name).at(-1)?.occurredAt ?? 0)) / 86_400_000;
-    assert.equal(of('four-answers').length, 4);
-    isWithin(idleDays('four-answers'), 0, 7, 'days since the newest');
-    isWithin(idleDays('idle'), 45, 80, 'days since the idle one');
-    isWithin(shareOf(of('guesser')), 0.15, 0.35, 'right answers of the guesser');
-    isWithin(shareOf(of('on-track')) - shareOf(of('at-risk')), 0.1, 0.6, 'what parts them');
-    for (const name of ['ليلى', '<script>alert(1)</script>']) assert.ok(of(name).length > 100, name);
+    const idleDays = (name: string): number => (end - (answersOf(name).at(-1)?.occurredAt ?? 0)) / dayMs;
+    assert.equal(answersOf('four-answers').length, 4);
+    assertWithin(idleDays('four-answers'), 0, 7, 'idle days of the newest learner');
+    assertWithin(idleDays('idle'), 45, 80, 'idle days of the idle learner');
+    assertWithin(shareOf(answersOf('guesser')), 0.15, 0.35, 'accuracy of the guesser');
+    const lead = shareOf(answersOf('on-track')) - shareOf(answersOf('at-risk'));
+    assertWithin(lead, 0.1, 0.6, 'lead of the learner on track in accuracy');
+    for (const name of ['ليلى', '<script>alert(1)</script>']) assert.ok(answersOf(name).length > 100, name);
     const goals = weeks.flatMap((week) => week.goals).filter(({ userId }) => userId === 'demo-goal-given-up');
     assert.deepEqual(
       goals.map(({ setting }) => setting?.targetScore),
       [1300, undefined],
     );
   }
+});
+
+test('findPageOpener returns a program on a desktop only: not in a pipe, in CI or over SSH', () => {
+  const cases: [env: Record<string, string>, isTerminal: boolean, NodeJS.Platform, string | null][] = [
+    [{ DISPLAY: ':0' }, true, 'linux', 'xdg-open'],
+    [{ WAYLAND_DISPLAY: 'wayland-0' }, true, 'linux', 'xdg-open'],
+    [{}, true, 'darwin', 'open'],
+    [{}, true, 'linux', null],
+    [{ DISPLAY: ':0' }, false, 'linux', null],
+    [{ DISPLAY: ':0', CI: 'true' }, true, 'linux', null],
+    [{ SSH_CONNECTION: '192.0.2.1 5 192.0.2.2 22' }, true, 'darwin', null],
+  ];
+  for (const [env, isTerminal, platform, opener] of cases)
+    assert.equal(findPageOpener({ env, isTerminal, platform }), opener, JSON.stringify(env));
+});
+
+test('formatDashboard names the next command: npm start, or keys with a public HOST', () => {
+  const found = { tenant: 'demo', page: 'http://127.0.0.1:3000/dashboard' };
+  const link = `${found.page}#key=dev-1`;
+  assert.equal(formatDashboard({ ...found, link, isServing: true }), `Dashboard: ${link}`);
+  const stopped = formatDashboard({ ...found, link, isServing: false });
+  assert.equal(stopped, `Dashboard: type npm start, then open ${link}`);
+  const open = formatDashboard({ ...found, link: null, isServing: false });
+  assert.match(open, /npm run keys -- create --tenant demo/);
 });

@@ -1,4 +1,4 @@
-/** The docs stay true: links lead somewhere, every route is described, and tables are those of the schemas. */
+/** Links and generated tables of the docs. With WRITE_DOCS=1 the tests write the tables. */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -13,7 +13,7 @@ import { namedLearnerIds } from '../../src/lab/demo/school.js';
 import { formatNumber } from '../../src/lab/report/format.js';
 import { root } from '../support/runner/root.js';
 
-const textOf = (file: string): string => readFileSync(join(root, file), 'utf8');
+const readText = (file: string): string => readFileSync(join(root, file), 'utf8');
 
 const pages = [
   ...['README.md', 'SECURITY.md', 'CHANGELOG.md'],
@@ -22,8 +22,8 @@ const pages = [
     .map((name) => join('docs', name)),
 ];
 
-/** Anchors of a page's headings, as GitHub makes them. */
-const anchorsOf = (text: string): string[] =>
+/** Anchors of headings, as GitHub generates them. */
+const findAnchors = (text: string): string[] =>
   [...text.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
     heading
       .toLowerCase()
@@ -31,58 +31,47 @@ const anchorsOf = (text: string): string[] =>
       .replaceAll(' ', '-'),
   );
 
-test('links between pages lead to files and headings that exist', () => {
-  const broken = pages.flatMap((page) =>
-    [...textOf(page).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g)].flatMap(
-      ([link, path = '', anchor]) => {
-        const target = path === '' ? page : join(dirname(page), path);
-        const found =
-          existsSync(join(root, target)) &&
-          (anchor === undefined || anchorsOf(textOf(target)).includes(anchor));
-        return found ? [] : [`${page}: ${link}`];
-      },
-    ),
-  );
+test('Links between pages of the docs lead to existing files and headings', () => {
+  const broken: string[] = [];
+  for (const page of pages)
+    for (const [link, path = '', anchor] of readText(page).matchAll(
+      /\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g,
+    )) {
+      const target = path === '' ? page : join(dirname(page), path);
+      const isFile = existsSync(join(root, target));
+      if (!isFile || (anchor !== undefined && !findAnchors(readText(target)).includes(anchor)))
+        broken.push(`${page}: ${link}`);
+    }
   assert.deepEqual(broken, []);
 });
 
-test('the README is read in one sitting', () => {
-  const lines = textOf('README.md').split('\n').length;
+test('README.md has at most 150 lines', () => {
+  const lines = readText('README.md').split('\n').length;
   assert.ok(lines <= 150, `${lines} lines`);
 });
 
-test('every route is described', () => {
-  const described = textOf('docs/api.md').replaceAll(/\{(\w+)\}/g, ':$1');
+test('docs/api.md describes every route', () => {
+  const rows = readText('docs/api.md')
+    .replaceAll(/\{(\w+)\}/g, ':$1')
+    .split('\n')
+    .filter((line) => line.startsWith('|'));
   const missing = Object.keys(routeResponses).filter((route) => {
     const [method = '', path = ''] = route.split(' ');
-    const rows = described.split('\n').filter((line) => line.startsWith('|'));
     return !rows.some((row) => row.includes(method) && new RegExp(`${path}(?![/:\\w])`).test(row));
   });
   assert.deepEqual(missing, []);
 });
 
-const row = (...cells: readonly string[]): string => `| ${cells.join(' | ')} |`;
-
-const settingsTable = (): string[] => [
-  row('variable', 'default', 'meaning', 'allowed'),
-  '|---|---|---|---|',
-  ...Object.entries(environmentSchema.properties).map(([name, schema]) => {
-    const {
-      default: fallback = 'not set',
-      description = '',
-      allowed = '',
-    }: Record<string, unknown> = {
-      ...schema,
-    };
-    return row(name, `${fallback}`, `${description}`, `${allowed}`);
-  }),
-];
-
-const errorsTable = (): string[] => [
-  row('status', 'code', 'safe to retry'),
-  '|---|---|---|',
-  ...Object.entries(errorTable).map(([code, { status, retry }]) => row(`${status}`, code, retry)),
-];
+/** Compares or writes the table between the comments of this name. */
+function assertTable(page: string, name: string, head: readonly string[], rows: readonly string[][]): void {
+  const lines = [head, ...rows].map((cells) => `| ${cells.join(' | ')} |`);
+  const table = [lines[0], `|${'---|'.repeat(head.length)}`, ...lines.slice(1)].join('\n');
+  const text = readText(page);
+  const marked = new RegExp(`(<!-- ${name} -->\n).*?(<!-- end -->)`, 's');
+  const wanted = text.replace(marked, (_, start, end) => `${start}${table}\n${end}`);
+  if (process.env.WRITE_DOCS === '1') writeFileSync(join(root, page), wanted);
+  else assert.equal(text, wanted, `${page}: WRITE_DOCS=1 npm test -- unit/docs writes it`);
+}
 
 interface Field {
   readonly type?: string;
@@ -90,88 +79,56 @@ interface Field {
   readonly anyOf?: readonly Field[];
 }
 
-const kindOf = ({ type, format, anyOf = [] }: Field): string =>
-  [format ?? type ?? [], ...anyOf.map(kindOf)].flat().join(' or ');
+const typeOf = ({ type, format, anyOf = [] }: Field): string =>
+  [format ?? type ?? [], ...anyOf.map(typeOf)].flat().join(' or ');
 
-const payloadsTable = (): string[] => [
-  row('type', 'fields of `data`'),
-  '|---|---|',
-  ...Object.entries(webhookDescriptions).map(
-    ([
-      type,
-      {
-        data: { properties },
-      },
-    ]) => {
-      const fields = Object.entries<Field>(properties).map(([name, field]) => `\`${name}\` ${kindOf(field)}`);
-      return row(type, fields.join(', '));
-    },
-  ),
-];
+test('Tables of settings, errors and webhook payloads in the docs match the schemas', () => {
+  const settings = Object.entries<object>(environmentSchema.properties).map(([name, schema]) => {
+    const {
+      default: value = 'not set',
+      description = '',
+      allowed = '',
+    }: Record<string, unknown> = { ...schema };
+    return [name, `${value}`, `${description}`, `${allowed}`];
+  });
+  assertTable('docs/settings.md', 'settings', ['variable', 'default', 'meaning', 'allowed'], settings);
+  const errors = Object.entries(errorTable).map(([code, { status, retry }]) => [`${status}`, code, retry]);
+  assertTable('docs/api.md', 'errors', ['status', 'code', 'safe to retry'], errors);
+  const payloads = Object.entries(webhookDescriptions).map(([type, { data }]) => {
+    const fields = Object.entries<Field>(data.properties);
+    return [type, fields.map(([name, field]) => `\`${name}\` ${typeOf(field)}`).join(', ')];
+  });
+  assertTable('docs/webhooks.md', 'payloads', ['type', 'fields of `data`'], payloads);
+});
 
-const percent = (share: number): string => `${(100 * share).toFixed(1)} %`;
-
-/** The school of docs/analytics.md. */
-function demoTable(): string[] {
+/** Numbers of the school of docs/analytics.md. */
+function countDemo(): string[][] {
   const { skills, weeks } = generateDemo({ until: '2026-06-30', seed: 1, learners: 300 });
   const answers = weeks.flatMap((week) => week.answers);
   const goals = weeks.flatMap((week) => week.goals);
   const items = skills.flatMap((skill) => skill.items);
-  const shareOf = (holds: (answer: DemoAnswer) => boolean): string =>
-    percent(answers.filter(holds).length / answers.length);
-  const late = ({ sentAt, occurredAt }: DemoAnswer): boolean => sentAt - occurredAt >= 86_400_000;
+  const percentOf = (condition: (answer: DemoAnswer) => boolean): string =>
+    `${((100 * answers.filter(condition).length) / answers.length).toFixed(1)} %`;
   const learners = new Set(answers.map(({ userId }) => userId)).size;
+  const setters = new Set(goals.map(({ userId }) => userId)).size;
+  const givenUp = goals.filter(({ setting }) => setting === null).length;
+  const isLate = ({ sentAt, occurredAt }: DemoAnswer): boolean => sentAt - occurredAt >= 86_400_000;
   return [
-    row('what', 'how much'),
-    '|---|---|',
-    row('learners', `${learners}, of whom ${namedLearnerIds.length} have names`),
-    row('weeks', `${weeks.length}`),
-    row('skills, items', `${skills.length}, ${items.length}`),
-    row('misleading items', `${items.filter(({ misleading }) => misleading).length}`),
-    row('answers', formatNumber(answers.length)),
-    row(
-      'right answers',
-      shareOf(({ isCorrect }) => isCorrect),
-    ),
-    row(
-      'answers within two seconds',
-      shareOf((one) => (one.timeSpentSeconds ?? 9) <= 2),
-    ),
-    row(
-      'answers with a confidence',
-      shareOf((one) => one.confidenceScore !== null),
-    ),
-    row('answers that arrive a day late or later', shareOf(late)),
-    row('goals set, changed, given up', goalCounts(goals)),
+    ['learners', `${learners}, of whom ${namedLearnerIds.length} have names`],
+    ['weeks', `${weeks.length}`],
+    ['skills, items', `${skills.length}, ${items.length}`],
+    ['misleading items', `${items.filter(({ misleading }) => misleading).length}`],
+    ['answers', formatNumber(answers.length)],
+    ['right answers', percentOf(({ isCorrect }) => isCorrect)],
+    ['answers within two seconds', percentOf((one) => (one.timeSpentSeconds ?? 9) <= 2)],
+    ['answers with a confidence', percentOf((one) => one.confidenceScore !== null)],
+    ['answers that arrive a day late or later', percentOf(isLate)],
+    ['goals set, changed, given up', `${setters}, ${goals.length - setters - givenUp}, ${givenUp}`],
   ];
 }
 
-function goalCounts(goals: readonly { userId: string; setting: object | null }[]): string {
-  const setters = new Set(goals.map(({ userId }) => userId)).size;
-  const givenUp = goals.filter(({ setting }) => setting === null).length;
-  return [setters, goals.length - setters - givenUp, givenUp].join(', ');
-}
-
-test('the page on the demo is about the demo', () => {
-  assertGenerated('docs/demo.md', 'demo', demoTable());
-  const about = textOf('src/pages/dashboard/pages/about-demo.tsx');
-  for (const id of namedLearnerIds)
-    for (const text of [textOf('docs/demo.md'), about]) assert.ok(text.includes(id), id);
-});
-
-/** With WRITE_DOCS=1 in the environment the page is written. */
-function assertGenerated(page: string, name: string, lines: readonly string[]): void {
-  const text = textOf(page);
-  const wanted = text.replace(
-    new RegExp(`(<!-- ${name} -->\n).*?(<!-- end -->)`, 's'),
-    (_, start, end) => `${start}${lines.join('\n')}\n${end}`,
-  );
-  if (process.env.WRITE_DOCS === '1') writeFileSync(join(root, page), wanted);
-  else assert.equal(text, wanted, `${page}: WRITE_DOCS=1 npm test -- unit/docs writes it`);
-}
-
-test('tables of settings, errors and payloads are those of the schemas', () => {
-  assertGenerated('docs/settings.md', 'settings', settingsTable());
-  assertGenerated('docs/api.md', 'errors', errorsTable());
-  assertGenerated('docs/webhooks.md', 'payloads', payloadsTable());
+test('docs/demo.md has the numbers of the demo, and names its learners as the dashboard does', () => {
+  assertTable('docs/demo.md', 'demo', ['what', 'how much'], countDemo());
+  const texts = ['docs/demo.md', 'src/pages/dashboard/pages/about-demo.tsx'].map(readText);
+  for (const id of namedLearnerIds) for (const text of texts) assert.ok(text.includes(id), id);
 });

@@ -1,13 +1,43 @@
+/** Arguments and answer files of `npm run import`. */
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { maxLineBytes, openAnswerFile, readPages } from '../../src/cli/import/answer-file.js';
+import { importArguments } from '../../src/cli/import/import.js';
 import type { RawRow } from '../../src/services/import/rows.js';
 import { tempDir } from '../support/temp.js';
 
-async function rowsOf(t: TestContext, content: string | Buffer): Promise<RawRow[]> {
+const parse = (...argv: string[]) => importArguments.read(argv);
+
+test('npm run import parses its options', () => {
+  const start = Date.UTC(2005, 7, 1);
+  const defaults = { file: 'f', tenant: 'default', startMs: null, again: false, json: false };
+  assert.deepEqual(parse('f'), defaults);
+  assert.deepEqual(parse('f', '--start', '2005-08-01'), { ...defaults, startMs: start });
+  assert.deepEqual(parse('--tenant=a~b', 'f', '--start=2005-08-01T02:00:00+02:00', '--again', '--json'), {
+    ...{ file: 'f', tenant: 'a~b', startMs: start, again: true, json: true },
+  });
+  assert.equal(parse('--help'), null);
+});
+
+test('npm run import names an invalid option and its value', () => {
+  const nextWeek = new Date(Date.now() + 7 * 86_400_000).toISOString();
+  const invalid: [string[], RegExp][] = [
+    [[], /exactly one FILE/],
+    [['a', 'b'], /exactly one FILE/],
+    [['a', '--agian'], /--agian/],
+    [['a', '--tenant', 'a:b'], /--tenant "a:b"/],
+    [['a', '--start', 'May'], /--start "May" must be a date/],
+    [['a', '--start', '2005-02-30'], /--start "2005-02-30" must be a date/],
+    [['a', '--start', '1969-12-31'], /must not be before 1970/],
+    [['a', '--start', nextWeek], /in the future/],
+  ];
+  for (const [argv, message] of invalid) assert.throws(() => parse(...argv), { name: 'StartError', message });
+});
+
+async function readRows(t: TestContext, content: string | Buffer): Promise<RawRow[]> {
   const path = join(await tempDir(t), 'answers');
   await writeFile(path, content);
   const rows: RawRow[] = [];
@@ -21,26 +51,24 @@ const row = (line: number, user_id: string, skill_id = 's', correct = '1') => ({
   fields: { user_id, skill_id, correct },
 });
 
-test('CSV with a byte order mark, CRLF, quotes, blank lines and a column of no meaning', async (t) => {
+test('readPages reads CSV with a byte order mark, CRLF, quotes, blank lines and gzip', async (t) => {
   const text = `\uFEFF${header}\r\na,9,s,1\r\n\r\n"b,""c""",9,s,1\r\nd"e,"x\ny",s,1\r\nf,9,s,1`;
   const expected = [row(2, 'a'), row(4, 'b,"c"'), row(6, 'd"e'), row(7, 'f')];
-  assert.deepEqual(await rowsOf(t, text), expected);
-  assert.deepEqual(await rowsOf(t, gzipSync(text)), expected, 'gzip is known by its content');
-  const halves = [gzipSync(text.slice(0, 30)), gzipSync(text.slice(30))];
-  assert.deepEqual(await rowsOf(t, Buffer.concat(halves)), expected, 'gzip in several parts');
+  const parts = Buffer.concat([gzipSync(text.slice(0, 30)), gzipSync(text.slice(30))]);
+  for (const content of [text, gzipSync(text), parts]) assert.deepEqual(await readRows(t, content), expected);
 });
 
-test('a row that is too short or too long is told apart', async (t) => {
-  const rows = await rowsOf(t, `${header}\na,9,s\nb,9,s,1,2\nc,9,s,1\n`);
+test('readPages reports CSV rows that are too short or too long, and continues', async (t) => {
+  const rows = await readRows(t, `${header}\na,9,s\nb,9,s,1,2\nc,9,s,1\n`);
   assert.match(String(rows[0]?.fields), /3 fields, the header has 4/);
   assert.match(String(rows[1]?.fields), /5 fields/);
   assert.deepEqual(rows[2], row(4, 'c'));
 });
 
-test('NDJSON, line by line', async (t) => {
+test('readPages reads NDJSON line by line, and reports invalid lines', async (t) => {
   const line = '{"user_id":"a","skill_id":"s","correct":true}';
   const long = `{"user_id":"${'x'.repeat(maxLineBytes)}"}`;
-  const rows = await rowsOf(t, `${line}\r\n\n[1]\n{"user_id":\n${long}\n${line}`);
+  const rows = await readRows(t, `${line}\r\n\n[1]\n{"user_id":\n${long}\n${line}`);
   const fields = { user_id: 'a', skill_id: 's', correct: true };
   assert.deepEqual(rows, [
     { line: 1, fields },
@@ -51,13 +79,11 @@ test('NDJSON, line by line', async (t) => {
   ]);
 });
 
-test('a file that cannot be read to its end is refused in words', async (t) => {
-  const gzip = gzipSync(
-    `${header}\n${Array.from({ length: 5000 }, () => `${Math.random()},1,s,1`).join('\n')}`,
-  );
-  const damaged = Buffer.from(gzip);
-  damaged.fill(0xff, 20_000, 20_100);
-  const refused: [string | Buffer, RegExp][] = [
+test('readPages rejects a file that is empty, damaged, cut off, or without the required columns', async (t) => {
+  const lines = Array.from({ length: 5000 }, () => `${Math.random()},1,s,1`);
+  const gzip = gzipSync(`${header}\n${lines.join('\n')}`);
+  const damaged = Buffer.from(gzip).fill(0xff, 20_000, 20_100);
+  const invalid: [string | Buffer, RegExp][] = [
     ['', /is empty/],
     ['\n\n', /is empty/],
     ['a,b\n1,2\n', /missing: user_id, skill_id, correct/],
@@ -67,11 +93,11 @@ test('a file that cannot be read to its end is refused in words', async (t) => {
     [`${header}\na,"9,s,1\nb,9,s,1\n`, /line 3: a quoted field does not end/],
     [`${header}\na,"9,s,1\n${'b,9,s,1\n'.repeat(200_000)}`, /a quoted field does not end/],
   ];
-  for (const [content, message] of refused)
-    await assert.rejects(rowsOf(t, content), { name: 'StartError', message });
-  assert.throws(() => openAnswerFile('/nowhere/answers.csv'), {
-    name: 'StartError',
-    message: /cannot be read/,
-  });
-  assert.throws(() => openAnswerFile('/'), { name: 'StartError', message: /is not a file/ });
+  for (const [content, message] of invalid)
+    await assert.rejects(readRows(t, content), { name: 'StartError', message });
+  for (const [path, message] of Object.entries({
+    '/nowhere/answers.csv': /cannot be read/,
+    '/': /not a file/,
+  }))
+    assert.throws(() => openAnswerFile(path), { name: 'StartError', message });
 });

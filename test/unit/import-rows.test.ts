@@ -3,93 +3,94 @@ import { test } from 'node:test';
 import { createOrderCheck, parseAnswer, parseRow, type RawFields } from '../../src/services/import/rows.js';
 
 const importedAt = Date.UTC(2026, 4, 31, 12);
-const good = { user_id: 'u', skill_id: 's', correct: '1' };
+const valid = { user_id: 'u', skill_id: 's', correct: '1' };
 const check = (fields: RawFields | string, startMs = 0) =>
   parseRow({ line: 7, fields }, (read) =>
     parseAnswer(read, 7, { tenant: 't', startMs, importedAt }, importedAt + 1),
   );
 
-function event(fields: RawFields, startMs = 0) {
-  const checked = check({ ...good, ...fields }, startMs);
+function parseEvent(fields: RawFields, startMs = 0) {
+  const checked = check({ ...valid, ...fields }, startMs);
   assert.ok(typeof checked !== 'string', String(checked));
   return checked.event;
 }
 
-test('a row of a file becomes an event with its line', () => {
-  assert.deepEqual(event({ item_id: 'i', response_time_s: '12.75', ts: '1000.5' }), {
-    tenant: 't',
-    userId: 'u',
-    skillId: 's',
-    isCorrect: true,
-    timeSpentSeconds: 12.75,
-    confidenceScore: null,
-    questionDifficulty: null,
-    itemId: 'i',
-    eventId: null,
-    occurredAt: 1_000_500,
-    occurredAtText: null,
-    receivedAt: importedAt + 1,
-    importLine: 7,
+test('parseAnswer returns an event with the number of its line', () => {
+  assert.deepEqual(parseEvent({ item_id: 'i', response_time_s: '12.75', ts: '1000.5' }), {
+    ...{ tenant: 't', userId: 'u', skillId: 's', itemId: 'i', eventId: null, isCorrect: true },
+    ...{ timeSpentSeconds: 12.75, confidenceScore: null, questionDifficulty: null },
+    ...{ occurredAt: 1_000_500, occurredAtText: null, receivedAt: importedAt + 1, importLine: 7 },
   });
 });
 
-test('empty, null and missing are absence', () => {
-  for (const nothing of ['', null, undefined]) {
-    const { itemId, timeSpentSeconds, occurredAt } = event({
-      item_id: nothing,
-      response_time_s: nothing,
-      ts: nothing,
-      order: nothing,
-    });
+test('parseAnswer takes empty, null and missing fields as absent', () => {
+  for (const absent of ['', null, undefined]) {
+    const fields = { item_id: absent, response_time_s: absent, ts: absent, order: absent };
+    const { itemId, timeSpentSeconds, occurredAt } = parseEvent(fields);
     assert.deepEqual([itemId, timeSpentSeconds, occurredAt], [null, null, importedAt]);
   }
 });
 
-test('correct is 1, 0, true or false in any spelling of these', () => {
-  for (const yes of ['1', '1.0', 'true', 'TRUE', ' 1 ', 1, true])
-    assert.equal(event({ correct: yes }).isCorrect, true);
-  for (const no of ['0', '0.0', 'false', 'False', 0, false])
-    assert.equal(event({ correct: no }).isCorrect, false);
+test('parseAnswer accepts 1, 0, true and false in every spelling', () => {
+  for (const correct of ['1', '1.0', 'true', 'TRUE', ' 1 ', 1, true])
+    assert.equal(parseEvent({ correct }).isCorrect, true);
+  for (const correct of ['0', '0.0', 'false', 'False', 0, false])
+    assert.equal(parseEvent({ correct }).isCorrect, false);
 });
 
-test('times are RFC 3339, or seconds since 1970 or since the start', () => {
-  assert.equal(event({ ts: '2026-05-31T12:00:00+02:00' }).occurredAt, Date.UTC(2026, 4, 31, 10));
-  assert.equal(event({ ts: 1.5 }).occurredAt, 1500);
+test('parseAnswer accepts RFC 3339 times, and seconds since 1970 or since the start', () => {
   const start = Date.UTC(2005, 7, 1);
-  assert.equal(event({ ts: '86400.25' }, start).occurredAt, start + 86_400_250);
-  assert.equal(event({ ts: '1e3' }, start).occurredAt, start + 1_000_000);
-  assert.equal(event({ ts: '2005-08-01T00:00:01Z' }, start).occurredAt, start + 1000);
-});
-
-test('what does not fit is told with its column', () => {
-  const bad: [RawFields | string, RegExp][] = [
-    ['cut', /^cut$/],
-    [{ ...good, user_id: '' }, /^user_id is missing$/],
-    [{ ...good, skill_id: null }, /^skill_id is missing$/],
-    [{ ...good, user_id: 'a\tb' }, /^user_id "a\\tb" must be 1 to 128/],
-    [{ ...good, user_id: 'a'.repeat(129) }, /^user_id .{60,70}\.\.\. must be 1 to 128/],
-    [{ ...good, skill_id: 'a\uD800' }, /^skill_id/],
-    [{ ...good, item_id: '\uFFFD' }, /^item_id is not valid UTF-8/],
-    [{ ...good, user_id: { a: 1 } }, /^user_id .* must be a text/],
-    [{ ...good, correct: '' }, /^correct is missing$/],
-    [{ ...good, correct: 'yes' }, /^correct "yes" must be/],
-    [{ ...good, correct: '0.5' }, /^correct/],
-    [{ ...good, response_time_s: '-1' }, /^response_time_s/],
-    [{ ...good, response_time_s: '86400.1' }, /^response_time_s/],
-    [{ ...good, response_time_s: 'NaN' }, /^response_time_s/],
-    [{ ...good, response_time_s: '0x10' }, /^response_time_s/],
-    [{ ...good, order: 'first' }, /^order "first" must be a number/],
-    [{ ...good, ts: 'yesterday' }, /^ts "yesterday" must be/],
-    [{ ...good, ts: '-1' }, /^ts "-1" must not be before 1970/],
-    [{ ...good, ts: '2026-05-31T12:06:00Z' }, /^ts .* at most 5 minutes/],
-    [{ ...good, ts: '1e300' }, /^ts/],
+  const times: [ts: string | number, startMs: number, occurredAt: number][] = [
+    ['2026-05-31T12:00:00+02:00', 0, Date.UTC(2026, 4, 31, 10)],
+    [1.5, 0, 1500],
+    ['86400.25', start, start + 86_400_250],
+    ['1e3', start, start + 1_000_000],
+    ['2005-08-01T00:00:01Z', start, start + 1000],
   ];
-  for (const [fields, reason] of bad) assert.match(String(check(fields)), reason, JSON.stringify(fields));
+  for (const [ts, startMs, occurredAt] of times)
+    assert.equal(parseEvent({ ts }, startMs).occurredAt, occurredAt, `${ts}`);
 });
 
-test('rows that go backwards are noticed for the learners seen last', () => {
+test('parseAnswer names the column and the value that it rejects', () => {
+  const invalid: [RawFields | string, RegExp][] = [
+    ['cut', /^cut$/],
+    [{ user_id: '' }, /^user_id is missing$/],
+    [{ skill_id: null }, /^skill_id is missing$/],
+    [{ user_id: 'a\tb' }, /^user_id "a\\tb" must be 1 to 128/],
+    [{ user_id: 'a'.repeat(129) }, /^user_id .{60,70}\.\.\. must be 1 to 128/],
+    [{ skill_id: 'a\uD800' }, /^skill_id/],
+    [{ item_id: '\uFFFD' }, /^item_id is not valid UTF-8/],
+    [{ user_id: { a: 1 } }, /^user_id .* must be a text/],
+    [{ correct: '' }, /^correct is missing$/],
+    [{ correct: 'yes' }, /^correct "yes" must be/],
+    [{ correct: '0.5' }, /^correct/],
+    [{ response_time_s: '-1' }, /^response_time_s/],
+    [{ response_time_s: '86400.1' }, /^response_time_s/],
+    [{ response_time_s: 'NaN' }, /^response_time_s/],
+    [{ response_time_s: '0x10' }, /^response_time_s/],
+    [{ order: 'first' }, /^order "first" must be a number/],
+    [{ ts: 'yesterday' }, /^ts "yesterday" must be/],
+    [{ ts: '-1' }, /^ts "-1" must not be before 1970/],
+    [{ ts: '2026-05-31T12:06:00Z' }, /^ts .* at most 5 minutes/],
+    [{ ts: '1e300' }, /^ts/],
+  ];
+  for (const [fields, reason] of invalid) {
+    const result = check(typeof fields === 'string' ? fields : { ...valid, ...fields });
+    assert.match(String(result), reason, JSON.stringify(fields));
+  }
+});
+
+test('createOrderCheck finds rows that go backwards, for the learners that it saw last', () => {
   const goesBackwards = createOrderCheck(2);
-  const seen = (user: string, order: number | null) => goesBackwards(user, order);
-  assert.deepEqual([seen('a', 2), seen('b', 1), seen('a', 2), seen('a', 1)], [false, false, false, true]);
-  assert.deepEqual([seen('a', null), seen('c', 5), seen('b', 0), seen('c', 4)], [false, false, false, true]);
+  const rows: [user: string, order: number | null, backwards: boolean][] = [
+    ['a', 2, false],
+    ['b', 1, false],
+    ['a', 2, false],
+    ['a', 1, true],
+    ['a', null, false],
+    ['c', 5, false],
+    ['b', 0, false],
+    ['c', 4, true],
+  ];
+  for (const [user, order, backwards] of rows) assert.equal(goesBackwards(user, order), backwards, user);
 });

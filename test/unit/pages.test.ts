@@ -1,4 +1,3 @@
-/** Pages of ids, and the cursors between them. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
@@ -6,77 +5,52 @@ import { findIdProblem } from '../../src/contracts/schema/ids.js';
 import { ApiError } from '../../src/errors.js';
 import { buildPage, decodeIdCursor, encodeIdCursor, sortIdsAfter } from '../../src/services/paging/pages.js';
 
-const ids = fc.uniqueArray(
+const idLists = fc.uniqueArray(
   fc.string({ unit: 'binary', minLength: 1, maxLength: 20 }).filter((text) => findIdProblem(text) === null),
   { maxLength: 60 },
 );
 
-test('ids in the order of their UTF-8 bytes', () => {
-  assert.deepEqual(sortIdsAfter(['b', '\uffee', '😀', 'a', 'B', 'é', '10', '9'], null), [
-    '10',
-    '9',
-    'B',
-    'a',
-    'b',
-    'é',
-    '\uffee',
-    '😀',
-  ]);
+test('sortIdsAfter sorts ids by their UTF-8 bytes', () => {
+  const sorted = ['10', '9', 'B', 'a', 'b', 'é', '\uffee', '😀'];
+  assert.deepEqual(sortIdsAfter(['b', '\uffee', '😀', 'a', 'B', 'é', '10', '9'], null), sorted);
   fc.assert(
-    fc.property(ids, (list) => {
-      const expected = [...list].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
-      assert.deepEqual(sortIdsAfter(list, null), expected);
+    fc.property(idLists, (ids) => {
+      const expected = [...ids].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+      assert.deepEqual(sortIdsAfter(ids, null), expected);
     }),
   );
 });
 
-test('pages hold every id once, in order', () => {
+test('buildPage returns every id once and in order, page by page', () => {
   fc.assert(
-    fc.property(ids, fc.integer({ min: 1, max: 30 }), (list, limit) => {
+    fc.property(idLists, fc.integer({ min: 1, max: 30 }), (ids, limit) => {
       const seen: string[] = [];
       let after: string | null = null;
       do {
-        const { items, next_cursor }: ReturnType<typeof buildPage<string>> = buildPage(
-          sortIdsAfter(list, after),
-          limit,
-          encodeIdCursor,
-        );
-        seen.push(...items);
-        assert.ok(items.length <= limit);
-        after = next_cursor === null ? null : decodeIdCursor(next_cursor);
-        if (next_cursor !== null) assert.equal(after, items.at(-1));
+        const rest = sortIdsAfter(ids, after);
+        const page: ReturnType<typeof buildPage<string>> = buildPage(rest, limit, encodeIdCursor);
+        seen.push(...page.items);
+        assert.ok(page.items.length <= limit);
+        after = page.next_cursor === null ? null : decodeIdCursor(page.next_cursor);
+        if (after !== null) assert.equal(after, page.items.at(-1));
       } while (after !== null);
-      assert.deepEqual(seen, sortIdsAfter(list, null));
+      assert.deepEqual(seen, sortIdsAfter(ids, null));
     }),
   );
 });
 
-test('a page goes on behind its cursor, whether that id is still there or not', () => {
-  const behind = (id: string) => buildPage(sortIdsAfter(['a', 'c', 'd'], id), 1, encodeIdCursor);
-  assert.deepEqual(behind('b').items, ['c']);
-  assert.deepEqual(behind('d'), { items: [], next_cursor: null });
+test('buildPage continues after the id of the cursor, also if that id was removed', () => {
+  const pageAfter = (id: string) => buildPage(sortIdsAfter(['a', 'c', 'd'], id), 1, encodeIdCursor);
+  assert.deepEqual(pageAfter('b').items, ['c']);
+  assert.deepEqual(pageAfter('d'), { items: [], next_cursor: null });
 });
 
-test('a text that is no cursor', () => {
+test('decodeIdCursor throws for a text that encodeIdCursor did not return', () => {
   const cursor = encodeIdCursor('a');
-  assert.equal(decodeIdCursor(cursor), 'a');
-  assert.equal(decodeIdCursor(undefined), null);
+  assert.deepEqual([decodeIdCursor(cursor), decodeIdCursor(undefined)], ['a', null]);
   const encode = (text: string | Buffer) => Buffer.from(text).toString('base64url');
-  for (const text of [
-    '',
-    'a',
-    'null',
-    `${cursor}=`,
-    `${cursor}A`,
-    ` ${cursor}`,
-    cursor.slice(1),
-    encode('a'),
-    encode('after:'),
-    encode('after:\n'),
-    encode(`after:${'x'.repeat(129)}`),
-    encode(Buffer.from('after:\xff', 'latin1')),
-    '😀',
-  ]) {
+  const ids = ['a', 'after:', 'after:\n', `after:${'x'.repeat(129)}`, Buffer.from('after:\xff', 'latin1')];
+  const texts = ['', 'a', 'null', '😀', `${cursor}=`, `${cursor}A`, ` ${cursor}`, cursor.slice(1)];
+  for (const text of [...texts, ...ids.map(encode)])
     assert.throws(() => decodeIdCursor(text), ApiError, text);
-  }
 });

@@ -1,4 +1,4 @@
-/** Made-up results of the benchmark: three targets, latencies, growth, and some goals. */
+/** Invented results of the benchmark: three targets, latencies, growth, and goals. */
 import type {
   BenchResults,
   Figure,
@@ -18,7 +18,7 @@ export const spread = (median: number, noise = 0.02, rounds = 5): Spread => ({
 
 export const figure = (name: string, value: Spread, goal: Figure['goal'], unit = 'times'): Figure => ({
   name,
-  about: `what ${name} is`,
+  about: `about ${name}`,
   unit,
   value,
   goal,
@@ -48,7 +48,7 @@ const peer = (target: string, perSecond: number, cpu: Measurement['cpu']): Measu
   ledger: null,
 });
 
-/** @param cost factor of everything that an answer costs the service */
+/** @param cost factor of the cost of an answer */
 export const service = (cost = 1, ledger: Ledger | null = fullLedger): Measurement => ({
   ...peer('skilltrace', 24_000 / cost, {
     'front end': spread(14 * cost),
@@ -62,7 +62,7 @@ export const service = (cost = 1, ledger: Ledger | null = fullLedger): Measureme
   ledger,
 });
 
-/** @param pace of the machine: everything takes so many times as long */
+/** @param pace factor by which the machine is slower */
 export const single = (measurement: Measurement, pace = 1): ScenarioResult => ({
   name: 'single',
   about: 'single answers',

@@ -10,10 +10,10 @@ import { receiverOfDocs } from '../servers/receiver-of-docs.js';
 const source = `
 import { Skilltrace, SkilltraceError, type Answer, type AnswerStore, type Prediction, type StoredAnswer, type WebhookMessage } from 'skilltrace/client';
 
-const kept: StoredAnswer[] = [];
+const unsent: StoredAnswer[] = [];
 const store: AnswerStore = {
-  load: async () => kept,
-  add: async (answers) => void kept.push(...answers),
+  load: async () => unsent,
+  add: async (answers) => void unsent.push(...answers),
   remove: async () => undefined,
 };
 
@@ -48,9 +48,8 @@ export async function use(confidence: number | undefined, signal: AbortSignal): 
   return inSixtyDays;
 }
 
-/** The data of a message is told by its type. */
 export function scoreOf({ type, data }: WebhookMessage): number | null {
-  // @ts-expect-error only those of goals have a score
+  // @ts-expect-error only goal events have a score
   if (type === 'mastery.reached') return data.target_score;
   return type === 'goal.reached' ? data.target_score : null;
 }
@@ -68,26 +67,26 @@ const settings = {
   noEmit: true,
 };
 
-/** How TypeScript finds a package. */
-const ways = [
+/** How TypeScript resolves a package. */
+const resolutions = [
   { module: 'node16', moduleResolution: 'node16' },
   { module: 'esnext', moduleResolution: 'bundler' },
 ];
 
-/** Checks the program in a folder whose node_modules has the package; in the long form for each way to find it. */
+/** Compiles the program in a folder with the package in node_modules; the long form tries each resolution. */
 export function checkConsumer(dir: string): void {
-  for (const how of casesOf(ways, ways.length)) check(dir, source, how);
+  for (const resolution of casesOf(resolutions, resolutions.length)) compile(dir, source, resolution);
 }
 
-/** Checks the receiver of docs/webhooks.md likewise, with the packages that it uses beside. */
+/** Compiles the receiver of docs/webhooks.md, with the packages that it uses. */
 export function checkReceiver(dir: string): void {
   const modules = join(root, 'node_modules');
   symlinkSync(join(modules, 'standardwebhooks'), join(dir, 'node_modules/standardwebhooks'));
   const options = { types: ['node'], typeRoots: [join(modules, '@types')] };
-  check(dir, receiverOfDocs(), { ...ways[0], ...options });
+  compile(dir, receiverOfDocs(), { ...resolutions[0], ...options });
 }
 
-function check(dir: string, program: string, options: object): void {
+function compile(dir: string, program: string, options: object): void {
   const tsconfig = { compilerOptions: { ...settings, ...options }, files: ['program.ts'] };
   writeFileSync(join(dir, 'program.ts'), program);
   writeFileSync(join(dir, 'tsconfig.json'), JSON.stringify(tsconfig));

@@ -1,4 +1,4 @@
-/** TypeScript types of the client, written from the schemas that validate requests and describe answers. */
+/** TypeScript types of the client, generated from the schemas that validate requests and describe responses. */
 import Type, { type TProperties, type TSchema } from 'typebox';
 import { KeyChange, NewKey, Tenant } from '../../../src/contracts/access/keys.js';
 import { LearningEvent, LearningEventResult } from '../../../src/contracts/answers/events.js';
@@ -54,13 +54,13 @@ interface JsonSchema {
 
 const propertiesOf = (schema: TSchema): TProperties => (schema as unknown as Type.TObject).properties;
 const bodyOf = (route: string, status: number): TSchema => routeResponses[route]?.bodies[status] as TSchema;
-/** With defaults a query's fields are required where it is used, but not where it is sent. */
+/** Fields with a default are required in the service, but optional for the caller. */
 const query = (schema: Type.TObject): TSchema => Type.Partial(schema);
 
-/** A report of two statuses: the fields are the same, only `status` differs. */
-const report = (well: TSchema, failing: TSchema): TSchema => {
-  const status = Type.Union([well, failing].map((one) => propertiesOf(one).status as TSchema));
-  return Type.Object({ ...propertiesOf(well), status });
+/** A response that differs only in the field `status` when it fails. */
+const report = (passing: TSchema, failing: TSchema): TSchema => {
+  const status = Type.Union([passing, failing].map((one) => propertiesOf(one).status as TSchema));
+  return Type.Object({ ...propertiesOf(passing), status });
 };
 const probe = (route: string): TSchema => report(bodyOf(route, 200), bodyOf(route, 503));
 const healthData = (status: number): TSchema =>
@@ -105,7 +105,7 @@ const sent: Readonly<Record<string, TSchema>> = {
   KeyQuery: query(KeyQuery),
 };
 
-/** Optional schemas are copies: the description identifies the type. */
+/** An optional schema is a copy: only its description identifies the type. */
 const texts = { Id, Time: shared.Time, Day: shared.Day, Tenant };
 const textNames = new Map(
   Object.entries<JsonSchema>(texts).map(([name, { description }]) => [description, name]),
@@ -188,7 +188,7 @@ const received: Readonly<Record<string, TSchema>> = {
 
 const names = new Map<unknown, string>(Object.entries(received).map(([name, schema]) => [schema, name]));
 
-/** Patterns of fields' names are made of letters, groups of alternatives and numbers. */
+/** Translates a pattern for field names, which has letters, groups of alternatives and numbers. */
 const templateOf = (pattern: string): string =>
   pattern === '^.*$'
     ? 'string'
@@ -200,7 +200,7 @@ const templateOf = (pattern: string): string =>
         )
         .replace(/\\d\{1,3\}/g, `\${number}`)}\``;
 
-/** Of what is sent an optional field may also be undefined, which JSON leaves out. */
+/** An optional field of a request can also be undefined: JSON omits it. */
 function fieldsOf({ properties = {}, required = [], patternProperties = {} }: JsonSchema, isSent: boolean) {
   const fields = Object.entries(properties).map(([name, schema]) => {
     const isRequired = required.includes(name);
@@ -217,7 +217,7 @@ function fieldsOf({ properties = {}, required = [], patternProperties = {} }: Js
 const comment = (text: string | undefined): string => (text === undefined ? '' : `/** ${text} */\n`);
 const commentOf = ({ description, anyOf }: JsonSchema): string =>
   comment(description ?? anyOf?.[0]?.description);
-/** What a named type is stands with the type. */
+/** A named type has its comment at its declaration. */
 const fieldComment = (schema: JsonSchema): string =>
   nameOf(schema.anyOf?.[0] ?? schema) === undefined ? commentOf(schema) : '';
 
@@ -226,18 +226,18 @@ const union = (types: readonly string[]): string => [...new Set(types)].join(' |
 const nameOf = (schema: JsonSchema): string | undefined =>
   names.get(schema) ?? (schema.type === 'string' ? textNames.get(schema.description ?? '') : undefined);
 
-/** Types that others extend; an extension of several is written as one of the first. */
+/** Types that other types extend. The first one that fits is used. */
 const bases = [
   ...['LearnerSkill', 'Attempt', 'ListedSkill', 'Webhook', 'Key', 'OwnKey', 'Scores', 'ListedErasure'],
   ...['PageQuery', 'KeyChange'],
 ].map((name) => [name, fieldsBy({ ...sent, ...received }[name] as JsonSchema)] as const);
 
-/** JSON of each field's schema. */
+/** The schema of each field, as JSON. */
 function fieldsBy({ properties = {} }: JsonSchema): ReadonlyMap<string, string> {
   return new Map(Object.entries(properties).map(([name, schema]) => [name, JSON.stringify(schema)]));
 }
 
-/** An object, as an extension of a named type if it has all of its fields. */
+/** An object type. It extends a named type if it has all fields of that type. */
 function objectOf(schema: JsonSchema, isSent: boolean): string {
   const fields = fieldsBy(schema);
   const [name, inherited] =
@@ -251,7 +251,7 @@ function objectOf(schema: JsonSchema, isSent: boolean): string {
 
 const typeOf = (schema: JsonSchema, isSent: boolean): string => nameOf(schema) ?? shapeOf(schema, isSent);
 
-/** What is optional may be a union already. */
+/** Members of a union; an optional schema can contain another union. */
 const choicesOf = (schema: JsonSchema): readonly JsonSchema[] =>
   nameOf(schema) === undefined && schema.anyOf !== undefined ? schema.anyOf.flatMap(choicesOf) : [schema];
 
@@ -293,7 +293,7 @@ export type WebhookMessage = {
 }[keyof WebhookData];
 `;
 
-/** Text of src/client/types.ts before it is formatted. */
+/** Text of src/client/types.ts, not formatted. */
 export const clientTypes = (): string =>
   [
     '/** Types of API requests and responses. Generated by test/support/client/client-types.ts from the schemas of the service. */\n',

@@ -1,4 +1,4 @@
-/** Unsent answers in a file: a line for each that came, and one for each that went. */
+/** Unsent answers in a file: one line for each added answer, and one for each removed answer. */
 import { appendFile, readFile } from 'node:fs/promises';
 import type { AnswerStore, StoredAnswer } from '../../../src/client/index.js';
 
@@ -9,7 +9,7 @@ export function fileStore(file: string): AnswerStore {
     load: async () => {
       const open = new Map<string, StoredAnswer>();
       const text = await readFile(file, 'utf8').catch(() => '');
-      // A line that a kill cut short was never confirmed.
+      // A kill can cut the last line short: its answer was never confirmed.
       for (const line of text.split('\n').slice(0, -1)) {
         const { kind, stored } = JSON.parse(line);
         if (kind === 'add') open.set(stored.answer.event_id, stored);

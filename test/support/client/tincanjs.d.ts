@@ -1,4 +1,4 @@
-/** What the tests use of the package, which has no types. */
+/** The used part of the package, which has no types. */
 declare module 'tincanjs' {
   type Done = { readonly callback: (error: unknown, result: unknown) => void };
 

@@ -1,4 +1,4 @@
-/** A platform that queues answers in a file store, says so, and reaches no service: to be killed. */
+/** A platform that stores answers in a file and cannot reach a service. Prints a line when it can be killed. */
 import { Skilltrace } from '../../../src/client/index.js';
 import { fileStore } from './file-store.js';
 

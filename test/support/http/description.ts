@@ -1,10 +1,10 @@
-/** The service's own description of itself, and checks by it with a public validator of JSON Schema. */
+/** The description at /openapi.json, and checks of values by its schemas. */
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { buildOpenapi } from '../../../src/http/openapi.js';
 import { apiRoutes } from './route-table.js';
 
-/** What is looked at of a schema, with what it refers to in the place of references. */
+/** The used fields of a schema. References are resolved. */
 export interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly patternProperties?: Readonly<Record<string, Schema>>;
@@ -20,7 +20,7 @@ export interface Content {
 
 export interface DescribedAnswer {
   readonly headers: Readonly<Record<string, { readonly required: boolean }>>;
-  /** By media type; absent: no body. */
+  /** By media type; absent if the response has no body. */
   readonly content?: Readonly<Record<string, Content>>;
 }
 
@@ -38,10 +38,10 @@ interface Description {
   readonly components: { readonly responses: Readonly<Record<string, DescribedAnswer>> };
 }
 
-/** As it is served. */
+/** The document as the service returns it. */
 export const document: object = JSON.parse(JSON.stringify(buildOpenapi(apiRoutes)));
 
-/** By pointer, so that what is shared is compiled once. */
+/** Resolved schemas by pointer, so that Ajv compiles a shared schema once. */
 const targets = new Map<string, unknown>();
 
 export const described = resolved(document) as Description;
@@ -68,7 +68,7 @@ const ajv = new Ajv2020({ strict: true, allowMatchingProperties: true });
 formats.default(ajv);
 const compiled = new Map<Schema, ValidateFunction>();
 
-/** Why a value does not fit; empty where it does. */
+/** Reasons why a value does not fit its schema. */
 export function misfits(schema: Schema, value: unknown): readonly string[] {
   const check = compiled.get(schema) ?? ajv.compile(schema);
   compiled.set(schema, check);

@@ -1,16 +1,16 @@
-/** Chromium without a window, by playwright-core, which brings no browser of its own; for tests of pages. */
+/** Headless Chromium for tests of pages. playwright-core does not install a browser. */
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { after, type TestContext } from 'node:test';
 import { type Browser, type ConsoleMessage, type Page, chromium as playwright } from 'playwright-core';
 
-/** Where Chromium is installed; null where it is not. */
+/** Path of Chromium; null if it is not installed. */
 export const chromium: string | null =
   ['chromium', 'chromium-browser', 'google-chrome']
     .flatMap((name) => (process.env.PATH ?? '').split(delimiter).map((folder) => join(folder, name)))
     .find((file) => existsSync(file)) ?? null;
 
-/** Options of a test that takes it. */
+/** Options of a test that needs Chromium. */
 export const inBrowser = { timeout: 120_000, skip: chromium === null && 'Chromium is not installed' };
 
 export interface Look {
@@ -20,27 +20,28 @@ export interface Look {
 
 export interface OpenPage {
   readonly page: Page;
-  /** Opens the address, and returns when its load event was fired. */
+  /** Opens the address and waits for its load event. */
   open(url: string, look: Look): Promise<void>;
-  /** The value of an expression within the page, of a promise what it resolves to. */
+  /** Evaluates an expression in the page, and awaits its value. */
   evaluate<T>(expression: string): Promise<T>;
-  /** URLs that were asked for, and what was written to the console or thrown, so far. */
+  /** URLs that the page requested so far. */
   readonly requested: readonly string[];
+  /** Messages on the console, and errors thrown in the page, so far. */
   readonly complaints: readonly string[];
 }
 
-/** One for all tests of a process: to start it takes most of a second of CPU. */
+/** Shared by all tests of a process, because a start takes almost a second of CPU. */
 let browser: Promise<Browser> | undefined;
 after(async () => (await browser)?.close());
 
 function launch(): Promise<Browser> {
-  // A container's root may not use the sandbox, and nothing foreign is opened here.
+  // Root in a container cannot use the sandbox. Tests open only pages of this project.
   const args = ['--no-sandbox', '--disable-gpu'];
   browser ??= playwright.launch({ executablePath: chromium as string, args });
   return browser;
 }
 
-/** A page that shares nothing with those of other tests; ends with the test. */
+/** A page with a separate session. It closes after the test. */
 export async function openBrowser(t: TestContext): Promise<OpenPage> {
   const context = await (await launch()).newContext();
   t.after(() => context.close());

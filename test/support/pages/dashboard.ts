@@ -1,21 +1,20 @@
-/** The dashboard in a browser: opened with a key, waited for, and judged by axe. */
+/** The dashboard in Chromium. */
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import axe from 'axe-core';
 import type { Service } from '../servers/service.js';
 import { type Look, type OpenPage, openBrowser } from './browser.js';
 
-/** A school that is looked at. */
 export interface Dashboard extends OpenPage {
-  /** Goes to an address within the page, and returns when nothing is being loaded any more. */
+  /** Navigates within the dashboard and waits until the page is loaded. */
   show(hash: string): Promise<void>;
-  /** Fails where what is shown is wider than the window. */
+  /** Fails if the page is wider than the window. */
   assertFits(): Promise<void>;
-  /** And where somebody could not use it, by axe's rules, which take a third of a second of CPU. */
+  /** Also fails if the page breaks a rule of axe, which takes a third of a second of CPU. */
   assertUsable(): Promise<void>;
 }
 
-/** Goes there, and resolves when it is drawn and has begun to load. */
+/** Resolves when the page is drawn and started to load its data. */
 const goTo = (hash: string): string => `new Promise((done) => {
   const frames = (left) => left === 0 ? done() : requestAnimationFrame(() => frames(left - 1));
   if (location.hash === ${JSON.stringify(hash)}) return done();
@@ -23,7 +22,7 @@ const goTo = (hash: string): string => `new Promise((done) => {
   location.hash = ${JSON.stringify(hash)};
 })`;
 
-/** Only what axe calls serious or critical. */
+/** Violations that axe rates serious or critical. */
 const findings = `axe.run({ resultTypes: ['violations'] }).then(({ violations }) => violations
   .filter(({ impact }) => impact === 'serious' || impact === 'critical')
   .map(({ id, nodes }) => id + ': ' + nodes.slice(0, 3).map(({ html }) => html.slice(0, 200)).join(' | ')))`;

@@ -1,4 +1,4 @@
-/** Whether a page is legible in a browser: where Chromium is installed. */
+/** Checks that a page is legible in Chromium. */
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { pathToFileURL } from 'node:url';
@@ -10,20 +10,20 @@ const looks: readonly Look[] = [
   { width: 390, scheme: 'light' },
 ];
 
-/** Texts of drawings that leave their drawing, or lie on one another. */
+/** Texts in a drawing that leave it or overlap. */
 const misplaced = `[...document.querySelectorAll('svg[aria-label]')].flatMap((drawing) => {
   const frame = drawing.getBoundingClientRect();
   const texts = [...drawing.querySelectorAll('text')]
     .filter((text) => text.textContent !== '')
-    .map((text) => ({ told: text.textContent, box: text.getBoundingClientRect() }));
+    .map((text) => ({ content: text.textContent, box: text.getBoundingClientRect() }));
   const outside = texts.filter(({ box }) =>
     box.left < frame.left - 1 || box.right > frame.right + 1 || box.top < frame.top - 1 || box.bottom > frame.bottom + 1);
   const apart = (a, b) => a.right <= b.left || b.right <= a.left || a.bottom <= b.top + 3 || b.bottom <= a.top + 3;
   const touching = texts.filter((one, i) => texts.slice(i + 1).some((other) => !apart(one.box, other.box)));
-  return [...outside, ...touching].map(({ told }) => drawing.getAttribute('aria-label') + ': ' + told);
+  return [...outside, ...touching].map(({ content }) => drawing.getAttribute('aria-label') + ': ' + content);
 })`;
 
-/** Texts that stand out from what is behind them by less than 4.5 to 1 (WCAG 2, AA). */
+/** Texts with a contrast below 4.5 to 1 (WCAG 2, AA). */
 const faint = `(() => {
   const light = (color) => {
     const [r, g, b] = color.match(/[0-9.]+/g).map(Number).map((value) => value / 255)
@@ -43,7 +43,7 @@ const faint = `(() => {
     .map((element) => element.textContent);
 })()`;
 
-/** The file opens without anything else, fits wide and narrow windows, and is legible in light and dark. */
+/** The file loads no other file, fits wide and narrow windows, and is legible in light and dark. */
 export async function assertLegible(t: TestContext, file: string, title: RegExp): Promise<void> {
   if (chromium === null) return t.diagnostic(`${file} was not opened: Chromium is not installed`);
   const url = pathToFileURL(file).href;
