@@ -1,4 +1,3 @@
-/** The learner page in a browser: found, taken apart, planned for, and told apart from a guess. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { callerOf, event } from '../support/http/http.js';
@@ -11,14 +10,14 @@ const service = await sharedService();
 const caller = callerOf(service, service.key);
 const skillId = '<img src=x onerror=alert(1)> الجبر';
 
-/** Right, right, wrong, right on one skill. */
 async function answer(userId: string): Promise<void> {
-  for (const is_correct of [true, true, false, true])
-    assert.equal((await caller.track(event({ user_id: userId, skill_id: skillId, is_correct }))).status, 200);
+  const results = [true, true, false, true];
+  const events = results.map((is_correct) => event({ user_id: userId, skill_id: skillId, is_correct }));
+  assert.equal((await caller.trackAll(events)).status, 200);
 }
 
 test(
-  'a learner of any name is found by its beginning, and a skill leads to its answers',
+  'The learner page finds a learner by a prefix, shows names as text, and explains mastery',
   inBrowser,
   async (t) => {
     const userId = '<script>alert(1)</script> שלום';
@@ -28,9 +27,12 @@ test(
       () => caller.get('/api/v1/learners?prefix=%3Cscript'),
       ({ json }) => json.data?.learners?.length === 1,
     );
-    const { page, show, assertUsable, complaints } = await openDashboard(t, service, {
-      width: 390,
-      scheme: 'dark',
+    const look = { width: 390, scheme: 'dark' } as const;
+    const { page, show, assertUsable, complaints } = await openDashboard(t, service, look);
+    const dialogs: string[] = [];
+    page.on('dialog', (dialog) => {
+      dialogs.push(dialog.message());
+      return dialog.dismiss();
     });
     await show('#/learner');
     const search = page.getByRole('combobox', { name: 'Find a learner' });
@@ -39,22 +41,24 @@ test(
     await search.press('ArrowDown');
     await search.press('Enter');
     await page.getByRole('heading', { level: 1, name: userId }).waitFor();
+    assert.ok((await page.title()).includes(userId));
     await page.getByText('Thin evidence: 4 answers').waitFor();
     await page.getByRole('link', { name: skillId, exact: true }).first().click();
     await page.getByText('What moved mastery: the last 4 answers taken apart').waitFor();
     const answers = page.getByRole('region', { name: 'Answers', exact: true }).getByRole('row');
-    // The head, and four answers.
+    // The head and four answers.
     await answers.nth(4).waitFor();
     const texts = await answers.getByText(/right|wrong/).allTextContents();
     assert.deepEqual(texts, ['● right', '✕ wrong', '● right', '● right']);
     await assertUsable();
     const address = decodeURIComponent((await page.evaluate('location.hash')) as string);
     assert.match(address, /\?skill=<img/);
+    assert.deepEqual([dialogs, await page.locator('main script, main img').count()], [[], 0]);
     assert.deepEqual(complaints, []);
   },
 );
 
-test('a goal is set and removed, and a plan asks the forecast again', inBrowser, async (t) => {
+test('The learner page sets and removes a goal, and forecasts a plan', inBrowser, async (t) => {
   const userId = 'with-a-goal';
   await answer(userId);
   const { page, show, assertUsable, complaints } = await openDashboard(t, service);
@@ -68,10 +72,8 @@ test('a goal is set and removed, and a plan asks the forecast again', inBrowser,
 
   await page.getByRole('slider', { name: 'Answers a day' }).fill('40');
   const plan = { answers_per_day: 40, days: 90, confidence_level: 0.8 };
-  const { json } = await caller.call({
-    path: `/api/v1/predictions/${userId}/what-if`,
-    body: JSON.stringify(plan),
-  });
+  const path = `/api/v1/predictions/${userId}/what-if`;
+  const { json } = await caller.call({ path, body: JSON.stringify(plan) });
   const { low, high } = json.data.confidence_intervals.total;
   await page.getByText(`${json.data.predicted_total_in_90_days} in 90 days (${low} to ${high})`).waitFor();
   await assertUsable();
@@ -81,13 +83,4 @@ test('a goal is set and removed, and a plan asks the forecast again', inBrowser,
   await page.getByText('No goal is set').waitFor();
   assert.equal((await caller.get(goals)).status, 404);
   assert.deepEqual(complaints, []);
-});
-
-test('an id that nobody has is told, and so is a skill without answers', inBrowser, async (t) => {
-  await answer('has-one-skill');
-  const { page, show } = await openDashboard(t, service);
-  await show('#/learner/Has-One-Skill');
-  await page.getByText('No answer of a learner with exactly this id').waitFor();
-  await show('#/learner/has-one-skill?skill=other');
-  await page.getByText('This learner has no answer on the skill').waitFor();
 });

@@ -1,15 +1,26 @@
-/** The dashboard in a browser: who gets in, what it fetches, and every page with data and without. */
+/** Access to the dashboard, its addresses, keyboard, and retries, in a browser. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { callerOf } from '../support/http/http.js';
+import { indices } from '../../src/lists.js';
+import { callerOf, event } from '../support/http/http.js';
 import { inBrowser, openBrowser } from '../support/pages/browser.js';
 import { linkOf, openDashboard } from '../support/pages/dashboard.js';
 import { keysOf, sharedService } from '../support/servers/service.js';
 
 const service = await sharedService();
+const caller = callerOf(service, service.key);
 
-test('all that a page loads is small, its own, and allows nothing else', async () => {
+async function answer(userId: string, count: number): Promise<void> {
+  const events = indices(count).map(() => event({ user_id: userId, skill_id: 'inference' }));
+  assert.equal((await caller.trackAll(events)).status, 200);
+}
+
+/** Chromium logs each failed request. */
+const withoutFailedRequests = (complaints: readonly string[]): string[] =>
+  complaints.filter((text) => !text.startsWith('error: Failed to load resource'));
+
+test('GET /dashboard serves less than 200 kB, and allows scripts and styles of the service only', async () => {
   const folder = new URL('.', import.meta.resolve('#bundle/dashboard/index.html'));
   const page = readFileSync(new URL('index.html', folder), 'utf8');
   const files = readdirSync(folder).filter((name) => page.includes(name.replace('.gz', '')));
@@ -22,39 +33,108 @@ test('all that a page loads is small, its own, and allows nothing else', async (
   assert.doesNotMatch(policy, /unsafe|\*|http/);
 });
 
-test('the key of a link opens it, leaves the address, and is forgotten by Leave', inBrowser, async (t) => {
-  const { page, evaluate, complaints, requested } = await openDashboard(t, service);
-  assert.doesNotMatch(page.url(), /key/);
-  const kept = 'JSON.stringify([sessionStorage, localStorage, document.cookie, history.state])';
-  assert.match(await evaluate<string>(kept), new RegExp(service.key));
-  assert.doesNotMatch(await evaluate<string>('JSON.stringify([localStorage, document.cookie])'), /key-/);
-  await page.getByRole('button', { name: 'Leave' }).click();
-  await page.getByLabel('API key').waitFor();
-  assert.doesNotMatch(await evaluate<string>(kept), new RegExp(service.key));
-  for (const url of requested) assert.match(url, new RegExp(`^(${service.baseUrl}/|data:)`));
-  assert.deepEqual(complaints, []);
-});
+test(
+  'The dashboard moves the key of its link from the address to the session until "Leave"',
+  inBrowser,
+  async (t) => {
+    const { page, evaluate, complaints, requested } = await openDashboard(t, service);
+    assert.doesNotMatch(page.url(), /key/);
+    const stored = 'JSON.stringify([sessionStorage, localStorage, document.cookie, history.state])';
+    assert.match(await evaluate<string>(stored), new RegExp(service.key));
+    assert.doesNotMatch(await evaluate<string>('JSON.stringify([localStorage, document.cookie])'), /key-/);
+    await page.getByRole('button', { name: 'Leave' }).click();
+    await page.getByLabel('API key').waitFor();
+    assert.doesNotMatch(await evaluate<string>(stored), new RegExp(service.key));
+    for (const url of requested) assert.match(url, new RegExp(`^(${service.baseUrl}/|data:)`));
+    assert.deepEqual(complaints, []);
+  },
+);
 
-test('a wrong key is refused in words, and the right one is asked for', inBrowser, async (t) => {
+test('The dashboard rejects an unknown key and asks for another one', inBrowser, async (t) => {
   const { page, open, complaints } = await openBrowser(t);
   await open(linkOf(service, 'no-such-key'), { width: 390, scheme: 'dark' });
   await page.getByRole('alert').filter({ hasText: 'This key is not known' }).waitFor();
   await page.getByLabel('API key').fill(service.key);
   await page.getByRole('button', { name: 'Open' }).click();
   await page.getByRole('heading', { level: 1, name: 'Class' }).waitFor();
-  // The browser's own line on the 401.
-  assert.deepEqual(
-    complaints.filter((text) => !text.includes('status of 401')),
-    [],
-  );
+  assert.deepEqual(withoutFailedRequests(complaints), []);
 });
 
-test('a key sees the pages that its scopes reach, and others say what they need', inBrowser, async (t) => {
-  const keys = await keysOf(t, service);
-  const reader = await keys.add({ scopes: ['read'] });
-  const { page, show } = await openDashboard(t, { ...service, key: reader });
-  const shown = await page.getByRole('navigation').getByRole('link').allTextContents();
-  assert.deepEqual(shown, ['Class', 'Learner', 'Skills', 'Model']);
-  await show('#/operations');
-  await page.getByText('needs a key with the scope').waitFor();
+test(
+  'The dashboard offers the pages of the scopes of its key, and names the missing scope of others',
+  inBrowser,
+  async (t) => {
+    const keys = await keysOf(t, service);
+    const reader = await openDashboard(t, { ...service, key: await keys.add({ scopes: ['read'] }) });
+    const links = reader.page.getByRole('navigation').getByRole('link');
+    assert.deepEqual(await links.allTextContents(), ['Class', 'Learner', 'Skills', 'Model']);
+    await reader.show('#/operations');
+    await reader.page.getByText('needs a key with the scope').waitFor();
+    const admin = await openDashboard(t, { ...service, key: await keys.add({ scopes: ['read', 'admin'] }) });
+    await admin.show('#/operations/parked');
+    await admin.page.getByText('Parked rows need a key with the scope operator').waitFor();
+    await admin.show('#/model');
+    await admin.page.getByText('To go back to another takes a key with the scope operator').waitFor();
+  },
+);
+
+const long = 'x'.repeat(50_000);
+/** Texts for addresses that are cut, mistyped or hostile. */
+const strangeAddresses: Readonly<Record<string, RegExp>> = {
+  '#/constructor': /There is no such page/,
+  '#/__proto__': /There is no such page/,
+  '#/learner//': /Learners with answers/,
+  '#/learner/%E0%A4%A': /No answer of a learner with exactly this id/,
+  '#/learner/First': /No answer of a learner with exactly this id/,
+  '#/learner/first?skill=other': /This learner has no answer on the skill/,
+  [`#/learner/${long}`]: /No learner has an id this long/,
+  '#/class?ids=': /Give a list/,
+  [`#/class?ids=${long}`]: /Show all learners/,
+  '#/class?cursor=abc': /next_cursor of an earlier page\.\s*Show all learners/,
+  [`#/class?prefix=${long}`]: /too long/,
+  '#/skills/nobody-answered': /neither set nor answered/,
+  '#/operations/constructor': /There is no such part/,
+};
+
+test('The dashboard explains every invalid address', inBrowser, async (t) => {
+  await answer('first', 1);
+  const { page, show, complaints } = await openDashboard(t, service);
+  const main = page.getByRole('main');
+  for (const [hash, shown] of Object.entries(strangeAddresses)) {
+    await show(hash);
+    await main.filter({ hasText: shown }).waitFor();
+  }
+  assert.deepEqual(withoutFailedRequests(complaints), []);
+  assert.doesNotMatch((await main.textContent()) ?? '', /The log has it/);
+});
+
+test('The dashboard works by keyboard, and keeps list and order after a reload', inBrowser, async (t) => {
+  await answer('third', 3);
+  await answer('second', 5);
+  const { page, show, assertUsable, complaints } = await openDashboard(t, service);
+  await show(`#/class?ids=${encodeURIComponent('third\nsecond')}`);
+  await page.getByRole('link', { name: 'Skills' }).press('Enter');
+  await page.locator('main[aria-label=Skills]:focus').waitFor();
+  await page.goBack();
+  await page.locator('main[aria-label=Class]:focus').waitFor();
+  const sort = page.getByRole('button', { name: 'Answers', exact: true });
+  const assertOrder = async (order: string, learners: readonly string[]): Promise<void> => {
+    const head = page.getByRole('columnheader', { name: 'Answers' });
+    await head.and(page.locator(`[aria-sort=${order}]`)).waitFor();
+    assert.deepEqual(await page.getByRole('row').getByRole('link').allTextContents(), learners);
+  };
+  await sort.press('Enter');
+  await assertOrder('descending', ['second', 'third']);
+  await sort.press('Enter');
+  await assertOrder('ascending', ['third', 'second']);
+  await page.reload();
+  await assertOrder('ascending', ['third', 'second']);
+  await page.getByText('What the columns mean').press('Enter');
+  await page.getByText('Skills that the learner has mastered').waitFor();
+  await assertUsable();
+  await page.getByRole('button', { name: 'Change the list' }).press('Enter');
+  await page.locator('dialog textarea:focus').press('Escape');
+  await page.locator('dialog').waitFor({ state: 'detached' });
+  assert.equal(await page.locator(':focus').textContent(), 'Change the list');
+  assert.deepEqual(complaints, []);
 });

@@ -1,4 +1,4 @@
-/** The reference page in a browser: all calls are there, nothing comes from elsewhere, and a call can be tried. */
+/** The API reference at /docs. */
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { webhookTypes } from '../../src/contracts/webhooks/webhook-events.js';
@@ -11,91 +11,82 @@ import { waitFor } from '../support/wait.js';
 const service = await sharedService();
 const caller = callerOf(service, null);
 
+const waitForTrue = (page: OpenPage, expression: string): Promise<unknown> =>
+  waitFor(expression, () => page.evaluate<boolean>(expression));
+
+/** Opens the page and waits until it shows all calls and webhooks. */
 async function openDocs(t: TestContext, look: Look): Promise<OpenPage> {
   const page = await openBrowser(t);
   await page.open(`${service.baseUrl}/docs`, look);
-  const shown = apiRoutes.length + webhookTypes.length;
-  await isTrue(page, `document.querySelectorAll('.opblock').length === ${shown}`);
+  const count = apiRoutes.length + webhookTypes.length;
+  await waitForTrue(page, `document.querySelectorAll('.opblock').length === ${count}`);
   return page;
 }
 
-const isTrue = (page: OpenPage, expression: string): Promise<unknown> =>
-  waitFor(expression, () => page.evaluate<boolean>(expression));
-
-function assertClosed({ requested, complaints }: OpenPage): void {
-  // Advice on the fields for Basic, which are Swagger UI's.
-  assert.deepEqual(
-    complaints.filter((text) => !text.includes('[DOM] Input elements should have autocomplete')),
-    [],
-  );
+function assertSelfContained({ requested, complaints }: OpenPage): void {
+  // Chromium's advice on fields of Swagger UI.
+  const own = complaints.filter((text) => !text.includes('[DOM] Input elements should have autocomplete'));
+  assert.deepEqual(own, []);
   for (const url of requested) assert.match(url, new RegExp(`^(${service.baseUrl}/|data:)`));
 }
 
-test('shows every call, and one that is tried with a key is answered', inBrowser, async (t) => {
-  const page = await openDocs(t, { width: 1280, scheme: 'light' });
-  const { page: shown } = page;
-  await shown.click('.btn.authorize');
-  await shown.locator('.auth-container input').first().fill(service.key);
-  await shown.locator('.auth-btn-wrapper .authorize').first().click();
-  await shown.click('.auth-btn-wrapper .btn-done');
+test('The page /docs shows every call and webhook, and sends a call with a key', inBrowser, async (t) => {
+  const opened = await openDocs(t, { width: 1280, scheme: 'light' });
+  const { page } = opened;
+  await page.click('.btn.authorize');
+  await page.locator('.auth-container input').first().fill(service.key);
+  await page.locator('.auth-btn-wrapper .authorize').first().click();
+  await page.click('.auth-btn-wrapper .btn-done');
   const call = '#operations-track-trackAnswer';
   for (const button of ['.opblock-summary-control', '.try-out__btn', '.btn.execute'])
-    await shown.click(`${call} ${button}`);
-  const status = `document.querySelector('${call} .live-responses-table tr.response .response-col_status')`;
-  await isTrue(page, `${status} !== null`);
-  assert.equal(await page.evaluate(`${status}.firstChild.textContent`), '200');
-  const told = await callerOf(service, service.key).get('/api/v1/mastery/ada');
-  assert.equal(told.json.data.skills[0].total_attempts, 1);
-  assertClosed(page);
+    await page.click(`${call} ${button}`);
+  const status = page.locator(`${call} .live-responses-table tr.response .response-col_status`).first();
+  assert.match((await status.textContent()) ?? '', /^200/);
+  const mastery = await callerOf(service, service.key).get('/api/v1/mastery/ada');
+  assert.equal(mastery.json.data.skills[0].total_attempts, 1);
+  assertSelfContained(opened);
 });
 
-test('fits a phone, and is dark where that is preferred', inBrowser, async (t) => {
-  const page = await openDocs(t, { width: 390, scheme: 'dark' });
-  await page.page.click('#operations-goals-setGoal .opblock-summary-control');
-  await isTrue(page, `document.querySelector('#operations-goals-setGoal .responses-table') !== null`);
-  assert.ok((await page.evaluate<number>('document.documentElement.scrollWidth')) <= 390);
-  const [red = 255] =
-    (await page.evaluate<string>('getComputedStyle(document.documentElement).backgroundColor'))
-      .match(/\d+/g)
-      ?.map(Number) ?? [];
-  assert.ok(red < 64);
-  assertClosed(page);
+test('The page /docs fits a phone, and is dark if the reader prefers that', inBrowser, async (t) => {
+  const opened = await openDocs(t, { width: 390, scheme: 'dark' });
+  await opened.page.click('#operations-goals-setGoal .opblock-summary-control');
+  await opened.page.locator('#operations-goals-setGoal .responses-table').first().waitFor();
+  assert.ok((await opened.evaluate<number>('document.documentElement.scrollWidth')) <= 390);
+  const color = await opened.evaluate<string>('getComputedStyle(document.documentElement).backgroundColor');
+  assert.ok(Number(/\d+/.exec(color)?.[0]) < 64, color);
+  assertSelfContained(opened);
 });
 
-test('the page allows no script, frame or request from elsewhere, and names its files by their content', async () => {
+test('GET /docs allows no foreign script or frame, and serves its files with the hash in the name forever', async () => {
   const { headers, text } = await caller.raw({ method: 'GET', path: '/docs' });
-  assert.match(
-    headers['content-security-policy'] ?? '',
-    /^default-src 'none'; script-src 'self'; style-src 'self';/,
-  );
-  assert.doesNotMatch(headers['content-security-policy'] ?? '', /unsafe|\*|http/);
-  assert.match(headers['content-security-policy'] ?? '', /frame-ancestors 'none'/);
+  const policy = headers['content-security-policy'] ?? '';
+  assert.match(policy, /^default-src 'none'; script-src 'self'; style-src 'self';.*frame-ancestors 'none'/);
+  assert.doesNotMatch(policy, /unsafe|\*|http/);
   for (const [file] of text.matchAll(/(?<=")docs\/[^"]+/g)) {
     const { status, headers } = await caller.raw({ method: 'GET', path: `/${file}` });
     assert.deepEqual([status, headers['content-encoding']], [200, 'gzip']);
     assert.match(headers['cache-control'] ?? '', /immutable/);
   }
-  const { status } = await caller.raw({ method: 'GET', path: '/docs/index.html' });
-  assert.equal(status, 404);
+  assert.equal((await caller.raw({ method: 'GET', path: '/docs/index.html' })).status, 404);
 });
 
-test('a file is sent whole, also where a body comes with the request, which ends the connection', async () => {
+test('A file of /docs is complete, also for HEAD and for a GET with a body', async () => {
   const { text } = await caller.raw({ method: 'GET', path: '/docs' });
   const path = `/${/docs\/page\.\w+\.css/.exec(text)?.[0]}`;
   const whole = await fetch(service.baseUrl + path);
   assert.match(await whole.text(), /swagger-ui/);
   const bytes = Number(whole.headers.get('content-length'));
   assert.equal((await caller.head(path)).headers['content-length'], `${bytes}`);
-  const stray = await caller.raw({ method: 'GET', path, headers: { 'Content-Length': '5' } });
-  // Two bytes behind the end of gzip, see exchange.ts.
-  assert.deepEqual([stray.status, stray.headers['content-length']], [200, `${bytes + 2}`]);
+  const withBody = await caller.raw({ method: 'GET', path, headers: { 'Content-Length': '5' } });
+  // exchange.ts adds two bytes after the end of gzip.
+  assert.deepEqual([withBody.status, withBody.headers['content-length']], [200, `${bytes + 2}`]);
 });
 
-test('the root leads browsers to the page, and nobody else', async () => {
+test('GET / redirects browsers to the dashboard, and responds 404 to other clients', async () => {
   const html = { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' };
   for (const method of ['GET', 'HEAD']) {
-    const answer = await fetch(`${service.baseUrl}/`, { method, headers: html, redirect: 'manual' });
-    assert.deepEqual([answer.status, answer.headers.get('location')], [302, '/dashboard']);
+    const response = await fetch(`${service.baseUrl}/`, { method, headers: html, redirect: 'manual' });
+    assert.deepEqual([response.status, response.headers.get('location')], [302, '/dashboard']);
     const other = await fetch(`${service.baseUrl}/`, { method, headers: { Accept: '*/*' } });
     assert.equal(other.status, 404);
   }

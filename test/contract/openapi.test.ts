@@ -1,6 +1,6 @@
 /**
- * Each endpoint answers as the description says, example by example. With WRITE_DOCS=1 in the environment the answers are
- * written down as the examples of the description.
+ * One call of each endpoint with the example of the description. With WRITE_DOCS=1 the test writes the responses as the
+ * examples of the description.
  */
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -20,25 +20,20 @@ import { keysOf, sharedService } from '../support/servers/service.js';
 
 const service = await sharedService();
 const keys = await keysOf({ after }, service);
-const limited = await keys.add({ quota: 10_000, scopes: allScopes });
+const caller = callerOf(service, await keys.add({ quota: 10_000, scopes: allScopes }));
 
-/** What the requests below need to find something, and what has to come last. */
-const order = ['POST', 'PUT', 'PATCH', 'GET', 'DELETE'];
-const last = ['GET /api/v1/erasures/:erasure_id'];
-const rank = (name: string): number => (last.includes(name) ? 9 : order.indexOf(name.split(' ')[0] ?? ''));
-const routes = [...apiRoutes].sort((a, b) => rank(nameOf(a)) - rank(nameOf(b)));
+/** Calls that create come first, calls that delete last, then the status of the erasure. */
+const methods = ['POST', 'PUT', 'PATCH', 'GET', 'DELETE'];
+const rankOf = (name: string): number =>
+  name === 'GET /api/v1/erasures/:erasure_id' ? 9 : methods.indexOf(name.split(' ')[0] ?? '');
+const routes = [...apiRoutes].sort((a, b) => rankOf(nameOf(a)) - rankOf(nameOf(b)));
 
-const ids = {
-  userId: pathExamples.user_id ?? '',
-  skillId: pathExamples.skill_id ?? '',
-  eventId: pathExamples.event_id ?? '',
-};
-const file = join(root, 'src/contracts/responses/examples.ts');
-const recorded: Record<string, unknown> = {};
+const { user_id = '', skill_id = '', event_id = '' } = pathExamples;
+const ids = { userId: user_id, skillId: skill_id, eventId: event_id };
 const made = { erasureId: '', keyId: '', webhookId: '', messageId: '' };
+const recorded: Record<string, unknown> = {};
 
-/** The example of the description is what is sent. */
-function bodyOf(method: string, path: string): string | null {
+function exampleBody(method: string, path: string): string | null {
   const schema = operationAt(method, path)?.requestBody?.content['application/json']?.schema;
   if (schema === undefined) return null;
   const events = schema.properties?.events?.items?.examples;
@@ -47,18 +42,17 @@ function bodyOf(method: string, path: string): string | null {
 
 for (const route of routes) {
   const name = nameOf(route);
-  test(`${name} answers as described`, async () => {
+  test(`${name} responds as its description says`, async () => {
+    const { method } = route;
     const { path = '', headers = {} } = routeRequests[name]?.({ ...ids, ...made }) ?? {};
-    const parts = { method: route.method, path, headers, body: bodyOf(route.method, route.path) };
-    const answer = await askInTurn(() => callerOf(service, limited).raw(parts));
-    const target = targetOf(route.method, path.split('?')[0] ?? '');
+    const body = exampleBody(method, route.path);
+    const answer = await askInTurn(() => caller.raw({ method, path, headers, body }));
     assert.ok(answer.status < 400, answer.text);
-    assertAnswer(answer, { method: route.method, target, requestId: null });
+    assertAnswer(answer, { method, target: targetOf(method, path.split('?')[0] ?? ''), requestId: null });
     if (route.scope !== null) assert.match(answer.headers.ratelimit ?? '', /^"default";r=\d+;t=\d+$/);
-    const isJson = answer.headers['content-type'] === 'application/json';
-    const isOwn = route.path === '/openapi.json';
-    if (isJson && !isOwn) recorded[name] = jsonOf(answer);
-    const { data } = isJson ? jsonOf(answer) : {};
+    if (answer.headers['content-type'] !== 'application/json' || path === '/openapi.json') return;
+    recorded[name] = jsonOf(answer);
+    const { data } = jsonOf(answer);
     if (name === 'DELETE /api/v1/learners/:user_id') made.erasureId = data.erasure_id;
     if (name === 'POST /api/v1/keys') made.keyId = data.key_id;
     if (name === 'POST /api/v1/webhooks') made.webhookId = data.webhook_id;
@@ -66,20 +60,21 @@ for (const route of routes) {
   });
 }
 
-test('the examples of answers are of these calls', () => {
-  const lines = apiRoutes
-    .map(nameOf)
-    .filter((name) => name in recorded)
-    .map((name) => `  '${name}': ${JSON.stringify(recorded[name])},\n`);
-  const wanted = readFileSync(file, 'utf8').replace(
-    /(= \{\n).*(\};\n)$/s,
-    (_, head, end) => head + lines.join('') + end,
-  );
-  if (process.env.WRITE_DOCS === '1') writeFileSync(file, wanted);
+test('The description has an example of every JSON response', () => {
+  if (process.env.WRITE_DOCS === '1') writeExamples();
   else
     assert.deepEqual(
       Object.keys(examples).sort(),
       Object.keys(recorded).sort(),
-      'WRITE_DOCS=1 npm test -- contract/openapi',
+      'WRITE_DOCS=1 npm test -- contract/openapi writes the examples',
     );
 });
+
+function writeExamples(): void {
+  const file = join(root, 'src/contracts/responses/examples.ts');
+  const names = apiRoutes.map(nameOf).filter((name) => name in recorded);
+  const lines = names.map((name) => `  '${name}': ${JSON.stringify(recorded[name])},\n`).join('');
+  const text = readFileSync(file, 'utf8');
+  const written = text.replace(/(= \{\n).*(\};\n)$/s, (_, head, end) => head + lines + end);
+  writeFileSync(file, written);
+}
