@@ -115,7 +115,7 @@ test('Every panel of the dashboard Learning gets rows that it can draw, of one t
   }
 });
 
-test('The numbers of the dashboard Learning are those of the stored rows', async () => {
+test('The dashboard Learning counts the stored rows', async () => {
   const sqlOf = (title: string, type: string): string =>
     panels.find(({ panel }) => panel.title === title && panel.type === type)?.rawSql ?? '';
   const stats = { Answers: 4646, Learners: 26, Accuracy: 2969 / 4646, Goals: 17, Mastered: 19 / 129 };

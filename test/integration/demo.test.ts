@@ -1,100 +1,123 @@
-/** The demo through the engine: what it leaves in ClickHouse, and that nothing of it is left after a reset. */
+/** `npm run demo` on the servers of a running service. */
 import assert from 'node:assert/strict';
+import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
-import type { ClickHouseClient } from '@clickhouse/client';
 import { namedLearnerIds } from '../../src/lab/demo/school.js';
-import { connectRedis, waitUntilReady } from '../../src/store/redis/connection/client.js';
 import { xapiMappingsKey } from '../../src/store/redis/keys.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
-import { type Ended, runCommand } from '../support/commands/command.js';
+import { runCommand, runOnTerminal } from '../support/commands/command.js';
 import { isLongForm } from '../support/runner/long-form.js';
 import { startServers } from '../support/servers/servers.js';
-
-const rowHash = `SELECT toString(sum(cityHash64(tuple(* EXCEPT (received_at, outbox_ms, outbox_seq, learner_version))))) AS hash
-FROM attempts WHERE tenant = 'demo'`;
+import { redisOf, startService } from '../support/servers/service.js';
+import { waitFor } from '../support/wait.js';
 
 /** A fit needs 20 learners. */
-const drawn = isLongForm ? 40 : 4;
-const school = drawn + namedLearnerIds.length;
+const drawn = isLongForm ? 40 : 1;
+const learnerCount = drawn + namedLearnerIds.length;
+const options = ['--until', '2026-06-30', '--learners', `${drawn}`];
 
 const tables = ['attempts', 'learner_skill_daily', 'skill_daily', 'goal_changes', 'served_forecasts'];
 const facts = ['skill_changes', 'model_versions', 'skill_parameters', 'xapi_mappings'];
 
-const title = isLongForm
-  ? 'a small school is imported, refused a second time, removed, and imported again just so'
-  : 'a small school is imported';
+const rowHash = `SELECT toString(sum(cityHash64(tuple(* EXCEPT (received_at, outbox_ms, outbox_seq, learner_version))))) AS hash
+FROM attempts WHERE tenant = 'demo'`;
 
-test(title, {
+/** A desktop with a browser that writes its arguments to a file. */
+function fakeDesktop(dir: string): Record<string, string> {
+  const file = join(dir, 'xdg-open');
+  const opened = join(dir, 'opened');
+  writeFileSync(file, `#!/bin/sh\nprintf %s "$*" > ${opened}.tmp && mv ${opened}.tmp ${opened}\n`);
+  chmodSync(file, 0o700);
+  return { PATH: `${dir}:${process.env.PATH}`, DISPLAY: ':0', CI: '', SSH_CONNECTION: '' };
+}
+
+test('npm run demo stores a school and opens a link with its key; --reset removes both', {
   timeout: 600_000,
 }, async (t) => {
-  const servers = await startServers(t);
-  const { clickhouse } = servers;
-  const run = (...args: string[]) => runCommand('demo', servers.env, ...args);
-  const make = () => run('--until', '2026-06-30', '--learners', `${drawn}`, '--json');
-  const select = async <Row>(query: string): Promise<Row> =>
-    (await selectRows<Row>(clickhouse, query))[0] as Row;
-  const count = async (table: string): Promise<number> =>
-    (await select<{ n: number }>(`SELECT toUInt32(count()) AS n FROM ${table} WHERE tenant = 'demo'`)).n;
+  const { env, clickhouse } = await startServers(t);
+  const { REDIS_URL: redisUrl = '', CLICKHOUSE_URL: clickhouseUrl = '', DATA_DIR: dir = '' } = env;
+  const { baseUrl } = await startService(t, { redisUrl, clickhouseUrl, dataDir: dir });
+  const redis = await redisOf(t, redisUrl);
+  const run = (...args: string[]) => runCommand('demo', env, ...args);
+  const select = <Row>(query: string): Promise<Row[]> => selectRows<Row>(clickhouse, query);
+  const selectHash = () => select<{ hash: string }>(rowHash);
+  const count = async (table: string): Promise<number> => {
+    const [row] = await select<{ n: number }>(
+      `SELECT toUInt32(count()) AS n FROM ${table} WHERE tenant = 'demo'`,
+    );
+    return row?.n ?? 0;
+  };
+  const countAll = async () => [
+    await count('attempts'),
+    await count('goal_changes'),
+    await count('forecasts'),
+  ];
 
-  const made = await make();
+  const made = await runOnTerminal('demo', { ...env, ...fakeDesktop(dir) }, ...options);
   assert.equal(made.code, 0, made.err);
-  const { answers, learners, goals, forecasts, model_version } = JSON.parse(made.out);
-  assert.deepEqual([learners, model_version], [school, isLongForm ? 2 : 0]);
-  assert.deepEqual(
-    [await count('attempts'), await count('goal_changes'), await count('forecasts')],
-    [answers, goals, forecasts],
-  );
-  const figures = await select(`SELECT toUInt32(uniqExact(section)) AS sections,
+  const numberOf = (pattern: RegExp): number => Number(pattern.exec(made.out)?.[1]?.replaceAll(',', ''));
+  assert.equal(numberOf(/school of (\d+) learners/), learnerCount);
+  const stored = [/([\d,]+) answers on/, /([\d,]+) goals and/, /([\d,]+) forecasts/].map(numberOf);
+  assert.deepEqual(await countAll(), stored);
+  assert.match(made.out, isLongForm ? /model version 2, fitted/ : /no model was fitted/);
+  const key = readFileSync(join(dir, 'demo-key'), 'utf8').trim();
+  const link = `${baseUrl}/dashboard#key=${key}`;
+  assert.ok(made.out.endsWith(`\nDashboard: ${link}\n`), made.out);
+
+  const checks = await select(`SELECT toUInt32(uniqExact(section)) AS sections,
     toUInt32(count() - uniqExact(user_id, learner_seq)) AS doubled FROM attempts WHERE tenant = 'demo'`);
-  assert.deepEqual(figures, { sections: 2, doubled: 0 });
-  const ahead = await select<{ n: number }>(
-    `SELECT toUInt32(count()) AS n FROM forecasts AS f JOIN (
+  assert.deepEqual(checks, [{ sections: 2, doubled: 0 }]);
+  const later = await select(
+    `SELECT user_id FROM forecasts AS f JOIN (
        SELECT user_id, learner_seq, occurred_at FROM attempts) AS a USING (user_id, learner_seq)
      WHERE a.occurred_at > f.made_at`,
   );
-  assert.equal(ahead.n, 0, 'a forecast rests on answers of before');
-  const versions = await selectRows(
-    clickhouse,
-    'SELECT DISTINCT tenant_model_version AS v FROM forecasts ORDER BY v',
-  );
+  assert.deepEqual(later, [], 'a forecast uses a later answer');
+  const versions = await select('SELECT DISTINCT tenant_model_version AS v FROM forecasts ORDER BY v');
   assert.deepEqual(versions, isLongForm ? [{ v: 0 }, { v: 1 }, { v: 2 }] : [{ v: 0 }]);
 
-  if (!isLongForm) return;
-  const again = await make();
-  assert.deepEqual([again.code, again.out], [1, '']);
-  assert.match(again.err, /^Tenant demo has a demo.*--reset removes it\n$/);
-  const { hash } = await select<{ hash: string }>(rowHash);
+  // Other users of the machine can read program arguments, so a private file passes the key.
+  await waitFor('the browser', () => existsSync(join(dir, 'opened')));
+  const page = readFileSync(join(dir, 'opened'), 'utf8');
+  assert.equal(page, join(dir, 'demo.html'));
+  assert.equal(statSync(page).mode & 0o777, 0o600);
+  assert.ok(readFileSync(page, 'utf8').includes(`url=${link}"`));
+  const fetchSkills = () => fetch(`${baseUrl}/api/v1/skills?limit=1`, { headers: { 'X-API-Key': key } });
+  const { data } = (await (await fetchSkills()).json()) as { data: { skills: unknown[] } };
+  assert.equal(data.skills.length, 1);
+  const second = await run(...options);
+  assert.deepEqual([second.code, second.out], [1, '']);
+  assert.ok(second.err.startsWith(`Tenant demo has a demo (${link})`), second.err);
+  assert.match(second.err, /--reset removes it\n$/);
 
-  await refusesOthers(clickhouse, () => run('--reset'));
+  const foreign = { tenant: 'demo', user_id: 'ada', updated_at: '2026-01-01 00:00:00.000' };
+  await clickhouse.insert({ table: 'goal_changes', format: 'JSONEachRow', values: [foreign] });
+  const rejected = await run('--reset');
+  assert.deepEqual([rejected.code, rejected.out], [1, '']);
+  assert.match(rejected.err, /^Tenant demo has more than a demo \(ada\).*--tenant\n$/);
+  await clickhouse.command({ query: "DELETE FROM goal_changes WHERE user_id = 'ada'" });
 
-  const redis = connectRedis(servers.env.REDIS_URL as string);
-  t.after(() => redis.disconnect());
-  await waitUntilReady(redis, 10_000);
+  const before = await selectHash();
   await redis.hset(xapiMappingsKey, 'demo', '{}');
-  const values = [{ tenant: 'demo', updated_at: '2026-01-01 00:00:00.000', mapping: '{}' }];
-  await clickhouse.insert({ table: 'xapi_mappings', format: 'JSONEachRow', values });
+  const mapping = { tenant: 'demo', updated_at: '2026-01-01 00:00:00.000', mapping: '{}' };
+  await clickhouse.insert({ table: 'xapi_mappings', format: 'JSONEachRow', values: [mapping] });
   const reset = await run('--reset', '--json');
-  assert.deepEqual([reset.code, JSON.parse(reset.out)], [0, { tenant: 'demo', erased: school }], reset.err);
+  assert.equal(reset.code, 0, reset.err);
+  assert.deepEqual(JSON.parse(reset.out), { tenant: 'demo', erased: learnerCount });
+  assert.deepEqual([existsSync(join(dir, 'demo-key')), existsSync(page)], [false, false]);
   for (const table of [...tables, ...facts]) assert.equal(await count(table), 0, table);
   assert.equal(await redis.hget(xapiMappingsKey, 'demo'), null);
-  const keys = await redis.keys('*');
-  assert.deepEqual(
-    keys.filter((key) => /demo/.test(key)),
-    [],
-  );
+  await waitFor('the revocation of the key', async () => (await fetchSkills()).status === 401);
+  const keys = await redis.keys('*demo*');
+  assert.deepEqual(keys, []);
 
-  // The marks of what was erased would take goals and forecasts, tokens the model.
-  assert.equal((await make()).code, 0);
-  assert.deepEqual(await select(rowHash), { hash });
-  assert.deepEqual([await count('goal_changes'), await count('forecasts')], [goals, forecasts]);
+  if (!isLongForm) return;
+  // Marks of erasures would drop goals and forecasts, old deduplication tokens the model.
+  const again = await run(...options, '--json');
+  assert.equal(again.code, 0, again.err);
+  const { answers, goals, forecasts, model_version } = JSON.parse(again.out);
+  assert.deepEqual([answers, goals, forecasts, model_version], [...stored, 2]);
+  assert.deepEqual(await selectHash(), before);
+  assert.deepEqual(await countAll(), stored);
 });
-
-/** What is of somebody else keeps a tenant from being emptied. */
-async function refusesOthers(clickhouse: ClickHouseClient, reset: () => Promise<Ended>): Promise<void> {
-  const values = [{ tenant: 'demo', user_id: 'ada', updated_at: '2026-01-01 00:00:00.000' }];
-  await clickhouse.insert({ table: 'goal_changes', format: 'JSONEachRow', values });
-  const refused = await reset();
-  assert.deepEqual([refused.code, refused.out], [1, '']);
-  assert.match(refused.err, /^Tenant demo has more than a demo \(ada\).*--tenant\n$/);
-  await clickhouse.command({ query: "DELETE FROM goal_changes WHERE user_id = 'ada'" });
-}
