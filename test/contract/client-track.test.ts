@@ -35,7 +35,8 @@ async function startClient(t: Scoped, options: Partial<SkilltraceOptions> = {}) 
   const client = new Skilltrace({
     baseUrl: front.baseUrl,
     retry: { firstDelayMs: 5, longestDelayMs: 20 },
-    onUndelivered: ({ item_id }, { code, message }) => undelivered.push(`${item_id} ${code} ${message}`),
+    onUndelivered: ({ item_id }, { code, message, details }) =>
+      undelivered.push(`${item_id} ${code} ${message} ${details.length}`),
     onStopped: ({ code }) => stopped.push(code),
     ...options,
     queue: { lingerMs: 10, ...options.queue },
@@ -101,7 +102,7 @@ test('Skilltrace reports the error of each answer when the whole batch is reject
   await client.track(answerOf('all-1', { item_id: 'b', event_id: 'used' }));
   await client.flush();
   assert.deepEqual([sizesOf(front), undelivered.length], [[2], 2]);
-  assert.equal(undelivered[0], 'a INVALID_REQUEST must be <= 5');
+  assert.equal(undelivered[0], 'a INVALID_REQUEST must be <= 5 1');
   assert.match(
     undelivered[1] ?? '',
     /^b IDEMPOTENCY_KEY_REUSED This event_id was used for a different event/,

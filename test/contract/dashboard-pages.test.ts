@@ -26,7 +26,7 @@ const pages: Readonly<Record<string, RegExp>> = {
   '#/learner/ada?skill=inference': /Rindfleisch/,
   '#/learner/few': /4 answers/,
   [`#/learner/${arabic}`]: /24 answers/,
-  [`#/learner/${wide}?skill=inference`]: /24 answers/,
+  [`#/learner/${wide}?skill=inference`]: /W{128}/,
   '#/skills': /linear-equations/,
   '#/skills/a%2Fb%20%26%20%22c%22': /a\/b & "c"/,
   '#/model': /Reliability/,
