@@ -13,7 +13,7 @@ import { waitFor } from '../support/wait.js';
 const service = await sharedService();
 const keys = await keysOf({ after }, service);
 const arabic = 'ليلى';
-/** As long as an id can be. */
+/** The longest possible id. */
 const wide = 'W'.repeat(128);
 const answers: Readonly<Record<string, number>> = { ada: 40, few: 4, [arabic]: 24, [wide]: 24 };
 const skills = ['linear-equations', 'inference', 'a/b & "c"'];

@@ -13,7 +13,7 @@ import { numberPlaceholder, prepareRequests, usualTraffic } from '../../bench/lo
 import { computeRatioSpread, computeSpread } from '../../bench/results/spread.js';
 import { tempDir } from '../support/temp.js';
 
-test('createOpenLoop schedules requests at even times, createClosedLoop as soon as a connection is free', () => {
+test('createOpenLoop schedules requests at even times, createClosedLoop whenever a connection is free', () => {
   const loop = createOpenLoop(200, 2);
   assert.deepEqual([0, 4, 5, 50, 1999, 60_000].map(loop.countDue), [1, 1, 2, 11, 400, 400]);
   assert.deepEqual([0, 1, 399].map(loop.dueAt), [0, 5, 1995]);

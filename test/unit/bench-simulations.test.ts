@@ -19,7 +19,7 @@ test('runHistory returns the same learner for a seed, and lower values for one w
   const [up, down] = [runMover('improves').figures, runMover('declines').figures];
   for (const figure of ['observed', 'predicted', 'mastered', 'mastery'] as const)
     assert.ok(up[figure] > down[figure], `${figure} ${up[figure]}, ${down[figure]}`);
-  assert.ok(down.target > up.target, 'the baseline is not that of the first answers');
+  assert.ok(down.target > up.target, 'the baseline is not computed from the first answers');
 });
 
 const zone = worlds.zone as World;
