@@ -1,306 +1,200 @@
-/** Bodies of requests: fitting ones for each route that takes one, and what becomes of them when they are spoilt. */
+/** Request bodies generated from the OpenAPI document: valid ones, and ones with errors. */
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { allScopes } from '../../../src/contracts/access/access.js';
 import type { Route } from '../../../src/http/route.js';
-import { nameOf } from '../http/route-table.js';
-import { mostEvents } from './ledger.js';
-import { badId, eventId, goodId, junk } from './texts.js';
+import { operationAt } from '../http/description.js';
+import { anyValue, eventId, invalidId, validId } from './texts.js';
 
-/** A body with the headers that say what it is. */
+/** A body with the headers that describe it. */
 export interface Content {
   readonly bytes: Buffer;
   readonly type: string | null;
   readonly encoding: string | null;
 }
 
-const optional = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { nil: null, freq: 2 });
-const record = (fields: Record<string, fc.Arbitrary<unknown>>, required: string[]) =>
-  fc.record(fields, { requiredKeys: required }) as fc.Arbitrary<Record<string, unknown>>;
+/** Largest number of events in a generated batch. */
+export const maxEvents = 8;
 
-const day = fc.date({ min: new Date('2026-01-01'), max: new Date('2100-01-01'), noInvalidDate: true });
+interface JsonSchema {
+  readonly type?: string;
+  readonly enum?: readonly unknown[];
+  readonly anyOf?: readonly JsonSchema[];
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly multipleOf?: number;
+  readonly items?: JsonSchema;
+  readonly minItems?: number;
+  readonly uniqueItems?: boolean;
+  readonly required?: readonly string[];
+  readonly properties?: Readonly<Record<string, JsonSchema>>;
+  readonly patternProperties?: Readonly<Record<string, JsonSchema>>;
+}
 
-/** Bounds, offsets, a leap second, more digits than anybody keeps. */
 const times = [
-  '2026-01-01T00:00:00Z',
-  '1970-01-01T00:00:00+00:00',
-  '1970-01-01T23:59:00+23:59',
-  '1970-01-01T00:00:00-23:59',
-  '2016-12-31T23:59:60Z',
-  '2024-02-29t12:00:00.123456789123456789z',
+  ...['2026-01-01T00:00:00Z', '1970-01-01T00:00:00+00:00', '1970-01-01T23:59:00+23:59'],
+  ...['2016-12-31T23:59:60Z', '2024-02-29t12:00:00.123456789123456789z'],
 ];
-const noTimes = [
+const invalidTimes = [
   '2023-02-29T00:00:00Z',
   '1969-12-31T23:59:59.999Z',
   '9999-12-31T23:59:59Z',
-  '2026-01-01 00:00:00Z',
+  '2026-01-01',
+];
+const urls = ['https://hooks.example.org/', 'https://hooks.example.org/a?b=c'];
+const invalidUrls = [
+  'http://hooks.example.org/',
+  'https://10.0.0.1/',
+  'https://[::1]/',
+  'hooks',
+  'https://a/#b',
 ];
 
-const event = record(
-  {
-    user_id: goodId,
-    skill_id: goodId,
-    is_correct: fc.boolean(),
-    time_spent_seconds: optional(fc.integer({ min: 0, max: 86_400 })),
-    confidence_score: optional(fc.integer({ min: 1, max: 5 })),
-    question_difficulty: optional(fc.double({ min: -3, max: 3, noNaN: true })),
-    event_id: optional(fc.oneof(eventId, eventId, goodId, fc.uuid())),
-    item_id: optional(goodId),
-    occurred_at: optional(
-      fc.oneof(
-        { weight: 15, arbitrary: fc.constantFrom(...times) },
-        { weight: 1, arbitrary: fc.constantFrom(...noTimes) },
-      ),
-    ),
-  },
-  ['user_id', 'skill_id', 'is_correct'],
-);
+const mostly = <Value>(usual: fc.Arbitrary<Value>, odd: fc.Arbitrary<Value>): fc.Arbitrary<Value> =>
+  fc.oneof({ weight: 12, arbitrary: usual }, { weight: 1, arbitrary: odd });
 
-/** Values of the wrong kind in some field, fields that are not ours, fields that are missing. */
-const spoilt = (object: fc.Arbitrary<Record<string, unknown>>): fc.Arbitrary<unknown> =>
+/** Fields whose schema does not say all that the service checks. */
+const fields: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
+  event_id: fc.oneof(eventId, eventId, validId),
+  occurred_at: mostly(fc.constantFrom(...times), fc.constantFrom(...invalidTimes)),
+  target_date: mostly(fc.constantFrom('2099-01-01', '2099-12-31'), fc.constantFrom('2001-01-01', 'soon')),
+  url: mostly(fc.constantFrom(...urls), fc.constantFrom(...invalidUrls)),
+  version: fc.constantFrom(0, 0, 1, 2),
+  home_page: fc.constantFrom('http://lms.example/', 'lms'),
+  extension: fc.constant('http://lms.example/skill'),
+};
+
+const xapiStatement = fc.record({
+  id: fc.constantFrom('5b2c0d6e-6a38-4a53-9d70-6ee1e0d2b4a5', '5b2c0d6e-6a38-4a53-9d70-6ee1e0d2b4a6'),
+  actor: fc.constantFrom<object>(
+    { mbox: 'mailto:ada@lms.example' },
+    { account: { homePage: 'http://lms.example/', name: 'ada' } },
+    { objectType: 'Group', member: [{ openid: 'http://lms.example/ada' }] },
+  ),
+  verb: fc
+    .constantFrom('answered', 'answered', 'passed', 'attempted', 'voided')
+    .map((verb) => ({ id: `http://adlnet.gov/expapi/verbs/${verb}` })),
+  object: fc.constantFrom<object>(
+    { id: 'http://lms.example/items/1' },
+    { objectType: 'StatementRef', id: '5b2c0d6e-6a38-4a53-9d70-6ee1e0d2b4a5' },
+  ),
+  result: fc.record({ success: fc.boolean(), duration: fc.constantFrom('PT5S', 'P1Y') }),
+  context: fc.constant({ contextActivities: { parent: [{ id: 'http://lms.example/skills/1' }] } }),
+  timestamp: fc.constantFrom(...times),
+});
+
+/** Valid by the schema, as far as the schema says. */
+function valueFor(schema: JsonSchema): fc.Arbitrary<unknown> {
+  const { type, minimum = 0, maximum = 1, multipleOf = 1, minItems = 0, items = {} } = schema;
+  if (schema.anyOf !== undefined) return fc.oneof(...schema.anyOf.map(valueFor));
+  if (schema.enum !== undefined) return fc.constantFrom(...schema.enum);
+  if (type === 'boolean') return fc.boolean();
+  if (type === 'number') return fc.double({ min: minimum, max: maximum, noNaN: true });
+  if (type === 'integer')
+    return fc.integer({ min: minimum / multipleOf, max: maximum / multipleOf }).map((n) => n * multipleOf);
+  if (type === 'string') return validId;
+  if (type === 'array') {
+    const lengths = { minLength: minItems, maxLength: maxEvents };
+    const one =
+      items.properties === undefined ? valueFor(items) : mostly(valueFor(items), damage(valueFor(items)));
+    return schema.uniqueItems ? fc.uniqueArray(one, lengths) : fc.array(one, lengths);
+  }
+  if (type === 'object') return objectFor(schema);
+  return fc.constant(null);
+}
+
+function objectFor({ properties = {}, patternProperties, required = [] }: JsonSchema): fc.Arbitrary<object> {
+  const [values] = Object.values(patternProperties ?? {});
+  if (values !== undefined)
+    return fc.dictionary(fc.constantFrom('http://lms.example/skills/1', 'a'), valueFor(values));
+  const entries = Object.entries(properties).map(
+    ([name, schema]) => [name, fields[name] ?? valueFor(schema)] as const,
+  );
+  return fc.record(Object.fromEntries(entries), { requiredKeys: [...required] });
+}
+
+/** Replaces, drops or adds a field, or wraps the whole. */
+const damage = (whole: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> =>
   fc
-    .tuple(object, fc.nat(), junk, fc.constantFrom('replace', 'drop', 'add', 'wrap', 'prototype'))
-    .map(([fields, at, value, how]) => {
-      const names = Object.keys(fields);
-      const name = names[at % names.length] as string;
-      if (how === 'replace') return { ...fields, [name]: value };
-      if (how === 'drop') return Object.fromEntries(Object.entries(fields).filter(([key]) => key !== name));
-      if (how === 'add') return { ...fields, extra: value };
-      if (how === 'wrap') return [fields];
-      return JSON.parse(
-        `{"__proto__":${JSON.stringify(fields)},"constructor":{"prototype":${JSON.stringify(value) ?? 'null'}}}`,
-      );
+    .tuple(whole, fc.nat(), anyValue, fc.constantFrom('replace', 'drop', 'add', 'wrap', 'prototype'))
+    .map(([object, at, value, how]) => {
+      const names = Object.keys(object as object);
+      const name = names[at % names.length] ?? 'extra';
+      const others = Object.entries(object as object).filter(([key]) => key !== name);
+      if (how === 'replace') return Object.fromEntries([...others, [name, value]]);
+      if (how === 'drop') return Object.fromEntries(others);
+      if (how === 'add') return { ...(object as object), extra: value };
+      if (how === 'wrap') return [object];
+      return JSON.parse(`{"__proto__":${textOf(object)},"constructor":{"prototype":{}}}`);
     });
 
-/** Few learners, and ids that meet. */
-const xapiStatement = record(
-  {
-    id: fc.constantFrom('5b2c0d6e-6a38-4a53-9d70-6ee1e0d2b4a5', '5b2c0d6e-6a38-4a53-9d70-6ee1e0d2b4a6'),
-    actor: fc.constantFrom<object>(
-      { mbox: 'mailto:ada@lms.example' },
-      { account: { homePage: 'http://lms.example/', name: 'ada' } },
-      { objectType: 'Group', member: [{ openid: 'http://lms.example/ada' }] },
-    ),
-    verb: fc
-      .constantFrom('answered', 'answered', 'passed', 'attempted', 'voided')
-      .map((verb) => ({ id: `http://adlnet.gov/expapi/verbs/${verb}` })),
-    object: fc.constantFrom<object>(
-      { id: 'http://lms.example/items/1' },
-      { objectType: 'StatementRef', id: '5b2c0d6e-6a38-4a53-9d70-6ee1e0d2b4a5' },
-    ),
-    result: fc.record({ success: fc.boolean(), duration: fc.constantFrom('PT5S', 'P1Y') }),
-    context: fc.constant({ contextActivities: { parent: [{ id: 'http://lms.example/skills/1' }] } }),
-    timestamp: fc.constantFrom(...times),
-  },
-  ['actor', 'verb', 'object', 'result', 'context'],
-);
+const textOf = (value: unknown): string => JSON.stringify(value) ?? 'undefined';
 
-const quota = {
-  requests_per_minute: optional(fc.integer({ min: 1, max: 1000 })),
-  unlimited: optional(fc.boolean()),
-};
-
-const fitting: Readonly<Record<string, fc.Arbitrary<Record<string, unknown>>>> = {
-  'POST /api/v1/track-answer': event,
-  'POST /api/v1/track-answers': record(
-    {
-      events: fc.array(fc.oneof({ weight: 9, arbitrary: event }, { weight: 1, arbitrary: spoilt(event) }), {
-        maxLength: mostEvents,
-      }),
-    },
-    ['events'],
-  ),
-  'POST /api/v1/predictions': record(
-    {
-      user_ids: fc.array(goodId, { minLength: 1, maxLength: 5 }),
-      days: optional(fc.integer({ min: 1, max: 365 })),
-      confidence_level: optional(fc.double({ min: 0.5, max: 0.99, noNaN: true })),
-      locale: optional(fc.constant('en')),
-    },
-    ['user_ids'],
-  ),
-  'POST /api/v1/mastery': record(
-    {
-      user_ids: fc.array(goodId, { minLength: 1, maxLength: 5 }),
-      skill_ids: optional(fc.array(goodId, { minLength: 1, maxLength: 3 })),
-    },
-    ['user_ids'],
-  ),
-  'POST /api/v1/keys': record(
-    { ...quota, scopes: optional(fc.subarray([...allScopes])), tenant: optional(goodId) },
-    [],
-  ),
-  'PATCH /api/v1/keys/:key_id': record(quota, []),
-  'POST /api/v1/model/rollback': record({ version: fc.constantFrom(0, 0, 1, 2) }, ['version']),
-  'POST /api/v1/predictions/:user_id/what-if': record(
-    {
-      answers_per_day: fc.double({ min: 0, max: 1000, noNaN: true }),
-      skills: optional(fc.uniqueArray(goodId, { minLength: 1, maxLength: 3 })),
-      days: optional(fc.integer({ min: 1, max: 365 })),
-      target_score: optional(fc.integer({ min: 40, max: 160 }).map((tens) => 10 * tens)),
-    },
-    ['answers_per_day'],
-  ),
-  'POST /api/v1/next-items/:user_id': record(
-    {
-      items: fc.array(
-        record(
-          {
-            item_id: optional(goodId),
-            skill_id: goodId,
-            question_difficulty: optional(fc.double({ min: -3, max: 3, noNaN: true })),
-          },
-          ['skill_id'],
-        ),
-        { minLength: 1, maxLength: 8 },
-      ),
-      limit: optional(fc.integer({ min: 1, max: 1000 })),
-      target: optional(fc.double({ min: 0.5, max: 0.95, noNaN: true })),
-    },
-    ['items'],
-  ),
-  'PUT /api/v1/goals/:user_id': record(
-    {
-      target_score: fc.integer({ min: 40, max: 160 }).map((tens) => 10 * tens),
-      target_date: optional(day.map((date) => date.toISOString().slice(0, 10))),
-    },
-    ['target_score'],
-  ),
-  'POST /xapi/statements': xapiStatement,
-  'PUT /xapi/statements': xapiStatement,
-  'PUT /api/v1/xapi-mapping': record(
-    {
-      home_page: optional(fc.constantFrom('http://lms.example/', 'lms')),
-      skill_from: optional(fc.constantFrom('parent', 'category', { extension: 'http://lms.example/skill' })),
-      skills: optional(fc.dictionary(fc.constantFrom('http://lms.example/skills/1', 'a'), goodId)),
-      success_threshold: optional(fc.double({ min: 0, max: 1, noNaN: true })),
-      unmapped: optional(fc.constantFrom('reject', 'ignore')),
-    },
-    [],
-  ),
-  'PUT /api/v1/skills/:skill_id': record(
-    {
-      name: optional(fc.oneof(goodId, badId)),
-      section: optional(fc.constantFrom('math', 'rw')),
-      weight: optional(fc.double({ min: 0.01, max: 1000, noNaN: true })),
-      parameters: optional(
-        fc.record({
-          p_init: fc.double({ min: 0.001, max: 0.999, noNaN: true }),
-          p_learn: fc.double({ min: 0.001, max: 0.999, noNaN: true }),
-          p_guess: fc.double({ min: 0.001, max: 0.5, noNaN: true }),
-          p_slip: fc.double({ min: 0.001, max: 0.5, noNaN: true }),
-          source: fc.constantFrom('default', 'fitted', 'manual'),
-        }),
-      ),
-    },
-    [],
-  ),
-};
-
-const types = fc.oneof(
-  fc.constant(['*']),
-  fc.subarray([
-    'mastery.reached',
-    'plateau.detected',
-    'goal.reached',
-    'erasure.completed',
-    '*',
-    'webhook.test',
-  ]),
-);
-const url = fc.oneof(
-  { weight: 6, arbitrary: fc.webUrl({ validSchemes: ['https'], withQueryParameters: true }) },
-  { weight: 1, arbitrary: fc.webUrl({ withFragments: true }) },
-  {
-    weight: 1,
-    arbitrary: fc.oneof(
-      badId,
-      fc.ipV4(),
-      fc.ipV6().map((host) => `https://[${host}]/`),
-    ),
-  },
-);
-const webhook = { url, event_types: types, description: optional(fc.oneof(goodId, badId)) };
-
-const webhooks: typeof fitting = {
-  'POST /api/v1/webhooks': record(webhook, ['url', 'event_types']),
-  'PATCH /api/v1/webhooks/:webhook_id': record({ ...webhook, enabled: optional(fc.boolean()) }, []),
-  'POST /api/v1/webhooks/:webhook_id/rotate-secret': record({ revoke_old: optional(fc.boolean()) }, []),
-};
-
-const text = (value: unknown): string => JSON.stringify(value) ?? 'undefined';
-
-/** Cuts, doubles or inserts something in the middle. */
-const torn = (whole: fc.Arbitrary<string>): fc.Arbitrary<Buffer> =>
+/** Cuts bytes out, and inserts others. */
+const tear = (whole: fc.Arbitrary<unknown>): fc.Arbitrary<Buffer> =>
   fc
     .tuple(whole, fc.nat(), fc.nat({ max: 20 }), fc.uint8Array({ maxLength: 8 }))
-    .map(([json, place, length, bytes]) => {
-      const source = Buffer.from(json);
+    .map(([value, place, length, bytes]) => {
+      const source = Buffer.from(textOf(value));
       const at = place % (source.length + 1);
       return Buffer.concat([source.subarray(0, at), bytes, source.subarray(at + length)]);
     });
 
-const deep = fc.nat({ max: 4000 }).map((depth) => Buffer.from('['.repeat(depth) + ']'.repeat(depth)));
+const nested = fc.nat({ max: 4000 }).map((depth) => Buffer.from('['.repeat(depth) + ']'.repeat(depth)));
+const toBytes = (value: unknown): Buffer => Buffer.from(textOf(value));
 
-const bytesFor = (name: string): fc.Arbitrary<Buffer> => {
-  const object = fitting[name] ?? webhooks[name];
-  if (object === undefined) throw new Error(`test/support/fuzz/bodies.ts has no body for ${name}`);
-  return fc.oneof(
-    { weight: 24, arbitrary: object.map((value) => Buffer.from(text(value))) },
-    { weight: 4, arbitrary: spoilt(object).map((value) => Buffer.from(text(value))) },
-    { weight: 2, arbitrary: torn(object.map(text)) },
-    { weight: 1, arbitrary: junk.map((value) => Buffer.from(text(value))) },
+const bytesOf = (value: fc.Arbitrary<unknown>): fc.Arbitrary<Buffer> =>
+  fc.oneof(
+    { weight: 24, arbitrary: value.map(toBytes) },
+    { weight: 4, arbitrary: damage(value).map(toBytes) },
+    { weight: 2, arbitrary: tear(value) },
+    { weight: 1, arbitrary: anyValue.map(toBytes) },
     { weight: 1, arbitrary: fc.uint8Array({ maxLength: 300 }).map((bytes) => Buffer.from(bytes)) },
-    { weight: 1, arbitrary: fc.oneof(deep, fc.constant(Buffer.alloc(20_000, 32))) },
+    { weight: 1, arbitrary: fc.oneof(nested, fc.constant(Buffer.alloc(20_000, 32))) },
   );
-};
 
-const oddTypes = [
-  'application/json; charset=utf-8',
-  'Application/JSON;x=y',
-  'application/json; charset=latin1',
-  'text/plain',
-  'application/x-ndjson',
-  'multipart/form-data; boundary=a',
-];
+const types = fc.constantFrom(
+  ...['application/json; charset=utf-8', 'Application/JSON;x=y', 'application/json; charset=latin1'],
+  ...['text/plain', 'application/x-ndjson', 'multipart/form-data; boundary=a', null],
+);
+const encodings = fc.constantFrom('gzip', 'GZIP', 'identity', 'br', 'deflate', 'gzip, gzip', '');
 
-const oddEncodings = ['gzip', 'GZIP', 'identity', 'br', 'deflate', 'gzip, gzip', ''];
-
-const common = <Value>(usual: Value, odd: readonly Value[]): fc.Arbitrary<Value> =>
-  fc.oneof({ weight: 12, arbitrary: fc.constant(usual) }, { weight: 1, arbitrary: fc.constantFrom(...odd) });
-
-const json = (bytes: fc.Arbitrary<Buffer>): fc.Arbitrary<Content> =>
+const jsonContent = (value: fc.Arbitrary<unknown>): fc.Arbitrary<Content> =>
   fc.record({
-    bytes,
-    type: common<string | null>('application/json', [...oddTypes, null]),
-    encoding: common<string | null>(null, oddEncodings),
+    bytes: bytesOf(value),
+    type: mostly(fc.constant('application/json'), types),
+    encoding: mostly(fc.constant(null), encodings),
   });
 
-const lines = fc
-  .array(
-    fc.oneof(
-      { weight: 8, arbitrary: event.map(text) },
-      { weight: 1, arbitrary: junk.map(text) },
-      { weight: 1, arbitrary: fc.constantFrom('', '{', '\t') },
-    ),
-    {
-      maxLength: mostEvents,
-    },
-  )
-  .map(
-    (all): Content => ({ bytes: Buffer.from(all.join('\n')), type: 'application/x-ndjson', encoding: null }),
-  );
+const lineContent = (event: fc.Arbitrary<unknown>): fc.Arbitrary<Content> =>
+  fc
+    .array(mostly(event.map(textOf), fc.oneof(anyValue.map(textOf), fc.constantFrom('', '{', '\t'))), {
+      maxLength: maxEvents,
+    })
+    .map((lines) => ({
+      bytes: Buffer.from(lines.join('\n')),
+      type: 'application/x-ndjson',
+      encoding: null,
+    }));
 
-const gzipped = (content: fc.Arbitrary<Content>): fc.Arbitrary<Content> =>
-  fc.tuple(content, common(false, [true])).map(([{ bytes, type }, cut]) => {
+const gzipContent = (content: fc.Arbitrary<Content>): fc.Arbitrary<Content> =>
+  fc.tuple(content, mostly(fc.constant(0), fc.constant(5))).map(([{ bytes, type }, cut]) => {
     const packed = gzipSync(bytes, { level: 1 });
-    return { bytes: cut ? packed.subarray(0, packed.length - 5) : packed, type, encoding: 'gzip' };
+    return { bytes: packed.subarray(0, packed.length - cut), type, encoding: 'gzip' };
   });
 
-/** Contents for a route that takes a body. */
-export function contentFor(route: Route): fc.Arbitrary<Content> {
-  const plain = json(bytesFor(nameOf(route)));
-  const forms = [plain, ...(route.body?.mediaTypes.includes('application/x-ndjson') ? [lines] : [])];
-  const isPacked = route.body?.encodings.includes('gzip');
-  return fc.oneof(...forms, ...(isPacked ? forms.map(gzipped) : []));
+/** @param route with a body */
+export function contentOf({ method, path, body, protocol }: Route): fc.Arbitrary<Content> {
+  const schema = operationAt(method, path)?.requestBody?.content['application/json']?.schema as JsonSchema;
+  const value = protocol ? xapiStatement : valueFor(schema);
+  const { items = {} } = schema.properties?.events ?? {};
+  const hasLines = body?.mediaTypes.includes('application/x-ndjson');
+  const forms = [jsonContent(value), ...(hasLines ? [lineContent(valueFor(items))] : [])];
+  return fc.oneof(...forms, ...(body?.encodings.includes('gzip') ? forms.map(gzipContent) : []));
 }
+
+/** For a route without a body. */
+export const strayContent: fc.Arbitrary<Content> = invalidId.map((id) => ({
+  bytes: Buffer.from(id),
+  type: 'application/json',
+  encoding: null,
+}));
