@@ -1,9 +1,6 @@
-/**
- * Webhooks while processes are killed and the receiver is gone, refuses or hangs: each event that follows from the rows in
- * ClickHouse is delivered, no other is, and those of a learner come in their order where none failed.
- */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import type { ServerResponse } from 'node:http';
+import { type TestContext, test } from 'node:test';
 import { groupBy, indices } from '../../src/lists.js';
 import {
   messagesPrefix,
@@ -20,208 +17,185 @@ import {
   sendUntilCounted,
   skillTypes,
 } from '../support/builders/skill-events.js';
-import {
-  type FaultyReceiver,
-  type ReceiverMode,
-  startFaultyReceiver,
-  type Told,
-} from '../support/fault/faulty-receiver.js';
-import { type Part, type Stand, startSplit, startWhole } from '../support/fault/stand.js';
-import { type Caller, callerOf } from '../support/http/http.js';
+import { type Deployment, type Part, startSplit, startWhole } from '../support/fault/deployment.js';
+import { callerOf } from '../support/http/http.js';
 import { faultSeed, isLongForm, progress } from '../support/runner/long-form.js';
 import { freshDatabase } from '../support/servers/embedded.js';
-import { verified } from '../support/servers/receiver.js';
+import { type Received, startReceiver, verified } from '../support/servers/receiver.js';
 import { clickhouseOf, redisOf, type Scoped } from '../support/servers/service.js';
 import { emptied, waitFor } from '../support/wait.js';
 
 const random = seeded(faultSeed);
+const form = isLongForm ? { learners: 200, answers: 12 } : { learners: 12, answers: 12 };
+const learners = indices(form.learners).map((i) => `learner-${i}`);
 
-/** A process is killed after one of the answers, or when the receiver has got a request and not answered it yet. */
+type ReceiverMode = 'ok' | 'down' | 'failing' | 'hanging';
+
+/** Kills a part after an answer, or when the receiver has a request and has not responded. */
 interface Phase {
-  readonly receiver: ReceiverMode;
+  readonly mode: ReceiverMode;
   readonly kill?: { readonly part: Part; readonly at: 'answer' | 'request' };
 }
 
-/** @param parts that are killed in turns */
-const everyFault = (...parts: readonly [Part, Part]): Phase[] => [
-  ...(['well', 'gone', 'refusing', 'hanging'] as const).flatMap((receiver): Phase[] => [
-    { receiver, kill: { part: parts[0], at: 'answer' } },
-    { receiver, kill: { part: parts[1], at: receiver === 'gone' ? 'answer' : 'request' } },
-  ]),
+const shortPhases: readonly Phase[] = [
+  { mode: 'ok', kill: { part: 'api', at: 'request' } },
+  { mode: 'down' },
+  { mode: 'failing' },
+  { mode: 'hanging' },
 ];
 
-const form = isLongForm ? { learners: 200, answers: 12 } : { learners: 12, answers: 18 };
-const short: readonly Phase[] = [
-  { receiver: 'well', kill: { part: 'api', at: 'request' } },
-  { receiver: 'gone' },
-  { receiver: 'refusing' },
-  { receiver: 'hanging' },
-];
-const learners = indices(form.learners).map((i) => `learner-${i}`);
+const longPhases = (parts: readonly [Part, Part]): Phase[] =>
+  (['ok', 'down', 'failing', 'hanging'] as const).flatMap((mode): Phase[] => [
+    { mode, kill: { part: parts[0], at: 'answer' } },
+    { mode, kill: { part: parts[1], at: mode === 'down' ? 'answer' : 'request' } },
+  ]);
 
-async function endpointOf(by: Caller, url: string): Promise<{ id: string; secret: string }> {
-  const body = JSON.stringify({ url, event_types: skillTypes });
-  const { status, json } = await by.call({ path: '/api/v1/webhooks', body });
-  assert.equal(status, 201);
-  return { id: json.data.webhook_id, secret: json.data.secret };
-}
-
-interface Scene {
-  readonly stand: Stand;
-  readonly by: Caller;
-  readonly receiver: FaultyReceiver;
-  readonly endpoint: string;
-}
-
-/** Kills the part at one of the first calls. */
-function killer({ stand, by }: Scene, part: Part, within: number) {
-  let left = 1 + Math.floor(within * random());
-  let killed: number | undefined;
-  return {
-    call: (): void => {
-      left -= 1;
-      if (left !== 0) return;
-      [killed] = stand.pids(part);
-      process.kill(killed ?? 0, 'SIGKILL');
-    },
-    /** Whether it was killed, and there is another that serves. */
-    isOver: async (): Promise<boolean> =>
-      killed !== undefined &&
-      stand.pids(part)[0] !== killed &&
-      (await by.get('/api/v1/health').then(
-        ({ status }) => status === 200,
-        () => false,
-      )),
+/** A receiver on one port that can fail. */
+async function startFaultyReceiver(t: Scoped) {
+  const requests: (Received & { mode: ReceiverMode })[] = [];
+  const pending: ServerResponse[] = [];
+  let mode: ReceiverMode = 'ok';
+  let onRequest = (): void => undefined;
+  const answer = (request: Received, response: ServerResponse): void => {
+    requests.push({ ...request, mode });
+    onRequest();
+    if (mode === 'hanging') pending.push(response);
+    else response.writeHead(mode === 'ok' ? 204 : 500).end();
   };
+  let server = await startReceiver(t, { answer });
+  const { url, port } = server;
+  const setMode = async (next: ReceiverMode, listener: () => void): Promise<void> => {
+    if (next === 'down') await server.stop();
+    else if (mode === 'down') server = await startReceiver(t, { port, answer });
+    mode = next;
+    onRequest = listener;
+    for (const response of pending.splice(0)) response.destroy();
+  };
+  return { url, requests, setMode };
 }
 
-/** Each learner answers for a while, until the receiver was met as it is and the process was killed. */
-async function runPhase(scene: Scene, number: number, { receiver: mode, kill }: Phase): Promise<void> {
-  const { by, receiver } = scene;
-  progress(`${scene.stand.name}: ${mode}, kill ${kill?.part ?? 'nothing'}`);
-  await receiver.become(mode);
-  const before = receiver.told.length;
-  const within = kill?.at === 'request' ? 3 : (form.learners * form.answers) / 2;
-  const killing = kill && killer(scene, kill.part, within);
-  receiver.onRequest(() => kill?.at === 'request' && killing?.call());
-  await Promise.all(
-    learners.map((userId) => {
+async function deliverEvents(
+  t: TestContext,
+  deployment: Deployment,
+  phases: readonly Phase[],
+): Promise<void> {
+  const receiver = await startFaultyReceiver(t);
+  const [tenant = ''] = deployment.tenants;
+  const caller = callerOf(deployment, tenant);
+  const body = JSON.stringify({ url: receiver.url, event_types: skillTypes });
+  const created = await caller.call({ path: '/api/v1/webhooks', body });
+  assert.equal(created.status, 201);
+  const { webhook_id: id, secret } = created.json.data;
+
+  const hasLostTry = async (): Promise<boolean> => {
+    const { json } = await caller.get(`/api/v1/webhooks/${id}/deliveries?limit=1000`);
+    return json.data.deliveries.some(
+      (one: { tries: number; last_status: number | null }) => one.tries > 0 && one.last_status === null,
+    );
+  };
+
+  /** All learners answer until the fault and the kill had an effect. */
+  const runPhase = async ({ mode, kill }: Phase, number: number): Promise<void> => {
+    progress(`${deployment.name}: receiver ${mode}, kill ${kill?.part ?? 'nothing'}`);
+    const sentBefore = receiver.requests.length;
+    let callsLeft = 1 + Math.floor(random() * (kill?.at === 'request' ? 3 : learners.length * 6));
+    let killed = 0;
+    const killOnce = (at: 'answer' | 'request'): void => {
+      if (kill?.at !== at) return;
+      callsLeft -= 1;
+      if (callsLeft !== 0) return;
+      [killed = 0] = deployment.pids(kill.part);
+      process.kill(killed, 'SIGKILL');
+    };
+    await receiver.setMode(mode, () => killOnce('request'));
+    const answerAll = (userId: string): Promise<void> => {
       const answers = flatAndSteep(random, userId, form.answers, `${userId}-${number}`);
       return sendUntilCounted(
-        () => by,
+        () => caller,
         answers,
-        () => kill?.at === 'answer' && killing?.call(),
+        () => killOnce('answer'),
       );
+    };
+    await Promise.all(learners.map(answerAll));
+    if (kill !== undefined)
+      await waitFor('a new process', async () => {
+        if (killed === 0 || deployment.pids(kill.part)[0] === killed) return false;
+        const health = await caller.get('/api/v1/health').catch(() => null);
+        return health?.status === 200;
+      });
+    if (mode === 'down') await waitFor('a try without a response', hasLostTry);
+    else await waitFor('a request', () => receiver.requests.length > sentBefore);
+  };
+  for (const [number, phase] of phases.entries()) await runPhase(phase, number);
+  await receiver.setMode('ok', () => undefined);
+
+  const tries = await deliverAll(t, deployment, id);
+  const rows = await expectedEvents(clickhouseOf(t, deployment), { tenant });
+  const expected = [...rows].flatMap(([user, own]) => own.map((event) => JSON.stringify([user, ...event])));
+  // In the order of their first arrival.
+  const messages = new Map(
+    receiver.requests.map((request) => {
+      const { type, data } = verified(request, secret);
+      return [request.id, JSON.stringify([data.user_id, type, data.skill_id, data.event_id])];
     }),
   );
-  if (killing) await waitFor('a kill, and a new process', killing.isOver);
-  if (mode === 'gone') await waitFor('a try without a response', () => hasUnheard(scene));
-  else await waitFor('a request', () => receiver.told.length > before);
+  const confirmed = receiver.requests.filter(({ mode }) => mode === 'ok').map((request) => request.id);
+  t.diagnostic(`${deployment.name}: ${expected.length} events, ${receiver.requests.length} requests`);
+  assert.deepEqual([...messages.values()].sort(), [...expected].sort(), 'each event is one message');
+  assert.equal(new Set(confirmed).size, expected.length, 'each message was confirmed');
+
+  // A message that failed may be overtaken.
+  const untroubled = [...messages].filter(([message]) => tries.get(message) === 1).map(([, event]) => event);
+  const byUser = groupBy(untroubled, (event) => `${JSON.parse(event)[0]}`);
+  for (const [user, own] of byUser)
+    assert.deepEqual(
+      own,
+      expected.filter((event) => own.includes(event)),
+      `the events of ${user} are out of order`,
+    );
+  assert.ok(
+    [...byUser.values()].some((own) => own.length > 1),
+    'no learner has two events to compare',
+  );
 }
 
-const hasUnheard = async ({ by, endpoint }: Scene): Promise<boolean> => {
-  const { json } = await by.get(`/api/v1/webhooks/${endpoint}/deliveries?limit=1000`);
-  return json.data.deliveries.some(
-    (one: { tries: number; last_status: number | null }) => one.tries > 0 && one.last_status === null,
-  );
-};
-
-/** Delivers what waits, without the pauses of the schedule. @returns tries by the message's id */
-async function deliverAll(t: Scoped, { stand, endpoint: id }: Scene): Promise<Map<string, number>> {
-  const redis = await redisOf(t, stand.redisUrl);
+/** Delivers all messages without the pauses between tries. @returns tries by message id */
+async function deliverAll(t: Scoped, deployment: Deployment, id: string): Promise<Map<string, number>> {
+  const redis = await redisOf(t, deployment.redisUrl);
   const streams = indices(defaultPartitions).flatMap((one) => [outboxKey(one), webhookEventsKey(one)]);
   await Promise.all(streams.map((key) => emptied(redis, key)));
-  const [tenant, due] = [stand.tenants[0] ?? '', `${messagesPrefix(id)}:due`];
+  const [tenant = ''] = deployment.tenants;
+  const due = `${messagesPrefix(id)}:due`;
   const tries = new Map<string, number>();
   await waitFor('delivery of all messages', async () => {
     const now = Date.now();
-    // Those that never failed are due, and keep their order.
+    // Only failed messages are due later; the others keep their order.
     for (const message of await redis.zrangebyscore(due, 1000 * now, '+inf'))
       await redis.zadd(due, 'XX', 1000 * now, message);
     if ((await redis.zcard(due)) > 0) await redis.zadd(nextDeliveriesKey, now, `${tenant}:${id}`);
-    let waiting = 0;
+    let pending = 0;
     for await (const page of createMessageStore(redis).listAll({ tenant, id }))
       for (const message of page) {
         tries.set(message.id, message.tries);
-        if (message.status !== 'delivered') waiting += 1;
+        if (message.status !== 'delivered') pending += 1;
       }
-    return waiting === 0;
+    return pending === 0;
   });
   return tries;
 }
 
-interface Delivered {
-  readonly user: string;
-  readonly event: string;
-}
-
-const deliveredOf = (one: Told, secret: string): Delivered => {
-  const { type, data } = verified(one, secret);
-  return { user: `${data.user_id}`, event: JSON.stringify([type, data.skill_id, data.event_id]) };
-};
-
-async function runOn(t: Scoped, stand: Stand, phases: readonly Phase[]): Promise<void> {
-  const receiver = await startFaultyReceiver(t);
-  const tenant = stand.tenants[0] ?? '';
-  const by = callerOf(stand, tenant);
-  const { id, secret } = await endpointOf(by, receiver.url);
-  const scene = { stand, by, receiver, endpoint: id };
-  for (const [number, phase] of phases.entries()) await runPhase(scene, number, phase);
-  receiver.onRequest(() => undefined);
-  await receiver.become('well');
-  const tries = await deliverAll(t, scene);
-  const rows = await expectedEvents(clickhouseOf(t, stand), { tenant });
-  const expected = [...rows].flatMap(([user, own]) =>
-    own.map((event) => ({ user, event: JSON.stringify(event) })),
-  );
-
-  const messages = new Map(receiver.told.map((one) => [one.id, deliveredOf(one, secret)]));
-  const confirmed = receiver.told.filter(({ mode }) => mode === 'well');
-  const lists = [expected, [...messages.values()], [...new Set(confirmed.map((one) => one.id))]];
-  const [events, told, deliveredOnce] = lists.map(({ length }) => length);
-  const failed = [...tries.values()].filter((count) => count > 1).length;
-  const requests = receiver.told.length;
-  const duplicates = confirmed.length - (deliveredOnce ?? 0);
-  const counts = { events, messages: told, requests, confirmed: confirmed.length, duplicates, failed };
-  process.stdout.write(`${JSON.stringify({ stand: stand.name, phases: phases.length, ...counts })}\n`);
-
-  const sorted = (list: readonly Delivered[]): string[] => list.map((one) => JSON.stringify(one)).sort();
-  assert.deepEqual(
-    sorted([...messages.values()]),
-    sorted(expected),
-    'each event is one message, and no other is',
-  );
-  assert.equal(deliveredOnce, events, 'each was confirmed');
-  // Messages stand in the order of their first arrival; one that failed may be overtaken.
-  const arrived = groupBy(
-    [...messages].filter(([messageId]) => tries.get(messageId) === 1).map(([, one]) => one),
-    ({ user }) => user,
-  );
-  for (const [user, own] of arrived) {
-    const untroubled = new Set(own.map(({ event }) => event));
-    const wanted = (rows.get(user) ?? []).map((event) => JSON.stringify(event));
-    assert.deepEqual(
-      [...untroubled],
-      wanted.filter((event) => untroubled.has(event)),
-      user,
-    );
-  }
-  assert.ok(
-    [...arrived.values()].some((own) => own.length > 1),
-    'order was compared',
-  );
-}
-
 const env = { WEBHOOK_ALLOW_PRIVATE: 'true' };
+const promise = 'deliver each event once or more, in order per learner, whatever fails';
 
-test(`one process, seed ${faultSeed}`, async (t) => {
+test(`Webhooks of one process ${promise}`, async (t) => {
+  t.diagnostic(`seed ${faultSeed}`);
   const servers = isLongForm ? {} : { CLICKHOUSE_URL: (await freshDatabase()).clickhouseUrl };
-  const stand = await startWhole(t, 1, { ...env, ...servers });
-  await runOn(t, stand, isLongForm ? everyFault('api', 'api') : short);
+  const deployment = await startWhole(t, 1, { ...env, ...servers });
+  await deliverEvents(t, deployment, isLongForm ? longPhases(['api', 'api']) : shortPhases);
 });
 
 if (isLongForm)
-  test(`api and pipeline, seed ${faultSeed}`, async (t) => {
-    const stand = await startSplit(t, { fsync: 'everysec', env });
-    await runOn(t, stand, everyFault('api', 'pipeline'));
+  test(`Webhooks of an API and a pipeline process ${promise}`, async (t) => {
+    const deployment = await startSplit(t, 'everysec', env);
+    await deliverEvents(t, deployment, longPhases(['api', 'pipeline']));
   });

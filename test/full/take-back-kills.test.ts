@@ -1,4 +1,3 @@
-/** Answers that are taken back while the processes that do it are killed, or stand still and wake up when others went on. */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,37 +5,33 @@ import { after, test } from 'node:test';
 import type { Redis } from 'ioredis';
 import { sendSignal } from '../../src/embedded/supervisor.js';
 import { erasuresKey, outboxKey, partitionOf } from '../../src/store/redis/keys.js';
+import { erasureDone } from '../support/builders/learner-data.js';
 import { auditsOf } from '../support/commands/audits.js';
 import { runCommand } from '../support/commands/command.js';
-import { compare, type Findings, resendAll } from '../support/fault/check.js';
+import { compareStores, resendAll } from '../support/fault/compare.js';
+import { orderThreads, startServiceProcess, startSplit } from '../support/fault/deployment.js';
 import type { Gateway } from '../support/fault/gateway.js';
-import { confirm, type Entry, newEntry } from '../support/fault/ledger.js';
-import { startSplit } from '../support/fault/stand.js';
-import { startServiceProcess } from '../support/fault/supervised.js';
-import { orderThreads } from '../support/fault/thread-orders.js';
+import { confirm, createEntry, type Entry } from '../support/fault/ledger.js';
 import { callerOf, type JsonAnswer } from '../support/http/http.js';
 import { clickhouseOf, dataFolder, redisOf } from '../support/servers/service.js';
-import { waitFor } from '../support/wait.js';
+import { askUntil, waitFor } from '../support/wait.js';
 
 const scope = { after };
-const stand = await startSplit(scope, { fsync: 'everysec' });
-const redis = (await redisOf(scope, stand.redisUrl)) as Redis;
-const clickhouse = clickhouseOf(scope, stand);
-const gateway = stand.gateway as Gateway;
-const [tenant = ''] = stand.tenants;
-const caller = callerOf(stand, tenant);
-const audit = auditsOf(redis, clickhouse);
+const deployment = await startSplit(scope);
+const redis = (await redisOf(scope, deployment.redisUrl)) as Redis;
+const clickhouse = clickhouseOf(scope, deployment);
+const gateway = deployment.gateway as Gateway;
+const [tenant = ''] = deployment.tenants;
+const caller = callerOf(deployment, tenant);
 const limit = { timeout: 600_000 };
-const drainLimitMs = 120_000;
-
 const entries: Entry[] = [];
 const learners: string[] = [];
 const partition = (user: string): number => partitionOf(tenant, user, 16);
 
-/** A learner with so many answers, in two commits. */
-async function plant(user: string, count: number): Promise<Entry[]> {
-  const own = Array.from({ length: count }, (_, i) =>
-    newEntry(tenant, {
+/** A learner with 30 answers in two commits. */
+async function createLearner(user: string): Promise<Entry[]> {
+  const own = Array.from({ length: 30 }, (_, i) =>
+    createEntry(tenant, {
       user_id: user,
       skill_id: i % 3 === 0 ? 'algebra' : 'reading',
       is_correct: i % 4 > 0,
@@ -46,7 +41,7 @@ async function plant(user: string, count: number): Promise<Entry[]> {
   );
   learners.push(user);
   entries.push(...own);
-  for (const part of [own.slice(0, count >> 1), own.slice(count >> 1)]) {
+  for (const part of [own.slice(0, 15), own.slice(15)]) {
     const { status, json, text } = await caller.trackAll(part.map(({ event }) => event));
     assert.equal(status, 200, text);
     part.forEach((entry, i) => {
@@ -56,140 +51,141 @@ async function plant(user: string, count: number): Promise<Entry[]> {
   return own;
 }
 
-/** @returns null where no answer comes */
-function takeBack(entry: Entry | undefined): Promise<JsonAnswer | null> {
+/** @returns null if the connection was lost */
+function retract(entry: Entry | undefined): Promise<JsonAnswer | null> {
   assert.ok(entry);
-  entry.takenBack = true;
+  entry.retracted = true;
   const { user_id: user, event_id: id } = entry.event;
   const path = `/api/v1/learners/${user}/attempts/${id}`;
-  // A connection that is cut is what these tests are about.
   return caller.call({ method: 'DELETE', path }).catch(() => null);
 }
 
-async function takenBack(entry: Entry | undefined): Promise<void> {
-  const answer = await takeBack(entry);
-  assert.equal(answer?.status, 200, answer?.text);
+const assertRetracted = async (entry: Entry | undefined): Promise<void> =>
+  assert.equal((await retract(entry))?.status, 200);
+
+/** Erases the learner and starts a new history, which must remain. @returns the status URL */
+async function eraseLearner(user: string, own: readonly Entry[]): Promise<string> {
+  const { status, json } = await caller.call({ method: 'DELETE', path: `/api/v1/learners/${user}` });
+  assert.equal(status, 202);
+  for (const entry of own) entries.splice(entries.indexOf(entry), 1);
+  await createLearner(user);
+  return json.data.status_url;
 }
 
-const emptied = (user: string) =>
-  waitFor('an empty outbox', async () => (await redis.xlen(outboxKey(partition(user)))) === 0, drainLimitMs);
+const waitForDrain = (user: string): Promise<number> =>
+  waitFor('an empty outbox', async () => (await redis.xlen(outboxKey(partition(user)))) === 0);
 
-/** Sums may be wrong until who woke up has compared them once more. */
-async function assertSame(): Promise<void> {
-  for (const user of learners) await emptied(user);
-  const ask = (): Promise<Findings> => compare(stand, clickhouse, entries, learners);
-  const isSame = ({ lost, doubled, differences }: Findings): boolean =>
-    lost + doubled + differences.length === 0;
-  const found = await ask();
-  if (isSame(found)) return;
-  await waitFor(`${found.differences.join('\n')} to be mended`, async () => isSame(await ask()), 30_000);
+/** A pipeline that resumes may have to repair sums. */
+async function assertStoresAgree(): Promise<void> {
+  for (const user of learners) await waitForDrain(user);
+  let problems: string[] = [];
+  await waitFor('equal stores', async () => {
+    const found = await compareStores(deployment, clickhouse, entries, learners);
+    problems = found.differences;
+    return found.lost + found.doubled + problems.length === 0;
+  }).catch(() => assert.deepEqual(problems, []));
 }
 
-test('kill -9 of the process that takes answers, between the commit and its answer', limit, async () => {
-  const [first, second] = await plant('api', 30);
-  // Redis knows the script from here on, and the thread is there.
-  await takenBack(first);
-  const api = stand.pids('api')[0] as number;
-  orderThreads(stand.orders, api, 'kill after the commit');
-  await waitFor('the order to be taken', () => !existsSync(join(stand.orders, `${api}`)));
-  assert.equal(await takeBack(second), null);
-  let again: JsonAnswer | null = null;
-  await waitFor('the next process', async () => {
-    again = await takeBack(second);
-    return again !== null && again.status !== 503;
-  });
-  const { status, json } = again as unknown as JsonAnswer;
-  assert.deepEqual([status, json.error?.code], [404, 'NOT_FOUND'], 'it is done already');
-  await assertSame();
-});
+test(
+  'DELETE of an attempt retracts it once if the API process is killed after the commit',
+  limit,
+  async () => {
+    const [first, second] = await createLearner('api');
+    // Loads the script into Redis and starts the thread.
+    await assertRetracted(first);
+    const [api = 0] = deployment.pids('api');
+    orderThreads(deployment.orders, api, 'kill after the commit');
+    await waitFor('the order to be read', () => !existsSync(join(deployment.orders, `${api}`)));
+    assert.equal(await retract(second), null);
+    const again = await askUntil(
+      'the next process',
+      () => retract(second),
+      (response) => response !== null && response.status !== 503,
+    );
+    assert.deepEqual([again?.status, again?.json.error?.code], [404, 'NOT_FOUND']);
+    await assertStoresAgree();
+  },
+);
 
-/** The steps of a rewrite in ClickHouse, each as it is told apart on the way there. */
-const rowsGo = /^DELETE FROM attempts/;
-const ownSumsGo = /^DELETE FROM learner_sums/;
-const sumsGo = /^DELETE FROM daily_skill/;
-const sumsCome = /^INSERT INTO daily_skill/;
-const ownSumsCome = /^INSERT INTO learner_sums/;
-const rowsCome = /^INSERT INTO attempts/;
-const steps = [rowsGo, sumsGo, sumsCome, ownSumsGo, ownSumsCome, rowsCome];
+const rowsDeleted = /^DELETE FROM attempts/;
+const sumsDeleted = /^DELETE FROM learner_sums/;
+const sumsInserted = /^INSERT INTO learner_sums/;
+const rowsInserted = /^INSERT INTO attempts/;
+/** The steps of a rewrite in ClickHouse. */
+const steps = [
+  ...[rowsDeleted, /^DELETE FROM daily_skill/, /^INSERT INTO daily_skill/],
+  ...[sumsDeleted, sumsInserted, rowsInserted],
+];
 
-async function stopped(mode: 'deaf' | 'late', statements: RegExp): Promise<void> {
+async function intercept(mode: 'deaf' | 'late', statements: RegExp): Promise<void> {
   const before = gateway.cuts();
   gateway.set(mode, statements);
-  await waitFor(`${statements}`, () => gateway.cuts() > before, drainLimitMs);
+  await waitFor(`${statements}`, () => gateway.cuts() > before);
 }
 
-test('kill -9 of the pipeline after each step of a rewrite that ClickHouse has done', limit, async () => {
-  const own = await plant('pipeline', 30);
-  await emptied('pipeline');
-  await takenBack(own[4]);
+test('The pipeline completes a retraction once if it is killed after any step', limit, async () => {
+  const own = await createLearner('pipeline');
+  await waitForDrain('pipeline');
+  await assertRetracted(own[4]);
   for (const step of steps) {
-    await stopped('deaf', step);
-    sendSignal(stand.pids('pipeline')[0] as number, 'SIGKILL');
+    await intercept('deaf', step);
+    sendSignal(deployment.pids('pipeline')[0] ?? 0, 'SIGKILL');
     gateway.set('pass');
   }
-  await assertSame();
+  await assertStoresAgree();
 });
 
-/** Another pipeline, with a way to ClickHouse of its own. */
-async function startOther(t: Parameters<typeof startServiceProcess>[0]) {
-  const { path, remove } = await dataFolder();
-  t.after(remove);
-  const env = {
-    DATA_DIR: path,
-    REDIS_URL: stand.redisUrl,
-    CLICKHOUSE_URL: stand.clickhouseUrl,
-    ROLE: 'pipeline',
-    PORT: '',
-    FIT_INTERVAL_HOURS: '0',
-  };
-  return startServiceProcess(t, { name: 'other', orders: stand.orders, env });
-}
-
-interface Sleep {
-  readonly what: string;
-  readonly statement: RegExp;
-  readonly end: 'wakes up' | 'is killed';
-}
-const sleeps: readonly Sleep[] = [
-  { what: 'rows of before', statement: rowsCome, end: 'wakes up' },
-  { what: 'the deletion of rows', statement: rowsGo, end: 'wakes up' },
-  { what: 'the sums of the learner', statement: ownSumsCome, end: 'wakes up' },
-  { what: 'the sums of the learner', statement: ownSumsCome, end: 'is killed' },
-  { what: "the deletion of the learner's sums", statement: ownSumsGo, end: 'is killed' },
-];
-for (const [i, { what, statement, end }] of sleeps.entries()) {
+const late = [
+  { what: 'an insert of old rows', statement: rowsInserted, end: 'resumes' },
+  { what: 'a deletion of rows', statement: rowsDeleted, end: 'resumes' },
+  { what: 'a deletion of an erased learner', statement: rowsDeleted, end: 'resumes', erases: true },
+  { what: 'an insert of sums', statement: sumsInserted, end: 'resumes' },
+  { what: 'an insert of sums', statement: sumsInserted, end: 'is killed' },
+  { what: 'a deletion of sums', statement: sumsDeleted, end: 'is killed' },
+] as const;
+for (const [i, { what, statement, end, ...rest }] of late.entries())
   test(
-    `a pipeline that sleeps and ${end}, with ${what} on the way when another one has done it all`,
+    `The pipeline ignores ${what} that arrives after another process is done and its sender ${end}`,
     limit,
     async (t) => {
-      const user = `sleeper-${i}`;
-      // Rows of before are held when they come, everything else when it is ordered.
-      const block = statement === rowsCome ? stopped('late', statement) : null;
-      const own = await plant(user, 30);
-      await (block ?? emptied(user));
-      const held = block ?? stopped('late', statement);
-      await takenBack(own[3]);
-      await held;
-      const sleeper = stand.pids('pipeline')[0] as number;
+      const user = `late-${i}`;
+      // Old rows are in flight before the retraction, the other statements after it.
+      const early = statement === rowsInserted ? intercept('late', statement) : null;
+      const own = await createLearner(user);
+      await (early ?? waitForDrain(user));
+      const intercepted = early ?? intercept('late', statement);
+      const statusUrl = 'erases' in rest ? await eraseLearner(user, own) : null;
+      if (statusUrl === null) await assertRetracted(own[3]);
+      await intercepted;
+      const [sleeper = 0] = deployment.pids('pipeline');
       sendSignal(sleeper, 'SIGSTOP');
-      const other = await startOther(t);
-      await emptied(user);
+      const { path, remove } = await dataFolder();
+      t.after(remove);
+      const other = await startServiceProcess(t, deployment.orders, {
+        DATA_DIR: path,
+        REDIS_URL: deployment.redisUrl,
+        CLICKHOUSE_URL: deployment.clickhouseUrl,
+        ROLE: 'pipeline',
+        PORT: '',
+        FIT_INTERVAL_HOURS: '0',
+      });
+      await waitForDrain(user);
+      if (statusUrl !== null) await erasureDone(caller, statusUrl);
       await other.stop();
       if (end === 'is killed') sendSignal(sleeper, 'SIGKILL');
       gateway.set('pass');
       await gateway.caughtUp();
-      if (end === 'wakes up') sendSignal(sleeper, 'SIGCONT');
-      await assertSame();
+      if (end === 'resumes') sendSignal(sleeper, 'SIGCONT');
+      await assertStoresAgree();
     },
   );
-}
 
-test('in the end every repeat counts nothing, and everything agrees', limit, async () => {
-  assert.equal(await resendAll(stand, entries), 0);
-  await assertSame();
-  const found = await audit();
+test('All stores agree after the retractions, and all repeats are replayed', limit, async () => {
+  assert.equal(await resendAll(deployment, entries), 0);
+  await assertStoresAgree();
+  const found = await auditsOf(redis, clickhouse)();
   assert.deepEqual([found.mismatches, found.notCompared], [[], []]);
-  const env = { REDIS_URL: stand.redisUrl, CLICKHOUSE_URL: stand.clickhouseUrl };
+  const env = { REDIS_URL: deployment.redisUrl, CLICKHOUSE_URL: deployment.clickhouseUrl };
   const verified = await runCommand('rebuild', env, '--verify', '--json');
   assert.deepEqual([verified.code, verified.err], [0, ''], verified.out);
   assert.equal(await redis.exists(erasuresKey(partition('pipeline'))), 0);

@@ -1,36 +1,195 @@
-/** Ledger clients in several processes. */
-import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
+/**
+ * Test clients that post, repeat and retract answers and keep a ledger. They retry rejected and lost requests with the same
+ * event id, as the contract requires.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { seeded } from '../builders/random.js';
 import type { Scoped } from '../servers/service.js';
-import type { ClientSettings } from './client.js';
-import { joined, type Ledger } from './ledger.js';
+import { type AnswerEvent, confirm, createEntry, type Entry, type Ledger } from './ledger.js';
 
-const entry = fileURLToPath(new URL('./client-process.js', import.meta.url));
+export interface ClientSettings {
+  readonly port: number;
+  /** A tenant's key has the tenant's name. */
+  readonly tenants: readonly string[];
+  readonly learners: readonly string[];
+  readonly skills: readonly string[];
+  /** Concurrent requests. */
+  readonly loops: number;
+  /** Share of the requests that the client aborts before the response. */
+  readonly hangUps: number;
+  readonly maxBatch: number;
+  /** Each retraction occupies its partition for seconds. */
+  readonly maxRetractions: number;
+  /** Prefix of the event ids. */
+  readonly name: string;
+  readonly seed: number;
+}
 
 export interface Clients {
-  /** Everything that was sent and told, when all of it is confirmed or given up. */
+  /** Resolves when all sent answers are confirmed, or cannot be. */
   stop(): Promise<Ledger>;
 }
 
-/** Starts one process for each of the settings; they end with the test at the latest. */
-export function startClients(t: Scoped, settings: readonly ClientSettings[]): Clients {
-  const children = settings.map((one) => {
-    const child = fork(entry, { serialization: 'advanced' });
-    t.after(() => child.kill('SIGKILL'));
-    child.send(one);
-    return child;
-  });
-  return { stop: async () => joined(await Promise.all(children.map(ledgerOf))) };
+interface Response {
+  readonly status: number;
+  readonly replayed: boolean;
+  readonly text: string;
 }
 
-async function ledgerOf(child: ChildProcess): Promise<Ledger> {
-  const told = once(child, 'message');
-  const ended = once(child, 'exit').then(([code]) => {
-    throw new Error(`a ledger client ended with ${code}`);
+const pauseMs = 15;
+const retryMs = 100;
+/** About the duration of a request. */
+const maxHangUpMs = 12;
+/** A stopped server may resume later than this: the client then treats the response as lost. */
+const timeoutMs = 30_000;
+const settleLimitMs = 120_000;
+const internal = 500;
+const retryable = new Set([409, 429, internal, 503]);
+
+export function startClients(t: Scoped, settings: ClientSettings): Clients {
+  const { port, tenants, learners, skills, loops, hangUps, maxBatch, maxRetractions, name } = settings;
+  const random = seeded(settings.seed);
+  const pick = <Value>(values: readonly Value[]): Value =>
+    values[Math.floor(random() * values.length)] as Value;
+  const ledger: Ledger = { entries: [], invalid: [], retried: 0, failed: 0 };
+  const confirmed: Entry[] = [];
+  let retractions = 0;
+  let stopped = false;
+  let giveUpAt = Number.POSITIVE_INFINITY;
+
+  /** @returns null if the connection was lost */
+  async function exchange(
+    method: string,
+    key: string,
+    path: string,
+    body?: object,
+  ): Promise<Response | null> {
+    const signal = AbortSignal.timeout(random() < hangUps ? Math.ceil(random() * maxHangUpMs) : timeoutMs);
+    const headers = { 'X-API-Key': key, ...(body && { 'Content-Type': 'application/json' }) };
+    const init = { method, headers, signal, body: body === undefined ? null : JSON.stringify(body) };
+    try {
+      const response = await fetch(`http://127.0.0.1:${port}/api/v1/${path}`, init);
+      const replayed = response.headers.get('idempotent-replayed') === 'true';
+      return { status: response.status, replayed, text: await response.text() };
+    } catch {
+      return null;
+    }
+  }
+
+  /** Retries until `accept` returns true or the response is invalid. */
+  async function send(
+    request: () => Promise<Response | null>,
+    accept: (response: Response) => boolean,
+  ): Promise<void> {
+    for (;;) {
+      const response = await request();
+      if (response !== null && accept(response)) return;
+      if (response !== null && response.status !== 207 && !retryable.has(response.status)) {
+        ledger.invalid.push(`${response.status} ${response.text}`);
+        return;
+      }
+      if (response?.status === internal) ledger.failed += 1;
+      ledger.retried += 1;
+      if (Date.now() > giveUpAt) return;
+      await sleep(retryMs);
+    }
+  }
+
+  function createAnswer(tenant: string): Entry {
+    const event: AnswerEvent = {
+      user_id: pick(learners),
+      skill_id: pick(skills),
+      is_correct: random() < 0.6,
+      time_spent_seconds: 5 + Math.floor(random() * 90),
+      item_id: `item-${Math.floor(random() * 200)}`,
+      event_id: `${name}-${ledger.entries.length}`,
+    };
+    const entry = createEntry(tenant, event);
+    ledger.entries.push(entry);
+    return entry;
+  }
+
+  const sendOne = (entry: Entry): Promise<void> =>
+    send(
+      () => exchange('POST', entry.tenant, 'track-answer', entry.event),
+      ({ status, text, replayed }) => {
+        if (status !== 200) return false;
+        confirm(entry, JSON.parse(text).data, replayed);
+        return true;
+      },
+    );
+
+  const sendBatch = (tenant: string, entries: readonly Entry[]): Promise<void> =>
+    send(
+      () => exchange('POST', tenant, 'track-answers', { events: entries.map(({ event }) => event) }),
+      ({ status, text }) => {
+        if (status !== 200 && status !== 207) return false;
+        const { results } = JSON.parse(text).data;
+        for (const [i, entry] of entries.entries()) recordResult(entry, results[i]);
+        return status === 200;
+      },
+    );
+
+  function recordResult(entry: Entry, result: { status: number; data: unknown; replayed?: boolean }): void {
+    if (result.status === 200) confirm(entry, result.data, result.replayed === true);
+    else if (result.status === internal) ledger.failed += 1;
+    else if (!retryable.has(result.status)) ledger.invalid.push(JSON.stringify(result));
+  }
+
+  /** After a lost response, 404 means that the answer is retracted. */
+  async function retract(entry: Entry): Promise<void> {
+    retractions += 1;
+    entry.retracted = true;
+    let isRepeated = false;
+    const path = `learners/${entry.event.user_id}/attempts/${entry.event.event_id}`;
+    await send(
+      () => exchange('DELETE', entry.tenant, path),
+      ({ status }) => {
+        const isDone = status === 200 || (isRepeated && status === 404);
+        isRepeated = true;
+        return isDone;
+      },
+    );
+  }
+
+  async function answerOnce(): Promise<void> {
+    const tenant = pick(tenants);
+    const chance = random();
+    if (chance < 0.15) {
+      const length = 1 + Math.floor(random() * maxBatch);
+      const entries = Array.from({ length }, () => createAnswer(tenant));
+      await sendBatch(tenant, entries);
+      confirmed.push(...entries);
+    } else if (chance > 0.97 && retractions < maxRetractions) {
+      const entry = pick(confirmed.filter(({ retracted }) => !retracted));
+      if (entry !== undefined) await retract(entry);
+    } else if (chance < 0.2 && confirmed.length > 0) await sendOne(pick(confirmed));
+    else {
+      const entry = createAnswer(tenant);
+      const copies = chance < 0.3 ? [entry, entry] : [entry];
+      await Promise.all(copies.map(sendOne));
+      confirmed.push(entry);
+    }
+  }
+
+  const running = Promise.all(
+    Array.from({ length: loops }, async () => {
+      while (!stopped) {
+        await answerOnce();
+        await sleep(pauseMs);
+      }
+    }),
+  );
+  const stop = async (): Promise<Ledger> => {
+    stopped = true;
+    giveUpAt = Date.now() + settleLimitMs;
+    await running;
+    return ledger;
+  };
+  // A failed test must not wait for retries.
+  t.after(() => {
+    stopped = true;
+    giveUpAt = 0;
   });
-  ended.catch(() => undefined);
-  child.send('stop');
-  const [ledger] = await Promise.race([told, ended]);
-  return ledger;
+  return { stop };
 }

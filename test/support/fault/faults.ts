@@ -1,146 +1,187 @@
-/** What is done to a deployment while answers arrive. Each resolves when the fault is over. */
+/** Faults in a deployment while answers arrive, and the choice of the faults for a test run. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { sendSignal } from '../../../src/embedded/supervisor.js';
+import type { Scoped } from '../servers/service.js';
 import { waitFor } from '../wait.js';
+import {
+  type Deployment,
+  orderThreads,
+  type Part,
+  startSplit,
+  startWhole,
+  type ThreadFault,
+  threadFaults,
+} from './deployment.js';
 import type { GatewayMode } from './gateway.js';
-import type { Part, Stand } from './stand.js';
-import { orderThreads, type ThreadFault, threadFaults } from './thread-orders.js';
+
+type Random = () => number;
 
 export interface Fault {
   readonly name: string;
-  /** What clients do meanwhile. */
+  /** What the clients do during the fault, other than usual. */
   readonly clients?: 'hang up' | 'flood';
-  /** Takes longer than a short form has. */
-  readonly long: boolean;
-  /** May be mixed with others. */
-  readonly mixes: boolean;
-  inflict(stand: Stand, random: () => number): Promise<void>;
+  /** Only in the long form. */
+  readonly isLong: boolean;
+  readonly canMix: boolean;
+  /** Resolves when the fault is over. */
+  inflict(deployment: Deployment, random: Random): Promise<void>;
 }
 
-const oneOf = <Value>(values: readonly Value[], random: () => number): Value =>
+const pick = <Value>(values: readonly Value[], random: Random): Value =>
   values[Math.floor(random() * values.length)] as Value;
 
 const kill = (part: Part): Fault => ({
-  name: `kill -9 ${part}`,
-  long: false,
-  mixes: true,
-  inflict: async (stand, random) => {
-    sendSignal(oneOf(stand.pids(part), random), 'SIGKILL');
+  ...{ name: `kill -9 ${part}`, isLong: false, canMix: true },
+  inflict: async (deployment, random) => {
+    sendSignal(pick(deployment.pids(part), random), 'SIGKILL');
   },
 });
 
 /**
- * Redis alone. While the disk syncs, `everysec` confirms answers up to two seconds before the kernel has them, and a kill may
- * lose them, as docs/operations.md says. Without it the kernel has each write before its reply, so that none may be missing.
+ * With `everysec`, Redis confirms writes up to two seconds before it passes them to the kernel while the disk syncs, and a kill
+ * may lose them (docs/operations.md). With `no`, it passes each write on before its reply. The restart resets the setting.
  */
 const killRedis: Fault = {
   ...kill('redis'),
-  inflict: async (stand, random) => {
-    const redis = new Redis(stand.redisUrl, { maxRetriesPerRequest: null });
+  inflict: async (deployment, random) => {
+    const redis = new Redis(deployment.redisUrl, { maxRetriesPerRequest: null });
     redis.on('error', () => undefined);
     const [, fsync] = (await redis.config('GET', 'appendfsync')) as string[];
-    // Until it is started again, with its file of settings.
     if (fsync === 'everysec') await redis.config('SET', 'appendfsync', 'no');
     redis.disconnect();
-    await kill('redis').inflict(stand, random);
+    await kill('redis').inflict(deployment, random);
   },
 };
 
-/** Once shorter than what anybody waits for, then longer than most. */
-const standstill = (part: Part): Fault => ({
-  name: `stop ${part}`,
-  long: true,
-  mixes: true,
-  inflict: async (stand, random) => {
-    const pid = oneOf(stand.pids(part), random);
+/** Shorter than all timeouts, or longer than most. */
+const pause = (part: Part): Fault => ({
+  ...{ name: `stop ${part}`, isLong: true, canMix: true },
+  inflict: async (deployment, random) => {
+    const pid = pick(deployment.pids(part), random);
     sendSignal(pid, 'SIGSTOP');
     await sleep(random() < 0.5 ? 200 + 2000 * random() : 6000 + 12_000 * random());
     sendSignal(pid, 'SIGCONT');
   },
 });
 
-const thread = (fault: ThreadFault): Fault => ({
-  name: `thread: ${fault}`,
-  long: fault === 'loop for ever',
-  mixes: true,
-  inflict: async (stand, random) => orderThreads(stand.orders, oneOf(stand.pids('api'), random), fault),
+const breakThread = (fault: ThreadFault): Fault => ({
+  ...{ name: `thread: ${fault}`, isLong: fault === 'loop for ever', canMix: true },
+  inflict: async (deployment, random) =>
+    orderThreads(deployment.orders, pick(deployment.pids('api'), random), fault),
 });
 
-const onTheWay = (
+const cut = (
   name: string,
   mode: GatewayMode,
-  ms: (random: () => number) => number,
-  long: boolean,
+  [minMs, maxMs]: readonly [number, number],
   statements?: RegExp,
 ): Fault => ({
-  name,
-  long,
-  mixes: true,
+  ...{ name, isLong: minMs > 10_000, canMix: true },
   inflict: async ({ gateway }, random) => {
-    if (gateway === null) throw new Error('there is nothing between the service and ClickHouse');
+    if (gateway === null) throw new Error('this deployment has no gateway');
     const before = gateway.cuts();
     gateway.set(mode, statements);
-    await sleep(ms(random));
-    // It has to meet something, also where another fault of the same kind ended meanwhile.
-    const hasMet = (): boolean => {
+    await sleep(minMs + (maxMs - minMs) * random());
+    await waitFor('a cut request', () => {
+      // A mixed fault may have reset the mode.
       gateway.set(mode, statements);
       return gateway.cuts() > before;
-    };
-    await waitFor('something to be cut', hasMet).finally(() => gateway.set('pass'));
+    }).finally(() => gateway.set('pass'));
   },
 });
 
-const nothing = async (): Promise<void> => sleep(2000);
-
-/** Of every deployment. */
-export const commonFaults: readonly Fault[] = [
-  kill('api'),
-  killRedis,
-  kill('clickhouse'),
-  ...threadFaults.map(thread),
-  standstill('api'),
-  standstill('redis'),
-  standstill('clickhouse'),
-];
-
-/** Where the pipeline is a process of its own, behind a proxy. */
-export const splitFaults: readonly Fault[] = [
-  ...commonFaults,
-  kill('pipeline'),
-  standstill('pipeline'),
-  // A block is tried again after 5 s at the latest.
-  onTheWay('ClickHouse away for 25 s', 'away', () => 25_000, true),
-  onTheWay('insert stored, answer cut', 'deaf', (random) => 1500 + 2500 * random(), false),
-  // There is a learner who is erased in each round.
-  onTheWay('deletion done, answer cut', 'deaf', (random) => 3000 * random(), false, /^DELETE FROM attempts/),
-  onTheWay('insert torn', 'torn', (random) => 1500 + 2500 * random(), false),
-  { name: 'clients hang up', clients: 'hang up', long: false, mixes: false, inflict: nothing },
-  { name: 'outbox full', clients: 'flood', long: true, mixes: false, inflict: fillOutbox },
-];
-
-/** ClickHouse stays away until the outboxes take nothing more. */
-async function fillOutbox({ gateway }: Stand): Promise<void> {
-  gateway?.set('away');
+/** ClickHouse is down until the outbox accepts no more rows. */
+async function fillOutbox({ gateway }: Deployment): Promise<void> {
+  gateway?.set('down');
   await sleep(20_000);
   gateway?.set('pass');
 }
 
-/** Some of the others, one after the other or at once. */
-export function mixed(faults: readonly Fault[], random: () => number): Fault {
-  const mixable = faults.filter(({ mixes }) => mixes);
-  const chosen = Array.from({ length: 2 + Math.floor(2 * random()) }, () => oneOf(mixable, random));
+const commonFaults: readonly Fault[] = [
+  kill('api'),
+  killRedis,
+  kill('clickhouse'),
+  ...threadFaults.map(breakThread),
+  pause('api'),
+  pause('redis'),
+  pause('clickhouse'),
+];
+
+const splitFaults: readonly Fault[] = [
+  ...commonFaults,
+  kill('pipeline'),
+  pause('pipeline'),
+  // The longest pause between two attempts of a block is 5 s.
+  cut('ClickHouse down for 25 s', 'down', [25_000, 25_000]),
+  cut('insert stored, response cut', 'deaf', [1500, 4000]),
+  cut('deletion done, response cut', 'deaf', [0, 3000], /^DELETE FROM attempts/),
+  cut('insert torn', 'torn', [1500, 4000]),
+  {
+    ...{ name: 'clients hang up', clients: 'hang up', isLong: false, canMix: false },
+    inflict: () => sleep(2000),
+  },
+  { name: 'outbox full', clients: 'flood', isLong: true, canMix: false, inflict: fillOutbox },
+];
+
+/** Two or three other faults within four seconds. */
+function mix(faults: readonly Fault[], random: Random): Fault {
+  const all = faults.filter(({ canMix }) => canMix);
+  const chosen = Array.from({ length: 2 + Math.floor(2 * random()) }, () => pick(all, random));
   return {
     name: `mixed: ${chosen.map(({ name }) => name).join(' + ')}`,
-    long: chosen.some(({ long }) => long),
-    mixes: false,
-    inflict: async (stand, random) => {
-      await Promise.all(
-        chosen.map(async ({ inflict }) => {
-          await sleep(4000 * random());
-          await inflict(stand, random);
-        }),
-      );
+    isLong: chosen.some(({ isLong }) => isLong),
+    canMix: false,
+    inflict: async (deployment, random) => {
+      const inflictLater = async ({ inflict }: Fault): Promise<void> => {
+        await sleep(4000 * random());
+        await inflict(deployment, random);
+      };
+      await Promise.all(chosen.map(inflictLater));
     },
   };
+}
+
+export interface Series {
+  readonly name: string;
+  start(t: Scoped): Promise<Deployment>;
+  readonly faults: readonly Fault[];
+}
+
+/** Full after a few seconds. */
+const outbox = { OUTBOX_MAX_ROWS: '32000' };
+
+const series: readonly Series[] = [
+  { name: 'API and pipeline', start: (t) => startSplit(t, 'everysec', outbox), faults: splitFaults },
+  { name: 'one process', start: (t) => startWhole(t, 1), faults: commonFaults },
+  {
+    name: 'fsync always',
+    start: (t) => startSplit(t, 'always', outbox),
+    faults: splitFaults.filter(({ name }) => name.includes('redis')),
+  },
+  { name: '2 API processes', start: (t) => startWhole(t, 2), faults: commonFaults },
+];
+
+const shortSeries = 2;
+
+/** Every fault of every deployment once in random order, then mixed ones. @param count rounds in total */
+export function planFaults(count: number, isLong: boolean, random: Random): Series[] {
+  const chosen = series.slice(0, isLong ? series.length : shortSeries).map((one) => ({
+    ...one,
+    faults: one.faults.filter((fault) => isLong || !fault.isLong),
+  }));
+  const rounds = chosen
+    .flatMap(({ name, faults }) => faults.map((fault) => ({ name, fault, rank: random() })))
+    .sort((a, b) => a.rank - b.rank)
+    .slice(0, count);
+  for (let i = rounds.length; i < count; i++) {
+    const { name, faults } = chosen[i % chosen.length] as Series;
+    rounds.push({ name, fault: mix(faults, random), rank: i });
+  }
+  return chosen
+    .map((one) => ({
+      ...one,
+      faults: rounds.flatMap(({ name, fault }) => (name === one.name ? [fault] : [])),
+    }))
+    .filter(({ faults }) => faults.length > 0);
 }

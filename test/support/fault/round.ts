@@ -1,120 +1,142 @@
-/** One round of a fault test: clients post, a fault comes, and then everything is compared with their ledger. */
-import { Agent } from 'node:http';
+/** One round of a fault test: clients post answers during a fault, then all stores must agree with their ledger. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClickHouseClient } from '@clickhouse/client';
-import type { PipelineFacts } from '../../../src/store/outbox/outbox.js';
+import { callerOf, type JsonAnswer } from '../http/http.js';
+import { isLongForm } from '../runner/long-form.js';
 import type { Scoped } from '../servers/service.js';
-import { askUntil, waitFor } from '../wait.js';
-import { compare, type Findings, resendAll } from './check.js';
-import type { ClientSettings } from './client.js';
+import { waitFor } from '../wait.js';
 import { startClients } from './clients.js';
-import { plantLearner } from './erasure.js';
-import { exchange, type Heard } from './exchange.js';
+import { compareStores, resendAll } from './compare.js';
+import type { Deployment } from './deployment.js';
 import type { Fault } from './faults.js';
-import { confirm, type Entry, newEntry } from './ledger.js';
-import type { Stand } from './stand.js';
+import { type AnswerEvent, confirm, createEntry, type Entry } from './ledger.js';
 
 export interface RoundOptions {
-  readonly stand: Stand;
+  readonly deployment: Deployment;
   readonly clickhouse: ClickHouseClient;
-  readonly facts: () => Promise<PipelineFacts>;
+  readonly countOutbox: () => Promise<number>;
   readonly fault: Fault;
-  /** Of all rounds of a run: names the learners. */
+  /** Names the learners of the round. */
   readonly number: number;
   readonly random: () => number;
 }
 
-export interface Round extends Findings {
-  readonly stand: string;
-  readonly fault: string;
+/** All numbers but the counts and times must be 0. */
+export interface RoundResult {
   readonly accepted: number;
-  readonly takenBack: number;
-  readonly refused: number;
-  /** From the end of the fault until an answer was accepted, in milliseconds. */
   readonly acceptedAfterMs: number;
-  /** From the end of the fault until all rows were in ClickHouse, answers going on to arrive for a second. */
   readonly drainedAfterMs: number;
+  readonly lost: number;
+  readonly doubled: number;
+  readonly differences: readonly string[];
 }
 
-const learnersPerTenant = 16;
 const skills = ['algebra', 'geometry', 'reading', 'writing'];
-const clientProcesses = 2;
-const loops = 12;
-const afterMs = 1000;
-/** The outbox may be drained by attempts 6 s apart, over a job that must be found to be stalled first. */
-const drainLimitMs = 180_000;
+const [answersBefore, answersAfter] = [40, 25];
+/** Includes stalled drain jobs and pauses between attempts. */
+const limitMs = 180_000;
 
-export async function runRound(t: Scoped, options: RoundOptions): Promise<Round> {
-  const { stand, clickhouse, facts, fault, number, random } = options;
-  const learners = Array.from({ length: learnersPerTenant }, (_, i) => `round${number}-learner${i}`);
+export async function runRound(t: Scoped, options: RoundOptions): Promise<RoundResult> {
+  const { deployment, clickhouse, countOutbox, fault, number, random } = options;
+  const learners = Array.from({ length: 16 }, (_, i) => `round${number}-learner${i}`);
   const erased = `round${number}-erased`;
-  const planted = await plantLearner(stand, erased);
-  const clients = startClients(t, clientsOf(options, learners));
+  const [tenant = ''] = deployment.tenants;
+  const caller = callerOf(deployment, tenant);
+  const post = (events: readonly AnswerEvent[]): Promise<JsonAnswer> =>
+    retryUntil(() => caller.trackAll(events), isOk);
+  await post(createAnswers(erased, 'before', answersBefore));
+  const clients = startClients(t, {
+    ...{ port: deployment.port, tenants: deployment.tenants, learners, skills, loops: isLongForm ? 24 : 12 },
+    hangUps: fault.clients === 'hang up' ? 0.3 : 0,
+    maxBatch: fault.clients === 'flood' ? 1000 : 30,
+    maxRetractions: 4,
+    name: `event-${number}`,
+    seed: Math.floor(random() * 2 ** 32),
+  });
   await sleep(1000 + 2000 * random());
-  const erasing = planted.erase();
+
+  let statusUrl = '';
+  /** Erases the learner during the fault, and posts the answers of a new history, which must remain. */
+  const erase = async (): Promise<Entry[]> => {
+    const path = `/api/v1/learners/${erased}`;
+    const begun = await retryUntil(
+      () => caller.call({ method: 'DELETE', path }),
+      ({ status }) => status === 202,
+    );
+    statusUrl = begun.json.data.status_url;
+    const entries = createAnswers(erased, 'after', answersAfter).map((event) => createEntry(tenant, event));
+    confirmAll(entries, await post(entries.map(({ event }) => event)));
+    return entries;
+  };
+  const erasing = erase();
   erasing.catch(() => undefined);
-  await fault.inflict(stand, random);
+  await fault.inflict(deployment, random);
   const over = Date.now();
-  const probed = await probe(stand, learners[0] as string);
+  const probe = createEntry(tenant, {
+    user_id: learners[0] ?? '',
+    skill_id: 'probe',
+    is_correct: true,
+    event_id: 'probe',
+  });
+  confirmAll([probe], await post([probe.event]));
   const acceptedAfterMs = Date.now() - over;
-  await sleep(afterMs);
+  await sleep(1000);
   const ledger = await clients.stop();
-  const entries = [...ledger.entries, probed, ...(await erasing)];
-  const drained = async (): Promise<boolean> => (await facts().catch(() => null))?.outboxLength === 0;
-  await waitFor('the outbox to be empty', drained, drainLimitMs);
+  const entries = [...ledger.entries, probe, ...(await erasing)];
+
+  const isDrained = async (): Promise<boolean> => (await countOutbox().catch(() => null)) === 0;
+  await waitFor('an empty outbox', isDrained, limitMs);
   const drainedAfterMs = Date.now() - over;
-  await planted.done();
-  const lost = await resendAll(stand, entries);
-  if (lost > 0) await waitFor('the outbox to be empty again', drained, drainLimitMs);
-  const missing = fault.clients === 'flood' && ledger.refused === 0 ? ['nobody was refused'] : [];
-  const found = await compare(stand, clickhouse, entries, [...learners, erased]);
+  await retryUntil(
+    () => caller.get(statusUrl),
+    ({ status, json }) => status === 200 && json.data.status === 'done',
+  );
+  const lost = await resendAll(deployment, entries);
+  if (lost > 0) await waitFor('an empty outbox after the repeats', isDrained, limitMs);
+  const found = await compareStores(deployment, clickhouse, entries, [...learners, erased]);
+  const isUnrejected = fault.clients === 'flood' && ledger.retried === 0;
   return {
-    stand: stand.name,
-    fault: fault.name,
     accepted: entries.filter(({ first }) => first !== null).length,
-    takenBack: entries.filter(({ takenBack }) => takenBack).length,
-    refused: ledger.refused,
     acceptedAfterMs,
     drainedAfterMs,
-    doubled: found.doubled,
     lost: found.lost + lost,
-    differences: [...found.differences, ...ledger.faulty, ...missing],
+    doubled: found.doubled,
+    differences: [
+      ...found.differences,
+      ...ledger.invalid,
+      ...(isUnrejected ? ['the full outbox rejected no answer'] : []),
+    ],
   };
 }
 
-function clientsOf({ stand, fault, number, random }: RoundOptions, learners: string[]): ClientSettings[] {
-  return Array.from({ length: clientProcesses }, (_, i) => ({
-    port: stand.port,
-    tenants: stand.tenants,
-    learners,
-    skills,
-    loops,
-    hangUps: fault.clients === 'hang up' ? 0.3 : 0,
-    largestBatch: fault.clients === 'flood' ? 1000 : 30,
-    mostTakenBack: 2,
-    name: `event-${number}-${i}`,
-    seed: Math.floor(random() * 2 ** 32),
+const isOk = ({ status }: JsonAnswer): boolean => status === 200;
+
+function confirmAll(entries: readonly Entry[], { json }: JsonAnswer): void {
+  entries.forEach((entry, i) => {
+    const { data, replayed } = json.data.results[i];
+    confirm(entry, data, replayed === true);
+  });
+}
+
+const createAnswers = (learner: string, name: string, count: number): AnswerEvent[] =>
+  Array.from({ length: count }, (_, i) => ({
+    user_id: learner,
+    skill_id: i % 2 === 0 ? 'algebra' : 'reading',
+    is_correct: i % 3 > 0,
+    item_id: `item-${i}`,
+    event_id: `${name}-${i}`,
   }));
-}
 
-/** Posts one more answer until it is confirmed. */
-async function probe({ port, tenants: [key = ''] }: Stand, learner: string): Promise<Entry> {
-  const event = { user_id: learner, skill_id: 'probe', is_correct: true, event_id: 'probe' };
-  const entry = newEntry(key, event);
-  const agent = new Agent();
-  const order = {
-    agent,
-    port,
-    key,
-    path: '/api/v1/track-answer',
-    body: JSON.stringify(event),
-    hangUpAfterMs: null,
+/** Retries after lost connections as well. */
+async function retryUntil(
+  send: () => Promise<JsonAnswer>,
+  isWanted: (response: JsonAnswer) => boolean,
+): Promise<JsonAnswer> {
+  let response: JsonAnswer | null = null;
+  const isDone = async (): Promise<boolean> => {
+    response = await send().catch(() => null);
+    return response !== null && isWanted(response);
   };
-  const { text, replayed } = (await askUntil(
-    'an answer to be accepted',
-    () => exchange(order),
-    (heard) => heard?.status === 200,
-  )) as Heard;
-  confirm(entry, JSON.parse(text).data, replayed);
-  return entry;
+  await waitFor('a successful response', isDone, limitMs);
+  return response as unknown as JsonAnswer;
 }

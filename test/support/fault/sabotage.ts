@@ -1,25 +1,24 @@
 /**
- * Preloaded into a service of a fault test (`node --import …?orders=FOLDER`), in every thread: ends or hangs its worker
- * threads, or ends itself, when the test leaves an order, which is a file with the process' id as its name.
+ * Preloaded into a service of a fault test, in every thread (`node --import …?orders=FOLDER`). An order is a file named after
+ * the process id; it ends or blocks the worker threads at their next commit.
  */
 import { readFileSync, rmSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { join } from 'node:path';
 import { BroadcastChannel, isMainThread, type Worker } from 'node:worker_threads';
-import type { ThreadFault } from './thread-orders.js';
+import type { ThreadFault } from './deployment.js';
 
 const orders = new URL(import.meta.url).searchParams.get('orders');
 if (orders === null) throw new Error('sabotage needs ?orders=');
 const orderFile = join(orders, `${process.pid}`);
-const lookMs = 20;
-
+const pollMs = 20;
 const channel = new BroadcastChannel(`sabotage-${process.pid}`);
 channel.unref();
 
-if (isMainThread) obeyOrders();
-else obeyMain();
+if (isMainThread) passOrders();
+else obeyOrders();
 
-function obeyOrders(): void {
+function passOrders(): void {
   const workers = new Set<Worker>();
   process.on('worker', (worker) => {
     workers.add(worker);
@@ -27,42 +26,39 @@ function obeyOrders(): void {
   });
   setInterval(() => {
     const order = takeOrder();
-    if (order === null) return;
     if (order === 'terminate') for (const worker of workers) void worker.terminate();
-    else channel.postMessage(order);
-  }, lookMs).unref();
+    else if (order !== null) channel.postMessage(order);
+  }, pollMs).unref();
 }
 
-function takeOrder(): ThreadFault | null {
+function takeOrder(): string | null {
   try {
     const order = readFileSync(orderFile, 'utf8');
     rmSync(orderFile);
-    return order as ThreadFault;
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
-    throw error;
+    return order;
+  } catch {
+    return null;
   }
 }
 
-/** A commit is the moment at which it hurts most: the order waits for the next one. */
-function obeyMain(): void {
+function obeyOrders(): void {
   let order: ThreadFault | null = null;
   channel.onmessage = (message) => {
     order = (message as { data: ThreadFault }).data;
   };
   const write = Socket.prototype.write;
   Socket.prototype.write = function (this: Socket, ...args: unknown[]) {
-    const due = order !== null && isCommit(args[0]);
-    if (due && order === 'exit before the commit') process.exit(1);
+    const isDue = order !== null && isCommit(args[0]);
+    if (isDue && order === 'exit before the commit') process.exit(1);
     const written = Reflect.apply(write, this, args);
-    if (due && order === 'exit after the commit') process.exit(1);
-    if (due && order === 'kill after the commit') process.kill(process.pid, 'SIGKILL');
-    while (due);
+    if (isDue && order === 'exit after the commit') process.exit(1);
+    if (isDue && order === 'kill after the commit') process.kill(process.pid, 'SIGKILL');
+    while (isDue);
     return written;
   };
 }
 
-/** Of answers, or of taking one back. */
+/** Texts in the commits of answers and of retractions. */
 const marks = ['XADD', '"kind":"rewrite"'];
 
 const isCommit = (bytes: unknown): boolean =>

@@ -1,0 +1,164 @@
+/** Compares Redis and ClickHouse with a ledger. */
+import type { ClickHouseClient } from '@clickhouse/client';
+import { selectRows } from '../../../src/warehouse/clickhouse/client.js';
+import { callerOf } from '../http/http.js';
+import { askUntil, waitFor } from '../wait.js';
+import type { Deployment } from './deployment.js';
+import { confirm, type Entry } from './ledger.js';
+
+export interface Findings {
+  /** Confirmed answers that a store does not have. */
+  lost: number;
+  /** Answers that were counted more than once. */
+  doubled: number;
+  readonly differences: string[];
+}
+
+type Target = Pick<Deployment, 'port' | 'tenants'>;
+/** `answers/correct answers` by tenant, learner and skill. */
+type Counts = ReadonlyMap<string, string>;
+
+/** @param learners all learners of the entries. The outbox must be empty, and no other client may write. */
+export async function compareStores(
+  target: Target,
+  clickhouse: ClickHouseClient,
+  entries: readonly Entry[],
+  learners: readonly string[],
+): Promise<Findings> {
+  const found: Findings = { lost: 0, doubled: 0, differences: [] };
+  const expected = countEntries(entries);
+  compareCounts('Redis', expected, await readRedis(target, learners), found);
+  const where = `user_id IN (${learners.map((id) => `'${id}'`).join()})`;
+  for (const [name, query] of Object.entries(countQueries(where)))
+    compareCounts(name, expected, await readClickhouse(clickhouse, query), found);
+  await checkRows(clickhouse, where, found);
+  await checkRetractions(clickhouse, where, entries, found);
+  for (const { first, counted, changed, event } of entries) {
+    if (first === null) found.differences.push(`${event.event_id} was never confirmed`);
+    if (counted > 1) found.doubled += counted - 1;
+    if (changed !== null) found.differences.push(`${event.event_id}: first ${first}, then ${changed}`);
+  }
+  return found;
+}
+
+const batchSize = 500;
+
+/** Sends all entries again. @returns how many the service counted now, because it had lost them */
+export async function resendAll(target: Target, entries: readonly Entry[]): Promise<number> {
+  let lost = 0;
+  for (const tenant of target.tenants) {
+    const own = entries.filter((entry) => entry.tenant === tenant);
+    const caller = callerOf(target, tenant);
+    for (let at = 0; at < own.length; at += batchSize) {
+      const batch = own.slice(at, at + batchSize);
+      const { json } = await askUntil(
+        'all answers to be replayed',
+        () => caller.trackAll(batch.map(({ event }) => event)),
+        ({ status }) => status === 200,
+      );
+      batch.forEach((entry, i) => {
+        const { data, replayed } = json.data.results[i];
+        if (replayed === true) confirm(entry, data, true);
+        else lost += 1;
+      });
+    }
+  }
+  return lost;
+}
+
+const keyOf = (tenant: string, userId: string, skillId: string): string => `${tenant} ${userId} ${skillId}`;
+
+function countEntries(entries: readonly Entry[]): Counts {
+  const sums = new Map<string, [number, number]>();
+  for (const { tenant, event } of entries.filter(({ retracted }) => !retracted)) {
+    const key = keyOf(tenant, event.user_id, event.skill_id);
+    const [attempts, correct] = sums.get(key) ?? [0, 0];
+    sums.set(key, [attempts + 1, correct + (event.is_correct ? 1 : 0)]);
+  }
+  return new Map([...sums].map(([key, sum]) => [key, sum.join('/')]));
+}
+
+async function readRedis(target: Target, learners: readonly string[]): Promise<Counts> {
+  const counts = new Map<string, string>();
+  for (const tenant of target.tenants) {
+    const caller = callerOf(target, tenant);
+    for (const userId of learners) {
+      const { status, json } = await caller.get(`/api/v1/mastery/${userId}`);
+      for (const { skill_id, total_attempts, correct_attempts } of status === 200 ? json.data.skills : [])
+        counts.set(keyOf(tenant, userId, skill_id), `${total_attempts}/${correct_attempts}`);
+    }
+  }
+  return counts;
+}
+
+const countQueries = (where: string): Record<string, string> => ({
+  attempts: `SELECT tenant, user_id, skill_id, count() AS n, sum(is_correct) AS c FROM attempts WHERE ${where} GROUP BY ALL`,
+  'event ids': `SELECT tenant, user_id, skill_id, uniqExact(event_id) AS n, uniqExactIf(event_id, is_correct = 1) AS c
+    FROM attempts WHERE ${where} GROUP BY ALL`,
+  learner_skill_daily: `SELECT tenant, user_id, skill_id, sum(attempts) AS n, sum(correct) AS c
+    FROM learner_skill_daily WHERE ${where} GROUP BY ALL`,
+  learner_skill_total: `SELECT tenant, user_id, skill_id, attempts AS n, correct AS c
+    FROM learner_skill_total WHERE ${where}`,
+});
+
+async function readClickhouse(clickhouse: ClickHouseClient, query: string): Promise<Counts> {
+  const text = `SELECT concat(tenant, ' ', user_id, ' ', skill_id) AS key, concat(toString(n), '/', toString(c)) AS count FROM (${query})`;
+  const rows = await selectRows<{ key: string; count: string }>(clickhouse, text);
+  return new Map(rows.map(({ key, count }) => [key, count]));
+}
+
+function compareCounts(store: string, expected: Counts, actual: Counts, found: Findings): void {
+  for (const key of new Set([...expected.keys(), ...actual.keys()])) {
+    const [want, have] = [expected.get(key) ?? '0/0', actual.get(key) ?? '0/0'];
+    if (want === have) continue;
+    found.differences.push(`${key}: the ledger has ${want}, ${store} has ${have}`);
+    const surplus = Number.parseInt(have, 10) - Number.parseInt(want, 10);
+    if (surplus > 0) found.doubled += surplus;
+    else found.lost -= surplus;
+  }
+}
+
+/** The journal stores retractions after the rows. */
+async function checkRetractions(
+  clickhouse: ClickHouseClient,
+  where: string,
+  entries: readonly Entry[],
+  found: Findings,
+): Promise<void> {
+  const retracted = entries.filter((entry) => entry.retracted).map(({ event }) => event.event_id);
+  const expected = retracted.sort().join();
+  let stored = '';
+  await waitFor('the rows of retractions', async () => {
+    const query = `SELECT event_id AS id FROM taken_back FINAL WHERE ${where} ORDER BY id`;
+    stored = (await selectRows<{ id: string }>(clickhouse, query)).map(({ id }) => id).join();
+    return stored.length >= expected.length;
+  });
+  if (stored !== expected) found.differences.push(`retracted: ${expected}, stored: ${stored}`);
+}
+
+/** Rollups of all learners, outbox ids, learner_seq without gaps, and each mastery_before equal to the previous mastery_after. */
+async function checkRows(clickhouse: ClickHouseClient, where: string, found: Findings): Promise<void> {
+  const [row = {}] = await selectRows<Record<string, number>>(
+    clickhouse,
+    `SELECT
+      toUInt32((SELECT count() FROM attempts)) AS attempts,
+      toUInt32((SELECT sum(attempts) FROM skill_daily)) AS in_skill_daily,
+      toUInt32((SELECT sum(attempts) FROM learner_skill_daily)) AS in_learner_skill_daily,
+      toUInt32((SELECT sum(attempts) FROM learner_skill_total)) AS in_learner_skill_total,
+      toUInt32((SELECT uniqExact(partition_id, outbox_ms, outbox_seq) FROM attempts)) AS outbox_ids,
+      toUInt32((SELECT countIf(n != last OR n != different) FROM (
+        SELECT count() AS n, max(learner_seq) AS last, uniqExact(learner_seq) AS different
+        FROM attempts WHERE ${where} GROUP BY tenant, user_id))) AS gaps,
+      toUInt32((SELECT countIf(before != after AND place > 1) FROM (
+        SELECT mastery_before AS before, row_number() OVER w AS place,
+          lagInFrame(mastery_after) OVER w AS after
+        FROM attempts WHERE ${where}
+        WINDOW w AS (PARTITION BY tenant, user_id, skill_id ORDER BY learner_seq
+          ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)))) AS breaks`,
+  );
+  const { attempts, gaps, breaks, ...sums } = row;
+  for (const [name, sum] of Object.entries(sums))
+    if (sum !== attempts) found.differences.push(`${attempts} attempts, but ${sum} ${name}`);
+  if (gaps !== 0) found.differences.push(`${gaps} learners have gaps in learner_seq`);
+  if (breaks !== 0) found.differences.push(`${breaks} masteries do not follow the previous ones`);
+}

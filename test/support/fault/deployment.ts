@@ -1,0 +1,168 @@
+/** Deployments whose processes the fault tests kill and stop. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { readStoredEndpoints } from '../../../src/embedded/data-dir.js';
+import { findFreePort } from '../../../src/embedded/free-port.js';
+import { startEmbeddedServers } from '../../../src/embedded/servers.js';
+import { supervise } from '../../../src/embedded/supervisor.js';
+import { createClosers } from '../../../src/lifecycle.js';
+import { createLogger } from '../../../src/logger.js';
+import { childrenOf } from '../servers/processes.js';
+import { dataFolder, type Scoped } from '../servers/service.js';
+import { environment, serviceProgram } from '../servers/service-process.js';
+import { type Gateway, startGateway } from './gateway.js';
+
+export type Part = 'api' | 'pipeline' | 'redis' | 'clickhouse';
+type Env = Readonly<Record<string, string>>;
+
+export interface Deployment {
+  readonly name: string;
+  readonly port: number;
+  readonly tenants: readonly string[];
+  readonly redisUrl: string;
+  /** Bypasses the gateway. */
+  readonly clickhouseUrl: string;
+  /** Between the service and ClickHouse; null in a whole deployment. */
+  readonly gateway: Gateway | null;
+  /** Folder for `orderThreads`. */
+  readonly orders: string;
+  pids(part: Part): readonly number[];
+  stop(): Promise<void>;
+}
+
+const tenants = ['tenant-a', 'tenant-b', 'tenant-c'];
+/** A key with a quota that is counted exactly in Redis. */
+export const countedKey = 'counted';
+const keys = [...tenants.map((name) => `${name}:${name}:1000000000`), `${countedKey}:tenant-a:10000`].join();
+const logger = createLogger('silent', 'test');
+
+/** One API process and one pipeline process, with a gateway before ClickHouse. */
+export async function startSplit(
+  t: Scoped,
+  fsync: 'everysec' | 'always' = 'everysec',
+  env: Env = {},
+): Promise<Deployment> {
+  const { path: dataDir, remove } = await dataFolder();
+  const closers = createClosers(logger, 20_000);
+  t.after(async () => {
+    await closers.close();
+    await remove();
+  });
+  const { redisUrl, clickhouseUrl } = await startEmbeddedServers(
+    {
+      dataDir,
+      redisUrl: null,
+      clickhouseUrl: null,
+      embeddedRedisPort: 0,
+      embeddedClickhousePort: 0,
+      embeddedRedisFsync: fsync,
+    },
+    logger,
+    closers,
+  );
+  const gateway = await startGateway(t, clickhouseUrl);
+  const settings = { REDIS_URL: redisUrl, CLICKHOUSE_URL: gateway.url, ...env };
+  const { port, orders, start } = await prepareProcesses(t, dataDir, settings);
+  const pipeline = await start({ ROLE: 'pipeline', PORT: '' });
+  const api = await start({ ROLE: 'api' });
+  return {
+    ...{ name: `api + pipeline, ${fsync}`, port, tenants, redisUrl, clickhouseUrl, gateway, orders },
+    pids: (part) => {
+      if (part === 'redis' || part === 'clickhouse') return [readServerPid(dataDir, part)];
+      return [part === 'api' ? api.pid() : pipeline.pid()];
+    },
+    stop: async () => {
+      await Promise.all([api.stop(), pipeline.stop()]);
+      await closers.close();
+    },
+  };
+}
+
+/** One process with all parts, or with several API processes. */
+export async function startWhole(t: Scoped, apiProcesses: number, env: Env = {}): Promise<Deployment> {
+  const { path: dataDir, remove } = await dataFolder();
+  t.after(remove);
+  const { port, orders, start } = await prepareProcesses(t, dataDir, {
+    API_PROCESSES: `${apiProcesses}`,
+    // The test's own connections must survive a restart.
+    EMBEDDED_REDIS_PORT: `${await findFreePort()}`,
+    EMBEDDED_CLICKHOUSE_PORT: `${await findFreePort()}`,
+    ...env,
+  });
+  const service = await start({ ROLE: 'all' });
+  const endpoints = readStoredEndpoints(dataDir);
+  if (endpoints === null) throw new Error('endpoints.json is missing');
+  const { redisUrl, clickhouseUrl } = endpoints;
+  const name = apiProcesses === 1 ? 'one process' : `${apiProcesses} API processes`;
+  return {
+    ...{ name, port, tenants, redisUrl, clickhouseUrl, gateway: null, orders, stop: service.stop },
+    pids: (part) => {
+      if (part === 'redis' || part === 'clickhouse') return [readServerPid(dataDir, part)];
+      if (part === 'pipeline' || apiProcesses === 1) return [service.pid()];
+      return childrenOf(service.pid(), 'api-process');
+    },
+  };
+}
+
+async function prepareProcesses(t: Scoped, dataDir: string, shared: Env) {
+  const orders = join(dataDir, 'orders');
+  await mkdir(orders);
+  const port = await findFreePort();
+  const common = { DATA_DIR: dataDir, PORT: `${port}`, API_KEYS: keys, FIT_INTERVAL_HOURS: '0', ...shared };
+  return { port, orders, start: (env: Env) => startServiceProcess(t, orders, { ...common, ...env }) };
+}
+
+function readServerPid(dataDir: string, name: 'redis' | 'clickhouse'): number {
+  const servers = JSON.parse(readFileSync(join(dataDir, 'servers.json'), 'utf8'));
+  return servers[name]?.pid ?? 0;
+}
+
+/** Ends the process with the test's process, also if that was killed. */
+const tether = new URL('../../../bench/targets/tether.js', import.meta.url).href;
+const sabotage = new URL('./sabotage.js', import.meta.url).href;
+const stopMs = 12_000;
+
+/** A process of the service that restarts whenever it ends. Resolves when it serves. */
+export async function startServiceProcess(t: Scoped, orders: string, env: Env) {
+  const preloads = `--import=${tether} --import=${sabotage}?orders=${encodeURIComponent(orders)}`;
+  const options = `${process.env.NODE_OPTIONS ?? ''} ${preloads}`;
+  const supervised = supervise({
+    name: 'service',
+    logger,
+    maxDelayMs: 400,
+    spawn: () =>
+      spawn(process.execPath, ['-e', serviceProgram], {
+        detached: true,
+        env: { ...environment(), LOG_LEVEL: 'fatal', NODE_OPTIONS: options, ...env },
+        stdio: ['ignore', 'pipe', 'inherit'],
+      }),
+    ready: async ({ stdout }, signal) => {
+      if (stdout === null) throw new Error('stdout is not a pipe');
+      await once(stdout, 'data', { signal });
+      stdout.resume();
+    },
+  });
+  const stop = (): Promise<void> => supervised.stop(stopMs);
+  t.after(stop);
+  await supervised.ready;
+  return { pid: () => supervised.pid() ?? 0, stop };
+}
+
+/** What a worker thread can do at its next commit. */
+export const threadFaults = [
+  'exit before the commit',
+  'exit after the commit',
+  'loop for ever',
+  'terminate',
+] as const;
+export type ThreadFault = (typeof threadFaults)[number] | 'kill after the commit';
+
+/** Writes the order atomically, for `sabotage.ts` in the process. */
+export function orderThreads(folder: string, pid: number, fault: ThreadFault): void {
+  const file = join(folder, `${pid}`);
+  writeFileSync(`${file}.tmp`, fault);
+  renameSync(`${file}.tmp`, file);
+}
