@@ -1,0 +1,84 @@
+/** Servers with learners and tenants as large as the contract allows, and a service process on them. */
+import assert from 'node:assert/strict';
+import type { TestContext } from 'node:test';
+import type { RedisClient } from '../../../src/store/redis/connection/client.js';
+import { learnerKey, partitionOf } from '../../../src/store/redis/keys.js';
+import { defaultPartitions } from '../../../src/store/redis/server/deployment.js';
+import { callerOf } from '../http/http.js';
+import type { Servers } from '../servers/servers.js';
+import { redisOf } from '../servers/service.js';
+import { type Launched, launchService } from '../servers/service-process.js';
+import { waitFor } from '../wait.js';
+
+/** Their quota is never reached: quotas are tested elsewhere. */
+export const keys = { attacker: 'key-attacker', neighbor: 'key-neighbor' } as const;
+
+const tenant = 'attacker';
+const maxSkills = { learner: 2000, tenant: 50_000 } as const;
+const batchSize = 1000;
+const dayMs = 86_400_000;
+
+/** `full` has the most skills of a learner, `busy` the most answers, `pupils` are a class of learners like `full`. */
+export const learners = {
+  full: 'full',
+  busy: 'busy',
+  busyAnswers: 20_000,
+  pupils: Array.from({ length: 500 }, (_, i) => `pupil-${i}`),
+} as const;
+
+export const skillName = (i: number): string => `skill-${`${i}`.padStart(6, '0')}`;
+
+export function launchTarget(t: TestContext, { env }: Servers): Promise<Launched> {
+  return launchService(t, {
+    ...env,
+    API_KEYS: `${keys.attacker}:${tenant}:1000000000,${keys.neighbor}:neighbor:1000000000`,
+    LOG_LEVEL: 'error',
+    AUDIT_INTERVAL_HOURS: '0',
+    FIT_INTERVAL_HOURS: '0',
+  });
+}
+
+/** Resolves when ClickHouse has all answers. */
+export async function seedLearners(t: TestContext, servers: Servers): Promise<void> {
+  const service = await launchTarget(t, servers);
+  const caller = callerOf(service, keys.attacker);
+  const post = async (count: number, createEvent: (i: number) => object): Promise<void> => {
+    for (let from = 0; from < count; from += batchSize) {
+      const events = Array.from({ length: batchSize }, (_, i) => createEvent(from + i));
+      assert.equal((await caller.trackAll(events)).status, 200);
+    }
+  };
+  const yearAgo = Date.now() - 364 * dayMs;
+  await post(maxSkills.tenant, (i) => ({
+    user_id: `learner-${Math.floor(i / maxSkills.learner)}`,
+    skill_id: skillName(i),
+    is_correct: i % 3 > 0,
+  }));
+  await post(maxSkills.learner, (i) => ({
+    user_id: learners.full,
+    skill_id: skillName(i),
+    is_correct: i % 3 > 0,
+  }));
+  await post(learners.busyAnswers, (i) => ({
+    user_id: learners.busy,
+    skill_id: skillName(i % 50),
+    is_correct: i % 3 > 0,
+    event_id: `e-${i}`,
+    occurred_at: new Date(yearAgo + (i / learners.busyAnswers) * 364 * dayMs).toISOString(),
+  }));
+  await copyLearner(await redisOf(t, servers.env.REDIS_URL ?? ''));
+  await waitFor('an empty outbox', async () => {
+    const { json } = await caller.get('/api/v1/health');
+    return json.data?.checks.pipeline.outbox_length === 0;
+  });
+  await service.stop();
+}
+
+const recordKey = (userId: string): string =>
+  learnerKey(partitionOf(tenant, userId, defaultPartitions), tenant, userId);
+
+async function copyLearner(redis: RedisClient): Promise<void> {
+  const dump = await redis.dumpBuffer(recordKey(learners.full));
+  assert.ok(dump, 'the learner is missing in Redis');
+  for (const pupil of learners.pupils) await redis.restore(recordKey(pupil), 0, dump);
+}
