@@ -1,4 +1,4 @@
-/** The results in docs/analytics.md are those of the demo until 2026-06-30. With WRITE_DOCS=1 in the environment the page is written. */
+/** With WRITE_DOCS=1, the test writes the results into the page. */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { test } from 'node:test';
@@ -6,7 +6,7 @@ import { pageFile, questionsOf, readPage, tidied, withResults } from '../support
 import { runCommand } from '../support/commands/command.js';
 import { startServers } from '../support/servers/servers.js';
 
-test('results in docs/analytics.md are those of the demo', { timeout: 600_000 }, async (t) => {
+test('docs/analytics.md has the results of its queries on the demo data', { timeout: 600_000 }, async (t) => {
   const { env, analystUrl } = await startServers(t);
   const { code, err } = await runCommand('demo', env, '--until', '2026-06-30');
   assert.equal(code, 0, err);

@@ -1,4 +1,3 @@
-/** The benchmark as a command: its smallest form from start to end, and that it can be stopped. */
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
@@ -11,12 +10,11 @@ import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
 
 const setup = fileURLToPath(new URL('../../../src/setup.mjs', import.meta.url));
-/** Many times what it takes; it ends one that hangs, and what it started. */
 const limitMs = 600_000;
 
-/** @param folder takes its temporary files */
-function startBench(t: TestContext, folder: string, ...args: string[]): ChildProcess {
-  const child = spawn(process.execPath, [setup, 'bench', ...args], {
+/** @param folder for its temporary files */
+function startBench(t: TestContext, folder: string, options: string): ChildProcess {
+  const child = spawn(process.execPath, [setup, 'bench', '--only', 'single', ...options.split(' ')], {
     cwd: folder,
     env: { ...process.env, TMPDIR: folder },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -26,75 +24,56 @@ function startBench(t: TestContext, folder: string, ...args: string[]): ChildPro
   return child;
 }
 
-const leftIn = (folder: string): string[] =>
+const listLeftovers = (folder: string): string[] =>
   readdirSync(folder).filter((name) => name.startsWith('skilltrace-bench-'));
 
-test('the smallest form measures, keeps the books and leaves nothing behind', async (t) => {
+test('`npm run bench` measures all targets, counts each answer and removes its files', async (t) => {
   const folder = await tempDir(t);
-  const json = join(folder, 'results.json');
-  const small = [
-    '--only',
-    'single',
-    '--rounds',
-    '1',
-    '--seconds',
-    '1',
-    '--warm-up',
-    '1',
-    '--connections',
-    '8',
-  ];
-  const report = join(folder, 'report.html');
-  const { code, out, err } = await endOf(startBench(t, folder, ...small, '--json', json, '--report', report));
+  const options =
+    '--rounds 1 --seconds 1 --warm-up 1 --connections 8 --json results.json --report report.html';
+  const { code, out, err } = await endOf(startBench(t, folder, options));
   assert.equal(code, 0, err);
   assert.match(out, /CPU of a single answer, to the echo/);
-  const { scenarios, figures } = readResults(json);
+  const { scenarios, figures } = readResults(join(folder, 'results.json'));
   const measurements = scenarios[0]?.measurements ?? [];
-  assert.deepEqual(
-    measurements.map(({ target }) => target),
-    ['echo', 'fastify', 'fastify-outbox', 'skilltrace'],
-  );
-  for (const { target, throughput } of measurements) assert.ok((throughput?.median ?? 0) > 50, target);
+  const targets = measurements.map(({ target }) => target);
+  assert.deepEqual(targets, ['echo', 'fastify', 'fastify-outbox', 'skilltrace']);
+  for (const { target, throughput } of measurements) assert.ok((throughput?.median ?? 0) > 0, target);
   const service = measurements.find(({ target }) => target === 'skilltrace');
   for (const part of ['front end', 'workers', 'runtime', 'redis', 'pipeline', 'clickhouse'])
     assert.ok(service?.cpu[part] !== undefined, part);
   const ledger = service?.ledger;
-  assert.ok(ledger && ledger.acknowledged > 50);
+  assert.ok(ledger && ledger.acknowledged > 0);
   assert.ok(ledger.inRedis >= ledger.acknowledged);
   assert.ok(ledger.inRedis <= ledger.acknowledged + ledger.unanswered);
   assert.deepEqual([ledger.inClickHouse, ledger.distinctInClickHouse], [ledger.inRedis, ledger.inRedis]);
   assert.ok(figures.every(({ value }) => value.median > 0 && value.rounds === 1));
-  assert.deepEqual(leftIn(folder), []);
-  assert.ok(readdirSync(folder).includes('report.html'));
+  assert.deepEqual(listLeftovers(folder), []);
+  assert.ok(existsSync(join(folder, 'report.html')));
 });
 
-test('Ctrl-C ends the servers and removes their files', async (t) => {
+test('`npm run bench` stops its servers and removes their files on SIGINT', async (t) => {
   const folder = await tempDir(t);
-  const bench = startBench(
-    t,
-    folder,
-    '--only',
-    'single',
-    '--rounds',
-    '100',
-    '--json',
-    join(folder, 'x.json'),
-  );
+  const bench = startBench(t, folder, '--rounds 100 --json results.json');
   const ended = endOf(bench);
-  const serving = (): boolean =>
-    leftIn(folder).some((name) => existsSync(join(folder, name, 'service', 'endpoints.json')));
-  await waitFor('the servers', serving);
-  const since = performance.now();
+  await waitFor('the servers', () =>
+    listLeftovers(folder).some((name) => existsSync(join(folder, name, 'service', 'endpoints.json'))),
+  );
   bench.kill('SIGINT');
   const { code, err } = await ended;
   assert.equal(code, 130, err);
-  assert.ok(performance.now() - since < 15_000);
-  assert.deepEqual(leftIn(folder), []);
+  assert.deepEqual(listLeftovers(folder), []);
 });
 
-test('a wrong option is told in a line', async (t) => {
-  const folder = await tempDir(t);
-  const { code, err } = await endOf(startBench(t, folder, '--only', 'singel'));
-  assert.equal(code, 1);
-  assert.match(err, /^--only: singel is none of single, /);
+test('The micro-benchmarks run only those that match the filter', async () => {
+  const entry = new URL('../../bench/micro/main.js', import.meta.url).href;
+  const script = `import(${JSON.stringify(entry)}).then(({ main }) => main(process.argv[1]))`;
+  const run = (filter: string) => endOf(spawn(process.execPath, ['-e', script, '--', filter]));
+  const matching = await run('^Event: schema');
+  assert.equal(matching.code, 0, matching.err);
+  assert.match(matching.out, /\nevent: schema check +[\d.]+ (ns|µs)\/iter/);
+  assert.equal(matching.out.match(/\/iter/g)?.length, 1);
+  const none = await run('^no such');
+  assert.equal(none.code, 1);
+  assert.match(none.err, /No micro-benchmark matches \^no such/);
 });

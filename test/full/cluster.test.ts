@@ -1,7 +1,6 @@
-/** What holds on one server holds on a Redis Cluster: tests of the ledger and of concurrency, run there once more. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Cluster } from 'ioredis';
@@ -14,28 +13,17 @@ import { connectRedis, waitUntilReady } from '../../src/store/redis/connection/c
 import { catalogueRevisionsKey } from '../../src/store/redis/keys.js';
 import { openDeployment } from '../../src/store/redis/server/deployment.js';
 import { collectRedisWarnings } from '../../src/store/redis/server/server-info.js';
-import { type Ended, endOf } from '../support/commands/command.js';
+import { endOf } from '../support/commands/command.js';
 import { givenClusterName } from '../support/servers/given-cluster.js';
 import { exitAfterTests } from '../support/servers/linger.js';
-import { type ClusterNode, noCluster, startTestCluster } from '../support/servers/redis-cluster.js';
+import { noCluster, startTestCluster } from '../support/servers/redis-cluster.js';
+import { redisOf } from '../support/servers/service.js';
 
 exitAfterTests();
 
 const options = { skip: noCluster, timeout: 600_000 };
 
-/** A test file in a process of its own, on the given Cluster; with a pattern, those of its tests whose names match. */
-function runTest(t: TestContext, name: string, pattern: string, url: string): Promise<Ended> {
-  const { NODE_TEST_CONTEXT: _, ...env } = process.env;
-  const file = fileURLToPath(new URL(`../${name}.test.js`, import.meta.url));
-  const child = spawn(process.execPath, [`--test-name-pattern=${pattern}`, file], {
-    env: { ...env, [givenClusterName]: url },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  t.after(() => child.kill('SIGKILL'));
-  return endOf(child);
-}
-
-/** Files by what is run of them. The other erasures and takings back use no other commands, and wait for ClickHouse. */
+/** Test files that also run on a Cluster, with a pattern of the titles. Other tests use no other Redis commands. */
 const onCluster = {
   'integration/learner-store': '.',
   'integration/id-sweep': '.',
@@ -52,112 +40,88 @@ const onCluster = {
   'contract/retraction': 'concurrent$|id expires$|parked rows|^The audit',
 };
 
-// All that a test may take.
-test('one server’s tests', { ...options, timeout: 600_000 }, async (t) => {
+test('The stores and endpoints pass their tests on a Redis Cluster', options, async (t) => {
   const { url } = await startTestCluster(t);
-  for (const [name, pattern] of Object.entries(onCluster)) {
-    await t.test(name, async (t) => {
-      const { code, out, err } = await runTest(t, name, pattern, url);
+  const { NODE_TEST_CONTEXT: _, ...env } = process.env;
+  for (const [name, pattern] of Object.entries(onCluster))
+    await t.test(`The tests of ${name} pass on a Redis Cluster`, async (t) => {
+      const file = fileURLToPath(new URL(`../${name}.test.js`, import.meta.url));
+      const child = spawn(process.execPath, [`--test-name-pattern=${pattern}`, file], {
+        env: { ...env, [givenClusterName]: url },
+        stdio: ['ignore', 'pipe', 'pipe'],
+      });
+      t.after(() => child.kill('SIGKILL'));
+      const { code, out, err } = await endOf(child);
       assert.equal(code, 0, out + err);
       assert.match(out, /^(ℹ|#) pass [1-9]/m);
       assert.match(out, /^(ℹ|#) fail 0$/m);
     });
+});
+
+test('connectRedis and connectQueue find all nodes if one address is dead', options, async (t) => {
+  const [, second] = (await startTestCluster(t)).url.split(',');
+  const url = `redis://:test@127.0.0.1:1,${second}`;
+  for (const client of [connectRedis(url), connectQueue(url, createLogger('silent', 'test'), () => false)]) {
+    client.on('error', () => undefined);
+    t.after(() => client.disconnect());
+    await waitUntilReady(client, 10_000);
+    const nodes = 'nodes' in client ? client.nodes() : [];
+    const replies = await Promise.all(nodes.map((node) => node.ping()));
+    assert.deepEqual(replies, Array(6).fill('PONG'));
   }
 });
 
-test(
-  'every node is found and logged in to, from the address of one that is dead and one that is not',
-  options,
-  async (t) => {
-    const cluster = await startTestCluster(t);
-    const [, second] = cluster.url.split(',');
-    const url = `redis://:test@127.0.0.1:1,${second}`;
-    const logger = createLogger('silent', 'test');
-    for (const client of [connectRedis(url), connectQueue(url, logger, () => false)]) {
-      client.on('error', () => undefined);
-      t.after(() => client.disconnect());
-      await waitUntilReady(client, 10_000);
-      const nodes = 'nodes' in client ? client.nodes() : [];
-      assert.equal(nodes.length, 6);
-      assert.deepEqual(
-        await Promise.all(nodes.map((node) => node.ping())),
-        nodes.map(() => 'PONG'),
-      );
-    }
-  },
-);
-
-test('whoever waits for a Cluster finds its masters connected, not only the first', options, async (t) => {
-  const { url } = await startTestCluster(t);
-  // Of two masters a client hears only when it becomes ready.
-  const [known] = url.split(',');
+test('waitUntilReady waits for all masters of a Cluster', options, async (t) => {
+  const [known] = (await startTestCluster(t)).url.split(',');
   for (let round = 0; round < 5; round++) {
     const client = connectRedis(`redis://:test@127.0.0.1:1,${known}`) as Cluster;
     client.on('error', () => undefined);
     t.after(() => client.disconnect());
-    const first = waitUntilReady(client, 10_000);
+    const ready = waitUntilReady(client, 10_000);
+    // The client learns of two masters only when it becomes ready.
     while (client.status !== 'ready') await nextTurn();
     await waitUntilReady(client, 10_000);
-    assert.deepEqual(
-      client.nodes('master').map(({ status }) => status),
-      ['ready', 'ready', 'ready'],
-    );
-    await first;
+    const statuses = client.nodes('master').map(({ status }) => status);
+    assert.deepEqual(statuses, ['ready', 'ready', 'ready']);
+    await ready;
   }
 });
 
-test('a catalogue that is known stays in force while its node is away', options, async (t) => {
+test('ServedModels keeps a known catalogue while its Redis node is down', options, async (t) => {
   const cluster = await startTestCluster(t);
-  const client = connectRedis(cluster.url);
-  client.on('error', () => undefined);
-  t.after(() => client.disconnect());
-  await waitUntilReady(client, 10_000);
+  const client = await redisOf(t, cluster.url);
   await openDeployment(client, async () => false);
-  await writeSkills(
-    client,
-    'school',
-    [{ skillId: 'algebra', setting: defaultSkillSetting, ifRevision: null }],
-    1,
-    {
-      knownSkills: 1000,
-    },
-  );
-  const redis = async () => client;
-  const served = createServedModels(redis, { error: ({ err }) => assert.ifError(err) });
+  const skill = { skillId: 'algebra', setting: defaultSkillSetting, ifRevision: null };
+  await writeSkills(client, 'school', [skill], 1, { knownSkills: 1000 });
+  const served = createServedModels(async () => client, { error: ({ err }) => assert.ifError(err) });
   t.after(() => served.close());
   const model = await served.get('school');
-  await (await cluster.serving(catalogueRevisionsKey)).master.signal('SIGKILL');
+  await (await cluster.findNodes(catalogueRevisionsKey)).master.signal('SIGKILL');
   assert.equal(await served.get('school'), model);
   await assert.rejects(served.get('stranger'), /not available/);
 });
 
-test('a node that could forget is told of, whichever it is', options, async (t) => {
-  const cluster = await startTestCluster(t);
-  for (const { redis } of cluster.nodes) await redis.config('SET', 'appendonly', 'yes', 'maxmemory', '1gb');
-  const client = connectRedis(cluster.url);
-  t.after(() => client.disconnect());
-  await waitUntilReady(client, 10_000);
-  assert.deepEqual(await collectRedisWarnings(client), []);
-  await cluster.nodes[4]?.redis.config('SET', 'maxmemory-policy', 'allkeys-lru');
-  const warnings = await collectRedisWarnings(client);
-  assert.equal(warnings.length, 1);
-  assert.match(warnings[0] ?? '', /allkeys-lru/);
-  await cluster.nodes[1]?.redis.config('SET', 'hash-max-listpack-value', '64');
-  const [shorter] = (await collectRedisWarnings(client)).filter((one) => !warnings.includes(one));
-  assert.match(shorter ?? '', /hash-max-listpack-value 64: .* Set 1024/);
-});
+test(
+  'collectRedisWarnings checks every node, waits for slow ones and skips dead ones',
+  options,
+  async (t) => {
+    const cluster = await startTestCluster(t);
+    const [, second, , , slow, dead] = cluster.nodes;
+    for (const { redis } of cluster.nodes) await redis.config('SET', 'appendonly', 'yes', 'maxmemory', '1gb');
+    const client = await redisOf(t, cluster.url);
+    assert.deepEqual(await collectRedisWarnings(client), []);
+    await slow?.redis.config('SET', 'maxmemory-policy', 'allkeys-lru');
+    const [policy = '', ...others] = await collectRedisWarnings(client);
+    assert.match(policy, /allkeys-lru/);
+    assert.deepEqual(others, []);
+    await second?.redis.config('SET', 'hash-max-listpack-value', '64');
+    const warnings = await collectRedisWarnings(client);
+    assert.match(warnings.filter((one) => one !== policy).join(), /hash-max-listpack-value 64: .* Set 1024/);
 
-test('a node that is slow to connect is heard, one that is gone is not waited for', options, async (t) => {
-  const cluster = await startTestCluster(t);
-  const [slow, gone] = cluster.nodes.slice(4) as [ClusterNode, ClusterNode];
-  await slow.redis.config('SET', 'maxmemory-policy', 'allkeys-lru');
-  await slow.signal('SIGSTOP');
-  await gone.signal('SIGKILL');
-  const client = connectRedis(cluster.url);
-  client.on('error', () => undefined);
-  t.after(() => client.disconnect());
-  await waitUntilReady(client, 10_000);
-  const asked = collectRedisWarnings(client);
-  await slow.signal('SIGCONT');
-  assert.match((await asked).join(), /allkeys-lru/);
-});
+    await slow?.signal('SIGSTOP');
+    await dead?.signal('SIGKILL');
+    const collected = collectRedisWarnings(await redisOf(t, cluster.url));
+    await slow?.signal('SIGCONT');
+    assert.match((await collected).join(), /allkeys-lru/);
+  },
+);

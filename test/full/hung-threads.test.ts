@@ -1,6 +1,5 @@
-/** Worker threads that do not come back from a task: they are replaced, and nobody waits for them for ever. */
 import assert from 'node:assert/strict';
-import { type TestContext, test } from 'node:test';
+import { test } from 'node:test';
 import { callerOf, event } from '../support/http/http.js';
 import { endlessWord } from '../support/servers/endless.js';
 import { dataFolder } from '../support/servers/service.js';
@@ -8,10 +7,8 @@ import { launchService } from '../support/servers/service-process.js';
 import { waitFor } from '../support/wait.js';
 
 const key = 'test-key';
-/** A thread gets 15 s; the rest is for a machine that stands still. */
-const limitMs = 120_000;
 
-async function launch(t: TestContext) {
+test('The service replaces worker threads that never return from a task', { timeout: 600_000 }, async (t) => {
   const folder = await dataFolder();
   const service = await launchService(t, {
     DATA_DIR: folder.path,
@@ -19,39 +16,29 @@ async function launch(t: TestContext) {
     NODE_OPTIONS: `--import=${new URL('../support/servers/endless.js', import.meta.url).href}`,
   });
   t.after(folder.remove);
-  return { service, caller: callerOf(service, key) };
-}
+  const caller = callerOf(service, key);
 
-test('threads that hang are replaced', { timeout: 600_000 }, async (t) => {
-  const { service, caller } = await launch(t);
-  const user = { user_id: 'in-between' };
+  await t.test('track-answer returns 503 for a hung batch and counts the queued answers once', async () => {
+    const hanging = caller.track(event({ user_id: endlessWord, event_id: 'hangs' }));
+    const queued = Array.from({ length: 20 }, (_, i) => event({ user_id: 'ada', event_id: `queued-${i}` }));
+    const responses = await Promise.all(queued.map((one) => caller.track(one)));
+    const { status, json, headers } = await hanging;
+    assert.deepEqual([status, json.error.code], [503, 'UNAVAILABLE']);
+    assert.match(headers['retry-after'] ?? '', /^\d+$/);
+    for (const response of responses) assert.ok([200, 409, 503].includes(response.status), response.text);
+    for (const one of queued)
+      await waitFor('an accepted answer', async () => (await caller.track(one)).status === 200);
+    const { json: mastery } = await caller.get('/api/v1/mastery/ada');
+    assert.equal(mastery.data.skills[0].total_attempts, 20);
+  });
 
-  await t.test(
-    'one that counts answers: 503 for its batch, and those that wait are counted once',
-    async () => {
-      assert.equal((await caller.track(event({ ...user, event_id: 'before' }))).status, 200);
-      const hanging = caller.track(event({ user_id: endlessWord, event_id: 'hangs' }));
-      const waiting = Array.from({ length: 20 }, (_, i) => event({ ...user, event_id: `waits-${i}` }));
-      const answers = await Promise.all(waiting.map((one) => caller.track(one)));
-      const { status, json, headers } = await hanging;
-      assert.deepEqual([status, json.error.code], [503, 'UNAVAILABLE']);
-      assert.match(headers['retry-after'] ?? '', /^\d+$/);
-      for (const answer of answers) assert.ok([200, 409, 503].includes(answer.status), answer.text);
-      for (const one of waiting) {
-        await waitFor('an answer', async () => (await caller.track(one)).status === 200, limitMs);
-      }
-      const { json: mastery } = await caller.get('/api/v1/mastery/in-between');
-      assert.equal(mastery.data.skills[0].total_attempts, 21);
-    },
-  );
-
-  await t.test('one that computes forecasts: 503 for all that it had at hand', async () => {
+  await t.test('predictions returns 503 for a hung forecast and recovers', async () => {
     const hanging = caller.get(`/api/v1/predictions/${endlessWord}`);
-    const beside = caller.get('/api/v1/predictions/in-between');
+    const concurrent = caller.get('/api/v1/predictions/ada');
     assert.equal((await hanging).status, 503);
-    assert.ok([200, 503].includes((await beside).status));
-    const served = async () => (await caller.get('/api/v1/predictions/in-between')).status === 200;
-    await waitFor('forecasts', served, limitMs);
+    assert.ok([200, 503].includes((await concurrent).status));
+    const isServed = async () => (await caller.get('/api/v1/predictions/ada')).status === 200;
+    await waitFor('a forecast', isServed);
   });
 
   await service.stop();

@@ -1,4 +1,4 @@
-/** The packages of package-lock.json. The test full/advisories checks them for known vulnerabilities. */
+/** The packages of package-lock.json. The test full/registry checks them for known vulnerabilities. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -19,7 +19,7 @@ export const lockedPackages = (): [path: string, locked: Locked][] => {
   return Object.entries<Locked>(packages).filter(([path, { link }]) => path !== '' && !link);
 };
 
-/** The registry had no hashes of these binaries. The test full/lock-file fails once it has them. */
+/** The registry had no hashes of these binaries. The test full/registry fails once it has them. */
 export const withoutHash: readonly string[] = ['darwin-arm64', 'darwin-x64', 'linux-arm64-gnu'].map(
   (platform) => `@chdb/lib-${platform}`,
 );

@@ -1,14 +1,13 @@
-/** Tests run on a Redis Cluster instead of servers of their own where full/cluster.test.ts says so. */
+/** full/cluster.test.ts runs other test files on a Redis Cluster. */
 import type { Cluster } from 'ioredis';
 import { connectRedis, waitUntilReady } from '../../../src/store/redis/connection/client.js';
 
-/** Name of the environment variable with the Cluster's URL. */
 export const givenClusterName = 'TEST_REDIS_CLUSTER';
 
-/** Its URL; undefined where none is given. */
+/** URL of the Cluster for this test file; undefined: the file starts a Redis. */
 export const givenCluster = process.env[givenClusterName];
 
-/** The URL of the Cluster to use, emptied; null where none is given. */
+/** Deletes all data of the given Cluster. @returns its URL */
 export async function emptiedCluster(): Promise<string | null> {
   if (givenCluster === undefined) return null;
   const client = connectRedis(givenCluster) as Cluster;

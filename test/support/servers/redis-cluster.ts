@@ -1,4 +1,4 @@
-/** A Redis Cluster of the test on loopback: three masters, each with a replica, storing nothing on the disk. */
+/** A Redis Cluster on loopback: three masters with a replica each, without persistence. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
@@ -11,221 +11,176 @@ import { waitUntilReady } from '../../../src/store/redis/connection/client.js';
 import { waitFor } from '../wait.js';
 import type { Scoped } from './service.js';
 
-/** Why there can be no Cluster here, or false: for the option `skip` of a test. */
+/** Reason for the option `skip` of a test; false if a Cluster can start. */
 export const noCluster: string | false =
   spawnSync('redis-server', ['--version']).error === undefined ? false : 'redis-server is not installed';
 
 export interface ClusterNode {
   readonly port: number;
-  readonly pid: number | undefined;
-  /** A connection of the test, for questions to this very node. */
+  /** A connection of the test to this node. */
   readonly redis: Redis;
-  /** Resolves when the process has ended, where the signal ends it. */
+  /** Resolves when SIGKILL has ended the process. */
   signal(signal: NodeJS.Signals): Promise<void>;
-  /** A connection to a process that was ended takes a moment to notice. */
   isAlive(): boolean;
 }
 
-export interface TestCluster {
-  /** As REDIS_URL takes it: the masters' addresses, so that replicas have to be found. */
-  readonly url: string;
-  readonly nodes: readonly ClusterNode[];
-  /** The master that serves the key now, and its replica; waits until it has one. */
-  serving(key: string): Promise<{ master: ClusterNode; replica: ClusterNode }>;
-  /** Lets the others replace the key's master, which is gone; resolves when all of them see another one. */
-  failOver(key: string, gone: ClusterNode): Promise<void>;
-}
+export type TestCluster = Awaited<ReturnType<typeof startTestCluster>>;
 
 const masters = 3;
 const slots = 16384;
-/** After this long without an answer a node counts as gone, while the nodes meet and while one is replaced. */
+/** Timeout during startup and failovers. */
 const nodeTimeoutMs = 1500;
-/** Otherwise a machine that stands still for a moment must not look like a node that is gone. */
-const patientTimeoutMs = 60_000;
-/** The bus of a node listens this much above its port. */
+/** High, because a busy machine delays the replies of nodes. */
+const normalTimeoutMs = 60_000;
+/** The cluster bus uses the port plus this offset. */
 const busOffset = 10_000;
-/** From here on systems hand out ports for outgoing connections. */
-const outgoingPorts = 32_768;
-/** How often the nodes are introduced to each other until they know each other. */
-const inviteMs = 1000;
+/** Ephemeral ports start here. */
+const firstEphemeralPort = 32_768;
+const meetEveryMs = 1000;
 const password = 'test';
 
-/** Starts it; it ends with the test. */
-export async function startTestCluster(t: Scoped): Promise<TestCluster> {
+export async function startTestCluster(t: Scoped) {
   const dir = await mkdtemp(join(tmpdir(), 'skilltrace-cluster-'));
-  const started: ClusterNode[] = [];
+  const nodes: ClusterNode[] = [];
   t.after(async () => {
-    for (const { redis } of started) redis.disconnect();
-    await Promise.all(started.map(({ signal }) => signal('SIGKILL')));
+    await Promise.all(nodes.map(({ signal }) => signal('SIGKILL')));
     await rm(dir, { recursive: true, force: true, maxRetries: 10 });
   });
-  while (started.length < 2 * masters) started.push(await startNode(dir));
-  await joinNodes(started);
-  await waitFor('the Cluster to be whole', async () =>
-    (await Promise.all(started.map(isWhole))).every(Boolean),
-  );
-  // Only now: until they know each other, nodes talk as often as the time-out asks for.
-  await setNodeTimeout(started, patientTimeoutMs);
-  return clusterOf(started);
+  while (nodes.length < 2 * masters) nodes.push(await startNode(dir));
+  await joinNodes(nodes);
+  await waitFor('a complete Cluster', async () => (await Promise.all(nodes.map(isComplete))).every(Boolean));
+  await setNodeTimeout(nodes, normalTimeoutMs);
+  const listAlive = () => nodes.filter((node) => node.isAlive());
+  return {
+    nodes,
+    /** REDIS_URL with the masters only. */
+    url: nodes
+      .slice(0, masters)
+      .map(({ port }) => `redis://:${password}@127.0.0.1:${port}`)
+      .join(','),
+    /** Waits until the key has a master and a replica. */
+    findNodes: async (key: string): Promise<{ master: ClusterNode; replica: ClusterNode }> => {
+      let found: (ClusterNode | undefined)[] = [];
+      await waitFor(`master and replica of ${key}`, async () => {
+        const ports = await readPorts(listAlive()[0] as ClusterNode, key);
+        found = ports.map((port) => nodes.find((node) => node.port === port));
+        return found.length === 2;
+      });
+      const [master, replica] = found as [ClusterNode, ClusterNode];
+      return { master, replica };
+    },
+    /** Lets the replica replace a dead master; resolves when all nodes know it. */
+    failOver: async (key: string, dead: ClusterNode): Promise<void> => {
+      const others = listAlive();
+      await setNodeTimeout(others, nodeTimeoutMs);
+      await waitFor('the failover', async () => {
+        const found = await Promise.all(others.map(async (node) => (await readPorts(node, key))[0]));
+        return found.every((port) => port !== undefined && port !== dead.port);
+      });
+      await setNodeTimeout(others, normalTimeoutMs);
+    },
+  };
 }
 
-/** On another port where somebody took its port before it did. */
+/** Another process may take the port first; then the next attempt uses another port. */
 async function startNode(dir: string): Promise<ClusterNode> {
-  for (let tries = 1; tries <= 3; tries++) {
-    const node = await spawnNode(dir, await freeClusterPort());
-    if (await answersItself(node)) return node;
+  for (let attempt = 1; attempt <= 3; attempt++) {
+    const port = await findClusterPort();
+    const folder = join(dir, `${port}`);
+    await mkdir(folder);
+    const child = spawn('redis-server', createSettings(port, folder), { stdio: 'ignore' });
+    await once(child, 'spawn');
+    const node = createNode(port, child);
+    const info = await waitUntilReady(node.redis, 10_000).then(
+      () => node.redis.info('server'),
+      () => '',
+    );
+    if (info.includes(`\nprocess_id:${child.pid}\r`)) return node;
     await node.signal('SIGKILL');
   }
-  throw new Error(`no redis-server of ${dir} starts`);
+  throw new Error(`no redis-server starts in ${dir}`);
 }
 
-async function answersItself({ redis, pid }: ClusterNode): Promise<boolean> {
-  const answering = await waitUntilReady(redis, 10_000).then(
-    () => redis.info('server'),
-    () => '',
-  );
-  return answering.includes(`\nprocess_id:${pid}\r`);
-}
-
-async function spawnNode(dir: string, port: number): Promise<ClusterNode> {
-  const folder = join(dir, `${port}`);
-  await mkdir(folder);
-  const child = spawn('redis-server', settingsOf(port, folder), { stdio: 'ignore' });
-  await once(child, 'spawn');
+function createNode(port: number, child: ChildProcess): ClusterNode {
   const redis = new Redis({ port, password, retryStrategy: () => 50 });
   redis.on('error', () => undefined);
   const signal = async (name: NodeJS.Signals): Promise<void> => {
-    await signalTo(child, name);
     if (name === 'SIGKILL') redis.disconnect();
+    if (child.exitCode !== null || child.signalCode !== null) return;
+    const ended = once(child, 'exit');
+    child.kill(name);
+    if (name === 'SIGKILL') await ended;
   };
-  const isAlive = (): boolean => child.signalCode === null && redis.status === 'ready';
-  return { port, pid: child.pid, redis, signal, isAlive };
+  return { port, redis, signal, isAlive: () => child.signalCode === null && redis.status === 'ready' };
 }
 
-const settingsOf = (port: number, folder: string): string[] =>
+const createSettings = (port: number, folder: string): string[] =>
   Object.entries({
     port,
     bind: '127.0.0.1',
     dir: folder,
     save: '',
     appendonly: 'no',
-    // As the embedded one has it.
     'hash-max-ziplist-value': maxListpackBytes,
     requirepass: password,
     masterauth: password,
     'cluster-enabled': 'yes',
     'cluster-node-timeout': nodeTimeoutMs,
     'cluster-require-full-coverage': 'no',
-    // However long it has not heard of its master, a replica may take its place.
+    // A replica may replace its master however old its data is.
     'cluster-replica-validity-factor': 0,
-    // A replica that has never heard of its master counts for little: not ten seconds later, but at once.
     'repl-diskless-sync-delay': 0,
     'repl-ping-replica-period': 1,
   }).flatMap(([name, value]) => [`--${name}`, `${value}`]);
 
-async function freeClusterPort(): Promise<number> {
+async function findClusterPort(): Promise<number> {
   for (;;) {
     const port = await findFreePort();
-    if (port + busOffset < outgoingPorts && (await isPortFree(port + busOffset))) return port;
+    if (port + busOffset < firstEphemeralPort && (await isPortFree(port + busOffset))) return port;
   }
 }
 
-async function signalTo(child: ChildProcess, signal: NodeJS.Signals): Promise<void> {
-  if (child.exitCode !== null || child.signalCode !== null) return;
-  const ended = once(child, 'exit');
-  child.kill(signal);
-  if (signal === 'SIGKILL') await ended;
-}
-
-/** What `redis-cli --cluster create` does, without its pauses. */
+/** Like `redis-cli --cluster create`, without its pauses. */
 async function joinNodes(nodes: readonly ClusterNode[]): Promise<void> {
-  await Promise.all(
-    nodes.slice(0, masters).map(async ({ redis }, i) => {
-      await redis.call('CLUSTER', 'SET-CONFIG-EPOCH', i + 1);
-      const from = Math.ceil((i * slots) / masters);
-      const to = Math.ceil(((i + 1) * slots) / masters);
-      await redis.cluster('ADDSLOTS', ...Array.from({ length: to - from }, (_, slot) => from + slot));
-    }),
-  );
-  await meet(nodes);
-  for (const [i, { redis }] of nodes.slice(masters).entries()) {
-    const master = await (nodes[i] as ClusterNode).redis.cluster('MYID');
-    await redis.cluster('REPLICATE', String(master));
-  }
-}
-
-/** Resolves when everybody knows everybody. */
-async function meet(nodes: readonly ClusterNode[]): Promise<void> {
-  const [first, ...others] = nodes as [ClusterNode, ...ClusterNode[]];
-  let invitedAt = Number.NEGATIVE_INFINITY;
-  await waitFor('everybody to know everybody', async () => {
-    // Again and again: whoever stands still while it is greeted is forgotten.
-    if (performance.now() - invitedAt > inviteMs) {
-      for (const { port } of others) await first.redis.cluster('MEET', '127.0.0.1', port);
-      invitedAt = performance.now();
-    }
-    return (await Promise.all(nodes.map(acquaintances))).every((known) => known === nodes.length);
-  });
-}
-
-/** How many nodes it knows by their names, itself among them: of the others it has the address only. */
-async function acquaintances({ redis }: ClusterNode): Promise<number> {
-  const lines = String(await redis.cluster('NODES'))
-    .trimEnd()
-    .split('\n');
-  return lines.filter((line) => !line.includes('handshake')).length;
-}
-
-function clusterOf(nodes: readonly ClusterNode[]): TestCluster {
-  const alive = () => nodes.filter((node) => node.isAlive());
-  const byPort = (port: number | undefined) => nodes.find((node) => node.port === port) as ClusterNode;
-  return {
-    nodes,
-    url: nodes
-      .slice(0, masters)
-      .map(({ port }) => `redis://:${password}@127.0.0.1:${port}`)
-      .join(','),
-    async serving(key) {
-      let places: number[] = [];
-      await waitFor(`master and replica of ${key}`, async () => {
-        places = await placesOf(alive()[0] as ClusterNode, key);
-        return places.length === 2;
-      });
-      const [master, replica] = places;
-      return { master: byPort(master), replica: byPort(replica) };
-    },
-    async failOver(key, gone) {
-      const others = alive();
-      await setNodeTimeout(others, nodeTimeoutMs);
-      await waitFor('the failover', () => haveMoved(others, key, gone));
-      await setNodeTimeout(others, patientTimeoutMs);
-    },
+  const assignSlots = async ({ redis }: ClusterNode, i: number): Promise<void> => {
+    await redis.call('CLUSTER', 'SET-CONFIG-EPOCH', i + 1);
+    const from = Math.ceil((i * slots) / masters);
+    const to = Math.ceil(((i + 1) * slots) / masters);
+    await redis.cluster('ADDSLOTS', ...Array.from({ length: to - from }, (_, slot) => from + slot));
   };
+  await Promise.all(nodes.slice(0, masters).map(assignSlots));
+  const [first, ...others] = nodes as [ClusterNode, ...ClusterNode[]];
+  let metAt = Number.NEGATIVE_INFINITY;
+  await waitFor('all nodes to know each other', async () => {
+    // The others forget a node that is too slow during the handshake.
+    if (performance.now() - metAt > meetEveryMs) {
+      for (const { port } of others) await first.redis.cluster('MEET', '127.0.0.1', port);
+      metAt = performance.now();
+    }
+    return (await Promise.all(nodes.map(countKnown))).every((known) => known === nodes.length);
+  });
+  for (const [i, { redis }] of nodes.slice(masters).entries())
+    await redis.cluster('REPLICATE', String(await nodes[i]?.redis.cluster('MYID')));
+}
+
+async function countKnown({ redis }: ClusterNode): Promise<number> {
+  const lines = String(await redis.cluster('NODES')).trimEnd();
+  return lines.split('\n').filter((line) => !line.includes('handshake')).length;
 }
 
 const setNodeTimeout = (nodes: readonly ClusterNode[], ms: number): Promise<unknown> =>
   Promise.all(nodes.map(({ redis }) => redis.config('SET', 'cluster-node-timeout', ms)));
 
-/**
- * It serves, and knows of a master and a replica for every slot; one that has not synchronised yet is not listed. A
- * node refuses commands for a moment after it has heard of all slots.
- */
-async function isWhole({ redis }: ClusterNode): Promise<boolean> {
+/** The node knows a master and a synchronised replica of every slot. It rejects commands shortly before. */
+async function isComplete({ redis }: ClusterNode): Promise<boolean> {
   const [info, ranges] = await Promise.all([redis.cluster('INFO'), redis.cluster('SLOTS')]);
-  const text = String(info);
-  const served = text.includes('cluster_state:ok') && text.includes(`cluster_slots_ok:${slots}`);
-  return served && ranges.every(([, , ...places]) => places.length === 2);
+  const isServing = /cluster_state:ok.*cluster_slots_ok:16384/s.test(String(info));
+  return isServing && ranges.every(([, , ...nodes]) => nodes.length === 2);
 }
 
-/** Ports of the key's master and its replicas, as the node sees it. */
-async function placesOf({ redis }: ClusterNode, key: string): Promise<number[]> {
+/** Ports of the key's master and replicas. */
+async function readPorts({ redis }: ClusterNode, key: string): Promise<number[]> {
   const [slot, ranges] = await Promise.all([redis.cluster('KEYSLOT', key), redis.cluster('SLOTS')]);
   const range = ranges.find(([from, to]) => Number(slot) >= from && Number(slot) <= to);
-  return (range?.slice(2) ?? []).map((place) => Number((place as unknown[])[1]));
-}
-
-/** Whether all see another node serve the key than the one that is gone. */
-async function haveMoved(nodes: readonly ClusterNode[], key: string, gone: ClusterNode): Promise<boolean> {
-  const masters = await Promise.all(nodes.map(async (node) => (await placesOf(node, key))[0]));
-  return masters.every((master) => master !== undefined && master !== gone.port);
+  return (range?.slice(2) ?? []).map((node) => Number((node as unknown[])[1]));
 }
