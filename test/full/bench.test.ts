@@ -29,12 +29,12 @@ const listLeftovers = (folder: string): string[] =>
 
 test('`npm run bench` measures all targets, counts each answer and removes its files', async (t) => {
   const folder = await tempDir(t);
-  const options =
-    '--rounds 1 --seconds 1 --warm-up 1 --connections 8 --json results.json --report report.html';
+  const [json, report] = [join(folder, 'results.json'), join(folder, 'report.html')];
+  const options = `--rounds 1 --seconds 1 --warm-up 1 --connections 8 --json ${json} --report ${report}`;
   const { code, out, err } = await endOf(startBench(t, folder, options));
   assert.equal(code, 0, err);
   assert.match(out, /CPU of a single answer, to the echo/);
-  const { scenarios, figures } = readResults(join(folder, 'results.json'));
+  const { scenarios, figures } = readResults(json);
   const measurements = scenarios[0]?.measurements ?? [];
   const targets = measurements.map(({ target }) => target);
   assert.deepEqual(targets, ['echo', 'fastify', 'fastify-outbox', 'skilltrace']);
@@ -49,12 +49,12 @@ test('`npm run bench` measures all targets, counts each answer and removes its f
   assert.deepEqual([ledger.inClickHouse, ledger.distinctInClickHouse], [ledger.inRedis, ledger.inRedis]);
   assert.ok(figures.every(({ value }) => value.median > 0 && value.rounds === 1));
   assert.deepEqual(listLeftovers(folder), []);
-  assert.ok(existsSync(join(folder, 'report.html')));
+  assert.ok(existsSync(report));
 });
 
 test('`npm run bench` stops its servers and removes their files on SIGINT', async (t) => {
   const folder = await tempDir(t);
-  const bench = startBench(t, folder, '--rounds 100 --json results.json');
+  const bench = startBench(t, folder, `--rounds 100 --json ${join(folder, 'results.json')}`);
   const ended = endOf(bench);
   await waitFor('the servers', () =>
     listLeftovers(folder).some((name) => existsSync(join(folder, name, 'service', 'endpoints.json'))),

@@ -4,7 +4,7 @@ import type { ClickHouseClient } from '@clickhouse/client';
 import { callerOf, type JsonAnswer } from '../http/http.js';
 import { isLongForm } from '../runner/long-form.js';
 import type { Scoped } from '../servers/service.js';
-import { waitFor } from '../wait.js';
+import { askUntil, waitFor } from '../wait.js';
 import { startClients } from './clients.js';
 import { compareStores, resendAll } from './compare.js';
 import type { Deployment } from './deployment.js';
@@ -132,11 +132,7 @@ async function retryUntil(
   send: () => Promise<JsonAnswer>,
   isWanted: (response: JsonAnswer) => boolean,
 ): Promise<JsonAnswer> {
-  let response: JsonAnswer | null = null;
-  const isDone = async (): Promise<boolean> => {
-    response = await send().catch(() => null);
-    return response !== null && isWanted(response);
-  };
-  await waitFor('a successful response', isDone, limitMs);
-  return response as unknown as JsonAnswer;
+  const trySend = () => send().catch(() => null);
+  const isDone = (response: JsonAnswer | null) => response !== null && isWanted(response);
+  return (await askUntil('a successful response', trySend, isDone)) as JsonAnswer;
 }
