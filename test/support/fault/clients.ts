@@ -186,7 +186,7 @@ export function startClients(t: Scoped, settings: ClientSettings): Clients {
     await running;
     return ledger;
   };
-  // A failed test must not wait for retries.
+  // A failed test ends without further retries.
   t.after(() => {
     stopped = true;
     giveUpAt = 0;

@@ -1,4 +1,4 @@
-/** Deployments whose processes the fault tests kill and stop. */
+/** Deployments of the fault tests, which kill and stop the processes. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';

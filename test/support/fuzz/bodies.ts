@@ -53,7 +53,7 @@ const invalidUrls = [
 const mostly = <Value>(usual: fc.Arbitrary<Value>, odd: fc.Arbitrary<Value>): fc.Arbitrary<Value> =>
   fc.oneof({ weight: 12, arbitrary: usual }, { weight: 1, arbitrary: odd });
 
-/** Fields whose schema does not say all that the service checks. */
+/** Fields with checks beyond their schema. */
 const fields: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   event_id: fc.oneof(eventId, eventId, validId),
   occurred_at: mostly(fc.constantFrom(...times), fc.constantFrom(...invalidTimes)),

@@ -13,7 +13,7 @@ const maxHeadBytes = 4096 - 100;
 
 export type Keys = Readonly<Record<Exclude<KeyName, null>, string>>;
 
-/** Routes and statuses of all responses, for the question whether the fuzz reached what it should. */
+/** The routes that succeeded, and the number of responses by status. */
 export interface Coverage {
   readonly successes: Set<string>;
   readonly statuses: Map<number, number>;
@@ -89,7 +89,7 @@ const isLong = (bytes: Buffer): boolean => bytes.indexOf('\r\n\r\n') > maxHeadBy
 function explainLoss(request: Request, { route }: Target, bytes: Buffer, ms: number): NoResponse | null {
   if (isLong(bytes)) return 'head too long';
   if (request.key !== 'ledger' && route?.path.endsWith('/export')) return 'export cut';
-  // The machine stood still, and the service closed the connection as idle.
+  // On a busy machine, the service may close the connection as idle.
   return ms > maxIdleMs ? 'lost' : null;
 }
 
@@ -127,7 +127,7 @@ function createReturnedIds() {
       remember(placeholders.erasure, data.erasure_id);
       remember(placeholders.message, data.message_id);
       if (key === 'wild') remember(placeholders.webhook, data.webhook_id);
-      // Only created keys: the keys of the session must not be revoked.
+      // Only created keys, because the session needs its keys until the end.
       if (typeof data.key === 'string') remember(placeholders.key, data.key_id);
       if (typeof data.next_cursor === 'string') cursors.set(listOf(path), data.next_cursor);
       const [attempt] = key === 'ledger' ? [] : (data.attempts ?? []);
