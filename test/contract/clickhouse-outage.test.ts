@@ -8,7 +8,6 @@ import { erasureDone } from '../support/builders/learner-data.js';
 import { callerOf, event } from '../support/http/http.js';
 import { analystOf, stuckQuery } from '../support/inspect/analyst.js';
 import { velocityFromClickHouse } from '../support/inspect/velocity-fields.js';
-import { exitAfterTests } from '../support/servers/linger.js';
 import { clickhouseOf, clickhousePid, startServiceAlone } from '../support/servers/service.js';
 import { askUntil, waitFor } from '../support/wait.js';
 
@@ -18,8 +17,6 @@ const caller = callerOf(service, service.key);
 const anonymous = callerOf(service, null);
 const analyst = analystOf(service);
 const dayMs = 86_400_000;
-
-exitAfterTests();
 
 async function whileClickHouseHangs(work: () => Promise<void>): Promise<void> {
   const pid = clickhousePid(service);

@@ -18,7 +18,6 @@ import {
 import { version } from '../../src/version.js';
 import { erasureDone } from '../support/builders/learner-data.js';
 import { callerOf, event, exchangeRaw, rawRequest } from '../support/http/http.js';
-import { exitAfterTests } from '../support/servers/linger.js';
 import { clickhouseOf, keysOf, redisOf, startService } from '../support/servers/service.js';
 import { askUntil, waitFor } from '../support/wait.js';
 
@@ -32,8 +31,6 @@ const anonymous = callerOf(service, null);
 const operator = callerOf(service, await keys.add({ scopes: ['operator'] }));
 const admin = callerOf(service, await keys.add({ tenant: 'school' }));
 const developmentKey = 'a-development-key';
-
-exitAfterTests();
 
 const saveDevelopmentKey = (key: string) =>
   keys.store.save({

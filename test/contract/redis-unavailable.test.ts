@@ -4,7 +4,6 @@ import { after, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { callerOf, event, type JsonAnswer } from '../support/http/http.js';
-import { exitAfterTests } from '../support/servers/linger.js';
 import { clickhouseOf, keysOf, redisOf, startBareRedis, startService } from '../support/servers/service.js';
 import { askUntil, waitFor } from '../support/wait.js';
 
@@ -15,8 +14,6 @@ const clickhouse = clickhouseOf({ after }, service);
 const caller = callerOf(service, service.key);
 const stranger = callerOf(service, null);
 const unknown = callerOf(service, 'unknown-key');
-
-exitAfterTests();
 
 /** How long the service trusts a key that it looked up. */
 const keyTrustMs = 2000;

@@ -13,7 +13,6 @@ import { assertAnswer } from '../support/http/answer-check.js';
 import { described, misfits } from '../support/http/description.js';
 import { type Caller, callerOf, type JsonAnswer } from '../support/http/http.js';
 import { targetOf } from '../support/http/route-table.js';
-import { exitAfterTests } from '../support/servers/linger.js';
 import { startReceiver, type verified } from '../support/servers/receiver.js';
 import { clickhouseOf, keysOf, redisOf, type Scoped, startService } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
@@ -22,8 +21,6 @@ const service = await startService({ after }, { webhookAllowPrivate: true });
 const redis = await redisOf({ after }, service.redisUrl);
 const clickhouse = clickhouseOf({ after }, service);
 const keys = await keysOf({ after }, service);
-
-exitAfterTests();
 
 const callerIn = async (tenant: string): Promise<Caller> => callerOf(service, await keys.add({ tenant }));
 

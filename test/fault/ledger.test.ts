@@ -7,10 +7,7 @@ import { seeded } from '../support/builders/random.js';
 import { planFaults } from '../support/fault/faults.js';
 import { runRound } from '../support/fault/round.js';
 import { faultSeed, isLongForm, progress, roundsOf } from '../support/runner/long-form.js';
-import { exitAfterTests } from '../support/servers/linger.js';
 import { clickhouseOf } from '../support/servers/service.js';
-
-exitAfterTests();
 
 const random = seeded(faultSeed);
 const count = roundsOf(1, 45);

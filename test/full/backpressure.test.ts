@@ -11,11 +11,8 @@ import { compareStores, resendAll } from '../support/fault/compare.js';
 import { countedKey, startSplit } from '../support/fault/deployment.js';
 import { callerOf, event } from '../support/http/http.js';
 import { faultSeed, roundsOf } from '../support/runner/long-form.js';
-import { exitAfterTests } from '../support/servers/linger.js';
 import { clickhouseOf, redisOf } from '../support/servers/service.js';
 import { askUntil, waitFor } from '../support/wait.js';
-
-exitAfterTests();
 
 const mb = 2 ** 20;
 const learners = Array.from({ length: 40 }, (_, i) => `learner-${i}`);

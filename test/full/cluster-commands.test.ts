@@ -6,12 +6,9 @@ import { runCommand } from '../support/commands/command.js';
 import { callerOf } from '../support/http/http.js';
 import { dumpRedis } from '../support/inspect/redis-dump.js';
 import { countOf } from '../support/inspect/warehouse.js';
-import { exitAfterTests } from '../support/servers/linger.js';
 import { noCluster, startTestCluster } from '../support/servers/redis-cluster.js';
 import { clickhouseOf, redisOf, startService } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
-
-exitAfterTests();
 
 const options = { skip: noCluster, timeout: 600_000 };
 

@@ -6,7 +6,6 @@ import { defaultPartitions } from '../../src/store/redis/server/deployment.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { startCrowd } from '../support/builders/crowd.js';
 import { callerOf, type JsonAnswer } from '../support/http/http.js';
-import { exitAfterTests } from '../support/servers/linger.js';
 import {
   type ClusterNode,
   noCluster,
@@ -15,8 +14,6 @@ import {
 } from '../support/servers/redis-cluster.js';
 import { clickhouseOf, type Scoped, startService } from '../support/servers/service.js';
 import { askUntil, waitFor } from '../support/wait.js';
-
-exitAfterTests();
 
 const options = { skip: noCluster, timeout: 600_000 };
 

@@ -15,11 +15,8 @@ import { openDeployment } from '../../src/store/redis/server/deployment.js';
 import { collectRedisWarnings } from '../../src/store/redis/server/server-info.js';
 import { endOf } from '../support/commands/command.js';
 import { givenClusterName } from '../support/servers/given-cluster.js';
-import { exitAfterTests } from '../support/servers/linger.js';
 import { noCluster, startTestCluster } from '../support/servers/redis-cluster.js';
 import { redisOf } from '../support/servers/service.js';
-
-exitAfterTests();
 
 const options = { skip: noCluster, timeout: 600_000 };
 

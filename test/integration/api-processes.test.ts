@@ -6,15 +6,12 @@ import { waitUntilReady } from '../../src/app/processes/api-processes.js';
 import { sendSignal, supervise } from '../../src/embedded/supervisor.js';
 import { createLogger } from '../../src/logger.js';
 import { callerOf, event } from '../support/http/http.js';
-import { exitAfterTests } from '../support/servers/linger.js';
 import { childrenOf } from '../support/servers/processes.js';
 import { startService } from '../support/servers/service.js';
 import { askUntil, waitFor } from '../support/wait.js';
 
 const service = await startService({ after }, { apiProcesses: 2 });
 const caller = callerOf(service, service.key);
-
-exitAfterTests();
 
 test('An API process that never reports ready fails the start and is killed', async (t) => {
   const pids: (number | undefined)[] = [];

@@ -13,7 +13,6 @@ import { runCommand } from '../support/commands/command.js';
 import { callerOf, event } from '../support/http/http.js';
 import { countOf, storedOnce } from '../support/inspect/warehouse.js';
 import { startTestRedis } from '../support/servers/embedded.js';
-import { exitAfterTests } from '../support/servers/linger.js';
 import {
   clickhouseOf,
   keysOf,
@@ -24,8 +23,6 @@ import {
 } from '../support/servers/service.js';
 import { tempDir } from '../support/temp.js';
 import { askUntil, waitFor } from '../support/wait.js';
-
-exitAfterTests();
 
 async function startOnBareRedis(t: TestContext) {
   const redis = await startBareRedis(t);

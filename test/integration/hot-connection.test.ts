@@ -8,11 +8,8 @@ import { type CommandEncoder, createCommandEncoder } from '../../src/store/redis
 import { parseTransaction, type Reply } from '../../src/store/redis/wire/replies.js';
 import { assertAsync, fc } from '../support/builders/properties.js';
 import { roundsOf } from '../support/runner/long-form.js';
-import { exitAfterTests } from '../support/servers/linger.js';
 import { redisOf, startBareRedis } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
-
-exitAfterTests();
 
 const server = await startBareRedis({ after });
 const [client, other] = await Promise.all([redisOf({ after }, server.url), redisOf({ after }, server.url)]);

@@ -25,11 +25,8 @@ import { startGateway } from '../support/fault/gateway.js';
 import { countOf, emptyTables, fileDatabase } from '../support/inspect/warehouse.js';
 import { casesOf } from '../support/runner/long-form.js';
 import { startTestRedis } from '../support/servers/embedded.js';
-import { exitAfterTests } from '../support/servers/linger.js';
 import { redisOf, startBareRedis } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
-
-exitAfterTests();
 
 const silent = createLogger('fatal', 'test');
 const { client, clickhouseUrl } = await fileDatabase({ after });
@@ -294,7 +291,7 @@ test('Scheduled runs log an outage of ClickHouse once and drain the journal afte
   const gateway = await startGateway(t, clickhouseUrl);
   const connection = connectWarehouse(gateway.url);
   const { logger, lines } = captureLog();
-  gateway.set('away');
+  gateway.set('unavailable');
   await addGoal(firstAt);
   let failures = 0;
   const drainOverGateway = drainWith({}, silent, connection);

@@ -16,7 +16,6 @@ import { takeBack } from '../support/builders/learner-data.js';
 import { runCommand } from '../support/commands/command.js';
 import { callerOf } from '../support/http/http.js';
 import { dumpRedis } from '../support/inspect/redis-dump.js';
-import { exitAfterTests } from '../support/servers/linger.js';
 import { keptBefore, makeOlder } from '../support/servers/older-deployment.js';
 import { redisOf, startBareRedis, startService } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
@@ -32,7 +31,6 @@ const run = (name: string, ...args: string[]) =>
     ...args,
   );
 const start = (t: Parameters<typeof startService>[0]) => startService(t, { redisUrl, clickhouseUrl });
-exitAfterTests();
 
 const [majorVersion = 0] = stateVersion.split('.').map(Number);
 const refusalOf = (version: string): string =>

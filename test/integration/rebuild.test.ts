@@ -16,7 +16,6 @@ import { seeded } from '../support/builders/random.js';
 import { runCommand } from '../support/commands/command.js';
 import { type Caller, callerOf } from '../support/http/http.js';
 import { dumpRedis } from '../support/inspect/redis-dump.js';
-import { exitAfterTests } from '../support/servers/linger.js';
 import { clickhouseOf, keysOf, redisOf, startBareRedis, startService } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
 
@@ -28,8 +27,6 @@ const keys = await keysOf({ after }, service);
 const random = seeded(20_261_122);
 const env = { DATA_DIR: service.dataDir, REDIS_URL: redisServer.url };
 const rebuild = (...args: string[]) => runCommand('rebuild', env, ...args);
-
-exitAfterTests();
 
 const callers: Caller[] = [];
 for (const tenant of ['default', 'second', 'third'])

@@ -10,7 +10,6 @@ import { runCommand } from '../support/commands/command.js';
 import { callerOf } from '../support/http/http.js';
 import { dumpRedis } from '../support/inspect/redis-dump.js';
 import { countOf } from '../support/inspect/warehouse.js';
-import { exitAfterTests } from '../support/servers/linger.js';
 import { clickhouseOf, redisOf, startBareRedis, startService } from '../support/servers/service.js';
 import { askUntil, waitFor } from '../support/wait.js';
 
@@ -21,8 +20,6 @@ const redis = await redisOf({ after }, service.redisUrl);
 const caller = callerOf(service, service.key);
 const env = { DATA_DIR: service.dataDir, REDIS_URL: redisServer.url };
 const retain = (...args: string[]) => runCommand('retain', env, ...args);
-
-exitAfterTests();
 
 const learners = Array.from({ length: 8 }, (_, i) => `learner "${i}" \\ ü`);
 const [answersOfEach, oldAnswers] = [40, 20];

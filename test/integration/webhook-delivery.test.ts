@@ -29,12 +29,9 @@ import { createEndpointStore } from '../../src/store/webhooks/endpoints.js';
 import { createEventStreams } from '../../src/store/webhooks/event-streams.js';
 import { createMessageStore } from '../../src/store/webhooks/messages.js';
 import { startTestRedis } from '../support/servers/embedded.js';
-import { exitAfterTests } from '../support/servers/linger.js';
 import { startReceiver } from '../support/servers/receiver.js';
 import { redisOf } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
-
-exitAfterTests();
 
 const partitions = 4;
 const logger = createLogger('silent', 'test');

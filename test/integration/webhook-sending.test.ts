@@ -10,11 +10,8 @@ import type { DeliveryReply, DeliveryTask } from '../../src/contracts/webhooks/d
 import { indices } from '../../src/lists.js';
 import { createLogger } from '../../src/logger.js';
 import { root } from '../support/runner/root.js';
-import { exitAfterTests } from '../support/servers/linger.js';
 import { startReceiver, verified } from '../support/servers/receiver.js';
 import { waitFor } from '../support/wait.js';
-
-exitAfterTests();
 
 const logger = createLogger('fatal', 'test');
 const pool = createDeliveryPool(64, logger);

@@ -3,11 +3,13 @@ import { after, describe } from 'node:test';
 import { readCpuSeconds, recordFileCpu } from './cpu-report.js';
 
 const closers: (() => Promise<unknown>)[] = [];
+let isGroup = false;
 
 /** Hooks of the process: they run after its last file. A file's own `after` hooks run at the end of the file. */
 export const testProcess = {
   after(close: () => Promise<unknown>): void {
-    closers.push(close);
+    if (isGroup) closers.push(close);
+    else after(close);
   },
 };
 
@@ -22,6 +24,7 @@ const exitTimeoutMs = 10_000;
  * @param files names and URLs of compiled test files
  */
 export async function runTestGroup(files: ReadonlyMap<string, string>): Promise<void> {
+  isGroup = true;
   for (const [name, url] of files) await runTestFile(name, url);
   for (const close of closers.reverse()) await close();
   setTimeout(() => process.exit(), exitTimeoutMs).unref();
