@@ -291,7 +291,7 @@ test('Scheduled runs log an outage of ClickHouse once and drain the journal afte
   const gateway = await startGateway(t, clickhouseUrl);
   const connection = connectWarehouse(gateway.url);
   const { logger, lines } = captureLog();
-  gateway.set('unavailable');
+  gateway.set('down');
   await addGoal(firstAt);
   let failures = 0;
   const drainOverGateway = drainWith({}, silent, connection);

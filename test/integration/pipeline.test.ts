@@ -126,7 +126,7 @@ test('Drain jobs store a trickle of answers in about one block per second and le
 
 test('Drain jobs retry while ClickHouse is unavailable and lose no answer', async (t) => {
   const gateway = await startGateway(t, clickhouseUrl);
-  gateway.set('unavailable');
+  gateway.set('down');
   const { outbox, stats, waitUntilEmpty } = startPipeline(t, gateway.url);
   await fillOutbox(redis, partitions, 0, 500);
   await waitFor('two retries', () => stats.retries >= 2);
