@@ -1,8 +1,9 @@
 /** Headless Chromium for tests of pages. playwright-core does not install a browser. */
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { after, type TestContext } from 'node:test';
+import type { TestContext } from 'node:test';
 import { type Browser, type ConsoleMessage, type Page, chromium as playwright } from 'playwright-core';
+import { testProcess } from '../runner/test-group.js';
 
 /** Path of Chromium; null if it is not installed. */
 export const chromium: string | null =
@@ -32,12 +33,14 @@ export interface OpenPage {
 
 /** Shared by all tests of a process, because a start takes almost a second of CPU. */
 let browser: Promise<Browser> | undefined;
-after(async () => (await browser)?.close());
 
 function launch(): Promise<Browser> {
   // Root in a container cannot use the sandbox. Tests open only pages of this project.
   const args = ['--no-sandbox', '--disable-gpu'];
-  browser ??= playwright.launch({ executablePath: chromium as string, args });
+  if (browser === undefined) {
+    browser = playwright.launch({ executablePath: chromium as string, args });
+    testProcess.after(async () => (await browser)?.close());
+  }
   return browser;
 }
 
