@@ -36,7 +36,7 @@ export function createDraws(
  * Exponent 1, continuous: the density falls with 1 / rank.
  * @param share from 0 to below 1
  */
-export const zipf = (learners: number, share: number): number =>
+const zipf = (learners: number, share: number): number =>
   Math.min(learners - 1, Math.floor((learners + 1) ** share) - 1);
 
 interface Sitting extends AnswerDraw {

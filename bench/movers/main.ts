@@ -34,11 +34,7 @@ const runPanels = (seeds: number, demo: Tenant) => ({
 type Result = ReturnType<typeof runPanels>;
 type FigureName = keyof ReturnType<typeof runHistory>['figures'];
 
-export function runSeeds(
-  tenant: Tenant,
-  { name, history }: { name: string; history: History },
-  seeds: number,
-) {
+function runSeeds(tenant: Tenant, { name, history }: { name: string; history: History }, seeds: number) {
   const runs = indices(seeds).map((seed) => runHistory(tenant, history, seed + 1));
   const spread = (figure: FigureName) => {
     const values = runs.map(({ figures }) => figures[figure]);

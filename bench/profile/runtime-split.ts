@@ -34,7 +34,7 @@ async function stopRecording(child: ChildProcess, file: string): Promise<Runtime
 }
 
 /** @param perfOutput stacks separated by blank lines, innermost function first */
-export function parseSplit(perfOutput: string): RuntimeSplit | null {
+function parseSplit(perfOutput: string): RuntimeSplit | null {
   const stacks = perfOutput.split(/\n\s*\n/).filter((stack) => stack.trim() !== '');
   if (stacks.length === 0) return null;
   const share = (kind: 'compiling' | 'collecting'): number =>

@@ -153,14 +153,14 @@ interface ProjectedSkill {
 export const computeTestLearning = (pLearn: number, isSlowed: boolean): number =>
   projectionConstants.learningShare * pLearn * (isSlowed ? projectionConstants.slowedShare : 1);
 
-export const computeLearningRate = (answersPerDay: number, learning: number): number =>
+const computeLearningRate = (answersPerDay: number, learning: number): number =>
   -answersPerDay * Math.log1p(-learning);
 
 /** @param freshness share that practice protects */
-export const computeRetainedMastery = (mastery: number, pInit: number, freshness: number): number =>
+const computeRetainedMastery = (mastery: number, pInit: number, freshness: number): number =>
   pInit + freshness * Math.max(0, mastery - pInit);
 
-export const computeForgettingRate = (correctDays: number, freshness: number): number =>
+const computeForgettingRate = (correctDays: number, freshness: number): number =>
   ((1 - freshness) * Math.LN2) / computeHalfLife(correctDays);
 
 const computeGraceDays = (idleMs: number): number =>

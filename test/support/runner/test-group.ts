@@ -22,6 +22,7 @@ const exitTimeoutMs = 10_000;
 /**
  * Loads a file when the previous one has ended, because many files start servers while they load.
  * @param files names and URLs of compiled test files
+ * @public The generated entries of run-tests.ts call it.
  */
 export async function runTestGroup(files: ReadonlyMap<string, string>): Promise<void> {
   isGroup = true;
