@@ -122,7 +122,7 @@ test('ROLE=api and ROLE=pipeline join a running service by its DATA_DIR or by bo
     assert.equal((await caller.track(event({ user_id: 'shared' }))).status, 200);
   const { json } = await byUrls.caller.get('/api/v1/mastery/shared');
   assert.equal(json.data.skills[0].total_attempts, 3);
-  const pipeline = runService(t, { LOG_LEVEL: 'warn', DATA_DIR: folder, ROLE: 'pipeline' });
+  const pipeline = runService(t, { LOG_LEVEL: 'warn', DATA_DIR: folder, ROLE: 'pipeline', PORT: '' });
   await waitFor('the pipeline', () => pipeline.written().includes('Skilltrace pipeline runs\n'));
   for (const { child, ended } of [byFolder, byUrls, pipeline]) {
     await ended('SIGTERM');
