@@ -15,7 +15,7 @@ import { clickhouseOf, redisOf } from '../support/servers/service.js';
 import { askUntil, waitFor } from '../support/wait.js';
 
 const mb = 2 ** 20;
-const learners = Array.from({ length: 40 }, (_, i) => `learner-${i}`);
+const learners = Array.from({ length: 40 }, (_, i) => `flooded-${i}`);
 /** docs/operations.md: resident memory of an API process, whatever clients send. */
 const maxApiMb = 600;
 
