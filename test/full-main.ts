@@ -7,9 +7,9 @@ import { runTests, testFiles } from './support/runner/run-tests.js';
 const highest = 2 ** 32 - 1;
 const { help, read } = defineArguments({
   usage: 'npm run test:full [-- WORD ... options]',
-  about: `Runs the tests that take too long for npm test: those of test/full, and those of test/fault in their long form,
-which break the service while answers arrive and compare stored with confirmed answers. With WORDs, runs the files
-whose names contain one of them.`,
+  about: `Runs the tests that take too long for npm test: test/full, and the long forms of other tests. The fault tests break
+the service while answers arrive, and compare stored with confirmed answers. With WORDs, runs only the files with one
+of them in the name.`,
   options: {
     rounds: integerOption(
       1,

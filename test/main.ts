@@ -5,7 +5,7 @@ import { watchTests } from './support/runner/watch-tests.js';
 
 const { help, read } = defineArguments({
   usage: 'npm test [-- WORD ... options]',
-  about: `Runs the tests, or those whose file names contain one of the WORDs. npm run test:full runs the long forms.`,
+  about: `Runs all tests, or only the files with one of the WORDs in the name. npm run test:full runs the long forms.`,
   options: {
     watch: flag('rebuild and rerun affected unit and golden tests after each change, until Ctrl-C'),
   },

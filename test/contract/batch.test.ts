@@ -183,7 +183,7 @@ test('track-answers gives event i without an event_id the id K/i of Idempotency-
   assert.deepEqual(replayed, ['true', 'true', 'true', undefined]);
 });
 
-test('track-answers rejects only the events whose id K/i is too long, so that every answer can be retracted', async () => {
+test('track-answers rejects only events with an id K/i that is too long to retract the answer by', async () => {
   const user_id = 'long-batch-key';
   const sent = Array.from({ length: 12 }, (_, i) => event({ user_id, event_id: i === 11 ? 'own' : null }));
   const { status, json } = await caller.trackAll(sent, { 'Idempotency-Key': 'k'.repeat(126) });

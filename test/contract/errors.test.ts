@@ -199,7 +199,7 @@ test('The service serves the other learners of a request or batch with damaged o
   );
 });
 
-test('X-Request-Id is that of the request if it is valid, otherwise a new one', async () => {
+test('X-Request-Id repeats a valid id of the request; otherwise it is a new id', async () => {
   const sendId = async (sent: string | null, path = '/livez') =>
     (await stranger.raw({ method: 'GET', path, headers: { 'X-Request-Id': sent } })).headers['x-request-id'];
   for (const valid of ['a', 'A-z.0_9:x', 'x'.repeat(128)]) assert.equal(await sendId(valid), valid);

@@ -122,7 +122,7 @@ test('A streamed response to a GET with a body is complete and keeps the connect
     });
 });
 
-test('The server closes a GET whose body never arrives or never ends', () =>
+test('The server closes the connection if the body of a GET never arrives or never ends', () =>
   Promise.all([
     onWire(async (wire) => {
       wire.send(getLive({ headers: { 'Content-Length': '3' } }));
@@ -146,7 +146,7 @@ test('track-answer reads a chunked body in one piece and byte by byte', () =>
     assert.equal((await wire.next()).status, 200);
   }));
 
-test('track-answer counts no answer whose body is cut off', async () => {
+test('track-answer counts no answer if the body is incomplete', async () => {
   const body = JSON.stringify(event({ user_id: 'cut-off' }));
   await onWire(async (wire) => {
     wire.send(rawRequest(key, { headers: chunked }));

@@ -135,7 +135,7 @@ test('A live stream is one request of the quota, and its number of events has li
     assert.equal((await caller.get(`/api/v1/live?events=${count}`)).status, 400, count);
 });
 
-test('A revoked key ends its own live streams', async (t) => {
+test('A live stream ends when its key is revoked', async (t) => {
   const key = await keys.add({ scopes: ['operator'] });
   const [revoked, other] = await Promise.all([
     openStream(t, service.port, key),

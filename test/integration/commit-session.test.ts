@@ -88,7 +88,7 @@ function addIds(names: readonly string[], loaded: LoadedLearner | undefined) {
   return ids.changes();
 }
 
-/** The commit that follows what was loaded. */
+/** The commit of one answer after the loaded state. */
 function buildCommit(
   location: LearnerLocation,
   draft: Partial<Draft> = {},
@@ -302,7 +302,7 @@ test('A CommitSession that is abandoned has no effect on the next one', moment, 
 });
 
 test(
-  'An older CommitSession neither loads nor commits, and keeps the watch of a newer one',
+  'An older CommitSession rejects loads and commits, and does not end the watch of a newer one',
   moment,
   async () => {
     const [partition, otherPartition] = (await freshPartitions(2)) as [number, number];
@@ -341,7 +341,7 @@ async function replaceConnection(): Promise<void> {
   });
 }
 
-test('CommitSession neither loads nor writes after its connection was replaced', moment, async () => {
+test('CommitSession rejects loads and commits after its connection was replaced', moment, async () => {
   const learner = await freshLearner();
   const before = await readAll(redis, [learner.partition]);
   assert.deepEqual(await attempt([[learner]], { between: replaceConnection }), ['conflict']);
@@ -352,7 +352,7 @@ test('CommitSession neither loads nor writes after its connection was replaced',
   assert.deepEqual(await attempt([[learner]]), ['committed']);
 });
 
-test('CommitSession confirms neither a write nor a repeated id that the replica lacks', moment, async () => {
+test('CommitSession does not confirm a write or a repeated id that the replica lacks', moment, async () => {
   const replica = await startBareRedis({ after });
   const copy = await connect(replica.url);
   await redis.config('SET', 'repl-diskless-sync-delay', 0);

@@ -170,7 +170,7 @@ test('sweepIds loses no ids of concurrent commits', async () => {
   assert.equal(await countFound(user, all), all.length);
 });
 
-test('acquireSweepTurn lets one process sweep every four hours, so that ids are gone within 36 hours', async () => {
+test('acquireSweepTurn lets one process sweep every four hours, so that ids are removed within 36 hours', async () => {
   assert.deepEqual([await acquireSweepTurn(redis), await acquireSweepTurn(redis)], [true, false]);
   const ttl = await redis.ttl(eventIdSweepKey);
   assert.ok(ttl > 3 * 3600 && ttl <= 4 * 3600, `${ttl}`);
@@ -178,7 +178,7 @@ test('acquireSweepTurn lets one process sweep every four hours, so that ids are 
   assert.ok(24 + 1 + (2 * ttl) / 3600 < 36);
 });
 
-test('sweepIds leaves learner keys alone whose user_id looks like a key of ids', async () => {
+test('sweepIds ignores the key of a learner with a user_id that looks like a key of event ids', async () => {
   const name = 'x}:e:y';
   const key = learnerKey(locate(name).partition, 'default', name);
   await redis.hset(key, { sx: Buffer.alloc(70), sy: Buffer.alloc(96) });

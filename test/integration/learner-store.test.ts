@@ -109,7 +109,7 @@ function addIds(stored: StoredIds, added: ReadonlyMap<Buffer, Buffer>): IdFields
   return ids.changes();
 }
 
-test('The learner store loads and reads what was committed, with event ids and outbox rows', async () => {
+test('The learner store loads and reads committed learners, event ids and outbox rows', async () => {
   const learner = freshLearner();
   const [[id, record]] = freshIds(1) as unknown as [[Buffer, Buffer]];
   const absent = randomBytes(idBytes);

@@ -138,7 +138,7 @@ test('Drain jobs retry while ClickHouse is unavailable and lose no answer', asyn
   await waitFor('a run without error', () => stats.lastError === null);
 });
 
-test('Drain jobs take over a block whose process was killed', async (t) => {
+test('A drain job takes over the block of a killed process', async (t) => {
   await fillOutbox(redis, partitions, 0, 1000);
   const program = fileURLToPath(new URL('../support/servers/pipeline-process.js', import.meta.url));
   const settings = [redisUrl, await startSilentServer(t), String(partitions)];

@@ -200,7 +200,7 @@ test('npm run rebuild restores nothing if Redis has everything', async () => {
   assert.equal(before.get(rareSkillsKey('default'))?.length, minRegisteredLearners - 1);
 });
 
-test('npm run rebuild restores an empty Redis byte for byte, and the service continues by itself', async () => {
+test('npm run rebuild restores an empty Redis byte for byte, and the service continues without a restart', async () => {
   await redisServer.kill();
   await redisServer.start();
   await waitFor('/readyz to respond 503', async () => (await readyz()) === 503);

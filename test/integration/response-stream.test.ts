@@ -72,7 +72,7 @@ test('A stream sends all pieces in order and keeps the connection open', async (
   assert.equal(source.ended, 2);
 });
 
-test('A stream whose source fails closes the connection before the end of the response', async (t) => {
+test('A response stream closes the connection before its end if the source fails', async (t) => {
   const { server, source } = await startStream(t, 3, true);
   await assert.rejects(
     exchangeRaw(server.port, get('/long')),

@@ -1,4 +1,4 @@
-/** `npm run export`: what it writes is read back by the engine, row for row, whatever happens in between. */
+/** `npm run export`. ClickHouse reads the files back, and all rows are compared. */
 import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, statSync, watch, writeFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
@@ -32,7 +32,7 @@ await answer(tenant, learners * each);
 await answer('other', 100);
 await runStatement(client, 'CREATE TABLE back AS attempts ENGINE = Memory');
 
-/** Answers of learners whose ids and items are hard on files; they arrived in January and February. */
+/** Inserts answers of January and February. Ids contain characters that need quoting in files. */
 async function answer(of: string, count: number, more = ''): Promise<void> {
   await runStatement(
     client,
@@ -65,7 +65,7 @@ async function sumsOf(from: string): Promise<unknown> {
 }
 const ofTenant = `attempts WHERE tenant = '${tenant}'`;
 
-/** Puts the files of a folder into the table `back`. */
+/** Inserts the files of a folder into the table `back`. */
 async function readBack(folder: string, clause: string): Promise<unknown> {
   await runStatement(client, 'TRUNCATE TABLE back');
   const url = new URL(clickhouseUrl);
@@ -76,8 +76,8 @@ async function readBack(folder: string, clause: string): Promise<unknown> {
       readFileSync(join(folder, file)),
     ]);
     const at = `${url.origin}${url.pathname}?date_time_input_format=best_effort&format_csv_null_representation=`;
-    const { status, ...told } = await fetch(at, { method: 'POST', body, headers: { authorization } });
-    assert.equal(status, 200, JSON.stringify(told));
+    const response = await fetch(at, { method: 'POST', body, headers: { authorization } });
+    assert.equal(response.status, 200, await response.text());
   }
   return sumsOf('back');
 }
@@ -87,7 +87,7 @@ for (const [format, clause] of [
   ['csv', 'FORMAT CSVWithNames'],
   ['ndjson', 'FORMAT JSONEachRow'],
 ] as const) {
-  test(`${format}: whole learners in each file, and every column comes back as it is`, async () => {
+  test(`npm run export writes whole learners per ${format} file and preserves every column`, async () => {
     const folder = folderOf(format);
     const { code, out, err } = await run(folder, format);
     assert.deepEqual([code, err], [0, '']);
@@ -110,7 +110,7 @@ for (const [format, clause] of [
   });
 }
 
-test('a period is one of arrival, and another tenant has its own rows', async () => {
+test('npm run export selects rows by arrival time and by tenant', async () => {
   const folder = folderOf('period');
   const period = ['--since', '2026-02-01', '--until', '2026-02-03T00:00:00Z'];
   const ended = await runCommand('export', env, ...argumentsFor(folder), ...period);
@@ -126,13 +126,13 @@ test('a period is one of arrival, and another tenant has its own rows', async ()
   );
 });
 
-test('a killed run goes on where it was, without the rows that came meanwhile, and once only', async (t) => {
+test('npm run export resumes a killed run without duplicates and without later rows', async (t) => {
   const folder = folderOf('killed');
   await mkdir(folder);
   const given = argumentsFor(folder, 'csv', 4 * each);
   const child = spawnCommand(t, 'export', env, ...given.filter((one) => !/^(--until|2026.*)$/.test(one)));
   const ended = endOf(child);
-  // Told by the file system: whoever looks now and then may come when the last of ten files is written.
+  // Polling could miss the moment: the run writes ten files.
   const watched = watch(folder, () => {
     if (existsSync(manifestIn(folder)) && manifestOf(folder).parts.length >= 3) child.kill('SIGKILL');
   });
@@ -159,18 +159,22 @@ test('a killed run goes on where it was, without the rows that came meanwhile, a
     await readBack(folder, 'FORMAT CSVWithNames'),
     await sumsOf(`${ofTenant} AND received_at < '2026-06-01'`),
   );
-  assert.equal(JSON.parse((await again()).out).rows, learners * each, 'a whole one is told again');
+  assert.equal(
+    JSON.parse((await again()).out).rows,
+    learners * each,
+    'a finished export prints the same summary again',
+  );
   await runStatement(client, "DELETE FROM attempts WHERE received_at > '2026-06-01'");
 });
 
-/** A lock has a higher number each time. */
+/** The number of a lock file increases. */
 const withoutNumber = (name: string): string => name.replace(/^lock\.\d+$/, 'lock');
 
-test('nothing else is overwritten', async () => {
+test('npm run export does not overwrite other files or another export', async () => {
   const folder = folderOf('refused');
   await mkdir(folder);
   const until = '2026-06-01T00:00:00.000Z';
-  const wanted: ExportSpec = {
+  const spec: ExportSpec = {
     table: 'attempts',
     format: 'ndjson',
     tenant,
@@ -178,11 +182,11 @@ test('nothing else is overwritten', async () => {
     until,
     part_rows: 500,
   };
-  const refused = async (reason: RegExp, changes: Partial<ExportSpec> = {}): Promise<void> => {
+  const assertRejected = async (reason: RegExp, changes: Partial<ExportSpec> = {}): Promise<void> => {
     const names = readdirSync(folder).map(withoutNumber);
     const closers = createClosers(createLogger('warn', 'test'));
-    const taken = openExportFolder(folder, { ...wanted, ...changes }, closers).finally(() => closers.close());
-    await assert.rejects(taken, (error) => error instanceof StartError && reason.test(error.message));
+    const opened = openExportFolder(folder, { ...spec, ...changes }, closers).finally(() => closers.close());
+    await assert.rejects(opened, (error) => error instanceof StartError && reason.test(error.message));
     assert.deepEqual(readdirSync(folder).map(withoutNumber), names);
   };
   writeFileSync(join(folder, 'thesis.doc'), 'mine');
@@ -191,26 +195,26 @@ test('nothing else is overwritten', async () => {
   assert.match(err, /holds thesis\.doc, and no export/);
   await rm(join(folder, 'thesis.doc'));
   writeFileSync(join(folder, 'manifest.json'), '{"name":"an app"}');
-  await refused(/holds another export: table is undefined there, not attempts/);
+  await assertRejected(/holds another export: table is undefined there, not attempts/);
   await rm(join(folder, 'manifest.json'));
   assert.equal((await run(folder)).code, 0);
-  await refused(/holds another export: format is ndjson there, not csv/, { format: 'csv' });
-  await refused(/part_rows is 500 there, not 400/, { part_rows: 400 });
+  await assertRejected(/holds another export: format is ndjson there, not csv/, { format: 'csv' });
+  await assertRejected(/part_rows is 500 there, not 400/, { part_rows: 400 });
   const lock = lockDir(folder);
-  await refused(/is being written to by process \d+;/);
+  await assertRejected(/is being written to by process \d+;/);
   if ('release' in lock) lock.release();
   writeFileSync(join(folder, 'thesis.doc'), 'mine');
-  await refused(/holds thesis\.doc, which its manifest does not list/);
+  await assertRejected(/holds thesis\.doc, which its manifest does not list/);
   await rm(join(folder, 'thesis.doc'));
   const file = join(folder, 'attempts-00002.ndjson');
   const text = readFileSync(file);
   writeFileSync(file, Buffer.concat([text.subarray(1), text.subarray(0, 1)]));
-  await refused(/has another attempts-00002\.ndjson than was written/);
+  await assertRejected(/has another attempts-00002\.ndjson than was written/);
   await rm(file);
-  await refused(/does not hold attempts-00002\.ndjson/);
+  await assertRejected(/does not hold attempts-00002\.ndjson/);
 });
 
-test('every table that analysts may read and that has tenants can be exported, in every format', async () => {
+test('npm run export supports every tenant table that analysts can read, in every format', async () => {
   const withTenant = await selectRows<{ table: string }>(
     client,
     "SELECT table FROM system.columns WHERE database = currentDatabase() AND name = 'tenant'",

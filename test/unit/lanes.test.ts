@@ -361,7 +361,7 @@ test('Lanes reject the events of a full or failed lane and count those of the ot
   await third;
 });
 
-test('A task that fails fails its own requests alone', async () => {
+test('A failed task rejects only the requests in it', async () => {
   const { submit, results, complete } = holdTasks();
   await submit('a0');
   await submit('b0 c0');

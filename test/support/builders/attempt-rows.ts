@@ -56,10 +56,10 @@ export function attemptRow(i: number, change: Partial<AttemptRow> = {}): Attempt
 
 export const encoded = (row: AttemptRow): string => encodeAttemptRow(row, row, row);
 
-/** The i-th made-up answer as the outbox holds it. */
+/** Row number `i`, encoded as in the outbox. */
 export const encodedRow = (i: number): string => encoded(attemptRow(i));
 
-/** As the outbox gives them: partition 0, outbox ids `1-first`, `1-first+1` and so on. */
+/** Encoded like a block of the outbox: partition 0, outbox ids `1-first`, `1-first+1` and so on. */
 export function encodedRows(rows: readonly AttemptRow[], first = 0): Buffer {
   return Buffer.from(rows.map((row, i) => `0\t1\t${first + i}\t${encoded(row)}\n`).join(''));
 }

@@ -1,4 +1,4 @@
-/** Many stored answers in a moment: rows are made by ClickHouse itself. */
+/** Generates many stored answers quickly, inside ClickHouse. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { partitionOf } from '../../../src/store/redis/keys.js';
 
@@ -14,10 +14,10 @@ const constants = {
   weight: 1,
 };
 
-/** A block holds the rows of few months. */
+/** Learners per insert. */
 const learnersTogether = 20_000;
 
-/** Every learner answers as often, with and without items and ids, on a few skills, today. */
+/** Inserts `each` answers per learner, with and without items and event ids, on seven skills, during the last days. */
 export async function storeManyAnswers(
   client: ClickHouseClient,
   learners: number,

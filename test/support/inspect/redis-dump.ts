@@ -1,13 +1,10 @@
-/** Everything of Redis that is to survive a rebuild, as text that can be compared. */
+/** Dumps the Redis keys that a rebuild restores, as comparable text. */
 import type { Redis } from 'ioredis';
 import { ledgerField } from '../../../src/store/learners/event-ids.js';
 import type { RedisClient } from '../../../src/store/redis/connection/client.js';
 
 const idsKey = /^st:\{p\d+\}:e:/;
-/**
- * Of a learner's event ids: ids of answers that were taken back come last in a rebuild; what counts is that each is there,
- * with its answer, and how many were counted.
- */
+/** A rebuild writes the ids of retracted answers last, so the dump contains entries and counts without their order. */
 function idsIn(fields: readonly string[]): string[] {
   return fields.flatMap((entry) => {
     const [field = '', value = ''] = entry.split(' ');
@@ -15,17 +12,17 @@ function idsIn(fields: readonly string[]): string[] {
     return isLedger ? `count ${value.slice(0, 8)}` : (value.match(/.{64}/g) ?? []);
   });
 }
-/** Who answered a skill is kept in the order of arrival, which ClickHouse does not have. */
+/** Redis lists the learners of a skill in the order of arrival. ClickHouse does not store this order. */
 const rareKey = /\}:rare$/;
 const inOrder = (entry: string): string => {
   const [skill = '', learners = ''] = entry.split(' ');
   return `${skill} ${(learners.match(/.{16}/g) ?? []).sort().join('')}`;
 };
-/** What is on its way, and what ends by itself. */
+/** Keys of data in flight, and keys that expire. */
 const passing =
   /^(bull|st:(quota|ids|rebuild|audit|purged|erased:looked|v\d+:))|^\{bull|:(out|journal|forecasts)(:parked|:rows)?$|:events$|:goal:(checks|alerts)$|:m[\d.]*$|:import:/;
 
-/** @returns by key: the fields of a hash or the members of a set, with their scores, in order, the entries of a list as they stand */
+/** @returns entries by key: sorted for hashes and sets, in stored order for lists */
 export async function dumpRedis(client: RedisClient): Promise<Map<string, string[]>> {
   const dump = new Map<string, string[]>();
   const redis = client as Redis;

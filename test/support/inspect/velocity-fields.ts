@@ -1,4 +1,4 @@
-/** What velocity tells out of ClickHouse alone. */
+/** Fields of the velocity response that come from ClickHouse. */
 export const velocityFromClickHouse = [
   'velocity_per_day',
   'velocity_per_day_low',

@@ -139,7 +139,7 @@ const suites = {
 } as const;
 
 /**
- * Files of a suite whose names contain one of the words; without words, all files.
+ * Files of a suite with one of the words in the name; without words, all files.
  * @throws StartError if no file matches
  */
 export function testFiles(

@@ -1,4 +1,4 @@
-/** Backups of running servers, with the steps that docs/operations.md gives, and empty servers to restore them in. */
+/** Backups of running servers by the steps in docs/operations.md, and empty servers for the restore. */
 import { randomUUID } from 'node:crypto';
 import { cpSync } from 'node:fs';
 import { join } from 'node:path';
@@ -28,7 +28,7 @@ export interface FolderRedis {
   stop(): Promise<unknown>;
 }
 
-/** A Redis on a folder of the caller. */
+/** Starts a Redis on the folder. */
 export const startRedisOn = (t: Scoped, dir: string): Promise<FolderRedis> =>
   startOnFreePort(async (port) => {
     const server = startRedis({ dir, port, password: randomUUID(), fsync: 'everysec', logger });
@@ -39,8 +39,8 @@ export const startRedisOn = (t: Scoped, dir: string): Promise<FolderRedis> =>
   });
 
 /**
- * Copies the append-only folder of a Redis that is written to: while it is not rewritten, files only grow. What was
- * written before is in the copy, also where a slow disk holds up the file for seconds.
+ * Copies the append-only folder of a running Redis. Without a rewrite, its files only grow. The copy contains all
+ * commands from before the call, because the function waits until Redis has written its buffer.
  */
 export async function copyAppendOnlyFolder(redis: RedisClient, from: string, to: string): Promise<void> {
   await redis.config('SET', 'auto-aof-rewrite-percentage', '0');
@@ -55,8 +55,8 @@ export async function copyAppendOnlyFolder(redis: RedisClient, from: string, to:
 }
 
 /**
- * As if a minute had passed since the copy: younger drain jobs trust their token, which a restored ClickHouse does not
- * know. @see src/services/outbox/drain-outbox.ts
+ * Ages drain jobs by two minutes. Younger jobs trust their insert token, which a restored ClickHouse does not know.
+ * @see src/services/outbox/drain-outbox.ts
  */
 export async function ageDrainJobs(redis: RedisClient): Promise<void> {
   for (let shard = 0; shard < shardCount; shard++) {
@@ -68,13 +68,13 @@ export async function ageDrainJobs(redis: RedisClient): Promise<void> {
   }
 }
 
-/** Every table but those that materialized views fill, and that of the schema. */
+/** All tables except schema_migrations and the targets of materialized views. */
 const exported = `SELECT name FROM system.tables WHERE database = currentDatabase()
   AND engine LIKE '%MergeTree' AND name NOT LIKE 'daily\\_%' AND name != 'schema_migrations' ORDER BY name`;
 
 export type TableTexts = ReadonlyMap<string, string>;
 
-/** Each table as text, one after the other. */
+/** @returns rows of each table as text */
 export async function exportTables(client: ClickHouseClient): Promise<TableTexts> {
   const texts = new Map<string, string>();
   for (const { name } of await selectRows<{ name: string }>(client, exported)) {
@@ -84,7 +84,7 @@ export async function exportTables(client: ClickHouseClient): Promise<TableTexts
   return texts;
 }
 
-/** Puts them into an empty database; the views fill the rollups. */
+/** Creates the schema and inserts the rows. The materialized views fill the rollups. */
 export async function restoreTables(client: ClickHouseClient, texts: TableTexts): Promise<void> {
   await createSchema(client);
   for (const [name, text] of texts) {

@@ -1,4 +1,4 @@
-// A pipeline in a process of its own, for tests that kill it: REDIS_URL CLICKHOUSE_URL PARTITIONS.
+// Entry of a pipeline process that tests kill. Arguments: Redis URL, ClickHouse URL, number of partitions.
 import { startDrainJobs } from '../../../src/jobs/drain-jobs.js';
 import { createLogger } from '../../../src/logger.js';
 import { createCorrectionApplier } from '../../../src/services/corrections/apply-corrections.js';

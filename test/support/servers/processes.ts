@@ -9,7 +9,7 @@ export function groupMembers(pgid: number): number[] {
   });
 }
 
-/** Process ids of children whose command line contains the text. */
+/** Process ids of children with the text in their command line. */
 export function childrenOf(parent: number, text: string): number[] {
   const lines = execFileSync('ps', ['-A', '-o', 'pid=,ppid=,args='], { encoding: 'utf8' }).split('\n');
   return lines.flatMap((line) => {
