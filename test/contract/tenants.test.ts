@@ -92,7 +92,8 @@ function normalize({ status, headers, text }: Answer, ids: Ids): string {
     .replace(/\d+-[0-9a-f]{8}-[0-9a-f-]{27}/g, 'ERASURE')
     .replace(/whsec_[\w+/=]+/g, 'SECRET')
     // Expected accuracy changes with each second since the last answer.
-    .replace(/(expected_\w+\\":)[\d.]+/g, '$1EXPECTED');
+    .replace(/((?:expected_\w+|p_correct)\\":)(?:\{[^}]*\}|[\d.]+)/g, '$1EXPECTED')
+    .replace(/\d+% chance/g, 'EXPECTED chance');
   // The id of the new webhook or key.
   if (status === 201) all = all.replace(/(wh_|sk-|key_id\\":\\")[\w-]+/g, 'CREATED');
   for (const [name, id] of Object.entries(ids)) all = all.replaceAll(id, name);
