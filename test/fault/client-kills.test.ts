@@ -43,7 +43,6 @@ const learnersQuery = `SELECT user_id, arrayMap(x -> x.2, arraySort(groupArray((
 
 test('Skilltrace (client) delivers each answer once and in order while the service is killed', async (t) => {
   const { path: dataDir, remove } = await dataFolder();
-  t.after(remove);
   const orders = join(dataDir, 'orders');
   await mkdir(orders);
   const { clickhouseUrl } = await freshDatabase();
@@ -59,6 +58,7 @@ test('Skilltrace (client) delivers each answer once and in order while the servi
     FIT_INTERVAL_HOURS: '0',
     AUDIT_INTERVAL_HOURS: '0',
   });
+  t.after(remove);
   const statuses = { lost: 0, limited: 0 };
   const undelivered: string[] = [];
   const client = new Skilltrace({

@@ -13,7 +13,6 @@ const formatNames: ReadonlyMap<string, string> = new Map([
   ['lastAnswerNumber', 'lastPlace'],
   ['lastRightNumber', 'lastRightPlace'],
   ['wrongBits', 'lastWrong'],
-
   ['otherSkillAnswers', 'elsewhere'],
 ]);
 

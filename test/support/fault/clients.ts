@@ -136,19 +136,18 @@ export function startClients(t: Scoped, settings: ClientSettings): Clients {
     else if (!retryable.has(result.status)) ledger.invalid.push(JSON.stringify(result));
   }
 
-  /** After a lost response, 404 means that the answer is retracted. */
+  /** Retries until 200. A repeated request may get 404, because the first one may have been applied. */
   async function retract(entry: Entry): Promise<void> {
     retractions += 1;
     entry.retracted = true;
-    let isRepeated = false;
+    let requests = 0;
     const path = `learners/${entry.event.user_id}/attempts/${entry.event.event_id}`;
     await send(
-      () => exchange('DELETE', entry.tenant, path),
-      ({ status }) => {
-        const isDone = status === 200 || (isRepeated && status === 404);
-        isRepeated = true;
-        return isDone;
+      () => {
+        requests += 1;
+        return exchange('DELETE', entry.tenant, path);
       },
+      ({ status }) => status === 200 || (status === 404 && requests > 1),
     );
   }
 

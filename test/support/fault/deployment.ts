@@ -84,7 +84,6 @@ export async function startSplit(
 /** One process with all parts, or with several API processes. */
 export async function startWhole(t: Scoped, apiProcesses: number, env: Env = {}): Promise<Deployment> {
   const { path: dataDir, remove } = await dataFolder();
-  t.after(remove);
   const { port, orders, start } = await prepareProcesses(t, dataDir, {
     API_PROCESSES: `${apiProcesses}`,
     // The test's own connections must survive a restart.
@@ -93,6 +92,7 @@ export async function startWhole(t: Scoped, apiProcesses: number, env: Env = {})
     ...env,
   });
   const service = await start({ ROLE: 'all' });
+  t.after(remove);
   const endpoints = readStoredEndpoints(dataDir);
   if (endpoints === null) throw new Error('endpoints.json is missing');
   const { redisUrl, clickhouseUrl } = endpoints;

@@ -47,9 +47,12 @@ const killRedis: Fault = {
   inflict: async (deployment, random) => {
     const redis = new Redis(deployment.redisUrl, { maxRetriesPerRequest: null });
     redis.on('error', () => undefined);
-    const [, fsync] = (await redis.config('GET', 'appendfsync')) as string[];
-    if (fsync === 'everysec') await redis.config('SET', 'appendfsync', 'no');
-    redis.disconnect();
+    try {
+      const [, fsync] = (await redis.config('GET', 'appendfsync')) as string[];
+      if (fsync === 'everysec') await redis.config('SET', 'appendfsync', 'no');
+    } finally {
+      redis.disconnect();
+    }
     await kill('redis').inflict(deployment, random);
   },
 };
@@ -91,7 +94,7 @@ const cut = (
   },
 });
 
-/** ClickHouse is down until the outbox accepts no more rows. */
+/** ClickHouse is down for 20 s while the flood fills the outbox. runRound checks that answers were rejected. */
 async function fillOutbox({ gateway }: Deployment): Promise<void> {
   gateway?.set('down');
   await sleep(20_000);

@@ -21,7 +21,7 @@ export interface RoundOptions {
   readonly random: () => number;
 }
 
-/** All numbers but the counts and times must be 0. */
+/** In a passed round, lost and doubled are 0, and differences is empty. */
 export interface RoundResult {
   readonly accepted: number;
   readonly acceptedAfterMs: number;

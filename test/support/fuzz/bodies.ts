@@ -73,7 +73,7 @@ const xapiStatement = fc
   )
   .map((change) => ({ ...JSON.parse(`${statementText}`), ...change }));
 
-/** Valid by the schema, as far as the schema says. */
+/** Values that the schema allows. Strings are valid ids, because formats are in `fields`. */
 function valueFor(schema: JsonSchema): fc.Arbitrary<unknown> {
   const { type, minimum = 0, maximum = 1, multipleOf = 1, minItems = 0, items = {} } = schema;
   if (schema.anyOf !== undefined) return fc.oneof(...schema.anyOf.map(valueFor));

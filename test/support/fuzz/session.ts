@@ -44,15 +44,23 @@ export function createSession(port: number, keys: Keys, confirmed: ConfirmedAnsw
     const wire = connectionAt(slot);
     const sentAt = performance.now();
     wire.send(bytes);
-    let response: Answer | NoResponse;
-    try {
-      response = await wire.next({ head: request.method === 'HEAD' });
+    const describeError = (error: unknown) =>
+      new Error(`${JSON.stringify(bytes.toString('latin1'))}: ${error}`, { cause: error });
+    let response: Answer | NoResponse = await wire
+      .next({ head: request.method === 'HEAD' })
+      .catch((error: unknown): NoResponse => {
+        const cause = wire.isClosed() && explainLoss(request, target, bytes, performance.now() - sentAt);
+        if (!cause) throw describeError(error);
+        return cause;
+      });
+    if (typeof response !== 'string') {
       if (response.status === 431 && isLong(bytes)) response = 'head too long';
-      else assertDescribed(response, request, target);
-    } catch (error) {
-      const cause = wire.isClosed() && explainLoss(request, target, bytes, performance.now() - sentAt);
-      if (!cause) throw new Error(`${JSON.stringify(bytes.toString('latin1'))}: ${error}`, { cause: error });
-      response = cause;
+      else
+        try {
+          assertDescribed(response, request, target);
+        } catch (error) {
+          throw describeError(error);
+        }
     }
     usedAt[slot] = performance.now();
     const answer = typeof response === 'string' ? null : response;
@@ -137,7 +145,7 @@ function createReturnedIds() {
     fill: (path: string): string => {
       let filled = path.replace(/[^/]*\/attempts\/~event~/, (whole) => eventPath ?? whole);
       for (const [placeholder, id] of Object.entries(ids)) filled = filled.replace(placeholder, id);
-      return filled.replace(placeholders.cursor, (whole) => cursors.get(listOf(path)) ?? whole);
+      return filled.replace(placeholders.cursor, (whole) => cursors.get(listOf(filled)) ?? whole);
     },
   };
 }

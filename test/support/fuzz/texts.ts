@@ -1,7 +1,7 @@
 /** Arbitraries of ids, of other values and of path segments, valid and invalid. */
 import fc from 'fast-check';
 
-/** Few, so that requests meet. */
+/** Few, so that many requests use the same learner or skill. */
 const plainIds = ['ada', 'ben', 'cleo', 'algebra', 'inference', 'u-1', 'u-2', 'u-3'];
 
 const oddIds = [

@@ -163,7 +163,7 @@ export interface Flood {
   readonly everyMs: number;
 }
 
-/** Few bytes that cause much work. */
+/** Many small requests, or many small chunks, in one write. */
 export const floods: readonly Flood[] = [
   { name: 'pipelined GET /livez', bytes: Buffer.alloc(readBytes, rawGet('/livez')) },
   { name: 'pipelined requests of an unknown path', bytes: Buffer.alloc(readBytes, rawGet('/unknown')) },

@@ -1,34 +1,27 @@
 import assert from 'node:assert/strict';
-import type { TestContext } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
-import { connectWarehouse, ensureDatabase, selectRows } from '../../../src/warehouse/clickhouse/client.js';
+import { connectWarehouse, selectRows } from '../../../src/warehouse/clickhouse/client.js';
 import { createSchema } from '../../../src/warehouse/schema/create-schema.js';
 import { rollups } from '../../../src/warehouse/schema/rollups.js';
 import { freshDatabase } from '../servers/embedded.js';
 import type { Scoped } from '../servers/service.js';
 import { waitFor } from '../wait.js';
 
-/** Creates a database with the schema on the server of the URL. */
+/** Creates the schema in a new database. */
 export async function testDatabase(
-  t: TestContext,
+  t: Scoped,
   clickhouseUrl: string,
 ): Promise<{ url: string; client: ClickHouseClient }> {
-  const url = new URL(clickhouseUrl);
-  url.pathname = `/t${Math.random().toString(36).slice(2)}`;
-  await ensureDatabase(url.href);
-  const client = connectWarehouse(url.href);
+  const client = connectWarehouse(clickhouseUrl);
   t.after(() => client.close());
   await createSchema(client);
-  return { url: url.href, client };
+  return { url: clickhouseUrl, client };
 }
 
 /** A database with the schema for all tests of a file. `emptyTables` prepares it for the next test. */
 export async function fileDatabase(t: Scoped): Promise<{ clickhouseUrl: string; client: ClickHouseClient }> {
   const { clickhouseUrl } = await freshDatabase();
-  const client = connectWarehouse(clickhouseUrl);
-  t.after(() => client.close());
-  await createSchema(client);
-  return { clickhouseUrl, client };
+  return { clickhouseUrl, client: (await testDatabase(t, clickhouseUrl)).client };
 }
 
 /** Empties all tables but the list of migrations. Costs less than another database. */

@@ -41,20 +41,24 @@ export async function runTests(run: TestRun): Promise<void> {
   const notes = join(tmpdir(), `skilltrace-test-cpu-${process.pid}`);
   writeFileSync(notes, '');
   try {
-    await runBesideServers(run, { [cpuNotesVariable]: notes }, closers);
+    await runWithServers(run, { [cpuNotesVariable]: notes }, closers);
   } finally {
     await closers.close();
+    process.stdout.write(`\n${formatCpuReport(notes, readChildrenSeconds())}`);
+    await rm(notes);
   }
-  process.stdout.write(`\n${formatCpuReport(notes, readChildrenSeconds())}`);
-  await rm(notes);
 }
 
-async function runBesideServers(
+async function runWithServers(
   { files, together, limitMs, env }: TestRun,
   variables: Readonly<Record<string, string>>,
   closers: Closers,
 ): Promise<void> {
   const servers = files.every(isPure) ? {} : await startServers(closers);
+  const entries = groupFiles(files);
+  closers.add('entries of the test processes', () =>
+    Promise.all(entries.map((entry) => rm(entry, { force: true }))),
+  );
   const limits = [`--test-concurrency=${together}`, `--test-timeout=${limitMs}`];
   const options = [
     sourceMaps,
@@ -63,7 +67,7 @@ async function runBesideServers(
     '--test-reporter=spec',
     ...(takesLimits() ? limits : []),
   ];
-  const runner = spawn(process.execPath, [...options, ...groupFiles(files)], {
+  const runner = spawn(process.execPath, [...options, ...entries], {
     cwd: root,
     stdio: 'inherit',
     env: { ...process.env, ...env, ...servers, ...variables },
@@ -179,7 +183,7 @@ function groupFiles(files: readonly string[]): string[] {
     ...splitRoundRobin(pure, processes.pure),
   ];
   return groups.map((names, i) => {
-    const entry = compiledPath(`group-${i + 1}.js`);
+    const entry = compiledPath(`group-${process.pid}-${i + 1}.js`);
     writeFileSync(entry, buildGroupEntry(names));
     return entry;
   });
@@ -206,7 +210,7 @@ await runTestGroup(new Map(${JSON.stringify(files)}));
 
 /**
  * V8 options for processes that live for seconds: parallel garbage collection and early optimisation cost a quarter
- * more CPU (measured). Node 22 does not know the second.
+ * more CPU (measured). Node 22 rejects `--interrupt-budget`.
  */
 const shortLived = [
   '--single-threaded-gc',

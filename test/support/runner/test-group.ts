@@ -2,12 +2,12 @@
 import { after, describe } from 'node:test';
 import { readCpuSeconds, recordFileCpu } from './cpu-report.js';
 
-const closers: (() => Promise<unknown>)[] = [];
+const closers: (() => Promise<unknown> | unknown)[] = [];
 let isGroup = false;
 
 /** Hooks of the process: they run after its last file. A file's own `after` hooks run at the end of the file. */
 export const testProcess = {
-  after(close: () => Promise<unknown>): void {
+  after(close: () => Promise<unknown> | unknown): void {
     if (isGroup) closers.push(close);
     else after(close);
   },
@@ -31,15 +31,24 @@ export async function runTestGroup(files: ReadonlyMap<string, string>): Promise<
   setTimeout(() => process.exit(), exitTimeoutMs).unref();
 }
 
+/** Longer than all `after` hooks of a file take. */
+const hooksTimeoutMs = 60_000;
+
 const runTestFile = (name: string, url: string): Promise<void> =>
   new Promise((resolve) => {
     describe(name, async () => {
       const start = readCpuSeconds();
+      let fallback: NodeJS.Timeout | undefined;
+      // If a hook throws, later hooks do not run. This first hook lets the next file start in that case.
+      after(() => {
+        fallback = setTimeout(resolve, hooksTimeoutMs);
+      });
       try {
         await import(url);
       } finally {
         // The last hook of the file.
         after(() => {
+          clearTimeout(fallback);
           recordFileCpu(name, readCpuSeconds() - start);
           setImmediate(resolve);
         });

@@ -1,7 +1,7 @@
 /** Redis and a database for tests of commands. */
 import type { TestContext } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
-import { onDatabaseOf, testDatabase } from '../inspect/warehouse.js';
+import { testDatabase } from '../inspect/warehouse.js';
 import { tempDir } from '../temp.js';
 import { freshDatabase, startTestRedis } from './embedded.js';
 
@@ -18,5 +18,5 @@ export async function startServers(t: TestContext): Promise<Servers> {
   const { clickhouseUrl, analystUrl } = await freshDatabase();
   const { url, client } = await testDatabase(t, clickhouseUrl);
   const env = { REDIS_URL: redisUrl, CLICKHOUSE_URL: url, DATA_DIR: await tempDir(t) };
-  return { env, clickhouse: client, analystUrl: onDatabaseOf(url, analystUrl) };
+  return { env, clickhouse: client, analystUrl };
 }

@@ -177,7 +177,7 @@ let keysMade = 0;
 export async function keysOf(t: Scoped, { redisUrl, tenant: own }: Service): Promise<TestKeys> {
   const store = createKeyStore(await redisOf(t, redisUrl));
   const nameOf = (tenant: string): string =>
-    own === 'default' || tenant.startsWith(own) ? tenant : `${own}-${tenant}`;
+    own === 'default' || tenant === own || tenant.startsWith(`${own}-`) ? tenant : `${own}-${tenant}`;
   return {
     store,
     nameOf,
