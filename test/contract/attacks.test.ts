@@ -55,20 +55,22 @@ test('The server runs no smuggled request, and closes the connection', async () 
       for (const { status, text } of responses)
         assert.ok([200, ...rejections].includes(status), `${name}: ${text}`);
       assert.ok(responses.length <= 2, name);
-      assert.equal((await caller.get(`/api/v1/mastery/hidden-${i}`)).status, 404, `${name}: it ran`);
+      assert.equal(
+        (await caller.get(`/api/v1/mastery/hidden-${i}`)).status,
+        404,
+        `${name}: the hidden request ran`,
+      );
     }),
   );
 });
 
-test('The server rejects malformed, oversized and unsupported request heads, and closes', async () => {
+test('The server survives malformed, oversized and unsupported request heads, and closes the connection', async () => {
   await Promise.all(
     Object.entries(oddHeads(key)).map(async ([name, bytes]) => {
-      const [first] = await exchange(bytes);
-      assert.ok(
-        first === undefined || [200, ...rejections].includes(first.status),
-        `${name}: ${first?.status}`,
-      );
-      if (name === 'two hosts') assert.equal(first?.status, 400);
+      const responses = await exchange(bytes);
+      for (const { status } of responses)
+        assert.ok([200, ...rejections].includes(status), `${name}: ${status}`);
+      if (name === 'two hosts') assert.equal(responses[0]?.status, 400);
     }),
   );
 });

@@ -25,7 +25,7 @@ interface Result {
 }
 const statusesOf = (results: Result[]) => results.map(({ status }) => status);
 
-test('track-answers returns 200 if all events are accepted, which see the earlier events of their learner', async () => {
+test('track-answers returns 200 if all events are accepted, and applies the events of a learner in order', async () => {
   const { status, json } = await caller.trackAll(events(5, { user_id: 'in-order' }));
   assert.deepEqual([status, json.success, typeof json.message], [200, true, 'string']);
   const { accepted, rejected, results } = json.data;
@@ -112,7 +112,7 @@ test('track-answers returns 400 for a malformed batch and ignores unknown fields
   assert.equal((await post(JSON.stringify({ events: [event()], other: [1] }))).status, 200);
 });
 
-test('track-answers rejects a batch of too many events without a look at each', async () => {
+test('track-answers rejects a batch of too many events without validating each event', async () => {
   const reject = async (lines: number) => {
     const body = gzipSync('x\n'.repeat(lines));
     const before = process.cpuUsage();

@@ -53,11 +53,8 @@ test('track-answer accepts answers while ClickHouse hangs, and health reports de
     assert.equal((await caller.track(event({ user_id: 'ada', event_id: 'first' }))).status, 200);
     const retracted = await caller.call({ method: 'DELETE', path: '/api/v1/learners/ada/attempts/first' });
     assert.deepEqual([retracted.status, retracted.headers['retry-after']], [503, '1']);
-    assert.equal(
-      (await caller.get('/api/v1/mastery/ada')).status,
-      200,
-      'the failed retraction changed nothing',
-    );
+    const { json } = await caller.get('/api/v1/mastery/ada');
+    assert.equal(json.data?.skills[0].total_attempts, 1, 'the failed retraction changed the learner');
     const ready = await anonymous.get('/readyz');
     assert.deepEqual([ready.status, ready.json.status], [200, 'ready']);
     assert.match(ready.json.reasons.join(), /ClickHouse/);
@@ -116,7 +113,7 @@ test('velocity returns the fields of Redis and null for the others while ClickHo
   });
 });
 
-test('Statistics, histories and lists of learners return 503 instead of partial data', async () => {
+test('Statistics, histories and lists of learners return 503 while ClickHouse hangs, instead of partial data', async () => {
   await answer('mia');
   await waitFor('the answer', async () => (await countRows('attempts', 'mia')) === 1);
   const paths = [

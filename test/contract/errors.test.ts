@@ -61,7 +61,7 @@ async function assertRows(rows: readonly Row[]): Promise<void> {
     });
 }
 
-test('The service returns the status and code of the error table', () =>
+test('The service returns 400, 401, 404, 405, 413 and 415 as in the error table', () =>
   assertRows([
     ['the body is not JSON', { body: '{' }, invalid],
     ['no key', { body }, unauthorized, null],
@@ -134,7 +134,7 @@ test('The service checks framing, key, path, method, quota, scope, type, size an
   ]);
 });
 
-/** Overwrites the record of a learner. @returns its key */
+/** Overwrites the record of a learner with bytes that cannot be decoded. */
 async function damage(user_id: string, record: 'field' | 'key'): Promise<void> {
   const partitions = Number(await redis.hget(metaKey, 'partitions'));
   const key = learnerKey(partitionOf(service.tenant, user_id, partitions), service.tenant, user_id);

@@ -13,6 +13,7 @@ import {
   type Wire,
 } from '../support/http/http.js';
 import { keysOf, sharedService } from '../support/servers/service.js';
+import { waitFor } from '../support/wait.js';
 
 const service = await sharedService();
 const { port, key } = service;
@@ -175,12 +176,12 @@ const repeatedHeaders: readonly Record<string, readonly string[]>[] = [
   { 'Idempotency-Key': ['a', 'b'] },
   { Authorization: ['Basic YTpi', 'Basic YTpj'] },
 ];
-const unknownCodings = ['gzip', 'gzip, chunked', 'chunked, chunked', 'identity', 'xchunked'];
+const rejectedCodings = ['gzip', 'gzip, chunked', 'chunked, chunked', 'identity', 'xchunked'];
 
-test('The server sends 400 for repeated headers and transfer codings, and closes the connection', async () => {
+test('The server sends 400 for repeated headers and a Transfer-Encoding other than chunked, and closes the connection', async () => {
   const requests = [
     ...repeatedHeaders.map((headers) => rawRequest(key, { body, headers })),
-    ...unknownCodings.map((coding) =>
+    ...rejectedCodings.map((coding) =>
       Buffer.concat([
         rawRequest(key, { headers: { ...json, 'Transfer-Encoding': coding } }),
         Buffer.from(`${chunkOf(body)}0\r\n\r\n`),
@@ -231,7 +232,7 @@ test('A connection stays open after rejected requests', () =>
     }
   }));
 
-test('The server closes a connection with pipelined requests and counts no answer twice', async () => {
+test('The server closes a connection with pipelined requests, and counts each answer at most once', async () => {
   await onWire(async (wire) => {
     wire.send(Buffer.concat([probe, probe, probe]));
     await wire.closed();
@@ -242,8 +243,8 @@ test('The server closes a connection with pipelined requests and counts no answe
     wire.send(Buffer.concat([post, post, post]));
     let responses = 0;
     while (responses < 3 && (await wire.next().catch(() => null)) !== null) responses += 1;
-    await sleep(100);
+    await waitFor('the answers with a response', async () => (await countAttempts('pipelined')) >= responses);
     const attempts = await countAttempts('pipelined');
-    assert.ok(attempts >= responses && attempts <= 3, `${responses} responses, ${attempts} counted`);
+    assert.ok(attempts <= 3, `${responses} responses, ${attempts} counted`);
   });
 });

@@ -25,12 +25,6 @@ const countAttempts = async (user_id: unknown): Promise<number> => {
   return counts.reduce((sum: number, count: number) => sum + count, 0);
 };
 
-test('health reports how long event ids are retained', async () => {
-  const { idempotency_window_seconds, idempotency_min_window_seconds } = (await caller.get('/api/v1/health'))
-    .json.data;
-  assert.deepEqual([idempotency_window_seconds, idempotency_min_window_seconds], [86_400, 600]);
-});
-
 test('track-answer returns the first response to a repeated event_id, on every API process', async () => {
   const one = event({ event_id: 'e' });
   const first = await caller.track(one);
@@ -143,7 +137,7 @@ async function fillLedger(user_id: string, count: number): Promise<void> {
   const now = Math.floor(Date.now() / 1000);
   for (let i = 0; i < count; i++) ledger.add(now);
   const key = eventIdsKey(partitionOf(service.tenant, user_id, 16), service.tenant, user_id);
-  assert.equal(await redis.hset(key, 'n', ledger.encode()), 0, 'the learner has ids');
+  assert.equal(await redis.hset(key, 'n', ledger.encode()), 0, 'the learner has no id ledger yet');
 }
 
 test('track-answer returns 503 for new event ids of a learner with 20,000 ids, and serves all others', async () => {

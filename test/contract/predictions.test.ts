@@ -77,7 +77,14 @@ test('A prediction estimates a section without answers from the other one, with 
   assert.match(data.recommendations[0], /Reading and Writing/);
 });
 
-test('A prediction rises with continued practice and falls after a year without answers', async () => {
+test('A prediction counts a skill without a section half in each section', async () => {
+  await practise('mover', ['moving'], { days: 1, perDay: 30, right: 0.9 });
+  assert.deepEqual((await predict('mover')).data_points, { math: 15, rw: 15 });
+  await put('skills/moving', { section: 'math' });
+  assert.deepEqual((await predict('mover')).data_points, { math: 30, rw: 0 });
+});
+
+test('A prediction rises with continued practice, and does not rise after a year without answers', async () => {
   const active = await predict('active', '?days=365');
   assert.ok(active.predicted_total_in_365_days > active.current_total);
   const idle = await predict('idle', '?days=365');

@@ -46,7 +46,7 @@ test('A key without a quota gets no RateLimit headers', async () => {
   assert.deepEqual([headers.ratelimit, headers['ratelimit-policy']], [undefined, undefined]);
 });
 
-test('A quota above 10,000 is leased to each process in parts', async () => {
+test('A quota above 10,000 accepts requests in both processes and reports the remainder to within 200', async () => {
   const quota = 11_000;
   const key = await keys.add({ quota });
   const answers = await Promise.all(

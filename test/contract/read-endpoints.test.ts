@@ -179,6 +179,18 @@ test('GET /mastery/{user_id} returns mastered only after five attempts, and plat
   assert.equal((await skillAfter('stuck', Array(20).fill({ is_correct: false }))).plateau_detected, true);
 });
 
+test('GET /mastery/{user_id} returns pace and confidence bias of answers with time and confidence', async () => {
+  const timed = { time_spent_seconds: 30, confidence_score: 5 };
+  const two = await skillAfter('paced', [timed, { ...timed, is_correct: false }]);
+  assert.deepEqual([two.efficiency_index, two.correct_per_minute, two.confidence_bias], [null, 1, 0.4]);
+  const five = await skillAfter('paced', [{ time_spent_seconds: 1 }, { confidence_score: null }, timed]);
+  // Two correct answers of three in 90 s: the rapid answer and the one without a time do not count.
+  assert.deepEqual(
+    [five.correct_per_minute, five.confidence_bias, five.efficiency_reason],
+    [1.3333, 0.2333, null],
+  );
+});
+
 test('GET /health returns all checks with any key or none', async () => {
   for (const key of [null, 'wrong', service.key]) {
     const { status, headers, json } = await waitUntilHealthy(callerOf(service, key));

@@ -141,9 +141,9 @@ test('The service returns 503 if Redis comes back empty while ClickHouse has ans
     const [row] = await selectRows<{ n: number }>(clickhouse, 'SELECT toUInt32(count()) AS n FROM attempts');
     return (row?.n ?? 0) > 0;
   });
+  // The service trusts this key for 2 s, so that only the reads depend on Redis.
   await caller.get('/api/v1/skills');
   await redis.kill();
-  await assertUnavailable();
   const statuses = new Set<number>();
   const readAll = async (): Promise<void> => {
     for (const { status } of await Promise.all(reads.map((path) => caller.get(`/api/v1/${path}`))))

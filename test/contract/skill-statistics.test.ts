@@ -89,6 +89,9 @@ const getItems = (skill: string, query = ''): Promise<JsonAnswer> =>
 before(async () => {
   await awayFromMidnight();
   for (let learner = 1; learner <= learners; learner++) counted.push(...(await post(answersOf(learner))));
+  // The same learners and skills in another tenant must not change the sums.
+  const other = callerOf(service, await keys.add({ tenant: 'other' }));
+  assert.equal((await other.trackAll(answersOf(learners))).status, 200);
   const isStored = ({ json }: JsonAnswer) =>
     computeSum(json.data?.skills.map(({ answers }: CountedSums) => answers) ?? []) === counted.length;
   await askUntil('all answers in ClickHouse', () => getList(), isStored);

@@ -188,6 +188,13 @@ test('POST /webhooks/{webhook_id}/rotate-secret returns the new secret once and 
   const made = [await rotate(), await rotate({}), await rotate({ revoke_old: null })].reverse();
   assert.equal(new Set([...made, first]).size, 4);
   assert.deepEqual(await secrets(), [...made, first]);
+  const json = { 'Content-Type': 'application/json' };
+  const emptyChunks = { ...json, 'Transfer-Encoding': 'chunked', 'Content-Length': null };
+  for (const parts of [
+    { headers: { ...json, 'Content-Length': '0' } },
+    { headers: emptyChunks, body: '0\r\n\r\n' },
+  ])
+    assert.equal((await by.raw({ path, ...parts })).status, 200, 'an empty body');
   const alone = await rotate({ revoke_old: true });
   assert.deepEqual(await secrets(), [alone]);
   for (const answer of [await by.get(list), await by.get(at(webhook_id))])
@@ -198,6 +205,13 @@ test('POST /webhooks/{webhook_id}/rotate-secret returns the new secret once and 
   for (const _ of indices(9)) await rotate({ revoke_old: false });
   assert.deepEqual(outcome(await call(by, 'POST', path)), [422, 'LIMIT_EXCEEDED']);
   assert.equal((await secrets())?.length, 10);
+  for (const [parts, status] of [
+    [{ headers: { 'Content-Type': null }, body: '{}' }, 415],
+    [{ headers: { 'Content-Type': 'text/plain' }, body: '{}' }, 415],
+    [{ body: '{' }, 400],
+    [{ body: `"${'x'.repeat(17_000)}"` }, 413],
+  ] as const)
+    assert.equal((await by.raw({ path, ...parts })).status, status, `${status}`);
   for (const sent of [{ revoke_old: 'yes' }, [], 'all'])
     assert.deepEqual(outcome(await call(by, 'POST', path, sent)), [400, 'INVALID_REQUEST']);
 });

@@ -24,7 +24,7 @@ async function launch(
   key?: string,
 ): Promise<Launched & { caller: Caller; key: string }> {
   const launched = await launchService(t, { LOG_LEVEL: 'warn', ...settings });
-  await waitFor('the line to end', () => launched.written().includes('\n'));
+  await waitFor('the startup message', () => launched.written().includes('\n'));
   const usedKey = key ?? /development API key: (\S+)\)/.exec(launched.written())?.[1] ?? '';
   return { ...launched, key: usedKey, caller: callerOf(launched, usedKey) };
 }
@@ -131,7 +131,7 @@ test('ROLE=api and ROLE=pipeline join a running service by its DATA_DIR or by bo
   await waitForAttempts(folder, 6);
 });
 
-test('SIGINT finishes the requests in flight and ends the service and its servers with code 0', async () => {
+test('SIGINT responds 200 to accepted requests and ends the service and its servers with code 0', async () => {
   const servers = readServerPids(folder);
   assert.equal(servers.filter(isRunning).length, 2);
   const before = service.written();

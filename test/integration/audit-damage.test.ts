@@ -228,3 +228,13 @@ test('A recorded audit prunes counts of days before the retained ones once they 
   const { mismatches, totals } = await runAudit({ days: 100 });
   assert.deepEqual([mismatches, totals.stored, totals.raw], [[], 0, 3]);
 });
+
+test('An audit ignores stored answers that no version counted, but finds their duplicates', async () => {
+  const now = Date.now();
+  const rows = indices(50).map((n) => attemptRow(n, { receivedAt: now, occurredAt: now, learnerVersion: 0 }));
+  await warehouse.insert([encodedRows(rows)], 'uncounted');
+  const { mismatches, totals } = await auditOnce();
+  assert.deepEqual([namesOf(mismatches), totals.raw], [[], 50]);
+  await warehouse.insert([encodedRows(rows.slice(0, 2))], 'uncounted again');
+  assert.deepEqual(namesOf((await auditOnce()).mismatches), ['default doubled_id attempts 0 2']);
+});

@@ -81,15 +81,17 @@ test('The embedded ClickHouse answers a running query before it stops', async (t
 
 test('The embedded ClickHouse stops in time during long queries and cuts off their responses', async (t) => {
   const stopped = await startClickHouse(t);
-  const query = 'SELECT number FROM numbers(10000000000000) FORMAT RowBinary';
-  const streamed = await stopped.fetch('/', { method: 'POST', body: query });
-  assert.equal(streamed.status, 200);
   // Cannot be interrupted.
   const stuck = 'SELECT sleepEachRow(3) FROM numbers(100) SETTINGS max_block_size = 1';
   const queries = [stuck, `CREATE TABLE s ENGINE = Memory AS ${stuck}`].map((body) =>
     stopped.fetch('/', { method: 'POST', body }).catch(() => null),
   );
-  await waitFor('the queries to arrive', async () => (await stopped.fetch('/ping')).ok);
+  const running = "SELECT count() FROM system.processes WHERE query LIKE '%sleepEachRow(3)%'";
+  // The counting query also contains the text.
+  await waitFor('the queries to run', async () => (await post(stopped, running)) === '3\n');
+  const query = 'SELECT number FROM numbers(10000000000000) FORMAT RowBinary';
+  const streamed = await stopped.fetch('/', { method: 'POST', body: query });
+  assert.equal(streamed.status, 200);
   const since = performance.now();
   const exit = stopped.stop();
   await assert.rejects(streamed.arrayBuffer(), /terminated/);

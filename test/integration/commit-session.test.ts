@@ -302,7 +302,7 @@ test('A CommitSession that is abandoned has no effect on the next one', moment, 
 });
 
 test(
-  'An older CommitSession rejects loads and commits, and does not end the watch of a newer one',
+  'A CommitSession rejects loads and commits once a newer one watches, and keeps the watch of the newer one',
   moment,
   async () => {
     const [partition, otherPartition] = (await freshPartitions(2)) as [number, number];

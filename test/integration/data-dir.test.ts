@@ -211,7 +211,8 @@ test('startEmbeddedServers starts servers that others find, wait for while they 
 
   signalAll('SIGSTOP');
   assert.match(JSON.stringify(await probeEndpoints(dir, 0)), /does not answer/);
-  setTimeout(signalAll, 2_500, 'SIGCONT');
+  const resume = setTimeout(signalAll, 2_500, 'SIGCONT');
+  t.after(() => clearTimeout(resume));
   assert.deepEqual(await connectOrStart(settings(dir), logger, closers), endpoints);
 
   assert.equal(await closers.close(), true);

@@ -111,7 +111,7 @@ test('A rebuild restores settings, webhooks and revoked keys of a service withou
   assert.equal(reason.status, 503);
   assert.match(reason.text, /npm run rebuild/);
   assert.match(reason.text, /revoked keys/);
-  // Configures a revoked key and an unknown one while nobody knows which keys are revoked.
+  // Configures a revoked key and a new one while Redis does not have the revoked keys.
   const fresh = { key: 'fresh', tenant: 'default', requestsPerMinute: 100 };
   const apiKeys = [{ ...fresh, key: service.key }, fresh];
   const second = await startService(t, { dataDir: service.dataDir, role: 'api', apiKeys });

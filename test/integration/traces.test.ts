@@ -108,6 +108,7 @@ test('The receiver gets sampled requests with their commits, and jobs with their
   for (const batch of batches) assert.equal(batch.parentId, batch.links[0]);
   assert.ok(named('commit').length >= batches.length);
   assert.ok(named('insert').length > 0);
+  assert.ok(named('load').length > 0);
   const parentOf = (span: ReceivedSpan): ReceivedSpan | undefined =>
     all.find(({ spanId }) => spanId === span.parentId);
   const parentNames = { batch: undefined, worker: 'batch', load: 'worker', commit: 'worker', insert: 'job' };

@@ -371,3 +371,17 @@ for (const isCorrect of [true, false])
       { numRuns: 400, endOnFailure: true },
     );
   });
+
+test('A higher mastery of any skill never lowers a current score', () => {
+  fc.assert(
+    fc.property(anySubject, fc.nat(), between(0, 1), (subject, place, share) => {
+      const index = place % Math.max(1, subject.views.length);
+      const views = subject.views.map((view, i) =>
+        i === index ? { ...view, mastery: view.mastery + share * (0.999 - view.mastery) } : view,
+      );
+      const before = computeScores(assessLearner(subject).estimate.theta);
+      const after = computeScores(assessLearner({ ...subject, views }).estimate.theta);
+      for (const part of parts) assert.ok(after[part] >= before[part]);
+    }),
+  );
+});

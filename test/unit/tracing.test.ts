@@ -128,7 +128,7 @@ test('traceAnswer returns more mastery for more mastery before, and for a harder
   );
 });
 
-test('computeDifficultyShift keeps guess and slip of every question within the bounds', () => {
+test('computeDifficultyShift keeps guess and slip within the bounds, or no further out than the skill has them', () => {
   fc.assert(
     fc.property(anyParameters, anyDifficulty, anyScale, (skill, b, k) => {
       const shift = computeDifficultyShift(skill, b, k);
@@ -140,6 +140,20 @@ test('computeDifficultyShift keeps guess and slip of every question within the b
         [pSlip, skill.pSlip, fitBounds.itemSlip],
       ] as const)
         assert.ok(value >= Math.min(low, own) - rounding && value <= Math.max(high, own) + rounding);
+    }),
+  );
+});
+
+test('traceAnswer returns the same bits without a difficulty, at difficulty 0 and at scale 0', () => {
+  fc.assert(
+    fc.property(anyParameters, anyMastery, fc.boolean(), anyDifficulty, (skill, before, isCorrect, b) => {
+      const { pGuess, pSlip } = shiftGuessSlip(skill, 0);
+      assert.deepEqual([pGuess, pSlip], [skill.pGuess, skill.pSlip]);
+      const plain = traceAnswer(skill, before, isCorrect);
+      for (const shift of [computeDifficultyShift(skill, 0, 0.5), computeDifficultyShift(skill, b, 0)]) {
+        assert.ok(Object.is(shift, 0));
+        assert.deepEqual(traceAnswer(skill, before, isCorrect, shift), plain);
+      }
     }),
   );
 });
