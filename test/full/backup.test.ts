@@ -16,9 +16,8 @@ import {
   copyAppendOnlyFolder,
   exportTables,
   restoreTables,
-  startRedisOn,
 } from '../support/servers/backups.js';
-import { freshDatabase, startTestRedis } from '../support/servers/embedded.js';
+import { freshDatabase, startRedisOn, startTestRedis } from '../support/servers/embedded.js';
 import { clickhouseOf, redisOf, type Service, startService } from '../support/servers/service.js';
 import { launchService } from '../support/servers/service-process.js';
 import { tempDir } from '../support/temp.js';

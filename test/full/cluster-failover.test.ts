@@ -6,24 +6,21 @@ import { defaultPartitions } from '../../src/store/redis/server/deployment.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { startCrowd } from '../support/builders/crowd.js';
 import { callerOf, type JsonAnswer } from '../support/http/http.js';
+import { reversed } from '../support/scope.js';
 import {
   type ClusterNode,
   noCluster,
   startTestCluster,
   type TestCluster,
 } from '../support/servers/redis-cluster.js';
-import { clickhouseOf, type Scoped, startService } from '../support/servers/service.js';
+import { clickhouseOf, startService } from '../support/servers/service.js';
 import { askUntil, waitFor } from '../support/wait.js';
 
 const options = { skip: noCluster, timeout: 600_000 };
 
 /** The service must end before the Cluster. */
 async function start(t: TestContext, redisWaitReplicas: number) {
-  const closers: Parameters<Scoped['after']>[0][] = [];
-  t.after(async () => {
-    for (const close of closers.reverse()) await close();
-  });
-  const scope: Scoped = { after: (close) => closers.push(close) };
+  const scope = reversed(t);
   const cluster = await startTestCluster(scope);
   const service = await startService(scope, { redisUrl: cluster.url, redisWaitReplicas });
   return { cluster, caller: callerOf(service, service.key), clickhouse: clickhouseOf(scope, service) };

@@ -7,28 +7,20 @@ import { everyView, oldAnswers, store } from '../support/builders/old-answers.js
 import { runCommand } from '../support/commands/command.js';
 import { callerOf, event } from '../support/http/http.js';
 import { allOnce, countOf, counts } from '../support/inspect/warehouse.js';
-import { clickhouseOf, dataFolder, type Scoped, startService } from '../support/servers/service.js';
+import { reversed } from '../support/scope.js';
+import { clickhouseOf, startService } from '../support/servers/service.js';
 import { mountSmallDisk, noSmallDisks } from '../support/servers/small-disk.js';
+import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
 
 const options = { skip: noSmallDisks() ?? false, timeout: 600_000 };
 /** The embedded servers write several megabytes before the first answer. */
 const megabytes = 150;
 
-/** Closes in reverse order: the service, its disk, the folder. */
-function createScope(t: TestContext): Scoped {
-  const closers: Parameters<Scoped['after']>[0][] = [];
-  t.after(async () => {
-    for (const close of closers.reverse()) await close();
-  });
-  return { after: (close) => closers.push(close) };
-}
-
 /** @param server the embedded server with a small disk; null: the whole data folder is on the disk */
 async function startOnSmallDisk(t: TestContext, server: 'clickhouse' | null, change: Partial<Config> = {}) {
-  const scope = createScope(t);
-  const { path, remove } = await dataFolder();
-  scope.after(remove);
+  const scope = reversed(t);
+  const path = await tempDir(scope);
   const disk = mountSmallDisk(scope, server === null ? path : join(path, server), megabytes);
   const dataDir = server === null ? disk.path : path;
   const service = await startService(scope, { dataDir, ...change });
@@ -135,9 +127,8 @@ test('`npm run retain` drops no answers while the disk is full', options, async 
 });
 
 test('The service reports a full disk at startup in one line', options, async (t) => {
-  const scope = createScope(t);
-  const { path, remove } = await dataFolder();
-  scope.after(remove);
+  const scope = reversed(t);
+  const path = await tempDir(scope);
   const disk = mountSmallDisk(scope, path, 1);
   disk.fill();
   await assert.rejects(startService(scope, { dataDir: disk.path }), {

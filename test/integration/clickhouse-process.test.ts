@@ -7,13 +7,9 @@ import { after, type TestContext, test } from 'node:test';
 import { findFreePort } from '../../src/embedded/free-port.js';
 import { startClickhouse } from '../../src/embedded/start-clickhouse.js';
 import { createLogger } from '../../src/logger.js';
-import {
-  type ClickHouseChild,
-  exitOf,
-  spawnChild,
-  startClickHouse,
-} from '../support/servers/clickhouse-child.js';
+import { type ClickHouseChild, spawnChild, startClickHouse } from '../support/servers/clickhouse-child.js';
 import { takePort } from '../support/servers/ports.js';
+import { exitOf } from '../support/servers/processes.js';
 import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
 

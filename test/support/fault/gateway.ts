@@ -1,8 +1,8 @@
 /** An HTTP proxy before ClickHouse that cuts connections, requests or responses. */
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
+import { listen } from '../servers/ports.js';
 import type { Scoped } from '../servers/service.js';
 
 /**
@@ -45,14 +45,8 @@ export async function startGateway(t: Scoped, target: string) {
   const server = createServer((incoming, outgoing) => {
     handle(incoming, outgoing).catch(() => incoming.socket.destroy());
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
   const url = new URL(target);
-  url.port = `${(server.address() as AddressInfo).port}`;
+  url.port = `${await listen(t, server)}`;
   return {
     url: url.href,
     /** @param statements for which the modes `deaf`, `torn` and `late` apply */

@@ -1,5 +1,4 @@
 /** Backups of running servers by the steps in docs/operations.md, and empty servers for the restore. */
-import { randomUUID } from 'node:crypto';
 import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import type { ClickHouseClient } from '@clickhouse/client';
@@ -10,33 +9,12 @@ import {
   queuePrefix,
   shardCount,
 } from '../../../src/contracts/outbox/job-data.js';
-import { startOnFreePort } from '../../../src/embedded/free-port.js';
-import { startRedis } from '../../../src/embedded/start-redis.js';
-import { createLogger } from '../../../src/logger.js';
 import type { RedisClient } from '../../../src/store/redis/connection/client.js';
 import { selectRows } from '../../../src/warehouse/clickhouse/client.js';
 import { createSchema } from '../../../src/warehouse/schema/create-schema.js';
 import { waitFor } from '../wait.js';
-import type { Scoped } from './service.js';
 
-const logger = createLogger('warn', 'test');
-const stopMs = 10_000;
 const folder = 'appendonlydir';
-
-export interface FolderRedis {
-  readonly url: string;
-  stop(): Promise<unknown>;
-}
-
-/** Starts a Redis on the folder. */
-export const startRedisOn = (t: Scoped, dir: string): Promise<FolderRedis> =>
-  startOnFreePort(async (port) => {
-    const server = startRedis({ dir, port, password: randomUUID(), fsync: 'everysec', logger });
-    const stop = () => server.stop(stopMs);
-    t.after(stop);
-    await server.ready;
-    return { url: server.url, stop };
-  });
 
 /**
  * Copies the append-only folder of a running Redis. Without a rewrite, its files only grow. The copy contains all
@@ -44,11 +22,8 @@ export const startRedisOn = (t: Scoped, dir: string): Promise<FolderRedis> =>
  */
 export async function copyAppendOnlyFolder(redis: RedisClient, from: string, to: string): Promise<void> {
   await redis.config('SET', 'auto-aof-rewrite-percentage', '0');
-  await waitFor('the end of a rewrite', async () =>
-    (await redis.info('persistence')).includes('aof_rewrite_in_progress:0'),
-  );
-  await waitFor('the commands to be in the file', async () =>
-    /^aof_buffer_length:0\r$/m.test(await redis.info('persistence')),
+  await waitFor('the end of a rewrite, and the commands to be in the file', async () =>
+    /aof_rewrite_in_progress:0\r.*\naof_buffer_length:0\r/s.test(await redis.info('persistence')),
   );
   cpSync(join(from, folder), join(to, folder), { recursive: true });
   await redis.config('SET', 'auto-aof-rewrite-percentage', '100');
@@ -72,10 +47,8 @@ export async function ageDrainJobs(redis: RedisClient): Promise<void> {
 const exported = `SELECT name FROM system.tables WHERE database = currentDatabase()
   AND engine LIKE '%MergeTree' AND name NOT LIKE 'daily\\_%' AND name != 'schema_migrations' ORDER BY name`;
 
-export type TableTexts = ReadonlyMap<string, string>;
-
 /** @returns rows of each table as text */
-export async function exportTables(client: ClickHouseClient): Promise<TableTexts> {
+export async function exportTables(client: ClickHouseClient): Promise<Map<string, string>> {
   const texts = new Map<string, string>();
   for (const { name } of await selectRows<{ name: string }>(client, exported)) {
     const result = await client.query({ query: `SELECT * FROM ${name}`, format: 'TabSeparatedWithNames' });
@@ -85,10 +58,11 @@ export async function exportTables(client: ClickHouseClient): Promise<TableTexts
 }
 
 /** Creates the schema and inserts the rows. The materialized views fill the rollups. */
-export async function restoreTables(client: ClickHouseClient, texts: TableTexts): Promise<void> {
+export async function restoreTables(
+  client: ClickHouseClient,
+  texts: ReadonlyMap<string, string>,
+): Promise<void> {
   await createSchema(client);
-  for (const [name, text] of texts) {
-    const query = `INSERT INTO ${name} FORMAT TabSeparatedWithNames\n${text}`;
-    await client.command({ query });
-  }
+  for (const [name, text] of texts)
+    await client.command({ query: `INSERT INTO ${name} FORMAT TabSeparatedWithNames\n${text}` });
 }

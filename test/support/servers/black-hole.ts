@@ -1,5 +1,5 @@
-import { once } from 'node:events';
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import { connect, createServer, type Socket } from 'node:net';
+import { listen } from './ports.js';
 import type { Scoped } from './service.js';
 
 /** Starts a proxy that can discard all data in both directions without closing the connections. */
@@ -21,14 +21,12 @@ export async function startBlackHole(t: Scoped, targetPort: number) {
     client.on('close', () => target.destroy());
     client.pipe(target).pipe(client);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
+  const port = await listen(t, server);
   t.after(() => {
     for (const socket of sockets) socket.destroy();
-    server.close();
   });
   return {
-    port: (server.address() as AddressInfo).port,
+    port,
     /** Discards the data of open connections. @param includesNew also of connections that open later */
     swallow: (includesNew: boolean): void => {
       swallowsNew = includesNew;

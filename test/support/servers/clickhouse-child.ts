@@ -1,12 +1,12 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { type ClickHouseClient, ClickHouseLogLevel, createClient } from '@clickhouse/client';
 import { defaultAnalystLimits } from '../../../src/contracts/settings/analyst-limits.js';
 import type { ChildOptions } from '../../../src/embedded/start-clickhouse.js';
+import { dataFolder } from '../temp.js';
+import { exitOf } from './processes.js';
 import type { Scoped } from './service.js';
 
 const entry = fileURLToPath(new URL('../../../src/embedded/clickhouse/server.js', import.meta.url));
@@ -41,22 +41,17 @@ export function spawnChild(dataDir: string, change: Partial<ChildOptions> = {}):
   return child;
 }
 
-export async function exitOf(child: ChildProcess): Promise<number | null> {
-  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
-  return child.exitCode;
-}
-
 export type ClickHouseChild = Awaited<ReturnType<typeof startClickHouse>>;
 
 /** Starts the embedded ClickHouse on a folder, by default a temporary one. */
 export async function startClickHouse(t: Scoped, dir?: string, change: Partial<ChildOptions> = {}) {
-  const folder = await mkdtemp(join(tmpdir(), 'skilltrace-clickhouse-'));
-  const dataDir = dir ?? join(folder, 'data');
+  const folder = await dataFolder();
+  const dataDir = dir ?? join(folder.path, 'data');
   const child = spawnChild(dataDir, change);
   t.after(async () => {
     child.kill('SIGKILL');
     await exitOf(child);
-    await rm(folder, { recursive: true, force: true, maxRetries: 3 });
+    await folder.remove();
   });
   const [message] = (await once(child, 'message')) as [{ port: number }];
   const url = `http://127.0.0.1:${message.port}`;

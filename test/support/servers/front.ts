@@ -1,8 +1,7 @@
 /** A proxy in front of the service that records requests, and responds or hangs up as a test decides. */
-import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import { buffer } from 'node:stream/consumers';
+import { text } from 'node:stream/consumers';
+import { listen } from './ports.js';
 import type { Scoped, Service } from './service.js';
 
 export interface Passed {
@@ -36,7 +35,8 @@ export async function startFront(
   const passed: Passed[] = [];
   const front = { baseUrl: '', passed, decide: (): Decision => null };
   const server = createServer(async (request, response) => {
-    const seen = await passedOf(request);
+    const { method = '', url: path = '' } = request;
+    const seen = { method, path, body: await text(request), at: Date.now() };
     const decision = (front as Front).decide(seen, passed.push(seen) - 1);
     if (decision === 'silence') return;
     if (decision !== null && decision !== 'lost') return send(response, decision);
@@ -44,19 +44,8 @@ export async function startFront(
     if (decision === 'lost') response.destroy();
     else send(response, answer);
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  front.baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  front.baseUrl = `http://127.0.0.1:${await listen(t, server)}`;
   return front;
-}
-
-async function passedOf(request: IncomingMessage): Promise<Passed> {
-  const body = (await buffer(request)).toString();
-  return { method: request.method ?? '', path: request.url ?? '', body, at: Date.now() };
 }
 
 /** Uses the key of the proxy if the caller sends none. */

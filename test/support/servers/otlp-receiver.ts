@@ -1,8 +1,7 @@
 /** A receiver of traces by OTLP over HTTP with protobuf. */
-import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
+import { listen } from './ports.js';
 import type { Scoped } from './service.js';
 
 /** Values of a protobuf message by field number. */
@@ -72,10 +71,8 @@ const attributesOf = (pairs: readonly Fields[]): Record<string, string | number>
   Object.fromEntries(
     pairs.map((pair) => {
       const [value] = messagesOf(pair, 2) as [Fields];
-      return [
-        bytesOf(pair, 1).toString(),
-        value.has(1) ? bytesOf(value, 1).toString() : Number(numberOf(value, 3)),
-      ];
+      const text = value.has(1) ? bytesOf(value, 1).toString() : Number(numberOf(value, 3));
+      return [bytesOf(pair, 1).toString(), text];
     }),
   );
 
@@ -86,14 +83,8 @@ export async function startReceiver(t: Scoped) {
     bodies.push(await buffer(request));
     response.writeHead(request.url === '/v1/traces' ? 200 : 404).end();
   });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(() => {
-    server.closeAllConnections();
-    server.close();
-  });
   return {
-    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    endpoint: `http://127.0.0.1:${await listen(t, server)}`,
     bodies,
     spans: (): ReceivedSpan[] =>
       bodies

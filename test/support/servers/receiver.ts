@@ -1,9 +1,9 @@
 /** A receiver of webhooks: an HTTP server that records requests and responds as the test configures. */
-import { once } from 'node:events';
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
+import { text as readText } from 'node:stream/consumers';
 import { Webhook } from 'standardwebhooks';
 import { waitFor } from '../wait.js';
+import { listen } from './ports.js';
 import type { Scoped } from './service.js';
 
 export interface Received {
@@ -19,20 +19,17 @@ export async function startReceiver(t: Scoped, { port = 0, answer = 204 as Answe
   const received: Received[] = [];
   let current = answer;
   const server = createServer(async (request, response) => {
-    const text = await textOf(request);
+    const text = await readText(request);
     const one = { id: String(request.headers['webhook-id']), headers: request.headers, text };
     received.push(one);
     if (typeof current === 'number') response.writeHead(current).end();
     else current(one, response);
   });
-  server.listen(port, '127.0.0.1');
-  await once(server, 'listening');
+  const own = await listen(t, server, port);
   const stop = async (): Promise<void> => {
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));
   };
-  t.after(stop);
-  const { port: own } = server.address() as AddressInfo;
   return {
     port: own,
     url: `http://127.0.0.1:${own}/hook`,
@@ -56,9 +53,3 @@ export const verified = ({ text, headers }: Received, secret: string) =>
     readonly timestamp: string;
     readonly data: Record<string, unknown>;
   };
-
-async function textOf(request: IncomingMessage): Promise<string> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(chunk);
-  return Buffer.concat(chunks).toString();
-}

@@ -1,63 +1,57 @@
 /** A Redis Cluster on loopback: three masters with a replica each, without persistence. */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { Redis } from 'ioredis';
 import { maxListpackBytes } from '../../../src/contracts/settings/redis-settings.js';
 import { findFreePort, isPortFree } from '../../../src/embedded/free-port.js';
 import { waitUntilReady } from '../../../src/store/redis/connection/client.js';
+import { dataFolder } from '../temp.js';
 import { waitFor } from '../wait.js';
+import { exitOf } from './processes.js';
 import type { Scoped } from './service.js';
 
 /** Reason for the option `skip` of a test; false if a Cluster can start. */
 export const noCluster: string | false =
   spawnSync('redis-server', ['--version']).error === undefined ? false : 'redis-server is not installed';
 
-export interface ClusterNode {
-  readonly port: number;
-  /** A connection of the test to this node. */
-  readonly redis: Redis;
-  /** Resolves when SIGKILL has ended the process. */
-  signal(signal: NodeJS.Signals): Promise<void>;
-  isAlive(): boolean;
-}
-
+export type ClusterNode = ReturnType<typeof createNode>;
 export type TestCluster = Awaited<ReturnType<typeof startTestCluster>>;
 
 const masters = 3;
-const slots = 16384;
-/** Timeout during startup and failovers. */
-const nodeTimeoutMs = 1500;
 /** High, because a busy machine delays the replies of nodes. */
-const normalTimeoutMs = 60_000;
+const nodeTimeoutMs = 60_000;
+/** Until another node replaces a dead master. */
+const failoverTimeoutMs = 1500;
 /** The cluster bus uses the port plus this offset. */
 const busOffset = 10_000;
 /** Ephemeral ports start here. */
 const firstEphemeralPort = 32_768;
-const meetEveryMs = 1000;
 const password = 'test';
 
 export async function startTestCluster(t: Scoped) {
-  const dir = await mkdtemp(join(tmpdir(), 'skilltrace-cluster-'));
+  const { path: dir, remove } = await dataFolder();
   const nodes: ClusterNode[] = [];
   t.after(async () => {
     await Promise.all(nodes.map(({ signal }) => signal('SIGKILL')));
-    await rm(dir, { recursive: true, force: true, maxRetries: 10 });
+    await remove();
   });
   while (nodes.length < 2 * masters) nodes.push(await startNode(dir));
-  await joinNodes(nodes);
+  const addresses = nodes.map(({ port }) => `127.0.0.1:${port}`);
+  // The first half become masters.
+  const create = ['--cluster', 'create', ...addresses, '--cluster-replicas', '1', '--cluster-yes'];
+  await promisify(execFile)('redis-cli', ['-a', password, ...create], { timeout: 60_000 });
   await waitFor('a complete Cluster', async () => (await Promise.all(nodes.map(isComplete))).every(Boolean));
-  await setNodeTimeout(nodes, normalTimeoutMs);
   const listAlive = () => nodes.filter((node) => node.isAlive());
   return {
     nodes,
     /** REDIS_URL with the masters only. */
-    url: nodes
+    url: addresses
       .slice(0, masters)
-      .map(({ port }) => `redis://:${password}@127.0.0.1:${port}`)
-      .join(','),
+      .map((address) => `redis://:${password}@${address}`)
+      .join(),
     /** Waits until the key has a master and a replica. */
     findNodes: async (key: string): Promise<{ master: ClusterNode; replica: ClusterNode }> => {
       let found: (ClusterNode | undefined)[] = [];
@@ -72,12 +66,12 @@ export async function startTestCluster(t: Scoped) {
     /** Lets the replica replace a dead master; resolves when all nodes know it. */
     failOver: async (key: string, dead: ClusterNode): Promise<void> => {
       const others = listAlive();
-      await setNodeTimeout(others, nodeTimeoutMs);
+      await setNodeTimeout(others, failoverTimeoutMs);
       await waitFor('the failover', async () => {
         const found = await Promise.all(others.map(async (node) => (await readPorts(node, key))[0]));
         return found.every((port) => port !== undefined && port !== dead.port);
       });
-      await setNodeTimeout(others, normalTimeoutMs);
+      await setNodeTimeout(others, nodeTimeoutMs);
     },
   };
 }
@@ -101,17 +95,22 @@ async function startNode(dir: string): Promise<ClusterNode> {
   throw new Error(`no redis-server starts in ${dir}`);
 }
 
-function createNode(port: number, child: ChildProcess): ClusterNode {
+function createNode(port: number, child: ChildProcess) {
   const redis = new Redis({ port, password, retryStrategy: () => 50 });
   redis.on('error', () => undefined);
-  const signal = async (name: NodeJS.Signals): Promise<void> => {
-    if (name === 'SIGKILL') redis.disconnect();
-    if (child.exitCode !== null || child.signalCode !== null) return;
-    const ended = once(child, 'exit');
-    child.kill(name);
-    if (name === 'SIGKILL') await ended;
+  return {
+    port,
+    /** A connection of the test to this node. */
+    redis,
+    /** Resolves when SIGKILL has ended the process. */
+    signal: async (name: NodeJS.Signals): Promise<void> => {
+      child.kill(name);
+      if (name !== 'SIGKILL') return;
+      redis.disconnect();
+      await exitOf(child);
+    },
+    isAlive: (): boolean => child.signalCode === null && redis.status === 'ready',
   };
-  return { port, redis, signal, isAlive: () => child.signalCode === null && redis.status === 'ready' };
 }
 
 const createSettings = (port: number, folder: string): string[] =>
@@ -138,34 +137,6 @@ async function findClusterPort(): Promise<number> {
     const port = await findFreePort();
     if (port + busOffset < firstEphemeralPort && (await isPortFree(port + busOffset))) return port;
   }
-}
-
-/** Like `redis-cli --cluster create`, without its pauses. */
-async function joinNodes(nodes: readonly ClusterNode[]): Promise<void> {
-  const assignSlots = async ({ redis }: ClusterNode, i: number): Promise<void> => {
-    await redis.call('CLUSTER', 'SET-CONFIG-EPOCH', i + 1);
-    const from = Math.ceil((i * slots) / masters);
-    const to = Math.ceil(((i + 1) * slots) / masters);
-    await redis.cluster('ADDSLOTS', ...Array.from({ length: to - from }, (_, slot) => from + slot));
-  };
-  await Promise.all(nodes.slice(0, masters).map(assignSlots));
-  const [first, ...others] = nodes as [ClusterNode, ...ClusterNode[]];
-  let metAt = Number.NEGATIVE_INFINITY;
-  await waitFor('all nodes to know each other', async () => {
-    // The others forget a node that is too slow during the handshake.
-    if (performance.now() - metAt > meetEveryMs) {
-      for (const { port } of others) await first.redis.cluster('MEET', '127.0.0.1', port);
-      metAt = performance.now();
-    }
-    return (await Promise.all(nodes.map(countKnown))).every((known) => known === nodes.length);
-  });
-  for (const [i, { redis }] of nodes.slice(masters).entries())
-    await redis.cluster('REPLICATE', String(await nodes[i]?.redis.cluster('MYID')));
-}
-
-async function countKnown({ redis }: ClusterNode): Promise<number> {
-  const lines = String(await redis.cluster('NODES')).trimEnd();
-  return lines.split('\n').filter((line) => !line.includes('handshake')).length;
 }
 
 const setNodeTimeout = (nodes: readonly ClusterNode[], ms: number): Promise<unknown> =>

@@ -1,5 +1,6 @@
 /** The service in a separate process. */
-import { type ChildProcess, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { waitFor } from '../wait.js';
 import type { Scoped } from './service.js';
 
@@ -9,19 +10,7 @@ export const serviceProgram = `import(${JSON.stringify(mainBundle)}).then(({ mai
 
 type Settings = Readonly<Record<string, string>>;
 
-/** A process that may fail to start. */
-export interface Running {
-  readonly child: ChildProcess;
-  /** stdout and stderr so far. */
-  written(): string;
-  /** Resolves when the process has ended and all its output has been read. Sends the signal first. */
-  ended(signal?: NodeJS.Signals): Promise<void>;
-}
-
-export interface Launched extends Running {
-  readonly port: number;
-  stop(): Promise<void>;
-}
+export type Launched = Awaited<ReturnType<typeof launchService>>;
 
 /** Environment variables of this process without settings of the service. */
 export const environment = (): Record<string, string | undefined> => ({
@@ -29,33 +18,30 @@ export const environment = (): Record<string, string | undefined> => ({
   HOME: process.env.HOME,
 });
 
-/** Starts the service, which ends with the test at the latest. */
-export function runService(t: Scoped, settings: Settings): Running {
+/** Starts the service, which may fail to start, and ends with the test at the latest. */
+export function runService(t: Scoped, settings: Settings) {
   const child = spawn(process.execPath, ['-e', serviceProgram], {
     env: { ...environment(), PORT: '0', ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let text = '';
-  let closed = false;
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8');
-    stream.on('data', (chunk: string) => {
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (chunk: string) => {
       text += chunk;
     });
-  }
-  child.once('close', () => {
-    closed = true;
-  });
+  const closed = once(child, 'close');
+  /** Resolves when the process has ended and all its output has been read. Sends the signal first. */
   const ended = async (signal?: NodeJS.Signals): Promise<void> => {
     if (signal !== undefined) child.kill(signal);
-    await waitFor('the end of the service', () => closed);
+    await closed;
   };
   t.after(() => ended('SIGKILL'));
+  /** `written`: stdout and stderr so far. */
   return { child, written: () => text, ended };
 }
 
 /** Starts the service and waits until it listens. */
-export async function launchService(t: Scoped, settings: Settings): Promise<Launched> {
+export async function launchService(t: Scoped, settings: Settings) {
   const running = runService(t, settings);
   const line = /Skilltrace listens on http:\/\/127\.0\.0\.1:(\d+)/;
   await waitFor('the start', () => {

@@ -1,9 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { mkdtemp, realpath, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { type Config, loadConfig } from '../../../src/config.js';
@@ -13,7 +10,7 @@ import { startOnFreePort } from '../../../src/embedded/free-port.js';
 import { probeRedis } from '../../../src/embedded/probe.js';
 import { createClosers } from '../../../src/lifecycle.js';
 import { createLogger } from '../../../src/logger.js';
-import { createKeyStore, type KeyStore } from '../../../src/store/access/api-keys.js';
+import { createKeyStore } from '../../../src/store/access/api-keys.js';
 import {
   connectRedis,
   type RedisClient,
@@ -21,9 +18,13 @@ import {
 } from '../../../src/store/redis/connection/client.js';
 import { connectWarehouse } from '../../../src/warehouse/clickhouse/client.js';
 import { testProcess } from '../runner/test-group.js';
+import { dataFolder } from '../temp.js';
 import { waitFor } from '../wait.js';
 import { freshDatabase } from './embedded.js';
 import { emptiedCluster, givenCluster } from './given-cluster.js';
+import { exitOf } from './processes.js';
+
+export { dataFolder };
 
 /** A test's context, a file's hooks, or `testProcess`. */
 export interface Scoped {
@@ -57,12 +58,6 @@ function testConfig(dataDir: string, change: Partial<Config> = {}): Config {
     FIT_INTERVAL_HOURS: '0',
   };
   return { ...loadConfig(environment), ...change };
-}
-
-/** Creates a data folder. Call `remove` after the servers on it have stopped. */
-export async function dataFolder(): Promise<{ path: string; remove: () => Promise<void> }> {
-  const path = await realpath(await mkdtemp(join(tmpdir(), 'skilltrace-service-')));
-  return { path, remove: () => rm(path, { recursive: true, force: true, maxRetries: 10 }) };
 }
 
 /** The shipped bundle. */
@@ -104,19 +99,14 @@ async function testServers({ clickhouseUrl }: Partial<Config>): Promise<Partial<
   return { redisUrl: await emptiedCluster(), clickhouseUrl: given.clickhouseUrl };
 }
 
-let shared: Promise<{ first: Service; second: () => Promise<Service>; keys: TestKeys }> | undefined;
-let tenants = 0;
-
 async function startShared() {
   const first = await startService(testProcess);
-  const keys = await keysOf(testProcess, first);
-  let second: Promise<Service> | undefined;
-  const startSecond = (): Promise<Service> => {
-    second ??= startSecondApi(testProcess, first);
-    return second;
-  };
-  return { first, second: startSecond, keys };
+  return { first, keys: await keysOf(testProcess, first) };
 }
+
+let shared: ReturnType<typeof startShared> | undefined;
+let sharedSecond: Promise<Service> | undefined;
+let tenants = 0;
 
 /**
  * The service that the files of this process share, with a key of a new tenant. For tests that do not affect servers and
@@ -124,10 +114,15 @@ async function startShared() {
  */
 export async function sharedService(): Promise<Service & { second(): Promise<Service> }> {
   shared ??= startShared();
-  const { first, second, keys } = await shared;
+  const { first, keys } = await shared;
   tenants += 1;
-  const own = { tenant: `tenant-${tenants}`, key: await keys.add({ tenant: `tenant-${tenants}` }) };
-  return { ...first, ...own, second: async () => ({ ...(await second()), ...own }) };
+  const tenant = `tenant-${tenants}`;
+  const own = { tenant, key: await keys.add({ tenant }) };
+  const second = async (): Promise<Service> => {
+    sharedSecond ??= startSecondApi(testProcess, first);
+    return { ...(await sharedSecond), ...own };
+  };
+  return { ...first, ...own, second };
 }
 
 /** Starts a service with a separate ClickHouse, for a test that stops, kills or fills it. */
@@ -162,98 +157,64 @@ export function clickhouseOf(t: Scoped, { clickhouseUrl }: Pick<Service, 'clickh
   return client;
 }
 
-export interface TestKeys {
-  readonly store: KeyStore;
-  /** Creates and stores a key. */
-  add(change?: { tenant?: string; scopes?: readonly Scope[]; quota?: number | null }): Promise<string>;
-  revoke(key: string): Promise<boolean>;
-  /** Full name of a tenant: unique to the file in a shared service. */
-  nameOf(tenant: string): string;
-}
-
 let keysMade = 0;
 
+type KeyChange = { tenant?: string; scopes?: readonly Scope[]; quota?: number | null };
+
 /** Creates and revokes keys of a running service. */
-export async function keysOf(t: Scoped, { redisUrl, tenant: own }: Service): Promise<TestKeys> {
+export async function keysOf(t: Scoped, { redisUrl, tenant: own }: Service) {
   const store = createKeyStore(await redisOf(t, redisUrl));
+  /** Full name of a tenant: unique to the file in a shared service. */
   const nameOf = (tenant: string): string =>
     own === 'default' || tenant === own || tenant.startsWith(`${own}-`) ? tenant : `${own}-${tenant}`;
   return {
     store,
     nameOf,
-    add: async ({ tenant = own, scopes = defaultScopes, quota = null } = {}) => {
+    /** Creates and stores a key. */
+    add: async ({ tenant = own, scopes = defaultScopes, quota = null }: KeyChange = {}): Promise<string> => {
       keysMade += 1;
       const key = `key-${process.pid}-${keysMade}`;
       const grant = { tenant: nameOf(tenant), scopes, requestsPerMinute: quota, development: false };
       await store.save({ keyHash: hashKey(key), ...grant });
       return key;
     },
-    revoke: (key) => store.revoke(hashKey(key)),
+    revoke: (key: string): Promise<boolean> => store.revoke(hashKey(key)),
   };
-}
-
-export interface BareRedis {
-  readonly url: string;
-  readonly pid: number;
-  signal(signal: NodeJS.Signals): void;
-  /** Kills it. After the next start it is empty. */
-  kill(): Promise<void>;
-  start(): Promise<void>;
 }
 
 /** Starts a redis-server without supervision and persistence. */
-export function startBareRedis(t: Scoped): Promise<BareRedis> {
-  return startOnFreePort(async (port) => {
-    const redis = bareRedis(port);
-    t.after(redis.kill);
-    await redis.start().catch(async (error: unknown) => {
-      await redis.kill();
-      throw error;
-    });
-    return redis;
+export const startBareRedis = (t: Scoped) =>
+  startOnFreePort(async (port) => {
+    // Unique: otherwise the Redis of another test that took the port would pass for this one.
+    const password = randomUUID();
+    const url = `redis://:${password}@127.0.0.1:${port}`;
+    const settings = { port, bind: '127.0.0.1', requirepass: password, save: '', appendonly: 'no' };
+    const words = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, `${value}`]);
+    const spawnServer = (): ChildProcess => spawn('redis-server', words, { stdio: 'ignore' });
+    let child: ChildProcess;
+    const start = async (): Promise<void> => {
+      child = spawnServer();
+      // Another test that searches for a free port may occupy this one for a moment.
+      let again = 20;
+      await waitFor('Redis', async () => {
+        const hasEnded = child.exitCode !== null || child.signalCode !== null;
+        if (hasEnded && again-- === 0) throw new Error(`redis-server ended with exit code ${child.exitCode}`);
+        if (hasEnded) child = spawnServer();
+        return (await probeRedis(url)) === null;
+      });
+    };
+    /** After the next start it is empty. */
+    const kill = async (): Promise<void> => {
+      child.kill('SIGKILL');
+      await exitOf(child);
+    };
+    t.after(kill);
+    await start();
+    return {
+      url,
+      pid: () => child.pid ?? 0,
+      signal: (name: NodeJS.Signals) => child.kill(name),
+      kill,
+      start,
+    };
   });
-}
-
-function bareRedis(port: number): BareRedis {
-  // Unique: otherwise the Redis of another test that took the port would pass for this one.
-  const password = randomUUID();
-  const url = `redis://:${password}@127.0.0.1:${port}`;
-  const settings = Object.entries({
-    port,
-    bind: '127.0.0.1',
-    requirepass: password,
-    save: '',
-    appendonly: 'no',
-  });
-  let child: ChildProcess;
-  const hasEnded = (): boolean => child.exitCode !== null || child.signalCode !== null;
-  const kill = async (): Promise<void> => {
-    if (hasEnded()) return;
-    const ended = once(child, 'exit');
-    child.kill('SIGKILL');
-    await ended;
-  };
-  const start = async (): Promise<void> => {
-    const words = settings.flatMap(([name, value]) => [`--${name}`, `${value}`]);
-    const spawned = (): ChildProcess => spawn('redis-server', words, { stdio: 'ignore' });
-    child = spawned();
-    // Another test that searches for a free port may occupy this one for a moment.
-    let again = 20;
-    await waitFor('Redis', async () => {
-      if (hasEnded() && again-- === 0) throw new Error(`redis-server ended with exit code ${child.exitCode}`);
-      if (hasEnded()) child = spawned();
-      return (await probeRedis(url)) === null;
-    });
-  };
-  return {
-    url,
-    get pid() {
-      return child.pid ?? 0;
-    },
-    signal: (signal) => {
-      child.kill(signal);
-    },
-    kill,
-    start,
-  };
-}
