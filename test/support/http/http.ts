@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { connect, type Socket } from 'node:net';
+import { EventEmitter, once } from 'node:events';
+import { connect } from 'node:net';
 import type { Service } from '../servers/service.js';
 
 /** A response as received. */
@@ -18,72 +19,47 @@ export interface JsonAnswer extends Answer {
 
 export const jsonOf = (answer: Answer): Json => JSON.parse(answer.text);
 
-/** A raw connection, which sends exactly the given bytes. */
-export interface Wire {
-  readonly socket: Socket;
-  send(bytes: string | Buffer): void;
-  /** The next complete response. Rejects if the connection closes first, or after `limitMs`. */
-  next(options?: { head?: boolean; limitMs?: number }): Promise<Answer>;
-  /** Resolves when the server has closed the connection. */
-  closed(limitMs?: number): Promise<void>;
-  isClosed(): boolean;
-  end(): void;
-}
+export type Wire = ReturnType<typeof openWire>;
 
 /** Reached only in a failing test. */
 const answerLimitMs = 60_000;
 
-export function openWire(port: number): Wire {
+/** Opens a raw connection, which sends exactly the given bytes. */
+export function openWire(port: number) {
   // Half open: if Node answers the server's FIN while a reset arrives, it fails with EINVAL and leaks a handle, for
   // which the process waits in a busy loop when it exits.
   const socket = connect({ host: '127.0.0.1', port, noDelay: true, allowHalfOpen: true });
   let buffered = Buffer.alloc(0);
   let over = false;
-  const listeners = new Set<() => void>();
-  const tell = (): void => {
-    for (const listener of listeners) listener();
-  };
-  const finish = (): void => {
-    over = true;
-    tell();
-  };
+  const changes = new EventEmitter();
   socket.on('data', (chunk) => {
     buffered = Buffer.concat([buffered, chunk]);
-    tell();
+    changes.emit('change');
   });
-  socket.on('end', finish);
-  socket.on('close', finish);
   // A reset also closes the connection. The bytes before it count.
-  socket.on('error', finish);
-
-  const until = <Value>(what: string, limitMs: number, look: () => Value | undefined): Promise<Value> =>
-    new Promise((resolve, reject) => {
-      const settle = (act: () => void): void => {
-        clearTimeout(timer);
-        listeners.delete(check);
-        act();
-      };
-      const check = (): void => {
-        try {
-          const found = look();
-          if (found !== undefined) settle(() => resolve(found));
-        } catch (error) {
-          settle(() => reject(error));
-        }
-      };
-      const timer = setTimeout(() => {
-        settle(() => reject(new Error(`${what}: not within ${limitMs} ms; so far: ${buffered}`)));
-      }, limitMs);
-      listeners.add(check);
-      check();
+  for (const name of ['end', 'close', 'error'])
+    socket.on(name, () => {
+      over = true;
+      changes.emit('change');
     });
+
+  /** Repeats `look` after each change until it returns a value. */
+  async function until<Value>(what: string, limitMs: number, look: () => Value | undefined): Promise<Value> {
+    const signal = AbortSignal.timeout(limitMs);
+    for (;;) {
+      const found = look();
+      if (found !== undefined) return found;
+      await once(changes, 'change', { signal }).catch(() => {
+        throw new Error(`${what}: not within ${limitMs} ms; so far: ${buffered}`);
+      });
+    }
+  }
 
   return {
     socket,
-    send: (bytes) => {
-      socket.write(bytes);
-    },
-    next: ({ head = false, limitMs = answerLimitMs } = {}) =>
+    send: (bytes: string | Buffer): void => void socket.write(bytes),
+    /** The next complete response. Rejects if the connection closes first, or after `limitMs`. */
+    next: ({ head = false, limitMs = answerLimitMs } = {}): Promise<Answer> =>
       until('answer', limitMs, () => {
         const parsed = parseAnswer(buffered, head);
         if (parsed === null && over) throw new Error(`the connection closed; so far: ${buffered}`);
@@ -91,10 +67,12 @@ export function openWire(port: number): Wire {
         buffered = buffered.subarray(parsed.end);
         return parsed.answer;
       }),
-    closed: (limitMs = answerLimitMs) =>
-      until('close', limitMs, () => (over ? null : undefined)).then(() => undefined),
-    isClosed: () => over,
-    end: () => socket.destroy(),
+    /** Resolves when the server has closed the connection. */
+    closed: async (limitMs = answerLimitMs): Promise<void> => {
+      await until('close', limitMs, () => over || undefined);
+    },
+    isClosed: (): boolean => over,
+    end: (): void => void socket.destroy(),
   };
 }
 
@@ -173,32 +151,25 @@ export function rawRequest(
   return Buffer.concat([Buffer.from(`${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n`), bytes]);
 }
 
-/** Sends requests with one API key. */
-export interface Caller {
-  raw(parts: RequestParts): Promise<Answer>;
-  /** Like `raw`, and parses the response's JSON. */
-  call(parts: RequestParts): Promise<JsonAnswer>;
-  get(path: string, headers?: RequestParts['headers']): Promise<JsonAnswer>;
-  head(path: string): Promise<Answer>;
-  /** Posts one event. Text and bytes are sent unchanged. */
-  track(event: unknown, headers?: RequestParts['headers']): Promise<JsonAnswer>;
-  /** Posts `{"events": [...]}`. */
-  trackAll(events: readonly unknown[], headers?: RequestParts['headers']): Promise<JsonAnswer>;
-}
+type Headers = RequestParts['headers'];
 
-export function callerOf({ port }: Pick<Service, 'port'>, key: string | null): Caller {
+export type Caller = ReturnType<typeof callerOf>;
+
+/** Sends requests with one API key. */
+export function callerOf({ port }: Pick<Service, 'port'>, key: string | null) {
   const raw = (parts: RequestParts): Promise<Answer> => exchangeRaw(port, rawRequest(key, parts));
-  const json = async (parts: RequestParts): Promise<JsonAnswer> => {
+  /** Like `raw`, and parses the response's JSON. */
+  const call = async (parts: RequestParts): Promise<JsonAnswer> => {
     const answer = await raw(parts);
     return { ...answer, json: jsonOf(answer) };
   };
-  const post = (path: string, body: unknown, headers: RequestParts['headers'] = {}): Promise<JsonAnswer> =>
-    json({ path, headers, body: isBytes(body) ? body : JSON.stringify(body) });
+  const post = (path: string, body: unknown, headers: Headers = {}): Promise<JsonAnswer> =>
+    call({ path, headers, body: isBytes(body) ? body : JSON.stringify(body) });
   return {
     raw,
-    call: json,
-    get: (path, headers = {}) => json({ method: 'GET', path, headers }),
-    head: async (path) => {
+    call,
+    get: (path: string, headers: Headers = {}) => call({ method: 'GET', path, headers }),
+    head: async (path: string): Promise<Answer> => {
       const wire = openWire(port);
       try {
         wire.send(rawRequest(key, { method: 'HEAD', path }));
@@ -211,8 +182,11 @@ export function callerOf({ port }: Pick<Service, 'port'>, key: string | null): C
         wire.end();
       }
     },
-    track: (event, headers) => post('/api/v1/track-answer', event, headers),
-    trackAll: (events, headers) => post('/api/v1/track-answers', { events }, headers),
+    /** Posts one event. Text and bytes are sent unchanged. */
+    track: (event: unknown, headers?: Headers) => post('/api/v1/track-answer', event, headers),
+    /** Posts `{"events": [...]}`. */
+    trackAll: (events: readonly unknown[], headers?: Headers) =>
+      post('/api/v1/track-answers', { events }, headers),
   };
 }
 
