@@ -25,6 +25,7 @@ import {
   WebhookChange,
 } from '../../../src/contracts/webhooks/webhooks.js';
 import { MappingRequest, XapiMapping } from '../../../src/contracts/xapi/mapping.js';
+import { distinct } from '../../../src/lists.js';
 import { KeyQuery } from '../../../src/services/access/manage-keys.js';
 import { ClassMasteryRequest } from '../../../src/services/classes/read-class-mastery.js';
 import {
@@ -39,18 +40,7 @@ import { ReliabilityQuery } from '../../../src/services/models/model-quality.js'
 import { RollbackRequest } from '../../../src/services/models/model-versions.js';
 import { LiveQuery } from '../../../src/services/operations/live-stream.js';
 import { PageQuery } from '../../../src/services/paging/pages.js';
-
-interface JsonSchema {
-  readonly description?: string;
-  readonly type?: string;
-  readonly const?: unknown;
-  readonly enum?: readonly unknown[];
-  readonly anyOf?: readonly JsonSchema[];
-  readonly items?: JsonSchema;
-  readonly properties?: Readonly<Record<string, JsonSchema>>;
-  readonly required?: readonly string[];
-  readonly patternProperties?: Readonly<Record<string, JsonSchema>>;
-}
+import type { Schema } from '../http/description.js';
 
 const propertiesOf = (schema: TSchema): TProperties => (schema as unknown as Type.TObject).properties;
 const bodyOf = (route: string, status: number): TSchema => routeResponses[route]?.bodies[status] as TSchema;
@@ -66,121 +56,65 @@ const probe = (route: string): TSchema => report(bodyOf(route, 200), bodyOf(rout
 const healthData = (status: number): TSchema =>
   propertiesOf(bodyOf('GET /api/v1/health', status)).data as TSchema;
 
+const sentParameters = Type.Object({
+  ...ManualParameters.properties.parameters.properties,
+  source: Type.Enum(['default', 'fitted', 'manual']),
+});
 const SkillSetting = Type.Object({
   ...SkillRequest.properties,
-  parameters: Type.Optional(
-    Type.Union([
-      Type.Partial(
-        Type.Object({
-          ...ManualParameters.properties.parameters.properties,
-          source: Type.Enum(['default', 'fitted', 'manual']),
-        }),
-      ),
-      Type.Null(),
-    ]),
-  ),
+  parameters: Type.Optional(Type.Union([Type.Partial(sentParameters), Type.Null()])),
 });
 
 const sent: Readonly<Record<string, TSchema>> = {
-  Answer: LearningEvent,
-  GoalSetting: GoalBody,
-  SkillSetting,
-  ClassRequest: ClassForecastRequest,
-  ClassMasteryRequest,
-  Plan: WhatIfRequest,
-  NextItemsRequest,
-  WebhookSetting: NewWebhook,
-  WebhookChange,
-  SecretRotation: RotationRequest,
-  KeySetting: NewKey,
-  KeyChange,
-  XapiMappingSetting: MappingRequest,
-  Rollback: RollbackRequest,
-  PredictionQuery: query(PredictionQuery),
-  VelocityQuery: query(VelocityQuery),
-  ReliabilityQuery: query(ReliabilityQuery),
-  LearnersQuery: query(LearnersQuery),
-  LiveQuery,
-  PageQuery: query(PageQuery),
-  KeyQuery: query(KeyQuery),
+  ...{ Answer: LearningEvent, GoalSetting: GoalBody, SkillSetting, ClassRequest: ClassForecastRequest },
+  ...{ ClassMasteryRequest, Plan: WhatIfRequest, NextItemsRequest, WebhookSetting: NewWebhook },
+  ...{ WebhookChange, SecretRotation: RotationRequest, KeySetting: NewKey, KeyChange },
+  ...{ XapiMappingSetting: MappingRequest, Rollback: RollbackRequest },
+  ...{ PredictionQuery: query(PredictionQuery), VelocityQuery: query(VelocityQuery) },
+  ...{ ReliabilityQuery: query(ReliabilityQuery), LearnersQuery: query(LearnersQuery), LiveQuery },
+  ...{ PageQuery: query(PageQuery), KeyQuery: query(KeyQuery) },
 };
 
 /** An optional schema is a copy: only its description identifies the type. */
 const texts = { Id, Time: shared.Time, Day: shared.Day, Tenant };
 const textNames = new Map(
-  Object.entries<JsonSchema>(texts).map(([name, { description }]) => [description, name]),
+  Object.entries<Schema>(texts).map(([name, { description }]) => [description, name]),
 );
 
 const received: Readonly<Record<string, TSchema>> = {
   ...texts,
-  ErrorObject: shared.ErrorObject,
-  AnswerResult: LearningEventResult,
-  BatchResult: attempts.BatchResult,
-  Interval: predictions.SectionInterval,
-  ConfidenceIntervals: predictions.Intervals,
-  GoalTracking: predictions.GoalTracking,
-  Scores: predictions.Scores,
-  Practice: predictions.Practice,
-  Prediction: predictions.Prediction,
-  ClassPredictions: predictions.ClassPredictions,
-  WhatIf: predictions.WhatIf,
-  NextItems: predictions.NextItems,
-  LearnerSkill: mastery.LearnerSkill,
-  Mastery: mastery.Mastery,
-  ClassMastery: mastery.ClassMastery,
-  Parameters: skills.Parameters,
-  SkillMastery: mastery.SkillMastery,
-  Velocity: mastery.Velocity,
-  Goal: learners.Goal,
-  DeletedGoal: learners.DeletedGoal,
-  ListedSkill: skills.ListedSkill,
-  Skill: skills.Skill,
-  SkillPage: skills.SkillPage,
-  DeletedSkill: skills.DeletedSkill,
-  ListedLearner: learners.ListedLearner,
-  LearnerPage: learners.LearnerPage,
-  SkillStatisticsPage: statistics.SkillStatisticsPage,
-  SkillStatistics: statistics.SkillStatistics,
-  SkillItem: statistics.SkillItem,
-  SkillItemPage: statistics.SkillItemPage,
-  Attempt: attempts.Attempt,
-  AttemptPage: attempts.AttemptPage,
-  SkillAnswer: attempts.SkillAnswer,
-  SkillAnswerPage: attempts.SkillAnswerPage,
-  TakenBack: attempts.RetractedAttempt,
-  BegunErasure: erasures.AcceptedErasure,
-  ListedErasure: erasures.ListedErasure,
-  Erasure: erasures.Erasure,
-  EventTypes,
-  OwnKey: access.OwnKey,
-  Key: access.Key,
-  CreatedKey: access.CreatedKey,
-  KeyPage: access.KeyPage,
-  ErasurePage: erasures.ErasurePage,
-  ParkedPage: access.ParkedPage,
-  Redriven: access.RedriveResult,
-  LastAudit: access.LastAudit,
-  Deployment: access.Deployment,
-  Webhook: webhooks.Webhook,
-  WebhookWithSecret: webhooks.WebhookWithSecret,
-  WebhookPage: webhooks.WebhookPage,
-  DeletedWebhook: webhooks.DeletedWebhook,
-  SentMessage: webhooks.SentMessage,
-  Delivery: webhooks.Delivery,
-  DeliveryPage: webhooks.DeliveryPage,
+  ...{ ErrorObject: shared.ErrorObject, AnswerResult: LearningEventResult },
+  ...{ BatchResult: attempts.BatchResult, Interval: predictions.SectionInterval },
+  ...{ ConfidenceIntervals: predictions.Intervals, GoalTracking: predictions.GoalTracking },
+  ...{ Scores: predictions.Scores, Practice: predictions.Practice, Prediction: predictions.Prediction },
+  ...{ ClassPredictions: predictions.ClassPredictions, WhatIf: predictions.WhatIf },
+  ...{ NextItems: predictions.NextItems, LearnerSkill: mastery.LearnerSkill, Mastery: mastery.Mastery },
+  ...{ ClassMastery: mastery.ClassMastery, Parameters: skills.Parameters },
+  ...{ SkillMastery: mastery.SkillMastery, Velocity: mastery.Velocity, Goal: learners.Goal },
+  ...{ DeletedGoal: learners.DeletedGoal, ListedSkill: skills.ListedSkill, Skill: skills.Skill },
+  ...{ SkillPage: skills.SkillPage, DeletedSkill: skills.DeletedSkill },
+  ...{ ListedLearner: learners.ListedLearner, LearnerPage: learners.LearnerPage },
+  ...{ SkillStatisticsPage: statistics.SkillStatisticsPage, SkillStatistics: statistics.SkillStatistics },
+  ...{ SkillItem: statistics.SkillItem, SkillItemPage: statistics.SkillItemPage },
+  ...{ Attempt: attempts.Attempt, AttemptPage: attempts.AttemptPage, SkillAnswer: attempts.SkillAnswer },
+  ...{ SkillAnswerPage: attempts.SkillAnswerPage, TakenBack: attempts.RetractedAttempt },
+  ...{ BegunErasure: erasures.AcceptedErasure, ListedErasure: erasures.ListedErasure },
+  ...{ Erasure: erasures.Erasure, EventTypes, OwnKey: access.OwnKey, Key: access.Key },
+  ...{ CreatedKey: access.CreatedKey, KeyPage: access.KeyPage, ErasurePage: erasures.ErasurePage },
+  ...{ ParkedPage: access.ParkedPage, Redriven: access.RedriveResult, LastAudit: access.LastAudit },
+  ...{ Deployment: access.Deployment, Webhook: webhooks.Webhook },
+  ...{ WebhookWithSecret: webhooks.WebhookWithSecret, WebhookPage: webhooks.WebhookPage },
+  ...{ DeletedWebhook: webhooks.DeletedWebhook, SentMessage: webhooks.SentMessage },
+  ...{ Delivery: webhooks.Delivery, DeliveryPage: webhooks.DeliveryPage },
   SkillEvent: webhooks.webhookDescriptions['mastery.reached'].data,
   GoalEvent: webhooks.webhookDescriptions['goal.reached'].data,
   WebhookData: Type.Object(
     Object.fromEntries(webhookTypes.map((type) => [type, webhooks.webhookDescriptions[type].data])),
     { description: 'Data of the messages that endpoints receive, by type' },
   ),
-  ModelVersionPage: models.ModelVersionPage,
-  ModelVersion: models.ModelVersion,
-  UsedVersion: models.ActiveVersion,
-  Reliability: models.Reliability,
-  Coverage: models.Coverage,
-  LiveFigures: access.LiveFigures,
-  XapiMapping,
+  ...{ ModelVersionPage: models.ModelVersionPage, ModelVersion: models.ModelVersion },
+  ...{ UsedVersion: models.ActiveVersion, Reliability: models.Reliability, Coverage: models.Coverage },
+  ...{ LiveFigures: access.LiveFigures, XapiMapping },
   Health: report(healthData(200), healthData(503)),
   Liveness: probe('GET /livez'),
   Readiness: probe('GET /readyz'),
@@ -189,19 +123,16 @@ const received: Readonly<Record<string, TSchema>> = {
 const names = new Map<unknown, string>(Object.entries(received).map(([name, schema]) => [schema, name]));
 
 /** Translates a pattern for field names, which has letters, groups of alternatives and numbers. */
-const templateOf = (pattern: string): string =>
-  pattern === '^.*$'
-    ? 'string'
-    : `\`${pattern
-        .replace(/^\^|\$$/g, '')
-        .replace(
-          /\(([\w|]+)\)/g,
-          (_, choices: string) => `\${${choices.replaceAll(/\w+/g, "'$&'").replaceAll('|', ' | ')}}`,
-        )
-        .replace(/\\d\{1,3\}/g, `\${number}`)}\``;
+function templateOf(pattern: string): string {
+  if (pattern === '^.*$') return 'string';
+  const toUnion = (_: string, choices: string): string =>
+    `\${${choices.replaceAll(/\w+/g, "'$&'").replaceAll('|', ' | ')}}`;
+  const text = pattern.replace(/^\^|\$$/g, '').replace(/\(([\w|]+)\)/g, toUnion);
+  return `\`${text.replace(/\\d\{1,3\}/g, `\${number}`)}\``;
+}
 
 /** An optional field of a request can also be undefined: JSON omits it. */
-function fieldsOf({ properties = {}, required = [], patternProperties = {} }: JsonSchema, isSent: boolean) {
+function fieldsOf({ properties = {}, required = [], patternProperties = {} }: Schema, isSent: boolean) {
   const fields = Object.entries(properties).map(([name, schema]) => {
     const isRequired = required.includes(name);
     const type = `${typeOf(schema, isSent)}${isSent && !isRequired ? ' | undefined' : ''}`;
@@ -215,30 +146,29 @@ function fieldsOf({ properties = {}, required = [], patternProperties = {} }: Js
 }
 
 const comment = (text: string | undefined): string => (text === undefined ? '' : `/** ${text} */\n`);
-const commentOf = ({ description, anyOf }: JsonSchema): string =>
-  comment(description ?? anyOf?.[0]?.description);
+const commentOf = ({ description, anyOf }: Schema): string => comment(description ?? anyOf?.[0]?.description);
 /** A named type has its comment at its declaration. */
-const fieldComment = (schema: JsonSchema): string =>
+const fieldComment = (schema: Schema): string =>
   nameOf(schema.anyOf?.[0] ?? schema) === undefined ? commentOf(schema) : '';
 
-const union = (types: readonly string[]): string => [...new Set(types)].join(' | ');
+const union = (types: readonly string[]): string => distinct(types).join(' | ');
 
-const nameOf = (schema: JsonSchema): string | undefined =>
+const nameOf = (schema: Schema): string | undefined =>
   names.get(schema) ?? (schema.type === 'string' ? textNames.get(schema.description ?? '') : undefined);
 
 /** Types that other types extend. The first one that fits is used. */
 const bases = [
   ...['LearnerSkill', 'Attempt', 'ListedSkill', 'Webhook', 'Key', 'OwnKey', 'Scores', 'ListedErasure'],
   ...['PageQuery', 'KeyChange'],
-].map((name) => [name, fieldsBy({ ...sent, ...received }[name] as JsonSchema)] as const);
+].map((name) => [name, fieldsBy({ ...sent, ...received }[name] as Schema)] as const);
 
 /** The schema of each field, as JSON. */
-function fieldsBy({ properties = {} }: JsonSchema): ReadonlyMap<string, string> {
+function fieldsBy({ properties = {} }: Schema): ReadonlyMap<string, string> {
   return new Map(Object.entries(properties).map(([name, schema]) => [name, JSON.stringify(schema)]));
 }
 
 /** An object type. It extends a named type if it has all fields of that type. */
-function objectOf(schema: JsonSchema, isSent: boolean): string {
+function objectOf(schema: Schema, isSent: boolean): string {
   const fields = fieldsBy(schema);
   const [name, inherited] =
     bases.find(
@@ -249,38 +179,29 @@ function objectOf(schema: JsonSchema, isSent: boolean): string {
   return `${name} & ${fieldsOf({ ...schema, properties: Object.fromEntries(own) }, isSent)}`;
 }
 
-const typeOf = (schema: JsonSchema, isSent: boolean): string => nameOf(schema) ?? shapeOf(schema, isSent);
+const typeOf = (schema: Schema, isSent: boolean): string => nameOf(schema) ?? shapeOf(schema, isSent);
 
 /** Members of a union; an optional schema can contain another union. */
-const choicesOf = (schema: JsonSchema): readonly JsonSchema[] =>
+const choicesOf = (schema: Schema): readonly Schema[] =>
   nameOf(schema) === undefined && schema.anyOf !== undefined ? schema.anyOf.flatMap(choicesOf) : [schema];
 
-function shapeOf(schema: JsonSchema, isSent: boolean): string {
+function shapeOf(schema: Schema, isSent: boolean): string {
   if (schema.anyOf !== undefined)
     return union(schema.anyOf.flatMap(choicesOf).map((one) => typeOf(one, isSent)));
   if (schema.enum !== undefined) return union(schema.enum.map((value) => JSON.stringify(value)));
   if (schema.const !== undefined) return JSON.stringify(schema.const);
-  switch (schema.type) {
-    case 'object':
-      return objectOf(schema, isSent);
-    case 'array':
-      return `readonly (${typeOf(schema.items as JsonSchema, isSent)})[]`;
-    case 'integer':
-      return 'number';
-    case 'string':
-    case 'number':
-    case 'boolean':
-    case 'null':
-      return schema.type;
-    default:
-      throw new Error(`no type for ${JSON.stringify(schema)}`);
-  }
+  const { type = '' } = schema;
+  if (type === 'object') return objectOf(schema, isSent);
+  if (type === 'array') return `readonly (${typeOf(schema.items as Schema, isSent)})[]`;
+  if (type === 'integer') return 'number';
+  if (['string', 'number', 'boolean', 'null'].includes(type)) return type;
+  throw new Error(`no type for ${JSON.stringify(schema)}`);
 }
 
-const declaration =
-  (isSent: boolean) =>
-  ([name, schema]: readonly [string, JsonSchema]): string =>
-    `${commentOf(schema)}export type ${name} = ${shapeOf(schema, isSent)};\n`;
+const declare = (schemas: Readonly<Record<string, Schema>>, isSent: boolean): string[] =>
+  Object.entries(schemas).map(
+    ([name, schema]) => `${commentOf(schema)}export type ${name} = ${shapeOf(schema, isSent)};\n`,
+  );
 
 const webhookMessage = `
 /** Messages that endpoints receive; later versions may send other types and fields */
@@ -297,7 +218,7 @@ export type WebhookMessage = {
 export const clientTypes = (): string =>
   [
     '/** Types of API requests and responses. Generated by test/support/client/client-types.ts from the schemas of the service. */\n',
-    ...Object.entries(sent).map(declaration(true)),
-    ...Object.entries(received).map(declaration(false)),
+    ...declare(sent as Readonly<Record<string, Schema>>, true),
+    ...declare(received as Readonly<Record<string, Schema>>, false),
     webhookMessage,
   ].join('\n');

@@ -2,9 +2,9 @@
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import type { Route } from '../../../src/http/route.js';
-import { operationAt } from '../http/description.js';
+import { operationAt, type Schema } from '../http/description.js';
 import { routeRequests } from '../http/route-requests.js';
-import { anyValue, eventId, invalidId, validId } from './texts.js';
+import { anyValue, eventId, invalidId, mostly, validId } from './texts.js';
 
 /** A body with the headers that describe it. */
 export interface Content {
@@ -15,21 +15,6 @@ export interface Content {
 
 /** Largest number of events in a generated batch. */
 export const maxEvents = 8;
-
-interface JsonSchema {
-  readonly type?: string;
-  readonly enum?: readonly unknown[];
-  readonly anyOf?: readonly JsonSchema[];
-  readonly minimum?: number;
-  readonly maximum?: number;
-  readonly multipleOf?: number;
-  readonly items?: JsonSchema;
-  readonly minItems?: number;
-  readonly uniqueItems?: boolean;
-  readonly required?: readonly string[];
-  readonly properties?: Readonly<Record<string, JsonSchema>>;
-  readonly patternProperties?: Readonly<Record<string, JsonSchema>>;
-}
 
 const times = [
   ...['2026-01-01T00:00:00Z', '1970-01-01T00:00:00+00:00', '1970-01-01T23:59:00+23:59'],
@@ -50,15 +35,12 @@ const invalidUrls = [
   'https://a/#b',
 ];
 
-const mostly = <Value>(usual: fc.Arbitrary<Value>, odd: fc.Arbitrary<Value>): fc.Arbitrary<Value> =>
-  fc.oneof({ weight: 12, arbitrary: usual }, { weight: 1, arbitrary: odd });
-
 /** Fields with checks beyond their schema. */
 const fields: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   event_id: fc.oneof(eventId, eventId, validId),
-  occurred_at: mostly(fc.constantFrom(...times), fc.constantFrom(...invalidTimes)),
-  target_date: mostly(fc.constantFrom('2099-01-01', '2099-12-31'), fc.constantFrom('2001-01-01', 'soon')),
-  url: mostly(fc.constantFrom(...urls), fc.constantFrom(...invalidUrls)),
+  occurred_at: mostly(12, fc.constantFrom(...times), fc.constantFrom(...invalidTimes)),
+  target_date: mostly(12, fc.constantFrom('2099-01-01', '2099-12-31'), fc.constantFrom('2001-01-01', 'soon')),
+  url: mostly(12, fc.constantFrom(...urls), fc.constantFrom(...invalidUrls)),
   version: fc.constantFrom(0, 0, 1, 2),
   home_page: fc.constantFrom('http://lms.example/', 'lms'),
   extension: fc.constant('http://lms.example/skill'),
@@ -74,7 +56,7 @@ const xapiStatement = fc
   .map((change) => ({ ...JSON.parse(`${statementText}`), ...change }));
 
 /** Values that the schema allows. Strings are valid ids, because formats are in `fields`. */
-function valueFor(schema: JsonSchema): fc.Arbitrary<unknown> {
+function valueFor(schema: Schema): fc.Arbitrary<unknown> {
   const { type, minimum = 0, maximum = 1, multipleOf = 1, minItems = 0, items = {} } = schema;
   if (schema.anyOf !== undefined) return fc.oneof(...schema.anyOf.map(valueFor));
   if (schema.enum !== undefined) return fc.constantFrom(...schema.enum);
@@ -86,14 +68,14 @@ function valueFor(schema: JsonSchema): fc.Arbitrary<unknown> {
   if (type === 'array') {
     const lengths = { minLength: minItems, maxLength: maxEvents };
     const one =
-      items.properties === undefined ? valueFor(items) : mostly(valueFor(items), damage(valueFor(items)));
+      items.properties === undefined ? valueFor(items) : mostly(12, valueFor(items), damage(valueFor(items)));
     return schema.uniqueItems ? fc.uniqueArray(one, lengths) : fc.array(one, lengths);
   }
   if (type === 'object') return objectFor(schema);
   return fc.constant(null);
 }
 
-function objectFor({ properties = {}, patternProperties, required = [] }: JsonSchema): fc.Arbitrary<object> {
+function objectFor({ properties = {}, patternProperties, required = [] }: Schema): fc.Arbitrary<object> {
   const [values] = Object.values(patternProperties ?? {});
   if (values !== undefined)
     return fc.dictionary(fc.constantFrom('http://lms.example/skills/1', 'a'), valueFor(values));
@@ -152,13 +134,13 @@ const encodings = fc.constantFrom('gzip', 'GZIP', 'identity', 'br', 'deflate', '
 const jsonContent = (value: fc.Arbitrary<unknown>): fc.Arbitrary<Content> =>
   fc.record({
     bytes: bytesOf(value),
-    type: mostly(fc.constant('application/json'), types),
-    encoding: mostly(fc.constant(null), encodings),
+    type: mostly(12, fc.constant('application/json'), types),
+    encoding: mostly(12, fc.constant(null), encodings),
   });
 
 const lineContent = (event: fc.Arbitrary<unknown>): fc.Arbitrary<Content> =>
   fc
-    .array(mostly(event.map(textOf), fc.oneof(anyValue.map(textOf), fc.constantFrom('', '{', '\t'))), {
+    .array(mostly(12, event.map(textOf), fc.oneof(anyValue.map(textOf), fc.constantFrom('', '{', '\t'))), {
       maxLength: maxEvents,
     })
     .map((lines) => ({
@@ -168,14 +150,14 @@ const lineContent = (event: fc.Arbitrary<unknown>): fc.Arbitrary<Content> =>
     }));
 
 const gzipContent = (content: fc.Arbitrary<Content>): fc.Arbitrary<Content> =>
-  fc.tuple(content, mostly(fc.constant(0), fc.constant(5))).map(([{ bytes, type }, cut]) => {
+  fc.tuple(content, mostly(12, fc.constant(0), fc.constant(5))).map(([{ bytes, type }, cut]) => {
     const packed = gzipSync(bytes, { level: 1 });
     return { bytes: packed.subarray(0, packed.length - cut), type, encoding: 'gzip' };
   });
 
 /** @param route with a body */
 export function contentOf({ method, path, body, protocol }: Route): fc.Arbitrary<Content> {
-  const schema = operationAt(method, path)?.requestBody?.content['application/json']?.schema as JsonSchema;
+  const schema = operationAt(method, path)?.requestBody?.content['application/json']?.schema as Schema;
   const value = protocol ? xapiStatement : valueFor(schema);
   const { items = {} } = schema.properties?.events ?? {};
   const hasLines = body?.mediaTypes.includes('application/x-ndjson');

@@ -4,7 +4,7 @@ import type { Route } from '../../../src/http/route.js';
 import { styleFile } from '../http/route-requests.js';
 import { routeTable } from '../http/route-table.js';
 import { type Content, contentOf, strayContent } from './bodies.js';
-import { eventId, pathSegment, validId } from './texts.js';
+import { eventId, mostly, pathSegment, validId } from './texts.js';
 
 /** The test counts the answers of tenant `ledger`, so nothing is deleted there. The other known keys belong to `wild`. */
 export type KeyName = 'ledger' | 'wild' | 'reader' | 'writer' | 'operator' | 'poor' | 'unknown' | null;
@@ -28,9 +28,6 @@ export const placeholders = {
   /** Replaces the learner in the path as well. */
   event: '~event~',
 } as const;
-
-const mostly = <Value>(weight: number, usual: fc.Arbitrary<Value>, odd: fc.Arbitrary<Value>) =>
-  fc.oneof({ weight, arbitrary: usual }, { weight: 1, arbitrary: odd });
 
 const { erasure, webhook, message, key, cursor, event } = placeholders;
 /** The others are learners and skills. */

@@ -1,6 +1,10 @@
 /** Arbitraries of ids, of other values and of path segments, valid and invalid. */
 import fc from 'fast-check';
 
+/** `usual` is drawn `weight` times as often as `odd`. */
+export const mostly = <Value>(weight: number, usual: fc.Arbitrary<Value>, odd: fc.Arbitrary<Value>) =>
+  fc.oneof({ weight, arbitrary: usual }, { weight: 1, arbitrary: odd });
+
 /** Few, so that many requests use the same learner or skill. */
 const plainIds = ['ada', 'ben', 'cleo', 'algebra', 'inference', 'u-1', 'u-2', 'u-3'];
 

@@ -6,10 +6,20 @@ import { apiRoutes } from './route-table.js';
 
 /** The used fields of a schema. References are resolved. */
 export interface Schema {
+  readonly description?: string;
+  readonly type?: string;
+  readonly const?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly anyOf?: readonly Schema[];
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly multipleOf?: number;
+  readonly items?: Schema;
+  readonly minItems?: number;
+  readonly uniqueItems?: boolean;
+  readonly required?: readonly string[];
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly patternProperties?: Readonly<Record<string, Schema>>;
-  readonly items?: Schema;
-  readonly anyOf?: readonly Schema[];
   readonly examples?: readonly unknown[];
 }
 
