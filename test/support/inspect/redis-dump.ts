@@ -1,7 +1,10 @@
 /** Dumps the Redis keys that a rebuild restores, as comparable text. */
 import type { Redis } from 'ioredis';
+import { distinct } from '../../../src/lists.js';
 import { ledgerField } from '../../../src/store/learners/event-ids.js';
 import type { RedisClient } from '../../../src/store/redis/connection/client.js';
+import { listed } from '../listed.js';
+import { readValues } from './redis-values.js';
 
 const idsKey = /^st:\{p\d+\}:e:/;
 /** A rebuild writes the ids of retracted answers last, so the dump contains entries and counts without their order. */
@@ -26,7 +29,8 @@ const passing =
 export async function dumpRedis(client: RedisClient): Promise<Map<string, string[]>> {
   const dump = new Map<string, string[]>();
   const redis = client as Redis;
-  for (const key of await keysOf(redis)) {
+  const scanned = await listed<string[]>(redis.scanStream({ count: 1000 }));
+  for (const key of distinct(scanned.flat())) {
     if (passing.test(key)) continue;
     const entries = await contentsOf(redis, key);
     if (idsKey.test(key)) dump.set(key, idsIn(entries));
@@ -36,30 +40,10 @@ export async function dumpRedis(client: RedisClient): Promise<Map<string, string
   return new Map([...dump].filter(([, entries]) => entries.length > 0).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-async function keysOf(redis: Redis): Promise<string[]> {
-  const keys = new Set<string>();
-  let cursor = '0';
-  do {
-    const [next, found] = await redis.scan(cursor, 'COUNT', 1000);
-    for (const key of found) keys.add(key);
-    cursor = next;
-  } while (cursor !== '0');
-  return [...keys];
-}
-
 async function contentsOf(redis: Redis, key: string): Promise<string[]> {
-  const type = await redis.type(key);
-  const commands: Record<string, string[]> = {
-    hash: ['HGETALL', key],
-    set: ['SMEMBERS', key],
-    list: ['LRANGE', key, '0', '-1'],
-    zset: ['ZRANGE', key, '0', '-1', 'WITHSCORES'],
-    string: ['GET', key],
-  };
-  const [command, ...args] = commands[type] ?? [];
-  if (command === undefined) throw new Error(`${key} is a ${type}`);
-  const reply = (await redis.callBuffer(command, ...args)) as Buffer | Buffer[];
-  const values = (Array.isArray(reply) ? reply : [reply]).map((value) => value.toString('hex'));
+  const { type, values } = await readValues(redis, key);
+  if (type === 'stream') throw new Error(`${key} is a stream`);
+  const texts = values.map((value) => value.toString('hex'));
   const inPairs = type === 'hash' || type === 'zset';
-  return inPairs ? values.flatMap((v, i) => (i % 2 === 0 ? [`${v} ${values[i + 1]}`] : [])) : values;
+  return inPairs ? texts.flatMap((v, i) => (i % 2 === 0 ? [`${v} ${texts[i + 1]}`] : [])) : texts;
 }

@@ -3,6 +3,7 @@ import type { ClickHouseClient } from '@clickhouse/client';
 import { Cluster, type Redis } from 'ioredis';
 import type { RedisClient } from '../../../src/store/redis/connection/client.js';
 import { selectRows } from '../../../src/warehouse/clickhouse/client.js';
+import { readValues } from './redis-values.js';
 
 /** Redis keys with the text in their name or content. */
 export async function keysThatSay(client: RedisClient, text: string): Promise<string[]> {
@@ -11,20 +12,10 @@ export async function keysThatSay(client: RedisClient, text: string): Promise<st
   for (const node of nodes) {
     for await (const keys of node.scanStream({ count: 500 })) {
       for (const key of keys as string[])
-        if (`${key} ${await contentOf(node, key)}`.includes(text)) found.push(key);
+        if ([key, ...(await readValues(node, key)).values].join(' ').includes(text)) found.push(key);
     }
   }
   return found;
-}
-
-async function contentOf(node: Redis, key: string): Promise<string> {
-  const type = await node.type(key);
-  if (type === 'hash') return JSON.stringify(await node.hgetall(key));
-  if (type === 'stream') return JSON.stringify(await node.xrange(key, '-', '+', 'COUNT', 100_000));
-  if (type === 'list') return JSON.stringify(await node.lrange(key, 0, -1));
-  if (type === 'set') return JSON.stringify(await node.smembers(key));
-  if (type === 'zset') return JSON.stringify(await node.zrange(key, '0', '-1'));
-  return type === 'string' ? `${await node.get(key)}` : '';
 }
 
 /** Number of rows with the text per ClickHouse table; tables without such rows are omitted. */
