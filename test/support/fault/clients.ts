@@ -25,11 +25,6 @@ export interface ClientSettings {
   readonly seed: number;
 }
 
-export interface Clients {
-  /** Resolves when all sent answers are confirmed, or cannot be. */
-  stop(): Promise<Ledger>;
-}
-
 interface Response {
   readonly status: number;
   readonly replayed: boolean;
@@ -44,9 +39,10 @@ const maxHangUpMs = 12;
 const timeoutMs = 30_000;
 const settleLimitMs = 120_000;
 const internal = 500;
-const retryable = new Set([409, 429, internal, 503]);
+/** 207: a batch of which some events can be repeated. */
+const retryable = new Set([207, 409, 429, internal, 503]);
 
-export function startClients(t: Scoped, settings: ClientSettings): Clients {
+export function startClients(t: Scoped, settings: ClientSettings) {
   const { port, tenants, learners, skills, loops, hangUps, maxBatch, maxRetractions, name } = settings;
   const random = seeded(settings.seed);
   const pick = <Value>(values: readonly Value[]): Value =>
@@ -84,10 +80,8 @@ export function startClients(t: Scoped, settings: ClientSettings): Clients {
     for (;;) {
       const response = await request();
       if (response !== null && accept(response)) return;
-      if (response !== null && response.status !== 207 && !retryable.has(response.status)) {
-        ledger.invalid.push(`${response.status} ${response.text}`);
-        return;
-      }
+      if (response !== null && !retryable.has(response.status))
+        return void ledger.invalid.push(`${response.status} ${response.text}`);
       if (response?.status === internal) ledger.failed += 1;
       ledger.retried += 1;
       if (Date.now() > giveUpAt) return;
@@ -171,24 +165,26 @@ export function startClients(t: Scoped, settings: ClientSettings): Clients {
     }
   }
 
-  const running = Promise.all(
-    Array.from({ length: loops }, async () => {
-      while (!stopped) {
-        await answerOnce();
-        await sleep(pauseMs);
-      }
-    }),
-  );
-  const stop = async (): Promise<Ledger> => {
-    stopped = true;
-    giveUpAt = Date.now() + settleLimitMs;
-    await running;
-    return ledger;
-  };
+  async function answerUntilStopped(): Promise<void> {
+    while (!stopped) {
+      await answerOnce();
+      await sleep(pauseMs);
+    }
+  }
+
+  const running = Promise.all(Array.from({ length: loops }, answerUntilStopped));
   // A failed test ends without further retries.
   t.after(() => {
     stopped = true;
     giveUpAt = 0;
   });
-  return { stop };
+  return {
+    /** Resolves when all sent answers are confirmed, or cannot be. */
+    stop: async (): Promise<Ledger> => {
+      stopped = true;
+      giveUpAt = Date.now() + settleLimitMs;
+      await running;
+      return ledger;
+    },
+  };
 }

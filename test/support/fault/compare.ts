@@ -29,8 +29,15 @@ export async function compareStores(
   const expected = countEntries(entries);
   compareCounts('Redis', expected, await readRedis(target, learners), found);
   const where = `user_id IN (${learners.map((id) => `'${id}'`).join()})`;
-  for (const [name, query] of Object.entries(countQueries(where)))
-    compareCounts(name, expected, await readClickhouse(clickhouse, query), found);
+  for (const [name, [table, answers, correct]] of Object.entries(storedCounts)) {
+    const rows = await selectRows<{ key: string; count: string }>(
+      clickhouse,
+      `SELECT concat(tenant, ' ', user_id, ' ', skill_id) AS key,
+        concat(toString(${answers}), '/', toString(${correct})) AS count
+       FROM ${table} WHERE ${where} GROUP BY key`,
+    );
+    compareCounts(name, expected, new Map(rows.map(({ key, count }) => [key, count])), found);
+  }
   await checkRows(clickhouse, where, found);
   await checkRetractions(clickhouse, where, entries, found);
   for (const { first, counted, changed, event } of entries) {
@@ -91,21 +98,13 @@ async function readRedis(target: Target, learners: readonly string[]): Promise<C
   return counts;
 }
 
-const countQueries = (where: string): Record<string, string> => ({
-  attempts: `SELECT tenant, user_id, skill_id, count() AS n, sum(is_correct) AS c FROM attempts WHERE ${where} GROUP BY ALL`,
-  'event ids': `SELECT tenant, user_id, skill_id, uniqExact(event_id) AS n, uniqExactIf(event_id, is_correct = 1) AS c
-    FROM attempts WHERE ${where} GROUP BY ALL`,
-  learner_skill_daily: `SELECT tenant, user_id, skill_id, sum(attempts) AS n, sum(correct) AS c
-    FROM learner_skill_daily WHERE ${where} GROUP BY ALL`,
-  learner_skill_total: `SELECT tenant, user_id, skill_id, attempts AS n, correct AS c
-    FROM learner_skill_total WHERE ${where}`,
-});
-
-async function readClickhouse(clickhouse: ClickHouseClient, query: string): Promise<Counts> {
-  const text = `SELECT concat(tenant, ' ', user_id, ' ', skill_id) AS key, concat(toString(n), '/', toString(c)) AS count FROM (${query})`;
-  const rows = await selectRows<{ key: string; count: string }>(clickhouse, text);
-  return new Map(rows.map(({ key, count }) => [key, count]));
-}
+/** Counts to compare: table, number of answers and number of correct answers. */
+const storedCounts: Readonly<Record<string, readonly [table: string, answers: string, correct: string]>> = {
+  attempts: ['attempts', 'count()', 'sum(is_correct)'],
+  'event ids': ['attempts', 'uniqExact(event_id)', 'uniqExactIf(event_id, is_correct = 1)'],
+  learner_skill_daily: ['learner_skill_daily', 'sum(attempts)', 'sum(correct)'],
+  learner_skill_total: ['learner_skill_total', 'sum(attempts)', 'sum(correct)'],
+};
 
 function compareCounts(store: string, expected: Counts, actual: Counts, found: Findings): void {
   for (const key of new Set([...expected.keys(), ...actual.keys()])) {

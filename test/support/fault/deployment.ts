@@ -1,18 +1,22 @@
 /** Deployments of the fault tests, which kill and stop the processes. */
+import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { renameSync, writeFileSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { loadConfig } from '../../../src/config.js';
 import { readStoredEndpoints } from '../../../src/embedded/data-dir.js';
 import { findFreePort } from '../../../src/embedded/free-port.js';
 import { startEmbeddedServers } from '../../../src/embedded/servers.js';
 import { supervise } from '../../../src/embedded/supervisor.js';
 import { createClosers } from '../../../src/lifecycle.js';
 import { createLogger } from '../../../src/logger.js';
+import { reversed } from '../scope.js';
 import { childrenOf } from '../servers/processes.js';
-import { dataFolder, type Scoped } from '../servers/service.js';
+import { type Scoped, serverPid } from '../servers/service.js';
 import { environment, serviceProgram } from '../servers/service-process.js';
+import { tempDir } from '../temp.js';
 import { type Gateway, startGateway } from './gateway.js';
 
 export type Part = 'api' | 'pipeline' | 'redis' | 'clickhouse';
@@ -45,35 +49,20 @@ export async function startSplit(
   fsync: 'everysec' | 'always' = 'everysec',
   env: Env = {},
 ): Promise<Deployment> {
-  const { path: dataDir, remove } = await dataFolder();
+  const scope = reversed(t);
+  const dataDir = await tempDir(scope);
   const closers = createClosers(logger, 20_000);
-  t.after(async () => {
-    await closers.close();
-    await remove();
-  });
-  const { redisUrl, clickhouseUrl } = await startEmbeddedServers(
-    {
-      dataDir,
-      redisUrl: null,
-      clickhouseUrl: null,
-      embeddedRedisPort: 0,
-      embeddedClickhousePort: 0,
-      embeddedRedisFsync: fsync,
-    },
-    logger,
-    closers,
-  );
-  const gateway = await startGateway(t, clickhouseUrl);
+  scope.after(() => closers.close());
+  const config = loadConfig({ DATA_DIR: dataDir, EMBEDDED_REDIS_FSYNC: fsync });
+  const { redisUrl, clickhouseUrl } = await startEmbeddedServers(config, logger, closers);
+  const gateway = await startGateway(scope, clickhouseUrl);
   const settings = { REDIS_URL: redisUrl, CLICKHOUSE_URL: gateway.url, ...env };
-  const { port, orders, start } = await prepareProcesses(t, dataDir, settings);
+  const { port, orders, start } = await prepareProcesses(scope, dataDir, settings);
   const pipeline = await start({ ROLE: 'pipeline', PORT: '' });
   const api = await start({ ROLE: 'api' });
   return {
     ...{ name: `api + pipeline, ${fsync}`, port, tenants, redisUrl, clickhouseUrl, gateway, orders },
-    pids: (part) => {
-      if (part === 'redis' || part === 'clickhouse') return [readServerPid(dataDir, part)];
-      return [part === 'api' ? api.pid() : pipeline.pid()];
-    },
+    pids: (part) => serverPids(dataDir, part) ?? [part === 'api' ? api.pid() : pipeline.pid()],
     stop: async () => {
       await Promise.all([api.stop(), pipeline.stop()]);
       await closers.close();
@@ -83,8 +72,9 @@ export async function startSplit(
 
 /** One process with all parts, or with several API processes. */
 export async function startWhole(t: Scoped, apiProcesses: number, env: Env = {}): Promise<Deployment> {
-  const { path: dataDir, remove } = await dataFolder();
-  const { port, orders, start } = await prepareProcesses(t, dataDir, {
+  const scope = reversed(t);
+  const dataDir = await tempDir(scope);
+  const { port, orders, start } = await prepareProcesses(scope, dataDir, {
     API_PROCESSES: `${apiProcesses}`,
     // The test's own connections must survive a restart.
     EMBEDDED_REDIS_PORT: `${await findFreePort()}`,
@@ -92,20 +82,20 @@ export async function startWhole(t: Scoped, apiProcesses: number, env: Env = {})
     ...env,
   });
   const service = await start({ ROLE: 'all' });
-  t.after(remove);
-  const endpoints = readStoredEndpoints(dataDir);
-  if (endpoints === null) throw new Error('endpoints.json is missing');
-  const { redisUrl, clickhouseUrl } = endpoints;
+  const { redisUrl, clickhouseUrl } = readStoredEndpoints(dataDir) ?? assert.fail('no endpoints.json');
   const name = apiProcesses === 1 ? 'one process' : `${apiProcesses} API processes`;
   return {
     ...{ name, port, tenants, redisUrl, clickhouseUrl, gateway: null, orders, stop: service.stop },
     pids: (part) => {
-      if (part === 'redis' || part === 'clickhouse') return [readServerPid(dataDir, part)];
-      if (part === 'pipeline' || apiProcesses === 1) return [service.pid()];
-      return childrenOf(service.pid(), 'api-process');
+      const isSeparate = part === 'api' && apiProcesses > 1;
+      const own = () => (isSeparate ? childrenOf(service.pid(), 'api-process') : [service.pid()]);
+      return serverPids(dataDir, part) ?? own();
     },
   };
 }
+
+const serverPids = (dataDir: string, part: Part): readonly number[] | null =>
+  part === 'redis' || part === 'clickhouse' ? [serverPid(dataDir, part)] : null;
 
 async function prepareProcesses(t: Scoped, dataDir: string, shared: Env) {
   const orders = join(dataDir, 'orders');
@@ -113,11 +103,6 @@ async function prepareProcesses(t: Scoped, dataDir: string, shared: Env) {
   const port = await findFreePort();
   const common = { DATA_DIR: dataDir, PORT: `${port}`, API_KEYS: keys, FIT_INTERVAL_HOURS: '0', ...shared };
   return { port, orders, start: (env: Env) => startServiceProcess(t, orders, { ...common, ...env }) };
-}
-
-function readServerPid(dataDir: string, name: 'redis' | 'clickhouse'): number {
-  const servers = JSON.parse(readFileSync(join(dataDir, 'servers.json'), 'utf8'));
-  return servers[name]?.pid ?? 0;
 }
 
 /** Ends the process with the test's process, also if that was killed. */

@@ -129,12 +129,16 @@ export async function sharedService(): Promise<Service & { second(): Promise<Ser
 export const startServiceAlone = (t: Scoped, change: Partial<Config> = {}): Promise<Service> =>
   startService(t, { clickhouseUrl: null, ...change });
 
-/** Process id of the ClickHouse of a service from `startServiceAlone`. */
-export function clickhousePid({ dataDir }: Pick<Service, 'dataDir'>): number {
-  const { clickhouse } = JSON.parse(readFileSync(join(dataDir, 'servers.json'), 'utf8'));
-  if (clickhouse === undefined) throw new Error("this service uses the test run's ClickHouse");
-  return clickhouse.pid;
+/** Process id of a server that the service on this folder started. */
+export function serverPid(dataDir: string, name: 'redis' | 'clickhouse'): number {
+  const { [name]: server } = JSON.parse(readFileSync(join(dataDir, 'servers.json'), 'utf8'));
+  if (server === undefined) throw new Error(`this service started no ${name}`);
+  return server.pid;
 }
+
+/** Process id of the ClickHouse of a service from `startServiceAlone`. */
+export const clickhousePid = ({ dataDir }: Pick<Service, 'dataDir'>): number =>
+  serverPid(dataDir, 'clickhouse');
 
 /** Starts another API process on the servers of a running service. */
 export const startSecondApi = (
