@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
+import type { ClickHouseClient } from '@clickhouse/client';
 import type { Redis } from 'ioredis';
+import { indices } from '../../src/lists.js';
 import { markerKey, metaKey } from '../../src/store/redis/keys.js';
-import { storeManyAnswers } from '../support/builders/many-answers.js';
+import { attemptRow } from '../support/builders/attempt-rows.js';
+import { store } from '../support/builders/old-answers.js';
 import { type Ended, endOf, runCommand, spawnCommand } from '../support/commands/command.js';
 import { dumpRedis } from '../support/inspect/redis-dump.js';
 import { testDatabase } from '../support/inspect/warehouse.js';
@@ -13,6 +16,24 @@ import { waitFor } from '../support/wait.js';
 
 const [learners, answersEach] = [9000, 20];
 const answers = learners * answersEach;
+
+/** Recent answers with and without items and event ids; three of a learner are one commit. */
+async function storeAnswers(client: ClickHouseClient): Promise<void> {
+  const now = Date.now();
+  for (const i of indices(answersEach)) {
+    const rows = indices(learners).map((learner) =>
+      attemptRow(learner + 7 * i, {
+        ...{ userId: `u${learner}`, eventId: i % 2 === 0 ? null : `e${i}` },
+        ...{ learnerSeq: i + 1, learnerVersion: 1 + Math.floor(i / 3) },
+        ...{ occurredAt: now - 600_000 * (answersEach - i), receivedAt: now - 3_600_000 },
+      }),
+    );
+    await store(
+      client,
+      rows.map((row) => ({ event: row, figures: row, conditions: row })),
+    );
+  }
+}
 
 async function startEmptyRedis(t: TestContext, clickhouseUrl: string) {
   const server = await startBareRedis(t);
@@ -36,7 +57,7 @@ test('`npm run rebuild` resumes after a kill and restores Redis byte for byte', 
 }, async (t) => {
   const { clickhouseUrl } = await freshDatabase();
   const { client, url } = await testDatabase(t, clickhouseUrl);
-  await storeManyAnswers(client, learners, answersEach, 16);
+  await storeAnswers(client);
   const whole = await startEmptyRedis(t, url);
   const result = parseResult(await whole.rebuild());
   assert.deepEqual([result.learners, result.answers, result.resumed_after], [learners, answers, 0]);

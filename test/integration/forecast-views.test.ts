@@ -6,7 +6,7 @@ import { encodeForecastRow, type ServedForecast } from '../../src/contracts/jour
 import { connectWarehouse, selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createJournalWarehouse } from '../../src/warehouse/ingest/journal-warehouse.js';
 import { servedForecast } from '../support/builders/journal-rows.js';
-import { onDatabaseOf, testDatabase } from '../support/inspect/warehouse.js';
+import { testDatabase } from '../support/inspect/warehouse.js';
 import { freshDatabase } from '../support/servers/embedded.js';
 
 const dayMs = 86_400_000;
@@ -73,8 +73,8 @@ async function insertAnswers(
 
 test('Analyst view', { timeout: 600_000 }, async (t) => {
   const { clickhouseUrl, analystUrl } = await freshDatabase();
-  const { client, url } = await testDatabase(t, clickhouseUrl);
-  const analyst = connectWarehouse(onDatabaseOf(url, analystUrl));
+  const { client } = await testDatabase(t, clickhouseUrl);
+  const analyst = connectWarehouse(analystUrl);
   t.after(() => analyst.close());
   const select = <R>(query: string) => selectRows<R>(analyst, query);
 

@@ -169,7 +169,7 @@ test('fitAccuracy predicts the share of held-out learners, and its 80 % interval
 });
 
 /** Beginners have good and bad days, experienced learners change slowly: widths depend on history and horizon. */
-const changing = formLog('interaction', { learners: isLongForm ? 1000 : 400, seed: 4 });
+const changing = formLog({ learners: isLongForm ? 1000 : 400, seed: 4 });
 /** Chance in the coverage of 500 held-out learners, or of 200. */
 const chance = isLongForm ? 1 : Math.sqrt(1000 / 400);
 const changingStore = storeOf(changing);

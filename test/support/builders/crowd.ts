@@ -1,21 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Caller } from '../http/http.js';
 
-export interface Crowd {
-  /** Accepted answers in order, as `user/event`. */
-  readonly confirmed: string[];
-  /** Number of rejected requests. */
-  readonly refused: () => number;
-  /** Sends no new answers and waits for those in flight. @throws after an unexpected response */
-  stop(): Promise<void>;
-}
-
 const retryPauseMs = 50;
 /** Leaves the servers some CPU time. */
 const pauseMs = 20;
 
 /** Learners that answer one after the other, and repeat each answer until it is accepted. */
-export function startCrowd(caller: Caller, learners: readonly string[]): Crowd {
+export function startCrowd(caller: Caller, learners: readonly string[]) {
+  /** Accepted answers in order, as `user/event`. */
   const confirmed: string[] = [];
   let rejections = 0;
   let isStopped = false;
@@ -30,20 +22,21 @@ export function startCrowd(caller: Caller, learners: readonly string[]): Crowd {
     }
     confirmed.push(`${userId}/${n}`);
   };
-  const running = Promise.all(
-    learners.map(async (userId) => {
-      for (let n = 0; !isStopped; n++) {
-        await answer(userId, n);
-        await sleep(pauseMs);
-      }
-    }),
-  );
+  const answerAll = async (userId: string): Promise<void> => {
+    for (let n = 0; !isStopped; n++) {
+      await answer(userId, n);
+      await sleep(pauseMs);
+    }
+  };
+  const running = Promise.all(learners.map(answerAll));
   // `stop` reports errors.
   running.catch(() => undefined);
   return {
     confirmed,
+    /** Number of rejected requests. */
     refused: () => rejections,
-    stop: async () => {
+    /** Sends no new answers and waits for those in flight. @throws after an unexpected response */
+    stop: async (): Promise<void> => {
       isStopped = true;
       await running;
     },

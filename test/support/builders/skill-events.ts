@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { isMasteryReached } from '../../../src/domain/tracing/learner-states.js';
+import { groupBy } from '../../../src/lists.js';
 import { selectRows } from '../../../src/warehouse/clickhouse/client.js';
 import type { Caller } from '../http/http.js';
 
@@ -30,22 +31,18 @@ export async function expectedEvents(
     { params: { tenant, userId } },
   );
   const states = new Map<string, { reached: boolean; flat: boolean }>();
-  const events = new Map<string, SkillEvent[]>();
-  for (const row of rows) {
-    const own = events.get(row.user_id) ?? [];
-    events.set(row.user_id, own);
-    const name = JSON.stringify([row.user_id, row.skill_id]);
+  const eventsOf = ({ user_id, skill_id, event_id, mastery_after, plateau_detected }: Row): SkillEvent[] => {
+    const name = JSON.stringify([user_id, skill_id]);
     const before = states.get(name) ?? { reached: false, flat: false };
-    const reached = isMasteryReached(row.mastery_after, before.reached);
-    const flat = Number(row.plateau_detected) === 1;
+    const reached = isMasteryReached(mastery_after, before.reached);
+    const flat = Number(plateau_detected) === 1;
     states.set(name, { reached, flat });
-    const types = [
-      ...(reached && !before.reached ? ['mastery.reached'] : []),
-      ...(flat === before.flat ? [] : [flat ? 'plateau.detected' : 'plateau.ended']),
-    ];
-    own.push(...types.map((type) => [type, row.skill_id, row.event_id] as const));
-  }
-  return events;
+    const types = reached && !before.reached ? ['mastery.reached'] : [];
+    if (flat !== before.flat) types.push(flat ? 'plateau.detected' : 'plateau.ended');
+    return types.map((type) => [type, skill_id, event_id]);
+  };
+  const byLearner = groupBy(rows, ({ user_id }) => user_id);
+  return new Map([...byLearner].map(([userId, own]) => [userId, own.flatMap(eventsOf)]));
 }
 
 /** Answers on three skills that reach mastery, lose it, and enter plateaus. */
@@ -64,14 +61,9 @@ export async function sendUntilCounted(
   onCounted: () => void = () => undefined,
 ): Promise<void> {
   for (const event of events) {
-    for (let status = 0; status !== 200; )
-      status = await callerNow()
-        .track(event)
-        .then(
-          (answer) => answer.status,
-          // The process was killed.
-          () => sleep(20).then(() => 0),
-        );
+    // A request fails when its process is killed.
+    const track = () => callerNow().track(event);
+    while ((await track().catch(() => null))?.status !== 200) await sleep(20);
     onCounted();
   }
 }

@@ -1,5 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
+import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
 import type { CommandHost } from '../../../src/cli/support/command.js';
 
@@ -65,14 +67,11 @@ export function spawnCommand(
 }
 
 export async function endOf(child: ChildProcess): Promise<Ended> {
-  const read = { out: '', err: '' };
-  child.stdout?.on('data', (text: Buffer) => {
-    read.out += text;
-  });
-  child.stderr?.on('data', (text: Buffer) => {
-    read.err += text;
-  });
-  const [code, signal] = (await once(child, 'close')) as [number | null, NodeJS.Signals | null];
-  if (signal !== null) read.err += `ended by ${signal}\n`;
-  return { code, ...read };
+  const read = (stream: Readable | null) => (stream === null ? '' : text(stream));
+  const [out, err, [code, signal]] = await Promise.all([
+    read(child.stdout),
+    read(child.stderr),
+    once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>,
+  ]);
+  return { code, out, err: signal === null ? err : `${err}ended by ${signal}\n` };
 }

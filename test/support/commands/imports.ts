@@ -1,4 +1,5 @@
 /** Imports of made-up answers. */
+import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { selectRows } from '../../../src/warehouse/clickhouse/client.js';
 import type { Servers } from '../servers/servers.js';
@@ -19,17 +20,11 @@ export function answers(rows: number, learners: number): string {
   return `user_id,skill_id,correct,item_id,order\n${lines.join('\n')}\n`;
 }
 
-export interface Stored {
-  rows: number;
-  learners: number;
-  correct: number;
-  ids: number;
-  /** Learners with gaps in their sequence, or with items in another order than in the file. */
-  disordered: number;
-}
+type Stored = Record<'rows' | 'learners' | 'correct' | 'ids' | 'disordered', number>;
 
+/** `disordered`: learners with gaps in their sequence, or with items in another order than in the file. */
 export async function stored({ clickhouse }: Servers): Promise<Stored> {
-  const [row] = await selectRows<Stored>(
+  const [row = assert.fail('no counts')] = await selectRows<Stored>(
     clickhouse,
     `SELECT toUInt32(count()) AS rows, toUInt32(uniqExact(user_id)) AS learners,
       toUInt32(sum(is_correct)) AS correct, toUInt32(uniqExact(item_id)) AS ids,
@@ -39,7 +34,6 @@ export async function stored({ clickhouse }: Servers): Promise<Stored> {
         HAVING a.1 != range(1, length(a) + 1) OR a.2 != arraySort(a.2)))) AS disordered
      FROM attempts`,
   );
-  if (!row) throw new Error('no counts');
   return row;
 }
 

@@ -1,6 +1,7 @@
 /** The most expensive requests that one caller can send, each with the status of its first response. */
 import { randomBytes } from 'node:crypto';
 import { gzipSync } from 'node:zlib';
+import { indices } from '../../../src/lists.js';
 import { rawRequest } from '../http/http.js';
 import { keys, learners, skillName } from './targets.js';
 
@@ -21,18 +22,31 @@ export interface LargeRequest {
 const { full, busy, pupils, busyAnswers } = learners;
 const maxBodyBytes = 2 ** 20;
 
-const get = (name: string, path: string): LargeRequest => ({ name, status: 200, create: () => ({ path }) });
+const get = (name: string, path: string): LargeRequest => ({
+  ...{ name, status: 200, create: () => ({ method: 'GET', path }) },
+});
 
 const post = (
   name: string,
   path: string,
   body: object | string | Buffer,
   status = 200,
-  headers: Readonly<Record<string, string>> = {},
+  headers: HostileRequest['headers'] = {},
 ): LargeRequest => {
   const bytes = typeof body === 'string' || Buffer.isBuffer(body) ? body : JSON.stringify(body);
   return { name, status, create: () => ({ method: 'POST', path, body: bytes, headers }) };
 };
+
+const remove = (name: string, status: number, pathOf: (i: number) => string): LargeRequest => ({
+  ...{ name, status, create: (i) => ({ method: 'DELETE', path: `/api/v1/learners/${pathOf(i)}` }) },
+});
+
+const batch = (name: string, create: (i: number) => Partial<HostileRequest>): LargeRequest => ({
+  ...{ name, status: 200, create: (i) => ({ method: 'POST', path: '/api/v1/track-answers', ...create(i) }) },
+});
+
+const farthest = { days: 365, confidence_level: 0.99 };
+const itemOf = (i: number) => ({ skill_id: skillName(i), item_id: `item-${i}` });
 
 const reads: readonly LargeRequest[] = [
   get('mastery of 2,000 skills', `/api/v1/mastery/${full}`),
@@ -48,15 +62,10 @@ const reads: readonly LargeRequest[] = [
     days: 365,
   }),
   post('what-if with 100 skills', `/api/v1/predictions/${full}/what-if`, {
-    answers_per_day: 1000,
-    skills: Array.from({ length: 100 }, (_, i) => skillName(i)),
-    days: 365,
-    confidence_level: 0.99,
-    target_score: 1600,
+    ...{ answers_per_day: 1000, skills: indices(100).map(skillName), ...farthest, target_score: 1600 },
   }),
   post('next-items with 1,000 items', `/api/v1/next-items/${full}`, {
-    items: Array.from({ length: 1000 }, (_, i) => ({ skill_id: skillName(i), item_id: `item-${i}` })),
-    limit: 1000,
+    ...{ items: indices(1000).map(itemOf), limit: 1000 },
   }),
 ];
 
@@ -75,7 +84,7 @@ const invalidBodies: Readonly<Record<string, string>> = {
   'one string': fill('x', '{"user_ids":["', '"],"events":[""]}'),
   'one number': fill('1', '{"user_ids":[', '],"events":[1]}'),
   zeros: fill('0,', '{"user_ids":[0],"events":[', ']}'),
-  '80,000 keys': `{"user_ids":[0],${Array.from({ length: 80_000 }, (_, i) => `"${i}x":0`).join()}}`,
+  '80,000 keys': `{"user_ids":[0],${indices(80_000).map((i) => `"${i}x":0`)}}`,
   'nested arrays': nest('[', ']'),
   'nested objects': nest('{"events":', '}'),
 };
@@ -89,14 +98,10 @@ const gzip = { 'Content-Encoding': 'gzip' };
 const gigabyte = Buffer.concat(Array.from({ length: 16 }, () => gzipSync(Buffer.alloc(2 ** 26, 48))));
 const invalidEvent = { user_id: '', skill_id: 1, is_correct: 'yes', time_spent_seconds: -1, event_id: '' };
 
-const createBatch = (i: number): Record<string, unknown>[] =>
-  Array.from({ length: 1000 }, (_, n) => ({
-    user_id: `user-${n % 100}`,
-    skill_id: skillName(n % 20),
-    item_id: `item-${n}`,
-    event_id: `b-${i}-${n}-${process.pid}`,
-    is_correct: n % 3 > 0,
-    time_spent_seconds: 30,
+const createBatch = (i: number) =>
+  indices(1000).map((n) => ({
+    ...{ user_id: `user-${n % 100}`, skill_id: skillName(n % 20), item_id: `item-${n}` },
+    ...{ event_id: `b-${i}-${n}-${process.pid}`, is_correct: n % 3 > 0, time_spent_seconds: 30 },
   }));
 
 /** The longest ids, padded to the largest body. */
@@ -107,35 +112,13 @@ function createWideBatch(): string {
   return text.replace('"pad":""', `"pad":"${'x'.repeat(maxBodyBytes - text.length)}"`);
 }
 
-const batch = (name: string, create: (i: number) => Omit<HostileRequest, 'path'>): LargeRequest => ({
-  name,
-  status: 200,
-  create: (i) => ({ method: 'POST', path: '/api/v1/track-answers', ...create(i) }),
-});
+const invalidEvents = { events: Array(1000).fill(invalidEvent) };
 
 const writes: readonly LargeRequest[] = [
-  post(
-    'a batch of 1,000 invalid events',
-    '/api/v1/track-answers',
-    {
-      events: Array.from({ length: 1000 }, () => invalidEvent),
-    },
-    400,
-  ),
+  post('a batch of 1,000 invalid events', '/api/v1/track-answers', invalidEvents, 400),
   post('a gzip body of 1 GB', '/api/v1/track-answers', gigabyte, 413, gzip),
-  {
-    name: 'a retraction of one of 20,000 answers',
-    status: 200,
-    create: (i) => ({
-      method: 'DELETE',
-      path: `/api/v1/learners/${busy}/attempts/e-${busyAnswers - 1 - i}`,
-    }),
-  },
-  {
-    name: 'an erasure of a learner with 2,000 answers',
-    status: 202,
-    create: (i) => ({ method: 'DELETE', path: `/api/v1/learners/learner-${i % 25}` }),
-  },
+  remove('a retraction of one of 20,000 answers', 200, (i) => `${busy}/attempts/e-${busyAnswers - 1 - i}`),
+  remove('an erasure of a learner with 2,000 answers', 202, (i) => `learner-${i % 25}`),
   batch('a batch of 1,000 events', (i) => ({ body: JSON.stringify({ events: createBatch(i) }) })),
   batch('a batch of 1 MiB with the longest ids', () => ({ body: createWideBatch() })),
   batch('a gzip batch of 1 MiB', () => ({ body: gzipSync(createWideBatch()), headers: gzip })),
@@ -155,6 +138,8 @@ const chunkedHead = rawRequest(keys.attacker, {
   headers: { 'Content-Type': 'application/json', 'Transfer-Encoding': 'chunked' },
 });
 
+const chunks = Buffer.alloc(readBytes, '1\r\nx\r\n');
+
 export interface Flood {
   readonly name: string;
   readonly bytes: Buffer;
@@ -168,10 +153,7 @@ export const floods: readonly Flood[] = [
   { name: 'pipelined GET /livez', bytes: Buffer.alloc(readBytes, rawGet('/livez')) },
   { name: 'pipelined requests of an unknown path', bytes: Buffer.alloc(readBytes, rawGet('/unknown')) },
   { name: 'pipelined requests without a key', bytes: Buffer.alloc(readBytes, rawGet('/api/v1/skills')) },
-  {
-    name: 'a body in chunks of one byte',
-    bytes: Buffer.concat([chunkedHead, Buffer.alloc(readBytes, '1\r\nx\r\n')]),
-  },
+  { name: 'a body in chunks of one byte', bytes: Buffer.concat([chunkedHead, chunks]) },
 ].map((flood) => ({ ...flood, sockets: 20, everyMs: 10_000 }));
 
 /**
@@ -182,30 +164,21 @@ export const unreadResponses: readonly Flood[] = [
   { name: 'metrics', sockets: 400, bytes: rawGet('/metrics'), everyMs: 900 },
   { name: 'the OpenAPI document', sockets: 30, bytes: rawGet('/openapi.json'), everyMs: 60 },
   {
-    name: 'pipelined 404 responses',
-    sockets: 400,
-    bytes: Buffer.concat(Array.from({ length: 200 }, () => rawGet('/unknown'))),
-    everyMs: 200,
+    ...{ name: 'pipelined 404 responses', sockets: 400, everyMs: 200 },
+    bytes: Buffer.concat(Array(200).fill(rawGet('/unknown'))),
   },
   {
-    name: 'mastery of 2,000 skills',
-    sockets: 20,
+    ...{ name: 'mastery of 2,000 skills', sockets: 20, everyMs: 1000 },
     bytes: rawGet(`/api/v1/mastery/${full}`, keys.attacker),
-    everyMs: 1000,
   },
   {
-    name: 'an export of 20,000 answers',
-    sockets: 400,
+    ...{ name: 'an export of 20,000 answers', sockets: 400, everyMs: 1000 },
     bytes: rawGet(`/api/v1/learners/${busy}/export`, keys.attacker),
-    everyMs: 1000,
   },
   {
-    name: 'a batch of 1,000 invalid events',
-    sockets: 30,
+    ...{ name: 'a batch of 1,000 invalid events', sockets: 30, everyMs: 500 },
     bytes: rawRequest(keys.attacker, {
-      path: '/api/v1/track-answers',
-      body: JSON.stringify({ events: Array.from({ length: 1000 }, () => ({})) }),
+      ...{ path: '/api/v1/track-answers', body: JSON.stringify({ events: Array(1000).fill({}) }) },
     }),
-    everyMs: 500,
   },
 ];

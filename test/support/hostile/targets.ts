@@ -1,6 +1,8 @@
 /** Servers with learners and tenants as large as the contract allows, and a service process on them. */
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
+import { dayMs } from '../../../src/domain/base/common.js';
+import { indices, splitIntoParts } from '../../../src/lists.js';
 import type { RedisClient } from '../../../src/store/redis/connection/client.js';
 import { learnerKey, partitionOf } from '../../../src/store/redis/keys.js';
 import { defaultPartitions } from '../../../src/store/redis/server/deployment.js';
@@ -15,15 +17,13 @@ export const keys = { attacker: 'key-attacker', neighbor: 'key-neighbor' } as co
 
 const tenant = 'attacker';
 const maxSkills = { learner: 2000, tenant: 50_000 } as const;
-const batchSize = 1000;
-const dayMs = 86_400_000;
 
 /** `full` has the most skills of a learner, `busy` the most answers, `pupils` are a class of learners like `full`. */
 export const learners = {
   full: 'full',
   busy: 'busy',
   busyAnswers: 20_000,
-  pupils: Array.from({ length: 500 }, (_, i) => `pupil-${i}`),
+  pupils: indices(500).map((i) => `pupil-${i}`),
 } as const;
 
 export const skillName = (i: number): string => `skill-${`${i}`.padStart(6, '0')}`;
@@ -43,27 +43,16 @@ export async function seedLearners(t: TestContext, servers: Servers): Promise<vo
   const service = await launchTarget(t, servers);
   const caller = callerOf(service, keys.attacker);
   const post = async (count: number, createEvent: (i: number) => object): Promise<void> => {
-    for (let from = 0; from < count; from += batchSize) {
-      const events = Array.from({ length: batchSize }, (_, i) => createEvent(from + i));
+    for (const batch of splitIntoParts(indices(count), 1000)) {
+      const events = batch.map((i) => ({ skill_id: skillName(i), is_correct: i % 3 > 0, ...createEvent(i) }));
       assert.equal((await caller.trackAll(events)).status, 200);
     }
   };
   const yearAgo = Date.now() - 364 * dayMs;
-  await post(maxSkills.tenant, (i) => ({
-    user_id: `learner-${Math.floor(i / maxSkills.learner)}`,
-    skill_id: skillName(i),
-    is_correct: i % 3 > 0,
-  }));
-  await post(maxSkills.learner, (i) => ({
-    user_id: learners.full,
-    skill_id: skillName(i),
-    is_correct: i % 3 > 0,
-  }));
+  await post(maxSkills.tenant, (i) => ({ user_id: `learner-${Math.floor(i / maxSkills.learner)}` }));
+  await post(maxSkills.learner, () => ({ user_id: learners.full }));
   await post(learners.busyAnswers, (i) => ({
-    user_id: learners.busy,
-    skill_id: skillName(i % 50),
-    is_correct: i % 3 > 0,
-    event_id: `e-${i}`,
+    ...{ user_id: learners.busy, skill_id: skillName(i % 50), event_id: `e-${i}` },
     occurred_at: new Date(yearAgo + (i / learners.busyAnswers) * 364 * dayMs).toISOString(),
   }));
   await copyLearner(await redisOf(t, servers.env.REDIS_URL ?? ''));

@@ -79,10 +79,7 @@ function unroutedAnswer({ methods, protocol }: Target, status: number): Describe
 }
 
 /** An error without envelope, with additional headers. */
-function withoutEnvelope(
-  { headers, content = {} }: DescribedAnswer,
-  added: readonly string[],
-): DescribedAnswer {
+function withoutEnvelope({ headers, content = {} }: DescribedAnswer, added: string[]): DescribedAnswer {
   const { error = {} } = content['application/json']?.schema.properties ?? {};
   const own = Object.fromEntries(added.map((name) => [name, { required: true }]));
   return { headers: { ...headers, ...own }, content: { 'application/json': { schema: error } } };

@@ -8,10 +8,7 @@ import type { Scoped } from '../servers/service.js';
 import { waitFor } from '../wait.js';
 
 /** Creates the schema in a new database. */
-export async function testDatabase(
-  t: Scoped,
-  clickhouseUrl: string,
-): Promise<{ url: string; client: ClickHouseClient }> {
+export async function testDatabase(t: Scoped, clickhouseUrl: string) {
   const client = connectWarehouse(clickhouseUrl);
   t.after(() => client.close());
   await createSchema(client);
@@ -19,7 +16,7 @@ export async function testDatabase(
 }
 
 /** A database with the schema for all tests of a file. `emptyTables` prepares it for the next test. */
-export async function fileDatabase(t: Scoped): Promise<{ clickhouseUrl: string; client: ClickHouseClient }> {
+export async function fileDatabase(t: Scoped) {
   const { clickhouseUrl } = await freshDatabase();
   return { clickhouseUrl, client: (await testDatabase(t, clickhouseUrl)).client };
 }
@@ -34,34 +31,20 @@ export async function emptyTables(client: ClickHouseClient): Promise<void> {
   for (const { name } of tables) await client.command({ query: `TRUNCATE TABLE ${name}` });
 }
 
-/** @returns the URL of `account` with the database of `url` */
-export function onDatabaseOf(url: string, account: string): string {
-  const address = new URL(account);
-  address.pathname = new URL(url).pathname;
-  return address.href;
-}
-
 /** Tables that an insert of answers fills. */
 export const filledTables: readonly string[] = ['attempts', ...rollups.map(({ table }) => table.name)];
 
-export interface Counts {
-  rows: number;
-  ids: number;
-  learner: number;
-  total: number;
-  skill: number;
-}
+export type Counts = Readonly<Record<'rows' | 'ids' | 'learner' | 'total' | 'skill', number>>;
 
 /** Rows of `attempts`, distinct outbox ids, and answers per rollup. */
 export async function counts(client: ClickHouseClient): Promise<Counts> {
-  const [row] = await selectRows<Counts>(
+  const [row = assert.fail('no counts')] = await selectRows<Counts>(
     client,
     `SELECT toUInt32(count()) AS rows, toUInt32(uniqExact(partition_id, outbox_ms, outbox_seq)) AS ids,
       toUInt32((SELECT sum(attempts) FROM learner_skill_daily)) AS learner,
       toUInt32((SELECT sum(attempts) FROM learner_skill_total)) AS total,
       toUInt32((SELECT sum(attempts) FROM skill_daily)) AS skill FROM attempts`,
   );
-  if (!row) throw new Error('no counts');
   return row;
 }
 

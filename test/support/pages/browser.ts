@@ -2,7 +2,7 @@
 import { existsSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { type Browser, type ConsoleMessage, type Page, chromium as playwright } from 'playwright-core';
+import { type Browser, chromium as playwright } from 'playwright-core';
 import { testProcess } from '../runner/test-group.js';
 
 /** Path of Chromium; null if it is not installed. */
@@ -19,17 +19,7 @@ export interface Look {
   readonly scheme: 'light' | 'dark';
 }
 
-export interface OpenPage {
-  readonly page: Page;
-  /** Opens the address and waits for its load event. */
-  open(url: string, look: Look): Promise<void>;
-  /** Evaluates an expression in the page, and awaits its value. */
-  evaluate<T>(expression: string): Promise<T>;
-  /** URLs that the page requested so far. */
-  readonly requested: readonly string[];
-  /** Messages on the console, and errors thrown in the page, so far. */
-  readonly complaints: readonly string[];
-}
+export type OpenPage = Awaited<ReturnType<typeof openBrowser>>;
 
 /** Shared by all tests of a process, because a start takes almost a second of CPU. */
 let browser: Promise<Browser> | undefined;
@@ -45,7 +35,7 @@ function launch(): Promise<Browser> {
 }
 
 /** A page with a separate session. It closes after the test. */
-export async function openBrowser(t: TestContext): Promise<OpenPage> {
+export async function openBrowser(t: TestContext) {
   const context = await (await launch()).newContext();
   t.after(() => context.close());
   const page = await context.newPage();
@@ -54,19 +44,21 @@ export async function openBrowser(t: TestContext): Promise<OpenPage> {
   page.on('request', (request) => requested.push(request.url()));
   page.on('pageerror', ({ message }) => complaints.push(message));
   page.on('console', (message) => {
-    if (message.type() !== 'log') complaints.push(textOf(message));
+    if (message.type() !== 'log') complaints.push(`${message.type()}: ${message.text()}`);
   });
   return {
     page,
+    /** URLs that the page requested so far. */
     requested,
+    /** Messages on the console, and errors thrown in the page, so far. */
     complaints,
-    open: async (url, { width, scheme }) => {
+    /** Opens the address and waits for its load event. */
+    open: async (url: string, { width, scheme }: Look): Promise<void> => {
       await page.setViewportSize({ width, height: 900 });
       await page.emulateMedia({ colorScheme: scheme });
       await page.goto(url);
     },
-    evaluate: (expression) => page.evaluate(expression),
+    /** Evaluates an expression in the page, and awaits its value. */
+    evaluate: <T>(expression: string): Promise<T> => page.evaluate<T>(expression),
   };
 }
-
-const textOf = (message: ConsoleMessage): string => `${message.type()}: ${message.text()}`;

@@ -3,16 +3,9 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import axe from 'axe-core';
 import type { Service } from '../servers/service.js';
-import { type Look, type OpenPage, openBrowser } from './browser.js';
+import { type Look, openBrowser } from './browser.js';
 
-export interface Dashboard extends OpenPage {
-  /** Navigates within the dashboard and waits until the page is loaded. */
-  show(hash: string): Promise<void>;
-  /** Fails if the page is wider than the window. */
-  assertFits(): Promise<void>;
-  /** Also fails if the page breaks a rule of axe, which takes a third of a second of CPU. */
-  assertUsable(): Promise<void>;
-}
+export type Dashboard = Awaited<ReturnType<typeof openDashboard>>;
 
 /** Resolves when the page is drawn and started to load its data. */
 const goTo = (hash: string): string => `new Promise((done) => {
@@ -35,12 +28,13 @@ export async function openDashboard(
   t: TestContext,
   service: Pick<Service, 'baseUrl' | 'key'>,
   look: Look = { width: 1280, scheme: 'light' },
-): Promise<Dashboard> {
+) {
   const opened = await openBrowser(t);
   await opened.open(linkOf(service, service.key), look);
   const settled = () =>
     opened.page.waitForSelector('main:not(:has(.loading, [aria-busy=true], .drawing:empty))');
   await settled();
+  /** Fails if the page is wider than the window. */
   const assertFits = async (): Promise<void> => {
     const over = await opened.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
     assert.ok(over <= 0, `${await opened.evaluate('location.hash')} is ${over} pixels too wide`);
@@ -48,11 +42,13 @@ export async function openDashboard(
   return {
     ...opened,
     assertFits,
-    show: async (hash) => {
+    /** Navigates within the dashboard and waits until the page is loaded. */
+    show: async (hash: string): Promise<void> => {
       await opened.evaluate(goTo(hash));
       await settled();
     },
-    assertUsable: async () => {
+    /** Also fails if the page breaks a rule of axe, which takes a third of a second of CPU. */
+    assertUsable: async (): Promise<void> => {
       await assertFits();
       if (!(await opened.evaluate<boolean>("'axe' in globalThis"))) await opened.page.evaluate(axe.source);
       assert.deepEqual(await opened.evaluate(findings), [], await opened.evaluate('location.hash'));
