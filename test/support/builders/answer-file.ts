@@ -48,25 +48,24 @@ export function makeAnswers(learners: number, answersOfEach: number, seed = 1): 
   }).flat();
 }
 
+/** The field of each column. */
 const columns = {
-  user_id: ({ user }: MadeAnswer) => user,
-  skill_id: ({ skill }: MadeAnswer) => skill,
-  correct: ({ correct }: MadeAnswer) => correct,
-  item_id: ({ item }: MadeAnswer) => item,
-  ts: ({ ts }: MadeAnswer) => ts,
-  order: ({ order }: MadeAnswer) => order,
-  fold: ({ fold }: MadeAnswer) => fold,
-  response_time_s: ({ seconds }: MadeAnswer) => seconds,
-  question_difficulty: ({ difficulty }: MadeAnswer) => difficulty,
-} as const;
+  ...({ user_id: 'user', skill_id: 'skill', correct: 'correct', item_id: 'item', ts: 'ts' } as const),
+  ...({
+    order: 'order',
+    fold: 'fold',
+    response_time_s: 'seconds',
+    question_difficulty: 'difficulty',
+  } as const),
+};
 
 export type MadeColumn = keyof typeof columns;
 
 export const recordsOf = (answers: readonly MadeAnswer[], names: readonly MadeColumn[]) =>
-  answers.map((answer) => Object.fromEntries(names.map((name) => [name, columns[name](answer)])));
+  answers.map((answer) => Object.fromEntries(names.map((name) => [name, answer[columns[name]]])));
 
 /** CSV with a header. */
 export function csvOf(answers: readonly MadeAnswer[], names: readonly MadeColumn[]): string {
-  const rows = answers.map((answer) => names.map((name) => columns[name](answer)).join());
+  const rows = answers.map((answer) => names.map((name) => answer[columns[name]]).join());
   return `${[names.join(), ...rows].join('\n')}\n`;
 }

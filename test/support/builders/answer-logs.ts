@@ -57,15 +57,11 @@ export function syntheticLog(plan: SyntheticPlan): AnswerLog {
   return answerLog(plan.truth.length, learners);
 }
 
-function practise(
-  truth: BktParameters,
-  skill: number,
-  { attempts: [least, most] = [3, 25], difficultyScale }: SyntheticPlan,
-  random: () => number,
-): LoggedAnswer[] {
+function practise(truth: BktParameters, skill: number, plan: SyntheticPlan, random: () => number) {
+  const { attempts: [least, most] = [3, 25], difficultyScale } = plan;
   let known = random() < truth.pInit;
   const length = least + Math.floor(random() * (most - least + 1));
-  return Array.from({ length }, () => {
+  return Array.from({ length }, (): LoggedAnswer => {
     const difficulty = difficultyScale === undefined ? {} : { difficulty: 4 * random() - 2 };
     const { pGuess, pSlip } = shiftGuessSlip(truth, (difficultyScale ?? 0) * (difficulty.difficulty ?? 0));
     const correct = random() < (known ? 1 - pSlip : pGuess);

@@ -6,6 +6,7 @@ import {
 } from '../../../src/contracts/answers/attempt-row.js';
 import type { AnswerConditions } from '../../../src/domain/answer/answer-conditions.js';
 import { defaultParameters } from '../../../src/domain/base/bkt-parameters.js';
+import { dayMs } from '../../../src/domain/base/common.js';
 import { executeAll } from '../../../src/store/redis/connection/client.js';
 import { outboxKey, outboxRowCountKey } from '../../../src/store/redis/keys.js';
 
@@ -25,29 +26,24 @@ export function attemptRow(i: number, change: Partial<AttemptRow> = {}): Attempt
     timeSpentSeconds: i % 5 === 0 ? null : 20 + (i % 60),
     confidenceScore: i % 2 === 0 ? 4 : null,
     questionDifficulty: i % 7 === 0 ? null : 0.25,
-    occurredAt: start - (i % 10) * 86_400_000,
+    occurredAt: start - (i % 10) * dayMs,
     receivedAt: start,
     learnerSeq: 1 + Math.floor(i / 500),
-    masteryBefore: 0.3,
-    masteryAfter: 0.692683,
-    pCorrect: 0.41,
-    plateauDetected: false,
-    isRapid: false,
+    ...{ masteryBefore: 0.3, masteryAfter: 0.692683, pCorrect: 0.41, plateauDetected: false, isRapid: false },
     efficiencyIndex: i % 5 === 0 ? null : 50,
     recommendationCode: '',
     modelVersion: 2,
     parameters: defaultParameters,
-    version: 0,
-    source: 'default',
-    difficultyShift: 0,
-    abilityOffset: 0,
-    itemDifficulty: 0,
-    rapidSeconds: 3,
+    ...{
+      version: 0,
+      source: 'default',
+      difficultyShift: 0,
+      abilityOffset: 0,
+      itemDifficulty: 0,
+      rapidSeconds: 3,
+    },
     norm: { logMean: 4.3, logSd: 0.6, accuracy: 0.75 },
-    section: null,
-    weight: 1,
-    closedMastery: null,
-    baselineTotal: null,
+    ...{ section: null, weight: 1, closedMastery: null, baselineTotal: null },
     eventFingerprint: 1_000_000 + i,
     learnerVersion: 1 + Math.floor(i / 500),
     ...change,
@@ -68,12 +64,7 @@ export function encodedRows(rows: readonly AttemptRow[], first = 0): Buffer {
 const entryRows = [1, 3, 2];
 
 /** Appends answers `from` to `to - 1` to the outboxes, learner by learner in one partition; some share an entry. */
-export async function fillOutbox(
-  redis: Redis | Cluster,
-  partitions: number,
-  from: number,
-  to: number,
-): Promise<void> {
+export async function fillOutbox(redis: Redis | Cluster, partitions: number, from: number, to: number) {
   for (let i = from; i < to; ) {
     // One for each partition, because a Cluster takes them slot by slot.
     const rows = Array.from({ length: partitions }, (): string[] => []);
@@ -83,11 +74,9 @@ export async function fillOutbox(
   }
 }
 
-function addEntries(
-  pipeline: ReturnType<Redis['pipeline']>,
-  partition: number,
-  rows: readonly string[],
-): ReturnType<Redis['pipeline']> {
+type Pipeline = ReturnType<Redis['pipeline']>;
+
+function addEntries(pipeline: Pipeline, partition: number, rows: readonly string[]): Pipeline {
   pipeline.incrby(outboxRowCountKey(partition), rows.length);
   for (let at = 0, entry = 0; at < rows.length; entry += 1) {
     const size = entryRows[entry % entryRows.length] as number;

@@ -10,18 +10,11 @@ import type {
 } from '../../../bench/results/results.js';
 
 export const spread = (median: number, noise = 0.02, rounds = 5): Spread => ({
-  median,
-  low: median * (1 - noise),
-  high: median * (1 + noise),
-  rounds,
+  ...{ median, low: median * (1 - noise), high: median * (1 + noise), rounds },
 });
 
 export const figure = (name: string, value: Spread, goal: Figure['goal'], unit = 'times'): Figure => ({
-  name,
-  about: `about ${name}`,
-  unit,
-  value,
-  goal,
+  ...{ name, about: `about ${name}`, unit, value, goal },
 });
 
 const latencyAt = (offered: number, capacity: number): Latency => {
@@ -31,21 +24,12 @@ const latencyAt = (offered: number, capacity: number): Latency => {
 };
 
 const fullLedger: Ledger = {
-  acknowledged: 5000,
-  unanswered: 3,
-  inRedis: 5001,
-  inClickHouse: 5001,
-  distinctInClickHouse: 5001,
+  ...{ acknowledged: 5000, unanswered: 3, inRedis: 5001, inClickHouse: 5001, distinctInClickHouse: 5001 },
 };
 
 const peer = (target: string, perSecond: number, cpu: Measurement['cpu']): Measurement => ({
-  target,
-  throughput: spread(perSecond),
-  cpu,
+  ...{ target, throughput: spread(perSecond), cpu, memory: { server: 80 }, pipeline: null, ledger: null },
   latencies: [1000, 2000, 5000, 10_000].map((offered) => latencyAt(offered, perSecond)),
-  memory: { server: 80 },
-  pipeline: null,
-  ledger: null,
 });
 
 /** @param cost factor of the cost of an answer */
@@ -64,10 +48,7 @@ export const service = (cost = 1, ledger: Ledger | null = fullLedger): Measureme
 
 /** @param pace factor by which the machine is slower */
 export const single = (measurement: Measurement, pace = 1): ScenarioResult => ({
-  name: 'single',
-  about: 'single answers',
-  axis: null,
-  unit: 'answer',
+  ...{ name: 'single', about: 'single answers', axis: null, unit: 'answer' },
   measurements: [
     measurement,
     peer('echo', 60_000 / pace, { server: spread(10 * pace) }),
@@ -76,18 +57,12 @@ export const single = (measurement: Measurement, pace = 1): ScenarioResult => ({
 });
 
 const grown = (name: string, label: string, value: number, cost: number): ScenarioResult => ({
-  name,
-  about: `more ${label}`,
-  axis: { label, value },
-  unit: 'answer',
+  ...{ name, about: `more ${label}`, axis: { label, value }, unit: 'answer' },
   measurements: [{ ...service(cost), latencies: [] }],
 });
 
 export const benchResults = (changes: Partial<BenchResults> = {}): BenchResults => ({
-  format: 1,
-  startedAt: '2026-03-01T10:20:30.000Z',
-  form: 'short',
-  seconds: 100,
+  ...{ format: 1, startedAt: '2026-03-01T10:20:30.000Z', form: 'short', seconds: 100 },
   noise: { cpu: [10, 12, 11], perSecond: [60_000, 50_000, 55_000] },
   machine: { processor: 'Test processor', cores: 2, memoryMb: 4096, system: 'Linux 6' },
   versions: { node: '20.0.0', skilltrace: '0.1.0', redis: '7.0.0' },

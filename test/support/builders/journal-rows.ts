@@ -10,11 +10,7 @@ export const servedForecast = (change: Partial<ServedForecast> = {}): ServedFore
   learnerSeq: 10,
   current: { math: 500, rw: 520, total: 1020 },
   predicted: { math: 510, rw: 530, total: 1040 },
-  intervals: {
-    math: { low: 450, high: 570 },
-    rw: { low: 470, high: 590 },
-    total: { low: 960, high: 1120 },
-  },
+  intervals: { math: { low: 450, high: 570 }, rw: { low: 470, high: 590 }, total: { low: 960, high: 1120 } },
   targetScore: 1200,
   goalProbability: 0.25,
   modelVersion: 3,

@@ -1,6 +1,7 @@
 /** Answers of several months for tests of retention, and the views that analysts read. */
 import type { ClickHouseClient } from '@clickhouse/client';
 import { type AttemptRow, encodeAttemptRow } from '../../../src/contracts/answers/attempt-row.js';
+import { dayMs } from '../../../src/domain/base/common.js';
 import { createLogger } from '../../../src/logger.js';
 import type { RetentionDependencies } from '../../../src/services/retention/apply-retention.js';
 import { createRetentionFence } from '../../../src/store/audit/retention-fence.js';
@@ -17,7 +18,6 @@ import { attemptRow } from './attempt-rows.js';
 import { seeded } from './random.js';
 
 export const partitions = defaultPartitions;
-const dayMs = 86_400_000;
 
 /** First milliseconds of the months of 2026, by number from 1. */
 export const startOf = (month: number): number => Date.UTC(2026, month - 1, 1);
@@ -64,16 +64,9 @@ export function oldAnswers(months: readonly number[], seed = 7): AttemptRow[] {
   });
 }
 
-const monthOf = (ms: number): number => {
-  const at = new Date(ms);
-  return at.getUTCFullYear() * 100 + at.getUTCMonth() + 1;
-};
-
 /** Rows that arrived in these months of 2026, the last one included. */
 export const arrivedIn = (rows: readonly AttemptRow[], first: number, last: number): AttemptRow[] =>
-  rows.filter(
-    ({ event }) => monthOf(event.receivedAt) >= 202600 + first && monthOf(event.receivedAt) <= 202600 + last,
-  );
+  rows.filter(({ event: { receivedAt } }) => receivedAt >= startOf(first) && receivedAt < startOf(last + 1));
 
 export const encoded = ({ event, figures, conditions }: AttemptRow): string =>
   encodeAttemptRow(event, figures, conditions);
@@ -116,16 +109,13 @@ export async function everyView(client: ClickHouseClient): Promise<unknown> {
   );
   const velocity = createSkillHistory(client, (_, read) => read(AbortSignal.timeout(60_000)));
   const today = Math.floor(startOf(4) / dayMs);
-  const days = await Promise.all(
-    learners
-      .slice(0, 3)
-      .map(async (learner) =>
-        (await velocity.fetchDays({ ...learner, skillId: null, from: today - 28, today }))?.toSorted(
-          (a, b) => (`${a.skillId} ${a.day}` < `${b.skillId} ${b.day}` ? -1 : 1),
-        ),
-      ),
-  );
-  return JSON.parse(JSON.stringify([rows, days]), (_, value: unknown) =>
-    typeof value === 'number' ? Number(value.toPrecision(6)) : value,
-  );
+  const fetchDays = async (learner: (typeof learners)[number]): Promise<unknown> => {
+    const found = await velocity.fetchDays({ ...learner, skillId: null, from: today - 28, today });
+    return found?.map((day) => JSON.stringify(day, roundNumber)).sort();
+  };
+  const days = await Promise.all(learners.slice(0, 3).map(fetchDays));
+  return [JSON.parse(JSON.stringify(rows), roundNumber), days];
 }
+
+const roundNumber = (_: string, value: unknown): unknown =>
+  typeof value === 'number' ? Number(value.toPrecision(6)) : value;

@@ -1,4 +1,5 @@
 /** A panel of made-up learners, each with the forecasts that a teacher would expect. Only the order of answers is random. */
+import { dayMs } from '../../../src/domain/base/common.js';
 import { seeded } from './random.js';
 
 /** Answers of one learner within one day. */
@@ -46,107 +47,94 @@ const uncertain: Range = [380, 620];
 const certain: Range = [200, 450];
 const fittedWidth: Range = [150, 450];
 
-export const panel: readonly PanelLearner[] = [
+const learners: Readonly<Record<string, Omit<PanelLearner, 'name'>>> = {
   // Few answers: near the population's mean, with a wide interval.
-  {
-    name: 'beginner, 3 of 4 right',
+  'beginner, 3 of 4 right': {
     sessions: days(1, { skills: few.slice(3, 5), answers: 4, share: 0.75 }),
     ...{ current: [990, 1110], in30: [-20, 30], in120: [-30, 60], width: uncertain, onTrack: false },
   },
-  {
-    name: 'one right answer',
+  'one right answer': {
     sessions: days(1, { skills: few, answers: 1, share: 1 }),
     ...{ current: [1000, 1100], in30: [-20, 30], in120: [-30, 60], width: uncertain, onTrack: false },
   },
   // Far above the mean, but eight skills are not all skills.
-  {
-    name: 'strong',
+  strong: {
     sessions: days(12, { skills: few, answers: 10, share: 0.9 }, 0, 2),
     ...{ current: [1150, 1400], in30: [0, 70], in120: [0, 150], width: certain, onTrack: true },
     momentum: 'building',
   },
   // Little better than chance.
-  {
-    name: 'weak',
+  weak: {
     sessions: days(12, { skills: few, answers: 10, share: 0.3 }, 0, 2),
     ...{ current: [680, 920], in30: [0, 90], in120: [0, 200], width: certain, onTrack: false },
     advice: ['WEAK_SKILL', 'PLATEAU'],
   },
   // A mastery of one half with guess .2 and slip .1.
-  {
-    name: 'average',
+  average: {
     sessions: days(20, { skills: few, answers: 10, share: 0.55 }),
     ...{ current: [950, 1130], in30: [0, 80], in120: [0, 200], width: certain },
     advice: ['WEAK_SKILL', 'PLATEAU', 'READY', 'EXPLORE'],
   },
-  {
-    name: 'guesser',
+  guesser: {
     sessions: days(10, { skills: few, answers: 10, share: 0.25, seconds: 1.5 }),
     ...{ current: [680, 920], in30: [-20, 40], in120: [-20, 90], width: certain, onTrack: false },
     advice: ['RAPID'],
   },
   // One skill says little about its section and nothing about the others.
-  {
-    name: 'crammer on one skill',
+  'crammer on one skill': {
     sessions: days(1, { skills: few.slice(0, 1), answers: 40, share: 0.95 }),
     ...{ current: [1020, 1170], in30: [-40, 40], in120: [-60, 80], width: uncertain },
   },
   // Without practice there is no gain.
-  {
-    name: 'stopped two months ago',
+  'stopped two months ago': {
     sessions: days(15, { skills: few, answers: 10, share: 0.8 }, 60),
     ...{ current: [1040, 1280], in30: [-50, 0], in120: [-120, 0], width: certain, onTrack: false },
   },
-  {
-    name: 'improver',
+  improver: {
     sessions: Array.from({ length: 20 }, (_, i) => ({
       ...{ daysAgo: 19 - i, skills: few, answers: 10, share: 0.4 + (i >> 1) * 0.05 },
     })),
     ...{ current: [1000, 1220], in30: [0, 90], in120: [20, 220], width: certain, onTrack: true },
     momentum: 'building',
   },
-  {
-    name: 'one section only',
+  'one section only': {
     sessions: days(10, { skills: mathSkills, answers: 10, share: 0.75 }),
     ...{ current: [1060, 1330], in30: [0, 80], in120: [0, 180], width: certain },
   },
-  {
-    name: 'few of many',
+  'few of many': {
     sessions: days(10, { skills: few.slice(3, 5), answers: 6, share: 0.75 }),
     ...{ current: [1010, 1160], in30: [-30, 50], in120: [-30, 110], width: uncertain },
   },
-  {
-    name: 'everything wrong',
+  'everything wrong': {
     sessions: days(4, { skills: few, answers: 10, share: 0 }),
     ...{ current: [480, 760], in30: [0, 110], in120: [0, 230], width: certain, onTrack: false },
     advice: ['WEAK_SKILL'],
   },
-  {
-    name: 'everything right',
+  'everything right': {
     sessions: days(6, { skills: all, answers: 10, share: 1 }),
     ...{ current: [1350, 1590], in30: [-40, 60], in120: [-80, 90], width: certain, onTrack: true },
   },
-  {
-    name: 'long history',
+  'long history': {
     sessions: days(150, { skills: all, answers: 8, share: 0.7 }),
     ...{ current: [1100, 1330], in30: [0, 60], in120: [0, 150], width: certain, fittedWidth, onTrack: true },
   },
   // Partly forgotten until the next day of practice.
-  {
-    name: '300 answers on one day',
+  '300 answers on one day': {
     sessions: days(1, { skills: all, answers: 300, share: 0.8 }),
     ...{ current: [1150, 1420], in30: [-100, 80], in120: [-200, 180], width: certain, fittedWidth },
   },
-  {
-    name: 'stuck on one skill',
+  'stuck on one skill': {
     sessions: days(10, { skills: few.slice(0, 1), answers: 6, share: 0.4 }),
     ...{ current: [850, 1050], in30: [-20, 60], in120: [-20, 120], width: uncertain, onTrack: false },
     advice: ['PLATEAU'],
   },
-];
+};
+
+export const panel: readonly PanelLearner[] = Object.entries(learners).map(([name, learner]) => ({
+  ...{ name, ...learner },
+}));
 
 const minuteMs = 60_000;
-const dayMs = 24 * 60 * minuteMs;
 
 /**
  * A learner's answers, oldest first. They are a minute apart, or less if a session would begin before midnight: a session on
@@ -159,10 +147,7 @@ export function eventsOf({ name, sessions }: PanelLearner, now: number) {
   let place = 0;
   return sessions.flatMap(({ daysAgo, skills, answers, share, seconds = 50 }) => {
     const right = Math.round(answers * share);
-    const outcomes = shuffle(
-      Array.from({ length: answers }, (_, i) => i < right),
-      random,
-    );
+    const outcomes = shuffle([...Array(right).fill(true), ...Array(answers - right).fill(false)], random);
     const stepMs = Math.min(minuteMs, (now % dayMs) / (answers + 1));
     return outcomes.map((isCorrect, i) => ({
       user_id: name,

@@ -15,11 +15,7 @@ export const now = 20_000 * dayMs;
 /** A skill practised at `now`, between weak and mastered. */
 export const practised: SkillState = {
   ...newSkill(defaultParameters),
-  mastery: 0.7,
-  attempts: 10,
-  correct: 6,
-  lastAttemptAt: now,
-  correctDays: 1,
+  ...{ mastery: 0.7, attempts: 10, correct: 6, lastAttemptAt: now, correctDays: 1 },
 };
 
 /** Mastered: the last answer was right, and the expected accuracy is about 79 %. */
@@ -28,10 +24,7 @@ export const mastered: SkillState = {
   mastery: 0.97,
   trace: {
     ...practised.trace,
-    residual: 0.5,
-    lastAnswerNumber: 1,
-    lastRightNumber: 1,
-    lastRightAt: now / 1000,
+    ...{ residual: 0.5, lastAnswerNumber: 1, lastRightNumber: 1, lastRightAt: now / 1000 },
   },
   plateau: { ...practised.plateau, attempts: 10, sum: 5.9 },
 };

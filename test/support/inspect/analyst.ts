@@ -1,11 +1,9 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readStoredEndpoints } from '../../../src/embedded/data-dir.js';
 import type { Service } from '../servers/service.js';
 
 /** @returns a function that queries ClickHouse as the analyst of a service, with a limit in seconds */
 export function analystOf({ dataDir }: Pick<Service, 'dataDir'>) {
-  const { analyst_url } = JSON.parse(readFileSync(join(dataDir, 'endpoints.json'), 'utf8'));
-  const { username, password, origin } = new URL(analyst_url);
+  const { username, password, origin } = new URL(readStoredEndpoints(dataDir)?.analystUrl ?? '');
   const headers = { authorization: `Basic ${btoa(`${username}:${password}`)}` };
   return async (query: string, limit = 60, signal: AbortSignal | null = null) => {
     const since = performance.now();

@@ -4,6 +4,8 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../runner/root.js';
 
+type Fields = Readonly<Record<string, unknown>>;
+
 interface Target {
   readonly refId: string;
   readonly datasource: { readonly type: string; readonly uid: string };
@@ -15,6 +17,8 @@ export interface SqlTarget extends Target {
   readonly rawSql: string;
 }
 
+type PromqlTarget = Target & { readonly expr: string; readonly legendFormat: string };
+
 export interface Panel {
   readonly id: number;
   readonly type: string;
@@ -22,28 +26,22 @@ export interface Panel {
   readonly gridPos: Readonly<Record<'h' | 'w' | 'x' | 'y', number>>;
   readonly datasource: Target['datasource'];
   readonly fieldConfig: {
-    readonly defaults: Readonly<Record<string, unknown>>;
-    readonly overrides: readonly { readonly matcher: { readonly id: string; readonly options: string } }[];
+    readonly defaults: Fields;
+    readonly overrides: readonly { readonly matcher: { readonly options: string } }[];
   };
-  readonly options: Readonly<Record<string, unknown>>;
-  readonly targets: readonly (
-    | SqlTarget
-    | (Target & { readonly expr: string; readonly legendFormat: string })
-  )[];
+  readonly options: Fields;
+  readonly targets: readonly (SqlTarget | PromqlTarget)[];
 }
-
-type Variable = { readonly name: string } & (
-  | { readonly type: 'query'; readonly query: { readonly rawSql: string } }
-  | { readonly type: 'custom'; readonly query: string }
-);
 
 export interface Dashboard {
   readonly uid: string;
   readonly title: string;
   readonly tags: readonly string[];
-  readonly links: readonly Readonly<Record<string, unknown>>[];
-  readonly annotations: { readonly list: readonly { readonly name: string; readonly target: SqlTarget }[] };
-  readonly templating: { readonly list: readonly Variable[] };
+  readonly links: readonly Fields[];
+  readonly annotations: { readonly list: readonly { readonly target: SqlTarget }[] };
+  readonly templating: {
+    readonly list: readonly { readonly name: string; readonly query: { readonly rawSql?: string } }[];
+  };
   readonly panels: readonly Panel[];
 }
 

@@ -3,16 +3,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../runner/root.js';
 
-export interface Locked {
-  readonly version: string;
-  readonly resolved?: string;
-  readonly integrity?: string;
-  readonly license?: string;
-  readonly optional?: true;
-  readonly dev?: true;
-  readonly link?: true;
-  readonly hasInstallScript?: true;
-}
+export type Locked = { readonly version: string } & Partial<
+  Readonly<Record<'resolved' | 'integrity' | 'license', string>> &
+    Readonly<Record<'optional' | 'dev' | 'link' | 'hasInstallScript', true>>
+>;
 
 export const lockedPackages = (): [path: string, locked: Locked][] => {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));

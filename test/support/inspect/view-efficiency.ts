@@ -1,16 +1,9 @@
 import { normalCdf } from '../../../src/domain/base/normal-distribution.js';
-import { computeSum } from '../../../src/lists.js';
+import { computeSum, indices } from '../../../src/lists.js';
 
-interface TimedSums {
-  readonly timed: number;
-  readonly timedCorrect: number;
-  readonly logSeconds: number;
-  readonly logSecondsSquared: number;
-}
+type TimedSums = ReturnType<typeof timedSums>;
 
-export function timedSums(
-  answers: readonly { readonly correct: boolean; readonly seconds: number }[],
-): TimedSums {
+export function timedSums(answers: readonly { readonly correct: boolean; readonly seconds: number }[]) {
   const logs = answers.map(({ seconds }) => Math.log(seconds));
   return {
     timed: answers.length,
@@ -21,13 +14,9 @@ export function timedSums(
 }
 
 /** Answers that the prior stands for: half of them one standard deviation faster than 75 s, half as much slower. */
-const prior = timedSums(
-  Array.from({ length: 20 }, (_, i) => ({
-    correct: i < 15,
-    seconds: 75 * Math.exp(i % 2 === 0 ? 0.6 : -0.6),
-  })),
+const { timed, timedCorrect, logSeconds, logSecondsSquared } = timedSums(
+  indices(20).map((i) => ({ correct: i < 15, seconds: 75 * Math.exp(i % 2 === 0 ? 0.6 : -0.6) })),
 );
-const { timed, timedCorrect, logSeconds, logSecondsSquared } = prior;
 
 /** Corrected for guessing with a chance of 1 in 5. */
 const corrected = (share: number): number => Math.max(0, (5 * share - 1) / 4);
