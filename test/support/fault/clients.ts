@@ -25,11 +25,7 @@ export interface ClientSettings {
   readonly seed: number;
 }
 
-interface Response {
-  readonly status: number;
-  readonly replayed: boolean;
-  readonly text: string;
-}
+type Response = { readonly status: number; readonly replayed: boolean; readonly text: string };
 
 const pauseMs = 15;
 const retryMs = 100;
@@ -62,7 +58,7 @@ export function startClients(t: Scoped, settings: ClientSettings) {
   ): Promise<Response | null> {
     const signal = AbortSignal.timeout(random() < hangUps ? Math.ceil(random() * maxHangUpMs) : timeoutMs);
     const headers = { 'X-API-Key': key, ...(body && { 'Content-Type': 'application/json' }) };
-    const init = { method, headers, signal, body: body === undefined ? null : JSON.stringify(body) };
+    const init = { method, headers, signal, ...(body && { body: JSON.stringify(body) }) };
     try {
       const response = await fetch(`http://127.0.0.1:${port}/api/v1/${path}`, init);
       const replayed = response.headers.get('idempotent-replayed') === 'true';
@@ -136,13 +132,11 @@ export function startClients(t: Scoped, settings: ClientSettings) {
     entry.retracted = true;
     let requests = 0;
     const path = `learners/${entry.event.user_id}/attempts/${entry.event.event_id}`;
-    await send(
-      () => {
-        requests += 1;
-        return exchange('DELETE', entry.tenant, path);
-      },
-      ({ status }) => status === 200 || (status === 404 && requests > 1),
-    );
+    const request = () => {
+      requests += 1;
+      return exchange('DELETE', entry.tenant, path);
+    };
+    await send(request, ({ status }) => status === 200 || (status === 404 && requests > 1));
   }
 
   async function answerOnce(): Promise<void> {

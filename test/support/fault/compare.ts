@@ -1,5 +1,6 @@
 /** Compares Redis and ClickHouse with a ledger. */
 import type { ClickHouseClient } from '@clickhouse/client';
+import { groupBy, splitIntoParts } from '../../../src/lists.js';
 import { selectRows } from '../../../src/warehouse/clickhouse/client.js';
 import { callerOf } from '../http/http.js';
 import { askUntil, waitFor } from '../wait.js';
@@ -39,7 +40,8 @@ export async function compareStores(
     compareCounts(name, expected, new Map(rows.map(({ key, count }) => [key, count])), found);
   }
   await checkRows(clickhouse, where, found);
-  await checkRetractions(clickhouse, where, entries, found);
+  const retracted = entries.filter((entry) => entry.retracted).map(({ event }) => event.event_id);
+  await checkRetractions(clickhouse, where, retracted.sort().join(), found);
   for (const { first, counted, changed, event } of entries) {
     if (first === null) found.differences.push(`${event.event_id} was never confirmed`);
     if (counted > 1) found.doubled += counted - 1;
@@ -48,26 +50,23 @@ export async function compareStores(
   return found;
 }
 
-const batchSize = 500;
-
 /** Sends all entries again. @returns how many the service counted now, because it had lost them */
 export async function resendAll(target: Target, entries: readonly Entry[]): Promise<number> {
   let lost = 0;
   for (const tenant of target.tenants) {
     const own = entries.filter((entry) => entry.tenant === tenant);
     const caller = callerOf(target, tenant);
-    for (let at = 0; at < own.length; at += batchSize) {
-      const batch = own.slice(at, at + batchSize);
+    for (const batch of splitIntoParts(own, 500)) {
       const { json } = await askUntil(
         'all answers to be replayed',
         () => caller.trackAll(batch.map(({ event }) => event)),
         ({ status }) => status === 200,
       );
-      batch.forEach((entry, i) => {
+      for (const [i, entry] of batch.entries()) {
         const { data, replayed } = json.data.results[i];
         if (replayed === true) confirm(entry, data, true);
         else lost += 1;
-      });
+      }
     }
   }
   return lost;
@@ -76,13 +75,10 @@ export async function resendAll(target: Target, entries: readonly Entry[]): Prom
 const keyOf = (tenant: string, userId: string, skillId: string): string => `${tenant} ${userId} ${skillId}`;
 
 function countEntries(entries: readonly Entry[]): Counts {
-  const sums = new Map<string, [number, number]>();
-  for (const { tenant, event } of entries.filter(({ retracted }) => !retracted)) {
-    const key = keyOf(tenant, event.user_id, event.skill_id);
-    const [attempts, correct] = sums.get(key) ?? [0, 0];
-    sums.set(key, [attempts + 1, correct + (event.is_correct ? 1 : 0)]);
-  }
-  return new Map([...sums].map(([key, sum]) => [key, sum.join('/')]));
+  const counted = entries.filter(({ retracted }) => !retracted);
+  const groups = groupBy(counted, ({ tenant, event }) => keyOf(tenant, event.user_id, event.skill_id));
+  const correct = (own: readonly Entry[]): number => own.filter(({ event }) => event.is_correct).length;
+  return new Map([...groups].map(([key, own]) => [key, `${own.length}/${correct(own)}`]));
 }
 
 async function readRedis(target: Target, learners: readonly string[]): Promise<Counts> {
@@ -118,18 +114,11 @@ function compareCounts(store: string, expected: Counts, actual: Counts, found: F
 }
 
 /** The journal stores retractions after the rows. */
-async function checkRetractions(
-  clickhouse: ClickHouseClient,
-  where: string,
-  entries: readonly Entry[],
-  found: Findings,
-): Promise<void> {
-  const retracted = entries.filter((entry) => entry.retracted).map(({ event }) => event.event_id);
-  const expected = retracted.sort().join();
+async function checkRetractions(client: ClickHouseClient, where: string, expected: string, found: Findings) {
   let stored = '';
   await waitFor('the rows of retractions', async () => {
     const query = `SELECT event_id AS id FROM taken_back FINAL WHERE ${where} ORDER BY id`;
-    stored = (await selectRows<{ id: string }>(clickhouse, query)).map(({ id }) => id).join();
+    stored = (await selectRows<{ id: string }>(client, query)).map(({ id }) => id).join();
     return stored.length >= expected.length;
   });
   if (stored !== expected) found.differences.push(`retracted: ${expected}, stored: ${stored}`);

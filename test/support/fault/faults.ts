@@ -2,6 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { sendSignal } from '../../../src/embedded/supervisor.js';
+import { groupBy } from '../../../src/lists.js';
 import type { Scoped } from '../servers/service.js';
 import { waitFor } from '../wait.js';
 import {
@@ -25,7 +26,7 @@ export interface Fault {
   readonly isLong: boolean;
   readonly canMix: boolean;
   /** Resolves when the fault is over. */
-  inflict(deployment: Deployment, random: Random): Promise<void>;
+  inflict(deployment: Deployment, random: Random): Promise<unknown>;
 }
 
 const pick = <Value>(values: readonly Value[], random: Random): Value =>
@@ -33,9 +34,7 @@ const pick = <Value>(values: readonly Value[], random: Random): Value =>
 
 const kill = (part: Part): Fault => ({
   ...{ name: `kill -9 ${part}`, isLong: false, canMix: true },
-  inflict: async (deployment, random) => {
-    sendSignal(pick(deployment.pids(part), random), 'SIGKILL');
-  },
+  inflict: async (deployment, random) => sendSignal(pick(deployment.pids(part), random), 'SIGKILL'),
 });
 
 /**
@@ -135,13 +134,10 @@ function mix(faults: readonly Fault[], random: Random): Fault {
     name: `mixed: ${chosen.map(({ name }) => name).join(' + ')}`,
     isLong: chosen.some(({ isLong }) => isLong),
     canMix: false,
-    inflict: async (deployment, random) => {
-      const inflictLater = async ({ inflict }: Fault): Promise<void> => {
-        await sleep(4000 * random());
-        await inflict(deployment, random);
-      };
-      await Promise.all(chosen.map(inflictLater));
-    },
+    inflict: (deployment, random) =>
+      Promise.all(
+        chosen.map(({ inflict }) => sleep(4000 * random()).then(() => inflict(deployment, random))),
+      ),
   };
 }
 
@@ -181,10 +177,9 @@ export function planFaults(count: number, isLong: boolean, random: Random): Seri
     const { name, faults } = chosen[i % chosen.length] as Series;
     rounds.push({ name, fault: mix(faults, random), rank: i });
   }
-  return chosen
-    .map((one) => ({
-      ...one,
-      faults: rounds.flatMap(({ name, fault }) => (name === one.name ? [fault] : [])),
-    }))
-    .filter(({ faults }) => faults.length > 0);
+  const byName = groupBy(rounds, ({ name }) => name);
+  return chosen.flatMap((one) => {
+    const own = byName.get(one.name) ?? [];
+    return own.length === 0 ? [] : [{ ...one, faults: own.map(({ fault }) => fault) }];
+  });
 }

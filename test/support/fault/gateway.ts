@@ -26,20 +26,19 @@ export async function startGateway(t: Scoped, target: string) {
   async function handle(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     if (mode === 'down') {
       cuts += 1;
-      incoming.socket.destroy();
-      return;
+      return void incoming.socket.destroy();
     }
     const body = await buffer(incoming);
     const action = pattern.test(readStatement(incoming, body)) ? mode : 'pass';
-    if (action === 'late') {
-      const sent = released.then(() => forward(target, incoming, body, outgoing, 'pass'));
-      late.push(sent);
-      cuts += 1;
-      await sent;
+    if (action !== 'late') {
+      await forward(target, incoming, body, outgoing, action);
+      if (action !== 'pass') cuts += 1;
       return;
     }
-    await forward(target, incoming, body, outgoing, action);
-    if (action !== 'pass') cuts += 1;
+    const sent = released.then(() => forward(target, incoming, body, outgoing, 'pass'));
+    late.push(sent);
+    cuts += 1;
+    await sent;
   }
 
   const server = createServer((incoming, outgoing) => {

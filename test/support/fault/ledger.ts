@@ -1,13 +1,7 @@
 /** The answers that test clients have sent, with the results that they received. */
+import type { Answer } from '../../../src/client/index.js';
 
-export interface AnswerEvent {
-  readonly user_id: string;
-  readonly skill_id: string;
-  readonly is_correct: boolean;
-  readonly time_spent_seconds?: number;
-  readonly item_id?: string;
-  readonly event_id: string;
-}
+export type AnswerEvent = Answer & { readonly event_id: string };
 
 export interface Entry {
   readonly tenant: string;
@@ -32,12 +26,7 @@ export interface Ledger {
 }
 
 export const createEntry = (tenant: string, event: AnswerEvent): Entry => ({
-  tenant,
-  event,
-  first: null,
-  counted: 0,
-  changed: null,
-  retracted: false,
+  ...{ tenant, event, first: null, counted: 0, changed: null, retracted: false },
 });
 
 export function confirm(entry: Entry, data: unknown, replayed: boolean): void {

@@ -21,18 +21,11 @@ const times = [
   ...['2016-12-31T23:59:60Z', '2024-02-29t12:00:00.123456789123456789z'],
 ];
 const invalidTimes = [
-  '2023-02-29T00:00:00Z',
-  '1969-12-31T23:59:59.999Z',
-  '9999-12-31T23:59:59Z',
-  '2026-01-01',
+  ...['2023-02-29T00:00:00Z', '1969-12-31T23:59:59.999Z', '9999-12-31T23:59:59Z', '2026-01-01'],
 ];
 const urls = ['https://hooks.example.org/', 'https://hooks.example.org/a?b=c'];
 const invalidUrls = [
-  'http://hooks.example.org/',
-  'https://10.0.0.1/',
-  'https://[::1]/',
-  'hooks',
-  'https://a/#b',
+  ...['http://hooks.example.org/', 'https://10.0.0.1/', 'https://[::1]/', 'hooks', 'https://a/#b'],
 ];
 
 /** Fields with checks beyond their schema. */
@@ -48,11 +41,11 @@ const fields: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
 
 const ids = { userId: 'ada', skillId: 'algebra', eventId: 'e-1', erasureId: '', webhookId: '' };
 const { body: statementText } = routeRequests['POST /xapi/statements']?.(ids) ?? {};
+const statementFields = {
+  ...{ id: fc.uuid(), timestamp: fc.constantFrom(...times), result: fc.record({ success: fc.boolean() }) },
+};
 const xapiStatement = fc
-  .record(
-    { id: fc.uuid(), timestamp: fc.constantFrom(...times), result: fc.record({ success: fc.boolean() }) },
-    { requiredKeys: [] },
-  )
+  .record(statementFields, { requiredKeys: [] })
   .map((change) => ({ ...JSON.parse(`${statementText}`), ...change }));
 
 /** Values that the schema allows. Strings are valid ids, because formats are in `fields`. */
@@ -138,16 +131,11 @@ const jsonContent = (value: fc.Arbitrary<unknown>): fc.Arbitrary<Content> =>
     encoding: mostly(12, fc.constant(null), encodings),
   });
 
+const oddLine = fc.oneof(anyValue.map(textOf), fc.constantFrom('', '{', '\t'));
 const lineContent = (event: fc.Arbitrary<unknown>): fc.Arbitrary<Content> =>
-  fc
-    .array(mostly(12, event.map(textOf), fc.oneof(anyValue.map(textOf), fc.constantFrom('', '{', '\t'))), {
-      maxLength: maxEvents,
-    })
-    .map((lines) => ({
-      bytes: Buffer.from(lines.join('\n')),
-      type: 'application/x-ndjson',
-      encoding: null,
-    }));
+  fc.array(mostly(12, event.map(textOf), oddLine), { maxLength: maxEvents }).map((lines) => ({
+    ...{ bytes: Buffer.from(lines.join('\n')), type: 'application/x-ndjson', encoding: null },
+  }));
 
 const gzipContent = (content: fc.Arbitrary<Content>): fc.Arbitrary<Content> =>
   fc.tuple(content, mostly(12, fc.constant(0), fc.constant(5))).map(([{ bytes, type }, cut]) => {
@@ -167,7 +155,5 @@ export function contentOf({ method, path, body, protocol }: Route): fc.Arbitrary
 
 /** For a route without a body. */
 export const strayContent: fc.Arbitrary<Content> = invalidId.map((id) => ({
-  bytes: Buffer.from(id),
-  type: 'application/json',
-  encoding: null,
+  ...{ bytes: Buffer.from(id), type: 'application/json', encoding: null },
 }));

@@ -1,5 +1,6 @@
 /** The answers that the service has confirmed to one tenant, by learner and skill. */
 import { gunzipSync } from 'node:zlib';
+import type { Answer as SentAnswer } from '../../../src/client/index.js';
 import type { Answer } from '../http/http.js';
 import { type Content, maxEvents } from './bodies.js';
 import type { Request } from './requests.js';
@@ -9,19 +10,13 @@ export interface AnswerCount {
   correct: number;
 }
 
-interface SentEvent {
-  readonly user_id: string;
-  readonly skill_id: string;
-  readonly is_correct: boolean;
-}
-
 /** Ids contain no line feed. */
 export const countKey = (userId: string, skillId: string): string => `${userId}\n${skillId}`;
 
 export function createConfirmedAnswers() {
   const counts = new Map<string, AnswerCount>();
   let maxUnconfirmed = 0;
-  const add = ({ user_id, skill_id, is_correct }: SentEvent): void => {
+  const add = ({ user_id, skill_id, is_correct }: SentAnswer): void => {
     const key = countKey(user_id, skill_id);
     const { answers, correct } = counts.get(key) ?? { answers: 0, correct: 0 };
     counts.set(key, { answers: answers + 1, correct: correct + (is_correct ? 1 : 0) });
@@ -39,7 +34,7 @@ export function createConfirmedAnswers() {
         const events = parseEvents(content, path);
         parseResults(response).forEach(({ status, replayed }, i) => {
           if (status >= 500) maxUnconfirmed += 1;
-          if (status === 200 && !replayed) add(events[i] as SentEvent);
+          if (status === 200 && !replayed) add(events[i] as SentAnswer);
         });
       }
     },

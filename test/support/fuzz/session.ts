@@ -13,16 +13,9 @@ const maxHeadBytes = 4096 - 100;
 
 export type Keys = Readonly<Record<Exclude<KeyName, null>, string>>;
 
-/** The routes that succeeded, and the number of responses by status. */
-export interface Coverage {
-  readonly successes: Set<string>;
-  readonly statuses: Map<number, number>;
-}
-
-type NoResponse = 'head too long' | 'export cut' | 'lost';
-
 export function createSession(port: number, keys: Keys, confirmed: ConfirmedAnswers, connections: number) {
-  const coverage: Coverage = { successes: new Set(), statuses: new Map() };
+  /** The routes that succeeded, and the number of responses by status. */
+  const coverage = { successes: new Set<string>(), statuses: new Map<number, number>() };
   const returned = createReturnedIds();
   const wires: (Wire | undefined)[] = Array.from({ length: connections });
   const usedAt: number[] = Array.from({ length: connections }, () => 0);
@@ -44,26 +37,18 @@ export function createSession(port: number, keys: Keys, confirmed: ConfirmedAnsw
     const wire = connectionAt(slot);
     const sentAt = performance.now();
     wire.send(bytes);
-    const describeError = (error: unknown) =>
-      new Error(`${JSON.stringify(bytes.toString('latin1'))}: ${error}`, { cause: error });
-    let response: Answer | NoResponse = await wire
-      .next({ head: request.method === 'HEAD' })
-      .catch((error: unknown): NoResponse => {
-        const cause = wire.isClosed() && explainLoss(request, target, bytes, performance.now() - sentAt);
-        if (!cause) throw describeError(error);
-        return cause;
+    let answer: Answer | null = null;
+    try {
+      answer = await wire.next({ head: request.method === 'HEAD' }).catch((error: unknown) => {
+        if (wire.isClosed() && mayBeLost(request, target, bytes, performance.now() - sentAt)) return null;
+        throw error;
       });
-    if (typeof response !== 'string') {
-      if (response.status === 431 && isLong(bytes)) response = 'head too long';
-      else
-        try {
-          assertDescribed(response, request, target);
-        } catch (error) {
-          throw describeError(error);
-        }
+      if (answer?.status === 431 && isLong(bytes)) answer = null;
+      if (answer !== null) assertDescribed(answer, request, target);
+    } catch (error) {
+      throw new Error(`${JSON.stringify(bytes.toString('latin1'))}: ${error}`, { cause: error });
     }
     usedAt[slot] = performance.now();
-    const answer = typeof response === 'string' ? null : response;
     if (answer === null || answer.headers.connection === 'close') {
       wire.end();
       wires[slot] = undefined;
@@ -93,23 +78,18 @@ export function createSession(port: number, keys: Keys, confirmed: ConfirmedAnsw
 
 const isLong = (bytes: Buffer): boolean => bytes.indexOf('\r\n\r\n') > maxHeadBytes;
 
-/** An export is cut when its learner is erased or corrected, which never happens to the ledger's learners. */
-function explainLoss(request: Request, { route }: Target, bytes: Buffer, ms: number): NoResponse | null {
-  if (isLong(bytes)) return 'head too long';
-  if (request.key !== 'ledger' && route?.path.endsWith('/export')) return 'export cut';
-  // On a busy machine, the service may close the connection as idle.
-  return ms > maxIdleMs ? 'lost' : null;
-}
+/**
+ * An export is cut when its learner is erased or corrected, which never happens to the ledger's learners. On a busy machine,
+ * the service may close the connection as idle.
+ */
+const mayBeLost = ({ key }: Request, { route }: Target, bytes: Buffer, ms: number): boolean =>
+  isLong(bytes) || (key !== 'ledger' && route?.path.endsWith('/export') === true) || ms > maxIdleMs;
 
 function encode({ method, path, headers, content }: Request, key: string | null): Buffer {
-  const described =
-    content === null ? {} : { 'Content-Type': content.type, 'Content-Encoding': content.encoding };
-  return rawRequest(key, {
-    method,
-    path,
-    headers: { ...headers, ...described },
-    body: content?.bytes ?? null,
-  });
+  if (content === null) return rawRequest(key, { method, path, headers });
+  const { bytes: body, type, encoding } = content;
+  const described = { ...headers, 'Content-Type': type, 'Content-Encoding': encoding };
+  return rawRequest(key, { method, path, headers: described, body });
 }
 
 function assertDescribed(answer: Answer, { method, headers }: Request, target: Target): void {

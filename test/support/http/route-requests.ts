@@ -81,24 +81,20 @@ const parametersOf = (ids: Ids, path: string): Readonly<Record<string, string | 
   ...(path.endsWith(':file') && { file: styleFile(path.startsWith('/docs') ? 'docs' : 'dashboard') }),
 });
 
-function buildRequest(name: string, routePath: string, ids: Ids): Omit<RequestParts, 'method'> {
+type Request = Omit<RequestParts, 'method'>;
+
+function buildRequest(name: string, routePath: string, ids: Ids): Request {
   const parameters = routePath.includes(':') ? parametersOf(ids, routePath) : {};
-  const path = routePath.replace(/:(\w+)/g, (_, parameter) =>
-    encodeURIComponent(parameters[parameter] ?? ''),
-  );
+  const path = routePath.replace(/:(\w+)/g, (_, name) => encodeURIComponent(parameters[name] ?? ''));
   const [query, body] = [queries[name]?.(ids), bodies[name]?.(ids)];
   return {
     path: query === undefined ? path : `${path}?${query}`,
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(body && { body: JSON.stringify(body) }),
     ...(headers[name] && { headers: headers[name] }),
   };
 }
 
 /** Requests by the names of the routes. */
-export const routeRequests: Readonly<Record<string, (ids: Ids) => Omit<RequestParts, 'method'>>> =
-  Object.fromEntries(
-    routeTable.map((route) => {
-      const name = nameOf(route);
-      return [name, (ids: Ids) => buildRequest(name, route.path, ids)];
-    }),
-  );
+export const routeRequests: Readonly<Record<string, (ids: Ids) => Request>> = Object.fromEntries(
+  routeTable.map((route) => [nameOf(route), (ids: Ids) => buildRequest(nameOf(route), route.path, ids)]),
+);

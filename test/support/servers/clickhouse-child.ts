@@ -60,13 +60,9 @@ export async function startClickHouse(t: Scoped, dir?: string, change: Partial<C
     dataDir,
     url,
     client: (account: Account = serviceAccount): ClickHouseClient => {
-      const client = createClient({
-        url,
-        username: account.name,
-        password: account.password,
-        database: 'skilltrace',
-        log: { level: ClickHouseLogLevel.OFF },
-      });
+      const { name: username, password } = account;
+      const log = { level: ClickHouseLogLevel.OFF };
+      const client = createClient({ url, username, password, database: 'skilltrace', log });
       t.after(() => client.close());
       return client;
     },

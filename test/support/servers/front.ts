@@ -28,10 +28,9 @@ export interface Front {
   decide: (request: Passed, index: number) => Decision;
 }
 
-export async function startFront(
-  t: Scoped,
-  { baseUrl, key }: Pick<Service, 'baseUrl' | 'key'>,
-): Promise<Front> {
+type Target = Pick<Service, 'baseUrl' | 'key'>;
+
+export async function startFront(t: Scoped, { baseUrl, key }: Target): Promise<Front> {
   const passed: Passed[] = [];
   const front = { baseUrl: '', passed, decide: (): Decision => null };
   const server = createServer(async (request, response) => {
@@ -48,16 +47,13 @@ export async function startFront(
   return front;
 }
 
+const json = { 'Content-Type': 'application/json' };
+
 /** Uses the key of the proxy if the caller sends none. */
 async function forward(url: string, key: string, { headers }: IncomingMessage, { method, body }: Passed) {
-  const response = await fetch(url, {
-    method,
-    headers: {
-      'X-API-Key': `${headers['x-api-key'] ?? key}`,
-      ...(body !== '' && { 'Content-Type': 'application/json' }),
-    },
-    ...(body !== '' && { body }),
-  });
+  const authorized = { 'X-API-Key': `${headers['x-api-key'] ?? key}` };
+  const sent = body === '' ? { headers: authorized } : { headers: { ...authorized, ...json }, body };
+  const response = await fetch(url, { method, ...sent });
   return { status: response.status, body: await response.text() };
 }
 

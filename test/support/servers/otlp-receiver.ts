@@ -1,4 +1,5 @@
 /** A receiver of traces by OTLP over HTTP with protobuf. */
+import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { listen } from './ports.js';
@@ -23,18 +24,15 @@ function fieldsOf(bytes: Buffer): Fields {
     return bytes.subarray(at - length, at);
   };
   /** By wire type. */
-  const readers = [
-    varint,
-    () => take(8).readBigUInt64LE(),
-    () => take(Number(varint())),
-    undefined,
-    undefined,
-    () => BigInt(take(4).readUInt32LE()),
-  ];
+  const readers: Readonly<Record<number, () => Buffer | bigint>> = {
+    0: varint,
+    1: () => take(8).readBigUInt64LE(),
+    2: () => take(Number(varint())),
+    5: () => BigInt(take(4).readUInt32LE()),
+  };
   while (at < bytes.length) {
     const tag = Number(varint());
-    const read = readers[tag & 7];
-    if (read === undefined) throw new Error(`wire type ${tag & 7} is unknown`);
+    const read = readers[tag & 7] ?? assert.fail(`wire type ${tag & 7} is unknown`);
     fields.set(tag >> 3, [...(fields.get(tag >> 3) ?? []), read()]);
   }
   return fields;

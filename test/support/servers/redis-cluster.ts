@@ -115,14 +115,8 @@ function createNode(port: number, child: ChildProcess) {
 
 const createSettings = (port: number, folder: string): string[] =>
   Object.entries({
-    port,
-    bind: '127.0.0.1',
-    dir: folder,
-    save: '',
-    appendonly: 'no',
-    'hash-max-ziplist-value': maxListpackBytes,
-    requirepass: password,
-    masterauth: password,
+    ...{ port, bind: '127.0.0.1', dir: folder, save: '', appendonly: 'no' },
+    ...{ requirepass: password, masterauth: password, 'hash-max-ziplist-value': maxListpackBytes },
     'cluster-enabled': 'yes',
     'cluster-node-timeout': nodeTimeoutMs,
     'cluster-require-full-coverage': 'no',
