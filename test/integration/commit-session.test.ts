@@ -1,7 +1,6 @@
 /** Commits of several learners in one transaction, next to concurrent writes and failures of Redis. */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { type AddressInfo, connect as connectTo, createServer } from 'node:net';
+import { connect as connectTo, createServer } from 'node:net';
 import { after, test } from 'node:test';
 import type { Redis } from 'ioredis';
 import { newItemTrace } from '../../src/domain/tracing/traces.js';
@@ -27,6 +26,7 @@ import { countAnswers } from '../support/builders/answers.js';
 import { waitingLines } from '../support/builders/attempt-rows.js';
 import { assertAsync, fc } from '../support/builders/properties.js';
 import { roundsOf } from '../support/runner/long-form.js';
+import { listen } from '../support/servers/ports.js';
 import { redisOf, startBareRedis } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
 
@@ -393,11 +393,8 @@ async function startProxy(firstPort: number): Promise<{ url: string; setTarget(p
       socket.on('close', () => [client, upstream].map((one) => one.destroy()));
     }
   });
-  proxy.listen(0, '127.0.0.1');
-  await once(proxy, 'listening');
-  after(() => proxy.close());
   const url = new URL(server.url);
-  url.port = `${(proxy.address() as AddressInfo).port}`;
+  url.port = `${await listen({ after }, proxy)}`;
   return {
     url: url.href,
     setTarget: (port) => {

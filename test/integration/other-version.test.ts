@@ -1,6 +1,7 @@
 /** A Redis that another version of the service filled. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { indices } from '../../src/lists.js';
 import { createRebuildStore } from '../../src/store/rebuild/rebuild-store.js';
 import {
   eventIdsKey,
@@ -16,7 +17,6 @@ import { takeBack } from '../support/builders/learner-data.js';
 import { runCommand } from '../support/commands/command.js';
 import { callerOf } from '../support/http/http.js';
 import { dumpRedis } from '../support/inspect/redis-dump.js';
-import { keptBefore, makeOlder } from '../support/servers/older-deployment.js';
 import { redisOf, startBareRedis, startService } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
 
@@ -31,6 +31,15 @@ const run = (name: string, ...args: string[]) =>
     ...args,
   );
 const start = (t: Parameters<typeof startService>[0]) => startService(t, { redisUrl, clickhouseUrl });
+
+const keptBefore = '4.1';
+
+/** Marks the deployment as filled by another version of the service. */
+async function makeOlder(): Promise<void> {
+  for (const partition of indices(16))
+    await redis.rename(markerKey(partition, stateVersion), markerKey(partition, keptBefore));
+  await redis.hset(metaKey, 'model_version', keptBefore);
+}
 
 const [majorVersion = 0] = stateVersion.split('.').map(Number);
 const refusalOf = (version: string): string =>
@@ -86,7 +95,7 @@ test('The service and every command except a rebuild reject learners of an older
   });
   before = await dumpLearners();
   await makeUnreadable();
-  await makeOlder(redis);
+  await makeOlder();
   const isReported = async () => olderRefusal.test(await (await fetch(`${service.baseUrl}/readyz`)).text());
   await waitFor('the running service to report it', isReported);
   assert.equal((await caller.track(createEvents('new')[0])).status, 503);
@@ -142,7 +151,7 @@ test('A rebuild restores learners and event ids, also after a run that was kille
   assert.equal((await run('rebuild')).out, 'nothing to restore\n');
 
   await makeUnreadable();
-  await makeOlder(redis);
+  await makeOlder();
   const store = createRebuildStore(redis);
   await store.moveMarkers(older, 'aside');
   await store.adoptVersion(older);

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer, type Socket } from 'node:net';
 import { after, beforeEach, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -28,6 +27,7 @@ import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-wareh
 import { fillOutbox } from '../support/builders/attempt-rows.js';
 import { startGateway } from '../support/fault/gateway.js';
 import { allOnce, counts, emptyTables, fileDatabase } from '../support/inspect/warehouse.js';
+import { startBlackHole } from '../support/servers/black-hole.js';
 import { startTestRedis } from '../support/servers/embedded.js';
 import { redisOf, type Scoped } from '../support/servers/service.js';
 import { tempDir } from '../support/temp.js';
@@ -89,19 +89,9 @@ const waitForBothInserts = () =>
 
 /** A server that accepts connections and never responds. @returns its URL as that of a ClickHouse */
 async function startSilentServer(t: Scoped): Promise<string> {
-  const sockets = new Set<Socket>();
-  const server = createServer((socket) => {
-    sockets.add(socket);
-    socket.on('error', () => undefined).resume();
-  });
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  t.after(() => {
-    for (const socket of sockets) socket.destroy();
-    server.close();
-  });
-  const address = server.address();
-  assert.ok(address && typeof address === 'object');
-  return `http://user:password@127.0.0.1:${address.port}/database`;
+  const { port, swallow } = await startBlackHole(t, 1);
+  swallow(true);
+  return `http://user:password@127.0.0.1:${port}/database`;
 }
 
 test('Drain jobs store a trickle of answers in about one block per second and leave no job', async (t) => {

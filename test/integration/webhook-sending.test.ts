@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { createDeliveryPool } from '../../src/compute/thread-pools.js';
@@ -10,6 +9,7 @@ import type { DeliveryReply, DeliveryTask } from '../../src/contracts/webhooks/d
 import { indices } from '../../src/lists.js';
 import { createLogger } from '../../src/logger.js';
 import { root } from '../support/runner/root.js';
+import { listen } from '../support/servers/ports.js';
 import { startReceiver, verified } from '../support/servers/receiver.js';
 import { waitFor } from '../support/wait.js';
 
@@ -144,10 +144,7 @@ test('The delivery pool rejects a self-signed certificate', async (t) => {
   const folder = join(root, 'test/fixtures/tls/localhost');
   const [key, cert] = ['key.pem', 'certificate.pem'].map((name) => readFileSync(join(folder, name)));
   const server = createServer({ key, cert }, (_, response) => response.end());
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  t.after(() => server.close());
-  const { port } = server.address() as AddressInfo;
-  const { status, reason } = await sendTo(`https://localhost:${port}/`);
+  const { status, reason } = await sendTo(`https://localhost:${await listen(t, server)}/`);
   assert.equal(status, null);
   assert.match(String(reason), /certificate is not trusted/);
 });

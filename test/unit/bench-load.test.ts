@@ -1,8 +1,6 @@
 /** The load generator of `npm run bench`, and the statistics of its rounds. */
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { createServer, type RequestListener, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { driveLoad } from '../../bench/load/drive.js';
@@ -11,6 +9,7 @@ import { createResponseReader } from '../../bench/load/response-reader.js';
 import { createClosedLoop, createOpenLoop } from '../../bench/load/schedule.js';
 import { numberPlaceholder, prepareRequests, usualTraffic } from '../../bench/load/traffic.js';
 import { computeRatioSpread, computeSpread } from '../../bench/results/spread.js';
+import { listen } from '../support/servers/ports.js';
 import { tempDir } from '../support/temp.js';
 
 test('createOpenLoop schedules requests at even times, createClosedLoop whenever a connection is free', () => {
@@ -82,10 +81,7 @@ interface Load {
 
 /** Sends the load to a server with the listener. */
 async function drive(t: TestContext, load: Load, listener: RequestListener) {
-  const server = createServer(listener).listen(0, '127.0.0.1');
-  t.after(() => server.close());
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
+  const port = await listen(t, createServer(listener));
   return driveLoad({ port, pool: '', firstAnswer: 0, ...load }, [request]);
 }
 

@@ -1,10 +1,9 @@
 /** Checks responses by the description at /openapi.json: status, headers, media type and body. */
 import assert from 'node:assert/strict';
 import { type ErrorCode, errorTable } from '../../../src/errors.js';
-import { type DescribedAnswer, described, misfits, operationAt } from './description.js';
+import { type DescribedAnswer, described, misfits, operationAt, type Schema } from './description.js';
 import type { Answer } from './http.js';
 import { apiRoutes, nameOf, type Target } from './route-table.js';
-import { unknownFields } from './unknown-fields.js';
 
 /** Error codes of requests without a route. */
 const unroutedCodes: readonly ErrorCode[] = ['INVALID_REQUEST', 'UNAUTHORIZED', 'UNAVAILABLE'];
@@ -83,4 +82,27 @@ function withoutEnvelope({ headers, content = {} }: DescribedAnswer, added: stri
   const { error = {} } = content['application/json']?.schema.properties ?? {};
   const own = Object.fromEntries(added.map((name) => [name, { required: true }]));
   return { headers: { ...headers, ...own }, content: { 'application/json': { schema: error } } };
+}
+
+/** Paths of fields that the schema does not name. Schemas allow them, so that later versions can add fields. */
+function unknownFields(schema: Schema, value: unknown, path = ''): string[] {
+  if (schema.anyOf !== undefined) {
+    const fitting = schema.anyOf.filter((choice) => misfits(choice, value).length === 0);
+    const found = fitting.map((choice) => unknownFields(choice, value, path));
+    return found.sort((a, b) => a.length - b.length)[0] ?? [];
+  }
+  if (Array.isArray(value)) {
+    const { items } = schema;
+    return items === undefined ? [] : value.flatMap((one, i) => unknownFields(items, one, `${path}/${i}`));
+  }
+  if (typeof value !== 'object' || value === null || schema.properties === undefined) return [];
+  return Object.entries(value).flatMap(([name, field]) => {
+    const known = schemaOf(schema, name);
+    return known === undefined ? [`${path}/${name}`] : unknownFields(known, field, `${path}/${name}`);
+  });
+}
+
+function schemaOf({ properties = {}, patternProperties = {} }: Schema, name: string): Schema | undefined {
+  if (Object.hasOwn(properties, name)) return properties[name];
+  return Object.entries(patternProperties).find(([pattern]) => new RegExp(pattern, 'u').test(name))?.[1];
 }
