@@ -3,9 +3,9 @@ import assert from 'node:assert/strict';
 import { beforeEach, test } from 'node:test';
 import { indices } from '../../src/lists.js';
 import { awayFromMidnight } from '../support/builders/day.js';
-import { waitUntilHealthy } from '../support/client/healthy.js';
 import { callerOf, event } from '../support/http/http.js';
 import { sharedService } from '../support/servers/service.js';
+import { waitUntilHealthy } from '../support/wait.js';
 
 const service = await sharedService();
 const caller = callerOf(service, service.key);

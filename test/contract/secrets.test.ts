@@ -8,7 +8,6 @@ import { type TestContext, test } from 'node:test';
 import type { RedisClient } from '../../src/store/redis/connection/client.js';
 import { learnerKey, metaKey, partitionOf } from '../../src/store/redis/keys.js';
 import { connectWarehouse, selectRows } from '../../src/warehouse/clickhouse/client.js';
-import { waitUntilHealthy } from '../support/client/healthy.js';
 import { callerOf, openWire } from '../support/http/http.js';
 import { routeRequests } from '../support/http/route-requests.js';
 import { nameOf, routeTable } from '../support/http/route-table.js';
@@ -16,7 +15,7 @@ import { keysThatSay } from '../support/inspect/traces.js';
 import { dataFolder, redisOf } from '../support/servers/service.js';
 import { type Launched, launchService, runService } from '../support/servers/service-process.js';
 import { tempDir } from '../support/temp.js';
-import { waitFor } from '../support/wait.js';
+import { waitFor, waitUntilHealthy } from '../support/wait.js';
 
 const secret = (name: string): string => `${name}-${randomBytes(12).toString('hex')}`;
 

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { RedisClient } from '../../src/store/redis/connection/client.js';
+import type { Caller, JsonAnswer } from './http/http.js';
 
 /** Polling takes CPU from the process that it waits for, so the interval grows with the waiting time. */
 const [shortestMs, longestMs, share] = [20, 100, 0.05];
@@ -41,3 +42,11 @@ export async function askUntil<Told>(
   });
   return told as Told;
 }
+
+/** Health or readiness without a warning: the first check can fail because a server responds slowly. */
+export const waitUntilHealthy = (caller: Caller, path = '/api/v1/health'): Promise<JsonAnswer> =>
+  askUntil(
+    path,
+    () => caller.get(path),
+    ({ json }) => json.data?.status === 'ok' || json.reasons?.length === 0,
+  );

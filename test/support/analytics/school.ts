@@ -10,6 +10,7 @@ import {
   encodeSkillRow,
   type ServedForecast,
 } from '../../../src/contracts/journal/journal.js';
+import { dayMs } from '../../../src/domain/base/common.js';
 import { indices } from '../../../src/lists.js';
 import { createSeededRandom } from '../../../src/seeded-random.js';
 import { formatSqlTime } from '../../../src/warehouse/clickhouse/client.js';
@@ -20,7 +21,6 @@ import { servedForecast } from '../builders/journal-rows.js';
 
 type Row = ReturnType<typeof attemptRow>;
 
-const dayMs = 86_400_000;
 const tenant = 'demo';
 /** A Monday. */
 const begin = Date.UTC(2025, 2, 3);

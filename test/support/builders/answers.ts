@@ -1,27 +1,16 @@
 import { computeConditions } from '../../../src/domain/answer/answer-conditions.js';
-import { type AnswerEffect, applyAnswer } from '../../../src/domain/answer/apply-answer.js';
+import { applyAnswer } from '../../../src/domain/answer/apply-answer.js';
 import type { Answer } from '../../../src/domain/base/common.js';
-import {
-  resolveSkillModel,
-  type TenantModel,
-  unfittedModel,
-} from '../../../src/domain/catalogue/tenant-model.js';
+import { resolveSkillModel, unfittedModel } from '../../../src/domain/catalogue/tenant-model.js';
 import { hashQuestionKeys } from '../../../src/domain/tracing/course.js';
 import { type AnswerStates, newLearner, newSkill } from '../../../src/domain/tracing/learner-states.js';
 
 export const anAnswer: Answer = {
-  isCorrect: true,
-  occurredAt: 1_700_000_000_000,
-  questionDifficulty: null,
-  timeSpentSeconds: null,
-  confidenceScore: null,
+  ...{ isCorrect: true, occurredAt: 1_700_000_000_000 },
+  ...{ questionDifficulty: null, timeSpentSeconds: null, confidenceScore: null },
 };
 
 const skillId = 'algebra';
-
-function countAnswer(states: AnswerStates, answer: Answer, model: TenantModel = unfittedModel): AnswerEffect {
-  return applyAnswer(states, answer, computeConditions(model, skillId, null, states, answer));
-}
 
 /** @returns a new learner's states after answers on one skill. Missing fields have the values of `anAnswer`. */
 export function countAnswers(answers: readonly Partial<Answer>[], model = unfittedModel): AnswerStates {
@@ -31,6 +20,9 @@ export function countAnswers(answers: readonly Partial<Answer>[], model = unfitt
     skill: newSkill(resolveSkillModel(model, skillId).parameters),
     item: null,
   };
-  for (const answer of answers) states = countAnswer(states, { ...anAnswer, ...answer }, model);
+  for (const change of answers) {
+    const answer = { ...anAnswer, ...change };
+    states = applyAnswer(states, answer, computeConditions(model, skillId, null, states, answer));
+  }
   return states;
 }

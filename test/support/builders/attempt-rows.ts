@@ -17,9 +17,7 @@ const start = Date.UTC(2026, 0, 15, 12);
 /** The i-th made-up answer: 500 learners, 20 skills, ten days. */
 export function attemptRow(i: number, change: Partial<AttemptRow> = {}): AttemptRow {
   return {
-    tenant: 'default',
-    userId: `learner-${i % 500}`,
-    skillId: `skill-${i % 20}`,
+    ...{ tenant: 'default', userId: `learner-${i % 500}`, skillId: `skill-${i % 20}` },
     itemId: i % 3 === 0 ? null : `item-${i}`,
     eventId: `event-${i}`,
     isCorrect: i % 4 !== 0,

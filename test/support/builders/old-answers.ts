@@ -45,10 +45,7 @@ export function oldAnswers(months: readonly number[], seed = 7): AttemptRow[] {
       const atEdge = times.filter((time, before) => before <= place && time % dayMs === 0).length;
       const mastery = 0.3 + 0.6 * random();
       const row = attemptRow(pickNumber(1e6), {
-        tenant,
-        userId,
-        skillId: `skill ${pickNumber(4)}`,
-        itemId: `item ${pickNumber(300)}`,
+        ...{ tenant, userId, skillId: `skill ${pickNumber(4)}`, itemId: `item ${pickNumber(300)}` },
         eventId: `event ${place}`,
         occurredAt: Math.round(receivedAt - (random() < 0.2 ? pickNumber(mostDaysLate) * dayMs : 0)),
         receivedAt: Math.round(receivedAt),

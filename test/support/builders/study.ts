@@ -71,11 +71,7 @@ export function studyContext({ knownSkills, answers, ...part }: ContextPart): St
   const enough = ({ seenWeight }: SectionMeasure): number => (seenWeight > 0 ? 100 : 0);
   const of = answers ?? { math: enough(math), rw: enough(rw) };
   return {
-    learner: newLearner,
-    model: unfittedModel,
-    now,
-    goal: noGoal,
-    locale: 'en',
+    ...{ learner: newLearner, model: unfittedModel, now, goal: noGoal, locale: 'en' as const },
     ...part,
     measures: { math: { ...math, answers: of.math }, rw: { ...rw, answers: of.rw } },
   };

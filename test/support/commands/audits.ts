@@ -25,7 +25,5 @@ export function auditsOf(
 /** Short, without days: `tenant kind place expected found`, in order. */
 export const namesOf = (mismatches: readonly Mismatch[]): string[] =>
   mismatches
-    .map(({ tenant, kind, place, expected, found }) =>
-      [tenant, kind, place ?? 'attempts', expected, found].join(' '),
-    )
+    .map((one) => `${one.tenant} ${one.kind} ${one.place ?? 'attempts'} ${one.expected} ${one.found}`)
     .sort();

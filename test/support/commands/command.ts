@@ -51,12 +51,7 @@ async function runOn(isTTY: boolean, name: string, env: Environment, ...args: st
 }
 
 /** Starts a command in a child process, to send signals to it. The child is killed after the test. */
-export function spawnCommand(
-  t: TestContext,
-  name: string,
-  env: Environment,
-  ...args: string[]
-): ChildProcess {
+export function spawnCommand(t: TestContext, name: string, env: Environment, ...args: string[]) {
   const script = `import(${JSON.stringify(entryOf(name))}).then((m) => m.main(process.argv.slice(1)))`;
   const child = spawn(process.execPath, ['-e', script, '--', ...args], {
     env: { ...process.env, ...env },

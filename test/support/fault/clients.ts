@@ -87,11 +87,8 @@ export function startClients(t: Scoped, settings: ClientSettings) {
 
   function createAnswer(tenant: string): Entry {
     const event: AnswerEvent = {
-      user_id: pick(learners),
-      skill_id: pick(skills),
-      is_correct: random() < 0.6,
-      time_spent_seconds: 5 + Math.floor(random() * 90),
-      item_id: `item-${Math.floor(random() * 200)}`,
+      ...{ user_id: pick(learners), skill_id: pick(skills), is_correct: random() < 0.6 },
+      ...{ time_spent_seconds: 5 + Math.floor(random() * 90), item_id: `item-${Math.floor(random() * 200)}` },
       event_id: `${name}-${ledger.entries.length}`,
     };
     const entry = createEntry(tenant, event);

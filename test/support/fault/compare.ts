@@ -3,7 +3,7 @@ import type { ClickHouseClient } from '@clickhouse/client';
 import { groupBy, splitIntoParts } from '../../../src/lists.js';
 import { selectRows } from '../../../src/warehouse/clickhouse/client.js';
 import { callerOf } from '../http/http.js';
-import { askUntil, waitFor } from '../wait.js';
+import { askUntil } from '../wait.js';
 import type { Deployment } from './deployment.js';
 import { confirm, type Entry } from './ledger.js';
 
@@ -115,12 +115,9 @@ function compareCounts(store: string, expected: Counts, actual: Counts, found: F
 
 /** The journal stores retractions after the rows. */
 async function checkRetractions(client: ClickHouseClient, where: string, expected: string, found: Findings) {
-  let stored = '';
-  await waitFor('the rows of retractions', async () => {
-    const query = `SELECT event_id AS id FROM taken_back FINAL WHERE ${where} ORDER BY id`;
-    stored = (await selectRows<{ id: string }>(client, query)).map(({ id }) => id).join();
-    return stored.length >= expected.length;
-  });
+  const query = `SELECT event_id AS id FROM taken_back FINAL WHERE ${where} ORDER BY id`;
+  const read = async () => (await selectRows<{ id: string }>(client, query)).map(({ id }) => id).join();
+  const stored = await askUntil('the retractions', read, ({ length }) => length >= expected.length);
   if (stored !== expected) found.differences.push(`retracted: ${expected}, stored: ${stored}`);
 }
 

@@ -93,12 +93,15 @@ const cut = (
   },
 });
 
-/** ClickHouse is down for 20 s while the flood fills the outbox. runRound checks that answers were rejected. */
-async function fillOutbox({ gateway }: Deployment): Promise<void> {
-  gateway?.set('down');
-  await sleep(20_000);
-  gateway?.set('pass');
-}
+/** ClickHouse is down while a flood fills the outbox. runRound checks that answers were rejected. */
+const fillOutbox: Fault = {
+  ...{ name: 'outbox full', clients: 'flood', isLong: true, canMix: false },
+  inflict: async ({ gateway }) => {
+    gateway?.set('down');
+    await sleep(20_000);
+    gateway?.set('pass');
+  },
+};
 
 const commonFaults: readonly Fault[] = [
   kill('api'),
@@ -123,7 +126,7 @@ const splitFaults: readonly Fault[] = [
     ...{ name: 'clients hang up', clients: 'hang up', isLong: false, canMix: false },
     inflict: () => sleep(2000),
   },
-  { name: 'outbox full', clients: 'flood', isLong: true, canMix: false, inflict: fillOutbox },
+  fillOutbox,
 ];
 
 /** Two or three other faults within four seconds. */
@@ -149,23 +152,18 @@ export interface Series {
 
 /** Full after a few seconds. */
 const outbox = { OUTBOX_MAX_ROWS: '32000' };
+const redisFaults = splitFaults.filter(({ name }) => name.includes('redis'));
 
 const series: readonly Series[] = [
   { name: 'API and pipeline', start: (t) => startSplit(t, 'everysec', outbox), faults: splitFaults },
   { name: 'one process', start: (t) => startWhole(t, 1), faults: commonFaults },
-  {
-    name: 'fsync always',
-    start: (t) => startSplit(t, 'always', outbox),
-    faults: splitFaults.filter(({ name }) => name.includes('redis')),
-  },
+  { name: 'fsync always', start: (t) => startSplit(t, 'always', outbox), faults: redisFaults },
   { name: '2 API processes', start: (t) => startWhole(t, 2), faults: commonFaults },
 ];
 
-const shortSeries = 2;
-
 /** Every fault of every deployment once in random order, then mixed ones. @param count rounds in total */
 export function planFaults(count: number, isLong: boolean, random: Random): Series[] {
-  const chosen = series.slice(0, isLong ? series.length : shortSeries).map((one) => ({
+  const chosen = series.slice(0, isLong ? series.length : 2).map((one) => ({
     ...one,
     faults: one.faults.filter((fault) => isLong || !fault.isLong),
   }));

@@ -5,7 +5,7 @@ import { createSchema } from '../../../src/warehouse/schema/create-schema.js';
 import { rollups } from '../../../src/warehouse/schema/rollups.js';
 import { freshDatabase } from '../servers/embedded.js';
 import type { Scoped } from '../servers/service.js';
-import { waitFor } from '../wait.js';
+import { askUntil } from '../wait.js';
 
 /** Creates the schema in a new database. */
 export async function testDatabase(t: Scoped, clickhouseUrl: string) {
@@ -52,11 +52,9 @@ export const allOnce = (n: number): Counts => ({ rows: n, ids: n, learner: n, to
 
 /** Waits until the rollups contain `n` answers, and asserts that each answer is stored once. */
 export async function storedOnce(client: ClickHouseClient, n: number): Promise<void> {
-  await waitFor(`${n} answers in the rollups`, async () => {
-    const { learner, total, skill } = await counts(client);
-    return [learner, total, skill].every((answers) => answers === n);
-  });
-  assert.deepEqual(await counts(client), allOnce(n));
+  const isStored = ({ learner, total, skill }: Counts): boolean =>
+    [learner, total, skill].every((answers) => answers === n);
+  assert.deepEqual(await askUntil(`${n} answers`, () => counts(client), isStored), allOnce(n));
 }
 
 /** Number of rows of a table or view. */

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { startOnFreePort } from '../../../src/embedded/free-port.js';
 import { startRedis } from '../../../src/embedded/start-redis.js';
@@ -45,11 +46,8 @@ export async function freshDatabase() {
   databases += 1;
   const name = `t${process.pid}_${databases}`;
   const urlOf = (variable: string): string => {
-    const server = process.env[variable];
-    if (server === undefined) throw new Error(`${variable} is not set: run test files by npm test -- WORD`);
-    const url = new URL(server);
-    url.pathname = `/${name}`;
-    return url.href;
+    const server = process.env[variable] ?? assert.fail(`${variable} is not set: use npm test -- WORD`);
+    return new URL(`/${name}`, server).href;
   };
   const clickhouseUrl = urlOf(runClickhouseNames.clickhouseUrl);
   await ensureDatabase(clickhouseUrl);

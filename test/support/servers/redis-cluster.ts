@@ -9,7 +9,7 @@ import { maxListpackBytes } from '../../../src/contracts/settings/redis-settings
 import { findFreePort, isPortFree } from '../../../src/embedded/free-port.js';
 import { waitUntilReady } from '../../../src/store/redis/connection/client.js';
 import { dataFolder } from '../temp.js';
-import { waitFor } from '../wait.js';
+import { askUntil, waitFor } from '../wait.js';
 import { exitOf } from './processes.js';
 import type { Scoped } from './service.js';
 
@@ -54,12 +54,9 @@ export async function startTestCluster(t: Scoped) {
       .join(),
     /** Waits until the key has a master and a replica. */
     findNodes: async (key: string): Promise<{ master: ClusterNode; replica: ClusterNode }> => {
-      let found: (ClusterNode | undefined)[] = [];
-      await waitFor(`master and replica of ${key}`, async () => {
-        const ports = await readPorts(listAlive()[0] as ClusterNode, key);
-        found = ports.map((port) => nodes.find((node) => node.port === port));
-        return found.length === 2;
-      });
+      const read = () => readPorts(listAlive()[0] as ClusterNode, key);
+      const ports = await askUntil(`master and replica of ${key}`, read, ({ length }) => length === 2);
+      const found = ports.map((port) => nodes.find((node) => node.port === port));
       const [master, replica] = found as [ClusterNode, ClusterNode];
       return { master, replica };
     },
