@@ -14,7 +14,7 @@ import { catalogueRevisionsKey } from '../../src/store/redis/keys.js';
 import { openDeployment } from '../../src/store/redis/server/deployment.js';
 import { collectRedisWarnings } from '../../src/store/redis/server/server-info.js';
 import { endOf } from '../support/commands/command.js';
-import { givenClusterName } from '../support/servers/given-cluster.js';
+import { givenClusterName } from '../support/servers/embedded.js';
 import { noCluster, startTestCluster } from '../support/servers/redis-cluster.js';
 import { redisOf } from '../support/servers/service.js';
 

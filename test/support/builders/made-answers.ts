@@ -12,12 +12,7 @@ export interface MadeSkill {
 const start = Date.UTC(2026, 0, 15, 12);
 
 /** The first `learners` learners answer `perSkill` questions of each skill. */
-export function madeAnswers(
-  tenant: string,
-  skills: readonly MadeSkill[],
-  perSkill: number,
-  seed: number,
-): object[] {
+export function madeAnswers(tenant: string, skills: readonly MadeSkill[], perSkill: number, seed: number) {
   const random = seeded(seed);
   const sequences = new Map<string, number>();
   return skills.flatMap(({ skillId, learners, parameters }) =>

@@ -8,13 +8,8 @@ import type { Caller } from '../http/http.js';
 
 export const skillTypes = ['mastery.reached', 'plateau.detected', 'plateau.ended'] as const;
 
-interface Row {
-  readonly user_id: string;
-  readonly skill_id: string;
-  readonly event_id: string;
-  readonly mastery_after: number;
-  readonly plateau_detected: number;
-}
+type Row = Readonly<Record<'user_id' | 'skill_id' | 'event_id', string>> &
+  Readonly<Record<'mastery_after' | 'plateau_detected', number>>;
 
 export type SkillEvent = readonly [type: string, skillId: string, eventId: string];
 

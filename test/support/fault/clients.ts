@@ -50,12 +50,7 @@ export function startClients(t: Scoped, settings: ClientSettings) {
   let giveUpAt = Number.POSITIVE_INFINITY;
 
   /** @returns null if the connection was lost */
-  async function exchange(
-    method: string,
-    key: string,
-    path: string,
-    body?: object,
-  ): Promise<Response | null> {
+  async function exchange(method: string, key: string, path: string, body?: object) {
     const signal = AbortSignal.timeout(random() < hangUps ? Math.ceil(random() * maxHangUpMs) : timeoutMs);
     const headers = { 'X-API-Key': key, ...(body && { 'Content-Type': 'application/json' }) };
     const init = { method, headers, signal, ...(body && { body: JSON.stringify(body) }) };
@@ -69,10 +64,7 @@ export function startClients(t: Scoped, settings: ClientSettings) {
   }
 
   /** Retries until `accept` returns true or the response is invalid. */
-  async function send(
-    request: () => Promise<Response | null>,
-    accept: (response: Response) => boolean,
-  ): Promise<void> {
+  async function send(request: () => Promise<Response | null>, accept: (response: Response) => boolean) {
     for (;;) {
       const response = await request();
       if (response !== null && accept(response)) return;

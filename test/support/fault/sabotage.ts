@@ -2,7 +2,7 @@
  * Preloaded into a service of a fault test, in every thread (`node --import …?orders=FOLDER`). An order is a file named after
  * the process id; it ends or blocks the worker threads at their next commit.
  */
-import { readFileSync, rmSync } from 'node:fs';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { join } from 'node:path';
 import { BroadcastChannel, isMainThread, type Worker } from 'node:worker_threads';
@@ -32,13 +32,10 @@ function passOrders(): void {
 }
 
 function takeOrder(): string | null {
-  try {
-    const order = readFileSync(orderFile, 'utf8');
-    rmSync(orderFile);
-    return order;
-  } catch {
-    return null;
-  }
+  if (!existsSync(orderFile)) return null;
+  const order = readFileSync(orderFile, 'utf8');
+  rmSync(orderFile);
+  return order;
 }
 
 function obeyOrders(): void {

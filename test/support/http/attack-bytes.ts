@@ -1,11 +1,9 @@
 /** Requests whose end two parsers may see in different places, and request heads that no correct client sends. */
 
+type Requests = Readonly<Record<string, string>>;
+
 /** Ambiguous framings by name: a request with `body`, then the hidden request. @param body ASCII */
-export function smuggledRequests(
-  key: string,
-  body: string,
-  hidden: string,
-): Readonly<Record<string, string>> {
+export function smuggledRequests(key: string, body: string, hidden: string): Requests {
   const head = `POST /api/v1/track-answer HTTP/1.1\r\nHost: a\r\nX-API-Key: ${key}\r\nContent-Type: application/json\r\n`;
   const { length } = body;
   const hex = length.toString(16);
@@ -51,7 +49,7 @@ export function smuggledRequests(
   };
 }
 
-export function oddHeads(key: string): Readonly<Record<string, string>> {
+export function oddHeads(key: string): Requests {
   const get = (target: string, lines = ''): string =>
     `GET ${target} HTTP/1.1\r\nHost: a\r\nX-API-Key: ${key}\r\n${lines}\r\n`;
   return {

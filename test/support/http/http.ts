@@ -68,9 +68,7 @@ export function openWire(port: number) {
         return parsed.answer;
       }),
     /** Resolves when the server has closed the connection. */
-    closed: async (limitMs = answerLimitMs): Promise<void> => {
-      await until('close', limitMs, () => over || undefined);
-    },
+    closed: (limitMs = answerLimitMs): Promise<unknown> => until('close', limitMs, () => over || undefined),
     isClosed: (): boolean => over,
     end: (): void => void socket.destroy(),
   };

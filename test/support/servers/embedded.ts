@@ -1,14 +1,34 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import type { Cluster } from 'ioredis';
 import { startOnFreePort } from '../../../src/embedded/free-port.js';
 import { startRedis } from '../../../src/embedded/start-redis.js';
 import { createLogger } from '../../../src/logger.js';
+import { connectRedis, waitUntilReady } from '../../../src/store/redis/connection/client.js';
 import { ensureDatabase } from '../../../src/warehouse/clickhouse/client.js';
 import { dataFolder } from '../temp.js';
-import { emptiedCluster } from './given-cluster.js';
 import type { Scoped } from './service.js';
 
 const logger = createLogger('warn', 'test');
+
+/** full/cluster.test.ts runs other test files on a Redis Cluster. */
+export const givenClusterName = 'TEST_REDIS_CLUSTER';
+
+/** URL of the Cluster for this test file; undefined: the file starts a Redis. */
+export const givenCluster = process.env[givenClusterName];
+
+/** Deletes all data of the given Cluster. @returns its URL */
+export async function emptiedCluster(): Promise<string | null> {
+  if (givenCluster === undefined) return null;
+  const client = connectRedis(givenCluster) as Cluster;
+  try {
+    await waitUntilReady(client, 10_000);
+    await Promise.all(client.nodes('master').map((node) => node.flushall()));
+  } finally {
+    client.disconnect();
+  }
+  return givenCluster;
+}
 
 /** Starts a Redis on a folder, by default a temporary one, until the test ends. */
 export const startRedisOn = (t: Scoped, dir?: string) =>
@@ -31,10 +51,7 @@ export const startTestRedis = async (t: Scoped): Promise<string> =>
   (await emptiedCluster()) ?? (await startRedisOn(t)).url;
 
 /** Environment variables with the URLs of the test run's ClickHouse. */
-export const runClickhouseNames = {
-  clickhouseUrl: 'TEST_CLICKHOUSE_URL',
-  analystUrl: 'TEST_ANALYST_URL',
-} as const;
+export const runClickhouseNames = { clickhouseUrl: 'TEST_CLICKHOUSE_URL', analystUrl: 'TEST_ANALYST_URL' };
 
 let databases = 0;
 

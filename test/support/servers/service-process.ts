@@ -14,8 +14,7 @@ export type Launched = Awaited<ReturnType<typeof launchService>>;
 
 /** Environment variables of this process without settings of the service. */
 export const environment = (): Record<string, string | undefined> => ({
-  PATH: process.env.PATH,
-  HOME: process.env.HOME,
+  ...{ PATH: process.env.PATH, HOME: process.env.HOME },
 });
 
 /** Starts the service, which may fail to start, and ends with the test at the latest. */

@@ -20,8 +20,7 @@ import { connectWarehouse } from '../../../src/warehouse/clickhouse/client.js';
 import { testProcess } from '../runner/test-group.js';
 import { dataFolder } from '../temp.js';
 import { waitFor } from '../wait.js';
-import { freshDatabase } from './embedded.js';
-import { emptiedCluster, givenCluster } from './given-cluster.js';
+import { emptiedCluster, freshDatabase, givenCluster } from './embedded.js';
 import { exitOf } from './processes.js';
 
 export { dataFolder };
@@ -85,9 +84,7 @@ export async function startService(t: Scoped, change: Partial<Config> = {}): Pro
   return {
     port,
     baseUrl: `http://127.0.0.1:${port}`,
-    key: testKey,
-    tenant: 'default',
-    dataDir: config.dataDir,
+    ...{ key: testKey, tenant: 'default', dataDir: config.dataDir },
     redisUrl: config.redisUrl ?? endpoints?.redisUrl ?? '',
     clickhouseUrl: config.clickhouseUrl ?? endpoints?.clickhouseUrl ?? '',
     stop: () => closers.close(),
