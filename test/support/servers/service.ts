@@ -211,11 +211,5 @@ export const startBareRedis = (t: Scoped) =>
     };
     t.after(kill);
     await start();
-    return {
-      url,
-      pid: () => child.pid ?? 0,
-      signal: (name: NodeJS.Signals) => child.kill(name),
-      kill,
-      start,
-    };
+    return { url, signal: (name: NodeJS.Signals) => child.kill(name), kill, start };
   });
