@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { createFitPool } from '../../src/compute/job-pools.js';
 import { decodeModel, encodeModel } from '../../src/contracts/models/stored-model.js';
-import type { AnswerLog } from '../../src/domain/base/answer-log.js';
+import { type AnswerLog, selectAllLearners } from '../../src/domain/base/answer-log.js';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { logit, sigmoid } from '../../src/domain/base/common.js';
 import { predictionConstants } from '../../src/domain/base/prediction-constants.js';
@@ -13,12 +13,12 @@ import { hashKey } from '../../src/domain/base/text-hash.js';
 import {
   resolveSkillModel,
   type SkillModel,
-  type TenantModel,
   unfittedModel,
 } from '../../src/domain/catalogue/tenant-model.js';
 import { localRunner } from '../../src/domain/fit/fit-stages.js';
-import { fitTenant, selectTrainingLearners, type TenantFitResult } from '../../src/domain/fit/fit-tenant.js';
-import { fitCalibration } from '../../src/domain/fit/prediction/cross-fit.js';
+import { fitTenant, type TenantFitResult } from '../../src/domain/fit/fit-tenant.js';
+import { fitOffsets } from '../../src/domain/fit/prediction/ability-offsets.js';
+import { fitCalibration, identityCalibration } from '../../src/domain/fit/prediction/cross-fit.js';
 import type { PartName } from '../../src/domain/fit/prediction/model-parts.js';
 import {
   buildFrequentPairs,
@@ -27,10 +27,17 @@ import {
   mapRelatedKeys,
   readRelatedTerms,
 } from '../../src/domain/fit/prediction/pair-tables.js';
-import { features, rowWidth, streakColumn } from '../../src/domain/prediction/features.js';
-import { predict, skillTermCount, streakCount } from '../../src/domain/prediction/prediction-model.js';
+import { buildItemModel } from '../../src/domain/fit/prediction/replay-log.js';
+import { features, findColumn, rowWidth, streakColumn } from '../../src/domain/prediction/features.js';
+import {
+  computeItemDifficulty,
+  predict,
+  skillTermCount,
+  streakCount,
+} from '../../src/domain/prediction/prediction-model.js';
 import { emptyRelatedTerms } from '../../src/domain/prediction/related-terms.js';
-import { answerLog, type LoggedAnswer } from '../support/builders/answer-logs.js';
+import { answerLog, fitInput, type LoggedAnswer } from '../support/builders/answer-logs.js';
+import { rounding } from '../support/builders/arbitraries.js';
 import { seeded } from '../support/builders/random.js';
 
 interface LogPlan {
@@ -71,21 +78,10 @@ const drawSchool = (learners: number, skills: number, withDifficulty = false): A
     };
   });
 
-const inputOf = (log: AnswerLog, current: TenantModel = unfittedModel) => ({
-  log,
-  skillIds: Array.from({ length: log.skills }, (_, skill) => `skill ${skill}`),
-  training: selectTrainingLearners(
-    Uint32Array.from({ length: log.starts.length - 1 }, (_, i) => (i * 2654435761) >>> 0),
-  ),
-  current,
-  version: current.version + 1,
-  fittedAt: '2026-01-15T12:00:00.000Z',
-});
-
 test('fitTenant computes the same published model in threads and in the calling thread', {
   timeout: 120_000,
 }, async (t) => {
-  const input = inputOf(drawSchool(90, 6, true));
+  const input = fitInput(drawSchool(90, 6, true));
   const pool = createFitPool({ threads: 3, servesRequests: false, redisUrl: '', clickhouseUrl: '' });
   t.after(() => pool.close());
   const [here, there] = await Promise.all([fitTenant(input, localRunner), fitTenant(input, pool)]);
@@ -115,8 +111,8 @@ test('A fit pool rejects running and later tasks if its thread cannot start', as
 
 test('fitTenant returns a model that is no worse when it fits the same answers again', async () => {
   const log = drawSchool(80, 5);
-  const first = await fitTenant(inputOf(log), localRunner);
-  const second = await fitTenant({ ...inputOf(log, first.model), currentItems: first.items }, localRunner);
+  const first = await fitTenant(fitInput(log), localRunner);
+  const second = await fitTenant({ ...fitInput(log, first.model), currentItems: first.items }, localRunner);
   const { oldLogLoss, newLogLoss } = second.report.served;
   assert.ok(Math.abs((oldLogLoss ?? 0) - (first.report.served.newLogLoss ?? 1)) < 1e-9);
   assert.ok((newLogLoss ?? 1) <= (oldLogLoss ?? 0) + 0.001);
@@ -131,7 +127,7 @@ test('fitTenant keeps manual parameters and unanswered skills, and has no prior 
     ['unanswered', { ...manual, source: 'fitted' }],
   ]);
   const current = { ...unfittedModel, version: 3, skills };
-  const { model } = await fitTenant(inputOf(drawSchool(60, 4), current), localRunner);
+  const { model } = await fitTenant(fitInput(drawSchool(60, 4), current), localRunner);
   const [set, unanswered] = ['skill 0', 'unanswered'].map((skillId) => model.skills.get(skillId));
   assert.deepEqual([set?.parameters, set?.source], [parameters, 'manual']);
   assert.deepEqual(unanswered?.parameters, parameters);
@@ -140,12 +136,87 @@ test('fitTenant keeps manual parameters and unanswered skills, and has no prior 
   assert.deepEqual(resolveSkillModel(model, 'new').parameters, defaultParameters);
 });
 
-test('fitTenant returns a model that can be stored from one, two and five learners', async () => {
+/** Without held-out learners, every fit is published. */
+const fitAll = (log: AnswerLog) =>
+  fitTenant({ ...fitInput(log), training: selectAllLearners(log) }, localRunner);
+
+test('fitTenant returns a model that can be stored from few learners, equal answers, or no items', async () => {
+  const logs = [answerLog(0, [])];
   for (const learners of [1, 2, 5])
-    for (const withDifficulty of [false, true]) {
-      const { model } = await fitTenant(inputOf(drawSchool(learners, 2, withDifficulty)), localRunner);
-      assert.deepEqual(decodeModel(encodeModel(model)), model);
-    }
+    for (const withDifficulty of [false, true]) logs.push(drawSchool(learners, 2, withDifficulty));
+  for (const kind of [() => true, () => false, (i: number) => i % 3 > 0])
+    for (const item of [0, 1])
+      for (const length of [1, 50, 6000]) {
+        const answers = Array.from({ length }, (_, i) => ({ skill: 0, item, correct: kind(i) }));
+        logs.push(answerLog(1, [answers], item));
+      }
+  for (const log of logs) {
+    const { model, items } = await fitAll(log);
+    const text = encodeModel(model);
+    assert.equal(encodeModel(decodeModel(text)), text);
+    assert.ok(items !== null);
+    const figures = [items.terms, items.offsets, items.pairs.terms, items.sums.expected];
+    assert.ok(figures.every((list) => list.every(Number.isFinite)));
+  }
+});
+
+test('fitTenant changes only the scale of the start weights below the minimum number of answers', async () => {
+  const { weights, itemScale } = (await fitAll(drawItemLog(20))).model.prediction;
+  const spread = itemScale / predictionConstants.itemScale;
+  for (const [column, { start }] of features.entries())
+    assert.ok(Math.abs((weights[column] as number) - spread * start) < 1e-9);
+});
+
+const itemEffect = (item: number): number => (item % 2 === 0 ? 1.5 : -1.5);
+
+/** Learners of different ability on 30 items. The even items are easy. */
+const drawItemLog = (learners: number): AnswerLog =>
+  drawLog({ learners, answersEach: 40, skills: 3, items: 30 }, (random, _, learner) => {
+    const item = 1 + Math.floor(random() * 30);
+    const ability = ((learner * 7) % 11) / 2.5 - 2;
+    return { skill: item % 3, item, correct: random() < sigmoid(0.5 + ability + itemEffect(item)) };
+  });
+
+test('fitTenant finds the item effects of a synthetic log and predicts held-out learners better', async () => {
+  const { model, items, report } = await fitTenant(fitInput(drawItemLog(300)), localRunner);
+  assert.ok(items !== null);
+  for (let item = 1; item <= 30; item++) {
+    const difficulty = computeItemDifficulty(buildItemModel(items, item, Number), model.prediction);
+    assert.ok(Math.abs(difficulty - itemEffect(item)) < 1, `item ${item}: ${difficulty}`);
+  }
+  const { oldLogLoss, newLogLoss } = report.served;
+  assert.ok((newLogLoss ?? 1) < (oldLogLoss ?? 0) - 0.02, `log loss ${newLogLoss}, before ${oldLogLoss}`);
+  assert.ok((model.prediction.weights[findColumn('ability')] as number) > 0.3);
+});
+
+test('fitOffsets estimates the variance of item effects', () => {
+  const varianceAt = (sd: number): number => {
+    const random = seeded(29);
+    const normal = (): number => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+    const effects = Array.from({ length: 301 }, () => sd * normal());
+    const plan = { learners: 600, answersEach: 40, skills: 3, items: 300 };
+    const log = drawLog(plan, () => {
+      const item = 1 + Math.floor(random() * 300);
+      return { skill: item % 3, item, correct: random() < sigmoid(0.2 + (effects[item] as number)) };
+    });
+    return fitOffsets(log).itemVariance;
+  };
+  const found = [0, 0.5, 1].map(varianceAt) as [number, number, number];
+  assert.ok(found[0] < 0.02, `${found}`);
+  assert.ok(found[1] > 0.17 && found[1] < 0.33, `${found}`);
+  assert.ok(found[2] > 0.75 && found[2] < 1.25, `${found}`);
+  const { start } = predictionConstants.items.variance;
+  const oneLearner = Array.from({ length: 500 }, (_, i) => ({ skill: 0, item: 1, correct: i % 2 === 0 }));
+  for (const log of [answerLog(0, []), answerLog(1, [oneLearner], 1)])
+    assert.ok(Math.abs(fitOffsets(log).itemVariance - start) < rounding);
+});
+
+test('fitTenant counts the first answers of a learner to an item, then one a day', async () => {
+  const { itemAnswersEach } = predictionConstants.fit;
+  const repeats = Array.from({ length: itemAnswersEach + 3 }, () => ({ skill: 0, item: 1, correct: true }));
+  const nextDay = { skill: 0, item: 1, correct: true, at: 86_400_000 };
+  const { items } = await fitAll(answerLog(1, [[...repeats, nextDay, nextDay, { ...nextDay, item: 0 }]], 1));
+  assert.deepEqual([...(items?.sums.answers ?? [])], [0, itemAnswersEach + 1]);
 });
 
 const gainOf = ({ report }: TenantFitResult, name: PartName): number => {
@@ -162,7 +233,7 @@ test('fitTenant publishes terms of a skill for the skills that were answered bef
     const p = skill !== 0 ? 0.5 : last === 1 ? 0.9 : 0.3;
     return { skill, correct: random() < p };
   });
-  const fitted = await fitTenant(inputOf(log), localRunner);
+  const fitted = await fitTenant(fitInput(log), localRunner);
   assert.ok(gainOf(fitted, 'before') > 0.01, `gain ${gainOf(fitted, 'before')}`);
   const { keys, terms } = fitted.model.skills.get('skill 0')?.related ?? { keys: [], terms: [] };
   const termAfter = (skillId: string): number =>
@@ -182,10 +253,9 @@ test('fitTenant separates the ability on first tries from the ability on retries
       return { skill: item % 6, item, correct: random() < sigmoid(isRetry ? -ability : ability) };
     },
   );
-  const fitted = await fitTenant(inputOf(log), localRunner);
+  const fitted = await fitTenant(fitInput(log), localRunner);
   assert.ok(gainOf(fitted, 'retries') > 0.005, `gain ${gainOf(fitted, 'retries')}`);
-  const column = features.findIndex(({ name }) => name === 'retryAbility');
-  const weight = fitted.model.prediction.weights[column] as number;
+  const weight = fitted.model.prediction.weights[findColumn('retryAbility')] as number;
   assert.ok(weight > 0.05, `weight ${weight}`);
 });
 
@@ -194,7 +264,7 @@ test('fitTenant publishes only parts that lower the log loss on held-out learner
     const item = 1 + Math.floor(random() * 30);
     return { skill: item % 6, item, correct: random() < 0.6 };
   });
-  const { report, model } = await fitTenant(inputOf(log), localRunner);
+  const { report, model } = await fitTenant(fitInput(log), localRunner);
   const { parts } = report.served;
   for (const { without, with: grown, published } of parts) assert.equal(published, grown < without);
   assert.ok(parts.some(({ published }) => !published));
@@ -240,6 +310,7 @@ test('fitCalibration finds the spread of log-odds and keeps it within its limits
       `${eta}: ${shift}, ${spread}`,
     );
   }
+  assert.deepEqual(calibrate(new Array(1000).fill(0)), identityCalibration);
   // Predictions of log-odds 4 are right in nine of ten cases.
   const { spread } = calibrate(Array.from({ length: 20_000 }, (_, i) => (i % 20 < 2 ? -4 : 4)));
   assert.ok(Math.abs(spread - logit(0.9) / 4) < 0.01, `${spread}`);

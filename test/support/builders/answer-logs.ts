@@ -1,5 +1,7 @@
 import type { AnswerLog } from '../../../src/domain/base/answer-log.js';
 import type { BktParameters } from '../../../src/domain/base/bkt-parameters.js';
+import { type TenantModel, unfittedModel } from '../../../src/domain/catalogue/tenant-model.js';
+import { selectTrainingLearners } from '../../../src/domain/fit/fit-tenant.js';
 import { shiftGuessSlip } from '../../../src/domain/tracing/bkt.js';
 import { seeded } from './random.js';
 
@@ -36,6 +38,18 @@ export function answerLog(
     items,
   };
 }
+
+/** The input of `fitTenant`, with some held-out learners. */
+export const fitInput = (log: AnswerLog, current: TenantModel = unfittedModel) => ({
+  log,
+  skillIds: Array.from({ length: log.skills }, (_, skill) => `skill ${skill}`),
+  training: selectTrainingLearners(
+    Uint32Array.from({ length: log.starts.length - 1 }, (_, i) => (i * 2654435761) >>> 0),
+  ),
+  current,
+  version: current.version + 1,
+  fittedAt: '2026-01-15T12:00:00.000Z',
+});
 
 export interface SyntheticPlan {
   readonly learners: number;

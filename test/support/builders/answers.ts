@@ -1,28 +1,61 @@
 import { computeConditions } from '../../../src/domain/answer/answer-conditions.js';
 import { applyAnswer } from '../../../src/domain/answer/apply-answer.js';
 import type { Answer } from '../../../src/domain/base/common.js';
-import { resolveSkillModel, unfittedModel } from '../../../src/domain/catalogue/tenant-model.js';
+import {
+  type ItemModel,
+  resolveSkillModel,
+  type TenantModel,
+  unfittedModel,
+} from '../../../src/domain/catalogue/tenant-model.js';
 import { hashQuestionKeys } from '../../../src/domain/tracing/course.js';
-import { type AnswerStates, newLearner, newSkill } from '../../../src/domain/tracing/learner-states.js';
+import {
+  type AnswerStates,
+  type ItemRecord,
+  newLearner,
+  newSkill,
+  type SkillState,
+} from '../../../src/domain/tracing/learner-states.js';
 
 export const anAnswer: Answer = {
   ...{ isCorrect: true, occurredAt: 1_700_000_000_000 },
   ...{ questionDifficulty: null, timeSpentSeconds: null, confidenceScore: null },
 };
 
-const skillId = 'algebra';
-
-/** @returns a new learner's states after answers on one skill. Missing fields have the values of `anAnswer`. */
-export function countAnswers(answers: readonly Partial<Answer>[], model = unfittedModel): AnswerStates {
-  let states: AnswerStates = {
-    keys: hashQuestionKeys(skillId, null),
-    learner: newLearner,
-    skill: newSkill(resolveSkillModel(model, skillId).parameters),
-    item: null,
+/** A new learner whose answers are applied as the workers apply them. */
+export function createLearner(model: TenantModel = unfittedModel, items = new Map<string, ItemModel>()) {
+  let learner = newLearner;
+  const skills = new Map<string, SkillState>();
+  const records = new Map<string, ItemRecord>();
+  const statesOf = (skillId: string, itemId: string | null): AnswerStates => ({
+    keys: hashQuestionKeys(skillId, itemId),
+    learner,
+    skill: skills.get(skillId) ?? newSkill(resolveSkillModel(model, skillId).parameters),
+    item: itemId === null ? null : records.get(itemId),
+  });
+  const conditionsOf = (skillId: string, itemId: string | null, answer: Answer) => {
+    const item = itemId === null ? null : (items.get(itemId) ?? null);
+    return computeConditions(model, skillId, item, statesOf(skillId, itemId), answer);
   };
-  for (const change of answers) {
-    const answer = { ...anAnswer, ...change };
-    states = applyAnswer(states, answer, computeConditions(model, skillId, null, states, answer));
-  }
-  return states;
+  return {
+    skills,
+    statesOf,
+    predict: (skillId: string, itemId: string | null, occurredAt: number): number =>
+      conditionsOf(skillId, itemId, { ...anAnswer, occurredAt }).pCorrect,
+    /** Missing fields have the values of `anAnswer`. */
+    answer(skillId: string, itemId: string | null, part: Partial<Answer>): void {
+      const answer = { ...anAnswer, ...part };
+      const conditions = conditionsOf(skillId, itemId, answer);
+      const after = applyAnswer(statesOf(skillId, itemId), answer, conditions);
+      learner = after.learner;
+      skills.set(skillId, after.skill);
+      if (itemId !== null && after.item) records.set(itemId, after.item);
+    },
+  };
+}
+
+/** @returns a new learner's states after answers on one skill */
+export function countAnswers(answers: readonly Partial<Answer>[], model = unfittedModel): AnswerStates {
+  const learner = createLearner(model);
+  for (const answer of answers) learner.answer('algebra', null, answer);
+  return learner.statesOf('algebra', null);
 }
