@@ -34,7 +34,7 @@ import {
   traceAnswer,
 } from '../../src/domain/tracing/bkt.js';
 import { answerLog, type LoggedAnswer, syntheticLog } from '../support/builders/answer-logs.js';
-import { between } from '../support/builders/arbitraries.js';
+import { anyParameters } from '../support/builders/arbitraries.js';
 import { seeded } from '../support/builders/random.js';
 
 const names = ['pInit', 'pLearn', 'pGuess', 'pSlip', 'pForget'] as const;
@@ -94,14 +94,6 @@ function enumeratePaths(pattern: string, p: BktParameters): { likelihood: number
   }
   return { likelihood, sums };
 }
-
-const anyParameters: fc.Arbitrary<BktParameters> = fc.record({
-  pInit: between(0.02, 0.98),
-  pLearn: between(0.01, 0.9),
-  pGuess: between(0.02, 0.5),
-  pSlip: between(0.01, 0.45),
-  pForget: between(0, 0.1),
-});
 
 test('smoothBackward returns the expectations of a sum over all hidden paths', () => {
   const pattern = fc

@@ -2,11 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import {
-  type BktParameters,
-  defaultParameters,
-  difficultyConstants,
-} from '../../src/domain/base/bkt-parameters.js';
+import { defaultParameters, difficultyConstants } from '../../src/domain/base/bkt-parameters.js';
 import { dayMs, round4 } from '../../src/domain/base/common.js';
 import {
   type CountedAnswer,
@@ -29,19 +25,10 @@ import {
   traceAnswer,
 } from '../../src/domain/tracing/bkt.js';
 import { encodeItemPattern, newItemTrace } from '../../src/domain/tracing/traces.js';
-import { between } from '../support/builders/arbitraries.js';
+import { anyParameters, between } from '../support/builders/arbitraries.js';
 
 type StepParts = ReturnType<typeof splitMasteryChange>;
 
-const anyParameters: fc.Arbitrary<BktParameters> = fc
-  .record({
-    pInit: between(0.01, 0.98),
-    pLearn: between(0.001, 0.9),
-    pGuess: between(0.01, 0.5),
-    pSlip: between(0.005, 0.5),
-    pForget: between(0, 0.1),
-  })
-  .filter(({ pGuess, pSlip }) => 1 - pSlip > pGuess + 0.05);
 const anyAnswer = fc.record({
   parameters: anyParameters,
   isCorrect: fc.boolean(),

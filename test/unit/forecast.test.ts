@@ -2,14 +2,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { computeConditions } from '../../src/domain/answer/answer-conditions.js';
-import { applyAnswer } from '../../src/domain/answer/apply-answer.js';
-import {
-  type BktParameters,
-  defaultParameters,
-  forgettingConstants,
-} from '../../src/domain/base/bkt-parameters.js';
+import { defaultParameters, forgettingConstants } from '../../src/domain/base/bkt-parameters.js';
 import { dayMs, type Section, toDay } from '../../src/domain/base/common.js';
+import { normalCdf, normalQuantile } from '../../src/domain/base/normal-distribution.js';
 import {
   type ParameterSource,
   resolveSkillModel,
@@ -40,15 +35,9 @@ import {
   newActivity,
 } from '../../src/domain/tracing/activity.js';
 import { computeRetention } from '../../src/domain/tracing/bkt.js';
-import { hashQuestionKeys } from '../../src/domain/tracing/course.js';
-import {
-  type LearnerState,
-  newLearner,
-  newSkill,
-  type SkillState,
-} from '../../src/domain/tracing/learner-states.js';
-import { anAnswer } from '../support/builders/answers.js';
-import { between, ordered } from '../support/builders/arbitraries.js';
+import { newLearner, newSkill } from '../../src/domain/tracing/learner-states.js';
+import { createLearner } from '../support/builders/answers.js';
+import { anyParameters, between, ordered } from '../support/builders/arbitraries.js';
 import { modelWith } from '../support/builders/study.js';
 
 const now = Date.UTC(2026, 5, 1, 15);
@@ -265,6 +254,15 @@ test('computePractice counts 14 days by section, late answers on their day and f
   assert.deepEqual(computePractice(activity, today + 14).math, { rate: 0, activeDays: 0 });
 });
 
+test('normalQuantile inverts normalCdf', () => {
+  fc.assert(
+    fc.property(fc.double({ min: 1e-12, max: 1 - 1e-12, noNaN: true }), (p) => {
+      assert.ok(Math.abs(normalCdf(normalQuantile(p)) - p) < 1e-12);
+    }),
+  );
+  assert.ok(Math.abs(normalQuantile(0.9) - 1.2815515655446004) < 1e-14);
+});
+
 test('createAbilityProjection keeps a mastery that is a rounding error below its prior', () => {
   const rates = { weight: 1, learnRate: 0, forgetRate: 0.02, graceDays: 0 };
   const skill = { ...rates, mastery: 0.027999999999999997, retained: 0.028 };
@@ -275,23 +273,8 @@ const anyTracedSkill = fc.record({
   section: anySection,
   weight: between(0.1, 5),
   source: anySource,
-  parameters: fc
-    .record({
-      pInit: between(0.05, 0.9),
-      pLearn: between(0.005, 0.4),
-      pGuess: between(0.02, 0.4),
-      pSlip: between(0.01, 0.4),
-      pForget: between(0, 0.1),
-    })
-    .filter(({ pGuess, pSlip }) => 1 - pSlip - pGuess > 0.05),
+  parameters: anyParameters,
 });
-
-interface TracedSkill {
-  readonly section: Section | null;
-  readonly weight: number;
-  readonly source: ParameterSource;
-  readonly parameters: BktParameters;
-}
 
 const anyHistory = fc.record({
   skills: fc.array(anyTracedSkill, { minLength: 6, maxLength: 6 }),
@@ -309,8 +292,9 @@ const anyHistory = fc.record({
   ),
   next: fc.nat({ max: 5 }),
 });
+type History = typeof anyHistory extends fc.Arbitrary<infer Value> ? Value : never;
 
-function modelOf(skills: readonly TracedSkill[], isPlaced: boolean): TenantModel {
+function modelOf({ skills, isPlaced }: History): TenantModel {
   const entries = skills.map(({ section, weight }, i) => [`skill ${i}`, { section, weight }] as const);
   const base = resolveSkillModel(unfittedModel, '');
   return {
@@ -321,45 +305,33 @@ function modelOf(skills: readonly TracedSkill[], isPlaced: boolean): TenantModel
   };
 }
 
-/** A learner that traces answers as the workers do. */
-function createLearner(model: TenantModel) {
-  let learner: LearnerState = newLearner;
-  const skills = new Map<string, SkillState>();
-  let occurredAt = 20_000 * dayMs;
-  return {
-    answer(skillId: string, isCorrect: boolean, days: number): void {
-      occurredAt += days * dayMs;
-      const skill = skills.get(skillId) ?? newSkill(resolveSkillModel(model, skillId).parameters);
-      const answer = { ...anAnswer, isCorrect, occurredAt };
-      const states = { keys: hashQuestionKeys(skillId, null), learner, skill, item: null };
-      const effect = applyAnswer(states, answer, computeConditions(model, skillId, null, states, answer));
-      learner = effect.learner;
-      skills.set(skillId, effect.skill);
-    },
-    hasFaded: (skillId: string): boolean =>
-      occurredAt > (skills.get(skillId)?.lastAttemptAt ?? occurredAt) + forgettingConstants.graceDays * dayMs,
-    assess: (registeredSkills: number) =>
-      assessLearner({
-        ...{ learner, model, registeredSkills, now: occurredAt },
-        views: buildSkillViews(skills, model, occurredAt),
-      }),
-  };
-}
-
 for (const isCorrect of [true, false])
   test(`A ${isCorrect ? 'right answer never lowers' : 'wrong answer never raises'} a section or the total`, () => {
     const sign = isCorrect ? 1 : -1;
     fc.assert(
-      fc.property(anyHistory, ({ skills, isPlaced, others, answers, next }) => {
-        const learner = createLearner(modelOf(skills, isPlaced));
-        for (const { skill, isCorrect, days, times } of answers)
-          for (let i = 0; i < times; i++) learner.answer(`skill ${skill}`, isCorrect, i === 0 ? days : 0);
+      fc.property(anyHistory, (history) => {
+        const { skills, isPlaced, others, answers, next } = history;
+        const model = modelOf(history);
+        const learner = createLearner(model);
+        let now = 20_000 * dayMs;
+        const answer = (skill: number, isCorrect: boolean): void =>
+          learner.answer(`skill ${skill}`, null, { isCorrect, occurredAt: now });
+        for (const { skill, isCorrect, days, times } of answers) {
+          now += days * dayMs;
+          for (let i = 0; i < times; i++) answer(skill, isCorrect);
+        }
         // Any answer ends the decay of its skill, which can outweigh a wrong answer.
-        fc.pre(isCorrect || !learner.hasFaded(`skill ${next}`));
-        const registered = others + (isPlaced ? skills.length : 0);
-        const before = learner.assess(registered);
-        learner.answer(`skill ${next}`, isCorrect, 0);
-        const after = learner.assess(registered);
+        const lastAt = learner.skills.get(`skill ${next}`)?.lastAttemptAt ?? now;
+        fc.pre(isCorrect || now <= lastAt + forgettingConstants.graceDays * dayMs);
+        const assess = () =>
+          assessLearner({
+            ...{ learner: learner.state(), model, now },
+            views: buildSkillViews(learner.skills, model, now),
+            registeredSkills: others + (isPlaced ? skills.length : 0),
+          });
+        const before = assess();
+        answer(next, isCorrect);
+        const after = assess();
         for (const section of ['math', 'rw'] as const) {
           const change = after.measures[section].mastery - before.measures[section].mastery;
           assert.ok(sign * change >= -1e-12, `${section} ${change}`);

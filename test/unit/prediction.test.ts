@@ -4,7 +4,6 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { computeFeatures, selectTerms } from '../../src/domain/answer/answer-conditions.js';
 import { selectAllLearners } from '../../src/domain/base/answer-log.js';
-import type { BktParameters } from '../../src/domain/base/bkt-parameters.js';
 import { logit, sigmoid } from '../../src/domain/base/common.js';
 import { predictionConstants } from '../../src/domain/base/prediction-constants.js';
 import { hashKey } from '../../src/domain/base/text-hash.js';
@@ -56,7 +55,7 @@ import {
 import { indices } from '../../src/lists.js';
 import { answerLog, fitInput } from '../support/builders/answer-logs.js';
 import { anAnswer, createLearner } from '../support/builders/answers.js';
-import { between, rounding, upTo } from '../support/builders/arbitraries.js';
+import { anyParameters, between, rounding, upTo } from '../support/builders/arbitraries.js';
 import { seeded } from '../support/builders/random.js';
 import { roundsOf } from '../support/runner/long-form.js';
 
@@ -247,16 +246,8 @@ const noTerms: PredictionTerms = {
 };
 
 test('The initial prediction model predicts the first answer as BKT does', () => {
-  const probability = between(0.02, 0.45);
-  const parameters = fc.record({
-    pInit: probability,
-    pLearn: probability,
-    pGuess: probability,
-    pSlip: probability,
-    pForget: between(0, 0.1),
-  });
   fc.assert(
-    fc.property(parameters, (own: BktParameters) => {
+    fc.property(anyParameters, (own) => {
       const bktProbability = sigmoid(computeFirstLogOdds(own));
       const terms = { ...noTerms, skill: buildInitialTerms(own) };
       const pCorrect = predict(initialPredictionModel, terms, rowOf({ bktProbability }));

@@ -2,13 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import {
-  type BktParameters,
-  defaultParameters,
-  fitBounds,
-  guessSlipMargin,
-} from '../../src/domain/base/bkt-parameters.js';
-import { dayMs } from '../../src/domain/base/common.js';
+import { defaultParameters, fitBounds } from '../../src/domain/base/bkt-parameters.js';
+import { type Answer, dayMs } from '../../src/domain/base/common.js';
 import {
   computeDifficultyShift,
   computeEffectiveMastery,
@@ -26,17 +21,16 @@ import {
   type PlateauState,
   updatePlateau,
 } from '../../src/domain/tracing/plateau.js';
-import { between, ordered, reportedConfidence, rounding } from '../support/builders/arbitraries.js';
+import { countAnswers } from '../support/builders/answers.js';
+import {
+  anyParameters,
+  between,
+  ordered,
+  reportedConfidence,
+  reportedSeconds,
+  rounding,
+} from '../support/builders/arbitraries.js';
 
-const anyParameters: fc.Arbitrary<BktParameters> = fc
-  .record({
-    pInit: between(0.01, 0.98),
-    pLearn: between(0.001, 0.9),
-    pGuess: between(0.01, 0.5),
-    pSlip: between(0.005, 0.5),
-    pForget: between(0, 0.1),
-  })
-  .filter(({ pGuess, pSlip }) => 1 - pSlip - pGuess >= guessSlipMargin);
 const anyScale = between(0, 1);
 const anyDifficulty = between(-6, 6);
 const anyMastery = between(0, 1);
@@ -78,7 +72,7 @@ test('traceAnswer without its guard raises mastery after a wrong answer only bel
   );
 });
 
-test('computeMaxForget returns the pForget with which right answers lead exactly to a mastery', () => {
+test('computeMaxForget returns the largest pForget with which right answers reach a mastery', () => {
   fc.assert(
     fc.property(anyParameters, between(0.5, 0.99), (skill, mastery) => {
       const most = computeMaxForget(skill, mastery);
@@ -252,6 +246,26 @@ test('updatePlateau starts from scratch after a pause of more than 14 days', () 
           updateAll(rest, updatePlateau(old, first, idleDays)),
           updateAll([...before, ...after]),
         );
+    }),
+  );
+});
+
+const anyAnswer: fc.Arbitrary<Answer> = fc.record({
+  isCorrect: fc.boolean(),
+  occurredAt: fc.integer({ min: 0, max: 4e12 }),
+  questionDifficulty: fc.option(between(-3, 3)),
+  timeSpentSeconds: reportedSeconds,
+  confidenceScore: reportedConfidence,
+});
+
+test('applyAnswer counts exactly, is deterministic, and the last answer of a skill never gets earlier', () => {
+  fc.assert(
+    fc.property(fc.array(anyAnswer, { maxLength: 60 }), (list) => {
+      const { learner, skill } = countAnswers(list);
+      assert.deepEqual(countAnswers(list), countAnswers(list));
+      assert.equal(learner.attempts, list.length);
+      assert.equal(skill.correct, list.filter(({ isCorrect }) => isCorrect).length);
+      assert.equal(skill.lastAttemptAt, Math.max(0, ...list.map(({ occurredAt }) => occurredAt)));
     }),
   );
 });

@@ -37,6 +37,7 @@ export function createLearner(model: TenantModel = unfittedModel, items = new Ma
     return computeConditions(model, skillId, item, statesOf(skillId, itemId), answer);
   };
   return {
+    state: () => learner,
     skills,
     statesOf,
     predict: (skillId: string, itemId: string | null, occurredAt: number): number =>

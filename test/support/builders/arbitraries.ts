@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { type BktParameters, guessSlipMargin } from '../../../src/domain/base/bkt-parameters.js';
 
 /** Uniform over the range. `fc.double` draws mostly tiny values. */
 export const between = (min: number, max: number): fc.Arbitrary<number> =>
@@ -17,6 +18,17 @@ export const reportedSeconds: fc.Arbitrary<number | null> = fc.option(
 
 /** Reported confidence; null if not sent. */
 export const reportedConfidence: fc.Arbitrary<number | null> = fc.option(fc.integer({ min: 1, max: 5 }));
+
+/** Parameters within the bounds of fits and manual settings. */
+export const anyParameters: fc.Arbitrary<BktParameters> = fc
+  .record({
+    pInit: between(0.02, 0.98),
+    pLearn: between(0.005, 0.9),
+    pGuess: between(0.01, 0.5),
+    pSlip: between(0.005, 0.5),
+    pForget: between(0, 0.1),
+  })
+  .filter(({ pGuess, pSlip }) => 1 - pSlip - pGuess >= guessSlipMargin);
 
 /** Tolerance for rounding errors of sums and quotients. */
 export const rounding = 1e-12;
