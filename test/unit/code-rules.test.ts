@@ -21,7 +21,10 @@ test('The code is formatted and passes the linter', () => {
 
 test('The code passes the type checker', () => {
   for (const project of ['.', 'src/pages']) {
-    const { status, output } = run('tsc', ['-p', project, '--pretty', 'false']);
+    // Each checker checks all types again. An unchanged file is not checked twice.
+    const file = join(root, 'node_modules/.cache', `${project.replace('/', '-')}.tsbuildinfo`);
+    const cheap = ['--checkers', '1', '--incremental', '--tsBuildInfoFile', file];
+    const { status, output } = run('tsc', ['-p', project, '--pretty', 'false', ...cheap]);
     assert.equal(status, 0, output);
   }
 });

@@ -1,6 +1,6 @@
-/** Imports between layers and between the rooms of a layer (docs/architecture.md, ADR 35), import circles, large folders. */
+/** Imports between layers and between the rooms of a layer (docs/architecture.md, ADR 35), and large folders. Biome finds import cycles. */
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize, relative, sep } from 'node:path';
 import { test } from 'node:test';
 import { root } from '../support/runner/root.js';
@@ -95,28 +95,6 @@ function findViolation(file: string, other: string): string | null {
   return `${roomOf(file)} does not import ${roomOf(other)}`;
 }
 
-/** The source file of an import: `./x.js` is x.ts if there is no x.js, `./x.jsx` is x.tsx. */
-const sourceOf = (path: string): string =>
-  existsSync(join(root, path)) ? path : path.replace(/\.(c?)js(x?)$/, '.$1ts$2');
-
-type Imports = ReadonlyMap<string, readonly string[]>;
-
-/** Circles of imports, as `a -> b -> a`, each once. */
-function findCircles(imports: Imports): string[] {
-  const circles: string[] = [];
-  const done = new Set<string>();
-  const follow = (file: string, path: readonly string[]): void => {
-    const start = path.indexOf(file);
-    if (start >= 0) circles.push([...path.slice(start), file].join(' -> '));
-    else if (!done.has(file)) {
-      for (const other of imports.get(file) ?? []) follow(other, [...path, file]);
-      done.add(file);
-    }
-  };
-  for (const file of imports.keys()) follow(file, []);
-  return circles;
-}
-
 test('Every source file is in a listed layer and room', () => {
   const isListed = (file: string) =>
     layerOf(file) in layers && (rooms[layerOf(file)] ?? ['.']).includes(roomOf(file));
@@ -139,14 +117,6 @@ test('The domain imports no package', () => {
   assert.deepEqual(sources.filter((file) => layerOf(file) === 'src/domain').filter(importsPackage), []);
 });
 
-test('The source files have no circles of imports, type imports included', () => {
-  const files = listFiles(['src', 'workers', 'bench'], /\.([cm]?[jt]s|tsx)$/);
-  const imports = new Map(files.map((file) => [file, findImports(file).map(sourceOf)]));
-  const missing = [...imports.values()].flat().filter((file) => !existsSync(join(root, file)));
-  assert.deepEqual(missing, [], 'imports without a file');
-  assert.deepEqual(findCircles(imports), []);
-});
-
 test('No folder of src, workers and bench has more than 20 files', () => {
   const counts = new Map<string, number>();
   for (const file of listFiles(['src', 'workers', 'bench'], /\.\w+$/))
@@ -157,7 +127,7 @@ test('No folder of src, workers and bench has more than 20 files', () => {
   );
 });
 
-test('These checks find a forbidden import and a circle', () => {
+test('These checks find a forbidden import', () => {
   for (const [file, other, isAllowed] of [
     ['src/domain/score/x.ts', 'src/store/redis/connection/client.js', false],
     ['src/domain/base/x.ts', 'src/errors.js', false],
@@ -165,11 +135,4 @@ test('These checks find a forbidden import and a circle', () => {
     ['src/services/learners/x.ts', 'src/store/learners/x.js', true],
   ] as const)
     assert.equal(findViolation(file, other) === null, isAllowed, `${file} -> ${other}`);
-  const circle: Imports = new Map([
-    ['a', ['b']],
-    ['b', ['c', 'd']],
-    ['c', []],
-    ['d', ['c', 'b']],
-  ]);
-  assert.deepEqual(findCircles(circle), ['b -> d -> b']);
 });

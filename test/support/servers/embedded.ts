@@ -7,7 +7,7 @@ import { createLogger } from '../../../src/logger.js';
 import { connectRedis, waitUntilReady } from '../../../src/store/redis/connection/client.js';
 import { ensureDatabase } from '../../../src/warehouse/clickhouse/client.js';
 import { dataFolder } from '../temp.js';
-import type { Scoped } from './service.js';
+import type { Scoped } from './scoped.js';
 
 const logger = createLogger('warn', 'test');
 

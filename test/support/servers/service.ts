@@ -22,13 +22,11 @@ import { dataFolder } from '../temp.js';
 import { waitFor } from '../wait.js';
 import { emptiedCluster, freshDatabase, givenCluster } from './embedded.js';
 import { exitOf } from './processes.js';
+import type { Scoped } from './scoped.js';
 
 export { dataFolder };
 
-/** A test's context, a file's hooks, or `testProcess`. */
-export interface Scoped {
-  after(fn: () => Promise<unknown> | unknown): void;
-}
+export type { Scoped } from './scoped.js';
 
 export interface Service {
   readonly port: number;
