@@ -53,9 +53,20 @@ test('traceAnswer gives the golden masteries of whole sequences, with and withou
   }
 });
 
+/** One answer with an option: evidence weight, reported confidence, or no guard. */
+interface Step {
+  L: number;
+  y: number;
+  w?: number;
+  conf?: number;
+  guard?: boolean;
+  after: number;
+}
+
 test('traceAnswer gives the golden masteries for weights, confidence, extremes and no guard', () => {
   const { bkt_weight, bkt_confidence, bkt_extremes } = vectors;
-  for (const one of [...bkt_weight, ...bkt_confidence, ...bkt_extremes]) {
+  const steps: readonly Step[] = [...bkt_weight, ...bkt_confidence, ...bkt_extremes];
+  for (const one of steps) {
     const { L, y, w, conf, guard = true, after } = one;
     const evidence = {
       ...(w !== undefined && { weight: w }),
@@ -118,7 +129,8 @@ test('updatePlateau gives the golden slopes and flags of a stuck, a learning and
     }
   }
   let state = newPlateau;
-  for (const [i, [slope, plateau]] of vectors.plateau.linear_input.slope_flag.entries()) {
+  const flags = vectors.plateau.linear_input.slope_flag as [slope: number | null, plateau: boolean][];
+  for (const [i, [slope, plateau]] of flags.entries()) {
     state = updatePlateau(state, 0.3 + 0.01 * i, 0);
     checkPlateau(state, { slope, se: slope === null ? null : 0, plateau });
   }
@@ -131,7 +143,7 @@ const normOf = ({ n, correct, mean_ln, m2 }: Times) =>
 test('updatePace gives the golden efficiency and correct answers per minute', () => {
   for (const { case: name, norm, answers, ...expected } of vectors.efficiency) {
     let state = newPace;
-    for (const [y, seconds] of answers) state = updatePace(state, y === 1, seconds, normOf(norm), false);
+    for (const [y, seconds = 0] of answers) state = updatePace(state, y === 1, seconds, normOf(norm), false);
     close(state.slowness, expected.slowness, `slowness, ${name}`);
     close(state.accuracy, expected.accuracy, `accuracy, ${name}`);
     const index = computeEfficiencyIndex(state, newRapid, normOf(norm));
@@ -151,7 +163,7 @@ test('computeSkillNorm gives the golden norm', () => {
 
 test('computeCalibration gives the golden Brier score and bias', () => {
   let state = newCalibration;
-  for (const [confidence, y] of vectors.calibration.conf_correct)
+  for (const [confidence = 0, y] of vectors.calibration.conf_correct)
     state = updateCalibration(state, confidence, y === 1);
   const found = computeCalibration(state);
   close(found?.brier ?? Number.NaN, vectors.calibration.brier, 'Brier score');

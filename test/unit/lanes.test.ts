@@ -181,15 +181,11 @@ test('Lanes split a batch by learner and join the outcomes in the order of its e
     ],
   );
   await completeAll();
-  assert.deepEqual(outcomesOf(await tracked), [
-    'a2 in 2',
-    'invalid',
-    'b0 in 0',
-    'c1 in 1',
-    'a2 in 2',
-    'failed',
-    'failed',
-  ]);
+  const [counted, others] = [
+    ['b0 in 0', 'c1 in 1', 'a2 in 2'],
+    ['failed', 'failed'],
+  ];
+  assert.deepEqual(outcomesOf(await tracked), ['a2 in 2', 'invalid', ...counted, ...others]);
   assert.deepEqual(failures, ['Error: the cause'], 'the log gets the cause once');
 });
 
@@ -431,7 +427,8 @@ test('Lanes dispatch queued answers when a change of their count is reverted', a
 });
 
 /**
- * Workers whose tasks complete in any order. An event is its place in the sequence of all events.
+ * Workers whose tasks complete in any order. A name is the place of the event in the sequence of all events, and its
+ * learner: `17:u4`.
  * @throws AssertionError if an answer of a learner starts before an earlier one completes, or twice
  */
 function orderedWorkers(random: () => number) {
@@ -440,25 +437,20 @@ function orderedWorkers(random: () => number) {
   const usedLanes = new Set<number>();
   const run = async (task: TrackTask, lane: number): Promise<TrackReply> => {
     usedLanes.add(lane);
-    const events: { user_id: string; place: number }[] = bodiesOf(task).flatMap((body) => JSON.parse(body));
-    const isInLane = ({ user_id }: { user_id: string }): boolean =>
-      task.form === 'event' || ((task.slots >> findSlot('', user_id)) & 1) === 1;
-    const laneEvents = events.filter(isInLane);
-    const learners = new Set(laneEvents.map(({ user_id }) => user_id));
+    const events = bodiesOf(task)
+      .flatMap(namesIn)
+      .filter((name) => outcomeOf(task, lane, name)[0] === outcomeLetters.counted)
+      .map((name) => name.split(':') as [place: string, learner: string]);
+    const learners = new Set(events.map(([, learner]) => learner));
     for (const learner of learners) assert.ok(!inFlight.has(learner), `${learner} is in flight`);
     for (const learner of learners) inFlight.add(learner);
-    for (const { user_id, place } of laneEvents) {
-      assert.ok((lastPlace.get(user_id) ?? -1) < place, `${user_id}: ${place} is out of order`);
-      lastPlace.set(user_id, place);
+    for (const [place, learner] of events) {
+      assert.ok((lastPlace.get(learner) ?? -1) < Number(place), `${learner}: ${place} is out of order`);
+      lastPlace.set(learner, Number(place));
     }
     await sleep(Math.floor(3 * random()));
     for (const learner of learners) inFlight.delete(learner);
-    const { counted, elsewhere } = outcomeLetters;
-    return {
-      counts: bodiesOf(task).map((body) => [JSON.parse(body)].flat().length),
-      outcomes: events.map((event) => (isInLane(event) ? counted : elsewhere)).join(''),
-      data: events.map(({ place }) => `${place}`).join(dataSeparator),
-    };
+    return replyTo(task, lane);
   };
   return { run, usedLanes };
 }
@@ -471,19 +463,15 @@ test('Lanes count each answer once and in order while their number changes under
   const tracked: Promise<void>[] = [];
   const send = (): void => {
     // Every third answer is one of the same learner.
-    const nextEvent = () => ({
-      user_id: `u${random() < 0.3 ? 4 : Math.floor(10 * random())}`,
-      place: place++,
-    });
-    const events = Array.from({ length: 1 + Math.floor(5 * random()) }, nextEvent);
+    const nextName = (): string => `${place++}:u${random() < 0.3 ? 4 : Math.floor(10 * random())}`;
     const isSingle = random() < 0.5;
-    const sent = isSingle ? events.slice(0, 1) : events;
+    const names = Array.from({ length: isSingle ? 1 : 1 + Math.floor(5 * random()) }, nextName);
+    const request = isSingle ? single(names.join()) : batch(names.join(' '));
     const check = (outcomes: readonly EventOutcome[]): void =>
       assert.deepEqual(
-        outcomesOf(outcomes),
-        sent.map((event) => `${event.place}`),
+        outcomesOf(outcomes).map((data) => data.split(' ')[0]),
+        names,
       );
-    const request = isSingle ? requestOf('event', events[0]) : requestOf('batch', events);
     tracked.push(lanes.track(request, null).then(check));
   };
   for (let i = 0; i < 80; i++) {
@@ -497,13 +485,10 @@ test('Lanes count each answer once and in order while their number changes under
   assert.equal(lanes.countQueued(), 0);
 });
 
-test('The lane scaler adds a lane when all threads are busy, up to the maximum', () => {
-  const scale = createLaneScaler(3);
-  const steps = [[0.89], [0.95], [0.95, 0.8], [0.95, 0.9], [1, 1, 1]].map((loads) => scale(loads));
-  assert.deepEqual(steps, [1, 2, 2, 3, 3]);
-});
-
-test('The lane scaler removes a lane after ten quiet samples in a row, and keeps the last one', () => {
+test('The lane scaler adds a lane when all threads are busy, and removes one after ten quiet samples', () => {
+  const grow = createLaneScaler(3);
+  const steps = [[0.89], [0.95], [0.95, 0.8], [0.95, 0.9], [1, 1, 1]].map((loads) => grow(loads));
+  assert.deepEqual(steps, [1, 2, 2, 3, 3], 'up to the maximum');
   const scale = createLaneScaler(3);
   const quiet = Array.from({ length: 9 }, () => [0.3, 0.25]);
   scale([0.95]);

@@ -18,7 +18,6 @@ import {
   missingEfficiencyReason,
   newPace,
   newRapid,
-  type SkillTimes,
   updatePace,
   updateRapid,
 } from '../../src/domain/tracing/response-times.js';
@@ -32,7 +31,6 @@ import {
   rounding,
   upTo,
 } from '../support/builders/arbitraries.js';
-import { seeded } from '../support/builders/random.js';
 
 test('updateRapid counts rapid answers and flags 30 % of the last 20 timed answers', () => {
   fc.assert(
@@ -117,72 +115,40 @@ test('measureTimes counts timed answers that are not rapid', () => {
   assert.equal(computeSkillNorm(times ?? null).accuracy, (15 + 12) / 50);
 });
 
-interface Kind {
-  /** Share of right answers. */
-  readonly share: number;
-  readonly seconds: number;
-}
-
+/** Right answers in ten, and seconds per answer. */
 const kinds = {
-  fastAccurate: { share: 0.9, seconds: 15 },
-  slowAccurate: { share: 0.9, seconds: 90 },
-  average: { share: 0.7, seconds: 40 },
-  fastWrong: { share: 0.4, seconds: 15 },
-  slowWrong: { share: 0.4, seconds: 90 },
-  verySlow: { share: 0.7, seconds: 600 },
-  guesser: { share: 0.25, seconds: 2 },
-} satisfies Record<string, Kind>;
+  fastAccurate: { right: 9, seconds: 15 },
+  slowAccurate: { right: 9, seconds: 90 },
+  average: { right: 7, seconds: 40 },
+  fastWrong: { right: 4, seconds: 15 },
+  slowWrong: { right: 4, seconds: 90 },
+  verySlow: { right: 7, seconds: 600 },
+  guesser: { right: 2, seconds: 2 },
+};
 
-test('computeEfficiencyIndex ranks kinds of learners, before a fit and with two fitted norms', () => {
-  const random = seeded(20261127);
-  const normal = (): number => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
-  const answersOf = ({ share, seconds }: Kind) =>
-    indices(40).map(() => ({
-      skill: 0,
-      correct: random() < share,
-      seconds: seconds * Math.exp(0.3 * normal()),
-    }));
-  const measure = (learners: readonly Kind[]) =>
-    measureTimes(answerLog(1, learners.map(answersOf)))[0] ?? null;
-  const mean = (values: readonly number[]): number => values.reduce((sum, x) => sum + x, 0) / values.length;
-  const practise = (kind: Kind, times: SkillTimes | null) => {
+test('computeEfficiencyIndex ranks kinds of learners, before and after a fit', () => {
+  const answersOf = ({ right, seconds }: (typeof kinds)['average']) =>
+    indices(40).map((i) => ({ skill: 0, correct: (7 * i) % 10 < right, seconds }));
+  const [fitted = null] = measureTimes(answerLog(1, Object.values(kinds).map(answersOf)));
+  for (const times of [null, fitted]) {
     const [norm, threshold] = [computeSkillNorm(times), computeRapidThreshold(times)];
-    let [pace, rapid] = [newPace, newRapid];
-    for (const { correct, seconds } of answersOf(kind)) {
-      pace = updatePace(pace, correct, seconds, norm, isRapid(seconds, threshold));
-      rapid = updateRapid(rapid, seconds, threshold);
-    }
-    return { pace, rapid, index: computeEfficiencyIndex(pace, rapid, norm) };
-  };
-  /** Mean index over 180 skills, whose standard deviation is at most 11. */
-  const meanIndex = (kind: Kind, times: SkillTimes | null): number => {
-    const values = indices(180).flatMap(() => practise(kind, times).index ?? []);
-    assert.ok(values.length >= 170, 'at a threshold of 10 s few answers of 15 s are rapid');
-    const centre = mean(values);
-    const sd = Math.sqrt(mean(values.map((value) => (value - centre) ** 2)));
-    assert.ok(sd <= 11, `standard deviation ${sd}`);
-    return centre;
-  };
-  const classmates = indices(30).map((i) => ({
-    share: 0.72 + 0.15 * Math.sin(i),
-    seconds: 50 * Math.exp(0.4 * Math.cos(2.3 * i)),
-  }));
-  for (const times of [null, measure(Object.values(kinds)), measure(classmates)]) {
-    const [fastAccurate, slowAccurate, average] = [
-      meanIndex(kinds.fastAccurate, times),
-      meanIndex(kinds.slowAccurate, times),
-      meanIndex(kinds.average, times),
-    ];
-    const [fastWrong, slowWrong] = [meanIndex(kinds.fastWrong, times), meanIndex(kinds.slowWrong, times)];
-    const verySlow = meanIndex(kinds.verySlow, times);
-    const text = JSON.stringify({ fastAccurate, slowAccurate, average, fastWrong, slowWrong, verySlow });
-    assert.ok(fastAccurate >= 75, text);
-    for (const middle of [slowAccurate, average]) assert.ok(middle >= 40 && middle <= 65, text);
-    assert.ok(fastWrong <= 45 && fastWrong < Math.min(slowAccurate, average), text);
-    assert.ok(slowWrong < Math.min(fastWrong, verySlow) && verySlow < 40, text);
-    const { pace, rapid, index } = practise(kinds.guesser, times);
-    assert.equal(index, null);
-    assert.equal(missingEfficiencyReason(pace, rapid), 'rapid_answers');
+    const practise = (kind: keyof typeof kinds) => {
+      let [pace, rapid] = [newPace, newRapid];
+      for (const { correct, seconds } of answersOf(kinds[kind])) {
+        pace = updatePace(pace, correct, seconds, norm, isRapid(seconds, threshold));
+        rapid = updateRapid(rapid, seconds, threshold);
+      }
+      return { pace, rapid, index: computeEfficiencyIndex(pace, rapid, norm) };
+    };
+    const index = (kind: keyof typeof kinds): number => practise(kind).index ?? assert.fail(kind);
+    assert.ok(index('fastAccurate') >= 75, `${index('fastAccurate')}`);
+    for (const kind of ['slowAccurate', 'average'] as const)
+      assert.ok(index(kind) >= 40 && index(kind) <= 65, `${kind}: ${index(kind)}`);
+    assert.ok(index('fastWrong') <= 45 && index('fastWrong') < index('slowAccurate'));
+    assert.ok(index('slowWrong') < index('fastWrong') && index('slowWrong') < index('verySlow'));
+    assert.ok(index('verySlow') < 40, `${index('verySlow')}`);
+    const { pace, rapid, index: none } = practise('guesser');
+    assert.deepEqual([none, missingEfficiencyReason(pace, rapid)], [null, 'rapid_answers']);
     assert.ok(isRapidFlagged(rapid));
   }
 });
