@@ -96,22 +96,6 @@ test('An event id is found immediately and for 24 hours, then it names a new ans
   assert.deepEqual(lengths, [4, 32], 'the expired entry is removed');
 });
 
-test('A learner with many event ids keeps the newest 1,000 for 24 hours and all for 10 minutes', () => {
-  const learner = createLearner();
-  const ids = freshIds(8 * newest);
-  // Ten ids per second.
-  for (let i = 0; i < ids.length; i += 10) learner.add(ids.slice(i, i + 10), noon + i / 10);
-  const last = noon + ids.length / 10 - 1;
-  const young = 10 * (minIdWindowSeconds - 1);
-  assert.equal(learner.countFound(ids.slice(-young), last), young);
-  assert.equal(learner.countFound(ids.slice(0, -young - 10), last), 0);
-  for (const second of [last + 600, last + idWindowSeconds - 100]) {
-    assert.equal(learner.countFound(ids.slice(-newest), second), newest);
-    assert.equal(learner.countFound(ids.slice(0, -newest - perMark - 10), second), 0);
-  }
-  assert.equal(learner.countFound(ids, last + idWindowSeconds), 0);
-});
-
 test('A learner accepts 20,000 event ids within 10 minutes, and more when these are older', () => {
   const learner = createLearner();
   const ids = addMany(learner, maxWindowIds, noon);

@@ -12,22 +12,11 @@ import { dumpLearner, type HashFields } from '../../src/store/learners/learner-d
 import { decodeSkill, encodeSkill } from '../../src/store/learners/skill-codec.js';
 import { describeDifference } from '../../src/store/rebuild/learner-writes.js';
 import { countAnswers } from '../support/builders/answers.js';
-import { reportedConfidence, reportedSeconds, upTo } from '../support/builders/arbitraries.js';
-
-const answers = upTo(
-  60,
-  fc.record({
-    isCorrect: fc.boolean(),
-    occurredAt: fc.integer({ min: 0, max: 4e12 }),
-    questionDifficulty: fc.option(fc.integer({ min: -3, max: 3 })),
-    timeSpentSeconds: reportedSeconds,
-    confidenceScore: reportedConfidence,
-  }),
-);
+import { anyAnswer, upTo } from '../support/builders/arbitraries.js';
 
 test('Records of learners, skills and items return the encoded state, bit for bit', () => {
   fc.assert(
-    fc.property(answers, (list) => {
+    fc.property(upTo(60, anyAnswer), (list) => {
       const { learner, skill } = countAnswers(list);
       assert.deepEqual(decodeLearner(encodeLearner(learner)), learner);
       assert.deepEqual(decodeSkill(encodeSkill(skill)), skill);
@@ -80,21 +69,19 @@ function buildStates(): ReplayedStates {
   return { learner, skills: new Map([['algebra', skill]]), items };
 }
 
-/** Describes the difference between the states and their changed records. */
-function describeChange(change: (field: string, value: Buffer) => Buffer): string | null {
-  const states = buildStates();
-  const { records, items } = dumpLearner(states);
-  const changed = (fields: HashFields): HashFields =>
-    fields.map(([field, value]) => [field, change(`${field}`, Buffer.from(value))]);
-  return describeDifference(states, { records: changed(records), items: [changed(items[0]), items[1]] });
-}
-
-test('describeDifference finds a changed byte in the record of a learner, a skill and an item', () => {
-  const differs = (field: RegExp, at: number): string | null =>
-    describeChange((name, value) => {
-      if (field.test(name)) value[at] = 0x7f;
-      return value;
-    });
+test('describeDifference names the record that differs: of the learner, of a skill or of the items', () => {
+  /** Changes a byte in the records with a matching field. */
+  const differs = (field: RegExp, at: number): string | null => {
+    const states = buildStates();
+    const { records, items } = dumpLearner(states);
+    const changed = (fields: HashFields): HashFields =>
+      fields.map(([name, value]) => {
+        const bytes = Buffer.from(value);
+        if (field.test(`${name}`)) bytes[at] = 0x7f;
+        return [name, bytes];
+      });
+    return describeDifference(states, { records: changed(records), items: [changed(items[0]), items[1]] });
+  };
   assert.equal(differs(/^$/, 0), null);
   assert.equal(differs(/^L$/, 199), 'differs in its own record');
   assert.equal(differs(/^salgebra$/, 117), 'differs in skill algebra');

@@ -33,11 +33,6 @@ const listOf = (...parts: readonly Partial<Candidate>[]): Candidate[] =>
 const orderOf = (candidates: readonly Candidate[], limit = 1000, aim: number = target): number[] =>
   orderCandidates(candidates, aim, limit).map(({ index }) => index);
 
-const skillsOf = (candidates: readonly Candidate[]): string =>
-  orderCandidates(candidates, target, 1000)
-    .map(({ skillId }) => skillId)
-    .join('');
-
 test('orderCandidates sorts by gain, weighted by the distance of the chance from the target', () => {
   assert.deepEqual(orderOf(listOf({ gain: 1 }, { gain: 3 }, { gain: 2 })), [1, 2, 0]);
   const chances = listOf({ pCorrect: 0.95 }, { pCorrect: 0.3 }, { pCorrect: 0.76 });
@@ -55,19 +50,6 @@ test('orderCandidates orders gains of 0 and chances of 0 and 1', () => {
   assert.deepEqual(orderOf(listOf({ pCorrect: 0 }, { pCorrect: 1 }, {})), [2, 1, 0]);
 });
 
-test('orderCandidates returns at most three items of one skill in a row while there are others', () => {
-  const six = Array.from({ length: 6 }, () => ({ skillId: 'a', gain: 9 }));
-  assert.equal(skillsOf(listOf(...six, { skillId: 'b' }, { skillId: 'c' })), 'aaabaaac');
-  assert.equal(skillsOf(listOf(...six, { skillId: 'b' })), 'aaabaaa');
-  assert.equal(skillsOf(listOf(...six)), 'aaaaaa');
-});
-
-test('orderCandidates puts items that were answered right within the hour last', () => {
-  const recent = { rightLastHour: true, gain: 99 };
-  assert.deepEqual(orderOf(listOf(recent, {}, { skillId: 'b' })), [1, 2, 0]);
-  assert.deepEqual(orderOf(listOf({ ...recent, skillId: 'b' }, recent, {}, {}, {}, {})), [2, 3, 4, 5, 0, 1]);
-});
-
 const anyCandidates = fc
   .array(
     fc.record({
@@ -81,7 +63,10 @@ const anyCandidates = fc
   )
   .map((parts) => listOf(...parts));
 
-/** The order by the documented rule: before each choice it reads all remaining candidates. */
+/**
+ * The order by the documented rule: at most three items of a skill in a row, and last the items that were answered
+ * right within the hour. Before each choice it reads all remaining candidates.
+ */
 function orderByRule(candidates: readonly Candidate[]): number[] {
   const worth = ({ gain, pCorrect }: Candidate): number =>
     gain * Math.exp(-((logit(pCorrect) - logit(target)) ** 2) / 2);

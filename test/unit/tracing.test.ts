@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { defaultParameters, fitBounds } from '../../src/domain/base/bkt-parameters.js';
-import { type Answer, dayMs } from '../../src/domain/base/common.js';
+import { dayMs } from '../../src/domain/base/common.js';
 import {
   computeDifficultyShift,
   computeEffectiveMastery,
@@ -23,11 +23,11 @@ import {
 } from '../../src/domain/tracing/plateau.js';
 import { countAnswers } from '../support/builders/answers.js';
 import {
+  anyAnswer,
   anyParameters,
   between,
   ordered,
   reportedConfidence,
-  reportedSeconds,
   rounding,
 } from '../support/builders/arbitraries.js';
 
@@ -248,14 +248,6 @@ test('updatePlateau starts from scratch after a pause of more than 14 days', () 
         );
     }),
   );
-});
-
-const anyAnswer: fc.Arbitrary<Answer> = fc.record({
-  isCorrect: fc.boolean(),
-  occurredAt: fc.integer({ min: 0, max: 4e12 }),
-  questionDifficulty: fc.option(between(-3, 3)),
-  timeSpentSeconds: reportedSeconds,
-  confidenceScore: reportedConfidence,
 });
 
 test('applyAnswer counts exactly, is deterministic, and the last answer of a skill never gets earlier', () => {

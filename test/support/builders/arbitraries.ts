@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { type BktParameters, guessSlipMargin } from '../../../src/domain/base/bkt-parameters.js';
+import type { Answer } from '../../../src/domain/base/common.js';
 
 /** Uniform over the range. `fc.double` draws mostly tiny values. */
 export const between = (min: number, max: number): fc.Arbitrary<number> =>
@@ -29,6 +30,14 @@ export const anyParameters: fc.Arbitrary<BktParameters> = fc
     pForget: between(0, 0.1),
   })
   .filter(({ pGuess, pSlip }) => 1 - pSlip - pGuess >= guessSlipMargin);
+
+export const anyAnswer: fc.Arbitrary<Answer> = fc.record({
+  isCorrect: fc.boolean(),
+  occurredAt: fc.integer({ min: 0, max: 4e12 }),
+  questionDifficulty: fc.option(between(-3, 3)),
+  timeSpentSeconds: reportedSeconds,
+  confidenceScore: reportedConfidence,
+});
 
 /** Tolerance for rounding errors of sums and quotients. */
 export const rounding = 1e-12;
