@@ -18,7 +18,6 @@ import { askUntil, waitFor } from '../support/wait.js';
 
 const options = { skip: noCluster, timeout: 600_000 };
 
-/** The service must end before the Cluster. */
 async function start(t: TestContext, redisWaitReplicas: number) {
   const scope = reversed(t);
   const cluster = await startTestCluster(scope);

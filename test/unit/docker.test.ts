@@ -75,7 +75,7 @@ test('docker-compose.yml mounts existing files of the repository read-only', () 
   }
 });
 
-test('docker-compose.yml passes secrets as files, to the services that use them', () => {
+test('docker-compose.yml passes secrets of docs/deploying.md as files, to the services that use them', () => {
   for (const [name, service] of services) {
     const { environment = {}, secrets = [], command, entrypoint, healthcheck } = service;
     for (const [variable, value] of Object.entries(environment)) {
@@ -83,7 +83,10 @@ test('docker-compose.yml passes secrets as files, to the services that use them'
       const file = /^\/run\/secrets\/(.*)$/.exec(String(value))?.[1];
       if (variable.endsWith('_FILE')) assert.ok(file !== undefined && secrets.includes(file), variable);
     }
-    for (const secret of secrets) assert.equal(compose.secrets[secret].file, `./secrets/${secret}`);
+    for (const secret of secrets) {
+      assert.equal(compose.secrets[secret].file, `./secrets/${secret}`);
+      assert.ok(text('docs/deploying.md').includes(`secrets/${secret}\n`), secret);
+    }
     const files = findMounts(service).filter((file) => /\.\w+$/.test(file));
     const used = JSON.stringify([command, entrypoint, healthcheck, environment, files.map(text)]);
     for (const secret of secrets) assert.ok(used.includes(`/run/secrets/${secret}`), `${name}: ${secret}`);
@@ -110,17 +113,10 @@ test('docker-compose.yml sets only settings that loadConfig accepts', () => {
     const environment: Record<string, string | number> = compose.services[name].environment;
     for (const variable of Object.keys(environment)) assert.ok(known.includes(variable), variable);
     const plain = Object.entries(environment).filter(([variable]) => !variable.endsWith('_FILE'));
-    const settings = plain.map(([variable, value]) => [
-      variable,
-      `${value}`.replace(/^\$\{.*:-(.*)\}$/, '$1'),
-    ]);
+    const withDefault = (value: string | number) => `${value}`.replace(/^\$\{.*:-(.*)\}$/, '$1');
+    const settings = plain.map(([variable, value]) => [variable, withDefault(value)]);
     assert.equal(loadConfig(Object.fromEntries(settings)).role, name);
   }
-});
-
-test('docs/deploying.md creates all secrets of docker-compose.yml', () => {
-  for (const secret of Object.keys(compose.secrets))
-    assert.ok(text('docs/deploying.md').includes(`secrets/${secret}\n`), secret);
 });
 
 test('docs/compose/analyst.xml grants the tables and limits of the embedded analyst account', () => {
@@ -134,10 +130,8 @@ test('docs/compose/analyst.xml grants the tables and limits of the embedded anal
   if (process.env.WRITE_DOCS === '1') writeFileSync(join(root, file), wanted);
   else assert.equal(text(file), wanted, `${file}: WRITE_DOCS=1 npm test -- unit/docker writes it`);
   const { seconds, memoryBytes } = defaultAnalystLimits;
-  for (const [name, value] of Object.entries({
-    max_execution_time: seconds,
-    max_memory_usage: memoryBytes,
-  })) {
+  const limits = { max_execution_time: seconds, max_memory_usage: memoryBytes };
+  for (const [name, value] of Object.entries(limits)) {
     assert.ok(wanted.includes(`<${name}>${value}</${name}>`), name);
     assert.ok(wanted.includes(`<${name}><min>1</min><max>${value}</max></${name}>`), name);
   }

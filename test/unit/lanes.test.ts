@@ -158,7 +158,7 @@ test('Lanes send a single answer to the lane of its learner, and an unreadable b
   assert.deepEqual(results.sort(), ['ann1 in 1', 'bob2 in 2', 'cid1 in 1']);
 });
 
-test('A lane collects answers of one turn in a task, and starts the next task when it completes', async () => {
+test('A lane collects answers of one turn in a task, starts the next task after it, and rejects only failed ones', async () => {
   const { tasks, submit, results, complete } = holdTasks();
   await submit('a0 b0');
   await submit('c0 d0 e0 f0 g1');
@@ -166,6 +166,9 @@ test('A lane collects answers of one turn in a task, and starts the next task wh
   await complete(0);
   assert.deepEqual(tasks(2), ['0: c0 d0 e0']);
   assert.deepEqual(results, ['a0 in 0', 'b0 in 0']);
+  await complete(2, new Error('broken'));
+  await complete(3);
+  assert.deepEqual(results.slice(2), ['c0: broken', 'd0: broken', 'e0: broken', 'f0 in 0']);
 });
 
 test('Lanes split a batch by learner and join the outcomes in the order of its events', async () => {
@@ -240,21 +243,20 @@ test('A lane runs single answers of other tenants next to a batch', async () => 
   await blue;
 });
 
-test('A lane limits a task by weight, and runs a larger request alone', async () => {
+test('A lane limits a task by weight and to four batches, and runs a larger request alone', async () => {
   const weight = 2 * JSON.stringify({ user_id: 'a0' }).length;
   const { tasks, submit, completeAll } = holdTasks({ maxTaskSize: { items: 9, weight } });
   await submit('a0 b0 c0 a-very-long-name-of-a-learner0 d0');
   await completeAll();
   assert.deepEqual(tasks(), ['0: a0 b0', '0: c0', '0: a-very-long-name-of-a-learner0', '0: d0']);
-});
 
-test('Lanes put at most four short batches into a task, because each can have a thousand errors', async () => {
-  const { lanes, tasks, completeAll } = holdTasks({ laneCount: 1 }, true);
-  const tracked = Array.from({ length: 9 }, () => lanes.track(batch('a1'), null));
+  // Each short batch can have a thousand errors.
+  const short = holdTasks({ laneCount: 1 }, true);
+  const tracked = Array.from({ length: 9 }, () => short.lanes.track(batch('a1'), null));
   await nextTurn();
-  await completeAll();
+  await short.completeAll();
   await Promise.all(tracked);
-  assert.deepEqual(tasks(), ['0: a1 a1 a1 a1', '0: a1 a1 a1 a1', '0: a1']);
+  assert.deepEqual(short.tasks(), ['0: a1 a1 a1 a1', '0: a1 a1 a1 a1', '0: a1']);
 });
 
 test('Lanes run a request of an import as a task of its own, in the lane of its learners', async () => {
@@ -355,15 +357,6 @@ test('Lanes reject the events of a full or failed lane and count those of the ot
   await nextTurn();
   for (const { complete: end } of held.slice(-3)) end(countingError());
   await third;
-});
-
-test('A failed task rejects only the requests in it', async () => {
-  const { submit, results, complete } = holdTasks();
-  await submit('a0');
-  await submit('b0 c0');
-  await complete(0, new Error('broken'));
-  await complete(1);
-  assert.deepEqual(results, ['a0: broken', 'b0 in 0', 'c0 in 0']);
 });
 
 test('Tenants take turns in a lane, and the answers of each stay in order', async () => {

@@ -158,23 +158,13 @@ test('computeCurrentMomentum closes today once, also if the clock of the client 
 });
 
 test('computeCurrentMomentum is fading or steady for a learner without recent answers', () => {
-  const at = (ago: number, change: Partial<SkillState>) =>
-    skill({ attempts: 50, lastAttemptAt: (today - ago) * dayMs, ...change });
-  const cases: readonly [
-    ago: number,
-    short: number,
-    long: number,
-    change: Partial<SkillState>,
-    label: string,
-  ][] = [
-    [40, 0.85, 0.8, { correctDays: 3 }, 'fading'],
-    [40, 0.6, 0.4, { correctDays: 1 }, 'fading'],
-    [20, 0.2, 0.02, { mastery: 0.3 }, 'steady'],
-  ];
-  for (const [ago, short, long, change, label] of cases) {
-    const found = momentumOf(today - ago, { day: today - ago - 1, short, long }, at(ago, change));
-    assert.equal(found?.label, label, `${short}, ${long}`);
-  }
+  const labelOf = (ago: number, short: number, long: number, change: Partial<SkillState>) => {
+    const last = skill({ attempts: 50, lastAttemptAt: (today - ago) * dayMs, ...change });
+    return momentumOf(today - ago, { day: today - ago - 1, short, long }, last)?.label;
+  };
+  assert.equal(labelOf(40, 0.85, 0.8, { correctDays: 3 }), 'fading');
+  assert.equal(labelOf(40, 0.6, 0.4, { correctDays: 1 }), 'fading');
+  assert.equal(labelOf(20, 0.2, 0.02, { mastery: 0.3 }), 'steady');
 });
 
 test('closeDay leaves no momentum in a constant series, whatever its gaps', () => {
