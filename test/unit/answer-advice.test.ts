@@ -12,6 +12,7 @@ import {
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { dayMs } from '../../src/domain/base/common.js';
 import { newSkill, type SkillState } from '../../src/domain/tracing/learner-states.js';
+import { over, rapid, under } from '../support/builders/study.js';
 
 const skill = (state: Partial<SkillState>): SkillState => ({ ...newSkill(defaultParameters), ...state });
 
@@ -28,9 +29,6 @@ const calm = skill({ mastery: 0.9, attempts: 20, lastAttemptAt: 40 * dayMs });
 const plateau = (attempts: number, run: number) => ({
   plateau: { attempts, sum: 3, timeSum: 0, squareSum: 1, run },
 });
-const over = { calibration: { answers: 10, biasTenths: 46, squaredHundredths: 300 } };
-const under = { calibration: { answers: 10, biasTenths: -46, squaredHundredths: 300 } };
-const rapid = { rapid: { answers: 9, recent: 0b11_1111, recentTimed: 20 } };
 const mastered = { mastery: 0.97, ready: true };
 
 test('selectAnswerAdvice returns advice only on the answer that starts its condition', () => {

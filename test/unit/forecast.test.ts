@@ -11,7 +11,7 @@ import {
   type TenantModel,
   unfittedModel,
 } from '../../src/domain/catalogue/tenant-model.js';
-import { buildSkillViews, type SkillView } from '../../src/domain/learner/skill-view.js';
+import { buildSkillViews } from '../../src/domain/learner/skill-view.js';
 import { assessLearner, type ForecastSubject } from '../../src/domain/score/assessment.js';
 import {
   createForecast,
@@ -34,8 +34,7 @@ import {
   countActivity,
   newActivity,
 } from '../../src/domain/tracing/activity.js';
-import { computeRetention } from '../../src/domain/tracing/bkt.js';
-import { newLearner, newSkill } from '../../src/domain/tracing/learner-states.js';
+import { newLearner, newSkill, type SkillState } from '../../src/domain/tracing/learner-states.js';
 import { createLearner } from '../support/builders/answers.js';
 import { anyParameters, between, ordered } from '../support/builders/arbitraries.js';
 import { modelWith } from '../support/builders/study.js';
@@ -49,20 +48,47 @@ const anyTotal = fc.integer({ min: 40, max: 160 }).map((tens) => 10 * tens);
 const anyDays = fc.integer({ min: 1, max: 365 });
 const anyLevel = between(0.5, 0.99);
 
-const anySkill = fc.record({
+const anySkillModel = fc.record({
   section: anySection,
   weight: between(0.01, 100),
-  mastery: between(0.001, 0.999),
-  pInit: between(0.02, 0.9),
-  pLearn: between(0.005, 0.9),
-  idleDays: between(-0.003, 800),
-  correctDays: fc.integer({ min: 0, max: 30 }),
-  plateauRun: fc.constantFrom(0, 3),
-  right: anyCount,
-  wrong: anyCount,
   source: anySource,
+  parameters: anyParameters,
 });
-type Skill = typeof anySkill extends fc.Arbitrary<infer Value> ? Value : never;
+type PlacedSkill = typeof anySkillModel extends fc.Arbitrary<infer Value> ? Value : never;
+
+const anySkillState: fc.Arbitrary<SkillState> = fc
+  .record({
+    mastery: between(0.001, 0.999),
+    idleDays: between(-0.003, 800),
+    correctDays: fc.integer({ min: 0, max: 30 }),
+    run: fc.constantFrom(0, 3),
+    right: anyCount,
+    wrong: anyCount,
+  })
+  .map(({ idleDays, run, right, wrong, ...state }) => {
+    const attempts = Math.max(1, right + wrong);
+    const lastAttemptAt = now - idleDays * dayMs;
+    const fresh = newSkill(defaultParameters);
+    return {
+      ...fresh,
+      ...state,
+      attempts,
+      correct: right,
+      lastAttemptAt,
+      plateau: { ...fresh.plateau, run },
+    };
+  });
+
+function modelOf(skills: readonly PlacedSkill[], isPlaced = true): TenantModel {
+  const entries = skills.map(({ section, weight }, i) => [`skill ${i}`, { section, weight }] as const);
+  const base = resolveSkillModel(unfittedModel, '');
+  return {
+    ...modelWith(isPlaced ? Object.fromEntries(entries) : {}),
+    skills: new Map(
+      skills.map(({ parameters, source }, i) => [`skill ${i}`, { ...base, parameters, source }]),
+    ),
+  };
+}
 
 const anyPractice = fc.record({
   ago: fc.integer({ min: -1, max: 20 }),
@@ -73,28 +99,26 @@ type Practice = typeof anyPractice extends fc.Arbitrary<infer Value> ? Value : n
 
 const anySubject: fc.Arbitrary<ForecastSubject> = fc
   .record({
-    skills: fc.array(anySkill, { maxLength: 12 }),
+    skills: fc.array(fc.tuple(anySkillModel, anySkillState), { maxLength: 12 }),
     math: between(-4, 4),
     rw: between(-4, 4),
     practice: fc.array(anyPractice, { maxLength: 10 }),
     baselineTotal: fc.option(anyTotal),
     others: fc.integer({ min: 0, max: 30 }),
   })
-  .map(({ skills, math, rw, practice, baselineTotal, others }) => ({
-    learner: {
-      ...newLearner,
-      attempts: 100,
-      abilities: { ...newLearner.abilities, math, rw },
-      baselineTotal,
-      activity: buildActivity(practice),
-    },
-    views: skills.map(viewOf),
-    model: modelWith(
-      Object.fromEntries(skills.map(({ section, weight }, i) => [`skill ${i}`, { section, weight }])),
-    ),
-    registeredSkills: skills.length + others,
-    now,
-  }));
+  .map(({ skills, math, rw, practice, baselineTotal, others }) => {
+    const model = modelOf(skills.map(([skill]) => skill));
+    const states = skills.map(([, state], i) => [`skill ${i}`, state] as const);
+    const abilities = { ...newLearner.abilities, math, rw };
+    const activity = buildActivity(practice);
+    return {
+      learner: { ...newLearner, attempts: 100, abilities, baselineTotal, activity },
+      views: buildSkillViews(states, model, now),
+      model,
+      registeredSkills: skills.length + others,
+      now,
+    };
+  });
 
 function buildActivity(practice: readonly Practice[]): Activity {
   let activity = newActivity;
@@ -102,27 +126,6 @@ function buildActivity(practice: readonly Practice[]): Activity {
     for (let i = 0; i < times; i++)
       activity = countActivity(activity, toDay(now) - ago, { math, rw: 1 - math });
   return activity;
-}
-
-function viewOf({ section, weight, mastery, pInit, pLearn, source, ...skill }: Skill, i: number): SkillView {
-  const fresh = newSkill(defaultParameters);
-  const state = {
-    ...fresh,
-    attempts: Math.max(1, skill.right + skill.wrong),
-    correct: skill.right,
-    correctDays: skill.correctDays,
-    lastAttemptAt: now - skill.idleDays * dayMs,
-    plateau: { ...fresh.plateau, run: skill.plateauRun },
-  };
-  const parameters = { ...defaultParameters, pInit, pLearn };
-  return {
-    skillId: `skill ${i}`,
-    state,
-    model: { ...resolveSkillModel(unfittedModel, ''), parameters, source },
-    placement: { section, weight },
-    mastery,
-    retention: computeRetention(state, now),
-  };
 }
 
 const forecastOf = (subject: ForecastSubject): Forecast => {
@@ -269,15 +272,8 @@ test('createAbilityProjection keeps a mastery that is a rounding error below its
   assert.equal(createAbilityProjection([skill])(365, 365), 0);
 });
 
-const anyTracedSkill = fc.record({
-  section: anySection,
-  weight: between(0.1, 5),
-  source: anySource,
-  parameters: anyParameters,
-});
-
 const anyHistory = fc.record({
-  skills: fc.array(anyTracedSkill, { minLength: 6, maxLength: 6 }),
+  skills: fc.array(anySkillModel, { minLength: 6, maxLength: 6 }),
   isPlaced: fc.boolean(),
   others: fc.nat({ max: 60 }),
   /** Long runs of one outcome saturate the mastery of a skill. */
@@ -292,26 +288,13 @@ const anyHistory = fc.record({
   ),
   next: fc.nat({ max: 5 }),
 });
-type History = typeof anyHistory extends fc.Arbitrary<infer Value> ? Value : never;
-
-function modelOf({ skills, isPlaced }: History): TenantModel {
-  const entries = skills.map(({ section, weight }, i) => [`skill ${i}`, { section, weight }] as const);
-  const base = resolveSkillModel(unfittedModel, '');
-  return {
-    ...modelWith(isPlaced ? Object.fromEntries(entries) : {}),
-    skills: new Map(
-      skills.map(({ parameters, source }, i) => [`skill ${i}`, { ...base, parameters, source }]),
-    ),
-  };
-}
 
 for (const isCorrect of [true, false])
   test(`A ${isCorrect ? 'right answer never lowers' : 'wrong answer never raises'} a section or the total`, () => {
     const sign = isCorrect ? 1 : -1;
     fc.assert(
-      fc.property(anyHistory, (history) => {
-        const { skills, isPlaced, others, answers, next } = history;
-        const model = modelOf(history);
+      fc.property(anyHistory, ({ skills, isPlaced, others, answers, next }) => {
+        const model = modelOf(skills, isPlaced);
         const learner = createLearner(model);
         let now = 20_000 * dayMs;
         const answer = (skill: number, isCorrect: boolean): void =>

@@ -20,20 +20,15 @@ const shards = 4;
 const laneCount = 2;
 
 const eventOf = (line: number, user: number): TrackEvent => ({
-  tenant: 't',
-  userId: `${user}`,
-  skillId: 's',
-  isCorrect: true,
-  timeSpentSeconds: null,
-  confidenceScore: null,
-  questionDifficulty: null,
-  itemId: null,
-  eventId: null,
-  occurredAt: 0,
-  occurredAtText: null,
-  receivedAt: 0,
-  importLine: line,
+  ...{ tenant: 't', userId: `${user}`, skillId: 's', itemId: null, eventId: null, isCorrect: true },
+  ...{ timeSpentSeconds: null, confidenceScore: null, questionDifficulty: null },
+  ...{ occurredAt: 0, occurredAtText: null, receivedAt: 0, importLine: line },
 });
+
+type FeederOptions = Parameters<typeof createFeeder>[0];
+
+const startFeeder = (change: Pick<FeederOptions, 'tracker'> & Partial<FeederOptions>) =>
+  createFeeder({ importId: 'i', shards: 1, shardOf: () => 0, onCounted: () => undefined, ...change });
 
 /**
  * Counts lines like a commit, behind real lanes. A batch can fail, lose its reply after it was counted, or fail for
@@ -80,9 +75,8 @@ test('The feeder counts each line once and in order although batches fail or los
     const random = seeded(seed);
     const { tracker, counted } = createCounter(random, 0.3);
     let reported = 0;
-    const feeder = createFeeder({
+    const feeder = startFeeder({
       tracker,
-      importId: 'i',
       shards,
       shardOf: ({ userId }) => Number(userId) % shards,
       onCounted: (now, before) => {
@@ -104,19 +98,12 @@ test('The feeder counts each line once and in order although batches fail or los
 
 test('The feeder gives up after 30 s without progress and knows the first uncounted line', async () => {
   let clock = 0;
-  const feeder = createFeeder({
-    tracker: {
-      track: () => Promise.reject(unavailable('the store is unavailable')),
-    },
-    importId: 'i',
-    shards: 1,
-    shardOf: () => 0,
-    onCounted: () => undefined,
-    now: () => {
-      clock += 10_000;
-      return clock;
-    },
-  });
+  const tracker = { track: () => Promise.reject(unavailable('the store is unavailable')) };
+  const now = (): number => {
+    clock += 10_000;
+    return clock;
+  };
+  const feeder = startFeeder({ tracker, now });
   await feeder.push([eventOf(3, 1), eventOf(4, 1)]);
   await assert.rejects(
     feeder.drain(),
@@ -127,13 +114,7 @@ test('The feeder gives up after 30 s without progress and knows the first uncoun
 });
 
 test('A stop does not wait for rows in flight', async () => {
-  const feeder = createFeeder({
-    tracker: { track: () => new Promise(() => undefined) },
-    importId: 'i',
-    shards: 1,
-    shardOf: () => 0,
-    onCounted: () => undefined,
-  });
+  const feeder = startFeeder({ tracker: { track: () => new Promise(() => undefined) } });
   const closers = createClosers(createLogger('silent', 'test'), 1000);
   stopOnSignal({ closers, stderr: { write: () => undefined }, showProgress: () => undefined }, feeder);
   await feeder.push([eventOf(1, 1)]);

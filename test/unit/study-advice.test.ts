@@ -19,8 +19,11 @@ import {
   modelWith,
   noGoal,
   now,
+  over,
   practised,
+  rapid,
   studyContext,
+  under,
   viewsOf,
 } from '../support/builders/study.js';
 
@@ -29,9 +32,6 @@ type Entries = Parameters<typeof modelWith>[0];
 type Part = Partial<Omit<Parameters<typeof studyContext>[0], 'views'>>;
 
 const plateau = { plateau: { attempts: 30, sum: 3, timeSum: 0, squareSum: 1, run: 3 } };
-const over = { calibration: { answers: 10, biasTenths: 46, squaredHundredths: 300 } };
-const under = { calibration: { answers: 10, biasTenths: -46, squaredHundredths: 300 } };
-const rapid = { rapid: { answers: 9, recent: 0b11_1111, recentTimed: 20 } };
 const faded = { mastery: 0.9, lastAttemptAt: now - 60 * dayMs };
 const slow = { pace: { timed: 10, timedCorrect: 8, seconds: 2000, slowness: 1, accuracy: 0.6 } };
 const weak = { mastery: 0.4 };
@@ -224,37 +224,18 @@ const anyId = fc.oneof(
   fc.string({ unit: 'binary', minLength: 1, maxLength: 128, size: 'max' }),
 );
 
+const traits: readonly Partial<SkillState>[] = [mastered, plateau, over, under, rapid, faded, slow, weak];
+
 const troubledState: fc.Arbitrary<SkillState> = fc
   .record({
-    mastery: between(0.001, 0.999),
+    own: fc.subarray([...traits]),
     attempts: fc.integer({ min: 1, max: 30 }),
     idleDays: fc.oneof(fc.constant(0), between(-1, 400)),
-    correctDays: fc.integer({ min: 0, max: 9 }),
-    run: fc.constantFrom(0, 0, 0, 3),
-    biasTenths: fc.constantFrom(0, 0, 46, -46),
-    recent: fc.constantFrom(0, 0, 0b11_1111),
-    timed: fc.integer({ min: 0, max: 20 }),
-    secondsEach: between(1, 3600),
-    slowness: between(-1.5, 1.5),
-    accuracy: between(0, 1),
   })
-  .map(({ idleDays, run, biasTenths, recent, timed, secondsEach, slowness, accuracy, ...state }) => ({
-    ...practised,
-    ...state,
-    lastAttemptAt: now - idleDays * dayMs,
-    plateau: { ...practised.plateau, attempts: state.attempts, sum: 0.9 * Math.min(state.attempts, 8), run },
-    calibration: { answers: 10, biasTenths, squaredHundredths: 300 },
-    rapid: { answers: 9, recent, recentTimed: 20 },
-    pace: { timed, timedCorrect: 0, seconds: timed * secondsEach, slowness, accuracy },
-  }));
-
-const calmState: fc.Arbitrary<SkillState> = fc
-  .record({
-    base: fc.constantFrom(practised, mastered),
-    idleDays: fc.oneof(fc.constant(0), between(0, 2)),
-    attempts: fc.integer({ min: 1, max: 9 }),
-  })
-  .map(({ base, idleDays, attempts }) => ({ ...base, lastAttemptAt: now - idleDays * dayMs, attempts }));
+  .map(({ own, attempts, idleDays }) => {
+    const idle = { ...practised, lastAttemptAt: now - idleDays * dayMs };
+    return { ...Object.assign(idle, ...own), attempts };
+  });
 
 /** Up to 1, 4 or 40 skills. Long lists would hide advice of low rank. */
 const bySkill = <T>(one: fc.Arbitrary<T>): fc.Arbitrary<Record<string, T>> =>
@@ -264,7 +245,9 @@ const bySkill = <T>(one: fc.Arbitrary<T>): fc.Arbitrary<Record<string, T>> =>
 
 const anyContext: fc.Arbitrary<StudyContext> = fc
   .record({
-    states: fc.boolean().chain((isCalm) => bySkill(isCalm ? calmState : troubledState)),
+    states: fc
+      .boolean()
+      .chain((isCalm) => bySkill(isCalm ? fc.constantFrom(practised, mastered) : troubledState)),
     entries: bySkill(
       fc.record({
         name: fc.option(fc.string({ unit: 'binary', minLength: 1, maxLength: 300, size: 'max' })),

@@ -29,6 +29,11 @@ export const mastered: SkillState = {
   plateau: { ...practised.plateau, attempts: 10, sum: 5.9 },
 };
 
+/** Traits of a skill that cause advice. */
+export const over = { calibration: { answers: 10, biasTenths: 46, squaredHundredths: 300 } };
+export const under = { calibration: { answers: 10, biasTenths: -46, squaredHundredths: 300 } };
+export const rapid = { rapid: { answers: 9, recent: 0b11_1111, recentTimed: 20 } };
+
 type EntryPart = Partial<Pick<SkillEntry, 'name' | 'section' | 'weight' | 'parameters'>>;
 
 export const modelWith = (entries: Readonly<Record<string, EntryPart>>): TenantModel => {
