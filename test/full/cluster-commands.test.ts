@@ -12,66 +12,60 @@ import { waitFor } from '../support/wait.js';
 
 const options = { skip: noCluster, timeout: 600_000 };
 
-test(
-  'The commands parked, audit, retain and rebuild cover all nodes of a Redis Cluster',
-  options,
-  async (t) => {
-    const { url } = await startTestCluster(t);
-    const service = await startService(t, { redisUrl: url });
-    const redis = (await redisOf(t, url)) as Cluster;
-    const clickhouse = clickhouseOf(t, service);
-    const caller = callerOf(service, service.key);
-    const env = { DATA_DIR: service.dataDir, REDIS_URL: url };
-    const run = (name: string, ...args: string[]) => runCommand(name, env, ...args);
-    const records = async () => {
-      const dumps = await Promise.all(redis.nodes('master').map(dumpRedis));
-      return dumps.flatMap((dump) => [...dump].filter(([name]) => /:(l|h[01]):|:rare$/.test(name))).sort();
-    };
-    const learners = Array.from({ length: 24 }, (_, i) => `learner ${i}`);
-    const rejected = learners.slice(0, 2);
-    const events = learners.flatMap((user_id) =>
-      [0, 1].map((i) => ({ user_id, skill_id: `skill ${i}`, is_correct: i > 0, event_id: `e${i}` })),
-    );
-    for (const user_id of rejected)
-      events.push({ user_id, skill_id: 'rejected', is_correct: true, event_id: 'e2' });
-    const stored = (count: number): Promise<unknown> =>
-      waitFor('rows', async () => (await countOf(clickhouse, 'attempts')) === count);
-    const constraint = "ALTER TABLE attempts ADD CONSTRAINT no CHECK skill_id != 'rejected'";
-    await waitFor('the table', async () => (await countOf(clickhouse, 'attempts')) === 0);
-    await clickhouse.command({ query: constraint });
-    assert.equal((await caller.trackAll(events)).status, 200);
-    await stored(2 * learners.length);
-    await waitFor('parked rows', async () => {
-      const { out } = await run('parked', 'list', '--json');
-      return out.split('\n').length === rejected.length + 1;
-    });
-    await clickhouse.command({ query: 'ALTER TABLE attempts DROP CONSTRAINT no' });
-    assert.equal((await run('parked', 'redrive')).out, `put back ${rejected.length}\n`);
-    await stored(events.length);
-    const audited = await run('audit', '--json');
-    assert.deepEqual([audited.code, audited.err], [0, ''], audited.out);
+test('`npm run` parked, audit, retain and rebuild cover all nodes of a Redis Cluster', options, async (t) => {
+  const { url } = await startTestCluster(t);
+  const service = await startService(t, { redisUrl: url });
+  const redis = (await redisOf(t, url)) as Cluster;
+  const clickhouse = clickhouseOf(t, service);
+  const caller = callerOf(service, service.key);
+  const env = { DATA_DIR: service.dataDir, REDIS_URL: url };
+  const run = (name: string, ...args: string[]) => runCommand(name, env, ...args);
+  const records = async () => {
+    const dumps = await Promise.all(redis.nodes('master').map(dumpRedis));
+    return dumps.flatMap((dump) => [...dump].filter(([name]) => /:(l|h[01]):|:rare$/.test(name))).sort();
+  };
+  const learners = Array.from({ length: 24 }, (_, i) => `learner ${i}`);
+  const rejected = learners.slice(0, 2);
+  const events = learners.flatMap((user_id) =>
+    [0, 1].map((i) => ({ user_id, skill_id: `skill ${i}`, is_correct: i > 0, event_id: `e${i}` })),
+  );
+  for (const user_id of rejected)
+    events.push({ user_id, skill_id: 'rejected', is_correct: true, event_id: 'e2' });
+  const stored = (count: number): Promise<unknown> =>
+    waitFor('rows', async () => (await countOf(clickhouse, 'attempts')) === count);
+  const constraint = "ALTER TABLE attempts ADD CONSTRAINT no CHECK skill_id != 'rejected'";
+  await waitFor('the table', async () => (await countOf(clickhouse, 'attempts')) === 0);
+  await clickhouse.command({ query: constraint });
+  assert.equal((await caller.trackAll(events)).status, 200);
+  await stored(2 * learners.length);
+  await waitFor('parked rows', async () => {
+    const { out } = await run('parked', 'list', '--json');
+    return out.split('\n').length === rejected.length + 1;
+  });
+  await clickhouse.command({ query: 'ALTER TABLE attempts DROP CONSTRAINT no' });
+  assert.equal((await run('parked', 'redrive')).out, `put back ${rejected.length}\n`);
+  await stored(events.length);
+  const audited = await run('audit', '--json');
+  assert.deepEqual([audited.code, audited.err], [0, ''], audited.out);
 
-    await store(clickhouse, oldAnswers([1, 2]));
-    const retained = await run('retain', '--days', '200');
-    assert.deepEqual([retained.code, retained.err], [0, '']);
-    assert.match(retained.out, /202601.*dropped\n.*202602.*dropped/);
-    await stored(events.length);
+  await store(clickhouse, oldAnswers([1, 2]));
+  const retained = await run('retain', '--days', '200');
+  assert.deepEqual([retained.code, retained.err], [0, '']);
+  assert.match(retained.out, /202601.*dropped\n.*202602.*dropped/);
+  await stored(events.length);
 
-    const before = await records();
-    await Promise.all(redis.nodes('master').map((node) => node.flushall()));
-    await waitFor('the empty Redis', async () => (await fetch(`${service.baseUrl}/readyz`)).status === 503);
-    const rebuilt = await run('rebuild', '--json');
-    assert.equal(rebuilt.code, 0, rebuilt.out + rebuilt.err);
-    const now = new Map(await records());
-    assert.deepEqual(
-      before.map(([name]) => [name, now.get(name)]),
-      before,
-    );
-    const verified = await run('rebuild', '--verify', '--json');
-    assert.deepEqual([verified.code, verified.err], [0, ''], verified.out);
-    // The rebuild also restores learners from the archive.
-    const restored = [...now.keys()].filter((name) => name.includes(':l:')).length;
-    assert.ok(restored > learners.length, `${restored} learners`);
-    assert.equal(JSON.parse(rebuilt.out).learners, restored);
-  },
-);
+  const before = await records();
+  await Promise.all(redis.nodes('master').map((node) => node.flushall()));
+  await waitFor('the empty Redis', async () => (await fetch(`${service.baseUrl}/readyz`)).status === 503);
+  const rebuilt = await run('rebuild', '--json');
+  assert.equal(rebuilt.code, 0, rebuilt.out + rebuilt.err);
+  const now = new Map(await records());
+  const restoredRecords = before.map(([name]) => [name, now.get(name)]);
+  assert.deepEqual(restoredRecords, before);
+  const verified = await run('rebuild', '--verify', '--json');
+  assert.deepEqual([verified.code, verified.err], [0, ''], verified.out);
+  // The rebuild also restores learners from the archive.
+  const restored = [...now.keys()].filter((name) => name.includes(':l:')).length;
+  assert.ok(restored > learners.length, `${restored} learners`);
+  assert.equal(JSON.parse(rebuilt.out).learners, restored);
+});

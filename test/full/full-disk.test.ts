@@ -58,54 +58,46 @@ async function startOnSmallDisk(t: TestContext, server: 'clickhouse' | null, cha
 }
 
 for (const embeddedRedisFsync of ['everysec', 'always'] as const)
-  test(
-    `track-answers returns 503 while the disk of both servers is full (${embeddedRedisFsync})`,
-    options,
-    async (t) => {
-      const { disk, caller, post, assertCountedOnce } = await startOnSmallDisk(t, null, {
-        embeddedRedisFsync,
-      });
-      const fetchReadiness = async () => (await caller.raw({ method: 'GET', path: '/readyz' })).status;
-      assert.equal(await post(), 200);
-      await waitFor('a full disk', async () => {
-        disk.fill();
-        return (await post()) === 503;
-      });
-      for (let i = 0; i < 3; i++) {
-        disk.fill();
-        await sleep(1000);
-        assert.equal(await post(), 503, 'an answer that may be lost was confirmed');
-      }
-      assert.equal(await fetchReadiness(), 503);
-      disk.empty();
-      await waitFor('an accepted answer', async () => (await post()) === 200);
-      await waitFor('readiness', async () => (await fetchReadiness()) === 200);
-      for (let i = 0; i < 5; i++) await post();
-      await assertCountedOnce();
-    },
-  );
-
-test(
-  "track-answers accepts answers while ClickHouse's disk is full, and they are stored later",
-  options,
-  async (t) => {
-    const { disk, caller, post, assertCountedOnce } = await startOnSmallDisk(t, 'clickhouse');
-    await post();
-    disk.fill();
-    for (let i = 0; i < 8; i++) {
-      assert.equal(await post(), 200);
-      await sleep(1000);
+  test(`track-answers returns 503 while the disk is full (${embeddedRedisFsync})`, options, async (t) => {
+    const { disk, caller, post, assertCountedOnce } = await startOnSmallDisk(t, null, {
+      embeddedRedisFsync,
+    });
+    const fetchReadiness = async () => (await caller.raw({ method: 'GET', path: '/readyz' })).status;
+    assert.equal(await post(), 200);
+    await waitFor('a full disk', async () => {
       disk.fill();
+      return (await post()) === 503;
+    });
+    for (let i = 0; i < 3; i++) {
+      disk.fill();
+      await sleep(1000);
+      assert.equal(await post(), 503, 'an answer that may be lost was confirmed');
     }
-    const { json } = await caller.get('/api/v1/health');
-    const { outbox_length, parked } = json.data.checks.pipeline;
-    assert.ok(outbox_length > 0, 'the outbox is empty');
-    assert.equal(parked, 0, 'rows without disk space were parked');
+    assert.equal(await fetchReadiness(), 503);
     disk.empty();
-    await post();
+    await waitFor('an accepted answer', async () => (await post()) === 200);
+    await waitFor('readiness', async () => (await fetchReadiness()) === 200);
+    for (let i = 0; i < 5; i++) await post();
     await assertCountedOnce();
-  },
-);
+  });
+
+test("track-answers accepts answers while ClickHouse's disk is full", options, async (t) => {
+  const { disk, caller, post, assertCountedOnce } = await startOnSmallDisk(t, 'clickhouse');
+  await post();
+  disk.fill();
+  for (let i = 0; i < 8; i++) {
+    assert.equal(await post(), 200);
+    await sleep(1000);
+    disk.fill();
+  }
+  const { json } = await caller.get('/api/v1/health');
+  const { outbox_length, parked } = json.data.checks.pipeline;
+  assert.ok(outbox_length > 0, 'the outbox is empty');
+  assert.equal(parked, 0, 'rows without disk space were parked');
+  disk.empty();
+  await post();
+  await assertCountedOnce();
+});
 
 test('`npm run retain` drops no answers while the disk is full', options, async (t) => {
   const { disk, dataDir, clickhouse } = await startOnSmallDisk(t, 'clickhouse');

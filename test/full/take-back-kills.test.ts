@@ -86,26 +86,22 @@ async function assertStoresAgree(): Promise<void> {
   }).catch(() => assert.deepEqual(problems, []));
 }
 
-test(
-  'DELETE of an attempt retracts it once if the API process is killed after the commit',
-  limit,
-  async () => {
-    const [first, second] = await createLearner('api');
-    // Loads the script into Redis and starts the thread.
-    await assertRetracted(first);
-    const [api = 0] = deployment.pids('api');
-    orderThreads(deployment.orders, api, 'kill after the commit');
-    await waitFor('the order to be read', () => !existsSync(join(deployment.orders, `${api}`)));
-    assert.equal(await retract(second), null);
-    const again = await askUntil(
-      'the next process',
-      () => retract(second),
-      (response) => response !== null && response.status !== 503,
-    );
-    assert.deepEqual([again?.status, again?.json.error?.code], [404, 'NOT_FOUND']);
-    await assertStoresAgree();
-  },
-);
+test('A retraction is applied once if the API process is killed after the commit', limit, async () => {
+  const [first, second] = await createLearner('api');
+  // Loads the script into Redis and starts the thread.
+  await assertRetracted(first);
+  const [api = 0] = deployment.pids('api');
+  orderThreads(deployment.orders, api, 'kill after the commit');
+  await waitFor('the order to be read', () => !existsSync(join(deployment.orders, `${api}`)));
+  assert.equal(await retract(second), null);
+  const again = await askUntil(
+    'the next process',
+    () => retract(second),
+    (response) => response !== null && response.status !== 503,
+  );
+  assert.deepEqual([again?.status, again?.json.error?.code], [404, 'NOT_FOUND']);
+  await assertStoresAgree();
+});
 
 const rowsDeleted = /^DELETE FROM attempts/;
 const sumsDeleted = /^DELETE FROM learner_sums/;

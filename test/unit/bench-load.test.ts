@@ -57,10 +57,8 @@ test('readPool returns the written requests, and fillNumbers gives each answer a
   assert.ok(!text.includes(numberPlaceholder));
   const body = text.slice(text.indexOf('\r\n\r\n') + 4);
   const { events } = JSON.parse(body);
-  assert.deepEqual(
-    [events[0].event_id, events[0].user_id, events[999].event_id],
-    ['event-000000000041', 'new-000000000041', 'event-000000001040'],
-  );
+  const found = [events[0].event_id, events[0].user_id, events[999].event_id];
+  assert.deepEqual(found, ['event-000000000041', 'new-000000000041', 'event-000000001040']);
   assert.match(text, new RegExp(`Content-Length: ${body.length}\r\n`));
 });
 

@@ -126,8 +126,6 @@ test('readResults returns written results, and names the fault of other files', 
   assert.throws(() => readContent(format2), /results\.json cannot be compared with: .*format/);
   assert.throws(() => readContent(incomplete), /figures\/0\/value is required/);
   assert.throws(() => readContent('{"format":'), /results\.json cannot be compared with: .*JSON/);
-  assert.throws(
-    () => readResults(join(dir, 'missing.json')),
-    /missing\.json cannot be compared with: ENOENT/,
-  );
+  const missing = join(dir, 'missing.json');
+  assert.throws(() => readResults(missing), /missing\.json cannot be compared with: ENOENT/);
 });

@@ -349,10 +349,8 @@ test('canPublish rejects parameters that predict held-out answers worse', () => 
   assert.equal(compared[0]?.newLogLoss, compared[0]?.oldLogLoss);
   let traced = 0;
   traceLog(log, heldOut, modelOf(truth), () => traced++);
-  assert.equal(
-    compared.reduce((sum, skill) => sum + skill.answers, 0),
-    traced,
-  );
+  const answers = compared.reduce((sum, skill) => sum + skill.answers, 0);
+  assert.equal(answers, traced);
   const none = compareHeldOutLoss(log, new Uint8Array(200), modelOf(worse), modelOf(truth));
   assert.deepEqual(none[0], { answers: 0, oldLogLoss: null, newLogLoss: null });
   assert.deepEqual(none.map(canPublish), [true, true, true]);

@@ -93,10 +93,8 @@ test('loadConfig parses valid values', async (t) => {
   assert.deepEqual(config.skillLimits, { perLearner: 7, perTenant: 50_000 });
   const url = 'https://user:token@collector:4318/tenant/v1/traces';
   assert.deepEqual(config.tracing, { url, sampler: 'traceidratio', ratio: 0.25 });
-  assert.deepEqual(
-    [config.port, config.isPortSet, config.apiProcesses, config.role, config.skillsFile],
-    [0, true, 64, 'pipeline', skills],
-  );
+  const { port, isPortSet, apiProcesses, role, skillsFile } = config;
+  assert.deepEqual([port, isPortSet, apiProcesses, role, skillsFile], [0, true, 64, 'pipeline', skills]);
 });
 
 test('loadConfig reads API keys from API_KEYS and API_KEYS_FILE, each key once', async (t) => {

@@ -146,10 +146,8 @@ test('ClickHouse of docker-compose.yml hashes the analyst password and does not 
       .replace('exec /entrypoint.sh', 'exec printenv ANALYST_PASSWORD_SHA256');
     return spawnSync('bash', [option, changed], { encoding: 'utf8' });
   };
-  assert.match(
-    text('docs/compose/analyst.xml'),
-    /<password_sha256_hex from_env="ANALYST_PASSWORD_SHA256"\/>/,
-  );
+  const setting = '<password_sha256_hex from_env="ANALYST_PASSWORD_SHA256"/>';
+  assert.ok(text('docs/compose/analyst.xml').includes(setting));
   assert.equal(start('5ecre7').stdout.trim(), createHash('sha256').update('5ecre7').digest('hex'));
   const { status, stdout, stderr } = start('');
   assert.notEqual(status, 0);

@@ -305,10 +305,8 @@ test('fitCalibration finds the spread of log-odds and keeps it within its limits
   const { low, high, maxStep } = predictionConstants.fit.calibration;
   for (const eta of [-14, -2, 0, 2, 14]) {
     const { shift, spread } = calibrate(new Array(1000).fill(eta));
-    assert.ok(
-      spread >= low && spread <= high && Math.abs(shift) <= 8 * maxStep,
-      `${eta}: ${shift}, ${spread}`,
-    );
+    assert.ok(spread >= low && spread <= high, `spread ${spread} at ${eta}`);
+    assert.ok(Math.abs(shift) <= 8 * maxStep, `shift ${shift} at ${eta}`);
   }
   assert.deepEqual(calibrate(new Array(1000).fill(0)), identityCalibration);
   // Predictions of log-odds 4 are right in nine of ten cases.
@@ -353,10 +351,8 @@ test('buildFrequentPairs keeps the most frequent pairs within the limits per own
 
 test('mapRelatedKeys renumbers pairs, and drops unknown keys and pairs without a term', () => {
   const zeros = { keys: [2, 5, 9], terms: [0, 0, -0, 0, 0, 0.5] };
-  assert.deepEqual(
-    mapRelatedKeys(zeros, 2, (key) => key),
-    { keys: [9], terms: [0, 0.5] },
-  );
+  const kept = mapRelatedKeys(zeros, 2, (key) => key);
+  assert.deepEqual(kept, { keys: [9], terms: [0, 0.5] });
   const related = { keys: [2, 5, 9], terms: [1, 2, 3, 4, 5, 6] };
   const renamed = mapRelatedKeys(related, 2, (key) => (key === 5 ? 0 : 20 - key));
   assert.deepEqual(renamed, { keys: [11, 18], terms: [5, 6, 1, 2] });

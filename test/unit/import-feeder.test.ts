@@ -88,9 +88,10 @@ test('The feeder counts each line once and in order although batches fail or los
     await feeder.drain();
     assert.equal(feeder.findUncountedLine(), null);
     assert.equal(reported, rows.length, `seed ${seed}`);
+    const lines = rows.map(({ importLine }) => importLine);
     assert.deepEqual(
-      [...counted].sort((a, b) => a - b),
-      rows.map(({ importLine }) => importLine),
+      counted.toSorted((a, b) => a - b),
+      lines,
       `seed ${seed}`,
     );
   }

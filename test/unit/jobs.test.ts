@@ -5,10 +5,8 @@ import { computeRetryDelay, createSweep, listShardPartitions } from '../../src/j
 import type { Outbox } from '../../src/store/outbox/outbox.js';
 
 test('computeRetryDelay doubles from 250 ms up to five seconds', () => {
-  assert.deepEqual(
-    [1, 2, 3, 4, 5, 6, 1000, 2 ** 40].map((attempt) => computeRetryDelay(attempt, 0)),
-    [250, 500, 1000, 2000, 4000, 5000, 5000, 5000],
-  );
+  const delays = [1, 2, 3, 4, 5, 6, 1000, 2 ** 40].map((attempt) => computeRetryDelay(attempt, 0));
+  assert.deepEqual(delays, [250, 500, 1000, 2000, 4000, 5000, 5000, 5000]);
   assert.equal(computeRetryDelay(1000, 1), 6000);
 });
 
@@ -17,9 +15,10 @@ test('listShardPartitions assigns each partition to one shard', () => {
     const owned = Array.from({ length: shardCount }, (_, shard) =>
       listShardPartitions(shard, partitions),
     ).flat();
+    const all = Array.from({ length: partitions }, (_, i) => i);
     assert.deepEqual(
       owned.sort((a, b) => a - b),
-      Array.from({ length: partitions }, (_, i) => i),
+      all,
     );
   }
 });

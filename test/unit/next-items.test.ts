@@ -17,6 +17,7 @@ import { assessLearner } from '../../src/domain/score/assessment.js';
 import { hashQuestionKeys } from '../../src/domain/tracing/course.js';
 import { newLearner, newSkill } from '../../src/domain/tracing/learner-states.js';
 import { newItemTrace } from '../../src/domain/tracing/traces.js';
+import { indices } from '../../src/lists.js';
 import { between } from '../support/builders/arbitraries.js';
 import { fc } from '../support/builders/properties.js';
 import { mastered, modelWith, now, practised, viewsOf } from '../support/builders/study.js';
@@ -103,7 +104,7 @@ test('orderCandidates returns every candidate once, in the same order for any in
       const order = orderOf(all);
       assert.deepEqual(
         order.toSorted((a, b) => a - b),
-        all.map(({ index }) => index),
+        indices(all.length),
       );
       assert.deepEqual(orderOf(other, limit), order.slice(0, limit));
     }),
@@ -172,10 +173,8 @@ test('assessQuestions marks an item for an hour after a right answer, not after 
     standing,
     records.map((itemRecord) => ({ ...question, itemRecord })),
   );
-  assert.deepEqual(
-    assessed.map(({ rightLastHour }) => rightLastHour),
-    [true, true, false, false, false, false, true],
-  );
+  const marks = assessed.map(({ rightLastHour }) => rightLastHour);
+  assert.deepEqual(marks, [true, true, false, false, false, false, true]);
 });
 
 type Assessed = ReturnType<typeof assessQuestions>[number];

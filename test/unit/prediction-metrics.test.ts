@@ -91,10 +91,8 @@ test('measurePredictions returns metrics in their ranges that do not depend on t
       }
       assert.equal(reversed.auc, metrics.auc);
       const counts = computeReliability(...columns(rows)).map((bin) => bin.answers);
-      assert.equal(
-        counts.reduce((sum, count) => sum + count),
-        rows.length,
-      );
+      const total = counts.reduce((sum, count) => sum + count);
+      assert.equal(total, rows.length);
     }),
   );
 });

@@ -195,9 +195,8 @@ test('explainPrediction returns terms that add up to the log-odds of the predict
       const explained = explainPrediction(model.prediction, terms, row);
       const sum = explained.reduce((total, { logits }) => total + logits, 0);
       assert.ok(Math.abs(sigmoid(sum) - learner.predict(skillId, itemId, at)) < 1e-9);
-      assert.ok(
-        Math.abs(sum - terms.itemDifficulty - logOddsWithoutItem(model.prediction, terms, row, 0)) < 1e-9,
-      );
+      const withoutItem = logOddsWithoutItem(model.prediction, terms, row, 0);
+      assert.ok(Math.abs(sum - terms.itemDifficulty - withoutItem) < 1e-9);
       assertFormatted(explained, row);
     }),
   );
@@ -207,10 +206,8 @@ test('explainPrediction returns terms that add up to the log-odds of the predict
 function assertFormatted(terms: readonly Term[], row: Float64Array): void {
   const formatted = formatTerms(terms, row);
   const tenThousandths = (value: number): number => Math.round(value * 1e4);
-  assert.equal(
-    formatted.terms.reduce((sum, { logits }) => sum + tenThousandths(logits), 0),
-    tenThousandths(formatted.logOdds),
-  );
+  const sum = formatted.terms.reduce((total, { logits }) => total + tenThousandths(logits), 0);
+  assert.equal(sum, tenThousandths(formatted.logOdds));
   for (const { name, logits, text } of formatted.terms) {
     const effect = logits === 0 ? 'hardly changes' : logits > 0 ? 'raises' : 'lowers';
     assert.match(text, new RegExp(`^[A-Z][^:.]+: this ${effect} the chance\\.$`), name);

@@ -63,11 +63,8 @@ test('findParameterProblem accepts the defaults and values up to the last decima
   for (let guess = 0.002; guess < 0.949; guess += 0.01) {
     const parameters = { pInit: 0.999, pLearn: 0.001, pGuess: guess, pSlip: 0.95 - guess, pForget: 0 };
     assert.equal(findParameterProblem(parameters), null, `${guess}`);
-    assert.equal(
-      findParameterProblem({ ...parameters, pSlip: 0.9501 - guess })?.parameter,
-      'pSlip',
-      `${guess}`,
-    );
+    const problem = findParameterProblem({ ...parameters, pSlip: 0.9501 - guess });
+    assert.equal(problem?.parameter, 'pSlip', `${guess}`);
   }
   const even = { pInit: 0.5, pLearn: 0.01, pGuess: 0.5, pSlip: 0.5, pForget: 0 };
   assert.equal(findParameterProblem(even)?.parameter, 'pSlip');

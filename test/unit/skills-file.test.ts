@@ -129,10 +129,8 @@ const invalidRows: readonly (readonly [string, string])[] = [
 
 test('readSkillsFile reports line, field, value and allowed values of an invalid row', async (t) => {
   for (const [row, problem] of invalidRows) {
-    assert.equal(
-      await messageOf(t, `${head}\n\nfine,,,,,,,,\n${row}\n`),
-      `SKILLS_FILE: FILE, line 4: ${problem}`,
-    );
+    const message = await messageOf(t, `${head}\n\nfine,,,,,,,,\n${row}\n`);
+    assert.equal(message, `SKILLS_FILE: FILE, line 4: ${problem}`);
   }
   const twice = 'skill_id "b" is not allowed (it stands before); allowed: each skill once';
   assert.equal(await messageOf(t, 'skill_id,tenant\nb,x\nb,\nb,x\n'), `SKILLS_FILE: FILE, line 4: ${twice}`);

@@ -80,10 +80,10 @@ test('checkAnswers measures accuracy before mastery from the sixth answer on', (
 test('checkAnswers groups all answers by tenths of the mastery before them', () => {
   const { byMastery } = validityOf(pairOf('011', 0.95));
   const full = byMastery.filter(({ answers }) => answers > 0);
-  assert.deepEqual(
-    full.map(({ low, answers, predicted, correct }) => `${low} ${answers} ${predicted} ${correct}`),
-    ['0.4 1 0.4 0', '0.9 2 0.95 1'],
+  const rows = full.map(
+    ({ low, answers, predicted, correct }) => `${low} ${answers} ${predicted} ${correct}`,
   );
+  assert.deepEqual(rows, ['0.4 1 0.4 0', '0.9 2 0.95 1']);
 });
 
 test('checkAnswers measures the bias of rising and falling learners over their last 50 answers', () => {
