@@ -1,7 +1,6 @@
 /** Forecasts of the share of right answers, and the fit of their intervals. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { decodeModel, encodeModel } from '../../src/contracts/models/stored-model.js';
 import { type AnswerLog, selectAllLearners, selectLearners } from '../../src/domain/base/answer-log.js';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
@@ -36,6 +35,7 @@ import { answerLog, type LoggedAnswer } from '../support/builders/answer-logs.js
 import { countAnswers } from '../support/builders/answers.js';
 import { between, ordered } from '../support/builders/arbitraries.js';
 import { formLog } from '../support/builders/forms.js';
+import { fc, forAll } from '../support/builders/properties.js';
 import { seeded } from '../support/builders/random.js';
 import { isLongForm } from '../support/runner/long-form.js';
 
@@ -90,49 +90,43 @@ const anyCount = fc.integer({ min: 1, max: 2000 });
 const pairOf = (one: fc.Arbitrary<number>) => fc.tuple(one, one).map(ordered);
 
 test('computeAccuracyInterval contains the forecast, widens with the level and narrows with more answers', () => {
-  fc.assert(
-    fc.property(
-      ...([anyModel, anyAnswers, anyHorizon, pairOf(anyLevel), pairOf(anyCount)] as const),
-      (model, answers, horizon, [less, more], [few, many]) => {
-        const forecast = forecastAccuracy(model, subjectAfter(answers), horizon);
-        assert.ok(forecast.expected > 0 && forecast.expected < 1 && forecast.sd > 0 && forecast.sd < 1);
-        const wide = computeAccuracyInterval(model, forecast, few, more);
-        assert.ok(wide.low >= 0 && wide.low <= forecast.expected);
-        assert.ok(wide.high <= 1 && wide.high >= forecast.expected);
-        for (const inner of [
-          computeAccuracyInterval(model, forecast, few, less),
-          computeAccuracyInterval(model, forecast, many, more),
-        ])
-          assert.ok(inner.low >= wide.low && inner.high <= wide.high);
-      },
-    ),
+  forAll(
+    ...([anyModel, anyAnswers, anyHorizon, pairOf(anyLevel), pairOf(anyCount)] as const),
+    (model, answers, horizon, [less, more], [few, many]) => {
+      const forecast = forecastAccuracy(model, subjectAfter(answers), horizon);
+      assert.ok(forecast.expected > 0 && forecast.expected < 1 && forecast.sd > 0 && forecast.sd < 1);
+      const wide = computeAccuracyInterval(model, forecast, few, more);
+      assert.ok(wide.low >= 0 && wide.low <= forecast.expected);
+      assert.ok(wide.high <= 1 && wide.high >= forecast.expected);
+      for (const inner of [
+        computeAccuracyInterval(model, forecast, few, less),
+        computeAccuracyInterval(model, forecast, many, more),
+      ])
+        assert.ok(inner.low >= wide.low && inner.high <= wide.high);
+    },
   );
 });
 
 test('computeAccuracyCdf is the distribution of the intervals', () => {
-  fc.assert(
-    fc.property(anyModel, anyAnswers, anyLevel, anyCount, (model, answers, level, count) => {
-      const forecast = forecastAccuracy(model, subjectAfter(answers), 30);
-      const { low, high } = computeAccuracyInterval(model, forecast, count, level);
-      const below = computeAccuracyCdf(model, forecast, count, low);
-      const above = 1 - computeAccuracyCdf(model, forecast, count, high);
-      // An interval cut off at 0 or 1 has the rest of its probability at that end.
-      if (low > 1e-9) assert.ok(Math.abs(below - (1 - level) / 2) < 1e-6, `${below} below`);
-      if (high < 1 - 1e-9) assert.ok(Math.abs(above - (1 - level) / 2) < 1e-6, `${above} above`);
-    }),
-  );
+  forAll(anyModel, anyAnswers, anyLevel, anyCount, (model, answers, level, count) => {
+    const forecast = forecastAccuracy(model, subjectAfter(answers), 30);
+    const { low, high } = computeAccuracyInterval(model, forecast, count, level);
+    const below = computeAccuracyCdf(model, forecast, count, low);
+    const above = 1 - computeAccuracyCdf(model, forecast, count, high);
+    // An interval cut off at 0 or 1 has the rest of its probability at that end.
+    if (low > 1e-9) assert.ok(Math.abs(below - (1 - level) / 2) < 1e-6, `${below} below`);
+    if (high < 1 - 1e-9) assert.ok(Math.abs(above - (1 - level) / 2) < 1e-6, `${above} above`);
+  });
 });
 
 test('forecastAccuracy never falls after a right answer and never rises after a wrong one', () => {
-  fc.assert(
-    fc.property(anyModel, anyAnswers, anyHorizon, (model, answers, horizon) => {
-      const expected = (all: readonly boolean[]): number =>
-        forecastAccuracy(model, subjectAfter(all), horizon).expected;
-      const now = expected(answers);
-      assert.ok(expected([...answers, true]) >= now - 1e-12);
-      assert.ok(expected([...answers, false]) <= now + 1e-12);
-    }),
-  );
+  forAll(anyModel, anyAnswers, anyHorizon, (model, answers, horizon) => {
+    const expected = (all: readonly boolean[]): number =>
+      forecastAccuracy(model, subjectAfter(all), horizon).expected;
+    const now = expected(answers);
+    assert.ok(expected([...answers, true]) >= now - 1e-12);
+    assert.ok(expected([...answers, false]) <= now + 1e-12);
+  });
 });
 
 test('forecastAccuracy predicts the population mean for a learner without answers, with a larger sd', () => {

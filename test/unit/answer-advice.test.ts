@@ -1,7 +1,6 @@
 /** The recommendation of a track response, and the texts of all advice. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { adviceTexts, locales, withNames } from '../../src/domain/advice/advice-texts.js';
 import {
   type Advice,
@@ -12,6 +11,7 @@ import {
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { dayMs } from '../../src/domain/base/common.js';
 import { newSkill, type SkillState } from '../../src/domain/tracing/learner-states.js';
+import { fc, forAll } from '../support/builders/properties.js';
 import { over, rapid, under } from '../support/builders/study.js';
 
 const skill = (state: Partial<SkillState>): SkillState => ({ ...newSkill(defaultParameters), ...state });
@@ -74,12 +74,10 @@ test('formatAdvice returns a well-formed sentence of at most 200 characters for 
     figures: fc.tuple(fc.integer({ min: 0, max: 65_534 })),
   });
   const id = fc.string({ unit: 'binary', maxLength: 300, size: 'max' });
-  fc.assert(
-    fc.property(anyAdvice, id, (advice, skillId) => {
-      const text = formatAdvice(advice, skillId);
-      assert.ok(text.length <= 200 && text.isWellFormed() && text.endsWith('.'), text);
-    }),
-  );
+  forAll(anyAdvice, id, (advice, skillId) => {
+    const text = formatAdvice(advice, skillId);
+    assert.ok(text.length <= 200 && text.isWellFormed() && text.endsWith('.'), text);
+  });
 });
 
 test('formatAdvice cuts an id that is too long, between characters', () => {
@@ -101,13 +99,11 @@ test('formatAdvice cuts an id that is too long, between characters', () => {
 test('withNames shares the room between two names and gives the rest of a short one to the other', () => {
   const text = (a: string, b: string) => `${a} ${b}`;
   const name = fc.string({ unit: 'binary', maxLength: 300, size: 'max' });
-  fc.assert(
-    fc.property(name, name, (first, second) => {
-      const whole = withNames(text, first, second);
-      assert.ok(whole.length <= 200 && whole.isWellFormed());
-      if (first.length + second.length < 200) assert.equal(whole, text(first, second));
-    }),
-  );
+  forAll(name, name, (first, second) => {
+    const whole = withNames(text, first, second);
+    assert.ok(whole.length <= 200 && whole.isWellFormed());
+    if (first.length + second.length < 200) assert.equal(whole, text(first, second));
+  });
   const [a, b] = ['a'.repeat(300), 'b'.repeat(300)];
   assert.equal(withNames(text, a, b), `${'a'.repeat(98)}… ${'b'.repeat(99)}…`);
   assert.equal(withNames(text, 'a', b), `a ${'b'.repeat(197)}…`);

@@ -1,7 +1,6 @@
 /** Estimation of the parameters of Bayesian Knowledge Tracing, for one skill and for a tenant. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { type AnswerLog, selectAllLearners, selectLearners } from '../../src/domain/base/answer-log.js';
 import { type BktParameters, defaultParameters, fitBounds } from '../../src/domain/base/bkt-parameters.js';
 import { dayMs } from '../../src/domain/base/common.js';
@@ -35,6 +34,7 @@ import {
 } from '../../src/domain/tracing/bkt.js';
 import { answerLog, type LoggedAnswer, syntheticLog } from '../support/builders/answer-logs.js';
 import { anyParameters } from '../support/builders/arbitraries.js';
+import { fc, forAll } from '../support/builders/properties.js';
 import { seeded } from '../support/builders/random.js';
 
 const names = ['pInit', 'pLearn', 'pGuess', 'pSlip', 'pForget'] as const;
@@ -106,21 +106,19 @@ test('smoothBackward returns the expectations of a sum over all hidden paths', (
     pGuess: Math.max(0.1, any.pGuess),
     pSlip: Math.max(0.05, any.pSlip),
   }));
-  fc.assert(
-    fc.property(fc.array(pattern, { minLength: 1, maxLength: 8 }), parameters, (patterns, parameters) => {
-      const tree = treeOf(logOf(patterns));
-      const work = createWorkspace(tree.size);
-      const logLikelihood = filterForward(tree, parameters, work, 0);
-      const found = smoothBackward(tree, parameters, work);
-      const exact = patterns.map((one) => enumeratePaths(one, parameters));
-      const exactLog = exact.reduce((sum, { likelihood }) => sum + Math.log(likelihood), 0);
-      near(logLikelihood, exactLog, 1e-9);
-      for (const name of Object.keys(found) as (keyof Expectations)[]) {
-        const expected = exact.reduce((sum, { likelihood, sums }) => sum + sums[name] / likelihood, 0);
-        near(found[name], expected, 1e-9, name);
-      }
-    }),
-  );
+  forAll(fc.array(pattern, { minLength: 1, maxLength: 8 }), parameters, (patterns, parameters) => {
+    const tree = treeOf(logOf(patterns));
+    const work = createWorkspace(tree.size);
+    const logLikelihood = filterForward(tree, parameters, work, 0);
+    const found = smoothBackward(tree, parameters, work);
+    const exact = patterns.map((one) => enumeratePaths(one, parameters));
+    const exactLog = exact.reduce((sum, { likelihood }) => sum + Math.log(likelihood), 0);
+    near(logLikelihood, exactLog, 1e-9);
+    for (const name of Object.keys(found) as (keyof Expectations)[]) {
+      const expected = exact.reduce((sum, { likelihood, sums }) => sum + sums[name] / likelihood, 0);
+      near(found[name], expected, 1e-9, name);
+    }
+  });
 });
 
 test('growTrees reads the first 60 attempts of the selected learners, without rapid answers', () => {
@@ -196,7 +194,7 @@ function assertWithinBounds(log: AnswerLog, start: BktParameters, scale: number)
 }
 
 test('fitSkill keeps P*, pForget and all bounds for any log and any start', () => {
-  fc.assert(fc.property(anyLog, anyParameters, fc.constantFrom(0, 0.5, 1), assertWithinBounds));
+  forAll(anyLog, anyParameters, fc.constantFrom(0, 0.5, 1), assertWithinBounds);
   const long = ['1'.repeat(60), '0'.repeat(60)].map((pattern) => [pattern]);
   const equal = ['11111', '00000'].map((pattern) => Array(50).fill(pattern));
   for (const patterns of [['1'], ['0'], ...long, ...equal])
@@ -367,10 +365,8 @@ test('traceLog predicts each answer from earlier answers only', () => {
     return predicted;
   };
   const expected = predictAll(log);
-  fc.assert(
-    fc.property(fc.nat(log.skill.length - 1), (from) => {
-      const changed = { ...log, correct: log.correct.map((y, index) => (index >= from ? 1 - y : y)) };
-      assert.deepEqual(predictAll(changed).slice(0, from + 1), expected.slice(0, from + 1));
-    }),
-  );
+  forAll(fc.nat(log.skill.length - 1), (from) => {
+    const changed = { ...log, correct: log.correct.map((y, index) => (index >= from ? 1 - y : y)) };
+    assert.deepEqual(predictAll(changed).slice(0, from + 1), expected.slice(0, from + 1));
+  });
 });

@@ -1,7 +1,6 @@
 /** Expected accuracy of a skill, its range, and its part in mastery. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { computeConditions } from '../../src/domain/answer/answer-conditions.js';
 import { applyAnswer } from '../../src/domain/answer/apply-answer.js';
 import { defaultParameters, masteryThresholds } from '../../src/domain/base/bkt-parameters.js';
@@ -17,6 +16,7 @@ import { buildSkillView } from '../../src/domain/learner/skill-view.js';
 import { hasSteadyMastery } from '../../src/domain/tracing/learner-states.js';
 import { anAnswer, countAnswers } from '../support/builders/answers.js';
 import { between, upTo } from '../support/builders/arbitraries.js';
+import { fc, forAll } from '../support/builders/properties.js';
 import { modelWith } from '../support/builders/study.js';
 
 const startAt = 1_700_000_000_000;
@@ -34,13 +34,11 @@ function stateAfter(list: Parameters<typeof countAnswers>[0], model = unfittedMo
 }
 
 test('computeExpectedAccuracy returns the probability of a right answer on a question without difficulty', () => {
-  fc.assert(
-    fc.property(answers, (list) => {
-      const { states, expected } = stateAfter(list);
-      const question = { occurredAt: now, questionDifficulty: null };
-      assert.equal(expected, computeConditions(unfittedModel, 'algebra', null, states, question).pCorrect);
-    }),
-  );
+  forAll(answers, (list) => {
+    const { states, expected } = stateAfter(list);
+    const question = { occurredAt: now, questionDifficulty: null };
+    assert.equal(expected, computeConditions(unfittedModel, 'algebra', null, states, question).pCorrect);
+  });
 });
 
 test('computeExpectedRange follows its formula within 0 to 1', () => {
@@ -60,29 +58,25 @@ test('computeExpectedRange follows its formula within 0 to 1', () => {
 });
 
 test('computeExpectedAccuracy never falls after a right answer, and is lower after a wrong one', () => {
-  fc.assert(
-    fc.property(answers, (list) => {
-      const expectedAfter = (isCorrect: boolean): number =>
-        stateAfter([...list, { isCorrect, occurredAt: now }]).expected;
-      const right = expectedAfter(true);
-      assert.ok(right >= stateAfter(list).expected - 1e-12);
-      assert.ok(expectedAfter(false) <= right);
-    }),
-  );
+  forAll(answers, (list) => {
+    const expectedAfter = (isCorrect: boolean): number =>
+      stateAfter([...list, { isCorrect, occurredAt: now }]).expected;
+    const right = expectedAfter(true);
+    assert.ok(right >= stateAfter(list).expected - 1e-12);
+    assert.ok(expectedAfter(false) <= right);
+  });
 });
 
 test('isMastered requires a steady mastery and a high expected accuracy', () => {
-  fc.assert(
-    fc.property(answers, between(0.001, 0.6), (list, pSlip) => {
-      const at = list.at(-1)?.occurredAt ?? now;
-      const parameters = { ...defaultParameters, pSlip };
-      const model = modelWith({ algebra: { parameters } });
-      const { states, view, expected } = stateAfter(list, model, at);
-      const level = Math.min(masteryThresholds.accuracy, 1 - pSlip);
-      const isExpected = hasSteadyMastery(view.state, view.mastery) && expected >= level;
-      assert.equal(isMastered(view, { learner: states.learner, model, now: at }), isExpected);
-    }),
-  );
+  forAll(answers, between(0.001, 0.6), (list, pSlip) => {
+    const at = list.at(-1)?.occurredAt ?? now;
+    const parameters = { ...defaultParameters, pSlip };
+    const model = modelWith({ algebra: { parameters } });
+    const { states, view, expected } = stateAfter(list, model, at);
+    const level = Math.min(masteryThresholds.accuracy, 1 - pSlip);
+    const isExpected = hasSteadyMastery(view.state, view.mastery) && expected >= level;
+    assert.equal(isMastered(view, { learner: states.learner, model, now: at }), isExpected);
+  });
   // With a guess of .001 one right answer in seven is strong evidence for mastery.
   const parameters = { ...defaultParameters, pLearn: 0.3, pGuess: 0.001, pSlip: 0.6 };
   const model = modelWith({ algebra: { parameters } });

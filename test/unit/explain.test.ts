@@ -1,7 +1,6 @@
 /** Explanations: the parts of a change of mastery, and the sentences of the terms of a prediction. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { defaultParameters, difficultyConstants } from '../../src/domain/base/bkt-parameters.js';
 import { dayMs, round4 } from '../../src/domain/base/common.js';
 import {
@@ -26,6 +25,7 @@ import {
 } from '../../src/domain/tracing/bkt.js';
 import { encodeItemPattern, newItemTrace } from '../../src/domain/tracing/traces.js';
 import { anyParameters, between } from '../support/builders/arbitraries.js';
+import { fc, forAll } from '../support/builders/properties.js';
 
 type StepParts = ReturnType<typeof splitMasteryChange>;
 
@@ -61,22 +61,20 @@ const sumOf = ({ previous, forgetting, evidence, learning }: StepParts): number 
   [previous, forgetting, evidence, learning].reduce<number>((sum, part) => sum + tenThousandths(part), 0);
 
 test('splitMasteryChange returns parts that add up and start where the previous answer ended', () => {
-  fc.assert(
-    fc.property(fc.array(anyAnswer, { minLength: 1, maxLength: 30 }), (list) => {
-      let previous = (list[0] as TracedAnswer).parameters.pInit;
-      let shown = round4(previous);
-      for (const answer of traceAll(list)) {
-        const parts = splitMasteryChange(answer, previous);
-        assert.equal(sumOf(parts), tenThousandths(parts.after));
-        assert.equal(parts.previous, shown);
-        assert.ok(tenThousandths(parts.forgetting) <= 0);
-        const evidence = tenThousandths(parts.evidence);
-        assert.ok(answer.isCorrect ? evidence >= 0 : evidence <= 0);
-        previous = answer.masteryAfter;
-        shown = parts.after;
-      }
-    }),
-  );
+  forAll(fc.array(anyAnswer, { minLength: 1, maxLength: 30 }), (list) => {
+    let previous = (list[0] as TracedAnswer).parameters.pInit;
+    let shown = round4(previous);
+    for (const answer of traceAll(list)) {
+      const parts = splitMasteryChange(answer, previous);
+      assert.equal(sumOf(parts), tenThousandths(parts.after));
+      assert.equal(parts.previous, shown);
+      assert.ok(tenThousandths(parts.forgetting) <= 0);
+      const evidence = tenThousandths(parts.evidence);
+      assert.ok(answer.isCorrect ? evidence >= 0 : evidence <= 0);
+      previous = answer.masteryAfter;
+      shown = parts.after;
+    }
+  });
 });
 
 const [first] = traceAll([
@@ -137,13 +135,11 @@ test('splitMasteryChange adds the effect of the guard and of the bounds to learn
 });
 
 test('predictNextMastery returns what traceAnswer would return', () => {
-  fc.assert(
-    fc.property(anyParameters, between(0.001, 0.999), (skill, mastery) => {
-      const next = predictNextMastery(skill, mastery);
-      assert.ok(next.ifWrong <= mastery && mastery <= next.ifCorrect);
-      assert.equal(next.ifCorrect, traceAnswer(skill, mastery, true).masteryAfter);
-    }),
-  );
+  forAll(anyParameters, between(0.001, 0.999), (skill, mastery) => {
+    const next = predictNextMastery(skill, mastery);
+    assert.ok(next.ifWrong <= mastery && mastery <= next.ifCorrect);
+    assert.equal(next.ifCorrect, traceAnswer(skill, mastery, true).masteryAfter);
+  });
 });
 
 const columns = new Map<string, number>([

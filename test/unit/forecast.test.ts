@@ -1,7 +1,6 @@
 /** Invariants of current and forecast scores, for learners with any history. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { defaultParameters, forgettingConstants } from '../../src/domain/base/bkt-parameters.js';
 import { dayMs, type Section, toDay } from '../../src/domain/base/common.js';
 import { normalCdf, normalQuantile } from '../../src/domain/base/normal-distribution.js';
@@ -37,6 +36,7 @@ import {
 import { newLearner, newSkill, type SkillState } from '../../src/domain/tracing/learner-states.js';
 import { createLearner } from '../support/builders/answers.js';
 import { anyParameters, between, ordered } from '../support/builders/arbitraries.js';
+import { fc, forAll } from '../support/builders/properties.js';
 import { modelWith } from '../support/builders/study.js';
 
 const now = Date.UTC(2026, 5, 1, 15);
@@ -134,71 +134,63 @@ const forecastOf = (subject: ForecastSubject): Forecast => {
 };
 
 test('A forecast has a total of both sections, and intervals in tens around each score within the scale', () => {
-  fc.assert(
-    fc.property(anySubject, anyDays, anyLevel, (subject, days, level) => {
-      const { scores, intervals, sd } = forecastOf(subject).forecastIn(days, level);
-      assert.equal(scores.total, scores.math + scores.rw);
-      const scale = { math: [200, 800], rw: [200, 800], total: [400, 1600] } as const;
-      for (const part of parts) {
-        const { low, high } = intervals[part];
-        assert.ok(low <= scores[part] && scores[part] <= high);
-        assert.ok(low >= scale[part][0] && high <= scale[part][1]);
-        for (const score of [low, high, scores[part]]) assert.equal(score % 10, 0);
-      }
-      assert.ok(intervals.total.low >= intervals.math.low + intervals.rw.low);
-      assert.ok(intervals.total.high <= intervals.math.high + intervals.rw.high);
-      assert.ok(sd.math >= 30 && sd.rw >= 30);
-    }),
-  );
+  forAll(anySubject, anyDays, anyLevel, (subject, days, level) => {
+    const { scores, intervals, sd } = forecastOf(subject).forecastIn(days, level);
+    assert.equal(scores.total, scores.math + scores.rw);
+    const scale = { math: [200, 800], rw: [200, 800], total: [400, 1600] } as const;
+    for (const part of parts) {
+      const { low, high } = intervals[part];
+      assert.ok(low <= scores[part] && scores[part] <= high);
+      assert.ok(low >= scale[part][0] && high <= scale[part][1]);
+      for (const score of [low, high, scores[part]]) assert.equal(score % 10, 0);
+    }
+    assert.ok(intervals.total.low >= intervals.math.low + intervals.rw.low);
+    assert.ok(intervals.total.high <= intervals.math.high + intervals.rw.high);
+    assert.ok(sd.math >= 30 && sd.rw >= 30);
+  });
 });
 
 test('A forecast has wider intervals at a higher level, and larger deviations for a later day', () => {
   const levels = fc.tuple(anyLevel, anyLevel).map(ordered);
   const days = fc.tuple(anyDays, anyDays).map(ordered);
-  fc.assert(
-    fc.property(anySubject, days, levels, (subject, [soon, late], [less, more]) => {
-      const forecast = forecastOf(subject);
-      const [inner, outer] = [forecast.forecastIn(soon, less), forecast.forecastIn(soon, more)];
-      for (const part of parts) {
-        assert.ok(outer.intervals[part].low <= inner.intervals[part].low);
-        assert.ok(inner.intervals[part].high <= outer.intervals[part].high);
-      }
-      const far = forecast.forecastIn(late, less);
-      assert.ok(far.sd.math >= inner.sd.math && far.sd.rw >= inner.sd.rw && far.totalSd >= inner.totalSd);
-    }),
-  );
+  forAll(anySubject, days, levels, (subject, [soon, late], [less, more]) => {
+    const forecast = forecastOf(subject);
+    const [inner, outer] = [forecast.forecastIn(soon, less), forecast.forecastIn(soon, more)];
+    for (const part of parts) {
+      assert.ok(outer.intervals[part].low <= inner.intervals[part].low);
+      assert.ok(inner.intervals[part].high <= outer.intervals[part].high);
+    }
+    const far = forecast.forecastIn(late, less);
+    assert.ok(far.sd.math >= inner.sd.math && far.sd.rw >= inner.sd.rw && far.totalSd >= inner.totalSd);
+  });
 });
 
 test('daysTo returns the first day on which the forecast reaches the target', () => {
-  fc.assert(
-    fc.property(anySubject, anyTotal, (subject, target) => {
-      const forecast = forecastOf(subject);
-      const first = Array.from({ length: 366 }, (_, day) => day).find(
-        (day) => forecast.scoresIn(day).total >= target,
-      );
-      assert.equal(forecast.daysTo(target), first ?? null);
-      if (first !== undefined) assert.ok(forecast.forecastIn(first, 0.8).scores.total >= target);
-    }),
-  );
+  forAll(anySubject, anyTotal, (subject, target) => {
+    const forecast = forecastOf(subject);
+    const first = Array.from({ length: 366 }, (_, day) => day).find(
+      (day) => forecast.scoresIn(day).total >= target,
+    );
+    assert.equal(forecast.daysTo(target), first ?? null);
+    if (first !== undefined) assert.ok(forecast.forecastIn(first, 0.8).scores.total >= target);
+  });
 });
 
 test('forecastLearner tracks a goal as the forecast of the target date predicts', () => {
   const left = fc.option(fc.integer({ min: -10, max: 700 }));
-  fc.assert(
-    fc.property(anySubject, anyDays, anyTotal, left, (subject, days, targetScore, left) => {
-      const targetDate = left === null ? null : new Date(now + left * dayMs).toISOString().slice(0, 10);
-      const request = { days, level: 0.8, goal: { targetScore, targetDate } };
-      const { current, goal, neededRate } = forecastLearner(subject, request);
-      assert.equal(goal.progressPercent === 100, current.total >= targetScore);
-      assert.ok(goal.progressPercent >= 0 && goal.probability >= 0 && goal.probability <= 1);
-      const deadline = Math.min(365, Math.max(0, left ?? 365));
-      const inTime = forecastOf(subject).forecastIn(deadline, 0.8).scores.total;
-      const isReached = goal.daysToGoal !== null && goal.daysToGoal <= deadline;
-      assert.equal(goal.onTrack, isReached && inTime >= targetScore);
-      if (current.total >= targetScore) assert.equal(goal.daysToGoal, 0);
-      if (goal.onTrack) assert.equal(neededRate, null);
-    }),
-  );
+  forAll(anySubject, anyDays, anyTotal, left, (subject, days, targetScore, left) => {
+    const targetDate = left === null ? null : new Date(now + left * dayMs).toISOString().slice(0, 10);
+    const request = { days, level: 0.8, goal: { targetScore, targetDate } };
+    const { current, goal, neededRate } = forecastLearner(subject, request);
+    assert.equal(goal.progressPercent === 100, current.total >= targetScore);
+    assert.ok(goal.progressPercent >= 0 && goal.probability >= 0 && goal.probability <= 1);
+    const deadline = Math.min(365, Math.max(0, left ?? 365));
+    const inTime = forecastOf(subject).forecastIn(deadline, 0.8).scores.total;
+    const isReached = goal.daysToGoal !== null && goal.daysToGoal <= deadline;
+    assert.equal(goal.onTrack, isReached && inTime >= targetScore);
+    if (current.total >= targetScore) assert.equal(goal.daysToGoal, 0);
+    if (goal.onTrack) assert.equal(neededRate, null);
+  });
 });
 
 test('forecastPlan never falls with more practice and returns the lowest rate that reaches the goal', () => {
@@ -228,18 +220,16 @@ test('forecastPlan never falls with more practice and returns the lowest rate th
 });
 
 test('A steady habit improves a section without answers, and one of no answers equals idleness', () => {
-  fc.assert(
-    fc.property(anySubject, anyDays, (subject, days) => {
-      const views = subject.views.filter(({ placement }) => placement.section === 'math');
-      const mathOnly = assessLearner({ ...subject, views });
-      const plan = buildSteadyHabit(mathOnly, { math: 0, rw: 20 });
-      assert.ok(projectAbilityChanges(mathOnly, plan)(100, 100).rw > 0);
-      const standing = assessLearner(subject);
-      const none = createForecast(standing, buildSteadyHabit(standing, { math: 0, rw: 0 }));
-      const idle = { ...subject, learner: { ...subject.learner, activity: newActivity } };
-      assert.deepEqual(none.scoresIn(days), forecastOf(idle).scoresIn(days));
-    }),
-  );
+  forAll(anySubject, anyDays, (subject, days) => {
+    const views = subject.views.filter(({ placement }) => placement.section === 'math');
+    const mathOnly = assessLearner({ ...subject, views });
+    const plan = buildSteadyHabit(mathOnly, { math: 0, rw: 20 });
+    assert.ok(projectAbilityChanges(mathOnly, plan)(100, 100).rw > 0);
+    const standing = assessLearner(subject);
+    const none = createForecast(standing, buildSteadyHabit(standing, { math: 0, rw: 0 }));
+    const idle = { ...subject, learner: { ...subject.learner, activity: newActivity } };
+    assert.deepEqual(none.scoresIn(days), forecastOf(idle).scoresIn(days));
+  });
 });
 
 test('computePractice counts 14 days by section, late answers on their day and future answers as today', () => {
@@ -258,11 +248,9 @@ test('computePractice counts 14 days by section, late answers on their day and f
 });
 
 test('normalQuantile inverts normalCdf', () => {
-  fc.assert(
-    fc.property(fc.double({ min: 1e-12, max: 1 - 1e-12, noNaN: true }), (p) => {
-      assert.ok(Math.abs(normalCdf(normalQuantile(p)) - p) < 1e-12);
-    }),
-  );
+  forAll(fc.double({ min: 1e-12, max: 1 - 1e-12, noNaN: true }), (p) => {
+    assert.ok(Math.abs(normalCdf(normalQuantile(p)) - p) < 1e-12);
+  });
   assert.ok(Math.abs(normalQuantile(0.9) - 1.2815515655446004) < 1e-14);
 });
 
@@ -328,15 +316,13 @@ for (const isCorrect of [true, false])
   });
 
 test('A higher mastery of any skill never lowers a current score', () => {
-  fc.assert(
-    fc.property(anySubject, fc.nat(), between(0, 1), (subject, place, share) => {
-      const index = place % Math.max(1, subject.views.length);
-      const views = subject.views.map((view, i) =>
-        i === index ? { ...view, mastery: view.mastery + share * (0.999 - view.mastery) } : view,
-      );
-      const before = computeScores(assessLearner(subject).estimate.theta);
-      const after = computeScores(assessLearner({ ...subject, views }).estimate.theta);
-      for (const part of parts) assert.ok(after[part] >= before[part]);
-    }),
-  );
+  forAll(anySubject, fc.nat(), between(0, 1), (subject, place, share) => {
+    const index = place % Math.max(1, subject.views.length);
+    const views = subject.views.map((view, i) =>
+      i === index ? { ...view, mastery: view.mastery + share * (0.999 - view.mastery) } : view,
+    );
+    const before = computeScores(assessLearner(subject).estimate.theta);
+    const after = computeScores(assessLearner({ ...subject, views }).estimate.theta);
+    for (const part of parts) assert.ok(after[part] >= before[part]);
+  });
 });

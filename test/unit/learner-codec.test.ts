@@ -1,7 +1,6 @@
 /** Records of learners, skills, items and event ids in Redis. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import type { ReplayedStates } from '../../src/domain/history/replay.js';
 import { newLearner, newSkill } from '../../src/domain/tracing/learner-states.js';
@@ -13,15 +12,14 @@ import { decodeSkill, encodeSkill } from '../../src/store/learners/skill-codec.j
 import { describeDifference } from '../../src/store/rebuild/learner-writes.js';
 import { countAnswers } from '../support/builders/answers.js';
 import { anyAnswer, upTo } from '../support/builders/arbitraries.js';
+import { forAll } from '../support/builders/properties.js';
 
 test('Records of learners, skills and items return the encoded state, bit for bit', () => {
-  fc.assert(
-    fc.property(upTo(60, anyAnswer), (list) => {
-      const { learner, skill } = countAnswers(list);
-      assert.deepEqual(decodeLearner(encodeLearner(learner)), learner);
-      assert.deepEqual(decodeSkill(encodeSkill(skill)), skill);
-    }),
-  );
+  forAll(upTo(60, anyAnswer), (list) => {
+    const { learner, skill } = countAnswers(list);
+    assert.deepEqual(decodeLearner(encodeLearner(learner)), learner);
+    assert.deepEqual(decodeSkill(encodeSkill(skill)), skill);
+  });
   const largest = { right: 255, wrong: 0, wrongRun: 8, wrongBits: 15, otherSkillAnswers: 2 ** 28 - 1 };
   const item = { ...largest, at: 1_800_000_000 };
   assert.deepEqual(decodeItem(encodeItem(item)), item);

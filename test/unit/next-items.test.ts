@@ -19,7 +19,7 @@ import { newLearner, newSkill } from '../../src/domain/tracing/learner-states.js
 import { newItemTrace } from '../../src/domain/tracing/traces.js';
 import { indices } from '../../src/lists.js';
 import { between } from '../support/builders/arbitraries.js';
-import { fc } from '../support/builders/properties.js';
+import { fc, forAll } from '../support/builders/properties.js';
 import { mastered, modelWith, now, practised, viewsOf } from '../support/builders/study.js';
 
 const target = nextItemsConstants.target.start;
@@ -99,29 +99,25 @@ test('orderCandidates returns every candidate once, in the same order for any in
   const shuffled = anyCandidates.chain((all) =>
     fc.tuple(fc.constant(all), fc.shuffledSubarray(all, { minLength: all.length })),
   );
-  fc.assert(
-    fc.property(shuffled, fc.integer({ min: 1, max: 40 }), ([all, other], limit) => {
-      const order = orderOf(all);
-      assert.deepEqual(
-        order.toSorted((a, b) => a - b),
-        indices(all.length),
-      );
-      assert.deepEqual(orderOf(other, limit), order.slice(0, limit));
-    }),
-  );
+  forAll(shuffled, fc.integer({ min: 1, max: 40 }), ([all, other], limit) => {
+    const order = orderOf(all);
+    assert.deepEqual(
+      order.toSorted((a, b) => a - b),
+      indices(all.length),
+    );
+    assert.deepEqual(orderOf(other, limit), order.slice(0, limit));
+  });
   const equal = listOf({}, { skillId: 'b' }, {}, { skillId: 'b' });
   assert.deepEqual(orderOf(equal.toReversed()), [0, 1, 2, 3]);
 });
 
 test('orderCandidates never moves a candidate back when its gain rises', () => {
-  fc.assert(
-    fc.property(anyCandidates, fc.nat(), between(0, 2), (all, at, more) => {
-      fc.pre(all.length > 0);
-      const { index } = all[at % all.length] as Candidate;
-      const raised = all.map((one) => (one.index === index ? { ...one, gain: one.gain + more } : one));
-      assert.ok(orderOf(raised).indexOf(index) <= orderOf(all).indexOf(index));
-    }),
-  );
+  forAll(anyCandidates, fc.nat(), between(0, 2), (all, at, more) => {
+    fc.pre(all.length > 0);
+    const { index } = all[at % all.length] as Candidate;
+    const raised = all.map((one) => (one.index === index ? { ...one, gain: one.gain + more } : one));
+    assert.ok(orderOf(raised).indexOf(index) <= orderOf(all).indexOf(index));
+  });
 });
 
 const model = modelWith({ a: { name: 'Fractions' } });

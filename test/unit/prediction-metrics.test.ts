@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import {
   computeAuc,
   computeReliability,
   logLossClip,
   measurePredictions,
 } from '../../src/domain/base/prediction-metrics.js';
+import { fc, forAll } from '../support/builders/properties.js';
 
 function assertNear(actual: number | null | undefined, expected: number): void {
   assert.ok(typeof actual === 'number' && Math.abs(actual - expected) <= 1e-12, `${actual}, not ${expected}`);
@@ -71,28 +71,24 @@ const columns = (rows: readonly (readonly [number, number])[]): [Uint8Array, Flo
 ];
 
 test('computeAuc returns the share of ordered pairs, and null if all answers are alike', () => {
-  fc.assert(
-    fc.property(answers, (rows) => {
-      const [auc, expected] = [computeAuc(...columns(rows)), countPairs(rows)];
-      if (expected === null) assert.equal(auc, null);
-      else assertNear(auc, expected);
-    }),
-  );
+  forAll(answers, (rows) => {
+    const [auc, expected] = [computeAuc(...columns(rows)), countPairs(rows)];
+    if (expected === null) assert.equal(auc, null);
+    else assertNear(auc, expected);
+  });
 });
 
 test('measurePredictions returns metrics in their ranges that do not depend on the order of the answers', () => {
-  fc.assert(
-    fc.property(answers, (rows) => {
-      const metrics = measurePredictions(...columns(rows));
-      const reversed = measurePredictions(...columns(rows.toReversed()));
-      for (const name of ['rmse', 'logLoss', 'accuracy', 'ece'] as const) {
-        assertNear(reversed[name], metrics[name]);
-        assert.ok(metrics[name] >= 0 && (name === 'logLoss' || metrics[name] <= 1));
-      }
-      assert.equal(reversed.auc, metrics.auc);
-      const counts = computeReliability(...columns(rows)).map((bin) => bin.answers);
-      const total = counts.reduce((sum, count) => sum + count);
-      assert.equal(total, rows.length);
-    }),
-  );
+  forAll(answers, (rows) => {
+    const metrics = measurePredictions(...columns(rows));
+    const reversed = measurePredictions(...columns(rows.toReversed()));
+    for (const name of ['rmse', 'logLoss', 'accuracy', 'ece'] as const) {
+      assertNear(reversed[name], metrics[name]);
+      assert.ok(metrics[name] >= 0 && (name === 'logLoss' || metrics[name] <= 1));
+    }
+    assert.equal(reversed.auc, metrics.auc);
+    const counts = computeReliability(...columns(rows)).map((bin) => bin.answers);
+    const total = counts.reduce((sum, count) => sum + count);
+    assert.equal(total, rows.length);
+  });
 });

@@ -1,7 +1,6 @@
 /** The served probability of a right answer: its features and its terms. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { computeFeatures, selectTerms } from '../../src/domain/answer/answer-conditions.js';
 import { selectAllLearners } from '../../src/domain/base/answer-log.js';
 import { logit, sigmoid } from '../../src/domain/base/common.js';
@@ -56,6 +55,7 @@ import { indices } from '../../src/lists.js';
 import { answerLog, fitInput } from '../support/builders/answer-logs.js';
 import { anAnswer, createLearner } from '../support/builders/answers.js';
 import { anyParameters, between, rounding, upTo } from '../support/builders/arbitraries.js';
+import { fc, forAll } from '../support/builders/properties.js';
 import { seeded } from '../support/builders/random.js';
 import { roundsOf } from '../support/runner/long-form.js';
 
@@ -155,8 +155,8 @@ function assertMonotone(answers: readonly Logged[], { model, items }: Served): v
 }
 
 test('A right answer lowers no prediction of another item of the skill, and a wrong answer raises none', () => {
-  fc.assert(fc.property(history, (answers) => assertMonotone(answers, { model: unfittedModel })));
-  fc.assert(fc.property(history, legalModel, assertMonotone));
+  forAll(history, (answers) => assertMonotone(answers, { model: unfittedModel }));
+  forAll(history, legalModel, assertMonotone);
 });
 
 test('A fit yields monotone predictions from any log', async () => {
@@ -179,27 +179,25 @@ test('A fit yields monotone predictions from any log', async () => {
 });
 
 test('explainPrediction returns terms that add up to the log-odds of the prediction', () => {
-  fc.assert(
-    fc.property(history, legalModel, (answers, { model, items }) => {
-      const learner = createLearner(model, items);
-      for (const { skill, item, correct, at } of answers)
-        learner.answer(skillIdOf(skill), itemIdOf(item), { isCorrect: correct, occurredAt: at });
-      const { skill, item, at } = answers.at(-1) as Logged;
-      const [skillId, itemId] = [skillIdOf(skill), itemIdOf(item)];
-      const skillModel = resolveSkillModel(model, skillId);
-      const terms = selectTerms(model, skillModel, items?.get(`${itemId}`) ?? null);
-      const question = { ...anAnswer, occurredAt: at };
-      const row = Float64Array.from(
-        computeFeatures(skillModel, 0, learner.statesOf(skillId, itemId), question),
-      );
-      const explained = explainPrediction(model.prediction, terms, row);
-      const sum = explained.reduce((total, { logits }) => total + logits, 0);
-      assert.ok(Math.abs(sigmoid(sum) - learner.predict(skillId, itemId, at)) < 1e-9);
-      const withoutItem = logOddsWithoutItem(model.prediction, terms, row, 0);
-      assert.ok(Math.abs(sum - terms.itemDifficulty - withoutItem) < 1e-9);
-      assertFormatted(explained, row);
-    }),
-  );
+  forAll(history, legalModel, (answers, { model, items }) => {
+    const learner = createLearner(model, items);
+    for (const { skill, item, correct, at } of answers)
+      learner.answer(skillIdOf(skill), itemIdOf(item), { isCorrect: correct, occurredAt: at });
+    const { skill, item, at } = answers.at(-1) as Logged;
+    const [skillId, itemId] = [skillIdOf(skill), itemIdOf(item)];
+    const skillModel = resolveSkillModel(model, skillId);
+    const terms = selectTerms(model, skillModel, items?.get(`${itemId}`) ?? null);
+    const question = { ...anAnswer, occurredAt: at };
+    const row = Float64Array.from(
+      computeFeatures(skillModel, 0, learner.statesOf(skillId, itemId), question),
+    );
+    const explained = explainPrediction(model.prediction, terms, row);
+    const sum = explained.reduce((total, { logits }) => total + logits, 0);
+    assert.ok(Math.abs(sigmoid(sum) - learner.predict(skillId, itemId, at)) < 1e-9);
+    const withoutItem = logOddsWithoutItem(model.prediction, terms, row, 0);
+    assert.ok(Math.abs(sum - terms.itemDifficulty - withoutItem) < 1e-9);
+    assertFormatted(explained, row);
+  });
 });
 
 /** Checks that the rounded terms add up, and that each sentence states the direction of its term. */
@@ -243,14 +241,12 @@ const noTerms: PredictionTerms = {
 };
 
 test('The initial prediction model predicts the first answer as BKT does', () => {
-  fc.assert(
-    fc.property(anyParameters, (own) => {
-      const bktProbability = sigmoid(computeFirstLogOdds(own));
-      const terms = { ...noTerms, skill: buildInitialTerms(own) };
-      const pCorrect = predict(initialPredictionModel, terms, rowOf({ bktProbability }));
-      assert.ok(Math.abs(pCorrect - bktProbability) < 1e-9);
-    }),
-  );
+  forAll(anyParameters, (own) => {
+    const bktProbability = sigmoid(computeFirstLogOdds(own));
+    const terms = { ...noTerms, skill: buildInitialTerms(own) };
+    const pCorrect = predict(initialPredictionModel, terms, rowOf({ bktProbability }));
+    assert.ok(Math.abs(pCorrect - bktProbability) < 1e-9);
+  });
 });
 
 test('The initial prediction model predicts fewer right answers on harder questions', () => {
@@ -371,21 +367,19 @@ test('updateTraces counts answers, runs, item patterns and the last right answer
 
 test('updateTraces moves the ability with each answer and keeps all traces within their limits', () => {
   const { abilityBound, residualBound, abilityVariance } = predictionConstants;
-  fc.assert(
-    fc.property(upTo(300, fc.tuple(fc.boolean(), between(-8, 8))), (given) => {
-      let traces: FeatureInput['traces'] = firstInput.traces;
-      for (const [i, [isCorrect, offset]] of given.entries()) {
-        const after = updateTraces(traces, keys, { isCorrect, occurredAt: 1000 * i }, i + 1, i, offset);
-        const step = after.learner.ability - traces.learner.ability;
-        assert.ok(isCorrect ? step >= 0 : step <= 0);
-        traces = after;
-      }
-      const { learner, skill, item } = traces;
-      assert.ok(Math.abs(learner.ability) <= abilityBound && Math.abs(skill.residual) <= residualBound);
-      assert.ok(learner.variance > 0 && learner.variance <= abilityVariance);
-      assert.ok((item?.right ?? 0) <= 255 && (item?.wrongRun ?? 0) <= 8);
-    }),
-  );
+  forAll(upTo(300, fc.tuple(fc.boolean(), between(-8, 8))), (given) => {
+    let traces: FeatureInput['traces'] = firstInput.traces;
+    for (const [i, [isCorrect, offset]] of given.entries()) {
+      const after = updateTraces(traces, keys, { isCorrect, occurredAt: 1000 * i }, i + 1, i, offset);
+      const step = after.learner.ability - traces.learner.ability;
+      assert.ok(isCorrect ? step >= 0 : step <= 0);
+      traces = after;
+    }
+    const { learner, skill, item } = traces;
+    assert.ok(Math.abs(learner.ability) <= abilityBound && Math.abs(skill.residual) <= residualBound);
+    assert.ok(learner.variance > 0 && learner.variance <= abilityVariance);
+    assert.ok((item?.right ?? 0) <= 255 && (item?.wrongRun ?? 0) <= 8);
+  });
 });
 
 test('computeItemDifficulty rises with right answers and shrinks to 0 for items with few answers', () => {
@@ -399,13 +393,11 @@ test('computeItemDifficulty rises with right answers and shrinks to 0 for items 
       expected: between(0, answers),
     }),
   );
-  fc.assert(
-    fc.property(counts, (own) => {
-      const term = termOf(own);
-      assert.ok(Number.isFinite(term) && Math.abs(term) < 14);
-      if (own.right < own.answers) assert.ok(termOf({ ...own, right: own.right + 1 }) >= term);
-    }),
-  );
+  forAll(counts, (own) => {
+    const term = termOf(own);
+    assert.ok(Number.isFinite(term) && Math.abs(term) < 14);
+    if (own.right < own.answers) assert.ok(termOf({ ...own, right: own.right + 1 }) >= term);
+  });
   const one = { answers: 1, right: 1, expected: 0.6 };
   assert.ok(termOf(one) > 0 && termOf(one) < 0.5 && termOf(one, 1000) < 0.01);
   assert.ok(termOf({ answers: 100, right: 100, expected: 60 }) > 2);

@@ -1,7 +1,6 @@
 /** Rapid answers, efficiency and calibration. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import {
   computeCalibration,
   newCalibration,
@@ -31,22 +30,21 @@ import {
   rounding,
   upTo,
 } from '../support/builders/arbitraries.js';
+import { fc, forAll } from '../support/builders/properties.js';
 
 test('updateRapid counts rapid answers and flags 30 % of the last 20 timed answers', () => {
-  fc.assert(
-    fc.property(upTo(60, reportedSeconds), between(1, 10), (times, threshold) => {
-      const state = times.reduce((last, time) => updateRapid(last, time, threshold), newRapid);
-      const timed = times.filter((time) => time !== null && time <= 3600);
-      const last20 = timed.slice(-20).map((time) => (time ?? 0) < threshold);
-      const rapid = last20.filter(Boolean).length;
-      assert.deepEqual(state, {
-        answers: timed.filter((time) => (time ?? 0) < threshold).length,
-        recentTimed: last20.length,
-        recent: Number.parseInt(`0${last20.map(Number).join('')}`, 2),
-      });
-      assert.equal(isRapidFlagged(state), last20.length >= 10 && rapid / last20.length >= 0.3);
-    }),
-  );
+  forAll(upTo(60, reportedSeconds), between(1, 10), (times, threshold) => {
+    const state = times.reduce((last, time) => updateRapid(last, time, threshold), newRapid);
+    const timed = times.filter((time) => time !== null && time <= 3600);
+    const last20 = timed.slice(-20).map((time) => (time ?? 0) < threshold);
+    const rapid = last20.filter(Boolean).length;
+    assert.deepEqual(state, {
+      answers: timed.filter((time) => (time ?? 0) < threshold).length,
+      recentTimed: last20.length,
+      recent: Number.parseInt(`0${last20.map(Number).join('')}`, 2),
+    });
+    assert.equal(isRapidFlagged(state), last20.length >= 10 && rapid / last20.length >= 0.3);
+  });
 });
 
 test('computeRapidThreshold is 3 s below 30 timed answers, then a tenth of the mean, at least 1 s', () => {
@@ -59,28 +57,26 @@ test('computeRapidThreshold is 3 s below 30 timed answers, then a tenth of the m
 test('updatePace ignores rapid and untimed answers and keeps efficiency within its bounds', () => {
   const answer = fc.record({ isCorrect: fc.boolean(), time: reportedSeconds, rapid: fc.boolean() });
   const norm = computeSkillNorm(null);
-  fc.assert(
-    fc.property(upTo(40, answer), (answers) => {
-      let state = newPace;
-      let timed = 0;
-      for (const { isCorrect, time, rapid } of answers) {
-        const next = updatePace(state, isCorrect, time, norm, rapid);
-        if (!rapid && time !== null && time > 0 && time <= 3600) timed++;
-        else assert.equal(next, state);
-        state = next;
-      }
-      assert.equal(state.timed, timed);
-      assert.ok(Math.abs(state.slowness) <= 1.5 + rounding);
-      assert.ok(state.accuracy >= 0 && state.accuracy <= 1 + rounding);
-      const index = computeEfficiencyIndex(state, newRapid, norm);
-      assert.equal(index === null, timed < 3);
-      if (index !== null) assert.ok(index >= 0 && index <= 100);
-      assert.equal(missingEfficiencyReason(state, newRapid), timed < 3 ? 'too_few_times' : null);
-      const perMinute = computeCorrectPerMinute(state);
-      assert.equal(perMinute === null, timed === 0);
-      if (perMinute !== null) assert.ok(perMinute >= 0 && perMinute <= 60);
-    }),
-  );
+  forAll(upTo(40, answer), (answers) => {
+    let state = newPace;
+    let timed = 0;
+    for (const { isCorrect, time, rapid } of answers) {
+      const next = updatePace(state, isCorrect, time, norm, rapid);
+      if (!rapid && time !== null && time > 0 && time <= 3600) timed++;
+      else assert.equal(next, state);
+      state = next;
+    }
+    assert.equal(state.timed, timed);
+    assert.ok(Math.abs(state.slowness) <= 1.5 + rounding);
+    assert.ok(state.accuracy >= 0 && state.accuracy <= 1 + rounding);
+    const index = computeEfficiencyIndex(state, newRapid, norm);
+    assert.equal(index === null, timed < 3);
+    if (index !== null) assert.ok(index >= 0 && index <= 100);
+    assert.equal(missingEfficiencyReason(state, newRapid), timed < 3 ? 'too_few_times' : null);
+    const perMinute = computeCorrectPerMinute(state);
+    assert.equal(perMinute === null, timed === 0);
+    if (perMinute !== null) assert.ok(perMinute >= 0 && perMinute <= 60);
+  });
 });
 
 test('computeSkillNorm lies between the prior and the measured times, with an sd of at least .2', () => {
@@ -90,16 +86,14 @@ test('computeSkillNorm lies between the prior and the measured times, with an sd
     logM2: between(0, 1e5),
     share: between(0, 1),
   });
-  fc.assert(
-    fc.property(times, ({ share, ...measured }) => {
-      const norm = computeSkillNorm({ ...measured, correct: share * measured.answers });
-      const [low, high] = ordered([Math.log(75), measured.logMean]);
-      const [least, most] = ordered([0.75, share]);
-      assert.ok(norm.logMean >= low - rounding && norm.logMean <= high + rounding);
-      assert.ok(norm.logSd >= 0.2);
-      assert.ok(norm.accuracy >= least - rounding && norm.accuracy <= most + rounding);
-    }),
-  );
+  forAll(times, ({ share, ...measured }) => {
+    const norm = computeSkillNorm({ ...measured, correct: share * measured.answers });
+    const [low, high] = ordered([Math.log(75), measured.logMean]);
+    const [least, most] = ordered([0.75, share]);
+    assert.ok(norm.logMean >= low - rounding && norm.logMean <= high + rounding);
+    assert.ok(norm.logSd >= 0.2);
+    assert.ok(norm.accuracy >= least - rounding && norm.accuracy <= most + rounding);
+  });
   assert.deepEqual(computeSkillNorm(null), { logMean: Math.log(75), logSd: 0.6, accuracy: 0.75 });
 });
 
@@ -163,23 +157,21 @@ const calibrate = (list: readonly RatedAnswer[]) =>
 
 test('computeCalibration returns bias and Brier score of the answers with a confidence, in any order', () => {
   const answer = fc.record({ confidence: reportedConfidence, isCorrect: fc.boolean() });
-  fc.assert(
-    fc.property(upTo(60, answer), (list) => {
-      const state = calibrate(list);
-      assert.ok(Object.values(state).every(Number.isInteger));
-      assert.deepEqual(calibrate(list.toReversed()), state);
-      const gaps = list.flatMap(({ confidence, isCorrect }) =>
-        confidence === null ? [] : [(2 * confidence - 1) / 10 - (isCorrect ? 1 : 0)],
-      );
-      const found = computeCalibration(state);
-      if (gaps.length === 0) return assert.equal(found, null);
-      const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / gaps.length;
-      assert.ok(found !== null);
-      assert.ok(Math.abs(found.bias - mean(gaps)) < rounding);
-      assert.ok(Math.abs(found.brier - mean(gaps.map((gap) => gap * gap))) < rounding);
-      if (found.flag !== null) assert.equal(found.flag, found.bias > 0 ? 'over' : 'under');
-    }),
-  );
+  forAll(upTo(60, answer), (list) => {
+    const state = calibrate(list);
+    assert.ok(Object.values(state).every(Number.isInteger));
+    assert.deepEqual(calibrate(list.toReversed()), state);
+    const gaps = list.flatMap(({ confidence, isCorrect }) =>
+      confidence === null ? [] : [(2 * confidence - 1) / 10 - (isCorrect ? 1 : 0)],
+    );
+    const found = computeCalibration(state);
+    if (gaps.length === 0) return assert.equal(found, null);
+    const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / gaps.length;
+    assert.ok(found !== null);
+    assert.ok(Math.abs(found.bias - mean(gaps)) < rounding);
+    assert.ok(Math.abs(found.brier - mean(gaps.map((gap) => gap * gap))) < rounding);
+    if (found.flag !== null) assert.equal(found.flag, found.bias > 0 ? 'over' : 'under');
+  });
 });
 
 test('computeCalibration flags a large and significant bias from ten answers on', () => {

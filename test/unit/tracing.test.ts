@@ -1,7 +1,6 @@
 /** Invariants of Bayesian Knowledge Tracing and of plateaus. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { defaultParameters, fitBounds } from '../../src/domain/base/bkt-parameters.js';
 import { dayMs } from '../../src/domain/base/common.js';
 import {
@@ -30,6 +29,7 @@ import {
   reportedConfidence,
   rounding,
 } from '../support/builders/arbitraries.js';
+import { fc, forAll } from '../support/builders/properties.js';
 
 const anyScale = between(0, 1);
 const anyDifficulty = between(-6, 6);
@@ -61,47 +61,35 @@ test('traceAnswer returns a posterior of 1 or 0 if guess and slip are 0', () => 
 });
 
 test('traceAnswer without its guard raises mastery after a wrong answer only below P*', () => {
-  fc.assert(
-    fc.property(anyParameters, between(0.001, 0.999), (skill, before) => {
-      fc.pre(Math.abs(before - pStar(skill)) > 1e-9);
-      const after = (pForget: number) =>
-        traceAnswer({ ...skill, pForget }, before, false, 0, false).masteryAfter;
-      if (before < pStar(skill)) assert.ok(after(0) >= before);
-      else for (const pForget of [0, skill.pForget]) assert.ok(after(pForget) <= before);
-    }),
-  );
+  forAll(anyParameters, between(0.001, 0.999), (skill, before) => {
+    fc.pre(Math.abs(before - pStar(skill)) > 1e-9);
+    const after = (pForget: number) =>
+      traceAnswer({ ...skill, pForget }, before, false, 0, false).masteryAfter;
+    if (before < pStar(skill)) assert.ok(after(0) >= before);
+    else for (const pForget of [0, skill.pForget]) assert.ok(after(pForget) <= before);
+  });
 });
 
 test('computeMaxForget returns the largest pForget with which right answers reach a mastery', () => {
-  fc.assert(
-    fc.property(anyParameters, between(0.5, 0.99), (skill, mastery) => {
-      const most = computeMaxForget(skill, mastery);
-      const after = (before: number, pForget: number): number =>
-        traceAnswer({ ...skill, pForget }, before, true, 0, false).masteryAfter;
-      let reached = skill.pInit;
-      for (let i = 0; i < 300; i++) reached = after(reached, most);
-      fc.pre(most + skill.pLearn < 0.99 && Math.abs(after(reached, most) - reached) < 1e-9);
-      assert.ok(Math.abs(reached - mastery) < 1e-3, `${reached}`);
-      assert.ok(after(mastery, most + 1e-4) < mastery && after(mastery, most - 1e-4) > mastery);
-    }),
-  );
+  forAll(anyParameters, between(0.5, 0.99), (skill, mastery) => {
+    const most = computeMaxForget(skill, mastery);
+    const after = (before: number, pForget: number): number =>
+      traceAnswer({ ...skill, pForget }, before, true, 0, false).masteryAfter;
+    let reached = skill.pInit;
+    for (let i = 0; i < 300; i++) reached = after(reached, most);
+    fc.pre(most + skill.pLearn < 0.99 && Math.abs(after(reached, most) - reached) < 1e-9);
+    assert.ok(Math.abs(reached - mastery) < 1e-3, `${reached}`);
+    assert.ok(after(mastery, most + 1e-4) < mastery && after(mastery, most - 1e-4) > mastery);
+  });
 });
 
 test('traceAnswer applies the evidence weight to learning and forgetting', () => {
-  fc.assert(
-    fc.property(
-      anyParameters,
-      anyMastery,
-      fc.boolean(),
-      between(0, 1),
-      (skill, before, isCorrect, weight) => {
-        const step = traceAnswer(skill, before, isCorrect, 0, false, { weight });
-        const learned = (1 - step.posterior) * skill.pLearn * weight;
-        const expected = step.posterior - step.posterior * skill.pForget * weight + learned;
-        assert.ok(Math.abs(step.masteryAfter - Math.min(Math.max(expected, 0.001), 0.999)) <= rounding);
-      },
-    ),
-  );
+  forAll(anyParameters, anyMastery, fc.boolean(), between(0, 1), (skill, before, isCorrect, weight) => {
+    const step = traceAnswer(skill, before, isCorrect, 0, false, { weight });
+    const learned = (1 - step.posterior) * skill.pLearn * weight;
+    const expected = step.posterior - step.posterior * skill.pForget * weight + learned;
+    assert.ok(Math.abs(step.masteryAfter - Math.min(Math.max(expected, 0.001), 0.999)) <= rounding);
+  });
 });
 
 test('traceAnswer returns more mastery for more mastery before, and for a harder question', () => {
@@ -123,50 +111,44 @@ test('traceAnswer returns more mastery for more mastery before, and for a harder
 });
 
 test('computeDifficultyShift keeps guess and slip within the bounds, or no further out than the skill has them', () => {
-  fc.assert(
-    fc.property(anyParameters, anyDifficulty, anyScale, (skill, b, k) => {
-      const shift = computeDifficultyShift(skill, b, k);
-      assert.ok(Math.abs(shift) <= 3 * k && shift * b >= 0);
-      const { pGuess, pSlip } = shiftGuessSlip(skill, shift);
-      assert.ok(1 - pSlip > pGuess);
-      for (const [value, own, { low, high }] of [
-        [pGuess, skill.pGuess, fitBounds.itemGuess],
-        [pSlip, skill.pSlip, fitBounds.itemSlip],
-      ] as const)
-        assert.ok(value >= Math.min(low, own) - rounding && value <= Math.max(high, own) + rounding);
-    }),
-  );
+  forAll(anyParameters, anyDifficulty, anyScale, (skill, b, k) => {
+    const shift = computeDifficultyShift(skill, b, k);
+    assert.ok(Math.abs(shift) <= 3 * k && shift * b >= 0);
+    const { pGuess, pSlip } = shiftGuessSlip(skill, shift);
+    assert.ok(1 - pSlip > pGuess);
+    for (const [value, own, { low, high }] of [
+      [pGuess, skill.pGuess, fitBounds.itemGuess],
+      [pSlip, skill.pSlip, fitBounds.itemSlip],
+    ] as const)
+      assert.ok(value >= Math.min(low, own) - rounding && value <= Math.max(high, own) + rounding);
+  });
 });
 
 test('traceAnswer returns the same bits without a difficulty, at difficulty 0 and at scale 0', () => {
-  fc.assert(
-    fc.property(anyParameters, anyMastery, fc.boolean(), anyDifficulty, (skill, before, isCorrect, b) => {
-      const { pGuess, pSlip } = shiftGuessSlip(skill, 0);
-      assert.deepEqual([pGuess, pSlip], [skill.pGuess, skill.pSlip]);
-      const plain = traceAnswer(skill, before, isCorrect);
-      for (const shift of [computeDifficultyShift(skill, 0, 0.5), computeDifficultyShift(skill, b, 0)]) {
-        assert.ok(Object.is(shift, 0));
-        assert.deepEqual(traceAnswer(skill, before, isCorrect, shift), plain);
-      }
-    }),
-  );
+  forAll(anyParameters, anyMastery, fc.boolean(), anyDifficulty, (skill, before, isCorrect, b) => {
+    const { pGuess, pSlip } = shiftGuessSlip(skill, 0);
+    assert.deepEqual([pGuess, pSlip], [skill.pGuess, skill.pSlip]);
+    const plain = traceAnswer(skill, before, isCorrect);
+    for (const shift of [computeDifficultyShift(skill, 0, 0.5), computeDifficultyShift(skill, b, 0)]) {
+      assert.ok(Object.is(shift, 0));
+      assert.deepEqual(traceAnswer(skill, before, isCorrect, shift), plain);
+    }
+  });
 });
 
 test('computeEffectiveMastery keeps mastery for a day, then lowers it towards the prior', () => {
   const anyIdle = fc.tuple(between(0, 4000), between(0, 4000)).map(ordered);
   const anyDays = fc.integer({ min: 0, max: 60 });
-  fc.assert(
-    fc.property(
-      ...([between(0.01, 0.98), between(0.001, 0.999), anyDays, anyIdle] as const),
-      (pInit, mastery, correctDays, [sooner, later]) => {
-        const skill = { mastery, correctDays, lastAttemptAt: 5e11, attempts: 3 };
-        const at = (days: number) => computeEffectiveMastery(pInit, skill, 5e11 + days * dayMs);
-        for (const days of [-400, 0, 0.5, 1]) assert.equal(at(days), mastery);
-        assert.ok(at(later) <= at(sooner));
-        assert.ok(at(later) >= Math.min(mastery, pInit) && at(later) <= mastery);
-        if (mastery > pInit + 0.01) assert.ok(at(1 + 1 / dayMs) < mastery);
-      },
-    ),
+  forAll(
+    ...([between(0.01, 0.98), between(0.001, 0.999), anyDays, anyIdle] as const),
+    (pInit, mastery, correctDays, [sooner, later]) => {
+      const skill = { mastery, correctDays, lastAttemptAt: 5e11, attempts: 3 };
+      const at = (days: number) => computeEffectiveMastery(pInit, skill, 5e11 + days * dayMs);
+      for (const days of [-400, 0, 0.5, 1]) assert.equal(at(days), mastery);
+      assert.ok(at(later) <= at(sooner));
+      assert.ok(at(later) >= Math.min(mastery, pInit) && at(later) <= mastery);
+      if (mastery > pInit + 0.01) assert.ok(at(1 + 1 / dayMs) < mastery);
+    },
   );
   const unanswered = { mastery: 0.3, correctDays: 0, lastAttemptAt: 0, attempts: 0 };
   assert.equal(computeEffectiveMastery(0.42, unanswered, 1e12), 0.42);
@@ -206,7 +188,7 @@ test('updatePlateau keeps the weighted regression of all attempts, also beyond 4
     assert.ok(Math.abs(trend.standardError ** 2 - squaredError) < 1e-9, 'squared error');
     assert.ok(Math.abs((computeSmoothedMastery(state) ?? Number.NaN) - mean) < 1e-9, 'smoothed mastery');
   };
-  fc.assert(fc.property(masteries({ minLength: 3, maxLength: 80 }), check));
+  forAll(masteries({ minLength: 3, maxLength: 80 }), check);
   fc.assert(fc.property(masteries({ minLength: 395, maxLength: 900 }), check), { numRuns: 5 });
   assert.equal(computeSmoothedMastery(newPlateau), null);
   for (const list of [[], [0.5], [0.5, 0.6]]) assert.equal(computePlateauSlope(updateAll(list)), null);
@@ -236,26 +218,22 @@ test('isPlateau is true after three attempts in a row that pass the test, from t
 });
 
 test('updatePlateau starts from scratch after a pause of more than 14 days', () => {
-  fc.assert(
-    fc.property(masteries({ maxLength: 40 }), masteries({ minLength: 1, maxLength: 40 }), (before, after) => {
-      const [first = 0.5, ...rest] = after;
-      const old = updateAll(before);
-      assert.deepEqual(updateAll(rest, updatePlateau(old, first, 14.001)), updateAll(after));
-      const whole = updateAll([...before, ...after]);
-      for (const idleDays of [14, -400])
-        assert.deepEqual(updateAll(rest, updatePlateau(old, first, idleDays)), whole);
-    }),
-  );
+  forAll(masteries({ maxLength: 40 }), masteries({ minLength: 1, maxLength: 40 }), (before, after) => {
+    const [first = 0.5, ...rest] = after;
+    const old = updateAll(before);
+    assert.deepEqual(updateAll(rest, updatePlateau(old, first, 14.001)), updateAll(after));
+    const whole = updateAll([...before, ...after]);
+    for (const idleDays of [14, -400])
+      assert.deepEqual(updateAll(rest, updatePlateau(old, first, idleDays)), whole);
+  });
 });
 
 test('applyAnswer counts exactly, is deterministic, and the last answer of a skill never gets earlier', () => {
-  fc.assert(
-    fc.property(fc.array(anyAnswer, { maxLength: 60 }), (list) => {
-      const { learner, skill } = countAnswers(list);
-      assert.deepEqual(countAnswers(list), countAnswers(list));
-      assert.equal(learner.attempts, list.length);
-      assert.equal(skill.correct, list.filter(({ isCorrect }) => isCorrect).length);
-      assert.equal(skill.lastAttemptAt, Math.max(0, ...list.map(({ occurredAt }) => occurredAt)));
-    }),
-  );
+  forAll(fc.array(anyAnswer, { maxLength: 60 }), (list) => {
+    const { learner, skill } = countAnswers(list);
+    assert.deepEqual(countAnswers(list), countAnswers(list));
+    assert.equal(learner.attempts, list.length);
+    assert.equal(skill.correct, list.filter(({ isCorrect }) => isCorrect).length);
+    assert.equal(skill.lastAttemptAt, Math.max(0, ...list.map(({ occurredAt }) => occurredAt)));
+  });
 });

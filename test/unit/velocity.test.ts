@@ -1,7 +1,6 @@
 /** Velocity, closing series and momentum. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { dayMs } from '../../src/domain/base/common.js';
 import { type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
@@ -24,6 +23,7 @@ import {
   newMomentum,
 } from '../../src/domain/tracing/momentum.js';
 import { between, rounding, upTo } from '../support/builders/arbitraries.js';
+import { fc, forAll } from '../support/builders/properties.js';
 import { modelWith } from '../support/builders/study.js';
 
 const today = 20_000;
@@ -166,15 +166,13 @@ test('computeCurrentMomentum is fading or steady for a learner without recent an
 });
 
 test('closeDay leaves no momentum in a constant series, whatever its gaps', () => {
-  fc.assert(
-    fc.property(upTo(40, fc.integer({ min: 1, max: 60 })), between(0, 1), (gaps, value) => {
-      let state = closeDay(newMomentum, 0, value);
-      let day = 0;
-      for (const gap of gaps) {
-        day += gap;
-        state = closeDay(state, day, value);
-      }
-      near(computeMomentum(state)?.value, 0);
-    }),
-  );
+  forAll(upTo(40, fc.integer({ min: 1, max: 60 })), between(0, 1), (gaps, value) => {
+    let state = closeDay(newMomentum, 0, value);
+    let day = 0;
+    for (const gap of gaps) {
+      day += gap;
+      state = closeDay(state, day, value);
+    }
+    near(computeMomentum(state)?.value, 0);
+  });
 });

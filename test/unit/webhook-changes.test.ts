@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import { detectSkillChanges } from '../../src/domain/answer/apply-answer.js';
 import { masteryLossThreshold, masteryThresholds } from '../../src/domain/base/bkt-parameters.js';
 import { goalConstants } from '../../src/domain/base/score-constants.js';
@@ -12,6 +11,7 @@ import {
 } from '../../src/domain/score/goal.js';
 import { isPlateau } from '../../src/domain/tracing/plateau.js';
 import { countAnswers } from '../support/builders/answers.js';
+import { fc, forAll } from '../support/builders/properties.js';
 
 const answers = fc.array(fc.integer({ min: 0, max: 9 }), { minLength: 1, maxLength: 80, size: 'max' });
 
@@ -23,23 +23,21 @@ const statesOf = (list: readonly number[], rightInTen: number) =>
 
 test('detectSkillChanges reports mastery at .95, again only after a drop below .80, and plateaus in turn', () => {
   const seen = new Map<string, number>();
-  fc.assert(
-    fc.property(answers, fc.constantFrom(4, 6, 8, 9), (list, rightInTen) => {
-      let before = countAnswers([]).skill;
-      let [lowest, inPlateau] = [0, false];
-      for (const after of statesOf(list, rightInTen)) {
-        const changes = detectSkillChanges(before, after);
-        for (const change of changes) seen.set(change, (seen.get(change) ?? 0) + 1);
-        const isDue = lowest < masteryLossThreshold && after.mastery >= masteryThresholds.mastery;
-        assert.equal(changes.includes('mastery.reached'), isDue);
-        lowest = isDue ? 1 : Math.min(lowest, after.mastery);
-        if (changes.includes('plateau.detected')) assert.equal(inPlateau, false);
-        if (changes.includes('plateau.ended')) assert.equal(inPlateau, true);
-        inPlateau = isPlateau(after.plateau);
-        before = after;
-      }
-    }),
-  );
+  forAll(answers, fc.constantFrom(4, 6, 8, 9), (list, rightInTen) => {
+    let before = countAnswers([]).skill;
+    let [lowest, inPlateau] = [0, false];
+    for (const after of statesOf(list, rightInTen)) {
+      const changes = detectSkillChanges(before, after);
+      for (const change of changes) seen.set(change, (seen.get(change) ?? 0) + 1);
+      const isDue = lowest < masteryLossThreshold && after.mastery >= masteryThresholds.mastery;
+      assert.equal(changes.includes('mastery.reached'), isDue);
+      lowest = isDue ? 1 : Math.min(lowest, after.mastery);
+      if (changes.includes('plateau.detected')) assert.equal(inPlateau, false);
+      if (changes.includes('plateau.ended')) assert.equal(inPlateau, true);
+      inPlateau = isPlateau(after.plateau);
+      before = after;
+    }
+  });
   assert.deepEqual([...seen.keys()].sort(), ['mastery.reached', 'plateau.detected', 'plateau.ended']);
 });
 
@@ -58,25 +56,23 @@ const statusOf = (currentTotal: number, predictedTotal: number): GoalStatus => {
 };
 
 test('detectGoalChanges repeats an alert only after the total came back by 20 points', () => {
-  fc.assert(
-    fc.property(totalPairs, fc.boolean(), (list, isNew) => {
-      let alerts: GoalAlerts | null = isNew ? { updatedAt: 7, reached: false, atRisk: false } : null;
-      const armed = { 'goal.reached': isNew, 'goal.at_risk': isNew };
-      for (const [current, predicted] of list) {
-        const next = updateAlerts(alerts, statusOf(current, predicted));
-        const changes = detectGoalChanges(alerts, next);
-        // The first check of a goal raises no alert.
-        if (alerts === null)
-          Object.assign(armed, { 'goal.reached': current < 1200, 'goal.at_risk': predicted >= 1200 });
-        if (current <= 1200 - goalConstants.alertMargin) armed['goal.reached'] = true;
-        if (predicted >= 1200 + goalConstants.alertMargin) armed['goal.at_risk'] = true;
-        const due = { 'goal.reached': current >= 1200, 'goal.at_risk': predicted < 1200 };
-        for (const type of ['goal.reached', 'goal.at_risk'] as const) {
-          assert.equal(changes.includes(type), alerts !== null && armed[type] && due[type], type);
-          if (due[type]) armed[type] = false;
-        }
-        alerts = next;
+  forAll(totalPairs, fc.boolean(), (list, isNew) => {
+    let alerts: GoalAlerts | null = isNew ? { updatedAt: 7, reached: false, atRisk: false } : null;
+    const armed = { 'goal.reached': isNew, 'goal.at_risk': isNew };
+    for (const [current, predicted] of list) {
+      const next = updateAlerts(alerts, statusOf(current, predicted));
+      const changes = detectGoalChanges(alerts, next);
+      // The first check of a goal raises no alert.
+      if (alerts === null)
+        Object.assign(armed, { 'goal.reached': current < 1200, 'goal.at_risk': predicted >= 1200 });
+      if (current <= 1200 - goalConstants.alertMargin) armed['goal.reached'] = true;
+      if (predicted >= 1200 + goalConstants.alertMargin) armed['goal.at_risk'] = true;
+      const due = { 'goal.reached': current >= 1200, 'goal.at_risk': predicted < 1200 };
+      for (const type of ['goal.reached', 'goal.at_risk'] as const) {
+        assert.equal(changes.includes(type), alerts !== null && armed[type] && due[type], type);
+        if (due[type]) armed[type] = false;
       }
-    }),
-  );
+      alerts = next;
+    }
+  });
 });

@@ -5,6 +5,16 @@ fc.configureGlobal({ ...fc.readConfigureGlobal(), interruptAfterTimeLimit: 15_00
 
 export { fc };
 
+/** Checks a property. The last argument is the predicate. */
+export function forAll<Values extends [unknown, ...unknown[]]>(
+  ...args: [
+    ...{ [Place in keyof Values]: fc.Arbitrary<Values[Place]> },
+    predicate: (...values: Values) => void,
+  ]
+): void {
+  fc.assert(fc.property(...args));
+}
+
 /**
  * Checks an asynchronous property. At the time limit fast-check abandons the current run; this function waits for it,
  * because the run would change the state that the next test reads.
