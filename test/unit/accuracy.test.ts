@@ -31,6 +31,7 @@ import {
   initialAccuracyModel,
 } from '../../src/domain/prediction/accuracy-model.js';
 import { type LearnerState, newLearner } from '../../src/domain/tracing/learner-states.js';
+import { indices } from '../../src/lists.js';
 import { answerLog, type LoggedAnswer } from '../support/builders/answer-logs.js';
 import { countAnswers } from '../support/builders/answers.js';
 import { between, ordered } from '../support/builders/arbitraries.js';
@@ -45,10 +46,7 @@ function steady(learners: number, answersEach: number, seed: number, fixed?: num
   const normal = (): number => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
   const all = Array.from({ length: learners }, () => {
     const chance = fixed ?? sigmoid(0.7 + 0.8 * normal());
-    return Array.from(
-      { length: answersEach },
-      (): LoggedAnswer => ({ skill: 0, correct: random() < chance }),
-    );
+    return indices(answersEach).map((): LoggedAnswer => ({ skill: 0, correct: random() < chance }));
   });
   return answerLog(1, all);
 }
@@ -138,11 +136,8 @@ test('forecastAccuracy predicts the population mean for a learner without answer
 
 test('fitAccuracy predicts the share of held-out learners, and its 80 % intervals cover 80 %', () => {
   const log = steady(240, 140, 2);
-  const model =
-    fitAccuracy(
-      casesOf(log, (learner) => learner < 120),
-      'answers',
-    ) ?? assert.fail();
+  const known = casesOf(log, (learner) => learner < 120);
+  const model = fitAccuracy(known, 'answers') ?? assert.fail();
   const cases = casesOf(log, (learner) => learner >= 120);
   const { coverage80 } = measureAccuracy(model, cases);
   assert.ok(Math.abs(coverage80 - 0.8) < 0.04, `coverage ${coverage80}`);
@@ -172,11 +167,9 @@ const changingCases = (before?: number): TracedCase[] =>
 
 test('fitAccuracy covers 80 % in every band of history and horizon', () => {
   const cases = changingCases();
-  const model =
-    fitAccuracy(
-      cases.filter(({ learner }) => learner % 2 === 0),
-      'days',
-    ) ?? assert.fail();
+  const known = cases.filter(({ learner }) => learner % 2 === 0);
+  const others = cases.filter(({ learner }) => learner % 2 === 1);
+  const model = fitAccuracy(known, 'days') ?? assert.fail();
   for (const horizon of [7, 30, 90])
     for (const [from, to] of [
       [1, 9],
@@ -184,10 +177,9 @@ test('fitAccuracy covers 80 % in every band of history and horizon', () => {
       [40, 159],
       [160, Number.POSITIVE_INFINITY],
     ] as const) {
-      const band = cases.filter(
-        (one) => one.learner % 2 === 1 && one.horizon === horizon && one.history >= from && one.history <= to,
-      );
-      const { coverage80 } = measureAccuracy(model, band);
+      const isInBand = (one: TracedCase): boolean =>
+        one.horizon === horizon && one.history >= from && one.history <= to;
+      const { coverage80 } = measureAccuracy(model, others.filter(isInBand));
       // A band has at least 80 learners: chance alone gives up to .05.
       assert.ok(Math.abs(coverage80 - 0.8) < 0.065 * chance, `from ${from}, ${horizon} days: ${coverage80}`);
     }

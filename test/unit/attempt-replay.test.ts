@@ -11,12 +11,9 @@ import { attemptRow } from '../support/builders/attempt-rows.js';
 const sparse = (seq: number): string =>
   `default\tada\ts\\\\1\t\te${seq}\t${seq % 2}\t30\t\\N\t0.5\t1768478400.250\t1768478401.000\t${seq}\t0.3\t0.69\t0.41\t0\t0.3\t0.1\t0.2\t0.1\t0\t0\t1\tdefault\t0\t0\t0\t0\t0\t0\t0.75\t0\t\\N\t\t\t1\t\\N\t\\N\t0\t0`;
 
-const encoded = (
-  seq: number,
-  learnerVersion: number,
-  figures: { readonly baselineTotal?: number } = {},
-): string => {
-  const row = attemptRow(0, { learnerSeq: seq, learnerVersion, itemId: `item-${seq % 3}`, ...figures });
+const encoded = (seq: number, learnerVersion: number, baselineTotal: number | null = null): string => {
+  const figures = { learnerSeq: seq, learnerVersion, baselineTotal };
+  const row = attemptRow(0, { ...figures, itemId: `item-${seq % 3}` });
   return encodeAttemptRow(row, row, row);
 };
 
@@ -29,6 +26,10 @@ test('decodeAttemptRow returns null for missing values', () => {
   assert.deepEqual([conditions.source, conditions.section, conditions.weight], ['default', null, 1]);
 });
 
+const addRows = (replay: ReturnType<typeof startReplay>, from: number, to: number): void => {
+  for (let seq = from; seq <= to; seq++) replay.add(decodeAttemptRow(encoded(seq, seq)));
+};
+
 test('A replay counts missing rows and does not reuse their numbers', () => {
   const replay = startReplay();
   for (const seq of [1, 2, 5]) replay.add(decodeAttemptRow(encoded(seq, seq)));
@@ -39,10 +40,10 @@ test('A replay counts missing rows and does not reuse their numbers', () => {
 test('A replay that starts from states equals one from the first row', () => {
   const whole = startReplay();
   const first = startReplay();
-  for (let seq = 1; seq <= 30; seq++) whole.add(decodeAttemptRow(encoded(seq, seq)));
-  for (let seq = 1; seq <= 12; seq++) first.add(decodeAttemptRow(encoded(seq, seq)));
+  addRows(whole, 1, 30);
+  addRows(first, 1, 12);
   const second = startReplay(first.states());
-  for (let seq = 13; seq <= 30; seq++) second.add(decodeAttemptRow(encoded(seq, seq)));
+  addRows(second, 13, 30);
   const [one, two] = [whole.states(), second.states()];
   assert.deepEqual(encodeLearner(two.learner), encodeLearner(one.learner));
   assert.deepEqual([...two.skills.values()].map(encodeSkill), [...one.skills.values()].map(encodeSkill));
@@ -53,7 +54,7 @@ test('A replay takes the baseline of the rows, or sets a due one once', () => {
   const replay = startReplay();
   const baseline = (): number | null => replay.learner().baselineTotal;
   const context = { model: unfittedModel, registeredSkills: 1 };
-  for (let seq = 1; seq < 20; seq++) replay.add(decodeAttemptRow(encoded(seq, seq)));
+  addRows(replay, 1, 19);
   setDueBaseline(replay, Date.UTC(2026, 0, 15), context);
   assert.equal(baseline(), null);
   replay.add(decodeAttemptRow(encoded(20, 20)));
@@ -62,7 +63,7 @@ test('A replay takes the baseline of the rows, or sets a due one once', () => {
   assert.ok(total !== null && total >= 400 && total < 1600, `${total}`);
   setDueBaseline(replay, Date.UTC(2027, 0, 15), { ...context, registeredSkills: 100 });
   assert.equal(baseline(), total, 'the baseline was set again');
-  replay.add(decodeAttemptRow(encoded(21, 21, { baselineTotal: 1200 })));
+  replay.add(decodeAttemptRow(encoded(21, 21, 1200)));
   assert.equal(baseline(), 1200);
 });
 

@@ -6,13 +6,14 @@ import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { type RetractionPorts, retractAnswer } from '../../src/services/corrections/retract-answer.js';
 import { countAnswers } from '../support/builders/answers.js';
 
+const rules = {
+  ...{ maxRunning: 2, maxRunningOfTenant: 2, maxQueuedOfTenant: 9, maxQueueWaitMs: 60_000 },
+  rejectionMessage: 'Too many',
+};
+
 /** Work that ends when the test says so. Its name is the letter of its tenant and a number. */
 function holdWork(change: Partial<Parameters<typeof createLimiter>[0]> = {}) {
-  const limit = createLimiter({
-    ...{ maxRunning: 2, maxRunningOfTenant: 2, maxQueuedOfTenant: 9, maxQueueWaitMs: 60_000 },
-    rejectionMessage: 'Too many',
-    ...change,
-  });
+  const limit = createLimiter({ ...rules, ...change });
   const started: string[] = [];
   const ends = new Map<string, (error?: Error) => void>();
   const work = (name: string): Promise<string> =>
@@ -26,11 +27,14 @@ function holdWork(change: Partial<Parameters<typeof createLimiter>[0]> = {}) {
     ends.get(name)?.(error);
     await nextTurn();
   };
-  return { work, started, end };
+  const endAll = async (...names: readonly string[]): Promise<void> => {
+    for (const name of names) await end(name);
+  };
+  return { work, started, end, endAll };
 }
 
 test('The limiter runs two at a time, queues others in order, and rejects those of a tenant with a full queue', async () => {
-  const { work, started, end } = holdWork({ maxQueuedOfTenant: 2 });
+  const { work, started, end, endAll } = holdWork({ maxQueuedOfTenant: 2 });
   const all = ['a1', 'a2', 'a3', 'a4'].map(work);
   await assert.rejects(work('a5'), { code: 'UNAVAILABLE', message: 'Too many' });
   all.push(work('b1'));
@@ -40,22 +44,22 @@ test('The limiter runs two at a time, queues others in order, and rejects those 
   await end('a1', new Error('failed'));
   await failed;
   assert.equal(started.length, 3, 'failed work frees its place');
-  for (const name of ['a2', 'a3', 'b1', 'a4']) await end(name);
+  await endAll('a2', 'a3', 'b1', 'a4');
   assert.deepEqual(await Promise.all(all.slice(1)), ['a2', 'a3', 'a4', 'b1']);
   const again = [work('a6'), work('a7')];
   await nextTurn();
   assert.equal(started.length, 7, 'both places are free again');
-  for (const name of ['a6', 'a7']) await end(name);
+  await endAll('a6', 'a7');
   await Promise.all(again);
 });
 
 test('The limiter prefers tenants with little queued work', async () => {
-  const { work, started, end } = holdWork();
+  const { work, started, end, endAll } = holdWork();
   const all = ['a1', 'a2', 'a3', 'a4', 'a5'].map(work);
   await nextTurn();
   await end('a1');
   all.push(...['b1', 'b2', 'c1'].map(work));
-  for (const name of ['a2', 'a3', 'b1', 'c1', 'a4', 'b2', 'a5']) await end(name);
+  await endAll('a2', 'a3', 'b1', 'c1', 'a4', 'b2', 'a5');
   await Promise.all(all);
   assert.deepEqual(started, ['a1', 'a2', 'a3', 'b1', 'c1', 'a4', 'b2', 'a5']);
 });
@@ -73,15 +77,15 @@ test('The limiter keeps a place free of a tenant that has its maximum', async ()
 });
 
 test('The limiter rejects work that is queued for too long, and keeps no place for it', async () => {
-  const { work, started, end } = holdWork({ maxQueueWaitMs: 1 });
+  const { work, started, endAll } = holdWork({ maxQueueWaitMs: 1 });
   const running = [work('a1'), work('a2')];
   await assert.rejects(work('a3'), { code: 'UNAVAILABLE' });
-  for (const name of ['a1', 'a2']) await end(name);
+  await endAll('a1', 'a2');
   await Promise.all(running);
   const again = [work('a4'), work('a5')];
   await nextTurn();
   assert.deepEqual(started, ['a1', 'a2', 'a4', 'a5']);
-  for (const name of ['a4', 'a5']) await end(name);
+  await endAll('a4', 'a5');
   await Promise.all(again);
 });
 
@@ -95,10 +99,7 @@ test('retractAnswer reads no history before the limiter allows it', async () => 
     pendingAttempts: { readPages: async function* () {} },
     stored: { readHistory: () => new Promise((resolve) => reads.push(resolve)) },
     rewriter: { retract: async () => ({ status: 'absent' }) },
-    limit: createLimiter({
-      ...{ maxRunning: 1, maxRunningOfTenant: 1, maxQueuedOfTenant: 1, maxQueueWaitMs: 60_000 },
-      rejectionMessage: 'Too many',
-    }),
+    limit: createLimiter({ ...rules, maxRunning: 1, maxRunningOfTenant: 1, maxQueuedOfTenant: 1 }),
   };
   const [first, second, third] = ['a', 'b', 'c'].map((id) =>
     retractAnswer(ports, { tenant: 'school' }, 'ada', id),

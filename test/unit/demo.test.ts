@@ -14,15 +14,12 @@ const shareOf = (some: Answers): number => some.filter(({ isCorrect }) => isCorr
 const assertWithin = (value: number, low: number, high: number, what: string): void =>
   assert.ok(value >= low && value <= high, `${what}: ${value}`);
 
-test('generateDemo returns the same school for the same seed, and another one for another seed', () => {
-  const few = { ...options, learners: 5 };
-  const made = JSON.stringify(generateDemo(few));
-  assert.equal(JSON.stringify(generateDemo(few)), made);
-  assert.notEqual(JSON.stringify(generateDemo({ ...few, seed: 2 })), made);
-});
-
-test('generateDemo returns the same learner in a school of any size', () => {
-  const few = generateDemo({ ...options, learners: 5 }).weeks.flatMap((week) => week.answers);
+test('generateDemo returns the same school for the same seed, with the same learners in any size', () => {
+  const small = { ...options, learners: 5 };
+  const made = generateDemo(small);
+  assert.deepEqual(generateDemo(small), made);
+  assert.notDeepEqual(generateDemo({ ...small, seed: 2 }), made);
+  const few = made.weeks.flatMap((week) => week.answers);
   const first = new Set(few.map(({ userId }) => userId));
   assert.equal(first.size, 5 + namedLearnerIds.length);
   const expected = answers.filter(({ userId }) => first.has(userId));

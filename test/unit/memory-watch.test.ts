@@ -8,11 +8,8 @@ const usage = (used: number, most: number) =>
     `# Memory\r\nused_memory:${used}\r\nused_memory_rss:1\r\nmaxmemory:${most}\r\nmaxmemory_human:x\r\n`,
   );
 
-test('isNearlyFull is false for a Redis without a limit', () => {
+test('isNearlyFull leaves 5 % free, at least 8 MB and at most 256 MB, and needs a limit', () => {
   assert.equal(isNearlyFull(usage(2 ** 40, 0)), false);
-});
-
-test('isNearlyFull leaves 5 % free, at least 8 MB and at most 256 MB', () => {
   for (const [most, free] of [
     [64 * mb, 8 * mb],
     [1000 * mb, 50 * mb],

@@ -70,11 +70,13 @@ test('checkAnswers measures accuracy over five answers after mastery, with learn
   assert.deepEqual([one.masteredThenAnswers, one.masteredThenAccuracy, one.masteredThenLow], [2, 1, null]);
 });
 
-test('checkAnswers measures accuracy before mastery from the sixth answer on', () => {
+test('checkAnswers measures accuracy before mastery from the sixth answer on, and is null without answers', () => {
   const masteries = [...indices(7).map(() => 0.5), 0.95];
   const { unmasteredThenAccuracy } = validityOf(pairOf('000001011111', 0.5, {}, masteries));
   assert.equal(unmasteredThenAccuracy, 2 / 3);
   assert.equal(validityOf(pairOf('11111', 0.5)).unmasteredThenAccuracy, null);
+  const { validity, movers } = checkAnswers([]);
+  assert.deepEqual([validity.masteredThenAccuracy, movers.biasRising, movers.longRms], [null, null, null]);
 });
 
 test('checkAnswers groups all answers by tenths of the mastery before them', () => {
@@ -103,11 +105,4 @@ test('checkAnswers measures the bias of rising and falling learners over their l
   near(movers.biasRising, 0);
   near(movers.biasFalling, 0);
   near(movers.longRms, 0.02 / Math.SQRT2);
-});
-
-test('checkAnswers returns null without enough answers', () => {
-  const { validity, movers } = checkAnswers([]);
-  const { pairs, masteredThenAccuracy, masteredThenHigh } = validity;
-  assert.deepEqual([pairs, masteredThenAccuracy, masteredThenHigh], [0, null, null]);
-  assert.deepEqual([movers.biasRising, movers.longRms], [null, null]);
 });
