@@ -88,21 +88,19 @@ const anyCount = fc.integer({ min: 1, max: 2000 });
 const pairOf = (one: fc.Arbitrary<number>) => fc.tuple(one, one).map(ordered);
 
 test('computeAccuracyInterval contains the forecast, widens with the level and narrows with more answers', () => {
-  forAll(
-    ...([anyModel, anyAnswers, anyHorizon, pairOf(anyLevel), pairOf(anyCount)] as const),
-    (model, answers, horizon, [less, more], [few, many]) => {
-      const forecast = forecastAccuracy(model, subjectAfter(answers), horizon);
-      assert.ok(forecast.expected > 0 && forecast.expected < 1 && forecast.sd > 0 && forecast.sd < 1);
-      const wide = computeAccuracyInterval(model, forecast, few, more);
-      assert.ok(wide.low >= 0 && wide.low <= forecast.expected);
-      assert.ok(wide.high <= 1 && wide.high >= forecast.expected);
-      for (const inner of [
-        computeAccuracyInterval(model, forecast, few, less),
-        computeAccuracyInterval(model, forecast, many, more),
-      ])
-        assert.ok(inner.low >= wide.low && inner.high <= wide.high);
-    },
-  );
+  const pairs = fc.tuple(pairOf(anyLevel), pairOf(anyCount));
+  forAll(anyModel, anyAnswers, anyHorizon, pairs, (model, answers, horizon, [[less, more], [few, many]]) => {
+    const forecast = forecastAccuracy(model, subjectAfter(answers), horizon);
+    assert.ok(forecast.expected > 0 && forecast.expected < 1 && forecast.sd > 0 && forecast.sd < 1);
+    const wide = computeAccuracyInterval(model, forecast, few, more);
+    assert.ok(wide.low >= 0 && wide.low <= forecast.expected);
+    assert.ok(wide.high <= 1 && wide.high >= forecast.expected);
+    for (const inner of [
+      computeAccuracyInterval(model, forecast, few, less),
+      computeAccuracyInterval(model, forecast, many, more),
+    ])
+      assert.ok(inner.low >= wide.low && inner.high <= wide.high);
+  });
 });
 
 test('computeAccuracyCdf is the distribution of the intervals', () => {

@@ -13,7 +13,7 @@ import {
   resultBytes,
   toStoredIds,
 } from '../../src/store/learners/event-ids.js';
-import { fc } from '../support/builders/properties.js';
+import { fc, forRuns } from '../support/builders/properties.js';
 import { roundsOf } from '../support/runner/long-form.js';
 
 const noon = 1_700_481_600;
@@ -223,29 +223,26 @@ const reopen = (ledger: IdLedger): IdLedger => openLedger(Buffer.from(ledger.enc
 
 test('A learner is full at 20,000 event ids in 10 minutes, and not below 19,751', () => {
   let fullCount = 0;
-  fc.assert(
-    fc.property(stepsOf(15_000, 8), (steps) => {
-      let ledger = openLedger(null);
-      const seconds: number[] = [];
-      let now = noon;
-      for (const { gap, count, spread } of steps) {
-        now += gap;
-        ledger = reopen(ledger);
-        for (let i = 0; i < count; i++) {
-          if (i % 500 === 499) now += spread;
-          if (ledger.isFull(now)) break;
-          assert.equal(ledger.add(now), now);
-          seconds.push(now);
-        }
-        const young = promisesOf(seconds, now).countYoung();
-        assert.ok(ledger.encode().length <= 4 * (1 + maxWindowIds / perMark + 2), 'the ledger has few marks');
-        assert.ok(young <= maxWindowIds, `${young} ids are accepted`);
-        if (!ledger.isFull(now)) continue;
-        fullCount += 1;
-        assert.ok(young > maxWindowIds - perMark, `full with ${young} ids`);
+  forRuns(roundsOf(30, 100), stepsOf(15_000, 8), (steps) => {
+    let ledger = openLedger(null);
+    const seconds: number[] = [];
+    let now = noon;
+    for (const { gap, count, spread } of steps) {
+      now += gap;
+      ledger = reopen(ledger);
+      for (let i = 0; i < count; i++) {
+        if (i % 500 === 499) now += spread;
+        if (ledger.isFull(now)) break;
+        assert.equal(ledger.add(now), now);
+        seconds.push(now);
       }
-    }),
-    { numRuns: roundsOf(30, 100) },
-  );
+      const young = promisesOf(seconds, now).countYoung();
+      assert.ok(ledger.encode().length <= 4 * (1 + maxWindowIds / perMark + 2), 'the ledger has few marks');
+      assert.ok(young <= maxWindowIds, `${young} ids are accepted`);
+      if (!ledger.isFull(now)) continue;
+      fullCount += 1;
+      assert.ok(young > maxWindowIds - perMark, `full with ${young} ids`);
+    }
+  });
   assert.ok(fullCount > 0);
 });

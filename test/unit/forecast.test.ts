@@ -36,7 +36,7 @@ import {
 import { newLearner, newSkill, type SkillState } from '../../src/domain/tracing/learner-states.js';
 import { createLearner } from '../support/builders/answers.js';
 import { anyParameters, between, ordered } from '../support/builders/arbitraries.js';
-import { fc, forAll } from '../support/builders/properties.js';
+import { fc, forAll, forRuns } from '../support/builders/properties.js';
 import { modelWith } from '../support/builders/study.js';
 
 const now = Date.UTC(2026, 5, 1, 15);
@@ -194,29 +194,19 @@ test('forecastLearner tracks a goal as the forecast of the target date predicts'
 });
 
 test('forecastPlan never falls with more practice and returns the lowest rate that reaches the goal', () => {
-  const chosen = fc.option(fc.nat({ max: 11 }));
-  fc.assert(
-    fc.property(
-      anySubject,
-      anyDays,
-      between(0, 60),
-      chosen,
-      anyTotal,
-      (subject, days, rate, chosen, target) => {
-        const view = chosen === null ? undefined : subject.views[chosen];
-        const skills = view === undefined ? null : [view];
-        const request = { days, level: 0.8, goal: { targetScore: target, targetDate: null } };
-        const planFor = (answersPerDay: number) =>
-          forecastPlan(subject, { answersPerDay, skills }, request, days);
-        const totalWith = (answersPerDay: number): number => planFor(answersPerDay).planned.scores.total;
-        assert.ok(totalWith(rate + 1) >= totalWith(rate));
-        const { neededAnswersPerDay: needed } = planFor(rate);
-        if (needed === null) assert.ok(totalWith(maxAnswersPerDay) < target);
-        else assert.ok(totalWith(needed) >= target && (needed === 0 || totalWith(needed - 1) < target));
-      },
-    ),
-    { numRuns: 50 },
-  );
+  const plan = fc.record({ rate: between(0, 60), chosen: fc.option(fc.nat({ max: 11 })), target: anyTotal });
+  forRuns(50, anySubject, anyDays, plan, (subject, days, { rate, chosen, target }) => {
+    const view = chosen === null ? undefined : subject.views[chosen];
+    const skills = view === undefined ? null : [view];
+    const request = { days, level: 0.8, goal: { targetScore: target, targetDate: null } };
+    const planFor = (answersPerDay: number) =>
+      forecastPlan(subject, { answersPerDay, skills }, request, days);
+    const totalWith = (answersPerDay: number): number => planFor(answersPerDay).planned.scores.total;
+    assert.ok(totalWith(rate + 1) >= totalWith(rate));
+    const { neededAnswersPerDay: needed } = planFor(rate);
+    if (needed === null) assert.ok(totalWith(maxAnswersPerDay) < target);
+    else assert.ok(totalWith(needed) >= target && (needed === 0 || totalWith(needed - 1) < target));
+  });
 });
 
 test('A steady habit improves a section without answers, and one of no answers equals idleness', () => {

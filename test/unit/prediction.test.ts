@@ -262,6 +262,7 @@ test('writeFeatures writes only the BKT feature for a learner without answers', 
 
 test('writeFeatures writes every feature into the column of its name', () => {
   const occurredAt = 1.7e12;
+  const seconds = occurredAt / 1000;
   const row = rowOf({
     traces: {
       learner: {
@@ -274,54 +275,27 @@ test('writeFeatures writes every feature into the column of its name', () => {
         residual: -0.4,
         lastAnswerNumber: 5,
         lastRightNumber: 5,
-        lastRightAt: occurredAt / 1000 - 120,
+        lastRightAt: seconds - 120,
         streak: 2,
       },
-      item: {
-        right: 2,
-        wrong: 1,
-        wrongRun: 0,
-        wrongBits: 0b010,
-        otherSkillAnswers: 1,
-        at: occurredAt / 1000 - 60,
-      },
+      item: { right: 2, wrong: 1, wrongRun: 0, wrongBits: 0b010, otherSkillAnswers: 1, at: seconds - 60 },
     },
-    skillAttempts: 4,
-    skillRight: 2,
-    answerNumber: 9,
-    occurredAt,
-    difficulty: 1.5,
+    ...{ skillAttempts: 4, skillRight: 2, answerNumber: 9, occurredAt, difficulty: 1.5 },
   });
+  const [ln2, ln3, ln4] = [Math.LN2, Math.log(3), Math.log(4)];
   const expected: Record<FeatureName, number> = {
-    bkt: logit(0.41),
-    ability: 0.7,
-    skillResidual: -0.4,
-    recentAnswers: 0.2,
-    slowAnswers: 0.1,
-    wrongRun: Math.LN2,
-    rightAnswers: Math.log(4),
-    wrongAnswers: Math.log(3),
-    timeSinceRight: Math.log(5),
-    everRightOnSkill: 1,
-    rightOnSkill: Math.log(3),
-    answersSinceRightOnSkill: Math.log(4),
-    timeSinceRightOnSkill: Math.log(3),
-    lastRightByAnswers: 1 / 4,
-    lastRightByTime: 1 / (1 + Math.log(3)),
-    rightOnItem: Math.log(3),
-    wrongOnItem: Math.LN2,
-    lastOnItem: 1,
-    itemSeen: 1,
-    itemLag: Math.log(4),
-    itemLagIfRight: Math.log(4),
-    itemTime: Math.LN2,
-    itemTimeIfRight: Math.LN2,
-    itemRetry: 0,
-    easiness: -1.5,
-    firstTryAbility: 0.25,
-    recentFirstTries: 0.125,
-    retryAbility: 0,
-    recentRetries: 0,
+    ...{ bkt: logit(0.41), easiness: -1.5 },
+    // The learner.
+    ...{ ability: 0.7, recentAnswers: 0.2, slowAnswers: 0.1, wrongRun: ln2 },
+    ...{ rightAnswers: ln4, wrongAnswers: ln3, timeSinceRight: Math.log(5) },
+    ...{ firstTryAbility: 0.25, recentFirstTries: 0.125, retryAbility: 0, recentRetries: 0 },
+    // The skill.
+    ...{ skillResidual: -0.4, everRightOnSkill: 1, rightOnSkill: ln3 },
+    ...{ answersSinceRightOnSkill: ln4, timeSinceRightOnSkill: ln3 },
+    ...{ lastRightByAnswers: 1 / 4, lastRightByTime: 1 / (1 + ln3) },
+    // The item.
+    ...{ rightOnItem: ln3, wrongOnItem: ln2, lastOnItem: 1, itemSeen: 1, itemRetry: 0 },
+    ...{ itemLag: ln4, itemLagIfRight: ln4, itemTime: ln2, itemTimeIfRight: ln2 },
   };
   for (const [name, value] of Object.entries(expected)) {
     const found = row[findColumn(name as FeatureName)] as number;

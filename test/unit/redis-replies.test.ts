@@ -8,7 +8,7 @@ import {
   parseTransaction,
   type Reply,
 } from '../../src/store/redis/wire/replies.js';
-import { fc } from '../support/builders/properties.js';
+import { fc, forRuns } from '../support/builders/properties.js';
 import { roundsOf } from '../support/runner/long-form.js';
 
 /** The bytes of a reply (RESP2). */
@@ -69,12 +69,9 @@ test('The reply parser reads any replies in any pieces', () => {
     list: fc.oneof({ maxDepth: 3 }, leaf, fc.array(tie('list'), { maxLength: 6 })),
   }));
   const sizes = fc.array(fc.integer({ min: 1, max: 90 }), { minLength: 1, maxLength: 9 });
-  fc.assert(
-    fc.property(fc.array(list, { maxLength: 8 }), sizes, (made, cuts) => {
-      assertParsed(parse(Buffer.concat(made.map(encode)), cuts), made, `${cuts}`);
-    }),
-    { numRuns: roundsOf(100, 300) },
-  );
+  forRuns(roundsOf(100, 300), fc.array(list, { maxLength: 8 }), sizes, (made, cuts) => {
+    assertParsed(parse(Buffer.concat(made.map(encode)), cuts), made, `${cuts}`);
+  });
 });
 
 test('The reply parser reads simple strings and null lists, and rejects other bytes', () => {

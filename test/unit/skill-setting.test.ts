@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import fc from 'fast-check';
 import {
   type BktParameters,
   defaultParameters,
@@ -16,6 +15,7 @@ import {
 } from '../../src/domain/catalogue/catalogue.js';
 import { traceAnswer } from '../../src/domain/tracing/bkt.js';
 import { between, rounding } from '../support/builders/arbitraries.js';
+import { fc, forRuns } from '../support/builders/properties.js';
 
 const one = between(manualBounds.low, manualBounds.high);
 const anyParameters: fc.Arbitrary<BktParameters> = fc.record({
@@ -28,34 +28,28 @@ const anyParameters: fc.Arbitrary<BktParameters> = fc.record({
 
 test('findParameterProblem accepts only parameters with which the first answer moves mastery as expected', () => {
   let accepted = 0;
-  fc.assert(
-    fc.property(anyParameters, (parameters) => {
-      if (findParameterProblem(parameters) !== null) return;
-      accepted += 1;
-      const after = (isCorrect: boolean): number =>
-        traceAnswer(parameters, parameters.pInit, isCorrect, 0, false).masteryAfter;
-      const reached = parameters.pForget === 0 ? 0.998 : masteryThresholds.mastery - rounding;
-      assert.ok(after(true) > Math.min(parameters.pInit, reached));
-      assert.ok(after(false) < parameters.pInit);
-    }),
-    { numRuns: 500 },
-  );
+  forRuns(500, anyParameters, (parameters) => {
+    if (findParameterProblem(parameters) !== null) return;
+    accepted += 1;
+    const after = (isCorrect: boolean): number =>
+      traceAnswer(parameters, parameters.pInit, isCorrect, 0, false).masteryAfter;
+    const reached = parameters.pForget === 0 ? 0.998 : masteryThresholds.mastery - rounding;
+    assert.ok(after(true) > Math.min(parameters.pInit, reached));
+    assert.ok(after(false) < parameters.pInit);
+  });
   assert.ok(accepted > 50, `${accepted} of 500 were accepted`);
 });
 
 test('findParameterProblem names a limit that it accepts', () => {
-  fc.assert(
-    fc.property(anyParameters, (parameters) => {
-      const problem = findParameterProblem(parameters);
-      if (problem === null) return;
-      const limit = Number(/must be (?:at most|below) ([\d.]+)[,:]/.exec(problem.message)?.[1]);
-      const inside = problem.parameter === 'pSlip' ? limit : limit - 0.0001;
-      if (inside < manualBounds.low) return;
-      const corrected = findParameterProblem({ ...parameters, [problem.parameter]: inside });
-      assert.notEqual(corrected?.parameter, problem.parameter);
-    }),
-    { numRuns: 500 },
-  );
+  forRuns(500, anyParameters, (parameters) => {
+    const problem = findParameterProblem(parameters);
+    if (problem === null) return;
+    const limit = Number(/must be (?:at most|below) ([\d.]+)[,:]/.exec(problem.message)?.[1]);
+    const inside = problem.parameter === 'pSlip' ? limit : limit - 0.0001;
+    if (inside < manualBounds.low) return;
+    const corrected = findParameterProblem({ ...parameters, [problem.parameter]: inside });
+    assert.notEqual(corrected?.parameter, problem.parameter);
+  });
 });
 
 test('findParameterProblem accepts the defaults and values up to the last decimal of a limit', () => {

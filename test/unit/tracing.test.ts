@@ -29,7 +29,7 @@ import {
   reportedConfidence,
   rounding,
 } from '../support/builders/arbitraries.js';
-import { fc, forAll } from '../support/builders/properties.js';
+import { fc, forAll, forRuns } from '../support/builders/properties.js';
 
 const anyScale = between(0, 1);
 const anyDifficulty = between(-6, 6);
@@ -37,21 +37,16 @@ const anyMastery = between(0, 1);
 
 test('traceAnswer never lowers mastery after a right answer, and never raises it after a wrong one', () => {
   const evidence = fc.record({ weight: between(0, 1), confidence: reportedConfidence });
-  fc.assert(
-    fc.property(
-      ...([anyParameters, anyMastery, fc.boolean(), anyDifficulty, anyScale, evidence] as const),
-      (skill, before, isCorrect, b, k, evidence) => {
-        const shift = computeDifficultyShift(skill, b, k);
-        const step = traceAnswer(skill, before, isCorrect, shift, true, evidence);
-        assert.ok(step.masteryAfter >= 0.001 && step.masteryAfter <= 0.999);
-        assert.ok(step.pCorrect > 0 && step.pCorrect < 1);
-        assert.ok(step.posterior >= 0 && step.posterior <= 1);
-        if (isCorrect) assert.ok(step.masteryAfter >= Math.min(before, 0.999) - rounding);
-        else assert.ok(step.masteryAfter <= Math.max(before, 0.001));
-      },
-    ),
-    { numRuns: 2000 },
-  );
+  const answer = fc.record({ isCorrect: fc.boolean(), b: anyDifficulty, k: anyScale, evidence });
+  forRuns(2000, anyParameters, anyMastery, answer, (skill, before, { isCorrect, b, k, evidence }) => {
+    const shift = computeDifficultyShift(skill, b, k);
+    const step = traceAnswer(skill, before, isCorrect, shift, true, evidence);
+    assert.ok(step.masteryAfter >= 0.001 && step.masteryAfter <= 0.999);
+    assert.ok(step.pCorrect > 0 && step.pCorrect < 1);
+    assert.ok(step.posterior >= 0 && step.posterior <= 1);
+    if (isCorrect) assert.ok(step.masteryAfter >= Math.min(before, 0.999) - rounding);
+    else assert.ok(step.masteryAfter <= Math.max(before, 0.001));
+  });
 });
 
 test('traceAnswer returns a posterior of 1 or 0 if guess and slip are 0', () => {
@@ -95,19 +90,15 @@ test('traceAnswer applies the evidence weight to learning and forgetting', () =>
 test('traceAnswer returns more mastery for more mastery before, and for a harder question', () => {
   const masteries = fc.tuple(anyMastery, anyMastery).map(ordered);
   const difficulties = fc.tuple(anyDifficulty, anyDifficulty).map(ordered);
-  fc.assert(
-    fc.property(
-      ...([anyParameters, masteries, fc.boolean(), difficulties, anyScale] as const),
-      (skill, [low, high], isCorrect, [easy, hard], k) => {
-        const trace = (before: number, b: number) =>
-          traceAnswer(skill, before, isCorrect, computeDifficultyShift(skill, b, k));
-        assert.ok(trace(low, easy).masteryAfter <= trace(high, easy).masteryAfter + rounding);
-        assert.ok(trace(low, easy).masteryAfter <= trace(low, hard).masteryAfter + rounding);
-        assert.ok(trace(low, easy).pCorrect >= trace(low, hard).pCorrect - rounding);
-      },
-    ),
-    { numRuns: 1000 },
-  );
+  const answer = fc.record({ isCorrect: fc.boolean(), difficulties, k: anyScale });
+  forRuns(1000, anyParameters, masteries, answer, (skill, [low, high], { isCorrect, difficulties, k }) => {
+    const [easy, hard] = difficulties;
+    const trace = (before: number, b: number) =>
+      traceAnswer(skill, before, isCorrect, computeDifficultyShift(skill, b, k));
+    assert.ok(trace(low, easy).masteryAfter <= trace(high, easy).masteryAfter + rounding);
+    assert.ok(trace(low, easy).masteryAfter <= trace(low, hard).masteryAfter + rounding);
+    assert.ok(trace(low, easy).pCorrect >= trace(low, hard).pCorrect - rounding);
+  });
 });
 
 test('computeDifficultyShift keeps guess and slip within the bounds, or no further out than the skill has them', () => {
@@ -139,17 +130,15 @@ test('traceAnswer returns the same bits without a difficulty, at difficulty 0 an
 test('computeEffectiveMastery keeps mastery for a day, then lowers it towards the prior', () => {
   const anyIdle = fc.tuple(between(0, 4000), between(0, 4000)).map(ordered);
   const anyDays = fc.integer({ min: 0, max: 60 });
-  forAll(
-    ...([between(0.01, 0.98), between(0.001, 0.999), anyDays, anyIdle] as const),
-    (pInit, mastery, correctDays, [sooner, later]) => {
-      const skill = { mastery, correctDays, lastAttemptAt: 5e11, attempts: 3 };
-      const at = (days: number) => computeEffectiveMastery(pInit, skill, 5e11 + days * dayMs);
-      for (const days of [-400, 0, 0.5, 1]) assert.equal(at(days), mastery);
-      assert.ok(at(later) <= at(sooner));
-      assert.ok(at(later) >= Math.min(mastery, pInit) && at(later) <= mastery);
-      if (mastery > pInit + 0.01) assert.ok(at(1 + 1 / dayMs) < mastery);
-    },
-  );
+  const anySkill = fc.record({ pInit: between(0.01, 0.98), mastery: between(0.001, 0.999), days: anyDays });
+  forAll(anySkill, anyIdle, ({ pInit, mastery, days: correctDays }, [sooner, later]) => {
+    const skill = { mastery, correctDays, lastAttemptAt: 5e11, attempts: 3 };
+    const at = (days: number) => computeEffectiveMastery(pInit, skill, 5e11 + days * dayMs);
+    for (const days of [-400, 0, 0.5, 1]) assert.equal(at(days), mastery);
+    assert.ok(at(later) <= at(sooner));
+    assert.ok(at(later) >= Math.min(mastery, pInit) && at(later) <= mastery);
+    if (mastery > pInit + 0.01) assert.ok(at(1 + 1 / dayMs) < mastery);
+  });
   const unanswered = { mastery: 0.3, correctDays: 0, lastAttemptAt: 0, attempts: 0 };
   assert.equal(computeEffectiveMastery(0.42, unanswered, 1e12), 0.42);
   assert.deepEqual([computeHalfLife(0), computeHalfLife(3000)], [30, 365]);
@@ -198,21 +187,18 @@ test('isPlateau is true after three attempts in a row that pass the test, from t
   const flat = fc
     .integer({ min: 100, max: 850 })
     .chain((low) => fc.array(thousandths(low, low + 120), { maxLength: 40, size: 'max' }));
-  fc.assert(
-    fc.property(fc.oneof(flat, masteries({ maxLength: 40 })), (list) => {
-      let state = newPlateau;
-      let run = 0;
-      for (const [i, mastery] of list.entries()) {
-        state = updatePlateau(state, mastery, 0);
-        const { slope, squaredError, mean } = regress(list.slice(0, i + 1));
-        const margin = slope + 1.2816 * Math.sqrt(squaredError) - 0.02;
-        if (i >= 11) fc.pre(Math.abs(margin) > 1e-9 && Math.abs(mean - 0.8) > 1e-9);
-        run = i >= 11 && margin < 0 && mastery < 0.95 && mean < 0.8 ? run + 1 : 0;
-        assert.equal(isPlateau(state), run >= 3);
-      }
-    }),
-    { numRuns: 300 },
-  );
+  forRuns(300, fc.oneof(flat, masteries({ maxLength: 40 })), (list) => {
+    let state = newPlateau;
+    let run = 0;
+    for (const [i, mastery] of list.entries()) {
+      state = updatePlateau(state, mastery, 0);
+      const { slope, squaredError, mean } = regress(list.slice(0, i + 1));
+      const margin = slope + 1.2816 * Math.sqrt(squaredError) - 0.02;
+      if (i >= 11) fc.pre(Math.abs(margin) > 1e-9 && Math.abs(mean - 0.8) > 1e-9);
+      run = i >= 11 && margin < 0 && mastery < 0.95 && mean < 0.8 ? run + 1 : 0;
+      assert.equal(isPlateau(state), run >= 3);
+    }
+  });
   const long = updateAll(Array.from({ length: 1000 }, () => 0.3));
   assert.deepEqual([long.run, isPlateau(long)], [255, true], 'a run is stored in one byte');
 });

@@ -5,14 +5,21 @@ fc.configureGlobal({ ...fc.readConfigureGlobal(), interruptAfterTimeLimit: 15_00
 
 export { fc };
 
-/** Checks a property. The last argument is the predicate. */
-export function forAll<Values extends [unknown, ...unknown[]]>(
-  ...args: [
-    ...{ [Place in keyof Values]: fc.Arbitrary<Values[Place]> },
-    predicate: (...values: Values) => void,
-  ]
-): void {
+/** The last argument is the predicate. */
+type PropertyArguments<Values extends [unknown, ...unknown[]]> = [
+  ...{ [Place in keyof Values]: fc.Arbitrary<Values[Place]> },
+  predicate: (...values: Values) => void,
+];
+
+export function forAll<Values extends [unknown, ...unknown[]]>(...args: PropertyArguments<Values>): void {
   fc.assert(fc.property(...args));
+}
+
+export function forRuns<Values extends [unknown, ...unknown[]]>(
+  numRuns: number,
+  ...args: PropertyArguments<Values>
+): void {
+  fc.assert(fc.property(...args), { numRuns });
 }
 
 /**
