@@ -48,6 +48,7 @@ export const vectors: Vectors = JSON.parse(
   readFileSync(new URL('../../../test/golden/vectors.json', import.meta.url), 'utf8'),
 );
 
-export function close(actual: number, expected: number, what = ''): void {
-  assert.ok(Math.abs(actual - expected) <= vectors.tolerance, `${what} ${actual} is not ${expected}`);
+export function close(actual: number | null | undefined, expected: number, what = ''): void {
+  const distance = Math.abs((actual ?? Number.NaN) - expected);
+  assert.ok(distance <= vectors.tolerance, `${what} ${actual} is not ${expected}`);
 }

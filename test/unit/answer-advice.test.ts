@@ -16,14 +16,11 @@ import { over, rapid, under } from '../support/builders/study.js';
 
 const skill = (state: Partial<SkillState>): SkillState => ({ ...newSkill(defaultParameters), ...state });
 
+const start = { occurredAt: 100 * dayMs };
+
 /** Advice on an answer at the start of day 100, with a rapid threshold of 6.2 s. */
 const advise = (before: SkillState, after: SkillState, masteryBefore = before.mastery): Advice | null =>
-  selectAnswerAdvice(
-    before,
-    { skill: after, masteryBefore },
-    { occurredAt: 100 * dayMs },
-    { rapidSeconds: 6.2 },
-  );
+  selectAnswerAdvice(before, { skill: after, masteryBefore }, start, { rapidSeconds: 6.2 });
 
 const calm = skill({ mastery: 0.9, attempts: 20, lastAttemptAt: 40 * dayMs });
 const plateau = (attempts: number, run: number) => ({
@@ -82,10 +79,8 @@ test('formatAdvice returns a well-formed sentence of at most 200 characters for 
 
 test('formatAdvice cuts an id that is too long, between characters', () => {
   const review: Advice = { code: 'REVIEW_DUE', figures: [60] };
-  assert.equal(
-    formatAdvice(review, 'algebra'),
-    'Review algebra: it was strong but had not been practised for 60 days.',
-  );
+  const whole = 'Review algebra: it was strong but had not been practised for 60 days.';
+  assert.equal(formatAdvice(review, 'algebra'), whole);
   const room = 200 - formatAdvice(review, '').length;
   const x = (count: number): string => 'x'.repeat(count);
   for (const [id, shown] of [

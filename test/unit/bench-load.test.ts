@@ -86,15 +86,12 @@ async function drive(t: TestContext, load: Load, listener: RequestListener) {
 test('driveLoad includes the time in which requests of an open loop wait for a stalled server', async (t) => {
   const stallMs = 300;
   let stall: Promise<void> | undefined;
-  const { requests, latency } = await drive(
-    t,
-    { connections: 2, seconds: 1, rate: 200 },
-    async (_, response) => {
-      stall ??= sleep(stallMs);
-      await stall;
-      succeed(response);
-    },
-  );
+  const load = { connections: 2, seconds: 1, rate: 200 };
+  const { requests, latency } = await drive(t, load, async (_, response) => {
+    stall ??= sleep(stallMs);
+    await stall;
+    succeed(response);
+  });
   assert.equal(requests, 200);
   // Two requests met the stall; about 60 were due while it lasted, and waited for 0 to 300 ms.
   assert.ok((latency?.p90 ?? 0) > stallMs / 4, JSON.stringify(latency));

@@ -43,18 +43,11 @@ test('computeExpectedAccuracy returns the probability of a right answer on a que
 
 test('computeExpectedRange follows its formula within 0 to 1', () => {
   const { z, variance, perAnswer, priorAnswers } = expectedRangeConstants;
-  for (const [logOdds, attempts] of [
-    [0.4, 8],
-    [-50, 0],
-    [50, 1000],
-  ] as const) {
+  forAll(between(-50, 50), fc.nat(1000), (logOdds, attempts) => {
     const reach = z * Math.sqrt(variance + perAnswer / (attempts + priorAnswers));
-    assert.deepEqual(computeExpectedRange(logOdds, attempts), {
-      expected: sigmoid(logOdds),
-      low: sigmoid(logOdds - reach),
-      high: sigmoid(logOdds + reach),
-    });
-  }
+    const [low, high] = [sigmoid(logOdds - reach), sigmoid(logOdds + reach)];
+    assert.deepEqual(computeExpectedRange(logOdds, attempts), { expected: sigmoid(logOdds), low, high });
+  });
 });
 
 test('computeExpectedAccuracy never falls after a right answer, and is lower after a wrong one', () => {

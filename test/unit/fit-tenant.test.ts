@@ -40,12 +40,7 @@ import { answerLog, fitInput, type LoggedAnswer } from '../support/builders/answ
 import { rounding } from '../support/builders/arbitraries.js';
 import { seeded } from '../support/builders/random.js';
 
-interface LogPlan {
-  readonly learners: number;
-  readonly answersEach: number;
-  readonly skills: number;
-  readonly items: number;
-}
+type LogPlan = Readonly<Record<'learners' | 'answersEach' | 'skills' | 'items', number>>;
 
 /** @param draw the learner's next answer, from the earlier ones */
 function drawLog(
@@ -243,16 +238,14 @@ test('fitTenant publishes terms of a skill for the skills that were answered bef
 
 test('fitTenant separates the ability on first tries from the ability on retries', async () => {
   // A learner who is weak on first tries is strong on retries, and vice versa.
-  const log = drawLog(
-    { learners: 180, answersEach: 60, skills: 6, items: 60 },
-    (random, earlier, learner) => {
-      const last = earlier.at(-1);
-      const isRetry = last !== undefined && !last.correct;
-      const item = isRetry ? (last.item as number) : 1 + Math.floor(random() * 60);
-      const ability = learner % 2 === 0 ? 1.5 : -1.5;
-      return { skill: item % 6, item, correct: random() < sigmoid(isRetry ? -ability : ability) };
-    },
-  );
+  const plan = { learners: 180, answersEach: 60, skills: 6, items: 60 };
+  const log = drawLog(plan, (random, earlier, learner) => {
+    const last = earlier.at(-1);
+    const isRetry = last !== undefined && !last.correct;
+    const item = isRetry ? (last.item as number) : 1 + Math.floor(random() * 60);
+    const ability = learner % 2 === 0 ? 1.5 : -1.5;
+    return { skill: item % 6, item, correct: random() < sigmoid(isRetry ? -ability : ability) };
+  });
   const fitted = await fitTenant(fitInput(log), localRunner);
   assert.ok(gainOf(fitted, 'retries') > 0.005, `gain ${gainOf(fitted, 'retries')}`);
   const weight = fitted.model.prediction.weights[findColumn('retryAbility')] as number;
@@ -322,13 +315,8 @@ test('resolveSkillModel gives a skill without a fit the streaks of all skills', 
   const logitsAt = (streak: number): number => {
     const row = new Float64Array(rowWidth);
     row[streakColumn] = streak;
-    const none = {
-      item: null,
-      related: emptyRelatedTerms,
-      itemsBefore: emptyRelatedTerms,
-      itemDifficulty: 0,
-    };
-    return logit(predict(model.prediction, { ...none, skill: terms }, row));
+    const related = { related: emptyRelatedTerms, itemsBefore: emptyRelatedTerms };
+    return logit(predict(model.prediction, { ...related, skill: terms, item: null, itemDifficulty: 0 }, row));
   };
   assert.ok(Math.abs(logitsAt(5) - logitsAt(0) - 0.5) < 1e-9);
   assert.ok(Math.abs(logitsAt(-5) - logitsAt(0) + 0.5) < 1e-9);

@@ -69,11 +69,9 @@ test('The forecast batcher responds 503 with Retry-After to orders beyond its qu
   const running = forecast('running');
   await nextTurn();
   const queued = ['a', 'b', 'c', 'd'].map((name) => forecast(name));
-  await assert.rejects(
-    forecast('e'),
-    (error) =>
-      error instanceof ApiError && error.status === 503 && error.headers['Retry-After'] !== undefined,
-  );
+  const isUnavailable = (error: unknown): boolean =>
+    error instanceof ApiError && error.status === 503 && error.headers['Retry-After'] !== undefined;
+  await assert.rejects(forecast('e'), isUnavailable);
   for (let task = 0; task < 3; task++) await finish(task);
   assert.deepEqual((await Promise.all([running, ...queued])).flat(), ['running', 'a', 'b', 'c', 'd']);
 });

@@ -34,6 +34,7 @@ import {
   newActivity,
 } from '../../src/domain/tracing/activity.js';
 import { newLearner, newSkill, type SkillState } from '../../src/domain/tracing/learner-states.js';
+import { indices } from '../../src/lists.js';
 import { createLearner } from '../support/builders/answers.js';
 import { anyParameters, between, ordered } from '../support/builders/arbitraries.js';
 import { fc, forAll, forRuns } from '../support/builders/properties.js';
@@ -168,9 +169,7 @@ test('A forecast has wider intervals at a higher level, and larger deviations fo
 test('daysTo returns the first day on which the forecast reaches the target', () => {
   forAll(anySubject, anyTotal, (subject, target) => {
     const forecast = forecastOf(subject);
-    const first = Array.from({ length: 366 }, (_, day) => day).find(
-      (day) => forecast.scoresIn(day).total >= target,
-    );
+    const first = indices(366).find((day) => forecast.scoresIn(day).total >= target);
     assert.equal(forecast.daysTo(target), first ?? null);
     if (first !== undefined) assert.ok(forecast.forecastIn(first, 0.8).scores.total >= target);
   });

@@ -12,6 +12,7 @@ import {
 } from '../../src/contracts/answers/track-task.js';
 import { unavailable } from '../../src/errors.js';
 import { createClosers } from '../../src/lifecycle.js';
+import { indices } from '../../src/lists.js';
 import { createLogger } from '../../src/logger.js';
 import { createFeeder, StalledError } from '../../src/services/import/feeder.js';
 import { seeded } from '../support/builders/random.js';
@@ -88,12 +89,8 @@ test('The feeder counts each line once and in order although batches fail or los
     await feeder.drain();
     assert.equal(feeder.findUncountedLine(), null);
     assert.equal(reported, rows.length, `seed ${seed}`);
-    const lines = rows.map(({ importLine }) => importLine);
-    assert.deepEqual(
-      counted.toSorted((a, b) => a - b),
-      lines,
-      `seed ${seed}`,
-    );
+    counted.sort((a, b) => a - b);
+    assert.deepEqual(counted, indices(rows.length + 1).slice(1), `seed ${seed}`);
   }
 });
 
