@@ -61,11 +61,8 @@ test('SKILLS_FILE overwrites at each start the fields that it names, and keeps a
 
   const rows = (await caller.get('/api/v1/skills')).json.data;
   await startWith(JSON.stringify(rows));
-  assert.deepEqual(
-    (await caller.get('/api/v1/skills')).json.data,
-    rows,
-    'the output of the API changes nothing',
-  );
+  const after = (await caller.get('/api/v1/skills')).json.data;
+  assert.deepEqual(after, rows, 'the output of the API changes nothing');
 
   await startWith(csv);
   // The file has no columns for parameters.

@@ -22,9 +22,8 @@ const key = 'client-key';
 /** Uses up the quota, as another program with the same key might. */
 async function exhaustQuota(baseUrl: string): Promise<void> {
   for (let status = 200; status !== 429; ) {
-    const response = await fetch(`${baseUrl}/api/v1/skills`, { headers: { 'X-API-Key': key } }).catch(
-      () => null,
-    );
+    const request = fetch(`${baseUrl}/api/v1/skills`, { headers: { 'X-API-Key': key } });
+    const response = await request.catch(() => null);
     status = response?.status ?? 0;
     await response?.arrayBuffer();
     if (status === 0) await sleep(50);

@@ -44,12 +44,7 @@ async function readClickhouse(): Promise<Counts> {
     `SELECT user_id, skill_id, toUInt32(count()) AS answers, toUInt32(sum(is_correct)) AS correct
      FROM attempts WHERE tenant = 'ledger' GROUP BY user_id, skill_id`,
   );
-  return new Map(
-    rows.map(({ user_id, skill_id, answers, correct }) => [
-      countKey(user_id, skill_id),
-      { answers, correct },
-    ]),
-  );
+  return new Map(rows.map(({ user_id, skill_id, ...count }) => [countKey(user_id, skill_id), count]));
 }
 
 async function readRedis(key: string, confirmed: Counts): Promise<Counts> {
@@ -100,14 +95,11 @@ test('Every route responds as described to generated requests and counts each co
   t.diagnostic(`responses by status: ${JSON.stringify(Object.fromEntries(statuses))}`);
 
   const caller = callerOf(service, null);
-  await waitFor(
-    'an empty outbox',
-    async () => {
-      const { json } = await caller.get('/api/v1/health');
-      return json.data?.status === 'ok' && json.data.checks.pipeline.outbox_length === 0;
-    },
-    drainLimitMs,
-  );
+  const isDrained = async (): Promise<boolean> => {
+    const { json } = await caller.get('/api/v1/health');
+    return json.data?.status === 'ok' && json.data.checks.pipeline.outbox_length === 0;
+  };
+  await waitFor('an empty outbox', isDrained, drainLimitMs);
   assert.ok(confirmed.counts.size > 0, 'no answer was counted');
   assertSame(await readClickhouse(), confirmed, 'ClickHouse');
   assertSame(await readRedis(keys.ledger, confirmed.counts), confirmed, 'Redis');

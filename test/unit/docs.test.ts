@@ -32,11 +32,10 @@ const findAnchors = (text: string): string[] =>
   );
 
 test('Links between pages of the docs lead to existing files and headings', () => {
+  const localLink = /\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g;
   const broken: string[] = [];
   for (const page of pages)
-    for (const [link, path = '', anchor] of readText(page).matchAll(
-      /\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)/g,
-    )) {
+    for (const [link, path = '', anchor] of readText(page).matchAll(localLink)) {
       const target = path === '' ? page : join(dirname(page), path);
       const isFile = existsSync(join(root, target));
       if (!isFile || (anchor !== undefined && !findAnchors(readText(target)).includes(anchor)))

@@ -77,9 +77,8 @@ test('splitMasteryChange returns parts that add up and start where the previous 
   });
 });
 
-const [first] = traceAll([
-  { parameters: defaultParameters, isCorrect: true, difficulty: 0, idleDays: 0 },
-]) as [CountedAnswer];
+const firstRight = { parameters: defaultParameters, isCorrect: true, difficulty: 0, idleDays: 0 };
+const [first] = traceAll([firstRight]) as [CountedAnswer];
 
 test('splitMasteryChange gives the parts of the first right answer under the defaults', () => {
   // The odds .3/.7 times .9/.2 are 1.928571, a posterior of .658537. Learning adds a tenth of the rest: .692683.

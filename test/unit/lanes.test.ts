@@ -178,11 +178,8 @@ test('Lanes split a batch by learner and join the outcomes in the order of its e
   const slots = held.map(({ task }) => task.slots);
   assert.deepEqual(slots, [0b1001001001001001, 0b0010010010010010, 0b0100100100100100]);
   await completeAll();
-  const [counted, others] = [
-    ['b0 in 0', 'c1 in 1', 'a2 in 2'],
-    ['failed', 'failed'],
-  ];
-  assert.deepEqual(outcomesOf(await tracked), ['a2 in 2', 'invalid', ...counted, ...others]);
+  const outcomes = outcomesOf(await tracked).join(', ');
+  assert.equal(outcomes, 'a2 in 2, invalid, b0 in 0, c1 in 1, a2 in 2, failed, failed');
   assert.deepEqual(failures, ['Error: the cause'], 'the log gets the cause once');
 });
 
@@ -278,10 +275,8 @@ test('A lane gives each tenant half of its queue and reports an overload when ev
 
 test('A lane accepts the requests of all tenants up to its limits of items and weight', async () => {
   const weight = 10 * JSON.stringify({ user_id: 'a0' }).length;
-  for (const limit of [
-    { items: 10, weight: 1e6 },
-    { items: 1000, weight },
-  ]) {
+  for (const change of [{ items: 10 }, { weight }]) {
+    const limit = { items: 1000, weight: 1e6, ...change };
     const { submit, results } = holdTasks({ maxQueueSize: limit });
     await submit('a0');
     await submit('b0@x c0@x d0@x e0@x f0@x g0@x b0@y c0@y d0@y e0@y f0@y g0@z');

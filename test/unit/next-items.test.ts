@@ -101,10 +101,8 @@ test('orderCandidates returns every candidate once, in the same order for any in
   );
   forAll(shuffled, fc.integer({ min: 1, max: 40 }), ([all, other], limit) => {
     const order = orderOf(all);
-    assert.deepEqual(
-      order.toSorted((a, b) => a - b),
-      indices(all.length),
-    );
+    assert.deepEqual(new Set(order), new Set(indices(all.length)));
+    assert.equal(order.length, all.length);
     assert.deepEqual(orderOf(other, limit), order.slice(0, limit));
   });
   const equal = listOf({}, { skillId: 'b' }, {}, { skillId: 'b' });
@@ -124,13 +122,15 @@ const model = modelWith({ a: { name: 'Fractions' } });
 const views = viewsOf({ a: {}, done: mastered, faded: { mastery: 0.9, lastAttemptAt: now - 60 * dayMs } });
 const learner = { ...newLearner, attempts: 30 };
 const standing = assessLearner({ learner, views, model, registeredSkills: 3, now });
-const question = {
-  skillId: 'a',
-  itemId: null as string | null,
-  questionDifficulty: null as number | null,
-  item: null,
-  itemRecord: null,
+type Question = Parameters<typeof assessQuestions>[1][number];
+const question: Question = {
+  ...{ skillId: 'a', itemId: null, questionDifficulty: null, item: null, itemRecord: null },
 };
+const assessAll = (parts: readonly Partial<Question>[]) =>
+  assessQuestions(
+    standing,
+    parts.map((part) => ({ ...question, ...part })),
+  );
 const answeredBefore = (seconds: number, wrongRun = 0) => ({
   generation: 0,
   trace: { ...newItemTrace, right: 1, wrong: 1, wrongRun, at: now / 1000 - seconds },
@@ -165,10 +165,7 @@ test('assessQuestions marks an item for an hour after a right answer, not after 
     ...[answeredBefore(0), answeredBefore(3599), answeredBefore(3600)],
     ...[answeredBefore(10, 1), undefined, null, answeredBefore(-60)],
   ];
-  const assessed = assessQuestions(
-    standing,
-    records.map((itemRecord) => ({ ...question, itemRecord })),
-  );
+  const assessed = assessAll(records.map((itemRecord) => ({ itemRecord })));
   const marks = assessed.map(({ rightLastHour }) => rightLastHour);
   assert.deepEqual(marks, [true, true, false, false, false, false, true]);
 });
@@ -176,10 +173,9 @@ test('assessQuestions marks an item for an hour after a right answer, not after 
 type Assessed = ReturnType<typeof assessQuestions>[number];
 
 test('explainCandidate returns a code and a sentence of at most 200 characters', () => {
-  const [onA, onDone, onFaded, onNew] = assessQuestions(
-    standing,
-    ['a', 'done', 'faded', 'new'].map((skillId) => ({ ...question, skillId })),
-  ) as [Assessed, Assessed, Assessed, Assessed];
+  const skillIds = ['a', 'done', 'faded', 'new'];
+  const assessed = assessAll(skillIds.map((skillId) => ({ skillId })));
+  const [onA, onDone, onFaded, onNew] = assessed as [Assessed, Assessed, Assessed, Assessed];
   const cases: readonly [candidate: Assessed, code: string, text: RegExp][] = [
     [{ ...onA, pCorrect: 0.74 }, 'RIGHT_LEVEL', /on Fractions: about 74% chance of a right answer\.$/],
     [{ ...onA, pCorrect: 0.5 }, 'HARDER_THAN_TARGET', /about 50% .*, below the 75% aimed at\.$/],
