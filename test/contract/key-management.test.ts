@@ -4,7 +4,8 @@ import { after, test } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import { allScopes, hashKey, type Scope, toKeyId } from '../../src/contracts/access/access.js';
 import { createFactsHistory } from '../../src/warehouse/reads/facts-history.js';
-import { callerOf } from '../support/http/http.js';
+import { callerOf, type JsonAnswer, outcomeOf } from '../support/http/http.js';
+import { readPages } from '../support/http/read-pages.js';
 import { clickhouseOf, keysOf, sharedService } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
 
@@ -27,14 +28,13 @@ async function createHolder({ tenant = 'school', ...rest }: KeyGrant = {}) {
   const key = await keys.add({ tenant, ...rest });
   const caller = callerOf(service, key);
   const send = async (method: string, to: string, body?: object) => {
-    const content = body === undefined ? {} : { body: JSON.stringify(body) };
-    const { status, json } = await caller.call({ method, path: to, ...content });
-    return { status, data: json.data, error: json.error };
+    const answer = await caller.send(method, to, body);
+    return { ...answer, data: answer.json.data };
   };
   return {
     ...{ key, id: idOf(key), tenant: keys.nameOf(tenant) },
-    list: async (query = '') => (await caller.get(`${path}${query}`)).json,
-    self: async () => (await caller.get('/api/v1/key')).json.data,
+    list: (query = '') => send('GET', `${path}${query}`),
+    self: async () => (await send('GET', '/api/v1/key')).data,
     create: (body: object) => send('POST', path, body),
     change: (id: string, body: object) => send('PATCH', `${path}/${id}`, body),
     revoke: (id: string) => send('DELETE', `${path}/${id}`),
@@ -42,14 +42,12 @@ async function createHolder({ tenant = 'school', ...rest }: KeyGrant = {}) {
 }
 
 const idsOf = (listed: readonly { readonly key_id: string }[]): string[] => listed.map((one) => one.key_id);
-const forbidden = [403, 'FORBIDDEN'];
-const invalid = [400, 'INVALID_REQUEST'];
-const notFound = [404, 'NOT_FOUND'];
+const forbidden = '403 FORBIDDEN';
+const invalid = '400 INVALID_REQUEST';
+const notFound = '404 NOT_FOUND';
 
-const outcome = async (call: Promise<{ status: number; error?: { code: string } }>) => {
-  const { status, error } = await call;
-  return [status, error?.code];
-};
+const assertOutcome = async (call: Promise<JsonAnswer>, expected: string, message?: string): Promise<void> =>
+  assert.equal(outcomeOf(await call), expected, message);
 
 test('GET /key returns tenant, scopes and quota to a key with any scope', async () => {
   for (const scope of allScopes) {
@@ -85,7 +83,7 @@ test('POST /keys creates a key that works in all processes until DELETE /keys/{k
   assert.deepEqual((await admin.list()).data.keys[0], ended.data);
   assert.deepEqual(ended.data, { ...made, revoked_at: ended.data.revoked_at });
   assert.deepEqual((await admin.revoke(made.key_id)).data, ended.data, 'a second revocation changes the key');
-  assert.deepEqual(await outcome(admin.change(made.key_id, { requests_per_minute: 5 })), [409, 'CONFLICT']);
+  await assertOutcome(admin.change(made.key_id, { requests_per_minute: 5 }), '409 CONFLICT');
   assert.equal(await keys.store.findActive(hashKey(key)), null);
 });
 
@@ -134,13 +132,13 @@ test('POST and PATCH /keys grant at most the rights of the calling key', async (
     { unlimited: true },
     { tenant: 'another' },
   ];
-  for (const body of excessive) assert.deepEqual(await outcome(admin.create(body)), forbidden);
+  for (const body of excessive) await assertOutcome(admin.create(body), forbidden);
   for (const body of [{ requests_per_minute: 61 }, { unlimited: true }])
-    assert.deepEqual(await outcome(admin.change(data.key_id, body)), forbidden);
+    await assertOutcome(admin.change(data.key_id, body), forbidden);
   assert.equal((await admin.create({ tenant: admin.tenant, requests_per_minute: 60 })).status, 201);
   const writer = await createHolder({ tenant: 'bounded', scopes: ['write'] });
-  assert.deepEqual(await outcome(admin.change(writer.id, { requests_per_minute: 1 })), forbidden);
-  assert.deepEqual(await outcome(admin.revoke(writer.id)), forbidden);
+  await assertOutcome(admin.change(writer.id, { requests_per_minute: 1 }), forbidden);
+  await assertOutcome(admin.revoke(writer.id), forbidden);
   assert.equal((await writer.self()).requests_per_minute, null);
 });
 
@@ -148,11 +146,11 @@ test('The key endpoints show and change only keys of the calling tenant', async 
   const [admin, other] = [await createHolder({ tenant: 'here' }), await createHolder({ tenant: 'there' })];
   const { data } = await admin.list();
   assert.deepEqual(idsOf(data.keys), [admin.id]);
-  assert.equal((await admin.list(`?tenant=${other.tenant}`)).error.code, 'FORBIDDEN');
+  await assertOutcome(admin.list(`?tenant=${other.tenant}`), forbidden);
   assert.equal((await admin.list(`?tenant=${admin.tenant}`)).data.keys.length, 1);
   for (const id of [other.id, '0123456789ab']) {
-    assert.deepEqual(await outcome(admin.revoke(id)), notFound);
-    assert.deepEqual(await outcome(admin.change(id, { requests_per_minute: 1 })), notFound);
+    await assertOutcome(admin.revoke(id), notFound);
+    await assertOutcome(admin.change(id, { requests_per_minute: 1 }), notFound);
   }
   assert.equal((await other.self()).requests_per_minute, null);
 });
@@ -162,7 +160,7 @@ test('The scope operator reaches keys of all tenants, but grants only scopes of 
   const school = await createHolder({ tenant: 'led' });
   const made = await operator.create({ tenant: school.tenant, scopes: ['read'], unlimited: true });
   assert.deepEqual([made.status, made.data.tenant], [201, school.tenant]);
-  assert.deepEqual(await outcome(operator.create({ scopes: ['write'] })), forbidden);
+  await assertOutcome(operator.create({ scopes: ['write'] }), forbidden);
   const { keys: seen } = (await operator.list(`?tenant=${school.tenant}`)).data;
   assert.deepEqual(idsOf(seen), [made.data.key_id, school.id]);
   const all = (await operator.list('?limit=1000')).data.keys;
@@ -170,7 +168,7 @@ test('The scope operator reaches keys of all tenants, but grants only scopes of 
   assert.equal((await operator.change(school.id, { requests_per_minute: 1000 })).status, 200);
   assert.equal((await operator.revoke(school.id)).status, 200);
   const bare = await createHolder({ tenant: 'office', scopes: ['operator'] });
-  assert.deepEqual(await outcome(bare.create({})), invalid, 'operator is granted without its name');
+  await assertOutcome(bare.create({}), invalid, 'operator is granted without its name');
   assert.equal((await bare.create({ scopes: ['operator'] })).status, 201);
 });
 
@@ -181,14 +179,14 @@ test('A key that was lowered or revoked cannot use its cached rights to change k
   ];
   assert.equal((await lowered.self()).requests_per_minute, null);
   await admin.change(lowered.id, { requests_per_minute: 50 });
-  assert.deepEqual(await outcome(lowered.change(lowered.id, { unlimited: true })), forbidden);
+  await assertOutcome(lowered.change(lowered.id, { unlimited: true }), forbidden);
   await admin.revoke(lowered.id);
   const late = [
     lowered.create({}),
     lowered.change(admin.id, { requests_per_minute: 1 }),
     lowered.revoke(admin.id),
   ];
-  for (const call of late) assert.deepEqual(await outcome(call), [401, 'UNAUTHORIZED']);
+  for (const call of late) await assertOutcome(call, '401 UNAUTHORIZED');
   assert.equal((await admin.list()).data.keys.length, 2);
 });
 
@@ -210,15 +208,12 @@ test('GET /keys returns each key once in pages, newest first', async () => {
   assert.equal(whole.length, 5);
   const times = whole.map(({ created_at }: { created_at: string }) => created_at);
   assert.deepEqual(times, times.toSorted().reverse());
-  const paged: object[] = [];
-  for (let cursor: string | null = ''; cursor !== null; ) {
-    const { data } = await admin.list(`?limit=2${cursor && `&cursor=${cursor}`}`);
-    assert.ok(data.keys.length <= 2);
-    paged.push(...data.keys);
-    cursor = data.next_cursor;
-  }
-  assert.deepEqual(paged, whole);
-  assert.equal((await admin.list('?cursor=made-up')).error.code, 'INVALID_REQUEST');
+  const pages = await readPages<object>(admin.list, 'keys', 2);
+  assert.deepEqual(
+    pages.map(({ length }) => length),
+    [2, 2, 1],
+  );
+  assert.deepEqual(pages.flat(), whole);
 });
 
 test('POST and PATCH /keys reject invalid values and treat null as absent', async () => {
@@ -232,9 +227,9 @@ test('POST and PATCH /keys reject invalid values and treat null as absent', asyn
     { requests_per_minute: 10, unlimited: true },
     { tenant: 'a b' },
   ];
-  for (const body of wrong) assert.deepEqual(await outcome(admin.create(body)), invalid);
+  for (const body of wrong) await assertOutcome(admin.create(body), invalid);
   for (const body of [{}, { requests_per_minute: null }, { unlimited: false }])
-    assert.deepEqual(await outcome(admin.change(admin.id, body)), invalid);
+    await assertOutcome(admin.change(admin.id, body), invalid);
   const nulls = { scopes: null, requests_per_minute: null, unlimited: null, tenant: null };
   assert.equal((await admin.create(nulls)).data.requests_per_minute, 100);
 });
@@ -248,7 +243,7 @@ test('POST /keys creates at most 1,000 keys per tenant, including revoked ones, 
       if (i % 2) await keys.store.revoke(hashKey(`full-${i}`));
     }),
   );
-  assert.deepEqual(await outcome(admin.create({})), [422, 'LIMIT_EXCEEDED']);
+  await assertOutcome(admin.create({}), '422 LIMIT_EXCEEDED');
   const operator = await createHolder({ tenant: 'full', scopes: allScopes });
   assert.equal((await operator.create({})).status, 201);
   const all = await keys.store.all();

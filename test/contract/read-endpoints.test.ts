@@ -1,10 +1,13 @@
-/** GET endpoints of a learner, with ids in the path and values in the query, and the health endpoints. */
+/** GET endpoints: ids in the path, values in the query, pages, the learner's values, and health. */
 import assert from 'node:assert/strict';
-import { beforeEach, test } from 'node:test';
+import { after, beforeEach, test } from 'node:test';
+import { allScopes } from '../../src/contracts/access/access.js';
 import { indices } from '../../src/lists.js';
 import { awayFromMidnight } from '../support/builders/day.js';
-import { callerOf, event } from '../support/http/http.js';
-import { sharedService } from '../support/servers/service.js';
+import { callerOf, event, outcomeOf } from '../support/http/http.js';
+import { routeRequests } from '../support/http/route-requests.js';
+import { apiRoutes, nameOf } from '../support/http/route-table.js';
+import { keysOf, sharedService } from '../support/servers/service.js';
 import { waitUntilHealthy } from '../support/wait.js';
 
 const service = await sharedService();
@@ -86,10 +89,31 @@ const invalidQueries = [
 test('GET /predictions/{user_id} rejects invalid query values and ignores unknown names', async () => {
   for (const query of validQueries)
     assert.equal((await caller.get(`/api/v1/predictions/ada${query}`)).status, 200, query);
-  for (const query of invalidQueries) {
-    const { status, json } = await caller.get(`/api/v1/predictions/ada?${query}`);
-    assert.deepEqual([status, json.error?.code], [400, 'INVALID_REQUEST'], query);
-  }
+  for (const query of invalidQueries)
+    assert.equal(
+      outcomeOf(await caller.get(`/api/v1/predictions/ada?${query}`)),
+      '400 INVALID_REQUEST',
+      query,
+    );
+});
+
+test('Every paged call rejects a limit out of range and a cursor that it did not return', async () => {
+  const operator = callerOf(service, await (await keysOf({ after }, service)).add({ scopes: allScopes }));
+  const hook = { url: 'https://hooks.example.org', event_types: ['*'] };
+  const { webhook_id: webhookId } = (await operator.send('POST', '/api/v1/webhooks', hook)).json.data;
+  const ids = { userId: 'ada', skillId: 'skill-1', eventId: 'e', erasureId: '1-0', webhookId };
+  const encode = (text: string): string => Buffer.from(text).toString('base64url');
+  const cursors = ['', 'x', '%FF', ...['skill-1', 'after:', 'before:1'].map(encode)];
+  const queries = ['0', '1001', '1.5', '', '5&limit=5'].map((limit) => `limit=${limit}`);
+  queries.push(...cursors.map((cursor) => `cursor=${cursor}`));
+  const paged = apiRoutes.filter(({ query }) => query?.names.includes('cursor'));
+  assert.ok(paged.length > 10);
+  for (const route of paged)
+    for (const query of queries) {
+      const [path] = routeRequests[nameOf(route)]?.(ids).path?.split('?') ?? [];
+      const outcome = outcomeOf(await operator.get(`${path}?${query}`));
+      assert.equal(outcome, '400 INVALID_REQUEST', `${path}?${query}`);
+    }
 });
 
 /** Ids as sent, by the code of the response. */
@@ -107,11 +131,8 @@ const idsInPath: Readonly<Record<string, readonly string[]>> = {
 test('GET /mastery/{user_id} and /predictions/{user_id} decode and check the id in the path', async () => {
   for (const call of ['mastery', 'predictions'])
     for (const [expected, ids] of Object.entries(idsInPath))
-      for (const id of ids) {
-        const { status, json } = await caller.get(`/api/v1/${call}/${id}`);
-        assert.equal(`${status} ${json.error.code}`, expected, id);
-      }
-  const odd = [
+      for (const id of ids) assert.equal(outcomeOf(await caller.get(`/api/v1/${call}/${id}`)), expected, id);
+  const names = [
     'a/b',
     'a%b',
     'a b+c',
@@ -124,7 +145,7 @@ test('GET /mastery/{user_id} and /predictions/{user_id} decode and check the id 
     "'; --",
     '__proto__',
   ];
-  for (const user_id of odd) {
+  for (const user_id of names) {
     await caller.track(event({ user_id, skill_id: '__proto__' }));
     const path = `/api/v1/mastery/${user_id === '..' ? '%2E%2E' : encodeURIComponent(user_id)}`;
     const { data } = (await caller.get(path)).json;

@@ -1,35 +1,27 @@
 /** Limits on the skills of a learner and of a tenant, and removal of skills. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { registeredSkillsKey } from '../../src/store/redis/keys.js';
 import { askInTurn } from '../support/builders/learner-data.js';
-import { callerOf, event, type JsonAnswer } from '../support/http/http.js';
-import { keysOf, redisOf, sharedService, startSecondApi } from '../support/servers/service.js';
+import { callerOf, event, outcomeOf } from '../support/http/http.js';
+import { keysOf, sharedService, startSecondApi } from '../support/servers/service.js';
 
 const perLearner = 5;
 const perTenant = 12;
 const shared = await sharedService();
 const service = await startSecondApi({ after }, shared, { skillLimits: { perLearner, perTenant } });
 const keys = await keysOf({ after }, shared);
-const redis = await redisOf({ after }, shared.redisUrl);
 
 let tenants = 0;
 async function freshTenant() {
   tenants += 1;
-  const name = `school-${tenants}`;
-  const caller = callerOf(service, await keys.add({ tenant: name }));
+  const caller = callerOf(service, await keys.add({ tenant: `school-${tenants}` }));
   return {
-    tenant: keys.nameOf(name),
     caller,
     listSkills: async (): Promise<string[]> => {
       const { json } = await caller.get('/api/v1/skills?limit=1000');
       return json.data.skills.map(({ skill_id }: { skill_id: string }) => skill_id);
     },
-    putSkill: (skill: string, body: object = {}, headers = {}) =>
-      caller.call({
-        ...{ method: 'PUT', path: `/api/v1/skills/${skill}` },
-        ...{ body: JSON.stringify(body), headers },
-      }),
+    putSkill: (skill: string, body: object = {}) => caller.send('PUT', `/api/v1/skills/${skill}`, body),
   };
 }
 
@@ -37,8 +29,7 @@ const answer = (user_id: string, skill_id: string, more: object = {}) =>
   event({ user_id, skill_id, ...more });
 const answers = (user_id: string, count: number, name = 's') =>
   Array.from({ length: count }, (_, i) => answer(user_id, `${name}${i}`));
-const codeOf = ({ status, json }: JsonAnswer) => [status, json.error?.code];
-const limitExceeded = [422, 'LIMIT_EXCEEDED'];
+const limitExceeded = '422 LIMIT_EXCEEDED';
 
 test('track-answers limits the skills of a learner exactly, and a rejected answer stores nothing', async () => {
   const { caller, listSkills } = await freshTenant();
@@ -52,13 +43,13 @@ test('track-answers limits the skills of a learner exactly, and a rejected answe
   assert.deepEqual(statuses, [200, 200, 200, 200, 200, 422, 422, 200, 200]);
   assert.equal(json.data.results[5].error.code, 'LIMIT_EXCEEDED');
   assert.deepEqual(await listSkills(), ['s0', 's1', 's2', 's3', 's4', 'x']);
-  assert.deepEqual(codeOf(await caller.track(answer('ada', 'more'))), limitExceeded);
+  assert.equal(outcomeOf(await caller.track(answer('ada', 'more'))), limitExceeded);
   assert.equal((await caller.track(answer('ada', 's4'))).status, 200);
   const { data } = (await caller.get('/api/v1/mastery/ada')).json;
   assert.equal(data.skills.length, perLearner);
   assert.ok(!(await listSkills()).includes('more'));
   const none = await caller.trackAll([answer('ada', 'more'), answer('ada', 'even more')]);
-  assert.deepEqual(codeOf(none), [400, 'INVALID_REQUEST']);
+  assert.equal(outcomeOf(none), '400 INVALID_REQUEST');
   assert.equal(none.json.error.details[1].path, 'events/1/skill_id');
 });
 
@@ -81,7 +72,7 @@ test('track-answer limits the skills of a tenant and checks repeated ids first',
   const first = await caller.track(answer('u0', 's0', { event_id: 'first' }));
   for (let user = 0; user < 4; user++) await caller.trackAll(answers(`u${user}`, 4, `s${user}-`));
   assert.equal((await listSkills()).length, perTenant);
-  assert.deepEqual(codeOf(await caller.track(answer('u9', 'more', { event_id: 'new' }))), limitExceeded);
+  assert.equal(outcomeOf(await caller.track(answer('u9', 'more', { event_id: 'new' }))), limitExceeded);
   const again = await caller.track(answer('u0', 's0', { event_id: 'first' }));
   assert.deepEqual([again.status, again.json.data], [200, first.json.data]);
   assert.equal(
@@ -90,36 +81,25 @@ test('track-answer limits the skills of a tenant and checks repeated ids first',
     'new learners can start existing skills',
   );
   const reused = await caller.track(answer('u0', 'another', { event_id: 'first' }));
-  assert.deepEqual(codeOf(reused), [422, 'IDEMPOTENCY_KEY_REUSED']);
-  assert.deepEqual(codeOf(await putSkill('more')), limitExceeded);
+  assert.equal(outcomeOf(reused), '422 IDEMPOTENCY_KEY_REUSED');
+  assert.equal(outcomeOf(await putSkill('more')), limitExceeded);
   assert.equal((await putSkill('s0')).status, 200);
   assert.equal((await listSkills()).length, perTenant);
-});
-
-test('PUT of a skill registers no name if its If-Match does not match', async () => {
-  const { caller, listSkills, putSkill } = await freshTenant();
-  await caller.track(answer('ada', 'a'));
-  for (const skill of ['a', 'b'])
-    assert.equal((await putSkill(skill, {}, { 'If-Match': '"7"' })).status, 412);
-  assert.deepEqual(await listSkills(), ['a']);
 });
 
 test('DELETE removes a skill with fewer than 20 answers, which makes room for another', async () => {
   const { caller, listSkills, putSkill } = await freshTenant();
   const remove = (skill: string, headers = {}) =>
-    askInTurn(() => caller.call({ method: 'DELETE', path: `/api/v1/skills/${skill}`, headers }));
+    askInTurn(() => caller.send('DELETE', `/api/v1/skills/${skill}`, undefined, headers));
   await putSkill('set', { name: 'Ä typo', section: 'math', weight: 3 });
   await caller.trackAll(Array.from({ length: 20 }, (_, user) => answer(`u${user}`, 'often')));
   await caller.trackAll([...answers('ada', perLearner), ...answers('eve', perLearner, 'e')]);
+  const tracked = await caller.track(answer('max', 'new'));
+  assert.equal(outcomeOf(tracked), limitExceeded, 'the tenant has not reached its limit');
+  assert.equal(outcomeOf(await remove('unknown')), '404 SKILL_NOT_FOUND');
   assert.equal(
-    (await caller.track(answer('max', 'new'))).status,
-    422,
-    'the tenant has not reached its limit',
-  );
-  assert.deepEqual(codeOf(await remove('unknown')), [404, 'SKILL_NOT_FOUND']);
-  assert.deepEqual(
-    codeOf(await remove('often')),
-    [409, 'CONFLICT'],
+    outcomeOf(await remove('often')),
+    '409 CONFLICT',
     'answers that are not stored yet are ignored',
   );
   assert.equal((await remove('set', { 'If-Match': '"9"' })).status, 412);
@@ -134,17 +114,7 @@ test('DELETE removes a skill with fewer than 20 answers, which makes room for an
     ['max', 'new'],
   ] as const)
     assert.equal((await caller.track(answer(user, skill))).status, 200, skill);
-  assert.deepEqual(codeOf(await remove('set')), [404, 'SKILL_NOT_FOUND']);
-});
-
-test('GET skills pages names in the order of their bytes', async () => {
-  const { tenant, caller, listSkills } = await freshTenant();
-  await redis.zadd(registeredSkillsKey(tenant), 0, 'b', 0, 'a', 0, 'é', 0, 'c');
-  const page = (await caller.get('/api/v1/skills?limit=3')).json.data;
-  const names = page.skills.map(({ skill_id }: { skill_id: string }) => skill_id);
-  assert.deepEqual(names, ['a', 'b', 'c']);
-  await caller.track(answer('ada', 'd'));
-  assert.deepEqual(await listSkills(), ['a', 'b', 'c', 'd', 'é']);
+  assert.equal(outcomeOf(await remove('set')), '404 SKILL_NOT_FOUND');
 });
 
 test('GET mastery returns the same skills in pages and as a whole', async () => {
@@ -159,6 +129,4 @@ test('GET mastery returns the same skills in pages and as a whole', async () => 
   assert.deepEqual([whole.next_cursor, rest.next_cursor], [null, null]);
   assert.deepEqual([...first.skills, ...rest.skills], whole.skills);
   assert.deepEqual((await caller.get(`${path}?cursor=${first.next_cursor}`)).json.data, rest);
-  for (const query of ['limit=0', 'limit=1001', 'limit=x', 'cursor=abc', 'limit='])
-    assert.deepEqual(codeOf(await caller.get(`${path}?${query}`)), [400, 'INVALID_REQUEST'], query);
 });

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { type ErrorCode, errorTable } from '../../../src/errors.js';
 import { type DescribedAnswer, described, misfits, operationAt, type Schema } from './description.js';
-import type { Answer } from './http.js';
-import { apiRoutes, nameOf, type Target } from './route-table.js';
+import type { Answer, Caller, JsonAnswer } from './http.js';
+import { apiRoutes, nameOf, type Target, targetOf } from './route-table.js';
 
 /** Error codes of requests without a route. */
 const unroutedCodes: readonly ErrorCode[] = ['INVALID_REQUEST', 'UNAUTHORIZED', 'UNAVAILABLE'];
@@ -37,6 +37,23 @@ export function assertAnswer(answer: Answer, { method, target, requestId }: Judg
   assertHeaders(wanted, headers, call);
   if (method === 'HEAD' || wanted.content === undefined) assert.equal(text, '', call);
   else assertBody(wanted.content, answer, call);
+}
+
+/** Checks the response to a request without a request id. @param path with the query */
+export function assertDescribed(answer: Answer, method: string, path: string): void {
+  assertAnswer(answer, { method, target: targetOf(method, path.split('?')[0] ?? ''), requestId: null });
+}
+
+/** Sends a request and compares the response with the description of the API. */
+export async function callDescribed(
+  by: Caller,
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<JsonAnswer> {
+  const answer = await by.send(method, path, body);
+  assertDescribed(answer, method, path);
+  return answer;
 }
 
 function assertHeaders({ headers: known }: DescribedAnswer, sent: Answer['headers'], call: string): void {

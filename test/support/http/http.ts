@@ -19,6 +19,10 @@ export interface JsonAnswer extends Answer {
 
 export const jsonOf = (answer: Answer): Json => JSON.parse(answer.text);
 
+/** `200`, or status and code of an error: `400 INVALID_REQUEST`. */
+export const outcomeOf = ({ status, json }: JsonAnswer): string =>
+  json?.error === undefined ? `${status}` : `${status} ${json.error.code}`;
+
 export type Wire = ReturnType<typeof openWire>;
 
 /** Reached only in a failing test. */
@@ -167,6 +171,9 @@ export function callerOf({ port }: Pick<Service, 'port'>, key: string | null) {
     raw,
     call,
     get: (path: string, headers: Headers = {}) => call({ method: 'GET', path, headers }),
+    /** Sends a body as JSON, or no body if it is undefined. */
+    send: (method: string, path: string, body?: unknown, headers: Headers = {}) =>
+      call({ method, path, headers, body: body === undefined ? null : JSON.stringify(body) }),
     head: async (path: string): Promise<Answer> => {
       const wire = openWire(port);
       try {
