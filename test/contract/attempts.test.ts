@@ -3,9 +3,11 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { outboxKey, parkedKey, partitionOf } from '../../src/store/redis/keys.js';
 import { askInTurn } from '../support/builders/learner-data.js';
-import { callerOf, event } from '../support/http/http.js';
+import { callerOf, event, outcomeOf } from '../support/http/http.js';
+import { readPages } from '../support/http/read-pages.js';
 import { countOf } from '../support/inspect/warehouse.js';
-import { clickhouseOf, keysOf, redisOf, sharedService, startSecondApi } from '../support/servers/service.js';
+import { clickhouseOf, keysOf, redisOf, sharedService } from '../support/servers/service.js';
+import { valuesOf } from '../support/values-of.js';
 import { emptied } from '../support/wait.js';
 
 const service = await sharedService();
@@ -48,49 +50,39 @@ test('The list of attempts has every field of an answer, and null for missing on
   assert.deepEqual([json.data.user_id, json.data.total_attempts, json.data.missing], [user, answers, 0]);
   const [newest] = json.data.attempts;
   const full = json.data.attempts.find((one: Listed) => one.learner_seq === 21);
-  const { mastery_before, mastery_after, p_correct, received_at, ...told } = full;
-  assert.deepEqual(told, {
-    learner_seq: 21,
-    event_id: 'e\\20',
-    skill_id: "skill'2",
-    item_id: 'item',
-    is_correct: true,
-    time_spent_seconds: 12,
-    confidence_score: null,
-    question_difficulty: null,
-    occurred_at: '2026-01-02T03:04:05.678Z',
-    plateau_detected: false,
-    recommendation_code: told.recommendation_code,
-    parameters_version: 0,
-    model_version: told.model_version,
+  const {
+    mastery_before,
+    mastery_after,
+    p_correct,
+    received_at,
+    recommendation_code,
+    model_version,
+    ...rest
+  } = full;
+  assert.deepEqual(rest, {
+    ...{ learner_seq: 21, event_id: 'e\\20', skill_id: "skill'2", item_id: 'item', is_correct: true },
+    ...{ time_spent_seconds: 12, confidence_score: null, question_difficulty: null },
+    ...{ occurred_at: '2026-01-02T03:04:05.678Z', plateau_detected: false, parameters_version: 0 },
   });
+  assert.ok(recommendation_code !== undefined && model_version !== undefined);
   assert.ok(mastery_after > mastery_before && p_correct > 0 && Date.parse(received_at) > 0);
   assert.deepEqual([newest.event_id, newest.item_id, newest.time_spent_seconds], [null, null, null]);
 });
 
 test('Pages of attempts have no gap and no duplicate, also if answers arrive between them', async () => {
-  const found: number[] = [];
-  let query = '?limit=7';
-  for (let page = 0; ; page++) {
-    const { json } = await list(query);
-    found.push(...seqs(json.data.attempts));
-    if (page === 1) assert.equal((await caller.track(event({ user_id: 'else' }))).status, 200);
-    if (json.data.next_cursor === null) break;
-    query = `?limit=7&cursor=${json.data.next_cursor}`;
-  }
-  assert.deepEqual(found, countdown(answers, 1));
+  let page = 0;
+  const read = async (query: string) => {
+    if (page++ === 1) assert.equal((await caller.track(event({ user_id: 'else' }))).status, 200);
+    return list(query);
+  };
+  const pages = await readPages<Listed>(read, 'attempts', 7);
+  assert.deepEqual(seqs(pages.flat()), countdown(answers, 1));
   const { json } = await list('?limit=25');
   assert.equal(json.data.next_cursor, null, 'a page that ends with the first answer is not the last');
 });
 
-test('The list of attempts rejects invalid parameters, unknown learners and foreign keys', async () => {
-  const cursors = ['', 'x', 'YWZ0ZXI6YQ', Buffer.from('before:1').toString('base64url')];
-  for (const query of ['limit=0', 'limit=1001', 'limit=1.5', ...cursors.map((one) => `cursor=${one}`)]) {
-    const { status, json } = await caller.get(`${path}?${query}`);
-    assert.deepEqual([status, json.error.code], [400, 'INVALID_REQUEST'], query);
-  }
-  const { status, json } = await caller.get('/api/v1/learners/nobody/attempts');
-  assert.deepEqual([status, json.error.code], [404, 'USER_NOT_FOUND']);
+test('The list of attempts rejects unknown learners and foreign keys', async () => {
+  assert.equal(outcomeOf(await caller.get('/api/v1/learners/nobody/attempts')), '404 USER_NOT_FOUND');
   const keys = await keysOf({ after }, service);
   const other = callerOf(service, await keys.add({ tenant: 'other' }));
   assert.equal((await other.get(path)).status, 404);
@@ -109,10 +101,7 @@ test('The list of attempts prefers rows in Redis and hides rows beyond the count
   });
   assert.equal(await countOf(clickhouse, "attempts WHERE skill_id IN ('older', 'beyond')"), 2);
   const stored = await list('?limit=2');
-  assert.deepEqual(
-    stored.json.data.attempts.map(({ skill_id }: Listed) => skill_id),
-    ["skill'0", "skill'2"],
-  );
+  assert.deepEqual(valuesOf(stored.json.data.attempts, 'skill_id'), ["skill'0", "skill'2"]);
   const rowOf = (skill: string) =>
     `${tenant}\to'neil \\\\ ü\t${skill}\t\t\t1\t\\N\t\\N\t\\N\t1.000\t2.000\t24\t0.3\t0.4\t0.5\t0\t0.3\t0.1\t0.2\t0.1\t0\t0\t1\tdefault\t0\t0\t0\t0\t0\t0\t0.75\t0\t\\N\t\t\t1\t\\N\t\\N\t0\t1`;
   const parked = await redis.xadd(parkedKey(outbox), '*', 'r', rowOf('parked'), 'id', '1-1', 'reason', 'x');
@@ -134,10 +123,4 @@ test('The list of attempts counts answers that are stored nowhere as missing', a
   const rest = await list(`?cursor=${json.data.next_cursor}`);
   assert.deepEqual([rest.json.data.attempts.length, rest.json.data.missing], [13, 2]);
   assert.equal(rest.json.data.next_cursor, null);
-});
-
-test('The list of attempts responds 503 instead of a partial list if ClickHouse is unavailable', async (t) => {
-  const alone = await startSecondApi(t, service, { clickhouseUrl: 'http://127.0.0.1:1/nothing' });
-  const { status, headers, json } = await callerOf(alone, service.key).get(path);
-  assert.deepEqual([status, json.error.code, headers['retry-after']], [503, 'UNAVAILABLE', '1']);
 });

@@ -10,3 +10,6 @@ const computeRestOfDayMs = (): number => dayMs - (Date.now() % dayMs);
 export async function awayFromMidnight(): Promise<void> {
   while (computeRestOfDayMs() < enoughMs) await sleep(computeRestOfDayMs());
 }
+
+/** An ISO time. Negative days are in the future. */
+export const timeAgo = (days: number): string => new Date(Date.now() - days * dayMs).toISOString();
