@@ -133,6 +133,12 @@ const objects = (depth: number): string => `${'{"a":'.repeat(depth)}1${'}'.repea
 const fields = (count: number): string => Array.from({ length: count }, (_, i) => `"k${i}":0`).join(',');
 const plain = JSON.stringify(event());
 const invalidEvent = { user_id: 1, skill_id: 1, is_correct: 1, event_id: 1, item_id: 1 };
+const invalidEvents = JSON.stringify({ events: Array(1000).fill(invalidEvent) });
+const classOf500 = JSON.stringify({ user_ids: Array(500).fill('\u{1f600}'.repeat(128)) });
+const hugePlan = JSON.stringify({
+  answers_per_day: 1,
+  skills: Array.from({ length: 100_000 }, (_, i) => `${i}`),
+});
 
 const costly: readonly (readonly [string, number, RequestParts])[] = [
   ['arrays 8,000 deep', 400, { body: nested(8000) }],
@@ -146,32 +152,14 @@ const costly: readonly (readonly [string, number, RequestParts])[] = [
   ['a number of 10,000 digits', 400, { body: `{"user_id":${'9'.repeat(10_000)}}` }],
   ['an id of 15,000 characters', 400, { body: plain.replace(/learner-\d+/, 'x'.repeat(15_000)) }],
   ['500,000 events', 400, { path: batch, body: `{"events":[${'0,'.repeat(499_999)}0]}` }],
-  [
-    '1,000 invalid events',
-    400,
-    { path: batch, body: JSON.stringify({ events: Array(1000).fill(invalidEvent) }) },
-  ],
+  ['1,000 invalid events', 400, { path: batch, body: invalidEvents }],
   ['a million blank lines', 400, { path: batch, headers: lines, body: '\n'.repeat(1_000_000) }],
   ['half a million lines', 400, { path: batch, headers: lines, body: '1\n'.repeat(500_000) }],
   ['a line of a megabyte', 400, { path: batch, headers: lines, body: `"${'x'.repeat(1_000_000)}"` }],
   ['gzip of 100 MB', 413, { path: batch, headers: gzip, body: gzipSync(Buffer.alloc(100_000_000, 32)) }],
   ['gzip of gzip', 400, { path: batch, headers: gzip, body: gzipSync(gzipSync(plain)) }],
-  [
-    '500 learners with escapes',
-    200,
-    {
-      path: '/api/v1/predictions',
-      body: JSON.stringify({ user_ids: Array(500).fill('\u{1f600}'.repeat(128)) }),
-    },
-  ],
-  [
-    'a plan of 100,000 skills',
-    413,
-    {
-      path: '/api/v1/predictions/a/what-if',
-      body: JSON.stringify({ answers_per_day: 1, skills: Array.from({ length: 100_000 }, (_, i) => `${i}`) }),
-    },
-  ],
+  ['500 learners with escapes', 200, { path: '/api/v1/predictions', body: classOf500 }],
+  ['a plan of 100,000 skills', 413, { path: '/api/v1/predictions/a/what-if', body: hugePlan }],
 ];
 
 const residentMiB = (): number => process.memoryUsage.rss() / 1024 / 1024;

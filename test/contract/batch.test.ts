@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { askInTurn, takeBack } from '../support/builders/learner-data.js';
-import { callerOf, event } from '../support/http/http.js';
+import { callerOf, event, outcomeOf } from '../support/http/http.js';
 import { sharedService } from '../support/servers/service.js';
 
 const service = await sharedService();
@@ -17,11 +17,11 @@ const events = (count: number, change: Record<string, unknown> = {}) =>
   Array.from({ length: count }, () => event(change));
 
 interface Result {
-  index: number;
-  status: number;
-  data?: { total_attempts: number; mastery_before: number; mastery_after: number };
-  error?: { code: string; message: string; details?: { path: string }[] };
-  replayed?: boolean;
+  readonly index: number;
+  readonly status: number;
+  readonly data?: { readonly total_attempts: number; readonly mastery_before: number };
+  readonly error?: { readonly code: string; readonly details?: readonly { path: string }[] };
+  readonly replayed?: boolean;
 }
 const statusesOf = (results: Result[]) => results.map(({ status }) => status);
 
@@ -71,13 +71,10 @@ test('track-answers returns 207 if some events are rejected, with an independent
 test('track-answers returns 400 with details per event if the caller caused every rejection', async () => {
   const used = event({ event_id: 'used' });
   await caller.track(used);
-  const { status, json } = await caller.trackAll([
-    {},
-    { ...event(), confidence_score: 9 },
-    { ...used, is_correct: false },
-  ]);
-  assert.deepEqual([status, json.success, json.error.code], [400, false, 'INVALID_REQUEST']);
-  const paths: string[] = json.error.details.map(({ path }: { path: string }) => path);
+  const rejected = { ...used, is_correct: false };
+  const answer = await caller.trackAll([{}, { ...event(), confidence_score: 9 }, rejected]);
+  assert.equal(outcomeOf(answer), '400 INVALID_REQUEST');
+  const paths: string[] = answer.json.error.details.map(({ path }: { path: string }) => path);
   const missing = ['user_id', 'skill_id', 'is_correct'].map((name) => `events/0/${name}`);
   for (const expected of [...missing, 'events/1/confidence_score'])
     assert.ok(paths.includes(expected), expected);
@@ -94,21 +91,14 @@ test('track-answers accepts 1 to 1,000 events', async () => {
 
 test('track-answers returns 400 for a malformed batch and ignores unknown fields', async () => {
   const malformed = [
-    '{"events":[',
-    JSON.stringify([event()]),
-    '{}',
-    '{"events":null}',
-    '{"events":{"0":{}}}',
-    '{"events":"abc"}',
-    JSON.stringify(event()),
+    ...['{"events":[', '{}', '{"events":null}', '{"events":{"0":{}}}', '{"events":"abc"}'],
+    ...[JSON.stringify(event()), JSON.stringify([event()])],
     `{"events":[${'['.repeat(200_000)}${']'.repeat(200_000)}]}`,
     `{"events":[${'{},'.repeat(999)}{}]}`,
     `{"events":[${'1,'.repeat(400_000)}1]}`,
   ];
-  for (const body of malformed) {
-    const { status, json } = await post(body);
-    assert.deepEqual([status, json.error.code], [400, 'INVALID_REQUEST'], body.slice(0, 40));
-  }
+  for (const body of malformed)
+    assert.equal(outcomeOf(await post(body)), '400 INVALID_REQUEST', body.slice(0, 40));
   assert.equal((await post(JSON.stringify({ events: [event()], other: [1] }))).status, 200);
 });
 
@@ -145,26 +135,23 @@ test('track-answers reads NDJSON: blank lines are skipped, a bad line gets 400 a
 test('track-answers accepts gzip, and limits a body to 1 MiB after decompression', async () => {
   const body = Buffer.from(JSON.stringify({ events: events(3) }));
   const fits = body.toString().padEnd(1024 * 1024, ' ');
+  const [invalid, tooLarge] = ['400 INVALID_REQUEST', '413 PAYLOAD_TOO_LARGE'];
   for (const [bytes, headers, expected] of [
-    [gzipSync(body), gzip, 200],
-    [gzipSync(`${JSON.stringify(event())}\n`), { ...gzip, ...ndjson }, 200],
-    [gzipSync(body), { 'Content-Encoding': 'GZIP' }, 200],
-    [gzipSync(body), {}, 400],
-    [fits, {}, 200],
-    [gzipSync(fits), gzip, 200],
-    [`${fits} `, {}, 413],
-    [gzipSync(`${fits} `), gzip, 413],
-    [gzipSync(Buffer.alloc(50_000_000)), gzip, 413],
-    [body, gzip, 400],
-    [gzipSync(body).subarray(0, 40), gzip, 400],
-    [Buffer.alloc(0), gzip, 400],
-    [gzipSync(body).fill(7, 20, 40), gzip, 400],
-  ] as const) {
-    const { status, json } = await post(bytes, headers);
-    assert.equal(status, expected, `${bytes.length} bytes`);
-    if (status !== 200)
-      assert.equal(json.error.code, status === 413 ? 'PAYLOAD_TOO_LARGE' : 'INVALID_REQUEST');
-  }
+    [gzipSync(body), gzip, '200'],
+    [gzipSync(`${JSON.stringify(event())}\n`), { ...gzip, ...ndjson }, '200'],
+    [gzipSync(body), { 'Content-Encoding': 'GZIP' }, '200'],
+    [gzipSync(body), {}, invalid],
+    [fits, {}, '200'],
+    [gzipSync(fits), gzip, '200'],
+    [`${fits} `, {}, tooLarge],
+    [gzipSync(`${fits} `), gzip, tooLarge],
+    [gzipSync(Buffer.alloc(50_000_000)), gzip, tooLarge],
+    [body, gzip, invalid],
+    [gzipSync(body).subarray(0, 40), gzip, invalid],
+    [Buffer.alloc(0), gzip, invalid],
+    [gzipSync(body).fill(7, 20, 40), gzip, invalid],
+  ] as const)
+    assert.equal(outcomeOf(await post(bytes, headers)), expected, `${bytes.length} bytes`);
 });
 
 test('track-answers gives event i without an event_id the id K/i of Idempotency-Key K', async () => {

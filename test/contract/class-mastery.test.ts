@@ -1,18 +1,20 @@
 /** Mastery of a class in one request. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import type { LearnerSkill } from '../../src/client/types.js';
 import { computeSum, indices } from '../../src/lists.js';
 import { learnerField } from '../../src/store/learners/learner-codec.js';
 import { learnerKey, partitionOf } from '../../src/store/redis/keys.js';
-import { callerOf, event, type JsonAnswer } from '../support/http/http.js';
+import { timeAgo } from '../support/builders/day.js';
+import { callerOf, event, type JsonAnswer, outcomeOf } from '../support/http/http.js';
 import { redisOf, sharedService } from '../support/servers/service.js';
+import { valuesOf } from '../support/values-of.js';
 
 const service = await sharedService();
 const redis = await redisOf({ after }, service.redisUrl);
 const caller = callerOf(service, service.key);
 
-const post = (body: object): Promise<JsonAnswer> =>
-  caller.call({ path: '/api/v1/mastery', body: JSON.stringify(body) });
+const post = (body: object): Promise<JsonAnswer> => caller.send('POST', '/api/v1/mastery', body);
 async function readClass(body: object) {
   const { status, json, text } = await post(body);
   assert.equal(status, 200, text);
@@ -24,7 +26,7 @@ const skills = ['algebra', '__proto__', '10', '"', '😀'];
 
 before(async () => {
   // Expected accuracy changes fast in the first minutes after an answer.
-  const occurred_at = new Date(Date.now() - 43_200_000).toISOString();
+  const occurred_at = timeAgo(0.5);
   const events = learners.flatMap((user_id, i) =>
     indices(60).map((n) =>
       // The first learner is always right and the second never, so that there are mastered skills and plateaus.
@@ -34,19 +36,8 @@ before(async () => {
   assert.equal((await caller.trackAll(events)).status, 200);
 });
 
-interface Skill {
-  readonly skill_id: string;
-  readonly mastery: number;
-  readonly expected_accuracy: number;
-  readonly total_attempts: number;
-  readonly correct_attempts: number;
-  readonly mastered: boolean;
-  readonly plateau_detected: boolean;
-  readonly last_attempt_at: string;
-}
-
 /** A learner's entry in the class, computed from the learner's own skills. */
-function summarize(own: readonly Skill[]) {
+function summarize(own: readonly LearnerSkill[]) {
   const times = own.map((one) => one.last_attempt_at).sort();
   return {
     total_attempts: computeSum(own.map((one) => one.total_attempts)),
@@ -65,15 +56,10 @@ test('POST mastery returns for each learner what GET mastery returns, of all or 
     assert.deepEqual([data.found, data.missing, data.failed], [learners.length, 0, 0]);
     for (const [index, user_id] of learners.entries()) {
       const { json } = await caller.get(`/api/v1/mastery/${encodeURIComponent(user_id)}`);
-      const own = json.data.skills.filter((one: Skill) => skill_ids?.includes(one.skill_id) ?? true);
+      const own = json.data.skills.filter((one: LearnerSkill) => skill_ids?.includes(one.skill_id) ?? true);
       const { expected_accuracy, ...entry } = data.results[index].data;
-      assert.deepEqual(
-        { ...data.results[index], data: entry },
-        {
-          ...{ index, user_id, status: 200 },
-          data: summarize(own),
-        },
-      );
+      const expected = { index, user_id, status: 200, data: summarize(own) };
+      assert.deepEqual({ ...data.results[index], data: entry }, expected);
       assert.deepEqual(Object.keys(expected_accuracy), Object.keys(entry.mastery));
       // The reads may be seconds apart, which changes expected accuracy a little.
       for (const one of own)
@@ -93,10 +79,7 @@ test('POST mastery returns 500 learners in order, with a status for unknown and 
   const user_ids = [...own, 'nobody', 'damaged', own[0]];
   const { results, ...counts } = await readClass({ user_ids });
   assert.deepEqual(counts, { found: 498, missing: 1, failed: 1 });
-  assert.deepEqual(
-    results.map(({ user_id }: { readonly user_id: string }) => user_id),
-    user_ids,
-  );
+  assert.deepEqual(valuesOf(results, 'user_id'), user_ids);
   assert.deepEqual([results[497].status, results[497].error.code], [404, 'USER_NOT_FOUND']);
   assert.deepEqual([results[498].status, results[498].error.code], [500, 'INTERNAL']);
   assert.deepEqual(results[499].data, results[0].data);
@@ -120,9 +103,9 @@ test('POST mastery rejects more than 200,000 values with 422 and returns chosen 
     assert.equal((await caller.trackAll(events)).status, 200);
   }
   const user_ids = indices(101).map(() => user_id);
-  const { status, json } = await post({ user_ids });
-  assert.deepEqual([status, json.error.code], [422, 'LIMIT_EXCEEDED']);
-  assert.match(json.error.message, /fewer learners, or skill_ids/);
+  const rejected = await post({ user_ids });
+  assert.equal(outcomeOf(rejected), '422 LIMIT_EXCEEDED');
+  assert.match(rejected.json.error.message, /fewer learners, or skill_ids/);
   const { results } = await readClass({ user_ids, skill_ids: ['of-many-7'] });
   assert.deepEqual(Object.keys(results[100].data.mastery), ['of-many-7']);
 });

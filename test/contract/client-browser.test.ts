@@ -36,27 +36,21 @@ const replies: Readonly<Record<string, Reply>> = {
   '/api/v1/skills': { status: 302, headers: { Location: '/' } },
 };
 
-test(
-  'Skilltrace tracks answers in a page without a key, and requests nothing from other origins',
-  inBrowser,
-  async (t) => {
-    const front = await startFront(t, service);
-    front.decide = ({ path }) => replies[path] ?? null;
-    const browser = await openBrowser(t);
-    await browser.open(front.baseUrl, { width: 800, scheme: 'light' });
-    const { ids, ...result } = await browser.evaluate<{ ids: string[] }>('globalThis.result');
-    assert.deepEqual([...browser.complaints], []);
-    assert.deepEqual(result, {
-      ...{ total_attempts: 10, target_score: 1200, queued: 0 },
-      ...{ aborted: 'ABORTED', redirected: 'BAD_RESPONSE1' },
-    });
-    const { attempts } = await new Skilltrace({ baseUrl: service.baseUrl, apiKey: service.key }).attempts(
-      'u1',
-    );
-    assert.deepEqual(
-      attempts.map(({ event_id, item_id }) => [event_id, item_id]),
-      [19, 17, 15, 13, 11, 9, 7, 5, 3, 1].map((i) => [ids[i], `q${i}`]),
-    );
-    for (const url of browser.requested) assert.match(url, new RegExp(`^(${front.baseUrl}/|data:)`));
-  },
-);
+test('Skilltrace works in a page without a key, and requests no other origin', inBrowser, async (t) => {
+  const front = await startFront(t, service);
+  front.decide = ({ path }) => replies[path] ?? null;
+  const browser = await openBrowser(t);
+  await browser.open(front.baseUrl, { width: 800, scheme: 'light' });
+  const { ids, ...result } = await browser.evaluate<{ ids: string[] }>('globalThis.result');
+  assert.deepEqual([...browser.complaints], []);
+  assert.deepEqual(result, {
+    ...{ total_attempts: 10, target_score: 1200, queued: 0 },
+    ...{ aborted: 'ABORTED', redirected: 'BAD_RESPONSE1' },
+  });
+  const { attempts } = await new Skilltrace({ baseUrl: service.baseUrl, apiKey: service.key }).attempts('u1');
+  assert.deepEqual(
+    attempts.map(({ event_id, item_id }) => [event_id, item_id]),
+    [19, 17, 15, 13, 11, 9, 7, 5, 3, 1].map((i) => [ids[i], `q${i}`]),
+  );
+  for (const url of browser.requested) assert.match(url, new RegExp(`^(${front.baseUrl}/|data:)`));
+});

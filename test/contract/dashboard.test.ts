@@ -33,22 +33,18 @@ test('GET /dashboard serves less than 200 kB, and allows scripts and styles of t
   assert.doesNotMatch(policy, /unsafe|\*|http/);
 });
 
-test(
-  'The dashboard moves the key of its link from the address to the session until "Leave"',
-  inBrowser,
-  async (t) => {
-    const { page, evaluate, complaints, requested } = await openDashboard(t, service);
-    assert.doesNotMatch(page.url(), /key/);
-    const stored = 'JSON.stringify([sessionStorage, localStorage, document.cookie, history.state])';
-    assert.match(await evaluate<string>(stored), new RegExp(service.key));
-    assert.doesNotMatch(await evaluate<string>('JSON.stringify([localStorage, document.cookie])'), /key-/);
-    await page.getByRole('button', { name: 'Leave' }).click();
-    await page.getByLabel('API key').waitFor();
-    assert.doesNotMatch(await evaluate<string>(stored), new RegExp(service.key));
-    for (const url of requested) assert.match(url, new RegExp(`^(${service.baseUrl}/|data:)`));
-    assert.deepEqual(complaints, []);
-  },
-);
+test('The dashboard keeps the key of its link in the session until "Leave"', inBrowser, async (t) => {
+  const { page, evaluate, complaints, requested } = await openDashboard(t, service);
+  assert.doesNotMatch(page.url(), /key/);
+  const stored = 'JSON.stringify([sessionStorage, localStorage, document.cookie, history.state])';
+  assert.match(await evaluate<string>(stored), new RegExp(service.key));
+  assert.doesNotMatch(await evaluate<string>('JSON.stringify([localStorage, document.cookie])'), /key-/);
+  await page.getByRole('button', { name: 'Leave' }).click();
+  await page.getByLabel('API key').waitFor();
+  assert.doesNotMatch(await evaluate<string>(stored), new RegExp(service.key));
+  for (const url of requested) assert.match(url, new RegExp(`^(${service.baseUrl}/|data:)`));
+  assert.deepEqual(complaints, []);
+});
 
 test('The dashboard rejects an unknown key and asks for another one', inBrowser, async (t) => {
   const { page, open, complaints } = await openBrowser(t);
@@ -60,23 +56,19 @@ test('The dashboard rejects an unknown key and asks for another one', inBrowser,
   assert.deepEqual(withoutFailedRequests(complaints), []);
 });
 
-test(
-  'The dashboard offers the pages of the scopes of its key, and names the missing scope of others',
-  inBrowser,
-  async (t) => {
-    const keys = await keysOf(t, service);
-    const reader = await openDashboard(t, { ...service, key: await keys.add({ scopes: ['read'] }) });
-    const links = reader.page.getByRole('navigation').getByRole('link');
-    assert.deepEqual(await links.allTextContents(), ['Class', 'Learner', 'Skills', 'Model']);
-    await reader.show('#/operations');
-    await reader.page.getByText('needs a key with the scope').waitFor();
-    const admin = await openDashboard(t, { ...service, key: await keys.add({ scopes: ['read', 'admin'] }) });
-    await admin.show('#/operations/parked');
-    await admin.page.getByText('Parked rows need a key with the scope operator').waitFor();
-    await admin.show('#/model');
-    await admin.page.getByText('To go back to another takes a key with the scope operator').waitFor();
-  },
-);
+test('The dashboard offers the pages of its key, and names missing scopes', inBrowser, async (t) => {
+  const keys = await keysOf(t, service);
+  const reader = await openDashboard(t, { ...service, key: await keys.add({ scopes: ['read'] }) });
+  const links = reader.page.getByRole('navigation').getByRole('link');
+  assert.deepEqual(await links.allTextContents(), ['Class', 'Learner', 'Skills', 'Model']);
+  await reader.show('#/operations');
+  await reader.page.getByText('needs a key with the scope').waitFor();
+  const admin = await openDashboard(t, { ...service, key: await keys.add({ scopes: ['read', 'admin'] }) });
+  await admin.show('#/operations/parked');
+  await admin.page.getByText('Parked rows need a key with the scope operator').waitFor();
+  await admin.show('#/model');
+  await admin.page.getByText('To go back to another takes a key with the scope operator').waitFor();
+});
 
 const long = 'x'.repeat(50_000);
 /** Texts for addresses that are cut, mistyped or hostile. */

@@ -1,11 +1,12 @@
 /** Rows of the error table, and the order of the checks. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import { learnerKey, metaKey, partitionOf } from '../../src/store/redis/keys.js';
-import { assertAnswer } from '../support/http/answer-check.js';
+import { learnerKey, partitionOf } from '../../src/store/redis/keys.js';
+import { timeAgo } from '../support/builders/day.js';
+import { assertDescribed } from '../support/http/answer-check.js';
 import { callerOf, event, jsonOf, type RequestParts } from '../support/http/http.js';
-import { targetOf } from '../support/http/route-table.js';
 import { keysOf, redisOf, sharedService } from '../support/servers/service.js';
+import { valuesOf } from '../support/values-of.js';
 
 const service = await sharedService();
 const keys = await keysOf({ after }, service);
@@ -22,7 +23,7 @@ interface Expected {
 async function assertRejected(parts: RequestParts, expected: Expected, key: string | null = service.key) {
   const response = await callerOf(service, key).raw(parts);
   const { method = 'POST', path = '/api/v1/track-answer' } = parts;
-  assertAnswer(response, { method, target: targetOf(method, path.split('?')[0] ?? ''), requestId: null });
+  assertDescribed(response, method, path);
   const json = jsonOf(response);
   const { success, error } = json;
   assert.deepEqual(
@@ -37,6 +38,7 @@ async function assertRejected(parts: RequestParts, expected: Expected, key: stri
 }
 
 const body = JSON.stringify(event());
+const batch = '/api/v1/track-answers';
 const unauthorized = { status: 401, code: 'UNAUTHORIZED', headers: { 'www-authenticate': 'ApiKey' } };
 const forbidden = { status: 403, code: 'FORBIDDEN' };
 const unknownUser = { status: 404, code: 'USER_NOT_FOUND' };
@@ -48,6 +50,7 @@ const notAllowed = (allow: string) => ({ status: 405, code: 'METHOD_NOT_ALLOWED'
 
 const gzipped = { 'Content-Encoding': 'gzip' };
 const plain = { 'Content-Type': 'text/plain' };
+const typed = (type: string | null): RequestParts => ({ body, headers: { 'Content-Type': type } });
 const repeated = { 'Idempotency-Key': ['a', 'a'] };
 const large = Buffer.alloc(20_000, 32);
 const get = (path: string): RequestParts => ({ method: 'GET', path });
@@ -82,21 +85,13 @@ test('The service returns 400, 401, 404, 405, 413 and 415 as in the error table'
     ['a method in lower case', { method: 'post', body }, notAllowed('POST')],
     ['POST of health', { path: '/api/v1/health', body }, notAllowed('GET, HEAD'), null],
     ['an event over 16 KiB', { body: large }, tooLarge],
-    ['no content type', { body, headers: { 'Content-Type': null } }, unsupported],
+    ['no content type', typed(null), unsupported],
     ['no body and no content type', {}, unsupported],
-    ['another content type', { body, headers: plain }, unsupported],
-    [
-      'another charset',
-      { body, headers: { 'Content-Type': 'application/json; charset=latin1' } },
-      unsupported,
-    ],
-    ['NDJSON of one event', { body, headers: { 'Content-Type': 'application/x-ndjson' } }, unsupported],
+    ['another content type', typed('text/plain'), unsupported],
+    ['another charset', typed('application/json; charset=latin1'), unsupported],
+    ['NDJSON of one event', typed('application/x-ndjson'), unsupported],
     ['gzip of one event', { body, headers: gzipped }, unsupported],
-    [
-      'brotli of a batch',
-      { path: '/api/v1/track-answers', body, headers: { 'Content-Encoding': 'br' } },
-      unsupported,
-    ],
+    ['brotli of a batch', { path: batch, body, headers: { 'Content-Encoding': 'br' } }, unsupported],
   ]));
 
 test('The service checks framing, key, path, method, quota, scope, type, size and body in this order', async () => {
@@ -112,7 +107,7 @@ test('The service checks framing, key, path, method, quota, scope, type, size an
     ['an unknown method at an unknown path', { method: 'BREW', path: '/api/v1/x' }, notFound],
     ['a wrong method with a large body', { method: 'PUT', body: large }, notAllowed('POST')],
     ['a missing scope with a wrong type', { body, headers: plain }, forbidden, reader],
-    ['a missing scope, large', { path: '/api/v1/track-answers', body: large }, forbidden, reader],
+    ['a missing scope, large', { path: batch, body: large }, forbidden, reader],
     ['a missing scope for a learner', get('/api/v1/mastery/unknown'), forbidden, writer],
     ['a missing scope with a bad query', get('/api/v1/predictions/unknown?days=0'), forbidden, writer],
     ['a scope that suffices', get('/api/v1/mastery/unknown'), unknownUser, reader],
@@ -136,8 +131,7 @@ test('The service checks framing, key, path, method, quota, scope, type, size an
 
 /** Overwrites the record of a learner with bytes that cannot be decoded. */
 async function damage(user_id: string, record: 'field' | 'key'): Promise<void> {
-  const partitions = Number(await redis.hget(metaKey, 'partitions'));
-  const key = learnerKey(partitionOf(service.tenant, user_id, partitions), service.tenant, user_id);
+  const key = learnerKey(partitionOf(service.tenant, user_id, 16), service.tenant, user_id);
   if (record === 'field') await redis.hset(key, 'L', 'zz');
   else await redis.set(key, 'zz');
 }
@@ -171,10 +165,7 @@ test('The service serves the other learners of a request or batch with damaged o
   await damage('torn', 'field');
   await damage('no-hash', 'key');
   const defects = await countDefects();
-  const { status, json } = await caller.call({
-    path: '/api/v1/predictions',
-    body: JSON.stringify({ user_ids }),
-  });
+  const { status, json } = await caller.send('POST', '/api/v1/predictions', { user_ids });
   const { found, missing, failed, results } = json.data;
   assert.deepEqual([status, found, missing, failed], [200, 3, 1, 2]);
   assert.deepEqual(
@@ -187,16 +178,10 @@ test('The service serves the other learners of a request or batch with damaged o
   assert.equal((await countDefects()) - defects, 2);
   // Concurrent reads share tasks of the forecast worker.
   const reads = await Promise.all(user_ids.map((user_id) => caller.get(`/api/v1/predictions/${user_id}`)));
-  assert.deepEqual(
-    reads.map((response) => response.status),
-    [200, 500, 200, 404, 500, 200],
-  );
-  const batch = await caller.trackAll(user_ids.map((user_id) => event({ user_id })));
-  assert.equal(batch.status, 207);
-  assert.deepEqual(
-    batch.json.data.results.map((result: { status: number }) => result.status),
-    [200, 500, 200, 200, 500, 200],
-  );
+  assert.deepEqual(valuesOf(reads, 'status'), [200, 500, 200, 404, 500, 200]);
+  const tracked = await caller.trackAll(user_ids.map((user_id) => event({ user_id })));
+  assert.equal(tracked.status, 207);
+  assert.deepEqual(valuesOf(tracked.json.data.results, 'status'), [200, 500, 200, 200, 500, 200]);
 });
 
 test('X-Request-Id repeats a valid id of the request; otherwise it is a new id', async () => {
@@ -215,8 +200,7 @@ test('X-Request-Id repeats a valid id of the request; otherwise it is a new id',
 test('HEAD returns the status and headers of GET without a body', async () => {
   const path = '/api/v1/mastery/somebody';
   // Long ago: soon after an answer, expected accuracy changes between two reads.
-  const occurred_at = new Date(Date.now() - 300 * 86_400_000).toISOString();
-  await caller.track(event({ user_id: 'somebody', occurred_at }));
+  await caller.track(event({ user_id: 'somebody', occurred_at: timeAgo(300) }));
   for (const [target, key] of [
     [path, service.key],
     [path, null],

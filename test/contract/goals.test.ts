@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { learnerKey, partitionOf } from '../../src/store/redis/keys.js';
+import { timeAgo } from '../support/builders/day.js';
 import { callerOf, event, outcomeOf, type RequestParts } from '../support/http/http.js';
 import { keysOf, redisOf, sharedService } from '../support/servers/service.js';
 
@@ -20,7 +21,7 @@ const get = (userId: string, by = caller) => by.get(path(userId));
 const unknownGoal = '404 GOAL_NOT_FOUND';
 const invalid = '400 INVALID_REQUEST';
 const mismatch = '412 PRECONDITION_FAILED';
-const dayIn = (days: number): string => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
+const dayIn = (days: number): string => timeAgo(-days).slice(0, 10);
 
 test('PUT, GET and DELETE /goals/{user_id} set, return and remove a goal before the first answer', async () => {
   const userId = 'ünïcode/🙂';

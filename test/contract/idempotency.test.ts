@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { maxWindowIds, openLedger } from '../../src/store/learners/event-ids.js';
 import { eventIdsKey, partitionOf } from '../../src/store/redis/keys.js';
-import { callerOf, event, type JsonAnswer } from '../support/http/http.js';
+import { callerOf, event, type JsonAnswer, outcomeOf } from '../support/http/http.js';
 import { redisOf, sharedService } from '../support/servers/service.js';
 
 const service = await sharedService();
@@ -17,7 +17,7 @@ interface Result {
 }
 const isReplayed = ({ headers }: JsonAnswer): boolean => headers['idempotent-replayed'] === 'true';
 const resultsOf = ({ json }: JsonAnswer) =>
-  json.data.results.map(({ status, replayed }: Result) => [status, replayed ?? false]);
+  json.data.results.map(({ status, replayed }: Result) => `${status}${replayed ? ' replayed' : ''}`);
 
 const countAttempts = async (user_id: unknown): Promise<number> => {
   const { json } = await caller.get(`/api/v1/mastery/${user_id}`);
@@ -59,17 +59,12 @@ test('track-answer returns 422 for a used event_id with any other field, and kee
   });
   await caller.track(one);
   const changes = {
-    skill_id: 'geometry',
-    is_correct: false,
-    time_spent_seconds: 11,
-    confidence_score: null,
-    question_difficulty: -0.5,
-    item_id: 'j',
-    occurred_at: '2020-01-01T01:00:00+01:00',
+    ...{ skill_id: 'geometry', is_correct: false, time_spent_seconds: 11, confidence_score: null },
+    ...{ question_difficulty: -0.5, item_id: 'j', occurred_at: '2020-01-01T01:00:00+01:00' },
   };
   for (const [name, value] of Object.entries(changes)) {
-    const { status, json } = await caller.track({ ...one, [name]: value });
-    assert.deepEqual([status, json.error.code], [422, 'IDEMPOTENCY_KEY_REUSED'], name);
+    const changed = await caller.track({ ...one, [name]: value });
+    assert.equal(outcomeOf(changed), '422 IDEMPOTENCY_KEY_REUSED', name);
   }
   assert.ok(isReplayed(await caller.track({ ...one, unknown_field: 1 })), 'unknown fields are not compared');
   assert.equal(await countAttempts(one.user_id), 1);
@@ -91,10 +86,7 @@ test('An event_id belongs to one learner, so that others can use the same', asyn
   const responses = [first, await caller.track({ ...two, is_correct: false }), await caller.track(one)];
   assert.deepEqual(responses.map(isReplayed), [false, false, true]);
   const both = ['three', 'four'].map((user_id) => event({ user_id, event_id: 'shared' }));
-  assert.deepEqual(resultsOf(await caller.trackAll(both)), [
-    [200, false],
-    [200, false],
-  ]);
+  assert.deepEqual(resultsOf(await caller.trackAll(both)), ['200', '200']);
 });
 
 test('track-answer uses Idempotency-Key, bare or quoted, if the event has no event_id', async () => {
@@ -119,10 +111,12 @@ test('track-answer uses Idempotency-Key, bare or quoted, if the event has no eve
 });
 
 test('track-answer returns 400 for a malformed Idempotency-Key', async () => {
-  for (const sent of ['', '""', '"open', '"a"b"', '"a\\x"', 'x'.repeat(129), `"${'x'.repeat(129)}"`]) {
-    const { status, json } = await caller.track(event(), { 'Idempotency-Key': sent });
-    assert.deepEqual([status, json.error.code], [400, 'INVALID_REQUEST'], sent);
-  }
+  for (const sent of ['', '""', '"open', '"a"b"', '"a\\x"', 'x'.repeat(129), `"${'x'.repeat(129)}"`])
+    assert.equal(
+      outcomeOf(await caller.track(event(), { 'Idempotency-Key': sent })),
+      '400 INVALID_REQUEST',
+      sent,
+    );
 });
 
 function assertUnavailable({ status, headers, json }: JsonAnswer): void {
@@ -146,10 +140,7 @@ test('track-answer returns 503 for new event ids of a learner with 20,000 ids, a
   assert.equal((await caller.track(used)).status, 200);
   await fillLedger('busy', maxWindowIds - 1);
   const lastAndNext = await caller.trackAll([of({ event_id: 'last' }), of({ event_id: 'new' })]);
-  assert.deepEqual(resultsOf(lastAndNext), [
-    [200, false],
-    [503, false],
-  ]);
+  assert.deepEqual(resultsOf(lastAndNext), ['200', '503']);
   assertUnavailable(await caller.track(of({ event_id: 'new' })));
   assertUnavailable(await other.track(of({ event_id: 'new' })));
   assert.equal(
@@ -158,19 +149,12 @@ test('track-answer returns 503 for new event ids of a learner with 20,000 ids, a
     'an answer without an id is counted',
   );
   assert.ok(isReplayed(await caller.track(used)));
-  const reused = await caller.track({ ...used, is_correct: false });
-  assert.equal(reused.json.error.code, 'IDEMPOTENCY_KEY_REUSED');
+  assert.equal(outcomeOf(await caller.track({ ...used, is_correct: false })), '422 IDEMPOTENCY_KEY_REUSED');
 
   const mixed = [of({ event_id: 'a' }), of({}), used, event({ user_id: 'idle', event_id: 'a' }), {}];
   const some = await caller.trackAll(mixed);
   assert.equal(some.status, 207);
-  assert.deepEqual(resultsOf(some), [
-    [503, false],
-    [200, false],
-    [200, true],
-    [200, false],
-    [400, false],
-  ]);
+  assert.deepEqual(resultsOf(some), ['503', '200', '200 replayed', '200', '400']);
   const none = await caller.trackAll([of({ event_id: 'a' }), {}]);
   assertUnavailable(none);
   const paths: string[] = none.json.error.details.map(({ path }: { path: string }) => path);

@@ -6,8 +6,10 @@ import type { SkillAnswer } from '../../src/client/types.js';
 import { logit } from '../../src/domain/base/common.js';
 import { computeExpectedRange } from '../../src/domain/learner/expected-accuracy.js';
 import { askInTurn, erasureDone } from '../support/builders/learner-data.js';
-import { callerOf, event, type JsonAnswer } from '../support/http/http.js';
+import { callerOf, event, outcomeOf } from '../support/http/http.js';
+import { readPages } from '../support/http/read-pages.js';
 import { keysOf, sharedService } from '../support/servers/service.js';
+import { valuesOf } from '../support/values-of.js';
 import { askUntil } from '../support/wait.js';
 
 const service = await sharedService();
@@ -26,20 +28,17 @@ const sortBytes = (some: readonly string[]): string[] =>
 interface Learner {
   readonly user_id: string;
 }
-type Query = Readonly<Record<string, string | number>>;
-const find = (query: Query = {}, as = caller) => {
-  const search = Object.entries(query).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
-  return askInTurn(() => as.get(`/api/v1/learners?${search.join('&')}`));
-};
-const found = async (query: Query, as = caller): Promise<string[]> => {
+const find = (query = '', as = caller) => askInTurn(() => as.get(`/api/v1/learners${query}`));
+const prefixed = (prefix: string): string => `?prefix=${encodeURIComponent(prefix)}`;
+const found = async (query: string, as = caller): Promise<string[]> => {
   const { status, json, text } = await find(query, as);
   assert.equal(status, 200, text);
-  return json.data.learners.map(({ user_id }: Learner) => user_id);
+  return valuesOf(json.data.learners, 'user_id');
 };
 const allStored = (as = caller) =>
   askUntil(
     'all answers in ClickHouse',
-    () => find({}, as),
+    () => find('', as),
     ({ json }) => json.data.source_lag_seconds === 0,
   );
 
@@ -53,10 +52,7 @@ before(async () => {
 
 test('GET /learners returns all learners by their bytes, each with totals', async () => {
   const { learners, next_cursor } = (await find()).json.data;
-  assert.deepEqual(
-    learners.map(({ user_id }: Learner) => user_id),
-    sortBytes(ids),
-  );
+  assert.deepEqual(valuesOf(learners, 'user_id'), sortBytes(ids));
   assert.equal(next_cursor, null);
   const one = learners.find(({ user_id }: Learner) => user_id === script);
   const totals = { total_attempts: 2, correct_attempts: 1, skills: 2, last_day: '2026-02-03' };
@@ -67,36 +63,31 @@ test('GET /learners compares the prefix byte by byte', async () => {
   const prefixes = ['%', '_', 'a', 'a%', 'a_', 'a\\', "a'", 'A', 'e', 'é', '😀', '😀 ', 'של', '\u202e'];
   for (const prefix of [...prefixes, 'unknown', '100%', '<']) {
     const expected = sortBytes(ids.filter((id) => id.startsWith(prefix)));
-    assert.deepEqual(await found({ prefix }), expected, prefix);
+    assert.deepEqual(await found(prefixed(prefix)), expected, prefix);
   }
 });
 
 test('GET /learners returns each learner once in pages of any size', async () => {
-  for (const query of [{ limit: 4 }, { limit: 2, prefix: 'a' }, { limit: ids.length }]) {
-    const seen: string[] = [];
-    for (let cursor: string | null = ''; cursor !== null; ) {
-      const { json } = await find(cursor === '' ? query : { ...query, cursor });
-      const page = json.data.learners.map(({ user_id }: Learner) => user_id);
-      assert.ok(page.length <= query.limit && page.length > 0);
-      seen.push(...page);
-      cursor = json.data.next_cursor;
-    }
-    assert.deepEqual(seen, sortBytes(ids.filter((id) => id.startsWith(query.prefix ?? ''))));
+  for (const limit of [2, 4, ids.length]) {
+    const prefix = limit === 2 ? 'a' : '';
+    const read = (query: string) => find(prefix === '' ? query : `${query}&prefix=${prefix}`);
+    const pages = await readPages<Learner>(read, 'learners', limit);
+    assert.ok(pages.every(({ length }) => length <= limit && length > 0));
+    assert.deepEqual(valuesOf(pages.flat(), 'user_id'), sortBytes(ids.filter((id) => id.startsWith(prefix))));
   }
 });
 
-test('GET /learners rejects invalid prefixes, limits and cursors', async () => {
-  const bad = ['prefix=', 'prefix=a&prefix=b', `prefix=${'x'.repeat(129)}`, 'prefix=%00', 'prefix=%FF'];
-  for (const query of [...bad, 'limit=0', 'limit=1001', 'cursor=x'])
-    assert.equal((await caller.get(`/api/v1/learners?${query}`)).status, 400, query);
+test('GET /learners rejects invalid prefixes', async () => {
+  for (const prefix of ['', 'a&prefix=b', 'x'.repeat(129), '%00', '%FF'])
+    assert.equal((await find(`?prefix=${prefix}`)).status, 400, prefix);
 });
 
 test('GET /learners returns only learners of the calling tenant', async () => {
   const other = callerOf(service, await keys.add({ tenant: 'other' }));
-  assert.deepEqual(await found({}, other), []);
+  assert.deepEqual(await found('', other), []);
   assert.equal((await other.track(event({ user_id: 'a' }))).status, 200);
   await allStored(other);
-  assert.deepEqual(await found({ prefix: 'a' }, other), ['a']);
+  assert.deepEqual(await found('?prefix=a', other), ['a']);
 });
 
 const historyOf = (userId: string, skillId: string, query = '') =>
@@ -139,19 +130,10 @@ test('GET /mastery/{user_id}/{skill_id}/history returns the answers on a skill, 
     const differences = [expected_low - low, expected_high - high].map(Math.abs);
     assert.ok(Math.max(...differences) < 2e-4, `answer ${9 - i}`);
   }
-  const seen: object[] = [];
-  for (let query: string | null = '?limit=4'; query !== null; ) {
-    const { data }: JsonAnswer['json'] = (await historyOf(userId, skillId, query)).json;
-    assert.equal(data.total_attempts, 9);
-    assert.equal(data.pending_attempts, 0);
-    seen.push(...data.answers);
-    query = data.next_cursor === null ? null : `?limit=4&cursor=${data.next_cursor}`;
-  }
-  assert.deepEqual(seen, answers);
-  assert.equal((await historyOf(userId, 'never')).json.error.code, 'SKILL_NOT_FOUND');
-  assert.equal((await historyOf('unknown', skillId)).json.error.code, 'USER_NOT_FOUND');
-  for (const query of ['?limit=0', '?limit=1001', '?cursor=x'])
-    assert.equal((await historyOf(userId, skillId, query)).status, 400, query);
+  const pages = await readPages((query) => historyOf(userId, skillId, query), 'answers', 4);
+  assert.deepEqual(pages, [answers.slice(0, 4), answers.slice(4, 8), answers.slice(8)]);
+  assert.equal(outcomeOf(await historyOf(userId, 'never')), '404 SKILL_NOT_FOUND');
+  assert.equal(outcomeOf(await historyOf('unknown', skillId)), '404 USER_NOT_FOUND');
 });
 
 test('GET /learners hides an erased learner immediately and shows only the new history', async () => {
@@ -160,16 +142,15 @@ test('GET /learners hides an erased learner immediately and shows only the new h
     Array.from({ length: count }, (_, i) => event({ user_id, event_id: `${name}-${i}`, is_correct }));
   assert.equal((await caller.trackAll(answers(3, 'old', true))).status, 200);
   await allStored();
-  assert.deepEqual(await found({ prefix: user_id }), [user_id]);
-  const path = `/api/v1/learners/${encodeURIComponent(user_id)}`;
-  const erased = await caller.call({ method: 'DELETE', path });
+  assert.deepEqual(await found(prefixed(user_id)), [user_id]);
+  const erased = await caller.send('DELETE', `/api/v1/learners/${encodeURIComponent(user_id)}`);
   assert.equal(erased.status, 202);
-  assert.deepEqual(await found({ prefix: user_id }), []);
-  assert.equal((await historyOf(user_id, 'algebra')).json.error.code, 'USER_NOT_FOUND');
+  assert.deepEqual(await found(prefixed(user_id)), []);
+  assert.equal(outcomeOf(await historyOf(user_id, 'algebra')), '404 USER_NOT_FOUND');
   // More answers than before, so that sequence numbers do not separate the histories.
   assert.equal((await caller.trackAll(answers(5, 'new', false))).status, 200);
   const read = async () => {
-    const [shown] = (await find({ prefix: user_id })).json.data.learners;
+    const [shown] = (await find(prefixed(user_id))).json.data.learners;
     assert.ok(shown === undefined || shown.correct_attempts === 0, JSON.stringify(shown));
     const history = (await historyOf(user_id, 'algebra')).json.data.answers;
     for (const { event_id } of history) assert.match(event_id, /^new-/);

@@ -2,9 +2,11 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { encodeForecastRow } from '../../src/contracts/journal/journal.js';
+import { dayMs } from '../../src/domain/base/common.js';
 import { indices } from '../../src/lists.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createJournalWarehouse } from '../../src/warehouse/ingest/journal-warehouse.js';
+import { timeAgo } from '../support/builders/day.js';
 import { servedForecast } from '../support/builders/journal-rows.js';
 import { callerOf, event } from '../support/http/http.js';
 import { clickhouseOf, keysOf, sharedService } from '../support/servers/service.js';
@@ -13,8 +15,6 @@ import { askUntil } from '../support/wait.js';
 const service = await sharedService();
 const keys = await keysOf({ after }, service);
 const clickhouse = clickhouseOf({ after }, service);
-const dayMs = 86_400_000;
-const timeAgo = (days: number): string => new Date(Date.now() - days * dayMs).toISOString();
 const callerOfTenant = async (name: string) => callerOf(service, await keys.add({ tenant: name }));
 const path = '/api/v1/model/reliability';
 

@@ -1,42 +1,34 @@
 /** Next items over HTTP: probabilities, order, limits and errors. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import type { NextItems } from '../../src/client/types.js';
 import { distinct, indices } from '../../src/lists.js';
 import { addItemAnswers } from '../../src/store/models/item-store.js';
-import { callerOf, event, type JsonAnswer } from '../support/http/http.js';
+import { timeAgo } from '../support/builders/day.js';
+import { callerOf, event, type JsonAnswer, outcomeOf } from '../support/http/http.js';
+import { assertNear } from '../support/near.js';
 import { keysOf, redisOf, sharedService } from '../support/servers/service.js';
+import { valuesOf } from '../support/values-of.js';
 
 const service = await sharedService();
 const redis = await redisOf({ after }, service.redisUrl);
 const caller = callerOf(service, service.key);
-const dayMs = 86_400_000;
 
 const post = (userId: string, body: unknown, as = caller): Promise<JsonAnswer> =>
-  as.call({ path: `/api/v1/next-items/${userId}`, body: JSON.stringify(body) });
+  as.send('POST', `/api/v1/next-items/${userId}`, body);
 
-interface ChosenItem {
-  readonly index: number;
-  readonly item_id: string | null;
-  readonly skill_id: string;
-  readonly p_correct: number;
-  readonly mastery: number;
-  readonly expected_gain: number;
-  readonly reason_code: string;
-  readonly reason: string;
-}
+type ChosenItem = NextItems['items'][number];
 
-async function choose(userId: string, body: object): Promise<ChosenItem[]> {
+async function choose(userId: string, body: object): Promise<readonly ChosenItem[]> {
   const { status, json, text } = await post(userId, body);
   assert.equal(status, 200, text);
   assert.equal(json.data.user_id, userId);
   return json.data.items;
 }
 
-const timeAgo = (ms: number): string => new Date(Date.now() - ms).toISOString();
-
 /** Answers of two days ago by default, so that a few seconds change no probability. */
 async function practise(userId: string, answers: readonly Record<string, unknown>[], daysAgo = 2) {
-  const occurred_at = timeAgo(daysAgo * dayMs);
+  const occurred_at = timeAgo(daysAgo);
   const events = answers.map((change) => event({ user_id: userId, occurred_at, ...change }));
   assert.equal((await caller.trackAll(events)).status, 200);
 }
@@ -52,9 +44,6 @@ const fixItemDifficulty = (itemIds: readonly string[]): Promise<number> =>
     0,
     itemIds.map((itemId) => ({ itemId, answers: 1e7, right: 5e6, expected: 5e6 })),
   );
-
-const assertNear = (actual = Number.NaN, expected = Number.NaN, message = ''): void =>
-  assert.ok(Math.abs(actual - expected) < 1.5e-4, `${message}: ${actual}, not ${expected}`);
 
 test('Next items return the p_correct and mastery that an answer given now is counted with', async () => {
   await addItemAnswers(redis, service.tenant, 0, [
@@ -85,7 +74,7 @@ test('Next items return the p_correct and mastery that an answer given now is co
     const { json } = await caller.track(event({ user_id: userId, ...asked }));
     const attempts = await caller.get(`/api/v1/learners/${userId}/attempts?limit=1`);
     const name = JSON.stringify(item);
-    assertNear(chosen?.p_correct, attempts.json.data.attempts[0].p_correct, name);
+    assertNear(chosen?.p_correct, attempts.json.data.attempts[0].p_correct, 1.5e-4, name);
     assert.equal(chosen?.mastery, json.data.mastery_before, name);
     chances.push(chosen?.p_correct as number);
   }
@@ -94,24 +83,19 @@ test('Next items return the p_correct and mastery that an answer given now is co
   assert.ok(hard < 0.5 && easy > plain, `${chances}`);
 });
 
-test('Next items are ordered with at most three of a skill in a row, ties by index, and cut at limit', async () => {
+test('Next items have at most three of a skill in a row, ties by index, and are cut at limit', async () => {
   await practise(
     'ordered',
     indices(6).map((i) => ({ skill_id: 'one', is_correct: i % 2 === 0 })),
   );
   const items = indices(24).map((i) => ({ skill_id: i % 4 === 0 ? 'two' : 'one', item_id: `i-${i}` }));
   const all = await choose('ordered', { items, limit: 1000 });
-  assert.deepEqual(
-    all.map(({ index }) => index).toSorted((a, b) => a - b),
-    indices(24),
-  );
   const skills = all.map(({ skill_id }) => skill_id).join(' ');
   assert.ok(!/^(one ){4}.*two/.test(skills) && !/(two ){4}.*one/.test(skills), skills);
-  for (const [i, one] of all.entries()) {
-    const next = all[i + 1];
-    if (next?.skill_id === one.skill_id)
-      assert.ok(one.index < next.index, `${one.index} before ${next.index}`);
-  }
+  const indexesOf = (skill: string) =>
+    all.filter(({ skill_id }) => skill_id === skill).map(({ index }) => index);
+  const [ones, twos] = [indices(24).filter((i) => i % 4 > 0), indices(6).map((i) => 4 * i)];
+  assert.deepEqual([indexesOf('one'), indexesOf('two')], [ones, twos]);
   assert.deepEqual(await choose('ordered', { items }), all.slice(0, 10));
   assert.deepEqual(await choose('ordered', { items, limit: 3, target: null }), all.slice(0, 3));
 });
@@ -120,24 +104,19 @@ test('Next items put an item last that was answered correctly within the hour', 
   await caller.trackAll([
     event({ user_id: 'recent', skill_id: 'one', item_id: 'right', is_correct: true }),
     event({ user_id: 'recent', skill_id: 'one', item_id: 'wrong', is_correct: false }),
-    event({ user_id: 'recent', skill_id: 'one', item_id: 'old', occurred_at: timeAgo(2 * 3_600_000) }),
+    event({ user_id: 'recent', skill_id: 'one', item_id: 'old', occurred_at: timeAgo(2 / 24) }),
   ]);
   const items = ['right', 'wrong', 'old', 'new'].map((item_id) => ({ item_id, skill_id: 'one' }));
   const chosen = await choose('recent', { items });
   assert.equal(chosen.at(-1)?.item_id, 'right');
-  assert.deepEqual(
-    chosen.filter(({ reason_code }) => reason_code === 'ANSWERED_RECENTLY').map(({ index }) => index),
-    [0],
-  );
+  const recent = chosen.filter(({ reason_code }) => reason_code === 'ANSWERED_RECENTLY');
+  assert.deepEqual(valuesOf(recent, 'index'), [0]);
 });
 
 test("Next items of an unknown learner have the population's values and create nothing", async () => {
   const before = await caller.get('/api/v1/skills?limit=1000');
-  const items = [
-    { skill_id: 'unknown skill' },
-    { skill_id: 'unmet', item_id: 'x' },
-    { skill_id: 'unmet', item_id: 'x' },
-  ];
+  const unmet = { skill_id: 'unmet', item_id: 'x' };
+  const items = [{ skill_id: 'unknown skill' }, unmet, unmet];
   const chosen = await choose('nobody', { items });
   assert.deepEqual(
     chosen.map((one) => [one.index, one.item_id, one.p_correct, one.mastery, one.reason_code]),
@@ -154,8 +133,7 @@ test("Next items of an unknown learner have the population's values and create n
 });
 
 test('Next items name skills as in the catalogue and put mastered skills last', async () => {
-  const body = '{"name":"Fractions","section":"math"}';
-  const named = await caller.call({ method: 'PUT', path: '/api/v1/skills/n', body });
+  const named = await caller.send('PUT', '/api/v1/skills/n', { name: 'Fractions', section: 'math' });
   assert.equal(named.status, 200, named.text);
   await practise(
     'strong',
@@ -163,10 +141,7 @@ test('Next items name skills as in the catalogue and put mastered skills last', 
     0.01,
   );
   const chosen = await choose('strong', { items: [{ skill_id: 'n' }, { skill_id: 'other' }] });
-  assert.deepEqual(
-    chosen.map(({ reason_code }) => reason_code),
-    ['NEW_SKILL', 'MASTERED'],
-  );
+  assert.deepEqual(valuesOf(chosen, 'reason_code'), ['NEW_SKILL', 'MASTERED']);
   assert.equal(chosen[1]?.reason, 'Fractions is mastered: little is left to gain.');
 });
 
@@ -195,13 +170,12 @@ const invalidBodies: readonly (readonly [path: string, body: unknown])[] = [
 
 test('Next items reject an invalid body with 400, naming the field', async () => {
   for (const [path, body] of invalidBodies) {
-    const { status, json, text } = await post('invalid', body);
-    assert.deepEqual([status, json.error.code], [400, 'INVALID_REQUEST'], text);
-    const paths = json.error.details.map((one: { path: string }) => one.path);
-    assert.ok(paths.includes(path), text.slice(0, 500));
+    const answer = await post('invalid', body);
+    assert.equal(outcomeOf(answer), '400 INVALID_REQUEST', answer.text);
+    const paths = valuesOf(answer.json.error.details, 'path');
+    assert.ok(paths.includes(path), answer.text.slice(0, 500));
   }
-  const tooLarge = await caller.call({ path: '/api/v1/next-items/a', body: 'x'.repeat(1024 * 1024 + 1) });
-  assert.deepEqual([tooLarge.status, tooLarge.json.error.code], [413, 'PAYLOAD_TOO_LARGE']);
+  assert.equal(outcomeOf(await post('a', 'x'.repeat(1024 * 1024))), '413 PAYLOAD_TOO_LARGE');
 });
 
 test('Next items accept 1,000 items in 1 MiB as one request of the quota', async () => {

@@ -10,11 +10,11 @@ import { allScopes } from '../../src/contracts/access/access.js';
 import { examples } from '../../src/contracts/responses/examples.js';
 import { pathExamples } from '../../src/contracts/responses/openapi-texts.js';
 import { askInTurn } from '../support/builders/learner-data.js';
-import { assertAnswer } from '../support/http/answer-check.js';
+import { assertDescribed } from '../support/http/answer-check.js';
 import { operationAt } from '../support/http/description.js';
 import { callerOf, jsonOf } from '../support/http/http.js';
 import { routeRequests } from '../support/http/route-requests.js';
-import { apiRoutes, nameOf, targetOf } from '../support/http/route-table.js';
+import { apiRoutes, nameOf } from '../support/http/route-table.js';
 import { root } from '../support/runner/root.js';
 import { keysOf, sharedService } from '../support/servers/service.js';
 
@@ -48,7 +48,7 @@ for (const route of routes) {
     const body = exampleBody(method, route.path);
     const answer = await askInTurn(() => caller.raw({ method, path, headers, body }));
     assert.ok(answer.status < 400, answer.text);
-    assertAnswer(answer, { method, target: targetOf(method, path.split('?')[0] ?? ''), requestId: null });
+    assertDescribed(answer, method, path);
     if (route.scope !== null) assert.match(answer.headers.ratelimit ?? '', /^"default";r=\d+;t=\d+$/);
     if (answer.headers['content-type'] !== 'application/json' || path === '/openapi.json') return;
     recorded[name] = jsonOf(answer);

@@ -35,10 +35,8 @@ async function createTenant(name: string): Promise<Tenant> {
 }
 const tenants = casesOf([await createTenant('fresh'), await createTenant('fitted')], 2);
 
-async function call({ caller }: Tenant, path: string, method = 'GET', body: object | null = null) {
-  const { status, json, text } = await caller.call({
-    ...{ method, path: `/api/v1/${path}`, body: body && JSON.stringify(body) },
-  });
+async function call({ caller }: Tenant, path: string, method = 'GET', body?: object) {
+  const { status, json, text } = await caller.send(method, `/api/v1/${path}`, body);
   assert.equal(status, 200, text);
   return json.data;
 }

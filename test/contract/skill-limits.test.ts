@@ -1,9 +1,11 @@
 /** Limits on the skills of a learner and of a tenant, and removal of skills. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { timeAgo } from '../support/builders/day.js';
 import { askInTurn } from '../support/builders/learner-data.js';
 import { callerOf, event, outcomeOf } from '../support/http/http.js';
 import { keysOf, sharedService, startSecondApi } from '../support/servers/service.js';
+import { valuesOf } from '../support/values-of.js';
 
 const perLearner = 5;
 const perTenant = 12;
@@ -19,7 +21,7 @@ async function freshTenant() {
     caller,
     listSkills: async (): Promise<string[]> => {
       const { json } = await caller.get('/api/v1/skills?limit=1000');
-      return json.data.skills.map(({ skill_id }: { skill_id: string }) => skill_id);
+      return valuesOf(json.data.skills, 'skill_id');
     },
     putSkill: (skill: string, body: object = {}) => caller.send('PUT', `/api/v1/skills/${skill}`, body),
   };
@@ -39,8 +41,7 @@ test('track-answers limits the skills of a learner exactly, and a rejected answe
     answer('eve', 'x'),
   ]);
   assert.equal(status, 207);
-  const statuses = json.data.results.map((result: { status: number }) => result.status);
-  assert.deepEqual(statuses, [200, 200, 200, 200, 200, 422, 422, 200, 200]);
+  assert.deepEqual(valuesOf(json.data.results, 'status'), [200, 200, 200, 200, 200, 422, 422, 200, 200]);
   assert.equal(json.data.results[5].error.code, 'LIMIT_EXCEEDED');
   assert.deepEqual(await listSkills(), ['s0', 's1', 's2', 's3', 's4', 'x']);
   assert.equal(outcomeOf(await caller.track(answer('ada', 'more'))), limitExceeded);
@@ -109,10 +110,7 @@ test('DELETE removes a skill with fewer than 20 answers, which makes room for an
   assert.ok(!(await listSkills()).some((name) => name === 'set' || name === 's0'));
   const { data } = (await caller.get('/api/v1/mastery/ada')).json;
   assert.equal(data.skills.length, perLearner, 'the answers are gone');
-  for (const [user, skill] of [
-    ['ada', 's0'],
-    ['max', 'new'],
-  ] as const)
+  for (const [user, skill] of Object.entries({ ada: 's0', max: 'new' }))
     assert.equal((await caller.track(answer(user, skill))).status, 200, skill);
   assert.equal(outcomeOf(await remove('set')), '404 SKILL_NOT_FOUND');
 });
@@ -120,8 +118,7 @@ test('DELETE removes a skill with fewer than 20 answers, which makes room for an
 test('GET mastery returns the same skills in pages and as a whole', async () => {
   const { caller } = await freshTenant();
   // Long ago, so that mastery does not change between two reads.
-  const occurred_at = new Date(Date.now() - 300 * 86_400_000).toISOString();
-  await caller.trackAll(answers('ada', perLearner).map((one) => ({ ...one, occurred_at })));
+  await caller.trackAll(answers('ada', perLearner).map((one) => ({ ...one, occurred_at: timeAgo(300) })));
   const path = '/api/v1/mastery/ada';
   const whole = (await caller.get(path)).json.data;
   const first = (await caller.get(`${path}?limit=3`)).json.data;

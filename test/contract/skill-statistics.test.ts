@@ -1,19 +1,22 @@
 /** Statistics of skills over all learners, compared with sums over the posted answers. */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import type { SkillItem } from '../../src/client/types.js';
+import { dayMs } from '../../src/domain/base/common.js';
 import { computeSum, groupBy } from '../../src/lists.js';
-import { awayFromMidnight } from '../support/builders/day.js';
+import { awayFromMidnight, timeAgo } from '../support/builders/day.js';
 import { seeded } from '../support/builders/random.js';
-import { callerOf, event, type JsonAnswer } from '../support/http/http.js';
+import { callerOf, event, type JsonAnswer, outcomeOf } from '../support/http/http.js';
+import { readPages } from '../support/http/read-pages.js';
 import { viewEfficiency } from '../support/inspect/view-efficiency.js';
+import { assertNear } from '../support/near.js';
 import { keysOf, sharedService } from '../support/servers/service.js';
+import { valuesOf } from '../support/values-of.js';
 import { askUntil } from '../support/wait.js';
 
 const service = await sharedService();
 const keys = await keysOf({ after }, service);
 const caller = callerOf(service, service.key);
-const dayMs = 86_400_000;
-const timeAgo = (days: number): string => new Date(Date.now() - days * dayMs - 60_000).toISOString();
 
 interface PostedAnswer {
   readonly user_id: string;
@@ -93,13 +96,9 @@ before(async () => {
   const other = callerOf(service, await keys.add({ tenant: 'other' }));
   assert.equal((await other.trackAll(answersOf(learners))).status, 200);
   const isStored = ({ json }: JsonAnswer) =>
-    computeSum(json.data?.skills.map(({ answers }: CountedSums) => answers) ?? []) === counted.length;
+    computeSum(valuesOf(json.data?.skills ?? [], 'answers')) === counted.length;
   await askUntil('all answers in ClickHouse', () => getList(), isStored);
 });
-
-interface CountedSums {
-  readonly answers: number;
-}
 
 const mean = (values: readonly number[]): number => computeSum(values) / values.length;
 const meanOf = (field: keyof CountedAnswer, answers: readonly CountedAnswer[]): number =>
@@ -126,10 +125,6 @@ function computeWilson(share: number, n: number): { low: number; high: number } 
   const [low, high] = [-reach, reach].map((end) => (share + z ** 2 / (2 * n) + end) / (1 + z ** 2 / n));
   return { low: low as number, high: high as number };
 }
-
-/** The list of answers has four decimals, so means of them are as exact. */
-const assertNear = (actual: number, expected: number, tolerance = 2e-4): void =>
-  assert.ok(Math.abs(actual - expected) <= tolerance, `${actual} instead of ${expected}`);
 
 /** Whether the learner had a plateau on the last day with answers. */
 function endsOnPlateau(answers: readonly CountedAnswer[]): boolean {
@@ -168,12 +163,8 @@ test('GET skill-statistics returns sums and medians over the learners of each sk
 });
 
 test('GET skill-statistics returns pages in the order of UTF-8 bytes', async () => {
-  const first = (await getList('?limit=1')).json.data;
-  assert.deepEqual([first.skills.length, first.skills[0].skill_id], [1, 'algebra']);
-  const second = (await getList(`?limit=1&cursor=${first.next_cursor}`)).json.data;
-  assert.deepEqual([second.skills[0].skill_id, second.next_cursor], [specialName, null]);
-  const invalid = await getList('?cursor=algebra');
-  assert.deepEqual([invalid.status, invalid.json.error.code], [400, 'INVALID_REQUEST']);
+  const pages = await readPages<{ skill_id: string }>(getList, 'skills', 1);
+  assert.deepEqual(valuesOf(pages.flat(), 'skill_id'), ['algebra', specialName]);
   const empty = callerOf(service, await keys.add({ tenant: 'empty' }));
   assert.deepEqual((await getList('', empty)).json.data.skills, []);
 });
@@ -184,11 +175,7 @@ test('Statistics of a skill have quartiles and a learning curve of attempts with
     assert.equal(status, 200);
     assertSums(json.data, skill);
     const groups = byLearner(onSkill(skill));
-    for (const [name, level] of [
-      ['q1', 0.25],
-      ['median', 0.5],
-      ['q3', 0.75],
-    ] as const)
+    for (const [name, level] of Object.entries({ q1: 0.25, median: 0.5, q3: 0.75 }))
       assertNear(json.data.velocity_per_attempt[name], quantile(groups.map(meanGain), level));
     const attempts = Array.from({ length: 30 }, (_, i) => groups.flatMap((own) => own[i] ?? []));
     const shown = attempts.filter((answers) => answers.length >= 5);
@@ -256,10 +243,7 @@ test('Statistics of a skill return the cohorts of the last 26 weeks only', async
     () => getStatistics('old', old),
     ({ json }) => json.data?.learners === 30,
   );
-  assert.deepEqual(
-    json.data.cohorts.map(({ week }: { week: number }) => week),
-    new Array(26).fill(0),
-  );
+  assert.deepEqual(valuesOf(json.data.cohorts, 'week'), new Array(26).fill(0));
 });
 
 /** Without a fit, answers under 3 s are rapid. */
@@ -277,12 +261,12 @@ test('GET items returns the items with ten answers, hardest first, without rapid
   const byItem = groupBy(onSkill('algebra').filter(isSolution), ({ item_id }) => item_id);
   assert.equal(items.length, 4);
   assert.deepEqual(
-    new Set(items.map(({ item_id }: PostedAnswer) => item_id)),
+    new Set(valuesOf(items, 'item_id')),
     new Set([...byItem].filter(([, answers]) => answers.length >= 10).map(([id]) => id)),
   );
   assert.deepEqual(
     items,
-    items.toSorted((a: { accuracy: number }, b: { accuracy: number }) => a.accuracy - b.accuracy),
+    items.toSorted((a: SkillItem, b: SkillItem) => a.accuracy - b.accuracy),
   );
   for (const item of items) {
     const answers = byItem.get(item.item_id) ?? [];
@@ -304,40 +288,27 @@ test('GET items returns the items with ten answers, hardest first, without rapid
     else assertNear(item.sure_and_wrong, 1 - meanOf('is_correct', sure), 5e-5);
     assert.equal(item.misleading, isMisleading(answers));
   }
-  assert.ok(
-    items.some(({ misleading }: { misleading: unknown }) => misleading !== null),
-    'no item has enough learners, so misleading is not tested',
-  );
+  const known = items.filter(({ misleading }: SkillItem) => misleading !== null);
+  assert.notEqual(known.length, 0, 'no item has enough learners, so misleading is not tested');
   const rare = (await getItems(specialName)).json.data.items;
-  assert.ok(rare.every(({ answers }: CountedSums) => answers >= 10));
+  assert.ok(rare.every(({ answers }: SkillItem) => answers >= 10));
 });
 
 test('GET items continues after the last item of a page and rejects an invalid cursor', async () => {
   const all = (await getItems('algebra')).json.data.items;
-  const seen: unknown[] = [];
-  for (let cursor = ''; cursor !== null; ) {
-    const { items, next_cursor } = (await getItems('algebra', `?limit=1${cursor}`)).json.data;
-    seen.push(...items);
-    if (next_cursor === null) break;
-    cursor = `&cursor=${next_cursor}`;
-  }
-  assert.deepEqual(seen, all);
-  const invalid = ['item:2 a', 'item:0.5 ', 'item:a b', 'after:a'].map((text) =>
-    Buffer.from(text).toString('base64url'),
-  );
-  for (const cursor of ['x', ...invalid]) {
-    const { status, json } = await getItems('algebra', `?cursor=${cursor}`);
-    assert.deepEqual([status, json.error?.code], [400, 'INVALID_REQUEST'], cursor);
+  const pages = await readPages((query) => getItems('algebra', query), 'items', 1);
+  assert.deepEqual(pages.flat(), all);
+  for (const text of ['item:2 a', 'item:0.5 ', 'item:a b', 'after:a']) {
+    const cursor = Buffer.from(text).toString('base64url');
+    assert.equal(outcomeOf(await getItems('algebra', `?cursor=${cursor}`)), '400 INVALID_REQUEST', text);
   }
 });
 
 test('Statistics and items return 404 for a skill without answers in the tenant', async () => {
-  assert.equal((await caller.call({ method: 'PUT', path: '/api/v1/skills/set', body: '{}' })).status, 200);
+  assert.equal((await caller.send('PUT', '/api/v1/skills/set', {})).status, 200);
   for (const get of [getStatistics, getItems])
-    for (const skill of ['unknown', 'ALGEBRA', 'old', 'set']) {
-      const { status, json } = await get(skill);
-      assert.deepEqual([status, json.error?.code], [404, 'SKILL_NOT_FOUND'], skill);
-    }
+    for (const skill of ['unknown', 'ALGEBRA', 'old', 'set'])
+      assert.equal(outcomeOf(await get(skill)), '404 SKILL_NOT_FOUND', skill);
 });
 
 test('Statistics of a skill include its first answer immediately', async () => {

@@ -9,7 +9,7 @@ import { type Answer, type Caller, callerOf } from '../support/http/http.js';
 import { type Ids, routeRequests } from '../support/http/route-requests.js';
 import { nameOf, routeTable } from '../support/http/route-table.js';
 import { keysOf, redisOf, sharedService } from '../support/servers/service.js';
-import { waitFor } from '../support/wait.js';
+import { waitFor, waitUntilStored } from '../support/wait.js';
 
 const service = await sharedService();
 const keys = await keysOf({ after }, service);
@@ -46,15 +46,14 @@ const unknownIds: Ids = {
 
 async function createWebhook({ caller, marker }: Tenant): Promise<string> {
   const body = { url: `https://${marker}.example.org/`, event_types: ['*'], description: `${marker} hook` };
-  const { status, json } = await caller.call({ path: '/api/v1/webhooks', body: JSON.stringify(body) });
+  const { status, json } = await caller.send('POST', '/api/v1/webhooks', body);
   assert.equal(status, 201);
   return json.data.webhook_id;
 }
 
 async function fill({ caller, marker }: Tenant, ids: Ids, isCorrect: boolean): Promise<void> {
   const answer = { user_id: ids.userId, is_correct: isCorrect };
-  const put = (path: string, body: object) =>
-    caller.call({ method: 'PUT', path: `/api/v1/${path}`, body: JSON.stringify(body) });
+  const put = (path: string, body: object) => caller.send('PUT', `/api/v1/${path}`, body);
   const answers = [
     await caller.track({ ...answer, skill_id: ids.skillId, event_id: ids.eventId }),
     await caller.track({ ...answer, skill_id: ids.skillId, item_id: `${marker}-item` }),
@@ -67,10 +66,7 @@ async function fill({ caller, marker }: Tenant, ids: Ids, isCorrect: boolean): P
 await fill(red, sharedIds, true);
 await fill(red, redIds, true);
 await fill(blue, sharedIds, false);
-await waitFor('the answers in ClickHouse', async () => {
-  const { json } = await callerOf(service, null).get('/api/v1/health');
-  return json.data.checks.pipeline.outbox_length === 0;
-});
+await waitUntilStored(callerOf(service, null));
 
 /** Deletions come last, so that the other calls find something. */
 const order: readonly Route['method'][] = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
@@ -150,7 +146,7 @@ for (const route of tenantRoutes)
 
 test('GET /erasures/{erasure_id} responds to erasures of another tenant as to unknown ones', async () => {
   await red.caller.track({ user_id: 'erased', skill_id: 's', is_correct: true });
-  const { json } = await red.caller.call({ method: 'DELETE', path: '/api/v1/learners/erased' });
+  const { json } = await red.caller.send('DELETE', '/api/v1/learners/erased');
   const { status_url } = json.data;
   const get = (path: string) => askInTurn(() => blue.caller.get(path));
   const unknown = await get(`/api/v1/erasures/${erasureId}`);

@@ -8,14 +8,14 @@ import { gzipSync } from 'node:zlib';
 import XAPI from '@xapi/xapi';
 import TinCan from 'tincanjs';
 import { indices } from '../../src/lists.js';
+import { timeAgo } from '../support/builders/day.js';
 import { askInTurn } from '../support/builders/learner-data.js';
 import { adl, type Json, skillIri, statement, voiding } from '../support/builders/statements.js';
-import { assertAnswer } from '../support/http/answer-check.js';
+import { assertDescribed } from '../support/http/answer-check.js';
 import { callerOf, jsonOf, type RequestParts } from '../support/http/http.js';
-import { targetOf } from '../support/http/route-table.js';
 import { root } from '../support/runner/root.js';
 import { keysOf, sharedService } from '../support/servers/service.js';
-import { waitFor } from '../support/wait.js';
+import { waitUntilStored } from '../support/wait.js';
 
 const service = await sharedService();
 const keys = await keysOf({ after }, service);
@@ -25,16 +25,15 @@ const path = '/xapi/statements';
 
 /** Sends a request and compares the response with the description of the API. */
 async function call(parts: RequestParts, by = caller) {
-  const { method = 'POST' } = parts;
   const answer = await by.raw({ path, headers: version, ...parts });
-  assertAnswer(answer, { method, target: targetOf(method, path), requestId: null });
+  assertDescribed(answer, parts.method ?? 'POST', path);
   return { ...answer, json: answer.text === '' ? null : jsonOf(answer) };
 }
 const send = (body: unknown, more: RequestParts = {}) => call({ body: JSON.stringify(body), ...more });
 const put = (id: unknown, body: unknown) =>
   call({ method: 'PUT', path: `${path}?statementId=${id}`, body: JSON.stringify(body) });
 const putMapping = (body: unknown, headers: RequestParts['headers'] = {}) =>
-  caller.call({ method: 'PUT', path: '/api/v1/xapi-mapping', body: JSON.stringify(body), headers });
+  caller.send('PUT', '/api/v1/xapi-mapping', body, headers);
 
 const sha1 = (text: string): string => createHash('sha1').update(text).digest('hex');
 const hashed = (identifier: string): string =>
@@ -145,56 +144,50 @@ test('POST /xapi/statements identifies learners by mbox or its SHA-1, by account
   assert.deepEqual(counts, [2, 1, 1]);
 });
 
-const result = (name: string, value: unknown): Json => ({ result: { [name]: value } });
-const tomorrow = new Date(Date.now() + 86_400_000).toISOString();
+const actor = (value: unknown): Json => ({ actor: value });
+const object = (value: unknown): Json => ({ object: value });
+const result = (value: unknown): Json => ({ result: value });
+const context = (value: unknown): Json => ({ context: value });
+const attachment = { usageType: 'http://a.b', display: {}, contentType: 'a/b', length: 1, sha2: 'x' };
 /** Changes of a valid statement, by the path that the response names. */
-const malformed: readonly (readonly [string, Json])[] = [
-  ['actor', { actor: undefined }],
-  ['actor', { actor: { name: 'unidentified' } }],
-  ['actor', { actor: { mbox: 'mailto:a@b', openid: 'http://a.b/' } }],
-  ['actor/mbox', { actor: { mbox: 'a@b' } }],
-  ['actor/mbox_sha1sum', { actor: { mbox_sha1sum: 'abc' } }],
-  ['actor/account/homePage', { actor: { account: { homePage: 'lms', name: 'a' } } }],
-  ['actor/account/name', { actor: { account: { homePage: 'http://a.b', name: '\ud800' } } }],
-  ['actor', { actor: { objectType: 'Group', name: 'no members' } }],
-  ['actor', { actor: { mbox: 'mailto:a@b', member: [{ mbox: 'mailto:c@d' }] } }],
-  ['actor/objectType', { actor: { objectType: 'agent', mbox: 'mailto:a@b' } }],
-  ['verb/id', { verb: { id: 'answered' } }],
-  ['verb/display', { verb: { ...adl('answered'), display: { 'not a language': 'x' } } }],
-  ['object', { object: undefined }],
-  ['object/id', { object: { id: 'items/1' } }],
-  ['object/id', { object: { id: 'http://a.b/c d' } }],
-  ['object', { object: { objectType: 'Agent' } }],
-  ['object/objectType', { object: { id: 'http://a.b', objectType: 'activity' } }],
-  ['object', { object: { objectType: 'StatementRef', id: '1' } }],
-  ['object/definition/extensions', { object: { id: 'http://a.b', definition: { extensions: { a: 1 } } } }],
-  ['id', { id: 'not-a-uuid' }],
-  ['timestamp', { timestamp: '18 May 2013' }],
-  ['timestamp', { timestamp: '2013-02-30T05:32:34Z' }],
-  ['timestamp', { timestamp: tomorrow }],
-  ['result/duration', result('duration', '12')],
-  ['result/duration', result('duration', 'P4W1D')],
-  ['result/duration', result('duration', 'PT')],
-  ['result/success', result('success', 'true')],
-  ['result/score/scaled', result('score', { scaled: 1.1 })],
-  ['result/score/scaled', result('score', { scaled: '1' })],
-  ['result/score', result('score', { raw: 5, max: 4 })],
-  ['result/response', result('response', null)],
-  ['result/Success', result('Success', true)],
-  ['context/contextActivities/parent', { context: { contextActivities: { parent: null } } }],
-  ['context/registration', { context: { registration: 'x' } }],
-  ['context', { context: {} }],
-  ['extra', { extra: true }],
-  ['version', { version: '1.1.0' }],
-  [
-    'attachments/0/fileUrl',
-    { attachments: [{ usageType: 'http://a.b', display: {}, contentType: 'a/b', length: 1, sha2: 'x' }] },
+const malformed: Readonly<Record<string, readonly Json[]>> = {
+  actor: [
+    ...[undefined, { name: 'unidentified' }, { mbox: 'mailto:a@b', openid: 'http://a.b/' }].map(actor),
+    actor({ objectType: 'Group', name: 'no members' }),
+    actor({ mbox: 'mailto:a@b', member: [{ mbox: 'mailto:c@d' }] }),
   ],
-  ['', { verb: adl('voided') }],
-];
+  'actor/mbox': [actor({ mbox: 'a@b' })],
+  'actor/mbox_sha1sum': [actor({ mbox_sha1sum: 'abc' })],
+  'actor/account/homePage': [actor({ account: { homePage: 'lms', name: 'a' } })],
+  'actor/account/name': [actor({ account: { homePage: 'http://a.b', name: '\ud800' } })],
+  'actor/objectType': [actor({ objectType: 'agent', mbox: 'mailto:a@b' })],
+  'verb/id': [{ verb: { id: 'answered' } }],
+  'verb/display': [{ verb: { ...adl('answered'), display: { 'not a language': 'x' } } }],
+  object: [undefined, { objectType: 'Agent' }, { objectType: 'StatementRef', id: '1' }].map(object),
+  'object/id': [object({ id: 'items/1' }), object({ id: 'http://a.b/c d' })],
+  'object/objectType': [object({ id: 'http://a.b', objectType: 'activity' })],
+  'object/definition/extensions': [object({ id: 'http://a.b', definition: { extensions: { a: 1 } } })],
+  id: [{ id: 'not-a-uuid' }],
+  timestamp: ['18 May 2013', '2013-02-30T05:32:34Z', timeAgo(-1)].map((timestamp) => ({ timestamp })),
+  'result/duration': ['12', 'P4W1D', 'PT'].map((duration) => result({ duration })),
+  'result/success': [result({ success: 'true' })],
+  'result/score/scaled': [1.1, '1'].map((scaled) => result({ score: { scaled } })),
+  'result/score': [result({ score: { raw: 5, max: 4 } })],
+  'result/response': [result({ response: null })],
+  'result/Success': [result({ Success: true })],
+  'context/contextActivities/parent': [context({ contextActivities: { parent: null } })],
+  'context/registration': [context({ registration: 'x' })],
+  context: [context({})],
+  extra: [{ extra: true }],
+  version: [{ version: '1.1.0' }],
+  'attachments/0/fileUrl': [{ attachments: [attachment] }],
+  '': [{ verb: adl('voided') }],
+};
 
 test('POST /xapi/statements rejects the whole request for one malformed statement and names its path', async () => {
-  const cases = malformed.map(([at, change]): [string, unknown] => [at, statement(change)]);
+  const cases = Object.entries(malformed).flatMap(([at, changes]) =>
+    changes.map((change): [string, unknown] => [at, statement(change)]),
+  );
   const others: [string, unknown][] = ['text', null, 1, [[]]].map((value) => ['', value]);
   for (const [at, bad] of [...cases, ...others]) {
     const good = statement();
@@ -270,10 +263,7 @@ test('POST /xapi/statements checks version, key, scope, method, media type and s
 test('POST /xapi/statements retracts the answer of a voiding statement, stored or pending', async () => {
   const [kept, stored, pending] = [statement(), statement(), statement()];
   assert.equal((await send([kept, stored])).status, 200);
-  await waitFor('the rows in ClickHouse', async () => {
-    const { json } = await caller.get('/api/v1/health');
-    return json.data.checks.pipeline.outbox_length === 0;
-  });
+  await waitUntilStored(caller);
   const voidings = [voiding(pending.id), voiding(`${stored.id}`.toUpperCase())];
   // A read of ClickHouse that has to wait too long is 503.
   assert.equal((await askInTurn(() => send([pending, ...voidings]))).status, 200);

@@ -1,4 +1,4 @@
-import type { Scoped } from './servers/service.js';
+import type { Scoped } from './servers/scoped.js';
 
 /** A scope that runs its hooks in reverse order at the end of `t`: what starts last ends first. */
 export function reversed(t: Scoped): Scoped {

@@ -50,3 +50,11 @@ export const waitUntilHealthy = (caller: Caller, path = '/api/v1/health'): Promi
     () => caller.get(path),
     ({ json }) => json.data?.status === 'ok' || json.reasons?.length === 0,
   );
+
+/** Waits until ClickHouse has all rows of the service. */
+export const waitUntilStored = (caller: Caller): Promise<JsonAnswer> =>
+  askUntil(
+    'an empty outbox',
+    () => caller.get('/api/v1/health'),
+    ({ json }) => json.data?.checks.pipeline.outbox_length === 0,
+  );

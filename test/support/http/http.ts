@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import { connect } from 'node:net';
-import type { Service } from '../servers/service.js';
 
 /** A response as received. */
 export interface Answer {
@@ -158,7 +157,7 @@ type Headers = RequestParts['headers'];
 export type Caller = ReturnType<typeof callerOf>;
 
 /** Sends requests with one API key. */
-export function callerOf({ port }: Pick<Service, 'port'>, key: string | null) {
+export function callerOf({ port }: { readonly port: number }, key: string | null) {
   const raw = (parts: RequestParts): Promise<Answer> => exchangeRaw(port, rawRequest(key, parts));
   /** Like `raw`, and parses the response's JSON. */
   const call = async (parts: RequestParts): Promise<JsonAnswer> => {

@@ -24,9 +24,8 @@ import { emptiedCluster, freshDatabase, givenCluster } from './embedded.js';
 import { exitOf } from './processes.js';
 import type { Scoped } from './scoped.js';
 
-export { dataFolder };
-
 export type { Scoped } from './scoped.js';
+export { dataFolder };
 
 export interface Service {
   readonly port: number;
