@@ -24,14 +24,7 @@ const service = server.client();
 const analyst = server.client(analystAccount);
 
 /** Tables that analysts cannot read. A new table belongs here or in `analystTables`. */
-const privateTables = [
-  'api_keys',
-  'deployments',
-  'erasures',
-  'schema_migrations',
-  'webhooks',
-  'xapi_mappings',
-];
+const privateTables = 'api_keys deployments erasures schema_migrations webhooks xapi_mappings'.split(' ');
 const secrets = ['TOP-SECRET', folder, 'hidden-tenant', 'hidden-hash'];
 secrets.push(serviceAccount.password, analystAccount.password);
 
@@ -92,14 +85,11 @@ test('The analyst account runs queries, lists and explanations in every format',
   });
   assert.deepEqual(await rows.json(), [{ a: 1, n: '1', p: "it's" }]);
   assert.equal((await run('SELECT currentDatabase()', { database: 'default' })).text, 'skilltrace\n');
+  // Asterisks that are no column lists.
   const products = `SELECT 2 * 3, number * 2, (number) * 2, [1][1] * 2, 'a' || toString(n * 2),
     CASE WHEN 1 THEN 2 * 3 END * 2, A * n, 3 AS A, number + 1 AS n, (SELECT count(*) * 2 FROM numbers(3))
     FROM numbers(1) WHERE 1 * 2 AND NOT (2 * 3 = 5)`;
-  assert.equal(
-    (await run(products)).text,
-    '6\t0\t0\t2\ta2\t12\t3\t3\t1\t6\n',
-    'an asterisk that is no column list',
-  );
+  assert.equal((await run(products)).text, '6\t0\t0\t2\ta2\t12\t3\t3\t1\t6\n');
 });
 
 test('The analyst account cannot change anything', async () => {
@@ -128,17 +118,11 @@ test('The analyst account cannot change anything', async () => {
     await assertRejected(statement);
   const { name, password } = analystAccount;
   for (const method of ['GET', 'POST']) {
-    for (const extra of [
-      {},
-      { readonly: '0' },
-      { user: 'skilltrace' },
-      { role: 'admin' },
-      { session_id: 'x' },
-    ]) {
-      const parameters = { query: 'DROP TABLE IF EXISTS t', user: name, password, ...extra };
-      const path = `/?${new URLSearchParams(parameters)}`;
+    for (const extra of ['', 'readonly=0', 'user=skilltrace', 'role=admin', 'session_id=x']) {
+      const account = { user: name, password, ...Object.fromEntries(new URLSearchParams(extra)) };
+      const path = `/?${new URLSearchParams({ query: 'DROP TABLE IF EXISTS t', ...account })}`;
       const { status } = await server.fetch(path, { method, headers: headersOf(analystAccount) });
-      assert.notEqual(status, 200, `${method} ${JSON.stringify(extra)}`);
+      assert.notEqual(status, 200, `${method} ${extra}`);
     }
   }
   const rows = await service.query({ query: 'SELECT count(), any(b) FROM t', format: 'TabSeparated' });
@@ -209,16 +193,11 @@ test('The analyst account can lower its limits and cannot raise them or set othe
     SELECT * FROM (SELECT 1 SETTINGS max_execution_time = 0)
     WITH x AS (SELECT 1 SETTINGS \`readonly\` = 0) SELECT * FROM x`))
     await assertRejected(query);
-  for (const [name, value] of [
-    ['readonly', '0'],
-    ['allow_ddl', '1'],
-    ['output_format_schema', '/tmp/x'],
-    ['max_memory_usage', 'lots'],
-    ["max_threads','a", '1'],
-    ['allow_introspection_functions', '1'],
-    ['max_untracked_memory', '99999999999'],
-  ] as const)
-    await assertRejected('SELECT 1', { [name]: value });
+  const settings = new URLSearchParams(
+    "readonly=0&allow_ddl=1&output_format_schema=/tmp/x&max_memory_usage=lots&max_threads','a=1" +
+      '&allow_introspection_functions=1&max_untracked_memory=99999999999',
+  );
+  for (const [name, value] of settings) await assertRejected('SELECT 1', { [name]: value });
   const names = ['max_execution_time', 'max_memory_usage', 'max_rows_to_read'];
   const limits = async (value: string) => {
     const parameters = Object.fromEntries(names.map((name) => [name, value]));
@@ -228,38 +207,26 @@ test('The analyst account can lower its limits and cannot raise them or set othe
     assert.equal(await limits(value), '50\t1073741824\t1000000000000\n');
   assert.equal(await limits('5'), '5\t5\t5\n');
   const quoted = { param_p: "x', readonly = 0, max_threads = '3", readonly: '2' };
-  assert.equal(
-    (await run("SELECT getSetting('readonly'), {p:String}", quoted)).text,
-    "1\tx\\', readonly = 0, max_threads = \\'3\n",
-  );
+  const { text } = await run("SELECT getSetting('readonly'), {p:String}", quoted);
+  assert.equal(text, "1\tx\\', readonly = 0, max_threads = \\'3\n");
 });
 
 test('A query of an analyst that exceeds a limit ends with an error that names the limit', async () => {
   const advice = 'Ask for one tenant, fewer days or fewer columns';
-  const cases: [query: string, parameters: Record<string, string>, error: RegExp][] = [
+  const tooManyRows = `${advice}; ANALYST_MAX_ROWS bounds the rows that a query reads\\. \\(TOO_MANY_ROWS\\)\n$`;
+  const cases: [selected: string, parameters: Record<string, string>, error: RegExp][] = [
+    ['sum(sipHash64(number)) FROM numbers(100000000000)', { max_execution_time: '1' }, /TIMEOUT_EXCEEDED/],
+    ['groupArray(number) FROM numbers(1000000000)', { max_memory_usage: '100000000' }, /MEMORY_LIMIT_EXC/],
+    [`'${'x'.repeat(1_100_000)}'`, {}, /TOO_MANY_BYTES/],
+    ['max(number) FROM numbers(2000)', { max_rows_to_read: '1000' }, new RegExp(tooManyRows)],
     [
-      'SELECT sum(sipHash64(number)) FROM numbers(100000000000)',
-      { max_execution_time: '1' },
-      /TIMEOUT_EXCEEDED/,
-    ],
-    [
-      'SELECT groupArray(number) FROM numbers(1000000000)',
-      { max_memory_usage: '100000000' },
-      /MEMORY_LIMIT_EXCEEDED/,
-    ],
-    [`SELECT '${'x'.repeat(1_100_000)}'`, {}, /TOO_MANY_BYTES/],
-    [
-      'SELECT max(number) FROM numbers(2000)',
-      { max_rows_to_read: '1000' },
-      new RegExp(`${advice}; ANALYST_MAX_ROWS bounds the rows that a query reads\\. \\(TOO_MANY_ROWS\\)\n$`),
-    ],
-    [
-      'SELECT max(number) FROM numbers(1000000000001)',
+      'max(number) FROM numbers(1000000000001)',
       { max_rows_to_read: '9e12' },
       /^Code: 158\. .*1\.00 trillion/,
     ],
   ];
-  for (const [query, parameters, error] of cases) assert.match((await run(query, parameters)).text, error);
+  for (const [selected, parameters, error] of cases)
+    assert.match((await run(`SELECT ${selected}`, parameters)).text, error);
 });
 
 test('A result that is too large for a document ends with an error, before or after its first rows', async () => {
@@ -299,14 +266,7 @@ test('A streamed response has the same bytes as the complete document', async ()
   const names = ['CSV', 'JSONCompactEachRow', 'JSONCompactStringsEachRow', 'RowBinary', 'TSV'];
   const formats = names.flatMap((name) => [name, `${name}WithNames`, `${name}WithNamesAndTypes`]);
   formats.push(
-    'ArrowStream',
-    'BSONEachRow',
-    'JSONEachRow',
-    'MsgPack',
-    'NDJSON',
-    'Native',
-    'TSKV',
-    'TabSeparatedRaw',
+    ...'ArrowStream BSONEachRow JSONEachRow MsgPack NDJSON Native TSKV TabSeparatedRaw'.split(' '),
   );
   const bytesOf = async (query: string): Promise<Buffer> => {
     const headers = headersOf(analystAccount);
@@ -361,9 +321,8 @@ test('The analyst account lists and reads the tables for analysts and no others'
   for (const query of reads('api_keys')) await assertRejected(query, { param_t: 'api_keys' });
   for (const table of privateTables) await assertRejected(`SELECT * FROM ${table}`);
   await run("SELECT * FROM merge('skilltrace', '.*')");
-  await run(
-    "SELECT * FROM viewIfPermitted(SELECT tenant FROM api_keys ELSE null('tenant LowCardinality(String)'))",
-  );
+  const permitted = "SELECT tenant FROM api_keys ELSE null('tenant LowCardinality(String)')";
+  await run(`SELECT * FROM viewIfPermitted(${permitted})`);
   assert.equal((await run('WITH api_keys AS (SELECT 1) SELECT * FROM api_keys')).text, '1\n');
 });
 
@@ -375,45 +334,23 @@ test('The analyst account reads harmless system tables only, and no path or pass
     const matched = await run(`SELECT count() FROM merge('sys' || 'tem', '^${table}$')`);
     assert.match(matched.text, /^(0\n|Code: 636)/, table);
     const parameters = { param_d: 'system', param_t: table };
-    assert.match(
-      (await run('SELECT count() FROM {d:Identifier}.{t:Identifier}', parameters)).text,
-      /^(0\n|Code: )/,
-    );
+    const { text } = await run('SELECT count() FROM {d:Identifier}.{t:Identifier}', parameters);
+    assert.match(text, /^(0\n|Code: )/);
   }
   assert.equal((await run('SELECT * FROM parts', { database: 'system' })).status, 403);
-  const listed = await service.query({
-    query: "SELECT name FROM system.tables WHERE database = 'system'",
-    format: 'TabSeparated',
-  });
-  const tables = sortedLines(await listed.text());
+  const listTables = "SELECT name FROM system.tables WHERE database = 'system'";
+  const tables = await selectRows<{ name: string }>(service, listTables);
   assert.ok(tables.length > 50);
-  for (const table of tables) await run(`SELECT * FROM system.${table} LIMIT 2000`);
-  const columns = linesOf(`
-    *
-    t.*
-    DISTINCT *
-    tuple(*)
-    * APPLY(x -> toString(x))
-    * EXCEPT name
-    [*]
-    COLUMNS('a')
-    * REPLACE(1 AS name)
-    * LIKE '%a%'
-    argMax(tuple(*), 1)
-    COLUMNS(name, data_path)
-    data_path
-    t.\`data\\x5fpath\`
-    {c:Identifier}
-    1, *
-    c, d`);
-  for (const table of ['databases', 'tables'])
-    for (const column of columns)
-      for (const source of [
-        `system.${table} AS t`,
-        `merge('sys' || 'tem', '^${table}$') AS t`,
-        `system.${table} AS t(a, b, c, d)`,
-      ])
-        await run(`SELECT ${column} FROM ${source}`, { param_c: 't.data_path' });
+  for (const { name } of tables) await run(`SELECT * FROM system.${name} LIMIT 2000`);
+  const columns =
+    `* | t.* | DISTINCT * | tuple(*) | * APPLY(x -> toString(x)) | * EXCEPT name | [*] | COLUMNS('a') |
+    * REPLACE(1 AS name) | * LIKE '%a%' | argMax(tuple(*), 1) | COLUMNS(name, data_path) | data_path |
+    t.\`data\\x5fpath\` | {c:Identifier} | 1, * | c, d`.split(/ \|\s+/);
+  for (const table of ['databases', 'tables']) {
+    const merged = `merge('sys' || 'tem', '^${table}$') AS t`;
+    for (const source of [`system.${table} AS t`, merged, `system.${table} AS t(a, b, c, d)`])
+      for (const column of columns) await run(`SELECT ${column} FROM ${source}`, { param_c: 't.data_path' });
+  }
 });
 
 test('The analyst account answers the queries of DBeaver, Metabase, Grafana and Superset', async () => {
