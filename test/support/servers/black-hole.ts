@@ -2,8 +2,9 @@ import { connect, createServer, type Socket } from 'node:net';
 import { listen } from './ports.js';
 import type { Scoped } from './service.js';
 
-/** Starts a proxy that can discard all data in both directions without closing the connections. */
-export async function startBlackHole(t: Scoped, targetPort: number) {
+/** Starts a proxy that can change its target, or discard all data in both directions without closing the connections. */
+export async function startBlackHole(t: Scoped, firstTarget: number) {
+  let targetPort = firstTarget;
   const sockets = new Set<Socket>();
   let swallowsNew = false;
   const discard = (socket: Socket): void => {
@@ -27,6 +28,10 @@ export async function startBlackHole(t: Scoped, targetPort: number) {
   });
   return {
     port,
+    /** Connections that open later reach another port. Open ones stay with the previous one. */
+    setTarget: (target: number): void => {
+      targetPort = target;
+    },
     /** Discards the data of open connections. @param includesNew also of connections that open later */
     swallow: (includesNew: boolean): void => {
       swallowsNew = includesNew;
