@@ -125,10 +125,7 @@ test('The dispatcher creates one message per subscribed event, delivered in the 
   await stage.dispatch();
   await stage.deliver();
   const payloads = await receiver.payloads(30, secret);
-  assert.deepEqual(
-    payloads.map(({ data }) => data.place),
-    indices(30),
-  );
+  for (const [i, { data }] of payloads.entries()) assert.equal(data.place, i);
   assert.deepEqual(idsOf(receiver.received), idsOf(events));
   const listed = await stage.list();
   assert.deepEqual(idsOf(listed).reverse(), idsOf(events));
@@ -178,11 +175,8 @@ test('The deliverer sends waves with one message per learner and stores the repl
     waves.push(messages.map(({ body }) => JSON.parse(body).data.user_id));
     return messages.map((_, i) => ({ status: i === 1 ? 503 : 200, reason: null }));
   });
-  assert.deepEqual(
-    waves.map((wave) => wave.length),
-    [maxWaveMessages, 4, 1],
-  );
-  for (const wave of waves) assert.equal(new Set(wave).size, wave.length);
+  const sizes = waves.map((wave) => new Set(wave).size);
+  assert.deepEqual([sizes, waves.flat().length], [[maxWaveMessages, 4, 1], maxWaveMessages + 5]);
   const states = (await stage.list()).map((one) => `${one.status} ${one.lastStatus} ${one.tries}`);
   const pending = states.filter((state) => state === 'pending 503 1');
   const delivered = states.filter((state) => state === 'delivered 200 1');
@@ -202,47 +196,35 @@ test('The deliverer sends one message after a failure before it sends waves agai
   assert.deepEqual(waves, [...Array(4).fill(maxWaveMessages), 1, maxWaveMessages, 1]);
 });
 
-test('The deliverer retries a failed message with the same id when it is due', async (t) => {
-  const receiver = await startReceiver(t, { answer: 500 });
-  const stage = await startStage(receiver.url);
-  const { id } = await stage.write('ada');
-  await stage.dispatch();
-  await stage.deliver();
-  await stage.deliver();
-  assert.equal(receiver.received.length, 1, 'the message was retried before it was due');
-  const [first] = await stage.list();
-  const nextTryAt = first?.nextTryAt ?? 0;
-  assert.ok(nextTryAt > Date.now() && nextTryAt < Date.now() + 5500);
-  assert.deepEqual([first?.status, first?.tries, first?.lastStatus], ['pending', 1, 500]);
-  await stage.makeDue();
-  receiver.answerWith(200);
-  await stage.deliver();
-  assert.deepEqual(idsOf(receiver.received), [id, id]);
-  const [second] = await stage.list();
-  assert.deepEqual([second?.status, second?.tries], ['delivered', 2]);
-});
-
-test('The deliverer disables an endpoint after the last retry, and a message can be sent again', async (t) => {
+test('The deliverer retries a failed message when it is due, and disables the endpoint after the last retry', async (t) => {
   const receiver = await startReceiver(t, { answer: 500 });
   const stage = await startStage(receiver.url);
   const { endpoint, messages } = stage;
   const { id } = await stage.write('ada');
   await stage.dispatch();
-  for (let tries = 0; tries < 10; tries++) {
+  await stage.deliver();
+  await stage.deliverAfterRestart();
+  assert.equal(receiver.received.length, 1, 'the message was retried before it was due');
+  const [first] = await stage.list();
+  const nextTryAt = first?.nextTryAt ?? 0;
+  assert.ok(nextTryAt > Date.now() && nextTryAt < Date.now() + 5500);
+  assert.deepEqual([first?.status, first?.tries, first?.lastStatus], ['pending', 1, 500]);
+  for (let tries = 1; tries < 10; tries++) {
     await stage.makeDue();
     await stage.deliverAfterRestart();
   }
-  assert.equal(receiver.received.length, 10);
+  assert.deepEqual(idsOf(receiver.received), Array(10).fill(id));
   assert.equal(await stage.disabledReason(), 'failing');
   const [failed] = await stage.list();
   assert.deepEqual([failed?.status, failed?.nextTryAt], ['failed', null]);
+  // Sends the message again after the endpoint was enabled.
   await webhooks.change(endpoint.tenant, endpoint.id, (one) => ({ ...one, disabledReason: null }));
   receiver.answerWith(200);
   assert.equal(await messages.retry(endpoint, 'msg_unknown'), false);
   assert.equal(await messages.retry(endpoint, id), true);
   await stage.deliver();
-  assert.equal(receiver.received.at(-1)?.id, id);
-  assert.equal((await stage.list())[0]?.status, 'delivered');
+  const [delivered] = await stage.list();
+  assert.deepEqual([receiver.received.length, delivered?.status], [11, 'delivered']);
 });
 
 test('The deliverer disables an endpoint that responds 410 and keeps the other messages', async (t) => {
@@ -372,20 +354,4 @@ test('The deliverer ends a run after its time limit although messages are due', 
   assert.equal(sent, 3);
   const states = (await stage.list()).map(({ status }) => status).reverse();
   assert.deepEqual(states, [...Array(3).fill('delivered'), ...Array(7).fill('pending')]);
-});
-
-test('MessageStore lists messages in pages, newest first', async () => {
-  const { endpoint, messages, writeAll, dispatch, list } = await startStage();
-  await writeAll(25);
-  await dispatch();
-  const ids: string[] = [];
-  let before: string | null = null;
-  do {
-    const page = await messages.list(endpoint, before, 10);
-    ids.push(...idsOf(page.messages));
-    before = page.next;
-  } while (before !== null);
-  assert.deepEqual(ids, idsOf(await list()));
-  assert.equal(new Set(ids).size, 25);
-  assert.equal((await messages.list(endpoint, null, 25)).next, null, 'the last page has a cursor');
 });
