@@ -5,6 +5,7 @@ import type { Redis } from 'ioredis';
 import type { AttemptRow } from '../../src/contracts/answers/attempt-row.js';
 import { encodeForecastRow } from '../../src/contracts/journal/journal.js';
 import { type ReplayedStates, startReplay } from '../../src/domain/history/replay.js';
+import { distinct, indices } from '../../src/lists.js';
 import {
   applyRetention,
   findLastOldMonth,
@@ -13,6 +14,7 @@ import {
 } from '../../src/services/retention/apply-retention.js';
 import { dumpLearner } from '../../src/store/learners/learner-dump.js';
 import { decodeSnapshot } from '../../src/store/learners/learner-snapshot.js';
+import { describeDifference } from '../../src/store/rebuild/learner-writes.js';
 import {
   acceptedCountsKey,
   acceptedField,
@@ -64,12 +66,7 @@ const run = async (through = february, dependencies = parts): Promise<number[]> 
 
 /** The ranges of a block in all partitions. */
 const rangesOf = (block: number) =>
-  Array.from({ length: partitions }, (_, partition) => ({
-    partition,
-    from: `${block}-0`,
-    to: `${block}-999999`,
-    rows: 0,
-  }));
+  indices(partitions).map((partition) => ({ partition, from: `${block}-0`, to: `${block}-999999`, rows: 0 }));
 
 const deleteFrom = (table: string, userId: string): Promise<unknown> =>
   client.command({
@@ -77,14 +74,11 @@ const deleteFrom = (table: string, userId: string): Promise<unknown> =>
     query_params: { userId },
   });
 
-function replayRows(answers: readonly AttemptRow[], from: ReplayedStates | null = null): unknown {
+function replayRows(answers: readonly AttemptRow[], from: ReplayedStates | null = null): ReplayedStates {
   const replay = startReplay(from);
   for (const row of answers.toSorted((a, b) => a.figures.learnerSeq - b.figures.learnerSeq)) replay.add(row);
   assert.equal(replay.missing(), 0);
-  const { records, items } = dumpLearner(replay.states());
-  const sort = (fields: typeof records) =>
-    fields.map(([field, value]) => `${field.toString('hex')} ${value.toString('hex')}`).sort();
-  return [sort(records), sort(items[0]), sort(items[1])];
+  return replay.states();
 }
 
 /** An answer of a day in January that arrives in March. */
@@ -132,11 +126,9 @@ test('findLastOldMonth returns the last month of which every day is old', () => 
 test('Retention drops the answers of old months, and every view stays the same', async () => {
   await store(client, arrivedIn(rows, 1, 3));
   const before = await everyView(client);
-  const { months } = await planRetention(parts, february);
-  assert.deepEqual(
-    months,
-    [1, 2].map((month) => ({ month: 202600 + month, answers: arrivedIn(rows, month, month).length })),
-  );
+  const [january, ...others] = (await planRetention(parts, february)).months;
+  assert.deepEqual(january, { month: 202601, answers: arrivedIn(rows, 1, 1).length });
+  assert.deepEqual(others, [{ month: february, answers: arrivedIn(rows, 2, 2).length }]);
   assert.deepEqual(await run(), [202601, 202602]);
   assert.deepEqual(await everyView(client), before);
   assert.equal(await countOf(client, 'attempts'), arrivedIn(rows, 3, 3).length);
@@ -151,26 +143,21 @@ test('Retention drops the answers of old months, and every view stays the same',
 test('A learner snapshot with the newer rows replays to the same states as all rows', async () => {
   await store(client, rows);
   // Month by month, because the second snapshot starts from the first.
-  await run(202512);
-  await run(202601);
-  await run(202602);
-  const rowsOf = (userId: string) => rows.filter(({ event }) => event.userId === userId);
-  const snapshots = await selectRows<{
-    user_id: string;
-    tenant: string;
-    learner_seq: number;
-    state: string;
-  }>(client, 'SELECT user_id, tenant, learner_seq, state FROM learner_snapshots FINAL');
-  const learners = new Map(rows.map(({ event }) => [event.userId, rowsOf(event.userId)]));
-  assert.equal(snapshots.length, learners.size);
+  for (const month of [202512, 202601, february]) await run(month);
+  const snapshots = await selectRows<{ user_id: string; learner_seq: number; state: string }>(
+    client,
+    'SELECT user_id, learner_seq, state FROM learner_snapshots FINAL',
+  );
+  assert.equal(snapshots.length, distinct(rows.map(({ event }) => event.userId)).length);
   let spanning = 0;
   for (const { user_id, learner_seq, state } of snapshots) {
-    const all = learners.get(user_id) ?? [];
+    const all = rows.filter(({ event }) => event.userId === user_id);
     const newer = all.filter(({ figures }) => figures.learnerSeq > learner_seq);
-    const dropped = arrivedIn(all, 0, 2).map(({ figures }) => figures.learnerSeq);
-    assert.ok(learner_seq >= Math.max(...dropped));
-    spanning += learner_seq > Math.max(...dropped) ? 1 : 0;
-    assert.deepEqual(replayRows(newer, decodeSnapshot(state)), replayRows(all), user_id);
+    const lastDropped = Math.max(...arrivedIn(all, 0, 2).map(({ figures }) => figures.learnerSeq));
+    assert.ok(learner_seq >= lastDropped);
+    spanning += learner_seq > lastDropped ? 1 : 0;
+    const continued = replayRows(newer, decodeSnapshot(state));
+    assert.equal(describeDifference(continued, dumpLearner(replayRows(all))), null, user_id);
   }
   assert.ok(spanning > 0, 'no snapshot includes the rest of a commit');
 });
@@ -182,29 +169,22 @@ test('repairRollups recomputes a day whose answers are archived, with a late ans
   const block = await store(client, [late]);
   const before = await everyView(client);
   assert.deepEqual(await warehouse.repairRollups(rangesOf(block)), [], 'nothing differs');
-  const { tenant, skillId } = late.event;
+  const { tenant, skillId, userId } = late.event;
+  const query_params = { tenant, skillId, userId, partition: partitionOf(tenant, userId, partitions) };
   for (const { table, keys } of rollups) {
-    await client.command({
-      query: `DELETE FROM ${table.name} WHERE tenant = {tenant:String}
-        ${'skill_id' in keys ? 'AND skill_id = {skillId:String}' : ''} ${'day' in keys ? "AND day = '2026-01-06'" : ''}
-        AND ${'user_id' in keys ? 'user_id = {userId:String}' : 'partition_id = {partition:UInt16}'}`,
-      query_params: {
-        tenant,
-        skillId,
-        userId: late.event.userId,
-        partition: partitionOf(tenant, late.event.userId, partitions),
-      },
-    });
+    const query = `DELETE FROM ${table.name} WHERE tenant = {tenant:String}
+      ${'skill_id' in keys ? 'AND skill_id = {skillId:String}' : ''} ${'day' in keys ? "AND day = '2026-01-06'" : ''}
+      AND ${'user_id' in keys ? 'user_id = {userId:String}' : 'partition_id = {partition:UInt16}'}`;
+    await client.command({ query, query_params });
   }
   assert.notDeepEqual(await everyView(client), before);
-  assert.deepEqual(
-    await warehouse.repairRollups(rangesOf(block)),
-    rollups.map(({ table }) => table.name),
-  );
+  const names = rollups.map(({ table }) => table.name);
+  assert.deepEqual(await warehouse.repairRollups(rangesOf(block)), names);
   assert.deepEqual(await everyView(client), before);
 });
 
-test('A retention run that crashes between any two steps continues in the next run', async () => {
+test('A retention run that crashed between two steps continues in the next run', async () => {
+  // The long form crashes after each step, `npm test` after every fourth.
   const block = await store(client, arrivedIn(rows, 1, 2));
   const before = await everyView(client);
   let failures = 0;
@@ -256,7 +236,7 @@ test('Concurrent retention runs archive each answer once', async () => {
 test('Retention keeps no row of a learner who is erased during the run', async () => {
   await store(client, rows);
   const { archive } = parts;
-  const [first, second] = [...new Set(rows.map(({ event }) => event.userId))] as [string, string];
+  const [first, second] = distinct(rows.map(({ event }) => event.userId)) as [string, string];
   // The erasure deletes rows that the run has read, before it writes their snapshots and sums.
   await run(february, {
     ...parts,
@@ -265,10 +245,8 @@ test('Retention keeps no row of a learner who is erased during the run', async (
       saveSnapshots: async (month, snapshots) => {
         await archive.saveSnapshots(month, snapshots);
         for (const table of personalTables) await deleteFrom(table, first);
-        await archive.saveSnapshots(
-          month,
-          snapshots.filter(({ userId }) => userId === first),
-        );
+        const erased = snapshots.filter(({ userId }) => userId === first);
+        await archive.saveSnapshots(month, erased);
       },
       saveSums: async (month, page) => {
         await archive.saveSums(month, page);
@@ -277,12 +255,8 @@ test('Retention keeps no row of a learner who is erased during the run', async (
     },
   });
   for (const table of personalTables) {
-    const left = await selectRows(
-      client,
-      `SELECT 1 FROM ${table} WHERE user_id IN ({first:String}, {second:String})`,
-      { params: { first, second } },
-    );
-    assert.deepEqual(left, [], table);
+    const query = `SELECT 1 FROM ${table} WHERE user_id IN ({first:String}, {second:String})`;
+    assert.deepEqual(await selectRows(client, query, { params: { first, second } }), [], table);
   }
   assert.equal((await selectRows(client, 'SELECT DISTINCT user_id FROM learner_snapshots')).length, 4);
 });
@@ -311,10 +285,8 @@ test('Retention waits for pending rows and for dead letters of the month', async
 test('Retention drops forecasts after the last of their days', async () => {
   const scored = servedForecast({ madeAt: startOf(1) + dayMs, days: 7 });
   const open = servedForecast({ madeAt: startOf(2) + dayMs, days: 36_500 });
-  await createJournalWarehouse(client).insert(
-    'forecast',
-    [scored, { ...scored, days: 30 }, open].map((row) => Buffer.from(encodeForecastRow(row))),
-  );
+  const forecasts = [scored, { ...scored, days: 30 }, open].map((row) => Buffer.from(encodeForecastRow(row)));
+  await createJournalWarehouse(client).insert('forecast', forecasts);
   assert.deepEqual(await planRetention(parts, february), { months: [], forecastMonths: [202601] });
   await run();
   assert.equal(await countOf(client, 'forecasts'), 1);
