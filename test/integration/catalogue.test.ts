@@ -9,7 +9,7 @@ import {
   type TenantModel,
   unfittedModel,
 } from '../../src/domain/catalogue/tenant-model.js';
-import { ApiError } from '../../src/errors.js';
+import { indices } from '../../src/lists.js';
 import { createLogger } from '../../src/logger.js';
 import {
   readCatalogue as readMarked,
@@ -30,7 +30,7 @@ import { openDeployment } from '../../src/store/redis/server/deployment.js';
 import { seeded } from '../support/builders/random.js';
 import { startTestRedis } from '../support/servers/embedded.js';
 import { redisOf, startBareRedis } from '../support/servers/service.js';
-import { askUntil } from '../support/wait.js';
+import { askUntil, waitFor } from '../support/wait.js';
 
 const now = 1_800_000_000_000;
 const parameters = { pInit: 0.4, pLearn: 0.05, pGuess: 0.25, pSlip: 0.1, pForget: 0.02 };
@@ -50,7 +50,7 @@ beforeEach(() => {
 
 const readCatalogue = async (of = tenant) => (await readMarked(redis, of)).catalogue;
 
-const isUnavailable = (error: unknown): boolean => error instanceof ApiError && error.code === 'UNAVAILABLE';
+const unavailable = { code: 'UNAVAILABLE' };
 
 const write = (
   skillId: string,
@@ -76,14 +76,10 @@ function createModels(
 test('writeSkills stores each entry with the next revision and appends it to the journal', async () => {
   const first = { name: 'Linear\tequations', section: 'math', weight: 2.5, parameters } as const;
   const results = await put(write('a\\b', first), write('__proto__'), write('a\\b', { section: 'rw' }));
-  assert.deepEqual(
-    results.map((result) => ('entry' in result ? [result.entry.revision, result.entry.section] : result)),
-    [
-      [1, 'math'],
-      [2, null],
-      [3, 'rw'],
-    ],
+  const written = results.map(
+    (result) => 'entry' in result && `${result.entry.revision} ${result.entry.section}`,
   );
+  assert.deepEqual(written, ['1 math', '2 null', '3 rw']);
   const { revision, entries } = await readCatalogue();
   assert.equal(revision, 3);
   const stored = { ...defaultSkillSetting, updatedAt: now };
@@ -125,30 +121,24 @@ test('writeSkills never stores an earlier update time than before, even if the c
 });
 
 test('writeSkills rejects new skills above the tenant limit and writes into a full journal', async () => {
-  const many = Array.from({ length: maxSkills }, (_, i) => write(`skill-${i}`));
+  const many = indices(maxSkills).map((i) => write(`skill-${i}`));
   assert.ok((await put(...many)).every(({ status }) => status === 'written'));
-  assert.deepEqual(statusesOf(await put(write('one more'), write('skill-7', { section: 'rw' }))), [
-    'full',
-    'written',
-  ]);
+  const results = await put(write('one more'), write('skill-7', { section: 'rw' }));
+  assert.deepEqual(statusesOf(results), ['full', 'written']);
   assert.equal(await redis.hlen(catalogueKey(tenant)), maxSkills);
   const file = new Map([[tenant, new Map(['skill-7', 'x', 'y', 'z'].map((id) => [id, {}]))]]);
-  await assert.rejects(loadSkillsFile(file, redis, maxSkills, logger), {
-    name: 'StartError',
-    message: new RegExp(
-      `SKILLS_FILE: tenant ${tenant} .* "x" and 2 more; allowed: 2,000 .*MAX_SKILLS_PER_TENANT`,
-    ),
-  });
+  const message = `SKILLS_FILE: tenant ${tenant} .* "x" and 2 more; allowed: 2,000 .*MAX_SKILLS_PER_TENANT`;
+  await assert.rejects(loadSkillsFile(file, redis, maxSkills, logger), new RegExp(`^StartError: ${message}`));
   assert.equal(await countCommonSkills(redis, tenant), maxSkills);
   const journal = (await redis.xlen(catalogueJournalKey)) + 1;
   const writes = [write('a'), write('b')];
-  await assert.rejects(writeSkills(redis, 'crowded', writes, now, { ...limits, journal }), isUnavailable);
+  await assert.rejects(writeSkills(redis, 'crowded', writes, now, { ...limits, journal }), unavailable);
   assert.equal((await readCatalogue('crowded')).entries.size, 1);
   assert.equal(await countCommonSkills(redis, 'crowded'), 1);
 });
 
 test('loadSkillsFile changes each skill once when several processes load the same file', async () => {
-  const ids = Array.from({ length: 700 }, (_, i) => `skill-${i}`);
+  const ids = indices(700).map((i) => `skill-${i}`);
   await put(...ids.slice(0, 10).map((id) => write(id, { name: 'Set earlier' })));
   const file = new Map([[tenant, new Map(ids.map((id) => [id, { section: 'math' as const }]))]]);
   await Promise.all([1, 2, 3].map(() => loadSkillsFile(file, redis, maxSkills, logger)));
@@ -184,7 +174,7 @@ test('ServedModels reads changes to the same catalogue as a complete read', asyn
     return random() < 0.3 ? removal(changed.skillId) : changed;
   };
   for (const writes of [1, 5, 0, 400, 1000, 1, 1001, 2]) {
-    await put(...Array.from({ length: writes }, randomWrite));
+    await put(...indices(writes).map(randomWrite));
     const { catalogue } = await models.get(tenant);
     const complete = await readCatalogue();
     assert.deepEqual(catalogue.entries, complete.entries);
@@ -200,9 +190,9 @@ test('ServedModels reads changes to the same catalogue as a complete read', asyn
 test('ServedModels returns the same object until the model or the catalogue changes', async (t) => {
   const models = createModels(t);
   const identical = async (): Promise<TenantModel> => {
-    const all = await Promise.all(Array.from({ length: 10 }, () => models.get(tenant)));
-    const [first] = all as [TenantModel];
-    assert.ok([...all, await models.get(tenant)].every((model) => model === first));
+    const all = await Promise.all(indices(10).map(() => models.get(tenant)));
+    const first = await models.get(tenant);
+    assert.ok(all.every((model) => model === first));
     return first;
   };
   assert.equal((await identical()).catalogue.revision, 0);
@@ -217,11 +207,7 @@ test('ServedModels returns the same object until the model or the catalogue chan
   const model = encodeModel({ ...unfittedModel, version: 1 });
   const texts = { model, report: '{}', items: null };
   assert.ok(await publishModel(redis, { tenant, version: 1, basedOn: 0, publishedAt: now, ...texts }));
-  await askUntil(
-    'the published model',
-    () => models.get(tenant),
-    ({ version }) => version === 1,
-  );
+  await waitFor('the published model', async () => (await models.get(tenant)).version === 1);
   assert.equal((await identical()).catalogue.revision, 10);
 });
 
@@ -250,7 +236,7 @@ test('ServedModels is unavailable without Redis and reads again after the restar
   await writeSkills(client, tenant, [write('a')], now, limits);
   assert.equal((await models.get(tenant)).catalogue.revision, 1);
   await server.kill();
-  for (let i = 0; i < 3; i++) await assert.rejects(models.get(tenant), isUnavailable);
+  for (let i = 0; i < 3; i++) await assert.rejects(models.get(tenant), unavailable);
   await server.start();
   const found = await askUntil(
     'a served model',
@@ -259,7 +245,7 @@ test('ServedModels is unavailable without Redis and reads again after the restar
   );
   assert.deepEqual(found?.catalogue.entries, new Map());
   // Redis came back empty: new entries would get revisions that ClickHouse already has.
-  await assert.rejects(writeSkills(client, tenant, [write('a')], now, limits), isUnavailable);
+  await assert.rejects(writeSkills(client, tenant, [write('a')], now, limits), unavailable);
 });
 
 test('ServedModels notices a Redis that lost its last changes and reached the same revision again', async (t) => {
@@ -277,9 +263,9 @@ test('ServedModels rejects an entry of a newer version, for its tenant only', as
   const logged: unknown[][] = [];
   const models = createModels(t, redis, (facts) => logged.push([`${facts.err}`, facts.tenant, facts.mark]));
   await put(write('b'));
-  for (let i = 0; i < 3; i++) await assert.rejects(models.get(tenant), isUnavailable);
+  for (let i = 0; i < 3; i++) await assert.rejects(models.get(tenant), unavailable);
   await put(write('c'));
-  await assert.rejects(models.get(tenant), isUnavailable);
+  await assert.rejects(models.get(tenant), unavailable);
   const reason = 'Error: a stored entry of a catalogue is not known to this version';
   assert.deepEqual(logged, [
     [reason, tenant, `1 ${now}`],

@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { after, test } from 'node:test';
 import type { ItemRecord } from '../../src/domain/tracing/learner-states.js';
 import { newItemTrace } from '../../src/domain/tracing/traces.js';
+import { indices } from '../../src/lists.js';
 import {
   CommitSession,
   type CommitStatus,
@@ -11,7 +12,6 @@ import {
 } from '../../src/store/learners/commit-session.js';
 import {
   emptyIds,
-  type IdFields,
   idBytes,
   openIds,
   resultBytes,
@@ -94,16 +94,13 @@ function firstCommit(learner: Learner): LearnerCommit {
   };
 }
 
-const freshIds = (count: number): Map<Buffer, Buffer> =>
-  new Map(
-    Array.from({ length: count }, () => {
-      const record = randomBytes(resultBytes);
-      record.writeUInt32LE(second, 0);
-      return [randomBytes(idBytes), record];
-    }),
-  );
+function freshIds(count: number): Map<Buffer, Buffer> {
+  const ids = new Map(indices(count).map(() => [randomBytes(idBytes), randomBytes(resultBytes)]));
+  for (const record of ids.values()) record.writeUInt32LE(second, 0);
+  return ids;
+}
 
-function addIds(stored: StoredIds, added: ReadonlyMap<Buffer, Buffer>): IdFields {
+function addIds(stored: StoredIds, added: ReadonlyMap<Buffer, Buffer>) {
   const ids = openIds(stored);
   for (const [id, record] of added) ids.add(id, record, second);
   return ids.changes();
@@ -128,7 +125,7 @@ test('The learner store loads and reads committed learners, event ids and outbox
 
 test('The learner store reads many learners with their goals in the order of the request', async () => {
   const learner = freshLearner();
-  const names = Array.from({ length: 30 }, (_, i) => `learner-${i}`);
+  const names = indices(30).map((i) => `learner-${i}`);
   await commitLearners(names.map((userId) => firstCommit({ ...learner, userId })));
   const goal = { targetScore: 1200, targetDate: null, updatedAt: 5 };
   const goalKey = learnerKey(learner.partition, tenant, 'learner-7');
@@ -136,14 +133,12 @@ test('The learner store reads many learners with their goals in the order of the
   const locations = ['unknown', ...names].map((userId) => ({ ...learner, userId }));
   const [none, ...found] = (await readPacked(redis, locations)).map((packed) => packed.unpack());
   assert.equal(none, null);
-  assert.deepEqual(
-    found.map((states) => [
-      states?.learner.attempts,
-      states?.skills.map(([skillId]) => skillId),
-      states?.goalRecord && decodeGoal(states.goalRecord),
-    ]),
-    names.map((name) => [1, ['algebra'], name === 'learner-7' ? goal : null]),
-  );
+  const read = found.map((states) => [
+    ...[states?.learner.attempts, states?.skills.map(([skillId]) => skillId)],
+    states?.goalRecord && decodeGoal(states.goalRecord),
+  ]);
+  const expected = names.map((name) => [1, ['algebra'], name === 'learner-7' ? goal : null]);
+  assert.deepEqual(read, expected);
 });
 
 test('The learner store writes nothing after a conflict, and counts accepted answers by day', async () => {
@@ -244,15 +239,13 @@ test('The learner store keeps the items of two generations and loads the newest 
   const learner = freshLearner();
   const names = ['a', 'b', 'c', 'd', 'e', 'expired'];
   // A batch of many items can skip whole generations.
+  const [a, b, c, d] = [itemRecord(1, 3), itemRecord(0, 2), itemRecord(2, 4), itemRecord(5, 5)];
+  const [earlierA, e, expired] = [itemRecord(0, 1), itemRecord(4, 6), itemRecord(3, 1)];
   const steps = [
-    [[0, 0], { a: itemRecord(0, 1), b: itemRecord(0, 2) }, { a: itemRecord(0, 1), b: itemRecord(0, 2) }],
-    [[0, 1], { a: itemRecord(1, 3) }, { a: itemRecord(1, 3), b: itemRecord(0, 2) }],
-    [[1, 2], { c: itemRecord(2, 4) }, { a: itemRecord(1, 3), c: itemRecord(2, 4) }],
-    [
-      [2, 5],
-      { d: itemRecord(5, 5), e: itemRecord(4, 6), expired: itemRecord(3, 1) },
-      { d: itemRecord(5, 5), e: itemRecord(4, 6) },
-    ],
+    [[0, 0], { a: earlierA, b }, { a: earlierA, b }],
+    [[0, 1], { a }, { a, b }],
+    [[1, 2], { c }, { a, c }],
+    [[2, 5], { d, e, expired }, { d, e }],
   ] as const;
   for (const [generations, written, expected] of steps) {
     await commitLearners([itemCommit(learner, generations, written)]);
@@ -265,7 +258,7 @@ test('The learner store keeps the items of two generations and loads the newest 
 test('A stored item takes at most 32 bytes of Redis with its hash', async () => {
   const learner = freshLearner();
   const count = 128;
-  const items = Object.fromEntries(Array.from({ length: count }, (_, i) => [`item ${i}`, itemRecord(0, i)]));
+  const items = Object.fromEntries(indices(count).map((i) => [`item ${i}`, itemRecord(0, i)]));
   await commitLearners([itemCommit(learner, [0, 0], items)]);
   const key = itemTracesKey(learner.partition, 0, tenant, learner.userId);
   assert.equal(await redis.hlen(key), count);
