@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, beforeEach, type TestContext, test } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
+import { indices, splitIntoParts } from '../../src/lists.js';
 import { connectWarehouse, ensureDatabase, selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
 import { readAnswerColumns } from '../../src/warehouse/reads/answer-columns.js';
@@ -20,12 +21,10 @@ const everything = [{ partition: 0, from: '0-0', to: '9-0', rows: 0 }];
 beforeEach(() => emptyTables(client));
 
 /** Rows `from` to `to - 1` as one chunk of an insert. */
-const chunk = (from: number, to: number) => [
-  encodedRows(
-    Array.from({ length: to - from }, (_, i) => attemptRow(from + i)),
-    from,
-  ),
-];
+const chunk = (from: number, to: number) => {
+  const rows = indices(to - from).map((i) => attemptRow(from + i));
+  return [encodedRows(rows, from)];
+};
 
 let tokens = 0;
 const newToken = (): string => `token ${tokens++}`;
@@ -76,70 +75,34 @@ test('The schema describes every column of its tables', async () => {
 });
 
 test('learnerTables lists every table with rows of a learner', async () => {
-  const found = await selectRows<{ table: string }>(
+  const found = await selectRows<{ place: string }>(
     client,
-    `SELECT DISTINCT table FROM system.columns WHERE database = currentDatabase() AND name = 'user_id'
-     AND table IN (SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%MergeTree')
-     ORDER BY table`,
+    `SELECT DISTINCT table AS place FROM system.columns WHERE database = currentDatabase() AND name = 'user_id'
+     AND table IN (SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%MergeTree')`,
   );
-  assert.deepEqual(
-    found.map(({ table }) => table),
-    learnerTables.map(({ table }) => table.name).sort(),
-  );
+  const names = learnerTables.map(({ table }) => table.name).sort();
+  assert.deepEqual(found.map(({ place }) => place).sort(), names);
 });
 
-test('AttemptWarehouse stores every text, number and missing value as encoded', async () => {
-  const row = attemptRow(1, {
-    userId: 'a\\b "ü" 🎓\\N',
-    itemId: null,
-    timeSpentSeconds: 12.5,
-    questionDifficulty: null,
-    masteryAfter: 0.1 + 0.2,
-    occurredAt: 1763705000123,
-  });
-  await warehouse.insert([encodedRows([row])], newToken());
-  const stored = await selectRows(
-    client,
-    `SELECT user_id, item_id, time_spent_seconds, question_difficulty, mastery_after, confidence_score,
-       toString(occurred_at) AS occurred_at FROM attempts`,
-  );
-  assert.deepEqual(stored, [
-    {
-      user_id: row.userId,
-      item_id: '',
-      time_spent_seconds: 12.5,
-      question_difficulty: null,
-      mastery_after: 0.1 + 0.2,
-      confidence_score: null,
-      occurred_at: '2025-11-21 06:03:20.123',
-    },
-  ]);
-});
-
-test('AttemptWarehouse stores times from 1970 on to the millisecond', async () => {
+test('AttemptWarehouse stores texts, numbers, missing values and times from 1970 on as encoded', async () => {
   const times = [0, 1, 5_123, 999_999, 1_000_000, 9_999_999, 86_400_001, 19_800_101_000, 4e12 + 1];
-  const rows = times.map((occurredAt, i) => attemptRow(i, { occurredAt, userId: 'u', learnerSeq: i + 1 }));
+  const values = { userId: 'a\\b "ü" 🎓\\N', timeSpentSeconds: 12.5, masteryAfter: 0.1 + 0.2 };
+  const missing = { itemId: null, questionDifficulty: null, confidenceScore: null };
+  const rows = times.map((occurredAt, i) => attemptRow(i, { ...values, ...missing, occurredAt }));
   await warehouse.insert([encodedRows(rows)], newToken());
-  const stored = await selectRows<{ ms: string }>(
-    client,
-    'SELECT toString(toUnixTimestamp64Milli(occurred_at)) AS ms FROM attempts ORDER BY learner_seq',
-  );
-  assert.deepEqual(
-    stored.map(({ ms }) => Number(ms)),
-    times,
-  );
+  const query = `SELECT user_id AS userId, time_spent_seconds AS timeSpentSeconds, mastery_after AS masteryAfter,
+    nullIf(item_id, '') AS itemId, question_difficulty AS questionDifficulty, confidence_score AS confidenceScore,
+    toFloat64(toUnixTimestamp64Milli(occurred_at)) AS occurredAt FROM attempts ORDER BY occurredAt`;
+  const expected = times.map((occurredAt) => ({ ...values, ...missing, occurredAt }));
+  assert.deepEqual(await selectRows(client, query), expected);
 });
 
 test('AttemptWarehouse stores a block of 70,000 keys as one part and counts its repeat once', async () => {
   // More rows than the engine puts into a part by default.
   const count = 70_000;
   for (const table of filledTables) await client.command({ query: `SYSTEM STOP MERGES ${table}` });
-  const rows = Array.from({ length: count }, (_, i) =>
-    attemptRow(i, { userId: `u${i}`, skillId: `s${i % 66_000}` }),
-  );
-  const chunks = Array.from({ length: 70 }, (_, i) =>
-    encodedRows(rows.slice(i * 1000, (i + 1) * 1000), i * 1000),
-  );
+  const rows = indices(count).map((i) => attemptRow(i, { userId: `u${i}`, skillId: `s${i % 66_000}` }));
+  const chunks = splitIntoParts(rows, 1000).map((part, i) => encodedRows(part, i * 1000));
   const token = newToken();
   for (const _ of [1, 2]) await warehouse.insert(chunks, token);
   assert.deepEqual(await counts(client), allOnce(count));
@@ -148,17 +111,15 @@ test('AttemptWarehouse stores a block of 70,000 keys as one part and counts its 
     `SELECT table, toUInt32(count()) AS parts FROM system.parts
      WHERE database = currentDatabase() AND active AND table != 'schema_migrations' GROUP BY table ORDER BY table`,
   );
-  assert.deepEqual(
-    parts,
-    filledTables.toSorted().map((table) => ({ table, parts: 1 })),
-  );
+  const single = filledTables.toSorted().map((table) => ({ table, parts: 1 }));
+  assert.deepEqual(parts, single);
   await warehouse.insert(chunk(count, count + 10), newToken());
   assert.deepEqual(await counts(client), allOnce(count + 10));
   for (const table of filledTables) await client.command({ query: `SYSTEM START MERGES ${table}` });
 });
 
 test('AttemptWarehouse accepts answers of 600 months in one block', async () => {
-  const months = Array.from({ length: 600 }, (_, i) => attemptRow(i, { occurredAt: Date.UTC(1970, i, 2) }));
+  const months = indices(600).map((i) => attemptRow(i, { occurredAt: Date.UTC(1970, i, 2) }));
   await warehouse.insert([encodedRows(months)], newToken());
   assert.deepEqual(await counts(client), allOnce(600));
 });
@@ -180,15 +141,10 @@ for (const broken of rollups.map(({ table }) => table.name)) {
     await client.command({ query: `TRUNCATE TABLE ${broken}` });
     assert.deepEqual(await warehouse.repairRollups(everything), [broken]);
     assert.deepEqual(await counts(client), allOnce(1500));
-    const [stored] = await selectRows(
-      client,
-      'SELECT toUInt32(sum(is_correct)) AS correct, sum(time_spent_seconds) AS seconds FROM attempts',
-    );
-    const [summed] = await selectRows(
-      client,
-      'SELECT toUInt32(sum(correct)) AS correct, sum(timed_seconds) AS seconds FROM skill_daily',
-    );
-    assert.deepEqual(summed, stored);
+    const sumsOf = (correct: string, seconds: string, table: string) =>
+      selectRows(client, `SELECT toUInt32(sum(${correct})) AS c, sum(${seconds}) AS s FROM ${table}`);
+    const stored = await sumsOf('is_correct', 'time_spent_seconds', 'attempts');
+    assert.deepEqual(await sumsOf('correct', 'timed_seconds', 'skill_daily'), stored);
   });
 
   for (const [what, statement, error] of [
@@ -302,10 +258,8 @@ test('readAnswerColumns returns the answers of a tenant by learner, or a sample 
   }));
   assert.deepEqual(read, expected);
   assert.ok(log.difficulty.every(Number.isNaN));
-  assert.deepEqual(
-    Array.from(log.starts),
-    Array.from({ length: learners + 1 }, (_, learner) => each * learner),
-  );
+  const starts = indices(learners + 1).map((learner) => each * learner);
+  assert.deepEqual(Array.from(log.starts), starts);
 
   const sample = await readAnswerColumns(client, 'default', 250);
   const answers = sample.log.skill.length;
@@ -313,8 +267,6 @@ test('readAnswerColumns returns the answers of a tenant by learner, or a sample 
   assert.equal(answers, each * (sample.log.starts.length - 1));
 
   const empty = await readAnswerColumns(client, 'unknown', 1e6);
-  assert.deepEqual(
-    [empty.log.skill.length, empty.log.starts, empty.skillIds, empty.learnerHash.length],
-    [0, new Uint32Array([0]), [], 0],
-  );
+  assert.deepEqual([empty.log.skill.length, empty.log.starts], [0, new Uint32Array([0])]);
+  assert.deepEqual([empty.skillIds, empty.learnerHash.length], [[], 0]);
 });
