@@ -1,10 +1,11 @@
 /** Concurrent answers of the same learners, over two API processes with several lanes. Also runs on a Redis Cluster. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { computeSum, indices } from '../../src/lists.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { type Caller, callerOf } from '../support/http/http.js';
 import { clickhouseOf, redisOf, startSecondApi, startService } from '../support/servers/service.js';
-import { waitFor } from '../support/wait.js';
+import { askUntil } from '../support/wait.js';
 
 const service = await startService({ after }, { lanes: 3 });
 const second = await startSecondApi({ after }, service);
@@ -22,16 +23,13 @@ interface Row {
 
 /** The learner's rows, after at least so many are stored. */
 async function waitForRows(userId: string, count: number): Promise<Row[]> {
-  let rows: Row[] = [];
-  await waitFor('rows in ClickHouse', async () => {
-    rows = await selectRows<Row>(
-      clickhouse,
-      `SELECT toUInt32(learner_seq) AS learner_seq, event_id, mastery_before, mastery_after
-        FROM attempts WHERE user_id = '${userId}' ORDER BY attempts.learner_seq`,
-    );
-    return rows.length >= count;
-  });
-  return rows;
+  const query = `SELECT toUInt32(learner_seq) AS learner_seq, event_id, mastery_before, mastery_after
+    FROM attempts WHERE user_id = '${userId}' ORDER BY attempts.learner_seq`;
+  return askUntil(
+    'rows in ClickHouse',
+    () => selectRows<Row>(clickhouse, query),
+    ({ length }) => length >= count,
+  );
 }
 
 /** Each answer continues with the mastery after the one before. */
@@ -72,12 +70,12 @@ async function post(client: number, n: number, userId: string): Promise<Tracked>
 test('Two services count concurrent answers of one learner and skill once, in one chain', async () => {
   const userId = 'busy';
   const [clients, postsEach] = [32, 20];
-  const track = async (_: unknown, client: number): Promise<Tracked[]> => {
+  const track = async (client: number): Promise<Tracked[]> => {
     const results: Tracked[] = [];
-    for (let n = 0; n < postsEach; n++) results.push(await post(client, n, userId));
+    for (const n of indices(postsEach)) results.push(await post(client, n, userId));
     return results;
   };
-  const tracked = (await Promise.all(Array.from({ length: clients }, track))).flat();
+  const tracked = (await Promise.all(indices(clients).map(track))).flat();
   const ids = new Set(tracked.flatMap(({ eventId }) => eventId ?? []));
   const counted = tracked.filter(({ eventId }) => eventId === null).length + ids.size;
   const fresh = tracked.filter(({ isReplayed }) => !isReplayed);
@@ -95,29 +93,26 @@ test('Two services count concurrent answers of one learner and skill once, in on
     assert.deepEqual(masteries, [data.mastery_before, data.mastery_after]);
   }
   assert.deepEqual(new Set(rows.flatMap(({ event_id }) => event_id || [])), ids);
-  await waitFor('rollups', async () => {
-    const [row] = await readRollups(userId);
-    return Math.min(row?.learner ?? 0, row?.skill ?? 0) >= counted;
-  });
-  assert.deepEqual(await readRollups(userId), [{ learner: counted, skill: counted }]);
+  const rollups = await askUntil(
+    'rollups',
+    () => readRollups(userId),
+    ([row]) => Math.min(row?.learner ?? 0, row?.skill ?? 0) >= counted,
+  );
+  assert.deepEqual(rollups, [{ learner: counted, skill: counted }]);
 });
 
 test('Concurrent batches and single answers of one learner form one chain', async () => {
   const userId = 'mixed';
-  const batch = Array.from({ length: 40 }, () => ({ user_id: userId, skill_id: userId, is_correct: true }));
-  const accepted = await Promise.all(
-    Array.from({ length: 16 }, async (_, i) => {
-      const headers = { 'Idempotency-Key': `batch-${i >> 1}` };
-      const caller = callerFor(i);
-      const isBatch = i % 4 < 2;
-      const { status, json } = await (isBatch
-        ? caller.trackAll(batch, headers)
-        : caller.track(batch[0], headers));
-      assert.equal(status, 200, JSON.stringify(json));
-      return i % 2 === 0 ? (json.data.accepted ?? 1) : 0;
-    }),
-  );
-  const counted = accepted.reduce((sum: number, n: number) => sum + n, 0);
+  const batch = indices(40).map(() => ({ user_id: userId, skill_id: userId, is_correct: true }));
+  const track = async (i: number): Promise<number> => {
+    const headers = { 'Idempotency-Key': `batch-${i >> 1}` };
+    const caller = callerFor(i);
+    const sent = i % 4 < 2 ? caller.trackAll(batch, headers) : caller.track(batch[0], headers);
+    const { status, json } = await sent;
+    assert.equal(status, 200, JSON.stringify(json));
+    return i % 2 === 0 ? (json.data.accepted ?? 1) : 0;
+  };
+  const counted = computeSum(await Promise.all(indices(16).map(track)));
   assertChain(await waitForRows(userId, counted), counted);
 });
 
@@ -126,7 +121,7 @@ async function countTransactions(): Promise<number> {
   const nodes = 'nodes' in redis ? redis.nodes('master') : [redis];
   const stats = await Promise.all(nodes.map((node) => node.info('commandstats')));
   const counts = stats.map((text) => Number(/^cmdstat_exec:calls=(\d+)/m.exec(text)?.[1] ?? 0));
-  return counts.reduce((sum, count) => sum + count, 0);
+  return computeSum(counts);
 }
 
 /** A learner in every batch, learners that often meet, and learners of one client. */
@@ -138,21 +133,17 @@ const learnersOf = (client: number, round: number): string[] => [
 
 test('Services that write the same learners count each answer once, with few retries', async (t) => {
   const before = await countTransactions();
-  const batches = [0, 1, 2].map((client) =>
-    Array.from({ length: 12 }, (_, round) =>
-      learnersOf(client, round).map((user_id) => ({
-        ...{ user_id, skill_id: 'algebra', is_correct: round % 3 > 0 },
-        event_id: `${client}-${round}`,
-      })),
-    ),
-  );
-  await Promise.all(
-    batches.map(async (rounds, client) => {
-      for (const events of rounds) assert.equal((await callerFor(client).trackAll(events)).status, 200);
-    }),
-  );
+  const sent: { user_id: string }[] = [];
+  const sendRounds = async (client: number): Promise<void> => {
+    for (const round of indices(12)) {
+      const answer = { skill_id: 'algebra', is_correct: round % 3 > 0, event_id: `${client}-${round}` };
+      const events = learnersOf(client, round).map((user_id) => ({ user_id, ...answer }));
+      sent.push(...events);
+      assert.equal((await callerFor(client).trackAll(events)).status, 200);
+    }
+  };
+  await Promise.all([0, 1, 2].map(sendRounds));
   const transactions = (await countTransactions()) - before;
-  const sent = batches.flat(2);
   t.diagnostic(`${transactions} transactions for ${sent.length} answers`);
   // A step is halved down to single learners, and not retried for ever.
   assert.ok(transactions < 2 * sent.length, `${transactions} transactions`);
@@ -171,24 +162,19 @@ test('Services that write the same learners count each answer once, with few ret
     return new Map(rows.map((row) => [row.user_id, row.counts]));
   };
   const expected = new Map([...counts].map(([userId, count]) => [userId, [count, count, count]]));
-  await waitFor('rows in ClickHouse', async () => {
-    const stored = [...(await readCounts()).values()].reduce((sum, [rows = 0]) => sum + rows, 0);
-    return stored >= sent.length;
+  const stored = await askUntil('rows in ClickHouse', readCounts, (found) => {
+    return computeSum([...found.values()].map(([rows = 0]) => rows)) >= sent.length;
   });
-  assert.deepEqual(await readCounts(), expected);
+  assert.deepEqual(stored, expected);
 });
 
 test('Several lanes count a batch in its order and return the same results again', async () => {
-  const events = Array.from({ length: 200 }, (_, n) => ({
-    ...{ user_id: `in order ${n % 7}`, skill_id: 'fractions', is_correct: true },
-    event_id: `${n}`,
+  const events = indices(200).map((n) => ({
+    ...{ user_id: `in order ${n % 7}`, skill_id: 'fractions', is_correct: true, event_id: `${n}` },
   }));
   const dataOf = async (): Promise<{ total_attempts: number }[]> =>
     (await callers[0].trackAll(events)).json.data.results.map(({ data }: { data: object }) => data);
   const first = await dataOf();
-  assert.deepEqual(
-    first.map(({ total_attempts }) => total_attempts),
-    events.map((_, n) => 1 + Math.floor(n / 7)),
-  );
+  for (const n of indices(200)) assert.equal(first[n]?.total_attempts, 1 + Math.floor(n / 7));
   assert.deepEqual(await dataOf(), first);
 });

@@ -12,7 +12,7 @@ import { connectStateStore } from '../../src/app/startup/engine.js';
 import { prepareSchema } from '../../src/app/startup/prepare-schema.js';
 import { describeConnectionError } from '../../src/connection-problem.js';
 import { startOnFreePort } from '../../src/embedded/free-port.js';
-import { createClosers, StartError } from '../../src/lifecycle.js';
+import { createClosers } from '../../src/lifecycle.js';
 import { createLogger } from '../../src/logger.js';
 import { endOf } from '../support/commands/command.js';
 import { root } from '../support/runner/root.js';
@@ -36,16 +36,11 @@ const skip = tlsPort === null ? 'this redis-server has no TLS' : false;
 async function startRedis(port: number, tlsPort: number) {
   const tls = ['--tls-port', `${tlsPort}`, '--tls-cert-file', certificate, '--tls-key-file', key];
   const started = await spawnRedis(port, [...tls, '--tls-auth-clients', 'no']);
-  return started === null
-    ? { redis: await startPlain(port), port, tlsPort: null }
-    : { redis: started, port, tlsPort };
+  return { redis: started ?? (await startPlain(port)), port, tlsPort: started && tlsPort };
 }
 
-async function startPlain(port: number): Promise<ChildProcess> {
-  const started = await spawnRedis(port, []);
-  if (started === null) throw new Error('redis-server does not start');
-  return started;
-}
+const startPlain = async (port: number): Promise<ChildProcess> =>
+  (await spawnRedis(port, [])) ?? assert.fail('redis-server does not start');
 
 /** With the passwords `one` of the default user and `two` of `bob`. @returns null if it ends */
 async function spawnRedis(port: number, more: readonly string[]): Promise<ChildProcess | null> {
@@ -65,31 +60,27 @@ async function connect(t: TestContext, redisUrl: string, lines: string[] = []) {
   return connectStateStore(endpoints, { redisWaitReplicas: 0 }, logger, closers);
 }
 
-test('A start names a permanent problem of REDIS_URL without waiting, and shows no password', {
+test('A start names a permanent problem of REDIS_URL without waiting, and no password', {
   skip,
 }, async (t) => {
-  const wrongPassword = /wrong user name or password \(WRONGPASS\)/;
-  const cases: readonly (readonly [url: string, problem: RegExp])[] = [
+  const wrongPassword = 'wrong user name or password \\(WRONGPASS\\)';
+  const cases: readonly (readonly [url: string, problem: string])[] = [
     [`redis://:wr0ng@127.0.0.1:${port}`, wrongPassword],
     [`redis://eve:wr0ng@127.0.0.1:${port}`, wrongPassword],
     [`redis://:wr0ng@127.0.0.1:${port},redis://:wr0ng@localhost:${port}`, wrongPassword],
-    [`redis://127.0.0.1:${port}`, /a password is needed, and the URL has none \(NOAUTH\)/],
+    [`redis://127.0.0.1:${port}`, 'a password is needed, and the URL has none \\(NOAUTH\\)'],
     [
       `rediss://:wr0ng@127.0.0.1:${tlsPort}`,
-      /certificate is not trusted: NODE_EXTRA_CA_CERTS=FILE .*\(DEPTH_ZERO_SELF_SIGNED_CERT\)/,
+      'certificate is not trusted: NODE_EXTRA_CA_CERTS=FILE .*SELF_SIGNED',
     ],
-    [`rediss://:wr0ng@127.0.0.1:${port}`, /rediss:\/\/ but the server speaks no TLS/],
-    [`redis://:wr0ng@127.0.0.1:${tlsPort}`, /redis:\/\/ but the server wants TLS/],
+    [`rediss://:wr0ng@127.0.0.1:${port}`, 'rediss:// but the server speaks no TLS'],
+    [`redis://:wr0ng@127.0.0.1:${tlsPort}`, 'redis:// but the server wants TLS'],
   ];
   for (const [url, problem] of cases) {
     const since = performance.now();
-    await assert.rejects(connect(t, url), (error) => {
-      assert.ok(error instanceof StartError);
-      assert.match(error.message, /^REDIS_URL: Redis cannot be reached at (127\.0\.0\.1|localhost)/);
-      assert.match(error.message, problem);
-      assert.doesNotMatch(error.message, /wr0ng/);
-      return true;
-    });
+    const reached = 'REDIS_URL: Redis cannot be reached at (127\\.0\\.0\\.1|localhost)';
+    const message = new RegExp(`^(?!.*wr0ng)${reached}.*${problem}`, 's');
+    await assert.rejects(connect(t, url), { name: 'StartError', message });
     // Problems that may pass are retried for 10 s.
     assert.ok(performance.now() - since < 9000, url);
   }
@@ -114,10 +105,8 @@ test('npm start names a trusted certificate of another host', { skip }, async (t
   const setup = join(root, 'src/setup.mjs');
   const { code, err } = await endOf(spawn(process.execPath, [setup, 'start'], { env }));
   assert.equal(code, 1);
-  assert.match(
-    err,
-    /^REDIS_URL: .*certificate is for another host name \(ERR_TLS_CERT_ALTNAME_INVALID\).*\n$/,
-  );
+  const problem = 'certificate is for another host name (ERR_TLS_CERT_ALTNAME_INVALID)';
+  assert.ok(err.startsWith('REDIS_URL: ') && err.includes(problem), err);
 });
 
 test('The hot connection uses TLS, passwords and user names of REDIS_URL', { skip }, async () => {
