@@ -1,6 +1,6 @@
 /** Views of served forecasts, read by the analyst account and compared with values computed by hand. */
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { encodeForecastRow, type ServedForecast } from '../../src/contracts/journal/journal.js';
 import { connectWarehouse, selectRows } from '../../src/warehouse/clickhouse/client.js';
@@ -71,79 +71,74 @@ async function insertAnswers(
   await client.insert({ table: 'attempts', format: 'JSONEachRow', values });
 }
 
-test('Analyst view', { timeout: 600_000 }, async (t) => {
-  const { clickhouseUrl, analystUrl } = await freshDatabase();
-  const { client } = await testDatabase(t, clickhouseUrl);
-  const analyst = connectWarehouse(analystUrl);
-  t.after(() => analyst.close());
-  const select = <R>(query: string) => selectRows<R>(analyst, query);
+const { clickhouseUrl, analystUrl } = await freshDatabase();
+const { client } = await testDatabase({ after }, clickhouseUrl);
+const analyst = connectWarehouse(analystUrl);
+after(() => analyst.close());
+const select = <R>(query: string) => selectRows<R>(analyst, query);
 
-  await t.test(
-    'forecast_outcomes scores the last forecast of a day, and forecast_coverage averages the scores',
-    async () => {
-      const madeAt = Date.UTC(2026, 0, 10, 15);
-      const { accuracy } = servedForecast();
-      await storeForecasts(client, [
-        // Two earlier forecasts of the same day, which do not count.
-        { userId: 'a', madeAt: madeAt - 3, accuracy: { ...accuracy, expected: 0.1 } },
-        { userId: 'a', madeAt: madeAt - 2, level: 0.95, accuracy: { ...accuracy, expected: 0.2 } },
-        { userId: 'a', madeAt, learnerSeq: 19 },
-        { userId: 'b', madeAt, learnerSeq: 1, accuracy: { ...accuracy, expected: 0.9, sd: 0.05 } },
-        { userId: 'c', madeAt, learnerSeq: 500, accuracy: { ...accuracy, expected: 0.5, sd: 0 } },
-        { userId: 'nine answers', madeAt },
-        { userId: 'no answers', madeAt },
-        { userId: 'a', madeAt: Date.now() },
-        { tenant: 'other', userId: 'a', madeAt },
-      ]);
-      const endOf = (day: number): number => Date.UTC(2026, 0, 10 + day, 23, 59, 59, 999);
-      // Only the second and third group are within the seven days after the forecast.
-      await insertAnswers(client, { user_id: 'a' }, [
-        [endOf(0), 50, 50],
-        [endOf(0) + 1, 8, 6],
-        [endOf(7), 8, 4],
-        [endOf(7) + 1, 30, 0],
-      ]);
-      await insertAnswers(client, { user_id: 'b' }, [[endOf(2), 10, 2]]);
-      await insertAnswers(client, { user_id: 'c' }, [[endOf(3), 25, 17]]);
-      await insertAnswers(client, { user_id: 'nine answers' }, [[endOf(3), 9, 5]]);
-      assert.deepEqual(
-        await select(
-          `SELECT user_id, history, toUInt32(answers) AS answers, toUInt32(correct) AS correct, observed_share,
-           round(z, 6) AS z, covered_50, covered_80, covered_95, round(interval_width_50, 6) AS width_50,
-           round(interval_width_80, 6) AS width_80, round(interval_width_95, 6) AS width_95,
-           round(squared_error, 6) AS squared_error, round(brier, 6) AS brier
-         FROM forecast_outcomes WHERE toString(made_day) = '2026-01-10' AND forecast_days = 7 ORDER BY user_id`,
-        ),
-        outcomes,
-      );
-      assert.deepEqual(
-        await select(
-          `SELECT tenant, forecast_days, history_from, history_to, toUInt32(cases) AS cases,
-           toUInt32(learners) AS learners, toUInt32(answers) AS answers, coverage_50, coverage_80, coverage_95,
-           round(mean_width_80, 6) AS mean_width_80, round(expected_share, 6) AS expected_share,
-           round(observed_share, 6) AS observed_share, round(brier, 6) AS brier
-         FROM forecast_coverage ORDER BY history_from`,
-        ),
-        coverage,
-      );
-    },
+test('forecast_outcomes scores the last forecast of a day, and forecast_coverage averages the scores', async () => {
+  const madeAt = Date.UTC(2026, 0, 10, 15);
+  const { accuracy } = servedForecast();
+  await storeForecasts(client, [
+    // Two earlier forecasts of the same day, which do not count.
+    { userId: 'a', madeAt: madeAt - 3, accuracy: { ...accuracy, expected: 0.1 } },
+    { userId: 'a', madeAt: madeAt - 2, level: 0.95, accuracy: { ...accuracy, expected: 0.2 } },
+    { userId: 'a', madeAt, learnerSeq: 19 },
+    { userId: 'b', madeAt, learnerSeq: 1, accuracy: { ...accuracy, expected: 0.9, sd: 0.05 } },
+    { userId: 'c', madeAt, learnerSeq: 500, accuracy: { ...accuracy, expected: 0.5, sd: 0 } },
+    { userId: 'nine answers', madeAt },
+    { userId: 'no answers', madeAt },
+    { userId: 'a', madeAt: Date.now() },
+    { tenant: 'other', userId: 'a', madeAt },
+  ]);
+  const endOf = (day: number): number => Date.UTC(2026, 0, 10 + day, 23, 59, 59, 999);
+  // Only the second and third group are within the seven days after the forecast.
+  await insertAnswers(client, { user_id: 'a' }, [
+    [endOf(0), 50, 50],
+    [endOf(0) + 1, 8, 6],
+    [endOf(7), 8, 4],
+    [endOf(7) + 1, 30, 0],
+  ]);
+  await insertAnswers(client, { user_id: 'b' }, [[endOf(2), 10, 2]]);
+  await insertAnswers(client, { user_id: 'c' }, [[endOf(3), 25, 17]]);
+  await insertAnswers(client, { user_id: 'nine answers' }, [[endOf(3), 9, 5]]);
+  assert.deepEqual(
+    await select(
+      `SELECT user_id, history, toUInt32(answers) AS answers, toUInt32(correct) AS correct, observed_share,
+       round(z, 6) AS z, covered_50, covered_80, covered_95, round(interval_width_50, 6) AS width_50,
+       round(interval_width_80, 6) AS width_80, round(interval_width_95, 6) AS width_95,
+       round(squared_error, 6) AS squared_error, round(brier, 6) AS brier
+     FROM forecast_outcomes WHERE toString(made_day) = '2026-01-10' AND forecast_days = 7 ORDER BY user_id`,
+    ),
+    outcomes,
   );
+  assert.deepEqual(
+    await select(
+      `SELECT tenant, forecast_days, history_from, history_to, toUInt32(cases) AS cases,
+       toUInt32(learners) AS learners, toUInt32(answers) AS answers, coverage_50, coverage_80, coverage_95,
+       round(mean_width_80, 6) AS mean_width_80, round(expected_share, 6) AS expected_share,
+       round(observed_share, 6) AS observed_share, round(brier, 6) AS brier
+     FROM forecast_coverage ORDER BY history_from`,
+    ),
+    coverage,
+  );
+});
 
-  await t.test('forecast_outcomes leaves out horizons that have not ended', async () => {
-    const today = Math.floor(Date.now() / dayMs) * dayMs;
-    const noons = Array.from({ length: 12 }, (_, i) => today - i * dayMs + dayMs / 2);
-    await storeForecasts(
-      client,
-      noons.map((at) => ({ tenant: 'now', userId: 'd', madeAt: at })),
-    );
-    const groups = noons.map((at) => [at, 10, 5] as const);
-    await insertAnswers(client, { tenant: 'now', user_id: 'd' }, groups);
-    const [row] = await select<{ scored: number; ended: number }>(
-      `SELECT toUInt32(count()) AS scored, (SELECT toUInt32(count()) FROM forecasts
-         WHERE tenant = 'now' AND toDate(made_at) + 7 < toDate(now('UTC'))) AS ended
-       FROM forecast_outcomes WHERE tenant = 'now'`,
-    );
-    assert.equal(row?.scored, row?.ended);
-    assert.ok(row && row.ended >= 4 && row.ended <= 5, `${row?.ended} horizons have ended`);
-  });
+test('forecast_outcomes leaves out horizons that have not ended', async () => {
+  const today = Math.floor(Date.now() / dayMs) * dayMs;
+  const noons = Array.from({ length: 12 }, (_, i) => today - i * dayMs + dayMs / 2);
+  await storeForecasts(
+    client,
+    noons.map((at) => ({ tenant: 'now', userId: 'd', madeAt: at })),
+  );
+  const groups = noons.map((at) => [at, 10, 5] as const);
+  await insertAnswers(client, { tenant: 'now', user_id: 'd' }, groups);
+  const [row] = await select<{ scored: number; ended: number }>(
+    `SELECT toUInt32(count()) AS scored, (SELECT toUInt32(count()) FROM forecasts
+       WHERE tenant = 'now' AND toDate(made_at) + 7 < toDate(now('UTC'))) AS ended
+     FROM forecast_outcomes WHERE tenant = 'now'`,
+  );
+  assert.equal(row?.scored, row?.ended);
+  assert.ok(row && row.ended >= 4 && row.ended <= 5, `${row?.ended} horizons have ended`);
 });

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, test } from 'node:test';
 import { maxListpackBytes } from '../../src/contracts/settings/redis-settings.js';
+import { indices } from '../../src/lists.js';
 import { CommitSession } from '../../src/store/learners/commit-session.js';
 import {
   emptyIds,
@@ -33,13 +34,10 @@ const now = 1_700_481_600;
 /** Ids of this second or earlier are expired, also if clocks differ by an hour. */
 const expired = now - idWindowSeconds - 3600;
 
-const locate = (userId: string) => ({
-  partition: partitionOf('default', userId, partitions),
-  tenant: 'default',
-  userId,
-});
-const keyOf = (userId: string): string => eventIdsKey(locate(userId).partition, 'default', userId);
-const freshIds = (count: number): Buffer[] => Array.from({ length: count }, () => randomBytes(idBytes));
+const tenant = 'default';
+const locate = (userId: string) => ({ partition: partitionOf(tenant, userId, partitions), tenant, userId });
+const keyOf = (userId: string): string => eventIdsKey(locate(userId).partition, tenant, userId);
+const freshIds = (count: number): Buffer[] => indices(count).map(() => randomBytes(idBytes));
 
 /** The fields that a request writes. */
 function addIds(stored: StoredIds, ids: readonly Buffer[], second: number) {
@@ -75,12 +73,8 @@ const sweep = (): Promise<number> => sweepIds(redis, 1000 * now);
 
 test('sweepIds removes expired ids, keeps the others, and deletes an empty hash', async () => {
   const removed = await storeIds('removed', { [expired - 86_400]: 3, [expired]: 70 });
-  const mixed = await storeIds('mixed', {
-    [expired - 5]: 40,
-    [expired]: 40,
-    [expired + 1]: 1,
-    [now - 60]: 300,
-  });
+  const mixedAges = { [expired - 5]: 40, [expired]: 40, [expired + 1]: 1, [now - 60]: 300 };
+  const mixed = await storeIds('mixed', mixedAges);
   const fresh = await storeIds('fresh', { [now - 1]: 5 });
   const ledger = await redis.hgetBuffer(keyOf('mixed'), ledgerField);
   assert.equal(await sweep(), removed.length + 80);
@@ -90,49 +84,37 @@ test('sweepIds removes expired ids, keeps the others, and deletes an empty hash'
   assert.deepEqual(await redis.hgetBuffer(keyOf('mixed'), ledgerField), ledger);
   assert.equal(await countFound('fresh', fresh), 5);
   const left = await redis.hgetallBuffer(keyOf('mixed'));
-  const entries = Object.entries(left).filter(([field]) => field !== ledgerField);
-  assert.equal(
-    entries.reduce((sum, [, { length }]) => sum + length, 0),
-    301 * entryBytes,
-  );
+  const buckets = Object.entries(left).flatMap(([field, bytes]) => (field === ledgerField ? [] : [bytes]));
+  assert.equal(Buffer.concat(buckets).length, 301 * entryBytes);
   assert.equal(await sweep(), 0);
 });
 
 test('sweepIds covers all learners of all partitions', async () => {
-  const names = Array.from({ length: 600 }, (_, i) => `one of many ${i}`);
+  // Every third learner has a fresh id; the others have one or two expired ids.
+  const names = indices(600).map((i) => `one of many ${i}`);
   await Promise.all(
     names.map((name, i) => storeIds(name, i % 3 === 0 ? { [now]: 1 } : { [expired]: 1 + (i % 2) })),
   );
-  const sum = names.reduce((total, _, i) => total + (i % 3 === 0 ? 0 : 1 + (i % 2)), 0);
-  assert.equal(await sweep(), sum);
-  const exists = await Promise.all(names.map((name) => redis.exists(keyOf(name))));
-  assert.deepEqual(
-    exists,
-    names.map((_, i) => (i % 3 === 0 ? 1 : 0)),
-  );
+  assert.equal(await sweep(), 600);
+  for (const [i, name] of names.entries()) assert.equal(await redis.exists(keyOf(name)), i % 3 === 0 ? 1 : 0);
 });
 
 /** Commits an answer with ids. @param between runs after the load */
 async function commit(userId: string, ids: readonly Buffer[], between = sweep) {
   const location = locate(userId);
-  const session = new CommitSession(await hot.forPartition(location.partition), {
-    importId: null,
-    maxOutboxRows: 1_000_000,
-  });
-  const {
-    learners: [loaded],
-  } = await session.load([{ ...location, skillIds: [], eventIdHashes: ids, itemHashes: [] }]);
+  const options = { importId: null, maxOutboxRows: 1_000_000 };
+  const session = new CommitSession(await hot.forPartition(location.partition), options);
+  const query = { ...location, skillIds: [], eventIdHashes: ids, itemHashes: [] };
+  const [loaded] = (await session.load([query])).learners;
   await between();
   const { learner } = countAnswers([{ isCorrect: true }]);
-  return session.commit([
-    {
-      ...location,
-      learner: { ...learner, version: (loaded?.learner?.version ?? 0) + 1 },
-      ...{ skills: [], rows: [], arrivalDays: [], items: [], itemGeneration: 0, importLine: 0 },
-      ...{ webhookEvents: [], goalCheckAt: null },
-      ids: addIds(loaded?.ids ?? emptyIds, ids, now),
-    },
-  ]);
+  const change = {
+    ...{ skills: [], rows: [], arrivalDays: [], items: [], itemGeneration: 0, importLine: 0 },
+    ...{ webhookEvents: [], goalCheckAt: null },
+    learner: { ...learner, version: (loaded?.learner?.version ?? 0) + 1 },
+    ids: addIds(loaded?.ids ?? emptyIds, ids, now),
+  };
+  return session.commit([{ ...location, ...change }]);
 }
 
 test('sweepIds between load and commit causes neither a lost id nor a conflict', async () => {
@@ -180,7 +162,7 @@ test('acquireSweepTurn lets one process sweep every four hours, so that ids are 
 
 test('sweepIds ignores the key of a learner with a user_id that looks like a key of event ids', async () => {
   const name = 'x}:e:y';
-  const key = learnerKey(locate(name).partition, 'default', name);
+  const key = learnerKey(locate(name).partition, tenant, name);
   await redis.hset(key, { sx: Buffer.alloc(70), sy: Buffer.alloc(96) });
   const ids = await storeIds(name, { [expired]: 2, [now]: 1 });
   assert.equal(await sweep(), 2);

@@ -42,11 +42,10 @@ test('addItemAnswers keeps exact sums when several connections add concurrently'
     flushes.map((deltas, i) => addItemAnswers(clients[i % clients.length] ?? redis, 'exact', 0, deltas)),
   );
   assert.equal(Math.max(...uncounted), 0);
-  const found = await readItems(redis, 'exact', 0, items);
-  assert.deepEqual(
-    found.map((item) => item && [item.answers, item.right, Math.round(item.expected * 1e6)]),
-    sums.map(({ answers, right, micro }) => [answers, right, micro]),
+  const found = (await readItems(redis, 'exact', 0, items)).map(
+    (item) => item && { answers: item.answers, right: item.right, micro: Math.round(item.expected * 1e6) },
   );
+  assert.deepEqual(found, sums);
 });
 
 test('readItems returns the counts of one version and tenant with the terms of its fit', async () => {

@@ -42,12 +42,10 @@ function freshTenant() {
     tenant,
     answers: (userId: string, ...skillIds: string[]) =>
       skillIds.map((skillId) => ({ tenant, userId, skillId })),
-    record: (skillId: string, userIds: readonly string[]) =>
-      recordLearners(
-        redis,
-        tenant,
-        userIds.map((userId) => ({ skillId, userId })),
-      ),
+    record: (skillId: string, userIds: readonly string[]) => {
+      const learners = userIds.map((userId) => ({ skillId, userId }));
+      return recordLearners(redis, tenant, learners);
+    },
     countCommon: () => countCommonSkills(redis, tenant),
     list: () => registered.list(tenant, null, 10),
     /** Hashes of the learners of a rare skill; null for a common one. */
@@ -94,12 +92,8 @@ test('restoreAnsweredSkills makes skills common that are set or have five learne
   assert.equal(await countCommon(), 3);
   const { restoreAnsweredSkills } = createRebuildStore(redis);
   const userIds = [first];
-  const restored = [
-    { skillId: 'few', userIds },
-    { skillId: 'many', userIds: users },
-    { skillId: 'new', userIds },
-    { skillId: 'set', userIds },
-  ];
+  const restored = ['few', 'new', 'set'].map((skillId) => ({ skillId, userIds }));
+  restored.push({ skillId: 'many', userIds: users });
   for (const more of [[{ skillId: 'just enough', userIds: allButLast }], []]) {
     await restoreAnsweredSkills(tenant, [...restored, ...more]);
     assert.equal(await countCommon(), 3, 'many, set, just enough');
@@ -111,12 +105,10 @@ test('restoreAnsweredSkills makes skills common that are set or have five learne
 test('removeLearners removes erased learners from all rare skills, which become no less rare', async () => {
   const { tenant, record, countCommon, readLearners } = freshTenant();
   const skills = Array.from({ length: 3000 }, (_, i) => `skill ${i}`);
-  for (const userId of allButLast)
-    await recordLearners(
-      redis,
-      tenant,
-      skills.map((skillId) => ({ skillId, userId })),
-    );
+  for (const userId of allButLast) {
+    const learners = skills.map((skillId) => ({ skillId, userId }));
+    await recordLearners(redis, tenant, learners);
+  }
   await record('only hers', [first]);
   await removeLearners(redis, tenant, [first, 'unknown']);
   const left = hashesOf(allButLast.slice(1));
@@ -156,20 +148,16 @@ test('SkillRegistry allows a full learner no skill and reserves none of the tena
     return groupByLearner([{ replyIndex: 0, event }], 1)[0] as LearnerEvents;
   };
   const events = [eventsOf(first, 'made up'), eventsOf('eve', 'new'), eventsOf('max', 'beyond')];
-  const loaded = events.map(({ userId }) => ({
-    learner: { attempts: userId === first ? 2 : 0 },
-    skills: [null],
-  }));
+  const loaded = [2, 0, 0].map((attempts) => ({ learner: { attempts }, skills: [null] }));
   const registry = new SkillRegistry({ perLearner: 2, perTenant: 3 });
   const allowances = await registry.computeAllowances(redis, events, loaded as unknown as LoadedLearner[]);
   const rejectedSkills = new Set(['beyond']);
-  assert.deepEqual(
-    [...allowances.values()],
-    [0, Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY].map((maxNewSkills) => ({
-      maxNewSkills,
-      rejectedSkills,
-    })),
-  );
+  const { POSITIVE_INFINITY } = Number;
+  const expected = [0, POSITIVE_INFINITY, POSITIVE_INFINITY].map((max) => ({
+    maxNewSkills: max,
+    rejectedSkills,
+  }));
+  assert.deepEqual([...allowances.values()], expected);
 });
 
 test('The skill keys of a tenant share a slot of a Redis Cluster', () => {
