@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { encodeModel } from '../../src/contracts/models/stored-model.js';
 import { minRegisteredLearners } from '../../src/domain/base/score-constants.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
+import { indices } from '../../src/lists.js';
 import { createLogger } from '../../src/logger.js';
 import { recordModelChanges } from '../../src/services/models/fit-models.js';
 import { createModelStore, publishModel } from '../../src/store/models/model-store.js';
@@ -17,7 +18,7 @@ import { runCommand } from '../support/commands/command.js';
 import { type Caller, callerOf } from '../support/http/http.js';
 import { dumpRedis } from '../support/inspect/redis-dump.js';
 import { clickhouseOf, keysOf, redisOf, startBareRedis, startService } from '../support/servers/service.js';
-import { waitFor } from '../support/wait.js';
+import { emptied, waitFor } from '../support/wait.js';
 
 const redisServer = await startBareRedis({ after });
 const service = await startService({ after }, { redisUrl: redisServer.url });
@@ -34,7 +35,7 @@ for (const tenant of ['default', 'second', 'third'])
 const callerAt = (i: number): Caller => callers[i % callers.length] as Caller;
 const pickNumber = (count: number): number => Math.floor(count * random());
 const pick = <Value>(values: readonly Value[]): Value => values[pickNumber(values.length)] as Value;
-const learners = 16;
+const learnerCount = 16;
 
 let events = 0;
 function buildEvent(userId: string): Record<string, unknown> {
@@ -58,8 +59,8 @@ const sent: { caller: Caller; events: Record<string, unknown>[]; results: unknow
 async function answer(batches: number): Promise<void> {
   for (let i = 0; i < batches; i++) {
     const caller = callerAt(pickNumber(3));
-    const users = Array.from({ length: 3 }, () => `learner \\ ${pickNumber(learners)}`);
-    const batch = Array.from({ length: 1 + pickNumber(60) }, () => buildEvent(pick(users)));
+    const users = indices(3).map(() => `learner \\ ${pickNumber(learnerCount)}`);
+    const batch = indices(1 + pickNumber(60)).map(() => buildEvent(pick(users)));
     const { status, json } = await caller.trackAll(batch);
     assert.equal(status, 200, JSON.stringify(json));
     sent.push({ caller, events: batch, results: json.data.results });
@@ -87,14 +88,14 @@ async function configure(): Promise<void> {
 
 /** The n-th skill gets answers of n learners. Only the last one has enough to be registered. */
 async function answerRareSkills(): Promise<void> {
-  const rare = Array.from({ length: minRegisteredLearners }, (_, i) =>
-    Array.from({ length: i + 1 }, (_, user) => ({
+  const rare = indices(minRegisteredLearners).flatMap((i) =>
+    indices(i + 1).map((user) => ({
       user_id: `learner \\ ${user}`,
       skill_id: `by ${i + 1}`,
       is_correct: true,
     })),
   );
-  assert.equal((await callerAt(0).trackAll(rare.flat())).status, 200);
+  assert.equal((await callerAt(0).trackAll(rare)).status, 200);
 }
 
 /** Learners with one retracted answer, by its index. */
@@ -104,13 +105,9 @@ const retracted: Readonly<Record<string, number>> = {
   'retracted only': 0,
 };
 const retractedEvents = (user: string) =>
-  Array.from({ length: user === 'retracted only' ? 1 : 40 }, (_, i) => ({
-    user_id: user,
-    skill_id: `skill ${i % 4}`,
-    is_correct: i % 3 !== 0,
-    event_id: `event ${i}`,
-    item_id: `item ${i % 7}`,
-    time_spent_seconds: 20 + i,
+  indices(user === 'retracted only' ? 1 : 40).map((i) => ({
+    ...{ user_id: user, skill_id: `skill ${i % 4}`, item_id: `item ${i % 7}`, event_id: `event ${i}` },
+    ...{ is_correct: i % 3 !== 0, time_spent_seconds: 20 + i },
     occurred_at: new Date(Date.UTC(2026, 0, 1 + (i >> 3), 12, i % 60)).toISOString(),
   }));
 
@@ -130,10 +127,8 @@ async function publish(tenant: string): Promise<void> {
   const basedOn = await models.fetchActiveVersion(tenant);
   const fit = { tenant, version, basedOn, model, report, items: null, publishedAt: Date.now() };
   assert.ok(await publishModel(redis, fit));
-  const history = createModelHistory(clickhouse);
-  await recordModelChanges({ models, history, logger: createLogger('warn', 'test') } as Parameters<
-    typeof recordModelChanges
-  >[0]);
+  const ports = { models, history: createModelHistory(clickhouse), logger: createLogger('warn', 'test') };
+  await recordModelChanges(ports as Parameters<typeof recordModelChanges>[0]);
 }
 
 const bkt = { answers: 1, oldLogLoss: 0.5, newLogLoss: 0.4 };
@@ -147,10 +142,8 @@ const count = async (query: string): Promise<number> =>
 
 /** Waits until ClickHouse has everything. */
 async function waitUntilStored(): Promise<void> {
-  await waitFor('empty outboxes and journals', async () => {
-    const streams = [...(await redis.keys('st:*:out')), ...(await redis.keys('st:*:journal'))];
-    return (await Promise.all(streams.map((key) => redis.xlen(key)))).every((length) => length === 0);
-  });
+  for (const pattern of ['st:*:out', 'st:*:journal'])
+    for (const key of await redis.keys(pattern)) await emptied(redis, key);
   const countKeys = async (): Promise<number> =>
     (await count('uniqExact(tenant, key_id) FROM api_keys')) +
     (await count('uniqExact(tenant, key_id) FROM api_keys WHERE revoked_at IS NOT NULL'));
@@ -221,13 +214,9 @@ test('npm run rebuild restores an empty Redis byte for byte, and the service con
 test('After a rebuild retries get their first results, and new answers get the next numbers', async () => {
   for (const { caller, events: batch, results } of sent) {
     const { json } = await caller.trackAll(batch.filter(({ event_id }) => event_id !== null));
-    const expected = results.filter((_, i) => batch[i]?.event_id !== null) as { data: unknown }[];
-    const replayed = json.data.results as { replayed: boolean; data: unknown }[];
-    assert.ok(replayed.every((result) => result.replayed));
-    assert.deepEqual(
-      replayed.map(({ data }) => data),
-      expected.map(({ data }) => data),
-    );
+    const expected = results.filter((_, i) => batch[i]?.event_id !== null);
+    const replayed = expected.map((result, index) => ({ ...(result as object), index, replayed: true }));
+    assert.deepEqual(json.data.results, replayed);
   }
   for (const [user, index] of Object.entries(retracted)) {
     const { status, headers } = await callerAt(0).track(retractedEvents(user)[index]);
@@ -250,7 +239,7 @@ test('npm run rebuild -- --verify finds no difference while answers arrive', asy
   await answering;
   const result = JSON.parse(out);
   assert.deepEqual([code, err, result.differences], [0, '', []], out);
-  assert.ok(result.learners >= learners, out);
+  assert.ok(result.learners >= learnerCount, out);
 });
 
 test('npm run rebuild -- --verify names each difference and writes nothing', async () => {
@@ -270,19 +259,15 @@ test('npm run rebuild -- --verify names each difference and writes nothing', asy
   const damaged = await dump();
   const { code, out } = await rebuild('--verify', '--json');
   const { differing, differences } = JSON.parse(out);
-  const described = differences.map(
-    ({ learner, what }: { learner: string; what: string }) => `${learner} ${what}`,
-  );
+  assert.deepEqual([code, differing, differences.length], [1, 4, 4], out);
   const name = (key: string): string => key.slice(key.indexOf(':l:') + 3);
-  assert.deepEqual([code, differing], [1, 4], out);
-  assert.deepEqual(
-    described.sort(),
-    [
-      `${name(gone)} is not in Redis`,
-      `${name(changed)} differs in skill ${skill.slice(1)}`,
-      `${name(behind)} has ${own.readUInt32LE(8)} answers in Redis and ${own.readUInt32LE(8) + 1} stored`,
-      'default:unknown is in Redis alone',
-    ].sort(),
-  );
+  const answers = own.readUInt32LE(8);
+  const expected = {
+    [name(gone)]: 'is not in Redis',
+    [name(changed)]: `differs in skill ${skill.slice(1)}`,
+    [name(behind)]: `has ${answers} answers in Redis and ${answers + 1} stored`,
+    'default:unknown': 'is in Redis alone',
+  };
+  for (const { learner, what } of differences) assert.equal(what, expected[learner], learner);
   assert.deepEqual(compare(damaged, await dump()), []);
 });
