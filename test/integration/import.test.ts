@@ -4,6 +4,7 @@ import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { indices } from '../../src/lists.js';
 import { importLockKey } from '../../src/store/learners/import-store.js';
 import { readLearnerStates } from '../../src/store/learners/learner-reads.js';
 import { acquireLock } from '../../src/store/redis/commands/lock.js';
@@ -18,95 +19,83 @@ import { redisOf } from '../support/servers/service.js';
 import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
 
-const options = { timeout: 600_000 };
+test('npm run import counts or rejects every row, and counts a finished file again only on --again', async (t) => {
+  const servers = await startServers(t);
+  const dir = await tempDir(t);
+  const file = join(dir, 'answers.csv.gz');
+  await writeFile(file, gzipSync(`${answers(1000, 45)}u1,s1,maybe,i,1\n,s1,1,i,1\nu1,s1\n`));
+  const first = await runImport(servers, file, '--json');
+  assert.equal(first.code, 0, first.err);
+  const { rows, counted, skipped, rejected, stored: isStored, rejects_file } = JSON.parse(first.out);
+  assert.deepEqual([rows, counted, skipped, rejected, isStored], [1003, 1000, 0, 3, true]);
+  const rejects = (await readFile(rejects_file, 'utf8')).trim().split('\n');
+  const expected = [
+    { line: 1002, reason: 'correct "maybe" must be 1, 0, true or false' },
+    { line: 1003, reason: 'user_id is missing' },
+    { line: 1004, reason: 'the row has 2 fields, the header has 5' },
+  ];
+  assert.deepEqual(JSON.parse(`[${rejects.join()}]`), expected);
+  assert.ok(rejects_file.startsWith(join(servers.env.DATA_DIR as string, 'imports')));
+  assert.equal((await stat(rejects_file)).mode & 0o777, 0o600);
+  const once = { rows: 1000, learners: 45, correct: 900, ids: 1000, disordered: 0 };
+  assert.deepEqual(await stored(servers), once);
 
-test(
-  'npm run import counts or rejects every row, and counts a finished file again only on --again',
-  options,
-  async (t) => {
-    const servers = await startServers(t);
-    const dir = await tempDir(t);
-    const file = join(dir, 'answers.csv.gz');
-    await writeFile(file, gzipSync(`${answers(3000, 50)}u1,s1,maybe,i,1\n,s1,1,i,1\nu1,s1\n`));
-    const first = await runImport(servers, file, '--json');
-    assert.equal(first.code, 0, first.err);
-    const { rows, counted, skipped, rejected, stored: isStored, rejects_file } = JSON.parse(first.out);
-    assert.deepEqual([rows, counted, skipped, rejected, isStored], [3003, 3000, 0, 3, true]);
-    const rejects = (await readFile(rejects_file, 'utf8')).trim().split('\n');
-    assert.deepEqual(
-      rejects.map((line) => JSON.parse(line)),
-      [
-        { line: 3002, reason: 'correct "maybe" must be 1, 0, true or false' },
-        { line: 3003, reason: 'user_id is missing' },
-        { line: 3004, reason: 'the row has 2 fields, the header has 5' },
-      ],
-    );
-    assert.ok(rejects_file.startsWith(join(servers.env.DATA_DIR as string, 'imports')));
-    assert.equal((await stat(rejects_file)).mode & 0o777, 0o600);
-    const once = { rows: 3000, learners: 50, correct: 2700, ids: 3000, disordered: 0 };
-    assert.deepEqual(await stored(servers), once);
+  // A commit in several parts could count a row before an earlier one of the same learner.
+  const small = join(dir, 'one-learner.csv');
+  const lines = indices(400).map((i) => `one,s1,1,i${i}`);
+  await writeFile(small, `user_id,skill_id,correct,item_id\n${lines.join('\n')}\n`);
+  const { code, err } = await runImport(servers, small);
+  assert.equal(code, 0, err);
+  const redis = await redisOf(t, servers.env.REDIS_URL as string);
+  const partition = partitionOf('default', 'one', defaultPartitions);
+  const found = await readLearnerStates(redis, { partition, tenant: 'default', userId: 'one' });
+  assert.equal(found?.learner.attempts, 400);
+  const query = "SELECT DISTINCT learner_version AS v FROM attempts WHERE user_id = 'one'";
+  assert.deepEqual(await selectRows(servers.clickhouse, query), [{ v: found.learner.version }]);
 
-    const second = await runImport(servers, file);
-    assert.deepEqual([second.code, second.out], [1, '']);
-    assert.match(second.err, /^.* was imported for tenant default before .*--again.*\n$/);
-    const other = await runImport(servers, file, '--tenant', 'other');
-    assert.equal(other.code, 0, other.err);
-    assert.match(other.out, /3,000 counted/);
-    const again = await runImport(servers, file, '--again');
-    assert.equal(again.code, 0, again.err);
-    assert.equal((await stored(servers)).rows, 9000);
+  const second = await runImport(servers, small);
+  assert.deepEqual([second.code, second.out], [1, '']);
+  assert.match(second.err, /^.* was imported for tenant default before .*--again.*\n$/);
+  const other = await runImport(servers, small, '--tenant', 'other');
+  assert.equal(other.code, 0, other.err);
+  assert.match(other.out, /400 counted/);
+  const again = await runImport(servers, small, '--again');
+  assert.equal(again.code, 0, again.err);
+  assert.equal((await stored(servers)).rows, 1000 + 3 * 400);
+});
 
-    // A commit in several parts could count a row before an earlier one of the same learner.
-    const small = join(dir, 'one-learner.csv');
-    const lines = Array.from({ length: 400 }, (_, i) => `one,s1,1,i${i}`);
-    await writeFile(small, `user_id,skill_id,correct,item_id\n${lines.join('\n')}\n`);
-    const { code, err } = await runImport(servers, small);
-    assert.equal(code, 0, err);
-    const redis = await redisOf(t, servers.env.REDIS_URL as string);
-    const partition = partitionOf('default', 'one', defaultPartitions);
-    const found = await readLearnerStates(redis, { partition, tenant: 'default', userId: 'one' });
-    assert.equal(found?.learner.attempts, 400);
-    const query = "SELECT DISTINCT learner_version AS v FROM attempts WHERE user_id = 'one'";
-    assert.deepEqual(await selectRows(servers.clickhouse, query), [{ v: found.learner.version }]);
-  },
-);
+test('npm run import stops on a signal, resumes, and rejects a parallel import of the file', async (t) => {
+  const servers = await startServers(t);
+  const dir = await tempDir(t);
+  const file = join(dir, 'answers.csv');
+  const rows = 12_000;
+  await writeFile(file, answers(rows, 300));
+  const child = startImport(t, servers.env, file);
+  const ended = endOf(child);
+  await waitFor('some rows', async () => child.exitCode !== null || (await stored(servers)).rows > 0);
+  const parallel = await runImport(servers, file);
+  assert.equal(parallel.code, 1, parallel.err);
+  assert.match(parallel.err, /being imported by another process|was imported/);
+  child.kill('SIGINT');
+  const { code, err, out } = await ended;
+  if (out === '') {
+    const message = /^(Stopped; run the same command again to resume|Every row is counted; .*)\n$/;
+    assert.match(withoutWarnings(err), message);
+    assert.equal(code, 130, err);
+  }
+  const again = await runImport(servers, file);
+  const problems = withoutWarnings(again.err);
+  const isDone = again.code === 0 ? problems === '' : again.code === 1 && /was imported/.test(problems);
+  assert.ok(isDone, `${code} ${err}, then ${again.code} ${again.err}`);
+  // An import that was stopped after its last row leaves rows in the outbox: the next import stores them.
+  const another = join(dir, 'another.csv');
+  await writeFile(another, 'user_id,skill_id,correct,item_id\nother,s1,1,i0\n');
+  assert.equal((await runImport(servers, another)).code, 0);
+  const after = await stored(servers);
+  assert.deepEqual([after.rows, after.ids, after.disordered], [rows + 1, rows, 0]);
+});
 
-test(
-  'npm run import stops on a signal, resumes, and rejects a parallel import of the file',
-  options,
-  async (t) => {
-    const servers = await startServers(t);
-    const dir = await tempDir(t);
-    const file = join(dir, 'answers.csv');
-    const rows = 12_000;
-    await writeFile(file, answers(rows, 300));
-    const child = startImport(t, servers.env, file);
-    const ended = endOf(child);
-    await waitFor('some rows', async () => child.exitCode !== null || (await stored(servers)).rows > 0);
-    const parallel = await runImport(servers, file);
-    assert.equal(parallel.code, 1, parallel.err);
-    assert.match(parallel.err, /being imported by another process|was imported/);
-    child.kill('SIGINT');
-    const { code, err, out } = await ended;
-    if (out === '') {
-      const message = /^(Stopped; run the same command again to resume|Every row is counted; .*)\n$/;
-      assert.match(withoutWarnings(err), message);
-      assert.equal(code, 130, err);
-    }
-    const again = await runImport(servers, file);
-    const problems = withoutWarnings(again.err);
-    const isDone = again.code === 0 ? problems === '' : again.code === 1 && /was imported/.test(problems);
-    assert.ok(isDone, `${code} ${err}, then ${again.code} ${again.err}`);
-    // An import that was stopped after its last row leaves rows in the outbox: the next import stores them.
-    const another = join(dir, 'another.csv');
-    await writeFile(another, 'user_id,skill_id,correct,item_id\nother,s1,1,i0\n');
-    assert.equal((await runImport(servers, another)).code, 0);
-    const after = await stored(servers);
-    assert.deepEqual([after.rows, after.ids, after.disordered], [rows + 1, rows, 0]);
-  },
-);
-
-test('acquireLock does not acquire a lock in its last millisecond and lose it', options, async (t) => {
+test('acquireLock does not acquire a lock in its last millisecond and lose it', async (t) => {
   const redis = await redisOf(t, await startTestRedis(t));
   for (let i = 0; i < 20; i++) {
     const key = importLockKey(`content-${i}`);
@@ -117,33 +106,29 @@ test('acquireLock does not acquire a lock in its last millisecond and lose it', 
   }
 });
 
-test(
-  'npm run import starts Redis and ClickHouse itself if no service runs, but not for an invalid file',
-  options,
-  async (t) => {
-    const dir = await tempDir(t);
-    const env = { DATA_DIR: join(dir, 'data'), REDIS_URL: '', CLICKHOUSE_URL: '' };
-    const cut = join(dir, 'cut.csv.gz');
-    await writeFile(cut, gzipSync(answers(2000, 5)).subarray(0, 4000));
-    const help = await runImport({ env }, '--help');
-    assert.deepEqual([help.code, help.err], [0, '']);
-    assert.match(help.out, /^Usage: npm run import/);
-    for (const [path, message] of [
-      [join(dir, 'none.csv'), /cannot be read/],
-      [cut, /gzip is damaged or cut off/],
-    ] as const) {
-      const { code, out, err } = await runImport({ env }, path);
-      assert.deepEqual([code, out], [1, ''], err);
-      assert.match(err, message);
-    }
-    assert.equal(existsSync(env.DATA_DIR), false, 'servers were started');
+test('npm run import starts Redis and ClickHouse itself if no service runs, but not for an invalid file', async (t) => {
+  const dir = await tempDir(t);
+  const env = { DATA_DIR: join(dir, 'data'), REDIS_URL: '', CLICKHOUSE_URL: '' };
+  const cut = join(dir, 'cut.csv.gz');
+  await writeFile(cut, gzipSync(answers(2000, 5)).subarray(0, 4000));
+  const help = await runImport({ env }, '--help');
+  assert.deepEqual([help.code, help.err], [0, '']);
+  assert.match(help.out, /^Usage: npm run import/);
+  for (const [path, message] of [
+    [join(dir, 'none.csv'), /cannot be read/],
+    [cut, /gzip is damaged or cut off/],
+  ] as const) {
+    const { code, out, err } = await runImport({ env }, path);
+    assert.deepEqual([code, out], [1, ''], err);
+    assert.match(err, message);
+  }
+  assert.equal(existsSync(env.DATA_DIR), false, 'servers were started');
 
-    const file = join(dir, 'answers.ndjson');
-    await writeFile(file, '{"user_id":"a","skill_id":"s","correct":true}\n{"user_id":"a"}\n');
-    const { code, out, err } = await runImport({ env }, file, '--json');
-    assert.equal(code, 0, err);
-    const { counted, rejected, stored: isStored } = JSON.parse(out);
-    assert.deepEqual([counted, rejected, isStored], [1, 1, true]);
-    assert.equal(existsSync(join(env.DATA_DIR, 'endpoints.json')), false, 'servers are left');
-  },
-);
+  const file = join(dir, 'answers.ndjson');
+  await writeFile(file, '{"user_id":"a","skill_id":"s","correct":true}\n{"user_id":"a"}\n');
+  const { code, out, err } = await runImport({ env }, file, '--json');
+  assert.equal(code, 0, err);
+  const { counted, rejected, stored: isStored } = JSON.parse(out);
+  assert.deepEqual([counted, rejected, isStored], [1, 1, true]);
+  assert.equal(existsSync(join(env.DATA_DIR, 'endpoints.json')), false, 'servers are left');
+});
