@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
 import type { PinnedBlock } from '../../src/contracts/outbox/job-data.js';
-import { indices } from '../../src/lists.js';
+import { computeSum, indices, splitIntoParts } from '../../src/lists.js';
 import { createLogger } from '../../src/logger.js';
 import type { DrainTask } from '../../src/services/outbox/complete-block.js';
 import { createDrain } from '../../src/services/outbox/drain-outbox.js';
@@ -90,11 +90,10 @@ async function assertDrained(stored: number, parked = 0): Promise<void> {
   assert.deepEqual(await counts(client), allOnce(stored));
 }
 
-const toRecord = (fields: readonly string[]): Record<string, string> =>
-  Object.fromEntries(fields.flatMap((name, i) => (i % 2 === 0 ? [[name, fields[i + 1] as string]] : [])));
-
-const readParked = async (partition: number): Promise<Record<string, string>[]> =>
-  (await redis.xrange(parkedKey(outboxKey(partition)), '-', '+')).map(([, fields]) => toRecord(fields));
+async function readParked(partition: number): Promise<Record<string, string>[]> {
+  const entries = await redis.xrange(parkedKey(outboxKey(partition)), '-', '+');
+  return entries.map(([, fields]) => Object.fromEntries(splitIntoParts(fields, 2)));
+}
 
 /** A row with a field that the table cannot parse. */
 const brokenRow = (i: number): string => encodedRow(i).split('\t').with(5, 'perhaps').join('\t');
@@ -204,13 +203,13 @@ test('The drain moves each unreadable entry to the dead letters with a reason an
   const row = encodedRow(1);
   const tooShort = row.split('\t').slice(0, 7).join('\t');
   const notUtf8 = Buffer.from([0xff, 0xfe, 0x09, 0x00]);
-  await fill(0, 8);
+  await fill(0, 2);
   for (const broken of [brokenRow(1), tooShort, `${row}\tone more`, notUtf8, ''])
     await redis.xadd(outboxKey(1), '*', 'r', broken);
   await redis.xadd(outboxKey(1), '*', 'other', 'field');
-  await fill(8, 20);
+  await fill(2, 4);
   await drain(newTask());
-  await assertDrained(20, 6);
+  await assertDrained(4, 6);
   const parked = await readParked(1);
   assert.ok(parked.every(({ id, reason }) => /^\d+-\d+$/.test(id ?? '') && /^[A-Z_]+$/.test(reason ?? '')));
   assert.equal(parked.find(({ r }) => r === brokenRow(1))?.reason, 'CANNOT_PARSE_INPUT_ASSERTION_FAILED');
@@ -331,7 +330,7 @@ test('redrive moves each dead letter back to the outbox once, also when two run 
   const streams = await parked.listStreams(1);
   const redriveAll = async (): Promise<number> => {
     const outcomes = await Promise.all(streams.map((stream) => redrive(redis, stream)));
-    return outcomes.reduce((sum, { moved }) => sum + moved, 0);
+    return computeSum(outcomes.map(({ moved }) => moved));
   };
   assert.equal(await redriveAll(), 6);
   await drain(newTask());
@@ -380,11 +379,8 @@ test('npm run parked lists dead letters without learner ids and redrives them', 
   const found = entries.map(({ stream, tenant, ...entry }) =>
     [stream, tenant, entry.id, entry.reason].join(' '),
   );
-  const expected = [`${outboxKey(0)} default`, `${journalKey(1)} school`];
-  assert.deepEqual(
-    found,
-    expected.map((place) => `${place} 5-0 CANNOT_PARSE_NUMBER`),
-  );
+  const rejected = '5-0 CANNOT_PARSE_NUMBER';
+  assert.deepEqual(found, [`${outboxKey(0)} default ${rejected}`, `${journalKey(1)} school ${rejected}`]);
   assert.doesNotMatch(out, /learner-3/);
   assert.equal(linesOf((await run('list', '--partition', '1')).out).length, 2);
   assert.equal((await run('redrive')).out, 'put back 2\n');

@@ -268,8 +268,7 @@ test('Retention waits for pending rows and for dead letters of the month', async
   assert.ok(waiting);
   assert.deepEqual(await run(), []);
   await redis.xdel(outboxKey(1), waiting);
-  const [old] = arrivedIn(rows, 2, 2);
-  const [young] = arrivedIn(rows, 3, 3);
+  const [[old], [young]] = [arrivedIn(rows, 2, 2), arrivedIn(rows, 3, 3)];
   assert.ok(old && young);
   for (const row of [encoded(old), 'unreadable']) {
     const parked = await redis.xadd(parkedKey(outboxKey(2)), '*', 'r', row, 'reason', 'refused');
