@@ -5,7 +5,8 @@ import type { ForecastOrder } from '../../src/contracts/forecasts/forecast-tasks
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { dayMs } from '../../src/domain/base/common.js';
 import { newLearner, newSkill } from '../../src/domain/tracing/learner-states.js';
-import { ApiError, unavailable } from '../../src/errors.js';
+import { unavailable } from '../../src/errors.js';
+import { indices } from '../../src/lists.js';
 import { createLogger } from '../../src/logger.js';
 import { checkGoals } from '../../src/services/goals/check-goals.js';
 import { createServedModels } from '../../src/store/catalogue/served-models.js';
@@ -100,10 +101,10 @@ async function readNextCheck(): Promise<number | null> {
   return at === null ? null : Number(at) - clock;
 }
 
-const readEvents = async () =>
-  (await client.xrange(webhookEventsKey(partition), '-', '+')).map(([, fields]) =>
-    JSON.parse(fields[7] ?? ''),
-  );
+async function readEvents() {
+  const entries = await client.xrange(webhookEventsKey(partition), '-', '+');
+  return entries.map(([, fields]) => JSON.parse(fields[7] ?? ''));
+}
 const readTypes = async (): Promise<string[]> => (await readEvents()).map(({ type }) => type);
 
 test('A goal check writes an alert once, and again only after the total has come back by 20 points', async () => {
@@ -111,11 +112,7 @@ test('A goal check writes an alert once, and again only after the total has come
   await setGoal(1000);
   assert.equal(await readNextCheck(), 0);
   await run();
-  assert.deepEqual(
-    [await readEvents(), await readNextCheck()],
-    [[], null],
-    'no alert before the first answer',
-  );
+  assert.deepEqual([await readEvents(), await readNextCheck()], [[], null], 'before the first answer');
   await checkWith(0);
   const [event, ...more] = await readEvents();
   assert.deepEqual([event?.type, more, await readNextCheck()], ['goal.reached', [], null]);
@@ -174,10 +171,8 @@ test('A goal check of a dead run is repeated, and its late result is discarded',
   await checks.complete(lost, late);
   assert.deepEqual(await client.hgetall(goalAlertsKey(partition)), alerts);
   // A new goal and an erasure invalidate the claim of the previous goal.
-  for (const invalidate of [
-    () => setGoal(900),
-    () => createErasureStore(client, partitions).begin(tenant, userId),
-  ]) {
+  const erase = () => createErasureStore(client, partitions).begin(tenant, userId);
+  for (const invalidate of [() => setGoal(900), erase]) {
     await setAbility(0);
     clock += minuteMs;
     const [claimed] = await checks.claim(partition, clock);
@@ -195,25 +190,16 @@ test('A run of goal checks continues after unreadable learners, missing goals an
   await client.hset(activeModelsKey, 'broken', 7);
   await setAbility(0);
   await setGoal(1000);
-  const findUser = (tenant: string): string => {
-    let i = 0;
-    while (partitionOf(tenant, `${i}`, partitions) !== partition) i += 1;
-    return `${i}`;
-  };
+  const isHere = (tenant: string, user: string) => partitionOf(tenant, user, partitions) === partition;
+  const findUser = (tenant: string) => `${indices(1000).find((user) => isHere(tenant, `${user}`))}`;
   const goal = encodeGoal({ updatedAt: 1, targetScore: 1000, targetDate: null });
-  for (const [tenant, record] of [
-    ['broken', encodeLearner(newLearner)],
-    ['damaged', 'damaged'],
-    ['other', null],
-  ] as const) {
+  const records = { broken: encodeLearner(newLearner), damaged: 'damaged', other: null };
+  for (const [tenant, record] of Object.entries(records)) {
     const user = findUser(tenant);
     if (record !== null) await client.hset(learnerKey(partition, tenant, user), 'L', record, 'G', goal);
     await client.zadd(goalChecksKey(partition), clock - 1, `${tenant}:${user}`);
   }
-  await assert.rejects(
-    run(),
-    (error) => error instanceof ApiError && /model of this tenant/.test(error.message),
-  );
+  await assert.rejects(run(), { code: 'UNAVAILABLE', message: /model of this tenant/ });
   assert.deepEqual(await readTypes(), ['goal.reached']);
   const left = await client.zrange(goalChecksKey(partition), '0', '-1');
   assert.deepEqual(left, [`!broken:${findUser('broken')}`], 'only the transient failure is checked again');
