@@ -4,6 +4,7 @@ import { spawn } from 'node:child_process';
 import { after, test } from 'node:test';
 import { waitUntilReady } from '../../src/app/processes/api-processes.js';
 import { sendSignal, supervise } from '../../src/embedded/supervisor.js';
+import { computeSum } from '../../src/lists.js';
 import { createLogger } from '../../src/logger.js';
 import { callerOf, event } from '../support/http/http.js';
 import { childrenOf } from '../support/servers/processes.js';
@@ -36,29 +37,22 @@ test('An API process that never reports ready fails the start and is killed', as
 const findApiProcesses = (): number[] => childrenOf(process.pid, 'api-process.js');
 
 /** Empty if the connection belongs to a process that hangs. */
-const scrape = (): Promise<string> =>
-  caller.raw({ method: 'GET', path: '/metrics' }).then(
-    ({ text }) => text,
-    () => '',
-  );
+const scrape = async (): Promise<string> =>
+  (await caller.raw({ method: 'GET', path: '/metrics' }).catch(() => null))?.text ?? '';
 
 const metric = (text: string, name: string, process = 'all'): number =>
   Number(new RegExp(`^skilltrace_${name}\\{process="${process}"\\} (\\S+)$`, 'm').exec(text)?.[1]);
 
+const scrapeBoth = (): Promise<string> =>
+  askUntil('both processes', scrape, (text) => metric(text, 'api_processes_answering') === 2);
+
 test('/metrics of one API process includes all API processes', async () => {
   for (let i = 0; i < 20; i++) assert.equal((await caller.track(event())).status, 200);
-  const text = await askUntil(
-    'both processes',
-    scrape,
-    (found) => metric(found, 'api_processes_answering') === 2,
-  );
+  const text = await scrapeBoth();
   assert.equal(metric(text, 'redis_up'), 1);
   for (const name of ['api-1', 'api-2']) assert.equal(metric(text, 'lanes_waiting', name), 0);
   const counts = text.matchAll(/^skilltrace_answers_total\{outcome="counted",process="api-\d"\} (\d+)$/gm);
-  assert.equal(
-    [...counts].reduce((sum, [, value]) => sum + Number(value), 0),
-    20,
-  );
+  assert.equal(computeSum([...counts].map(([, value]) => Number(value))), 20);
 });
 
 test('An API process that hangs is killed and replaced, and no answer is counted twice', async () => {
@@ -69,11 +63,7 @@ test('An API process that hangs is killed and replaced, and no answer is counted
     const pids = findApiProcesses();
     return pids.length === 2 && !pids.includes(hung);
   });
-  const text = await askUntil(
-    'both processes',
-    scrape,
-    (found) => metric(found, 'api_processes_answering') === 2,
-  );
+  const text = await scrapeBoth();
   assert.equal(metric(text, 'api_processes_hung_total'), 1);
   assert.ok(findApiProcesses().includes(other), 'the other process was replaced');
   const repeated = event({ event_id: 'repeated' });

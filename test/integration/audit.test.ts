@@ -57,10 +57,8 @@ test('npm run audit ends with code 2 and one line if ClickHouse is down or an op
   const settings = { DATA_DIR: service.dataDir, REDIS_URL: service.redisUrl };
   const down = await runCommand('audit', { ...settings, CLICKHOUSE_URL: 'http://u:p@127.0.0.1:1/x' });
   assert.deepEqual([down.code, down.out], [2, '']);
-  assert.match(
-    down.err,
-    /^ClickHouse does not answer: connection refused \(ECONNREFUSED\); run the command again when it does\n$/,
-  );
+  const problem = 'ClickHouse does not answer: connection refused (ECONNREFUSED)';
+  assert.equal(down.err, `${problem}; run the command again when it does\n`);
   const wrong = await audit('--days', '0');
   assert.equal(wrong.code, 2);
   assert.match(wrong.err, /--days "0": an integer from 1 to 36500 is needed/);
@@ -78,10 +76,7 @@ test('Audits find no difference while answers, batches, imports and erasures are
     namesOf(mismatches.filter(({ tenant }) => tenant !== 'default'));
   const keys = await keysOf(t, service);
   const busy = callerOf(service, await keys.add({ tenant: 'busy' }));
-  const crowd = startCrowd(
-    busy,
-    Array.from({ length: 8 }, (_, i) => `c${i}`),
-  );
+  const crowd = startCrowd(busy, ['c1', 'c2', 'c3', 'c4', 'c5', 'c6', 'c7', 'c8']);
   let isRunning = true;
   let batched = 0;
   const batches = (async () => {
@@ -108,9 +103,8 @@ test('Audits find no difference while answers, batches, imports and erasures are
   const work = Promise.all([importing, erasures]).finally(() => {
     isOver = true;
   });
-  for (let audits = 0; !isOver || audits < 3; audits++) {
+  for (let audits = 0; !isOver || audits < 3; audits++)
     assert.deepEqual(findOwn((await runAudit()).mismatches), []);
-  }
   const [imported] = await work;
   assert.equal(imported.code, 0, imported.err);
   isRunning = false;

@@ -52,7 +52,6 @@ test('The Fastify peer counts each event id once, loses no update, and repeats i
 });
 
 test('The page of the benchmark opens from a file, fits narrow windows, and is legible in both themes', {
-  timeout: 120_000,
   skip: chromium === null && 'Chromium is not installed',
 }, async (t) => {
   const file = join(await tempDir(t), 'page.html');

@@ -64,20 +64,15 @@ test('The embedded Redis has a private password, persistence and compact hashes'
   assert.equal((await stat(join(server.dir, 'redis.conf'))).mode & 0o777, 0o600);
   const client = connect(t, server.url);
   const expected = {
-    appendonly: 'yes',
-    appendfsync: 'always',
-    'maxmemory-policy': 'noeviction',
-    save: '',
-    bind: '127.0.0.1',
-    'hash-max-listpack-entries': '128',
-    'hash-max-listpack-value': '1024',
+    ...{ appendonly: 'yes', appendfsync: 'always', 'maxmemory-policy': 'noeviction', save: '' },
+    ...{ bind: '127.0.0.1', 'hash-max-listpack-entries': '128', 'hash-max-listpack-value': '1024' },
     'auto-aof-rewrite-min-size': `${256 * 1024 ** 2}`,
   };
   for (const [name, value] of Object.entries(expected))
     assert.deepEqual(await client.config('GET', name), [name, value]);
 
   const getWarnings = async () =>
-    (await collectRedisWarnings(client)).filter((line) => line.includes('hash-max'));
+    (await collectRedisWarnings(client)).filter((line) => /hash-max/.test(line));
   assert.deepEqual(await getWarnings(), []);
   await client.config('SET', 'hash-max-listpack-value', '64');
   assert.match((await getWarnings()).join(), /^Redis has hash-max-listpack-value 64: .* Set 1024$/);
@@ -114,11 +109,6 @@ test('The embedded Redis leads a process group and ends cleanly when its parent 
   }
 });
 
-test('A start of the embedded Redis on a taken port fails and names its log file', async (t) => {
-  const server = await start(t, await takePort(t));
-  await assert.rejects(server.ready, /ended before it was ready: exit code 1; see .*redis\.log/);
-});
-
 test('startOnFreePort chooses another port, at most twice, if a program takes the port', async (t) => {
   const ports: number[] = [];
   const url = await startOnFreePort(async (port) => {
@@ -136,12 +126,7 @@ test('startOnFreePort chooses another port, at most twice, if a program takes th
     if (isTaken) await takePort(t, port);
     throw new Error(`start ${starts}`);
   };
-  await assert.rejects(
-    startOnFreePort((port) => fail(port, true)),
-    /start 3/,
-  );
-  await assert.rejects(
-    startOnFreePort((port) => fail(port, false)),
-    /start 4/,
-  );
+  const startFailing = (isTaken: boolean) => startOnFreePort((port) => fail(port, isTaken));
+  await assert.rejects(startFailing(true), /start 3/);
+  await assert.rejects(startFailing(false), /start 4/);
 });

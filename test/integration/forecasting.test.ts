@@ -1,11 +1,7 @@
 /** Forecast tasks of the forecast worker, computed from the learners in Redis. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
-import type {
-  ForecastFailure,
-  ForecastOrder,
-  ForecastReply,
-} from '../../src/contracts/forecasts/forecast-tasks.js';
+import type { ForecastFailure, ForecastOrder } from '../../src/contracts/forecasts/forecast-tasks.js';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { defaultSkillSetting } from '../../src/domain/catalogue/catalogue.js';
 import { newLearner, newSkill } from '../../src/domain/tracing/learner-states.js';
@@ -35,15 +31,14 @@ const dependencies: ForecastDependencies = {
   onLost: (rows, error) => assert.fail(`${rows} forecasts were lost: ${error}`),
 };
 
-async function predict(...orders: ForecastOrder[]): Promise<ForecastResults> {
+async function predict(...orders: ForecastOrder[]) {
   const task = { kind: 'predictions', orders: JSON.stringify(orders) } as const;
-  const reply: ForecastReply = await computeForecasts(dependencies, task);
+  const reply = await computeForecasts(dependencies, task);
   // The task does not wait for the journal. Redis responds in order, so the journal has been written after this ping.
   await client.ping();
   assert.ok('results' in reply);
   return reply.results;
 }
-type ForecastResults = readonly (string | null | ForecastFailure)[];
 
 const locationOf = (tenant: string, userId: string) => ({
   partition: partitionOf(tenant, userId, partitions),
@@ -57,8 +52,10 @@ const keyOf = (tenant: string, userId: string): string =>
 async function store(tenant: string, userId: string, skillCount: number): Promise<void> {
   const skillIds = indices(skillCount).map((i) => `skill ${i} ä`);
   const learner = { ...newLearner, version: 1, attempts: 3 * skillCount, baselineTotal: 990 };
-  const skill = { ...newSkill(defaultParameters), attempts: 3, correct: 2, lastAttemptAt: now - 1e6 };
-  const fields = skillIds.flatMap((skillId) => [`s${skillId}`, encodeSkill(skill)]);
+  const fields = skillIds.flatMap((skillId, i) => {
+    const answers = { attempts: 3, correct: (i + userId.length) % 4, lastAttemptAt: now - 1e6 * (i + 1) };
+    return [`s${skillId}`, encodeSkill({ ...newSkill(defaultParameters), ...answers })];
+  });
   await client.hset(keyOf(tenant, userId), 'L', encodeLearner(learner), ...fields);
   await registerSkills(client, tenant, skillIds);
 }

@@ -2,15 +2,12 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import type { Redis } from 'ioredis';
-import { connectRedis, waitUntilReady } from '../../src/store/redis/connection/client.js';
 import { createMessagePackReader } from '../../src/store/redis/wire/messagepack-reader.js';
 import { assertAsync, fc } from '../support/builders/properties.js';
-import { startBareRedis } from '../support/servers/service.js';
+import { redisOf, startBareRedis } from '../support/servers/service.js';
 
 const { url } = await startBareRedis({ after });
-const client = connectRedis(url) as Redis;
-after(() => client.disconnect());
-await waitUntilReady(client, 5000);
+const client = (await redisOf({ after }, url)) as Redis;
 
 /** Packs lists of strings. Each list follows its length in ARGV. */
 const packLists = `
@@ -49,10 +46,8 @@ const strings = fc.array(fc.oneof(text, bytes), { maxLength: 20 });
 
 test('createMessagePackReader returns all lists of strings that Redis packed', async () => {
   const lists = fc.array(strings, { minLength: 1, maxLength: 5 });
-  await assertAsync(
-    fc.asyncProperty(lists, async (given) => assertRead(...given)),
-    { numRuns: 60 },
-  );
+  const property = fc.asyncProperty(lists, async (given) => assertRead(...given));
+  await assertAsync(property, { numRuns: 60 });
 });
 
 test('createMessagePackReader reads strings of every header length', async () => {
@@ -66,10 +61,8 @@ test('createMessagePackReader reads lists of every header length', async () => {
     const script = `local list = {} for i = 1, ${count} do list[i] = tostring(i) end return cmsgpack.pack(list)`;
     const reader = createMessagePackReader((await client.callBuffer('EVAL', script, '0')) as Buffer);
     const list = Array.from({ length: reader.list() }, reader.readText);
-    assert.deepEqual(
-      [list.length, list[0], list.at(-1)],
-      count === 0 ? [0, undefined, undefined] : [count, '1', `${count}`],
-    );
+    const expected = count === 0 ? [0, undefined, undefined] : [count, '1', `${count}`];
+    assert.deepEqual([list.length, list[0], list.at(-1)], expected);
   }
 });
 

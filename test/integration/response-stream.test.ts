@@ -74,10 +74,8 @@ test('A stream sends all pieces in order and keeps the connection open', async (
 
 test('A response stream closes the connection before its end if the source fails', async (t) => {
   const { server, source } = await startStream(t, 3, true);
-  await assert.rejects(
-    exchangeRaw(server.port, get('/long')),
-    /the connection closed; so far: HTTP\/1.1 200 OK/,
-  );
+  const cutOff = /the connection closed; so far: HTTP\/1.1 200 OK/;
+  await assert.rejects(exchangeRaw(server.port, get('/long')), cutOff);
   assert.equal(source.ended, 1);
 });
 
@@ -121,20 +119,15 @@ const largeBytes = 9_000_000;
 async function startBodies(t: TestContext, maxUnreadBytes?: number) {
   const figures: Record<string, () => unknown> = {};
   let handled = 0;
-  const handlers = [300, 20_000, largeBytes].map((bytes) => {
-    const handle = (): Reply => {
-      handled++;
-      return { status: 200, body: 'é'.repeat(bytes / 2) };
-    };
-    return [`/${bytes}`, handle] as const;
-  });
+  const respond = (bytes: number) => (): Reply => {
+    handled++;
+    return { status: 200, body: 'é'.repeat(bytes / 2) };
+  };
+  const handlers = [300, 20_000, largeBytes].map((bytes) => [`/${bytes}`, respond(bytes)] as const);
   const registry: MetricRegistry = { add: (name, read) => (figures[name] = read) };
   const server = await startRoutes(t, Object.fromEntries(handlers), registry, maxUnreadBytes);
-  return {
-    server,
-    countUnread: () => Number(figures.unread_answers_bytes?.()),
-    countHandled: () => handled,
-  };
+  const countUnread = () => Number(figures.unread_answers_bytes?.());
+  return { server, countUnread, countHandled: () => handled };
 }
 
 test('A large response reaches a slow reader completely and keeps the connection open', async (t) => {

@@ -63,11 +63,8 @@ test('Two setups at the same time both succeed, also with the lock of a dead pro
   const lock = JSON.stringify({ pid: process.pid, startedAt: '12345' });
   await writeFile(join(dir, '.setup-lock/lock.3'), lock);
   const results = await Promise.all(['1', '2'].map((arg) => setup(dir, 'start', arg)));
-  const expected = ['1', '2'].map((arg) => ({ stdout: `ran ${arg}\n`, stderr: '', code: 0 }));
-  assert.deepEqual(
-    results.map(({ stdout, code }) => ({ stdout, stderr: '', code })),
-    expected,
-  );
+  for (const [i, { stdout, code }] of results.entries())
+    assert.deepEqual([stdout, code], [`ran ${i + 1}\n`, 0]);
 });
 
 test('The setup passes a signal to the command that it loads, and prints help for unknown commands', async (t) => {

@@ -4,18 +4,19 @@ import { existsSync, readdirSync, readFileSync, statSync, watch, writeFileSync }
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { after, test } from 'node:test';
 import { type ExportSpec, type Manifest, openExportFolder } from '../../src/cli/export/export-folder.js';
 import { analystTables } from '../../src/contracts/settings/analyst-tables.js';
 import { lockDir } from '../../src/dir-lock.js';
 import { createClosers, StartError } from '../../src/lifecycle.js';
 import { createLogger } from '../../src/logger.js';
-import { connectWarehouse, runStatement, selectRows } from '../../src/warehouse/clickhouse/client.js';
+import { runStatement, selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createTenantReader, tenantTables } from '../../src/warehouse/reads/tenant-tables.js';
-import { createSchema } from '../../src/warehouse/schema/create-schema.js';
 import { rollups } from '../../src/warehouse/schema/rollups.js';
 import { endOf, runCommand, spawnCommand } from '../support/commands/command.js';
-import { freshDatabase, startTestRedis } from '../support/servers/embedded.js';
+import { fileDatabase } from '../support/inspect/warehouse.js';
+import { startTestRedis } from '../support/servers/embedded.js';
 
 const tenant = 'A~z.9-_';
 const learners = 40;
@@ -24,10 +25,7 @@ const each = 30;
 const root = await mkdtemp(join(tmpdir(), 'skilltrace-export-'));
 after(() => rm(root, { recursive: true, force: true }));
 const redisUrl = await startTestRedis({ after });
-const { clickhouseUrl } = await freshDatabase();
-const client = connectWarehouse(clickhouseUrl);
-after(() => client.close());
-await createSchema(client);
+const { client, clickhouseUrl } = await fileDatabase({ after });
 await answer(tenant, learners * each);
 await answer('other', 100);
 await runStatement(client, 'CREATE TABLE back AS attempts ENGINE = Memory');
@@ -49,12 +47,11 @@ async function answer(of: string, count: number, more = ''): Promise<void> {
 
 const env = { REDIS_URL: redisUrl, CLICKHOUSE_URL: clickhouseUrl, DATA_DIR: join(root, 'data') };
 const folderOf = (name: string): string => join(root, name);
+const until = ['--until', '2026-06-01'];
 const argumentsFor = (out: string, format = 'ndjson', rows = 500): string[] =>
-  `--table attempts --tenant ${tenant} --format ${format} --until 2026-06-01 --part-rows ${rows} --json --out ${out}`.split(
-    ' ',
-  );
+  `--table attempts --tenant ${tenant} --format ${format} --part-rows ${rows} --json --out ${out}`.split(' ');
 const run = (...given: Parameters<typeof argumentsFor>) =>
-  runCommand('export', env, ...argumentsFor(...given));
+  runCommand('export', env, ...argumentsFor(...given), ...until);
 const manifestIn = (folder: string): string => join(folder, 'manifest.json');
 const manifestOf = (folder: string): Manifest => JSON.parse(readFileSync(manifestIn(folder), 'utf8'));
 
@@ -71,10 +68,8 @@ async function readBack(folder: string, clause: string): Promise<unknown> {
   const url = new URL(clickhouseUrl);
   const authorization = `Basic ${btoa(`${url.username}:${url.password}`)}`;
   for (const { file } of manifestOf(folder).parts) {
-    const body = Buffer.concat([
-      Buffer.from(`INSERT INTO back ${clause}\n`),
-      readFileSync(join(folder, file)),
-    ]);
+    const statement = Buffer.from(`INSERT INTO back ${clause}\n`);
+    const body = Buffer.concat([statement, readFileSync(join(folder, file))]);
     const at = `${url.origin}${url.pathname}?date_time_input_format=best_effort&format_csv_null_representation=`;
     const response = await fetch(at, { method: 'POST', body, headers: { authorization } });
     assert.equal(response.status, 200, await response.text());
@@ -93,19 +88,13 @@ for (const [format, clause] of [
     assert.deepEqual([code, err], [0, '']);
     const { seconds, bytes, ...summary } = JSON.parse(out);
     assert.deepEqual(summary, { rows: 1200, parts: 3, resumed_after_part: 0, waiting_answers: 0 });
-    const manifest = manifestOf(folder);
-    assert.deepEqual(
-      manifest.parts.map(({ file, rows, bytes: size }) => [
-        file,
-        rows,
-        size === statSync(join(folder, file)).size,
-      ]),
-      [480, 480, 240].map((rows, i) => [`attempts-0000${i + 1}.${format}`, rows, true]),
-    );
-    assert.deepEqual(
-      [manifest.rows_before, manifest.time_column, manifest.key],
-      ['2026-06-01T00:00:00.000Z', 'received_at', ['user_id', 'learner_seq']],
-    );
+    const { parts, rows_before, time_column, key } = manifestOf(folder);
+    for (const [i, part] of parts.entries()) {
+      assert.deepEqual([part.file, part.rows], [`attempts-0000${i + 1}.${format}`, [480, 480, 240][i]]);
+      assert.equal(part.bytes, statSync(join(folder, part.file)).size);
+    }
+    assert.deepEqual([rows_before, time_column], ['2026-06-01T00:00:00.000Z', 'received_at']);
+    assert.deepEqual([parts.length, key], [3, ['user_id', 'learner_seq']]);
     assert.deepEqual(await readBack(folder, clause), await sumsOf(ofTenant));
   });
 }
@@ -119,18 +108,17 @@ test('npm run export selects rows by arrival time and by tenant', async () => {
   const condition = "received_at >= '2026-02-01' AND received_at < '2026-02-03'";
   assert.deepEqual(await sumsOf('back'), await sumsOf(`${ofTenant} AND ${condition}`));
   const other = folderOf('other');
-  assert.equal((await runCommand('export', env, ...argumentsFor(other), '--tenant', 'other')).code, 0);
-  assert.deepEqual(
-    await readBack(other, 'FORMAT JSONEachRow'),
-    await sumsOf("attempts WHERE tenant = 'other'"),
-  );
+  const ofOther = [...argumentsFor(other), ...until, '--tenant', 'other'];
+  assert.equal((await runCommand('export', env, ...ofOther)).code, 0);
+  const expected = await sumsOf("attempts WHERE tenant = 'other'");
+  assert.deepEqual(await readBack(other, 'FORMAT JSONEachRow'), expected);
 });
 
 test('npm run export resumes a killed run without duplicates and without later rows', async (t) => {
   const folder = folderOf('killed');
   await mkdir(folder);
   const given = argumentsFor(folder, 'csv', 4 * each);
-  const child = spawnCommand(t, 'export', env, ...given.filter((one) => !/^(--until|2026.*)$/.test(one)));
+  const child = spawnCommand(t, 'export', env, ...given);
   const ended = endOf(child);
   // Polling could miss the moment: the run writes ten files.
   const watched = watch(folder, () => {
@@ -147,7 +135,7 @@ test('npm run export resumes a killed run without duplicates and without later r
       SELECT {tenant:String}, concat(user_id, 'x'), 1, now64(3) FROM attempts WHERE tenant = {tenant:String}`,
     { params: { tenant } },
   );
-  const again = () => runCommand('export', env, ...given.filter((one) => !/^(--until|2026.*)$/.test(one)));
+  const again = () => runCommand('export', env, ...given);
   const { code, out, err } = await again();
   assert.equal(code, 0, err);
   const { rows, resumed_after_part } = JSON.parse(out);
@@ -155,15 +143,10 @@ test('npm run export resumes a killed run without duplicates and without later r
   const whole = manifestOf(folder);
   assert.deepEqual(whole.parts.slice(0, before.parts.length), before.parts);
   assert.equal(whole.rows_before, before.rows_before);
-  assert.deepEqual(
-    await readBack(folder, 'FORMAT CSVWithNames'),
-    await sumsOf(`${ofTenant} AND received_at < '2026-06-01'`),
-  );
-  assert.equal(
-    JSON.parse((await again()).out).rows,
-    learners * each,
-    'a finished export prints the same summary again',
-  );
+  const expected = await sumsOf(`${ofTenant} AND received_at < '2026-06-01'`);
+  assert.deepEqual(await readBack(folder, 'FORMAT CSVWithNames'), expected);
+  const summary = JSON.parse((await again()).out);
+  assert.equal(summary.rows, learners * each, 'a finished export prints the same summary again');
   await runStatement(client, "DELETE FROM attempts WHERE received_at > '2026-06-01'");
 });
 
@@ -173,14 +156,9 @@ const withoutNumber = (name: string): string => name.replace(/^lock\.\d+$/, 'loc
 test('npm run export does not overwrite other files or another export', async () => {
   const folder = folderOf('refused');
   await mkdir(folder);
-  const until = '2026-06-01T00:00:00.000Z';
   const spec: ExportSpec = {
-    table: 'attempts',
-    format: 'ndjson',
-    tenant,
-    since: null,
-    until,
-    part_rows: 500,
+    ...{ table: 'attempts', format: 'ndjson', tenant, part_rows: 500 },
+    ...{ since: null, until: '2026-06-01T00:00:00.000Z' },
   };
   const assertRejected = async (reason: RegExp, changes: Partial<ExportSpec> = {}): Promise<void> => {
     const names = readdirSync(folder).map(withoutNumber);
@@ -215,15 +193,11 @@ test('npm run export does not overwrite other files or another export', async ()
 });
 
 test('npm run export supports every tenant table that analysts can read, in every format', async () => {
-  const withTenant = await selectRows<{ table: string }>(
-    client,
-    "SELECT table FROM system.columns WHERE database = currentDatabase() AND name = 'tenant'",
-  );
-  const readable = withTenant.map(({ table }) => table).filter((table) => analystTables.includes(table));
-  assert.deepEqual(
-    [...tenantTables.map(({ name }) => name), ...rollups.map(({ table }) => table.name)].sort(),
-    readable.sort(),
-  );
+  const query = "SELECT table FROM system.columns WHERE database = currentDatabase() AND name = 'tenant'";
+  const withTenant = (await selectRows<{ table: string }>(client, query)).map(({ table }) => table);
+  const readable = withTenant.filter((table) => analystTables.includes(table));
+  const exported = [...tenantTables.map(({ name }) => name), ...rollups.map(({ table }) => table.name)];
+  assert.deepEqual(exported.sort(), readable.sort());
   for (const table of tenantTables) {
     const since = table.time === null ? null : '2000-01-01T00:00:00.000Z';
     const before = new Date().toISOString();
@@ -234,10 +208,8 @@ test('npm run export supports every tenant table that analysts can read, in ever
     const all = await reader.fetchPartFacts({ after: null, last: null });
     assert.equal(rows + rest.rows, all.rows, `${table.name}: ${digest}`);
     for (const format of ['parquet', 'csv', 'ndjson'] as const) {
-      const answer = await reader
-        .streamPart({ after: null, last: null }, format)
-        .then((stream) => stream.toArray());
-      const lines = Buffer.concat(answer).toString('latin1').split('\n').length - 1;
+      const stream = await reader.streamPart({ after: null, last: null }, format);
+      const lines = (await buffer(stream)).toString('latin1').split('\n').length - 1;
       if (format === 'csv') assert.ok([0, 1].includes(lines - all.rows), `${table.name}: ${lines} lines`);
       if (format === 'ndjson') assert.equal(lines, all.rows, table.name);
     }

@@ -35,7 +35,7 @@ const secret = 'whsec_AAAA';
 const setting = (...eventTypes: WebhookSetting['eventTypes']): WebhookSetting => ({
   ...{ url: 'https://a.example/', eventTypes, description: 'tab\tand \\' },
 });
-const isCode = (code: string) => (error: unknown) => error instanceof ApiError && error.code === code;
+const unavailable = { code: 'UNAVAILABLE' };
 
 const subscribedTypes = async (tenant: string): Promise<string[]> => {
   const text = (await redis.hget(subscriptionsKey, tenant)) ?? '';
@@ -57,7 +57,7 @@ type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
 async function runStep(by: EndpointStore, { tenant, at, action, types }: Step): Promise<unknown> {
   if (action === 'create')
     return by.create(tenant, setting(...types), secret).catch((error: unknown) => {
-      if (!isCode('LIMIT_EXCEEDED')(error)) throw error;
+      if (!(error instanceof ApiError && error.code === 'LIMIT_EXCEEDED')) throw error;
     });
   const all = await by.list(tenant);
   const id = all.map((one) => one.id).sort()[at % Math.max(1, all.length)] ?? 'wh_none';
@@ -140,23 +140,21 @@ test('A rebuild restores the last state of each endpoint from the journal, disab
   assert.deepEqual(await redis.keys('st:{webhooks}:m:*'), []);
   await removeTenantFacts(client, 'red');
   assert.deepEqual([await store.list('red'), (await store.list('blue')).length], [[], 1]);
-  assert.deepEqual(
-    [await countOf(client, "webhooks WHERE tenant = 'red'"), await countOf(client, 'webhooks')],
-    [0, 1],
-  );
+  assert.equal(await countOf(client, "webhooks WHERE tenant = 'red'"), 0);
+  assert.equal(await countOf(client, 'webhooks'), 1);
 });
 
 test('EndpointStore rejects changes with a full journal, an entry of a newer version or an empty Redis', async () => {
   const { id } = await store.create('green', setting('*'), secret);
   const full = createEndpointStore(redis, 1);
-  await assert.rejects(full.create('green', setting('*'), secret), isCode('UNAVAILABLE'));
-  await assert.rejects(full.remove('green', id), isCode('UNAVAILABLE'));
+  await assert.rejects(full.create('green', setting('*'), secret), unavailable);
+  await assert.rejects(full.remove('green', id), unavailable);
   assert.equal((await store.list('green')).length, 1);
   const value = (await redis.hget(endpointsKey('green'), id)) ?? '';
   await redis.hset(endpointsKey('green'), id, value.replace('"v":1', '"v":2'));
   await assert.rejects(store.find('green', id), /not known to this version/);
   await assert.rejects(store.remove('green', id), /not known to this version/);
   await redis.del(...(await redis.keys('st:*')));
-  await assert.rejects(store.create('green', setting('*'), secret), isCode('UNAVAILABLE'));
+  await assert.rejects(store.create('green', setting('*'), secret), unavailable);
   assert.deepEqual(await redis.keys('st:*'), []);
 });

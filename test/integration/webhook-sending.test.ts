@@ -54,10 +54,8 @@ test('The delivery pool sends the messages of a task in parallel and returns eac
   });
   const messages = indices(8).map((i) => ({ ...message, id: `${i}` }));
   const replies = await pool.send(taskTo(receiver.url, { messages }));
-  assert.deepEqual(
-    replies,
-    messages.map((_, i) => ({ status: 200 + i, reason: null })),
-  );
+  const expected = messages.map((_, i) => ({ status: 200 + i, reason: null }));
+  assert.deepEqual(replies, expected);
   for (const one of receiver.received) assert.deepEqual(verified(one, secret), payload);
 });
 
