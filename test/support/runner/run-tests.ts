@@ -2,30 +2,29 @@
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
-import type { ClickHouseClient } from '@clickhouse/client';
+import { fileURLToPath } from 'node:url';
 import { readChildrenSeconds } from '../../../bench/targets/processes.js';
-import { identifyProcess } from '../../../src/dir-lock.js';
 import { ensureRedisServer } from '../../../src/embedded/ensure-redis.js';
 import { startOnFreePort } from '../../../src/embedded/free-port.js';
 import { startClickhouse } from '../../../src/embedded/start-clickhouse.js';
 import { type Closers, createClosers, StartError } from '../../../src/lifecycle.js';
 import { createLogger } from '../../../src/logger.js';
-import { connectWarehouse, selectRows } from '../../../src/warehouse/clickhouse/client.js';
 import { runClickhouseNames } from '../servers/embedded.js';
 import { cpuNotesVariable, formatCpuReport } from './cpu-report.js';
 import { root } from './root.js';
+import type { TestGroup } from './test-group.js';
+import { fillQueue } from './test-queue.js';
 
 export interface TestRun {
   /** Compiled test files, below dist/test. */
   readonly files: readonly string[];
   /** Processes at the same time. */
   readonly together: number;
-  /** Time limit of a process, and of each test without a limit. */
+  /** Time limit of a file, and of each test without a limit. */
   readonly limitMs: number;
   readonly env: Readonly<Record<string, string>>;
 }
@@ -55,18 +54,10 @@ async function runWithServers(
   closers: Closers,
 ): Promise<void> {
   const servers = files.every(isPure) ? {} : await startServers(closers);
-  const entries = groupFiles(files);
-  closers.add('entries of the test processes', () =>
-    Promise.all(entries.map((entry) => rm(entry, { force: true }))),
-  );
-  const limits = [`--test-concurrency=${together}`, `--test-timeout=${limitMs}`];
-  const options = [
-    sourceMaps,
-    ...shortLived,
-    '--test',
-    '--test-reporter=spec',
-    ...(takesLimits() ? limits : []),
-  ];
+  const dir = await temporaryFolder(closers);
+  const entries = writeEntries(dir, orderFiles(files), { together, limitMs });
+  const concurrency = takesConcurrency() ? [`--test-concurrency=${together}`] : [];
+  const options = [sourceMaps, ...shortLived, '--test', '--test-reporter=spec', ...concurrency];
   const runner = spawn(process.execPath, [...options, ...entries], {
     cwd: root,
     stdio: 'inherit',
@@ -80,8 +71,7 @@ async function runWithServers(
 /** Installs Redis if it is missing; tests start it. @returns environment variables with the ClickHouse URLs */
 async function startServers(closers: Closers): Promise<Record<string, string>> {
   await ensureRedisServer((line) => process.stderr.write(`skilltrace: ${line}\n`));
-  const dir = await mkdtemp(join(tmpdir(), 'skilltrace-test-run-'));
-  closers.add('files of ClickHouse', () => rm(dir, { recursive: true, force: true, maxRetries: 10 }));
+  const dir = await temporaryFolder(closers);
   const server = await startOnFreePort(async (port) => {
     const started = startClickhouse({
       dir,
@@ -97,35 +87,16 @@ async function startServers(closers: Closers): Promise<Record<string, string>> {
     await started.ready;
     return started;
   });
-  dropOldDatabases(connectWarehouse(server.clickhouseUrl), closers);
   return {
     [runClickhouseNames.clickhouseUrl]: server.clickhouseUrl,
     [runClickhouseNames.analystUrl]: server.analystUrl,
   };
 }
 
-const dropEveryMs = 2000;
-
-/** Drops databases of ended processes. */
-function dropOldDatabases(client: ClickHouseClient, closers: Closers): void {
-  closers.add('connection to ClickHouse', () => client.close());
-  let dropping = Promise.resolve();
-  const drop = async (): Promise<void> => {
-    const query = `SELECT name FROM system.databases WHERE match(name, '^t[0-9]+_')`;
-    const names = (await selectRows<{ name: string }>(client, query)).map(({ name }) => name);
-    for (const name of names)
-      if (identifyProcess(Number(/\d+/.exec(name)?.[0])) === null)
-        await client.command({ query: `DROP DATABASE ${name}` });
-  };
-  const timer = setInterval(() => {
-    dropping = dropping
-      .then(drop)
-      .catch((error: unknown) => logger.warn({ err: error }, 'cannot drop a database of a test'));
-  }, dropEveryMs);
-  closers.add('old databases', () => {
-    clearInterval(timer);
-    return dropping;
-  });
+async function temporaryFolder(closers: Closers): Promise<string> {
+  const dir = await mkdtemp(join(tmpdir(), 'skilltrace-test-run-'));
+  closers.add('temporary files', () => rm(dir, { recursive: true, force: true, maxRetries: 10 }));
+  return dir;
 }
 
 /** Whether the tests of a file only compute and need no servers. */
@@ -161,52 +132,38 @@ export function testFiles(
   throw new StartError(`no test file matches ${words.join(' ')}${elsewhere}`);
 }
 
-/** Processes for files that compute only, for those that share a service, and for those that start servers. */
-const processes = { pure: 2, shared: 2, servers: 10 };
-
-/**
- * Distributes files over processes: starting one costs up to 1 s of CPU.
- * @returns the entry of each process. The runner starts them in this order.
- */
-function groupFiles(files: readonly string[]): string[] {
-  const pure = files.filter(isPure);
-  const shared = files.filter((name) => !isPure(name) && usesSharedService(name));
-  const others = files.filter((name) => !isPure(name) && !usesSharedService(name));
-  const full = others.filter(isFull);
-  const groups = [
-    ...splitRoundRobin(full, full.length),
-    ...splitRoundRobin(shared, processes.shared),
-    ...splitRoundRobin(
-      others.filter((name) => !isFull(name)),
-      processes.servers,
-    ),
-    ...splitRoundRobin(pure, processes.pure),
-  ];
-  return groups.map((names, i) => {
-    const entry = compiledPath(`group-${process.pid}-${i + 1}.js`);
-    writeFileSync(entry, buildGroupEntry(names));
-    return entry;
-  });
+/** Files that compute only are last but one: they are short, so that all processes end at the same time. */
+function orderFiles(files: readonly string[]): string[] {
+  const kindOf = (name: string): number => (usesSharedService(name) ? 2 : isPure(name) ? 1 : 0);
+  return [...files].sort((a, b) => kindOf(a) - kindOf(b));
 }
 
 const usesSharedService = (name: string): boolean =>
-  readFileSync(compiledPath(name), 'utf8').includes('await sharedService(');
+  !isPure(name) && readFileSync(compiledPath(name), 'utf8').includes('await sharedService(');
 
-function splitRoundRobin(names: readonly string[], count: number): string[][] {
-  const groups = Array.from({ length: Math.min(count, names.length) }, (): string[] => []);
-  for (const [i, name] of names.entries()) groups[i % groups.length]?.push(name);
-  return groups;
+/**
+ * Writes the entry of each process. Few processes run all files, because starting one costs up to 1 s of CPU. The first one
+ * begins with the files that share a service, so that one service is enough.
+ */
+function writeEntries(
+  dir: string,
+  files: readonly string[],
+  { together, limitMs }: Pick<TestRun, 'together' | 'limitMs'>,
+): string[] {
+  const queue = join(dir, 'queue');
+  mkdirSync(queue);
+  fillQueue(queue, files);
+  const module = import.meta.resolve('./test-group.js');
+  return Array.from({ length: Math.min(together, files.length) }, (_, i) => {
+    const entry = join(dir, `process-${i + 1}.mjs`);
+    const group: TestGroup = { queue, fromEnd: i === 0, limitMs };
+    writeFileSync(
+      entry,
+      `import { runTestGroup } from ${JSON.stringify(module)};\nawait runTestGroup(${JSON.stringify(group)});\n`,
+    );
+    return entry;
+  });
 }
-
-const buildGroupEntry = (names: readonly string[]): string => {
-  const files = names.map((name) => [
-    name.replace(/\.test\.js$/, ''),
-    pathToFileURL(compiledPath(name)).href,
-  ]);
-  return `import { runTestGroup } from './support/runner/test-group.js';
-await runTestGroup(new Map(${JSON.stringify(files)}));
-`;
-};
 
 /**
  * V8 options for processes that live for seconds: parallel garbage collection and early optimisation cost a quarter
@@ -217,8 +174,8 @@ const shortLived = [
   ...(process.versions.node.startsWith('20.') ? ['--interrupt-budget=1000000'] : []),
 ];
 
-/** Both options came with Node 20.11. */
-function takesLimits(): boolean {
+/** The option came with Node 20.11. Without it, processes run one after the other on two cores. */
+function takesConcurrency(): boolean {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
   return major > 20 || minor >= 11;
 }

@@ -1,17 +1,28 @@
-/** Runs several test files in one process, each as a suite with the file's name. */
+/** Runs test files in this process, each as a suite with the file's name. */
 import { after, describe } from 'node:test';
 import { readCpuSeconds, recordFileCpu } from './cpu-report.js';
+import { takeNext } from './test-queue.js';
 
-const closers: (() => Promise<unknown> | unknown)[] = [];
-let isGroup = false;
+type Close = () => Promise<unknown> | unknown;
 
-/** Hooks of the process: they run after its last file. A file's own `after` hooks run at the end of the file. */
-export const testProcess = {
-  after(close: () => Promise<unknown> | unknown): void {
-    if (isGroup) closers.push(close);
-    else after(close);
-  },
-};
+/** Hooks that run in the reverse order of their registration. */
+function createHooks() {
+  const closers: Close[] = [];
+  return {
+    after: (close: Close): void => {
+      closers.push(close);
+    },
+    run: async (): Promise<void> => {
+      for (const close of closers.splice(0).reverse()) await close();
+    },
+  };
+}
+
+/** Hooks of the process: they run after its last file. */
+export const testProcess = createHooks();
+
+/** Hooks of the current file: they run after its own `after` hooks. */
+export const testFile = createHooks();
 
 /**
  * A client of a killed server may leave a socket open, and a BullMQ worker that is closed while it reconnects never
@@ -19,24 +30,34 @@ export const testProcess = {
  */
 const exitTimeoutMs = 10_000;
 
+export interface TestGroup {
+  /** Folder of the waiting test files, see test-queue.ts. */
+  readonly queue: string;
+  /** Whether this process takes the files from the end of the queue. */
+  readonly fromEnd: boolean;
+  /** Time limit of a file, and of each test without a limit. */
+  readonly limitMs: number;
+}
+
 /**
- * Loads a file when the previous one has ended, because many files start servers while they load.
- * @param files names and URLs of compiled test files
- * @public The generated entries of run-tests.ts call it.
+ * Takes files from the queue until it is empty. Loads a file when the previous one has ended, because many files start
+ * servers while they load.
+ * @public The entries that run-tests.ts writes call it.
  */
-export async function runTestGroup(files: ReadonlyMap<string, string>): Promise<void> {
-  isGroup = true;
-  for (const [name, url] of files) await runTestFile(name, url);
-  for (const close of closers.reverse()) await close();
+export async function runTestGroup({ queue, fromEnd, limitMs }: TestGroup): Promise<void> {
+  for (let file = takeNext(queue, fromEnd); file !== null; file = takeNext(queue, fromEnd))
+    await runTestFile(file, limitMs);
+  await testProcess.run();
   setTimeout(() => process.exit(), exitTimeoutMs).unref();
 }
 
 /** Longer than all `after` hooks of a file take. */
 const hooksTimeoutMs = 60_000;
 
-const runTestFile = (name: string, url: string): Promise<void> =>
+const runTestFile = (file: string, timeout: number): Promise<void> =>
   new Promise((resolve) => {
-    describe(name, async () => {
+    const name = file.replace(/\.test\.js$/, '');
+    describe(name, { timeout }, async () => {
       const start = readCpuSeconds();
       let fallback: NodeJS.Timeout | undefined;
       // If a hook throws, later hooks do not run. This first hook lets the next file start in that case.
@@ -44,10 +65,11 @@ const runTestFile = (name: string, url: string): Promise<void> =>
         fallback = setTimeout(resolve, hooksTimeoutMs);
       });
       try {
-        await import(url);
+        await import(new URL(`../../${file}`, import.meta.url).href);
       } finally {
         // The last hook of the file.
-        after(() => {
+        after(async () => {
+          await testFile.run();
           clearTimeout(fallback);
           recordFileCpu(name, readCpuSeconds() - start);
           setImmediate(resolve);

@@ -5,7 +5,8 @@ import { startOnFreePort } from '../../../src/embedded/free-port.js';
 import { startRedis } from '../../../src/embedded/start-redis.js';
 import { createLogger } from '../../../src/logger.js';
 import { connectRedis, waitUntilReady } from '../../../src/store/redis/connection/client.js';
-import { ensureDatabase } from '../../../src/warehouse/clickhouse/client.js';
+import { connectWarehouse, ensureDatabase } from '../../../src/warehouse/clickhouse/client.js';
+import { testFile } from '../runner/test-group.js';
 import { dataFolder } from '../temp.js';
 import type { Scoped } from './scoped.js';
 
@@ -56,10 +57,17 @@ export const runClickhouseNames = { clickhouseUrl: 'TEST_CLICKHOUSE_URL', analys
 let databases = 0;
 
 /**
- * Creates a database on the test run's ClickHouse. The run drops it when this process has ended. A test that stops,
- * kills or fills ClickHouse uses `startServiceAlone` instead.
+ * Creates a database on the test run's ClickHouse, for the current test file. A test that stops, kills or fills ClickHouse uses
+ * `startServiceAlone` instead.
  */
 export async function freshDatabase() {
+  const database = await createDatabase();
+  testFile.after(() => dropDatabase(database.clickhouseUrl));
+  return database;
+}
+
+/** Creates a database on the test run's ClickHouse until the end of the run. */
+export async function createDatabase() {
   databases += 1;
   const name = `t${process.pid}_${databases}`;
   const urlOf = (variable: string): string => {
@@ -69,4 +77,10 @@ export async function freshDatabase() {
   const clickhouseUrl = urlOf(runClickhouseNames.clickhouseUrl);
   await ensureDatabase(clickhouseUrl);
   return { clickhouseUrl, analystUrl: urlOf(runClickhouseNames.analystUrl) };
+}
+
+async function dropDatabase(url: string): Promise<void> {
+  const client = connectWarehouse(url);
+  await client.command({ query: `DROP DATABASE IF EXISTS ${new URL(url).pathname.slice(1)}` });
+  await client.close();
 }

@@ -20,7 +20,7 @@ import { connectWarehouse } from '../../../src/warehouse/clickhouse/client.js';
 import { testProcess } from '../runner/test-group.js';
 import { dataFolder } from '../temp.js';
 import { waitFor } from '../wait.js';
-import { emptiedCluster, freshDatabase, givenCluster } from './embedded.js';
+import { createDatabase, emptiedCluster, freshDatabase, givenCluster } from './embedded.js';
 import { exitOf } from './processes.js';
 import type { Scoped } from './scoped.js';
 
@@ -94,7 +94,8 @@ async function testServers({ clickhouseUrl }: Partial<Config>): Promise<Partial<
 }
 
 async function startShared() {
-  const first = await startService(testProcess);
+  const { clickhouseUrl } = await createDatabase();
+  const first = await startService(testProcess, { clickhouseUrl });
   return { first, keys: await keysOf(testProcess, first) };
 }
 
