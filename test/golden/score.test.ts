@@ -146,7 +146,7 @@ for (const [name, vector] of forecasts)
     }
   });
 
-test('forecastLearner gives the golden goal tracking of the case both', () => {
+test('forecastLearner gives the golden days to a goal, progress and probability', () => {
   const both = vectors.forecast.both as ForecastVector;
   for (const { target, base, deadline, out } of vectors.goal) {
     const date = deadline === null ? null : new Date((today + deadline) * dayMs).toISOString().slice(0, 10);

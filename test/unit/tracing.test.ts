@@ -87,7 +87,7 @@ test('traceAnswer applies the evidence weight to learning and forgetting', () =>
   });
 });
 
-test('traceAnswer returns more mastery for more mastery before, and for a harder question', () => {
+test('traceAnswer returns a higher mastery if the mastery before was higher, or the question harder', () => {
   const masteries = fc.tuple(anyMastery, anyMastery).map(ordered);
   const difficulties = fc.tuple(anyDifficulty, anyDifficulty).map(ordered);
   const answer = fc.record({ isCorrect: fc.boolean(), difficulties, k: anyScale });
@@ -101,7 +101,7 @@ test('traceAnswer returns more mastery for more mastery before, and for a harder
   });
 });
 
-test('computeDifficultyShift keeps guess and slip within the bounds, or no further out than the skill has them', () => {
+test('computeDifficultyShift moves guess and slip only within their bounds', () => {
   forAll(anyParameters, anyDifficulty, anyScale, (skill, b, k) => {
     const shift = computeDifficultyShift(skill, b, k);
     assert.ok(Math.abs(shift) <= 3 * k && shift * b >= 0);
