@@ -15,8 +15,9 @@ import {
 import { findFreePort } from '../../src/embedded/free-port.js';
 import { computeSum } from '../../src/lists.js';
 import { fileStore } from '../support/client/file-store.js';
+import type { Scoped } from '../support/scope.js';
 import { type Front, startFront } from '../support/servers/front.js';
-import { type Scoped, sharedService } from '../support/servers/service.js';
+import { sharedService } from '../support/servers/service.js';
 import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
 

@@ -11,9 +11,9 @@ import { callerOf, openWire } from '../support/http/http.js';
 import { routeRequests } from '../support/http/route-requests.js';
 import { nameOf, routeTable } from '../support/http/route-table.js';
 import { keysThatSay } from '../support/inspect/traces.js';
-import { dataFolder, redisOf } from '../support/servers/service.js';
+import { redisOf } from '../support/servers/service.js';
 import { type Launched, launchService } from '../support/servers/service-process.js';
-import { tempDir } from '../support/temp.js';
+import { dataFolder, tempDir } from '../support/temp.js';
 import { askUntil, waitUntilHealthy } from '../support/wait.js';
 
 const secret = (name: string): string => `${name}-${randomBytes(12).toString('hex')}`;

@@ -13,8 +13,9 @@ import { callDescribed } from '../support/http/answer-check.js';
 import { described, misfits } from '../support/http/description.js';
 import { type Caller, callerOf, type JsonAnswer, outcomeOf } from '../support/http/http.js';
 import { readPages } from '../support/http/read-pages.js';
+import type { Scoped } from '../support/scope.js';
 import { startReceiver, type verified } from '../support/servers/receiver.js';
-import { clickhouseOf, keysOf, redisOf, type Scoped, startService } from '../support/servers/service.js';
+import { clickhouseOf, keysOf, redisOf, startService } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
 
 const service = await startService({ after }, { webhookAllowPrivate: true });

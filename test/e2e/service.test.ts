@@ -6,8 +6,9 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { readApiUrl } from '../../src/embedded/data-dir.js';
 import { callerOf, event } from '../support/http/http.js';
-import { dataFolder, type Scoped } from '../support/servers/service.js';
+import type { Scoped } from '../support/scope.js';
 import { launchService, runService } from '../support/servers/service-process.js';
+import { dataFolder } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
 
 type Settings = Readonly<Record<string, string>>;

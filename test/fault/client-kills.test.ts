@@ -9,7 +9,8 @@ import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { startServiceProcess } from '../support/fault/deployment.js';
 import { isLongForm, progress } from '../support/runner/long-form.js';
 import { freshDatabase } from '../support/servers/embedded.js';
-import { clickhouseOf, dataFolder } from '../support/servers/service.js';
+import { clickhouseOf } from '../support/servers/service.js';
+import { dataFolder } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
 
 /** In the long form, the quota (requests per minute) is less than the answers need. */

@@ -20,9 +20,10 @@ import {
 import { type Deployment, type Part, startSplit, startWhole } from '../support/fault/deployment.js';
 import { callerOf } from '../support/http/http.js';
 import { faultSeed, isLongForm, progress } from '../support/runner/long-form.js';
+import type { Scoped } from '../support/scope.js';
 import { freshDatabase } from '../support/servers/embedded.js';
 import { type Received, startReceiver, verified } from '../support/servers/receiver.js';
-import { clickhouseOf, redisOf, type Scoped } from '../support/servers/service.js';
+import { clickhouseOf, redisOf } from '../support/servers/service.js';
 import { emptied, waitFor } from '../support/wait.js';
 
 const random = seeded(faultSeed);

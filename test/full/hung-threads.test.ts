@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { callerOf, event } from '../support/http/http.js';
 import { endlessWord } from '../support/servers/endless.js';
-import { dataFolder } from '../support/servers/service.js';
 import { launchService } from '../support/servers/service-process.js';
+import { dataFolder } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
 
 const key = 'test-key';

@@ -13,7 +13,8 @@ import { orderThreads, startServiceProcess, startSplit } from '../support/fault/
 import type { Gateway } from '../support/fault/gateway.js';
 import { confirm, createEntry, type Entry } from '../support/fault/ledger.js';
 import { callerOf, type JsonAnswer } from '../support/http/http.js';
-import { clickhouseOf, dataFolder, redisOf } from '../support/servers/service.js';
+import { clickhouseOf, redisOf } from '../support/servers/service.js';
+import { dataFolder } from '../support/temp.js';
 import { askUntil, waitFor } from '../support/wait.js';
 
 const scope = { after };

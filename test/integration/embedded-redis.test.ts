@@ -12,9 +12,9 @@ import { startRedis } from '../../src/embedded/start-redis.js';
 import { sendSignal } from '../../src/embedded/supervisor.js';
 import { createLogger } from '../../src/logger.js';
 import { collectRedisWarnings } from '../../src/store/redis/server/server-info.js';
+import type { Scoped } from '../support/scope.js';
 import { takePort } from '../support/servers/ports.js';
 import { groupMembers } from '../support/servers/processes.js';
-import type { Scoped } from '../support/servers/service.js';
 import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
 

@@ -28,9 +28,10 @@ import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-wareh
 import { fillOutbox } from '../support/builders/attempt-rows.js';
 import { startGateway } from '../support/fault/gateway.js';
 import { allOnce, counts, emptyTables, fileDatabase } from '../support/inspect/warehouse.js';
+import type { Scoped } from '../support/scope.js';
 import { startBlackHole } from '../support/servers/black-hole.js';
 import { startTestRedis } from '../support/servers/embedded.js';
-import { redisOf, type Scoped } from '../support/servers/service.js';
+import { redisOf } from '../support/servers/service.js';
 import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
 

@@ -9,8 +9,9 @@ import { callerOf, event } from '../support/http/http.js';
 import { countOf } from '../support/inspect/warehouse.js';
 import { root } from '../support/runner/root.js';
 import { type ReceivedSpan, startReceiver } from '../support/servers/otlp-receiver.js';
-import { clickhouseOf, dataFolder, startService } from '../support/servers/service.js';
+import { clickhouseOf, startService } from '../support/servers/service.js';
 import { launchService } from '../support/servers/service-process.js';
+import { dataFolder } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
 
 const loadTracing = (endpoint: string) =>

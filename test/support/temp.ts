@@ -1,7 +1,7 @@
 import { mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Scoped } from './servers/scoped.js';
+import type { Scoped } from './scope.js';
 
 /** Creates a folder. Call `remove` after the processes that use it have ended. */
 export async function dataFolder(): Promise<{ path: string; remove: () => Promise<void> }> {

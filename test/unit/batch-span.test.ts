@@ -6,8 +6,8 @@ import { createClosers } from '../../src/lifecycle.js';
 import { createLogger } from '../../src/logger.js';
 import { openSpans } from '../../src/opentelemetry.js';
 import { type Span, unixMs } from '../../src/spans.js';
+import type { Scoped } from '../support/scope.js';
 import { startReceiver } from '../support/servers/otlp-receiver.js';
-import type { Scoped } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
 
 /** @returns with the logged lines */

@@ -4,7 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { seeded } from '../builders/random.js';
-import type { Scoped } from '../servers/service.js';
+import type { Scoped } from '../scope.js';
 import { type AnswerEvent, confirm, createEntry, type Entry, type Ledger } from './ledger.js';
 
 export interface ClientSettings {

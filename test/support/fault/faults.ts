@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { sendSignal } from '../../../src/embedded/supervisor.js';
 import { groupBy } from '../../../src/lists.js';
-import type { Scoped } from '../servers/service.js';
+import type { Scoped } from '../scope.js';
 import { waitFor } from '../wait.js';
 import {
   type Deployment,

@@ -2,8 +2,8 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
+import type { Scoped } from '../scope.js';
 import { listen } from '../servers/ports.js';
-import type { Scoped } from '../servers/service.js';
 
 /**
  * `pass` changes nothing; `down` closes every connection; `deaf` executes statements and drops their responses; `torn` sends

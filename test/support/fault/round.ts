@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { callerOf, type JsonAnswer } from '../http/http.js';
 import { isLongForm } from '../runner/long-form.js';
-import type { Scoped } from '../servers/service.js';
+import type { Scoped } from '../scope.js';
 import { askUntil, waitFor } from '../wait.js';
 import { startClients } from './clients.js';
 import { compareStores, resendAll } from './compare.js';

@@ -3,8 +3,8 @@ import type { ClickHouseClient } from '@clickhouse/client';
 import { connectWarehouse, selectRows } from '../../../src/warehouse/clickhouse/client.js';
 import { createSchema } from '../../../src/warehouse/schema/create-schema.js';
 import { rollups } from '../../../src/warehouse/schema/rollups.js';
+import type { Scoped } from '../scope.js';
 import { freshDatabase } from '../servers/embedded.js';
-import type { Scoped } from '../servers/service.js';
 import { askUntil } from '../wait.js';
 
 /** Creates the schema in a new database. */

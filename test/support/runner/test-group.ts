@@ -1,22 +1,8 @@
 /** Runs test files in this process, each as a suite with the file's name. */
 import { after, describe } from 'node:test';
+import { createHooks } from '../scope.js';
 import { readCpuSeconds, recordFileCpu } from './cpu-report.js';
 import { takeNext } from './test-queue.js';
-
-type Close = () => Promise<unknown> | unknown;
-
-/** Hooks that run in the reverse order of their registration. */
-function createHooks() {
-  const closers: Close[] = [];
-  return {
-    after: (close: Close): void => {
-      closers.push(close);
-    },
-    run: async (): Promise<void> => {
-      for (const close of closers.splice(0).reverse()) await close();
-    },
-  };
-}
 
 /** Hooks of the process: they run after its last file. */
 export const testProcess = createHooks();

@@ -1,6 +1,6 @@
 import { connect, createServer, type Socket } from 'node:net';
+import type { Scoped } from '../scope.js';
 import { listen } from './ports.js';
-import type { Scoped } from './service.js';
 
 /** Starts a proxy that can change its target, or discard all data in both directions without closing the connections. */
 export async function startBlackHole(t: Scoped, firstTarget: number) {

@@ -5,9 +5,9 @@ import { fileURLToPath } from 'node:url';
 import { type ClickHouseClient, ClickHouseLogLevel, createClient } from '@clickhouse/client';
 import { defaultAnalystLimits } from '../../../src/contracts/settings/analyst-limits.js';
 import type { ChildOptions } from '../../../src/embedded/start-clickhouse.js';
+import type { Scoped } from '../scope.js';
 import { dataFolder } from '../temp.js';
 import { exitOf } from './processes.js';
-import type { Scoped } from './service.js';
 
 const entry = fileURLToPath(new URL('../../../src/embedded/clickhouse/server.js', import.meta.url));
 

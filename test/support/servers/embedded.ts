@@ -7,8 +7,8 @@ import { createLogger } from '../../../src/logger.js';
 import { connectRedis, waitUntilReady } from '../../../src/store/redis/connection/client.js';
 import { connectWarehouse, ensureDatabase } from '../../../src/warehouse/clickhouse/client.js';
 import { testFile } from '../runner/test-group.js';
+import type { Scoped } from '../scope.js';
 import { dataFolder } from '../temp.js';
-import type { Scoped } from './scoped.js';
 
 const logger = createLogger('warn', 'test');
 

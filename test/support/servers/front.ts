@@ -1,8 +1,9 @@
 /** A proxy in front of the service that records requests, and responds or hangs up as a test decides. */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
+import type { Scoped } from '../scope.js';
 import { listen } from './ports.js';
-import type { Scoped, Service } from './service.js';
+import type { Service } from './service.js';
 
 export interface Passed {
   readonly method: string;

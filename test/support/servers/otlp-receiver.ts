@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { buffer } from 'node:stream/consumers';
+import type { Scoped } from '../scope.js';
 import { listen } from './ports.js';
-import type { Scoped } from './service.js';
 
 /** Values of a protobuf message by field number. */
 type Fields = ReadonlyMap<number, readonly (Buffer | bigint)[]>;

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { type AddressInfo, createServer, type Server as NetServer } from 'node:net';
-import type { Scoped } from './service.js';
+import type { Scoped } from '../scope.js';
 
 /** Listens on a loopback port until the test ends. @param port 0: any free port @returns the port */
 export async function listen(t: Scoped, server: NetServer | Server, port = 0): Promise<number> {

@@ -2,9 +2,9 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http';
 import { text as readText } from 'node:stream/consumers';
 import { Webhook } from 'standardwebhooks';
+import type { Scoped } from '../scope.js';
 import { waitFor } from '../wait.js';
 import { listen } from './ports.js';
-import type { Scoped } from './service.js';
 
 export interface Received {
   readonly id: string;

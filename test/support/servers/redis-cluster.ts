@@ -8,10 +8,10 @@ import { Redis } from 'ioredis';
 import { maxListpackBytes } from '../../../src/contracts/settings/redis-settings.js';
 import { findFreePort, isPortFree } from '../../../src/embedded/free-port.js';
 import { waitUntilReady } from '../../../src/store/redis/connection/client.js';
+import type { Scoped } from '../scope.js';
 import { dataFolder } from '../temp.js';
 import { askUntil, waitFor } from '../wait.js';
 import { exitOf } from './processes.js';
-import type { Scoped } from './service.js';
 
 /** Reason for the option `skip` of a test; false if a Cluster can start. */
 export const noCluster: string | false =

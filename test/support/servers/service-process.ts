@@ -1,8 +1,8 @@
 /** The service in a separate process. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import type { Scoped } from '../scope.js';
 import { waitFor } from '../wait.js';
-import type { Scoped } from './service.js';
 
 const mainBundle = import.meta.resolve('#bundle/main.js');
 /** A program for `node -e` that starts the bundled service. */

@@ -18,14 +18,11 @@ import {
 } from '../../../src/store/redis/connection/client.js';
 import { connectWarehouse } from '../../../src/warehouse/clickhouse/client.js';
 import { testProcess } from '../runner/test-group.js';
+import type { Scoped } from '../scope.js';
 import { dataFolder } from '../temp.js';
 import { waitFor } from '../wait.js';
 import { createDatabase, emptiedCluster, freshDatabase, givenCluster } from './embedded.js';
 import { exitOf } from './processes.js';
-import type { Scoped } from './scoped.js';
-
-export type { Scoped } from './scoped.js';
-export { dataFolder };
 
 export interface Service {
   readonly port: number;

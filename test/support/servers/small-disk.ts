@@ -3,7 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { hasErrorCode } from '../../../src/embedded/private-file.js';
-import type { Scoped } from './service.js';
+import type { Scoped } from '../scope.js';
 
 /** @returns why a tmpfs cannot be mounted here, or null. Mounting needs Linux and root. */
 export function noSmallDisks(): string | null {
