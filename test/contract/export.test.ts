@@ -72,17 +72,15 @@ test('GET /learners/{user_id}/export returns all records of the learner and only
 
 test('GET /learners/{user_id}/export returns the rows of every table once they are stored', async () => {
   const partition = partitionOf(tenant, user, 16);
+  const ofTenant = `tenant = '${tenant}'`;
   for (const table of ['goal_changes', 'served_forecasts'])
-    await waitFor(
-      table,
-      async () => (await countOf(clickhouse, `${table} WHERE tenant = '${tenant}'`)) === 1,
-    );
+    await waitFor(table, async () => (await countOf(clickhouse, `${table} WHERE ${ofTenant}`)) === 1);
   // A row can be in Redis and ClickHouse for a moment, and is exported twice then.
   for (const keyOf of [outboxKey, journalKey, forecastsKey]) await emptied(redis, keyOf(partition));
   const lines = await exportLines(user);
   for (const of of learnerTables) {
-    const isOwn = `tenant = '${tenant}' AND user_id = 'zoë \\\\ o\\'hara'`;
-    const rows = await countOf(clickhouse, `${formatExportSource(of)} WHERE ${isOwn}`);
+    const source = `${formatExportSource(of)} WHERE ${ofTenant} AND user_id = 'zoë \\\\ o\\'hara'`;
+    const rows = await countOf(clickhouse, source);
     assert.equal(ofType(lines, of.rowType).length, rows, of.rowType);
   }
   const stored = ofType(lines, 'attempt')[0] as Line;

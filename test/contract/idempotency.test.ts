@@ -1,10 +1,12 @@
 /** An event_id names one answer of one learner, also over two API processes. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { computeSum } from '../../src/lists.js';
 import { maxWindowIds, openLedger } from '../../src/store/learners/event-ids.js';
 import { eventIdsKey, partitionOf } from '../../src/store/redis/keys.js';
 import { callerOf, event, type JsonAnswer, outcomeOf } from '../support/http/http.js';
 import { redisOf, sharedService } from '../support/servers/service.js';
+import { valuesOf } from '../support/values-of.js';
 
 const service = await sharedService();
 const second = await service.second();
@@ -21,8 +23,7 @@ const resultsOf = ({ json }: JsonAnswer) =>
 
 const countAttempts = async (user_id: unknown): Promise<number> => {
   const { json } = await caller.get(`/api/v1/mastery/${user_id}`);
-  const counts = json.data.skills.map((skill: { total_attempts: number }) => skill.total_attempts);
-  return counts.reduce((sum: number, count: number) => sum + count, 0);
+  return computeSum(valuesOf(json.data.skills, 'total_attempts'));
 };
 
 test('track-answer returns the first response to a repeated event_id, on every API process', async () => {

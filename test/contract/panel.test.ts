@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { computeSum } from '../../src/lists.js';
 import { awayFromMidnight } from '../support/builders/day.js';
 import { fitHere } from '../support/builders/fits.js';
 import { storeAnswers } from '../support/builders/made-answers.js';
@@ -19,6 +20,7 @@ import {
 import { callerOf, type JsonAnswer } from '../support/http/http.js';
 import { casesOf } from '../support/runner/long-form.js';
 import { clickhouseOf, keysOf, redisOf, sharedService } from '../support/servers/service.js';
+import { valuesOf } from '../support/values-of.js';
 import { askUntil } from '../support/wait.js';
 
 const service = await sharedService();
@@ -151,11 +153,7 @@ for (const tenant of tenants) {
     for (const learner of panel) {
       const { name, momentum } = learner;
       const { skills } = await call(tenant, `mastery/${encodeURIComponent(name)}`);
-      const counted = skills.reduce(
-        (sum: number, skill: { total_attempts: number }) => sum + skill.total_attempts,
-        0,
-      );
-      assert.equal(counted, eventsOf(learner, 0).length);
+      assert.equal(computeSum(valuesOf(skills, 'total_attempts')), eventsOf(learner, 0).length);
       const velocity = await askUntil(
         `all answers of ${name}`,
         () => call(tenant, `velocity/${encodeURIComponent(name)}`),

@@ -4,7 +4,7 @@ import { after, describe, test } from 'node:test';
 import type { Redis } from 'ioredis';
 import { decodeAttemptRow } from '../../src/contracts/answers/attempt-row.js';
 import { startReplay } from '../../src/domain/history/replay.js';
-import { indices } from '../../src/lists.js';
+import { computeSum, indices } from '../../src/lists.js';
 import { redrive } from '../../src/store/corrections/redrive.js';
 import { removeExpiredIds } from '../../src/store/learners/id-sweep.js';
 import { decodeLearner } from '../../src/store/learners/learner-codec.js';
@@ -31,6 +31,7 @@ import { type Caller, callerOf, outcomeOf } from '../support/http/http.js';
 import { tablesThatSay } from '../support/inspect/traces.js';
 import { isLongForm } from '../support/runner/long-form.js';
 import { clickhouseOf, keysOf, redisOf, startService } from '../support/servers/service.js';
+import { valuesOf } from '../support/values-of.js';
 import { emptied } from '../support/wait.js';
 
 const service = await startService({ after });
@@ -108,11 +109,7 @@ async function storedIds(learner: Learner): Promise<string[]> {
     rows.map((_, i) => [i + 1, rows.length]),
   );
   const { json } = await learner.caller.get(`/api/v1/mastery/${learner.userId}`);
-  const skills: { total_attempts: number }[] = json.data?.skills ?? [];
-  assert.equal(
-    skills.reduce((sum, { total_attempts }) => sum + total_attempts, 0),
-    rows.length,
-  );
+  assert.equal(computeSum(valuesOf(json.data?.skills ?? [], 'total_attempts')), rows.length);
   return rows.map(({ id }) => id);
 }
 

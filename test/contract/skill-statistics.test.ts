@@ -264,10 +264,8 @@ test('GET items returns the items with ten answers, hardest first, without rapid
     new Set(valuesOf(items, 'item_id')),
     new Set([...byItem].filter(([, answers]) => answers.length >= 10).map(([id]) => id)),
   );
-  assert.deepEqual(
-    items,
-    items.toSorted((a: SkillItem, b: SkillItem) => a.accuracy - b.accuracy),
-  );
+  const hardestFirst = items.toSorted((a: SkillItem, b: SkillItem) => a.accuracy - b.accuracy);
+  assert.deepEqual(items, hardestFirst);
   for (const item of items) {
     const answers = byItem.get(item.item_id) ?? [];
     const share = meanOf('is_correct', answers);
