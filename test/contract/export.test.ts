@@ -70,6 +70,27 @@ test('GET /learners/{user_id}/export returns all records of the learner and only
   assert.ok(lines.every((line) => line.skill_id !== 'other'));
 });
 
+test('GET /learners/{user_id}/export uses the field names of format 1 for records of states', async () => {
+  const lines = await exportLines(user);
+  const fields = {
+    learner:
+      'abilities ability_version activity attempts baseline_total items momentum trace trend type version',
+    'learner.trace': 'ability course last_right_at recent right slow variance wrong wrong_run',
+    'learner.trace.course':
+      'answers first_ability first_form first_skill first_tries forms item_before last_item retries retry_ability retry_form second_skill skills',
+    'learner.activity': 'day halves',
+    skill:
+      'attempts calibration correct correct_days last_attempt_at last_correct_day mastery pace plateau rapid reached ready skill_id trace type',
+    'skill.trace': 'last_place last_right_at last_right_place residual streak',
+    item: 'at elsewhere item_hash last_wrong right type wrong wrong_run',
+  };
+  for (const [name, expected] of Object.entries(fields)) {
+    const [type = '', ...path] = name.split('.');
+    const record = path.reduce((value, key) => value[key] as Line, ofType(lines, type)[0] as Line);
+    assert.equal(Object.keys(record).sort().join(' '), expected, name);
+  }
+});
+
 test('GET /learners/{user_id}/export returns the rows of every table once they are stored', async () => {
   const partition = partitionOf(tenant, user, 16);
   const ofTenant = `tenant = '${tenant}'`;
