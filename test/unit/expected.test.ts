@@ -79,6 +79,15 @@ test('isMastered requires a steady mastery and a high expected accuracy', () => 
   assert.equal(isMastered(view, { learner: states.learner, model, now }), false);
 });
 
+test('hasSteadyMastery requires five answers, however high mastery is', () => {
+  const isSteadyAfter = (count: number): boolean => {
+    const { skill } = countAnswers(new Array(count).fill({ isCorrect: true }));
+    assert.ok(skill.mastery >= masteryThresholds.mastery);
+    return hasSteadyMastery(skill, skill.mastery);
+  };
+  assert.deepEqual([isSteadyAfter(4), isSteadyAfter(5)], [false, true]);
+});
+
 test('applyAnswer sets ready from the probability on an average question, not on an easy one', () => {
   const states = countAnswers(new Array(8).fill({ isCorrect: true }));
   const conditions = computeConditions(unfittedModel, 'algebra', null, states, anAnswer);

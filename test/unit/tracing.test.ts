@@ -223,3 +223,11 @@ test('applyAnswer counts exactly, is deterministic, and the last answer of a ski
     assert.equal(skill.lastAttemptAt, Math.max(0, ...list.map(({ occurredAt }) => occurredAt)));
   });
 });
+
+test('applyAnswer counts a day of a skill once, with its first right answer', () => {
+  const right = (day: number) => ({ isCorrect: true, occurredAt: day * dayMs });
+  const wrong = (day: number) => ({ ...right(day), isCorrect: false });
+  const { skill } = countAnswers([wrong(10), right(10), right(10), wrong(11), right(12)]);
+  assert.deepEqual([skill.correctDays, skill.lastCorrectDay], [2, 12]);
+  assert.equal(countAnswers([right(10), right(12), right(11)]).skill.correctDays, 2, 'a late answer');
+});
