@@ -7,8 +7,8 @@ import { prepareDemoKey, prepareKeys, removeDemoKey } from '../../src/app/startu
 import { loadConfig } from '../../src/config.js';
 import { allScopes, defaultScopes, hashKey } from '../../src/contracts/access/access.js';
 import { createLogger } from '../../src/logger.js';
-import { createKeyStore } from '../../src/store/access/api-keys.js';
-import { apiKeysKey } from '../../src/store/redis/keys.js';
+import { createKeyStore, createQuotaCounter } from '../../src/store/access/api-keys.js';
+import { apiKeysKey, quotaKey } from '../../src/store/redis/keys.js';
 import { runCommand } from '../support/commands/command.js';
 import { startTestRedis } from '../support/servers/embedded.js';
 import { redisOf } from '../support/servers/service.js';
@@ -154,6 +154,18 @@ test('The key store keeps a key revoked when a quota is set at the same time', a
     await Promise.all([setQuota(), store.revoke(keyHash), setQuota(), setQuota()]);
     assert.equal(await store.findActive(keyHash), null);
   }
+});
+
+test('A quota counter ends 60 seconds after its first request, which later requests do not postpone', async (t) => {
+  await prepare(t);
+  const { take } = createQuotaCounter(redis);
+  assert.deepEqual(await take('hash', 20), { taken: 20, endsInMs: 60_000 });
+  const left = await redis.pttl(quotaKey('hash'));
+  assert.ok(left > 0 && left <= 60_000, `the counter ends in ${left} ms`);
+  await redis.pexpire(quotaKey('hash'), 30_000);
+  const { taken, endsInMs } = await take('hash', 1);
+  assert.equal(taken, 21);
+  assert.ok(endsInMs <= 30_000, `${endsInMs}`);
 });
 
 test('npm run keys creates, lists and revokes keys', async (t) => {

@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Grant } from '../../src/contracts/access/access.js';
 import { ClientDisconnectedError, type Exchange } from '../../src/http/exchange.js';
-import { createCall, createGate, isLoopbackAuthority, isLoopbackHost } from '../../src/http/gate.js';
+import {
+  createCall,
+  createGate,
+  createQuotaGate,
+  isLoopbackAuthority,
+  isLoopbackHost,
+} from '../../src/http/gate.js';
 import type { Route } from '../../src/http/route.js';
 
 test('throwIfDisconnected throws once the client has closed its connection', async () => {
@@ -42,3 +49,25 @@ test('isLoopbackAuthority accepts Host headers that name this machine, with or w
   for (const host of ['', ' localhost', 'localhost, example.org', ...others.split(/\s+/)])
     assert.equal(isLoopbackAuthority(host), false, host);
 });
+
+for (const quota of [100, 20_000])
+  test(`A quota of ${quota} reports the rest of the window and renews when the window ends`, async () => {
+    let [time, taken, endsAt] = [0, 0, 60_000];
+    const take = async (_keyHash: string, amount: number) => {
+      if (time >= endsAt) [taken, endsAt] = [0, time + 60_000];
+      taken += amount;
+      return { taken, endsInMs: endsAt - time };
+    };
+    const grant: Grant = {
+      ...{ keyHash: 'hash', tenant: 'school', scopes: ['read'], development: false },
+      requestsPerMinute: quota,
+    };
+    const { pass } = createQuotaGate({ take }, () => time);
+    time = 59_000;
+    assert.equal((await pass(grant)).RateLimit, `"default";r=${quota - 1};t=1`);
+    taken = quota;
+    for (let left = Math.floor(quota / 1000); left > 1; left--) await pass(grant);
+    await assert.rejects(async () => pass(grant), { code: 'RATE_LIMITED' });
+    time = 60_000;
+    assert.equal((await pass(grant)).RateLimit, `"default";r=${quota - 1};t=60`);
+  });
