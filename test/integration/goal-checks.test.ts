@@ -15,6 +15,7 @@ import { createGoalChecks } from '../../src/store/learners/goal-checks.js';
 import { createGoalStore, encodeGoal } from '../../src/store/learners/goals.js';
 import { encodeLearner } from '../../src/store/learners/learner-codec.js';
 import { encodeSkill } from '../../src/store/learners/skill-codec.js';
+import { createFactsRestore } from '../../src/store/rebuild/facts-restore.js';
 import {
   activeModelsKey,
   goalAlertsKey,
@@ -203,4 +204,16 @@ test('A run of goal checks continues after unreadable learners, missing goals an
   assert.deepEqual(await readTypes(), ['goal.reached']);
   const left = await client.zrange(goalChecksKey(partition), '0', '-1');
   assert.deepEqual(left, [`!broken:${findUser('broken')}`], 'only the transient failure is checked again');
+});
+
+test('A rebuild schedules the daily check of a goal within a day, unless its date is past or missing', async () => {
+  const restoredAt = Date.now();
+  const restore = async (targetDate: string | null): Promise<string | null> => {
+    const goal = { tenant, userId, updatedAt: 1, targetScore: 1000, targetDate };
+    await createFactsRestore(client).restoreGoals([goal], [partition], partitions);
+    return client.zscore(goalChecksKey(partition), name);
+  };
+  assert.deepEqual([await restore(null), await restore('2020-01-01')], [null, null]);
+  const checkAt = Number(await restore('2099-01-01'));
+  assert.ok(checkAt >= restoredAt && checkAt <= Date.now() + dayMs, `${checkAt}`);
 });
