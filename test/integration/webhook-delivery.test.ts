@@ -227,6 +227,25 @@ test('The deliverer retries a failed message when it is due, and disables the en
   assert.deepEqual([receiver.received.length, delivered?.status], [11, 'delivered']);
 });
 
+test('The deliverer keeps an endpoint enabled that confirmed messages while one failed for good', async () => {
+  const stage = await startStage();
+  const { id: failingId } = await stage.write('ada');
+  for (let tries = 0; tries < 10; tries++) {
+    await stage.write('ben');
+    await stage.dispatch();
+    await stage.makeDue();
+    await stage.deliverBy(async ({ messages }) =>
+      messages.map(({ id }) => ({ status: id === failingId ? 500 : 200, reason: null })),
+    );
+  }
+  const failed = (await stage.list()).filter(({ status }) => status !== 'delivered');
+  assert.deepEqual(
+    failed.map(({ id, status, tries }) => [id, status, tries]),
+    [[failingId, 'failed', 10]],
+  );
+  assert.equal(await stage.disabledReason(), null);
+});
+
 test('The deliverer disables an endpoint that responds 410 and keeps the other messages', async (t) => {
   const receiver = await startReceiver(t, { answer: 410 });
   const stage = await startStage(receiver.url);
