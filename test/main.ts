@@ -14,11 +14,11 @@ const { help, read } = defineArguments({
 });
 
 /**
- * Three processes keep two cores busy. With five, the run takes equally long, and on a slow machine tests exceed the time
- * limits of clients and of the shutdown.
+ * Tests wait half of the time, so four processes keep two cores busy. With more, tests on a slow machine exceed the time limits
+ * of clients and of the shutdown.
  */
-const together = 3;
-/** Three times the duration of the longest process on a busy machine. */
+const together = 4;
+/** Twenty times the duration of the longest file. */
 const limitMs = 1_200_000;
 
 /** @param argv arguments after the command */
