@@ -5,6 +5,9 @@ import { readChildrenSeconds } from '../../../bench/targets/processes.js';
 /** Environment variable with the path of the file that collects one line per test file. */
 export const cpuNotesVariable = 'TEST_CPU_NOTES';
 
+/** A test file as printed: `unit/lanes`. @param file name of the compiled file */
+export const nameOfFile = (file: string): string => file.replace(/\.test\.js$/, '');
+
 interface FileCpu {
   readonly file: string;
   readonly seconds: number;
@@ -24,15 +27,18 @@ export function recordFileCpu(file: string, seconds: number): void {
 
 const shownFiles = 10;
 
+/** The test files that have ended. */
+export const readEndedFiles = (notesFile: string): FileCpu[] =>
+  readFileSync(notesFile, 'utf8')
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line): FileCpu => JSON.parse(line));
+
 /**
  * A table in Markdown of CPU seconds per suite, and the files that used most.
  * @param totalSeconds CPU of the whole run: the part that no file used belongs to the runner and the shared ClickHouse
  */
-export function formatCpuReport(notesFile: string, totalSeconds: number): string {
-  const files = readFileSync(notesFile, 'utf8')
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line): FileCpu => JSON.parse(line));
+export function formatCpuReport(files: readonly FileCpu[], totalSeconds: number): string {
   const suites = sumBySuite(files);
   const ofFiles = files.reduce((sum, { seconds }) => sum + seconds, 0);
   const rows = [

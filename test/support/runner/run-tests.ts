@@ -12,9 +12,10 @@ import { ensureRedisServer } from '../../../src/embedded/ensure-redis.js';
 import { startOnFreePort } from '../../../src/embedded/free-port.js';
 import { startClickhouse } from '../../../src/embedded/start-clickhouse.js';
 import { type Closers, createClosers, StartError } from '../../../src/lifecycle.js';
+import { indices } from '../../../src/lists.js';
 import { createLogger } from '../../../src/logger.js';
 import { runClickhouseNames } from '../servers/embedded.js';
-import { cpuNotesVariable, formatCpuReport } from './cpu-report.js';
+import { cpuNotesVariable, formatCpuReport, nameOfFile, readEndedFiles } from './cpu-report.js';
 import { root } from './root.js';
 import type { TestGroup } from './test-group.js';
 import { fillQueue } from './test-queue.js';
@@ -24,6 +25,8 @@ export interface TestRun {
   readonly files: readonly string[];
   /** Processes at the same time. */
   readonly together: number;
+  /** Whether each file runs in a separate process. */
+  readonly isolated: boolean;
   /** Time limit of a file, and of each test without a limit. */
   readonly limitMs: number;
   readonly env: Readonly<Record<string, string>>;
@@ -43,19 +46,29 @@ export async function runTests(run: TestRun): Promise<void> {
     await runWithServers(run, { [cpuNotesVariable]: notes }, closers);
   } finally {
     await closers.close();
-    process.stdout.write(`\n${formatCpuReport(notes, readChildrenSeconds())}`);
+    const ended = readEndedFiles(notes);
+    process.stdout.write(`\n${formatCpuReport(ended, readChildrenSeconds())}`);
+    requireAll(run.files, new Set(ended.map(({ file }) => file)));
     await rm(notes);
   }
 }
 
+/** A process that exits early with code 0 would hide the tests that it has not run. */
+function requireAll(files: readonly string[], ended: ReadonlySet<string>): void {
+  const missing = files.map(nameOfFile).filter((name) => !ended.has(name));
+  if (process.exitCode !== 0 || missing.length === 0) return;
+  process.stdout.write(`\nThese files did not end: ${missing.join(' ')}\n`);
+  process.exitCode = 1;
+}
+
 async function runWithServers(
-  { files, together, limitMs, env }: TestRun,
+  { files, together, isolated, limitMs, env }: TestRun,
   variables: Readonly<Record<string, string>>,
   closers: Closers,
 ): Promise<void> {
   const servers = files.every(isPure) ? {} : await startServers(closers);
   const dir = await temporaryFolder(closers);
-  const entries = writeEntries(dir, orderFiles(files), { together, limitMs });
+  const entries = writeEntries(dir, orderFiles(files), { together, isolated, limitMs });
   const concurrency = takesConcurrency() ? [`--test-concurrency=${together}`] : [];
   const options = [sourceMaps, ...shortLived, '--test', '--test-reporter=spec', ...concurrency];
   const runner = spawn(process.execPath, [...options, ...entries], {
@@ -148,15 +161,16 @@ const usesSharedService = (name: string): boolean =>
 function writeEntries(
   dir: string,
   files: readonly string[],
-  { together, limitMs }: Pick<TestRun, 'together' | 'limitMs'>,
+  { together, isolated, limitMs }: Pick<TestRun, 'together' | 'isolated' | 'limitMs'>,
 ): string[] {
   const queue = join(dir, 'queue');
   mkdirSync(queue);
   fillQueue(queue, files);
   const module = import.meta.resolve('./test-group.js');
-  return Array.from({ length: Math.min(together, files.length) }, (_, i) => {
+  const count = isolated ? files.length : Math.min(together, files.length);
+  return indices(count).map((i) => {
     const entry = join(dir, `process-${i + 1}.mjs`);
-    const group: TestGroup = { queue, fromEnd: i === 0, limitMs };
+    const group: TestGroup = { queue, fromEnd: i === 0 && !isolated, isolated, limitMs };
     writeFileSync(
       entry,
       `import { runTestGroup } from ${JSON.stringify(module)};\nawait runTestGroup(${JSON.stringify(group)});\n`,

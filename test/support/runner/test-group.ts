@@ -1,14 +1,20 @@
 /** Runs test files in this process, each as a suite with the file's name. */
 import { after, describe } from 'node:test';
-import { createHooks } from '../scope.js';
-import { readCpuSeconds, recordFileCpu } from './cpu-report.js';
+import { createHooks, type Scoped } from '../scope.js';
+import { nameOfFile, readCpuSeconds, recordFileCpu } from './cpu-report.js';
 import { takeNext } from './test-queue.js';
 
-/** Hooks of the process: they run after its last file. */
-export const testProcess = createHooks();
+let isGroup = false;
+const processHooks = createHooks();
+let fileHooks = createHooks();
+
+/** Hooks of the process: they run after its last file. full/cluster runs each file alone, without runTestGroup. */
+export const testProcess: Scoped = {
+  after: (hook) => (isGroup ? processHooks.after(hook) : after(hook)),
+};
 
 /** Hooks of the current file: they run after its own `after` hooks. */
-export const testFile = createHooks();
+export const testFile: Scoped = { after: (hook) => fileHooks.after(hook) };
 
 /**
  * A client of a killed server may leave a socket open, and a BullMQ worker that is closed while it reconnects never
@@ -21,6 +27,8 @@ export interface TestGroup {
   readonly queue: string;
   /** Whether this process takes the files from the end of the queue. */
   readonly fromEnd: boolean;
+  /** Whether this process takes only one file. */
+  readonly isolated: boolean;
   /** Time limit of a file, and of each test without a limit. */
   readonly limitMs: number;
 }
@@ -30,35 +38,57 @@ export interface TestGroup {
  * servers while they load.
  * @public The entries that run-tests.ts writes call it.
  */
-export async function runTestGroup({ queue, fromEnd, limitMs }: TestGroup): Promise<void> {
-  for (let file = takeNext(queue, fromEnd); file !== null; file = takeNext(queue, fromEnd))
+export async function runTestGroup({ queue, fromEnd, isolated, limitMs }: TestGroup): Promise<void> {
+  isGroup = true;
+  for (let file = takeNext(queue, fromEnd); file !== null; file = isolated ? null : takeNext(queue, fromEnd))
     await runTestFile(file, limitMs);
-  await testProcess.run();
-  setTimeout(() => process.exit(), exitTimeoutMs).unref();
+  const cancel = exitAfter(hooksTimeoutMs, 'the hooks of the process did not end');
+  try {
+    await processHooks.run();
+  } finally {
+    cancel();
+    setTimeout(() => process.exit(), exitTimeoutMs).unref();
+  }
 }
 
 /** Longer than all `after` hooks of a file take. */
 const hooksTimeoutMs = 60_000;
 
+function exitAfter(limitMs: number, reason: string): () => void {
+  const timer = setTimeout(() => {
+    process.stderr.write(`${reason}\n`);
+    process.exit(1);
+  }, limitMs).unref();
+  return () => clearTimeout(timer);
+}
+
 const runTestFile = (file: string, timeout: number): Promise<void> =>
   new Promise((resolve) => {
-    const name = file.replace(/\.test\.js$/, '');
+    const name = nameOfFile(file);
+    // The time limit of a suite starts when it is loaded, and a suite that fails while it loads runs no hooks.
+    const cancel = exitAfter(timeout + 2 * hooksTimeoutMs, `${name} did not end`);
+    const end = (): void => {
+      cancel();
+      resolve();
+    };
     describe(name, { timeout }, async () => {
       const start = readCpuSeconds();
+      const hooks = createHooks();
+      fileHooks = hooks;
       let fallback: NodeJS.Timeout | undefined;
       // If a hook throws, later hooks do not run. This first hook lets the next file start in that case.
       after(() => {
-        fallback = setTimeout(resolve, hooksTimeoutMs);
+        fallback = setTimeout(end, hooksTimeoutMs);
       });
       try {
         await import(new URL(`../../${file}`, import.meta.url).href);
       } finally {
         // The last hook of the file.
         after(async () => {
-          await testFile.run();
+          await hooks.run();
           clearTimeout(fallback);
           recordFileCpu(name, readCpuSeconds() - start);
-          setImmediate(resolve);
+          setImmediate(end);
         });
       }
     });

@@ -13,9 +13,12 @@ import { dataFolder } from '../temp.js';
 import { askUntil, waitFor } from '../wait.js';
 import { exitOf } from './processes.js';
 
+const missing = ['redis-server', 'redis-cli'].find(
+  (name) => spawnSync(name, ['--version']).error !== undefined,
+);
+
 /** Reason for the option `skip` of a test; false if a Cluster can start. */
-export const noCluster: string | false =
-  spawnSync('redis-server', ['--version']).error === undefined ? false : 'redis-server is not installed';
+export const noCluster: string | false = missing === undefined ? false : `${missing} is not installed`;
 
 export type ClusterNode = ReturnType<typeof createNode>;
 export type TestCluster = Awaited<ReturnType<typeof startTestCluster>>;
@@ -42,7 +45,7 @@ export async function startTestCluster(t: Scoped) {
   const addresses = nodes.map(({ port }) => `127.0.0.1:${port}`);
   // The first half become masters.
   const create = ['--cluster', 'create', ...addresses, '--cluster-replicas', '1', '--cluster-yes'];
-  await promisify(execFile)('redis-cli', ['-a', password, ...create], { timeout: 60_000 });
+  await promisify(execFile)('redis-cli', ['-a', password, ...create], { timeout: 180_000 });
   await waitFor('a complete Cluster', async () => (await Promise.all(nodes.map(isComplete))).every(Boolean));
   const listAlive = () => nodes.filter((node) => node.isAlive());
   return {

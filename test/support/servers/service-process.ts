@@ -1,6 +1,8 @@
 /** The service in a separate process. */
+import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { withTimeout } from '../../../src/lifecycle.js';
 import type { Scoped } from '../scope.js';
 import { waitFor } from '../wait.js';
 
@@ -17,6 +19,9 @@ export const environment = (): Record<string, string | undefined> => ({
   ...{ PATH: process.env.PATH, HOME: process.env.HOME },
 });
 
+/** Reached only in a failing test. */
+const endLimitMs = 120_000;
+
 /** Starts the service, which may fail to start, and ends with the test at the latest. */
 export function runService(t: Scoped, settings: Settings) {
   const child = spawn(process.execPath, ['-e', serviceProgram], {
@@ -32,7 +37,7 @@ export function runService(t: Scoped, settings: Settings) {
   /** Resolves when the process has ended and all its output has been read. Sends the signal first. */
   const ended = async (signal?: NodeJS.Signals): Promise<void> => {
     if (signal !== undefined) child.kill(signal);
-    await closed;
+    await withTimeout(closed, endLimitMs).catch(() => assert.fail(`the service did not end: ${text}`));
   };
   t.after(() => ended('SIGKILL'));
   /** `written`: stdout and stderr so far. */
