@@ -4,7 +4,7 @@ import { callerOf, event } from '../support/http/http.js';
 import { inBrowser } from '../support/pages/browser.js';
 import { openDashboard } from '../support/pages/dashboard.js';
 import { sharedService } from '../support/servers/service.js';
-import { askUntil } from '../support/wait.js';
+import { askUntil, waitFor } from '../support/wait.js';
 
 const service = await sharedService();
 const caller = callerOf(service, service.key);
@@ -16,43 +16,47 @@ async function answer(userId: string): Promise<void> {
   assert.equal((await caller.trackAll(events)).status, 200);
 }
 
-test('The learner page finds a learner by prefix, and shows names as text', inBrowser, async (t) => {
-  const userId = '<script>alert(1)</script> שלום';
-  await answer(userId);
-  await askUntil(
-    'the learner in the list',
-    () => caller.get('/api/v1/learners?prefix=%3Cscript'),
-    ({ json }) => json.data?.learners?.length === 1,
-  );
-  const look = { width: 390, scheme: 'dark' } as const;
-  const { page, show, assertUsable, complaints } = await openDashboard(t, service, look);
-  const dialogs: string[] = [];
-  page.on('dialog', (dialog) => {
-    dialogs.push(dialog.message());
-    return dialog.dismiss();
-  });
-  await show('#/learner');
-  const search = page.getByRole('combobox', { name: 'Find a learner' });
-  await search.fill('<scr');
-  await page.getByRole('option').waitFor();
-  await search.press('ArrowDown');
-  await search.press('Enter');
-  await page.getByRole('heading', { level: 1, name: userId }).waitFor();
-  assert.ok((await page.title()).includes(userId));
-  await page.getByText('Thin evidence: 4 answers').waitFor();
-  await page.getByRole('link', { name: skillId, exact: true }).first().click();
-  await page.getByText('What moved mastery: the last 4 answers taken apart').waitFor();
-  const answers = page.getByRole('region', { name: 'Answers', exact: true }).getByRole('row');
-  // The head and four answers.
-  await answers.nth(4).waitFor();
-  const texts = await answers.getByText(/right|wrong/).allTextContents();
-  assert.deepEqual(texts, ['● right', '✕ wrong', '● right', '● right']);
-  await assertUsable();
-  const address = decodeURIComponent((await page.evaluate('location.hash')) as string);
-  assert.match(address, /\?skill=<img/);
-  assert.deepEqual([dialogs, await page.locator('main script, main img').count()], [[], 0]);
-  assert.deepEqual(complaints, []);
-});
+test(
+  'The learner page finds a learner by prefix, shows names as text, and explains mastery',
+  inBrowser,
+  async (t) => {
+    const userId = '<script>alert(1)</script> שלום';
+    await answer(userId);
+    await askUntil(
+      'the learner in the list',
+      () => caller.get('/api/v1/learners?prefix=%3Cscript'),
+      ({ json }) => json.data?.learners?.length === 1,
+    );
+    const look = { width: 390, scheme: 'dark' } as const;
+    const { page, show, assertUsable, complaints } = await openDashboard(t, service, look);
+    const dialogs: string[] = [];
+    page.on('dialog', (dialog) => {
+      dialogs.push(dialog.message());
+      return dialog.dismiss();
+    });
+    await show('#/learner');
+    const search = page.getByRole('combobox', { name: 'Find a learner' });
+    await search.fill('<scr');
+    await page.getByRole('option').waitFor();
+    await search.press('ArrowDown');
+    await search.press('Enter');
+    await page.getByRole('heading', { level: 1, name: userId }).waitFor();
+    await waitFor('the title', async () => (await page.title()).includes(userId));
+    await page.getByText('Thin evidence: 4 answers').waitFor();
+    await page.getByRole('link', { name: skillId, exact: true }).first().click();
+    await page.getByText('What moved mastery: the last 4 answers taken apart').waitFor();
+    const answers = page.getByRole('region', { name: 'Answers', exact: true }).getByRole('row');
+    // The head and four answers.
+    await answers.nth(4).waitFor();
+    const texts = await answers.getByText(/right|wrong/).allTextContents();
+    assert.deepEqual(texts, ['● right', '✕ wrong', '● right', '● right']);
+    await assertUsable();
+    const address = decodeURIComponent((await page.evaluate('location.hash')) as string);
+    assert.match(address, /\?skill=<img/);
+    assert.deepEqual([dialogs, await page.locator('main script, main img').count()], [[], 0]);
+    assert.deepEqual(complaints, []);
+  },
+);
 
 test('The learner page sets and removes a goal, and forecasts a plan', inBrowser, async (t) => {
   const userId = 'with-a-goal';

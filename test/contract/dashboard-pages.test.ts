@@ -39,45 +39,49 @@ const pages: Readonly<Record<string, RegExp>> = {
   '#/operations/versions': /ersion/,
 };
 
-test('Every page of the dashboard shows its data, is accessible, and fits a phone', inBrowser, async (t) => {
-  const key = await keys.add({ scopes: allScopes });
-  const caller = callerOf(service, key);
-  const events = Object.entries(answers).flatMap(([user_id, count]) =>
-    indices(count).map((i) => ({
-      ...{ user_id, skill_id: skills[i % skills.length], item_id: `q${i % 10}`, is_correct: i % 4 !== 0 },
-      ...{ time_spent_seconds: 20 + i, confidence_score: 1 + (i % 5), event_id: `e${i}` },
-    })),
-  );
-  assert.equal((await caller.trackAll(events)).status, 200);
-  const name = 'Rindfleischetikettierungsüberwachungsaufgabenübertragungsgesetz'.repeat(2);
-  const named = await caller.send('PUT', '/api/v1/skills/inference', { name });
-  assert.equal(named.status, 200);
-  await waitFor('rows in ClickHouse', async () => {
-    const { json } = await caller.get('/api/v1/learners');
-    return json.data.learners.length === Object.keys(answers).length && json.data.source_lag_seconds === 0;
-  });
+test(
+  'Every page of the dashboard shows its data, is accessible, fits a phone, and downloads CSV',
+  inBrowser,
+  async (t) => {
+    const key = await keys.add({ scopes: allScopes });
+    const caller = callerOf(service, key);
+    const events = Object.entries(answers).flatMap(([user_id, count]) =>
+      indices(count).map((i) => ({
+        ...{ user_id, skill_id: skills[i % skills.length], item_id: `q${i % 10}`, is_correct: i % 4 !== 0 },
+        ...{ time_spent_seconds: 20 + i, confidence_score: 1 + (i % 5), event_id: `e${i}` },
+      })),
+    );
+    assert.equal((await caller.trackAll(events)).status, 200);
+    const name = 'Rindfleischetikettierungsüberwachungsaufgabenübertragungsgesetz'.repeat(2);
+    const named = await caller.send('PUT', '/api/v1/skills/inference', { name });
+    assert.equal(named.status, 200);
+    await waitFor('rows in ClickHouse', async () => {
+      const { json } = await caller.get('/api/v1/learners');
+      return json.data.learners.length === Object.keys(answers).length && json.data.source_lag_seconds === 0;
+    });
 
-  const { page, show, assertUsable, assertFits, complaints } = await openDashboard(t, { ...service, key });
-  for (const [hash, text] of Object.entries(pages)) {
-    await show(hash);
-    assert.match((await page.locator('main').textContent()) ?? '', text, hash);
-    await assertUsable();
-    await page.setViewportSize({ width: 360, height: 900 });
-    await assertFits();
-    await page.setViewportSize({ width: 1280, height: 900 });
-  }
-  await show('#/class');
-  const [download] = await Promise.all([
-    page.waitForEvent('download'),
-    page.getByRole('button', { name: 'CSV' }).first().click(),
-  ]);
-  assert.match(download.suggestedFilename(), /\.csv$/);
-  const [head = '', ...rows] = (await readFile(await download.path(), 'utf8')).trim().split('\n');
-  assert.match(head, /Learner/);
-  assert.equal(rows.length, Object.keys(answers).length);
-  assert.ok(rows.some((row) => row.startsWith(arabic)));
-  assert.deepEqual(complaints, []);
-});
+    const { page, show, assertUsable, assertFits, complaints } = await openDashboard(t, { ...service, key });
+    for (const [hash, text] of Object.entries(pages)) {
+      await show(hash);
+      assert.match((await page.locator('main').textContent()) ?? '', text, hash);
+      await assertUsable();
+      await page.setViewportSize({ width: 360, height: 900 });
+      await assertFits();
+      await page.setViewportSize({ width: 1280, height: 900 });
+    }
+    await show('#/class');
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('button', { name: 'CSV' }).first().click(),
+    ]);
+    assert.match(download.suggestedFilename(), /\.csv$/);
+    const [head = '', ...rows] = (await readFile(await download.path(), 'utf8')).trim().split('\n');
+    assert.match(head, /Learner/);
+    assert.equal(rows.length, Object.keys(answers).length);
+    assert.ok(rows.some((row) => row.startsWith(arabic)));
+    assert.deepEqual(complaints, []);
+  },
+);
 
 test('Every page of the dashboard without data says what to do next', inBrowser, async (t) => {
   const key = await keys.add({ tenant: 'nobody', scopes: allScopes });

@@ -148,7 +148,7 @@ test('DELETE /learners/{user_id} removes the learner everywhere and returns a re
   const places: { place: string; before: number; after: number }[] = data.places;
   for (const name of ['attempts', 'learner_sums'])
     assert.equal(places.find(({ place }) => place === name)?.before, 40, name);
-  assert.ok(places.every(({ after }) => after === 0));
+  assert.ok(places.every((place) => place.after === 0));
   assert.ok(data.removed.records >= 5 && data.removed.items === 40);
   const messages = await endpoint.messages();
   assert.equal(messages.at(-1)?.type, 'erasure.completed');

@@ -3,12 +3,19 @@ import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import type { Redis } from 'ioredis';
 import { decodeAttemptRow } from '../../src/contracts/answers/attempt-row.js';
+import { encodeModel } from '../../src/contracts/models/stored-model.js';
+import {
+  resolveSkillModel,
+  type SkillModel,
+  unfittedModel,
+} from '../../src/domain/catalogue/tenant-model.js';
 import { startReplay } from '../../src/domain/history/replay.js';
 import { computeSum, indices } from '../../src/lists.js';
 import { redrive } from '../../src/store/corrections/redrive.js';
 import { removeExpiredIds } from '../../src/store/learners/id-sweep.js';
 import { decodeLearner } from '../../src/store/learners/learner-codec.js';
 import { encodeSnapshot } from '../../src/store/learners/learner-snapshot.js';
+import { publishModel } from '../../src/store/models/model-store.js';
 import {
   archiveFenceKey,
   eventIdsKey,
@@ -32,7 +39,7 @@ import { tablesThatSay } from '../support/inspect/traces.js';
 import { isLongForm } from '../support/runner/long-form.js';
 import { clickhouseOf, keysOf, redisOf, startService } from '../support/servers/service.js';
 import { valuesOf } from '../support/values-of.js';
-import { emptied } from '../support/wait.js';
+import { askUntil, emptied } from '../support/wait.js';
 
 const service = await startService({ after });
 const redis = (await redisOf({ after }, service.redisUrl)) as Redis;
@@ -218,6 +225,38 @@ async function compare(
   assert.deepEqual(await rowsOf(first), await rowsOf(second));
 }
 
+/** p_init of the fitted parameters. */
+const pInit = 0.45;
+
+async function publishFit(tenant: string): Promise<void> {
+  const fitted: SkillModel = {
+    ...resolveSkillModel(unfittedModel, 'any'),
+    parameters: { pInit, pLearn: 0.3, pGuess: 0.15, pSlip: 0.08, pForget: 0 },
+    ...{ source: 'fitted', version: 1, fittedAt: '2026-01-15T12:00:00.000Z', learners: 230, answers: 4100 },
+    difficultyMean: 0,
+    times: { answers: 4000, meanSeconds: 60, logMean: Math.log(50), logM2: 900, correct: 3000 },
+  };
+  const skills = new Map(['skill 0', 'skill 1'].map((id) => [id, fitted]));
+  const model = encodeModel({ ...unfittedModel, version: 1, fittedAt: fitted.fittedAt, skills });
+  const publication = { tenant, version: 1, basedOn: 0, publishedAt: Date.now(), report: '{}', items: null };
+  assert.ok(await publishModel(redis, { ...publication, model }));
+}
+
+/** A lane looks for new models now and then: other learners of the partition show when it has the model. */
+async function countsWithFit({ caller, tenant, partition }: Learner): Promise<void> {
+  let tried = 0;
+  const nextLearner = (): string => {
+    do tried += 1;
+    while (partitionOf(tenant, `other ${tried}`, 16) !== partition);
+    return `other ${tried}`;
+  };
+  await askUntil(
+    'the model',
+    () => caller.track({ user_id: nextLearner(), skill_id: 'skill 0', is_correct: true }),
+    ({ json }) => json.data?.mastery_before === pInit,
+  );
+}
+
 // Most of the time is waiting. ClickHouse reads of at most four callers are served at a time.
 describe('DELETE /learners/{user_id}/attempts/{event_id}', { concurrency: 3 }, () => {
   for (const [i, { name, sizes, retractions, isStored }] of comparisons.entries()) {
@@ -257,14 +296,21 @@ describe('DELETE /learners/{user_id}/attempts/{event_id}', { concurrency: 3 }, (
     const events = eventsOf(learner, 40);
     await track(learner, events);
     const ids = ['e0', 'e17', 'e18', 'e39', 'e39'];
-    const answers = await Promise.all(ids.map((id) => retract(learner, id)));
+    const later = eventsOf(learner, 20, 'later');
+    const [answers] = await Promise.all([
+      Promise.all(ids.map((id) => retract(learner, id))),
+      track(learner, later),
+    ]);
     assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 200, 200, 200, 404]);
     for (const id of ['e0', 'never']) assert.equal(outcomeOf(await retract(learner, id)), '404 NOT_FOUND');
     const other = await learnerIn('stranger', 'concurrent');
     assert.equal(outcomeOf(await retract(other, 'e1')), '404 USER_NOT_FOUND');
     await drained(learner);
-    const left = events.map(({ event_id }) => event_id).filter((id) => !ids.includes(id as string));
-    assert.deepEqual(await storedIds(learner), left);
+    const all = [...events, ...later].map(({ event_id }) => event_id as string);
+    assert.deepEqual(
+      await storedIds(learner),
+      all.filter((id) => !ids.includes(id)),
+    );
     const again = await learner.caller.trackAll(events);
     assert.ok(again.json.data.results.every(({ replayed }: { replayed: boolean }) => replayed));
   });
@@ -306,6 +352,20 @@ describe('DELETE /learners/{user_id}/attempts/{event_id}', { concurrency: 3 }, (
     assert.equal(headers['idempotent-replayed'], 'true');
   });
 
+  test('leaves a learner without answers who is erased once a goal is set', async () => {
+    const learner = await learnerOf('nothing-left');
+    await track(learner, eventsOf(learner, 1));
+    await retracted(learner, 'e0');
+    await drained(learner);
+    assert.equal(outcomeOf(await erase(learner)), '404 USER_NOT_FOUND');
+    const goal = await learner.caller.send('PUT', `/api/v1/goals/${learner.userId}`, { target_score: 1200 });
+    assert.equal(goal.status, 200);
+    const started = await erase(learner);
+    assert.equal(started.status, 202);
+    await erasureDone(learner.caller, started.json.data.status_url);
+    assert.deepEqual(await tablesThatSay(clickhouse, learner.userId), {});
+  });
+
   test('reserves the event id of the same content until the id expires', async () => {
     const learner = await learnerOf('used-again');
     const events = eventsOf(learner, 4);
@@ -329,25 +389,25 @@ describe('DELETE /learners/{user_id}/attempts/{event_id}', { concurrency: 3 }, (
     assert.deepEqual(await retractedIds(learner), ['e1', 'e1']);
   });
 
-  test('replays answers from before a change of parameters with their own parameters', async () => {
-    const learners = [await learnerIn('with', 'changed'), await learnerIn('without', 'changed')] as const;
-    const parameters = { p_init: 0.45, p_learn: 0.1, p_guess: 0.15, p_slip: 0.08, p_forget: 0 };
+  test('replays answers from before a fit with their own parameters', async () => {
+    const learners = [await learnerIn('with', 'fitted'), await learnerIn('without', 'fitted')] as const;
     for (const learner of learners) {
       const events = eventsOf(learner, 12, 'a');
       await track(learner, learner.tenant === 'with' ? events : events.toSpliced(4, 1));
-      const { status, text } = await learner.caller.send('PUT', '/api/v1/skills/skill%200', { parameters });
-      assert.equal(status, 200, text);
+      await publishFit(learner.tenant);
+      await countsWithFit(learner);
       await track(learner, eventsOf(learner, 12, 'b'));
     }
     await retracted(learners[0], 'a4');
     for (const learner of learners) await drained(learner);
-    const query = `SELECT event_id, learner_seq, p_init, p_learn, mastery_before, mastery_after, plateau_detected
-      FROM attempts WHERE ${ofLearner} ORDER BY learner_seq`;
+    const query = `SELECT event_id, learner_seq, parameters_version, p_init, p_learn, mastery_before, mastery_after,
+       plateau_detected FROM attempts WHERE ${ofLearner} ORDER BY learner_seq`;
     const [counted, expected] = await Promise.all(
-      learners.map((learner) => select<{ p_init: number }>(learner, query)),
+      learners.map((learner) => select<{ parameters_version: number }>(learner, query)),
     );
     assert.deepEqual(counted, expected);
-    assert.deepEqual(new Set(counted?.map(({ p_init }) => p_init)), new Set([0.3, 0.45]));
+    const versions = new Set(counted?.map(({ parameters_version }) => parameters_version));
+    assert.deepEqual([...versions], [0, 1]);
     assert.equal((await storedIds(learners[0])).length, 23);
   });
 });

@@ -75,7 +75,7 @@ async function startSearched(t: TestContext, dir: string, { keys }: Secrets): Pr
   });
 }
 
-test('The service shows no key, password or user id in logs, responses, metrics, files and tables', async (t) => {
+test('The service restarts killed servers, and shows no key, password or user id in logs, responses, metrics, files and tables', async (t) => {
   const folder = await dataFolder();
   const known: Secrets = {
     keys: { good: secret('good'), inFile: secret('in-file'), wrong: secret('wrong') },
@@ -111,8 +111,10 @@ test('The service shows no key, password or user id in logs, responses, metrics,
   const metrics = await askUntil(
     'the restart of the servers',
     () => callerOf(service, null).raw({ method: 'GET', path: '/metrics' }),
-    ({ text }) => /^skilltrace_clickhouse_up\S* 1$/m.test(text),
+    ({ text }) =>
+      ['redis', 'clickhouse'].every((name) => new RegExp(`^skilltrace_${name}_up\\S* 1$`, 'm').test(text)),
   );
+  assert.equal((await callerOf(service, null).raw({ method: 'GET', path: '/readyz' })).status, 200);
   assert.match(metrics.text, /^skilltrace_clickhouse_restarts_total\{reason="died",process="all"\} 1$/m);
   await service.stop();
   const log = service.written();

@@ -10,6 +10,7 @@ import {
 import { emptyTimes } from '../../src/domain/tracing/response-times.js';
 import { registerSkills } from '../../src/store/catalogue/registered-skills.js';
 import { publishModel } from '../../src/store/models/model-store.js';
+import { catalogueKey, catalogueRevisionsKey } from '../../src/store/redis/keys.js';
 import { awayFromMidnight } from '../support/builders/day.js';
 import {
   type Caller,
@@ -263,6 +264,18 @@ test('PUT /skills/{skill_id} takes effect in all processes from the next answer'
       assert.deepEqual(found, [section, parameters.p_init]);
     }
   }
+});
+
+test('A catalogue of a newer version makes answers and reads of its tenant fail with 503, and no others', async () => {
+  const newer = await callerIn('newer');
+  await redis.hset(catalogueKey(keys.nameOf('newer')), 'skill', '{"v":2}');
+  await redis.hset(catalogueRevisionsKey, keys.nameOf('newer'), '1 1800000000000');
+  // Concurrent answers are counted in one batch.
+  const callers = Array.from({ length: 20 }, (_, i) => (i % 2 === 0 ? caller : newer));
+  const results = await Promise.all(callers.map((by) => by.track(event({ skill_id: 'skill' }))));
+  for (const [i, answer] of results.entries())
+    assert.equal(outcomeOf(answer), i % 2 === 0 ? '200' : '503 UNAVAILABLE', answer.text);
+  assert.equal(outcomeOf(await get('skill', newer)), '503 UNAVAILABLE');
 });
 
 test('PUT /skills/{skill_id} takes effect in all processes from the next prediction', async () => {

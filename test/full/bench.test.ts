@@ -64,3 +64,16 @@ test('`npm run bench` stops its servers and removes their files on SIGINT', asyn
   assert.equal(code, 130, err);
   assert.deepEqual(listLeftovers(folder), []);
 });
+
+test('The micro-benchmarks run only those that match the filter', async () => {
+  const entry = new URL('../../bench/micro/main.js', import.meta.url).href;
+  const script = `import(${JSON.stringify(entry)}).then(({ main }) => main(process.argv[1]))`;
+  const run = (filter: string) => endOf(spawn(process.execPath, ['-e', script, '--', filter]));
+  const matching = await run('^Event: schema');
+  assert.equal(matching.code, 0, matching.err);
+  assert.match(matching.out, /\nevent: schema check +[\d.]+ (ns|µs)\/iter/);
+  assert.equal(matching.out.match(/\/iter/g)?.length, 1);
+  const none = await run('^no such');
+  assert.equal(none.code, 1);
+  assert.match(none.err, /No micro-benchmark matches \^no such/);
+});

@@ -218,6 +218,10 @@ test('CommitSession writes and loads a batch like its learners one by one', asyn
 const concurrentChanges: Record<string, (location: LearnerLocation) => Promise<unknown>> = {
   'another process commits a learner': (location) =>
     attempt([[location, { ids: ['other'] }]], { connection: otherHot }),
+  'a learner is deleted and answers again': async (location) => {
+    await redis.del(learnerKey(location.partition, tenant, location.userId));
+    await attempt([[location, { ids: ['other'] }]], { connection: otherHot });
+  },
   'a goal is written': ({ partition, userId }) =>
     redis.hset(learnerKey(partition, tenant, userId), 'G', '{}'),
   'the marker of a partition is deleted': ({ partition }) => redis.del(markerKey(partition)),

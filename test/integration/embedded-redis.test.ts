@@ -54,6 +54,11 @@ async function startInProcess(t: TestContext, dir: string) {
   return { child, pid, client: connect(t, url) };
 }
 
+test('A start of the embedded Redis on a taken port names its log file', async (t) => {
+  const { ready } = await start(t, await takePort(t));
+  await assert.rejects(ready, /exit code 1; see .*redis\.log/);
+});
+
 const waitForEnd = (pid: number) => waitFor('the end of the group', () => groupMembers(pid).length === 0);
 
 test('The embedded Redis has a private password, persistence and compact hashes', async (t) => {

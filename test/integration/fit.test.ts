@@ -113,7 +113,11 @@ test('npm run fit', async (t) => {
     assert.equal(await models.fetchActiveVersion('whole'), 1);
   });
 
-  await t.test('reports invalid arguments', async () => {
+  await t.test('reports invalid arguments, and a ClickHouse that does not respond', async () => {
+    const env = { ...servers.env, CLICKHOUSE_URL: 'http://user:password@127.0.0.1:1/skilltrace' };
+    const down = await fit({ ...servers, env });
+    assert.deepEqual([down.code, down.out], [1, '']);
+    assert.match(down.err, /^ClickHouse does not answer: connection refused \(ECONNREFUSED\).*\n$/);
     for (const wrong of ['--threads 0', '--back --list', '--use x']) {
       const [option = '', value = ''] = wrong.split(' ');
       const { code, out, err } = await fit(servers, option, value);

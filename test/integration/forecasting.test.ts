@@ -12,7 +12,7 @@ import { createServedModels } from '../../src/store/catalogue/served-models.js';
 import { encodeLearner } from '../../src/store/learners/learner-codec.js';
 import { readLearnerStates, readPacked } from '../../src/store/learners/learner-reads.js';
 import { encodeSkill } from '../../src/store/learners/skill-codec.js';
-import { forecastsKey, learnerKey, partitionOf } from '../../src/store/redis/keys.js';
+import { catalogueKey, forecastsKey, learnerKey, partitionOf } from '../../src/store/redis/keys.js';
 import { openDeployment } from '../../src/store/redis/server/deployment.js';
 import { computeForecasts, type ForecastDependencies } from '../../workers/forecast/compute-forecasts.js';
 import { startTestRedis } from '../support/servers/embedded.js';
@@ -115,6 +115,15 @@ test('An unreadable record fails the forecast of its learner only', async () => 
   const [format] = results;
   assert.ok(format && typeof format === 'object');
   assert.match(format.reason, /record format 99/);
+});
+
+test('An unreadable catalogue fails the forecasts of its tenant only', async () => {
+  for (const tenant of ['readable', 'unreadable']) await store(tenant, 'ada', 2);
+  const write = { skillId: 'x', setting: defaultSkillSetting, ifRevision: null };
+  await writeSkills(client, 'unreadable', [write], now, { knownSkills: 1000 });
+  await client.hset(catalogueKey('unreadable'), 'x', '{"v":99}');
+  const results = await predict(order('unreadable', 'ada'), order('readable', 'ada'));
+  assert.deepEqual(results.map(outcomeOf), ['transient failure', 'forecast']);
 });
 
 test('readPacked returns learners of any size completely and in order', async () => {

@@ -102,9 +102,10 @@ test('The journal drain stores each fact once, and the views show the latest one
   assert.equal(await drain(), 10);
   assert.deepEqual(await journal.facts(), { journalLength: 0, parked: 0, fullyParked: 0 });
   const later = firstTime.replace('678', '679');
-  assert.deepEqual(await selectRows(client, 'SELECT * EXCEPT user_id FROM goals ORDER BY tenant'), [
-    { tenant: 'default', target_score: 1400, target_date: '2027-05-01', updated_at: later },
-    { tenant: 'other', target_score: 600, target_date: null, updated_at: firstTime },
+  const kept = { user_id: 'kept' };
+  assert.deepEqual(await selectRows(client, 'SELECT * FROM goals ORDER BY tenant'), [
+    { tenant: 'default', target_score: 1400, target_date: '2027-05-01', updated_at: later, ...kept },
+    { tenant: 'other', target_score: 600, target_date: null, updated_at: firstTime, ...kept },
   ]);
   const none = { p_init: null, p_learn: null, p_guess: null, p_slip: null, p_forget: null };
   const manual = { p_init: 0.3, p_learn: 0.1, p_guess: 0.2, p_slip: 0.05, p_forget: 0.02 };

@@ -185,7 +185,7 @@ test('A prediction uses only earlier answers of its learner', async () => {
     const split = splitOf(answers, timed);
     return predictAll(split, (await trainModels(split.training, localRunner)).models).predictions;
   };
-  const few = short.slice(0, 400);
+  const few = short.slice(0, 1200);
   const original = await predict(few);
   for (const known of [0, 17]) {
     // The learner u0 is the first of the test log. Skill and item of each answer are known at its turn.

@@ -175,15 +175,15 @@ describe('The watch of a consumer', { concurrency: true }, () => {
   const farAhead = Date.now() + 86_400_000;
   const damages = {
     'with a paused queue': {
-      isDone: (queue: Queue) => queue.isPaused(),
+      isDamaged: (queue: Queue) => queue.isPaused(),
       apply: (queue: Queue) => queue.pause(),
     },
     'with its next run far ahead': {
-      isDone: async (queue: Queue) => ((await queue.getJobScheduler('test'))?.next ?? 0) >= farAhead,
+      isDamaged: async (queue: Queue) => ((await queue.getJobScheduler('test'))?.next ?? 0) >= farAhead,
       apply: (queue: Queue) => queue.upsertJobScheduler('test', { every: 86_400_000, startDate: farAhead }),
     },
   };
-  for (const [state, { isDone, apply }] of Object.entries(damages))
+  for (const [state, { isDamaged, apply }] of Object.entries(damages))
     test(`restores a schedule ${state}`, async (t) => {
       const { redisUrl } = await createOutboxCase(t);
       const queue = openQueue(t, 'test', redisUrl);
@@ -195,10 +195,11 @@ describe('The watch of a consumer', { concurrency: true }, () => {
       t.after(() => job.close());
       await waitFor('a run', () => runs > 0);
       await waitFor('the restart', async () => {
-        const isDamaged = await isDone(queue);
+        // Read before the count: otherwise a restart in between would be undone.
+        const damaged = await isDamaged(queue);
         if (job.getCounts().restarts > 0) return true;
         // The job sets its schedule again every 30 s.
-        if (!isDamaged) await apply(queue);
+        if (!damaged) await apply(queue);
         return false;
       });
       const before = runs;

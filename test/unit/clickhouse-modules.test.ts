@@ -6,6 +6,7 @@ import { defaultAnalystLimits } from '../../src/contracts/settings/analyst-limit
 import { checkAnalystStatement, limitExpensiveBlocks } from '../../src/embedded/clickhouse/analyst-access.js';
 import { buildAnalystAssignments } from '../../src/embedded/clickhouse/analyst-settings.js';
 import { buildJob, selectLane } from '../../src/embedded/clickhouse/build-job.js';
+import { toFailure } from '../../src/embedded/clickhouse/errors.js';
 import { authenticate } from '../../src/embedded/clickhouse/http.js';
 import { addAdvice } from '../../src/embedded/clickhouse/limit-advice.js';
 import { buildOverrun, checkOverruns } from '../../src/embedded/clickhouse/overruns.js';
@@ -116,8 +117,13 @@ test('buildAnalystAssignments accepts formats and lower limits, and rejects othe
     assert.deepEqual(found, [`${name} = '${assigned}'`], `${name}=${value}`);
   }
   assert.equal(assign({ readonly: '2' }).length, 6);
-  for (const name of ['readonly', 'output_format_schema', 'priority'])
+  for (const name of ['readonly', 'output_format_schema', 'format_schema', 'format_template_row', 'priority'])
     assert.throws(() => assign({ [name]: '0' }), /readonly mode/, name);
+});
+
+test('toFailure gives an error that is not of ClickHouse the code 1002', () => {
+  const body = 'Code: 1002. DB::Exception: odd (UNKNOWN_EXCEPTION)\n';
+  assert.deepEqual(toFailure(new Error('odd')), { code: 1002, status: 500, body });
 });
 
 test('checkAnalystStatement reads statements token by token', () => {

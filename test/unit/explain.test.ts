@@ -176,6 +176,7 @@ test('formatTerm writes the value of a term and its direction in words', () => {
     assert.equal(textOf(name, 0.00005, value), `${text}: this raises the chance.`);
   const start = 'The starting point, the same for every learner, is below an even chance';
   assert.equal(textOf('base', -0.2), `${start}: this lowers the chance.`);
-  const before = /^After what was practised just before, .* than usual: this hardly changes the chance\.$/;
+  const before =
+    /^After what was practised just before, .* less often right than usual: this hardly changes the chance\.$/;
   assert.match(textOf('practisedBefore', 0), before);
 });

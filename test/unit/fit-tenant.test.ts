@@ -36,6 +36,7 @@ import {
   streakCount,
 } from '../../src/domain/prediction/prediction-model.js';
 import { emptyRelatedTerms } from '../../src/domain/prediction/related-terms.js';
+import { indices } from '../../src/lists.js';
 import { answerLog, fitInput, type LoggedAnswer } from '../support/builders/answer-logs.js';
 import { rounding } from '../support/builders/arbitraries.js';
 import { seeded } from '../support/builders/random.js';
@@ -208,10 +209,15 @@ test('fitOffsets estimates the variance of item effects', () => {
 
 test('fitTenant counts the first answers of a learner to an item, then one a day', async () => {
   const { itemAnswersEach } = predictionConstants.fit;
-  const repeats = Array.from({ length: itemAnswersEach + 3 }, () => ({ skill: 0, item: 1, correct: true }));
+  const repeats = indices(itemAnswersEach + 3).map((i) => ({
+    skill: 0,
+    item: 1,
+    correct: i < itemAnswersEach,
+  }));
   const nextDay = { skill: 0, item: 1, correct: true, at: 86_400_000 };
   const { items } = await fitAll(answerLog(1, [[...repeats, nextDay, nextDay, { ...nextDay, item: 0 }]], 1));
-  assert.deepEqual([...(items?.sums.answers ?? [])], [0, itemAnswersEach + 1]);
+  for (const name of ['answers', 'right'] as const)
+    assert.deepEqual([...(items?.sums[name] ?? [])], [0, itemAnswersEach + 1], name);
 });
 
 const gainOf = ({ report }: TenantFitResult, name: PartName): number => {

@@ -6,7 +6,7 @@ import { createLearnerState } from '../../workers/track/plan-learner.js';
 
 const started = { ...createLearnerState(), version: 1000, attempts: 1 };
 
-test('continuesHistory rejects states after a retraction, an erasure or in another history', () => {
+test('continuesHistory accepts a first answer, and rejects states after a retraction, an erasure or in another history', () => {
   assert.ok(continuesHistory(newLearner, newLearner));
   assert.ok(continuesHistory(newLearner, started), 'a first answer has any version');
   assert.ok(continuesHistory(started, { ...started, version: 1002, attempts: 9 }));

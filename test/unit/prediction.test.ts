@@ -12,7 +12,7 @@ import {
   type TenantModel,
   unfittedModel,
 } from '../../src/domain/catalogue/tenant-model.js';
-import { localRunner } from '../../src/domain/fit/fit-stages.js';
+import { localRunner, type StageRunner } from '../../src/domain/fit/fit-stages.js';
 import { fitTenant } from '../../src/domain/fit/fit-tenant.js';
 import { buildItemModel } from '../../src/domain/fit/prediction/replay-log.js';
 import { formatTerms } from '../../src/domain/learner/explanation.js';
@@ -159,6 +159,20 @@ test('A right answer lowers no prediction of another item of the skill, and a wr
   forAll(history, legalModel, assertMonotone);
 });
 
+/** Publishes every part of a fit: each trial reports a lower loss than the one before. */
+function publishingRunner(): StageRunner {
+  let loss = 0;
+  return {
+    threads: 1,
+    run: async (name, ...args) => {
+      const result = await localRunner.run(name, ...args);
+      if (name !== 'extendCrossFold') return result;
+      loss -= 1;
+      return loss as typeof result;
+    },
+  };
+}
+
 test('A fit yields monotone predictions from any log', async () => {
   const log = fc.array(history, { minLength: 1, maxLength: 12, size: 'max' });
   await fc.assert(
@@ -166,7 +180,7 @@ test('A fit yields monotone predictions from any log', async () => {
       const log = answerLog(skillCount, learners, itemCount);
       // Without held-out learners, every fit is published.
       const input = { ...fitInput(log), training: selectAllLearners(log) };
-      const { model, items } = await fitTenant(input, localRunner);
+      const { model, items } = await fitTenant(input, publishingRunner());
       assert.ok(items !== null);
       const itemModels = indices(itemCount).map((i) => {
         const item = buildItemModel(items, i + 1, (number) => hashKey(`item ${number}`));

@@ -287,8 +287,12 @@ test('buildStudyAdvice returns at most five well-formed sentences by gain, in an
     assert.ok(advice.length <= 5);
     const skills = advice.flatMap(({ skillId }) => skillId ?? []);
     assert.equal(new Set(skills).size, skills.length, 'one advice for each skill');
-    for (const { text } of advice)
+    for (const { code, text } of advice) {
       assert.ok(text.length <= 200 && text.isWellFormed() && text.endsWith('.'), text);
+      if (!/ points? per hour/.test(text)) continue;
+      assert.equal(code, 'WEAK_SKILL');
+      assert.match(text, /about ([2-9]|[1-9]\d+) points |about 1 point /);
+    }
     const codes = advice.map(({ code }) => code);
     for (const [i, next] of advice.slice(1).entries()) {
       const last = advice[i] as StudyAdvice;

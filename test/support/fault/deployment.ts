@@ -139,8 +139,11 @@ export async function startServiceProcess(t: Scoped, orders: string, env: Env) {
 
 /** What a worker thread can do at its next commit. */
 export const threadFaults = [
-  ...(['exit before the commit', 'exit after the commit', 'loop for ever', 'terminate'] as const),
-];
+  'exit before the commit',
+  'exit after the commit',
+  'loop for ever',
+  'terminate',
+] as const;
 export type ThreadFault = (typeof threadFaults)[number] | 'kill after the commit';
 
 /** Writes the order atomically, for `sabotage.ts` in the process. */
