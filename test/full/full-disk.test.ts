@@ -1,17 +1,55 @@
 import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { closeSync, mkdirSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../../src/config.js';
+import { hasErrorCode } from '../../src/embedded/private-file.js';
 import { everyView, oldAnswers, store } from '../support/builders/old-answers.js';
 import { runCommand } from '../support/commands/command.js';
 import { callerOf, event } from '../support/http/http.js';
 import { allOnce, countOf, counts } from '../support/inspect/warehouse.js';
+import type { Scoped } from '../support/scope.js';
 import { reversed } from '../support/scope.js';
 import { clickhouseOf, startService } from '../support/servers/service.js';
-import { mountSmallDisk, noSmallDisks } from '../support/servers/small-disk.js';
 import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
+
+/** @returns why a tmpfs cannot be mounted here, or null. Mounting needs Linux and root. */
+function noSmallDisks(): string | null {
+  if (process.platform !== 'linux') return 'only Linux has tmpfs';
+  const words = ['--mount', 'mount', '-t', 'tmpfs', 'none', '/mnt'];
+  const { status, stderr } = spawnSync('unshare', words, { encoding: 'utf8' });
+  return status === 0 ? null : `a tmpfs cannot be mounted here: ${stderr.trim()}`;
+}
+
+/** Mounts a tmpfs on the folder until the end of the test. */
+function mountSmallDisk(scope: Scoped, path: string, megabytes: number) {
+  mkdirSync(path, { recursive: true });
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${megabytes}m`, 'none', path]);
+  scope.after(() => execFileSync('umount', ['-l', path]));
+  const filler = join(path, 'filler');
+  return {
+    path,
+    /** Uses every byte until `empty`. */
+    fill: (): void => {
+      const file = openSync(filler, 'a');
+      for (const bytes of [1 << 20, 4096]) while (writes(file, bytes));
+      closeSync(file);
+    },
+    empty: (): void => rmSync(filler),
+  };
+}
+
+function writes(file: number, bytes: number): boolean {
+  try {
+    return writeSync(file, Buffer.alloc(bytes)) === bytes;
+  } catch (error) {
+    if (hasErrorCode(error, 'ENOSPC')) return false;
+    throw error;
+  }
+}
 
 const options = { skip: noSmallDisks() ?? false, timeout: 600_000 };
 /** The embedded servers write several megabytes before the first answer. */
