@@ -42,10 +42,18 @@ export async function openDashboard(
   return {
     ...opened,
     assertFits,
-    /** Navigates within the dashboard and waits until the page is loaded. */
-    show: async (hash: string): Promise<void> => {
+    /**
+     * Navigates within the dashboard and waits until the page is loaded.
+     * @param retries how often to load parts again that failed, because a read of a busy ClickHouse takes at most 3 s
+     */
+    show: async (hash: string, retries = 5): Promise<void> => {
       await opened.evaluate(goTo(hash));
       await settled();
+      const failed = opened.page.getByRole('button', { name: 'Try again' });
+      for (let left = retries; left > 0 && (await failed.count()) > 0; left--) {
+        await failed.first().click();
+        await settled();
+      }
     },
     /** Also fails if the page breaks a rule of axe, which takes a third of a second of CPU. */
     assertUsable: async (): Promise<void> => {
