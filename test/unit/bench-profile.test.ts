@@ -58,7 +58,7 @@ const work = (name) => new Promise((resolve) => {
   worker.once('message', resolve).postMessage({ name });
 });
 if (isMainThread) {
-  execFileSync(process.execPath, ['-e', '0']);
+  execFileSync(process.execPath, ['-e', "require('crypto').pbkdf2Sync('a', 'b', 300000, 64, 'sha512')"]);
   await Promise.all([work('track'), work('forecast')]);
   collect([]);
   await new Promise((resolve) => pbkdf2('a', 'b', 300000, 64, 'sha512', resolve));
@@ -82,7 +82,7 @@ test('sumCpuByPart divides the CPU time of a process and its children by thread'
   const parts = sumCpuByPart(readNotes(notes));
   const { 'front end': main = 0, workers = 0, forecast = 0, runtime = 0, libuv = 0, rest = 0 } = parts;
   const text = JSON.stringify(parts);
-  assert.ok(Math.min(main, workers, forecast, libuv) >= 0.04 && runtime >= 0.01 && rest >= 0.01, text);
-  // The child and threads without a note: far less than the other parts.
-  assert.ok(rest < 0.3, text);
+  assert.ok(Math.min(main, workers, forecast, libuv, rest) >= 0.04 && runtime >= 0.01, text);
+  // The child and threads without a note.
+  assert.ok(rest < 0.4, text);
 });
