@@ -10,12 +10,18 @@ import {
   type TrackReply,
   type TrackTask,
 } from '../../src/contracts/answers/track-task.js';
+import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
+import { newLearner } from '../../src/domain/tracing/learner-states.js';
 import { unavailable } from '../../src/errors.js';
 import { createClosers } from '../../src/lifecycle.js';
 import { indices } from '../../src/lists.js';
 import { createLogger } from '../../src/logger.js';
 import { createFeeder, StalledError } from '../../src/services/import/feeder.js';
+import { emptyIds } from '../../src/store/learners/event-ids.js';
+import { planLearner } from '../../workers/track/plan-learner.js';
+import { groupByLearner } from '../../workers/track/read-events.js';
 import { seeded } from '../support/builders/random.js';
+import { valuesOf } from '../support/values-of.js';
 
 const shards = 4;
 const laneCount = 2;
@@ -109,6 +115,29 @@ test('The feeder gives up after 30 s without progress and knows the first uncoun
   );
   assert.equal(feeder.findUncountedLine(), 3);
   await feeder.stop();
+});
+
+test('planLearner skips the lines of an import up to the last one that it counted', () => {
+  const lines = [4, 5, 6].map((line) => ({ replyIndex: line, event: eventOf(line, 1) }));
+  const [learner] = groupByLearner(lines, 16);
+  assert.ok(learner !== undefined);
+  const loaded = {
+    learner: { ...newLearner, version: 7 },
+    hasGoal: false,
+    skills: [null],
+    ids: emptyIds,
+    items: [],
+  };
+  const plan = planLearner(
+    learner,
+    { ...loaded, importLine: 5 },
+    {
+      ...{ model: unfittedModel, subscribedTypes: '', findItem: () => null },
+      ...{ learnerSkills: undefined, skillAllowance: undefined },
+    },
+  );
+  assert.deepEqual(valuesOf(plan.outcomes, 'outcome'), ['skipped', 'skipped', 'counted']);
+  assert.equal(plan.commit?.importLine, 6);
 });
 
 test('A stop does not wait for rows in flight', async () => {
