@@ -48,7 +48,7 @@ const hot = await connectHot(server.url);
 const otherHot = await connectHot(server.url);
 const singleHot = await connectHot(singleServer.url);
 
-/** Each test has its own partitions. */
+/** Each test has separate partitions. */
 let partitionCount = 0;
 async function freshPartitions(count: number): Promise<number[]> {
   const partitions = Array.from({ length: count }, () => partitionCount++);

@@ -145,7 +145,7 @@ test('Services that write the same learners count each answer once, with few ret
   await Promise.all([0, 1, 2].map(sendRounds));
   const transactions = (await countTransactions()) - before;
   t.diagnostic(`${transactions} transactions for ${sent.length} answers`);
-  // A step is halved down to single learners, and not retried for ever.
+  // A step is halved down to single learners, and not retried endlessly.
   assert.ok(transactions < 2 * sent.length, `${transactions} transactions`);
   const counts = new Map<string, number>();
   for (const { user_id } of sent) counts.set(user_id, (counts.get(user_id) ?? 0) + 1);

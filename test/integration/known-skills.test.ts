@@ -33,7 +33,7 @@ const [first = '', ...others] = users;
 const allButLast = users.slice(0, -1);
 const hashesOf = (userIds: readonly string[]) => Buffer.concat(userIds.map(hashText));
 
-/** Each test has its own tenant. */
+/** Each test has a separate tenant. */
 let tenants = 0;
 function freshTenant() {
   const tenant = `school-${tenants++}`;

@@ -137,7 +137,7 @@ function holdTasks({ laneCount = 3, now = () => 0, ...limits }: Change = {}, use
       held[index]?.complete(error);
       await nextTurn();
     },
-    /** Also tasks that start meanwhile. */
+    /** Also tasks that start while it runs. */
     completeAll: async (): Promise<void> => {
       for (let done = 0; done < held.length; await nextTurn()) held[done++]?.complete();
     },
@@ -248,7 +248,7 @@ test('A lane limits a task by weight and to four batches, and runs a larger requ
   assert.deepEqual(short.tasks(), ['0: a1 a1 a1 a1', '0: a1 a1 a1 a1', '0: a1']);
 });
 
-test('Lanes run a request of an import as a task of its own, in the lane of its learners', async () => {
+test('Lanes run a request of an import as a separate task, in the lane of its learners', async () => {
   const { lanes, tasks, completeAll } = holdTasks();
   const tracked = ['a2', 'b2'].map((userId) =>
     lanes.track(requestOf('import', [{ userId, user_id: userId }]), 'import-1'),

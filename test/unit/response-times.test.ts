@@ -79,7 +79,7 @@ test('updatePace ignores rapid and untimed answers and keeps efficiency within i
   });
 });
 
-test('computeSkillNorm lies between the prior and the measured times, with an sd of at least .2', () => {
+test('computeSkillNorm is between the prior and the measured times, with an sd of at least .2', () => {
   const times = fc.record({
     answers: fc.integer({ min: 0, max: 1e6 }),
     logMean: between(0, 8),

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -15,6 +15,7 @@ import { type Closers, createClosers, StartError } from '../../../src/lifecycle.
 import { indices } from '../../../src/lists.js';
 import { createLogger } from '../../../src/logger.js';
 import { runClickhouseNames } from '../servers/embedded.js';
+import { dataFolder } from '../temp.js';
 import { cpuNotesVariable, formatCpuReport, nameOfFile, readEndedFiles } from './cpu-report.js';
 import { root } from './root.js';
 import type { TestGroup } from './test-group.js';
@@ -67,7 +68,7 @@ async function runWithServers(
   closers: Closers,
 ): Promise<void> {
   const servers = files.every(isPure) ? {} : await startServers(closers);
-  const dir = await temporaryFolder(closers);
+  const dir = await openFolder(closers);
   const entries = writeEntries(dir, orderFiles(files), { together, isolated, limitMs });
   const concurrency = takesConcurrency() ? [`--test-concurrency=${together}`] : [];
   const options = [sourceMaps, ...shortLived, '--test', '--test-reporter=spec', ...concurrency];
@@ -84,7 +85,7 @@ async function runWithServers(
 /** Installs Redis if it is missing; tests start it. @returns environment variables with the ClickHouse URLs */
 async function startServers(closers: Closers): Promise<Record<string, string>> {
   await ensureRedisServer((line) => process.stderr.write(`skilltrace: ${line}\n`));
-  const dir = await temporaryFolder(closers);
+  const dir = await openFolder(closers);
   const server = await startOnFreePort(async (port) => {
     const started = startClickhouse({
       dir,
@@ -106,10 +107,10 @@ async function startServers(closers: Closers): Promise<Record<string, string>> {
   };
 }
 
-async function temporaryFolder(closers: Closers): Promise<string> {
-  const dir = await mkdtemp(join(tmpdir(), 'skilltrace-test-run-'));
-  closers.add('temporary files', () => rm(dir, { recursive: true, force: true, maxRetries: 10 }));
-  return dir;
+async function openFolder(closers: Closers): Promise<string> {
+  const { path, remove } = await dataFolder();
+  closers.add('temporary files', remove);
+  return path;
 }
 
 /** Whether the tests of a file only compute and need no servers. */
@@ -145,19 +146,21 @@ export function testFiles(
   throw new StartError(`no test file matches ${words.join(' ')}${elsewhere}`);
 }
 
-/** Files that compute only are last but one: they are short, so that all processes end at the same time. */
+/**
+ * Files that share a service are at the end, where one process takes them, so that one service is enough. Short files, which only
+ * compute, are before them: the processes meet there and end at about the same time.
+ */
 function orderFiles(files: readonly string[]): string[] {
-  const kindOf = (name: string): number => (usesSharedService(name) ? 2 : isPure(name) ? 1 : 0);
-  return [...files].sort((a, b) => kindOf(a) - kindOf(b));
+  const pure = files.filter(isPure);
+  const shared = files.filter(usesSharedService);
+  const others = files.filter((name) => !isPure(name) && !shared.includes(name));
+  return [...others, ...pure, ...shared];
 }
 
 const usesSharedService = (name: string): boolean =>
   !isPure(name) && readFileSync(compiledPath(name), 'utf8').includes('await sharedService(');
 
-/**
- * Writes the entry of each process. Few processes run all files, because starting one costs up to 1 s of CPU. The first one
- * begins with the files that share a service, so that one service is enough.
- */
+/** Writes the entry of each process. Few processes run all files, because starting one costs up to 1 s of CPU. */
 function writeEntries(
   dir: string,
   files: readonly string[],

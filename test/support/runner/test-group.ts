@@ -13,7 +13,7 @@ export const testProcess: Scoped = {
   after: (hook) => (isGroup ? processHooks.after(hook) : after(hook)),
 };
 
-/** Hooks of the current file: they run after its own `after` hooks. */
+/** Hooks of the current file: they run after the `after` hooks of the file. */
 export const testFile: Scoped = { after: (hook) => fileHooks.after(hook) };
 
 /**
@@ -40,8 +40,12 @@ export interface TestGroup {
  */
 export async function runTestGroup({ queue, fromEnd, isolated, limitMs }: TestGroup): Promise<void> {
   isGroup = true;
-  for (let file = takeNext(queue, fromEnd); file !== null; file = isolated ? null : takeNext(queue, fromEnd))
+  for (;;) {
+    const file = takeNext(queue, fromEnd);
+    if (file === null) break;
     await runTestFile(file, limitMs);
+    if (isolated) break;
+  }
   const cancel = exitAfter(hooksTimeoutMs, 'the hooks of the process did not end');
   try {
     await processHooks.run();

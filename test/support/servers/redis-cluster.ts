@@ -1,5 +1,5 @@
 /** A Redis Cluster on loopback: three masters with a replica each, without persistence. */
-import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process';
+import { type ChildProcess, execFile, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { waitUntilReady } from '../../../src/store/redis/connection/client.js';
 import type { Scoped } from '../scope.js';
 import { dataFolder } from '../temp.js';
 import { askUntil, waitFor } from '../wait.js';
-import { exitOf } from './processes.js';
+import { exitOf, spawnBound } from './processes.js';
 
 const missing = ['redis-server', 'redis-cli'].find(
   (name) => spawnSync(name, ['--version']).error !== undefined,
@@ -82,7 +82,7 @@ async function startNode(dir: string): Promise<ClusterNode> {
     const port = await findClusterPort();
     const folder = join(dir, `${port}`);
     await mkdir(folder);
-    const child = spawn('redis-server', createSettings(port, folder), { stdio: 'ignore' });
+    const child = spawnBound('redis-server', createSettings(port, folder));
     await once(child, 'spawn');
     const node = createNode(port, child);
     const info = await waitUntilReady(node.redis, 10_000).then(

@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ import type { Scoped } from '../scope.js';
 import { dataFolder } from '../temp.js';
 import { waitFor } from '../wait.js';
 import { createDatabase, emptiedCluster, freshDatabase, givenCluster } from './embedded.js';
-import { exitOf } from './processes.js';
+import { exitOf, spawnBound } from './processes.js';
 
 export interface Service {
   readonly port: number;
@@ -186,7 +186,7 @@ export const startBareRedis = (t: Scoped) =>
     const url = `redis://:${password}@127.0.0.1:${port}`;
     const settings = { port, bind: '127.0.0.1', requirepass: password, save: '', appendonly: 'no' };
     const words = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, `${value}`]);
-    const spawnServer = (): ChildProcess => spawn('redis-server', words, { stdio: 'ignore' });
+    const spawnServer = (): ChildProcess => spawnBound('redis-server', words);
     let child: ChildProcess;
     const start = async (): Promise<void> => {
       child = spawnServer();
