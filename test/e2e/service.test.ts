@@ -8,16 +8,10 @@ import { readApiUrl } from '../../src/embedded/data-dir.js';
 import { callerOf, event } from '../support/http/http.js';
 import type { Scoped } from '../support/scope.js';
 import { launchService, runService } from '../support/servers/service-process.js';
-import { dataFolder } from '../support/temp.js';
+import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
 
 type Settings = Readonly<Record<string, string>>;
-
-async function createFolder(t: Scoped): Promise<string> {
-  const folder = await dataFolder();
-  t.after(folder.remove);
-  return folder.path;
-}
 
 async function launch(t: Scoped, settings: Settings, key?: string) {
   const launched = await launchService(t, { LOG_LEVEL: 'warn', ...settings });
@@ -58,8 +52,8 @@ const listens = (port: number): Promise<boolean> =>
     () => false,
   );
 
-const folder = await createFolder({ after });
-const others = await createFolder({ after });
+const folder = await tempDir({ after });
+const others = await tempDir({ after });
 chmodSync(folder, 0o755);
 const service = await launch({ after }, { DATA_DIR: folder });
 
@@ -142,7 +136,7 @@ test('SIGINT responds 200 to accepted requests and ends the service and its serv
 });
 
 test('API_PROCESSES=2 shares port and quota; after kill -9 all processes end and the next start has the data', async (t) => {
-  const DATA_DIR = await createFolder(t);
+  const DATA_DIR = await tempDir(t);
   const settings = { DATA_DIR, API_KEYS: 'limited:default:40,unlimited:default:1000000' };
   const first = await launch(t, { ...settings, API_PROCESSES: '2' }, 'limited');
   const user_id = 'shared';

@@ -11,6 +11,7 @@ import {
   queuePrefix,
   shardCount,
 } from '../../src/contracts/outbox/job-data.js';
+import { computeSum, indices } from '../../src/lists.js';
 import { readLastRows } from '../../src/store/outbox/outbox.js';
 import type { RedisClient } from '../../src/store/redis/connection/client.js';
 import { acceptedCountsKey, outboxKey } from '../../src/store/redis/keys.js';
@@ -27,7 +28,7 @@ import { launchService } from '../support/servers/service-process.js';
 import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
 
-const folder = 'appendonlydir';
+const appendOnlyFolder = 'appendonlydir';
 
 /**
  * Copies the append-only folder of a running Redis. Without a rewrite, its files only grow. The copy contains all
@@ -38,7 +39,7 @@ async function copyAppendOnlyFolder(redis: RedisClient, from: string, to: string
   await waitFor('the end of a rewrite, and the commands to be in the file', async () =>
     /aof_rewrite_in_progress:0\r.*\naof_buffer_length:0\r/s.test(await redis.info('persistence')),
   );
-  cpSync(join(from, folder), join(to, folder), { recursive: true });
+  cpSync(join(from, appendOnlyFolder), join(to, appendOnlyFolder), { recursive: true });
   await redis.config('SET', 'auto-aof-rewrite-percentage', '100');
 }
 
@@ -77,17 +78,15 @@ async function restoreTables(client: ClickHouseClient, texts: ReadonlyMap<string
     await client.command({ query: `INSERT INTO ${name} FORMAT TabSeparatedWithNames\n${text}` });
 }
 
-const partitions = Array.from({ length: 16 }, (_, i) => i);
+const partitions = indices(16);
 type Redis = Awaited<ReturnType<typeof redisOf>>;
 
-const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
-
 const countWaiting = async (redis: Redis): Promise<number> =>
-  sum(await Promise.all(partitions.map((partition) => redis.xlen(outboxKey(partition)))));
+  computeSum(await Promise.all(partitions.map((partition) => redis.xlen(outboxKey(partition)))));
 
 const countAccepted = async (redis: Redis): Promise<number> => {
   const days = await Promise.all(partitions.map((partition) => redis.hvals(acceptedCountsKey(partition))));
-  return sum(days.flat().map(Number));
+  return computeSum(days.flat().map(Number));
 };
 
 /** ClickHouse has all rows that are older. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Cluster } from 'ioredis';
+import { indices } from '../../src/lists.js';
 import { oldAnswers, store } from '../support/builders/old-answers.js';
 import { runCommand } from '../support/commands/command.js';
 import { callerOf } from '../support/http/http.js';
@@ -24,7 +25,7 @@ test('`npm run` parked, audit, retain and rebuild cover all nodes of a Redis Clu
     const dumps = await Promise.all(redis.nodes('master').map(dumpRedis));
     return dumps.flatMap((dump) => [...dump].filter(([name]) => /:(l|h[01]):|:rare$/.test(name))).sort();
   };
-  const learners = Array.from({ length: 24 }, (_, i) => `learner ${i}`);
+  const learners = indices(24).map((i) => `learner ${i}`);
   const rejected = learners.slice(0, 2);
   const events = learners.flatMap((user_id) =>
     [0, 1].map((i) => ({ user_id, skill_id: `skill ${i}`, is_correct: i > 0, event_id: `e${i}` })),

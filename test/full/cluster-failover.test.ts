@@ -85,29 +85,33 @@ for (const [event, failOver] of Object.entries(failovers))
     }
   });
 
-test('REDIS_WAIT_REPLICAS=1 confirms no answer that no replica has', options, async (t) => {
-  const { cluster, caller, clickhouse } = await start(t, 1);
-  const send = (id: string) =>
-    caller.track({ user_id: first, skill_id: 'algebra', is_correct: true, event_id: id });
-  await waitForOk(() => send('a'));
-  await waitFor('the row', async () => (await readRows(clickhouse)).length === 1);
-  const { master, replica } = await cluster.findNodes(prefix);
-  await replica.signal('SIGSTOP');
-  for (let i = 0; i < 3; i++) {
-    const { status, json, headers } = await send('b');
-    assert.deepEqual([status, json.error.code], [503, 'UNAVAILABLE']);
-    assert.ok(headers['retry-after']);
-  }
-  assert.deepEqual(await readRows(clickhouse), [`${first}/a 1`]);
-  await master.redis.call('CLIENT', 'KILL', 'TYPE', 'replica');
-  await master.signal('SIGKILL');
-  await replica.signal('SIGCONT');
-  await cluster.failOver(prefix, master);
-  const { json } = await waitForOk(() => send('b'));
-  assert.equal(json.data.total_attempts, 2);
-  await waitFor('both rows', async () => (await readRows(clickhouse)).length === 2);
-  assert.deepEqual(await readRows(clickhouse), [`${first}/a 1`, `${first}/b 1`]);
-});
+test(
+  'track-answer with REDIS_WAIT_REPLICAS=1 confirms only answers that a replica has',
+  options,
+  async (t) => {
+    const { cluster, caller, clickhouse } = await start(t, 1);
+    const send = (id: string) =>
+      caller.track({ user_id: first, skill_id: 'algebra', is_correct: true, event_id: id });
+    await waitForOk(() => send('a'));
+    await waitFor('the row', async () => (await readRows(clickhouse)).length === 1);
+    const { master, replica } = await cluster.findNodes(prefix);
+    await replica.signal('SIGSTOP');
+    for (let i = 0; i < 3; i++) {
+      const { status, json, headers } = await send('b');
+      assert.deepEqual([status, json.error.code], [503, 'UNAVAILABLE']);
+      assert.ok(headers['retry-after']);
+    }
+    assert.deepEqual(await readRows(clickhouse), [`${first}/a 1`]);
+    await master.redis.call('CLIENT', 'KILL', 'TYPE', 'replica');
+    await master.signal('SIGKILL');
+    await replica.signal('SIGCONT');
+    await cluster.failOver(prefix, master);
+    const { json } = await waitForOk(() => send('b'));
+    assert.equal(json.data.total_attempts, 2);
+    await waitFor('both rows', async () => (await readRows(clickhouse)).length === 2);
+    assert.deepEqual(await readRows(clickhouse), [`${first}/a 1`, `${first}/b 1`]);
+  },
+);
 
 test('track-answer treats no learner as new while a slot moves between masters', options, async (t) => {
   const { cluster, caller } = await start(t, 0);

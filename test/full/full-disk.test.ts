@@ -10,18 +10,17 @@ import { everyView, oldAnswers, store } from '../support/builders/old-answers.js
 import { runCommand } from '../support/commands/command.js';
 import { callerOf, event } from '../support/http/http.js';
 import { allOnce, countOf, counts } from '../support/inspect/warehouse.js';
-import type { Scoped } from '../support/scope.js';
-import { reversed } from '../support/scope.js';
+import { reversed, type Scoped } from '../support/scope.js';
 import { clickhouseOf, startService } from '../support/servers/service.js';
 import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
 
-/** @returns why a tmpfs cannot be mounted here, or null. Mounting needs Linux and root. */
-function noSmallDisks(): string | null {
+/** @returns why a tmpfs cannot be mounted here, or false. Mounting needs Linux and root. */
+function noSmallDisks(): string | false {
   if (process.platform !== 'linux') return 'only Linux has tmpfs';
   const words = ['--mount', 'mount', '-t', 'tmpfs', 'none', '/mnt'];
   const { status, stderr } = spawnSync('unshare', words, { encoding: 'utf8' });
-  return status === 0 ? null : `a tmpfs cannot be mounted here: ${stderr.trim()}`;
+  return status === 0 ? false : `a tmpfs cannot be mounted here: ${stderr.trim()}`;
 }
 
 /** Mounts a tmpfs on the folder until the end of the test. */
@@ -31,7 +30,6 @@ function mountSmallDisk(scope: Scoped, path: string, megabytes: number) {
   scope.after(() => execFileSync('umount', ['-l', path]));
   const filler = join(path, 'filler');
   return {
-    path,
     /** Uses every byte until `empty`. */
     fill: (): void => {
       const file = openSync(filler, 'a');
@@ -51,16 +49,15 @@ function writes(file: number, bytes: number): boolean {
   }
 }
 
-const options = { skip: noSmallDisks() ?? false, timeout: 600_000 };
+const options = { skip: noSmallDisks(), timeout: 600_000 };
 /** The embedded servers write several megabytes before the first answer. */
 const megabytes = 150;
 
 /** @param server the embedded server with a small disk; null: the whole data folder is on the disk */
 async function startOnSmallDisk(t: TestContext, server: 'clickhouse' | null, change: Partial<Config> = {}) {
   const scope = reversed(t);
-  const path = await tempDir(scope);
-  const disk = mountSmallDisk(scope, server === null ? path : join(path, server), megabytes);
-  const dataDir = server === null ? disk.path : path;
+  const dataDir = await tempDir(scope);
+  const disk = mountSmallDisk(scope, server === null ? dataDir : join(dataDir, server), megabytes);
   const service = await startService(scope, { dataDir, ...change });
   const caller = callerOf(service, service.key);
   const clickhouse = clickhouseOf(scope, service);
@@ -161,7 +158,7 @@ test('The service reports a full disk at startup in one line', options, async (t
   const path = await tempDir(scope);
   const disk = mountSmallDisk(scope, path, 1);
   disk.fill();
-  await assert.rejects(startService(scope, { dataDir: disk.path }), {
+  await assert.rejects(startService(scope, { dataDir: path }), {
     name: 'StartError',
     message: /DATA_DIR: .* cannot be written: ENOSPC/,
   });

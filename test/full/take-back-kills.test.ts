@@ -14,7 +14,7 @@ import type { Gateway } from '../support/fault/gateway.js';
 import { confirm, createEntry, type Entry } from '../support/fault/ledger.js';
 import { callerOf, type JsonAnswer } from '../support/http/http.js';
 import { clickhouseOf, redisOf } from '../support/servers/service.js';
-import { dataFolder } from '../support/temp.js';
+import { tempDir } from '../support/temp.js';
 import { askUntil, waitFor } from '../support/wait.js';
 
 const scope = { after };
@@ -156,8 +156,7 @@ for (const [i, { what, statement, end, ...rest }] of late.entries())
       await intercepted;
       const [sleeper = 0] = deployment.pids('pipeline');
       sendSignal(sleeper, 'SIGSTOP');
-      const { path, remove } = await dataFolder();
-      t.after(remove);
+      const path = await tempDir(t);
       const other = await startServiceProcess(t, deployment.orders, {
         DATA_DIR: path,
         REDIS_URL: deployment.redisUrl,

@@ -11,7 +11,7 @@ import { root } from '../support/runner/root.js';
 import { type ReceivedSpan, startReceiver } from '../support/servers/otlp-receiver.js';
 import { clickhouseOf, startService } from '../support/servers/service.js';
 import { launchService } from '../support/servers/service-process.js';
-import { dataFolder } from '../support/temp.js';
+import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
 
 const loadTracing = (endpoint: string) =>
@@ -35,8 +35,7 @@ test('The service counts answers and stops cleanly without the receiver of its t
 });
 
 test('The service loads the OpenTelemetry SDK only if an endpoint is configured', async (t) => {
-  const { path, remove } = await dataFolder();
-  t.after(remove);
+  const path = await tempDir(t);
   // At its end, Node writes here the scripts that its threads loaded.
   const coverage = join(path, 'coverage');
   const other = await launchService(t, {

@@ -36,7 +36,7 @@ import { answerLog, type LoggedAnswer } from '../support/builders/answer-logs.js
 import { countAnswers } from '../support/builders/answers.js';
 import { between, ordered } from '../support/builders/arbitraries.js';
 import { fc, forAll } from '../support/builders/properties.js';
-import { seeded } from '../support/builders/random.js';
+import { createNormal, seeded } from '../support/builders/random.js';
 import { isLongForm } from '../support/runner/long-form.js';
 
 const begin = Date.UTC(2024, 0, 1);
@@ -53,7 +53,7 @@ const changeSd = (history: number): number => (0.16 * history) / (history + 60);
 
 function formLog({ learners, seed }: { learners: number; seed: number }): AnswerLog {
   const random = seeded(seed);
-  const normal = (): number => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+  const normal = createNormal(random);
   return answerLog(
     1,
     Array.from({ length: learners }, () => practise(random, normal)),
@@ -79,7 +79,7 @@ function practise(random: () => number, normal: () => number): LoggedAnswer[] {
 /** Answers without times. Each learner has one chance of a right answer, the given one or a random one. */
 function steady(learners: number, answersEach: number, seed: number, fixed?: number): AnswerLog {
   const random = seeded(seed);
-  const normal = (): number => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+  const normal = createNormal(random);
   const all = Array.from({ length: learners }, () => {
     const chance = fixed ?? sigmoid(0.7 + 0.8 * normal());
     return indices(answersEach).map((): LoggedAnswer => ({ skill: 0, correct: random() < chance }));
@@ -296,7 +296,7 @@ test('fitAccuracyChecked publishes only a model that predicts held-out learners 
   assert.deepEqual(second.model, first.model);
 });
 
-test('fitAccuracyChecked compares no model in another unit, and publishes none of too few learners', () => {
+test('fitAccuracyChecked does not compare models of different units, and does not publish a fit of too few learners', () => {
   const other = fitChecked(steady(100, 100, 4), { ...fitted, unit: 'days' });
   assert.deepEqual([other.report.published, other.report.reason, other.report.oldLogLoss], [true, '', null]);
   assert.ok(other.model.unit === 'answers' && (other.report.newLogLoss ?? 1) < 0.7);

@@ -83,6 +83,6 @@ test('sumCpuByPart divides the CPU time of a process and its children by thread'
   const { 'front end': main = 0, workers = 0, forecast = 0, runtime = 0, libuv = 0, rest = 0 } = parts;
   const text = JSON.stringify(parts);
   assert.ok(Math.min(main, workers, forecast, libuv, rest) >= 0.04 && runtime >= 0.01, text);
-  // The child and threads without a note.
+  // `rest` is the CPU of the child process and of threads without a note.
   assert.ok(rest < 0.4, text);
 });

@@ -1,4 +1,5 @@
 /** Estimation of the parameters of Bayesian Knowledge Tracing, for one skill and for a tenant. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type AnswerLog, selectAllLearners, selectLearners } from '../../src/domain/base/answer-log.js';
@@ -32,6 +33,7 @@ import {
   pStar,
   traceAnswer,
 } from '../../src/domain/tracing/bkt.js';
+import { computeSum } from '../../src/lists.js';
 import { answerLog, type LoggedAnswer, syntheticLog } from '../support/builders/answer-logs.js';
 import { anyParameters } from '../support/builders/arbitraries.js';
 import { fc, forAll } from '../support/builders/properties.js';
@@ -347,8 +349,7 @@ test('canPublish rejects parameters that predict held-out answers worse', () => 
   assert.equal(compared[0]?.newLogLoss, compared[0]?.oldLogLoss);
   let traced = 0;
   traceLog(log, heldOut, modelOf(truth), () => traced++);
-  const answers = compared.reduce((sum, skill) => sum + skill.answers, 0);
-  assert.equal(answers, traced);
+  assert.equal(computeSum(compared.map(({ answers }) => answers)), traced);
   const none = compareHeldOutLoss(log, new Uint8Array(200), modelOf(worse), modelOf(truth));
   assert.deepEqual(none[0], { answers: 0, oldLogLoss: null, newLogLoss: null });
   assert.deepEqual(none.map(canPublish), [true, true, true]);

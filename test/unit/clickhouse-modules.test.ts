@@ -121,7 +121,7 @@ test('buildAnalystAssignments accepts formats and lower limits, and rejects othe
     assert.throws(() => assign({ [name]: '0' }), /readonly mode/, name);
 });
 
-test('toFailure gives an error that is not of ClickHouse the code 1002', () => {
+test('toFailure returns code 1002 for an error that does not come from ClickHouse', () => {
   const body = 'Code: 1002. DB::Exception: odd (UNKNOWN_EXCEPTION)\n';
   assert.deepEqual(toFailure(new Error('odd')), { code: 1002, status: 500, body });
 });

@@ -21,7 +21,7 @@ test('The code is formatted and passes the linter', () => {
 
 test('The code passes the type checker', () => {
   for (const project of ['.', 'src/pages']) {
-    // Each checker checks all types again. An unchanged file is not checked twice.
+    // One checker, because every checker repeats the work on shared types. --incremental skips unchanged files.
     const file = join(root, 'node_modules/.cache', `${project.replace('/', '-')}.tsbuildinfo`);
     const cheap = ['--checkers', '1', '--incremental', '--tsBuildInfoFile', file];
     const { status, output } = run('tsc', ['-p', project, '--pretty', 'false', ...cheap]);

@@ -1,4 +1,5 @@
 /** The course of a learner through skills and items, and the items that a learner is remembered with. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { courseConstants } from '../../src/domain/base/prediction-constants.js';
@@ -23,6 +24,7 @@ import {
   itemPatternCount,
   newItemTrace,
 } from '../../src/domain/tracing/traces.js';
+import { indices } from '../../src/lists.js';
 import { hashItem } from '../../src/store/models/item-store.js';
 import { upTo } from '../support/builders/arbitraries.js';
 import { fc, forAll, forRuns } from '../support/builders/properties.js';
@@ -82,8 +84,7 @@ test('encodeItemPattern numbers every pattern of the last four answers, and deco
         assert.deepEqual(decodeItemPattern(pattern), { answers, wrong });
         seen.add(pattern);
       }
-  const all = Array.from({ length: itemPatternCount }, (_, i) => i + 1);
-  assert.deepEqual(seen, new Set(all));
+  assert.deepEqual(seen, new Set(indices(itemPatternCount + 1).slice(1)));
   assert.equal(encodeItemPattern(newItemTrace, true), 0);
   const [four, nine] = [4, 9].map((right) =>
     encodeItemPattern({ ...newItemTrace, right, wrongBits: 5 }, true),

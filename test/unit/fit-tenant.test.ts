@@ -5,9 +5,9 @@ import { test } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { createFitPool } from '../../src/compute/job-pools.js';
 import { decodeModel, encodeModel } from '../../src/contracts/models/stored-model.js';
-import { type AnswerLog, selectAllLearners } from '../../src/domain/base/answer-log.js';
+import type { AnswerLog } from '../../src/domain/base/answer-log.js';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
-import { logit, sigmoid } from '../../src/domain/base/common.js';
+import { dayMs, logit, sigmoid } from '../../src/domain/base/common.js';
 import { predictionConstants } from '../../src/domain/base/prediction-constants.js';
 import { hashKey } from '../../src/domain/base/text-hash.js';
 import {
@@ -37,9 +37,9 @@ import {
 } from '../../src/domain/prediction/prediction-model.js';
 import { emptyRelatedTerms } from '../../src/domain/prediction/related-terms.js';
 import { indices } from '../../src/lists.js';
-import { answerLog, fitInput, type LoggedAnswer } from '../support/builders/answer-logs.js';
+import { answerLog, fitInput, fullFitInput, type LoggedAnswer } from '../support/builders/answer-logs.js';
 import { rounding } from '../support/builders/arbitraries.js';
-import { seeded } from '../support/builders/random.js';
+import { createNormal, seeded } from '../support/builders/random.js';
 
 type LogPlan = Readonly<Record<'learners' | 'answersEach' | 'skills' | 'items', number>>;
 
@@ -132,11 +132,9 @@ test('fitTenant keeps manual parameters and unanswered skills, and has no prior 
   assert.deepEqual(resolveSkillModel(model, 'new').parameters, defaultParameters);
 });
 
-/** Without held-out learners, every fit is published. */
-const fitAll = (log: AnswerLog) =>
-  fitTenant({ ...fitInput(log), training: selectAllLearners(log) }, localRunner);
+const fitAll = (log: AnswerLog) => fitTenant(fullFitInput(log), localRunner);
 
-test('fitTenant returns a model that can be stored from few learners, equal answers, or no items', async () => {
+test('fitTenant returns a storable model for few learners, equal answers, or no items', async () => {
   const logs = [answerLog(0, [])];
   for (const learners of [1, 2, 5])
     for (const withDifficulty of [false, true]) logs.push(drawSchool(learners, 2, withDifficulty));
@@ -188,7 +186,7 @@ test('fitTenant finds the item effects of a synthetic log and predicts held-out 
 test('fitOffsets estimates the variance of item effects', () => {
   const varianceAt = (sd: number): number => {
     const random = seeded(29);
-    const normal = (): number => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+    const normal = createNormal(random);
     const effects = Array.from({ length: 301 }, () => sd * normal());
     const plan = { learners: 600, answersEach: 40, skills: 3, items: 300 };
     const log = drawLog(plan, () => {
@@ -214,7 +212,7 @@ test('fitTenant counts the first answers of a learner to an item, then one a day
     item: 1,
     correct: i < itemAnswersEach,
   }));
-  const nextDay = { skill: 0, item: 1, correct: true, at: 86_400_000 };
+  const nextDay = { skill: 0, item: 1, correct: true, at: dayMs };
   const { items } = await fitAll(answerLog(1, [[...repeats, nextDay, nextDay, { ...nextDay, item: 0 }]], 1));
   for (const name of ['answers', 'right'] as const)
     assert.deepEqual([...(items?.sums[name] ?? [])], [0, itemAnswersEach + 1], name);

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { defaultParameters, forgettingConstants } from '../../src/domain/base/bkt-parameters.js';
-import { dayMs, type Section, toDay } from '../../src/domain/base/common.js';
+import { dayMs, formatDate, type Section, toDay } from '../../src/domain/base/common.js';
 import { normalCdf, normalQuantile } from '../../src/domain/base/normal-distribution.js';
 import {
   type ParameterSource,
@@ -178,7 +178,7 @@ test('daysTo returns the first day on which the forecast reaches the target', ()
 test('forecastLearner tracks a goal as the forecast of the target date predicts', () => {
   const left = fc.option(fc.integer({ min: -10, max: 700 }));
   forAll(anySubject, anyDays, anyTotal, left, (subject, days, targetScore, left) => {
-    const targetDate = left === null ? null : new Date(now + left * dayMs).toISOString().slice(0, 10);
+    const targetDate = left === null ? null : formatDate(now + left * dayMs);
     const request = { days, level: 0.8, goal: { targetScore, targetDate } };
     const { current, goal, neededRate } = forecastLearner(subject, request);
     assert.equal(goal.progressPercent === 100, current.total >= targetScore);

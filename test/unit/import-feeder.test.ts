@@ -117,7 +117,7 @@ test('The feeder gives up after 30 s without progress and knows the first uncoun
   await feeder.stop();
 });
 
-test('planLearner skips the lines of an import up to the last one that it counted', () => {
+test('planLearner skips the lines of an import up to the last counted line', () => {
   const lines = [4, 5, 6].map((line) => ({ replyIndex: line, event: eventOf(line, 1) }));
   const [learner] = groupByLearner(lines, 16);
   assert.ok(learner !== undefined);

@@ -123,7 +123,7 @@ test('No folder of src, workers and bench has more than 20 files', () => {
   assert.deepEqual(large, []);
 });
 
-test('These checks find a forbidden import', () => {
+test('findViolation finds a forbidden import', () => {
   for (const [file, other, isAllowed] of [
     ['src/domain/score/x.ts', 'src/store/redis/connection/client.js', false],
     ['src/domain/base/x.ts', 'src/errors.js', false],

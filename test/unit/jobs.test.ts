@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { shardCount } from '../../src/contracts/outbox/job-data.js';
 import { computeRetryDelay, createSweep, listShardPartitions } from '../../src/jobs/drain-jobs.js';
+import { indices } from '../../src/lists.js';
 import type { Outbox } from '../../src/store/outbox/outbox.js';
 
 test('computeRetryDelay doubles from 250 ms up to five seconds', () => {
@@ -15,9 +16,8 @@ test('listShardPartitions assigns each partition to one shard', () => {
     const owned = Array.from({ length: shardCount }, (_, shard) =>
       listShardPartitions(shard, partitions),
     ).flat();
-    const all = Array.from({ length: partitions }, (_, i) => i);
     owned.sort((a, b) => a - b);
-    assert.deepEqual(owned, all);
+    assert.deepEqual(owned, indices(partitions));
   }
 });
 

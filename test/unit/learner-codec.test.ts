@@ -32,7 +32,7 @@ test('Records of learners, skills and items return the encoded state, bit for bi
 
 const [uint8, uint16, uint24, uint32] = [2 ** 8 - 1, 2 ** 16 - 1, 2 ** 24 - 1, 2 ** 32 - 1] as const;
 
-test('A record of a learner returns the largest values of its fields', () => {
+test('decodeLearner returns the largest values that encodeLearner can store', () => {
   const { activity, momentum, trace, trend } = newLearner;
   const course = { firstSkill: uint32, secondSkill: uint32, firstTries: uint32, retries: uint32 };
   const learner: LearnerState = {
@@ -49,7 +49,7 @@ test('A record of a learner returns the largest values of its fields', () => {
   assert.deepEqual(decodeLearner(encodeLearner(learner)), learner);
 });
 
-test('A record of a skill returns the largest values of its fields', () => {
+test('decodeSkill returns the largest values that encodeSkill can store', () => {
   const skill: SkillState = {
     ...{ mastery: 0.999, attempts: uint32, correct: uint32, reached: true, ready: true },
     ...{ correctDays: uint16, lastCorrectDay: uint16 - 1, lastAttemptAt: 4e12 },

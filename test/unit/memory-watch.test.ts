@@ -8,7 +8,7 @@ const usage = (used: number, most: number) =>
     `# Memory\r\nused_memory:${used}\r\nused_memory_rss:1\r\nmaxmemory:${most}\r\nmaxmemory_human:x\r\n`,
   );
 
-test('isNearlyFull leaves 5 % free, at least 8 MB and at most 256 MB, and needs a limit', () => {
+test('isNearlyFull is true if less than 5 % is free (8 to 256 MB), and false without a limit', () => {
   assert.equal(isNearlyFull(usage(2 ** 40, 0)), false);
   for (const [most, free] of [
     [64 * mb, 8 * mb],

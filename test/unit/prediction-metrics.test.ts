@@ -6,6 +6,7 @@ import {
   logLossClip,
   measurePredictions,
 } from '../../src/domain/base/prediction-metrics.js';
+import { computeSum } from '../../src/lists.js';
 import { fc, forAll } from '../support/builders/properties.js';
 
 function assertNear(actual: number | null | undefined, expected: number): void {
@@ -85,7 +86,6 @@ test('measurePredictions returns metrics in their ranges that do not depend on t
     }
     assert.equal(reversed.auc, metrics.auc);
     const counts = computeReliability(...columns(rows)).map((bin) => bin.answers);
-    const total = counts.reduce((sum, count) => sum + count);
-    assert.equal(total, rows.length);
+    assert.equal(computeSum(counts), rows.length);
   });
 });

@@ -1,8 +1,8 @@
 /** The served probability of a right answer: its features and its terms. */
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { computeFeatures, selectTerms } from '../../src/domain/answer/answer-conditions.js';
-import { selectAllLearners } from '../../src/domain/base/answer-log.js';
 import { logit, sigmoid } from '../../src/domain/base/common.js';
 import { predictionConstants } from '../../src/domain/base/prediction-constants.js';
 import { hashKey } from '../../src/domain/base/text-hash.js';
@@ -51,8 +51,8 @@ import {
   newSkillTrace,
   updateTraces,
 } from '../../src/domain/tracing/traces.js';
-import { indices } from '../../src/lists.js';
-import { answerLog, fitInput } from '../support/builders/answer-logs.js';
+import { computeSum, indices } from '../../src/lists.js';
+import { answerLog, fullFitInput } from '../support/builders/answer-logs.js';
 import { anAnswer, createLearner } from '../support/builders/answers.js';
 import { anyParameters, between, rounding, upTo } from '../support/builders/arbitraries.js';
 import { fc, forAll } from '../support/builders/properties.js';
@@ -178,9 +178,7 @@ test('A fit yields monotone predictions from any log', async () => {
   await fc.assert(
     fc.asyncProperty(log, history, async (learners, answers) => {
       const log = answerLog(skillCount, learners, itemCount);
-      // Without held-out learners, every fit is published.
-      const input = { ...fitInput(log), training: selectAllLearners(log) };
-      const { model, items } = await fitTenant(input, publishingRunner());
+      const { model, items } = await fitTenant(fullFitInput(log), publishingRunner());
       assert.ok(items !== null);
       const itemModels = indices(itemCount).map((i) => {
         const item = buildItemModel(items, i + 1, (number) => hashKey(`item ${number}`));
@@ -206,7 +204,7 @@ test('explainPrediction returns terms that add up to the log-odds of the predict
       computeFeatures(skillModel, 0, learner.statesOf(skillId, itemId), question),
     );
     const explained = explainPrediction(model.prediction, terms, row);
-    const sum = explained.reduce((total, { logits }) => total + logits, 0);
+    const sum = computeSum(explained.map(({ logits }) => logits));
     assert.ok(Math.abs(sigmoid(sum) - learner.predict(skillId, itemId, at)) < 1e-9);
     const withoutItem = logOddsWithoutItem(model.prediction, terms, row, 0);
     assert.ok(Math.abs(sum - terms.itemDifficulty - withoutItem) < 1e-9);

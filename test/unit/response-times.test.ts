@@ -20,7 +20,7 @@ import {
   updatePace,
   updateRapid,
 } from '../../src/domain/tracing/response-times.js';
-import { indices } from '../../src/lists.js';
+import { computeSum, indices } from '../../src/lists.js';
 import { answerLog } from '../support/builders/answer-logs.js';
 import {
   between,
@@ -127,7 +127,8 @@ test('computeEfficiencyIndex ranks kinds of learners, before and after a fit', (
       return { skill: 0, correct: (7 * i) % 10 < right, seconds: varied };
     });
   const classmates = indices(30).map((i) => ({
-    ...{ right: Math.round(7.2 + 1.5 * Math.sin(i)), seconds: 50 * Math.exp(0.4 * Math.cos(2.3 * i)) },
+    right: Math.round(7.2 + 1.5 * Math.sin(i)),
+    seconds: 50 * Math.exp(0.4 * Math.cos(2.3 * i)),
   }));
   const measure = (learners: readonly (typeof kinds)['average'][]) =>
     measureTimes(answerLog(1, learners.map(answersOf)))[0] ?? null;
@@ -174,7 +175,7 @@ test('computeCalibration returns bias and Brier score of the answers with a conf
     );
     const found = computeCalibration(state);
     if (gaps.length === 0) return assert.equal(found, null);
-    const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / gaps.length;
+    const mean = (values: number[]) => computeSum(values) / gaps.length;
     assert.ok(found !== null);
     assert.ok(Math.abs(found.bias - mean(gaps)) < rounding);
     assert.ok(Math.abs(found.brier - mean(gaps.map((gap) => gap * gap))) < rounding);

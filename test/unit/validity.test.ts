@@ -70,7 +70,7 @@ test('checkAnswers measures accuracy over five answers after mastery, with learn
   assert.deepEqual([one.masteredThenAnswers, one.masteredThenAccuracy, one.masteredThenLow], [2, 1, null]);
 });
 
-test('checkAnswers measures accuracy before mastery from the sixth answer on, and is null without answers', () => {
+test('checkAnswers measures accuracy before mastery from the sixth answer on, and returns null without answers', () => {
   const masteries = [...indices(7).map(() => 0.5), 0.95];
   const { unmasteredThenAccuracy } = validityOf(pairOf('000001011111', 0.5, {}, masteries));
   assert.equal(unmasteredThenAccuracy, 2 / 3);

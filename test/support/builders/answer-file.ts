@@ -50,14 +50,16 @@ export function makeAnswers(learners: number, answersOfEach: number, seed = 1): 
 
 /** The field of each column. */
 const columns = {
-  ...({ user_id: 'user', skill_id: 'skill', correct: 'correct', item_id: 'item', ts: 'ts' } as const),
-  ...({
-    order: 'order',
-    fold: 'fold',
-    response_time_s: 'seconds',
-    question_difficulty: 'difficulty',
-  } as const),
-};
+  user_id: 'user',
+  skill_id: 'skill',
+  correct: 'correct',
+  item_id: 'item',
+  ts: 'ts',
+  order: 'order',
+  fold: 'fold',
+  response_time_s: 'seconds',
+  question_difficulty: 'difficulty',
+} as const;
 
 export type MadeColumn = keyof typeof columns;
 

@@ -1,8 +1,9 @@
-import type { AnswerLog } from '../../../src/domain/base/answer-log.js';
+import { type AnswerLog, selectAllLearners } from '../../../src/domain/base/answer-log.js';
 import type { BktParameters } from '../../../src/domain/base/bkt-parameters.js';
 import { type TenantModel, unfittedModel } from '../../../src/domain/catalogue/tenant-model.js';
 import { selectTrainingLearners } from '../../../src/domain/fit/fit-tenant.js';
 import { shiftGuessSlip } from '../../../src/domain/tracing/bkt.js';
+import { indices } from '../../../src/lists.js';
 import { seeded } from './random.js';
 
 /** An absent field was not reported. */
@@ -42,7 +43,7 @@ export function answerLog(
 /** The input of `fitTenant`, with some held-out learners. */
 export const fitInput = (log: AnswerLog, current: TenantModel = unfittedModel) => ({
   log,
-  skillIds: Array.from({ length: log.skills }, (_, skill) => `skill ${skill}`),
+  skillIds: indices(log.skills).map((skill) => `skill ${skill}`),
   training: selectTrainingLearners(
     Uint32Array.from({ length: log.starts.length - 1 }, (_, i) => (i * 2654435761) >>> 0),
   ),
@@ -50,6 +51,9 @@ export const fitInput = (log: AnswerLog, current: TenantModel = unfittedModel) =
   version: current.version + 1,
   fittedAt: '2026-01-15T12:00:00.000Z',
 });
+
+/** Without held-out learners, every fit is published. */
+export const fullFitInput = (log: AnswerLog) => ({ ...fitInput(log), training: selectAllLearners(log) });
 
 export interface SyntheticPlan {
   readonly learners: number;

@@ -9,7 +9,6 @@ const pauseMs = 20;
 export function startCrowd(caller: Caller, learners: readonly string[]) {
   /** Accepted answers in order, as `user/event`. */
   const confirmed: string[] = [];
-  let rejections = 0;
   let isStopped = false;
   const answer = async (userId: string, n: number): Promise<void> => {
     const event = { user_id: userId, skill_id: 'algebra', is_correct: n % 3 > 0, event_id: `${n}` };
@@ -17,7 +16,6 @@ export function startCrowd(caller: Caller, learners: readonly string[]) {
       const { status, headers, text } = await caller.track(event);
       if (status === 200) break;
       if (status !== 503 || headers['retry-after'] === undefined) throw new Error(`${status}: ${text}`);
-      rejections += 1;
       await sleep(retryPauseMs);
     }
     confirmed.push(`${userId}/${n}`);
@@ -33,8 +31,6 @@ export function startCrowd(caller: Caller, learners: readonly string[]) {
   running.catch(() => undefined);
   return {
     confirmed,
-    /** Number of rejected requests. */
-    refused: () => rejections,
     /** Sends no new answers and waits for those in flight. @throws after an unexpected response */
     stop: async (): Promise<void> => {
       isStopped = true;

@@ -1,6 +1,6 @@
 /** A panel of made-up learners, each with the forecasts that a teacher would expect. Only the order of answers is random. */
 import { dayMs } from '../../../src/domain/base/common.js';
-import { seeded } from './random.js';
+import { createNormal, seeded } from './random.js';
 
 /** Answers of one learner within one day. */
 interface Session {
@@ -92,7 +92,10 @@ const learners: Readonly<Record<string, Omit<PanelLearner, 'name'>>> = {
   },
   improver: {
     sessions: Array.from({ length: 20 }, (_, i) => ({
-      ...{ daysAgo: 19 - i, skills: few, answers: 10, share: 0.4 + (i >> 1) * 0.05 },
+      daysAgo: 19 - i,
+      skills: few,
+      answers: 10,
+      share: 0.4 + (i >> 1) * 0.05,
     })),
     ...{ current: [1000, 1220], in30: [0, 90], in120: [20, 220], width: certain, onTrack: true },
     momentum: 'building',
@@ -131,7 +134,8 @@ const learners: Readonly<Record<string, Omit<PanelLearner, 'name'>>> = {
 };
 
 export const panel: readonly PanelLearner[] = Object.entries(learners).map(([name, learner]) => ({
-  ...{ name, ...learner },
+  name,
+  ...learner,
 }));
 
 const minuteMs = 60_000;
@@ -173,7 +177,7 @@ function shuffle<T>(items: T[], random: () => number): T[] {
  */
 export function schoolAnswers(tenant: string, perSkill: number): object[] {
   const random = seeded(300);
-  const normal = (): number => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+  const normal = createNormal(random);
   const skills = all.map((skillId) => ({ skillId, difficulty: 0.5 * normal() }));
   const start = Date.UTC(2026, 0, 15, 12) / 1000;
   return Array.from({ length: 300 }, (_, learner) => {

@@ -56,14 +56,14 @@ export function scoreOf({ type, data }: WebhookMessage): number | null {
 `;
 
 const settings = {
-  ...{
-    target: 'es2022',
-    lib: ['es2022', 'dom', 'dom.iterable'],
-    types: [],
-    skipLibCheck: false,
-    noEmit: true,
-  },
-  ...{ strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true },
+  target: 'es2022',
+  lib: ['es2022', 'dom', 'dom.iterable'],
+  types: [],
+  skipLibCheck: false,
+  noEmit: true,
+  strict: true,
+  exactOptionalPropertyTypes: true,
+  noUncheckedIndexedAccess: true,
   noPropertyAccessFromIndexSignature: false,
 };
 

@@ -21,11 +21,18 @@ const times = [
   ...['2016-12-31T23:59:60Z', '2024-02-29t12:00:00.123456789123456789z'],
 ];
 const invalidTimes = [
-  ...['2023-02-29T00:00:00Z', '1969-12-31T23:59:59.999Z', '9999-12-31T23:59:59Z', '2026-01-01'],
+  '2023-02-29T00:00:00Z',
+  '1969-12-31T23:59:59.999Z',
+  '9999-12-31T23:59:59Z',
+  '2026-01-01',
 ];
 const urls = ['https://hooks.example.org/', 'https://hooks.example.org/a?b=c'];
 const invalidUrls = [
-  ...['http://hooks.example.org/', 'https://10.0.0.1/', 'https://[::1]/', 'hooks', 'https://a/#b'],
+  'http://hooks.example.org/',
+  'https://10.0.0.1/',
+  'https://[::1]/',
+  'hooks',
+  'https://a/#b',
 ];
 
 /** Fields with checks beyond their schema. */
@@ -155,5 +162,7 @@ export function contentOf({ method, path, body, protocol }: Route): fc.Arbitrary
 
 /** For a route without a body. */
 export const strayContent: fc.Arbitrary<Content> = invalidId.map((id) => ({
-  ...{ bytes: Buffer.from(id), type: 'application/json', encoding: null },
+  bytes: Buffer.from(id),
+  type: 'application/json',
+  encoding: null,
 }));

@@ -10,7 +10,7 @@ import { callerOf } from '../http/http.js';
 import type { Servers } from '../servers/servers.js';
 import { redisOf } from '../servers/service.js';
 import { type Launched, launchService } from '../servers/service-process.js';
-import { waitFor } from '../wait.js';
+import { waitUntilStored } from '../wait.js';
 
 /** Their quota is never reached: quotas are tested elsewhere. */
 export const keys = { attacker: 'key-attacker', neighbor: 'key-neighbor' } as const;
@@ -56,10 +56,7 @@ export async function seedLearners(t: TestContext, servers: Servers): Promise<vo
     occurred_at: new Date(yearAgo + (i / learners.busyAnswers) * 364 * dayMs).toISOString(),
   }));
   await copyLearner(await redisOf(t, servers.env.REDIS_URL ?? ''));
-  await waitFor('an empty outbox', async () => {
-    const { json } = await caller.get('/api/v1/health');
-    return json.data?.checks.pipeline.outbox_length === 0;
-  });
+  await waitUntilStored(caller);
   await service.stop();
 }
 

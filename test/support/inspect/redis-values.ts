@@ -9,7 +9,7 @@ const commands: Readonly<Record<string, readonly [command: string, ...args: stri
   string: ['GET'],
 };
 
-/** @returns type and values of a key: alternating with fields or scores if it has them; empty if it was deleted */
+/** @returns the type and the values of a key: field, value, … of a hash; member, score, … of a sorted set; empty for a deleted key */
 export async function readValues(redis: Redis, key: string): Promise<{ type: string; values: Buffer[] }> {
   const type = await redis.type(key);
   const [command, ...args] = commands[type] ?? [];

@@ -44,7 +44,7 @@ export async function openDashboard(
     assertFits,
     /**
      * Navigates within the dashboard and waits until the page is loaded.
-     * @param retries how often to load parts again that failed, because a read of a busy ClickHouse takes at most 3 s
+     * @param retries how often to reload failed parts. A read fails after 3 s if ClickHouse is busy.
      */
     show: async (hash: string, retries = 5): Promise<void> => {
       await opened.evaluate(goTo(hash));

@@ -15,7 +15,7 @@ import { type Closers, createClosers, StartError } from '../../../src/lifecycle.
 import { indices } from '../../../src/lists.js';
 import { createLogger } from '../../../src/logger.js';
 import { runClickhouseNames } from '../servers/embedded.js';
-import { dataFolder } from '../temp.js';
+import { tempDir } from '../temp.js';
 import { cpuNotesVariable, formatCpuReport, nameOfFile, readEndedFiles } from './cpu-report.js';
 import { root } from './root.js';
 import type { TestGroup } from './test-group.js';
@@ -107,11 +107,8 @@ async function startServers(closers: Closers): Promise<Record<string, string>> {
   };
 }
 
-async function openFolder(closers: Closers): Promise<string> {
-  const { path, remove } = await dataFolder();
-  closers.add('temporary files', remove);
-  return path;
-}
+const openFolder = (closers: Closers): Promise<string> =>
+  tempDir({ after: (remove) => closers.add('temporary files', remove) });
 
 /** Whether the tests of a file only compute and need no servers. */
 export const isPure = (name: string): boolean => /^(unit|golden)\//.test(name);

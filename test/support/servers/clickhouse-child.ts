@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { type ClickHouseClient, ClickHouseLogLevel, createClient } from '@clickhouse/client';
 import { defaultAnalystLimits } from '../../../src/contracts/settings/analyst-limits.js';
 import type { ChildOptions } from '../../../src/embedded/start-clickhouse.js';
-import type { Scoped } from '../scope.js';
-import { dataFolder } from '../temp.js';
+import { reversed, type Scoped } from '../scope.js';
+import { tempDir } from '../temp.js';
 import { exitOf } from './processes.js';
 
 const entry = fileURLToPath(new URL('../../../src/embedded/clickhouse/server.js', import.meta.url));
@@ -45,13 +45,12 @@ export type ClickHouseChild = Awaited<ReturnType<typeof startClickHouse>>;
 
 /** Starts the embedded ClickHouse on a folder, by default a temporary one. */
 export async function startClickHouse(t: Scoped, dir?: string, change: Partial<ChildOptions> = {}) {
-  const folder = await dataFolder();
-  const dataDir = dir ?? join(folder.path, 'data');
+  const scope = reversed(t);
+  const dataDir = dir ?? join(await tempDir(scope), 'data');
   const child = spawnChild(dataDir, change);
-  t.after(async () => {
+  scope.after(async () => {
     child.kill('SIGKILL');
     await exitOf(child);
-    await folder.remove();
   });
   const [message] = (await once(child, 'message')) as [{ port: number }];
   const url = `http://127.0.0.1:${message.port}`;

@@ -7,8 +7,8 @@ import { createLogger } from '../../../src/logger.js';
 import { connectRedis, waitUntilReady } from '../../../src/store/redis/connection/client.js';
 import { connectWarehouse, ensureDatabase } from '../../../src/warehouse/clickhouse/client.js';
 import { testFile } from '../runner/test-group.js';
-import type { Scoped } from '../scope.js';
-import { dataFolder } from '../temp.js';
+import { reversed, type Scoped } from '../scope.js';
+import { tempDir } from '../temp.js';
 
 const logger = createLogger('warn', 'test');
 
@@ -34,15 +34,13 @@ export async function emptiedCluster(): Promise<string | null> {
 /** Starts a Redis on a folder, by default a temporary one, until the test ends. */
 export const startRedisOn = (t: Scoped, dir?: string) =>
   startOnFreePort(async (port) => {
-    const folder = await dataFolder();
+    const scope = reversed(t);
+    const folder = dir ?? (await tempDir(scope));
     // The password is unique: otherwise the Redis of another test that took the port would pass for this one.
-    const options = { dir: dir ?? folder.path, port, password: randomUUID(), fsync: 'everysec' as const };
+    const options = { dir: folder, port, password: randomUUID(), fsync: 'everysec' as const };
     const server = startRedis({ ...options, logger });
     const stop = () => server.stop(10_000);
-    t.after(async () => {
-      await stop();
-      await folder.remove();
-    });
+    scope.after(stop);
     await server.ready;
     return { url: server.url, stop };
   });

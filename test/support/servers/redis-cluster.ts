@@ -8,8 +8,8 @@ import { Redis } from 'ioredis';
 import { maxListpackBytes } from '../../../src/contracts/settings/redis-settings.js';
 import { findFreePort, isPortFree } from '../../../src/embedded/free-port.js';
 import { waitUntilReady } from '../../../src/store/redis/connection/client.js';
-import type { Scoped } from '../scope.js';
-import { dataFolder } from '../temp.js';
+import { reversed, type Scoped } from '../scope.js';
+import { tempDir } from '../temp.js';
 import { askUntil, waitFor } from '../wait.js';
 import { exitOf, spawnBound } from './processes.js';
 
@@ -35,12 +35,10 @@ const firstEphemeralPort = 32_768;
 const password = 'test';
 
 export async function startTestCluster(t: Scoped) {
-  const { path: dir, remove } = await dataFolder();
+  const scope = reversed(t);
+  const dir = await tempDir(scope);
   const nodes: ClusterNode[] = [];
-  t.after(async () => {
-    await Promise.all(nodes.map(({ signal }) => signal('SIGKILL')));
-    await remove();
-  });
+  scope.after(() => Promise.all(nodes.map(({ signal }) => signal('SIGKILL'))));
   while (nodes.length < 2 * masters) nodes.push(await startNode(dir));
   const addresses = nodes.map(({ port }) => `127.0.0.1:${port}`);
   // The first half become masters.

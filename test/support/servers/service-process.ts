@@ -16,7 +16,8 @@ export type Launched = Awaited<ReturnType<typeof launchService>>;
 
 /** Environment variables of this process without settings of the service. */
 export const environment = (): Record<string, string | undefined> => ({
-  ...{ PATH: process.env.PATH, HOME: process.env.HOME },
+  PATH: process.env.PATH,
+  HOME: process.env.HOME,
 });
 
 /** Reached only in a failing test. */

@@ -18,8 +18,8 @@ import {
 } from '../../../src/store/redis/connection/client.js';
 import { connectWarehouse } from '../../../src/warehouse/clickhouse/client.js';
 import { testProcess } from '../runner/test-group.js';
-import type { Scoped } from '../scope.js';
-import { dataFolder } from '../temp.js';
+import { reversed, type Scoped } from '../scope.js';
+import { tempDir } from '../temp.js';
 import { waitFor } from '../wait.js';
 import { createDatabase, emptiedCluster, freshDatabase, givenCluster } from './embedded.js';
 import { exitOf, spawnBound } from './processes.js';
@@ -63,22 +63,22 @@ const loadApp = (): Promise<typeof import('../../../src/app/app.js')> =>
  */
 export async function startService(t: Scoped, change: Partial<Config> = {}): Promise<Service> {
   const { startApp } = await loadApp();
-  const folder = await dataFolder();
+  const scope = reversed(t);
+  const folder = await tempDir(scope);
   const servers = change.dataDir === undefined ? await testServers(change) : {};
-  const config = testConfig(change.dataDir ?? folder.path, { ...servers, ...change });
+  const config = testConfig(change.dataDir ?? folder, { ...servers, ...change });
   const logger = createLogger(config.logLevel, 'test');
   const closers = createClosers(logger);
-  t.after(async () => {
-    await closers.close();
-    await folder.remove();
-  });
+  scope.after(() => closers.close());
   const { port } = await startApp(config, logger, closers);
   if (port === null) throw new Error('the service does not listen');
   const endpoints = readStoredEndpoints(config.dataDir);
   return {
     port,
     baseUrl: `http://127.0.0.1:${port}`,
-    ...{ key: testKey, tenant: 'default', dataDir: config.dataDir },
+    key: testKey,
+    tenant: 'default',
+    dataDir: config.dataDir,
     redisUrl: config.redisUrl ?? endpoints?.redisUrl ?? '',
     clickhouseUrl: config.clickhouseUrl ?? endpoints?.clickhouseUrl ?? '',
     stop: () => closers.close(),
