@@ -1,4 +1,4 @@
-/** `npm run test:full`: tests that take too long for `npm test` (docs/testing.md). */
+/** `npm run test:full`: tests that take too long for `npm test` (docs/understand/testing.md). */
 import { randomInt } from 'node:crypto';
 import { defineArguments, integerOption } from '../src/cli/support/arguments.js';
 import { longFormEnv } from './support/runner/long-form.js';

@@ -9,7 +9,7 @@ const { help, read } = defineArguments({
   options: {
     watch: flag('rebuild and rerun affected unit and golden tests after each change, until Ctrl-C'),
   },
-  notes: 'docs/testing.md describes the folders of tests.',
+  notes: 'docs/understand/testing.md describes the folders of tests.',
   read: (values, { operands: words }) => ({ ...values, words }),
 });
 

@@ -34,7 +34,7 @@ const tasksPerLane = 2;
 
 export type Compute = ReturnType<typeof startCompute>;
 
-/** One lane per worker thread (ADR 32). @param laneCount 0: by load */
+/** One lane per worker thread (ADR 18). @param laneCount 0: by load */
 export function startCompute(
   workerData: WorkerSettings,
   partitionOf: (tenant: string, userId: string) => number,

@@ -21,7 +21,7 @@ const json = { 'Content-Type': 'application/json' };
 const closeHeader = { Connection: 'close' };
 const noBody = Buffer.alloc(0);
 
-/** Uses callbacks: promises took half of the cost of a counted answer (ADR 32). */
+/** Uses callbacks: promises took half of the cost of a counted answer (ADR 18). */
 export class RequestHandler {
   private readonly since = performance.now();
   private readonly headers: Headers[];

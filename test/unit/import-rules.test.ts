@@ -1,4 +1,4 @@
-/** Imports between layers and between the rooms of a layer (docs/architecture.md, ADR 35), and large folders. Biome finds import cycles. */
+/** Imports between layers and between the rooms of a layer (docs/understand/architecture.md), and large folders. Biome finds import cycles. */
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize, relative, sep } from 'node:path';

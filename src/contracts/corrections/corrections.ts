@@ -1,6 +1,6 @@
 /**
  * The drain applies a rewrite (outbox field `c`) after all earlier rows and before all later ones. Erasures
- * are in a separate stream and are applied when the outbox has no older entry (ADR 27).
+ * are in a separate stream and are applied when the outbox has no older entry (ADR 21).
  */
 import Type, { type Static } from 'typebox';
 import type { LearnerId } from '../learners/learner-name.js';

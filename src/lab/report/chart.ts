@@ -1,4 +1,4 @@
-/** Observable Plot: docs/adr/0008-libraries.md. */
+/** Observable Plot: docs/adr/0008-choose-libraries.md. */
 import * as Plot from '@observablehq/plot';
 import { parseHTML } from 'linkedom';
 import { formatCompact } from './format.js';

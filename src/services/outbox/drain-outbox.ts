@@ -1,5 +1,5 @@
 /**
- * Moves a block of attempts from the outbox to ClickHouse exactly once (docs/counted-once.md): fixes it in
+ * Moves a block of attempts from the outbox to ClickHouse exactly once (docs/understand/exactly-once.md): fixes it in
  * the job data, inserts it, and trims the outbox. ClickHouse counts a retry with the same rows and token
  * once. If the token may not suffice, the drain first looks for stored rows: for rows older than this
  * process's view of Redis or than 10 s, blocks fixed over a minute ago, and ranges with another row count

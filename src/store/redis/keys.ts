@@ -1,5 +1,5 @@
 /**
- * Contents of the keys: docs/architecture.md. Keys of a partition share the hash tag `{pN}`, so that
+ * Contents of the keys: docs/understand/architecture.md. Keys of a partition share the hash tag `{pN}`, so that
  * transactions and scripts are atomic on a Cluster, too.
  */
 import { learnerName } from '../../contracts/learners/learner-name.js';
