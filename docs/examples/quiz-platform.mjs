@@ -1,4 +1,4 @@
-// A quiz platform that lets Skilltrace count its answers: POST /answers, GET /learners/NAME, and everything sent at SIGTERM.
+// Quiz server that records answers with Skilltrace: POST /answers, GET /learners/NAME. Flushes the queue on SIGTERM.
 //   SKILLTRACE_URL=http://127.0.0.1:3000 SKILLTRACE_KEY=KEY PORT=8080 node quiz-platform.mjs
 import { createServer } from 'node:http';
 import { json } from 'node:stream/consumers';
@@ -14,11 +14,12 @@ const questions = new Map([
 const skilltrace = new Skilltrace({
   baseUrl: SKILLTRACE_URL,
   apiKey: SKILLTRACE_KEY,
-  onUndelivered: (answer, error) => console.error('not counted:', answer.event_id, error.code, error.message),
-  onStopped: (error) => console.error('Skilltrace refuses every request:', error.code, error.message),
+  onUndelivered: (answer, error) =>
+    console.error('Not delivered:', answer.event_id, error.code, error.message),
+  onStopped: (error) => console.error('Skilltrace rejects all requests:', error.code, error.message),
 });
 
-/** Marks the answer, queues it for Skilltrace and does not wait for it: the quiz goes on whatever happens there. */
+/** Grades the answer and queues it. `track` does not wait for the service, so the quiz works while it is down. */
 async function takeAnswer({ learner, question, text, seconds }) {
   const { skill, solution } = questions.get(question);
   const isCorrect = text === solution;
