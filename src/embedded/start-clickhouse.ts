@@ -54,7 +54,7 @@ const database = 'skilltrace';
 const maxOverruns = 20;
 /**
  * 15 halves the delay of requests by inserts and merges, but from 10 on the engine may starve
- * (docs/performance.md).
+ * (docs/understand/performance.md).
  */
 const defaultNiceness = 5;
 const readyTimeoutMs = 120_000;

@@ -41,7 +41,8 @@ often, of probes tried, a right answer lowered (right_lowers) or a wrong one rai
 served probability for another item of the skill, by furthest at most; met_items are the probes of items
 that the learner knew.
 validity compares mastery with the answers of learners on a skill, movers the predictions of learners whose
-share right rises or falls by .2 or more with it; docs/model.md ("Does mastery follow the answers?") defines each figure.`,
+share right rises or falls by .2 or more with it; docs/understand/model-results.md ("Does mastery follow the
+answers?") defines each figure.`,
   measure: async (context, args, { table, leftOut }) => {
     const fold = args.fold ?? 1;
     const split = requireSplit(table, assignFolds(table), fold);

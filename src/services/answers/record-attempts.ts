@@ -43,7 +43,7 @@ export function createAttemptRecorder(
   };
 }
 
-/** No spread: another object shape would slow down its readers (docs/performance.md). */
+/** No spread: another object shape would slow down its readers (docs/understand/performance.md). */
 const buildSentEvents = (
   form: EventsFormat,
   { tenant, body, idempotencyKey, span }: EventRequest,

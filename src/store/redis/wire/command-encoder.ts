@@ -1,6 +1,6 @@
 const maxSpareBytes = 1024 * 1024;
 /**
- * Reused: new off-heap memory per batch causes a 20 ms garbage collection every second (docs/performance.md).
+ * Reused: new off-heap memory per batch causes a 20 ms garbage collection every second (docs/understand/performance.md).
  */
 let spareBuffer: Buffer | null = null;
 
