@@ -75,7 +75,7 @@ test('docker-compose.yml mounts existing files of the repository read-only', () 
   }
 });
 
-test('docker-compose.yml passes secrets of docs/deploying.md as files, to the services that use them', () => {
+test('docker-compose.yml passes secrets of docs/operate/deploy.md as files, to the services that use them', () => {
   for (const [name, service] of services) {
     const { environment = {}, secrets = [], command, entrypoint, healthcheck } = service;
     for (const [variable, value] of Object.entries(environment)) {
@@ -85,7 +85,7 @@ test('docker-compose.yml passes secrets of docs/deploying.md as files, to the se
     }
     for (const secret of secrets) {
       assert.equal(compose.secrets[secret].file, `./secrets/${secret}`);
-      assert.ok(text('docs/deploying.md').includes(`secrets/${secret}\n`), secret);
+      assert.ok(text('docs/operate/deploy.md').includes(`secrets/${secret}\n`), secret);
     }
     const files = findMounts(service).filter((file) => /\.\w+$/.test(file));
     const used = JSON.stringify([command, entrypoint, healthcheck, environment, files.map(text)]);
