@@ -16,7 +16,7 @@ import { askUntil, waitFor } from '../support/wait.js';
 
 const mb = 2 ** 20;
 const learners = Array.from({ length: 40 }, (_, i) => `flooded-${i}`);
-/** docs/operations.md: resident memory of an API process, whatever clients send. */
+/** docs/operate/limits.md: resident memory of an API process, whatever clients send. */
 const maxApiMb = 600;
 
 /** A deployment under a flood of batches. */

@@ -33,7 +33,7 @@ const unreadSeconds = 10;
 const burst = 20;
 const maxWarmUpMs = 60_000;
 const oneByOneMs = 1000;
-/** docs/operations.md: resident memory of the process, whatever its readers leave unread. */
+/** docs/operate/limits.md: resident memory of the process, whatever its readers leave unread. */
 const maxUnreadMb = 600;
 
 interface Target {

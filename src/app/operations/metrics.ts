@@ -1,4 +1,4 @@
-/** Metrics in the Prometheus text format (docs/operations.md). */
+/** Metrics in the Prometheus text format (docs/operate/monitor.md). */
 import { AggregatorRegistry, collectDefaultMetrics, type Metric, Registry } from 'prom-client';
 import { singleFlight } from '../../concurrency.js';
 import type { Consumer, StallCounts } from '../../jobs/consumer.js';

@@ -39,7 +39,8 @@ const kill = (part: Part): Fault => ({
 
 /**
  * With `everysec`, Redis confirms writes up to two seconds before it passes them to the kernel while the disk syncs, and a kill
- * may lose them (docs/operations.md). With `no`, it passes each write on before its reply. The restart resets the setting.
+ * may lose them (docs/operate/back-up-and-restore.md). With `no`, it passes each write on before its reply. The restart
+ * resets the setting.
  */
 const killRedis: Fault = {
   ...kill('redis'),
