@@ -71,7 +71,7 @@ export function warnIfReadable(path: string, logger: Logger): void {
   const mode = statSync(path, { throwIfNoEntry: false })?.mode ?? 0;
   if ((mode & 0o077) === 0) return;
   const quoted = `'${path.replaceAll("'", `'\\''`)}'`;
-  logger.warn(`DATA_DIR is open to other users of this machine; type: chmod 700 ${quoted}`);
+  logger.warn(`Other users of this machine can access DATA_DIR; run: chmod 700 ${quoted}`);
 }
 
 /** The service may have died. */
@@ -144,7 +144,9 @@ const apiFile = (path: string): string => join(path, 'api.json');
 const serversFile = (path: string): string => join(path, 'servers.json');
 
 const createInUseError = (path: string, user: string): StartError =>
-  new StartError(`DATA_DIR: ${JSON.stringify(path)} is in use ${user}; stop it or choose another folder`);
+  new StartError(
+    `DATA_DIR: ${JSON.stringify(path)} is in use ${user}; stop that process or choose another folder`,
+  );
 
 function acquireLock(path: string): { release(): void } {
   let lock: ReturnType<typeof lockDir>;
@@ -181,5 +183,5 @@ function readSecrets(path: string): Static<typeof secretsSchema> {
 function readValidated<Schema extends TSchema>(file: string, schema: Schema): Static<Schema> | null {
   const content = readJson(file);
   if (content === null || Value.Check(schema, content)) return content;
-  throw new StartError(`${file} is damaged; delete it when no instance runs`);
+  throw new StartError(`${file} has invalid content; stop all instances that use it, then delete it`);
 }

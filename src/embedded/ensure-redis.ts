@@ -33,7 +33,10 @@ export async function ensureRedisServer(report: (line: string) => void, signal?:
   const found = await detectVersion();
   if (found === null) await installRedis(report, signal);
   const version = found ?? (await detectVersion());
-  if (version === null) throw new StartError('redis-server was installed, but is not on PATH');
+  if (version === null)
+    throw new StartError(
+      'redis-server was installed, but it is not on PATH; add its folder to PATH, or set REDIS_URL',
+    );
   const [major = 0, minor = 0] = version.split('.').map(Number);
   if (major < minVersion[0] || (major === minVersion[0] && minor < minVersion[1])) {
     throw new StartError(
@@ -62,8 +65,8 @@ async function installRedis(report: (line: string) => void, signal?: AbortSignal
   const { tool, prepare, advice } = recipe;
   const isAllowed = tool === 'brew' || process.getuid?.() === 0;
   if (!isAllowed && !succeeds('sudo', '-n', 'true'))
-    throw new StartError(`redis-server is not installed; type: ${advice}`);
-  report(`redis-server is missing: installing it with ${tool}`);
+    throw new StartError(`redis-server is not installed; run: ${advice}`);
+  report(`redis-server is not installed; installing it with ${tool}`);
   const prefix = [...(isAllowed ? [] : ['sudo', '-n']), 'env', 'DEBIAN_FRONTEND=noninteractive'];
   // The installation may work after a failed update.
   for (const command of prepare) await run([...prefix, ...command.split(' ')], signal);
@@ -73,7 +76,7 @@ async function installRedis(report: (line: string) => void, signal?: AbortSignal
     if (last.code === 0) return;
   }
   const reason = last.output.trim().split('\n').slice(-maxOutputLines).join('\n');
-  throw new StartError(`redis-server could not be installed; type: ${advice}\n${reason}`);
+  throw new StartError(`redis-server could not be installed; run: ${advice}\n${reason}`);
 }
 
 const succeeds = (command: string, ...args: string[]): boolean =>

@@ -13,7 +13,7 @@ export async function findFreePort(): Promise<number> {
     if (await isPortFree(port)) return port;
   }
   throw new Error(
-    `no free port on 127.0.0.1 between ${firstPort} and ${lastPort} after ${maxAttempts} tries`,
+    `no free port on 127.0.0.1 between ${firstPort} and ${lastPort} after ${maxAttempts} attempts`,
   );
 }
 

@@ -16,13 +16,13 @@ export function ensureFolder(path: string): void {
     for (let at = resolve(path); !isFolder(at); at = dirname(at)) missing.unshift(at);
     for (const folder of missing) createFolder(folder);
   } catch (error) {
-    throw createStartError(`${JSON.stringify(path)} cannot be made`, error);
+    throw createStartError(`${JSON.stringify(path)} cannot be created`, error);
   }
 }
 
 function isFolder(path: string): boolean {
   const found = statSync(path, { throwIfNoEntry: false });
-  if (found && !found.isDirectory()) throw new Error(`${path} is no folder`);
+  if (found && !found.isDirectory()) throw new Error(`${path} is not a folder`);
   return found !== undefined;
 }
 

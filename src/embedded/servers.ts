@@ -84,7 +84,8 @@ export async function probeEndpoints(dataDir: string, timeoutMs = maxSilenceMs):
     // Before the probes: if this process was suspended during them, they are repeated once.
     const isLast = performance.now() >= deadline;
     const endpoints = readStoredEndpoints(dataDir);
-    if (endpoints === null) return { problem: `no service runs on ${dataDir} (it has no endpoints.json)` };
+    if (endpoints === null)
+      return { problem: `no service is running on ${dataDir} (endpoints.json is missing)` };
     const { probeClickhouse, probeRedis } = await import('./probe.js');
     const [redis, clickhouse] = await Promise.all([
       probeRedis(endpoints.redisUrl),
@@ -95,7 +96,7 @@ export async function probeEndpoints(dataDir: string, timeoutMs = maxSilenceMs):
     if (failure === null) return { endpoints };
     const server = failure === redis ? 'Redis' : 'ClickHouse';
     if (failure.isRefused || isLast)
-      return { problem: `the ${server} of ${dataDir} does not answer (${failure.reason})` };
+      return { problem: `the ${server} of ${dataDir} does not respond (${failure.reason})` };
     await sleep(pollMs);
   }
 }
@@ -150,7 +151,10 @@ async function startServer<Server extends SupervisedServer>(
       } catch (error) {
         // A dead server must restart even on a full disk.
         const facts = { err: error, name: lowerName, pid };
-        logger.warn(facts, 'a server could not be noted: a start after a kill does not wait for it');
+        logger.warn(
+          facts,
+          'the process id of a server could not be stored; if this process is killed, the next start will not wait for that server',
+        );
       }
     };
     const server = start({ dir: join(dir.path, lowerName), port, logger, onSpawn });
@@ -162,6 +166,6 @@ async function startServer<Server extends SupervisedServer>(
   if (configuredPort === 0) return startOnFreePort(startOn);
   if (await isPortFree(configuredPort)) return startOn(configuredPort);
   throw new StartError(
-    `EMBEDDED_${name.toUpperCase()}_PORT: port ${configuredPort} on 127.0.0.1 is taken; choose another one, or 0 for any free port`,
+    `EMBEDDED_${name.toUpperCase()}_PORT: port ${configuredPort} on 127.0.0.1 is in use; choose another port, or 0 for any free port`,
   );
 }

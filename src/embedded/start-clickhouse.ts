@@ -74,7 +74,10 @@ export function startClickhouse(
     overruns.splice(0, overruns.length - maxOverruns + 1);
     overruns.push(overrun);
     isOverrun = true;
-    logger.error({ query: overrun.query }, "an analyst's query outlived its limit and could not be ended");
+    logger.error(
+      { query: overrun.query },
+      "an analyst's query exceeded its time limit and could not be cancelled; ClickHouse will be restarted",
+    );
   };
   const server = supervise({
     name: 'embedded ClickHouse',
@@ -93,7 +96,7 @@ export function startClickhouse(
         child.kill('SIGKILL');
       }),
     explainExit() {
-      const why = isOverrun ? "was ended for an analyst's query" : null;
+      const why = isOverrun ? "was killed to end an analyst's query" : null;
       options.onExit?.(isOverrun ? 'analyst_query' : 'died');
       isOverrun = false;
       return why;
@@ -149,7 +152,10 @@ async function lowerSessionPriority(pid: number, niceness: number, logger: Logge
       return await writeFile(`/proc/${pid}/autogroup`, `${niceness}`);
     } catch (error) {
       if (!hasErrorCode(error, 'EAGAIN') || attempts === maxAutogroupAttempts)
-        return logger.debug({ err: error }, 'embedded ClickHouse: this system does not share by sessions');
+        return logger.debug(
+          { err: error },
+          'embedded ClickHouse: the priority of its session cannot be lowered',
+        );
     }
     await sleep(autogroupRetryMs);
   }
@@ -166,6 +172,6 @@ async function waitUntilListening(
   const deadline = AbortSignal.any([signal, AbortSignal.timeout(readyTimeoutMs)]);
   await once(child, 'message', { signal: deadline }).catch(() => {
     signal.throwIfAborted();
-    throw new Error(`embedded ClickHouse is not ready after ${readyTimeoutMs / 1000} s`);
+    throw new Error(`embedded ClickHouse did not become ready within ${readyTimeoutMs / 1000} s`);
   });
 }

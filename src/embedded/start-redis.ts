@@ -41,7 +41,7 @@ export function startRedis(options: RedisOptions): SupervisedServer & { url: str
     },
     ready: async ({ pid }, signal) =>
       waitUntilLoaded(url, logFile, signal, () =>
-        logger.info({ pid }, 'redis-server is reading its append-only file'),
+        logger.info({ pid }, 'redis-server is loading its append-only file'),
       ),
   });
   return { ...server, url };
@@ -64,7 +64,7 @@ async function waitUntilLoaded(
     const isLoading = failure.reason.startsWith('LOADING');
     const now = performance.now();
     if (!isLoading && now > deadline)
-      throw new Error(`redis-server does not answer: ${failure.reason}; see ${logFile}`);
+      throw new Error(`redis-server does not respond: ${failure.reason}; see ${logFile}`);
     if (isLoading && now > nextReport) {
       reportLoading();
       nextReport = now + loadingReportMs;

@@ -71,7 +71,7 @@ export function supervise(spec: ChildSpec): SupervisedServer {
     if (cause !== null)
       throw new Error(`${name} cannot be started: ${describeConnectionError(cause).text}`, { cause });
     const log = spec.logFile === undefined ? '' : `; see ${spec.logFile}`;
-    throw new Error(`${name} ended before it was ready: ${describeExit(child)}${log}`);
+    throw new Error(`${name} exited before it was ready: ${describeExit(child)}${log}`);
   }
 
   async function restartUntilStopped(first: ChildRun): Promise<void> {
@@ -87,16 +87,17 @@ export function supervise(spec: ChildSpec): SupervisedServer {
         delayMs = explanation === null ? delay : 0;
         logger.warn(
           { delayMs },
-          `${name} ${explanation ?? `died (${describeExit(current.child)})`}, starting it again`,
+          `${name} ${explanation ?? `exited unexpectedly (${describeExit(current.child)})`}; restarting it`,
         );
       }
       await sleep(delayMs, undefined, { signal: stopping.signal }).catch(() => undefined);
       if (stopping.signal.aborted) return;
       current = await launch().catch((error: unknown) => {
-        if (!stopping.signal.aborted) logger.error({ err: error }, `${name} did not start again`);
+        if (!stopping.signal.aborted)
+          logger.error({ err: error }, `${name} could not be restarted; retrying`);
         return null;
       });
-      if (current !== null) logger.info({ pid: current.child.pid }, `${name} runs again`);
+      if (current !== null) logger.info({ pid: current.child.pid }, `${name} is running again`);
     }
   }
 

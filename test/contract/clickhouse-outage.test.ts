@@ -231,7 +231,10 @@ test("An analyst's query that cannot be ended restarts ClickHouse, and no answer
   const similar = query.replace('a-learner', 'b').replace('50', '60').toLowerCase();
   const repeated = await analyst(`/* again */ ${similar}`);
   assert.equal(repeated.status, 503);
-  assert.match(repeated.text, /^Code: 202\. .*This query outlived its limit; try again in \d+ s/);
+  assert.match(
+    repeated.text,
+    /^Code: 202\. .*This query exceeded its time limit and could not be cancelled; try again in \d+ s/,
+  );
   assert.equal((await analyst('SELECT 2')).text, '2\n');
 
   isOver = true;

@@ -212,8 +212,8 @@ test('The analyst account can lower its limits and cannot raise them or set othe
 });
 
 test('A query of an analyst that exceeds a limit ends with an error that names the limit', async () => {
-  const advice = 'Ask for one tenant, fewer days or fewer columns';
-  const tooManyRows = `${advice}; ANALYST_MAX_ROWS bounds the rows that a query reads\\. \\(TOO_MANY_ROWS\\)\n$`;
+  const advice = 'Read one tenant, fewer days or fewer columns';
+  const tooManyRows = `${advice}; ANALYST_MAX_ROWS limits the rows that a query reads\\. \\(TOO_MANY_ROWS\\)\n$`;
   const cases: [selected: string, parameters: Record<string, string>, error: RegExp][] = [
     ['sum(sipHash64(number)) FROM numbers(100000000000)', { max_execution_time: '1' }, /TIMEOUT_EXCEEDED/],
     ['groupArray(number) FROM numbers(1000000000)', { max_memory_usage: '100000000' }, /MEMORY_LIMIT_EXC/],
@@ -231,8 +231,7 @@ test('A query of an analyst that exceeds a limit ends with an error that names t
 
 test('A result that is too large for a document ends with an error, before or after its first rows', async () => {
   const large = `SELECT concat('${'x'.repeat(1000)}', toString(number % 10)) AS x FROM numbers(70000)`;
-  const tooLarge =
-    /^Code: 396\. .* one that streams is not: .*CSVWithNames, .* \(TOO_MANY_ROWS_OR_BYTES\)\n$/;
+  const tooLarge = /^Code: 396\. .* use a streamed format: .*CSVWithNames, .* \(TOO_MANY_ROWS_OR_BYTES\)\n$/;
   assert.match((await run(large, { default_format: 'JSON' })).text, tooLarge);
   assert.equal((await run(large, { default_format: 'CSVWithNames' })).text.length, 1004 * 70_000 + 4);
 

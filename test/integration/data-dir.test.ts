@@ -66,7 +66,7 @@ test('warnIfReadable logs a command that makes an open folder private', async (t
   for (const mode of [0o755, 0o750, 0o701]) {
     await chmod(dir, mode);
     warnIfReadable(dir, log);
-    const command: string = /^DATA_DIR .*; type: (chmod 700 .*)$/.exec(lines.pop() ?? '')?.[1] ?? '';
+    const command: string = /access DATA_DIR; run: (chmod 700 .*)$/.exec(lines.pop() ?? '')?.[1] ?? '';
     assert.equal(spawnSync('sh', ['-c', command]).status, 0, command);
     assert.equal(await modeOf(dir), 0o700);
   }
@@ -90,7 +90,7 @@ test('openDataDir creates a private folder, or rejects a path where it cannot', 
   const dir = await tempDir(t);
   await writeFile(join(dir, 'file'), '');
   await symlink(join(dir, 'nowhere', 'at', 'all'), join(dir, 'dangling'));
-  const message = /^DATA_DIR: .* cannot be (made|written): /;
+  const message = /^DATA_DIR: .* cannot be (created|written): /;
   // In another process, because endless retries would block this one.
   if (process.platform === 'linux') assert.match((await openInProcess(t, '/proc/xx/yy')).line, message);
   const names = ['file', 'file/below', 'dangling', 'dangling/below', 'x'.repeat(300), 'y/'.repeat(3000)];
@@ -155,15 +155,15 @@ test('DATA_DIR has private files for the passwords, which never change, and the 
 
 test('probeEndpoints names the server of endpoints.json that does not respond', async (t) => {
   const dir = await tempDir(t);
-  assert.match(JSON.stringify(await probeEndpoints(dir)), /no service runs/);
+  assert.match(JSON.stringify(await probeEndpoints(dir)), /no service is running/);
   const opened = await openDataDir(dir);
   const clickhouseUrl = 'http://127.0.0.1:1';
   opened.writeEndpoints({ redisUrl: 'redis://127.0.0.1:1', clickhouseUrl, analystUrl: null });
   // A refused connection is not retried.
   const problem = await probeEndpoints(dir, Number.POSITIVE_INFINITY);
-  assert.match(JSON.stringify(problem), /Redis .* does not answer .*ECONNREFUSED/);
+  assert.match(JSON.stringify(problem), /Redis .* does not respond .*ECONNREFUSED/);
   opened.writeEndpoints({ redisUrl: await startTestRedis(t), clickhouseUrl, analystUrl: null });
-  await assert.rejects(resolveEndpoints(settings(dir)), /ClickHouse .* does not answer/);
+  await assert.rejects(resolveEndpoints(settings(dir)), /ClickHouse .* does not respond/);
   opened.release();
 });
 
@@ -184,7 +184,7 @@ test('startEmbeddedServers names the variable of a port in use', async (t) => {
   const dataDir = await tempDir(t);
   const pinned = { ...settings(dataDir), clickhouseUrl, embeddedRedisPort: await takePort(t) };
   const start = startEmbeddedServers(pinned, logger, closers);
-  await assert.rejects(start, /EMBEDDED_REDIS_PORT: port \d+ .* is taken/);
+  await assert.rejects(start, /EMBEDDED_REDIS_PORT: port \d+ .* is in use/);
   assert.equal(await closers.close(), true);
 });
 
@@ -206,12 +206,12 @@ test('startEmbeddedServers starts servers that others find, wait for while they 
   assert.deepEqual(await resolveEndpoints(settings(dir)), endpoints);
 
   signalAll('SIGSTOP');
-  assert.match(JSON.stringify(await probeEndpoints(dir, 0)), /does not answer/);
+  assert.match(JSON.stringify(await probeEndpoints(dir, 0)), /does not respond/);
   const resume = setTimeout(signalAll, 2_500, 'SIGCONT');
   t.after(() => clearTimeout(resume));
   assert.deepEqual(await connectOrStart(settings(dir), logger, closers), endpoints);
 
   assert.equal(await closers.close(), true);
   for (const server of Object.values(servers)) assert.equal(isAlive(server), false);
-  assert.match(JSON.stringify(await probeEndpoints(dir)), /no service runs/);
+  assert.match(JSON.stringify(await probeEndpoints(dir)), /no service is running/);
 });

@@ -67,7 +67,7 @@ test('supervise fails the start of a child that is never ready, and ends it', as
 });
 
 test('supervise names exit code and log file of a child that ends before it is ready', async (t) => {
-  const message = 'child ended before it was ready: exit code 3; see child.log';
+  const message = 'child exited before it was ready: exit code 3; see child.log';
   for (const ready of [failOnAbort, (_: ChildProcess, signal: AbortSignal) => untilAborted(signal)]) {
     const { child, pids } = start(t, 'exit 3', { ready });
     await assert.rejects(child.ready, { message });
@@ -87,7 +87,7 @@ test('supervise rejects a program that does not exist', async (t) => {
 test('stop gives a starting child time to end cleanly', async (t) => {
   const script = 'trap "sleep 0.3; exit 7" TERM; while :; do sleep 0.1; done';
   const { child, waitForTrap } = start(t, script, { ready: failOnAbort });
-  const failed = assert.rejects(child.ready, /ended before it was ready: exit code 7;/);
+  const failed = assert.rejects(child.ready, /exited before it was ready: exit code 7;/);
   await waitForTrap();
   await child.stop(60_000);
   await failed;

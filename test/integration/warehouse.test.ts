@@ -47,7 +47,8 @@ test('createSchema runs once for concurrent processes and rejects a later schema
   await first.command({ query: "INSERT INTO schema_migrations (version, name) VALUES (11, 'later')" });
   await assert.rejects(createSchema(first), {
     name: 'StartError',
-    message: 'ClickHouse has schema version 11, this version of the service knows 10: install the newer one',
+    message:
+      'ClickHouse has schema version 11, but this version of the service supports only 10; install the newer version',
   });
 });
 
@@ -59,7 +60,8 @@ test('createSchema rejects an earlier schema version and changes nothing', async
   await earlier.command({ query: "INSERT INTO schema_migrations VALUES (6, 'earlier')" });
   await assert.rejects(createSchema(earlier), {
     name: 'StartError',
-    message: 'ClickHouse has schema version 6, this version of the service needs 10: use another database',
+    message:
+      'ClickHouse has schema version 6, but this version of the service needs 10; use an empty database',
   });
   assert.deepEqual(await selectRows(earlier, 'SHOW TABLES'), [{ name: 'schema_migrations' }]);
 });

@@ -58,7 +58,7 @@ function splitStatement(query: string, body: Buffer): { statement: string; inser
     const bytes = isInUrl ? Buffer.concat([Buffer.from(`${query}\n`), body]) : body;
     const statement = bytes.toString('utf8').trim();
     if (statement === '') throw new BridgeError(62, 'SYNTAX_ERROR', 'Empty query');
-    if (!isUtf8(bytes)) throw new BridgeError(62, 'SYNTAX_ERROR', 'The statement is no UTF-8');
+    if (!isUtf8(bytes)) throw new BridgeError(62, 'SYNTAX_ERROR', 'The statement is not valid UTF-8');
     return { statement, insert: null };
   }
   const { into, format, rowsStart } = head;

@@ -14,7 +14,7 @@ import { createBlockJoiner } from './stream-formats.js';
  * Starting a streamed query blocks the thread: the engine then runs scalar subqueries.
  */
 const port = parentPort;
-if (port === null) throw new Error('engine-thread runs as a worker thread');
+if (port === null) throw new Error('engine-thread must run as a worker thread');
 const dataDir = String(workerData);
 
 /** One insert runs at a time and overwrites the file of a killed process. */
@@ -107,7 +107,7 @@ async function insertRows(session: Session, { into, format, rows }: RowInsert): 
 async function verifyPath(session: Session): Promise<void> {
   await writeFile(rowsFile, '1\n', { mode: 0o600 });
   const sql = `INSERT INTO FUNCTION null('n UInt8') FROM INFILE ${rowsPattern} FORMAT TSV`;
-  if ((await session.queryAsync(sql)).rowsRead !== 1) throw new Error(`the engine does not find ${rowsFile}`);
+  if ((await session.queryAsync(sql)).rowsRead !== 1) throw new Error(`the engine cannot find ${rowsFile}`);
   isPathVerified = true;
 }
 

@@ -60,7 +60,7 @@ async function handleRequest(
   if (path === undefined || !isQuery)
     return sendText(response, 404, `There is no handle ${pathname.slice(0, 200)}\n`);
   if (!isRead && method !== 'POST')
-    throw new BridgeError(48, 'NOT_IMPLEMENTED', `Method ${method} is not supported`);
+    throw new BridgeError(48, 'NOT_IMPLEMENTED', `Method ${method} is not supported; use GET or POST`);
   return runQuery(options, request, response, searchParams, database);
 }
 

@@ -1,16 +1,16 @@
 import type { EngineJob } from './query-lanes.js';
 
-const narrowingAdvice = 'Ask for one tenant, fewer days or fewer columns';
+const narrowingAdvice = 'Read one tenant, fewer days or fewer columns';
 
 const limitSettings: ReadonlyMap<string, string> = new Map([
-  ['158', 'ANALYST_MAX_ROWS bounds the rows that a query reads'],
-  ['159', 'ANALYST_MAX_SECONDS bounds the time'],
-  ['160', 'ANALYST_MAX_SECONDS bounds the time'],
-  ['241', 'ANALYST_MAX_MEMORY bounds the memory'],
+  ['158', 'ANALYST_MAX_ROWS limits the rows that a query reads'],
+  ['159', 'ANALYST_MAX_SECONDS limits the time'],
+  ['160', 'ANALYST_MAX_SECONDS limits the time'],
+  ['241', 'ANALYST_MAX_MEMORY limits the memory'],
 ]);
 
 const streamingAdvice =
-  'This format is made as a whole, so its size is bounded; one that streams is not: TSVWithNames, CSVWithNames, ' +
+  'Results in this format are not streamed, so their size is limited; use a streamed format: TSVWithNames, CSVWithNames, ' +
   'JSONEachRow, RowBinaryWithNamesAndTypes, Native or ArrowStream';
 
 function findAdvice(code: string | undefined, { streamFormat }: EngineJob): string | null {

@@ -49,10 +49,11 @@ function rejectUntil(reason: string, untilMs: number, now: number): never {
 export function checkOverruns(overruns: readonly Overrun[], statement: string, now: number): void {
   const pause = computePauseEnd(overruns, now);
   if (pause > now)
-    rejectUntil('Queries outlived their limits several times, analysts have to wait', pause, now);
+    rejectUntil('Several queries exceeded their time limits and could not be cancelled', pause, now);
   const recent = overruns.filter(({ at }) => now - at < rejectionMs);
   if (recent.length === 0) return;
   const requestedShape = computeShape(statement);
   const same = recent.findLast(({ shape }) => shape === requestedShape);
-  if (same !== undefined) rejectUntil('This query outlived its limit', same.at + rejectionMs, now);
+  if (same !== undefined)
+    rejectUntil('This query exceeded its time limit and could not be cancelled', same.at + rejectionMs, now);
 }

@@ -116,7 +116,7 @@ function startThread(dataDir: string, { killQuery, reportOverrun, crash }: Engin
         if ('failed' in message) throw toJobError(job, signal, message.failed);
         void forward(message.chunk);
       }
-      throw new Error('an engine thread has ended');
+      throw new Error('an engine thread exited');
     } finally {
       isFinished = true;
       clearTimeout(timer);
@@ -146,7 +146,7 @@ const withOneThread = (job: EngineJob): EngineJob => ({
   assignments: [...job.assignments, 'max_threads = 1'],
 });
 
-const rejectionMessage = 'Too many queries are waiting';
+const rejectionMessage = 'Too many queries are queued; try again later';
 const rejectQueueFull = (): never => {
   throw new BridgeError(202, 'TOO_MANY_SIMULTANEOUS_QUERIES', rejectionMessage);
 };

@@ -72,7 +72,10 @@ const sendToParent = (message: ChildMessage): unknown =>
 /** Without a parent, the process ends itself. */
 function reportOverrun(statement: string): void {
   sendToParent({ overrun: buildOverrun(statement, Date.now()) });
-  setTimeout(() => crash(new Error('a query outlived its limit')), parentKillMs);
+  setTimeout(
+    () => crash(new Error('a query exceeded its time limit and could not be cancelled')),
+    parentKillMs,
+  );
 }
 
 async function waitUntil(deadline: number, isDone: () => boolean): Promise<boolean> {

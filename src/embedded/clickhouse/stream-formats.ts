@@ -49,7 +49,7 @@ export function createBlockJoiner(format: string) {
       const isFirst = head === null;
       head ??= Buffer.from(block.subarray(0, measureHead(format, block)));
       const isWhole = block.subarray(0, head.length).equals(head) && block.subarray(rowsEnd).equals(tail);
-      if (!isWhole) throw new Error(`a block of ${format} begins or ends otherwise than its first`);
+      if (!isWhole) throw new Error(`a block of ${format} has another head or tail than the first block`);
       return block.subarray(isFirst ? 0 : head.length, rowsEnd);
     },
     end: (): Uint8Array => (head === null ? emptyBuffer : tail),

@@ -53,7 +53,7 @@ function parseColumn(text: string): Column {
   const [, name, type, codec = '', expression] =
     /^\s*(\w+) (.+?)(?: (zstd3?|delta))?(?: = (.+))?$/.exec(declaration) ?? [];
   if (name === undefined || type === undefined || meaning.length === 0)
-    throw new Error(`not a column: ${text}`);
+    throw new Error(`invalid column definition: ${text}`);
   const comment = meaning.join(' ');
   return { name, type, comment, ...(codec && { codec: codecs[codec] }), ...(expression && { expression }) };
 }

@@ -24,7 +24,8 @@ export async function insertUntilStored(
   insert: (token: number) => Promise<unknown>,
 ): Promise<void> {
   for (let token = 0; await isMissing(); token++) {
-    if (token === maxTokens) throw new Error(`${table} does not take its rows`);
+    if (token === maxTokens)
+      throw new Error(`ClickHouse did not store the rows of ${table} in ${maxTokens} attempts`);
     await insert(token);
   }
 }
@@ -51,7 +52,7 @@ const contentErrorCodes = new Set([
 export class RowContentError extends Error {
   /** @param reason error name; the error's text would quote the row */
   constructor(readonly reason: string) {
-    super(`ClickHouse refuses the content of a row: ${reason}`);
+    super(`ClickHouse rejected the content of a row: ${reason}`);
   }
 }
 

@@ -70,7 +70,8 @@ export async function repairPart(context: RepairContext, rollup: Rollup, part: R
     await syncReplicas(client, name, cluster, signal);
     const differing = await selectNumber(client, buildDifferenceCount(rollup, part), { signal });
     if (differing === 0) return pass > 0;
-    if (pass === maxRepairPasses) throw new Error(`${name} differs from attempts again and again`);
+    if (pass === maxRepairPasses)
+      throw new Error(`${name} still differs from attempts after ${maxRepairPasses} repairs`);
     await recomputePart(context, rollup, part);
   }
 }

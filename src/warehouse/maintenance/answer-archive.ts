@@ -93,7 +93,7 @@ export function createAnswerArchive(client: ClickHouseClient, cluster: ClusterNa
     findDifference: async (month: number): Promise<string | null> => {
       const params = { month };
       if ((await selectNumber(client, countDistinctSums, { params })) !== 1)
-        return 'the archived sums are not those of the rows';
+        return 'the archived sums differ from the rows';
       const missing = await selectNumber(client, countWithoutSnapshot, { params });
       return missing === 0 ? null : `${missing} learners have no snapshot`;
     },

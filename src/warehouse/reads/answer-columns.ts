@@ -61,7 +61,7 @@ export async function readAnswerColumns(client: ClickHouseClient, tenant: string
   }
   // ClickHouse can report a late error only by ending the response.
   if (remainder.length > 0 || columns.rows() < answers)
-    throw new Error(`ClickHouse sent ${columns.rows()} of ${answers} answers`);
+    throw new Error(`ClickHouse returned ${columns.rows()} of ${answers} answers`);
   return { ...columns.finish(), sampledOneIn };
 }
 

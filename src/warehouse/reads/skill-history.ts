@@ -117,7 +117,8 @@ export const createSkillHistory = (client: ClickHouseClient, guard: ReadGuard) =
     guard(learner.tenant, async (signal) => {
       const params = skillId === null ? learner : { ...learner, skillId };
       const rows = await selectManyRows<SkillDay>(client, buildDaysQuery(skillId), { params, signal });
-      if (rows.length > maxRows) throw new Error(`more than ${maxRows} rows`);
+      if (rows.length > maxRows)
+        throw new Error(`the learner has more than ${maxRows} rows of skills and days`);
       return rows;
     }),
 });

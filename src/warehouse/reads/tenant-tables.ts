@@ -159,7 +159,7 @@ export function createTenantReader(
         what,
         range,
       );
-      if (found === undefined) throw new Error('a count without a row');
+      if (found === undefined) throw new Error('ClickHouse returned no row for a count');
       return found;
     },
     /** An error arrives before the first byte, or closes the connection. */

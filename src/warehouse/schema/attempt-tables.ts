@@ -39,14 +39,14 @@ export const attempts = defineTable(
     difficulty_shift Float64 zstd -- Shift of guess and slip for the question difficulty, in logits; 0: none
     ability_offset Float64 zstd -- Offset for skill and item that the ability filter used, in logits
     item_difficulty Float64 zstd -- Difficulty of the question, estimated from answers, in logits; 0: unknown
-    rapid_seconds Float64 zstd -- Faster answers counted as rapid, in seconds; 0: not measured yet
+    rapid_seconds Float64 zstd -- Answers faster than this counted as rapid, in seconds; 0: not measured yet
     log_time_mean Float64 zstd -- Norm for the solution time: mean of ln(seconds)
     log_time_sd Float64 zstd -- Norm for the solution time: standard deviation of ln(seconds); 0: not measured yet
     accuracy_norm Float64 DEFAULT 0.75 zstd -- Norm for the accuracy: share of correct answers
     rapid UInt8 -- 1 if the answer was too fast to be a solution, else 0
     efficiency_index Nullable(Float64) zstd
       -- Efficiency (accuracy and time) on the skill after the answer, 0 to 100
-      -- NULL: too few times, or many rapid answers
+      -- NULL: too few timed answers, or too many rapid answers
     recommendation_code LowCardinality(String) -- Recommendation returned with the answer; empty: none
     section LowCardinality(String)
       -- Section of the skill at that time, math or rw; empty: none, the skill counts half in each

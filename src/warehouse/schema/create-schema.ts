@@ -29,8 +29,8 @@ const schemaMigrations = defineTable(
   'schema_migrations -- Version of the schema in this database',
   `
     version UInt32 -- Version of the schema
-    name String -- What was created
-    applied_at DateTime64(3, 'UTC') DEFAULT now64(3) -- When it was created
+    name String -- Description of the change
+    applied_at DateTime64(3, 'UTC') DEFAULT now64(3) -- Time of the change
   `,
   { engine: 'MergeTree', orderBy: 'version', shardBy: 'version', settings: '' },
 );
@@ -102,20 +102,18 @@ async function checkClusterMode(client: ClickHouseClient, cluster: ClusterName):
   const [table] = await selectRows<{ engine: string }>(client, query);
   const isOnCluster = table?.engine === 'Distributed';
   if (isOnCluster && cluster === null)
-    throw new StartError(
-      'the tables in ClickHouse are those of a cluster: set CLICKHOUSE_CLUSTER to its name',
-    );
+    throw new StartError('the tables in ClickHouse belong to a cluster; set CLICKHOUSE_CLUSTER to its name');
   if (!isOnCluster && cluster !== null)
     throw new StartError(
-      `the tables in ClickHouse are not those of a cluster: use another database for CLICKHOUSE_CLUSTER=${cluster}`,
+      `the tables in ClickHouse were created without a cluster; use an empty database with CLICKHOUSE_CLUSTER=${cluster}`,
     );
 }
 
 function createVersionError(current: number): StartError {
-  const found = `ClickHouse has schema version ${current}, this version of the service`;
+  const found = `ClickHouse has schema version ${current}, but this version of the service`;
   return new StartError(
     current > schemaVersion
-      ? `${found} knows ${schemaVersion}: install the newer one`
-      : `${found} needs ${schemaVersion}: use another database`,
+      ? `${found} supports only ${schemaVersion}; install the newer version`
+      : `${found} needs ${schemaVersion}; use an empty database`,
   );
 }

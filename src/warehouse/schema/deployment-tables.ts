@@ -30,7 +30,7 @@ export const apiKeys = defineTable(
 
 /** Keeps only the last row of a tenant, because a row can have 1 MiB. */
 export const xapiMappings = defineTable(
-  'xapi_mappings -- Mappings from xAPI statements to answers, for rebuilds of Redis; the last row of a tenant counts',
+  'xapi_mappings -- Mappings from xAPI statements to answers, for rebuilds of Redis; the last row of a tenant is the current one',
   `
     tenant LowCardinality(String) -- Owner of the statements
     updated_at DateTime64(3, 'UTC') -- Time of the change; increases with every change

@@ -27,12 +27,12 @@ const buildEfficiency = (alias: string): string => {
 
 export const cohortSkillWeekly: View = {
   name: 'cohort_skill_weekly',
-  comment: 'Velocity, accuracy and efficiency by skill and week, for learners who began in the same week',
+  comment: 'Velocity, accuracy and efficiency by skill and week, for learners who started in the same week',
   columns: parseColumns(`
     tenant LowCardinality(String) -- Owner of the learners
     cohort Date -- Monday of the UTC week of the learners' first answers
     skill_id LowCardinality(String) -- Skill
-    week UInt32 -- Weeks since the cohort began; 0 is the first
+    week UInt32 -- Weeks since the cohort started; 0 is the first
     learners UInt64
       -- Learners of the cohort who practised the skill in that week; above 65,536, an estimate within about 0.5 %
     attempts UInt64 -- Answers of these learners
@@ -42,9 +42,9 @@ export const cohortSkillWeekly: View = {
     velocity_per_active_day Float64
       -- Sum of mastery_after - mastery_before per day on which a learner practised the skill
     mean_mastery Float64 -- Mean over these days of mastery after the learner's last answer of the day
-    correct_per_minute Nullable(Float64) -- Correct answers per minute of timed answers; NULL: no times
+    correct_per_minute Nullable(Float64) -- Correct answers per minute of timed answers; NULL: no timed answers
     efficiency_index Nullable(Float64)
-      -- Accuracy and time compared with the norms of the skill, 0 to 100; 50: usual; NULL: too few times
+      -- Accuracy and time compared with the norms of the skill, 0 to 100; 50: typical; NULL: fewer than three timed answers
   `),
   // Reads days, because sums by learner and week would be nearly as many rows.
   query: `SELECT w.tenant AS tenant, w.cohort AS cohort, w.skill_id AS skill_id, w.week AS week, w.learners AS learners,
@@ -79,7 +79,7 @@ const buildQuartileColumns = (name: string, type: string, meaning: string): stri
     ${name}_q3 ${type} -- Third quartile over the learners of ${meaning}`;
 
 const efficiencyMeaning =
-  'accuracy and time compared with the norms of the skill, 0 to 100, 50: usual; requires three times';
+  'accuracy and time compared with the norms of the skill, 0 to 100, 50: typical; only learners with three timed answers';
 
 const selectQuartiles = (name: string, nullCondition?: string): string =>
   ['q1', 'median', 'q3']
@@ -101,7 +101,7 @@ export const skillVelocity: View = {
     ${buildQuartileColumns('velocity_per_attempt', 'Float64', 'the mean of mastery_after - mastery_before')}
     ${buildQuartileColumns('velocity_per_active_day', 'Float64', 'the sum of mastery_after - mastery_before per day of practice')}
     ${buildQuartileColumns('efficiency_index', 'Nullable(Float64)', efficiencyMeaning)}
-    correct_per_minute Nullable(Float64) -- Correct answers per minute of timed answers; NULL: no times
+    correct_per_minute Nullable(Float64) -- Correct answers per minute of timed answers; NULL: no timed answers
     plateau_share Float64 -- Share of the learners who were on a plateau on their last day with answers
   `),
   query: `SELECT tenant, skill_id, learners, attempts,
