@@ -1,5 +1,5 @@
 /**
- * The queries of docs/analytics.md and of Grafana's dashboard Learning, by the read-only account, on a small school.
+ * The queries in docs/analytics and of Grafana's dashboard Learning, by the read-only account, on a small school.
  * The rows of test/fixtures/analytics.json were computed from the same school by a separate program, without ClickHouse:
  * never replace them by the output of a query.
  */
@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { connectWarehouse, selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createSchema } from '../../src/warehouse/schema/create-schema.js';
-import { questionsOf, readPage } from '../support/analytics/page.js';
+import { queryPages, readQuestions } from '../support/analytics/page.js';
 import { storeSchool } from '../support/analytics/school.js';
 import { expandSql, isSql, type Panel, panelsOf, readDashboards } from '../support/inspect/dashboards.js';
 import { root } from '../support/runner/root.js';
@@ -33,7 +33,7 @@ async function runQuery(query: string) {
 const expected: Readonly<Record<string, Cell[][]>> = JSON.parse(
   readFileSync(join(root, 'test/fixtures/analytics.json'), 'utf8'),
 );
-const questions = questionsOf(readPage());
+const questions = queryPages.flatMap(readQuestions);
 
 /** Sums in a different order differ in their last digits. */
 const tolerance = 1e-9;
@@ -44,12 +44,12 @@ const isSame = (cell: Cell | undefined, wanted: Cell): boolean =>
 const isSameRow = (row: readonly Cell[] | undefined, wanted: readonly Cell[]): boolean =>
   row?.length === wanted.length && wanted.every((cell, i) => isSame(row[i], cell));
 
-test('Every query of docs/analytics.md returns the rows that were computed without ClickHouse', async () => {
+test('Every query in docs/analytics returns the rows that were computed without ClickHouse', async () => {
   assert.equal(questions.length, Object.keys(expected).length);
   for (const { title, sql } of questions) {
     const { names, rows } = await runQuery(sql);
-    // Bars repeat a number.
-    const actual = rows.map((row) => row.filter((_, i) => names[i] !== 'picture'));
+    // Charts repeat a number.
+    const actual = rows.map((row) => row.filter((_, i) => names[i] !== 'chart'));
     const wanted = expected[title] ?? [];
     assert.notEqual(wanted.length, 0, title);
     const isRight = actual.length === wanted.length && wanted.every((row, i) => isSameRow(actual[i], row));
@@ -127,7 +127,7 @@ test('The dashboard Learning offers all tenants and skills, and marks each new v
   assert.deepEqual(texts, ['Version 1 of the model (fit)', 'Version 2 of the model (fit)']);
 });
 
-test('The dashboard Learning reads only tables and views that docs/schema.md describes', async () => {
+test('The dashboard Learning reads only tables and views that docs/analytics/schema.md describes', async () => {
   const views = await selectRows<{ name: string }>(
     client,
     "SELECT name FROM system.tables WHERE database = currentDatabase() AND engine = 'View'",

@@ -100,7 +100,7 @@ test('Tables of settings, errors and webhook payloads in the docs match the sche
   assertTable('docs/webhooks.md', 'payloads', ['type', 'fields of `data`'], payloads);
 });
 
-/** Numbers of the school of docs/analytics.md. */
+/** Numbers of the school that the queries in docs/analytics read. */
 function countDemo(): string[][] {
   const { skills, weeks } = generateDemo({ until: '2026-06-30', seed: 1, learners: 300 });
   const answers = weeks.flatMap((week) => week.answers);

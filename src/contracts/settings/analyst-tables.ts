@@ -1,5 +1,5 @@
 /**
- * Readable by the read-only account: the tables of docs/schema.md and all tables with learner rows, so that
+ * Readable by the read-only account: the tables of docs/analytics/schema.md and all tables with learner rows, so that
  * it can prove an erasure. Excluded: keys, receipts, settings, and webhooks (a URL may contain a password).
  */
 export const analystTables: readonly string[] =

@@ -8,7 +8,7 @@ import type {
 import { archivedCondition, archiveSource, retainedCondition } from '../schema/rollups.js';
 import type { TenantRead } from './tenant-read.js';
 
-/** "On which skills are learners slowest?" (docs/analytics.md). */
+/** "On which skills do learners progress most slowly?" (docs/analytics/skills.md). */
 const buildSkillsQuery = (skillCondition: string, speedColumns: string): string => `
 SELECT v.skill_id AS skill_id, v.learners AS learners, v.attempts AS answers, d.accuracy AS accuracy,
   d.mean_p_correct AS mean_p_correct, round(v.plateau_share, 4) AS plateau_share, ${speedColumns}

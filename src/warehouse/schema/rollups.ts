@@ -33,7 +33,7 @@ const toNarrowSum = (column: Column): Column => ({
   codec: 'ZSTD(1)',
 });
 
-/** Times outside this range count as missing (docs/schema.md). */
+/** Times outside this range count as missing (docs/analytics/schema.md). */
 const timedCondition = 'time_spent_seconds > 0 AND time_spent_seconds <= 3600';
 const seconds = 'assumeNotNull(time_spent_seconds)';
 

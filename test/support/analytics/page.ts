@@ -1,9 +1,11 @@
-/** The queries of docs/analytics.md, each with its result on the demo. */
-import { readFileSync } from 'node:fs';
+/** The query book in docs/analytics: questions with their SQL, and the results on the demo. */
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../runner/root.js';
 
-export const pageFile = join(root, 'docs/analytics.md');
+const names = ['activity', 'learners', 'skills', 'habits', 'items', 'forecasts', 'models', 'operations'];
+
+export const queryPages = names.map((name) => join(root, `docs/analytics/${name}.md`));
 
 interface Question {
   /** The heading. */
@@ -13,20 +15,22 @@ interface Question {
   readonly result: string;
 }
 
-/** A question is a heading of level 4 with SQL; the table directly below is its result. */
-const question = /^(#### ([^\n]+)\n(?:(?!^#)[^\n]*\n)*?```sql\n(.*?)\n```\n)(\n(?:\|[^\n]*\n)+)?/gms;
+/** A question is a heading of level 2 with SQL; the table directly below is its result. */
+const question = /^(## ([^\n]+)\n(?:(?!^#)[^\n]*\n)*?```sql\n(.*?)\n```\n)(\n(?:\|[^\n]*\n)+)?/gms;
 
-export const readPage = (): string => readFileSync(pageFile, 'utf8');
+const readPage = (page: string): string => readFileSync(page, 'utf8');
 
-export const questionsOf = (page: string): Question[] =>
-  [...page.matchAll(question)].map(([, , title = '', sql = '', result = '']) => ({
+export const readQuestions = (page: string): Question[] =>
+  [...readPage(page).matchAll(question)].map(([, , title = '', sql = '', result = '']) => ({
     ...{ title, sql },
     result: result.trim(),
   }));
 
-/** Replaces the results of the page. @param results by title of the question */
-export const withResults = (page: string, results: ReadonlyMap<string, string>): string =>
-  page.replaceAll(question, (_, asked: string, title: string) => `${asked}\n${results.get(title) ?? ''}\n`);
+/** Replaces the results of a page. @param results by title of the question */
+export function writeResults(page: string, results: ReadonlyMap<string, string>): void {
+  const insertResult = (_: string, asked: string, title: string) => `${asked}\n${results.get(title) ?? ''}\n`;
+  writeFileSync(page, readPage(page).replaceAll(question, insertResult));
+}
 
 /** A table in Markdown from ClickHouse, with empty cells instead of \N. */
 export const tidied = (markdown: string): string => markdown.replaceAll(/(?<=\|) \\N (?=\|)/g, '  ').trim();

@@ -1,5 +1,5 @@
 /**
- * A small school for the queries of docs/analytics.md. It follows no model: learners, items and skills differ by seeded
+ * A small school for the queries in docs/analytics. It follows no model: learners, items and skills differ by seeded
  * random numbers, so that no two values are equal by chance and each case of a query occurs.
  * test/fixtures/analytics.json has the results of the queries on exactly these rows.
  */
