@@ -88,7 +88,7 @@ async function runScenarios(
       findings.push(await runScenario(placed, scenario));
       await noise.look();
     } catch (error) {
-      process.stderr.write(`\nskilltrace: the benchmark ended with ${scenario.name}\n`);
+      process.stderr.write(`\nskilltrace: the benchmark failed in scenario ${scenario.name}\n`);
       failure = error as Error;
       break;
     }

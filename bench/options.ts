@@ -16,43 +16,53 @@ const maxCount = 1_000_000;
 
 export const benchArguments = defineArguments({
   usage: 'npm run bench -- [options]',
-  about: `Measures the service beside a bare uWebSockets.js server (the ceiling) and beside what one would write instead, in
-the same run and in turns. Ratios come first: absolute times are the machine's. After each scenario every answer that
-was acknowledged is looked for in Redis and, when the pipeline is through, in ClickHouse; the run fails if one is
-missing.`,
+  about: `Measures the throughput, latency, CPU time and memory of the service, and compares them with a bare HTTP server and
+with other implementations in the same run. Takes about eight minutes.`,
   options: {
-    full: flag(
-      'everything: growth, sittings, cores, sustained load, overload, curves\n(about forty minutes)',
+    full: flag('run all scenarios with more and longer rounds (about forty minutes)'),
+    only: option('NAME,NAME', 'run only these scenarios; see --list', toText),
+    list: flag('list the scenarios'),
+    rounds: integerOption(
+      1,
+      maxCount,
+      'rounds per measurement (default: 5; 2 for minor scenarios without --full)',
     ),
-    only: option('NAME,NAME', 'these scenarios; --list names them', toText),
-    list: flag('names the scenarios'),
-    rounds: integerOption(1, maxCount, 'rounds of each measurement (5, of what is only looked at 2)'),
-    seconds: integerOption(1, maxCount, 'length of a round (2, of minor ones 1; with --full 4, 3 and 3)'),
+    seconds: integerOption(
+      1,
+      maxCount,
+      'seconds per round (default: 2, or 1 for secondary scenarios; with --full: 4, or 3)',
+    ),
     'warm-up': integerOption(
       1,
       maxCount,
-      `seconds of load before a target's first measurement (10; up to three times as many until it has
-had 100,000 answers: until then V8 compiles, which costs an answer a tenth and more). Of the short
-form it takes four of eight minutes`,
+      `seconds of load before the first measurement of a target (default: 10; repeated up to three times
+until the target has served 100,000 answers, because V8 still compiles before)`,
     ),
-    connections: integerOption(1, maxCount, 'connections (64)'),
-    json: option('FILE', 'results (bench-results/DATE.json)', toText),
-    report: option('FILE', 'HTML page', toText),
-    compare: option('OLD.json', 'changes since an earlier run, with noise in mind', readResults),
+    connections: integerOption(1, maxCount, 'connections of the load generator (default: 64)'),
+    json: option('FILE', 'file for the results (default: bench-results/DATE.json)', toText),
+    report: option('FILE', 'write an HTML report', toText),
+    compare: option('OLD.json', 'compare with the results of an earlier run', readResults),
     profile:
-      flag(`instead: flame graphs of Node's threads, commands of Redis, sums of ClickHouse, for single answers,
-batches of 1000 and three peers, in a folder of bench-results/ (two minutes)`),
+      flag(`write flame graphs of the Node threads, and counters of Redis and ClickHouse, for single answers,
+batches of 1000 and three other implementations, to bench-results/ (two minutes)`),
   },
-  notes: `  --micro [FILTER]  instead, as the first argument: single steps of the models and records, in one thread
-  --next-items [N] [WORLD,WORLD]
-                    instead, as the first argument: answers that simulated learners, N of each school (8), need to
-                    master 40 skills with POST next-items and with other orders (20 min for all worlds)
-  --movers [SEEDS] [--json]
-                    instead, as the first argument: scores, mastery, forecasts and advice of simulated learners who
-                    improve, decline or stay the same, to compare two versions of the models (half a minute)
+  examples: [
+    'npm run bench -- --report bench.html',
+    'npm run bench -- --only single,latency --compare bench-results/OLD.json',
+    'npm run bench -- --micro forecast',
+  ],
+  notes: `Other modes; the option must be the first argument:
+  --micro [FILTER]                time single steps of the models and codecs in one thread; FILTER is a regular expression
+  --next-items [N] [WORLD,WORLD]  simulate how many answers N learners per school (default: 8) need to master 40 skills
+                                  with next-items and with other item orders (20 minutes for all worlds)
+  --movers [SEEDS] [--json]       simulate learners who improve, decline or stay the same, and print their scores,
+                                  mastery, forecasts and advice, to compare two versions of the models (half a minute)
 
-In an open loop requests are due at fixed times whatever comes back, and latency counts from the time at which they
-were due: a request that had to wait is not hidden.`,
+Prefer ratios to the other targets of the run: absolute times depend on the machine. In an open loop, requests are sent
+at fixed times, and latency counts from the scheduled time, so it includes time in a queue.
+After each scenario, the command checks that Redis and ClickHouse contain every acknowledged answer exactly once.
+
+Exit codes: 0 success, 1 a failed request or a missing or duplicate answer. A missed goal does not change the exit code.`,
   read: (values, given) => {
     const { full, only, rounds, seconds, ...others } = rejectOperands(values, given);
     const pace = (usual: Pace): Pace => ({
@@ -78,7 +88,8 @@ function selectScenarios(only: string | null, full: boolean): readonly Scenario[
   if (only === null) return scenarios.filter(({ isLong }) => full || !isLong);
   return only.split(',').map((name) => {
     const found = scenarios.find((scenario) => scenario.name === name.trim());
-    if (found === undefined) throw new StartError(`--only: ${name} is none of ${listNames()}`);
+    if (found === undefined)
+      throw new StartError(`--only ${JSON.stringify(name)} must be one of ${listNames()}`);
     return found;
   });
 }

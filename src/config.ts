@@ -82,7 +82,7 @@ function readFiles(values: Environment, complain: ReportProblem): Environment {
     const file = resolveReadableFile(fileName, values[fileName], complain);
     if (file === null) continue;
     const value = readFileSync(file, 'utf8').trim();
-    if (values[name] !== undefined) complain(fileName, quote(file), `${name} is set as well`);
+    if (values[name] !== undefined) complain(fileName, quote(file), `${name} is also set`);
     else if (value === '') complain(fileName, quote(file), 'the file is empty');
     else read[name] = value;
   }
@@ -147,14 +147,14 @@ function checkCombinations(values: Environment, complain: ReportProblem): void {
   for (const name of ['PORT', 'EMBEDDED_REDIS_PORT', 'EMBEDDED_CLICKHOUSE_PORT'] as const) {
     const port = values[name];
     const other = taken.get(port);
-    if (other !== undefined) complain(name, String(port), `${other} has the same port`);
+    if (other !== undefined) complain(name, String(port), `same port as ${other}`);
     if (port !== 0) taken.set(port, name);
   }
   const { REDIS_URL, REDIS_WAIT_REPLICAS, CLICKHOUSE_URL, CLICKHOUSE_CLUSTER } = values;
   if (REDIS_URL === undefined && REDIS_WAIT_REPLICAS > 0)
     complain('REDIS_WAIT_REPLICAS', `${REDIS_WAIT_REPLICAS}`, 'the embedded Redis has no replicas');
   if (CLICKHOUSE_URL === undefined && CLICKHOUSE_CLUSTER !== undefined)
-    complain('CLICKHOUSE_CLUSTER', quote(CLICKHOUSE_CLUSTER), 'the embedded ClickHouse is one server');
+    complain('CLICKHOUSE_CLUSTER', quote(CLICKHOUSE_CLUSTER), 'the embedded ClickHouse is a single server');
 }
 
 const unitBytes: Readonly<Record<string, number>> = { '': 1, kb: 2 ** 10, mb: 2 ** 20, gb: 2 ** 30 };
@@ -171,8 +171,8 @@ function readMaxmemory(text: string | undefined, complain: ReportProblem): numbe
 function readBytes(name: EnvironmentName, text: string, complain: ReportProblem): number {
   const [, digits, unit = ''] = /^(\d+)(\w*)$/.exec(text) ?? [];
   const bytes = Number(digits) * (unitBytes[unit] ?? Number.NaN);
-  if (bytes < minBytes) complain(name, quote(text), 'too little');
-  if (!Number.isSafeInteger(bytes)) complain(name, quote(text), 'too much');
+  if (bytes < minBytes) complain(name, quote(text), 'too small');
+  if (!Number.isSafeInteger(bytes)) complain(name, quote(text), 'too large');
   return bytes;
 }
 
@@ -194,15 +194,15 @@ function readKeys(values: Environment, complain: ReportProblem): ApiKeySetting[]
 /** @returns null if the entry is valid */
 function addKey(keys: Map<string, ApiKeySetting>, entry: string): string | null {
   const [key = '', tenant = 'default', quota = `${defaultQuota}`, ...rest] = entry.split(':');
-  if (rest.length > 0) return 'more than three parts';
-  if (!plainName.test(key)) return 'bad key';
-  if (!plainName.test(tenant)) return 'bad tenant';
+  if (rest.length > 0) return 'more than three parts separated by colons';
+  if (!plainName.test(key)) return 'invalid key';
+  if (!plainName.test(tenant)) return 'invalid tenant';
   const requestsPerMinute = /^\d{1,10}$/.test(quota) ? Number(quota) : 0;
-  if (requestsPerMinute < 1 || requestsPerMinute > maxQuota) return 'bad requests_per_minute';
+  if (requestsPerMinute < 1 || requestsPerMinute > maxQuota) return 'invalid requests_per_minute';
   const existing = keys.get(key) ?? { key, tenant, requestsPerMinute };
   keys.set(key, existing);
   const isSame = existing.tenant === tenant && existing.requestsPerMinute === requestsPerMinute;
-  return isSame ? null : 'the same key stands before with other values';
+  return isSame ? null : 'an earlier entry has the same key with other values';
 }
 
 /** A key with a colon looks like a key and a tenant: show only valid tenants and digits. */
@@ -223,7 +223,8 @@ function readRedisUrl(list: string | undefined, complain: ReportProblem): string
     .filter((node) => node !== '');
   const schemes = new Set(nodes.map((node) => checkRedisNode(node, nodes.length > 1, complain)));
   if (nodes.length === 0) complain('REDIS_URL', quote(list));
-  if (schemes.size > 1 && !schemes.has(null)) complain('REDIS_URL', 'a mix of redis:// and rediss://');
+  if (schemes.size > 1 && !schemes.has(null))
+    complain('REDIS_URL', 'a mix of redis:// and rediss://', 'use one scheme for all nodes');
   return nodes.join(',');
 }
 
@@ -235,9 +236,9 @@ function checkRedisNode(node: string, inCluster: boolean, complain: ReportProble
     return null;
   }
   if (!/^\/?\d*$/.test(url.pathname)) {
-    complain('REDIS_URL', maskUrl(node), 'the path is the number of a database');
+    complain('REDIS_URL', maskUrl(node), 'the path must be a database number');
   } else if (inCluster && !['', '/', '/0'].includes(url.pathname)) {
-    complain('REDIS_URL', maskUrl(node), 'a Redis Cluster has database 0 only');
+    complain('REDIS_URL', maskUrl(node), 'a Redis Cluster has only database 0');
   }
   return url.protocol;
 }
@@ -248,7 +249,7 @@ function readClickhouseUrl(raw: string | undefined, complain: ReportProblem): st
   if (url === null || !['http:', 'https:'].includes(url.protocol)) {
     complain('CLICKHOUSE_URL', maskUrl(raw));
   } else if (!/^(\/[^/]*)?$/.test(url.pathname)) {
-    complain('CLICKHOUSE_URL', maskUrl(raw), 'the path is the name of a database');
+    complain('CLICKHOUSE_URL', maskUrl(raw), 'the path must be a database name');
   }
   return raw;
 }

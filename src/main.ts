@@ -7,7 +7,7 @@ import { createLogger } from './logger.js';
 export async function main(argv: readonly string[]): Promise<void> {
   if (argv.includes('--help') || argv.includes('-h')) {
     process.stdout.write(
-      `Usage: npm start\n\nStarts Skilltrace. Settings are environment variables:\n\n${describeSettings()}\n`,
+      `Usage: npm start\n\nStarts Skilltrace, with embedded Redis and ClickHouse unless REDIS_URL and CLICKHOUSE_URL are set.\n\n${describeSettings()}\nExample:\n  PORT=8080 LOG_LEVEL=warn npm start\n`,
     );
     return;
   }
@@ -23,7 +23,9 @@ export async function main(argv: readonly string[]): Promise<void> {
 function loadConfigOrExit([argument]: readonly string[]): Config | null {
   try {
     if (argument !== undefined)
-      throw new StartError(`${argument}: npm start takes no arguments; --help lists the settings`);
+      throw new StartError(
+        `Unexpected argument ${argument}: npm start reads environment variables. --help lists them`,
+      );
     return loadConfig();
   } catch (error) {
     reportStartFailure(error, createLogger('info', 'start'));
@@ -33,7 +35,7 @@ function loadConfigOrExit([argument]: readonly string[]): Config | null {
 }
 
 function formatGreeting({ host, role }: Config, { port, keyMessage, dashboardUrl }: StartedApp): string {
-  if (port === null) return `Skilltrace ${role} runs`;
+  if (port === null) return `Skilltrace ${role} is running`;
   const address = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
   const listens = `Skilltrace listens on ${address}${keyMessage === null ? '' : ` (${keyMessage})`}`;
   return dashboardUrl === null ? listens : `${listens}\nDashboard: ${dashboardUrl}`;

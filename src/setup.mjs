@@ -18,21 +18,21 @@ const { existsSync, readdirSync, rmSync, writeFileSync } = fs;
 
 const COMMANDS = {
   start: { about: 'start the service', module: 'bundle/main.js' },
-  test: { about: 'run the tests, or those whose file names contain one of the ARGS', module: 'test/main.js' },
-  'test:full': { about: 'run every test in its long form, before a release', module: 'test/full-main.js' },
+  test: { about: 'run all tests, or files whose names contain an argument', module: 'test/main.js' },
+  'test:full': { about: 'run the long tests', module: 'test/full-main.js' },
   import: { about: 'import a file of answers', module: 'bundle/cli-import.js' },
-  demo: { about: 'fill a tenant with a made-up school, or empty it', module: 'bundle/cli-demo.js' },
-  export: { about: "write a tenant's rows to files for other programs", module: 'bundle/cli-export.js' },
-  evaluate: { about: 'measure the models on a file of answers', module: 'bundle/cli-evaluate.js' },
+  demo: { about: 'fill a tenant with a generated school, or remove it', module: 'bundle/cli-demo.js' },
+  export: { about: 'export the rows of a tenant to Parquet, CSV or NDJSON', module: 'bundle/cli-export.js' },
+  evaluate: { about: 'measure the predictions on a file of answers', module: 'bundle/cli-evaluate.js' },
   backtest: { about: 'measure the forecasts on a file of answers', module: 'bundle/cli-backtest.js' },
-  fit: { about: "fit the models' parameters on the answers so far", module: 'bundle/cli-fit.js' },
-  retain: { about: 'drop old answers, keeping their sums', module: 'bundle/cli-retain.js' },
-  audit: { about: 'compare what was accepted with what is stored', module: 'bundle/cli-audit.js' },
+  fit: { about: 'fit the models, or activate another version', module: 'bundle/cli-fit.js' },
+  retain: { about: 'delete old answers and keep their daily sums', module: 'bundle/cli-retain.js' },
+  audit: { about: 'check that every accepted answer is stored', module: 'bundle/cli-audit.js' },
   rebuild: { about: 'restore Redis from ClickHouse, or compare them', module: 'bundle/cli-rebuild.js' },
-  openapi: { about: 'write the description of the API', module: 'bundle/cli-openapi.js' },
+  openapi: { about: 'write the OpenAPI document', module: 'bundle/cli-openapi.js' },
   keys: { about: 'create, list and revoke API keys', module: 'bundle/cli-keys.js' },
-  parked: { about: 'list rows that ClickHouse refused, and put them back', module: 'bundle/cli-parked.js' },
-  bench: { about: 'measure speed', module: 'bench/main.js' },
+  parked: { about: 'list or redrive dead-letter rows', module: 'bundle/cli-parked.js' },
+  bench: { about: 'run the benchmark', module: 'bench/main.js' },
 };
 
 const pathIn = (...parts) => join(ROOT, ...parts);
@@ -165,7 +165,7 @@ const LOCK_DIR = pathIn('.setup-lock');
 async function withLock(work) {
   fs.mkdirSync(LOCK_DIR, { recursive: true });
   let lock = lockDir(LOCK_DIR);
-  if ('heldBy' in lock) say(`waiting for another set-up in this folder (process ${lock.heldBy.pid})`);
+  if ('heldBy' in lock) say(`waiting for the setup of process ${lock.heldBy.pid} in this folder`);
   for (; 'heldBy' in lock; lock = lockDir(LOCK_DIR)) await sleep(200);
   try {
     await work();
@@ -175,13 +175,13 @@ async function withLock(work) {
 }
 
 function help() {
-  const [program, note] = IS_PACKAGE
-    ? ['npx skilltrace', 'each has its own --help, which says npm run NAME -- for npx skilltrace NAME']
-    : ['npm run', 'arguments after --, each has its own --help'];
+  const [program, separator, note] = IS_PACKAGE
+    ? ['npx skilltrace', '', ' In the help, npm run COMMAND -- stands for npx skilltrace COMMAND.']
+    : ['npm run', ' --', ''];
   const lines = Object.entries(COMMANDS).map(
     ([name, { about }]) => `  ${program} ${name.padEnd(10)} ${about}\n`,
   );
-  return `Commands (${note}):\n${lines.join('')}`;
+  return `Usage: ${program} COMMAND${separator} [options]\n\nCommands:\n${lines.join('')}\nRun a command with --help to list its options.${note}\n`;
 }
 
 async function prepare() {
@@ -200,14 +200,16 @@ async function prepack() {
 async function main([name, ...args]) {
   const major = Number(process.versions.node.split('.')[0]);
   if (!SUPPORTED_NODE.includes(major)) {
-    throw new SetupError(`Node ${SUPPORTED_NODE.join(' or ')} is needed, this is ${process.versions.node}`);
+    throw new SetupError(
+      `Node ${process.versions.node} is not supported. Install Node ${SUPPORTED_NODE.join(' or ')}`,
+    );
   }
   if (name === undefined || name === '--help' || name === '-h') {
     process.stdout.write(help());
     return;
   }
   if (name === 'prepack' && !IS_PACKAGE) return prepack();
-  if (!Object.hasOwn(COMMANDS, name)) throw new SetupError(`unknown command ${name}\n${help()}`);
+  if (!Object.hasOwn(COMMANDS, name)) throw new SetupError(`Unknown command ${name}\n${help()}`);
   for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, onSignal);
   await prepare();
   // For modules that are not bundled.

@@ -62,7 +62,7 @@ class Load {
     this.start = performance.now();
     this.timers.push(setInterval(() => this.sendDue(), tickMs));
     const giveUp = (): void =>
-      this.fail(new Error(`${this.sent - this.answered - this.rejected} requests were not answered in time`));
+      this.fail(new Error(`${this.sent - this.answered - this.rejected} requests got no response in time`));
     this.timers.push(setTimeout(giveUp, this.schedule.endMs + graceMs));
     this.sendDue();
     await this.done;
@@ -106,7 +106,7 @@ class Load {
     if (status === 200) this.recordSuccess(channel);
     else if (status === unavailable && this.plan.mayRefuse === true) this.rejected += 1;
     else {
-      this.fail(new Error(`status ${status} for ${bytes.subarray(0, maxShownBytes)}`));
+      this.fail(new Error(`HTTP status ${status} for ${bytes.subarray(0, maxShownBytes)}`));
       return;
     }
     this.idle.push(channel);

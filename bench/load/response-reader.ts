@@ -15,7 +15,7 @@ export function createResponseReader(
 
   const consumeBody = (length: number): void => {
     missingBytes = (missingBytes as number) - length;
-    if (missingBytes < 0) throw new Error('more came than the answer to one request');
+    if (missingBytes < 0) throw new Error('received more bytes than one response');
     if (missingBytes > 0) return;
     missingBytes = null;
     onResponse(status);
@@ -42,6 +42,6 @@ export function createResponseReader(
 
 function parseContentLength(head: string): number {
   const at = head.toLowerCase().indexOf(lengthName);
-  if (at < 0) throw new Error(`an answer without Content-Length: ${head}`);
+  if (at < 0) throw new Error(`response without Content-Length: ${head}`);
   return Number.parseInt(head.slice(at + lengthName.length, head.indexOf('\r', at)), 10);
 }

@@ -83,7 +83,7 @@ export async function warmUpTarget(
   const kind = `${target.port} ${traffic.kind} ${traffic.batch > 1}`;
   if (warmedTargets.has(kind)) return;
   warmedTargets.add(kind);
-  progress(`${name} warms up`);
+  progress(`warming up ${name}`);
   for (let times = 0, units = 0; times < maxWarmUps && units < minWarmUnits; times++)
     units += (await measureLoad(runner, contestant, { connections, seconds, rate: null })).units;
 }

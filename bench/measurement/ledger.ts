@@ -26,7 +26,8 @@ export async function checkLedger(
   const rows = await countClickHouseRows(service, tenant);
   const ledger = { acknowledged, unanswered, inRedis, ...rows };
   const problems = findLedgerProblems(ledger);
-  if (problems.length > 0) throw new StartError(`answers of ${tenant}: ${problems.join('; ')}`);
+  if (problems.length > 0)
+    throw new StartError(`The answer check of scenario ${tenant} failed: ${problems.join('; ')}`);
   return ledger;
 }
 
@@ -53,7 +54,9 @@ function countAttempts(whole: LearnerStates | null): number {
   let attempts = 0;
   for (const [, skill] of whole.skills) attempts += skill.attempts;
   if (attempts !== whole.learner.attempts)
-    throw new Error(`a learner with ${whole.learner.attempts} attempts has ${attempts} in the skills`);
+    throw new Error(
+      `The skills of a learner have ${attempts} attempts, but the learner has ${whole.learner.attempts}`,
+    );
   return attempts;
 }
 

@@ -78,7 +78,7 @@ export async function runLoadScenario(
   const peers = await Promise.all((loads.peers ?? []).map((peer) => bench.peer(peer)));
   const usual = createServiceContestant(service, name, traffic);
   if (seed !== undefined) {
-    bench.progress('learners are made');
+    bench.progress('generating learners');
     await seedAnswers(usual, seed.answers, seed.seed);
   }
   const serviceContestants = (await loads.contestants?.(usual, bench)) ?? [usual];

@@ -57,5 +57,6 @@ async function postBatch({ port }: Service, key: string, events: readonly object
     body: JSON.stringify({ events }),
   });
   const text = await response.text();
-  if (response.status !== 200) throw new StartError(`seeding: ${response.status} ${text.slice(0, 500)}`);
+  if (response.status !== 200)
+    throw new StartError(`Seeding answers failed with ${response.status}: ${text.slice(0, 500)}`);
 }

@@ -25,7 +25,7 @@ const options = { days: 90, level: 0.8, locale: 'en' } as const;
 const goals: Readonly<Record<string, GoalSetting | null>> = {
   'no goal': null,
   'goal in reach': { targetScore: 1150, targetDate: null },
-  'goal out of reach, rates tried': { targetScore: 1600, targetDate: '2026-07-01' },
+  'goal out of reach': { targetScore: 1600, targetDate: '2026-07-01' },
 };
 
 /** How a learner practised in the last 30 days. */
@@ -49,7 +49,7 @@ export function forecastBenches(): void {
     for (const [name, goal] of Object.entries(goals)) predictionBench(usualHabit, name, goal);
     for (const habit of otherHabits) predictionBench(habit, 'no goal', null);
   });
-  group('what to ask next', () => {
+  group('next items', () => {
     for (const skills of [50, 1000]) nextItemsBench(skills);
   });
 }

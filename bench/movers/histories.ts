@@ -31,7 +31,7 @@ const chances: Readonly<Record<string, History['chance']>> = {
   declines: createLine(0.85, 0.45),
   'constant .45': () => 0.45,
   'constant .85': () => 0.85,
-  'falls suddenly': createJump(0.85, 0.45),
+  'drops suddenly': createJump(0.85, 0.45),
   'rises suddenly': createJump(0.45, 0.85),
 };
 
@@ -41,7 +41,7 @@ export const moverCases = Object.entries(chances).map(([name, chance]) => ({
 }));
 
 const createExactCase = (answers: number, right: number, skills: number) => ({
-  name: `${right} of ${answers} right on ${skills}`,
+  name: `${right} of ${answers} correct, ${skills} skills`,
   history: { skills, answers, chance: () => right / answers, isExact: true } satisfies History,
 });
 
@@ -58,7 +58,7 @@ export const portraitCases: readonly { readonly name: string; readonly history: 
   { name: 'strong', history: { skills: 12, answers: 600, chance: () => 0.92 } },
   { name: 'improves', history: { skills: 12, answers: 600, chance: createLine(0.35, 0.85) } },
   { name: 'declines', history: { skills: 12, answers: 600, chance: createLine(0.85, 0.45) } },
-  { name: 'guesses in 2 s', history: { skills: 12, answers: 300, chance: () => 0.25, seconds: 2 } },
+  { name: 'guesses within 2 s', history: { skills: 12, answers: 300, chance: () => 0.25, seconds: 2 } },
   { name: 'stopped 45 days ago', history: { skills: 12, answers: 400, chance: () => 0.7, idleDays: 45 } },
   { name: 'four answers', history: { skills: 2, answers: 4, chance: () => 0.5 } },
 ];

@@ -15,7 +15,9 @@ const demoLearners = 300;
 export async function main(argv: readonly string[]): Promise<void> {
   const [seeds = '8', ...rest] = argv.filter((one) => one !== '--json');
   if (!/^[1-9]\d{0,3}$/.test(seeds) || rest.length > 0)
-    throw new StartError(`--movers ${argv.join(' ')}: pass a number of seeds, 1 to 9999, and --json`);
+    throw new StartError(
+      `Invalid arguments of --movers: ${argv.join(' ')}. Pass the number of seeds, 1 to 9999, and --json`,
+    );
   const result = runPanels(Number(seeds), await fitDemo(demoLearners));
   process.stdout.write(`${argv.includes('--json') ? formatJsonLine(result, 4) : formatResult(result)}\n`);
 }
@@ -57,7 +59,7 @@ function runSeeds(tenant: Tenant, { name, history }: { name: string; history: Hi
 type SeedRuns = ReturnType<typeof runSeeds>;
 
 const columns: Readonly<Record<FigureName, readonly [heading: string, digits: number]>> = {
-  observed: ['right', 2],
+  observed: ['correct', 2],
   predicted: ['predicted', 2],
   mastered: ['mastered', 1],
   mastery: ['mastery', 2],
@@ -73,12 +75,12 @@ const columns: Readonly<Record<FigureName, readonly [heading: string, digits: nu
 function formatResult({ seeds, fresh, demo, panel, portraits }: Result): string {
   const all = Object.keys(columns) as FigureName[];
   return [
-    `Mean ± standard deviation over ${seeds} seeds. right, predicted: last 100 answers. goal: its probability, of the default`,
-    'goal. expected: share of right answers in the next 30 days.',
+    `Mean ± standard deviation over ${seeds} seeds. correct, predicted: share of correct answers in the last 100. goal:`,
+    'probability of the default goal. expected: forecast share of correct answers in the next 30 days.',
     `\nFresh tenant, 900 answers in 60 days:\n${formatRuns(fresh, all)}\n${formatAdvice(fresh)}`,
-    `\nTenant with the demo's fit and sections:\n${formatRuns(demo, all)}\n${formatAdvice(demo)}`,
+    `\nTenant with the fit and the sections of the demo:\n${formatRuns(demo, all)}\n${formatAdvice(demo)}`,
     `\nFixed histories, fresh tenant, ${panelSeeds} orders of the answers:\n${formatRuns(panel, ['total', 'total30', 'mastered', 'mastery'])}`,
-    `\nSingle learners in the demo's tenant:\n${formatPortraits(portraits)}`,
+    `\nSingle learners in the demo tenant:\n${formatPortraits(portraits)}`,
     ...portraits.map(({ name, advice }) =>
       [`\n${name}:`, ...advice.map(({ text }) => `  ${text}`)].join('\n'),
     ),

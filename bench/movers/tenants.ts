@@ -29,7 +29,7 @@ export async function fitDemo(learners: number): Promise<Tenant> {
   );
   const keys = Uint32Array.from(byLearner.keys(), hashKey);
   const { model, items, itemOf } = await fitAnswers([...byLearner.values()], keys);
-  if (items === null) throw new Error('The fit on the demo did not publish any items');
+  if (items === null) throw new Error('The fit of the demo published no items');
   const questionOf = (skill: DemoSkill, draws: Draws): Question => {
     const { id: itemId, rated } = draws.pick(skill.items);
     return { skillId: skill.id, itemId, difficulty: rated, item: itemOf(itemId) };

@@ -9,7 +9,7 @@ export const unfitted: ServedSchool = { model: unfittedModel, itemOf: () => null
 
 const answersPerLearner = 150;
 
-const pastPolicies = [policies['random items'], policies['fixed order, each skill until called mastered']];
+const pastPolicies = [policies['random items'], policies['fixed order, each skill until reported mastered']];
 
 export async function fitSchool(world: World, seed: number, learners = 250): Promise<ServedSchool> {
   const bank = drawBank(world, seed);

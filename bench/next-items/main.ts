@@ -17,10 +17,11 @@ const seeds = [1, 2, 3];
 export async function main(argv: readonly string[], progress: (text: string) => void): Promise<void> {
   const learners = Number(argv[0] ?? 8);
   if (!Number.isInteger(learners) || learners < 1 || learners > 10_000)
-    throw new StartError(`${argv[0]}: learners of each school are 1 to 10000`);
+    throw new StartError(`Learners per school ${JSON.stringify(argv[0])} must be an integer from 1 to 10000`);
   for (const name of argv[1]?.split(',') ?? Object.keys(worlds)) {
     const world = worlds[name];
-    if (world === undefined) throw new StartError(`${name} is none of ${Object.keys(worlds).join(', ')}`);
+    if (world === undefined)
+      throw new StartError(`World ${JSON.stringify(name)} must be one of ${Object.keys(worlds).join(', ')}`);
     for (const isFitted of [false, true]) {
       const kind = `${name}, ${isFitted ? 'fitted' : 'default parameters'}`;
       const courses = await runWorld(world, learners, isFitted, (text) => progress(`${kind}: ${text}`));
@@ -55,13 +56,13 @@ async function runWorld(
 
 const headings = [
   '',
-  'all 40',
+  'all 40 skills',
   '± SE',
-  '80 % of learners',
-  'to .75',
-  'by school',
-  '36 of 40',
-  'called',
+  '10th to 90th percentile',
+  'ratio to first row',
+  'ratio by school',
+  '36 skills',
+  'reported mastered',
   'at limit',
 ];
 

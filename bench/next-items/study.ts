@@ -52,7 +52,7 @@ export const policies = {
   'next-items, .75': createNextItemPolicy(0.75),
   'next-items, .60': createNextItemPolicy(0.6),
   'next-items, .90': createNextItemPolicy(0.9),
-  'next-items, .75, of skills not called mastered': (moment) => {
+  'next-items, .75, skills not reported mastered': (moment) => {
     const open = new Set(listOpenSkills(moment));
     return selectFirstItem(
       moment,
@@ -61,17 +61,17 @@ export const policies = {
     );
   },
   'random items': ({ bank, learner }) => learner.draws.pick(bank),
-  'random, of skills not called mastered': (moment) =>
+  'random, skills not reported mastered': (moment) =>
     pickItem(moment, moment.learner.draws.pick(listOpenSkills(moment))),
   'least mastered first': (moment) => pickItem(moment, findWeakestSkill(moment)),
-  'least mastered first, its item by next-items': (moment) =>
+  'least mastered first, item by next-items': (moment) =>
     selectFirstItem(moment, selectItems(moment.bank, findWeakestSkill(moment)), 0.75),
-  'fixed order, each skill until called mastered': (moment) => {
+  'fixed order, each skill until reported mastered': (moment) => {
     const open = moment.engine.masteredAt(moment.now).indexOf(false);
     return pickItem(moment, open < 0 ? moment.answers % skillCount : open);
   },
   /** An upper bound for every policy. */
-  'who knows the true state': ({ bank, learner }) =>
+  'oracle with the true state': ({ bank, learner }) =>
     findLeast(bank, (item) => (learner.isMastered(item.skill) ? 0 : -learner.teaches(item))),
 } satisfies Record<string, Policy>;
 

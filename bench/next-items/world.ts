@@ -20,14 +20,14 @@ export interface World {
 }
 
 export const worlds: Readonly<Record<string, World>> = {
-  zone: { about: 'an answer teaches most at a success rate of .75', peak: 0.75 },
-  hard: { about: 'teaches most at .5', peak: 0.5 },
-  easy: { about: 'teaches most at .85', peak: 0.85 },
-  even: { about: 'each answer teaches alike', peak: null },
-  bkt: { about: 'each alike, and knowledge comes at once', peak: null, learnsInstantly: true },
-  chains: { about: 'most at .75, with prerequisites', peak: 0.75, hasChains: true },
-  fading: { about: 'most at .75, and learners forget', peak: 0.75, forgettingPerDay: 0.02 },
-  unrated: { about: 'most at .75, no difficulties supplied', peak: 0.75, isUnrated: true },
+  zone: { about: 'learning gain is highest at a success rate of .75', peak: 0.75 },
+  hard: { about: 'learning gain is highest at .5', peak: 0.5 },
+  easy: { about: 'learning gain is highest at .85', peak: 0.85 },
+  even: { about: 'the learning gain is constant', peak: null },
+  bkt: { about: 'constant, and a skill is learned in one step', peak: null, learnsInstantly: true },
+  chains: { about: 'highest at .75, with prerequisites', peak: 0.75, hasChains: true },
+  fading: { about: 'highest at .75, with forgetting', peak: 0.75, forgettingPerDay: 0.02 },
+  unrated: { about: 'highest at .75, without item difficulties', peak: 0.75, isUnrated: true },
 };
 
 const assumptions = {

@@ -23,6 +23,6 @@ app.post('/*', (res) => {
   });
 });
 app.listen('127.0.0.1', port, (socket) => {
-  if (!socket) throw new Error(`port ${port} is taken`);
+  if (!socket) throw new Error(`Port ${port} is in use`);
   process.stdout.write('ready\n');
 });

@@ -48,6 +48,6 @@ app.post('/api/v1/track-answer', (res, req) => {
   });
 });
 app.listen('127.0.0.1', settings.port, (socket) => {
-  if (!socket) throw new Error(`port ${settings.port} is taken`);
+  if (!socket) throw new Error(`Port ${settings.port} is in use`);
   process.stdout.write('ready\n');
 });

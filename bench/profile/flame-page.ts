@@ -39,7 +39,7 @@ export function renderFlamePage(title: string, flame: FlameNode, answers: number
     const calls = [...node.children.values()]
       .filter(({ total }) => total >= minShare * flame.total)
       .sort((a, b) => b.total - a.total);
-    const about = `${node.label}: ${micros(node.total)} µs an answer, itself ${micros(node.self)}`;
+    const about = `${node.label}: ${micros(node.total)} µs per answer, self ${micros(node.self)}`;
     return tag(
       'div',
       { class: 'frame', style: `width:${((100 * node.total) / caller.total).toFixed(3)}%` },

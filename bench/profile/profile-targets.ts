@@ -67,9 +67,9 @@ async function createServiceSubjects(
   const { redis, clickhouse, notesFolder, pids } = service;
   const readCounters = async () => ({
     ...(await readCommandCounters(redis as Redis)),
-    'sums of ClickHouse': await readEngineCounters(clickhouse),
-    'threads of ClickHouse, CPU µs': readThreadCounters(pids.clickhouse as number),
-    'threads of the pipeline, CPU µs': readThreadCounters(pids.pipeline as number),
+    'ClickHouse events': await readEngineCounters(clickhouse),
+    'ClickHouse threads, CPU µs': readThreadCounters(pids.clickhouse as number),
+    'pipeline threads, CPU µs': readThreadCounters(pids.pipeline as number),
   });
   const one = withScheduledDrain(createServiceContestant(service, single, usualTraffic));
   const thousands = { ...usualTraffic, batch: 1000 };
@@ -117,7 +117,7 @@ async function profileOne(bench: Bench, subject: ProfileSubject, into: string): 
     formatCounters(title, subtractCounters(before[title] ?? {}, now), sample.units),
   );
   return [
-    `${name}: ${contestant.name}, ${formatFigure(sample.units)} answers, ${formatFigure(sample.perSecond)} a second`,
+    `${name}: ${contestant.name}, ${formatFigure(sample.units)} answers, ${formatFigure(sample.perSecond)} per second`,
     formatParts(sample, split),
     ...threads.map((file) => writeThreadTable(into, file, sample.units)),
     ...tables,
@@ -137,7 +137,7 @@ async function waitForProfiles(
   const files = (): string[] => readdirSync(folder).filter((name) => name.endsWith('.cpuprofile'));
   const missing = async (): Promise<string | null> => {
     const { length } = files();
-    return length >= expected ? null : `${length} of ${expected} threads wrote a profile`;
+    return length >= expected ? null : `Only ${length} of ${expected} threads wrote a profile`;
   };
   await waitUntilDone(missing, { limitMs: maxWriteMs, pollMs });
   return files().sort();
@@ -148,9 +148,9 @@ function formatParts({ cpu }: Sample, split: RuntimeSplit | null): string {
   const runtime = cpu.runtime ?? 0;
   const splitText =
     split === null
-      ? 'not split: perf is not installed or may not look'
-      : `compiling ${formatFigure(runtime * split.compiling)}, collecting garbage ${formatFigure(runtime * split.collecting)}`;
-  return `  CPU µs an answer, profiler included: ${parts.join(', ')}\n  of the runtime, by perf: ${splitText}`;
+      ? 'unknown (perf is not installed or lacks permission)'
+      : `compilation ${formatFigure(runtime * split.compiling)}, garbage collection ${formatFigure(runtime * split.collecting)}`;
+  return `  CPU µs per answer, including the profiler: ${parts.join(', ')}\n  runtime by perf: ${splitText}`;
 }
 
 function writeThreadTable(folder: string, file: string, answers: number): string {
@@ -162,9 +162,9 @@ function writeThreadTable(folder: string, file: string, answers: number): string
     .slice(0, maxFunctions)
     .map(({ label, self, total }) => [label, (self / answers).toFixed(2), (total / answers).toFixed(2)]);
   const head = [
-    `  ${thread}: ${formatFigure(flame.total / answers)} µs an answer by the clock, idle apart`,
-    'itself',
-    'with calls',
+    `  ${thread}: ${formatFigure(flame.total / answers)} µs per answer, wall clock without idle time`,
+    'self',
+    'total',
   ];
   return formatTable([head, ...rows]);
 }
@@ -174,5 +174,5 @@ function formatCounters(title: string, counts: Counters, answers: number): strin
     .filter(([, value]) => value / answers >= 0.01)
     .sort(([, a], [, b]) => b - a)
     .map(([name, value]) => [name, (value / answers).toFixed(2)]);
-  return rows.length === 0 ? '' : formatTable([[title, 'an answer'], ...rows]);
+  return rows.length === 0 ? '' : formatTable([[title, 'per answer'], ...rows]);
 }

@@ -13,8 +13,8 @@ export const subtractCounters = (before: Counters, after: Counters): Record<stri
 export async function readCommandCounters(redis: Pick<Redis, 'info'>): Promise<Record<string, Counters>> {
   const lines = [...(await redis.info('commandstats')).matchAll(/^cmdstat_([^:]+):calls=(\d+),usec=(\d+)/gm)];
   return {
-    'commands of Redis, µs': Object.fromEntries(lines.map(([, name, , micros]) => [name, Number(micros)])),
-    'commands of Redis, calls': Object.fromEntries(lines.map(([, name, calls]) => [name, Number(calls)])),
+    'Redis commands, µs': Object.fromEntries(lines.map(([, name, , micros]) => [name, Number(micros)])),
+    'Redis commands, calls': Object.fromEntries(lines.map(([, name, calls]) => [name, Number(calls)])),
   };
 }
 

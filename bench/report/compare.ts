@@ -21,10 +21,10 @@ interface Entry {
 export function formatComparison(old: BenchResults, now: BenchResults): string {
   const blocks = [
     `Before: ${formatRun(old)}\nNow:    ${formatRun(now)}`,
-    ...findWarnings(old, now).map((warning) => `Careful: ${warning}`),
+    ...findWarnings(old, now).map((warning) => `Warning: ${warning}`),
     formatBlock('Goals', listFigureEntries(old), listFigureEntries(now)),
-    formatBlock('Against the echo of the same run', listRatioEntries(old), listRatioEntries(now)),
-    formatBlock('As measured', listPlainEntries(old), listPlainEntries(now)),
+    formatBlock('Ratios to the echo of the same run', listRatioEntries(old), listRatioEntries(now)),
+    formatBlock('Absolute values', listPlainEntries(old), listPlainEntries(now)),
     formatChance(listRounds(old), listRounds(now)),
   ];
   return `${blocks.filter((text) => text !== '').join('\n\n')}\n`;
@@ -36,9 +36,11 @@ function findWarnings(old: BenchResults, now: BenchResults): string[] {
   const { skilltrace: _now, ...tools } = now.versions;
   const versions = formatDifferences(oldTools, tools);
   return [
-    ...(machine === '' ? [] : [`another machine (${machine}): only ratios can be compared`]),
-    ...(old.form === now.form ? [] : [`a ${old.form} run before, a ${now.form} one now: other loads`]),
-    ...(versions === '' ? [] : [`other versions (${versions})`]),
+    ...(machine === '' ? [] : [`different machines (${machine}); compare only ratios`]),
+    ...(old.form === now.form
+      ? []
+      : [`different forms (${old.form} before, ${now.form} now); their loads differ`]),
+    ...(versions === '' ? [] : [`different versions (${versions})`]),
   ];
 }
 
@@ -98,7 +100,7 @@ function formatBlock(title: string, old: readonly Entry[], now: readonly Entry[]
     ...now.map((entry) => buildChangeRow(entry, before.get(entry.name))),
     ...old
       .filter(({ name }) => !after.has(name))
-      .map(({ name, value }) => [name, formatSpread(value), '', '', 'gone']),
+      .map(({ name, value }) => [name, formatSpread(value), '', '', 'removed']),
   ];
   if (rows.length === 0) return '';
   return `${title}\n${formatTable([['', 'before', 'now', 'now/before', ''], ...rows])}`;
@@ -128,10 +130,10 @@ const minRounds = 3;
 type Better = 'less' | 'more' | 'neither';
 
 function judgeChange(old: Spread, now: Spread, better: Better): string {
-  if (Math.min(old.rounds, now.rounds) < minRounds) return 'too few rounds to tell';
+  if (Math.min(old.rounds, now.rounds) < minRounds) return 'too few rounds';
   const areSeparate = now.low > old.high || now.high < old.low;
   const change = Math.abs(now.median - old.median);
-  if (!areSeparate || change < minChange * old.median) return 'no difference beyond noise';
+  if (!areSeparate || change < minChange * old.median) return 'within noise';
   const direction = now.median < old.median ? 'less' : 'more';
   if (better === 'neither') return direction;
   return direction === better ? 'better' : 'worse';
@@ -144,7 +146,7 @@ function formatChance(old: readonly number[], now: readonly number[]): string {
   const [before, after] = [fewest(old), fewest(now)];
   if (!Number.isFinite(before + after)) return '';
   const arrangements = countCombinations(before + after, before);
-  return `Spreads of ${before} and ${after} rounds part by chance alone in about one row of ${formatFigure(arrangements / 2)}.`;
+  return `With ${before} and ${after} rounds, chance alone separates the spreads of about 1 in ${formatFigure(arrangements / 2)} rows.`;
 }
 
 const countCombinations = (n: number, k: number): number =>

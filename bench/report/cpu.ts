@@ -19,8 +19,8 @@ export function cpuSection({ scenarios }: BenchResults): Section {
   return {
     heading: 'CPU time',
     about:
-      'CPU time of all processes that an answer keeps busy, kernel included. What stands after the plus sign is taken later, on the way to ClickHouse: by the pipeline and by ClickHouse itself; the ratio is without it. The rest is that of other threads and children. Shorter bars are better.',
-    head: ['Medians, µs each', ...parts, 'All processes', 'without rest'],
+      'CPU time of all processes per answer or request, including the kernel. The value after the plus sign is CPU time after the response, of the pipeline and of ClickHouse; the ratio to the echo excludes it. “rest” is CPU time of other threads and child processes. Shorter bars are better.',
+    head: ['Medians, µs per unit', ...parts, 'All processes', 'Without rest'],
     rows: buildMeasurementRows(measured, ({ cpu }) => {
       const whole = computeSum(Object.values(cpu).map(({ median }) => median));
       const texts = parts.map((part) => (cpu[part] ? formatFigure(cpu[part].median) : '–'));

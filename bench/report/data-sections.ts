@@ -12,7 +12,7 @@ export const createDataSections = ({ scenarios }: BenchResults): Section[] => [
   {
     heading: 'Pipeline',
     about:
-      'From the outbox in Redis to rows and rollups in ClickHouse while answers come in. Lag: how long the oldest answer waited, at the worst moment of each round.',
+      'Rows that move from the outbox in Redis to ClickHouse during the load. Lag is the maximum age of the oldest waiting answer in each round.',
     head: ['Scenario, target', 'Rows per second', 'Lag, s'],
     rows: buildMeasurementRows(scenarios, ({ pipeline }) =>
       pipeline === null ? [] : [[formatSpread(pipeline.rowsPerSecond), formatSpread(pipeline.lag)]],
@@ -21,21 +21,21 @@ export const createDataSections = ({ scenarios }: BenchResults): Section[] => [
   {
     heading: 'Correctness',
     about:
-      'After each scenario: every answer that was acknowledged with 200 is counted in Redis, and after the drain each is one row in ClickHouse. Answers that were rejected under overload may be counted or not.',
+      'Check after each scenario: Redis counts every answer that was acknowledged with 200, and after the drain ClickHouse has exactly one row for each. Answers rejected under overload may or may not be counted.',
     head: [
       'Scenario, target',
       'Acknowledged',
       'Rejected',
       'In Redis',
       'In ClickHouse',
-      'Different there',
-      '',
+      'Distinct rows',
+      'Result',
     ],
     rows: buildMeasurementRows(scenarios, ledgerRows),
   },
   {
     heading: 'Memory',
-    about: 'Largest resident memory of the processes, in MB.',
+    about: 'Maximum resident memory of the processes, in MB.',
     head: ['Scenario, target', 'Processes'],
     rows: buildMeasurementRows(scenarios, ({ memory }) => {
       const parts = Object.entries(memory).map(([part, size]) => `${part} ${formatFigure(size)}`);
@@ -49,6 +49,6 @@ function ledgerRows({ ledger }: Measurement): Row[] {
   const { acknowledged, unanswered, inRedis, inClickHouse, distinctInClickHouse } = ledger;
   const counts = [acknowledged, unanswered, inRedis, inClickHouse, distinctInClickHouse].map(formatFigure);
   const problems = findLedgerProblems(ledger);
-  if (problems.length === 0) return [[...counts, 'all there, once']];
-  return [[...counts, { text: `WRONG: ${problems.join('; ')}`, look: 'off' }]];
+  if (problems.length === 0) return [[...counts, 'complete, no duplicates']];
+  return [[...counts, { text: `FAILED: ${problems.join('; ')}`, look: 'off' }]];
 }

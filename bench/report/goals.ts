@@ -9,12 +9,12 @@ export function goalSection({ figures }: BenchResults): Section {
   return {
     heading: 'Goals',
     about:
-      'Bars to the right of the line are better than the goal by so much, bars to the left miss it; the thin lines span the smallest and the largest value of all rounds. A figure without a goal is only shown.',
+      'Bars to the right of the line reach the goal, bars to the left miss it; the length shows the factor. Thin lines show the range of all rounds. Figures without a goal are only reported.',
     notes: [
       `${judged.filter(isReached).length} of ${judged.length} goals reached`,
       ...(missing.length === 0 ? [] : [`Not measured in this run: ${missing.join('; ')}`]),
     ],
-    head: ['Figure', 'Value', 'Must reach', 'Aim', ''],
+    head: ['Figure', 'Value', 'Goal', 'Aim', 'Result'],
     rows: figures.map((figure) => [
       figure.name,
       formatValue(figure, formatSpread(figure.value)),
@@ -55,8 +55,13 @@ function goalCharts(figures: readonly Figure[]): string[] {
   const factors = figures.map((figure) => computeFactor(figure, figure.value.median));
   const far = Math.min(maxShownFactor, Math.max(2, ...factors.map((factor) => Math.max(factor, 1 / factor))));
   const chart = barFigure({
-    title: 'Figures against their goals',
-    x: { type: 'log', domain: [1 / far, far], label: 'times better than the goal', tickFormat: formatFigure },
+    title: 'Figures relative to their goals',
+    x: {
+      type: 'log',
+      domain: [1 / far, far],
+      label: 'factor by which the goal is exceeded',
+      tickFormat: formatFigure,
+    },
     level: 1,
     colors: { reached: 'c', missed: 'b' },
     rows: figures.map(goalRow),

@@ -7,7 +7,7 @@ import { targetColors } from './style.js';
 export const growthSection = ({ scenarios }: BenchResults): Section => ({
   heading: 'Growth',
   about:
-    'The same kind of load while something else grows: CPU until the answer, without the pipeline. Thin lines span all rounds; the tables above have all values.',
+    'The same load with more learners, cores, processes or answers per request. CPU time until the response, without the pipeline. Thin lines show the range of all rounds; the tables above contain all values.',
   head: [],
   rows: [],
   charts: () => {
@@ -23,8 +23,8 @@ function buildCharts(places: readonly ScenarioResult[]): string[] {
   return [
     ...growthChart(`CPU per ${unit} by ${axis?.label}`, `µs of CPU per ${unit}`, places, sumAcceptingCpu),
     ...growthChart(
-      `${unit}s a second by ${axis?.label}`,
-      `${unit}s a second`,
+      `${unit}s per second by ${axis?.label}`,
+      `${unit}s per second`,
       places,
       ({ throughput }) => throughput,
     ),

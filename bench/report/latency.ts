@@ -14,10 +14,10 @@ import { targetColor, targetColors } from './style.js';
 export const latencySection = ({ scenarios }: BenchResults): Section => ({
   heading: 'Latency',
   about:
-    'Requests are sent when they are due, at a fixed rate, whatever the server does (open loop), and each is timed from that moment on: a stall counts for all requests that waited behind it. Milliseconds, on logarithmic scales.',
+    'Open loop: requests are sent at a fixed rate, independent of the responses. Latency counts from the scheduled time, so a stall affects every request that waits behind it. Milliseconds on logarithmic scales.',
   head: [
-    ...['Scenario, target', 'Offered/s', 'Done/s', 'Refused/s'],
-    ...['p50, ms', 'p90', 'p99', 'p99.9', 'Longest'],
+    ...['Scenario, target', 'Offered/s', 'Completed/s', 'Rejected/s'],
+    ...['p50, ms', 'p90', 'p99', 'p99.9', 'Maximum'],
   ],
   rows: buildMeasurementRows(scenarios, ({ latencies }) =>
     latencies.map(({ offered, achieved, refused = 0, p50, p90, p99, p999, max }) =>
@@ -53,7 +53,7 @@ function percentileChart(scenario: ScenarioResult): string {
   const nameOf = ({ target, latency }: (typeof chosen)[number]): string =>
     same ? target : `${target}, ${formatFigure(latency.offered)}/s`;
   return chartFigure({
-    title: `${formatScenarioTitle(scenario)}: percentiles at ${same ? `${formatFigure(rate)} requests a second` : 'half of saturation'}`,
+    title: `${formatScenarioTitle(scenario)}: percentiles at ${same ? `${formatFigure(rate)} requests per second` : 'half of saturation'}`,
     about: chosen
       .map(
         ({ target, latency }) =>
@@ -63,7 +63,7 @@ function percentileChart(scenario: ScenarioResult): string {
     x: {
       type: 'log',
       domain: [2, 1000],
-      label: 'share of requests that are faster',
+      label: 'percentile',
       ticks: percentiles.map(({ oneIn }) => oneIn),
       tickFormat: formatPercentile,
     },
@@ -74,7 +74,7 @@ function percentileChart(scenario: ScenarioResult): string {
         series: nameOf(one),
         x: oneIn,
         y: clampTime(one.latency[key]),
-        note: `${name} ${formatFigure(one.latency[key])} ms at ${formatFigure(one.latency.offered)} requests a second`,
+        note: `${name} ${formatFigure(one.latency[key])} ms at ${formatFigure(one.latency.offered)} requests per second`,
       })),
     ),
   });
@@ -96,11 +96,11 @@ function offeredChart(scenario: ScenarioResult): string {
   const alone = measurements.length === 1;
   const all = measurements.flatMap(({ latencies }) => latencies);
   return chartFigure({
-    title: `${formatScenarioTitle(scenario)}: ${alone ? first.target : 'p99'} against offered load`,
-    about: 'Latency by requests offered a second; the table below has all values.',
+    title: `${formatScenarioTitle(scenario)}: ${alone ? first.target : 'p99'} by offered load`,
+    about: 'Latency by offered requests per second. The table below contains all values.',
     x: {
       domain: [0, Math.max(...all.map(({ offered }) => offered))],
-      label: 'requests offered a second',
+      label: 'offered requests per second',
       tickFormat: formatCompact,
     },
     y: timeAxis(all.flatMap(({ p50, p99, p999 }) => (alone ? [p50, p999] : [p99]))),
@@ -122,7 +122,7 @@ const offeredPoints = (
     series,
     x: latency.offered,
     y: clampTime(latency[key]),
-    note: `${formatFigure(latency[key])} ms at ${formatFigure(latency.offered)} requests a second${isRateReached(latency) ? '' : `, of which ${formatFigure(latency.achieved)} were answered`}`,
+    note: `${formatFigure(latency[key])} ms at ${formatFigure(latency.offered)} requests per second${isRateReached(latency) ? '' : ` (${formatFigure(latency.achieved)} completed)`}`,
   }));
 
 /** 10 µs: smaller values show only the clock's resolution. */

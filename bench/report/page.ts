@@ -29,6 +29,6 @@ function renderSection({ heading, about, notes = [], head, rows, charts = () => 
 }
 
 const readingGuide = section(
-  'How to read it',
-  'Ratios first: absolute times are the machine’s, ratios between targets of the same run are not. The echo is a bare server on the same HTTP library that only parses: the ceiling. Fastify reads and writes one hash for an answer, without event ids and outbox; fastify-outbox keeps the promises of the service. The other peers are further ways to write it. Targets take turns, so that a slower minute of the machine hits them all; figures are medians over rounds, with the smallest and the largest in brackets. Load generator and servers share the machine. Rest the pointer on a dot or a bar for its numbers.',
+  'How to read this report',
+  'Compare ratios between targets of this run; absolute times depend on the machine. Targets: “echo” only parses the request, on the same HTTP library as the service, and shows the upper limit. “fastify” reads and writes one Redis hash per answer, without event ids and outbox. “fastify-outbox” gives the same guarantees as the service. “fastify-bullmq” adds one BullMQ job per answer, and “task-per-request” starts one Piscina task per request. The targets take turns, so that a slow phase of the machine affects all of them. Values are medians over the rounds, with minimum and maximum in brackets. Load generator and servers share the machine. Point at a dot or bar to see its values.',
 );

@@ -76,11 +76,11 @@ export function compareWithBaseline(
 }
 
 export function formatNoise({ noise }: BenchResults): string {
-  if (noise === undefined || noise.cpu.length === 0) return 'not looked at';
+  if (noise === undefined || noise.cpu.length === 0) return 'not measured';
   const through = noise.cpu.map(formatFigure).join(', ');
   const { low, high, median } = computeSpread(noise.cpu);
   const range = formatFigure((100 * (high - low)) / median);
-  return `bare echo, first, between the scenarios and last: ${through} µs of CPU (range ${range} % of the median), ${formatSpread(computeSpread(noise.perSecond))} requests/s`;
+  return `echo before, between and after the scenarios: ${through} µs of CPU (range ${range} % of the median), ${formatSpread(computeSpread(noise.perSecond))} requests/s`;
 }
 
 export const formatScenarioTitle = ({ name, axis }: ScenarioResult): string =>
@@ -113,11 +113,11 @@ export function findLedgerProblems(ledger: Ledger): string[] {
   const { acknowledged, unanswered, inRedis, inClickHouse, distinctInClickHouse } = ledger;
   const most = acknowledged + unanswered;
   const differences: readonly (readonly [count: number, problem: string])[] = [
-    [acknowledged - inRedis, 'acknowledged are not in Redis'],
-    [inRedis - most, 'more in Redis than were sent'],
-    [inRedis - distinctInClickHouse, 'in Redis are not in ClickHouse'],
-    [distinctInClickHouse - inRedis, 'more in ClickHouse than in Redis'],
-    [inClickHouse - distinctInClickHouse, 'rows twice in ClickHouse'],
+    [acknowledged - inRedis, 'acknowledged answers missing in Redis'],
+    [inRedis - most, 'answers in Redis that were not sent'],
+    [inRedis - distinctInClickHouse, 'answers of Redis missing in ClickHouse'],
+    [distinctInClickHouse - inRedis, 'answers of ClickHouse missing in Redis'],
+    [inClickHouse - distinctInClickHouse, 'duplicate rows in ClickHouse'],
   ];
   return differences.flatMap(([count, problem]) => (count > 0 ? [`${formatNumber(count)} ${problem}`] : []));
 }

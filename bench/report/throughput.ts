@@ -16,8 +16,16 @@ import { targetColors } from './style.js';
 export const throughputSection = ({ scenarios }: BenchResults): Section => ({
   heading: 'Throughput',
   about:
-    'All connections busy (closed loop): how much a target does in a second when it never waits. Longer bars are better. The thin lines span all rounds.',
-  head: ['Scenario, target', 'Unit', 'Per second', '× echo', 'CPU µs each', '× echo', 'CPU µs later'],
+    'Closed loop: every connection sends its next request when the response arrives. Longer bars are better. Thin lines show the range of all rounds.',
+  head: [
+    'Scenario, target',
+    'Unit',
+    'Per second',
+    '× echo',
+    'CPU µs per unit',
+    '× echo',
+    'CPU µs after response',
+  ],
   rows: buildMeasurementRows(scenarios, costRows),
   charts: () =>
     selectContests(filterMeasurements(scenarios, ({ throughput }) => throughput !== null)).map(
@@ -44,11 +52,11 @@ function costRows(measurement: Measurement, scenario: ScenarioResult): string[][
 function throughputChart({ name, unit, measurements }: ScenarioResult): string {
   const bars = measurements.map(({ target, throughput }) => {
     const spread = throughput as Spread;
-    return createSpreadBar(target, target, spread, `${target}: ${formatSpread(spread)} ${unit}s a second`);
+    return createSpreadBar(target, target, spread, `${target}: ${formatSpread(spread)} ${unit}s per second`);
   });
   return barFigure({
-    title: `${name}: ${unit}s a second`,
-    x: createZeroAxis(bars, `${unit}s a second`),
+    title: `${name}: ${unit}s per second`,
+    x: createZeroAxis(bars, `${unit}s per second`),
     colors: targetColors(measurements.map(({ target }) => target)),
     rows: bars,
   });

@@ -129,6 +129,6 @@ export function readResults(file: string): BenchResults {
     return validate(resultsCheck, JSON.parse(readFileSync(file, 'utf8')), 'results of a benchmark');
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new StartError(`${file} cannot be compared with: ${reason}`, { cause });
+    throw new StartError(`Cannot read the benchmark results ${file}: ${reason}`, { cause });
   }
 }

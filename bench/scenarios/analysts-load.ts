@@ -31,7 +31,7 @@ const queries = [
 const loads: LoadScenario = {
   name: 'analysts-load',
   about:
-    'open loop with 1000 single answers a second, without and with four analysts who ask heavy queries of 2,000,000 answers',
+    'open loop with 1000 single answers per second, without and with four analysts that run heavy queries on 2,000,000 answers',
   isLong: true,
   pace,
   contestants: (usual) => {
@@ -55,7 +55,7 @@ export const analystsLoad: Scenario = {
   ...loads,
   run: async (bench) => {
     const service = await startDedicatedService(bench, loads.name);
-    bench.progress('rows are made');
+    bench.progress('generating rows');
     await generateAnswers(service.clickhouse, school);
     // Merges of the inserted rows must end before the load.
     await sleep(10_000);

@@ -31,7 +31,7 @@ const maxMegabytes = 500;
 
 export const analysts: Scenario = {
   name: 'analysts',
-  about: 'every view whole, as an analyst, of a tenant with 10,000,000 answers of two schools',
+  about: 'analyst queries that read each view completely, for two schools of 10,000,000 answers',
   isLong: true,
   run: async (bench) => {
     const service = await startDedicatedService(bench, 'analysts');
@@ -54,7 +54,7 @@ async function fillSchool({ progress }: Bench, { clickhouse }: Service, school: 
     if (day === school.days - 2) await mergeSums(clickhouse);
   });
   await generateForecasts(clickhouse, school);
-  progress('parts are merged');
+  progress('waiting for merges');
   const merging = 'SELECT count() FROM system.merges WHERE database = currentDatabase()';
   do await sleep(2000);
   while ((await selectNumber(clickhouse, merging)) > 0);
@@ -78,8 +78,8 @@ async function measureBytes({ clickhouse }: Service, school: School): Promise<Fi
   const query = `SELECT sum(bytes_on_disk) FROM system.parts
     WHERE database = currentDatabase() AND active AND table NOT IN ('attempts', 'served_forecasts')`;
   const bytes = (await selectNumber(clickhouse, query)) / countAnswers(school);
-  const name = `${school.tenant}: bytes of all sums`;
-  return createPlainFigure(name, 'an answer, on the disk', 'bytes', computeSpread([bytes]));
+  const name = `${school.tenant}: disk space of all rollups`;
+  return createPlainFigure(name, 'per answer', 'bytes', computeSpread([bytes]));
 }
 
 async function measureView(
@@ -100,11 +100,11 @@ async function measureView(
   }
   const rows =
     sufficientMb === null
-      ? 'it ends in its limits'
+      ? 'the query exceeds its limits'
       : `${await queryAsAnalyst(service.analystUrl, query)}`.trim();
   const time = computeSpread(sufficientMb === null ? [60] : times);
   const memory = computeSpread([sufficientMb ?? 2 * (memoryLimitsMb.at(-1) as number)]);
-  const least = 'the least bound that is enough';
+  const least = 'smallest sufficient memory limit';
   return [
     createPlainFigure(`${tenant}: ${view}`, `${rows} rows`, 's', time, { atMost: seconds }),
     createPlainFigure(`${tenant}: memory of ${view}`, least, 'MB', memory, { atMost: maxMegabytes }),

@@ -81,7 +81,7 @@ export async function queryAsAnalyst(
     headers: { authorization: `Basic ${btoa(`${username}:${password}`)}` },
     ...(signal && { signal }),
   });
-  if (response.status !== 200) throw new StartError(`an analyst: ${await response.text()}`);
+  if (response.status !== 200) throw new StartError(`Analyst query failed: ${await response.text()}`);
   let last = new Uint8Array();
   for await (const part of response.body ?? []) last = part;
   return new TextDecoder().decode(last);

@@ -43,8 +43,7 @@ const variants: readonly CoresVariant[] = [
 
 export const cores: Scenario = {
   name,
-  about:
-    'single answers, closed loop, in turns: one process on some of the cores and on all, with one lane, and several processes',
+  about: 'single answers, closed loop: one process on some and on all cores, one lane, and several processes',
   isLong: true,
   run: async (bench) => {
     const contestants: ServiceContestant[] = [];

@@ -25,7 +25,7 @@ const sizes = [fewestLearners, 10_000, 100_000, 1_000_000];
 /** The small service takes turns with the growing one, for a fair comparison. */
 export const growth: Scenario = {
   name,
-  about: 'known learners with a skill each, at half of what the service can do with the fewest',
+  about: '1000 to 1,000,000 learners with one skill each, at half of the saturation with 1000 learners',
   isLong: true,
   run: async (bench) => {
     const empty = await startEmpty(bench, 'small');
@@ -66,7 +66,7 @@ async function addLearners(
   learners: number,
 ): Promise<ServiceContestant> {
   const existing = contestant.traffic.learners;
-  bench.progress(`${learners - existing} learners are made`);
+  bench.progress(`generating ${learners - existing} learners`);
   const seed = createAnswerGenerator(learners, usualTraffic.skills);
   await seedAnswers(contestant, learners - existing, (i) => seed(existing + i));
   return { ...contestant, traffic: { ...contestant.traffic, learners } };

@@ -19,7 +19,7 @@ const rateShares = [0.25, halfShare, 0.75, 0.9, 1, 1.1];
 
 export const latency: Scenario = {
   name,
-  about: 'open loop, single answers at shares of what each target does in a closed loop',
+  about: 'single answers, open loop at shares of the closed-loop saturation of each target',
   isLong: false,
   run: async (bench) => {
     const [service, fastify] = await Promise.all([bench.service(), bench.peer('fastify')]);

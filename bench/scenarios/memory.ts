@@ -22,8 +22,7 @@ const settleMs = 1000;
 
 export const memory: Scenario = {
   name,
-  about:
-    'learners with 50 skills each and full state, then with items and with event ids, in batches of 1000',
+  about: 'Redis memory of learners with 50 skills and full state, then with items, then with event ids',
   isLong: false,
   run: async (bench) => {
     const service = await bench.service();
@@ -62,6 +61,6 @@ const buildFullEvent = (i: number): object => ({
 async function readUsedBytes({ redis }: Service): Promise<number> {
   await sleep(settleMs);
   const used = /^used_memory:(\d+)/m.exec(await redis.info('memory'))?.[1];
-  if (used === undefined) throw new Error('Redis does not tell its used_memory');
+  if (used === undefined) throw new Error('INFO memory of Redis has no used_memory');
   return Number(used);
 }

@@ -23,12 +23,13 @@ import { splitCores, withCores } from '../targets/cores.js';
 import type { Service } from '../targets/service.js';
 
 const name = 'overload';
-const openLoop = 'open loop over thousands of connections, at multiples of what a closed loop of 512 gets';
+const openLoop =
+  'open loop with thousands of connections, at multiples of the saturation with 512 connections';
 const cores = splitCores();
 const coresText =
   cores === null
-    ? 'the generator shares the cores of the service'
-    : `service on cores ${cores.service}, generator on cores ${cores.generator}`;
+    ? 'load generator and service share the cores'
+    : `service on cores ${cores.service}, load generator on cores ${cores.generator}`;
 const shares = [0.5, 1, 1.5, 2, 3];
 /** Connections that keep the service busy without rejections. */
 const saturatingConnections = 512;

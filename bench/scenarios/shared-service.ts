@@ -25,8 +25,8 @@ export const single = createSharedScenario({
       createGoalFigure('throughput', perSecond('fastify')),
       createGoalFigure('promises', perSecond('fastify-outbox')),
       createPlainFigure(
-        'CPU of a single answer, to Fastify with the same promises',
-        'server, workers and Redis of both',
+        'CPU per single answer, relative to fastify-outbox',
+        'server, workers and Redis',
         'times',
         cpu('fastify-outbox'),
       ),
@@ -38,7 +38,8 @@ const pausedName = `${serviceName}, pipeline paused`;
 
 export const pipeline = createSharedScenario({
   name: 'pipeline',
-  about: 'single answers with the pipeline on, and paused (its backlog is drained between the rounds)',
+  about:
+    'single answers, closed loop, with the pipeline running and paused (the backlog is drained between rounds)',
   isLong: false,
   pace: 'main',
   peers: ['echo'],
@@ -59,8 +60,8 @@ export const pipeline = createSharedScenario({
         computeScaledSpread(rounds.cpu(serviceName, drainingParts), rounds.cpu('echo')),
       ),
       createPlainFigure(
-        'CPU of Redis for draining, per answer',
-        'the difference with the pipeline on and paused',
+        'CPU of Redis for the drain, per answer',
+        'difference between a running and a paused pipeline',
         'µs',
         computeSpread(redisDraining),
       ),
@@ -73,7 +74,7 @@ const batchConnections = 4;
 
 export const batches = createSharedScenario({
   name: 'batches',
-  about: 'answers one by one, and in requests of 100 and of 1000',
+  about: 'single answers, and batches of 100 and 1000',
   isLong: false,
   pace: 'side',
   peers: ['echo'],
@@ -81,7 +82,7 @@ export const batches = createSharedScenario({
     [1, 100, 1000].map((batch) => ({
       ...usual,
       name: `${batch}`,
-      axis: { label: 'answers a request', value: batch },
+      axis: { label: 'answers per request', value: batch },
       traffic: { ...usual.traffic, batch },
       ...(batch > 1 && { connections: batchConnections }),
     })),
@@ -91,7 +92,7 @@ export const batches = createSharedScenario({
       computeScaledSpread(rounds.cpu('1000', ['front end', 'workers', 'redis']), rounds.cpu('echo')),
     ),
     createPlainFigure(
-      'CPU of an answer in batches of 1000, to single ones',
+      'CPU per answer in batches of 1000, relative to single answers',
       'server, workers, runtime and Redis',
       'times',
       computeRatioSpread(rounds.cpu('1000'), rounds.cpu('1')),
@@ -103,7 +104,7 @@ export const batches = createSharedScenario({
 export const steady = createSharedScenario({
   name: 'steady',
   about:
-    'open loop with 1000 single answers a second; the echo in a closed loop beside it, for the pace of the machine',
+    'open loop with 1000 single answers per second; the echo runs in a closed loop, as a measure of machine speed',
   isLong: false,
   pace: 'main',
   peers: ['echo'],
@@ -134,14 +135,17 @@ const createTrafficScenario = (
 export const trafficScenarios: readonly Scenario[] = [
   createTrafficScenario(
     'mixed',
-    '90 % answers, 8 % mastery and predictions, 2 % velocity, of learners by Zipf’s law, without event ids',
+    '90 % answers, 8 % mastery and predictions, 2 % velocity; learners drawn by Zipf’s law, no event ids',
     { kind: 'mixed', order: 'zipf', fields: 'no ids' },
   ),
-  createTrafficScenario('hot', 'one learner alone, without event ids', { order: 'hot', fields: 'no ids' }),
-  createTrafficScenario('cold', 'every answer is that of a new learner', { newLearners: true }),
+  createTrafficScenario('hot', 'all answers from one learner, no event ids', {
+    order: 'hot',
+    fields: 'no ids',
+  }),
+  createTrafficScenario('cold', 'every answer from a new learner', { newLearners: true }),
   createTrafficScenario(
     'full-events',
-    'single answers with item, confidence and time as well',
+    'single answers with item, confidence and time',
     { fields: 'all' },
     true,
   ),
@@ -149,7 +153,7 @@ export const trafficScenarios: readonly Scenario[] = [
 
 export const predictions = createSharedScenario({
   name: 'predictions',
-  about: 'GET predictions of 300 learners with 40 skills each, closed loop',
+  about: 'GET predictions for 300 learners with 40 skills each, closed loop',
   isLong: false,
   unit: 'request',
   pace: 'side',
@@ -167,7 +171,7 @@ export const predictions = createSharedScenario({
 
 export const alternatives = createSharedScenario({
   name: 'alternatives',
-  about: 'single answers: Fastify with a BullMQ job per answer, and one Piscina task per request',
+  about: 'single answers, compared with one BullMQ job per answer and one Piscina task per request',
   isLong: false,
   pace: 'glance',
   peers: ['echo', 'fastify-bullmq', 'task-per-request'],
@@ -175,7 +179,7 @@ export const alternatives = createSharedScenario({
 
 export const sittings = createSharedScenario({
   name: 'sittings',
-  about: 'learners in sittings of about 20 answers, 200 at a time, and learners at random',
+  about: '200 concurrent learners in sittings of about 20 answers, and learners in random order',
   isLong: true,
   pace: 'side',
   contestants: (usual) =>
@@ -186,7 +190,7 @@ export const sittings = createSharedScenario({
     })),
   figures: (rounds) => [
     createPlainFigure(
-      'CPU per answer in sittings, to random learners',
+      'CPU per answer in sittings, relative to random learners',
       'server, workers and Redis',
       'times',
       computeRatioSpread(rounds.cpu(`${serviceName}, sittings`), rounds.cpu(`${serviceName}, random`)),
@@ -196,7 +200,7 @@ export const sittings = createSharedScenario({
 
 export const sustained = createSharedScenario({
   name: 'sustained',
-  about: 'open loop at half of saturation for a minute',
+  about: 'open loop at half of saturation for 60 s',
   isLong: true,
   pace: { rounds: 1, seconds: 60 },
   contestants: async (usual, bench) => {

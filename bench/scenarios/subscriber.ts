@@ -30,7 +30,7 @@ export async function startSubscriber(service: Service, tenant: string, closers:
   const findUndelivered = async (): Promise<string | null> => {
     const lengths = await fetchStreamLengths(redis, streams);
     const left = await redis.exists(...checks, `${messagesPrefix(id)}:due`);
-    return left + computeSum(lengths) === 0 ? null : 'Webhooks were not delivered';
+    return left + computeSum(lengths) === 0 ? null : 'Some webhooks are undelivered';
   };
   /** Makes goal checks due, and resolves when all messages are delivered. */
   const waitUntilDelivered = async (): Promise<void> => {
@@ -54,7 +54,7 @@ async function startReceiver(closers: Closers) {
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
-  closers.add('receiver of webhooks', () => {
+  closers.add('webhook receiver', () => {
     server.closeAllConnections();
     server.close();
   });

@@ -50,8 +50,7 @@ interface WebhookStage {
 
 export const webhooks: Scenario = {
   name,
-  about:
-    'single answers without and with a subscriber of all webhooks; the same while 10,000 learners reach mastery at once',
+  about: 'single answers without and with a webhook subscriber; the same while 10,000 learners reach mastery',
   isLong: true,
   run: async (bench) => {
     const service = await startDedicatedService(bench, name);
@@ -97,7 +96,7 @@ async function measureUsual({ bench, usual, subscriber }: WebhookStage) {
       'webhooksCpu',
       computeRatioSpread(rounds.cpu(subscribed.name, allParts), rounds.cpu(alone.name, allParts)),
     ),
-    createWebhookFigure('webhooks for 1000 answers', 'messages', [
+    createWebhookFigure('webhooks per 1000 answers', 'messages', [
       (1000 * subscriber.heard.length) / answers,
     ]),
   ];
@@ -108,7 +107,7 @@ async function measureUsual({ bench, usual, subscriber }: WebhookStage) {
 }
 
 const createWebhookFigure = (title: string, unit: string, values: readonly number[]): Figure =>
-  createPlainFigure(title, 'to a receiver that confirms at once', unit, computeSpread(values));
+  createPlainFigure(title, 'receiver responds immediately', unit, computeSpread(values));
 
 /** All learners reach mastery at the same time, on another skill in each round. */
 async function measureBurst(stage: WebhookStage) {
@@ -116,7 +115,7 @@ async function measureBurst(stage: WebhookStage) {
   const { rounds } = bench.settings.main;
   const skills = indices(2 * rounds).map((i) => `burst-${i}`);
   for (const skill of skills) {
-    bench.progress(`learners come near mastery of ${skill}`);
+    bench.progress(`preparing learners for ${skill}`);
     await seedAnswers(usual, answersNearMastery, createRightAnswers(skill));
   }
   const seconds: number[] = [];
@@ -129,7 +128,7 @@ async function measureBurst(stage: WebhookStage) {
   const contestants = [false, true].map((isTold) => ({
     ...withScheduledDrain(usual),
     rate: burst.rate,
-    name: isTold ? 'mastery at once, told' : 'mastery at once',
+    name: isTold ? 'mastery burst, subscriber' : 'mastery burst, no subscriber',
     beside: burstOf(isTold),
   }));
   const measured = await measureInTurns(bench, contestants, { rounds, seconds: burst.seconds });
@@ -142,8 +141,8 @@ async function measureBurst(stage: WebhookStage) {
     }),
     figures: [
       createGoalFigure('webhooksP99', computeRatioSpread(told, untold)),
-      createWebhookFigure('10,000 webhooks of one moment until the last', 's', seconds),
-      createWebhookFigure('webhooks delivered a second', 'messages', perSecond),
+      createWebhookFigure('time to deliver a burst of 10,000 webhooks', 's', seconds),
+      createWebhookFigure('webhooks delivered per second', 'messages', perSecond),
     ],
   };
 }
@@ -165,7 +164,9 @@ async function sendBurst(
   await postAnswers(usual, burst.learners, createRightAnswers(skill));
   const missing = async (): Promise<string | null> => {
     const ofSkill = subscriber.heard.slice(from).filter((body) => body.includes(`"${skill}"`));
-    return ofSkill.length >= burst.learners ? null : `Only ${ofSkill.length} webhooks arrived`;
+    return ofSkill.length >= burst.learners
+      ? null
+      : `Only ${ofSkill.length} of ${burst.learners} webhooks arrived`;
   };
   if (hasSubscriber) await waitUntilDone(missing, { pollMs });
   return (performance.now() - since) / 1000;

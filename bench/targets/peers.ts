@@ -113,7 +113,7 @@ async function startQueuePeer(
   });
   const jobsLeft = async (): Promise<string | null> => {
     const jobs = await queue.getJobCountByTypes('waiting', 'active', 'delayed');
-    return jobs === 0 ? null : `fastify-bullmq did not finish ${jobs} jobs`;
+    return jobs === 0 ? null : `fastify-bullmq has ${jobs} unfinished jobs`;
   };
   return { ...peer, waitUntilSettled: () => waitUntilDone(jobsLeft) };
 }

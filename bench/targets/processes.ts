@@ -80,8 +80,8 @@ const parsePsTime = (time: string): number =>
 /** Waits for the first output. @throws Error if the program ends or is silent */
 export async function startProcess(args: readonly string[], env: NodeJS.ProcessEnv): Promise<ChildProcess> {
   const child = spawnNode(args, env);
-  const ended = once(child, 'exit').then(([code]) => `ended with ${code}`);
-  const late = sleep(maxStartMs, 'is not ready in time', { ref: false });
+  const ended = once(child, 'exit').then(([code]) => `exited with code ${code}`);
+  const late = sleep(maxStartMs, `did not start within ${maxStartMs / 1000} s`, { ref: false });
   const failure = Promise.race([ended, late]).then((outcome) => {
     throw new Error(`${args[0]} ${outcome}`);
   });

@@ -169,5 +169,5 @@ const pollUntilDrained = (
     const { outboxLength } = await facts();
     if (outboxLength === 0) return null;
     await requestDrain();
-    return `${outboxLength} answers are not in ClickHouse`;
+    return `${outboxLength} answers are still in the outbox`;
   });

@@ -8,7 +8,7 @@ export async function waitUntilDone(
 ): Promise<void> {
   const deadline = performance.now() + limitMs;
   for (let left = await findMissing(); left !== null; left = await findMissing()) {
-    if (performance.now() > deadline) throw new StartError(`${left} within ${limitMs / 1000} s`);
+    if (performance.now() > deadline) throw new StartError(`${left} after ${limitMs / 1000} s`);
     await sleep(pollMs);
   }
 }

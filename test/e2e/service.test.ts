@@ -110,7 +110,7 @@ test('ROLE=api and ROLE=pipeline join a running service by its DATA_DIR or by bo
   const { json } = await byUrls.caller.get('/api/v1/mastery/shared');
   assert.equal(json.data.skills[0].total_attempts, 3);
   const pipeline = runService(t, { LOG_LEVEL: 'warn', DATA_DIR: folder, ROLE: 'pipeline', PORT: '' });
-  await waitFor('the pipeline', () => pipeline.written().includes('Skilltrace pipeline runs\n'));
+  await waitFor('the pipeline', () => pipeline.written().includes('Skilltrace pipeline is running\n'));
   for (const { child, ended } of [byFolder, byUrls, pipeline]) {
     await ended('SIGTERM');
     assert.equal(child.exitCode, 0);

@@ -37,7 +37,7 @@ test('npm run fit', async (t) => {
 
   await t.test('prints the result of a dry run and publishes nothing', async () => {
     const { out, err } = await fit(servers, '--dry-run');
-    assert.match(out, /^Tenant default: would be published, version 0 is in force\n/, err);
+    assert.match(out, /^Tenant default: would be published; active version: 0\n/, err);
     assert.match(out, /\n {2}Streaks on a skill +0\.\d{5} +0\.\d{5} +[+\u2212]0\.\d{5} +[\d,]+ +(yes|no)\n/);
     assert.deepEqual(await models.listVersions('default'), []);
   });
@@ -76,7 +76,7 @@ test('npm run fit', async (t) => {
   await t.test('activates other versions and records each change in ClickHouse once', async () => {
     assert.match((await fit(servers, '--back')).out, /\* 0 {2}before the first fit/);
     const again = await fit(servers, '--back');
-    assert.deepEqual([again.code, again.err], [1, 'Tenant default has no version before 0\n']);
+    assert.deepEqual([again.code, again.err], [1, 'Tenant default has no version before version 0\n']);
     assert.equal((await fit(servers, '--use', '9')).code, 1);
     assert.match((await fit(servers, '--use', '1')).out, /\* 1 /);
     await fit(servers);
@@ -117,7 +117,7 @@ test('npm run fit', async (t) => {
     const env = { ...servers.env, CLICKHOUSE_URL: 'http://user:password@127.0.0.1:1/skilltrace' };
     const down = await fit({ ...servers, env });
     assert.deepEqual([down.code, down.out], [1, '']);
-    assert.match(down.err, /^ClickHouse does not answer: connection refused \(ECONNREFUSED\).*\n$/);
+    assert.match(down.err, /^ClickHouse is unavailable: connection refused \(ECONNREFUSED\).*\n$/);
     for (const wrong of ['--threads 0', '--back --list', '--use x']) {
       const [option = '', value = ''] = wrong.split(' ');
       const { code, out, err } = await fit(servers, option, value);

@@ -55,7 +55,7 @@ test('npm run import counts or rejects every row, and counts a finished file aga
 
   const second = await runImport(servers, small);
   assert.deepEqual([second.code, second.out], [1, '']);
-  assert.match(second.err, /^.* was imported for tenant default before .*--again.*\n$/);
+  assert.match(second.err, /^.* was imported into tenant default on .*--again.*\n$/);
   const other = await runImport(servers, small, '--tenant', 'other');
   assert.equal(other.code, 0, other.err);
   assert.match(other.out, /400 counted/);
@@ -75,11 +75,11 @@ test('npm run import stops on a signal, resumes, and rejects a parallel import o
   await waitFor('some rows', async () => child.exitCode !== null || (await stored(servers)).rows > 0);
   const parallel = await runImport(servers, file);
   assert.equal(parallel.code, 1, parallel.err);
-  assert.match(parallel.err, /being imported by another process|was imported/);
+  assert.match(parallel.err, /Another process is importing|was imported/);
   child.kill('SIGINT');
   const { code, err, out } = await ended;
   if (out === '') {
-    const message = /^(Stopped; run the same command again to resume|Every row is counted; .*)\n$/;
+    const message = /^(Stopped; run the same command again to resume|All rows are imported; .*)\n$/;
     assert.match(withoutWarnings(err), message);
     assert.equal(code, 130, err);
   }
@@ -116,7 +116,7 @@ test('npm run import starts Redis and ClickHouse itself if no service runs, but 
   assert.match(help.out, /^Usage: npm run import/);
   for (const [path, message] of [
     [join(dir, 'none.csv'), /cannot be read/],
-    [cut, /gzip is damaged or cut off/],
+    [cut, /gzip data is damaged or truncated/],
   ] as const) {
     const { code, out, err } = await runImport({ env }, path);
     assert.deepEqual([code, out], [1, ''], err);

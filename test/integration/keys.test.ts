@@ -188,7 +188,11 @@ test('npm run keys creates, lists and revokes keys', async (t) => {
 
   assert.equal((await keys('revoke', 'mine')).code, 0);
   assert.equal((await keys('revoke', keyHash.slice(0, 12))).out, `revoked ${keyHash.slice(0, 12)}`);
-  assert.deepEqual(await keys('revoke', 'mine'), { code: 1, out: '', err: 'There is no such key' });
+  assert.deepEqual(await keys('revoke', 'mine'), {
+    code: 1,
+    out: '',
+    err: 'No active key matches. npm run keys -- list shows the hashes',
+  });
   assert.deepEqual(await store.listActive(), []);
 });
 
@@ -200,20 +204,20 @@ test('npm run keys changes the quota of a stored key and never its tenant', asyn
   assert.equal((await store.findActive(hashKey('mine')))?.requestsPerMinute, 7);
   const other = await create('--tenant', 'b');
   assert.equal(other.code, 1);
-  assert.match(other.err, /in store for tenant default .*create another one/);
+  assert.match(other.err, /exists for tenant default .*Create another key/);
 });
 
 test('npm run keys rejects wrong arguments', async (t) => {
   const { keys } = await prepare(t);
   const cases: [args: string, message: RegExp][] = [
-    ['', /create, list or revoke is needed/],
-    ['revoke', /revoke takes one/],
-    ['list --unlimited', /only create takes options/],
+    ['', /Pass create, list or revoke/],
+    ['revoke', /Pass one KEY or HASH/],
+    ['list --unlimited', /apply only to create/],
     ['create --key a:b', /--key/],
     ['create --tenant=', /--tenant/],
     ['create --requests-per-minute 0', /--requests-per-minute/],
-    ['create --requests-per-minute 5 --unlimited', /exclude each other/],
-    ['create --scopes read,root', /"root" is none of/],
+    ['create --requests-per-minute 5 --unlimited', /Pass either --unlimited or --requests-per-minute/],
+    ['create --scopes read,root', /"root" must be one of/],
   ];
   for (const [args, message] of cases) {
     const { code, out, err } = await keys(...args.split(' ').filter((arg) => arg !== ''));

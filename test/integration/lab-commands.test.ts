@@ -80,7 +80,12 @@ test('evaluate reports every metric as JSON and writes a self-contained page', a
   assert.equal(found.parts.length, parts.length);
 
   const html = readFileSync(page, 'utf8');
-  for (const text of [version, found.run.date.slice(0, 10), '1 thread', 'Monotone as served'])
+  for (const text of [
+    version,
+    found.run.date.slice(0, 10),
+    '1 thread',
+    'Monotonicity of the served probability',
+  ])
     assert.ok(html.includes(text), text);
   // A reliability plot for each of four models, one of mastery, and two learning curves.
   assertSelfContained(html, 7);
@@ -114,9 +119,9 @@ test('evaluate leaves out invalid rows, and prints its results even if it cannot
   assert.equal(code, 1);
   const { left_out, rows, train, split } = lineOf({ code: 0, out, err });
   assert.deepEqual([left_out, rows + train.rows, split], [6, 2002, 'mixed']);
-  assert.match(err, /^6 rows do not fit and are left out:\n {2}line 2002: correct "2" must be/);
+  assert.match(err, /^6 invalid rows skipped:\n {2}line 2002: correct "2" must be/);
   assert.match(err, /line 2004: the row has 2 fields.*\n {2}line 2005: fold "1.5" must be an integer/);
-  assert.match(err, /and 1 more\n1 row has another fold.*\n1 learner has no fold/);
+  assert.match(err, /and 1 more\n1 row has a different fold.*\n1 learner has no fold/);
   assert.match(err, /\n--report .* cannot be written: .*\n$/);
 });
 
@@ -127,20 +132,24 @@ test('Both lab commands report an error in at most two lines on stderr', async (
   const page = join(await tempDir(t), 'missing', 'page.html');
   const common: readonly (readonly [args: readonly string[], err: RegExp])[] = [
     [[], /exactly one FILE/],
-    [[`${file}.missing`], /\.missing cannot be read: there is no such file$/m],
-    [[file, '--fold', '9'], /No learner is in fold 9; there are learners in 1, 2, 3, 4, 5/],
-    [[file, '--fold', 'one'], /--fold "one": an integer/],
-    [[file, '--threads', '0'], /--threads "0": an integer from 1/],
-    [[oneLearner], /nobody is left to train on/],
-    [[invalid], /no answer that can be used\n {2}line 2: correct "maybe"/],
+    [[`${file}.missing`], /\.missing cannot be read: no such file$/m],
+    [[file, '--fold', '9'], /Fold 9 has no learners\. Folds with learners: 1, 2, 3, 4, 5/],
+    [[file, '--fold', 'one'], /--fold "one" must be an integer/],
+    [[file, '--threads', '0'], /--threads "0" must be an integer from 1/],
+    [[oneLearner], /training needs learners in other folds/],
+    [[invalid], /contains no valid row\n {2}line 2: correct "maybe"/],
     [[file, '--report', page], /--report .* cannot be written/],
-    [[file, '--report', ''], /--report .* cannot be written: it is a folder/],
+    [[file, '--report', ''], /--report .* cannot be written: it is a directory/],
     [[file, '--unknown'], /--unknown/],
   ];
   const cases = ['evaluate', 'backtest'].flatMap((command) =>
     common.map(([args, expected]) => ({ command, args, expected })),
   );
-  cases.push({ command: 'backtest', args: [file], expected: /No learner has enough answers/ });
+  cases.push({
+    command: 'backtest',
+    args: [file],
+    expected: /No learner has at least 10 answers within a horizon/,
+  });
   for (const { command, args, expected } of cases) {
     const { code, out, err } = await run(command, ...args);
     assert.deepEqual([code, out], [1, ''], `${command} ${args.join(' ')}`);
@@ -252,8 +261,8 @@ test('backtest reports coverage and losses as JSON and writes a self-contained p
   // Coverage and loss by horizon, width, reliability, PIT.
   assertSelfContained(html, 9);
   const beginning = html.slice(html.indexOf('</h1>'), html.indexOf('<h2>'));
-  assert.match(beginning, /The 80 % interval covers<\/p><p class="figure[^>]*>\d\d\.\d %/);
-  assert.match(beginning, /Bands that fail: \d+ of \d+/);
+  assert.match(beginning, /Coverage of the 80 % interval<\/p><p class="figure[^>]*>\d\d\.\d %/);
+  assert.match(beginning, /Failed bands: \d+ of \d+/);
   await assertLegible(t, page, /^Backtest of /);
 });
 
@@ -274,14 +283,14 @@ test('backtest replaces a single fold by a hash and forecasts few learners witho
   const inOneFold = makeAnswers(10, 70).map((answer) => ({ ...answer, fold: 7 }));
   const file = await fileOf(t, csvOf(inOneFold, [...bare, 'fold']));
   const ended = await run('backtest', file, '--json');
-  assert.equal(ended.err, 'Every learner is in fold 7: folds are 1 to 5 by a hash of user_id instead\n');
+  assert.equal(ended.err, 'All learners are in fold 7; a hash of user_id assigns folds 1 to 5 instead\n');
   const { seconds: _, ...found } = lineOf(ended);
   const { seconds: __, ...byHash } = await runJson('backtest', await fileOf(t, csvOf(inOneFold, bare)));
   assert.deepEqual(found, byHash);
   assert.deepEqual([found.learners, found.unit], [10, 'answers']);
   const { code, out, err } = await run('backtest', file, '--fold', '7');
   assert.deepEqual([code, out], [1, '']);
-  assert.match(err, /Every learner is in fold 7, so that nobody is left to train on/);
+  assert.match(err, /All learners are in fold 7; training needs learners in other folds/);
 });
 
 test('backtest of several months trains for each window on the answers before it', async (t) => {

@@ -142,7 +142,7 @@ test('A rebuild restores learners and event ids, also after a run that was kille
   assert.ok([...before.keys()].some((name) => name.endsWith(':accepted')));
   assert.deepEqual(await redis.keys('st:*:aside'), []);
   assert.equal(await redis.hget(metaKey, 'model_version'), stateVersion);
-  assert.equal((await run('rebuild')).out, 'nothing to restore\n');
+  assert.equal((await run('rebuild')).out, 'Nothing to restore\n');
 
   await makeUnreadable();
   await makeOlder();

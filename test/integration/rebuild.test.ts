@@ -178,7 +178,7 @@ let before: Dump = new Map();
 
 test('npm run rebuild restores nothing if Redis has everything', async () => {
   const fresh = await rebuild();
-  assert.deepEqual([fresh.code, fresh.out, fresh.err], [0, 'nothing to restore\n', '']);
+  assert.deepEqual([fresh.code, fresh.out, fresh.err], [0, 'Nothing to restore\n', '']);
   await answer(20);
   await configure();
   await answerRareSkills();
@@ -187,7 +187,7 @@ test('npm run rebuild restores nothing if Redis has everything', async () => {
   await answer(20);
   await waitUntilStored();
   const again = await rebuild();
-  assert.deepEqual([again.code, again.out, again.err], [0, 'nothing to restore\n', '']);
+  assert.deepEqual([again.code, again.out, again.err], [0, 'Nothing to restore\n', '']);
   before = await dump();
   assert.ok(before.size > 80, `${before.size} keys`);
   assert.equal(before.get(rareSkillsKey('default'))?.length, minRegisteredLearners - 1);

@@ -87,12 +87,12 @@ test('npm run retain drops old answers, and a rebuild from their snapshots resto
   assert.match((await retain()).err, /ATTEMPT_RETENTION_DAYS is 0/);
   const dry = await retain('--dry-run', '--days', '40');
   assert.deepEqual([dry.code, dry.err], [0, '']);
-  assert.match(dry.out, /^ {2}\d{6} +\d+ answers +would be dropped\n$/);
+  assert.match(dry.out, /^ {2}\d{6} +\d+ answers +would be deleted\n$/);
   await waitUntilStored(total);
   const dropped = await retain('--days', '40');
   assert.deepEqual([dropped.code, dropped.err], [0, '']);
-  assert.equal(dropped.out, dry.out.replace('would be dropped', 'dropped').replace(/ +dropped/, '  dropped'));
-  assert.equal((await retain('--days', '40')).out, 'nothing is old enough\n');
+  assert.equal(dropped.out, dry.out.replace('would be deleted', 'deleted').replace(/ +deleted/, '  deleted'));
+  assert.equal((await retain('--days', '40')).out, 'Nothing to delete\n');
   const left = await countOf(clickhouse, 'attempts');
   assert.ok(left > 0 && left <= total / 2, `${left} rows are left`);
 

@@ -86,5 +86,5 @@ export const main = (): Promise<void> =>
   assert.match((await setup(dir, '--help')).stdout, /npm run start .*npm run test /s);
   const unknown = await setup(dir, 'dance');
   assert.deepEqual([unknown.code, unknown.stdout], [1, '']);
-  assert.match(unknown.stderr, /unknown command dance/);
+  assert.match(unknown.stderr, /Unknown command dance/);
 });

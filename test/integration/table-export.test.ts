@@ -170,26 +170,26 @@ test('npm run export does not overwrite other files or another export', async ()
   writeFileSync(join(folder, 'thesis.doc'), 'mine');
   const { code, out, err } = await run(folder);
   assert.deepEqual([code, out, readdirSync(folder)], [1, '', ['thesis.doc']]);
-  assert.match(err, /holds thesis\.doc, and no export/);
+  assert.match(err, /contains thesis\.doc and no export/);
   await rm(join(folder, 'thesis.doc'));
   writeFileSync(join(folder, 'manifest.json'), '{"name":"an app"}');
-  await assertRejected(/holds another export: table is undefined there, not attempts/);
+  await assertRejected(/contains a different export: its table is undefined, not attempts/);
   await rm(join(folder, 'manifest.json'));
   assert.equal((await run(folder)).code, 0);
-  await assertRejected(/holds another export: format is ndjson there, not csv/, { format: 'csv' });
-  await assertRejected(/part_rows is 500 there, not 400/, { part_rows: 400 });
+  await assertRejected(/contains a different export: its format is ndjson, not csv/, { format: 'csv' });
+  await assertRejected(/part_rows is 500, not 400/, { part_rows: 400 });
   const lock = lockDir(folder);
-  await assertRejected(/is being written to by process \d+;/);
+  await assertRejected(/is in use by process \d+\./);
   if ('release' in lock) lock.release();
   writeFileSync(join(folder, 'thesis.doc'), 'mine');
-  await assertRejected(/holds thesis\.doc, which its manifest does not list/);
+  await assertRejected(/contains thesis\.doc, which is not in its manifest/);
   await rm(join(folder, 'thesis.doc'));
   const file = join(folder, 'attempts-00002.ndjson');
   const text = readFileSync(file);
   writeFileSync(file, Buffer.concat([text.subarray(1), text.subarray(0, 1)]));
-  await assertRejected(/has another attempts-00002\.ndjson than was written/);
+  await assertRejected(/contains a modified attempts-00002\.ndjson/);
   await rm(file);
-  await assertRejected(/does not hold attempts-00002\.ndjson/);
+  await assertRejected(/lacks attempts-00002\.ndjson/);
 });
 
 test('npm run export supports every tenant table that analysts can read, in every format', async () => {

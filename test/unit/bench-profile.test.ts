@@ -40,7 +40,7 @@ test('sumFunctionTimes counts recursion once and no idle time, and renderFlamePa
     { label: '<leaf>', self: 4000, total: 4000 },
   ]);
   const page = renderFlamePage('worker', flame, 100);
-  assert.match(page, /title="&lt;leaf&gt;: 40\.00 µs an answer, itself 40\.00"/);
+  assert.match(page, /title="&lt;leaf&gt;: 40\.00 µs per answer, self 40\.00"/);
   assert.doesNotMatch(page, /<leaf>|https?:|\(idle\)/);
 });
 

@@ -33,7 +33,7 @@ test('runStudy returns the same course for a learner, and shorter ones with item
     computeSum(indices(2).map((number) => runCourse(name, number).all));
   const [asked, random] = [countAnswers('next-items, .75'), countAnswers('random items')];
   assert.ok(asked < 0.7 * random, `${asked}, random ${random}`);
-  assert.ok(countAnswers('who knows the true state') < asked);
-  const { all, most } = runCourse('fixed order, each skill until called mastered', 0);
+  assert.ok(countAnswers('oracle with the true state') < asked);
+  const { all, most } = runCourse('fixed order, each skill until reported mastered', 0);
   assert.ok(most <= all && all >= skillCount / 2, `${most}, ${all}`);
 });

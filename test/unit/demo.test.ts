@@ -101,7 +101,7 @@ test('formatDashboard names the next command: npm start, or keys with a public H
   const link = `${found.page}#key=dev-1`;
   assert.equal(formatDashboard({ ...found, link, isServing: true }), `Dashboard: ${link}`);
   const stopped = formatDashboard({ ...found, link, isServing: false });
-  assert.equal(stopped, `Dashboard: type npm start, then open ${link}`);
+  assert.equal(stopped, `Dashboard: run npm start, then open ${link}`);
   const open = formatDashboard({ ...found, link: null, isServing: false });
   assert.match(open, /npm run keys -- create --tenant demo/);
 });

@@ -86,12 +86,12 @@ test('readPages rejects a file that is empty, damaged, cut off, or without the r
   const invalid: [string | Buffer, RegExp][] = [
     ['', /is empty/],
     ['\n\n', /is empty/],
-    ['a,b\n1,2\n', /missing: user_id, skill_id, correct/],
-    [`${header},correct\n`, /the column correct is there twice/],
-    [gzip.subarray(0, gzip.length - 20), /gzip is damaged or cut off/],
-    [damaged, /gzip is damaged or cut off/],
-    [`${header}\na,"9,s,1\nb,9,s,1\n`, /line 3: a quoted field does not end/],
-    [`${header}\na,"9,s,1\n${'b,9,s,1\n'.repeat(200_000)}`, /a quoted field does not end/],
+    ['a,b\n1,2\n', /lacks the columns user_id, skill_id, correct/],
+    [`${header},correct\n`, /has the column correct twice/],
+    [gzip.subarray(0, gzip.length - 20), /gzip data is damaged or truncated/],
+    [damaged, /gzip data is damaged or truncated/],
+    [`${header}\na,"9,s,1\nb,9,s,1\n`, /line 3: unclosed quote/],
+    [`${header}\na,"9,s,1\n${'b,9,s,1\n'.repeat(200_000)}`, /unclosed quote, or a record over 1 MiB/],
   ];
   for (const [content, message] of invalid)
     await assert.rejects(readRows(t, content), { name: 'StartError', message });

@@ -32,8 +32,8 @@ async function acceptsKey(address: string, key: string): Promise<boolean> {
 
 export function formatDashboard({ tenant, page, link, isServing }: DemoDashboard): string {
   if (link === null)
-    return `Dashboard: ${page}, with a key of npm run keys -- create --tenant ${tenant}, for HOST lets others in`;
-  return isServing ? `Dashboard: ${link}` : `Dashboard: type npm start, then open ${link}`;
+    return `Dashboard: ${page}. HOST is not loopback, so create a key: npm run keys -- create --tenant ${tenant}`;
+  return isServing ? `Dashboard: ${link}` : `Dashboard: run npm start, then open ${link}`;
 }
 
 type Desktop = Pick<CommandContext, 'env' | 'isTerminal'> & { readonly platform: NodeJS.Platform };
@@ -58,6 +58,6 @@ export async function openDashboard(
     await once(child, 'spawn');
     child.unref();
   } catch (error) {
-    context.stderr.write(`No browser was opened: ${error instanceof Error ? error.message : error}\n`);
+    context.stderr.write(`Cannot open a browser: ${error instanceof Error ? error.message : error}\n`);
   }
 }

@@ -29,13 +29,14 @@ export async function runDemo(run: DemoRun) {
   const { context, args, engine, restartEngine } = run;
   const { tenant } = args;
   const since = performance.now();
-  context.showProgress('making the school');
+  context.showProgress('generating the school');
   const { skills, weeks } = generateDemo(args);
   for (const { id, name, section } of skills) {
     const setting = { name, section, weight: 1, parameters: null };
     const write = { skillId: id, setting, ifRevision: null };
     const { status } = await engine.catalogue.writeSkill(tenant, write, Date.now());
-    if (status !== 'written') throw new StartError('MAX_SKILLS_PER_TENANT leaves no room for 40 skills');
+    if (status !== 'written')
+      throw new StartError('The demo needs 40 skills. Increase MAX_SKILLS_PER_TENANT');
   }
   const counts = { attempts: 0, goal_changes: 0, served_forecasts: 0 };
   const fits = fitShares.map((share) => Math.floor(weeks.length * share));
@@ -128,7 +129,7 @@ async function waitUntilStored(
   );
   const query = `SELECT ${missing.join(' + ')}`;
   const count = () => selectNumber(engine.clickhouse, query, { params: { tenant } });
-  return waitUntilZero(context, 'rows wait for ClickHouse', count);
+  return waitUntilZero(context, 'rows waiting for ClickHouse', count);
 }
 
 const buildCountQuery = (table: string): string =>

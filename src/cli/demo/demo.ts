@@ -19,26 +19,31 @@ import { hasDemo, removeDemo } from './remove-demo.js';
 
 const demoArguments = read.defineArguments({
   usage: 'npm run demo [-- options]',
-  about: `Fills a tenant of its own with a made-up school: 300 learners who answer 600 questions on 40 skills of two sections
-for eight months, set goals, and are forecast each week, with fits after half and three quarters of it; and some with names that
-show what a page has to show. All of it goes through the engine, week by
-week, so that every table and view has what a school would have left there.`,
+  about: `Fills a tenant with a generated school: eight months of answers on 40 skills, with goals, weekly forecasts and two
+fits. All data passes through the engine, like the data of a live tenant.`,
   options: {
-    until: read.option('DATE', 'the last day, YYYY-MM-DD, over by now (default: yesterday)', parseDay),
-    tenant: read.tenantOption('the tenant, which must have nothing else (default: demo)'),
-    seed: read.integerOption(0, 20_000, 'another number gives another school (default: 1)'),
+    until: read.option(
+      'DATE',
+      'last day of the data, YYYY-MM-DD, before today (default: yesterday)',
+      parseDay,
+    ),
+    tenant: read.tenantOption('tenant to fill; must be empty (default: demo)'),
+    seed: read.integerOption(0, 20_000, 'random seed, 0 to 20000 (default: 1)'),
     learners: read.integerOption(
       1,
       maxLearners,
-      `1 to ${maxLearners} beside ${namedLearnerIds.length} with names (default: 300)`,
+      `generated learners, 1 to ${maxLearners}, plus ${namedLearnerIds.length} fixed examples (default: 300)`,
     ),
-    reset: read.flag('remove the demo, also one that was stopped in between'),
+    reset: read.flag('remove the demo, or the part of it that a stopped run left'),
     json: read.jsonFlag,
-    'no-open': read.flag('open no browser, as in a pipe, with --json, in CI and without a display'),
+    'no-open': read.flag('do not open a browser; implied by --json, a pipe, CI, SSH, or a missing display'),
   },
-  notes: `The same day, seed and number of learners give the same answers, and the same figures of them but for times of arrival,
-ids of the outbox and learner_version. The dashboard's link has a key of the tenant that works on this machine only and ends
-with --reset. It uses the servers of the service that runs on DATA_DIR, or starts its own.`,
+  examples: ['npm run demo', 'npm run demo -- --until 2026-06-30', 'npm run demo -- --reset'],
+  notes: `The same --until, --seed and --learners produce the same rows, except received_at, outbox ids and learner_version.
+
+The command prints a dashboard link. Its key belongs to the tenant, works only on this machine, and is revoked by --reset.
+
+It connects to the service running on DATA_DIR, or starts Redis and ClickHouse itself.`,
   read: (values, given) => {
     const {
       until,
@@ -59,7 +64,7 @@ type DemoArguments = NonNullable<ReturnType<typeof demoArguments.read>>;
 function parseDay(text: string, name: string): string {
   const ms = parseTime(`${text}T00:00:00Z`);
   if (ms !== null && ms >= Date.UTC(1971) && ms + dayMs <= Date.now()) return text;
-  throw new read.UsageError(`${name} ${JSON.stringify(text)} must be a day (YYYY-MM-DD) before today`);
+  throw new read.UsageError(`${name} ${JSON.stringify(text)} must be a date (YYYY-MM-DD) before today`);
 }
 
 export const main = defineCommand({ name: 'demo', ...demoArguments, run: runDemoCommand });
@@ -71,7 +76,7 @@ async function runDemoCommand(context: CommandContext, args: DemoArguments): Pro
   const settings = { ...config, lanes: 1, itemCacheMs: Number.POSITIVE_INFINITY };
   const engine = await openEngine(context, settings);
   const { redis, endpoints, partitions } = engine;
-  const inUseMessage = `The demo of tenant ${tenant} is being made or removed by another process right now`;
+  const inUseMessage = `Another process is creating or removing the demo of tenant ${tenant}. Wait until it ends`;
   await acquireProcessLock(redis, demoLockKey(tenant), inUseMessage, context);
   await prepareSchema(endpoints, logger, closers);
   startPipeline(engine);
@@ -82,7 +87,9 @@ async function runDemoCommand(context: CommandContext, args: DemoArguments): Pro
   if (hasDemoData) {
     const { link } = await dashboard();
     const linkText = link === null ? '' : ` (${link})`;
-    throw new StartError(`Tenant ${tenant} has a demo${linkText}, or part of one: --reset removes it`);
+    throw new StartError(
+      `Tenant ${tenant} already has a demo, or a part of one${linkText}. Run the command with --reset to remove it`,
+    );
   }
   const contentHash = createHash('sha256').update(`demo\n${tenant}`).digest('hex');
   // While an import runs, erasures retain its marks.
@@ -91,7 +98,8 @@ async function runDemoCommand(context: CommandContext, args: DemoArguments): Pro
   const { id: importId } = await store.start(await store.find());
   const restartEngine = () => startEngine(redis, endpoints, settings, logger, closers);
   const summary = await runDemo({ context, args, engine, restartEngine, importId });
-  if (summary === null) return void context.stderr.write('Stopped; --reset removes what is there\n');
+  if (summary === null)
+    return void context.stderr.write('Stopped; run the command with --reset to remove the incomplete demo\n');
   await store.finish(importId, summary.answers, Date.now());
   const shown = await dashboard();
   if (args.json) return context.print(formatJsonLine({ ...summary, dashboard: shown.link }));
@@ -104,7 +112,7 @@ async function resetDemo(context: CommandContext, args: DemoArguments, engine: E
   const erased = hasDemoData ? await removeDemo(context, engine, tenant) : 0;
   if (erased === null) return;
   await removeDemoKey(context.config, engine.redis, tenant);
-  const text = `Tenant ${tenant} has no demo any more: ${erased} learners were erased`;
+  const text = `Demo of tenant ${tenant} removed: ${erased} learners erased`;
   context.print(json ? formatJsonLine({ tenant, erased }) : text);
 }
 
@@ -112,12 +120,13 @@ function formatSummary({ tenant, ...summary }: NonNullable<Awaited<ReturnType<ty
   const { until, seed, seconds, answers, learners, skills, goals, forecasts, modelVersion, fittedUntil } =
     summary;
   return [
-    `A school of ${learners} learners until ${until} (seed ${seed}) is in tenant ${tenant}`,
+    `Tenant ${tenant} has a demo school of ${learners} learners until ${until} (seed ${seed})`,
     `  ${formatNumber(answers)} answers on ${skills} skills in ${seconds.toFixed(1)} s`,
-    `  ${goals} goals and changes of goals, ${formatNumber(forecasts)} forecasts`,
+    `  ${goals} goal changes, ${formatNumber(forecasts)} forecasts`,
     modelVersion === 0
-      ? '  no model was fitted'
-      : `  model version ${modelVersion}, fitted on the answers up to ${fittedUntil.slice(0, 10)}`,
-    'While the service runs, ask it by the analyst_url of DATA_DIR/endpoints.json (docs/analytics.md); --reset removes it',
+      ? '  no model version published'
+      : `  model version ${modelVersion}, fitted on the answers until ${fittedUntil.slice(0, 10)}`,
+    'To query the data, use analyst_url of DATA_DIR/endpoints.json while the service runs (docs/analytics/README.md)',
+    'To remove the demo, run the command with --reset',
   ].join('\n');
 }

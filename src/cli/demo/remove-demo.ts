@@ -32,8 +32,8 @@ export async function hasDemo({ skills, clickhouse }: Engine, tenant: string): P
   const [found] = await selectRows<{ other: string }>(clickhouse, selectForeignLearner, options);
   const other = found?.other ?? tenantSkills.find((id) => !demoSkills.includes(id));
   if (other === undefined) return tenantSkills.length > 0;
-  const reason = `Tenant ${tenant} has more than a demo (${other}), which is not touched`;
-  throw new StartError(`${reason}: name another one with --tenant`);
+  const reason = `Tenant ${tenant} has other data than a demo (${other})`;
+  throw new StartError(`${reason}. Pass a different --tenant`);
 }
 
 /**
@@ -45,15 +45,15 @@ export async function removeDemo(context: CommandContext, engine: Engine, tenant
   const store = createErasureStore(redis, partitions);
   const erasures = await Promise.all(allLearners.map((userId) => store.begin(tenant, userId)));
   if (erasures.some(({ status }) => status === 'full' || status === 'lost'))
-    throw new StartError('Redis takes no erasure now; run the command again later');
+    throw new StartError('Redis accepts no erasures now. Run the command again later');
   /** Two per learner: delete the rows, then verify. */
   const countErasureSteps = async (): Promise<number> => {
     const open = (await store.open()).filter(({ rows }) => rows.tenant === tenant);
     return open.length + open.filter(({ before }) => before === null).length;
   };
   const countPendingChanges = async () => (await engine.journal.facts()).journalLength;
-  if (!(await waitUntilZero(context, 'steps of erasures are left', countErasureSteps))) return null;
-  if (!(await waitUntilZero(context, 'changes wait for ClickHouse', countPendingChanges))) return null;
+  if (!(await waitUntilZero(context, 'erasure steps left', countErasureSteps))) return null;
+  if (!(await waitUntilZero(context, 'changes waiting for ClickHouse', countPendingChanges))) return null;
   // Otherwise a later check for late rows would delete goals and forecasts of the next demo, which have past
   // times.
   const hashes = new Set(allLearners.map((userId) => hashLearner(tenant, userId)));
@@ -81,7 +81,9 @@ export async function waitUntilZero(
     if (closers.closing) return false;
     if (remaining !== lastCount) [lastCount, changedAt] = [remaining, performance.now()];
     if (performance.now() - changedAt > maxStallMs)
-      throw new StartError(`${formatNumber(remaining)} ${label}, and nothing moves; go on with --reset`);
+      throw new StartError(
+        `No progress for ${maxStallMs / 1000} s: ${formatNumber(remaining)} ${label}. Run the command with --reset`,
+      );
     showProgress(`${formatNumber(remaining)} ${label}`);
     await sleep(pollMs);
   }

@@ -66,15 +66,15 @@ export async function openExportFolder(
     // Checked first, so that a foreign folder gets no lock file.
     readManifest(folder, spec);
     const lock = lockDir(folder);
-    if ('heldBy' in lock) throw new Error(`is being written to by process ${lock.heldBy.pid}`);
-    closers.add('lock of the folder', lock.release);
+    if ('heldBy' in lock) throw new Error(`is in use by process ${lock.heldBy.pid}`);
+    closers.add('folder lock', lock.release);
     const manifest = readManifest(folder, spec);
     for (const part of manifest?.parts ?? []) await verifyPart(folder, part);
     return manifest;
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new StartError(
-      `${folder} ${reason}; nothing is overwritten: name a new folder, or delete this one`,
+      `${folder} ${reason}. Existing files are never overwritten: pass a new folder, or delete this one`,
     );
   }
 }
@@ -82,23 +82,22 @@ export async function openExportFolder(
 function readManifest(folder: string, spec: ExportSpec): Manifest | null {
   const names = readdirSync(folder).filter((name) => !temporaryNames.test(name));
   if (names.length === 0) return null;
-  if (!names.includes(manifestName)) throw new Error(`holds ${names[0]}, and no export`);
+  if (!names.includes(manifestName)) throw new Error(`contains ${names[0]} and no export`);
   const manifest: Manifest = JSON.parse(readFileSync(join(folder, manifestName), 'utf8'));
   for (const name of Object.keys(spec) as (keyof ExportSpec)[])
     if (manifest[name] !== spec[name])
-      throw new Error(`holds another export: ${name} is ${manifest[name]} there, not ${spec[name]}`);
+      throw new Error(`contains a different export: its ${name} is ${manifest[name]}, not ${spec[name]}`);
   // A killed run may have written a part that the manifest does not list.
   const expected = [manifestName, nextPartName(manifest), ...manifest.parts.map(({ file }) => file)];
   const unexpected = names.find((name) => !expected.includes(name));
-  if (unexpected !== undefined) throw new Error(`holds ${unexpected}, which its manifest does not list`);
+  if (unexpected !== undefined) throw new Error(`contains ${unexpected}, which is not in its manifest`);
   return manifest;
 }
 
 async function verifyPart(folder: string, { file, bytes, sha256 }: ExportPart): Promise<void> {
-  if (!existsSync(join(folder, file))) throw new Error(`does not hold ${file}, which its manifest lists`);
+  if (!existsSync(join(folder, file))) throw new Error(`lacks ${file}, which is in its manifest`);
   const found = await digestChunks(createReadStream(join(folder, file)), async () => {});
-  if (found.bytes !== bytes || found.sha256 !== sha256)
-    throw new Error(`has another ${file} than was written`);
+  if (found.bytes !== bytes || found.sha256 !== sha256) throw new Error(`contains a modified ${file}`);
 }
 
 type Chunks = AsyncIterable<Buffer> | Iterable<Buffer>;

@@ -29,36 +29,43 @@ import {
 
 const formats = Object.keys(exportFormats) as (keyof typeof exportFormats)[];
 const tables = new Map(tenantTables.map((table) => [table.name, table]));
+const tableList = [...tables.keys()].join(', ').replace(/(.{1,110})(?: |$)/g, '  $1\n');
 
 const exportArguments = read.defineArguments({
   usage: 'npm run export -- --table NAME --format FORMAT --tenant T --out FOLDER [options]',
-  about: `Writes the rows of one tenant to files of at most ${formatNumber(maxPartRows)} rows each, and a manifest.json that lists them with
-their rows, bytes, SHA-256 and first and last key. Memory does not grow with the rows.
-
-An export that was stopped or killed goes on behind its last whole file when the same command is given again, after
-it has looked at the files that are there. Nothing else in FOLDER is touched: the command is refused.`,
+  about: `Exports the rows of one tenant from a table or view to files of at most ${formatNumber(maxPartRows)} rows each.`,
   options: {
-    table: read.choiceOption('NAME', 'attempts, or another table or view with a tenant', [...tables.keys()]),
-    format: read.choiceOption('FORMAT', formats.join(', '), formats),
-    tenant: read.tenantOption('whose rows'),
-    out: read.option('FOLDER', 'a new or an empty folder, or that of the same export', (path) =>
+    table: read.choiceOption('NAME', 'table or view to export; required', [...tables.keys()]),
+    format: read.choiceOption('FORMAT', `${formats.join(', ')}; required`, formats),
+    tenant: read.tenantOption('tenant to export; required'),
+    out: read.option('FOLDER', 'a new or empty folder, or the folder of a run to resume; required', (path) =>
       resolve(path),
     ),
     since: read.timeOption(
       'TIME',
-      `YYYY-MM-DD or RFC 3339: only rows of this time and later. Of attempts that is the time of
-arrival, received_at: exports of period after period have every answer once, late ones too`,
+      `only rows from this time on, YYYY-MM-DD or RFC 3339. For attempts, this is the time of arrival
+(received_at): exports of consecutive periods contain each answer once, also late answers`,
     ),
-    until: read.timeOption('TIME', 'likewise: only rows before it (default: when the export starts)'),
+    until: read.timeOption('TIME', 'only rows before this time (default: the start of the export)'),
     'part-rows': read.integerOption(
       1,
       maxPartRows,
-      `most rows of a file, 1 to ${maxPartRows} (default: ${maxPartRows})`,
+      `maximum rows per file, 1 to ${maxPartRows} (default: ${maxPartRows})`,
     ),
     json: read.jsonFlag,
   },
-  notes: `Times are UTC, as ISO 8601 in CSV and NDJSON. In CSV an absent value is empty, and an empty text is "".
-It uses the servers of the service that runs on DATA_DIR, or starts its own.`,
+  examples: [
+    'npm run export -- --table attempts --format parquet --tenant school-1 --out may --since 2026-05-01 --until 2026-06-01',
+  ],
+  notes: `Tables and views:
+${tableList}
+manifest.json lists each file with its rows, bytes, SHA-256, first and last key. If a run is stopped or killed, the same
+command verifies the existing files and resumes after the last complete one. The command fails if FOLDER contains
+anything else.
+
+Times are UTC, in ISO 8601 for CSV and NDJSON. In CSV, a missing value is empty and an empty text is "".
+
+It connects to the service running on DATA_DIR, or starts Redis and ClickHouse itself.`,
   read: (values, given) => {
     const {
       table: name,
@@ -71,10 +78,10 @@ It uses the servers of the service that runs on DATA_DIR, or starts its own.`,
     } = read.rejectOperands(values, given);
     const table = tables.get(name ?? '');
     if (table === undefined || format === null || tenant === null || out === null)
-      throw new read.UsageError('--table, --format, --tenant and --out are needed');
+      throw new read.UsageError('Pass --table, --format, --tenant and --out');
     const [since, until] = [toIsoTime(period.since), toIsoTime(period.until)];
     if (table.time === null && (since ?? until) !== null)
-      throw new read.UsageError(`${name} has no time: leave --since and --until out`);
+      throw new read.UsageError(`${name} has no time column. Omit --since and --until`);
     const part_rows = Math.min(most ?? maxPartRows, table.maxRows);
     return { table, out, json, spec: { table: table.name, format, tenant, since, until, part_rows } };
   },
@@ -99,8 +106,8 @@ async function exportTable(context: CommandContext, args: ExportArguments): Prom
   const resumedAfterPart = existing?.parts.length ?? 0;
   const summary = { rows, parts: parts.length, bytes, seconds, resumedAfterPart, waitingAnswers };
   const subject = `${formatNumber(rows)} rows of ${args.table.name} for tenant ${args.spec.tenant}`;
-  const text = `${subject} in ${parts.length} files, ${formatNumber(bytes)} bytes, in ${seconds.toFixed(1)} s`;
-  const note = `\n  Note: ${formatNumber(waitingAnswers)} answers were not in ClickHouse yet`;
+  const text = `${subject} written: ${parts.length} files, ${formatNumber(bytes)} bytes, ${seconds.toFixed(1)} s`;
+  const note = `\n  Note: ${formatNumber(waitingAnswers)} accepted answers were not yet in ClickHouse and may be missing`;
   context.print(args.json ? formatJsonLine(summary) : `${text}${waitingAnswers > 0 ? note : ''}`);
 }
 
@@ -171,5 +178,7 @@ async function writePart(reader: TenantReader, out: string, spec: ExportSpec, ma
     if (rows > 0 && rows <= spec.part_rows && (await reader.fetchPartFacts(range)).digest === digest)
       return { file, rows, ...content, first_key: first, last_key: last, read_at };
   }
-  throw new StartError('The rows change all the time; the same command goes on from here');
+  throw new StartError(
+    'The rows keep changing, for example because of erasures. Run the same command again to resume',
+  );
 }

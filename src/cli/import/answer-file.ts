@@ -128,7 +128,7 @@ async function* readNdjsonRows(chunks: AsyncIterable<Buffer>): AsyncGenerator<Ra
 }
 
 function parseNdjsonLine(bytes: Buffer, line: number): RawRow[] {
-  if (bytes.length > maxLineBytes) return [{ line, fields: 'the line is too long' }];
+  if (bytes.length > maxLineBytes) return [{ line, fields: `the line is longer than ${maxLineBytes} bytes` }];
   const text = bytes.toString('utf8').replace(/^\uFEFF|\r$/g, '');
   return text.trim() === '' ? [] : [{ line, fields: parseObject(text) }];
 }
@@ -173,10 +173,11 @@ function readHeader(path: string, header: readonly string[], columns: readonly F
   const names = header.map((name) => name.trim());
   const missing = requiredColumns.filter((name) => !names.includes(name));
   if (missing.length > 0)
-    throw new StartError(`${path}: the first line must name the columns; missing: ${missing.join(', ')}`);
+    throw new StartError(`${path}: the header line lacks the columns ${missing.join(', ')}`);
   const present = columns.filter((name) => names.includes(name));
   const duplicate = present.find((name) => names.indexOf(name) !== names.lastIndexOf(name));
-  if (duplicate !== undefined) throw new StartError(`${path}: the column ${duplicate} is there twice`);
+  if (duplicate !== undefined)
+    throw new StartError(`${path}: the header line has the column ${duplicate} twice`);
   const positions = present.map((name) => [name, names.indexOf(name)] as const);
   return (record: readonly string[]): RawFields | string => {
     if (record.length !== names.length)
@@ -191,14 +192,14 @@ function explainFileError(path: string, error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof StartError) return error;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   const because = (message: string) => new StartError(`${path}${message}`, { cause: error });
-  if (code.startsWith('Z_')) return because(`: the gzip is damaged or cut off (${error.message})`);
+  if (code.startsWith('Z_')) return because(`: the gzip data is damaged or truncated (${error.message})`);
   if (code === 'CSV_QUOTE_NOT_CLOSED' || code === 'CSV_MAX_RECORD_SIZE')
-    return because(`: line ${'lines' in error ? error.lines : '?'}: a quoted field does not end`);
+    return because(`: line ${'lines' in error ? error.lines : '?'}: unclosed quote, or a record over 1 MiB`);
   if (code.startsWith('CSV_')) return because(`: ${error.message}`);
   return 'syscall' in error ? because(` cannot be read: ${systemErrors[code] ?? error.message}`) : error;
 }
 
 const systemErrors: Readonly<Record<string, string>> = {
-  ENOENT: 'there is no such file',
+  ENOENT: 'no such file',
   EACCES: 'permission denied',
 };

@@ -12,28 +12,33 @@ import { type ImportSummary, runImport } from './run-import.js';
 
 export const importArguments = read.defineArguments({
   usage: 'npm run import -- FILE [options]',
-  about: `Counts every answer of FILE as if it had just come in, in the order of the file, learner by learner.
-
-FILE is CSV with a header, or NDJSON, both also as gzip; which of them shows in its first bytes, whatever
-its name. Columns: user_id, skill_id, correct, and optionally item_id, order, ts, response_time_s, each of
-which may be empty in a row; others are ignored.
-  correct          1, 0, true or false
-  ts               RFC 3339, or Unix seconds; a row without it has the time of the import
-  order            only checked: the summary says how many rows go backwards within their learner
-  response_time_s  0 to 86400, fractions allowed`,
+  about: `Imports the answers of FILE. Each answer counts like a live one, in the order of the file for each learner.`,
   options: {
-    tenant: read.tenantOption(`whose answers these are (default: ${read.defaultTenant})`),
+    tenant: read.tenantOption(`import into this tenant (default: ${read.defaultTenant})`),
     start: read.timeOption(
       'DATE',
-      'YYYY-MM-DD or RFC 3339: a numeric ts is the number of seconds since then',
+      'a numeric ts counts seconds from this time, YYYY-MM-DD or RFC 3339 (default: 1970-01-01)',
       (ms) => findTimeProblem(ms, Date.now()),
     ),
-    again: read.flag('import a file that was imported before once more, counting every row again'),
+    again: read.flag('import a file again and count all of its rows a second time'),
     json: read.jsonFlag,
   },
-  notes: `An import that was stopped or killed goes on where it was when the same command is given again, and counts
-no row twice. Rows that do not fit go with line number and reason to a file under DATA_DIR/imports; the
-import goes on. It uses the servers of the service that runs on DATA_DIR, or starts its own.`,
+  examples: [
+    'npm run import -- answers.csv --tenant school-1',
+    'npm run import -- answers.ndjson.gz --start 2026-01-01',
+  ],
+  notes: `FILE is CSV with a header, or NDJSON; both may be gzipped. The content determines the format, not the name.
+Required columns: user_id, skill_id, correct. Optional columns, which may be empty in a row: item_id, order, ts,
+response_time_s. Other columns are ignored.
+  correct          1, 0, true or false
+  ts               RFC 3339 or Unix seconds (default: the time of the import)
+  order            only checked; the summary counts rows with a lower order than the learner's previous row
+  response_time_s  0 to 86400, with decimals
+
+If an import is stopped or killed, the same command resumes it and counts no row twice. Invalid rows are written with
+line number and reason to a file in DATA_DIR/imports, and the import continues.
+
+It connects to the service running on DATA_DIR, or starts Redis and ClickHouse itself.`,
   read: ({ tenant, start, ...values }, given) =>
     read.requireFile({ ...values, tenant: tenant ?? read.defaultTenant, startMs: start }, given),
 });
@@ -61,7 +66,7 @@ async function startImport(context: CommandContext, args: ImportArguments, conte
   const { redis, endpoints } = engine;
   const store = createImportStore(redis, engine.partitions, contentHash);
   // Concurrent imports count no row twice (feeder.ts), but the first to end would remove the other's marks.
-  const inUseMessage = 'This file is being imported by another process right now';
+  const inUseMessage = 'Another process is importing this file. Wait until it ends';
   const lock = await acquireProcessLock(redis, importLockKey(contentHash), inUseMessage, context);
   const record = await openImportRecord(store, args);
   await prepareSchema(endpoints, logger, closers);
@@ -73,8 +78,8 @@ async function openImportRecord(store: ImportStore, { file, tenant, again }: Imp
   const found = await store.find();
   if (found?.finishedAt === null) return found;
   if (found !== null && !again) {
-    const before = `${file} was imported for tenant ${tenant} before (${new Date(found.finishedAt).toISOString()})`;
-    throw new StartError(`${before}; --again counts all its rows once more`);
+    const before = `${file} was imported into tenant ${tenant} on ${new Date(found.finishedAt).toISOString()}`;
+    throw new StartError(`${before}. Pass --again to count all of its rows a second time`);
   }
   return store.start(found);
 }
@@ -82,13 +87,13 @@ async function openImportRecord(store: ImportStore, { file, tenant, again }: Imp
 function formatSummary({ rows, file, tenant, ...summary }: ImportSummary): string {
   const { counted, skipped, rejected, backwards, resumedAfterLine, rejectsFile } = summary;
   return [
-    `${formatNumber(rows)} rows of ${file} for tenant ${tenant}`,
-    `  ${formatNumber(counted)} counted in ${summary.seconds.toFixed(1)} s, ${formatNumber(summary.rowsPerSecond)} a second`,
-    ...(skipped > 0 ? [`  ${formatNumber(skipped)} skipped, counted before`] : []),
+    `${formatNumber(rows)} rows of ${file} read for tenant ${tenant}`,
+    `  ${formatNumber(counted)} imported in ${summary.seconds.toFixed(1)} s, ${formatNumber(summary.rowsPerSecond)} rows/s`,
+    ...(skipped > 0 ? [`  ${formatNumber(skipped)} skipped, imported by an earlier run`] : []),
     ...(resumedAfterLine > 0 ? [`  resumed after line ${formatNumber(resumedAfterLine)}`] : []),
-    `  ${formatNumber(rejected)} rejected${rejectsFile === null ? '' : `, see ${rejectsFile}`}`,
+    `  ${formatNumber(rejected)} rejected${rejectsFile === null ? '' : `, listed in ${rejectsFile}`}`,
     ...(backwards > 0
-      ? [`  ${formatNumber(backwards)} with an order below that of the learner's row before`]
+      ? [`  ${formatNumber(backwards)} with a lower order than the learner's previous row`]
       : []),
     ...summary.notes.map((note) => `  Note: ${note}`),
   ].join('\n');

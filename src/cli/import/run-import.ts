@@ -149,7 +149,8 @@ function createPacer({ store, lock, context: { closers, logger } }: ImportRun, i
     lock.check();
     if (performance.now() - savedAt < savePositionMs) return;
     savedAt = performance.now();
-    const later = (error: unknown) => logger.debug({ err: error }, 'the position is saved later');
+    const later = (error: unknown) =>
+      logger.debug({ err: error }, 'saving the position failed; the import retries');
     await store.savePosition(line).catch(later);
     while (isFull() && !closers.closing) await sleep(backlogPauseMs);
   };
@@ -175,7 +176,8 @@ export function stopOnSignal(
   let stage: ImportStage = 'counting';
   closers.add('import', async (limitMs) => {
     showProgress('');
-    if (stage === 'storing') stderr.write('Every row is counted; the outbox keeps them for ClickHouse\n');
+    if (stage === 'storing')
+      stderr.write('All rows are imported; the service moves them from the outbox to ClickHouse\n');
     if (stage !== 'counting') return;
     stderr.write('Stopped; run the same command again to resume\n');
     await waitAtMost(feeder.stop(), inFlightTimeShare * limitMs);
@@ -198,11 +200,11 @@ function watchProgress({ engine, context, file }: ImportRun, figures: ImportFigu
       `${formatNumber(figures.rows)} rows`,
       `${formatNumber(speed().rowsPerSecond)}/s`,
       `${formatNumber(figures.rejected)} rejected`,
-      ...(backlog === null ? [] : [`${formatNumber(backlog)} wait for ClickHouse`]),
+      ...(backlog === null ? [] : [`${formatNumber(backlog)} waiting for ClickHouse`]),
     ];
     context.showProgress(parts.join(', '));
     const facts = await engine.outbox.facts().catch((error: unknown) => {
-      context.logger.debug({ err: error }, 'the backlog is not known');
+      context.logger.debug({ err: error }, 'reading the backlog failed');
     });
     backlog = facts?.outboxLength ?? null;
   }, progressMs);
@@ -226,7 +228,7 @@ async function waitUntilStored({ engine, context: { closers, logger } }: ImportR
       if (pendingHeads !== lastHeads) movedAt = performance.now();
       lastHeads = pendingHeads;
     } catch (error) {
-      logger.debug({ err: error }, 'the outbox cannot be asked');
+      logger.debug({ err: error }, 'reading the outbox failed');
     }
     await sleep(storedPollMs);
   }
@@ -234,10 +236,12 @@ async function waitUntilStored({ engine, context: { closers, logger } }: ImportR
 }
 
 const restartNote =
-  'Redis was restarted meanwhile: if it was killed, rows of its last second may be lost (EMBEDDED_REDIS_FSYNC)';
+  'Redis restarted during the import. If it was killed, rows of its last second may be lost (EMBEDDED_REDIS_FSYNC)';
 
 const buildNotes = (stored: boolean, restarted: boolean): string[] => [
-  ...(stored ? [] : ['not every row is in ClickHouse yet; the outbox keeps them until the pipeline runs']),
+  ...(stored
+    ? []
+    : ['some rows are not in ClickHouse yet; the outbox keeps them until the service drains it']),
   ...(restarted ? [restartNote] : []),
 ];
 

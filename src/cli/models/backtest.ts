@@ -17,24 +17,33 @@ const { horizons, minAnswers } = accuracyConstants;
 
 export const main = defineLabCommand<Backtest>({
   name: 'backtest',
-  about: `Measures how far forecasts of the share of right answers can be relied on. After so many answers of each
-learner of FILE the share of right answers over the next days is forecast with its interval, by models that
-were trained on the learners of the other folds, and compared with what was answered. With times, the models
-know only what was answered before: the log is cut into four stretches of as many answers, and the moments of
-each but the first are forecast by models of those before it.
+  about: `Forecasts the share of correct answers of each learner of FILE at many points of the log, and compares the forecasts
+and their intervals with the answers that followed.`,
+  fold: `forecast only the learners of fold N (default: each fold in turn; if FILE has all learners in
+one fold, folds 1 to 5 by a hash of user_id)`,
+  examples: ['npm run backtest -- answers.csv.gz', 'npm run backtest -- answers.csv --report report.html'],
+  notes: `npm run evaluate -- --help describes the columns of FILE.
 
-FILE is as for npm run evaluate (its --help lists the columns). With times, horizons are
-${horizons.days.join(', ')} days from the last answer on; without any, they are the next ${horizons.answers.join(', ')} answers.
-Moments with fewer than ${minAnswers} answers inside the horizon are left out; a horizon in answers
-is always complete, one in days ends with the log.`,
-  fold: `forecasts only the learners of fold N (default: those of each fold in turn; where FILE has
-all learners in one fold, of folds 1 to 5 by a hash of user_id)`,
-  notes: `Models: served (what the service forecasts), no_change (the learner's last 50 answers go on), population (the
-share of right answers in training).
-Figures: coverage (share of moments whose observed share lies inside the interval), width of the 80 % interval,
-brier and log_loss (natural logarithm, of ${logLossClip} at least) of single answers, mae (distance of the expected
-share from the observed one); each moment counts once. Intervals of figures are 95 %, by ${resamples} bootstrap
-samples of learners with seed ${seed}. Bands are by answers so far and horizon.`,
+Training: the models of a forecast are trained on learners of other folds. If the log has times, they also see only
+earlier answers: the log is split into four parts with equal numbers of answers, and each part except the first is
+forecast by models that were trained on the parts before it.
+
+Horizons: ${horizons.days.join(', ')} days after the last answer; if the log has no times, the next ${horizons.answers.join(', ')} answers.
+Forecasts with fewer than ${minAnswers} answers within the horizon are skipped. A horizon in answers is always complete; a
+horizon in days may extend beyond the end of the log.
+
+Models:
+  served      the forecast of the service
+  no_change   the learner's share of correct answers in the last 50 answers
+  population  the share of correct answers in the training data
+
+Metrics, by number of earlier answers and horizon; each forecast counts once:
+  coverage    share of forecasts whose interval contains the observed share
+  width       mean width of the 80 % interval
+  brier       Brier score of single answers
+  log_loss    natural logarithm, single answers; probabilities are clipped at ${logLossClip}
+  mae         mean absolute difference of expected and observed share
+Brackets are 95 % intervals from ${resamples} bootstrap samples of learners with seed ${seed}. Needs no servers.`,
   measure: async (context, args, { table, since }) => {
     const folds = args.fold === null ? chooseFolds(table, context) : assignFolds(table);
     const scored: ScoredCase[] = [];
@@ -51,7 +60,7 @@ samples of learners with seed ${seed}. Bands are by answers so far and horizon.`
         const trained = training.correct.length > 0 ? await train(training) : null;
         if (context.closers.closing) return null;
         if (trained === null || trained.models.served.model.accuracy.unit !== unit) continue;
-        context.showProgress(`forecasting fold ${fold}, window ${i + 1}`);
+        context.showProgress(`forecasting: fold ${fold}, part ${i + 1} of ${windows.length}`);
         await nextTurn();
         if (context.closers.closing) return null;
         // `push(...all)` with millions of arguments overflows the stack.
@@ -60,8 +69,10 @@ samples of learners with seed ${seed}. Bands are by answers so far and horizon.`
       }
     }
     if (scored.length === 0)
-      throw new StartError('No learner has enough answers after another for a forecast to be held against');
-    context.showProgress('bootstrap');
+      throw new StartError(
+        `No learner has at least ${minAnswers} answers within a horizon, so no forecast can be checked`,
+      );
+    context.showProgress('computing intervals by bootstrap');
     const results = await computeResults(scored);
     const seconds = (performance.now() - since) / 1000;
     const cutoffs = windows.map(({ from }) => from).filter(Number.isFinite);
@@ -78,6 +89,6 @@ function chooseFolds(table: AnswerTable, { stderr }: CommandContext): Uint16Arra
   const hashFolds = assignFolds({ ...table, folds: new Map() });
   const [fold, another] = listFolds(fileFolds);
   if (another !== undefined || listFolds(hashFolds).length === 1) return fileFolds;
-  stderr.write(`Every learner is in fold ${fold}: folds are 1 to 5 by a hash of user_id instead\n`);
+  stderr.write(`All learners are in fold ${fold}; a hash of user_id assigns folds 1 to 5 instead\n`);
   return hashFolds;
 }

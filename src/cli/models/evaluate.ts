@@ -14,35 +14,45 @@ import { chooseThreads, defineLabCommand, openTrainer, requireSplit } from './la
 
 export const main = defineLabCommand<Evaluation>({
   name: 'evaluate',
-  about: `Measures how well the models predict the answers of FILE. They are trained on the learners of all folds but
-one, and predict every answer of that fold's learners from the learner's own earlier answers, through the
-code that serves. What is known of skills and items comes from the training learners alone.
+  about: `Measures how well the models predict the answers of one fold of FILE. The models are trained on the learners of the
+other folds. Each answer is predicted from the learner's earlier answers, with the code of the service.`,
+  fold: `predict the learners of fold N, 0 to ${maxFold} (default: 1)`,
+  examples: [
+    'npm run evaluate -- answers.csv.gz',
+    'npm run evaluate -- answers.csv --fold 2 --report report.html',
+  ],
+  notes: `FILE is CSV with a header, or NDJSON; both may be gzipped. Required columns: user_id, skill_id, correct. Optional
+columns, which may be empty in a row: item_id, order, ts, fold, response_time_s, question_difficulty. Other columns
+are ignored. Invalid rows are skipped, counted and reported on standard error.
+  order                sorts the answers of a learner if all of them have it; otherwise ts sorts them if all of them
+                       have it; otherwise the order of the file is kept
+  ts                   RFC 3339 or Unix seconds
+  fold                 integer from 0 to ${maxFold}; the learner's first fold applies to all rows of the learner. If the
+                       learner has none, a hash of user_id assigns fold 1 to 5, the same in every run
+  question_difficulty  -3 to 3
 
-FILE is CSV with a header, or NDJSON, both also as gzip. Columns: user_id, skill_id, correct, and
-optionally item_id, order, ts, fold, response_time_s, question_difficulty, each of which may be empty in a
-row; others are ignored. Rows that do not fit are left out, counted and reported on standard error.
-  order                a learner's answers are sorted by it where all of them have one, else by ts where
-                       all of them have one, else they come as in the file
-  ts                   RFC 3339, or Unix seconds
-  fold                 integer 0 to ${maxFold}; the first one holds for all rows of a learner. Learners
-                       without any are in fold 1 to 5 by a hash of user_id, the same in every run
-  question_difficulty  -3 to 3`,
-  fold: 'whose answers are predicted (default: 1)',
-  notes: `Models: overall_mean (share of right answers in training), skill_mean (the same by skill), bkt (plain
-Bayesian Knowledge Tracing with fitted parameters), served (what the service answers as p_correct).
-Figures: auc (ties count half; null where all answers are alike), rmse, log_loss (natural logarithm,
-of ${logLossClip} at least), accuracy (at .5), ece (calibration error over ${reliabilityBins} bins of equal width).
-In JSON, rows and learners are those that were predicted, the training ones stand under train;
-fit.seconds is the time of the BKT fit with the preparation of its data, fit.iterations the EM iterations
-of all skills together, fit.observations the answers fitted on, served_fit.peak_bytes the most memory of the
-process by the end of the fit. parts tells the log loss without and with each part of the served
-model, on answers of training learners whom a fit did not see, and which are published. monotone counts how
-often, of probes tried, a right answer lowered (right_lowers) or a wrong one raised (wrong_raises) the
-served probability for another item of the skill, by furthest at most; met_items are the probes of items
-that the learner knew.
-validity compares mastery with the answers of learners on a skill, movers the predictions of learners whose
-share right rises or falls by .2 or more with it; docs/understand/model-results.md ("Does mastery follow the
-answers?") defines each figure.`,
+Models:
+  overall_mean  share of correct answers in the training data
+  skill_mean    share of correct answers of the skill in the training data
+  bkt           plain Bayesian Knowledge Tracing with fitted parameters
+  served        p_correct as the service returns it
+
+Metrics: auc (ties count half; null if all answers are equal), rmse, log_loss (natural logarithm; probabilities are
+clipped at ${logLossClip}), accuracy (threshold .5), ece (expected calibration error over ${reliabilityBins} bins of equal width).
+
+Other fields of --json:
+  rows, learners         predicted answers and their learners; train has the same for training
+  fit                    BKT fit: seconds with data preparation, EM iterations of all skills, observations
+  served_fit.peak_bytes  peak memory of the process until the end of the fit
+  parts                  log loss without and with each part of the served model, on training learners that were
+                         held out by a cross-fit, and whether the part is published
+  monotone               probes of other items of the skill after an answer: right_lowers and wrong_raises count
+                         moves against the answer, furthest is the largest one; met_items counts the probes of
+                         items that the learner had answered before
+  validity               mastery compared with the answers
+  movers                 predictions for learners whose share of correct answers changes by .2 or more
+
+docs/understand/model-results.md ("Does mastery follow the answers?") defines the last two. Needs no servers.`,
   measure: async (context, args, { table, leftOut }) => {
     const fold = args.fold ?? 1;
     const split = requireSplit(table, assignFolds(table), fold);

@@ -17,27 +17,35 @@ export const main = defineCommand({
   name: 'fit',
   ...read.defineArguments({
     usage: 'npm run fit [-- options]',
-    about: `Fits the models on all answers in ClickHouse, tenant by tenant, and publishes what predicts the answers of
-learners that it did not see no worse than what is in force. Running services take a new version within
-seconds. A tenant without new answers since its last fit is skipped; answers that still wait for ClickHouse
-are not in the fit.`,
+    about: `Fits the models of each tenant on all of its answers in ClickHouse, and publishes a new version if it predicts
+held-out learners at least as well as the active version.`,
     options: {
-      tenant: read.tenantOption('only this tenant (default: all with answers)'),
-      'dry-run': read.flag('fit and judge, publish nothing'),
-      threads: read.integerOption(1, 64, 'worker threads, 1 to 64 (default: one for each core)'),
-      list: read.flag("the tenant's versions, without fitting"),
-      back: read.flag('go back to the version before the one in force'),
-      use: read.integerOption(0, 2 ** 32 - 1, 'use version N again; 0 is the state before the first fit'),
+      tenant: read.tenantOption('only this tenant (default: all tenants with answers)'),
+      'dry-run': read.flag('fit and evaluate, but publish nothing'),
+      threads: read.integerOption(1, 64, 'worker threads, 1 to 64 (default: one per core)'),
+      list: read.flag("print the tenant's versions and fit nothing"),
+      back: read.flag('activate the version before the active one'),
+      use: read.integerOption(0, 2 ** 32 - 1, 'activate version N; 0 is the state before the first fit'),
       json: read.jsonFlag,
     },
-    notes: `--list, --back and --use mean tenant "default" unless --tenant names another. The last 10 versions can be
-used again; those whose items were forgotten (all but the last 3) learn the difficulty of items anew.
-The next fit that sees new answers may publish a newer version: FIT_INTERVAL_HOURS=0 stops the scheduled ones.
-It uses the servers of the service that runs on DATA_DIR, or starts its own.`,
+    examples: [
+      'npm run fit',
+      'npm run fit -- --tenant school-1 --dry-run',
+      'npm run fit -- --tenant school-1 --list',
+      'npm run fit -- --tenant school-1 --use 3',
+    ],
+    notes: `Running services load a new version within seconds. A tenant without new answers since its last fit is skipped.
+Answers that are still in the outbox are not part of the fit.
+
+--list, --back and --use apply to tenant "default" unless --tenant names another tenant. The last 10 versions can be
+activated. Item difficulties are kept for the last 3; older versions learn them from scratch.
+The next fit with new answers may publish a newer version. Set FIT_INTERVAL_HOURS=0 to disable scheduled fits.
+
+It connects to the service running on DATA_DIR, or starts Redis and ClickHouse itself.`,
     read: (values, given) => {
       const { 'dry-run': dryRun, list, back, use, ...others } = read.rejectOperands(values, given);
       if ([dryRun, list, back, use !== null].filter(Boolean).length > 1)
-        throw new read.UsageError('--dry-run, --list, --back and --use exclude one another');
+        throw new read.UsageError('Pass only one of --dry-run, --list, --back and --use');
       return { ...others, dryRun, list, back, use };
     },
   }),
@@ -58,7 +66,7 @@ It uses the servers of the service that runs on DATA_DIR, or starts its own.`,
       }
       const onStep = (of: string, step: string): void => context.showProgress(`${of}: ${step}`);
       const fits = await runFits(parts, { tenant: tenant ?? undefined, dryRun, signal, onStep });
-      const text = fits.map(formatFit).join('\n') || 'There are no answers to fit on';
+      const text = fits.map(formatFit).join('\n') || 'ClickHouse has no answers to fit the models on';
       context.print(json ? formatJsonLine({ tenants: fits.map(describeFit) }) : text);
     }),
 });
@@ -75,32 +83,35 @@ async function changeVersion(
   const inForce = await parts.models.fetchActiveVersion(tenant);
   const current = (await parts.models.listVersions(tenant)).find(({ version }) => version === inForce);
   const version = requested ?? current?.basedOn;
-  if (version === undefined) throw new StartError(`Tenant ${tenant} has no version before ${inForce}`);
+  if (version === undefined)
+    throw new StartError(`Tenant ${tenant} has no version before version ${inForce}`);
   const outcome = await activateVersion(parts, tenant, version, inForce);
   if (outcome === 'in-force')
-    throw new StartError(`Version ${version} of tenant ${tenant} is in force already`);
+    throw new StartError(`Version ${version} of tenant ${tenant} is already active`);
   if (outcome === 'not-kept')
-    throw new StartError(`Version ${version} of tenant ${tenant} is not kept; --list shows those that are`);
+    throw new StartError(
+      `Version ${version} of tenant ${tenant} is not stored. --list shows the stored versions`,
+    );
   if (outcome === 'superseded')
-    throw new StartError(`Another version of tenant ${tenant} came into force meanwhile; try again`);
+    throw new StartError(`Another process activated a version of tenant ${tenant}. Run the command again`);
 }
 
 function formatVersions(tenant: string, versions: readonly RetainedVersion[]): string {
   if (versions.length === 0) return `Tenant ${tenant} has no fitted version`;
   const lines = versions.map(
     ({ version, basedOn, publishedAt, inForce }) =>
-      `  ${inForce ? '*' : ' '} ${version}  ${new Date(publishedAt).toISOString()}  after ${basedOn}`,
+      `  ${inForce ? '*' : ' '} ${version}  ${new Date(publishedAt).toISOString()}  based on ${basedOn}`,
   );
   const none = versions.some(({ inForce }) => inForce) ? '' : '  * 0  before the first fit\n';
-  return `Versions of tenant ${tenant}, * in force:\n${none}${lines.join('\n')}`;
+  return `Versions of tenant ${tenant} (* = active):\n${none}${lines.join('\n')}`;
 }
 
 const outcomeTexts: Readonly<Record<TenantFit['outcome'], string>> = {
   published: 'published',
-  not_better: 'nothing better than what is in force',
-  nothing_new: 'no new answers since the last fit',
-  too_few: 'too few learners to fit on',
-  superseded: 'another version came first',
+  not_better: 'not published, because it is not better than the active version',
+  nothing_new: 'skipped, no new answers since the last fit',
+  too_few: 'skipped, too few learners',
+  superseded: 'not published, because another process published a version first',
   dry_run: 'would be published',
 };
 
@@ -109,17 +120,17 @@ const countPublished = ({ skills }: FitReport): number => skills.filter(({ publi
 const maxShownSkills = 10;
 
 function formatFit({ tenant, outcome, version, report }: TenantFit): string {
-  const lines = [`Tenant ${tenant}: ${outcomeTexts[outcome]}, version ${version} is in force`];
+  const lines = [`Tenant ${tenant}: ${outcomeTexts[outcome]}; active version: ${version}`];
   if (report === null) return lines.join('\n');
-  const sample = report.sampledOneIn === 1 ? '' : `, one learner in ${report.sampledOneIn}`;
+  const sample = report.sampledOneIn === 1 ? '' : ` (1 in ${report.sampledOneIn} learners sampled)`;
   lines.push(
     `  ${formatNumber(report.answers)} answers of ${formatNumber(report.learners)} learners${sample} in ${report.seconds.toFixed(1)} s`,
-    `  ${countPublished(report)} of ${report.skills.length} skills published, the others held back or kept`,
-    `  log loss of BKT on held-out learners ${formatComparison(report.bkt)}`,
-    `  log loss of the served probability ${formatComparison(report.served)}`,
-    '  its parts, by cross-fit on the training learners:',
+    `  ${countPublished(report)} of ${report.skills.length} skills got new parameters`,
+    `  log loss of BKT on held-out learners: ${formatComparison(report.bkt)}`,
+    `  log loss of the served probability: ${formatComparison(report.served)}`,
+    '  parts of the served model, by cross-fit on the training learners:',
     textTable(partHead, buildPartRows(report.served.parts)),
-    `  forecasts of shares ${formatAccuracy(report.accuracy)}`,
+    `  forecasts of the share of correct answers: ${formatAccuracy(report.accuracy)}`,
   );
   const worse = report.skills.filter(({ reason }) => reason.startsWith('held-out'));
   for (const { skillId, reason } of worse.slice(0, maxShownSkills)) lines.push(`    ${skillId}: ${reason}`);
@@ -133,14 +144,14 @@ const formatComparison = ({ answers, oldLogLoss, newLogLoss }: LossComparison): 
     : `${oldLogLoss.toFixed(4)} before, ${newLogLoss.toFixed(4)} now (${formatNumber(answers)} answers)`;
 
 function formatAccuracy({ cases, published, reason, ...figures }: AccuracyReport): string {
-  const outcome = published ? 'published' : `kept as they were: ${reason}`;
+  const outcome = published ? 'published' : `unchanged, ${reason}`;
   const { oldLogLoss, newLogLoss, oldCoverage80, newCoverage80 } = figures;
   if (newLogLoss === null || newCoverage80 === null) return outcome;
   const before = (value: number | null): string => (value === null ? '' : `${value.toFixed(4)} before, `);
   return [
     outcome,
-    `log loss ${before(oldLogLoss)}${newLogLoss.toFixed(4)} now`,
-    `coverage of the 80 % interval ${before(oldCoverage80)}${newCoverage80.toFixed(4)} now (${formatNumber(cases)} forecasts)`,
+    `log loss: ${before(oldLogLoss)}${newLogLoss.toFixed(4)} now`,
+    `coverage of the 80 % interval: ${before(oldCoverage80)}${newCoverage80.toFixed(4)} now (${formatNumber(cases)} forecasts)`,
   ].join('; ');
 }
 

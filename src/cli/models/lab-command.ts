@@ -30,9 +30,10 @@ interface LabArguments {
 
 interface LabCommand<Result> {
   readonly name: string;
-  /** Texts of --help: before the options, of --fold, after the options. */
+  /** Texts of --help: before the options, of --fold, and after the options. */
   readonly about: string;
   readonly fold: string;
+  readonly examples: readonly string[];
   readonly notes: string;
   /** @returns null after a signal */
   readonly measure: (
@@ -49,6 +50,7 @@ export const defineLabCommand = <Result>({
   name,
   about,
   fold,
+  examples,
   notes,
   measure,
   ...formats
@@ -62,16 +64,17 @@ export const defineLabCommand = <Result>({
         fold: integerOption(0, maxFold, fold),
         report: option(
           'HTML',
-          'writes a page with plots and tables; it opens without a network',
+          'write an HTML page with charts and tables, which needs no network',
           checkReportPath,
         ),
         threads: integerOption(
           1,
           maxThreads,
-          `threads of the fit, 1 to ${maxThreads} (default: 1, from a million answers on all cores)`,
+          `threads of the fit, 1 to ${maxThreads} (default: 1; from 1,000,000 answers on, one per core)`,
         ),
-        json: flag('the figures as one line of JSON'),
+        json: flag('print the metrics as one line of JSON'),
       },
+      examples,
       notes,
       read: (values, given) => ({
         ...requireFile(values, given),
@@ -96,7 +99,7 @@ const checkReportPath = (path: string): string =>
     const target = resolve(path);
     accessSync(dirname(target), constants.W_OK);
     const existing = statSync(target, { throwIfNoEntry: false });
-    if (existing?.isDirectory()) throw new Error('it is a folder');
+    if (existing?.isDirectory()) throw new Error('it is a directory');
     if (existing !== undefined) accessSync(target, constants.W_OK);
     return target;
   });
@@ -137,8 +140,7 @@ async function readAnswers(path: string, { closers, stderr, showProgress }: Comm
   }
   if (closers.closing) return null;
   showProgress('');
-  if (learner.length === 0)
-    throw new StartError([`${path} has no answer that can be used`, ...examples].join('\n'));
+  if (learner.length === 0) throw new StartError([`${path} contains no valid row`, ...examples].join('\n'));
   for (const note of buildNotes(table, leftOut, examples)) stderr.write(`${note}\n`);
   return { table, leftOut, since };
 }
@@ -149,16 +151,16 @@ function buildNotes(table: AnswerTable, leftOut: number, examples: readonly stri
   const note = (count: number, one: string, several: string, rest: string): string[] =>
     count > 0 ? [`${formatNumber(count)} ${count === 1 ? one : several} ${rest}`] : [];
   return [
-    ...note(leftOut, 'row does', 'rows do', 'not fit and are left out:'),
+    ...note(leftOut, 'invalid row', 'invalid rows', 'skipped:'),
     ...examples,
     ...(leftOut > maxExamples ? [`  and ${formatNumber(leftOut - maxExamples)} more`] : []),
     ...note(
       conflicts,
       'row has',
       'rows have',
-      "another fold than their learner's first: the first one holds",
+      "a different fold than the learner's first row; the first fold is used",
     ),
-    ...note(withoutFold, 'learner has', 'learners have', 'no fold: 1 to 5 by a hash of user_id'),
+    ...note(withoutFold, 'learner has', 'learners have', 'no fold; a hash of user_id assigns folds 1 to 5'),
   ];
 }
 
@@ -166,11 +168,11 @@ function buildNotes(table: AnswerTable, leftOut: number, examples: readonly stri
 export function requireSplit(table: AnswerTable, folds: Uint16Array, fold: number): Split {
   if (!folds.includes(fold)) {
     const present = listFolds(folds).join(', ');
-    throw new StartError(`No learner is in fold ${fold}; there are learners in ${present}`);
+    throw new StartError(`Fold ${fold} has no learners. Folds with learners: ${present}`);
   }
   const split = splitByFold(table, folds, fold);
   if (split.training.correct.length > 0) return split;
-  throw new StartError(`Every learner is in fold ${fold}, so that nobody is left to train on`);
+  throw new StartError(`All learners are in fold ${fold}; training needs learners in other folds`);
 }
 
 export const listFolds = (folds: Uint16Array): number[] => distinct(folds).sort((a, b) => a - b);

@@ -20,22 +20,28 @@ export const main = defineCommand({
   failureExitCode: exitCodes.notCompared,
   ...defineArguments({
     usage: 'npm run audit [-- options]',
-    about: `Compares, by tenant and UTC day, while the service goes on:
-  accepted answers (counted in Redis), less what was erased or taken back, with those that are stored in
-  ClickHouse, wait in the outbox or are parked; and the stored answers with the daily rollups.
-
-Exit code 0: all agrees. 1: something does not; a table says what, what it means and where to look.
-2: it could not compare everything (a server is unavailable, corrections or rows do not move), nothing else was found.`,
+    about: `Checks for every tenant and UTC day that each accepted answer is stored and that the rollups match the answers.
+The service can keep running.`,
     options: {
       days: integerOption(
         1,
         36_500,
-        `the last N days, 1 to 36500 (default: all days whose accepted answers are counted, 35 or more).
-Older days than are counted are compared with their rollups only`,
+        `check the last N days, 1 to 36500 (default: all days with counters of accepted answers,
+at least 35); for older days only the rollups are checked`,
       ),
       json: jsonFlag,
     },
-    notes: 'It uses the servers of the service that runs on DATA_DIR, or starts its own.',
+    examples: ['npm run audit', 'npm run audit -- --days 7 --json'],
+    notes: `The audit compares accepted answers (counted in Redis, minus erased and retracted ones) with the answers that are
+stored in ClickHouse, waiting in the outbox or dead-lettered.
+
+Exit codes:
+  0  no mismatch
+  1  mismatches; a table lists each one, its meaning and a query to investigate it
+  2  no mismatch, but a part could not be compared (a server is unavailable, or rows or corrections are stuck);
+     also wrong options
+
+It connects to the service running on DATA_DIR, or starts Redis and ClickHouse itself.`,
     read: rejectOperands,
   }),
   run: async (context, { days, json }) => {
@@ -53,18 +59,18 @@ Older days than are counted are compared with their rollups only`,
 function formatAudit({ days, seconds, totals, mismatches, notCompared }: AuditReport): string {
   const balance = {
     'accepted answers': totals.accepted,
-    'erased or taken back': totals.removed,
+    'erased or retracted': totals.removed,
     'stored in ClickHouse': totals.stored,
     'in the outbox': totals.waiting,
-    parked: totals.parked,
-    'stored, by day of the answer': totals.raw,
+    'dead-lettered': totals.parked,
+    'stored, by occurred_at': totals.raw,
   };
-  const verdict = notCompared.length > 0 ? 'no mismatch in what could be compared' : 'all agrees';
+  const verdict = notCompared.length > 0 ? 'no mismatch in the compared parts' : 'no mismatch';
   return [
     `${formatDay(days.from)} to ${formatDay(days.to - 1)}, in ${seconds.toFixed(1)} s`,
     formatTable(Object.entries(balance).map(([name, value]) => [name, formatNumber(value)])),
     ...(mismatches.length > 0 ? [formatMismatches(mismatches)] : []),
-    ...notCompared.map((what) => `not compared: ${what}`),
+    ...notCompared.map((what) => `Not compared: ${what}`),
     mismatches.length > 0 ? `${mismatches.length} mismatches` : verdict,
   ].join('\n');
 }
@@ -80,8 +86,8 @@ function formatMismatches(mismatches: readonly Mismatch[]): string {
   const more = mismatches.length - shown.length;
   const firsts = shown.filter(({ kind }, i) => shown.findIndex((one) => one.kind === kind) === i);
   return [
-    formatTable([['TENANT', 'DAY', 'WHAT', 'EXPECTED', 'FOUND'], ...rows]),
+    formatTable([['TENANT', 'DAY', 'CHECK', 'EXPECTED', 'FOUND'], ...rows]),
     ...(more > 0 ? [`  and ${more} more`] : []),
-    ...firsts.flatMap(({ kind, meaning, look }) => [`${kind}: ${meaning}`, `  look: ${look}`]),
+    ...firsts.flatMap(({ kind, meaning, look }) => [`${kind}: ${meaning}`, `  investigate: ${look}`]),
   ].join('\n');
 }

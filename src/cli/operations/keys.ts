@@ -18,31 +18,32 @@ import { defineCommand } from '../support/command.js';
 import { openRedisOnly } from '../support/servers.js';
 
 const options = {
-  tenant: read.tenantOption(`whose answers the key reaches (default: ${read.defaultTenant})`),
+  tenant: read.tenantOption(`tenant of the key (default: ${read.defaultTenant})`),
   'requests-per-minute': read.integerOption(
     1,
     maxQuota,
-    `quota, 1 to ${maxQuota} (default: ${defaultQuota})`,
+    `quota in requests per minute, 1 to ${maxQuota} (default: ${defaultQuota})`,
   ),
-  unlimited: read.flag('no quota'),
+  unlimited: read.flag('create a key without a quota'),
   scopes: read.option(
     'LIST',
-    `comma-separated of ${allScopes.join(', ')} (default: all but operator, which
-reaches beyond its tenant)`,
+    `comma-separated list of ${allScopes.join(', ')} (default: ${defaultScopes.join()});
+operator grants deployment-wide data and actions`,
     (text, name): readonly Scope[] => {
       const names = text.split(',').map((scope) => scope.trim());
       const unknown = names.find((scope) => !allScopes.some((known) => known === scope));
       if (unknown === undefined) return allScopes.filter((scope) => names.includes(scope));
-      throw new read.UsageError(`${name}: ${JSON.stringify(unknown)} is none of ${allScopes.join()}`);
+      throw new read.UsageError(`${name} ${JSON.stringify(unknown)} must be one of ${allScopes.join(', ')}`);
     },
   ),
   key: read.option(
     'KEY',
-    `this key, 1 to 128 of A-Za-z0-9._~-, instead of a random one; one that is in
-store takes the new quota, one that was revoked stays so`,
+    `store this key, 1 to 128 characters of A-Za-z0-9._~-, instead of a random one;
+an existing key takes the new quota, a revoked key stays revoked`,
     (text, name) => {
       // The key is secret, so the error omits it.
-      if (!plainName.test(text)) throw new read.UsageError(`${name}: 1 to 128 of A-Za-z0-9._~- are allowed`);
+      if (!plainName.test(text))
+        throw new read.UsageError(`${name} must have 1 to 128 characters of A-Za-z0-9._~-`);
       return text;
     },
   ),
@@ -54,27 +55,35 @@ export const main = defineCommand({
   name: 'keys',
   ...read.defineArguments({
     usage: 'npm run keys -- create [options] | list | revoke KEY|HASH',
-    about: `create prints the new key, which is stored as a hash only and cannot be shown again. The options are for create.
-list prints hash, tenant, quota, scopes and time of creation of each key.
-revoke takes a key, or the first 8 or more characters of its hash as list shows it. The running service
-refuses a revoked key within 2 s.`,
+    about: `Creates, lists and revokes API keys.
+
+  create           prints the new key; only its hash is stored, so the key cannot be shown again
+  list             prints hash, tenant, quota, scopes and creation time of the active keys
+  revoke KEY|HASH  revokes a key, given as the key or as at least 8 leading characters of its hash;
+                   the running service rejects it within 2 s
+
+The options apply to create.`,
     options,
-    notes: `The keys of the service that runs on DATA_DIR (or at REDIS_URL) are meant; where none runs, its servers
-are started for the moment.`,
+    examples: [
+      'npm run keys -- create --tenant school-1 --requests-per-minute 600 --scopes read,write',
+      'npm run keys -- list',
+      'npm run keys -- revoke 1f2e3d4c',
+    ],
+    notes: `It connects to Redis at REDIS_URL or of the service running on DATA_DIR, or starts the embedded servers itself.`,
     read: (values, { operands: [action, name, ...rest] }): KeyAction => {
       const hasOptions = Object.values(values).some((value) => value !== null && value !== false);
-      if (action !== 'create' && hasOptions) throw new read.UsageError('only create takes options');
+      if (action !== 'create' && hasOptions) throw new read.UsageError('The options apply only to create');
       if (action === 'create' && name === undefined) return create(values);
       if (action === 'list' && name === undefined) return list;
       if (action === 'revoke' && name !== undefined && rest.length === 0) return revoke(name);
       throw new read.UsageError(
-        action === 'revoke' ? 'revoke takes one KEY or HASH' : 'create, list or revoke is needed',
+        action === 'revoke' ? 'Pass one KEY or HASH to revoke' : 'Pass create, list or revoke',
       );
     },
   }),
   run: async (context, action) => {
     const store = createKeyStore(await openRedisOnly(context), (error) =>
-      context.logger.error({ err: error }, 'an API key in store cannot be read'),
+      context.logger.error({ err: error }, 'a stored API key cannot be read and is skipped'),
     );
     context.print(await action(store));
   },
@@ -83,7 +92,7 @@ are started for the moment.`,
 function create(values: read.OptionValues<typeof options>): KeyAction {
   const { tenant, unlimited, 'requests-per-minute': quota, scopes } = values;
   if (unlimited && quota !== null)
-    throw new read.UsageError('--unlimited and --requests-per-minute exclude each other');
+    throw new read.UsageError('Pass either --unlimited or --requests-per-minute');
   const key = values.key ?? generateKey();
   const grant: Grant = {
     keyHash: hashKey(key),
@@ -104,7 +113,7 @@ function create(values: read.OptionValues<typeof options>): KeyAction {
 function requireSameGrant(stored: Grant, requested: Grant): void {
   if (stored.tenant === requested.tenant && stored.scopes.join() === requested.scopes.join()) return;
   throw new StartError(
-    `This key is in store for tenant ${stored.tenant} with scopes ${stored.scopes.join()}, which stay: create another one`,
+    `This key exists for tenant ${stored.tenant} with scopes ${stored.scopes.join()}, which cannot change. Create another key`,
   );
 }
 
@@ -134,9 +143,11 @@ function revoke(name: string): KeyAction {
     const keys = prefix.length < minPrefixLength ? [] : await store.listActive();
     const [found, ...others] = keys.filter(({ keyHash }) => keyHash.startsWith(prefix));
     if (others.length > 0)
-      throw new StartError(`${others.length + 1} keys begin with ${prefix}: give more of the hash`);
+      throw new StartError(
+        `${others.length + 1} keys have a hash that starts with ${prefix}. Pass more characters`,
+      );
     if (found === undefined || !(await store.revoke(found.keyHash)))
-      throw new StartError('There is no such key');
+      throw new StartError('No active key matches. npm run keys -- list shows the hashes');
     return `revoked ${toKeyId(found.keyHash)}`;
   };
 }

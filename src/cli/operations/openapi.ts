@@ -10,11 +10,12 @@ export const main = defineCommand({
   name: 'openapi',
   ...defineArguments({
     usage: 'npm run openapi [-- FILE]',
-    about: 'Writes the OpenAPI 3.1 of /openapi.json to FILE, or to standard output.',
+    about: 'Writes the OpenAPI 3.1 document of the API to FILE, or to standard output.',
     options: {},
-    notes: 'It needs no servers.',
+    examples: ['npm run openapi -- openapi.json'],
+    notes: 'A running service returns the same document at /openapi.json. The command needs no servers.',
     read: (_, { operands: [file, ...more] }) => {
-      if (more.length > 0) throw new UsageError('at most one FILE is needed');
+      if (more.length > 0) throw new UsageError('Pass at most one FILE');
       return { file };
     },
   }),
@@ -25,7 +26,7 @@ export const main = defineCommand({
     try {
       writeFileSync(file, `${text}\n`);
     } catch (cause) {
-      throw new StartError(`${file} cannot be written: ${(cause as Error).message}`, { cause });
+      throw new StartError(`Cannot write ${file}: ${(cause as Error).message}`, { cause });
     }
   },
 });

@@ -10,28 +10,28 @@ export const main = defineCommand({
   name: 'parked',
   ...defineArguments({
     usage: 'npm run parked -- list|redrive [options]',
-    about: `Rows that ClickHouse refuses for what they say are put aside, so that they hold up no others.
+    about: `Lists or redrives dead-letter rows: rows that ClickHouse rejected because of their content.
 
-list shows the stream that each was in, its id there, its tenant, why it was refused and how long ago.
-redrive puts all of them back, behind what waits: once the cause is mended they are stored as if nothing
-had been. A row that is refused again is put aside again. Rows from before their learner was erased go.`,
+  list     prints stream, id, tenant, reason and age of each row
+  redrive  appends all rows to the outbox again; run it after you have fixed the cause`,
     options: {
       partition: integerOption(
         0,
         65_535,
-        'only what was in the streams of this partition (default: everything)',
+        'only rows of this partition, 0 to 65535 (default: all partitions)',
       ),
-      json: flag('of list: one JSON object a line, with the time as parked_at'),
+      json: flag('print the list as one JSON object per line, with parked_at instead of the age'),
     },
-    notes: `The learner is not shown: a list may be kept and passed on, and erasing a learner could not reach it. The row
-itself is in the stream that has the name of the first column and :parked behind it.
+    examples: ['npm run parked -- list', 'npm run parked -- redrive'],
+    notes: `redrive dead-letters a row again if ClickHouse rejects it again, and drops rows of learners who have been erased.
+The list omits user ids, because an erasure cannot reach a copy of the list. The full row is in the Redis stream
+STREAM:parked, where STREAM is the first column.
 
-The rows of the service that runs on DATA_DIR (or at REDIS_URL) are meant; where none runs, its servers are
-started for the moment.`,
+It connects to Redis at REDIS_URL or of the service running on DATA_DIR, or starts the embedded servers itself.`,
     read: (values, { operands: [action, ...rest] }) => {
       if (rest.length > 0 || (action !== 'list' && action !== 'redrive'))
-        throw new UsageError('list or redrive is needed');
-      if (action === 'redrive' && values.json) throw new UsageError('only list takes --json');
+        throw new UsageError('Pass list or redrive');
+      if (action === 'redrive' && values.json) throw new UsageError('--json applies only to list');
       return { ...values, action };
     },
   }),
@@ -53,11 +53,11 @@ const formatLine = ({ stream, id, tenant, reason, parkedAt }: ParkedEntry): stri
   [stream, id, tenant ?? '-', reason, formatAge(Date.now() - parkedAt)].join('\t');
 
 function formatRedriven({ moved, stayed, erased }: RedriveCounts): string {
-  const wait = 'too many rows or a correction wait before them, try again later';
+  const wait = 'the outbox is full, or a correction is pending. Run redrive again later';
   return [
-    `put back ${moved}`,
-    ...(erased > 0 ? [`${erased} were of learners who were erased, and are gone`] : []),
-    ...(stayed > 0 ? [`${stayed} stay parked: ${wait}`] : []),
+    `${moved} rows moved to the outbox`,
+    ...(erased > 0 ? [`${erased} rows of erased learners dropped`] : []),
+    ...(stayed > 0 ? [`${stayed} rows remain dead-lettered: ${wait}`] : []),
   ].join('\n');
 }
 

@@ -21,27 +21,32 @@ export const main = defineCommand({
   name: 'rebuild',
   ...defineArguments({
     usage: 'npm run rebuild [-- options]',
-    about: `Restores Redis from ClickHouse after it came back empty: every learner byte for byte by replaying the answers,
-event ids that are still remembered with their first answers, goals, catalogues, models, API keys. A Redis
-Cluster that lost a node gets back what was on it. Where nothing is missing, nothing is done.
-
-After an upgrade to a version that keeps learners otherwise, with every service stopped, it restores all of them as this
-version keeps them. It refuses that while anything waits in Redis that ClickHouse does not have.
-
-The service may run meanwhile: it answers 503 until all is there, and goes on by itself within seconds. A run that
-was stopped is taken up by the next one where it stood.
-
-Answers that were still in the outbox, in Redis alone, when Redis was lost are not in ClickHouse and cannot be
-restored; callers who got no 200 or who send them again with their event_id lose nothing.`,
+    about: 'Restores Redis from ClickHouse after Redis has lost its data, or compares both.',
     options: {
       verify:
-        flag(`write nothing: compare every learner in Redis with what the answers in ClickHouse and those that still
-wait in Redis give, and print the differences; exit code 1 where there are any, 2 where learners could
-not be compared`),
+        flag(`write nothing; replay the stored and the waiting answers, compare each learner with Redis, and print
+the differences`),
       json: jsonFlag,
     },
-    notes:
-      'It uses the servers of the service that runs on DATA_DIR (or REDIS_URL and CLICKHOUSE_URL), or starts its own.',
+    examples: ['npm run rebuild', 'npm run rebuild -- --verify'],
+    notes: `The command replays the stored answers of all learners and restores their states, recent event ids, goals, catalogues,
+models and API keys. In a Redis Cluster it restores only the partitions that lost their data. If nothing is missing,
+it changes nothing. If a run is stopped, the next run resumes it.
+
+The service can keep running: it responds with 503 until the rebuild is complete, and then resumes within seconds.
+
+Answers that were only in the outbox of the lost Redis are not in ClickHouse and cannot be restored. Clients that send
+them again with their event_id lose no answer.
+
+After an upgrade that changes the format of learners, stop every service and run the command to convert all learners.
+It stops with an error while Redis contains data that ClickHouse does not have.
+
+Exit codes of --verify:
+  0  no differences
+  1  differences
+  2  no differences, but some learners could not be compared
+
+It connects to REDIS_URL and CLICKHOUSE_URL or to the service running on DATA_DIR, or starts the embedded servers itself.`,
     read: rejectOperands,
   }),
   run: (context, args) =>
@@ -60,7 +65,7 @@ async function runVerify(context: CommandContext, servers: Servers, json: boolea
 }
 
 async function runRestore(context: CommandContext, servers: Servers, json: boolean): Promise<void> {
-  const message = 'Redis is being rebuilt by another process right now';
+  const message = 'Another process is rebuilding Redis. Wait until it ends';
   const { check: ensureMayContinue } = await acquireProcessLock(
     servers.redis,
     rebuildLockKey,
@@ -73,7 +78,7 @@ async function runRestore(context: CommandContext, servers: Servers, json: boole
   if (other !== null) await retireOlderVersion(parts, other, ensureMayContinue);
   await updateSchema(servers);
   const result = await rebuild(parts, { ensureMayContinue, onProgress: createProgressReporter(context) });
-  if (result === null) context.print(json ? formatJsonLine({ restored: false }) : 'nothing to restore');
+  if (result === null) context.print(json ? formatJsonLine({ restored: false }) : 'Nothing to restore');
   else context.print((json ? formatJsonLine : formatSummary)(summarize(result)));
 }
 
@@ -109,8 +114,8 @@ function summarize(result: RebuildResult) {
 }
 
 function buildNotes({ brokenCount, broken, unreadableKeys }: RebuildResult): string[] {
-  const gaps = `rows of ${formatNumber(brokenCount)} learners have gaps or doubles (${broken.join(', ')}): they are as their rows say`;
-  const keys = `${formatNumber(unreadableKeys)} API keys were recorded under another password of ClickHouse: create them again`;
+  const gaps = `${formatNumber(brokenCount)} learners have missing or duplicate rows (${broken.join(', ')}); they were restored from the rows that exist`;
+  const keys = `${formatNumber(unreadableKeys)} API keys were encrypted with a different ClickHouse password and cannot be restored; create new keys`;
   return [...(brokenCount > 0 ? [gaps] : []), ...(unreadableKeys > 0 ? [keys] : [])];
 }
 
@@ -118,9 +123,11 @@ function formatSummary(summary: ReturnType<typeof summarize>): string {
   const { learners, answers, resumedAfter, learnersPerSecond, answersPerSecond, notes } = summary;
   return [
     `${formatNumber(learners)} learners with ${formatNumber(answers)} answers restored in ${summary.seconds.toFixed(1)} s`,
-    `  ${formatNumber(learnersPerSecond)} learners and ${formatNumber(answersPerSecond)} answers a second in the replay`,
-    `  ${summary.partitions} partitions are in use again`,
-    ...(resumedAfter > 0 ? [`  ${formatNumber(resumedAfter)} of the answers by an earlier run`] : []),
+    `  replay: ${formatNumber(learnersPerSecond)} learners/s, ${formatNumber(answersPerSecond)} answers/s`,
+    `  ${summary.partitions} partitions restored`,
+    ...(resumedAfter > 0
+      ? [`  ${formatNumber(resumedAfter)} of these answers were restored by an earlier run`]
+      : []),
     ...notes.map((note) => `  Note: ${note}`),
   ].join('\n');
 }
@@ -134,10 +141,10 @@ function formatVerification(result: VerifyResult): string {
     differingCount === 0 ? '  no differences' : `  ${formatNumber(differingCount)} learners differ`,
     ...differing.slice(0, maxShownDifferences).map(({ learner, what }) => `    ${learner} ${what}`),
   ];
-  if (waiting > 0) lines.push(`  ${formatNumber(waiting)} of them had answers that still wait in Redis`);
+  if (waiting > 0) lines.push(`  ${formatNumber(waiting)} learners have answers that are only in Redis`);
   if (undecided > 0)
     lines.push(
-      `  ${formatNumber(undecided)} could not be compared, for Redis counts answers that no row is found of: they kept answering (compare again), or ClickHouse lacks rows (npm run audit)`,
+      `  ${formatNumber(undecided)} learners could not be compared: Redis counts answers without a row. If they were answering during the run, verify again; else run npm run audit`,
     );
   return lines.join('\n');
 }

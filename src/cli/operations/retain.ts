@@ -15,20 +15,25 @@ export const main = defineCommand({
   name: 'retain',
   ...defineArguments({
     usage: 'npm run retain [-- options]',
-    about: `Drops stored answers and scored forecasts that are old, whole months of arrival, as the service does by itself with
-ATTEMPT_RETENTION_DAYS. Their daily sums and what learners know stay. There is no way back but a backup.`,
+    about: `Deletes old answers and scored forecasts, by whole months of arrival, and keeps their daily sums and the state of
+the learners. Only a backup can restore deleted answers.`,
     options: {
-      'dry-run': flag('say what would be dropped, drop nothing'),
-      days: integerOption(1, 36_500, 'age in days, 1 to 36500 (default: ATTEMPT_RETENTION_DAYS)'),
+      'dry-run': flag('print what would be deleted, and delete nothing'),
+      days: integerOption(1, 36_500, 'minimum age in days, 1 to 36500 (default: ATTEMPT_RETENTION_DAYS)'),
     },
-    notes: `A month whose answers may still be on their way has to wait; the log says for what.
-It uses the servers of the service that runs on DATA_DIR, or starts its own.`,
+    examples: ['npm run retain -- --dry-run', 'npm run retain -- --days 400'],
+    notes: `The service does the same automatically if ATTEMPT_RETENTION_DAYS is set. A month is postponed while answers of it may
+still be on the way to ClickHouse; the log states the reason.
+
+It connects to the service running on DATA_DIR, or starts Redis and ClickHouse itself.`,
     read: rejectOperands,
   }),
   run: async (context, { days, 'dry-run': dryRun }) => {
     const age = days ?? context.config.attemptRetentionDays;
     if (age === 0)
-      throw new StartError('ATTEMPT_RETENTION_DAYS is 0, answers are kept for ever: --days is needed');
+      throw new StartError(
+        'ATTEMPT_RETENTION_DAYS is 0 (keep forever). Pass --days N to delete older answers',
+      );
     await withDeployment(context, ({ endpoints, redis, signal }, partitions) =>
       withMaintenance({ redis, partitions }, endpoints, context.logger, async (parts) => {
         const plan = await planRetention(parts, findLastOldMonth(age, Date.now()));
@@ -44,15 +49,15 @@ function formatRetention(
   dropped: readonly number[],
   dryRun: boolean,
 ): string {
-  if (months.length + forecastMonths.length === 0) return 'nothing is old enough';
+  if (months.length + forecastMonths.length === 0) return 'Nothing to delete';
   const formatState = (isDropped: boolean): string =>
-    dryRun ? 'would be dropped' : isDropped ? 'dropped' : 'has to wait';
+    dryRun ? 'would be deleted' : isDropped ? 'deleted' : 'postponed';
   return formatTable([
     ...months.map(({ month, answers }) => [
       `${month}`,
       `${answers} answers`,
       formatState(dropped.includes(month)),
     ]),
-    ...forecastMonths.map((month) => [`${month}`, 'served forecasts', formatState(true)]),
+    ...forecastMonths.map((month) => [`${month}`, 'scored forecasts', formatState(true)]),
   ]);
 }

@@ -37,7 +37,7 @@ export const integerOption = (low: number, high: number, about: string): Option<
   option('N', about, (text, name) => {
     const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
     if (value >= low && value <= high) return value;
-    throw new UsageError(`${name} ${JSON.stringify(text)}: an integer from ${low} to ${high} is needed`);
+    throw new UsageError(`${name} ${JSON.stringify(text)} must be an integer from ${low} to ${high}`);
   });
 
 export const choiceOption = <Choice extends string>(
@@ -48,7 +48,7 @@ export const choiceOption = <Choice extends string>(
   option(placeholder, about, (text, name) => {
     const chosen = choices.find((choice) => choice === text);
     if (chosen !== undefined) return chosen;
-    throw new UsageError(`${name} ${JSON.stringify(text)}: one of ${choices.join(', ')} is needed`);
+    throw new UsageError(`${name} ${JSON.stringify(text)} must be one of ${choices.join(', ')}`);
   });
 
 /**
@@ -67,14 +67,14 @@ export const timeOption = (
     return ms;
   });
 
-export const jsonFlag = flag('result as one line of JSON');
+export const jsonFlag = flag('print the result as one line of JSON');
 
 export const defaultTenant = 'default';
 
 export const tenantOption = (about: string): Option<string | null> =>
   option('T', about, (text, name) => {
     if (plainName.test(text)) return text;
-    throw new StartError(`${name} ${JSON.stringify(text)}: 1 to 128 of A-Za-z0-9._~- are allowed`);
+    throw new StartError(`${name} ${JSON.stringify(text)} must have 1 to 128 characters of A-Za-z0-9._~-`);
   });
 
 type OptionTable = Readonly<Record<string, Option<unknown>>>;
@@ -91,6 +91,7 @@ interface CommandLine {
 interface ArgumentsSpec<Options extends OptionTable, Arguments> {
   readonly usage: string;
   readonly about: string;
+  readonly examples?: readonly string[];
   readonly notes: string;
   readonly options: Options;
   /** @throws StartError */
@@ -101,8 +102,8 @@ interface ArgumentsSpec<Options extends OptionTable, Arguments> {
 export function defineArguments<Options extends OptionTable, Arguments>(
   specification: ArgumentsSpec<Options, Arguments>,
 ) {
-  const { usage, about, notes, options, read } = specification;
-  const table = Object.entries<Option<unknown>>({ ...options, help: flag('this text') });
+  const { usage, about, examples = [], notes, options, read } = specification;
+  const table = Object.entries<Option<unknown>>({ ...options, help: flag('print this help') });
   const heads = table.map(([name, { placeholder }]) => `  --${name} ${placeholder}`.trimEnd());
   const width = Math.max(...heads.map((head) => head.length)) + 2;
   const indent = `\n${' '.repeat(width)}`;
@@ -110,7 +111,13 @@ export function defineArguments<Options extends OptionTable, Arguments>(
     ([, { about }], i) => `${heads[i]?.padEnd(width)}${about.replaceAll('\n', indent)}`,
   );
   return {
-    help: `Usage: ${usage}\n\n${about}\n\nOptions:\n${lines.join('\n')}\n\n${notes}\n`,
+    help: `${[
+      `Usage: ${usage}`,
+      about,
+      `Options:\n${lines.join('\n')}`,
+      ...(examples.length > 0 ? [`Examples:\n${examples.map((one) => `  ${one}`).join('\n')}`] : []),
+      notes,
+    ].join('\n\n')}\n`,
     /** @throws StartError */
     read: (argv: readonly string[]): Arguments | null => {
       try {
@@ -121,7 +128,7 @@ export function defineArguments<Options extends OptionTable, Arguments>(
         return read(optionValues as OptionValues<Options>, { operands: positionals, argv });
       } catch (error) {
         if (!(error instanceof UsageError)) throw error;
-        throw new StartError(`${error.message}\nUsage: ${usage}; --help explains them`);
+        throw new StartError(`${error.message}\nUsage: ${usage} (--help lists the options)`);
       }
     },
   };
@@ -141,12 +148,13 @@ function parseOptions(argv: readonly string[], table: readonly [string, Option<u
 
 /** @throws UsageError */
 export function rejectOperands<Values>(values: Values, { operands: [first] }: CommandLine): Values {
-  if (first !== undefined) throw new UsageError(`${JSON.stringify(first)} is no option`);
+  if (first !== undefined)
+    throw new UsageError(`Unexpected argument ${JSON.stringify(first)}: this command takes only options`);
   return values;
 }
 
 /** Requires exactly one operand. @throws UsageError */
 export function requireFile<Values>(values: Values, { operands: [file, ...more] }: CommandLine) {
-  if (file === undefined || more.length > 0) throw new UsageError('exactly one FILE is needed');
+  if (file === undefined || more.length > 0) throw new UsageError('Pass exactly one FILE');
   return { ...values, file };
 }

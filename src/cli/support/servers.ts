@@ -37,7 +37,7 @@ export async function openEngine(context: CommandContext, settings: EngineSettin
   const redis = await connectStateStore(endpoints, settings, logger, closers);
   const engine = await startEngine(redis, endpoints, settings, logger, closers);
   const blocked = engine.blockReason();
-  if (blocked !== null) throw new StartError(`Nothing can be imported now: ${blocked}`);
+  if (blocked !== null) throw new StartError(`The import cannot start: ${blocked}`);
   return engine;
 }
 
@@ -99,7 +99,7 @@ async function explainOutage(error: unknown, clickhouse: ClickHouseClient): Prom
     error instanceof ApiError ? 'Redis' : (await respondsToPing(clickhouse)) ? null : 'ClickHouse';
   if (server === null) return error;
   const { text } = describeConnectionError(error);
-  return new StartError(`${server} does not answer: ${text}; run the command again when it does`, {
+  return new StartError(`${server} is unavailable: ${text}. Run the command again when ${server} responds`, {
     cause: error,
   });
 }
@@ -140,10 +140,13 @@ export async function acquireProcessLock(
   /** @throws StartError if another process has the lock, ApiError UNAVAILABLE */
   const confirm = (): Promise<void> => renew().then(check);
   const logError = (text: string) => (error: unknown) => logger.debug({ err: error }, text);
-  const timer = setInterval(() => void renew().catch(logError('the lock is renewed later')), renewMs);
+  const timer = setInterval(
+    () => void renew().catch(logError('renewing the lock failed; the command retries')),
+    renewMs,
+  );
   closers.add('lock', async () => {
     clearInterval(timer);
-    await releaseLock(redis, key, holder).catch(logError('the lock ends by itself'));
+    await releaseLock(redis, key, holder).catch(logError('releasing the lock failed; it expires'));
   });
   return { check, confirm };
 }

@@ -30,10 +30,10 @@ function bandChart(
       ...{ series, x: band.historyMiddle, y: estimate.mean },
       // Losses have no bounds: they would overlap, because all models predict the same answers.
       ...(shown === formatShare && { low: estimate.low, high: estimate.high }),
-      note: `${formatEstimate(estimate, shown)} after ${formatRange(band.historyFrom, band.historyTo)} answers, ${formatNumber(band.cases)} forecasts for ${formatNumber(band.learners)} learners`,
+      note: `${formatEstimate(estimate, shown)} after ${formatRange(band.historyFrom, band.historyTo)} answers (${formatNumber(band.cases)} forecasts for ${formatNumber(band.learners)} learners)`,
     })),
   );
-  return chartFigure({ x: logAxis('answers so far', [first, last]), points, ...chart });
+  return chartFigure({ x: logAxis('earlier answers', [first, last]), points, ...chart });
 }
 
 const chartHorizons = (bands: readonly Band[], chart: (own: Band[], horizon: string) => string): string[] =>
@@ -43,12 +43,12 @@ const levelNames = intervalLevels.map((level) => `${formatPercent(level)} interv
 
 export function coverageSection(bands: readonly Band[], unit: HorizonUnit): string {
   const text =
-    'Share of forecasts whose interval holds what was observed, by answers so far. Dashed lines are the levels. Lines through the dots are 95 % intervals over learners. The narrower the intervals, the more a forecast says.';
+    'Share of forecasts whose interval contains the observed share, by number of earlier answers. Dashed lines mark the levels of the intervals. Vertical lines are 95 % confidence intervals over learners. The last chart shows the width of the 80 % interval: narrower is better if the coverage is right.';
   const charts = chartHorizons(bands, (own, horizon) => {
     const lows = own.flatMap(({ coverage }) => coverage.map(({ low }) => low));
     return bandChart(own, ({ coverage }) => zipNames(levelNames, coverage), {
       title: `Coverage over ${horizon} ${unit}`,
-      y: shareAxis('share of forecasts inside', computeDomain([...lows, 1], [0, 1], 0.6)),
+      y: shareAxis('coverage', computeDomain([...lows, 1], [0, 1], 0.6)),
       series: zipNames(levelNames, ['c', 'a', 'b']),
       marks: [levelMark(intervalLevels)],
     });
@@ -57,15 +57,15 @@ export function coverageSection(bands: readonly Band[], unit: HorizonUnit): stri
   const widths = bands.map(({ width }) => width.high);
   const widthChart = bandChart(bands, ({ horizon, width }) => ({ [nameOf(horizon)]: width }), {
     title: 'Width of the 80 % interval',
-    y: { label: 'mean width, as a share', grid: true, domain: computeDomain([0, ...widths], [0, 1], 0.2) },
+    y: { label: 'mean width', grid: true, domain: computeDomain([0, ...widths], [0, 1], 0.2) },
     series: zipNames(listHorizons(bands).map(nameOf), ['a', 'b', 'c', 'd']),
   });
-  return section('Coverage and sharpness by band', text, chartGrid([...charts, widthChart]));
+  return section('Coverage and width by band', text, chartGrid([...charts, widthChart]));
 }
 
 export function calibrationSection({ reliability, pit }: BacktestResults): string {
   const text =
-    'Left: tenths of the forecasts by the expected share, against what was observed; on the dashed line forecasts are right on average. Right: how often the outcome fell into each twentieth of its forecast distribution. Where forecasts are calibrated all columns reach the dashed line; columns at both ends rise where intervals are too narrow. Inside the 50 % interval the distribution runs through the expected share, which lies below the median: hence a dent and a bump there.';
+    'Left: forecasts in ten groups of equal size by expected share, with the observed share of each group. On the dashed line, forecasts are correct on average. Right: histogram of the probability integral transform (PIT) in 20 bins. If forecasts are calibrated, all columns reach the dashed line. High columns at both ends mean that the intervals are too narrow. The uneven columns in the middle are expected: within the 50 % interval, the distribution passes through the expected share, which is below the median.';
   const points = reliability.map(({ expected, observed, cases }) => ({
     series: modelTitles.served,
     x: expected,
@@ -73,9 +73,9 @@ export function calibrationSection({ reliability, pit }: BacktestResults): strin
     note: `expected ${formatShare(expected)}, observed ${formatShare(observed)}, ${formatNumber(cases)} forecasts`,
   }));
   const forecast = chartFigure({
-    title: 'Forecast against observed',
-    x: shareAxis('expected share of right answers'),
-    y: shareAxis('observed share'),
+    title: 'Expected and observed share',
+    x: shareAxis('expected share of correct answers'),
+    y: shareAxis('observed share of correct answers'),
     series: { [modelTitles.served]: 'a' },
     marks: [diagonalMark],
     points,
@@ -84,12 +84,15 @@ export function calibrationSection({ reliability, pit }: BacktestResults): strin
     from: bin / pitBins,
     to: (bin + 1) / pitBins,
     value: value * pitBins,
-    note: `${formatPercent(bin / pitBins)} to ${formatPercent((bin + 1) / pitBins)}: ${formatShare(value)} of the forecasts`,
+    note: `${formatPercent(bin / pitBins)} to ${formatPercent((bin + 1) / pitBins)}: share ${formatShare(value)} of the forecasts`,
   }));
   const place = chartFigure({
-    title: 'Place of the outcome in its forecast (PIT)',
-    x: shareAxis('probability that the forecast gave to less'),
-    y: { domain: [0, Math.max(2, ...columns.map(({ value }) => value))], label: 'forecasts, against even' },
+    title: 'Histogram of PIT values',
+    x: shareAxis('forecast probability of a lower share (PIT)'),
+    y: {
+      domain: [0, Math.max(2, ...columns.map(({ value }) => value))],
+      label: 'forecasts, relative to uniform',
+    },
     marks: [barMark(columns), levelMark([1])],
   });
   return section('Calibration', text, chartGrid([forecast, place]));

@@ -33,15 +33,15 @@ function leadTile({ all, bands }: BacktestResults, level: number, i: number): st
   const { mean, low, high } = all.coverage[i] as Estimate;
   const points = (value: number): string => (100 * value).toFixed(1);
   const fault = findCoverageFault(all, i);
-  const passed = isFew(all) ? 'few forecasts, not judged' : 'Holds';
+  const passed = isFew(all) ? 'Not rated: too few forecasts' : 'Passed';
   const { text, look = '' } = countFailingBands(bands, i);
   const lines: readonly (readonly [text: string, look: string])[] = [
-    [`The ${formatPercent(level)} interval covers`, ''],
+    [`Coverage of the ${formatPercent(level)} interval`, ''],
     [`${points(mean)} %`, fault === null ? 'figure' : 'figure off'],
-    [fault === null ? passed : `Fails: ${fault}`, fault === null ? '' : 'off'],
-    [`95 % interval over learners ${points(low)} to ${points(high)} %`, ''],
+    [fault === null ? passed : `Failed: ${fault}`, fault === null ? '' : 'off'],
+    [`95 % confidence interval: ${points(low)} to ${points(high)} %`, ''],
     [`${formatNumber(all.cases)} forecasts for ${formatNumber(all.learners)} learners`, ''],
-    [`Bands that fail: ${text}`, look],
+    [`Failed bands: ${text}`, look],
   ];
   return tag('div', {}, ...lines.map(([told, own]) => textTag('p', own === '' ? {} : { class: own }, told)));
 }
@@ -49,9 +49,7 @@ function leadTile({ all, bands }: BacktestResults, level: number, i: number): st
 const describeSettings = (backtest: Backtest): Readonly<Record<string, string>> => ({
   File: backtest.file,
   Fold:
-    backtest.fold === null
-      ? 'all in turn, each forecast by models trained on the others'
-      : String(backtest.fold),
+    backtest.fold === null ? 'all folds, each with models trained on the other folds' : String(backtest.fold),
   'Trained on': describeTraining(backtest),
   Horizons: `${listHorizons(backtest.results.bands).join(', ')} ${backtest.unit}`,
   Bootstrap: `${formatNumber(resamples)} samples of learners, seed ${seed}`,
@@ -60,9 +58,9 @@ const describeSettings = (backtest: Backtest): Readonly<Record<string, string>> 
 export function renderBacktest(backtest: Backtest, run: RunInfo): string {
   const { file, fold, unit, results } = backtest;
   const { all, bands } = results;
-  const about = `Forecasts of the share of right answers over the next ${unit}, from the learner’s answers up to the moment. An interval holds what it says if it covers the observed share as often as its level; the others lie below or above it. Brackets are 95 % intervals over learners. A band of answers so far and horizon fails where its coverage is more than ${100 * coverageTolerance} points from the level; with fewer than ${manyLearners} learners only if by more than chance. What rests on fewer than ${minObservations} forecasts is in grey italics and not judged.`;
+  const about = `Each forecast predicts the share of correct answers over the next ${unit} from the learner’s earlier answers. Coverage is the share of forecasts whose interval contains the observed share; it should equal the level of the interval. Below and Above are the shares of forecasts with an observed share outside the interval. Brackets are 95 % confidence intervals over learners. A band (earlier answers and horizon) fails if its coverage differs from the level by more than ${100 * coverageTolerance} points. With fewer than ${manyLearners} learners, it fails only if the confidence interval excludes the level. Figures from fewer than ${minObservations} forecasts are in grey italics and not rated.`;
   const losses =
-    'All losses are better the lower; each forecast counts once. No change takes the learner’s last 50 answers for what follows, population the share of right answers of all others. The charts show the mean log loss of single answers by answers so far.';
+    'Lower is better; each forecast counts once. “No change” predicts the learner’s share of correct answers in the last 50 answers. “Population” predicts the share of correct answers in the training data. The charts show the mean log loss per answer by number of earlier answers.';
   const lossTable = htmlTable(
     lossHead,
     lossRows(all, (name) => modelTitles[name]),

@@ -63,10 +63,10 @@ const describeLosses = (models: CaseSummary['models']) =>
 export function formatBacktest(backtest: Backtest): string {
   const { file, fold, unit, seconds, results } = backtest;
   const { all, bands } = results;
-  const whose = fold === null ? 'every fold by models trained on the others' : `fold ${fold}`;
-  const about = `${file}: ${whose}, horizons in ${unit}, ${seconds.toFixed(1)} s
+  const foldText = fold === null ? 'all folds, each with models trained on the other folds' : `fold ${fold}`;
+  const about = `${file}: ${foldText}, horizons in ${unit}, ${seconds.toFixed(1)} s
 Trained on ${describeTraining(backtest)}
-${formatNumber(all.cases)} forecasts for ${formatNumber(all.learners)} learners; intervals in brackets are 95 %, by ${formatNumber(resamples)} bootstrap samples of learners, seed ${seed}`;
+${formatNumber(all.cases)} forecasts for ${formatNumber(all.learners)} learners; brackets are 95 % confidence intervals from ${formatNumber(resamples)} bootstrap samples of learners, seed ${seed}`;
   return [
     about,
     textTable(coverageHead, coverageRows(all, bands)),
@@ -79,5 +79,5 @@ ${formatNumber(all.cases)} forecasts for ${formatNumber(all.learners)} learners;
 
 export const describeTraining = ({ cutoffs }: Backtest): string =>
   cutoffs.length === 0
-    ? 'all answers of other learners: the log has no times, or is too short to learn from its beginning'
-    : `what other learners had answered before ${cutoffs.map(formatDate).join(', ')}: the moments from each of these days to the next`;
+    ? 'all answers of other learners (the log has no times, or is too short to split by time)'
+    : `answers of other learners before ${cutoffs.map(formatDate).join(', ')}; each date starts the forecasts until the next date`;

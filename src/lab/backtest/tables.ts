@@ -34,12 +34,12 @@ export const isFew = ({ cases }: CaseSummary): boolean => cases < minObservation
 
 export const coverageHead = [
   'Interval',
-  'Covers',
+  'Coverage',
   'Below',
   'Above',
   'Forecasts',
   'Learners',
-  'Bands that fail',
+  'Failed bands',
 ];
 
 export const coverageRows = (all: CaseSummary, bands: readonly Band[]): Row[] =>
@@ -75,10 +75,10 @@ export const lossRows = (all: CaseSummary, formatName = (name: ModelName): strin
   ]);
 
 export const bandText =
-  'Of the forecasts of each band: share inside the 50, 80 and 95 % intervals, mean width of the 80 % interval, and log loss of the served forecast and of the two others.';
+  'For each band of earlier answers and horizon: coverage of the 50, 80 and 95 % intervals, mean width of the 80 % interval, and log loss of the served forecast and of the two reference forecasts.';
 
 export const bandHead = (unit: HorizonUnit): string[] => [
-  ...['Answers so far', unit === 'days' ? 'Days' : 'Answers', 'Forecasts', 'Learners'],
+  ...['Earlier answers', unit === 'days' ? 'Days' : 'Answers', 'Forecasts', 'Learners'],
   ...['50 %', '80 %', '95 %', 'Width', 'Log loss', 'No change', 'Population'],
 ];
 

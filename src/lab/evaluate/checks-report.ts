@@ -17,23 +17,35 @@ const formatDecimal = (figure: number | null): string => figure?.toFixed(3) ?? '
 function buildRows({ validity, movers }: AnswerChecks): (readonly [label: string, figure: string])[] {
   const { masteredThenAccuracy: next, masteredThenLow: low, masteredThenHigh: high } = validity;
   return [
-    ['Mastery contradicts the last ten answers', formatShare(validity.contradictions, validity.pairs)],
-    ['Mastered with at most six of the last ten right', formatShare(validity.masteredAt60, validity.pairs)],
-    ['From the sixth answer on, moves by more than .5', formatShare(validity.jumps, validity.settledAnswers)],
+    ['Mastery contradicts the last 10 answers', formatShare(validity.contradictions, validity.pairs)],
     [
-      'Right of the next five after mastery of .95',
+      'Mastered, with at most 6 of the last 10 answers correct',
+      formatShare(validity.masteredAt60, validity.pairs),
+    ],
+    [
+      'Mastery changes of more than .5, from answer 6 of a pair on',
+      formatShare(validity.jumps, validity.settledAnswers),
+    ],
+    [
+      'Correct answers among the 5 after mastery reached .95',
       `${formatPercent(next)} (${formatPercent(low)} to ${formatPercent(high)})`,
     ],
-    ['Right before it, from the sixth answer on', formatPercent(validity.unmasteredThenAccuracy)],
     [
-      `Predicted less right, ${formatNumber(movers.rising)} rising learners`,
+      'Correct answers until mastery reached .95, from answer 6 on',
+      formatPercent(validity.unmasteredThenAccuracy),
+    ],
+    [
+      `Mean prediction minus share correct, ${formatNumber(movers.rising)} improving learners`,
       formatDecimal(movers.biasRising),
     ],
     [
-      `Predicted less right, ${formatNumber(movers.falling)} falling learners`,
+      `Mean prediction minus share correct, ${formatNumber(movers.falling)} declining learners`,
       formatDecimal(movers.biasFalling),
     ],
-    [`Its root mean square, ${formatNumber(movers.longLearners)} learners`, formatDecimal(movers.longRms)],
+    [
+      `Root mean square of this difference, ${formatNumber(movers.longLearners)} learners with 150 or more answers`,
+      formatDecimal(movers.longRms),
+    ],
   ];
 }
 
@@ -41,39 +53,39 @@ export function formatValidity(found: AnswerChecks): string {
   const { contradictions, pairs } = found.validity;
   const share = pairs === 0 ? '' : ` (${formatPercent(contradictions / pairs)})`;
   return [
-    `Mastery: ${formatNumber(contradictions)} of ${formatNumber(pairs)} pairs contradict their last ten answers${share}.`,
+    `Mastery contradicts the last 10 answers in ${formatNumber(contradictions)} of ${formatNumber(pairs)} pairs of learner and skill${share}`,
     formatTable(buildRows(found).slice(1)),
   ].join('\n');
 }
 
 export function validitySection(found: AnswerChecks): string {
   const text =
-    'Pairs of a learner and a skill with ten or more answers, by mastery after their last one. Mastery contradicts the answers if it is .7 or more with at most four of the last ten and two of the last four right, or below .6 with nine of the last ten right. Learners who rise or fall: their share right of the last 50 answers differs by .2 or more from that of the first 50.';
-  return section('Mastery and the answers', text, htmlTable(['Found', 'Figure'], buildRows(found)));
+    'The first two rows cover pairs of learner and skill with 10 or more answers, after the last answer. Mastery contradicts the answers in two cases: it is .7 or more although at most 4 of the last 10 and 2 of the last 4 answers are correct, or it is below .6 although 9 or 10 of the last 10 are correct. A learner improves or declines if the share of correct answers in the last 50 answers differs from that in the first 50 by .2 or more. The differences compare the predictions of the last 50 answers with these answers.';
+  return section('Mastery compared with answers', text, htmlTable(['Check', 'Result'], buildRows(found)));
 }
 
 export const formatMonotone = (found: MonotoneCheck): string =>
-  `For another item of the skill, a right answer lowered the served probability ${formatNumber(found.rightLowers)} times\nand a wrong one raised it ${formatNumber(found.wrongRaises)} times, in ${formatNumber(found.probes)} probes, ${formatNumber(found.metItems)} of them of items that the learner knew.${found.furthest > 0 ? ` It moved by ${found.furthest.toExponential(1)} at most.` : ''}`;
+  `Monotonicity: ${formatNumber(found.probes)} probes of other items of the answered skill, ${formatNumber(found.metItems)} of them of items that the learner had answered.\nA correct answer lowered the served probability ${formatNumber(found.rightLowers)} times; an incorrect answer raised it ${formatNumber(found.wrongRaises)} times.${found.furthest > 0 ? ` Largest wrong change: ${found.furthest.toExponential(1)}.` : ''}`;
 
 export function monotoneSection(found: MonotoneCheck): string {
   const text =
-    'For another item of the skill, a right answer must never lower the served probability, and a wrong one never raise it. Both outcomes of an answer are tried on the test learners as they were at that moment, and other items of its skill are looked at: questions without an item, items that the learner knew, and others of the log.';
+    'A correct answer must not lower the served probability of other items of the skill, and an incorrect answer must not raise it. Each probe applies both outcomes to the state of a test learner and compares the probability of another item before and after. Probed items: no item, items that the learner had answered, and other items of the log.';
   const violations = (count: number): Cell => ({
     text: formatNumber(count),
     look: count > 0 ? 'off' : undefined,
   });
   const rows: Row[] = [
     ['Probes', formatNumber(found.probes)],
-    ['of them of items that the learner knew', formatNumber(found.metItems)],
-    ['A right answer lowered it', violations(found.rightLowers)],
-    ['A wrong answer raised it', violations(found.wrongRaises)],
-    ['Furthest move against an answer', found.furthest === 0 ? 'none' : found.furthest.toExponential(1)],
+    ['Probes of items that the learner had answered', formatNumber(found.metItems)],
+    ['Correct answer lowered the probability', violations(found.rightLowers)],
+    ['Incorrect answer raised the probability', violations(found.wrongRaises)],
+    ['Largest change against the answer', found.furthest === 0 ? 'none' : found.furthest.toExponential(1)],
   ];
-  return section('Monotone as served', text, htmlTable(['Found', 'Count'], rows));
+  return section('Monotonicity of the served probability', text, htmlTable(['Check', 'Result'], rows));
 }
 
 export const masteryChart = ({ byMastery }: AnswerChecks['validity']): string =>
-  binChart('Next answer by mastery', 'mastery before the answer', { 'Served mastery': 'a' }, byMastery);
+  binChart('Correct answers by mastery', 'mastery before the answer', { 'Served mastery': 'a' }, byMastery);
 
 /** @param seriesColors one series */
 export function binChart(
@@ -84,12 +96,12 @@ export function binChart(
 ): string {
   const [series = ''] = Object.keys(seriesColors);
   return chartFigure({
-    ...{ title, x: shareAxis(x), y: shareAxis('share of right answers'), series: seriesColors },
+    ...{ title, x: shareAxis(x), y: shareAxis('share of correct answers'), series: seriesColors },
     r: { range: [1.5, 7] },
     marks: [diagonalMark],
     points: bins.flatMap(({ answers, predicted, correct }): ChartPoint[] => {
       if (predicted === null || correct === null) return [];
-      const note = `mean ${formatDecimal(predicted)}, right ${formatDecimal(correct)}, ${formatNumber(answers)} answers`;
+      const note = `mean ${formatDecimal(predicted)}, correct ${formatDecimal(correct)}, ${formatNumber(answers)} answers`;
       const isFew = answers < minObservations;
       return [{ series, x: predicted, y: correct, note, weight: answers, isFew }];
     }),

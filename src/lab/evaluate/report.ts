@@ -1,4 +1,5 @@
 import { basename } from 'node:path';
+import { reliabilityBins } from '../../domain/base/prediction-metrics.js';
 import { type Chart, chartFigure } from '../report/chart.js';
 import { formatJsonLine, formatNumber, formatRange } from '../report/format.js';
 import { type ChartPoint, computeDomain, logAxis, shareAxis } from '../report/marks.js';
@@ -55,7 +56,7 @@ export interface Evaluation extends TrainingFigures, AnswerChecks {
 const splitTexts = {
   fold: 'folds of the file',
   hash: 'folds by a hash of user_id',
-  mixed: 'folds of the file, by a hash of user_id where it has none',
+  mixed: 'folds of the file, or by a hash of user_id if missing',
 } as const;
 
 export function serializeEvaluation(evaluation: Evaluation, run: RunInfo): string {
@@ -73,13 +74,13 @@ export function formatEvaluation(evaluation: Evaluation): string {
   const bins = results.models.find(({ name }) => name === 'served')?.reliability ?? [];
   const about = `${file}, fold ${fold} (${splitTexts[split]})
 ${formatCounts(test)} predicted, trained on ${formatCounts(train)}`;
-  const binTable = textTable(['Predicted', 'Answers', 'Mean', 'Right', 'Gap'], bins.map(binRow));
+  const binTable = textTable(['Predicted', 'Answers', 'Mean prediction', 'Correct', 'Gap'], bins.map(binRow));
   return [
     `${about}\n${formatFit(evaluation)}`,
     textTable(figuresHead, figureRows(evaluation)),
     formatMonotone(evaluation.monotone),
     formatValidity(evaluation),
-    `Parts of the served model, by cross-fit on training answers:\n${textTable(partHead, buildPartRows(evaluation.parts))}`,
+    `Parts of the served model, by cross-fit on the training learners:\n${textTable(partHead, buildPartRows(evaluation.parts))}`,
     `Reliability of the served model:\n${binTable}`,
   ].join('\n\n');
 }
@@ -87,7 +88,7 @@ ${formatCounts(test)} predicted, trained on ${formatCounts(train)}`;
 const formatThreads = (threads: number): string => `${threads} ${threads === 1 ? 'thread' : 'threads'}`;
 
 const formatFit = ({ fit, servedFit, predict }: Evaluation): string =>
-  `BKT fitted in ${fit.seconds.toFixed(2)} s (${formatNumber(fit.iterations)} iterations), everything in ${servedFit.seconds.toFixed(2)} s, ${formatThreads(fit.threads)}, ${formatNumber(Math.round(servedFit.peakBytes / 1e6))} MB of memory at most;\n${formatNumber(servedFit.skillPairs)} pairs of skills and ${formatNumber(servedFit.itemPairs)} of items have terms; predicted in ${predict.seconds.toFixed(2)} s with the probes`;
+  `Fit: BKT ${fit.seconds.toFixed(2)} s (${formatNumber(fit.iterations)} EM iterations), all models ${servedFit.seconds.toFixed(2)} s, ${formatThreads(fit.threads)}, peak memory ${formatNumber(Math.round(servedFit.peakBytes / 1e6))} MB;\n${formatNumber(servedFit.skillPairs)} pairs of skills and ${formatNumber(servedFit.itemPairs)} pairs of items have terms. Prediction and probes: ${predict.seconds.toFixed(2)} s`;
 
 function binRow({ low, high, answers, predicted, correct }: ModelResult['reliability'][number]): Row {
   const figures = predicted === null || correct === null ? [] : [predicted, correct, predicted - correct];
@@ -138,8 +139,8 @@ function figureRows({ test, results }: Evaluation, formatName = (name: ModelName
 
 const modelStyles: Readonly<Record<ModelName, { readonly title: string; readonly color: string }>> = {
   overall_mean: { title: 'Overall mean', color: 'd' },
-  skill_mean: { title: 'Mean of the skill', color: 'c' },
-  bkt: { title: 'Plain BKT, fitted', color: 'b' },
+  skill_mean: { title: 'Skill mean', color: 'c' },
+  bkt: { title: 'Plain BKT', color: 'b' },
   served: { title: 'Served model', color: 'a' },
 };
 const getModelTitle = (name: ModelName): string => modelStyles[name].title;
@@ -160,8 +161,8 @@ export function renderEvaluation(evaluation: Evaluation, run: RunInfo): string {
 }
 
 function figuresSection(evaluation: Evaluation): string {
-  const text = `${formatCounts(evaluation.test)}. Each is predicted from the learner’s earlier answers, by models trained on the ${formatCounts(evaluation.train)} of other folds. AUC and accuracy (at .5) are better the higher; RMSE, log loss (nats) and the calibration error (ECE) are better the lower. ± is half the 95 % interval over learners.`;
-  return section('Figures', text, htmlTable(figuresHead, figureRows(evaluation, getModelTitle)));
+  const text = `${formatCounts(evaluation.test)}, each predicted from the learner’s earlier answers by models trained on the ${formatCounts(evaluation.train)} of the other folds. Higher is better for AUC and accuracy (threshold .5). Lower is better for RMSE, log loss (nats) and expected calibration error (ECE). ± is half of the 95 % confidence interval over learners.`;
+  return section('Metrics', text, htmlTable(figuresHead, figureRows(evaluation, getModelTitle)));
 }
 
 const describeSettings = ({
@@ -171,14 +172,14 @@ const describeSettings = ({
   leftOut,
   fit,
 }: Evaluation): Readonly<Record<string, string>> => ({
-  File: `${basename(file)}, ${formatNumber(leftOut)} rows left out`,
+  File: `${basename(file)}, ${formatNumber(leftOut)} invalid rows skipped`,
   Fold: `${fold}, ${splitTexts[split]}`,
   Fit: `${formatThreads(fit.threads)}, ${formatNumber(fit.observations)} answers`,
 });
 
 function fitSection(evaluation: Evaluation): string {
   const text =
-    'Parts of the served model that are published only where they help learners whom a fit did not see: fits on some of the training learners predict the others. Each part is tried beside those before it that help.';
+    'Optional parts of the served model. A part is published only if it improves the predictions for training learners that the fit did not use (cross-fit). Each part is tested together with the earlier parts that were accepted.';
   return section(
     'Parts of the served model',
     text,
@@ -188,9 +189,8 @@ function fitSection(evaluation: Evaluation): string {
 }
 
 function reliabilitySection({ results, validity }: Evaluation): string {
-  const text =
-    'Answers in 15 bins by their prediction: the share that was right against the mean prediction. On the dashed line predictions come true as often as they say; below it they promise too much. Dots grow with the answers of their bin, which the bars count; hollow ones rest on fewer than 200 answers. The last chart has the same answers in tenths by mastery before them, which is no prediction.';
-  const x = 'predicted probability of a right answer';
+  const text = `Answers in ${reliabilityBins} bins by prediction, with the share of correct answers and the mean prediction of each bin. On the dashed line, the prediction is calibrated; below it, it is too high. The size of a dot and the bars show the number of answers; hollow dots have fewer than ${minObservations}. The last chart groups the same answers in 10 bins by mastery before the answer. Mastery is not a prediction, so its dots can be off the line.`;
+  const x = 'predicted probability of a correct answer';
   const charts = results.models.toReversed().map(({ name, metrics, reliability }) => {
     const { title, color } = modelStyles[name];
     return binChart(`${title}: ECE ${formatFigure(metrics.ece)}`, x, { [title]: color }, reliability);
@@ -199,22 +199,21 @@ function reliabilitySection({ results, validity }: Evaluation): string {
 }
 
 function curvesSection({ byAttempt, byAnswer }: EvaluationResults): string {
-  const text =
-    'Share of right answers and mean predictions as practice goes on. Later points hold other learners and skills than earlier ones, for not all go on: the curves show how predictions follow the answers, not how much is learned. Hollow dots rest on fewer than 200 answers.';
+  const text = `Share of correct answers and mean predictions by amount of practice. Learners who stop early are missing from later points, so compare the predictions with the answers and do not read the curves as learning gains. Hollow dots have fewer than ${minObservations} answers.`;
   const domainOf = (points: readonly CurvePoint[]) =>
     [1 - halfBar, (points.at(-1)?.to ?? 1) + halfBar] as const;
-  const attempts = { domain: domainOf(byAttempt), label: 'attempt on the skill, number' };
-  const answers = logAxis('answer of the learner, number', domainOf(byAnswer));
+  const attempts = { domain: domainOf(byAttempt), label: 'attempt number on the skill' };
+  const answers = logAxis('answer number of the learner', domainOf(byAnswer));
   const charts = [
-    curveChart('By attempt on the skill', byAttempt, attempts),
-    curveChart('By answer of the learner', byAnswer, answers),
+    curveChart('By attempt number on the skill', byAttempt, attempts),
+    curveChart('By answer number of the learner', byAnswer, answers),
   ];
   return section('Learning curves', text, chartGrid(charts));
 }
 
 /** Below .5: bars have gaps, and the first one starts above 0 on the logarithmic axis. */
 const halfBar = 0.4;
-const observedSeries = 'What was answered';
+const observedSeries = 'Observed';
 const curveColors = {
   [observedSeries]: 'text',
   ...Object.fromEntries(Object.values(modelStyles).map(({ title, color }) => [title, color])),
@@ -234,7 +233,7 @@ function curveChart(title: string, points: readonly CurvePoint[], x: Chart['x'])
   return chartFigure({
     title,
     x,
-    y: shareAxis('share of right answers', computeDomain(shares, [0, 1], 0.2)),
+    y: shareAxis('share of correct answers', computeDomain(shares, [0, 1], 0.2)),
     series: curveColors,
     points: [
       ...modelNames.flatMap((name, i) =>
@@ -255,9 +254,9 @@ const formatNumbers = ({ from, to, answers }: CurvePoint): string =>
   `${from === to ? `number ${formatNumber(from)}` : `numbers ${formatRange(from, to)}`}: ${formatNumber(answers)} answers`;
 
 function sizesSection({ bySize }: EvaluationResults): string {
-  const text = `Test answers grouped by how many training answers their skill has: the fewer there are, the more a model has to know from elsewhere. ± is half the 95 % interval over learners. Grey italics rest on fewer than ${minObservations} answers: chance.`;
+  const text = `AUC of the test answers, grouped by the number of training answers of their skill. ± is half of the 95 % confidence interval over learners. Figures in grey italics have fewer than ${minObservations} answers and are not reliable.`;
   const head = ['Training answers', 'Skills', 'Test answers', ...modelNames.map(getModelTitle)];
-  return section('AUC by size of the skill', text, htmlTable(head, bySize.map(sizeRow), true));
+  return section('AUC by training answers of the skill', text, htmlTable(head, bySize.map(sizeRow), true));
 }
 
 function sizeRow({ from, to, skills, answers, auc }: SizeBand): Row {
@@ -278,8 +277,8 @@ function worstSection({ worstSkills }: EvaluationResults): string {
     return [skillId, formatNumber(answers), ...cells];
   });
   return section(
-    'Skills that the served model predicts worst',
-    'Among skills with at least 100 test answers, those where the mean prediction is farthest from what was answered.',
-    htmlTable(['Skill', 'Test answers', 'Mean prediction', 'Share right', 'Gap'], rows),
+    'Skills with the largest gap',
+    'Skills with at least 100 test answers for which the mean prediction of the served model differs most from the share of correct answers.',
+    htmlTable(['Skill', 'Test answers', 'Mean prediction', 'Share correct', 'Gap'], rows),
   );
 }

@@ -124,7 +124,7 @@ export function textTable(head: readonly string[], rows: readonly Row[]): string
   const cells = rows.map((row) => row.map(toCell));
   const isFew = ({ look }: Cell): boolean => look === 'few';
   const [others, note] = cells.some((row) => row.some(isFew))
-    ? [' ', [`  * fewer than ${minObservations} observations: mostly chance`]]
+    ? [' ', [`  * fewer than ${minObservations} observations: not reliable`]]
     : ['', []];
   const textOf = (cell: Cell): string =>
     `${cell.text.replaceAll('\u00a0', ' ')}${isFew(cell) ? '*' : others}`;

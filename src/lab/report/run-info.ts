@@ -17,7 +17,7 @@ export const createRunInfo = (command: string): RunInfo => ({
 
 /** @param settings by name, defaults included */
 export function renderRunInfo(run: RunInfo, settings: Readonly<Record<string, string>>): string {
-  const entries = { Made: formatRunTitle(run), Command: run.command, ...settings };
+  const entries = { Created: formatRunTitle(run), Command: run.command, ...settings };
   const pairs = Object.entries(entries).flatMap(([name, text]) => [
     textTag('dt', {}, name),
     textTag('dd', {}, text),
