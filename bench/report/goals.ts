@@ -59,7 +59,7 @@ function goalCharts(figures: readonly Figure[]): string[] {
     x: {
       type: 'log',
       domain: [1 / far, far],
-      label: 'factor by which the goal is exceeded',
+      label: 'times better than the goal',
       tickFormat: formatFigure,
     },
     level: 1,

@@ -16,7 +16,7 @@ const lag = 'maximum age of the oldest waiting answer';
 const stored = '100 per learner';
 const oneProcess = 'one process, closed loop';
 const delivered = 'all processes, including delivery';
-const webhooksTogether = 'p99 while 10,000 webhooks are delivered, relative to no subscriber';
+const webhooksTogether = 'p99 during 10,000 webhooks, relative to none';
 
 const goalRows = {
   echo: ['CPU per single answer, relative to echo', accepting, 'times', atMost(6), 5],
@@ -49,7 +49,7 @@ const goalRows = {
   lag: ['lag of ClickHouse at half of saturation', lag, 's', atMost(5)],
   minute: ['lag of ClickHouse over a minute at half of saturation', lag, 's', atMost(5)],
   overload: [
-    'accepted answers at twice the capacity, relative to capacity',
+    'accepted at twice the capacity, relative to capacity',
     'answers per second',
     'times',
     atLeast(0.8),
