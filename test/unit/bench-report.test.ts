@@ -104,7 +104,7 @@ test('writeReport writes a page without network that has a plot per measurement 
   for (const plot of html.match(/<svg [^>]*viewBox="0 0 520[^>]*>/g) ?? [])
     for (const attribute of [/ role="img"/, / aria-label="[^"]+"/, / aria-description="[^"]+"/])
       assert.match(plot, attribute);
-  for (const text of ['Test processor', 'abcdef123456+', 'open loop', 'p99 by offered load'])
+  for (const text of ['Test processor', 'abcdef123456+', 'Open loop', 'p99 by offered load'])
     assert.ok(html.includes(text), text);
 
   const alone = { ...service(), latencies: [], throughput: null };
