@@ -18,7 +18,7 @@ const { existsSync, readdirSync, rmSync, writeFileSync } = fs;
 
 const COMMANDS = {
   start: { about: 'start the service', module: 'bundle/main.js' },
-  test: { about: 'run all tests, or files whose names contain an argument', module: 'test/main.js' },
+  test: { about: 'run all tests, or files with an argument in their names', module: 'test/main.js' },
   'test:full': { about: 'run the long tests', module: 'test/full-main.js' },
   import: { about: 'import a file of answers', module: 'bundle/cli-import.js' },
   demo: { about: 'fill a tenant with a generated school, or remove it', module: 'bundle/cli-demo.js' },

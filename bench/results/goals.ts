@@ -35,7 +35,7 @@ const goalRows = {
   p99: ['p99 at half of saturation', due, 'ms', atMost(10), 5],
   p99Fastify: [
     'p99 at half of saturation, relative to Fastify',
-    'each at half of its own saturation',
+    'both at half of their saturation',
     'times',
     atMost(1),
   ],

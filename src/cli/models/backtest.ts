@@ -38,7 +38,7 @@ Models:
   population  the share of correct answers in the training data
 
 Metrics, by number of earlier answers and horizon; each forecast counts once:
-  coverage    share of forecasts whose interval contains the observed share
+  coverage    share of forecasts with the observed share inside the interval
   width       mean width of the 80 % interval
   brier       Brier score of single answers
   log_loss    natural logarithm, single answers; probabilities are clipped at ${logLossClip}

@@ -25,7 +25,7 @@ other folds. Each answer is predicted from the learner's earlier answers, with t
 columns, which may be empty in a row: item_id, order, ts, fold, response_time_s, question_difficulty. Other columns
 are ignored. Invalid rows are skipped, counted and reported on standard error.
   order                sorts the answers of a learner if all of them have it; otherwise ts sorts them if all of them
-                       have it; otherwise the order of the file is kept
+                       have it; otherwise the order of the file applies
   ts                   RFC 3339 or Unix seconds
   fold                 integer from 0 to ${maxFold}; the learner's first fold applies to all rows of the learner. If the
                        learner has none, a hash of user_id assigns fold 1 to 5, the same in every run

@@ -38,7 +38,7 @@ held-out learners at least as well as the active version.`,
 Answers that are still in the outbox are not part of the fit.
 
 --list, --back and --use apply to tenant "default" unless --tenant names another tenant. The last 10 versions can be
-activated. Item difficulties are kept for the last 3; older versions learn them from scratch.
+activated. Item difficulties are stored for the last 3; older versions learn them from scratch.
 The next fit with new answers may publish a newer version. Set FIT_INTERVAL_HOURS=0 to disable scheduled fits.
 
 It connects to the service running on DATA_DIR, or starts Redis and ClickHouse itself.`,

@@ -22,8 +22,8 @@ the learners. Only a backup can restore deleted answers.`,
       days: integerOption(1, 36_500, 'minimum age in days, 1 to 36500 (default: ATTEMPT_RETENTION_DAYS)'),
     },
     examples: ['npm run retain -- --dry-run', 'npm run retain -- --days 400'],
-    notes: `The service does the same automatically if ATTEMPT_RETENTION_DAYS is set. A month is postponed while answers of it may
-still be on the way to ClickHouse; the log states the reason.
+    notes: `The service does the same automatically if ATTEMPT_RETENTION_DAYS is set. A month is postponed while its answers may
+still be in the outbox; the log states the reason.
 
 It connects to the service running on DATA_DIR, or starts Redis and ClickHouse itself.`,
     read: rejectOperands,

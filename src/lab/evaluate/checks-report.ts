@@ -27,7 +27,7 @@ function buildRows({ validity, movers }: AnswerChecks): (readonly [label: string
       formatShare(validity.jumps, validity.settledAnswers),
     ],
     [
-      'Correct answers among the 5 after mastery reached .95',
+      'Correct answers of the 5 after mastery reached .95',
       `${formatPercent(next)} (${formatPercent(low)} to ${formatPercent(high)})`,
     ],
     [
@@ -69,7 +69,7 @@ export const formatMonotone = (found: MonotoneCheck): string =>
 
 export function monotoneSection(found: MonotoneCheck): string {
   const text =
-    'A correct answer must not lower the served probability of other items of the skill, and an incorrect answer must not raise it. Each probe applies both outcomes to the state of a test learner and compares the probability of another item before and after. Probed items: no item, items that the learner had answered, and other items of the log.';
+    'This check counts correct answers that lower the served probability of another item of the skill, and incorrect answers that raise it. Both counts should be 0. Each probe applies both outcomes to the state of a test learner and compares the probability of another item before and after. Probed items: no item, items that the learner had answered, and other items of the log.';
   const violations = (count: number): Cell => ({
     text: formatNumber(count),
     look: count > 0 ? 'off' : undefined,
