@@ -30,7 +30,7 @@ const releasedOwner = { pid: 0, startedAt: 'released' };
  */
 export function lockDir(dir) {
   const self = identifyProcess(process.pid);
-  if (self === null) throw new Error(`process ${process.pid} cannot see itself`);
+  if (self === null) throw new Error(`cannot read the start time of process ${process.pid}`);
   for (let tries = 0; tries < maxTries; tries++) {
     const top = Math.max(0, ...listLockNumbers(dir));
     const owner = top === 0 ? releasedOwner : readOwner(lockFile(dir, top));
@@ -42,7 +42,7 @@ export function lockDir(dir) {
       return { release: () => renameSync(writeOwnerFile(dir, releasedOwner), lockFile(dir, mine)) };
     }
   }
-  throw new Error(`the lock of ${dir} cannot be taken: delete its lock.* when no instance runs`);
+  throw new Error(`cannot lock ${dir}; stop all instances and delete its lock.* files`);
 }
 
 /** @type {(dir: string, n: number) => string} */
@@ -62,7 +62,7 @@ function readOwner(file) {
   } catch (error) {
     // Removed, so a higher lock exists.
     if (isCode(error, 'ENOENT')) return releasedOwner;
-    throw new Error(`${file} cannot be read: ${messageOf(error)}`, { cause: error });
+    throw new Error(`cannot read ${file}: ${messageOf(error)}`, { cause: error });
   }
 }
 
@@ -74,7 +74,7 @@ function writeOwnerFile(dir, owner) {
     return fresh;
   } catch (error) {
     rmSync(fresh, { force: true });
-    throw new Error(`${fresh} cannot be written: ${messageOf(error)}`, { cause: error });
+    throw new Error(`cannot write ${fresh}: ${messageOf(error)}`, { cause: error });
   }
 }
 

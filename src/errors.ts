@@ -54,6 +54,30 @@ export class ApiError extends Error {
   }
 }
 
+const maxEchoedCharacters = 100;
+
+/** Request text for a message: printable ASCII, shortened. */
+function formatInput(text: string): string {
+  const printable = text.slice(0, maxEchoedCharacters).replace(/[^!-~]/g, '?');
+  return text.length > maxEchoedCharacters ? `${printable}...` : printable;
+}
+
+export const pathNotFound = (method: string, path: string): ApiError =>
+  new ApiError(
+    'NOT_FOUND',
+    `Not found: ${formatInput(method)} ${formatInput(path)}. See /docs for the endpoints.`,
+  );
+
+/** @param allow as in the header Allow */
+export function methodNotAllowed(method: string, allow: string): ApiError {
+  const allowed = allow.replace(/, (?=[A-Z]+$)/, ' or ');
+  // Methods are case-sensitive, and `method` is in upper case.
+  const message = allow.split(', ').includes(method)
+    ? `The method must be in upper case; use ${allowed}.`
+    : `${formatInput(method)} is not allowed here; use ${allowed}.`;
+  return new ApiError('METHOD_NOT_ALLOWED', message, { headers: { Allow: allow } });
+}
+
 const retryAfterSeconds = 1;
 
 export const unavailable = (message: string, cause?: unknown): ApiError =>
@@ -62,7 +86,7 @@ export const unavailable = (message: string, cause?: unknown): ApiError =>
 /** @throws ApiError UNAVAILABLE */
 export const rejectAsUnavailable = <Value>(found: Promise<Value>): Promise<Value> =>
   found.catch((error: unknown) => {
-    throw unavailable('What is stored cannot be read right now; try again later', error);
+    throw unavailable('Stored data cannot be read now; retry later.', error);
   });
 
 export const unauthorized = (message: string): ApiError =>
@@ -73,7 +97,10 @@ export const invalid = (message: string, details?: readonly Problem[]): ApiError
 
 /** A defect: it is unknown whether the answer was counted. */
 export const countingError = (cause?: unknown): ApiError =>
-  new ApiError('INTERNAL', 'The answer could not be counted; try again with the same event_id', { cause });
+  new ApiError('INTERNAL', 'The answer could not be counted; retry with the same event_id.', { cause });
 
 export const preconditionFailed = (): ApiError =>
-  new ApiError('PRECONDITION_FAILED', 'If-Match does not match: read it again before you change it');
+  new ApiError(
+    'PRECONDITION_FAILED',
+    'If-Match does not match the current ETag. Read the resource again, then repeat the change.',
+  );

@@ -9,7 +9,7 @@ export class StartError extends Error {
 export function withTimeout<Value>(work: Promise<Value>, ms: number): Promise<Value> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`not done after ${Math.round(ms)} ms`)), ms);
+    timer = setTimeout(() => reject(new Error(`timed out after ${Math.round(ms)} ms`)), ms);
   });
   return Promise.race([work, late]).finally(() => clearTimeout(timer));
 }
@@ -70,7 +70,7 @@ async function closeOne(name: string, close: Closer, limitMs: number, logger: Lo
     await withTimeout(Promise.resolve(close(limitMs)), limitMs);
     return true;
   } catch (error) {
-    logger.error({ err: error, closer: name }, 'closer failed');
+    logger.error({ err: error, closer: name }, 'a shutdown step failed');
     return false;
   }
 }
@@ -98,17 +98,17 @@ export function installShutdown(
     host.on(signal, () => {
       if (firstSignalAt === undefined) {
         firstSignalAt = now();
-        logger.info({ signal }, 'stopping');
+        logger.info({ signal }, 'shutting down');
         void shutdown(0);
       } else if (now() - firstSignalAt >= duplicateSignalMs) {
-        logger.warn({ signal }, 'second signal: exit at once');
+        logger.warn({ signal }, 'second signal: exiting immediately');
         host.exit(1);
       }
     });
   }
   for (const event of ['uncaughtException', 'unhandledRejection']) {
     host.on(event, (error: unknown) => {
-      logger.fatal({ err: error }, 'uncaught error');
+      logger.fatal({ err: error }, 'uncaught error; the service stops');
       void shutdown(1);
     });
   }
@@ -134,5 +134,5 @@ export function reportStartFailure(
   stderr: { write(text: string): unknown } = process.stderr,
 ): void {
   if (error instanceof StartError) stderr.write(`${error.message}\n`);
-  else logger.fatal({ err: error }, 'start failed');
+  else logger.fatal({ err: error }, 'startup failed');
 }

@@ -16,7 +16,7 @@ import type {
 
 const requestTimeoutMs = 15_000;
 const maxResponseBytes = 64 * 1024;
-const publicAddressMissing = 'there is no public address';
+const publicAddressMissing = 'the host has no public address';
 
 /** Node runs only two `lookup` calls in parallel: slow DNS servers would block all others. */
 const resolver = new Resolver({ timeout: 3000, tries: 2 });
@@ -76,7 +76,7 @@ async function sendMessage(
 function openRequest(task: DeliveryTask, headers: http.OutgoingHttpHeaders): http.ClientRequest {
   const [url, { allowPrivate }] = [new URL(task.url), task];
   const isHttps = url.protocol === 'https:';
-  if (!allowPrivate && !isHttps) throw new Error('https is needed');
+  if (!allowPrivate && !isHttps) throw new Error('the URL must use https');
   // The agent performs no DNS lookup for a literal address.
   if (!allowPrivate && hasPrivateAddress(url)) throw new Error(publicAddressMissing);
   const agent = allowPrivate ? (isHttps ? httpsAgent : httpAgent) : publicAgent;

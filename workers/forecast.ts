@@ -17,7 +17,7 @@ let lastLoggedAt = 0;
 function logLostForecasts(count: number, error: unknown): void {
   if (Date.now() - lastLoggedAt < logIntervalMs) return;
   lastLoggedAt = Date.now();
-  logger.warn({ count, err: error }, 'served forecasts were not noted: they will not be scored');
+  logger.warn({ count, err: error }, 'cannot record served forecasts; their accuracy is not measured');
 }
 
 const dependencies: ForecastDependencies = {

@@ -82,7 +82,7 @@ async function compare({
   const withoutRows = expectedLearners.filter((learner) => !names.has(toLearnerName(learner)));
   const differences = withoutRows.map((learner) => ({
     learner: toLearnerName(learner),
-    what: 'is in Redis alone',
+    what: 'is missing in ClickHouse',
   }));
   const learnersAhead: LearnerId[] = [];
   for (const [i, { tenant, userId, states }] of learners.entries()) {

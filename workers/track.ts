@@ -22,7 +22,11 @@ const freeConnections = [0, 1].map(() => openHotConnections(settings.redisUrl, s
 const flushMs = 1000;
 setInterval(() => {
   // Item statistics tolerate lost answers.
-  items.flush().catch((error: unknown) => logger.debug({ err: error }, 'item counters are lost'));
+  items
+    .flush()
+    .catch((error: unknown) =>
+      logger.debug({ err: error }, 'cannot write item counters; the counts are lost'),
+    );
 }, flushMs).unref();
 
 const memoryCheckMs = 100;
@@ -50,7 +54,7 @@ const dependencies = {
 
 export default async (task: TrackTask): Promise<TrackReply> => {
   const hotConnections = freeConnections.pop();
-  if (hotConnections === undefined) throw new Error('more tasks at once than a thread of this kind takes');
+  if (hotConnections === undefined) throw new Error('too many concurrent tasks for this thread');
   try {
     return await trackBatch({ ...dependencies, hotConnections }, task);
   } finally {

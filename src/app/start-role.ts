@@ -80,9 +80,9 @@ async function maintainKeys(engine: Engine, config: Config): Promise<KeyMessage>
   const prepare = () => prepareKeys(config, redis, logger);
   // Register the callback first: the state may change while keys are added.
   engine.onUsable(() => {
-    logger.info('the state in Redis can be used, after it could not: keys are added as at a start');
+    logger.info('the state in Redis is usable again; configured keys are added');
     prepare().catch((error: unknown) =>
-      logger.error({ err: error }, 'keys are missing until the next start'),
+      logger.error({ err: error }, 'cannot add configured keys; restart the service to add them'),
     );
   });
   return engine.blockReason() === null ? prepare() : noKeyMessage;
@@ -92,7 +92,8 @@ async function applySkillsFile(skills: SkillsFile, engine: Engine, { skillLimits
   const { redis, logger } = engine;
   const reason = engine.blockReason();
   // Change numbers would restart and clash with those in ClickHouse.
-  if (reason !== null) logger.error(`SKILLS_FILE: not loaded, start again when it is rebuilt: ${reason}`);
+  if (reason !== null)
+    logger.error(`SKILLS_FILE: not loaded: ${reason}. Restart the service after the problem is fixed.`);
   else await loadSkillsFile(skills, redis, skillLimits.perTenant, logger);
 }
 

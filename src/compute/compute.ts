@@ -25,9 +25,9 @@ const adviceLimits: LimiterOptions = {
   maxRunningOfTenant: 2,
   maxQueuedOfTenant: 1000,
   maxQueueWaitMs: 15_000,
-  rejectionMessage: 'Too many forecasts wait; try again later',
+  rejectionMessage: 'The forecast queue is full; retry later.',
 };
-const forecastTimeoutMessage = 'Forecasting took too long; try again later';
+const forecastTimeoutMessage = 'The forecast timed out; retry later.';
 
 /** One of batches, one of single answers (lanes.ts). */
 const tasksPerLane = 2;
@@ -54,7 +54,7 @@ export function startCompute(
     laneCount: laneCount || 1,
     findSlot: (tenant, userId) => partitionOf(tenant, userId) % slotCount,
     run: (task, lane) => runTrackTask(trackPools[lane] as ServingPool, task, logger),
-    onFailure: (error) => logger.error({ err: error }, 'answers failed'),
+    onFailure: (error) => logger.error({ err: error }, 'cannot count answers'),
   });
   startRepeatRejection(lanes.listOpenEvents);
   const scalingTimer = laneCount === 0 ? startLaneScaling(trackPools, lanes) : undefined;
@@ -75,7 +75,7 @@ export function startCompute(
     countQueued: lanes.countQueued,
     /** @throws ApiError UNAVAILABLE */
     retract: (task: RetractionTask) =>
-      retractPool.runAvailable<RetractionReply>(task, 'The replay took too long; try again later'),
+      retractPool.runAvailable<RetractionReply>(task, 'The replay of the learner timed out; retry later.'),
     threads: () => [...trackPools, forecastPool].reduce((sum, { threads }) => sum + threads.length, 0),
     /** @throws ApiError UNAVAILABLE, and errors of `throwIfAborted` */
     forecast: forecasts.forecast,
@@ -101,17 +101,21 @@ async function runTrackTask(pool: ServingPool, task: TrackTask, logger: Logger):
   try {
     return await pool.run<TrackReply>(task, [task.bodies.buffer as ArrayBuffer]);
   } catch (error) {
-    logger.error({ err: error }, 'a batch of answers failed');
+    logger.error({ err: error }, 'cannot count a batch of answers');
     if (error instanceof TaskAbortedError)
-      throw unavailable('Counting took too long; try again with the same event_id', error);
+      throw unavailable('Counting the answer timed out; retry with the same event_id.', error);
     throw countingError(error);
   }
 }
 
 function unwrapWhatIf(reply: Exclude<WhatIfReply, { readonly unavailable: string }>): string | null {
   if ('data' in reply) return reply.data;
-  const details = reply.unknownSkills.map((id) => ({ path: 'skills', message: `${id} is not known` }));
-  throw new ApiError('SKILL_NOT_FOUND', 'The plan has skills that nobody set or answered', { details });
+  const details = reply.unknownSkills.map((id) => ({ path: 'skills', message: `unknown skill_id ${id}` }));
+  throw new ApiError(
+    'SKILL_NOT_FOUND',
+    'The plan has unknown skills: no answers and no configuration. See details.',
+    { details },
+  );
 }
 
 const loadCheckMs = 1000;

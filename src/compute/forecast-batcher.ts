@@ -37,7 +37,7 @@ export function createForecastBatcher(options: ForecastBatcherOptions) {
   const queue = createFairQueue<QueuedOrder>();
   const slots = createPermits(options.maxTasks, options.maxTenantTasks);
   // Created once: a stack per rejection is expensive.
-  const queueFullError = unavailable('Too many forecasts wait; try again later');
+  const queueFullError = unavailable('The forecast queue is full; retry later.');
   let isStopped = false;
   let isScheduled = false;
 
@@ -79,7 +79,7 @@ export function createForecastBatcher(options: ForecastBatcherOptions) {
   };
 }
 
-const createStopError = () => unavailable('The service is stopping; try again later');
+const createStopError = () => unavailable('The service is shutting down; retry later.');
 
 /** A tenant with a backlog gets separate tasks, so that other tenants do not wait for all its orders. */
 function joinOrders(queue: FairQueue<QueuedOrder>, first: QueuedOrder, maxLearners: number): QueuedOrder[] {

@@ -124,7 +124,7 @@ export function createLanes(options: LanesOptions) {
   let targetCount = options.laneCount;
   let lanes = buildLanes(targetCount, limits);
   let isStopped = false;
-  const laneFullError = unavailable('Too many answers wait to be counted; try again later');
+  const laneFullError = unavailable('The answer queue is full; retry later.');
 
   function submit(request: EventsRequest, importId: string | null, complete: OutcomeCallback): void {
     if (isStopped) return void complete(createStopError());
@@ -235,7 +235,7 @@ export function createLanes(options: LanesOptions) {
 const buildLanes = (count: number, limits: LaneLimits): readonly Lane[] =>
   Array.from({ length: count }, (_, index) => new Lane(index, limits));
 
-const createStopError = () => unavailable('The service is stopping; try again later');
+const createStopError = () => unavailable('The service is shutting down; retry later.');
 
 const reachesLimit = ({ items, weight }: RequestSize, limit: RequestSize, share: number): boolean =>
   items >= share * limit.items || weight >= share * limit.weight;

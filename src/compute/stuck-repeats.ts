@@ -47,6 +47,6 @@ function buildEventKey(request: EventsRequest): string | null {
 }
 
 const createRepeatError = (): ApiError =>
-  new ApiError('CONFLICT', 'The first request with this event_id is still running; try again', {
+  new ApiError('CONFLICT', 'The first request with this event_id is still running; retry later.', {
     headers: { 'Retry-After': '1' },
   });

@@ -47,7 +47,7 @@ export class ServingPool {
   ) {
     // Without a listener, a thread that cannot start ends the process.
     this.pool = startPool(name, options).on('error', (error) =>
-      logger.error({ err: error }, 'a worker thread cannot be started'),
+      logger.error({ err: error }, 'cannot start a worker thread'),
     );
   }
 
@@ -68,7 +68,7 @@ export class ServingPool {
       return await this.pool.run(task, { signal, transferList });
     } catch (error) {
       if (this.abortCount === previousAborts) throw error;
-      throw new TaskAbortedError('a task took too long: its thread was ended', { cause: error });
+      throw new TaskAbortedError('a task timed out and its thread was terminated', { cause: error });
     } finally {
       clearTimeout(timer);
     }

@@ -65,7 +65,7 @@ export function createAuthenticator(keys: KeyLookup, now: () => number) {
   return {
     /** Synchronous for a recent key. @throws ApiError UNAUTHORIZED, UNAVAILABLE */
     authenticate: (key: string | null): Grant | Promise<Grant> => {
-      if (key === null) throw unauthorized('The header X-API-Key is missing');
+      if (key === null) throw unauthorized('The header X-API-Key is missing.');
       const slot = computeSlot(slotSecret, key);
       const recent = recentKeys[slot];
       if (recent !== undefined && isSameKey(recent.key, key) && recent.cached.validUntil > now())
@@ -81,6 +81,6 @@ export function createAuthenticator(keys: KeyLookup, now: () => number) {
 }
 
 function requireGrant(grant: Grant | null): Grant {
-  if (grant === null) throw unauthorized('The API key is not known');
+  if (grant === null) throw unauthorized('The API key is unknown or revoked.');
   return grant;
 }

@@ -36,6 +36,8 @@ const maxPieces = (bytes: number): number => 4096 + bytes / 256;
 /** A class: an object literal would create its methods for each request. */
 export class Exchange extends OpenResponse {
   readonly method: string;
+  /** Of an unknown path, without the query; otherwise empty. */
+  readonly unknownPath: string;
   /** Empty if the route ignores it. */
   readonly query: string;
   /** Percent-encoded. */
@@ -61,13 +63,14 @@ export class Exchange extends OpenResponse {
   constructor(
     res: HttpResponse,
     req: HttpRequest,
-    { route, parameters }: RouteMatch,
+    { route, allow, parameters }: RouteMatch,
     unread: UnreadResponses,
   ) {
     super(res, unread);
     const { headers, framingProblem } = readHeaders(req);
     // Each call of uWebSockets.js creates a string.
     this.method = route === null || route.method === 'GET' ? req.getMethod().toUpperCase() : route.method;
+    this.unknownPath = allow === null ? req.getUrl() : '';
     this.query = route?.query ? (req.getQuery() ?? '') : '';
     while (this.parameters.length < parameters)
       this.parameters.push(req.getParameter(this.parameters.length) ?? '');
@@ -154,7 +157,7 @@ export class Exchange extends OpenResponse {
     };
     const keep = (piece: Uint8Array): void => {
       arriving ??= createBodyBuffer(limit, () =>
-        reject(unavailable('Too many large requests at once; try again later')),
+        reject(unavailable('Too many large requests are in flight; retry later.')),
       );
       this.releaseMemory = arriving.release;
       arriving.add(piece);
@@ -265,11 +268,12 @@ function readHeaders(req: HttpRequest): { headers: string[]; framingProblem: str
   let framingProblem: string | null = null;
   req.forEach((name, value) => {
     if (singleHeaders.includes(name) && findHeader(headers, name) !== null)
-      framingProblem = `The header ${name} was sent more than once`;
+      framingProblem = `The header ${name} was sent more than once; send it once.`;
     if (name === 'transfer-encoding' && value.toLowerCase() !== 'chunked')
-      framingProblem = 'Only the transfer encoding chunked is understood';
+      framingProblem = 'This Transfer-Encoding is not supported; use chunked.';
     // uWebSockets.js reads 0: the body would be the next request.
-    if (name === 'content-length' && value === '') framingProblem = 'The header content-length is empty';
+    if (name === 'content-length' && value === '')
+      framingProblem = 'The header content-length is empty; send the number of bytes.';
     headers.push(name, value);
   });
   return { headers, framingProblem };

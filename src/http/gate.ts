@@ -2,7 +2,7 @@ import { BlockList, isIP, isIPv6 } from 'node:net';
 import { singleFlightByName } from '../concurrency.js';
 import type { Grant, RequiredScope } from '../contracts/access/access.js';
 import { parseIfMatch } from '../contracts/schema/preconditions.js';
-import { ApiError, unauthorized } from '../errors.js';
+import { ApiError, methodNotAllowed, pathNotFound, unauthorized } from '../errors.js';
 import type { Authenticator } from './authenticator.js';
 import { ClientDisconnectedError, type Exchange, type Headers } from './exchange.js';
 import {
@@ -36,7 +36,7 @@ export function createGate(auth: Authenticator, quota: QuotaGate) {
     headers: Headers[],
   ): AdmittedRequest | Promise<AdmittedRequest> => {
     if (exchange.framingProblem !== null) throw new ApiError('INVALID_REQUEST', exchange.framingProblem);
-    if (match.isKeyless) return admit(exchange, requireRoute(match), null);
+    if (match.isKeyless) return admit(exchange, requireRoute(exchange, match), null);
     const { protocol } = match;
     const key = protocol ? protocol.readKey(exchange) : exchange.header('x-api-key');
     const found = auth.authenticate(key);
@@ -46,7 +46,7 @@ export function createGate(auth: Authenticator, quota: QuotaGate) {
 
   function checkQuota(exchange: Exchange, match: RouteMatch, headers: Headers[], grant: Grant) {
     if (grant.development) checkLocalCaller(exchange);
-    const route = requireRoute(match);
+    const route = requireRoute(exchange, match);
     const admitted = (more: Headers): AdmittedRequest => {
       headers.push(more);
       return admit(exchange, route, grant);
@@ -56,10 +56,9 @@ export function createGate(auth: Authenticator, quota: QuotaGate) {
   }
 }
 
-function requireRoute({ route, allow }: RouteMatch): Route {
+function requireRoute({ method, unknownPath }: Exchange, { route, allow }: RouteMatch): Route {
   if (route !== null) return route;
-  if (allow === null) throw new ApiError('NOT_FOUND', 'There is nothing at this path');
-  throw new ApiError('METHOD_NOT_ALLOWED', `This path takes ${allow}`, { headers: { Allow: allow } });
+  throw allow === null ? pathNotFound(method, unknownPath) : methodNotAllowed(method, allow);
 }
 
 function admit(exchange: Exchange, route: Route, grant: Grant | null): AdmittedRequest {
@@ -67,7 +66,7 @@ function admit(exchange: Exchange, route: Route, grant: Grant | null): AdmittedR
   if (grant !== null && scope !== null && !allowsScope(grant, scope))
     throw new ApiError(
       'FORBIDDEN',
-      `The scope of this key does not allow it: it needs ${[scope].flat().join(' or ')}`,
+      `This key lacks a scope that the call needs: ${[scope].flat().join(' or ')}.`,
     );
   if (grant !== null) route.protocol?.checkHead(exchange);
   if (route.body === null || (route.body.optional && hasNoBody(exchange)))
@@ -146,7 +145,7 @@ function checkLocalCaller(exchange: Exchange): void {
     isLoopbackHost(exchange.peerAddress()) && isLoopbackAuthority(exchange.header('host') ?? '');
   if (isLocal && !isProxied) return;
   throw unauthorized(
-    'The development key works on the machine itself only, without a proxy: make another one with npm run keys -- create',
+    'The development key only works on the machine of the service, without a proxy. Create another key with npm run keys -- create.',
   );
 }
 
@@ -204,9 +203,13 @@ export function createQuotaGate(counter: Counter, now: () => number) {
       RateLimit: `"default";r=${remaining};t=${seconds}`,
     };
     if (allowed) return headers;
-    throw new ApiError('RATE_LIMITED', `This key may make ${quota} requests per ${windowSeconds} s`, {
-      headers: { ...headers, 'Retry-After': `${seconds}` },
-    });
+    throw new ApiError(
+      'RATE_LIMITED',
+      `The quota of this key is ${quota} requests per ${windowSeconds} s; retry after the time in Retry-After.`,
+      {
+        headers: { ...headers, 'Retry-After': `${seconds}` },
+      },
+    );
   };
 
   const passWithRedis = async (grant: Grant, quota: number): Promise<Headers> => {

@@ -80,7 +80,7 @@ const buildContent = (schema?: TSchema | null, example?: unknown) =>
 
 const buildErrorResponse = (codes: readonly ErrorCode[], body?: TSchema, more: readonly string[] = []) => ({
   description: codes
-    .map((code) => `${code}: ${words.errorDescriptions[code]}. Safe to retry: ${errorTable[code].retry}.`)
+    .map((code) => `${code}: ${words.errorDescriptions[code]} Safe to retry: ${errorTable[code].retry}.`)
     .join('\n\n'),
   headers: buildHeaders([...quotaHeaders, ...codes.flatMap((code) => errorHeaders[code] ?? []), ...more]),
   ...(body ? buildContent(body) : buildContent(errorSchema(codes), buildErrorExample(codes[0]))),
@@ -106,7 +106,7 @@ const buildRequestBody = ({ body }: Route) =>
   body && {
     requestBody: {
       required: body.optional !== true,
-      description: `At most ${body.limit / 1024} KiB`,
+      description: `At most ${body.limit / 1024} KiB.`,
       content: Object.assign(
         {},
         ...Object.values(body.content).map((schema) => buildContent(schema)?.content),
@@ -118,7 +118,7 @@ function describeRoute({ method, path, scope, body, protocol }: Route) {
   const name = `${method} ${path}`;
   const responses = routeResponses[name];
   const operation = (words.operations as Readonly<Record<string, words.Operation>>)[name];
-  if (responses === undefined || operation === undefined) throw new Error(`nothing describes ${name}`);
+  if (responses === undefined || operation === undefined) throw new Error(`route ${name} has no description`);
   const errors = [...commonErrors({ scope, body }), ...responses.errors];
   const [id, summary, ...own] = operation;
   const headers = [
@@ -156,7 +156,10 @@ function buildOperation(route: Route) {
   return {
     ...{ operationId: described.id, summary: described.summary },
     tags: [scope === null ? 'service' : area],
-    ...(scope !== null && { description: `Scope: ${[scope].flat().join(' or ')}`, 'x-scope': scope }),
+    ...(scope !== null && {
+      description: `Required scope: ${[scope].flat().join(' or ')}.`,
+      'x-scope': scope,
+    }),
     security: security.map((scheme) => ({ [scheme]: [] })),
     parameters: buildParameters(route, described.headers),
     ...buildRequestBody(route),
@@ -171,9 +174,9 @@ const buildWebhook = (type: WebhookType) => ({
   })),
   requestBody: buildContent(webhooks.createMessageSchema(type), webhooks.createMessageExample(type)),
   responses: {
-    '2XX': { description: 'Received' },
-    410: { description: 'Disables the endpoint' },
-    default: { description: 'Not received: it is sent again' },
+    '2XX': { description: 'The message was received.' },
+    410: { description: 'The endpoint is gone; Skilltrace disables the webhook.' },
+    default: { description: 'The message was not received; Skilltrace sends it again.' },
   },
 });
 

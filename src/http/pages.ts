@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
-import { ApiError } from '../errors.js';
+import { pathNotFound } from '../errors.js';
 import { buildOpenapi } from './openapi.js';
 import { type Reply, type Route, route } from './route.js';
 
@@ -40,7 +40,7 @@ export const createAllPageRoutes = (): readonly Route[] => [
   ...createPageRoutes('docs'),
   ...createPageRoutes('dashboard'),
   route('GET /', {}, ({ head }) => {
-    if (!acceptsHtml.test(head.header('accept') ?? '')) return throwNotFound();
+    if (!acceptsHtml.test(head.header('accept') ?? '')) throw pathNotFound('GET', '/');
     return { status: 302, body: '', headers: { Location: '/dashboard' } };
   }),
 ];
@@ -53,7 +53,7 @@ function createPageRoutes(name: keyof typeof folders): readonly Route[] {
   );
   return [
     route(`GET /${name}`, {}, () => ({ status: 200, body: page(), headers: pageHeaders })),
-    route(`GET /${name}/:file`, {}, (_, file) => files().get(`${file}.gz`) ?? throwNotFound()),
+    route(`GET /${name}/:file`, {}, (_, file) => files().get(`${file}.gz`) ?? throwNotFound(name, file)),
   ];
 }
 
@@ -69,8 +69,8 @@ const createFileReply = (folder: URL, packed: string): Reply => ({
   },
 });
 
-function throwNotFound(): never {
-  throw new ApiError('NOT_FOUND', 'There is nothing at this path');
+function throwNotFound(name: string, file: string): never {
+  throw pathNotFound('GET', `/${name}/${file}`);
 }
 
 function memoize<Value>(make: () => Value): () => Value {

@@ -35,7 +35,7 @@ export function createOkReply(data: string | object, message?: string, status = 
 
 export function createHealthReply(data: Awaited<ReturnType<Health['health']>>): Reply {
   if (data.status !== 'down') return createOkReply(data);
-  const error = unavailable('The service cannot take answers right now');
+  const error = unavailable('The service cannot accept answers now; see checks in data.');
   return { status: error.status, body: errorEnvelope(error, data), headers: error.headers, error };
 }
 
@@ -127,7 +127,7 @@ const callerErrors = new Set<ErrorCode>(['INVALID_REQUEST', 'IDEMPOTENCY_KEY_REU
 function createRejectedBatch(errors: readonly IndexedError[]): Reply {
   const details = errors.flatMap(toDetails);
   const ours = errors.find(({ error }) => !callerErrors.has(error.code))?.error;
-  const message = 'No event of the batch was recorded';
+  const message = 'No event of the batch was recorded; see details.';
   const { code, headers } = ours === undefined ? new ApiError('INVALID_REQUEST', message) : unavailable('');
   return createErrorReply(new ApiError(code, message, { details, headers, cause: ours }));
 }

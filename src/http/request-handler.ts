@@ -124,7 +124,7 @@ export class RequestHandler {
 }
 
 const toInternalError = (cause: unknown): ApiError =>
-  new ApiError('INTERNAL', 'Something went wrong on our side; try again with the same event_id', { cause });
+  new ApiError('INTERNAL', 'Internal error; retry with the same event_id.', { cause });
 
 const beginSpan = (spans: StartSpan, exchange: Exchange, route: Route | null) =>
   spans(route ? `${exchange.method} ${route.path}` : 'HTTP', (header) => exchange.header(header));

@@ -47,7 +47,7 @@ export function createRequestLog(figures: MetricRegistry, logger: Logger) {
         logger.error(line, 'request failed');
       } else if (performance.now() < nextAt) unlogged += 1;
       else {
-        logger.warn({ ...line, alike: unlogged }, 'request refused for now');
+        logger.warn({ ...line, alike: unlogged }, 'request rejected with 503');
         nextAt = performance.now() + unavailableEveryMs;
         unlogged = 0;
       }
@@ -57,7 +57,7 @@ export function createRequestLog(figures: MetricRegistry, logger: Logger) {
       if (errors.length === 0) return;
       defects += errors.length;
       const line = { ...toLogFields(exchange, route), err: errors[0], alike: errors.length - 1 };
-      logger.error(line, 'a part of a request failed');
+      logger.error(line, 'part of a request failed');
     },
   };
 }

@@ -111,21 +111,21 @@ export function checkMediaType(contentType: string | null, rules: BodyRules): st
   if (contentType !== null && rules.mediaTypes.includes(contentType)) return contentType;
   const [type = '', ...parameters] = (contentType ?? '').split(';').map((part) => part.trim().toLowerCase());
   if (!rules.mediaTypes.includes(type))
-    throw unsupported(`Content-Type must be ${rules.mediaTypes.join(' or ')}`);
+    throw unsupported(`Content-Type must be ${rules.mediaTypes.join(' or ')}.`);
   const charset = parameters.find((parameter) => parameter.startsWith('charset='));
   if (charset !== undefined && !/^charset="?utf-8"?$/.test(charset))
-    throw unsupported('The charset must be utf-8');
+    throw unsupported('The charset must be utf-8.');
   return type;
 }
 
 export function checkEncoding(contentEncoding: string | null, rules: BodyRules): string {
   const encoding = (contentEncoding ?? 'identity').trim().toLowerCase();
   if (rules.encodings.includes(encoding)) return encoding;
-  throw unsupported(`Content-Encoding must be ${rules.encodings.join(' or ')}`);
+  throw unsupported(`Content-Encoding must be ${rules.encodings.join(' or ')}.`);
 }
 
 export const payloadTooLarge = (limit: number): ApiError =>
-  new ApiError('PAYLOAD_TOO_LARGE', `The body is larger than ${limit / 1024} KiB`);
+  new ApiError('PAYLOAD_TOO_LARGE', `The body is larger than ${limit / 1024} KiB.`);
 
 const unsupported = (message: string): ApiError => new ApiError('UNSUPPORTED_MEDIA_TYPE', message);
 
@@ -136,7 +136,7 @@ export async function decompress(body: Buffer, limit: number): Promise<Buffer> {
   try {
     return await inflate(body, { maxOutputLength: limit });
   } catch (error) {
-    throw error instanceof RangeError ? payloadTooLarge(limit) : invalid('The body is not valid gzip');
+    throw error instanceof RangeError ? payloadTooLarge(limit) : invalid('The body is not valid gzip.');
   }
 }
 
@@ -144,7 +144,7 @@ export async function decompress(body: Buffer, limit: number): Promise<Buffer> {
 export function decodeParameter(encoded: string): string {
   const text = decodePercent(encoded);
   const problem = text === null ? 'is not percent-encoded UTF-8' : findIdProblem(text);
-  if (text === null || problem !== null) throw invalid(`The id in the path ${problem}`);
+  if (text === null || problem !== null) throw invalid(`The id in the path ${problem}.`);
   return text;
 }
 
@@ -190,7 +190,7 @@ function parseQueryTexts(query: string, names: readonly string[]): Map<string, s
     const text = decodeQueryText(rest.join('='));
     if (text === null) throw queryError(name, 'is not percent-encoded UTF-8');
     if (text === '') throw queryError(name, 'must not be empty');
-    if (texts.has(name)) throw queryError(name, 'must be given once');
+    if (texts.has(name)) throw queryError(name, 'must not be repeated');
     texts.set(name, text);
   }
   return texts;
@@ -219,5 +219,5 @@ export function parseIdempotencyKey(header: string | null): string | null {
   const isMalformed = (quoted === null && header.startsWith('"')) || header.includes(replacementCharacter);
   const problem = isMalformed ? 'is not a well-formed string' : findIdProblem(key);
   if (problem === null) return key;
-  throw invalid(`The header Idempotency-Key ${problem}`, [{ path: 'Idempotency-Key', message: problem }]);
+  throw invalid(`The header Idempotency-Key ${problem}.`, [{ path: 'Idempotency-Key', message: problem }]);
 }

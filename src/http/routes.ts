@@ -161,7 +161,7 @@ const tenantRoutes = (ports: RoutePorts): readonly Route[] => [
   route('DELETE /api/v1/goals/:user_id', allowWrite(), handleJson(deleteGoal, ports.goals, 'Goal deleted')),
   route('GET /api/v1/skills', pages, handleJson(listSkills, ports.skills)),
   route('GET /api/v1/skills/:skill_id', allowRead(), handleTagged(readSkill, ports.skills)),
-  route('PUT /api/v1/skills/:skill_id', skill, handleTagged(putSkill, ports.skills, 'Skill set')),
+  route('PUT /api/v1/skills/:skill_id', skill, handleTagged(putSkill, ports.skills, 'Skill saved')),
   route(
     'DELETE /api/v1/skills/:skill_id',
     allowAdmin(),
@@ -173,7 +173,7 @@ const tenantRoutes = (ports: RoutePorts): readonly Route[] => [
   route(
     'DELETE /api/v1/learners/:user_id/attempts/:event_id',
     allowWrite(),
-    handleJson(retractAnswer, ports.retraction, 'Answer taken back'),
+    handleJson(retractAnswer, ports.retraction, 'Answer retracted'),
   ),
   route('GET /api/v1/learners/:user_id/export', allowAdmin(), async ({ tenant }, userId) => {
     const { lines, release } = await ports.exportLearner(tenant, userId);
@@ -183,7 +183,7 @@ const tenantRoutes = (ports: RoutePorts): readonly Route[] => [
   route(
     'DELETE /api/v1/learners/:user_id',
     allowAdmin(),
-    handleJson(eraseLearner, ports.erasures, 'Erasure begun', 202),
+    handleJson(eraseLearner, ports.erasures, 'Erasure started', 202),
   ),
   route('GET /api/v1/erasures', adminPages, handleJson(listErasures, ports.erasures)),
   route('GET /api/v1/erasures/:erasure_id', allowAdmin(), handleJson(readErasure, ports.erasures)),
@@ -207,7 +207,7 @@ const overviewRoutes = (ports: RoutePorts['overview']): readonly Route[] => [
     handleJson(quality.readReliability, ports),
   ),
   route('GET /api/v1/model/coverage', allowRead(), handleJson(quality.readCoverage, ports)),
-  route('POST /api/v1/model/rollback', rollback, handleJson(versions.rollBack, ports, 'Version in force')),
+  route('POST /api/v1/model/rollback', rollback, handleJson(versions.rollBack, ports, 'Version activated')),
 ];
 
 const keyManagers = ['admin', 'operator'] as const;
@@ -230,7 +230,7 @@ const operatorRoutes = (ports: RoutePorts): readonly Route[] => [
   ),
   route('GET /api/v1/parked', operatorPages, handleJson(listParked, ports.parked)),
   route('POST /api/v1/parked/redrive', { scope: 'operator' }, async () =>
-    createOkReply(await ports.parked.redrive(await ports.parked.listStreams(null)), 'Rows put back'),
+    createOkReply(await ports.parked.redrive(await ports.parked.listStreams(null)), 'Rows requeued'),
   ),
   route('GET /api/v1/audits', { scope: 'operator' }, handleJson(readAudit, ports.lastAudit)),
   route('GET /api/v1/deployment', { scope: 'operator' }, handleJson(readDeployment, ports.deployment)),
@@ -249,7 +249,7 @@ const webhookRoutes = (ports: webhooks.WebhookPorts): readonly Route[] => [
   ),
   route('GET /api/v1/webhooks', adminPages, handleJson(webhooks.listWebhooks, ports)),
   route(`GET ${endpoint}`, allowAdmin(), handleJson(webhooks.readWebhook, ports)),
-  route(`PATCH ${endpoint}`, change, handleJson(webhooks.changeWebhook, ports, 'Webhook changed')),
+  route(`PATCH ${endpoint}`, change, handleJson(webhooks.changeWebhook, ports, 'Webhook updated')),
   route(`DELETE ${endpoint}`, allowAdmin(), handleJson(webhooks.deleteWebhook, ports, 'Webhook deleted')),
   route(
     `POST ${endpoint}/rotate-secret`,
@@ -259,13 +259,13 @@ const webhookRoutes = (ports: webhooks.WebhookPorts): readonly Route[] => [
   route(
     `POST ${endpoint}/test`,
     allowAdmin(),
-    handleJson(webhooks.testWebhook, ports, 'Test on its way', 202),
+    handleJson(webhooks.testWebhook, ports, 'Test event queued', 202),
   ),
   route(`GET ${endpoint}/deliveries`, adminPages, handleJson(webhooks.listDeliveries, ports)),
   route(
     `POST ${endpoint}/deliveries/:message_id/redeliver`,
     allowAdmin(),
-    handleJson(webhooks.redeliver, ports, 'Message on its way', 202),
+    handleJson(webhooks.redeliver, ports, 'Message queued', 202),
   ),
 ];
 

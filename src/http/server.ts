@@ -98,7 +98,7 @@ function limitConnections(
       nextAt = performance.now() + warnIntervalMs;
       logger.warn(
         { open: open - 1, refused: refused - logged },
-        'connections are refused, too many are open: raise ulimit -n, or start more API processes',
+        'connections are rejected because too many are open; raise ulimit -n or start more API processes',
       );
       logged = refused;
     }
@@ -149,7 +149,7 @@ function listen(app: TemplatedApp, { host, port, sharePort }: ServerOptions): Pr
   return new Promise((resolve, reject) => {
     app.listen(host, port, mode, (socket) => {
       if (socket) resolve(socket);
-      else reject(new Error(`cannot listen on ${host}:${port}: the port is taken or not allowed`));
+      else reject(new Error(`cannot listen on ${host}:${port}: the port is in use or not permitted`));
     });
   });
 }

@@ -36,7 +36,7 @@ const protocol: Protocol = {
   readKey: (head) => head.header('x-api-key') ?? parseBasicKey(head.header('authorization')),
   checkHead: (head) => {
     if (!/^1\.0(\.\d+)?$/.test(head.header(versionHeader.toLowerCase()) ?? ''))
-      throw invalid(`The header ${versionHeader} must be 1.0 or 1.0.x, such as 1.0.3`);
+      throw invalid(`The header ${versionHeader} must be 1.0 or 1.0.x, for example 1.0.3.`);
   },
   getStatus,
   createErrorReply: (error) => ({
@@ -63,7 +63,7 @@ const createJsonReply = (data: object): Reply => ({ status: 200, body: JSON.stri
 
 export const createXapiRoutes = (ports: StatementPorts & MappingPorts): readonly Route[] => [
   route('GET /api/v1/xapi-mapping', allowAdmin(), handleTagged(readMapping, ports)),
-  route('PUT /api/v1/xapi-mapping', mapping, handleTagged(putMapping, ports, 'Mapping set')),
+  route('PUT /api/v1/xapi-mapping', mapping, handleTagged(putMapping, ports, 'Mapping saved')),
   route('POST /xapi/statements', statements, async (call) => {
     const sent = await parseLargeJson(call.body, maxStatementValues);
     return createJsonReply(await recordStatements(ports, call, sent));

@@ -32,7 +32,7 @@ export function connectQueue(url: string, logger: Logger, isStopped: () => boole
           dnsLookup: (name, found) => found(null, name),
         })
       : new Redis(nodes[0] as string, { ...connectionOptions, retryStrategy });
-  client.on('error', (error: Error) => logger.debug({ err: error }, 'connection of the queues'));
+  client.on('error', (error: Error) => logger.debug({ err: error }, 'queue connection'));
   return client;
 }
 
@@ -143,7 +143,7 @@ function openConsumer<Data, Result>(
   async function start(): Promise<void> {
     if (isRestart)
       await resume().catch((err: unknown) => {
-        if (!stopping.aborted) logger.warn({ err }, `the jobs of ${queue.name} could not be freed`);
+        if (!stopping.aborted) logger.warn({ err }, `cannot unblock the jobs of ${queue.name}`);
       });
     void enqueue();
     if (!options.isDisabled) await worker.run();
@@ -161,7 +161,8 @@ function openConsumer<Data, Result>(
       await waitAtMost(closed, shutdownMs);
       abort.abort();
       await waitAtMost(closed, abortGraceMs);
-      for (const rejectJob of runningJobs) rejectJob(new Error('it did not end in time and was given up'));
+      for (const rejectJob of runningJobs)
+        rejectJob(new Error('the job did not end within the shutdown time'));
       await waitAtMost(closed, workerCloseMs);
       connection.disconnect();
       await waitAtMost(Promise.all([worker.disconnect(), queue.close(), closed]), disconnectMs);
@@ -227,7 +228,10 @@ export function startConsumer<Data, Result>(options: ConsumerOptions<Data, Resul
   async function restart(): Promise<void> {
     counts.stalls += idleChecks === maxIdleChecks ? 1 : 0;
     counts.restarts += 1;
-    logger.error({ seconds: seconds() }, `${name} does not move with work waiting: it is restarted`);
+    logger.error(
+      { seconds: seconds() },
+      `${name} makes no progress although work is pending; it is restarted`,
+    );
     await current.close(0);
     current = open(true);
   }
@@ -236,7 +240,9 @@ export function startConsumer<Data, Result>(options: ConsumerOptions<Data, Resul
   const timer = setInterval(singleFlight(checkProgress), checkIntervalMs);
   return {
     getStallReason: () =>
-      idleChecks < maxIdleChecks ? null : `${name} has not moved for ${seconds()} s with work waiting`,
+      idleChecks < maxIdleChecks
+        ? null
+        : `${name} made no progress for ${seconds()} s although work is pending`,
     getCounts: () => counts,
     close: () => {
       clearInterval(timer);

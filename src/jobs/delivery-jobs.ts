@@ -33,15 +33,15 @@ export interface DeliveryJobsOptions {
 export function startDeliveryJobs(options: DeliveryJobsOptions): Consumer {
   const { redisUrl, dispatchEvents, listDueEndpoints, deliver, logger } = options;
   return startConsumer<DeliveryJobData, void>({
-    ...{ name: 'the delivery of webhooks', redisUrl, logger },
+    ...{ name: 'webhook delivery', redisUrl, logger },
     openQueue: (connection) => openQueue(deliveryQueueName, connection, { attempts: 1 }),
     worker: { concurrency: maxConcurrentEndpoints, lockDuration: lockMs, stalledInterval: stalledCheckMs },
     enqueueMs: sweepMs,
     onEnqueueFailed: (err) => {
-      if (err instanceof ApiError) logger.debug({ err }, 'webhooks wait for Redis');
-      else logger.error({ err }, 'events cannot be handed to webhooks');
+      if (err instanceof ApiError) logger.debug({ err }, 'Redis is unavailable; webhooks are sent later');
+      else logger.error({ err }, 'cannot dispatch events to webhooks');
     },
-    onJobFailed: (err, job) => logger.warn({ err, job: job?.id }, 'a run of webhooks failed: it is repeated'),
+    onJobFailed: (err, job) => logger.warn({ err, job: job?.id }, 'webhook delivery failed; it is retried'),
     handlers: ({ queue, connection, stopping: signal, reportActivity }) => {
       const addJobs = async (): Promise<void> => {
         const due = await listDueEndpoints(Date.now(), maxAddedJobs);
@@ -75,6 +75,7 @@ const toJob = ({ tenant, id }: EndpointReference) => ({
 });
 
 function parseEndpoint({ data: { v, tenant, id } }: Job<DeliveryJobData>): EndpointReference {
-  if (v !== 1) throw new Error(`delivery job of version ${String(v)}: this process knows 1`);
+  if (v !== 1)
+    throw new Error(`unsupported version ${String(v)} of a delivery job; this process supports version 1`);
   return { tenant, id };
 }

@@ -56,8 +56,12 @@ export function startDrainJobs(options: DrainJobsOptions): Consumer {
       settings: { backoffStrategy: (attempt) => computeRetryDelay(attempt, Math.random()) },
     },
     enqueueMs: sweepMs,
-    onEnqueueFailed: (err) => logger.debug({ err }, 'Redis is unavailable: the outbox is looked at later'),
-    onJobFailed: (err, job) => logger.warn({ err, job: job?.id, attempt: job?.attemptsMade }, 'drain failed'),
+    onEnqueueFailed: (err) => logger.debug({ err }, 'Redis is unavailable; the outbox is checked later'),
+    onJobFailed: (err, job) =>
+      logger.warn(
+        { err, job: job?.id, attempt: job?.attemptsMade },
+        'draining the outbox failed; it is retried',
+      ),
     handlers: (access) => {
       const sweep = createSweep(outbox, partitions, (shard) => enqueueShard(access.queue, shard));
       return {
@@ -87,7 +91,8 @@ function createJobHandler({ partitions, drain, spans }: DrainJobsOptions, access
   const shardRuns = new Map<number, Promise<DrainResult>>();
   return async (job: DrainJob, token: string, signal: AbortSignal): Promise<DrainResult> => {
     const { v, shard, batch } = job.data;
-    if (v !== 1) throw new Error(`drain job of version ${String(v)}: this process knows 1`);
+    if (v !== 1)
+      throw new Error(`unsupported version ${String(v)} of a drain job; this process supports version 1`);
     const save = (block: PinnedBlock): Promise<void> => saveBatch(access, job, token, block);
     const span = spans?.('job') ?? null;
     const task = { partitions: listShardPartitions(shard, partitions), batch, save, signal, span };
@@ -156,5 +161,5 @@ async function saveBatch(
   const key = queue.toKey(`${job.id}`);
   const data = JSON.stringify({ ...job.data, batch });
   const saved = await connection.eval(saveBatchScript, 2, `${key}:lock`, key, token, data);
-  if (saved !== 1) throw new Error('the job was given to another worker meanwhile');
+  if (saved !== 1) throw new Error('another worker has taken over the job');
 }

@@ -29,21 +29,21 @@ export interface Schedule {
 const retries = { attempts: 5, firstRetryMs: 30_000 };
 
 export const schedules = {
-  fit: { name: 'fit', ...retries, failure: 'a fit failed' },
-  audit: { name: 'audit', ...retries, failure: 'an audit could not compare anything' },
+  fit: { name: 'fit', ...retries, failure: 'the fit failed' },
+  audit: { name: 'audit', ...retries, failure: 'the audit failed' },
   retention: {
     ...{ name: 'retention', attempts: 3, firstRetryMs: 60_000 },
-    failure: 'old answers could not be dropped yet',
+    failure: 'cannot delete old answers yet',
   },
   /** Not retried: the next run continues. */
   journal: {
     ...{ name: 'journal', attempts: 1, firstRetryMs: 0, hasShortRuns: true },
-    failure: 'the journal waits: it does not reach ClickHouse',
-    recovery: 'the journal reaches ClickHouse again',
+    failure: 'cannot write the journal to ClickHouse; it is retried',
+    recovery: 'the journal is written to ClickHouse again',
   },
   goals: {
     ...{ name: 'goals', attempts: 1, firstRetryMs: 0, hasShortRuns: true },
-    failure: 'goals are not checked: their alerts wait',
+    failure: 'cannot check goals; goal alerts are delayed',
     recovery: 'goals are checked again',
   },
 } satisfies Record<string, Schedule>;
@@ -66,18 +66,18 @@ export function startScheduledRuns(schedule: Schedule, options: ScheduledRunsOpt
   let isFailing = false;
   const run = async (signal: AbortSignal): Promise<void> => {
     const reason = findBlockReason?.() ?? null;
-    if (reason !== null) throw new Error(`no ${name}: ${reason}`);
+    if (reason !== null) throw new Error(`${name} skipped: ${reason}`);
     runningRun ??= `a run since ${Date.now()}`;
     await options.run(signal).finally(() => {
       runningRun = null;
     });
   };
   return startConsumer<object, unknown>({
-    ...{ name: `the schedule of ${name}`, redisUrl, logger, checkIntervalMs, enqueueMs: rescheduleMs },
+    ...{ name: `the ${name} schedule`, redisUrl, logger, checkIntervalMs, enqueueMs: rescheduleMs },
     openQueue: (connection) => openQueue(name, connection, { attempts, backoff }),
     worker: { lockDuration: lockMs, stalledInterval: stalledCheckMs, maxStalledCount: maxStalledRuns },
     isDisabled: everyMs === 0,
-    onEnqueueFailed: (error) => logger.error({ err: error }, `runs of ${name} are not scheduled`),
+    onEnqueueFailed: (error) => logger.error({ err: error }, `cannot schedule ${name}`),
     onJobFailed: (error, job) => {
       const level = isFailing && hasShortRuns ? 'debug' : 'warn';
       logger[level]({ err: error, attempt: job?.attemptsMade }, failure);

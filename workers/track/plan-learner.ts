@@ -131,9 +131,9 @@ class LearnerDraft {
     const { skillAllowance } = this.context;
     if (skillAllowance === undefined) return null;
     if (this.newSkills.length >= skillAllowance.maxNewSkills)
-      return 'The learner has answered as many skills as a learner may have';
+      return 'The learner has reached the maximum number of skills (MAX_SKILLS_PER_LEARNER).';
     return skillAllowance.rejectedSkills.has(skillId)
-      ? 'The tenant knows as many skills as a tenant may have'
+      ? 'The tenant has reached its maximum number of skills (MAX_SKILLS_PER_TENANT); delete unused skills.'
       : null;
   }
 
@@ -227,7 +227,7 @@ class LearnerDraft {
   }
 }
 
-const idsExhausted = 'The learner has more event ids than can be remembered for ten minutes; try again later';
+const idsExhausted = 'The learner has too many recent event_ids; retry later.';
 
 const toArrivalSecond = ({ receivedAt }: TrackEvent): number => Math.floor(receivedAt / 1000);
 

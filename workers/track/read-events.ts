@@ -129,7 +129,7 @@ function parseBody(task: TrackTask, i: number, bytes: Buffer, isValidUtf8: boole
     return parseEvents(origin, rawEvents, isLines);
   // Not in the schema, which would describe half a million errors for seconds.
   const message = `must have 1 to ${maxBatchEvents} items`;
-  throw invalid(`Invalid batch: events ${message}`, [{ path: 'events', message }]);
+  throw invalid(`Invalid batch: events ${message}.`, [{ path: 'events', message }]);
 }
 
 function* parseEvents(
@@ -152,7 +152,7 @@ function parseLine(line: string, i: number): unknown {
     return JSON.parse(line);
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
-    throw invalid('The line is not valid JSON', [{ path: `events/${i}`, message: 'is not valid JSON' }]);
+    throw invalid('The line is not valid JSON.', [{ path: `events/${i}`, message: 'is not valid JSON' }]);
   }
 }
 
@@ -190,14 +190,14 @@ function toTrackEvent(
 function validateKey(idempotencyKey: string | null, path: string): string | null {
   const problem = idempotencyKey === null ? null : findIdProblem(idempotencyKey);
   if (problem === null) return idempotencyKey;
-  const message = `as the header Idempotency-Key has it ${problem}`;
+  const message = `from the header Idempotency-Key ${problem}`;
   throw createEventError([{ path: `${path}event_id`, message }]);
 }
 
 function createEventError(problems: readonly Problem[]): ApiError {
   const first = problems[0];
   const where = first && first.path !== '' ? `${first.path} ${first.message}` : first?.message;
-  return invalid(`Invalid learning event: ${where ?? 'not an event'}`, problems);
+  return invalid(`Invalid learning event: ${where ?? 'not an event'}.`, problems);
 }
 
 export function groupByLearner(events: readonly IndexedEvent[], partitions: number): LearnerEvents[] {

@@ -84,8 +84,8 @@ function chooseCommitSize(
 }
 
 const rejectionMessages = {
-  'outbox-full': 'Too many answers wait to be stored; try again later',
-  'not-restored': 'The state store came back empty and has to be rebuilt first',
+  'outbox-full': 'Too many answers are waiting for ClickHouse; retry later.',
+  'not-restored': 'Learner state was lost and is not rebuilt yet; retry later.',
 };
 
 class TaskRun {
@@ -126,7 +126,11 @@ class TaskRun {
     failedAttempts: number,
   ): Promise<void> {
     if (failedAttempts === maxAttempts)
-      return this.setOutcome(learners, 'unavailable', 'This learner is written by too many requests at once');
+      return this.setOutcome(
+        learners,
+        'unavailable',
+        'Too many concurrent requests for this learner; retry with the same event_id.',
+      );
     let conflicting: readonly LearnerEvents[] = [];
     try {
       conflicting = await this.tryCommit(client, learners);

@@ -51,7 +51,10 @@ export const applyRetentionOnce = (engine: Engine, days: number, signal: AbortSi
   withMaintenance(engine, engine.endpoints, engine.logger, async (dependencies) => {
     const plan = await planRetention(dependencies, findLastOldMonth(days, Date.now()));
     for (const stored of plan.months)
-      dependencies.logger.info(stored, 'the answers of a month are old enough to be dropped');
+      dependencies.logger.info(
+        stored,
+        'answers of a month exceed ATTEMPT_RETENTION_DAYS and will be deleted',
+      );
     await applyRetention(dependencies, plan, signal);
   });
 

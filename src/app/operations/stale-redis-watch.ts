@@ -28,7 +28,7 @@ export async function watchForStaleRedis(engine: Engine): Promise<void> {
           pendingChecks -= 1;
         });
     } catch (error) {
-      logger.debug({ err: error }, 'Redis is unavailable: its age is asked with the next connection');
+      logger.debug({ err: error }, 'Redis is unavailable; its age is checked at the next connection');
     }
   }
 
@@ -40,14 +40,15 @@ async function compareWithClickhouse(
   { clickhouse, logger, closers }: Engine,
   newestRows: readonly LastRow[],
 ): Promise<void> {
-  const message = 'Redis is older than ClickHouse: it does not know of answers that are stored';
+  const message =
+    'Redis is older than ClickHouse and lacks stored answers; rebuild Redis (docs/operate/back-up-and-restore.md)';
   while (!closers.closing)
     try {
       const answers = await countNewerRows(clickhouse, newestRows);
       if (answers > 0) logger.error({ answers }, message);
       return;
     } catch (error) {
-      logger.debug({ err: error }, 'ClickHouse is unavailable: whether Redis is older is asked later');
+      logger.debug({ err: error }, 'ClickHouse is unavailable; the age of Redis is checked later');
       await sleep(retryMs, undefined, { ref: false });
     }
 }

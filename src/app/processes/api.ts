@@ -91,7 +91,7 @@ export async function startApi(engine: Engine, options: ApiOptions): Promise<num
 
 export const portUnavailable = ({ host, port }: Pick<Config, 'host' | 'port'>, cause: unknown): StartError =>
   new StartError(
-    `PORT: ${host}:${port} cannot be listened on: it is taken or not allowed; choose another PORT`,
+    `PORT: cannot listen on ${host}:${port}: the port is in use or not permitted. Choose another PORT.`,
     { cause },
   );
 
@@ -101,18 +101,18 @@ function startIdSweep({ redis, logger, closers }: Engine): void {
   const sweep = singleFlight(async () => {
     try {
       if (await acquireSweepTurn(redis))
-        logger.info({ forgotten: await sweepIds(redis, Date.now()) }, 'old event ids');
+        logger.info({ forgotten: await sweepIds(redis, Date.now()) }, 'expired event ids deleted');
     } catch (error) {
       if (error instanceof ApiError)
-        logger.debug({ err: error }, 'Redis is unavailable: old event ids are forgotten later');
-      else logger.error({ err: error }, 'old event ids cannot be looked for');
+        logger.debug({ err: error }, 'Redis is unavailable; expired event ids are deleted later');
+      else logger.error({ err: error }, 'cannot search for expired event ids');
     }
   });
   const timer = setInterval(sweep, idSweepMs);
-  closers.add('sweep of event ids', () => clearInterval(timer));
+  closers.add('event id sweep', () => clearInterval(timer));
 }
 
-const rejectionMessage = 'Too many read what is stored at the same time; try again later';
+const rejectionMessage = 'Too many reads of stored data are in progress; retry later.';
 /** ClickHouse reads use six of the client's eight connections. Writes and exports use the rest. */
 const readLimits: LimiterOptions = {
   maxRunning: 6,
@@ -127,7 +127,7 @@ const classLimits: LimiterOptions = {
   maxRunningOfTenant: 2,
   maxQueuedOfTenant: 50,
   maxQueueWaitMs: 5000,
-  rejectionMessage: 'Too many classes are read at the same time; try again later',
+  rejectionMessage: 'Too many class requests are in progress; retry later.',
 };
 const exportLimits: LimiterOptions = {
   maxRunning: 1,
@@ -142,7 +142,7 @@ const retractionLimits: LimiterOptions = {
   maxRunningOfTenant: 1,
   maxQueuedOfTenant: 10,
   maxQueueWaitMs: 10_000,
-  rejectionMessage: 'Too many answers are taken back; try again later',
+  rejectionMessage: 'Too many retractions are in progress; retry later.',
 };
 
 const now = Date.now;
@@ -161,7 +161,7 @@ function createRoutePorts(
   const pendingAttempts = createPendingAttempts(redis, partitions);
   const records = createLearnerExport(redis, partitions);
   const logUnreadable = (what: string) => (error: unknown) =>
-    logger.error({ err: error }, `${what} cannot be read: it is not listed`);
+    logger.error({ err: error }, `cannot read ${what}; it is omitted from the list`);
   const erasures = createErasureStore(redis, partitions, logUnreadable('an erasure'));
   const { findErased, isOpen } = erasures;
   const erasureLookup = rejectWhenBlocked(blockReason, { findErased, isOpen });
@@ -215,9 +215,9 @@ function createRoutePorts(
       records: { ...records, ...rejectWhenBlocked(blockReason, { readState: records.readState }) },
     }),
     keys: {
-      ...rejectWhenBlocked(blockReason, createKeyStore(redis, logUnreadable('an API key in store'))),
+      ...rejectWhenBlocked(blockReason, createKeyStore(redis, logUnreadable('a stored API key'))),
       logChange: (act, { keyHash, tenant }, by) =>
-        logger.info({ key: toKeyId(keyHash), tenant, by: toKeyId(by.keyHash) }, `an API key was ${act}`),
+        logger.info({ key: toKeyId(keyHash), tenant, by: toKeyId(by.keyHash) }, `API key ${act}`),
     },
     parked: createParkedRows(redis),
     lastAudit: () => loadLastAudit(redis),

@@ -97,7 +97,7 @@ function startWebhooks(
   metricRegistry: MetricRegistry,
 ): Consumer {
   const deliveryPool = createDeliveryPool(maxConcurrentEndpoints, logger);
-  closers.add('sending of webhooks', () => deliveryPool.close());
+  closers.add('webhook sender', () => deliveryPool.close());
   const messages = createMessageStore(redis);
   const streams = createEventStreams(redis, partitions);
   const counts = { delivered: 0, failed: 0, given_up: 0 };
@@ -112,7 +112,7 @@ function startWebhooks(
   const dispatchEvents = createDispatcher({ streams, endpoints, messages, logger });
   const { listDueEndpoints } = messages;
   const deliveries = startDeliveryJobs({ redisUrl, dispatchEvents, listDueEndpoints, deliver, logger });
-  closers.add('delivery of webhooks', () => deliveries.close());
+  closers.add('webhook delivery', () => deliveries.close());
   metricRegistry.add('webhooks_total', () => toLabeledSamples('outcome', counts));
   metricRegistry.add('webhook_events_waiting', () => streams.countPending());
   return deliveries;
@@ -127,7 +127,7 @@ function startScheduledConsumer(
 ): Consumer {
   const options = { redisUrl: endpoints.redisUrl, everyMs, findBlockReason: blockReason, run, logger };
   const runs = startScheduledRuns(schedule, options);
-  closers.add(`schedule of ${schedule.name}`, () => runs.close());
+  closers.add(`${schedule.name} schedule`, () => runs.close());
   return runs;
 }
 
@@ -177,7 +177,7 @@ function createGuardedRecorder({
   blockReason,
   logger,
 }: Engine): () => Promise<void> {
-  const unreadable = 'an API key in store cannot be read: it is refused, and not recorded in ClickHouse';
+  const unreadable = 'cannot read a stored API key; it is rejected and not recorded in ClickHouse';
   const report = reportOnce((error) => logger.error({ err: error }, unreadable), 1000);
   const store = { deployment: () => readDeployment(redis), keys: createKeyStore(redis, report).all };
   const record = createFactsRecorder(store, createFactsHistory(clickhouse, endpoints.clickhouseUrl));
@@ -186,7 +186,7 @@ function createGuardedRecorder({
   };
 }
 
-const unreadableErasure = 'an erasure cannot be read: it stays open, the others go on';
+const unreadableErasure = 'cannot read an erasure; it stays open and the others continue';
 
 const createErasureReporter = ({ logger }: Engine) =>
   reportOnce((error, erasure) => logger.error({ err: error, erasure }, unreadableErasure), 1000);

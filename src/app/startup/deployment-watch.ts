@@ -14,8 +14,7 @@ import { hasStoredState } from '../../warehouse/reads/stored-state.js';
 
 const checkIntervalMs = 1000;
 
-const stateUnknownReason =
-  'The connection to Redis was lost, and it is not known yet whether the state is still there';
+const stateUnknownReason = 'The connection to Redis was lost; the state is not verified yet';
 
 /**
  * Redis may come back empty at any time: checks every second and at each new connection. Resolves after the
@@ -36,7 +35,7 @@ export async function watchDeployment(
   function acceptDeployment(found: Deployment, disconnectsAtRequest: number): void {
     if (disconnectsAtRequest < disconnectsAtCheck) return;
     if (found.state !== 'ready' && deployment?.state !== found.state)
-      logger.error(`${formatUnusableReason(found)}; answers are refused until then`);
+      logger.error(`${formatUnusableReason(found)}; answers are rejected with 503 until then`);
     const before = deployment;
     deployment = found;
     disconnectsAtCheck = disconnectsAtRequest;
@@ -49,7 +48,7 @@ export async function watchDeployment(
     try {
       acceptDeployment(await openDeployment(redis, () => hasStoredState(clickhouse)), disconnectsAtRequest);
     } catch (error) {
-      logger.debug({ err: error }, 'Redis or ClickHouse is unavailable: the deployment is looked at later');
+      logger.debug({ err: error }, 'Redis or ClickHouse is unavailable; the deployment is checked later');
     }
   }
 
@@ -74,11 +73,12 @@ export async function watchDeployment(
 }
 
 function findBlockReason(deployment: Deployment | null, partitions: number): string | null {
-  if (deployment === null) return 'Redis has no state yet, and ClickHouse does not say whether it is new';
+  if (deployment === null)
+    return 'Redis is empty and ClickHouse is unavailable, so the service cannot tell whether the deployment is new';
   if (deployment.state !== 'ready') return formatUnusableReason(deployment);
   // A process that starts with an empty Redis assumes the default number.
   if (deployment.partitions === partitions) return null;
-  return 'Redis was rebuilt with another number of partitions: start this process again';
+  return 'Redis was rebuilt with another number of partitions; restart this process';
 }
 
 /**

@@ -88,7 +88,7 @@ function createCatalogueWriter(redis: RedisClient, maxSkills: number, blockReaso
     maxRunningOfTenant: 1,
     maxQueuedOfTenant: 1000,
     maxQueueWaitMs: 5000,
-    rejectionMessage: 'Too many skills are set at the same time; try again later',
+    rejectionMessage: 'Too many skill changes are in progress; retry later.',
   });
   const { writeSkill } = rejectWhenBlocked(blockReason, {
     writeSkill: async (tenant: string, write: SkillWrite, now: number) => {
@@ -109,7 +109,7 @@ export function rejectWhenBlocked<
   const guarded = Object.entries(calls).map(([name, call]) => [
     name,
     async (...args: never[]) => {
-      if (blockReason() !== null) throw unavailable('The state of the learners is not available right now');
+      if (blockReason() !== null) throw unavailable('Learner state is unavailable; retry later.');
       return call(...args);
     },
   ]);

@@ -28,12 +28,12 @@ export const computeConnectionLimit = (): number =>
 
 /** @throws StartError if the limit is too low to run */
 export function checkOpenFiles(logger: Logger): void {
-  const advice = `type ulimit -n ${4 * warnBelowFiles} before the start`;
+  const advice = `Run ulimit -n ${4 * warnBelowFiles} before startup.`;
   if (fileLimit < minFiles)
     throw new StartError(
-      `ulimit -n: ${fileLimit} open files are too few, ${minFiles} are the least; ${advice}`,
+      `ulimit -n: the limit of ${fileLimit} open files is too low; the minimum is ${minFiles}. ${advice}`,
     );
-  const taken = `so that ${computeConnectionLimit()} connections are taken`;
+  const taken = `so at most ${computeConnectionLimit()} connections are accepted`;
   if (fileLimit < warnBelowFiles)
-    logger.warn(`ulimit -n: only ${fileLimit} open files are allowed, ${taken}; ${advice}`);
+    logger.warn(`ulimit -n: the limit is ${fileLimit} open files, ${taken}. ${advice}`);
 }

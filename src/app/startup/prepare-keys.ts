@@ -28,7 +28,7 @@ export async function prepareKeys(config: Config, redis: RedisClient, logger: Lo
   let unreadable = 0;
   const store = createKeyStore(redis, (error) => {
     unreadable += 1;
-    logger.error({ err: error }, 'an API key in store cannot be read: it is refused until it can be');
+    logger.error({ err: error }, 'cannot read a stored API key; it is rejected');
   });
   for (const setting of config.apiKeys) await addConfiguredKey(store, setting, logger);
   const file = developmentKeyFile(config.dataDir);
@@ -44,10 +44,10 @@ export async function prepareKeys(config: Config, redis: RedisClient, logger: Lo
   const lacksActiveKey = unreadable === 0 && keys.every((key) => key.revokedAt !== null || isDemoKey(key));
   const needsDevelopmentKey = lacksActiveKey && isLoopbackHost(config.host);
   if (storedKey !== undefined) {
-    const nextStep = needsDevelopmentKey ? 'a fresh one takes its place' : 'delete its file';
-    logger.warn({ file }, `the development key was revoked and stays so: ${nextStep}`);
+    const nextStep = needsDevelopmentKey ? 'a new development key replaces it' : 'delete its file';
+    logger.warn({ file }, `the development key is revoked; ${nextStep}`);
   }
-  const advice = 'no API key is in store; make one: npm run keys -- create';
+  const advice = 'no API key exists; create one with npm run keys -- create';
   if (!needsDevelopmentKey) return lacksActiveKey ? { ...noKeyMessage, text: advice } : noKeyMessage;
   const key = savedKey === null || storedKey !== undefined ? createDevelopmentKey(file, savedKey) : savedKey;
   await store.save(createDevelopmentGrant(key, defaultTenant));
@@ -62,14 +62,14 @@ async function addConfiguredKey(store: KeyStore, setting: ApiKeySetting, logger:
   if (done === 'revoked') {
     logger.warn(
       { tenant, hash: toKeyId(keyHash) },
-      'a configured key was revoked and stays so: take it out of API_KEYS, and make another one',
+      'a configured key is revoked and stays revoked; remove it from API_KEYS and create another key',
     );
   }
   const stored = await store.findActive(keyHash);
   if (stored !== null && stored.tenant !== tenant) {
     logger.warn(
       { tenant: stored.tenant, wanted: tenant },
-      'a configured key is in store for another tenant and stays there',
+      'a configured key already belongs to another tenant and is not moved; use another key',
     );
   }
 }
@@ -112,5 +112,5 @@ const createKeyMessage = (developmentKey: string, { host }: Config): KeyMessage 
   developmentKey,
   text: isLoopbackHost(host)
     ? `development API key: ${developmentKey}`
-    : `development API key, on this machine only: ${developmentKey}; for others: npm run keys -- create`,
+    : `development API key, for this machine only: ${developmentKey}; for other machines: npm run keys -- create`,
 });

@@ -17,7 +17,7 @@ export async function prepareSchema(
   closers: Closers,
 ): Promise<void> {
   const client = connectWarehouse(clickhouseUrl, clickhouseCluster);
-  closers.add('connection for the schema', () => client.close());
+  closers.add('schema connection', () => client.close());
   let timer: NodeJS.Timeout | undefined;
   const prepare = async (): Promise<void> => {
     try {
@@ -28,7 +28,7 @@ export async function prepareSchema(
       if (closers.closing) return;
       logger.warn(
         { err: error },
-        `the ClickHouse schema cannot be prepared yet: ${describeConnectionError(error).text}`,
+        `cannot prepare the ClickHouse schema yet, retrying: ${describeConnectionError(error).text}`,
       );
       timer = setTimeout(prepare, retryMs);
     }

@@ -48,7 +48,7 @@ function parseJsonRows(text: string, rejectFile: RejectFile): SkillFileRow[] {
     return rejectFile(`is not valid JSON: ${error instanceof Error ? error.message : error}`, error);
   }
   const list = typeof value === 'object' && value !== null && 'skills' in value ? value.skills : value;
-  if (!Array.isArray(list)) return rejectFile('is no list of skills; allowed: [...] or {"skills": [...]}');
+  if (!Array.isArray(list)) return rejectFile('is not a list of skills; allowed: [...] or {"skills": [...]}');
   return list.map((raw, i) => {
     const isObject = typeof raw === 'object' && raw !== null && !Array.isArray(raw);
     return [`skill ${i + 1}`, isObject ? raw : 'is not an object'];
@@ -64,20 +64,20 @@ function parseCsvRows(text: string, rejectFile: RejectFile): SkillFileRow[] {
       on_record: (record: string[], { lines }) => void records.push({ line: lines, record }),
     });
   } catch (error) {
-    if (error instanceof CsvError) return rejectFile(`is no valid CSV: ${error.message}`, error);
+    if (error instanceof CsvError) return rejectFile(`is not valid CSV: ${error.message}`, error);
     throw error;
   }
   const names = (records.shift()?.record ?? []).map((name) => name.trim());
   const knownColumns = skillColumns.filter((field) => names.includes(field));
   const duplicateColumn = knownColumns.find((name) => names.indexOf(name) !== names.lastIndexOf(name));
-  if (duplicateColumn !== undefined) return rejectFile(`names the column ${duplicateColumn} twice`);
+  if (duplicateColumn !== undefined) return rejectFile(`has the column ${duplicateColumn} twice`);
   if (!knownColumns.includes('skill_id'))
-    return rejectFile('must name the columns in its first line; missing: skill_id');
+    return rejectFile('must have a header line with column names; missing: skill_id');
   return records.map(({ record, line }) => [
     `line ${line}`,
     record.length === names.length
       ? Object.fromEntries(knownColumns.map((field) => [field, record[names.indexOf(field)]]))
-      : `has ${record.length} fields, the header has ${names.length}`,
+      : `has ${record.length} fields, but the header has ${names.length}`,
   ]);
 }
 
@@ -90,9 +90,7 @@ function addRow(tenants: SkillsByTenant, raw: RawSkill | string): readonly strin
   const skills = tenants.get(tenant) ?? new Map<string, Partial<SkillSetting>>();
   tenants.set(tenant, skills);
   if (skills.has(skillId))
-    return [
-      `skill_id ${JSON.stringify(skillId)} is not allowed (it stands before); allowed: each skill once`,
-    ];
+    return [`skill_id ${JSON.stringify(skillId)} is not allowed (duplicate); allowed: each skill once`];
   skills.set(skillId, setting);
   return [];
 }
@@ -114,9 +112,9 @@ export async function loadSkillsFile(
     }
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    throw new StartError(`SKILLS_FILE: the skills cannot be stored: ${error.message}`, { cause: error });
+    throw new StartError(`SKILLS_FILE: cannot store the skills: ${error.message}`, { cause: error });
   }
-  logger.info(counts, 'the skills of SKILLS_FILE are set');
+  logger.info(counts, 'SKILLS_FILE loaded');
 }
 
 async function loadTenantSkills(
@@ -142,9 +140,7 @@ async function loadTenantSkills(
     await registerSkills(redis, tenant, [...skills.keys()]);
     return changed;
   }
-  throw new StartError(
-    'SKILLS_FILE: the skills are being changed by somebody else all the time; start again',
-  );
+  throw new StartError('SKILLS_FILE: other clients keep changing the same skills. Restart the service.');
 }
 
 function skillLimitExceeded(
@@ -154,9 +150,9 @@ function skillLimitExceeded(
 ): StartError {
   const others = rejectedSkills.length === 1 ? '' : ` and ${rejectedSkills.length - 1} more`;
   return new StartError(
-    `SKILLS_FILE: tenant ${tenant} has no room for the new skill_id ${JSON.stringify(rejectedSkills[0])}${others}; allowed: ` +
-      `${maxSkills.toLocaleString('en-US')} skills of a tenant, answered or set: take skills out of the file, delete ` +
-      'skills that nobody needs, or raise MAX_SKILLS_PER_TENANT',
+    `SKILLS_FILE: tenant ${tenant} would exceed the limit of skills with ${JSON.stringify(rejectedSkills[0])}${others}; allowed: ` +
+      `${maxSkills.toLocaleString('en-US')} skills per tenant, with answers or settings. Remove skills from the file, delete ` +
+      'unused skills, or raise MAX_SKILLS_PER_TENANT.',
   );
 }
 

@@ -6,14 +6,14 @@ import { allScopes, maxQuota, type Scope } from './access.js';
 
 const quota = {
   requests_per_minute: optionalNullable(
-    Type.Integer({ minimum: 1, maximum: maxQuota, description: 'Quota of requests' }),
+    Type.Integer({ minimum: 1, maximum: maxQuota, description: 'Requests per minute.' }),
   ),
-  unlimited: optionalNullable(Type.Boolean({ description: 'True: no quota' })),
+  unlimited: optionalNullable(Type.Boolean({ description: 'If true, the key has no quota.' })),
 };
 export const Tenant = Type.String({
   pattern: plainName.source,
   maxLength: 128,
-  description: 'Of A-Za-z0-9._~-',
+  description: '1 to 128 characters of A-Za-z0-9._~-.',
 });
 export const Scopes = Type.Array(Type.Enum([...allScopes]), {
   ...{ minItems: 1, maxItems: allScopes.length, uniqueItems: true },
@@ -46,7 +46,9 @@ export function parseKeyChange(body: unknown): Quota {
 function parseQuota(request: { requests_per_minute?: number | null; unlimited?: boolean | null }) {
   const amount = request.requests_per_minute ?? undefined;
   if (request.unlimited !== true) return amount;
-  return amount === undefined ? null : rejectKey('unlimited', 'excludes requests_per_minute');
+  return amount === undefined
+    ? null
+    : rejectKey('unlimited', 'must not be combined with requests_per_minute');
 }
 
 /** @throws ApiError INVALID_REQUEST */

@@ -101,7 +101,7 @@ const columnIndex = Object.fromEntries(attemptColumns.map((name, i) => [name, i]
 export function decodeAttemptRow(line: string): AttemptRow {
   const fields = line.split('\t');
   if (fields.length !== attemptColumns.length)
-    throw new Error(`a row of ${fields.length} fields is not one of attempts`);
+    throw new Error(`a row of attempts cannot have ${fields.length} fields`);
   const field = (column: Column): string => fields[columnIndex[column]] as string;
   const text = (column: Column): string => unescapeText(field(column));
   const number = (column: Column): number => parseNumber(field(column), column);
@@ -163,7 +163,7 @@ export function decodeAttemptRow(line: string): AttemptRow {
 
 function parseNumber(field: string, column: Column): number {
   const number = field === '' ? Number.NaN : Number(field);
-  if (Number.isNaN(number)) throw new Error(`${column} of an attempt row is no number: ${field}`);
+  if (Number.isNaN(number)) throw new Error(`${column} of an attempt row is not a number: ${field}`);
   return number;
 }
 

@@ -16,11 +16,11 @@ export const LearningEvent = Type.Object(
     event_id: optionalNullable(Id),
     item_id: optionalNullable(Id),
     occurred_at: optionalNullable(
-      Type.String({ description: 'RFC 3339, 1970 or later, at most 5 minutes ahead' }),
+      Type.String({ description: 'RFC 3339 time, from 1970 to at most 5 minutes in the future.' }),
     ),
   },
   {
-    description: 'One answered question of one learner on one skill',
+    description: 'One answer of a learner on one skill.',
     examples: [
       {
         user_id: 'ada',
@@ -38,7 +38,7 @@ export const learningEventCheck = Compile(LearningEvent);
 export const maxBatchEvents = 1000;
 
 const EventBatch = Type.Object({
-  events: Type.Array(Type.Unknown(), { description: `1 to ${maxBatchEvents} events` }),
+  events: Type.Array(Type.Unknown(), { description: `1 to ${maxBatchEvents} events.` }),
 });
 export const eventBatchCheck = Compile(EventBatch);
 
@@ -48,7 +48,7 @@ export const BatchRequest = Type.Object({
 });
 export const EventLines = Type.String({
   contentMediaType: 'application/x-ndjson',
-  description: `1 to ${maxBatchEvents} events, each a JSON object on a line of its own; blank lines are skipped`,
+  description: `1 to ${maxBatchEvents} events, one JSON object per line. Blank lines are skipped.`,
   examples: [
     '{"user_id":"ada","skill_id":"inference","is_correct":true,"event_id":"a-2"}\n{"user_id":"ben","skill_id":"inference","is_correct":false,"event_id":"b-1"}\n',
   ],
@@ -57,13 +57,13 @@ export const EventLines = Type.String({
 export const LearningEventResult = Type.Object({
   mastery_before: Type.Number({ minimum: 0, maximum: 1 }),
   mastery_after: Type.Number({ minimum: 0, maximum: 1 }),
-  velocity: Type.Number({ minimum: -1, maximum: 1, description: 'mastery_after minus mastery_before' }),
+  velocity: Type.Number({ minimum: -1, maximum: 1, description: 'mastery_after minus mastery_before.' }),
   plateau_detected: Type.Boolean(),
   total_attempts: Type.Integer({ minimum: 1 }),
   correct_attempts: Type.Integer({ minimum: 0 }),
   recommendation: Type.Union([Type.String({ maxLength: 200 }), Type.Null()]),
   recommendation_code: Type.Optional(
-    Type.String({ description: 'Code of the recommendation; missing without one' }),
+    Type.String({ description: 'Code of the recommendation; absent if recommendation is null.' }),
   ),
 });
 
@@ -85,7 +85,7 @@ export function parseTime(text: string): number | null {
 const strictShape = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i;
 
 export function findTimeProblem(ms: number | null, now: number): string | null {
-  if (ms === null) return 'must be an RFC 3339 time such as 2026-05-31T12:00:00Z';
+  if (ms === null) return 'must be an RFC 3339 time, for example 2026-05-31T12:00:00Z';
   if (ms < 0) return 'must not be before 1970';
   if (ms > now + futureToleranceMs) return 'must be at most 5 minutes in the future';
   return null;

@@ -22,15 +22,17 @@ const SkillBody = Type.Object({
       minLength: 1,
       maxLength: 200,
       pattern: noControls,
-      description: 'For display',
+      description: 'Display name.',
     }),
   ),
-  section: optionalNullable(Type.Enum(sections, { description: 'Absent: counts half in each' })),
+  section: optionalNullable(
+    Type.Enum(sections, { description: 'If absent, the skill counts half in each section.' }),
+  ),
   weight: optionalNullable(
     Type.Number({
       minimum: weightBounds.low,
       maximum: weightBounds.high,
-      description: 'Within the section; absent: 1',
+      description: 'Weight within the section, 1 by default.',
     }),
   ),
   /** Ignores default and fitted parameters: a response can be sent back. */
@@ -46,7 +48,7 @@ export const ManualParameters = Type.Object({
       Type.Number({
         minimum: manualForgetBounds.low,
         maximum: manualForgetBounds.high,
-        description: 'Chance of losing mastery at an answer; absent: 0',
+        description: 'Probability of losing mastery at an answer, 0 by default.',
       }),
     ),
   }),

@@ -4,13 +4,13 @@ import { formatDate } from '../../domain/base/common.js';
 import type { GoalSetting } from '../../domain/score/goal.js';
 import { optionalNullable, validate, validationError } from '../schema/validate.js';
 
-const total = { minimum: 400, maximum: 1600, multipleOf: 10, description: 'Total score' };
+const total = { minimum: 400, maximum: 1600, multipleOf: 10, description: 'Total score, in steps of 10.' };
 export const TargetScore = Type.Integer(total);
 
 export const GoalBody = Type.Object(
   {
     target_score: TargetScore,
-    target_date: optionalNullable(Type.String({ description: 'YYYY-MM-DD, a UTC day, today or later' })),
+    target_date: optionalNullable(Type.String({ description: 'UTC day, YYYY-MM-DD, today or later.' })),
   },
   { examples: [{ target_score: 1300, target_date: null }] },
 );
@@ -27,8 +27,8 @@ export function parseGoalBody(body: unknown, now: number): GoalSetting {
 
 function findDateProblem(text: string, now: number): string | null {
   const today = formatDate(now);
-  if (!isValidDay(text)) return `must be a day such as ${today}`;
-  return text < today ? `must not be in the past: today is ${today} (UTC)` : null;
+  if (!isValidDay(text)) return `must be a day, for example ${today}`;
+  return text < today ? `must not be in the past (today is ${today} UTC)` : null;
 }
 
 /** Rejects 30 February, which would be parsed as another day. */

@@ -130,25 +130,25 @@ export function* decodeModelSteps(text: string): Generator<undefined, TenantMode
     const { skillId, ...skill } = validateStored(skillCheck, JSON.parse(line.replace(/,$/, '')));
     const { keys, terms } = skill.related;
     if (terms.length !== keys.length * skillPairWidth)
-      throw new Error(`the stored model cannot be read: skill ${skillId} has terms without a key`);
+      throw new Error(`cannot read the stored model: skill ${skillId} has terms without a key`);
     if (keys.some((key, i) => i > 0 && key <= (keys[i - 1] as number)))
-      throw new Error(`the stored model cannot be read: the keys of skill ${skillId} are not in order`);
+      throw new Error(`cannot read the stored model: the keys of skill ${skillId} are not in order`);
     skills.set(skillId, skill);
     yield;
   }
-  throw new Error('the stored model cannot be read: its end is missing');
+  throw new Error('cannot read the stored model: the end is missing');
 }
 
 function validateStored<Value>(check: SchemaCheck<Value>, stored: unknown, what = 'model'): Value {
   if (check.Check(stored)) return stored;
   const [problem] = check.Errors(stored);
   const where = `${problem?.instancePath ?? ''} ${problem?.message ?? ''}`;
-  throw new Error(`the stored ${what} cannot be read: ${where}`);
+  throw new Error(`cannot read the stored ${what}: ${where}`);
 }
 
 /** @throws Error for an invalid report */
 export const decodeReport = (text: string): Static<typeof StoredReport> =>
-  validateStored(reportCheck, JSON.parse(text), 'report of a fit');
+  validateStored(reportCheck, JSON.parse(text), 'fit report');
 
 export interface ModelChange {
   readonly tenant: string;

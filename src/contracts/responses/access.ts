@@ -4,11 +4,11 @@ import { nullable } from '../schema/validate.js';
 import { Amount, Count, Day, namedFields, pageSchema, Time } from './shared-schemas.js';
 
 const key = {
-  key_id: Type.String({ description: 'The first 12 characters of its SHA-256' }),
+  key_id: Type.String({ description: 'First 12 characters of the SHA-256 of the key.' }),
   tenant: Tenant,
   scopes: Scopes,
   requests_per_minute: nullable(Type.Integer({ minimum: 1 })),
-  development: Type.Boolean({ description: 'Works on the machine of the service only' }),
+  development: Type.Boolean({ description: 'If true, the key only works on the machine of the service.' }),
   created_at: Time,
 };
 export const OwnKey = Type.Object(key);
@@ -18,7 +18,7 @@ export const Key = Type.Object(stored);
 export const KeyPage = pageSchema('keys', Key);
 export const CreatedKey = Type.Object({
   ...stored,
-  key: Type.String({ pattern: '^sk-', description: 'Shown here and nowhere else' }),
+  key: Type.String({ pattern: '^sk-', description: 'The key. No other response contains it.' }),
 });
 
 const ParkedRow = Type.Object({
@@ -31,20 +31,20 @@ export const RedriveResult = Type.Object(namedFields(Count, 'moved', 'stayed', '
 
 const Mismatch = Type.Object({
   ...namedFields(Type.String(), 'kind', 'tenant', 'meaning'),
-  day: Type.String({ description: 'YYYY-MM-DD, or all days' }),
+  day: Type.String({ description: 'UTC day, YYYY-MM-DD, or `all days`.' }),
   partition: nullable(Count),
   place: nullable(Type.String()),
   ...namedFields(Type.Integer(), 'expected', 'found'),
-  look: Type.String({ description: 'A query for analysts' }),
+  look: Type.String({ description: 'SQL query that shows the affected rows.' }),
 });
 const Audit = Type.Object({
   at: Time,
   seconds: Amount,
   ...namedFields(Day, 'from', 'to'),
   ...namedFields(Type.Integer(), 'accepted', 'removed', 'stored', 'waiting', 'parked', 'raw'),
-  mismatches: Type.Array(Mismatch, { description: 'The first 200' }),
+  mismatches: Type.Array(Mismatch, { description: 'At most 200 mismatches.' }),
   mismatches_by_kind: Type.Record(Type.String(), Count),
-  not_compared: Type.Array(Type.String(), { description: 'The first 200 reasons' }),
+  not_compared: Type.Array(Type.String(), { description: 'At most 200 reasons.' }),
   not_compared_count: Count,
 });
 export const LastAudit = Type.Object({ last: nullable(Audit) });
@@ -59,11 +59,11 @@ export const Deployment = Type.Object({
 
 export const LiveFigures = Type.Object({
   at: Time,
-  processes: Type.Integer({ minimum: 0, description: 'API processes that the figures include' }),
+  processes: Type.Integer({ minimum: 0, description: 'API processes included in the figures.' }),
   ...namedFields(nullable(Amount), 'answers_per_second', 'requests_per_second'),
   errors: nullable(
     Type.Record(Type.String(), Amount, {
-      description: 'Per second, by status; rates are null without an earlier measurement',
+      description: 'Responses per second by status. Rates are null at the first measurement.',
     }),
   ),
   latency_ms: nullable(Type.Object(namedFields(Amount, 'p50', 'p90', 'p99'))),
@@ -77,5 +77,5 @@ export const LiveFigures = Type.Object({
 export const LiveEvents = Type.String({
   contentMediaType: 'text/event-stream',
   pattern: '^data: \\{"at":',
-  description: 'Each second a line `data: ` with JSON of rates and states, and an empty line',
+  description: 'Server-sent events: one `data: ` line with JSON per second, followed by an empty line.',
 });

@@ -15,7 +15,9 @@ import {
   Time,
 } from './shared-schemas.js';
 
-const event = { index: Type.Integer({ minimum: 0, description: 'Of the event in the batch' }) };
+const event = {
+  index: Type.Integer({ minimum: 0, description: 'Position of the event in the batch, from 0.' }),
+};
 const accepted = { status: Type.Literal(200), replayed: Type.Optional(Type.Literal(true)) };
 const rejected = { status: Type.Integer({ minimum: 400 }), error: ErrorObject };
 

@@ -4,11 +4,11 @@ import { Count, namedFields, pageSchema, Time } from './shared-schemas.js';
 
 export const AcceptedErasure = Type.Object({
   erasure_id: Type.String(),
-  status_url: Type.String({ description: 'Path of GET /api/v1/erasures/{erasure_id}' }),
+  status_url: Type.String({ description: 'Path of GET /api/v1/erasures/{erasure_id}.' }),
 });
 
 const ErasedTable = Type.Object({
-  place: Type.String({ description: 'Table in ClickHouse' }),
+  place: Type.String({ description: 'ClickHouse table.' }),
   before: Count,
   after: nullable(Count),
 });
@@ -17,17 +17,21 @@ export const Erasure = Type.Object({
   erasure_id: Type.String(),
   status: Type.Enum(['pending', 'running', 'done'], {
     description:
-      'pending: earlier answers are not in ClickHouse yet; running: answers are deleted, the proof follows',
+      'pending: earlier answers are not in ClickHouse yet. running: rows are being deleted. done: the proof is available.',
   }),
   requested_at: Time,
   done_at: nullable(Time),
   removed: Type.Object(namedFields(Count, 'records', 'items'), {
-    description: 'Removed from Redis by the request: fields of the learner, remembered items',
+    description: 'Fields of the learner record and item records that the request removed from Redis.',
   }),
-  places: Type.Array(ErasedTable, { description: 'Rows; for daily sums the answers that they count' }),
+  places: Type.Array(ErasedTable, {
+    description: 'Rows per table; for daily sums, the number of answers in the sums.',
+  }),
   proof: nullable(
     Type.Object({
-      query: Type.String({ description: 'Its parameters are below, plus user_id, which is not stored' }),
+      query: Type.String({
+        description: 'SQL query with the parameters below and user_id, which is not stored.',
+      }),
       parameters: Type.Record(Type.String(), Type.Union([Type.String(), Type.Number()])),
     }),
   ),

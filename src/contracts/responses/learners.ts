@@ -22,5 +22,5 @@ export const DeletedGoal = Type.Object({
 export const ExportLines = Type.String({
   contentMediaType: 'application/x-ndjson',
   description:
-    'A JSON object with a type on each line; the last one has the type end where the export is complete',
+    'One JSON object with a `type` per line. The last object of a complete export has the type `end`.',
 });

@@ -39,7 +39,7 @@ export const ClassMastery = classResults(
     last_attempt_at: nullable(Time),
     plateaus: Type.Array(Id),
     ...namedFields(
-      Type.Record(Type.String(), Share, { description: 'By skill_id' }),
+      Type.Record(Type.String(), Share, { description: 'Values by skill_id.' }),
       'expected_accuracy',
       'mastery',
     ),

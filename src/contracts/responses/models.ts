@@ -16,7 +16,7 @@ export const Reliability = Type.Object({
   log_loss: nullable(Amount),
   bins: Type.Array(Bin, {
     maxItems: 10,
-    description: 'Tenths of p_correct with answers; low and high: 95 % interval of accuracy',
+    description: 'Ranges of p_correct, each .1 wide, with answers. low and high: 95 % interval of accuracy.',
   }),
   ...lagField,
 });
@@ -40,10 +40,10 @@ const logLosses = namedFields(nullable(Amount), 'old_log_loss', 'new_log_loss');
 const ModelChange = Type.Object({
   ...namedFields(Count, 'change', 'version'),
   action: Type.Enum(['fit', 'rollback']),
-  based_on: Type.Integer({ minimum: 0, description: 'Version that was active before; 0: none' }),
+  based_on: Type.Integer({ minimum: 0, description: 'Previously active version; 0 if none.' }),
   published_at: Time,
   in_force: Type.Boolean(),
-  kept: Type.Boolean({ description: 'Whether it can be activated again' }),
+  kept: Type.Boolean({ description: 'True if the version can be activated again.' }),
   ...namedFields(nullable(Count), 'skills', 'skills_published', 'answers', 'learners'),
   ...logLosses,
   summary: Type.String(),
@@ -58,7 +58,7 @@ const VersionSkill = Type.Object({
   ...namedFields(Share, 'p_init', 'p_learn', 'p_guess', 'p_slip', 'p_forget'),
   ...namedFields(Count, 'answers', 'learners'),
   ...logLosses,
-  reason: Type.String({ description: 'Why it has the fitted parameters, or why not' }),
+  reason: Type.String({ description: 'Why the fitted parameters were published or rejected.' }),
 });
 export type VersionSkill = Static<typeof VersionSkill>;
 export const ModelVersion = pageSchema('skills', VersionSkill, { version: Count });

@@ -1,48 +1,63 @@
 import type { ErrorCode } from '../../errors.js';
 import type { RouteName } from './route-responses.js';
 
-export const description = `Rules that hold for every call.
+export const description = `Rules for all calls.
 
-**Keys** come in the header X-API-Key. A key belongs to a tenant, sees nothing of others, and has scopes: \`write\` reports answers
-and sets goals, \`read\` asks about learners and skills, \`admin\` sets skills, manages webhooks,
-maps xAPI, exports, erases, and manages the tenant's keys, none with more than it has itself; \`operator\` is for what reaches
-beyond a tenant: parked rows, audits, the deployment, keys and quotas of others. It is given by name only. \`x-scope\` names the
-scope that a call needs, or those of which one is enough; a call without it needs no key.
+**Keys.** Send the API key in the header X-API-Key. A key belongs to one tenant and only reads and changes data of that tenant.
+The property \`x-scope\` of a call names the scope that the key needs; if it is a list, one scope of the list is enough. Calls
+without \`x-scope\` need no key.
 
-**Errors** are \`{"success":false,"error":{"code","message","details"}}\`. \`x-retry\` says for each code whether sending the same
-request again is safe: *yes*, *no*, or *with an event_id*. Send an \`event_id\` with every answer. Calls of xAPI have its own statuses, and the error alone as a body. Below /api/v1 an unknown path is
-401 without a key and 404 NOT_FOUND with one; another method of a known path is 405 METHOD_NOT_ALLOWED. HEAD is answered as GET.
+- \`write\`: send and retract answers, set goals.
+- \`read\`: read learners and skills, run what-if forecasts.
+- \`admin\`: configure skills, webhooks and xAPI, export and erase learners, manage keys of the tenant. A new key has at most the
+  rights of the key that creates it.
+- \`operator\`: data and actions of all tenants: parked rows, audits, the deployment, keys and quotas. A key only has this scope if
+  the request or command that creates it names the scope.
 
-**Rate limits** hold for each key, in windows of 60 s that open with its first request, for all calls with a key together; a
-batch is one request, and 401, 404 and 405 of unknown paths and methods are not counted. RateLimit and RateLimit-Policy say
-where a key with a quota stands; 429 has Retry-After.
+**Errors.** The body is \`{"success":false,"error":{"code","message","details"}}\`. The property \`x-retry\` of a response says for each
+code whether a retry of the same request is safe: *yes*, *no*, or *with an event_id*. Send an \`event_id\` with every answer. Under
+/api/v1, an unknown path returns 401 without a key and 404 NOT_FOUND with a key; an unsupported method returns 405
+METHOD_NOT_ALLOWED. xAPI calls use the statuses of the xAPI specification and return the error without an envelope.
 
-Absent knowledge is null, times are RFC 3339 in UTC. Unknown fields of bodies and queries are ignored; fields may be added to
-answers.`;
+**Rate limits.** Each key has a quota of requests per 60 s. The window starts with the first request. All calls with a key count,
+and a batch counts as one request. 401, 429, unknown paths and unsupported methods do not count. RateLimit and RateLimit-Policy
+report the state of the quota. A 429 response has Retry-After.
+
+**Formats.** Unknown values are null. Times are RFC 3339 in UTC. Unknown body fields and query parameters are ignored. New fields can
+be added to responses. HEAD returns the headers of GET.`;
 
 export const securitySchemes = {
   ApiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
-  Basic: { type: 'http', scheme: 'basic', description: 'Any user name, with an API key as the password' },
+  Basic: { type: 'http', scheme: 'basic', description: 'Any user name; the password is the API key.' },
 } as const;
 
 export const requestHeaders = {
-  'X-Request-Id': { description: 'Comes back, and stands in the log', pattern: '^[A-Za-z0-9._:-]{1,128}$' },
-  'Idempotency-Key': { description: 'The event_id where the body has none; in a batch K stands for K/INDEX' },
-  'Content-Encoding': { description: 'gzip or identity, which is also meant where it is absent' },
-  'X-Experience-API-Version': { description: '1.0 or 1.0.x', pattern: '^1\\.0(\\.\\d+)?$' },
-  'If-Match': { description: 'Tags of which the state has to have one, or * for any state' },
+  'X-Request-Id': {
+    description: 'Request id. The response and the log contain it.',
+    pattern: '^[A-Za-z0-9._:-]{1,128}$',
+  },
+  'Idempotency-Key': {
+    description: 'Replaces a missing event_id. In a batch, event i gets the event_id KEY/i.',
+  },
+  'Content-Encoding': { description: 'gzip or identity (default).' },
+  'X-Experience-API-Version': { description: 'Must be 1.0 or 1.0.x.', pattern: '^1\\.0(\\.\\d+)?$' },
+  'If-Match': {
+    description:
+      'ETags. The request fails with 412 if none is the current ETag; * matches any existing resource.',
+  },
 };
 export const responseHeaders = {
-  'X-Request-Id': 'The X-Request-Id of the request, or one of the service',
-  'RateLimit-Policy': 'Quota and seconds of the window, for a key with a quota: "default";q=100;w=60',
-  RateLimit: 'What is left of it, and seconds until it is full again: "default";r=37;t=12',
-  'Retry-After': 'Seconds to wait',
-  'WWW-Authenticate': 'ApiKey; below /xapi also Basic',
-  Allow: 'Methods of the path',
-  ETag: 'Tag of this state; for goals and skills to be sent as If-Match',
-  'X-Experience-API-Version': '1.0.3',
-  'Idempotent-Replayed': 'true where the event id was counted before: this is the first answer again',
-  'Cache-Control': 'Whether it may be used again without asking',
+  'X-Request-Id': 'X-Request-Id of the request, or a generated id.',
+  'RateLimit-Policy':
+    'Requests per window and window in seconds, for keys with a quota: "default";q=100;w=60.',
+  RateLimit: 'Remaining requests and seconds until the window ends: "default";r=37;t=12.',
+  'Retry-After': 'Seconds to wait before a retry.',
+  'WWW-Authenticate': 'ApiKey; for xAPI calls also Basic.',
+  Allow: 'Methods that the path supports.',
+  ETag: 'Tag of the current state. Send it as If-Match to change this state only.',
+  'X-Experience-API-Version': 'Always 1.0.3.',
+  'Idempotent-Replayed': 'true for a repeated event_id: the response repeats the first result.',
+  'Cache-Control': 'Caching rule for the response.',
 };
 type HeaderName = keyof typeof requestHeaders | keyof typeof responseHeaders;
 
@@ -50,85 +65,103 @@ type HeaderName = keyof typeof requestHeaders | keyof typeof responseHeaders;
 export type Operation = readonly [id: string, summary: string, ...headers: HeaderName[]];
 
 export const operations: Readonly<Record<RouteName, Operation>> = {
-  'POST /api/v1/track-answer': ['trackAnswer', 'Count one answer', 'Idempotency-Key', 'Idempotent-Replayed'],
-  'POST /api/v1/track-answers': ['trackAnswers', 'Count answers, each by itself', 'Idempotency-Key'],
-  'GET /api/v1/predictions/:user_id': ['predictions', 'Scores now and later, with intervals and advice'],
-  'POST /api/v1/predictions': ['classPredictions', 'The same for a class'],
-  'POST /api/v1/predictions/:user_id/what-if': ['whatIf', 'The forecast under a plan of practice'],
-  'POST /api/v1/next-items/:user_id': [
-    'nextItems',
-    'Which of some questions to ask the learner next, and why',
+  'POST /api/v1/track-answer': ['trackAnswer', 'Record one answer', 'Idempotency-Key', 'Idempotent-Replayed'],
+  'POST /api/v1/track-answers': ['trackAnswers', 'Record up to 1,000 answers', 'Idempotency-Key'],
+  'GET /api/v1/predictions/:user_id': ['predictions', 'Forecast the scores of a learner'],
+  'POST /api/v1/predictions': ['classPredictions', 'Forecast the scores of a class'],
+  'POST /api/v1/predictions/:user_id/what-if': ['whatIf', 'Forecast the scores under a practice plan'],
+  'POST /api/v1/next-items/:user_id': ['nextItems', 'Rank candidate items for a learner'],
+  'GET /api/v1/mastery/:user_id': ['mastery', 'List the mastery of each skill of a learner'],
+  'POST /api/v1/mastery': ['classMastery', 'Read the mastery of a class'],
+  'GET /api/v1/mastery/:user_id/:skill_id': ['skillMastery', 'Read and explain the mastery of one skill'],
+  'GET /api/v1/mastery/:user_id/:skill_id/history': [
+    'skillAnswers',
+    'List the answers of a learner on one skill, newest first',
   ],
-  'GET /api/v1/mastery/:user_id': ['mastery', 'Mastery of every skill that the learner answered'],
-  'POST /api/v1/mastery': ['classMastery', 'Mastery of a class, of all skills or some'],
-  'GET /api/v1/mastery/:user_id/:skill_id': ['skillMastery', 'Mastery of one skill, and why it is so'],
-  'GET /api/v1/mastery/:user_id/:skill_id/history': ['skillAnswers', 'Answers on one skill, newest first'],
-  'GET /api/v1/velocity/:user_id': ['velocity', 'How fast mastery moves; momentum, plateaus, practice'],
-  'GET /api/v1/goals/:user_id': ['goal', "The learner's goal", 'ETag'],
-  'PUT /api/v1/goals/:user_id': ['setGoal', 'Set the goal, also before the first answer', 'ETag'],
-  'DELETE /api/v1/goals/:user_id': ['deleteGoal', 'Remove the goal'],
-  'GET /api/v1/skills': ['skills', 'Skills that were set or answered'],
-  'GET /api/v1/skills/:skill_id': ['skill', 'One skill with its parameters', 'ETag'],
-  'PUT /api/v1/skills/:skill_id': ['setSkill', 'Replace all that is set of a skill', 'ETag'],
-  'DELETE /api/v1/skills/:skill_id': ['deleteSkill', 'Forget a skill that has fewer than 20 answers'],
-  'GET /api/v1/learners': ['learners', 'Learners by the beginning of their ids'],
-  'GET /api/v1/skills/:skill_id/statistics': ['statisticsOfSkill', 'How all learners do on the skill'],
-  'GET /api/v1/skills/:skill_id/items': ['skillItems', 'Items of the skill, the hardest first'],
-  'GET /api/v1/skill-statistics': ['skillStatistics', 'How all learners do on each skill that has answers'],
-  'GET /api/v1/learners/:user_id/attempts': ['attempts', "The learner's answers, newest first"],
+  'GET /api/v1/velocity/:user_id': [
+    'velocity',
+    'Read the learning velocity, momentum, plateaus and practice of a learner',
+  ],
+  'GET /api/v1/goals/:user_id': ['goal', 'Read the goal of a learner', 'ETag'],
+  'PUT /api/v1/goals/:user_id': ['setGoal', 'Set the goal of a learner', 'ETag'],
+  'DELETE /api/v1/goals/:user_id': ['deleteGoal', 'Delete the goal of a learner'],
+  'GET /api/v1/skills': ['skills', 'List skills that are configured or have answers'],
+  'GET /api/v1/skills/:skill_id': ['skill', 'Read the settings and parameters of a skill', 'ETag'],
+  'PUT /api/v1/skills/:skill_id': ['setSkill', 'Replace the settings of a skill', 'ETag'],
+  'DELETE /api/v1/skills/:skill_id': ['deleteSkill', 'Delete a skill that has fewer than 20 answers'],
+  'GET /api/v1/learners': ['learners', 'List learners, optionally by a prefix of their ids'],
+  'GET /api/v1/skills/:skill_id/statistics': [
+    'statisticsOfSkill',
+    'Read the statistics of a skill over all learners',
+  ],
+  'GET /api/v1/skills/:skill_id/items': ['skillItems', 'List the items of a skill, hardest first'],
+  'GET /api/v1/skill-statistics': ['skillStatistics', 'List the statistics of all skills that have answers'],
+  'GET /api/v1/learners/:user_id/attempts': ['attempts', 'List the answers of a learner, newest first'],
   'DELETE /api/v1/learners/:user_id/attempts/:event_id': ['retractAttempt', 'Retract an answer'],
-  'GET /api/v1/learners/:user_id/export': ['exportLearner', 'All that is stored of the learner, as NDJSON'],
-  'DELETE /api/v1/learners/:user_id': ['eraseLearner', 'Erase the learner everywhere'],
-  'GET /api/v1/erasures': ['erasures', 'Erasures of the tenant, newest first'],
-  'GET /api/v1/erasures/:erasure_id': ['erasure', 'How far an erasure is, with its proof'],
-  'GET /api/v1/model/versions': ['modelVersions', 'Fits, and returns to earlier versions, newest first'],
-  'GET /api/v1/model/versions/:version': ['modelVersion', 'What a fit found for each skill'],
-  'GET /api/v1/model/reliability': ['reliability', 'How often answers of a probability were right'],
-  'GET /api/v1/model/coverage': ['coverage', 'How often the intervals of served forecasts held'],
-  'GET /api/v1/key': ['ownKey', 'What the key of the request may do'],
-  'GET /api/v1/keys': ['keys', 'API keys of the tenant, for operators of all, newest first'],
-  'POST /api/v1/keys': ['createKey', 'Make an API key, which is told here only'],
-  'PATCH /api/v1/keys/:key_id': ['changeKey', 'Set the quota of a key'],
-  'DELETE /api/v1/keys/:key_id': ['revokeKey', 'Revoke a key, also the own one; within 5 s it is refused'],
-  'POST /api/v1/model/rollback': ['rollBack', 'Put an earlier version into force again'],
-  'GET /api/v1/parked': ['parked', 'Rows of all tenants that ClickHouse refused and that were put aside'],
-  'POST /api/v1/parked/redrive': ['redrive', 'Put all of them back, to be stored'],
-  'GET /api/v1/audits': ['audits', 'What the last audit found'],
-  'GET /api/v1/deployment': ['deployment', 'The deployment and the versions of its parts'],
-  'POST /api/v1/webhooks': ['createWebhook', 'Have events sent to a URL; tells the secret that signs them'],
-  'GET /api/v1/webhooks': ['webhooks', 'Endpoints of the tenant'],
-  'GET /api/v1/webhooks/:webhook_id': ['webhook', 'One endpoint'],
-  'PATCH /api/v1/webhooks/:webhook_id': ['changeWebhook', 'Change what the body names'],
-  'DELETE /api/v1/webhooks/:webhook_id': ['deleteWebhook', 'Send it nothing any more'],
+  'GET /api/v1/learners/:user_id/export': ['exportLearner', 'Export all data of a learner as NDJSON'],
+  'DELETE /api/v1/learners/:user_id': ['eraseLearner', 'Erase all data of a learner'],
+  'GET /api/v1/erasures': ['erasures', 'List the erasures of the tenant, newest first'],
+  'GET /api/v1/erasures/:erasure_id': ['erasure', 'Read the progress and proof of an erasure'],
+  'GET /api/v1/model/versions': ['modelVersions', 'List fits and rollbacks of the model, newest first'],
+  'GET /api/v1/model/versions/:version': [
+    'modelVersion',
+    'List the fitted parameters of a model version by skill',
+  ],
+  'GET /api/v1/model/reliability': ['reliability', 'Compare predicted probabilities with observed accuracy'],
+  'GET /api/v1/model/coverage': [
+    'coverage',
+    'Read how often forecast intervals contained the observed value',
+  ],
+  'GET /api/v1/key': ['ownKey', 'Read the scopes and quota of the calling key'],
+  'GET /api/v1/keys': ['keys', 'List API keys of the tenant, newest first; operators list all tenants'],
+  'POST /api/v1/keys': ['createKey', 'Create an API key; only this response contains it'],
+  'PATCH /api/v1/keys/:key_id': ['changeKey', 'Change the quota of a key'],
+  'DELETE /api/v1/keys/:key_id': ['revokeKey', 'Revoke a key within 5 s'],
+  'POST /api/v1/model/rollback': ['rollBack', 'Activate an earlier model version'],
+  'GET /api/v1/parked': ['parked', 'List parked rows (rejected by ClickHouse) of all tenants'],
+  'POST /api/v1/parked/redrive': ['redrive', 'Requeue all parked rows'],
+  'GET /api/v1/audits': ['audits', 'Read the result of the last audit'],
+  'GET /api/v1/deployment': ['deployment', 'Read the deployment id and component versions'],
+  'POST /api/v1/webhooks': [
+    'createWebhook',
+    'Create a webhook; only this response contains the signing secret',
+  ],
+  'GET /api/v1/webhooks': ['webhooks', 'List the webhooks of the tenant'],
+  'GET /api/v1/webhooks/:webhook_id': ['webhook', 'Read a webhook'],
+  'PATCH /api/v1/webhooks/:webhook_id': ['changeWebhook', 'Change the given fields of a webhook'],
+  'DELETE /api/v1/webhooks/:webhook_id': ['deleteWebhook', 'Delete a webhook'],
   'POST /api/v1/webhooks/:webhook_id/rotate-secret': [
     'rotateSecret',
-    'A new secret; the old one signs as well for a day, unless `revoke_old` is true',
+    'Create a new signing secret; the old secret signs for 24 h unless `revoke_old` is true',
   ],
-  'POST /api/v1/webhooks/:webhook_id/test': ['testWebhook', 'Send it the event webhook.test'],
-  'GET /api/v1/webhooks/:webhook_id/deliveries': ['deliveries', 'Messages of seven days, newest first'],
+  'POST /api/v1/webhooks/:webhook_id/test': ['testWebhook', 'Send the event webhook.test to a webhook'],
+  'GET /api/v1/webhooks/:webhook_id/deliveries': [
+    'deliveries',
+    'List the messages of the last 7 days, newest first',
+  ],
   'POST /api/v1/webhooks/:webhook_id/deliveries/:message_id/redeliver': [
     'redeliver',
-    'Send a message again, with its webhook-id',
+    'Send a message again with the same webhook-id',
   ],
-  'GET /api/v1/xapi-mapping': ['xapiMapping', 'How xAPI statements become answers', 'ETag'],
-  'PUT /api/v1/xapi-mapping': ['setXapiMapping', 'Set it, all of it', 'ETag'],
-  'POST /xapi/statements': ['postStatements', 'Take statements in; those that are answers are counted'],
-  'PUT /xapi/statements': ['putStatement', 'Take one statement in'],
-  'GET /xapi/about': ['aboutXapi', 'The version of xAPI'],
-  'GET /api/v1/live': ['live', 'Figures of the running service, each second', 'Cache-Control'],
-  'GET /api/v1/health': ['health', 'State of the parts'],
-  'GET /livez': ['livez', 'Whether the process is alive and its consumers move'],
-  'GET /readyz': ['readyz', 'Whether it is ready for traffic'],
-  'GET /metrics': ['metrics', 'Figures in the Prometheus text format'],
-  'GET /openapi.json': ['openapi', 'This description', 'Cache-Control', 'ETag'],
+  'GET /api/v1/xapi-mapping': ['xapiMapping', 'Read the mapping of xAPI statements to answers', 'ETag'],
+  'PUT /api/v1/xapi-mapping': ['setXapiMapping', 'Replace the mapping of xAPI statements to answers', 'ETag'],
+  'POST /xapi/statements': ['postStatements', 'Record up to 1,000 xAPI statements'],
+  'PUT /xapi/statements': ['putStatement', 'Record one xAPI statement'],
+  'GET /xapi/about': ['aboutXapi', 'Read the supported xAPI version'],
+  'GET /api/v1/live': ['live', 'Stream metrics of the running service, once per second', 'Cache-Control'],
+  'GET /api/v1/health': ['health', 'Read the health of the service and its components'],
+  'GET /livez': ['livez', 'Check that the process is alive and its consumers make progress'],
+  'GET /readyz': ['readyz', 'Check that the process is ready for traffic'],
+  'GET /metrics': ['metrics', 'Read metrics in the Prometheus text format'],
+  'GET /openapi.json': ['openapi', 'Read the OpenAPI description', 'Cache-Control', 'ETag'],
 };
 
 /** See standardwebhooks.com. */
 export const webhookHeaders = {
-  'webhook-id': 'The same however often the message is sent, and to whichever endpoint',
-  'webhook-timestamp': 'Unix seconds of this try',
+  'webhook-id': 'Id of the message: the same for all attempts and endpoints.',
+  'webhook-timestamp': 'Time of this attempt, in Unix seconds.',
   'webhook-signature':
-    'For each secret that is valid `v1,` and base64 of HMAC-SHA-256 over `ID.TIMESTAMP.BODY`, a space between two',
+    'One signature per valid secret, separated by spaces: `v1,` and base64 of HMAC-SHA-256 over `ID.TIMESTAMP.BODY`.',
 };
 
 export const pathExamples: Readonly<Record<string, string>> = {
@@ -138,25 +171,25 @@ export const pathExamples: Readonly<Record<string, string>> = {
 };
 
 export const errorDescriptions: Readonly<Record<ErrorCode, string>> = {
-  INVALID_REQUEST: 'The body is no JSON, or a field, id, header or query value is missing or does not fit',
-  UNAUTHORIZED: 'The key is missing or unknown',
-  FORBIDDEN: "The key's scope does not allow it",
-  NOT_FOUND: 'Nothing is at this path, or has this id in the tenant',
-  USER_NOT_FOUND: 'Nothing is known of the learner in this tenant',
-  SKILL_NOT_FOUND: 'The skill is unknown in this tenant, or the learner never answered it',
-  GOAL_NOT_FOUND: 'The learner has no goal',
-  WEBHOOK_NOT_FOUND: 'The tenant has no webhook of this id',
-  METHOD_NOT_ALLOWED: 'The path takes other methods',
+  INVALID_REQUEST: 'The body is not valid JSON, or a field, id, header or query value is missing or invalid.',
+  UNAUTHORIZED: 'The API key is missing, unknown or revoked.',
+  FORBIDDEN: 'The key lacks a scope or right that the call needs.',
+  NOT_FOUND: 'The path does not exist, or the tenant has no resource with this id.',
+  USER_NOT_FOUND: 'The tenant has no recorded answers of this learner.',
+  SKILL_NOT_FOUND: 'The skill is unknown in this tenant, or has no answers of this learner.',
+  GOAL_NOT_FOUND: 'The learner has no goal.',
+  WEBHOOK_NOT_FOUND: 'The tenant has no webhook with this id.',
+  METHOD_NOT_ALLOWED: 'The path does not support this method; see Allow.',
   CONFLICT:
-    'The first request with this event_id still runs; the skill has too many answers to be forgotten; the webhook is disabled or has no secret; or the key was revoked',
-  PRECONDITION_FAILED: 'The state has none of the tags in If-Match',
-  PAYLOAD_TOO_LARGE: 'The body is larger than the limit, unpacked',
-  UNSUPPORTED_MEDIA_TYPE: 'Content-Type or Content-Encoding is none of those that are taken',
-  IDEMPOTENCY_KEY_REUSED: 'This event_id came with another event of the learner',
+    'The first request with this event_id is still running, the skill has too many answers to be deleted, the webhook is disabled or has no secret, or the key is revoked.',
+  PRECONDITION_FAILED: 'No tag in If-Match is the current ETag.',
+  PAYLOAD_TOO_LARGE: 'The body is larger than the limit, before or after decompression.',
+  UNSUPPORTED_MEDIA_TYPE: 'The Content-Type or Content-Encoding is not supported.',
+  IDEMPOTENCY_KEY_REUSED: 'The event_id was used for a different event of this learner.',
   LIMIT_EXCEEDED:
-    'There are as many skills of the learner or in the tenant, webhooks, secrets or keys, as are allowed; or a class has too many masteries for one answer',
-  TOO_LATE: 'The answer is archived and cannot be taken back any more',
-  RATE_LIMITED: 'The quota of the key is spent',
-  INTERNAL: 'A defect, which the log has under the X-Request-Id',
-  UNAVAILABLE: 'Redis or ClickHouse is unavailable, or too much waits already',
+    'A limit is exceeded: skills per learner or tenant, webhooks, secrets, keys, or masteries per response.',
+  TOO_LATE: 'The answer is archived and cannot be retracted.',
+  RATE_LIMITED: 'The quota of the key is exhausted; see Retry-After.',
+  INTERNAL: 'Internal error. The log line has the X-Request-Id.',
+  UNAVAILABLE: 'Redis or ClickHouse is unavailable, or a queue is full; see Retry-After.',
 };

@@ -24,7 +24,9 @@ const interval = (value: TSchema) => Type.Object(namedFields(value, 'low', 'high
 export const GoalTracking = Type.Object({
   target_score: TargetScore,
   target_date: nullable(Day),
-  is_set: Type.Boolean({ description: 'Set or requested; false: the default goal' }),
+  is_set: Type.Boolean({
+    description: 'True for a goal that is set or requested, false for the default goal.',
+  }),
   days_to_goal: nullable(Type.Integer({ minimum: 0, maximum: goalConstants.horizonDays })),
   progress_percent: Type.Number({ minimum: 0, maximum: 100 }),
   on_track: Type.Boolean(),
@@ -87,17 +89,17 @@ export const NextItems = Type.Object({
   target: Type.Number({ minimum: nextItemsConstants.target.low, maximum: nextItemsConstants.target.high }),
   items: Type.Array(
     Type.Object({
-      index: Type.Integer({ minimum: 0, description: 'Of the item in the request' }),
+      index: Type.Integer({ minimum: 0, description: 'Position of the item in the request, from 0.' }),
       item_id: nullable(Id),
       skill_id: Id,
       ...namedFields(Share, 'p_correct', 'mastery'),
       expected_gain: Type.Number({
         minimum: 0,
-        description: 'Section points gained by an hour on the skill, assuming enough items',
+        description: 'Section points gained by one hour of practice on the skill, if there are enough items.',
       }),
       reason_code: Type.Enum(reasonCodes),
       reason: Type.String({ maxLength: 200 }),
     }),
-    { maxItems: nextItemsConstants.maxItems, description: 'Best first' },
+    { maxItems: nextItemsConstants.maxItems, description: 'Items in descending order of value.' },
   ),
 });

@@ -10,8 +10,8 @@ export const Count = Type.Integer({ minimum: 0 });
 export const Amount = Type.Number({ minimum: 0 });
 export const Share = Type.Number({ minimum: 0, maximum: 1 });
 export const Change = Type.Number({ minimum: -1, maximum: 1 });
-export const Time = Type.String({ format: 'date-time', description: 'RFC 3339, UTC' });
-export const Day = Type.String({ format: 'date', description: 'YYYY-MM-DD, a UTC day' });
+export const Time = Type.String({ format: 'date-time', description: 'RFC 3339 time in UTC.' });
+export const Day = Type.String({ format: 'date', description: 'UTC day, YYYY-MM-DD.' });
 export const Text = nullable(Type.String());
 export const Difficulty = nullable(Type.Number({ minimum: -3, maximum: 3 }));
 export const lagField = { source_lag_seconds: nullable(Amount) };
@@ -25,7 +25,7 @@ export const ErrorObject = Type.Object(
     message: Type.String({ minLength: 1 }),
     details: Type.Optional(Type.Array(Type.Object(namedFields(Type.String(), 'path', 'message')))),
   },
-  { description: 'Reason and location of an error' },
+  { description: 'Code, message and details of an error.' },
 );
 
 const learner = { index: Count, user_id: Id };

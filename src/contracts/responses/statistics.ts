@@ -22,7 +22,7 @@ const CurveStep = Type.Object({
   attempt: Type.Integer({ minimum: 1, maximum: 30 }),
   learners: Type.Integer({
     minimum: 5,
-    description: 'Learners with at least this many answers',
+    description: 'Learners who gave at least this number of answers.',
   }),
   ...namedFields(Share, 'accuracy', 'low', 'high', 'p_correct', 'mastery'),
 });

@@ -20,12 +20,15 @@ const webhook = {
 };
 export const Webhook = Type.Object(webhook);
 export const DeletedWebhook = Type.Object(webhookId);
-const Secret = Type.String({ pattern: '^whsec_', description: 'Shown here and nowhere else' });
+const Secret = Type.String({
+  pattern: '^whsec_',
+  description: 'The signing secret. No other response contains it.',
+});
 export const WebhookWithSecret = Type.Object({ ...webhook, secret: Secret });
 
 export const WebhookPage = pageSchema('webhooks', Webhook);
 
-const message = { message_id: Type.String({ description: 'The header webhook-id' }) };
+const message = { message_id: Type.String({ description: 'Value of the header webhook-id.' }) };
 export const SentMessage = Type.Object(message);
 export const Delivery = Type.Object({
   ...message,
@@ -33,7 +36,7 @@ export const Delivery = Type.Object({
   status: Type.Enum(['pending', 'delivered', 'failed']),
   tries: Count,
   last_status: nullable(Type.Integer()),
-  last_error: nullable(Type.String({ description: 'Why the last try had no response' })),
+  last_error: nullable(Type.String({ description: 'Why the last attempt got no response.' })),
   next_try_at: nullable(Time),
   created_at: Time,
 });
@@ -88,32 +91,32 @@ const describeGoalEvent = (
 export const webhookDescriptions: Readonly<Record<WebhookType, EventDescription>> = {
   'mastery.reached': describeSkillEvent(
     0.9612,
-    'An answer brought mastery to .95; again only after it was below .80',
+    'An answer raised mastery to .95 or more. Sent again only after mastery was below .80.',
   ),
-  'plateau.detected': describeSkillEvent(0.71, 'From this answer on the skill is on a plateau'),
-  'plateau.ended': describeSkillEvent(0.82, 'From this answer on it is not any more'),
+  'plateau.detected': describeSkillEvent(0.71, 'An answer started a plateau on the skill.'),
+  'plateau.ended': describeSkillEvent(0.82, 'An answer ended the plateau on the skill.'),
   'goal.reached': describeGoalEvent(
     1310,
     1350,
-    'The current total is at the target; again only after 20 points less',
+    'The current total reached the target. Sent again only after the total was 20 points below the target.',
   ),
   'goal.at_risk': describeGoalEvent(
     1180,
     1240,
-    'The forecast misses the target; again only after 20 points more than it',
+    'The forecast does not reach the target in time. Sent again only after the predicted total was 20 points above the target.',
   ),
   'model.published': {
-    summary: 'Another model of the tenant is in force',
+    summary: 'Another model version of the tenant is active.',
     data: Type.Object({ ...namedFields(Count, 'version', 'based_on'), published_at: Time }),
     example: { version: 4, based_on: 3, published_at: exampleTime },
   },
   'erasure.completed': {
-    summary: 'Nothing is left of a learner',
+    summary: 'All data of a learner is erased.',
     data: Type.Object({ erasure_id: Type.String() }),
     example: { erasure_id: '3-651b057e-3fb6-4b21-b8e0-e2eba0a45ec0' },
   },
   'webhook.test': {
-    summary: 'Sent when asked for, whatever the endpoint asks for',
+    summary: 'Test event, sent on request to any endpoint.',
     data: Type.Object(webhookId),
     example: { webhook_id: 'wh_fA0rAo9q' },
   },

@@ -7,7 +7,7 @@ export const Id = Type.String({
   minLength: 1,
   maxLength: 128,
   pattern: noControls,
-  description: 'Identifier: 1 to 128 characters without control characters, compared byte for byte',
+  description: 'Identifier: 1 to 128 characters without control characters, compared byte by byte.',
 });
 export type Id = Static<typeof Id>;
 

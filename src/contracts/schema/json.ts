@@ -7,7 +7,7 @@ export const parseJson = (body: Uint8Array): unknown => parseJsonText(decodeUtf8
 
 /** @throws ApiError INVALID_REQUEST */
 export function decodeUtf8(body: Uint8Array): string {
-  if (!isUtf8(body)) throw invalid('The body is not valid UTF-8');
+  if (!isUtf8(body)) throw invalid('The body is not valid UTF-8.');
   return Buffer.from(body.buffer, body.byteOffset, body.length).toString('utf8');
 }
 
@@ -16,7 +16,7 @@ export function parseJsonText(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw invalid('The body is not valid JSON');
+    throw invalid('The body is not valid JSON.');
   }
 }
 
@@ -53,10 +53,10 @@ export function checkJsonShape(body: Uint8Array, maxValues: number, byLine: bool
     else if ((byte | braceBit) === opener) {
       values += 1;
       depth += 1;
-      if (depth > maxDepth) throw invalid(`The body is nested deeper than ${maxDepth} levels`);
+      if (depth > maxDepth) throw invalid(`The body is nested deeper than ${maxDepth} levels.`);
     }
   }
-  if (values > maxValues) throw invalid(`The body has more than ${maxValues} values`);
+  if (values > maxValues) throw invalid(`The body has more than ${maxValues} values.`);
 }
 
 function findStringEnd(body: Uint8Array, from: number): number {

@@ -16,9 +16,9 @@ export function parseIfMatch(header: string | null): IfMatch {
   if (text === '*') return '*';
   const items = splitList(text);
   const tags = items.map((item) => listItem.exec(item));
-  const message = 'must be * or a list of entity tags in quotes';
+  const message = 'must be * or a list of quoted entity tags';
   if (items.length === 0 || tags.includes(null))
-    throw invalid(`The header If-Match ${message}`, [{ path: 'If-Match', message }]);
+    throw invalid(`The header If-Match ${message}.`, [{ path: 'If-Match', message }]);
   return tags.flatMap((tag) => (tag === null || tag[1] !== undefined ? [] : [tag[2] as string]));
 }
 

@@ -7,6 +7,6 @@ export function createStoredParser<Schema extends TSchema>(schema: Schema, recor
   return (text: string): Static<Schema> => {
     const stored: unknown = JSON.parse(text);
     if (check.Check(stored)) return stored;
-    throw new Error(`${recordName} is not known to this version`);
+    throw new Error(`unsupported format of ${recordName}`);
   };
 }

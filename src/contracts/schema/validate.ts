@@ -19,7 +19,7 @@ function findOverlongLists(schema: TSchema, value: unknown): Problem[] {
     const items: unknown = (value as Readonly<Record<string, unknown>>)[path];
     const most = Math.max(...[list, ...(list.anyOf ?? [])].map(({ maxItems = 0 }) => maxItems));
     if (!Array.isArray(items) || most === 0 || items.length <= most) return [];
-    return [{ path, message: `must not have more than ${most} items` }];
+    return [{ path, message: `must have at most ${most} items` }];
   });
 }
 
@@ -33,7 +33,7 @@ export function validate<Value>(check: SchemaCheck<Value>, value: unknown, subje
 
 export const validationError = (subject: string, ...problems: readonly Problem[]): ApiError =>
   invalid(
-    `Invalid ${subject}: ${problems.map(({ path, message }) => `${path} ${message}`.trim()).join('; ')}`,
+    `Invalid ${subject}: ${problems.map(({ path, message }) => `${path} ${message}`.trim()).join('; ')}.`,
     problems,
   );
 
@@ -68,13 +68,13 @@ function describeError(error: SchemaError, prefix: string): Problem[] {
   if (error.keyword === 'pattern') return [{ path, message: describePattern(error.params) }];
   if (error.keyword === 'enum' && 'allowedValues' in error.params)
     return [{ path, message: `must be one of ${(error.params.allowedValues as string[]).join(', ')}` }];
-  if (error.keyword === 'if') return [{ path, message: 'must be what its objectType says' }];
+  if (error.keyword === 'if') return [{ path, message: 'must match its objectType' }];
   return [{ path, message: error.message }];
 }
 
 const describePattern = (params: object): string =>
   'pattern' in params && String(params.pattern) === plainName.source
-    ? 'must be 1 to 128 of A-Za-z0-9._~-'
+    ? 'must be 1 to 128 characters of A-Za-z0-9._~-'
     : 'must not contain control characters or lone surrogates';
 
 export const nullable = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);

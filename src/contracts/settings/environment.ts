@@ -2,48 +2,46 @@ import { type Static, type TSchemaOptions, Type } from 'typebox';
 import { defaultAnalystLimits } from './analyst-limits.js';
 
 const descriptions = {
-  HOST: 'address to listen on',
-  PORT: 'port to listen on; a taken port is an error',
-  API_PROCESSES: 'API processes that share HOST:PORT, started and watched by this one',
-  LANES:
-    'threads of a process that count answers; 0: as many as the load asks for, up to 4 and one fewer than CPU cores',
-  DATA_DIR: "folder of the embedded servers' files, the development key and endpoints.json",
-  API_KEYS: 'API keys added at start',
-  API_KEYS_FILE: 'file with API keys added at start',
-  REDIS_URL: 'Redis to use instead of the embedded one',
-  REDIS_URL_FILE: 'file with the value of REDIS_URL, which holds a password',
-  REDIS_WAIT_REPLICAS: 'replicas of REDIS_URL that must have an answer before it is confirmed',
-  CLICKHOUSE_URL: 'ClickHouse to use instead of the embedded one',
-  CLICKHOUSE_URL_FILE: 'file with the value of CLICKHOUSE_URL, which holds a password',
-  CLICKHOUSE_CLUSTER: 'ClickHouse cluster on which the tables are made, replicated and distributed',
-  EMBEDDED_REDIS_PORT: 'loopback port of the embedded Redis',
-  EMBEDDED_CLICKHOUSE_PORT: 'loopback port of the embedded ClickHouse',
+  HOST: 'Listen address of the HTTP API.',
+  PORT: 'Listen port of the HTTP API; startup fails if the port is in use.',
+  API_PROCESSES: 'Number of API processes that share HOST:PORT; this process starts and supervises them.',
+  LANES: 'Worker threads per process that count answers; 0: up to 4 by load, at most CPU cores minus 1.',
+  DATA_DIR: 'Folder for the files of the embedded servers, the development key and endpoints.json.',
+  API_KEYS: 'API keys to add at startup.',
+  API_KEYS_FILE: 'File with API keys to add at startup.',
+  REDIS_URL: 'Redis server; not set: starts an embedded Redis.',
+  REDIS_URL_FILE: 'File that contains the value of REDIS_URL, to keep the password out of the environment.',
+  REDIS_WAIT_REPLICAS: 'Number of replicas that must acknowledge an answer before the response is sent.',
+  CLICKHOUSE_URL: 'ClickHouse server; not set: starts an embedded ClickHouse.',
+  CLICKHOUSE_URL_FILE:
+    'File that contains the value of CLICKHOUSE_URL, to keep the password out of the environment.',
+  CLICKHOUSE_CLUSTER: 'ClickHouse cluster in which to create replicated and distributed tables.',
+  EMBEDDED_REDIS_PORT: 'Loopback port of the embedded Redis.',
+  EMBEDDED_CLICKHOUSE_PORT: 'Loopback port of the embedded ClickHouse.',
   EMBEDDED_REDIS_FSYNC:
-    'what a killed embedded Redis may lose: its last second (two while the disk is busy), or nothing',
+    'When the embedded Redis syncs its file; a killed Redis loses up to 1 s of writes with everysec (2 s on a busy disk), none with always.',
   EMBEDDED_REDIS_MAXMEMORY:
-    'memory that the embedded Redis may take: new answers are refused before; not set: half of what the machine, ' +
-    'or the container, has',
+    'Memory limit of the embedded Redis, in bytes; new answers are rejected shortly below it; not set: half of the memory of the machine or container.',
   ANALYST_MAX_SECONDS:
-    "seconds that an analyst's query of the embedded ClickHouse may take, until the last row is with its reader",
-  ANALYST_MAX_MEMORY: "memory that an analyst's query of the embedded ClickHouse may take",
-  ANALYST_MAX_ROWS:
-    "rows that an analyst's query of the embedded ClickHouse may read, in all tables together",
-  OUTBOX_MAX_ROWS: 'bound on answers that wait for ClickHouse, shared evenly by the partitions',
-  MAX_SKILLS_PER_LEARNER:
-    'bound on the skills that one learner answers: each read of the learner takes them all',
-  MAX_SKILLS_PER_TENANT: 'bound on the skills that a tenant knows, answered or set',
-  FIT_INTERVAL_HOURS: "hours between two fits of the models' parameters",
-  AUDIT_INTERVAL_HOURS: 'hours between two audits of what is stored',
+    'Time limit for an analyst query on the embedded ClickHouse, in seconds, until the client has the last row.',
+  ANALYST_MAX_MEMORY: 'Memory limit for an analyst query on the embedded ClickHouse, in bytes.',
+  ANALYST_MAX_ROWS: 'Maximum rows that an analyst query on the embedded ClickHouse reads from all tables.',
+  OUTBOX_MAX_ROWS: 'Maximum answers that wait for ClickHouse, divided evenly between the partitions.',
+  MAX_SKILLS_PER_LEARNER: 'Maximum skills per learner; each read of a learner loads all of them.',
+  MAX_SKILLS_PER_TENANT: 'Maximum skills per tenant, with answers or configuration.',
+  FIT_INTERVAL_HOURS: 'Time between two fits of the model parameters, in hours.',
+  AUDIT_INTERVAL_HOURS: 'Time between two audits of the stored answers, in hours.',
   ATTEMPT_RETENTION_DAYS:
-    'age from which stored answers and served forecasts are dropped, month by month; sums stay',
-  WEBHOOK_ALLOW_PRIVATE:
-    'whether webhooks may be sent over http, and to private, loopback and link-local addresses',
-  ROLE: 'what this process does; api and pipeline need both URLs, or a DATA_DIR in use by a service',
-  SKILLS_FILE: 'catalogue of skills, checked and set at each start; it wins for the skills that it names',
-  LOG_LEVEL: 'least level that is logged',
-  OTEL_EXPORTER_OTLP_ENDPOINT: 'receiver of traces, by OTLP over HTTP; not set: there are none',
-  OTEL_TRACES_SAMPLER: 'what is traced; with parentbased_ as the caller says, where it says so',
-  OTEL_TRACES_SAMPLER_ARG: 'share of requests and of jobs that traceidratio traces',
+    'Age at which stored answers and served forecasts are deleted, in days; whole months are deleted, sums are kept.',
+  WEBHOOK_ALLOW_PRIVATE: 'Allows webhooks over http and to private, loopback and link-local addresses.',
+  ROLE: 'Role of this process; api and pipeline need both URLs, or the DATA_DIR of a running service.',
+  SKILLS_FILE:
+    'Skill catalogue to load at each startup; it overrides stored settings of the skills in the file.',
+  LOG_LEVEL: 'Lowest level of logged messages.',
+  OTEL_EXPORTER_OTLP_ENDPOINT: 'OTLP/HTTP receiver for traces; not set: no traces.',
+  OTEL_TRACES_SAMPLER:
+    'Trace sampler; with the prefix parentbased_, the sampling decision of the caller takes precedence.',
+  OTEL_TRACES_SAMPLER_ARG: 'Share of requests and jobs that traceidratio traces.',
 } as const;
 
 export type EnvironmentName = keyof typeof descriptions;
@@ -60,7 +58,7 @@ const text = (name: EnvironmentName, allowed: string, more: TSchemaOptions = {})
 const optional = (name: EnvironmentName, allowed: string, pattern?: string) =>
   Type.Optional(text(name, allowed, pattern === undefined ? {} : { pattern }));
 
-const bytesAllowed = 'bytes, or a number with kb, mb or gb behind it; at least 64mb';
+const bytesAllowed = 'bytes, or a number followed by kb, mb or gb; at least 64mb';
 const bytesPattern = '^\\d{1,15}([kmg]b)?$';
 
 const oneOf = <const Values extends string[]>(
@@ -80,26 +78,26 @@ export const environmentSchema = Type.Object({
   PORT: integer('PORT', 0, 65_535, 3000, anyPort),
   API_PROCESSES: integer('API_PROCESSES', 1, 64, 1),
   LANES: integer('LANES', 0, 16, 0),
-  DATA_DIR: text('DATA_DIR', 'a folder that this user may write and no other instance uses', {
+  DATA_DIR: text('DATA_DIR', 'a folder that this user can write to and no other instance uses', {
     default: './data',
   }),
   API_KEYS: optional(
     'API_KEYS',
-    'comma- or line-separated key[:tenant[:requests_per_minute]]; ' +
-      'key and tenant 1 to 128 of A-Za-z0-9._~-, requests_per_minute 1 to 1000000000 (default 100)',
+    'key[:tenant[:requests_per_minute]], separated by commas or lines; ' +
+      'key and tenant: 1 to 128 characters of A-Za-z0-9._~-; requests_per_minute: 1 to 1000000000 (default 100)',
   ),
   API_KEYS_FILE: optional('API_KEYS_FILE', 'a readable file in the syntax of API_KEYS'),
   REDIS_URL: optional(
     'REDIS_URL',
-    'redis:// or rediss:// with a host; several comma-separated ones are nodes of a Redis Cluster',
+    'a redis:// or rediss:// URL; several comma-separated URLs are nodes of a Redis Cluster',
   ),
-  REDIS_URL_FILE: optional('REDIS_URL_FILE', 'a readable file; not beside REDIS_URL'),
-  REDIS_WAIT_REPLICAS: integer('REDIS_WAIT_REPLICAS', 0, 10, 0, '; above 0 with REDIS_URL only'),
+  REDIS_URL_FILE: optional('REDIS_URL_FILE', 'a readable file; not together with REDIS_URL'),
+  REDIS_WAIT_REPLICAS: integer('REDIS_WAIT_REPLICAS', 0, 10, 0, '; above 0 only with REDIS_URL'),
   CLICKHOUSE_URL: optional('CLICKHOUSE_URL', 'http(s)://user:password@host:8123/database'),
-  CLICKHOUSE_URL_FILE: optional('CLICKHOUSE_URL_FILE', 'a readable file; not beside CLICKHOUSE_URL'),
+  CLICKHOUSE_URL_FILE: optional('CLICKHOUSE_URL_FILE', 'a readable file; not together with CLICKHOUSE_URL'),
   CLICKHOUSE_CLUSTER: optional(
     'CLICKHOUSE_CLUSTER',
-    'name of a cluster in remote_servers, of A-Za-z0-9_; with CLICKHOUSE_URL only',
+    'name of a cluster in remote_servers, characters A-Za-z0-9_; only with CLICKHOUSE_URL',
     '^[A-Za-z_][A-Za-z0-9_]{0,63}$',
   ),
   EMBEDDED_REDIS_PORT: integer('EMBEDDED_REDIS_PORT', 0, 65_535, 0, anyPort),
@@ -111,18 +109,18 @@ export const environmentSchema = Type.Object({
     default: `${defaultAnalystLimits.memoryBytes / 2 ** 30}gb`,
     pattern: bytesPattern,
   }),
-  ANALYST_MAX_ROWS: integer('ANALYST_MAX_ROWS', 0, 1e15, defaultAnalystLimits.rows, ' (0: any number)'),
+  ANALYST_MAX_ROWS: integer('ANALYST_MAX_ROWS', 0, 1e15, defaultAnalystLimits.rows, ' (0: no limit)'),
   OUTBOX_MAX_ROWS: integer('OUTBOX_MAX_ROWS', 16_000, 10_000_000_000, 4_000_000),
   MAX_SKILLS_PER_LEARNER: integer('MAX_SKILLS_PER_LEARNER', 1, 100_000, 2_000),
   MAX_SKILLS_PER_TENANT: integer('MAX_SKILLS_PER_TENANT', 1, 1_000_000, 50_000),
-  FIT_INTERVAL_HOURS: integer('FIT_INTERVAL_HOURS', 0, 8760, 24, ' (0: no fits but by command)'),
-  AUDIT_INTERVAL_HOURS: integer('AUDIT_INTERVAL_HOURS', 0, 8760, 6, ' (0: no audits but by command)'),
-  ATTEMPT_RETENTION_DAYS: integer('ATTEMPT_RETENTION_DAYS', 0, 36_500, 0, ' (0: never)'),
+  FIT_INTERVAL_HOURS: integer('FIT_INTERVAL_HOURS', 0, 8760, 24, ' (0: only with npm run fit)'),
+  AUDIT_INTERVAL_HOURS: integer('AUDIT_INTERVAL_HOURS', 0, 8760, 6, ' (0: only with npm run audit)'),
+  ATTEMPT_RETENTION_DAYS: integer('ATTEMPT_RETENTION_DAYS', 0, 36_500, 0, ' (0: keep forever)'),
   WEBHOOK_ALLOW_PRIVATE: oneOf('WEBHOOK_ALLOW_PRIVATE', ['false', 'true'], 'false'),
   ROLE: oneOf('ROLE', ['all', 'api', 'pipeline'], 'all'),
   SKILLS_FILE: optional(
     'SKILLS_FILE',
-    'a readable CSV or JSON file with skill_id and, as wanted, tenant, name, section (math or rw), weight, ' +
+    'a readable CSV or JSON file with skill_id and optionally tenant, name, section (math or rw), weight, ' +
       'p_init, p_learn, p_guess, p_slip, p_forget',
   ),
   LOG_LEVEL: oneOf('LOG_LEVEL', ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], 'info'),

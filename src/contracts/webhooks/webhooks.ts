@@ -14,9 +14,9 @@ export const subscribableTypes: readonly WebhookType[] = webhookTypes.filter(
 export const WebhookUrl = Type.String({ maxLength: 2048, pattern: noControls });
 export const EventTypes = Type.Array(Type.Enum([...subscribableTypes, '*']), {
   ...{ minItems: 1, maxItems: subscribableTypes.length, uniqueItems: true },
-  description: 'Types of events, or * alone for all of them',
+  description: 'Event types to send, or only * for all types.',
 });
-export const Description = Type.String({ maxLength: 256, pattern: noControls, description: 'For display' });
+export const Description = Type.String({ maxLength: 256, pattern: noControls, description: 'Display text.' });
 
 /** `gone`: status 410. `undelivered`: too many pending messages. `restored`: without secrets. */
 export const disabledReasons = ['request', 'gone', 'failing', 'undelivered', 'restored'] as const;
@@ -83,15 +83,18 @@ function checkEndpoint(url: string | null, eventTypes: readonly string[], allowP
   const message = url === null ? null : findUrlProblem(url, allowPrivate);
   if (message !== null) throw validationError('webhook', { path: 'url', message });
   if (eventTypes.length > 1 && eventTypes.includes('*'))
-    throw validationError('webhook', { path: 'event_types', message: 'must have nothing beside *' });
+    throw validationError('webhook', {
+      path: 'event_types',
+      message: 'must have no other entry if it has *',
+    });
 }
 
 function findUrlProblem(text: string, allowPrivate: boolean): string | null {
   const url = /^https?:\/\/[^\s\\]+$/i.test(text) && URL.canParse(text) ? new URL(text) : null;
-  if (url === null) return 'must be an absolute URL such as https://example.org/hooks';
-  if (url.username !== '' || url.password !== '') return 'must have no user name and no password';
+  if (url === null) return 'must be an absolute URL, for example https://example.org/hooks';
+  if (url.username !== '' || url.password !== '') return 'must have no user name or password';
   if (text.includes('#')) return 'must have no fragment';
   if (allowPrivate) return null;
   if (url.protocol !== 'https:') return 'must begin with https://';
-  return hasPrivateAddress(url) ? 'must not name an address that is not public' : null;
+  return hasPrivateAddress(url) ? 'must not name a private address' : null;
 }

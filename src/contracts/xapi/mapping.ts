@@ -13,10 +13,12 @@ export const XapiMapping = Type.Object({
   skills: Type.Refine(
     iriRecord(Id),
     (skills) => Object.keys(skills).length <= maxSkills,
-    () => `must not have more than ${maxSkills} entries`,
+    () => `must have at most ${maxSkills} entries`,
   ),
   success_threshold: nullable(Type.Number({ minimum: 0, maximum: 1 })),
-  unmapped: Type.Enum(['reject', 'ignore'], { description: 'Handling of answers without a skill' }),
+  unmapped: Type.Enum(['reject', 'ignore'], {
+    description: 'Handling of statements without a mapped skill.',
+  }),
 });
 export type XapiMapping = Static<typeof XapiMapping>;
 export const xapiMappingCheck = Compile(XapiMapping);

@@ -28,9 +28,12 @@ const isIri = (value: string): boolean => IsIri(value) && !/[\p{Cc}\p{Cs}]/u.tes
 const isLanguage = (value: string): boolean => /^[a-z]{1,8}(-[a-z\d]{1,8})*$/i.test(value);
 export const Iri = textWith('an IRI with a scheme', isIri);
 export const Uuid = textWith('a UUID', IsUuid);
-const Time = textWith('an RFC 3339 time such as 2026-05-31T12:00:00Z', (value) => parseTime(value) !== null);
+const Time = textWith(
+  'an RFC 3339 time, for example 2026-05-31T12:00:00Z',
+  (value) => parseTime(value) !== null,
+);
 const Duration = textWith(
-  'an ISO 8601 duration such as PT30S',
+  'an ISO 8601 duration, for example PT30S',
   (value) => parseDurationSeconds(value) !== null,
 );
 const [text, flag, number] = [Type.String(), Type.Boolean(), Type.Number()];
@@ -39,8 +42,10 @@ export const iriRecord = <Of extends TSchema>(of: Of) => recordWithKeys('IRIs wi
 const extensions = iriRecord(Type.Unknown());
 
 const identifiers = {
-  mbox: textWith('mailto: and an address', (value) => /^mailto:[^\s@\p{Cs}]+@[^\s@\p{Cs}]+$/u.test(value)),
-  mbox_sha1sum: textWith('a SHA-1 in hexadecimal', (value) => /^[\da-f]{40}$/i.test(value)),
+  mbox: textWith('mailto: followed by an address', (value) =>
+    /^mailto:[^\s@\p{Cs}]+@[^\s@\p{Cs}]+$/u.test(value),
+  ),
+  mbox_sha1sum: textWith('a SHA-1 digest in hexadecimal', (value) => /^[\da-f]{40}$/i.test(value)),
   openid: Iri,
   account: exactObject(
     { homePage: Iri, name: textWith('well-formed Unicode', (value) => value.isWellFormed()) },
@@ -57,7 +62,7 @@ const Group = refine(
     { objectType: Type.Literal('Group') },
     { name: text, ...identifiers, member: Type.Array(Agent) },
   ),
-  `${identifierMessage}, or members and none of these`,
+  `${identifierMessage}, or none of these and a member list`,
   (group) => countIdentifiers(group) === 1 || (countIdentifiers(group) === 0 && group.member !== undefined),
 );
 export const Actor = byObjectType('Group', Group, Agent);
@@ -79,7 +84,7 @@ const score = refine(
     {},
     { scaled: Type.Number({ minimum: -1, maximum: 1 }), raw: number, min: number, max: number },
   ),
-  'must have min below max, and raw between them',
+  'must have min below max, and raw between min and max',
   ({ raw, min = -Infinity, max = Infinity }) => min < max && !(Number(raw) < min || Number(raw) > max),
 );
 const outcome = { score, success: flag, completion: flag, response: text, duration: Duration, extensions };
@@ -121,7 +126,7 @@ const hasValidObject = ({ verb, object }: Static<typeof all>): boolean =>
   verb.id !== voidedVerb || object.objectType === 'StatementRef';
 export const Statement = refine(
   all,
-  'must have a StatementRef as object where the verb is voided',
+  'must have a StatementRef as object if the verb is voided',
   hasValidObject,
 );
 export type Statement = Static<typeof Statement>;
@@ -145,5 +150,8 @@ export function parseStatement(value: unknown, path: string): Statement {
   if (check.Check(value)) return value;
   if (JSON.stringify(value).length <= maxDescribedLength)
     throw validationError('statement', ...describeErrors(check.Errors(value), path));
-  throw validationError('statement', { path, message: 'does not fit, and is too large to be told where' });
+  throw validationError('statement', {
+    path,
+    message: 'is not a valid statement and is too large for details',
+  });
 }

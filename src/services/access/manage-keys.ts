@@ -24,7 +24,7 @@ import {
 } from '../paging/pages.js';
 
 export interface KeyPorts extends Pick<KeyStore, 'all' | 'get' | 'save' | 'setQuota' | 'revoke'> {
-  readonly logChange: (act: 'made' | 'given another quota' | 'revoked', key: StoredKey, by: Grant) => void;
+  readonly logChange: (act: 'created' | 'changed' | 'revoked', key: StoredKey, by: Grant) => void;
 }
 
 /** Per tenant, including revoked keys, because all keys are read together. Operators may exceed it. */
@@ -41,7 +41,7 @@ export const generateKey = (): string => `sk-${randomBytes(24).toString('base64u
 /** Sets only the quota of a stored key. @throws ApiError CONFLICT for a revoked key */
 export async function addKey(keys: Pick<KeyStore, 'save'>, grant: Grant): Promise<void> {
   if ((await keys.save(grant)) === 'revoked')
-    throw new ApiError('CONFLICT', 'This key was revoked and stays so: create another one');
+    throw new ApiError('CONFLICT', 'This key is revoked and cannot be enabled again; create another key.');
 }
 
 export async function readCallerKey(keys: KeyPorts, { grant }: Call): Promise<object> {
@@ -53,12 +53,12 @@ export async function readCallerKey(keys: KeyPorts, { grant }: Call): Promise<ob
 async function requireActiveKey(keys: KeyPorts, { keyHash }: Grant): Promise<StoredKey> {
   const own = requireStored(await keys.get(keyHash));
   if (own.revokedAt === null) return own;
-  throw unauthorized('The API key was revoked');
+  throw unauthorized('The API key is revoked.');
 }
 
 function requireStored(found: StoredKey | null): StoredKey {
   if (found !== null) return found;
-  throw unavailable('The API key cannot be looked up right now');
+  throw unavailable('The API key cannot be looked up now; retry later.');
 }
 
 export const KeyQuery = Type.Object({ ...PageQuery.properties, tenant: Type.Optional(Tenant) });
@@ -69,7 +69,7 @@ const cursors = createCursors('key:', (text) => (/^\S+ [\da-f]{12}$/.test(text) 
 export async function listKeys(keys: KeyPorts, { grant: caller, query }: Call<Static<typeof KeyQuery>>) {
   const { tenant, limit = defaultPageLimit } = query;
   if (tenant !== undefined && !canAccessTenant(caller, tenant))
-    throw forbidden('Only operators see keys of other tenants');
+    throw forbidden('Listing keys of another tenant needs the scope operator.');
   const after = cursors.decode(query.cursor);
   const visibleKeys = (await keys.all()).filter((key) =>
     tenant === undefined ? canAccessTenant(caller, key.tenant) : key.tenant === tenant,
@@ -83,11 +83,12 @@ export async function createKey(keys: KeyPorts, { grant, body }: Call): Promise<
   const requested = parseNewKey(parseJson(body));
   const caller = await requireActiveKey(keys, grant);
   const tenant = requested.tenant ?? caller.tenant;
-  if (!canAccessTenant(caller, tenant)) throw forbidden('Only operators make keys of other tenants');
+  if (!canAccessTenant(caller, tenant))
+    throw forbidden('Creating a key for another tenant needs the scope operator.');
   const scopes = requested.scopes ?? defaultScopes.filter((scope) => caller.scopes.includes(scope));
-  if (scopes.length === 0) rejectKey('scopes', 'has to be given: yours has none of the standard ones');
+  if (scopes.length === 0) rejectKey('scopes', 'is required, because the calling key has no default scope');
   if (!scopes.every((scope) => caller.scopes.includes(scope)))
-    throw forbidden('A key may have no scope that the one which makes it lacks');
+    throw forbidden('A key can only grant its own scopes; remove the other scopes.');
   const requestsPerMinute = requested.quota === undefined ? computeDefaultQuota(caller) : requested.quota;
   checkQuota(caller, requestsPerMinute);
   await checkKeyCount(keys, caller);
@@ -95,7 +96,7 @@ export async function createKey(keys: KeyPorts, { grant, body }: Call): Promise<
   const keyHash = hashKey(key);
   await addKey(keys, { keyHash, tenant, requestsPerMinute, scopes, development: false });
   const createdKey = requireStored(await keys.get(keyHash));
-  keys.logChange('made', createdKey, caller);
+  keys.logChange('created', createdKey, caller);
   return { ...describeKey(createdKey), key };
 }
 
@@ -105,14 +106,17 @@ const computeDefaultQuota = (caller: Grant): number =>
 function checkQuota(caller: Grant, quota: Quota): void {
   const most = isOperator(caller) ? null : caller.requestsPerMinute;
   if (most !== null && (quota === null || quota > most))
-    throw forbidden(`This key may make ${most} requests a minute, and give no more`);
+    throw forbidden(`A key can grant at most its own quota, ${most} requests per minute.`);
 }
 
 async function checkKeyCount(keys: KeyPorts, caller: Grant): Promise<void> {
   if (isOperator(caller)) return;
   const own = (await keys.all()).filter(({ tenant }) => tenant === caller.tenant);
   if (own.length >= maxKeys)
-    throw new ApiError('LIMIT_EXCEEDED', `A tenant has at most ${maxKeys} keys, revoked ones included`);
+    throw new ApiError(
+      'LIMIT_EXCEEDED',
+      `The tenant has ${maxKeys} keys, the maximum including revoked keys. An operator can create more.`,
+    );
 }
 
 export async function changeQuota(keys: KeyPorts, { grant, body }: Call, id: string): Promise<object> {
@@ -121,8 +125,9 @@ export async function changeQuota(keys: KeyPorts, { grant, body }: Call, id: str
   const found = await findManageableKey(keys, caller, id);
   checkQuota(caller, quota);
   const changed = requireStored(await keys.setQuota(found.keyHash, quota));
-  if (changed.revokedAt !== null) throw new ApiError('CONFLICT', 'This key was revoked and stays so');
-  keys.logChange('given another quota', changed, caller);
+  if (changed.revokedAt !== null)
+    throw new ApiError('CONFLICT', 'This key is revoked and cannot be changed.');
+  keys.logChange('changed', changed, caller);
   return describeKey(changed);
 }
 
@@ -138,9 +143,9 @@ export async function revokeKey(keys: KeyPorts, { grant }: Call, id: string): Pr
 async function findManageableKey(keys: KeyPorts, caller: Grant, id: string): Promise<StoredKey> {
   const all = await keys.all();
   const found = all.find(({ keyHash, tenant }) => toKeyId(keyHash) === id && canAccessTenant(caller, tenant));
-  if (found === undefined) throw new ApiError('NOT_FOUND', 'There is no key of this id');
+  if (found === undefined) throw new ApiError('NOT_FOUND', 'No key has this key_id.');
   if (isOperator(caller) || found.scopes.every((scope) => caller.scopes.includes(scope))) return found;
-  throw forbidden('This key has scopes that yours lacks');
+  throw forbidden('This key has scopes that the calling key lacks.');
 }
 
 const describeKey = (key: StoredKey) => ({

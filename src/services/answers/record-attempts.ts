@@ -62,7 +62,10 @@ const resultByOutcome: Readonly<Record<TrackOutcome, (data: string) => EventResu
   counted: (data) => ({ data, replayed: false }),
   replayed: (data) => ({ data, replayed: true }),
   reused: () =>
-    new ApiError('IDEMPOTENCY_KEY_REUSED', 'This event_id was used for a different event of this learner'),
+    new ApiError(
+      'IDEMPOTENCY_KEY_REUSED',
+      'This event_id was used for a different event of this learner; use another event_id.',
+    ),
   beyond: (data) => new ApiError('LIMIT_EXCEEDED', data),
   invalid: parseInvalidEvent,
   unavailable: (data) => unavailable(data),

@@ -40,7 +40,7 @@ const createFinding = (mismatch: Mismatch, obstacle: string | null = null): Find
   return { name: [kind, tenant, day, partition, place].join(' '), obstacle, mismatch };
 };
 
-const intermittentReason = 'they differ in some looks only';
+const intermittentReason = 'the difference is intermittent';
 
 /** `obstacles`: per partition, the change that invalidates the comparison. */
 async function readBetweenSnapshots<Read>(
@@ -64,7 +64,7 @@ async function readBetweenSnapshots<Read>(
   const after = await takeSnapshots();
   const [epochAfter, archivedAfter] = await readMarks();
   const sharedObstacle =
-    (epoch === epochAfter ? null : 'Redis was restarted meanwhile') ??
+    (epoch === epochAfter ? null : 'Redis was restarted during the comparison') ??
     (archivedThrough === archivedAfter ? null : 'a month is being archived');
   const obstacles = after.map(
     (look, i) => sharedObstacle ?? findObstacle(before[i] as PartitionSnapshot, look),
@@ -73,14 +73,14 @@ async function readBetweenSnapshots<Read>(
 }
 
 function findObstacle(before: PartitionSnapshot, after: PartitionSnapshot): string | null {
-  if (before.parkedMark !== after.parkedMark) return 'rows are being parked or moved back';
+  if (before.parkedMark !== after.parkedMark) return 'rows are being parked or requeued';
   // A correction is in the outbox or due until it is applied, which changes `removed`.
   const isUnchanged =
     !before.hasCorrections &&
     !after.hasCorrections &&
     before.prunedThrough === after.prunedThrough &&
     before.removedInAll === after.removedInAll;
-  return isUnchanged ? null : 'an erasure or a taking back is under way';
+  return isUnchanged ? null : 'an erasure or a retraction is in progress';
 }
 
 const sumBalances = (balances: Iterable<Balance>): Balance => {
@@ -159,12 +159,12 @@ function findUnreadableObstacle(
 ): string | null {
   const missing = mismatches.filter(({ kind }) => kind === 'missing');
   const lost = computeSum(missing.map(({ expected, found }) => expected - found));
-  return lost > 0 && lost <= unreadable ? `${unreadable} of its parked rows cannot be read` : null;
+  return lost > 0 && lost <= unreadable ? `${unreadable} parked rows of the partition are unreadable` : null;
 }
 
 /** The sums may balance although answers are stored twice. */
 export const createDuplicateCheck = ({ store, warehouse, days, signal }: AuditScope): AuditCheck => ({
-  title: 'answers that are stored twice',
+  title: 'answers stored twice',
   run: async () => {
     const findings: Finding[] = [];
     for (const doubled of await warehouse.fetchDuplicates(days, signal)) {
@@ -180,9 +180,7 @@ export const createDuplicateCheck = ({ store, warehouse, days, signal }: AuditSc
     }
     return findings;
   },
-  describeUnconfirmed: (open) => [
-    `${open.length} days with answers that are stored twice in some looks only`,
-  ],
+  describeUnconfirmed: (open) => [`${open.length} days with intermittent duplicate answers`],
 });
 
 /** An erased learner who answers again reuses numbers until the old rows are deleted. */
@@ -237,7 +235,7 @@ export function createRollupCheck(scope: AuditScope): AuditCheck & { raw(): numb
   };
 }
 
-const repairReason = 'rows of theirs wait in the outbox, which the pipeline may be mending';
+const repairReason = 'rows of these sums are in the outbox, and the pipeline may be repairing the sums';
 
 const columns = ['attempts', 'correct'] as const;
 type Sums = Readonly<Record<(typeof columns)[number], number>>;

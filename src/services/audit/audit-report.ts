@@ -39,13 +39,13 @@ export const describeReport = ({ at, seconds, days, totals, mismatches, notCompa
 });
 
 const meanings = {
-  missing: 'answers were accepted that are neither stored nor on their way: rows are lost',
+  missing: 'rows are lost: accepted answers are missing from ClickHouse and from the outbox',
   surplus:
-    'more is stored than was accepted: rows are there twice, or Redis lost its last second (appendfsync everysec) after ClickHouse had those answers; their learners went on without them',
-  doubled_id: 'rows with an outbox id that another row has: a block was stored twice',
+    'more answers are stored than were accepted: rows are stored twice, or Redis lost its last second (appendfsync everysec) after ClickHouse had stored the answers, so the state of their learners lacks them',
+  doubled_id: 'rows share an outbox id: a block was stored twice',
   doubled_number:
-    'answers of one learner with the same number: stored twice, or Redis lost its last second (appendfsync everysec) and the learner went on from before',
-  rollup: 'the sums of the rollup are not those of attempts',
+    'answers of a learner share a learner_seq: an answer was stored twice, or Redis lost its last second (appendfsync everysec) and numbers were assigned again',
+  rollup: 'the sums of the rollup differ from the sums of attempts',
 };
 
 export type MismatchKind = keyof typeof meanings;

@@ -68,7 +68,7 @@ async function repeatUntilConfirmed(
   /** Consecutive checks with the finding. Checks with an obstacle do not count. */
   let confirmations: ReadonlyMap<string, number> = new Map();
   for (let round = 1; ; round++) {
-    onStep(`${check.title}, look ${round}`);
+    onStep(`${check.title}, check ${round}`);
     const findings = await check.run();
     const before = confirmations;
     confirmations = new Map(
@@ -116,7 +116,7 @@ function logReport({ mismatches, notCompared, totals, seconds }: AuditReport, lo
   }
   for (const reason of notCompared.slice(0, maxLogLines)) logger.warn(`audit: not compared: ${reason}`);
   const found = { mismatches: mismatches.length, notCompared: notCompared.length, seconds };
-  logger[mismatches.length > 0 ? 'error' : 'info']({ ...totals, ...found }, 'audit done');
+  logger[mismatches.length > 0 ? 'error' : 'info']({ ...totals, ...found }, 'audit completed');
 }
 
 /**

@@ -64,7 +64,7 @@ export const tagSkill = (
 });
 
 export const skillNotFound = () =>
-  new ApiError('SKILL_NOT_FOUND', 'This skill_id was neither set nor answered');
+  new ApiError('SKILL_NOT_FOUND', 'Unknown skill_id: no answers and no configuration.');
 
 export async function findSkillModel(
   { models, skills }: SkillPorts,

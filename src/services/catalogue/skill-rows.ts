@@ -16,21 +16,21 @@ type SkillField = (typeof skillFields)[number];
 /** Strings from CSV, values from JSON. A missing field is undefined. */
 export type RawSkill = Readonly<Partial<Record<SkillField, unknown>>>;
 
-const allowedProbability = `a number from ${manualBounds.low} to ${manualBounds.high}, the first four or none`;
+const allowedProbability = `a number from ${manualBounds.low} to ${manualBounds.high}, either for the first four or for none of them`;
 
 const allowedValues: Readonly<Record<SkillField | 'source', string>> = {
-  tenant: '1 to 128 of A-Za-z0-9._~-',
+  tenant: '1 to 128 characters of A-Za-z0-9._~-',
   skill_id: '1 to 128 characters without control characters',
-  name: '1 to 200 characters without control characters, or nothing',
-  section: 'math, rw or nothing',
-  weight: `a number from ${weightBounds.low} to ${weightBounds.high}, or nothing`,
+  name: 'empty, or 1 to 200 characters without control characters',
+  section: 'math, rw or empty',
+  weight: `empty, or a number from ${weightBounds.low} to ${weightBounds.high}`,
   p_init: allowedProbability,
   p_learn: allowedProbability,
   p_guess: allowedProbability,
   p_slip: allowedProbability,
-  p_forget: `a number from ${manualForgetBounds.low} to ${manualForgetBounds.high}, or nothing`,
-  parameters: `an object of ${parameterFields.join(', ')} and, as wanted, source, or nothing`,
-  source: 'default, fitted (both: nothing is set by hand), manual or nothing',
+  p_forget: `empty, or a number from ${manualForgetBounds.low} to ${manualForgetBounds.high}`,
+  parameters: `empty, or an object with ${parameterFields.join(', ')} and optionally source`,
+  source: 'default or fitted (no manual parameters), manual, or empty',
 };
 
 export function parseSkillRow(row: RawSkill) {
@@ -42,7 +42,7 @@ export function parseSkillRow(row: RawSkill) {
   const columns = parameterFields.filter((field) => raw[field] !== undefined);
   if (raw.parameters !== undefined && columns.length > 0) {
     const either = `either parameters or ${parameterFields.join(', ')}`;
-    return [`${columns[0]} is not allowed (parameters are there too); allowed: ${either}`];
+    return [`${columns[0]} is not allowed together with parameters; allowed: ${either}`];
   }
   try {
     const { name, section, weight, parameters } = parseSkillBody(toSkillBody(raw));

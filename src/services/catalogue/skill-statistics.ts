@@ -57,7 +57,7 @@ async function readAnsweredSkill(
   if (stored !== null) return stored;
   if (await ports.skills.has(tenant, skillId)) await waitUntilStored(ports);
   const now = await read();
-  if (now === null) throw new ApiError('SKILL_NOT_FOUND', 'No answer on this skill_id was counted');
+  if (now === null) throw new ApiError('SKILL_NOT_FOUND', 'No answers recorded for this skill_id.');
   return now;
 }
 

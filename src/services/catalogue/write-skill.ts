@@ -23,7 +23,10 @@ export async function putSkill(ports: SkillWritePorts, { tenant, body, ifMatch }
   if (written.status === 'written')
     return tagSkill(await ports.models.current(tenant), skillId, written.entry);
   if (written.status !== 'full') throw preconditionFailed();
-  throw new ApiError('LIMIT_EXCEEDED', 'The tenant knows as many skills as a tenant may have');
+  throw new ApiError(
+    'LIMIT_EXCEEDED',
+    'The tenant has reached its maximum number of skills (MAX_SKILLS_PER_TENANT); delete unused skills.',
+  );
 }
 
 const minProtectedAnswers = 20;
@@ -36,7 +39,7 @@ export async function deleteSkill(ports: SkillWritePorts, { tenant, ifMatch }: C
   if (answers >= minProtectedAnswers)
     throw new ApiError(
       'CONFLICT',
-      `The skill has ${answers} answers: with ${minProtectedAnswers} or more it stays`,
+      `The skill has ${answers} answers. Only skills with fewer than ${minProtectedAnswers} answers can be deleted.`,
     );
   const write = { skillId, setting: null, ifRevision: ifMatch === '*' ? null : ifMatch };
   const { status } = await ports.catalogue.writeSkill(tenant, write, ports.now());

@@ -44,7 +44,7 @@ const learnersPerPage = 25;
 const tooManyMasteries = () =>
   new ApiError(
     'LIMIT_EXCEEDED',
-    `These are more than ${maxMasteries} masteries: name fewer learners, or skill_ids`,
+    `The response would have more than ${maxMasteries} masteries; send fewer user_ids, or skill_ids.`,
   );
 
 /** Each learner has a result or an error. `skill_ids` limits all figures to these skills. */
@@ -93,7 +93,7 @@ function describeLearner(
       masteries: skills.length,
     };
   } catch (cause) {
-    const message = 'The record of this learner cannot be read by this version of the service';
+    const message = 'The stored record of this learner is unreadable.';
     return { result: new ApiError('INTERNAL', message, { cause }), masteries: 0 };
   }
 }

@@ -49,7 +49,7 @@ export function createCorrectionApplier({ store, warehouse, logger }: Correction
     await warehouse.remove(rows, signal);
     for (const one of some) await store.complete(one);
     const erasures = some.filter(isErasure).length;
-    logger.info({ erasures, rewritten: some.length - erasures }, 'corrections were applied');
+    logger.info({ erasures, rewritten: some.length - erasures }, 'erasures and retractions applied');
   }
 }
 

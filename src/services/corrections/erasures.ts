@@ -35,15 +35,15 @@ export async function eraseLearner({ erasures }: ErasurePorts, { tenant }: Call,
   const started = await erasures.begin(tenant, userId);
   if ('id' in started) return { erasure_id: started.id, status_url: `/api/v1/erasures/${started.id}` };
   if (started.status === 'absent') throw learnerNotFound();
-  if (started.status === 'full') throw unavailable('Too many learners are being erased; try again later');
-  throw unavailable('The state store came back empty and has to be rebuilt first');
+  if (started.status === 'full') throw unavailable('Too many erasures are in progress; retry later.');
+  throw unavailable('Learner state was lost and is not rebuilt yet; retry later.');
 }
 
 export async function readErasure({ erasures, receipts }: ErasurePorts, { tenant }: Call, id: string) {
   const open = await erasures.find(id);
   if (open !== null && open.rows.tenant === tenant) return describeErasure(open, null);
   const receipt = await rejectAsUnavailable(receipts.find(tenant, id));
-  if (receipt === null) throw new ApiError('NOT_FOUND', 'There is no erasure of this id');
+  if (receipt === null) throw new ApiError('NOT_FOUND', 'No erasure has this erasure_id.');
   return describeErasure(receipt, receipt);
 }
 
@@ -141,7 +141,7 @@ export function createErasureFinisher({ store, messages, warehouse, logger, now 
       const after = remaining[i] ?? {};
       if (!marked.has(erasure.rows) && Object.values(after).every((n) => n === 0))
         return [{ erasure, after }];
-      logger.debug({ erasure: erasure.id, after }, 'an erasure is not done yet');
+      logger.debug({ erasure: erasure.id, after }, 'an erasure is not completed yet');
       return [];
     });
     if (completed.length > 0)
@@ -150,7 +150,7 @@ export function createErasureFinisher({ store, messages, warehouse, logger, now 
     for (const { erasure } of completed) {
       if (!(await store.close(erasure, now()))) continue;
       closed += 1;
-      logger.info({ erasure: erasure.id, before: erasure.before }, 'an erasure is done');
+      logger.info({ erasure: erasure.id, before: erasure.before }, 'erasure completed');
     }
     return closed;
   }

@@ -55,7 +55,9 @@ async function retractWithRetries(ports: RetractionPorts, tenant: string, userId
     if (result.status !== 'conflict' && result.status !== 'incomplete')
       throw rejectionErrors[result.status]();
   }
-  throw unavailable('Not all answers of this learner can be read right now, or more arrive; try again later');
+  throw unavailable(
+    'The answers of this learner cannot be read completely, or more answers are arriving; retry later.',
+  );
 }
 
 /** Reads the record, then Redis, then ClickHouse, to find rows that move in between. */
@@ -67,20 +69,26 @@ async function readRetractionTask(
 ): Promise<RetractionTask> {
   const { version, attempts } = await readLearnerState(ports, tenant, userId);
   if (attempts > maxAnswers)
-    throw new ApiError('TOO_LATE', `Answers of learners with more than ${maxAnswers} are not taken back`);
+    throw new ApiError(
+      'TOO_LATE',
+      `The learner has more than ${maxAnswers} answers; such answers cannot be retracted.`,
+    );
   const outboxRows: string[] = [];
   for await (const page of ports.pendingAttempts.readPages(tenant, userId))
     outboxRows.push(...page.flatMap(({ line, row }) => (row === null ? [] : [line])));
   const history = await ports.stored.readHistory(tenant, userId, attempts).catch((error: unknown) => {
-    throw unavailable('The answers that are stored cannot be read right now; try again later', error);
+    throw unavailable('Stored answers cannot be read now; retry later.', error);
   });
   return { tenant, userId, eventId, version, attempts, outboxRows, ...history };
 }
 
 const rejectionErrors = {
-  absent: () => new ApiError('NOT_FOUND', 'No answer of this user_id that is stored has this event_id'),
+  absent: () => new ApiError('NOT_FOUND', 'No stored answer of this user_id has this event_id.'),
   archived: () =>
-    new ApiError('TOO_LATE', 'The answer, or one that is written with it, is kept as part of a sum alone'),
-  full: () => unavailable('Too many answers wait to be stored; try again later'),
-  lost: () => unavailable('The state store came back empty and has to be rebuilt first'),
+    new ApiError(
+      'TOO_LATE',
+      'The answer, or an answer recorded together with it, is archived and cannot be retracted.',
+    ),
+  full: () => unavailable('Too many answers are waiting for ClickHouse; retry later.'),
+  lost: () => unavailable('Learner state was lost and is not rebuilt yet; retry later.'),
 };

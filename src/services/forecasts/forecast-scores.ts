@@ -68,7 +68,9 @@ export interface ClassResult {
 
 function toClassResult(forecast: ForecastResult | undefined): ClassResult['result'] {
   if (!(forecast instanceof Error)) return forecast ?? userNotFound();
-  return new ApiError('INTERNAL', 'The forecast of this learner failed on our side', { cause: forecast });
+  return new ApiError('INTERNAL', 'Internal error in the forecast of this learner; see the service log.', {
+    cause: forecast,
+  });
 }
 
 export async function forecastClass(

@@ -17,7 +17,8 @@ const Item = Type.Object({
   question_difficulty: optionalNullable(
     Type.Number({
       ...{ minimum: -difficultyConstants.limit, maximum: difficultyConstants.limit },
-      description: 'As in the answers on the item; the difficulty learned from answers is added',
+      description:
+        'Difficulty from -3 to 3, as sent with answers. The service adds the difficulty learned from answers.',
     }),
   ),
 });
@@ -29,7 +30,7 @@ export const NextItemsRequest = Type.Object(
     target: optionalNullable(
       Type.Number({
         ...{ minimum: target.low, maximum: target.high, default: target.start },
-        description: 'Desired success rate',
+        description: 'Desired probability of a correct answer.',
       }),
     ),
   },

@@ -60,7 +60,7 @@ async function checkLearners(
   for (const [i, check] of some.entries()) {
     const result = results[i] ?? null;
     // A retry would fail too. The next answer schedules another check.
-    if (result instanceof Error) logger.error({ err: result, tenant }, 'a goal cannot be checked');
+    if (result instanceof Error) logger.error({ err: result, tenant }, 'cannot check a goal');
     const standing = typeof result === 'string' ? (JSON.parse(result) as GoalStatus) : null;
     await checks.complete(check, computeCheckResult(check, standing, subscriptions, now()));
   }

@@ -10,7 +10,7 @@ export interface GoalPorts {
   readonly now: () => number;
 }
 
-const goalNotFound = (): ApiError => new ApiError('GOAL_NOT_FOUND', 'This user_id has no goal');
+const goalNotFound = (): ApiError => new ApiError('GOAL_NOT_FOUND', 'This user_id has no goal.');
 
 export async function readGoal({ goals }: GoalPorts, { tenant }: Call, userId: string) {
   const found = await goals.read(tenant, userId);

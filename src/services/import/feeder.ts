@@ -90,7 +90,7 @@ export function createFeeder(options: FeederOptions) {
     onCounted(done - skipped, skipped);
     if (rejectedSince !== null && now() - rejectedSince >= stallTimeoutMs)
       throw new StalledError(
-        `Nothing could be counted for ${stallTimeoutMs / 1000} s: ${findRejectionReason(outcomes)}`,
+        `no answers were counted for ${stallTimeoutMs / 1000} s: ${findRejectionReason(outcomes)}`,
       );
     return rejected;
   }
@@ -164,7 +164,9 @@ function checkOrder(group: readonly TrackEvent[], outcomes: readonly EventOutcom
     const tracked = outcomes[i] as EventOutcome;
     if (isRejected(tracked)) rejectedLearners.add(userId);
     else if (tracked.outcome === 'counted' && rejectedLearners.has(userId)) {
-      throw new Error(`line ${importLine} was counted although an earlier one of its learner was refused`);
+      throw new Error(
+        `line ${importLine} was counted although an earlier line of the same learner was rejected`,
+      );
     }
   });
 }
@@ -172,4 +174,4 @@ function checkOrder(group: readonly TrackEvent[], outcomes: readonly EventOutcom
 /** Omits the advice for API callers after the semicolon. */
 const findRejectionReason = (outcomes: readonly EventOutcome[]): string =>
   outcomes.find(({ outcome }) => outcome === 'unavailable')?.data.split(';')[0] ??
-  'the engine does not answer';
+  'the engine does not respond';

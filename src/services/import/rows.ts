@@ -70,7 +70,7 @@ export const isAbsent = (value: unknown): boolean => value === undefined || valu
 function parseId(name: string, value: unknown): string | null {
   if (isAbsent(value)) return null;
   const text = typeof value === 'number' && Number.isSafeInteger(value) ? `${value}` : value;
-  if (typeof text !== 'string') throw new RowProblem(`${name} ${formatValue(value)} must be a text`);
+  if (typeof text !== 'string') throw new RowProblem(`${name} ${formatValue(value)} must be a string`);
   if (text.includes('\uFFFD')) throw new RowProblem(`${name} is not valid UTF-8`);
   const problem = findIdProblem(text);
   if (problem !== null) throw new RowProblem(`${name} ${formatValue(value)} ${problem}`);
@@ -105,7 +105,8 @@ function parseTimestamp(value: unknown, rules: RowRules): number {
   if (isAbsent(value)) return rules.importedAt;
   const seconds = parseNumber(value);
   const ms = seconds === null ? parseTime(String(value).trim()) : rules.startMs + Math.round(seconds * 1000);
-  if (ms === null) throw new RowProblem(`ts ${formatValue(value)} must be an RFC 3339 time or seconds`);
+  if (ms === null)
+    throw new RowProblem(`ts ${formatValue(value)} must be an RFC 3339 time or a number of seconds`);
   const problem = findTimeProblem(ms, rules.importedAt);
   if (problem !== null) throw new RowProblem(`ts ${formatValue(value)} ${problem}`);
   return ms;

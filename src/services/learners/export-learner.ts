@@ -36,7 +36,7 @@ export type ExportLearner = ReturnType<typeof createLearnerExports>;
 export function createLearnerExports(ports: ExportPorts) {
   const slots = createPermits(maxExports, maxTenantExports);
   return async (tenant: string, userId: string) => {
-    if (!slots.isFree(tenant)) throw unavailable('Too many exports at once; try again later');
+    if (!slots.isFree(tenant)) throw unavailable('Too many exports are in progress; retry later.');
     slots.acquire(tenant);
     const release = (): void => slots.release(tenant);
     try {
@@ -73,7 +73,7 @@ async function* generateLines(one: Export): AsyncGenerator<string> {
   const now = (await one.records.readState(tenant, userId))?.learner;
   // All pages must belong to one history. A correction starts another one.
   if (now === undefined || !continuesHistory(learner, now))
-    throw new Error('the learner was corrected during the export');
+    throw new Error('an answer of the learner was retracted during the export');
   yield formatExportLine({
     type: 'end',
     complete: true,

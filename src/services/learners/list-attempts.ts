@@ -56,7 +56,7 @@ export async function listAttempts(
     const fields = { user_id: userId, total_attempts: learner.attempts, missing };
     return encodeList(fields, 'attempts', page, describeAttempt);
   }
-  throw unavailable('The answers of this learner are being corrected; try again later');
+  throw unavailable('Answers of this learner are being corrected; retry later.');
 }
 
 export async function listSkillAnswers(

@@ -26,7 +26,7 @@ export const LearnersQuery = Type.Object({
   ...PageQuery.properties,
   prefix: Type.Optional({
     ...Id,
-    description: 'Beginning of the ids, byte for byte; absent: all learners',
+    description: 'Prefix of the user_ids, compared byte by byte. If absent, all learners are listed.',
   }),
 });
 

@@ -59,17 +59,17 @@ export async function readHistory<History, Found>(
   try {
     return { lag, found: await read(history) };
   } catch (error) {
-    logger.warn({ err: error }, "a learner's history cannot be read from ClickHouse");
+    logger.warn({ err: error }, 'cannot read the history of a learner from ClickHouse; its fields are null');
     return { lag, found: null };
   }
 }
 
 export const userNotFound = (): ApiError =>
-  new ApiError('USER_NOT_FOUND', 'No answer of this user_id was counted');
+  new ApiError('USER_NOT_FOUND', 'No answers recorded for this user_id.');
 
 /** For calls that accept a learner with a goal only. */
 export const learnerNotFound = (): ApiError =>
-  new ApiError('USER_NOT_FOUND', 'This user_id has no counted answers and no goal');
+  new ApiError('USER_NOT_FOUND', 'No answers and no goal recorded for this user_id.');
 
 export async function readLearner({ learners, models }: MasteryPorts, tenant: string, userId: string) {
   const [found, model] = await Promise.all([learners.read(tenant, userId), models.current(tenant)]);
@@ -90,7 +90,7 @@ export async function readLearnerState(
 export function findSkillState(skills: ReadonlyMap<string, SkillState>, skillId: string): SkillState {
   const skill = skills.get(skillId);
   if (skill !== undefined) return skill;
-  throw new ApiError('SKILL_NOT_FOUND', 'No answer of this user_id on this skill_id was counted');
+  throw new ApiError('SKILL_NOT_FOUND', 'No answers recorded for this user_id and skill_id.');
 }
 
 export async function readSkillView(ports: MasteryPorts, tenant: string, userId: string, skillId: string) {
@@ -188,9 +188,9 @@ export async function readSkillMastery(
 const computeChange = (from: number, to: number): number => round4(round4(to) - round4(from));
 
 const notes = {
-  unavailable: 'The last answers cannot be read right now; everything else is up to date',
-  pending: 'The newest answers are on their way and not among the steps yet',
-  archived: 'Older answers are kept as daily sums only',
+  unavailable: 'Recent answers are unavailable; all other fields are up to date',
+  pending: 'Steps do not include the newest answers, which are not stored in ClickHouse yet',
+  archived: 'Older answers are archived as daily sums',
 };
 
 async function describeSteps(ports: ExplainPorts, query: AttemptQuery, attempts: number): Promise<object> {
@@ -219,7 +219,7 @@ function explainSteps(
     const parts = splitMasteryChange(attempt, previous);
     const { learnerSeq, parametersVersion } = attempt;
     if (parts.posterior === null || (parts.previous === null && previous !== null)) {
-      const message = 'a stored answer does not follow from its own figures';
+      const message = 'the figures of a stored answer are inconsistent';
       logger.error({ tenant, learnerSeq, parametersVersion }, message);
     }
     return {

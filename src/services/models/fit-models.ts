@@ -97,7 +97,7 @@ async function fitAndPublish(
   const fitPool = getPool();
   const since = performance.now();
   const showStep = (step: string): void => onStep?.(tenant, step);
-  showStep('reading the answers');
+  showStep('reading answers');
   const { sampledOneIn, learnerHash, itemHashes, ...columns } = await fitPool.readAnswers(tenant);
   const training = selectTrainingLearners(learnerHash);
   if (training.length < fitConstants.minLearners || !training.includes(0))
@@ -115,7 +115,7 @@ async function fitAndPublish(
   const report = { ...fitted.report, sampledOneIn, seconds: (performance.now() - since) / 1000 };
   if (!changed) return recordFit({ ...unchanged, outcome: 'not_better', report });
   if (dryRun) return { ...unchanged, outcome: 'dry_run', report };
-  showStep('publication');
+  showStep('publishing');
   const text = encodeModel(model);
   // Throws for a model that cannot be decoded, as with NaN: stored, it would leave the tenant without a model.
   await runInSlices(decodeModelSteps(text));
@@ -130,7 +130,7 @@ async function fitAndPublish(
   });
   if (!published)
     return { tenant, outcome: 'superseded', version: await models.fetchActiveVersion(tenant), report };
-  logger.info({ tenant, version, answers: report.answers, seconds: report.seconds }, 'a model was published');
+  logger.info({ tenant, version, answers: report.answers, seconds: report.seconds }, 'model published');
   return recordFit({ tenant, outcome: 'published', version, report });
 }
 
@@ -142,7 +142,7 @@ export async function recordModelChanges({ models, history, logger }: ModelDepen
       for (const change of await models.listChangesAfter(tenant, recorded.get(tenant) ?? 0))
         await history.recordChange(change);
     } catch (error) {
-      logger.error({ err: error, tenant }, 'publications of models are not copied to ClickHouse yet');
+      logger.error({ err: error, tenant }, 'cannot copy model changes to ClickHouse; it is retried');
     }
   }
 }

@@ -48,25 +48,25 @@ const cursors = pages.createNumberCursors('change:', maxUint32);
 function formatSummary(change: StoredChange): string {
   const { action, version, based_on, skills, skills_published } = change;
   if (action === 'rollback')
-    return `Version ${version} was put into force again by hand, in place of version ${based_on}.`;
-  if (skills === null) return 'Its report is not kept.';
+    return `A rollback activated version ${version} in place of version ${based_on}.`;
+  if (skills === null) return 'The fit report is no longer stored.';
   const parts = [
     `${skills_published} of ${skills} skills have new parameters`,
-    `the served probability is ${formatServedChange(change)}`,
-    `the forecast of shares is ${change.accuracy_reason === '' ? 'new' : `as before: ${change.accuracy_reason}`}`,
+    `probability model: ${formatServedChange(change)}`,
+    `accuracy forecast: ${change.accuracy_reason === '' ? 'new' : `unchanged, ${change.accuracy_reason}`}`,
   ];
   return `${parts.join('; ')}.`;
 }
 
-const noHeldOutText = 'no held-out answer speaks against it';
+const noHeldOutText = 'no held-out answers to compare';
 
 function formatServedChange({ served_reason, old_log_loss, new_log_loss, parts }: StoredChange): string {
   const names = Object.entries(partLabels).flatMap(([part, text]) => (parts.includes(part) ? [text] : []));
   const partsText = names.length === 0 ? '' : `, with ${names.join(', ')}`;
   if (old_log_loss === null || new_log_loss === null)
-    return served_reason === '' ? `new: ${noHeldOutText}${partsText}` : `as before: ${served_reason}`;
+    return served_reason === '' ? `new, ${noHeldOutText}${partsText}` : `unchanged, ${served_reason}`;
   const losses = `held-out log loss ${old_log_loss.toFixed(4)} before, ${new_log_loss.toFixed(4)} fitted`;
-  return served_reason === '' ? `new: ${losses}${partsText}` : `as before: ${losses}`;
+  return served_reason === '' ? `new, ${losses}${partsText}` : `unchanged, ${losses}`;
 }
 
 export async function readVersion(
@@ -90,12 +90,12 @@ export async function readVersion(
 /** A skill with too few answers gets the prior, which was validated over all skills. */
 function formatReason({ published, reason, old_log_loss, new_log_loss }: VersionSkill): string {
   if (reason !== '') return reason;
-  if (!published) return 'the fit had no answer on it';
+  if (!published) return 'no answers on this skill in the fit';
   if (old_log_loss === null || new_log_loss === null) return noHeldOutText;
-  if (new_log_loss <= old_log_loss) return 'held-out log loss is not worse';
+  if (new_log_loss <= old_log_loss) return 'held-out log loss is not higher';
   if (new_log_loss - old_log_loss <= fitConstants.heldOutSlack)
-    return `held-out log loss is worse by no more than ${fitConstants.heldOutSlack}`;
-  return 'too few answers to judge it alone: it has the prior, which is not worse over all skills';
+    return `held-out log loss is higher by at most ${fitConstants.heldOutSlack}`;
+  return 'too few answers to evaluate the skill: the prior is used, which is not worse over all skills';
 }
 
 export const RollbackRequest = Type.Object(
@@ -103,9 +103,9 @@ export const RollbackRequest = Type.Object(
     version: Type.Integer({
       minimum: 0,
       maximum: maxUint32,
-      description: '0: the defaults, without a fit',
+      description: 'Version to activate; 0 for the default parameters without a fit.',
     }),
-    tenant: optionalNullable({ ...Tenant, description: "Absent: the key's" }),
+    tenant: optionalNullable({ ...Tenant, description: 'Tenant; the tenant of the key by default.' }),
   },
   { examples: [{ version: 0 }] },
 );
@@ -123,7 +123,10 @@ export async function rollBack(ports: VersionPorts, { tenant: own, body }: Call)
   );
   if (outcome === 'not-kept') throw versionNotFound(`${version}`);
   if (outcome === 'superseded')
-    throw new ApiError('CONFLICT', 'Another version came into force meanwhile; look at the versions again');
+    throw new ApiError(
+      'CONFLICT',
+      'Another version was activated at the same time. List the versions again, then retry.',
+    );
   return { version };
 }
 
@@ -142,9 +145,12 @@ export async function activateVersion(
   const { models, logger } = dependencies;
   const outcome = await models.activate(tenant, version, activeVersion);
   if (outcome === 'used') {
-    logger.info({ tenant, version, before: activeVersion }, 'a model was put into force again by hand');
+    logger.info({ tenant, version, before: activeVersion }, 'rollback activated a model version');
     const recorded = recordModelChanges(dependencies).catch((error: unknown) =>
-      logger.warn({ err: error, tenant }, 'a change of the model is copied to ClickHouse later'),
+      logger.warn(
+        { err: error, tenant },
+        'cannot copy a model change to ClickHouse now; the next fit copies it',
+      ),
     );
     await Promise.race([recorded, sleep(waitMs, null, { ref: false })]);
   }
@@ -152,4 +158,4 @@ export async function activateVersion(
 }
 
 const versionNotFound = (version: string): ApiError =>
-  new ApiError('NOT_FOUND', `The tenant has no version ${version} of its model`);
+  new ApiError('NOT_FOUND', `The tenant has no stored model version ${version}.`);

@@ -79,7 +79,7 @@ const describeCheck = (problem: string | null): object =>
 
 const describeParkingLimit = (pipeline: PipelineFacts | null, journal: JournalFacts | null): string | null =>
   (pipeline?.fullyParked ?? 0) + (journal?.fullyParked ?? 0) > 0
-    ? 'no more rows can be parked: what ClickHouse refuses waits, and what is behind it'
+    ? 'the limit of parked rows is reached; rejected rows and all later rows wait in the outbox (npm run parked)'
     : null;
 
 /** Probes resolve with null or the problem, and never reject. */
@@ -87,8 +87,8 @@ export const createServerProbes = ({
   redis,
   clickhouse,
 }: Pick<HealthDependencies, 'redis' | 'clickhouse'>) => ({
-  redis: () => probeServer(isRedisAvailable(redis), 'Redis does not answer'),
-  clickhouse: () => probeServer(respondsToPing(clickhouse), 'ClickHouse does not answer'),
+  redis: () => probeServer(isRedisAvailable(redis), 'Redis does not respond'),
+  clickhouse: () => probeServer(respondsToPing(clickhouse), 'ClickHouse does not respond'),
 });
 
 const probeTimeoutMs = 1500;

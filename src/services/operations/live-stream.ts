@@ -11,7 +11,7 @@ export const LiveQuery = Type.Object({
     Type.Integer({
       minimum: 1,
       maximum: 86_400,
-      description: 'Number of events after which the stream ends; absent: no limit',
+      description: 'Number of events after which the stream ends; no limit by default.',
     }),
   ),
 });
@@ -74,7 +74,8 @@ export function createLiveStream({ collect, findKey }: LivePorts) {
   return {
     /** Call the returned `release` once, when the stream has ended. @throws ApiError UNAVAILABLE */
     open: (grant: Grant, { events = Number.POSITIVE_INFINITY }: LiveQuery) => {
-      if (!slots.isFree('')) throw unavailable(`${maxStreams} look on already; try again later`);
+      if (!slots.isFree(''))
+        throw unavailable(`The maximum of ${maxStreams} live streams is reached; retry later.`);
       slots.acquire('');
       return { events: generateEvents(grant, events), release: () => slots.release('') };
     },

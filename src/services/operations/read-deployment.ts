@@ -18,7 +18,7 @@ export async function readDeployment(ports: DeploymentPorts, { tenant }: Call): 
     ports.readRedisVersion(),
     ports.readClickhouseVersions(tenant).catch(() => null),
   ]);
-  if (facts === null) throw unavailable('The state store came back empty and has to be rebuilt first');
+  if (facts === null) throw unavailable('Learner state was lost and is not rebuilt yet; retry later.');
   return {
     version,
     deployment_id: facts.deploymentId,

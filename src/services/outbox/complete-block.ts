@@ -52,12 +52,15 @@ export async function completeBlock(
   const expectedRows = block.rows - rejected.size;
   for (let round = 1; (await warehouse.countStored(block.ranges, signal)) < expectedRows; round++) {
     if (round > maxTokenRounds)
-      throw new Error('ClickHouse drops a block as a duplicate, but does not have its rows');
+      throw new Error('ClickHouse rejects a block as a duplicate but lacks its rows');
     await insertMissing(dependencies, block, rejected, round, signal);
   }
   const repaired = await warehouse.repairRollups(block.ranges, signal);
   if (present > 0 || repaired.length > 0) {
-    logger.warn({ rows: block.rows, present, repaired }, 'a block was stored in part by an earlier attempt');
+    logger.warn(
+      { rows: block.rows, present, repaired },
+      'an earlier attempt stored part of a block; the block is completed',
+    );
   }
 }
 

@@ -72,7 +72,9 @@ export function createJournalDrain({ journal, warehouse, findLateEntries, logger
       const { kind, source, id } = entry;
       const parked = await journal.park(entry, reason);
       if (parked === null)
-        throw new Error(`no more rows can be parked of ${source}: what is refused waits there`);
+        throw new Error(
+          `the limit of parked rows of ${source} is reached; rejected rows wait in the journal`,
+        );
       logParked({ kind, source, id, parked, reason }, 1);
     }
   }

@@ -112,7 +112,7 @@ function createBlockMover(dependencies: DrainDependencies) {
   /** After a failover, ids in these ranges may belong to rows that this task never read. */
   async function checkEpoch({ id }: OutboxEpoch): Promise<void> {
     if ((await outbox.readEpoch()).id !== id)
-      throw new Error('Redis was replaced meanwhile: the block is tried again');
+      throw new Error('Redis was replaced during the drain; the block is retried');
   }
 
   /** @returns number of rows that were stored already @throws RowContentError */

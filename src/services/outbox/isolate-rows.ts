@@ -22,7 +22,7 @@ export class BlockRejectedError extends Error {
     reason: string,
     readonly isPartlyStored: boolean,
   ) {
-    super(`ClickHouse refuses the content of a row: ${reason}`);
+    super(`ClickHouse rejects the content of a row: ${reason}`);
   }
 }
 
@@ -30,7 +30,7 @@ export class BlockRejectedError extends Error {
 export class ParkingFullError extends Error {
   constructor(partitions: readonly number[]) {
     super(
-      `no more rows can be parked of partition ${partitions.join()}: what is refused waits in the outbox`,
+      `the limit of parked rows of partition ${partitions.join()} is reached; rejected rows wait in the outbox`,
     );
   }
 }
@@ -180,7 +180,7 @@ export function createParkedLog(logger: Logger, now: () => number) {
     }
     logger.error(
       { ...row, rows, alike: unlogged },
-      'a row was parked: ClickHouse refuses its content, or this version cannot read it',
+      'a row was parked: ClickHouse rejects its content, or this version cannot read it',
     );
     nextAt = now() + logEveryMs;
     unlogged = 0;

@@ -26,7 +26,7 @@ export async function waitUntilStored({ oldestPendingSeconds, now }: StorageWait
   for (;;) {
     const waited = now() - since;
     if ((await oldestPendingSeconds()) * 1000 <= waited) return;
-    if (waited > maxWaitMs) throw unavailable('Answers wait to be stored; try again later');
+    if (waited > maxWaitMs) throw unavailable('Answers are still waiting for ClickHouse; retry later.');
     await sleep(checkIntervalMs);
   }
 }

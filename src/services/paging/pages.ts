@@ -9,10 +9,10 @@ export const PageQuery = Type.Object({
     Type.Integer({
       minimum: 1,
       maximum: 1000,
-      description: 'Maximum entries of a page; absent: 100, for mastery all',
+      description: 'Maximum entries per page; 100 by default, no limit by default for mastery.',
     }),
   ),
-  cursor: Type.Optional(Type.String({ description: 'next_cursor of the previous page' })),
+  cursor: Type.Optional(Type.String({ description: 'next_cursor of the previous page.' })),
 });
 export type PageQuery = Static<typeof PageQuery>;
 
@@ -39,7 +39,7 @@ export function createCursors<Value extends string | number>(
       if (value !== null && encode(value) === cursor) return value;
       throw validationError('query', {
         path: 'cursor',
-        message: 'must be the next_cursor of an earlier page',
+        message: 'must be the next_cursor of a previous page',
       });
     },
   };

@@ -49,7 +49,7 @@ async function resolveDeployment({ source, store }: RebuildDependencies): Promis
   const samples = await source.sampleLearners();
   if (samples.some(({ tenant, userId, partition }) => partitionOf(tenant, userId, partitions) !== partition))
     throw new StartError(
-      `the rows in ClickHouse are not those of a deployment of ${partitions} partitions: is it the right database?`,
+      `The rows in ClickHouse do not belong to a deployment with ${partitions} partitions. Check the database in CLICKHOUSE_URL.`,
     );
   const createdAt = new Date().toISOString();
   return { deploymentId: `rebuilt-${Date.now()}`, createdAt, ...recorded, partitions };
@@ -144,7 +144,7 @@ async function restoreOtherState(
     await store.restoreRetractedIds(ids, partitions, partitionCount);
   step('goals');
   for await (const goals of source.readGoals()) await store.restoreGoals(goals, partitions, partitionCount);
-  step('what is counted by day');
+  step('daily counts');
   await store.restoreAcceptedCounts(partitions, await source.fetchDailyAnswers(partitions));
   const month = await source.fetchArchivedMonth();
   for (const partition of partitions) {
@@ -190,7 +190,7 @@ async function findPendingReason(store: RebuildStore, older: VersionMismatch): P
   const waiting = await store.describePending(older.partitions);
   return waiting.length === 0
     ? null
-    : `Redis alone has ${waiting.join(', ')}: start the version before, wait until health shows outbox_length, journal_length, erasures_due and parked 0 (npm run parked), stop it and run this again`;
+    : `Redis has data that is not in ClickHouse: ${waiting.join(', ')}. Start the previous version, wait until health shows 0 for outbox_length, journal_length, erasures_due and parked (npm run parked), stop it, and run this command again.`;
 }
 
 const maxUnknownNames = 5;
@@ -204,5 +204,5 @@ async function findUnknownReason(source: RebuildSource, store: RebuildStore): Pr
       names.push(`${tenant}:${userId}`);
   return names.length === 0
     ? null
-    : `ClickHouse has no answers of ${names.length} learners of Redis (${names.slice(0, maxUnknownNames).join(', ')}): is it the right database?`;
+    : `ClickHouse has no answers of ${names.length} learners in Redis (${names.slice(0, maxUnknownNames).join(', ')}). Check the database in CLICKHOUSE_URL.`;
 }

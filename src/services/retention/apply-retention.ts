@@ -47,13 +47,13 @@ export async function applyRetention(
   const dropped: number[] = [];
   for (const month of forecastMonths) {
     await dependencies.archive.dropForecasts(month);
-    dependencies.logger.info({ month }, 'served forecasts of a month were dropped for their age');
+    dependencies.logger.info({ month }, 'served forecasts of a month deleted (ATTEMPT_RETENTION_DAYS)');
   }
   for (const stored of months) {
     signal?.throwIfAborted();
     if (!(await archiveMonth(dependencies, stored, signal))) break;
     await dependencies.archive.dropMonth(stored.month);
-    dependencies.logger.info(stored, 'the answers of a month were dropped for their age: their sums stay');
+    dependencies.logger.info(stored, 'answers of a month deleted (ATTEMPT_RETENTION_DAYS); sums are kept');
     dropped.push(stored.month);
   }
   return dropped;
@@ -70,13 +70,16 @@ async function archiveMonth(
   const isArchived = month <= (await archive.fetchArchivedMonth());
   const reason = isArchived ? null : await fence.close(month);
   if (reason !== null) {
-    logger.warn({ month, reason }, 'the answers of a month are old enough to be dropped, but have to wait');
+    logger.warn({ month, reason }, 'answers of a month cannot be deleted yet; see reason');
     return false;
   }
   if (!isArchived) await writeArchive(dependencies, month, signal);
   const difference = await archive.findDifference(month);
   if (difference !== null) {
-    logger.error({ month, reason: difference }, 'the answers of a month are kept beyond their age');
+    logger.error(
+      { month, reason: difference },
+      'answers of a month are not deleted: the archive differs from the rows; run npm run audit',
+    );
     return false;
   }
   if (!isArchived) await archive.markArchived(stored);
@@ -104,7 +107,7 @@ async function writeArchive(
     }
     const erased = await archive.removeErased(month, tenant);
     const counts = { month, tenant, snapshots: written, incomplete, erased };
-    logger.info(counts, 'the answers of a month were archived');
+    logger.info(counts, 'answers of a month archived');
   }
 }
 

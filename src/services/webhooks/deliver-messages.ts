@@ -138,7 +138,7 @@ export function createDeliverer(dependencies: DeliveryDependencies): Deliver {
     setRecentlyUsed(failureStates, webhook, failureState, maxFailureStates);
     logger.debug(
       { tenant, webhook, message: message.id, tries: message.tries, ...reply },
-      'a webhook failed',
+      'a webhook attempt failed',
     );
     const retryAfterMs = reply.status === httpGone ? null : computeRetryDelay(message.tries, Math.random());
     return { message: { ...message, status: retryAfterMs === null ? 'failed' : 'pending' }, retryAfterMs };
@@ -155,8 +155,8 @@ export function createDeliverer(dependencies: DeliveryDependencies): Deliver {
     // The pause ends this run: other messages would also fail for good.
     // Failures start from 0 when the endpoint is enabled again.
     failureStates.set(id, { failures: 0, pauses: 0, until: performance.now() + firstPauseMs });
-    const reason = isGone ? 'it answered 410 Gone' : 'it has failed for days';
-    logger.error({ tenant, webhook: id }, `a webhook is disabled: ${reason}`);
+    const reason = isGone ? 'it responded 410 Gone' : 'all attempts failed for days';
+    logger.error({ tenant, webhook: id }, `webhook disabled: ${reason}`);
   }
 }
 

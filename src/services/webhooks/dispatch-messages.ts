@@ -59,6 +59,6 @@ export function createDispatcher({
     if (refused === 0) return;
     const { tenant, id } = endpoint;
     await endpoints.disable(tenant, id, 'undelivered');
-    logger.error({ tenant, webhook: id, refused }, 'a webhook is disabled: too many messages wait for it');
+    logger.error({ tenant, webhook: id, refused }, 'webhook disabled: too many undelivered messages');
   }
 }

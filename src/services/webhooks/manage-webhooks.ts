@@ -31,7 +31,7 @@ const maxSecrets = 10;
 
 function requireWebhook<Found>(found: Found | null): Found {
   if (found !== null) return found;
-  throw new ApiError('WEBHOOK_NOT_FOUND', 'There is no webhook of this id');
+  throw new ApiError('WEBHOOK_NOT_FOUND', 'No webhook has this webhook_id.');
 }
 
 export async function createWebhook(ports: WebhookPorts, { tenant, body }: Call): Promise<object> {
@@ -56,7 +56,10 @@ export async function changeWebhook(ports: WebhookPorts, { tenant, body }: Call,
   const { url, eventTypes, description, enabled } = parseWebhookChange(parseJson(body), ports.allowPrivate);
   const applyChange = (before: StoredWebhook): StoredWebhook => {
     if (enabled && before.secrets.length === 0)
-      throw new ApiError('CONFLICT', 'This webhook was restored without a secret: rotate-secret enables it');
+      throw new ApiError(
+        'CONFLICT',
+        'This webhook was restored without a secret; enable it with rotate-secret.',
+      );
     return {
       ...before,
       url: url ?? before.url,
@@ -82,7 +85,10 @@ export async function rotateSecret(ports: WebhookPorts, { tenant, body }: Call, 
   const applyRotation = (before: StoredWebhook): StoredWebhook => {
     const old = revokeOld ? [] : selectValidSecrets(before.secrets, Date.now());
     if (old.length >= maxSecrets)
-      throw new ApiError('LIMIT_EXCEEDED', `${maxSecrets} secrets sign: end the old ones with revoke_old`);
+      throw new ApiError(
+        'LIMIT_EXCEEDED',
+        `The webhook has the maximum of ${maxSecrets} valid secrets; send revoke_old: true to revoke the old secrets.`,
+      );
     const disabledReason = before.disabledReason === 'restored' ? null : before.disabledReason;
     return { ...before, disabledReason, secrets: [{ secret, until: null }, ...old] };
   };
@@ -114,7 +120,7 @@ async function requireEnabledWebhook(
   id: string,
 ): Promise<Endpoint> {
   const endpoint = requireWebhook(await endpoints.find(tenant, id));
-  if (!endpoint.enabled) throw new ApiError('CONFLICT', 'This webhook is disabled: enable it first');
+  if (!endpoint.enabled) throw new ApiError('CONFLICT', 'This webhook is disabled; enable it first.');
   return endpoint;
 }
 
@@ -123,7 +129,7 @@ export async function testWebhook(ports: WebhookPorts, { tenant }: Call, id: str
   const at = Date.now();
   const event = createWebhookEvent('webhook.test', tenant, null, at, { webhook_id: id });
   if ((await ports.messages.add(endpoint, [{ ...event, at }])) === 0) return { message_id: event.id };
-  throw new ApiError('CONFLICT', 'Too many messages wait for this webhook');
+  throw new ApiError('CONFLICT', 'This webhook has too many undelivered messages; retry later.');
 }
 
 export async function listDeliveries(
@@ -145,7 +151,7 @@ export async function listDeliveries(
 export async function redeliver(ports: WebhookPorts, { tenant }: Call, id: string, messageId: string) {
   if (await ports.messages.retry(await requireEnabledWebhook(ports, tenant, id), messageId))
     return { message_id: messageId };
-  throw new ApiError('NOT_FOUND', 'This webhook has no message of this id');
+  throw new ApiError('NOT_FOUND', 'This webhook has no message with this message_id.');
 }
 
 const cursors = pages.createCursors('delivery:', (mark) => (/^\d{1,16}$/.test(mark) ? mark : null));

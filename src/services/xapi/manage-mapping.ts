@@ -22,7 +22,7 @@ export async function putMapping({ mappings, history, now }: MappingPorts, { ten
   if (written === null) throw preconditionFailed();
   // Rebuilds read the mapping from ClickHouse.
   await history.recordMapping(tenant, written.text, written.updatedAt).catch((error: unknown) => {
-    throw unavailable('The mapping cannot be stored right now; set it again later', error);
+    throw unavailable('The mapping cannot be stored now; retry later.', error);
   });
   return written;
 }

@@ -43,14 +43,15 @@ export async function recordStatements(ports: StatementPorts, { tenant, span }: 
   const overload = ports.recorder.findOverload(tenant);
   if (overload !== null) throw overload;
   const sent: readonly unknown[] = Array.isArray(body) ? body : [body];
-  if (sent.length > maxBatchEvents) throw invalid(`More than ${maxBatchEvents} statements in one request`);
+  if (sent.length > maxBatchEvents)
+    throw invalid(`The request has more than ${maxBatchEvents} statements; send several requests.`);
   const { value: mapping } = await ports.mappings.read(tenant);
   const now = ports.now();
   const parsed = await mapInSlices(sent.entries(), ([i, one]) =>
     parseAndInterpret(one, Array.isArray(body) ? `${i}/` : '', mapping, now),
   );
   if (distinct(parsed.map(({ id }) => id.toLowerCase())).length < parsed.length)
-    throw invalid('Two statements of the request have the same id');
+    throw invalid('Two statements of the request have the same id.');
   const events = parsed.flatMap(({ meaning }) => (meaning.kind === 'answer' ? [meaning.event] : []));
   if (events.length > 0) await recordAnswers(ports.recorder, { tenant, span }, events);
   for (const { meaning } of parsed)
@@ -64,7 +65,7 @@ export function putStatement(ports: StatementPorts, sender: Sender, id: string, 
   const isOne = typeof body === 'object' && body !== null && !Array.isArray(body);
   const sent: { readonly id?: unknown } | null = isOne ? { id, ...body } : null;
   if (typeof sent?.id === 'string' && sent.id.toLowerCase() !== id.toLowerCase())
-    throw validationError('statement', { path: 'id', message: 'must be the statementId of the address' });
+    throw validationError('statement', { path: 'id', message: 'must equal the statementId in the query' });
   return recordStatements(ports, sender, sent);
 }
 
@@ -79,7 +80,7 @@ function parseAndInterpret(value: unknown, path: string, mapping: XapiMapping, n
   if (meaning.kind === 'unmapped' && mapping.unmapped === 'reject')
     throw validationError('statement', {
       path: `${path}context`,
-      message: 'must name the skill, as the mapping wants it',
+      message: 'must name a skill as defined in the xAPI mapping',
     });
   return { id, meaning };
 }
@@ -105,10 +106,10 @@ async function retractVoided(
 ): Promise<void> {
   const find = retraction.limit(tenant, () => findLearners(retraction, tenant, id));
   const learners = await find.catch((error: unknown) => {
-    throw unavailable('The statement to be voided cannot be looked for right now; try again later', error);
+    throw unavailable('The statement to void cannot be looked up now; retry later.', error);
   });
   if (learners.length === 0)
-    logger.info({ tenant, statementId: id }, 'a statement to be voided is no answer');
+    logger.info({ tenant, statementId: id }, 'the statement to void is not a recorded answer');
   for (const userId of learners)
     await retractAnswer(retraction, { tenant }, userId, id).catch((error: unknown) => {
       // Already retracted; ClickHouse still has the row.

@@ -26,7 +26,7 @@ const encode = ({ tenant, requestsPerMinute, scopes, development, createdAt, rev
 
 function decode(keyHash: string, stored: string): StoredKey {
   const record: unknown = JSON.parse(stored);
-  if (!keyRecordCheck.Check(record)) throw new Error(`the stored API key ${keyHash} is not readable`);
+  if (!keyRecordCheck.Check(record)) throw new Error(`the stored API key ${keyHash} is unreadable`);
   return { ...record, keyHash, scopes: allScopes.filter((scope) => record.scopes.includes(scope)) };
 }
 
@@ -111,7 +111,7 @@ export const createKeyLookup = (client: RedisClient) => ({
   find: async (keyHash: string): Promise<Grant | null> => {
     const grant = await createKeyStore(client).findActive(keyHash);
     if (grant !== null || (await mapRedisErrors(client.exists(metaKey))) === 1) return grant;
-    throw unavailable('The API key cannot be looked up right now; try again with the same event_id');
+    throw unavailable('The API key cannot be looked up now; retry with the same event_id.');
   },
 });
 

@@ -38,10 +38,10 @@ export function createRetentionFence(redis: RedisClient, partitions: number, tim
       await Promise.all(allPartitions.map((partition) => raiseFence(redis, partition, month)));
       const lastIds = await Promise.all(allPartitions.map((partition) => fetchLastId(redis, partition)));
       for (const deadline = performance.now() + timeoutMs; !(await isDrained(lastIds)); await sleep(pollMs))
-        if (performance.now() > deadline) return 'rows of before are still in the outbox';
+        if (performance.now() > deadline) return 'earlier rows are still in the outbox';
       for (const partition of allPartitions)
         if (await hasParkedRows(redis, partition, month))
-          return 'parked rows arrived in this month or before';
+          return 'parked rows are from this month or earlier (npm run parked)';
       return null;
     },
   };

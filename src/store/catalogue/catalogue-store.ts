@@ -50,7 +50,7 @@ const parseEntry = createStoredParser(
     weight: Type.Number({ exclusiveMinimum: 0 }),
     parameters: Type.Union([StoredParameters, Type.Null()]),
   }),
-  'a stored entry of a catalogue',
+  'a stored skill',
 );
 
 function decodeEntry(value: string): SkillEntry {
@@ -175,7 +175,7 @@ export async function readCatalogue(
     const snapshot = await applyChanges(client, tenant, mark, entries);
     if (snapshot !== null) return snapshot;
   }
-  throw unavailable('The catalogue of this tenant is changing too fast; try again later');
+  throw unavailable('The skill catalogue of this tenant is changing too fast; retry later.');
 }
 
 /** @param entries as of `since` or later @returns null if the changes are unknown */
@@ -215,7 +215,7 @@ export async function writeSkills(
   { knownSkills, journal = maxJournalEntries }: { readonly knownSkills: number; readonly journal?: number },
 ): Promise<SkillWriteResult[]> {
   if ((await mapRedisErrors(client.exists(metaKey))) === 0)
-    throw unavailable('The state store came back empty and has to be rebuilt first');
+    throw unavailable('Learner state was lost and is not rebuilt yet; retry later.');
   const results: SkillWriteResult[] = [];
   for (const chunk of splitIntoParts(writes, skillsPerCall)) {
     const setIds = collectSkillIds(chunk.filter(({ setting }) => setting !== null));
@@ -262,6 +262,6 @@ const removedSkill: SkillSetting = { ...defaultSkillSetting, weight: 0 };
 function parseWriteResult(result: string): SkillWriteResult {
   if (result === 'mismatch' || result === 'full') return { status: result };
   if (result === '') return { status: 'removed' };
-  if (result === 'journal') throw unavailable('Too many changes wait to be stored; try again later');
+  if (result === 'journal') throw unavailable('Too many changes are waiting for ClickHouse; retry later.');
   return { status: 'written', entry: decodeEntry(result) };
 }

@@ -41,7 +41,10 @@ export function createServedModels(
   const fetchMark = shareUntilReady(redis, fetchCatalogueMark);
   const report = reportOnce<string>(
     (err, tenant, mark) =>
-      logger.error({ err, tenant, mark }, 'a catalogue cannot be read: its tenant is refused'),
+      logger.error(
+        { err, tenant, mark },
+        'cannot read a skill catalogue; requests of its tenant are rejected with 503',
+      ),
     maxTenants,
   );
 
@@ -59,7 +62,7 @@ export function createServedModels(
       } catch (error) {
         if (error instanceof ApiError) throw error;
         report(error, tenant, mark);
-        throw unavailable('The catalogue of this tenant cannot be used right now', error);
+        throw unavailable('The skill catalogue of this tenant is unreadable; see the service log.', error);
       }
     },
   );
@@ -87,7 +90,7 @@ function pollModels(redis: Redis, logger: ErrorLog, pollMs: number, maxTenants: 
   const entries = new Map<string, TenantEntry>();
   const report = reportOnce<number>(
     (err, tenant, version) =>
-      logger.error({ err, tenant, version }, 'a model cannot be read: the one before stays in force'),
+      logger.error({ err, tenant, version }, 'cannot read a model; the previous model stays active'),
     maxTenants,
   );
 
@@ -111,7 +114,7 @@ function pollModels(redis: Redis, logger: ErrorLog, pollMs: number, maxTenants: 
     } catch (error) {
       if (error instanceof ApiError) throw error;
       report(error, tenant, version);
-      throw unavailable('The model of this tenant cannot be used right now', error);
+      throw unavailable('The model of this tenant is unreadable; see the service log.', error);
     }
   }
 

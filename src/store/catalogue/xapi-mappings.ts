@@ -18,7 +18,7 @@ function decode(text: string) {
   const { v, updatedAt, mapping }: Record<string, unknown> = JSON.parse(text);
   if (v === 1 && typeof updatedAt === 'number' && xapiMappingCheck.Check(mapping))
     return { text, tag, updatedAt, value: mapping };
-  throw new Error('the stored xAPI mapping is not known to this version');
+  throw new Error('unsupported format of the stored xAPI mapping');
 }
 
 export async function removeMapping(client: RedisClient, tenant: string): Promise<void> {

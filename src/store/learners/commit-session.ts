@@ -71,7 +71,7 @@ export class CommitSession {
 
   /** Watches learners and loads them, in one round trip. @throws ApiError UNAVAILABLE, WatchLostError: retry */
   async load(queries: readonly LearnerQuery[]): Promise<LoadedBatch> {
-    if (!this.isWatching()) throw new WatchLostError('The connection is another one by now');
+    if (!this.isWatching()) throw new WatchLostError('the connection was replaced');
     const { importId } = this.options;
     const partitions = distinct(queries.map(({ partition }) => partition));
     const tenants = this.loadsTenants ? distinct(queries.map(({ tenant }) => tenant)) : null;
@@ -180,7 +180,7 @@ async function exchange<Result>(
     return await mapRedisErrors(connection.send(request).then(read));
   } catch (error) {
     if (error instanceof ApiError && (await connection.closeIfMoved(error.cause)))
-      throw new WatchLostError('These learners are elsewhere by now');
+      throw new WatchLostError('the learners moved to another node');
     throw error;
   }
 }

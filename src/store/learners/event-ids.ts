@@ -65,7 +65,7 @@ export function encodeFirstResult(answer: ResultFigures, fingerprint: Buffer, re
 /** @throws Error for another version */
 export function decodeFirstResult(record: Buffer): ResultFigures & { readonly fingerprint: Buffer } {
   if (record.length !== resultBytes)
-    throw new Error(`an event id's record of ${record.length} bytes is not known`);
+    throw new Error(`unsupported record of an event id with ${record.length} bytes`);
   const view = toDataView(record);
   const code = adviceCodes[view.getUint8(21)];
   const figure = view.getUint16(22, true);

@@ -128,7 +128,7 @@ export function createGoalStore(client: RedisClient, partitions: number, maxPend
 
 function toWriteResult(status: string, value: string): GoalWriteResult {
   if (status === 'mismatch' || status === 'absent') return { status };
-  if (status === 'lost') throw unavailable('The state store came back empty and has to be rebuilt first');
-  if (status === 'full') throw unavailable('Too many changes wait to be stored; try again later');
+  if (status === 'lost') throw unavailable('Learner state was lost and is not rebuilt yet; retry later.');
+  if (status === 'full') throw unavailable('Too many changes are waiting for ClickHouse; retry later.');
   return { status: 'written', updatedAt: parseStoredGoal(value).updatedAt, tag: computeTag(value) };
 }

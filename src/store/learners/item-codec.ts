@@ -22,7 +22,8 @@ export function encodeItem(item: ItemTrace): Buffer {
 }
 
 export function decodeItem(stored: Buffer): ItemTrace {
-  if (stored.length !== itemBytes) throw new Error(`an item's record of ${stored.length} bytes is not known`);
+  if (stored.length !== itemBytes)
+    throw new Error(`unsupported record of an item with ${stored.length} bytes`);
   const record = toDataView(stored);
   const packed = record.getUint32(3, true);
   return {

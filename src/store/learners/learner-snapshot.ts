@@ -17,8 +17,7 @@ export const encodeSnapshot = ({ learner, skills, items: [even, odd] }: Replayed
 /** @throws Error for another version */
 export function decodeSnapshot(text: string): ReplayedStates {
   const { v, learner, skills, items } = JSON.parse(text);
-  if (v !== snapshotVersion)
-    throw new Error(`a snapshot of version ${v} is not known to this version of the service`);
+  if (v !== snapshotVersion) throw new Error(`unsupported snapshot version ${v}`);
   return {
     learner: decodeLearner(Buffer.from(learner, 'base64')),
     skills: decodeStates(skills, decodeSkill),

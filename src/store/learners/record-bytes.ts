@@ -7,9 +7,8 @@ const noDay = 0xffff;
 export const allocateRecord = (bytes: number): Buffer => Buffer.allocUnsafe(bytes).fill(0);
 
 export function openRecord(stored: Buffer, bytes: number): DataView {
-  if (stored[0] !== recordFormat) throw new Error(`record format ${stored[0]} is not known to this version`);
-  if (stored.length !== bytes)
-    throw new Error(`a record of ${stored.length} bytes is not known to this version`);
+  if (stored[0] !== recordFormat) throw new Error(`unsupported record format ${stored[0]}`);
+  if (stored.length !== bytes) throw new Error(`unsupported record of ${stored.length} bytes`);
   return toDataView(stored);
 }
 

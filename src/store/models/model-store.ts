@@ -136,7 +136,7 @@ async function pruneVersions(client: RedisClient, tenant: string): Promise<void>
 export async function readModel(client: RedisClient, tenant: string, version: number): Promise<TenantModel> {
   if (version === 0) return unfittedModel;
   const text = await mapRedisErrors(client.hget(modelVersionKey(tenant, version), 'model'));
-  if (text === null) throw new Error(`version ${version} of the model of ${tenant} is not there`);
+  if (text === null) throw new Error(`model version ${version} of tenant ${tenant} is missing`);
   return runInSlices(decodeModelSteps(text));
 }
 

@@ -248,7 +248,7 @@ export async function readEpoch(redis: Redis | Cluster): Promise<OutboxEpoch> {
 async function readServerEpoch(server: Redis): Promise<OutboxEpoch> {
   const [info, time] = await mapRedisErrors(Promise.all([server.info('server'), server.time()]));
   const id = /^run_id:(\w+)/m.exec(info)?.[1];
-  if (id === undefined) throw new Error('Redis does not say its run_id (INFO server)');
+  if (id === undefined) throw new Error('Redis reports no run_id (INFO server)');
   return { id, ms: Number(time[0]) * 1000 + Math.floor(Number(time[1]) / 1000) };
 }
 

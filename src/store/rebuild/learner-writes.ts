@@ -70,22 +70,22 @@ const toFields = (flat: readonly Buffer[]): HashFields => splitIntoParts(flat, 2
 /** @returns null if equal, `ahead` if Redis has more answers, else the difference */
 export function describeDifference(states: ReplayedStates, stored: LearnerDump | null): string | null {
   const storedRecord = stored?.records.find(([field]) => field.toString() === learnerField)?.[1];
-  if (stored === null || storedRecord === undefined) return 'is not in Redis';
+  if (stored === null || storedRecord === undefined) return 'is missing in Redis';
   const { attempts: replayed } = states.learner;
   try {
     const { attempts } = decodeLearner(storedRecord);
     if (attempts > replayed) return 'ahead';
-    if (attempts < replayed) return `has ${attempts} answers in Redis and ${replayed} stored`;
+    if (attempts < replayed) return `has ${attempts} answers in Redis and ${replayed} in ClickHouse`;
   } catch (error) {
-    return `cannot be read: ${error instanceof Error ? error.message : String(error)}`;
+    return `is unreadable: ${error instanceof Error ? error.message : String(error)}`;
   }
   const [expected, found] = [collectParts(dumpLearner(states)), collectParts(stored)];
   // Rows do not contain the goal.
   found.delete(goalField);
   const part = [...found.keys(), ...expected.keys()].find((name) => expected.get(name) !== found.get(name));
   if (part === undefined) return null;
-  if (part === learnerField) return 'differs in its own record';
-  return part.startsWith(itemPrefix) ? 'differs in its items' : `differs in skill ${part.slice(1)}`;
+  if (part === learnerField) return 'differs in the learner record';
+  return part.startsWith(itemPrefix) ? 'differs in the item records' : `differs in skill ${part.slice(1)}`;
 }
 
 /** No field of the records starts with this prefix. */

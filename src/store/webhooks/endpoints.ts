@@ -78,7 +78,7 @@ export function createEndpointStore(client: RedisClient, maxJournal = maxJournal
   /** @param next empty url: delete @returns false after a concurrent change */
   async function write(before: string, next: StoredWebhook): Promise<boolean> {
     if ((await mapRedisErrors(client.exists(metaKey))) === 0)
-      throw unavailable('The state store came back empty and has to be rebuilt first');
+      throw unavailable('Learner state was lost and is not rebuilt yet; retry later.');
     const { tenant, id, url } = next;
     const value = url === '' ? '' : JSON.stringify(next);
     const keys = [endpointsKey(tenant), subscriptionsKey, webhooksJournalKey, nextDeliveriesKey] as const;
@@ -87,8 +87,11 @@ export function createEndpointStore(client: RedisClient, maxJournal = maxJournal
       writeEndpointScript(client, ...keys, ...args, maxJournal),
     );
     if (outcome === 'many')
-      throw new ApiError('LIMIT_EXCEEDED', `A tenant has at most ${maxEndpoints} webhooks`);
-    if (outcome === 'full') throw unavailable('Too many changes wait to be stored; try again later');
+      throw new ApiError(
+        'LIMIT_EXCEEDED',
+        `The tenant has the maximum of ${maxEndpoints} webhooks; delete one first.`,
+      );
+    if (outcome === 'full') throw unavailable('Too many changes are waiting for ClickHouse; retry later.');
     return outcome === 'written';
   }
 

@@ -159,7 +159,7 @@ export async function mapRedisErrors<Value>(commands: Promise<Value>): Promise<V
   } catch (error) {
     const code = parseErrorCode(error);
     if (code !== null && !temporaryErrorCodes.has(code)) throw error;
-    throw unavailable('The state store is not available right now; try again with the same event_id', error);
+    throw unavailable('Learner state is temporarily unavailable; retry with the same event_id.', error);
   }
 }
 
@@ -214,7 +214,7 @@ function waitForReadyEvent(client: RedisClient, timeoutMs: number): Promise<void
     const fail = (): void => {
       cleanUp();
       const cause = lastErrors.get(client);
-      reject(new Error(`Redis did not answer within ${timeoutMs / 1000} s`, { cause }));
+      reject(new Error(`Redis did not respond within ${timeoutMs / 1000} s`, { cause }));
     };
     const onError = (): void => {
       if (describeConnectionError(lastErrors.get(client)).isPermanent) fail();

@@ -97,7 +97,7 @@ function attachToSocket(stream: Redis['stream']) {
     let completeCount = 0;
     for (let reply = reader.next(); reply !== undefined; reply = reader.next()) {
       const request = inFlight[completeCount];
-      if (request === undefined) throw new Error('Redis sent more than was asked for');
+      if (request === undefined) throw new Error('unexpected extra reply from Redis');
       if (request.replies.push(reply) === request.count) completeCount += 1;
     }
     for (const request of inFlight.splice(0, completeCount)) request.complete(null);
@@ -176,7 +176,8 @@ function openMasterConnection(
 ): HotConnection {
   const findMaster = () => findSlotMaster(client, partitionPrefix(partition));
   const master = findMaster()?.master;
-  if (master === undefined) throw unavailable('No node of the state store has this learner right now');
+  if (master === undefined)
+    throw unavailable('Learner state is temporarily unavailable; retry with the same event_id.');
   const redis = new Redis({
     ...hotConnectionOptions,
     ...login,

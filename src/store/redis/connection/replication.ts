@@ -15,7 +15,7 @@ import {
 export const replicaTimeoutMs = 1000;
 
 export const createReplicationError = (): ApiError =>
-  unavailable('The answer is not safe on the replicas yet; try again with the same event_id');
+  unavailable('The change is not replicated yet; retry with the same event_id.');
 
 /**
  * Runs work that ends with a write to the slot of `key`, then waits for replicas. WAIT covers earlier writes

@@ -20,12 +20,12 @@ export interface VersionMismatch {
 
 export function formatUnusableReason(deployment: Exclude<Deployment, { state: 'ready' }>): string {
   if (deployment.state === 'lost')
-    return 'Redis came back empty while ClickHouse has answers, goals, catalogues, webhooks or revoked keys: npm run rebuild restores it';
+    return 'Redis is empty but ClickHouse has answers, goals, catalogues, webhooks or revoked keys; restore Redis with npm run rebuild';
   const { state, storedVersion } = deployment;
-  const found = `Redis holds learners of version ${storedVersion}, this version of the service keeps version ${stateVersion}`;
+  const found = `Redis has learners of version ${storedVersion}, but this version of the service needs version ${stateVersion}`;
   return state === 'newer'
-    ? `${found}: start the newer one`
-    : `${found}: drain the outbox with the version before (health: outbox_length 0), stop it, then run npm run rebuild`;
+    ? `${found}; start the newer version of the service`
+    : `${found}; start the previous version, wait until health shows outbox_length 0, stop it, and run npm run rebuild`;
 }
 
 /**

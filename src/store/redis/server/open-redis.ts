@@ -28,8 +28,8 @@ export async function openRedis(
   } catch (cause) {
     if (cause instanceof StartError) throw cause;
     const hosts = nodes.map((node) => new URL(node).host);
-    const what = `Redis cannot be reached at ${hosts.join()}: ${describeConnectionError(cause).text}`;
-    throw new StartError(`REDIS_URL: ${what}; start it or correct the URL`, { cause });
+    const what = `cannot reach Redis at ${hosts.join()}: ${describeConnectionError(cause).text}`;
+    throw new StartError(`REDIS_URL: ${what}. Start Redis or correct the URL.`, { cause });
   } finally {
     probeAbort.abort();
   }
@@ -47,10 +47,10 @@ function logDisconnects(client: RedisClient, logger: Logger): void {
     if (performance.now() - (logged.get(text) ?? Number.NEGATIVE_INFINITY) < logIntervalMs) return;
     isLost = true;
     logged.set(text, performance.now());
-    logger.warn(`Redis cannot be reached: ${text}`);
+    logger.warn(`Redis is unreachable; answers are rejected with 503 until it responds: ${text}`);
   });
   client.on('ready', () => {
-    if (isLost) logger.info('Redis can be reached again');
+    if (isLost) logger.info('Redis is reachable again');
     isLost = false;
   });
 }
@@ -66,9 +66,10 @@ async function detectTlsMismatch(url: string, signal: AbortSignal): Promise<void
   if (protocol === 'rediss:') {
     const socket = connectPlain(place);
     socket.write('PING\r\n');
-    if (await waitForEvent(socket, 'data')) throw new Error('rediss:// but the server speaks no TLS');
+    if (await waitForEvent(socket, 'data'))
+      throw new Error('the URL has rediss:// but the server does not support TLS');
   } else if (await waitForEvent(connectTls({ ...place, rejectUnauthorized: false }), 'secureConnect')) {
-    throw new Error('redis:// but the server wants TLS');
+    throw new Error('the URL has redis:// but the server requires TLS');
   }
 }
 

@@ -19,19 +19,19 @@ async function checkNodeSettings(node: Redis): Promise<string[]> {
   const risks: readonly (readonly [boolean, string])[] = [
     [
       Number(value) < maxListpackBytes,
-      `hash-max-listpack-value ${value}: a learner takes a third more memory than it has to, event ids up to twice as much. Set ${maxListpackBytes}`,
+      `hash-max-listpack-value ${value}: learners use a third more memory than necessary, event ids up to twice as much. Set it to ${maxListpackBytes}.`,
     ],
     [
       policy !== 'noeviction',
-      `maxmemory-policy ${policy}: when its memory is full it drops learners' states. Set noeviction`,
+      `maxmemory-policy ${policy}: Redis evicts learner state when its memory is full. Set it to noeviction.`,
     ],
     [
       /^maxmemory:0\r?$/m.test(info),
-      'no maxmemory: nothing refuses answers before the machine is out of memory. Set maxmemory',
+      'no maxmemory: answers are accepted until the machine is out of memory. Set maxmemory.',
     ],
     [
       !/^aof_enabled:1/m.test(info),
-      'no append-only file: answers since its last snapshot are lost when it stops. Set appendonly yes',
+      'no append-only file: a stop loses all answers since the last snapshot. Set appendonly to yes.',
     ],
   ];
   return risks.flatMap(([isRisk, text]) => (isRisk ? `Redis has ${text}` : []));

@@ -44,4 +44,4 @@ export function createMessagePackReader(packed: Buffer, from = 0) {
 }
 
 const createFormatError = (expected: string, head: number): Error =>
-  new Error(`the reply of a script has ${head} where ${expected} is expected`);
+  new Error(`a script replied with ${head} instead of ${expected}`);

@@ -55,7 +55,7 @@ export function createReplyParser() {
       return message && new ReplyError(message.toString());
     }
     if (sign !== dollar && sign !== star && sign !== colon)
-      throw new Error(`Redis sent something that is no reply: byte ${sign}`);
+      throw new Error(`invalid reply from Redis: byte ${sign}`);
     const found = readNumber();
     if (found === undefined || sign === colon) return found;
     if (found < 0) return null;
@@ -95,7 +95,7 @@ export function createReplySequence(replies: readonly Reply[]) {
 }
 
 function throwUnexpected(reply: Reply | undefined): never {
-  throw new Error(`Redis sent something else than was asked for: ${typeof reply}`);
+  throw new Error(`unexpected type of a Redis reply: ${typeof reply}`);
 }
 
 /**
