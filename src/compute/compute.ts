@@ -27,6 +27,7 @@ const adviceLimits: LimiterOptions = {
   maxQueueWaitMs: 15_000,
   rejectionMessage: 'The forecast queue is full; retry later.',
 };
+const replayTimeoutMessage = 'The replay of the learner timed out; retry later.';
 const forecastTimeoutMessage = 'The forecast timed out; retry later.';
 
 /** One of batches, one of single answers (lanes.ts). */
@@ -74,8 +75,7 @@ export function startCompute(
     findOverload: lanes.findOverload,
     countQueued: lanes.countQueued,
     /** @throws ApiError UNAVAILABLE */
-    retract: (task: RetractionTask) =>
-      retractPool.runAvailable<RetractionReply>(task, 'The replay of the learner timed out; retry later.'),
+    retract: (task: RetractionTask) => retractPool.runAvailable<RetractionReply>(task, replayTimeoutMessage),
     threads: () => [...trackPools, forecastPool].reduce((sum, { threads }) => sum + threads.length, 0),
     /** @throws ApiError UNAVAILABLE, and errors of `throwIfAborted` */
     forecast: forecasts.forecast,

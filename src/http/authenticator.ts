@@ -65,7 +65,7 @@ export function createAuthenticator(keys: KeyLookup, now: () => number) {
   return {
     /** Synchronous for a recent key. @throws ApiError UNAUTHORIZED, UNAVAILABLE */
     authenticate: (key: string | null): Grant | Promise<Grant> => {
-      if (key === null) throw unauthorized('The header X-API-Key is missing.');
+      if (key === null) throw unauthorized('The header X-API-Key is missing; send an API key.');
       const slot = computeSlot(slotSecret, key);
       const recent = recentKeys[slot];
       if (recent !== undefined && isSameKey(recent.key, key) && recent.cached.validUntil > now())

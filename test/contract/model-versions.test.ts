@@ -75,7 +75,7 @@ test('GET model/versions lists the fits with their data, losses and a summary', 
   const { skills } = await get(`${path}/2`);
   const published = skills.filter((one: { published: boolean }) => one.published).length;
   assert.equal(second.skills_published, published);
-  const summary = `${published} of 3 skills have new parameters; the served probability is new: held-out log loss `;
+  const summary = `${published} of 3 skills have new parameters; probability model: new, held-out log loss `;
   assert.ok(second.summary.startsWith(summary), second.summary);
 });
 
@@ -87,7 +87,7 @@ test('GET model/versions/{version} lists the parameters of each skill and why th
   );
   assert.deepEqual(shown, ['a,true,1', 'b,true,1', 'few,false,0']);
   const [a, , few] = skills;
-  assert.equal(a.reason, 'held-out log loss is not worse');
+  assert.equal(a.reason, 'held-out log loss is not higher');
   assert.ok(a.new_log_loss < a.old_log_loss && Math.abs(a.p_guess - 0.22) < 0.05, JSON.stringify(a));
   assert.match(few.reason, /^fewer than 20 learners/);
   const pages = await readPages((query) => caller.get(`${path}/1${query}`), 'skills', 2);
@@ -120,7 +120,7 @@ test('POST model/rollback activates an earlier version and records the change on
   const [newest] = (await get(`${path}?limit=1`)).versions;
   assert.deepEqual(
     [newest.change, newest.action, newest.based_on, newest.in_force, newest.summary],
-    [3, 'rollback', 2, true, 'Version 1 was put into force again by hand, in place of version 2.'],
+    [3, 'rollback', 2, true, 'A rollback activated version 1 in place of version 2.'],
   );
 
   const outsider = callerOf(service, await keys.add({ tenant: 'elsewhere', scopes: ['operator'] }));

@@ -84,7 +84,7 @@ test('track-answer and track-answers return 503 while the lanes are full, and qu
   const rejections = await askUntil('an overload', overload, ({ length }) => length > 0);
   assert.deepEqual(
     rejections.map(({ status, headers, json }) => [status, json.error.message, headers['retry-after']]),
-    [1, 2].map(() => [503, 'Too many answers wait to be counted; try again later', '1']),
+    [1, 2].map(() => [503, 'The answer queue is full; retry later.', '1']),
   );
   for (let n = 0; n < batchCount; n++) assert.equal((await largeBatch(n)).status, 200);
   assert.equal(await countAttempts('ada'), batchCount);

@@ -75,8 +75,8 @@ test('A wrong SKILLS_FILE stops the start before anything is created', async (t)
   const dataDir = join(await tempDir(t), 'data');
   await assert.rejects(startService(t, { dataDir, skillsFile }), {
     name: 'StartError',
-    message: `SKILLS_FILE: ${skillsFile}, line 3: section "maths" is not allowed (must be one of math, rw); allowed: math, rw or nothing
-SKILLS_FILE: ${skillsFile}, line 3: weight "none" is not allowed (must be number); allowed: a number from 0.000001 to 1000, or nothing`,
+    message: `SKILLS_FILE: ${skillsFile}, line 3: section "maths" is not allowed (must be one of math, rw); allowed: math, rw or empty
+SKILLS_FILE: ${skillsFile}, line 3: weight "none" is not allowed (must be number); allowed: empty, or a number from 0.000001 to 1000`,
   });
   assert.equal(existsSync(dataDir), false);
 });

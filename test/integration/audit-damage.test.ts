@@ -172,7 +172,7 @@ test('An audit waits for a pending erasure and reports one that makes no progres
   await runSql(`DELETE FROM attempts WHERE tenant = 'erased' AND user_id = 'u1'`);
   const unfinished = await auditOnce();
   assert.deepEqual(unfinished.mismatches, []);
-  const reason = `accepted and stored answers of partition ${partition}: an erasure or a taking back is under way`;
+  const reason = `accepted and stored answers of partition ${partition}: an erasure or a retraction is in progress`;
   assert.ok(unfinished.notCompared.includes(reason), unfinished.notCompared.join());
   let looks = 0;
   let isDone = false;

@@ -259,14 +259,14 @@ test('ServedModels notices a Redis that lost its last changes and reached the sa
 
 test('ServedModels rejects an entry of a newer version, for its tenant only', async (t) => {
   await redis.hset(catalogueKey(tenant), 'a', '{"v":2}');
-  await assert.rejects(readCatalogue(), /not known to this version/);
+  await assert.rejects(readCatalogue(), /unsupported format/);
   const logged: unknown[][] = [];
   const models = createModels(t, redis, (facts) => logged.push([`${facts.err}`, facts.tenant, facts.mark]));
   await put(write('b'));
   for (let i = 0; i < 3; i++) await assert.rejects(models.get(tenant), unavailable);
   await put(write('c'));
   await assert.rejects(models.get(tenant), unavailable);
-  const reason = 'Error: a stored entry of a catalogue is not known to this version';
+  const reason = 'Error: unsupported format of a stored skill';
   assert.deepEqual(logged, [
     [reason, tenant, `1 ${now}`],
     [reason, tenant, `2 ${now}`],

@@ -68,17 +68,17 @@ test('A start names a permanent problem of REDIS_URL without waiting, and no pas
     [`redis://:wr0ng@127.0.0.1:${port}`, wrongPassword],
     [`redis://eve:wr0ng@127.0.0.1:${port}`, wrongPassword],
     [`redis://:wr0ng@127.0.0.1:${port},redis://:wr0ng@localhost:${port}`, wrongPassword],
-    [`redis://127.0.0.1:${port}`, 'a password is needed, and the URL has none \\(NOAUTH\\)'],
+    [`redis://127.0.0.1:${port}`, 'the server requires a password but the URL has none \\(NOAUTH\\)'],
     [
       `rediss://:wr0ng@127.0.0.1:${tlsPort}`,
-      'certificate is not trusted: NODE_EXTRA_CA_CERTS=FILE .*SELF_SIGNED',
+      'certificate is not trusted; add its authority with NODE_EXTRA_CA_CERTS=FILE .*SELF_SIGNED',
     ],
-    [`rediss://:wr0ng@127.0.0.1:${port}`, 'rediss:// but the server speaks no TLS'],
-    [`redis://:wr0ng@127.0.0.1:${tlsPort}`, 'redis:// but the server wants TLS'],
+    [`rediss://:wr0ng@127.0.0.1:${port}`, 'rediss:// but the server does not support TLS'],
+    [`redis://:wr0ng@127.0.0.1:${tlsPort}`, 'redis:// but the server requires TLS'],
   ];
   for (const [url, problem] of cases) {
     const since = performance.now();
-    const reached = 'REDIS_URL: Redis cannot be reached at (127\\.0\\.0\\.1|localhost)';
+    const reached = 'REDIS_URL: cannot reach Redis at (127\\.0\\.0\\.1|localhost)';
     const message = new RegExp(`^(?!.*wr0ng)${reached}.*${problem}`, 's');
     await assert.rejects(connect(t, url), { name: 'StartError', message });
     // Problems that may pass are retried for 10 s.
@@ -91,7 +91,7 @@ test('A start names a refused connection or an unknown host of REDIS_URL after r
   const cases: readonly (readonly [url: string, problem: RegExp])[] = [
     [`redis://127.0.0.1:${closedPort}`, refused],
     [`redis://127.0.0.1:${closedPort},redis://localhost:${closedPort}`, refused],
-    ['redis://host.invalid', /host not found .*\((ENOTFOUND|EAI_AGAIN)\)/],
+    ['redis://host.invalid', /(host not found|name resolution) \((ENOTFOUND|EAI_AGAIN)\)/],
   ];
   await Promise.all(cases.map(([url, problem]) => assert.rejects(connect(t, url), problem, url)));
 });
@@ -134,7 +134,7 @@ test('The hot connection uses TLS, passwords and user names of REDIS_URL', { ski
     assert.equal(out, '100000 true TLSSocket\n', err);
   }
   for (const url of [`rediss://:wrong@localhost:${tlsPort}`, `redis://:one@localhost:${tlsPort}`])
-    assert.match((await run(url)).err, /not available/, url);
+    assert.match((await run(url)).err, /temporarily unavailable/, url);
 });
 
 test('The log names a lost connection to Redis once, and its return', async (t) => {
@@ -143,18 +143,19 @@ test('The log names a lost connection to Redis once, and its return', async (t) 
   const exit = once(server, 'exit');
   server.kill('SIGKILL');
   await exit;
-  const lost = 'Redis cannot be reached: connection refused (ECONNREFUSED)';
+  const lost =
+    'Redis is unreachable: connection refused (ECONNREFUSED); answers are rejected with 503 until it responds';
   await waitFor('the loss in the log', () => lines.includes(lost));
   server = await startPlain(port);
   await waitFor('the return in the log', () => lines.length > 1);
-  assert.deepEqual(lines, [lost, 'Redis can be reached again']);
+  assert.deepEqual(lines, [lost, 'Redis is reachable again']);
 });
 
 test('A start logs the problem of CLICKHOUSE_URL and continues', async (t) => {
   const { clickhouseUrl } = await freshDatabase();
   const cases: readonly (readonly [from: RegExp, to: string, problem: RegExp])[] = [
     [/:[^:@/]+@/, ':wr0ng@', /wrong user name or password \(516\)/],
-    [/^http:/, 'https:', /the URL asks for TLS, the server speaks none \(EPROTO\)/],
+    [/^http:/, 'https:', /the URL uses TLS but the server does not support TLS \(EPROTO\)/],
     [/:\d+\//, `:${closedPort}/`, /connection refused \(ECONNREFUSED\)/],
   ];
   for (const [from, to, problem] of cases) {
@@ -164,7 +165,7 @@ test('A start logs the problem of CLICKHOUSE_URL and continues', async (t) => {
     t.after(() => closers.close());
     const endpoints = { redisUrl: '', clickhouseUrl: clickhouseUrl.replace(from, to), analystUrl: null };
     await prepareSchema(endpoints, logger, closers);
-    assert.match(lines.join(), /^the ClickHouse schema cannot be prepared yet: /);
+    assert.match(lines.join(), /^cannot prepare the ClickHouse schema yet, retrying: /);
     assert.match(lines.join(), problem);
     assert.doesNotMatch(lines.join(), /wr0ng/);
   }

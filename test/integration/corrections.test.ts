@@ -287,7 +287,7 @@ test('The drain applies the erasures before a refused row that cannot be parked'
   await addRefusedRow(3);
   await addDueErasure(5);
   await waitFor('the erasures before the row', async () => {
-    await assert.rejects(drainOnce(), /no more rows can be parked of partition 1/);
+    await assert.rejects(drainOnce(), /the limit of parked rows of partition 1 is reached/);
     return (await counts(client)).rows === 4 && (await outbox.facts()).erasuresDue === 1;
   });
   assert.deepEqual(await counts(client), allOnce(4));

@@ -107,9 +107,9 @@ test('openDataDir replaces the lock of a reused process id and rejects an unusab
   await writeFile(join(dir, 'lock.7'), JSON.stringify(stale));
   (await openDataDir(dir)).release();
   await writeFile(join(dir, 'lock.100000000000000000000'), 'null');
-  await assert.rejects(openDataDir(dir), /^StartError: DATA_DIR: the lock of .* cannot be taken/);
+  await assert.rejects(openDataDir(dir), /^StartError: DATA_DIR: cannot lock .*; stop all instances/);
   await mkdir(join(dir, 'lock.200000000000000000000'));
-  await assert.rejects(openDataDir(dir), /^StartError: DATA_DIR: .* cannot be read: EISDIR/);
+  await assert.rejects(openDataDir(dir), /^StartError: DATA_DIR: cannot read .*: EISDIR/);
 });
 
 test('openDataDir gives a stale lock to exactly one of several processes', async (t) => {

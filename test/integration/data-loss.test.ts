@@ -95,7 +95,7 @@ test('A rebuild restores settings, webhooks and revoked keys of a service withou
 
   await redis.kill();
   await redis.start();
-  const reason = await askUntil('the reason', ready, ({ text }) => text.includes('came back empty'));
+  const reason = await askUntil('the reason', ready, ({ text }) => text.includes('Redis is empty'));
   assert.equal(reason.status, 503);
   assert.match(reason.text, /npm run rebuild/);
   assert.match(reason.text, /revoked keys/);

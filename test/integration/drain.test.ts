@@ -244,7 +244,7 @@ test('The drain parks at most maxParkedRows rows of a partition and still serves
   await pipeline.exec();
   await fill(12, 24);
   const task = newTask();
-  await assert.rejects(newDrain()(task), /no more rows can be parked of partition 1/);
+  await assert.rejects(newDrain()(task), /the limit of parked rows of partition 1 is reached/);
   const { outboxLength, parked, fullyParked } = await outbox.facts();
   assert.deepEqual([outboxLength, parked, fullyParked], [2, maxParkedRows + 1, 1], 'an entry is not split');
   assert.deepEqual(await counts(client), allOnce(12));

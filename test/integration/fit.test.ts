@@ -109,7 +109,7 @@ test('npm run fit', async (t) => {
     await redis.hset(activeModelsKey, 'broken', 7);
     const { code, err } = await fit(servers);
     assert.equal(code, 1);
-    assert.match(err, /the fit of tenant broken failed.*version 7 of the model of broken is not there/);
+    assert.match(err, /the fit of tenant broken failed.*model version 7 of tenant broken is missing/);
     assert.equal(await models.fetchActiveVersion('whole'), 1);
   });
 

@@ -66,7 +66,7 @@ test('A start replaces a revoked development key, by key or hash, unless another
     const message = await start();
     assert.notEqual(readKey(), revoked);
     assert.equal(message, `development API key: ${readKey()}`);
-    assert.match(log.pop()?.msg ?? '', /^the development key was revoked and stays so: a fresh one/);
+    assert.match(log.pop()?.msg ?? '', /^the development key is revoked; a new development key/);
     assert.equal(await store.findActive(hashKey(revoked)), null);
     assert.equal((await store.findActive(hashKey(readKey())))?.development, true);
     assert.equal(await start(), message, 'replaced twice');
@@ -76,7 +76,7 @@ test('A start replaces a revoked development key, by key or hash, unless another
   await store.revoke(hashKey(last));
   for (const settings of [{ API_KEYS: 'other' }, {}]) {
     assert.equal(await start(settings), null);
-    assert.equal(log.pop()?.msg, 'the development key was revoked and stays so: delete its file');
+    assert.equal(log.pop()?.msg, 'the development key is revoked; delete its file');
   }
   assert.equal(readKey(), last);
   const [active, ...others] = await store.listActive();
@@ -91,12 +91,12 @@ test('A start keeps a configured key revoked and logs a warning without the key'
   assert.equal(await start({ API_KEYS }), null);
   assert.equal(await store.findActive(hashKey('named-key')), null);
   assert.equal((await store.findActive(hashKey('active-key')))?.requestsPerMinute, 7);
-  assert.match(log[0]?.msg ?? '', /^a configured key was revoked and stays so/);
+  assert.match(log[0]?.msg ?? '', /^a configured key is revoked and stays revoked/);
   assert.equal(log[0]?.hash, hashKey('named-key').slice(0, 12));
   assert.doesNotMatch(JSON.stringify(log), /named-key/);
   const created = await keys('create', '--key', 'named-key');
   assert.deepEqual([created.code, created.out], [1, '']);
-  assert.match(created.err, /was revoked and stays so/);
+  assert.match(created.err, /is revoked and cannot be enabled again/);
   await keys('revoke', 'active-key');
   assert.equal(await start({ API_KEYS }), `development API key: ${readKey()}`, 'no key is active');
 });
@@ -124,11 +124,11 @@ test('A demo has a separate development key, which is removed with the demo', as
 test('A start with a public HOST creates no development key and names npm run keys', async (t) => {
   const { start, createDemoKey, file, demoFile, readKey } = await prepare(t);
   for (const HOST of ['0.0.0.0', '::', '192.0.2.1', 'example.org'])
-    assert.match((await start({ HOST })) ?? '', /^no API key is in store; .*npm run keys -- create/);
+    assert.match((await start({ HOST })) ?? '', /^no API key exists; .*npm run keys -- create/);
   assert.equal(await createDemoKey('demo', { HOST: '0.0.0.0' }), '');
   assert.deepEqual([existsSync(file), existsSync(demoFile), await store.all()], [false, false, []]);
   for (const HOST of ['localhost', '::1']) await start({ HOST });
-  const message = `development API key, on this machine only: ${readKey()}; for others: npm run keys -- create`;
+  const message = `development API key, for this machine only: ${readKey()}; for other machines: npm run keys -- create`;
   assert.equal(await start({ HOST: '0.0.0.0' }), message);
 });
 

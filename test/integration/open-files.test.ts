@@ -61,8 +61,8 @@ test('The service closes connections above its file limit, serves the open ones,
   assert.equal(await getStatus(port, '/livez', new Agent()), 0, 'a new connection');
   const lines = written.err.trim().split('\n');
   const [limit, ...others] = lines.map((line) => JSON.parse(line));
-  assert.match(limit.msg, /^ulimit -n: only 300 open files are allowed, so that 150 connections are taken/);
-  const [first, ...more] = others.filter(({ msg }) => /connections are refused/.test(msg));
+  assert.match(limit.msg, /^ulimit -n: the limit is 300 open files, so at most 150 connections are accepted/);
+  const [first, ...more] = others.filter(({ msg }) => /connections are rejected/.test(msg));
   assert.match(first.msg, /ulimit -n/);
   assert.deepEqual([first.open, more], [150, []]);
   release();
@@ -78,7 +78,8 @@ test('The service closes connections above its file limit, serves the open ones,
 test('A start with too few files exits with 1 and names the command to type', async (t) => {
   const { written, closed } = runWith(t, 100, serviceProgram, { DATA_DIR: await tempDir(t), PORT: '0' });
   assert.deepEqual(await closed, [1, null]);
-  const advice = /^ulimit -n: 100 open files are too few, \d+ are the least; type ulimit -n \d+ .*\n$/;
+  const advice =
+    /^ulimit -n: the limit of 100 open files is too low; the minimum is \d+\. Run ulimit -n \d+ .*\n$/;
   assert.match(written.err, advice);
 });
 
@@ -105,10 +106,10 @@ test('startClickhouse, ensureRedisServer and thread pools report missing file de
   const { written, closed } = runWith(t, 64, program, { DIR: await tempDir(t) });
   await closed;
   assert.equal(written.err, '');
-  const cause = 'this process has too many open files: start it with a higher ulimit -n (EMFILE)';
+  const cause = 'this process has too many open files; raise ulimit -n and restart (EMFILE)';
   assert.deepEqual(written.out.trim().split('\n'), [
     `embedded ClickHouse cannot be started: ${cause}`,
     `redis-server cannot be run: ${cause}`,
-    'a worker thread cannot be started Worker initialization failure: EMFILE',
+    'cannot start a worker thread Worker initialization failure: EMFILE',
   ]);
 });

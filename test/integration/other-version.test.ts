@@ -39,8 +39,10 @@ async function makeOlder(): Promise<void> {
 
 const [majorVersion = 0] = stateVersion.split('.').map(Number);
 const refusalOf = (version: string): string =>
-  `Redis holds learners of version ${version}, this version of the service keeps version ${stateVersion}`;
-const olderRefusal = new RegExp(`${refusalOf(keptBefore)}: drain .*, then run npm run rebuild(?! --)`);
+  `Redis has learners of version ${version}, but this version of the service needs version ${stateVersion}`;
+const olderRefusal = new RegExp(
+  `${refusalOf(keptBefore)}; start the previous .* and run npm run rebuild(?! --)`,
+);
 const older = { state: 'older', storedVersion: keptBefore, partitions: 16 } as const;
 const users = Array.from({ length: 12 }, (_, i) => `learner ${i}`);
 const retractedUser = 'learner 3';
@@ -105,7 +107,7 @@ test('The service and every command except a rebuild reject learners of an older
 test('The service and a rebuild reject learners of a newer version', async (t) => {
   for (const version of [`${majorVersion + 1}.1`, `${majorVersion}.10`]) {
     await redis.hset(metaKey, 'model_version', version);
-    const newerRefusal = new RegExp(`${refusalOf(version)}: start the newer one`);
+    const newerRefusal = new RegExp(`${refusalOf(version)}; start the newer version`);
     assert.match((await run('rebuild')).err, newerRefusal);
     await assert.rejects(start(t), newerRefusal);
   }
@@ -123,13 +125,13 @@ test('A rebuild changes nothing if it would lose pending rows or learners', asyn
     const pending = await redis.xadd(outboxKey(3), '*', 'r', 'row');
     const { code, err } = await run('rebuild');
     assert.equal(code, 1);
-    assert.match(err, /Redis alone has 1 in outboxes: start the version before/);
+    assert.match(err, /Redis has data that is not in ClickHouse: 1 in outboxes\. Start the previous version/);
     assert.ok(await hasMarkers(), 'the markers are lost');
     await redis.xdel(outboxKey(3), pending ?? '');
   }
   const unknown = learnerKey(5, 'default', 'unknown');
   await redis.hset(unknown, 'L', 'learner');
-  assert.match((await run('rebuild')).err, /no answers of 1 learners of Redis \(default:unknown\)/);
+  assert.match((await run('rebuild')).err, /no answers of 1 learners in Redis \(default:unknown\)/);
   assert.ok(await hasMarkers());
   await redis.del(unknown);
   assert.deepEqual(await dumpLearners(), dump);

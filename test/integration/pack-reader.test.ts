@@ -76,7 +76,7 @@ test('createMessagePackReader skips strings and reports the position of the next
 });
 
 test('createMessagePackReader throws if the next value has another type', () => {
-  assert.throws(() => createMessagePackReader(Buffer.from([0xa1, 0x61])).list(), /a list is expected/);
-  assert.throws(() => createMessagePackReader(Buffer.from([0x90])).readText(), /a string is expected/);
-  assert.throws(() => createMessagePackReader(Buffer.alloc(0)).list(), /a list is expected/);
+  assert.throws(() => createMessagePackReader(Buffer.from([0xa1, 0x61])).list(), /instead of a list/);
+  assert.throws(() => createMessagePackReader(Buffer.from([0x90])).readText(), /instead of a string/);
+  assert.throws(() => createMessagePackReader(Buffer.alloc(0)).list(), /instead of a list/);
 });

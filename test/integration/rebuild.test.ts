@@ -263,10 +263,10 @@ test('npm run rebuild -- --verify names each difference and writes nothing', asy
   const name = (key: string): string => key.slice(key.indexOf(':l:') + 3);
   const answers = own.readUInt32LE(8);
   const expected = {
-    [name(gone)]: 'is not in Redis',
+    [name(gone)]: 'is missing in Redis',
     [name(changed)]: `differs in skill ${skill.slice(1)}`,
-    [name(behind)]: `has ${answers} answers in Redis and ${answers + 1} stored`,
-    'default:unknown': 'is in Redis alone',
+    [name(behind)]: `has ${answers} answers in Redis and ${answers + 1} in ClickHouse`,
+    'default:unknown': 'is missing in ClickHouse',
   };
   const found = differences.map(({ learner, what }: Record<string, string>) => [learner, what]);
   assert.deepEqual(Object.fromEntries(found), expected);

@@ -35,7 +35,7 @@ test('The key store reports unreadable keys and lists the others, and a startup 
   const lines: string[] = [];
   const logger = createLogger('error', 'test', { write: (line) => lines.push(line) });
   assert.deepEqual(await prepareKeys(config, redis, logger), noKeyMessage, 'an unreadable key may be active');
-  assert.equal(lines.filter((line) => line.includes('cannot be read')).length, 2);
+  assert.equal(lines.filter((line) => line.includes('cannot read')).length, 2);
 });
 
 test('The stores of erasures report unreadable records, return the others, and keep all of them due', async () => {
@@ -63,5 +63,8 @@ test('describeDifference names a learner record that cannot be read', async () =
   await redis.hset(learnerKey(1, 'x', 'torn'), 'L', 'zz');
   const [dump] = await readLearnerDumps(redis, [location]);
   const states = { learner: { ...newLearner, attempts: 1 }, skills: new Map(), items: new Map() };
-  assert.match(describeDifference(states as never, dump ?? null) ?? '', /^cannot be read: record format 122/);
+  assert.match(
+    describeDifference(states as never, dump ?? null) ?? '',
+    /^is unreadable: unsupported record format 122/,
+  );
 });

@@ -134,7 +134,7 @@ test('The delivery pool sends nothing by http or to private addresses unless the
     assert.equal(status, null);
     assert.match(String(reason), /no public address/, host);
   }
-  assert.equal((await sendPublic('http://example.org/')).reason, 'https is needed');
+  assert.equal((await sendPublic('http://example.org/')).reason, 'the URL must use https');
   assert.equal(receiver.received.length, 0);
 });
 

@@ -60,7 +60,7 @@ test('parseAnswer names the column and the value that it rejects', () => {
     [{ user_id: 'a'.repeat(129) }, /^user_id .{60,70}\.\.\. must be 1 to 128/],
     [{ skill_id: 'a\uD800' }, /^skill_id/],
     [{ item_id: '\uFFFD' }, /^item_id is not valid UTF-8/],
-    [{ user_id: { a: 1 } }, /^user_id .* must be a text/],
+    [{ user_id: { a: 1 } }, /^user_id .* must be a string/],
     [{ correct: '' }, /^correct is missing$/],
     [{ correct: 'yes' }, /^correct "yes" must be/],
     [{ correct: '0.5' }, /^correct/],

@@ -267,7 +267,7 @@ test('A lane gives each tenant half of its queue and reports an overload when ev
   await submit('f1@big g1@big h1@small');
   assert.deepEqual(results, ['g0@big: UNAVAILABLE', 'g1@big: UNAVAILABLE']);
   assert.equal(lanes.findOverload('big')?.code, 'UNAVAILABLE');
-  assert.equal(lanes.findOverload('big')?.message, 'Too many answers wait to be counted; try again later');
+  assert.equal(lanes.findOverload('big')?.message, 'The answer queue is full; retry later.');
   assert.equal(lanes.findOverload('small'), null);
   await complete(1);
   assert.equal(lanes.findOverload('big'), null, 'one lane accepts answers again');
@@ -333,7 +333,7 @@ test('Lanes reject the events of a full or failed lane and count those of the ot
   await completeAll();
   const outcomes = await first;
   assert.deepEqual(outcomesOf(outcomes), ['unavailable', 'b2 in 2', 'c0 in 0']);
-  assert.match(outcomes[0]?.data ?? '', /try again/);
+  assert.match(outcomes[0]?.data ?? '', /retry/);
 
   const second = lanes.track(batch('a1 b2'), null);
   await nextTurn();

@@ -77,14 +77,14 @@ test('Decoders reject records of an unknown format or length', () => {
   const skill = encodeSkill(newSkill(defaultParameters));
   const unknown = Buffer.concat([Buffer.of(2), learner.subarray(1)]);
   const cases: readonly [decode: () => unknown, error: RegExp][] = [
-    [() => decodeLearner(unknown), /format 2 is not known/],
-    [() => decodeSkill(unknown), /format 2 is not known/],
-    [() => decodeLearner(learner.subarray(0, -1)), /record of 309 bytes is not known/],
-    [() => decodeSkill(Buffer.concat([skill, skill])), /record of 246 bytes is not known/],
-    [() => decodeItem(Buffer.alloc(12)), /an item's record of 12 bytes is not known/],
+    [() => decodeLearner(unknown), /unsupported record format 2/],
+    [() => decodeSkill(unknown), /unsupported record format 2/],
+    [() => decodeLearner(learner.subarray(0, -1)), /unsupported record of 309 bytes/],
+    [() => decodeSkill(Buffer.concat([skill, skill])), /unsupported record of 246 bytes/],
+    [() => decodeItem(Buffer.alloc(12)), /unsupported record of an item with 12 bytes/],
     ...[20, 22, 25].map((bytes): [() => unknown, RegExp] => [
       () => decodeFirstResult(Buffer.alloc(bytes)),
-      /an event id's record of \d+ bytes is not known/,
+      /unsupported record of an event id with \d+ bytes/,
     ]),
   ];
   for (const [decode, error] of cases) assert.throws(decode, error);
@@ -112,7 +112,7 @@ test('describeDifference names the record that differs: of the learner, of a ski
     return describeDifference(states, { records: changed(records), items: [changed(items[0]), items[1]] });
   };
   assert.equal(differs(/^$/, 0), null);
-  assert.equal(differs(/^L$/, 199), 'differs in its own record');
+  assert.equal(differs(/^L$/, 199), 'differs in the learner record');
   assert.equal(differs(/^salgebra$/, 117), 'differs in skill algebra');
-  assert.equal(differs(/^(?!L$|salgebra$)/, 2), 'differs in its items');
+  assert.equal(differs(/^(?!L$|salgebra$)/, 2), 'differs in the item records');
 });

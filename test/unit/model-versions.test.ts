@@ -21,11 +21,11 @@ async function reasonOf(change: object): Promise<string> {
 }
 
 test('readVersion explains for each skill why its parameters were published', async () => {
-  assert.equal(await reasonOf({}), 'held-out log loss is not worse');
-  assert.equal(await reasonOf({ new_log_loss: 0.5005 }), 'held-out log loss is worse by no more than 0.001');
-  assert.match(await reasonOf({ new_log_loss: 0.56 }), /^too few answers to judge it alone/);
-  assert.equal(await reasonOf({ old_log_loss: null }), 'no held-out answer speaks against it');
-  assert.equal(await reasonOf({ published: false }), 'the fit had no answer on it');
+  assert.equal(await reasonOf({}), 'held-out log loss is not higher');
+  assert.equal(await reasonOf({ new_log_loss: 0.5005 }), 'held-out log loss is higher by at most 0.001');
+  assert.match(await reasonOf({ new_log_loss: 0.56 }), /^too few answers to evaluate the skill/);
+  assert.equal(await reasonOf({ old_log_loss: null }), 'no held-out answers to compare');
+  assert.equal(await reasonOf({ published: false }), 'no answers on this skill in the fit');
   assert.equal(await reasonOf({ published: false, reason: 'set by hand' }), 'set by hand');
 });
 

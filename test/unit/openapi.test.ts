@@ -37,7 +37,10 @@ test('The description has every route under a unique name, and no other', () => 
 
 test('buildOpenapi throws for a route without a description', () => {
   const route = apiRoutes[0] ?? assert.fail('no routes');
-  assert.throws(() => buildOpenapi([{ ...route, path: '/nowhere' }]), /nothing describes POST \/nowhere/);
+  assert.throws(
+    () => buildOpenapi([{ ...route, path: '/nowhere' }]),
+    /route POST \/nowhere has no description/,
+  );
 });
 
 test('Every request body and JSON response of the description has an example that fits its schema', () => {

@@ -107,15 +107,15 @@ test('readSkillsFile reads the JSON of GET /skills and takes only manual paramet
 });
 
 const head = 'skill_id,section,weight,p_init,p_learn,p_guess,p_slip,name,tenant';
-const number = 'a number from 0.001 to 0.999, the first four or none';
+const number = 'a number from 0.001 to 0.999, either for the first four or for none of them';
 
 const inRange = (least: string) => `must be >= ${least}`;
 const invalidRows: readonly (readonly [string, string])[] = [
   [',math,1,,,,,,', 'skill_id "" is not allowed; allowed: 1 to 128 characters without control characters'],
-  ['a,Math,1,,,,,,', 'section "Math" is not allowed (must be one of math, rw); allowed: math, rw or nothing'],
+  ['a,Math,1,,,,,,', 'section "Math" is not allowed (must be one of math, rw); allowed: math, rw or empty'],
   [
     'a,,0,,,,,,',
-    `weight "0" is not allowed (${inRange('0.000001')}); allowed: a number from 0.000001 to 1000, or nothing`,
+    `weight "0" is not allowed (${inRange('0.000001')}); allowed: empty, or a number from 0.000001 to 1000`,
   ],
   ['a,,,0,.1,.2,.1,,', `p_init "0" is not allowed (${inRange('0.001')}); allowed: ${number}`],
   ['a,,,.3,.1,.2,,,', `p_slip "" is not allowed (is required); allowed: ${number}`],
@@ -123,8 +123,8 @@ const invalidRows: readonly (readonly [string, string])[] = [
     'a,,,.3,.1,.5,.5,,',
     `p_slip ".5" is not allowed (must be at most 0.45, 0.95 less p_guess); allowed: ${number}`,
   ],
-  ['a,,,,,,,,a b', 'tenant "a b" is not allowed; allowed: 1 to 128 of A-Za-z0-9._~-'],
-  ['a,b', 'has 2 fields, the header has 9'],
+  ['a,,,,,,,,a b', 'tenant "a b" is not allowed; allowed: 1 to 128 characters of A-Za-z0-9._~-'],
+  ['a,b', 'has 2 fields, but the header has 9'],
 ];
 
 test('readSkillsFile reports line, field, value and allowed values of an invalid row', async (t) => {
@@ -132,7 +132,7 @@ test('readSkillsFile reports line, field, value and allowed values of an invalid
     const message = await messageOf(t, `${head}\n\nfine,,,,,,,,\n${row}\n`);
     assert.equal(message, `SKILLS_FILE: FILE, line 4: ${problem}`);
   }
-  const twice = 'skill_id "b" is not allowed (it stands before); allowed: each skill once';
+  const twice = 'skill_id "b" is not allowed (duplicate); allowed: each skill once';
   assert.equal(await messageOf(t, 'skill_id,tenant\nb,x\nb,\nb,x\n'), `SKILLS_FILE: FILE, line 4: ${twice}`);
   const json = JSON.stringify([{ skill_id: 'a' }, 5, { skill_id: 7, weight: true }]);
   assert.equal(
@@ -154,7 +154,7 @@ test('readSkillsFile reports invalid parameters of a JSON object', async (t) => 
     [{ parameters: { ...nested, p_forget: 0.2 } }, /parameters\/p_forget 0.2 .*\(must be <= 0.1\)/],
     [{ parameters: { ...nested, p_init: '0.3' } }, /parameters\/p_init "0.3" .*\(must be number\)/],
     [{ parameters: { source: 'prior' } }, /parameters\/source "prior" .*one of default, fitted, manual/],
-    [{ parameters: nested, p_guess: null }, /p_guess is not allowed \(parameters are there too\)/],
+    [{ parameters: nested, p_guess: null }, /p_guess is not allowed together with parameters/],
   ];
   for (const [fields, message] of cases) {
     const text = await messageOf(t, JSON.stringify([{ skill_id: 'a', ...fields }]));
@@ -177,11 +177,11 @@ test('readSkillsFile reports files without a list of skills', async (t) => {
     ['\uFEFF \n', /is empty$/],
     [Buffer.from([0x61, 0xff]), /is not valid UTF-8$/],
     ['{"skills":', /is not valid JSON: /],
-    ['{"skills":{}}', /is no list of skills/],
-    ['{}', /is no list of skills/],
+    ['{"skills":{}}', /is not a list of skills/],
+    ['{}', /is not a list of skills/],
     ['name,section\na,math', /missing: skill_id$/],
-    ['skill_id,name,name\na,b,c', /names the column name twice$/],
-    ['skill_id\n"a', /is no valid CSV: .*line 2/],
+    ['skill_id,name,name\na,b,c', /has the column name twice$/],
+    ['skill_id\n"a', /is not valid CSV: .*line 2/],
   ];
   for (const [content, message] of files) assert.match(await messageOf(t, content), message);
 });

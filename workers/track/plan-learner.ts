@@ -121,7 +121,8 @@ class LearnerDraft {
     const arrivalSecond = toArrivalSecond(event);
     const firstResult = idHash && this.ids.find(idHash, arrivalSecond);
     if (firstResult) return buildRepeatOutcome(event, firstResult);
-    if (idHash && this.ids.isFull(arrivalSecond)) return { outcome: 'unavailable', data: idsExhausted };
+    if (idHash && this.ids.isFull(arrivalSecond))
+      return { outcome: 'unavailable', data: idsExhaustedMessage };
     const limitMessage = this.skills[planned.skillIndex] ? null : this.checkSkillLimit(event);
     if (limitMessage !== null) return { outcome: 'beyond', data: limitMessage };
     return { outcome: 'counted', data: this.countAnswer(planned) };
@@ -130,11 +131,8 @@ class LearnerDraft {
   private checkSkillLimit({ skillId }: TrackEvent): string | null {
     const { skillAllowance } = this.context;
     if (skillAllowance === undefined) return null;
-    if (this.newSkills.length >= skillAllowance.maxNewSkills)
-      return 'The learner has reached the maximum number of skills (MAX_SKILLS_PER_LEARNER).';
-    return skillAllowance.rejectedSkills.has(skillId)
-      ? 'The tenant has reached its maximum number of skills (MAX_SKILLS_PER_TENANT); delete unused skills.'
-      : null;
+    if (this.newSkills.length >= skillAllowance.maxNewSkills) return learnerLimitMessage;
+    return skillAllowance.rejectedSkills.has(skillId) ? tenantLimitMessage : null;
   }
 
   private countAnswer({ event, skillIndex, idHash, itemIndex }: GroupedEvent): string {
@@ -227,7 +225,10 @@ class LearnerDraft {
   }
 }
 
-const idsExhausted = 'The learner has too many recent event_ids; retry later.';
+const learnerLimitMessage = 'The learner has reached the maximum number of skills (MAX_SKILLS_PER_LEARNER).';
+const tenantLimitMessage =
+  'The tenant has reached its maximum number of skills (MAX_SKILLS_PER_TENANT); delete unused skills.';
+const idsExhaustedMessage = 'The learner has too many recent event_ids; retry later.';
 
 const toArrivalSecond = ({ receivedAt }: TrackEvent): number => Math.floor(receivedAt / 1000);
 

@@ -53,7 +53,7 @@ export async function readCallerKey(keys: KeyPorts, { grant }: Call): Promise<ob
 async function requireActiveKey(keys: KeyPorts, { keyHash }: Grant): Promise<StoredKey> {
   const own = requireStored(await keys.get(keyHash));
   if (own.revokedAt === null) return own;
-  throw unauthorized('The API key is revoked.');
+  throw unauthorized('The API key is revoked; use another key.');
 }
 
 function requireStored(found: StoredKey | null): StoredKey {

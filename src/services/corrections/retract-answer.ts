@@ -69,10 +69,7 @@ async function readRetractionTask(
 ): Promise<RetractionTask> {
   const { version, attempts } = await readLearnerState(ports, tenant, userId);
   if (attempts > maxAnswers)
-    throw new ApiError(
-      'TOO_LATE',
-      `The learner has more than ${maxAnswers} answers; such answers cannot be retracted.`,
-    );
+    throw new ApiError('TOO_LATE', `Retraction is limited to learners with at most ${maxAnswers} answers.`);
   const outboxRows: string[] = [];
   for await (const page of ports.pendingAttempts.readPages(tenant, userId))
     outboxRows.push(...page.flatMap(({ line, row }) => (row === null ? [] : [line])));

@@ -47,7 +47,7 @@ function logDisconnects(client: RedisClient, logger: Logger): void {
     if (performance.now() - (logged.get(text) ?? Number.NEGATIVE_INFINITY) < logIntervalMs) return;
     isLost = true;
     logged.set(text, performance.now());
-    logger.warn(`Redis is unreachable; answers are rejected with 503 until it responds: ${text}`);
+    logger.warn(`Redis is unreachable: ${text}; answers are rejected with 503 until it responds`);
   });
   client.on('ready', () => {
     if (isLost) logger.info('Redis is reachable again');
