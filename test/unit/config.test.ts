@@ -129,14 +129,14 @@ test('loadConfig reads URLs from files, checks them like the variables, and neve
   assert.deepEqual([redisWaitReplicas, clickhouseCluster], [1, 'main']);
   const wrong = await write('wrong', 'ftp://u:hunter2@h/a/b\n');
   const problems: [Record<string, string>, RegExp][] = [
-    [{ REDIS_URL_FILE: wrong }, /^REDIS_URL_FILE: "\*\*\*" .*allowed: redis:\/\//],
+    [{ REDIS_URL_FILE: wrong }, /^REDIS_URL_FILE: "\*\*\*" .*allowed: a redis:\/\//],
     [{ CLICKHOUSE_URL_FILE: wrong }, /^CLICKHOUSE_URL_FILE: .*allowed: http/],
     [{ CLICKHOUSE_URL_FILE: await write('none', '\n') }, /^CLICKHOUSE_URL_FILE: .*the file is empty/],
     [{ REDIS_URL_FILE: join(dir, 'nowhere') }, /^REDIS_URL_FILE: .*ENOENT/],
     [{ REDIS_URL_FILE: dir }, /^REDIS_URL_FILE: .*not a file/],
     [
       { ...files, REDIS_URL: 'redis://:hunter2@a' },
-      /^REDIS_URL_FILE: .*REDIS_URL is set as well.* not beside REDIS_URL$/,
+      /^REDIS_URL_FILE: .*REDIS_URL is set as well.* not together with REDIS_URL$/,
     ],
     [{ ...files, CLICKHOUSE_URL: 'http://ch' }, /^CLICKHOUSE_URL_FILE: .*CLICKHOUSE_URL is set as well/],
   ];
@@ -180,7 +180,7 @@ const wrongValues: [name: string, value: string, shown: RegExp][] = [
   ['EMBEDDED_REDIS_MAXMEMORY', 'half', /kb, mb or gb/],
   ['ANALYST_MAX_SECONDS', '0', /1 to 3600/],
   ['ANALYST_MAX_MEMORY', '1gib', /kb, mb or gb/],
-  ['ANALYST_MAX_ROWS', '-1', /0: any number/],
+  ['ANALYST_MAX_ROWS', '-1', /0: no limit/],
   ['MAX_SKILLS_PER_LEARNER', '0', /1 to 100000/],
   ['MAX_SKILLS_PER_TENANT', '1000001', /1 to 1000000/],
   ['LANES', '17', /0 to 16/],

@@ -277,7 +277,10 @@ const withRelated = (related: SkillModel['related']): string =>
 
 test('decodeModel rejects another format, terms without keys, and keys out of order', () => {
   const cases: readonly [text: string, error: RegExp][] = [
-    [encodeModel(unfittedModel).replace('"format":3', '"format":4'), /model cannot be read: \/format/],
+    [
+      encodeModel(unfittedModel).replace('"format":3', '"format":4'),
+      /cannot read the stored model: \/format/,
+    ],
     [withRelated({ keys: [1], terms: [0.5] }), /terms without a key/],
     // A search by halves would not find some of these keys.
     [withRelated({ keys: [2, 1], terms: [0, 0, 0, 0, 0, 0] }), /the keys of skill odd are not in order/],

@@ -76,9 +76,9 @@ test('The reply parser reads any replies in any pieces', () => {
 
 test('The reply parser reads simple strings and null lists, and rejects other bytes', () => {
   assert.deepEqual(parse(Buffer.from('+QUEUED\r\n*-1\r\n'), []), [Buffer.from('QUEUED'), null]);
-  assert.throws(() => parse(Buffer.from('HTTP/1.1 400\r\n'), []), /no reply: byte 72/);
+  assert.throws(() => parse(Buffer.from('HTTP/1.1 400\r\n'), []), /invalid reply from Redis: byte 72/);
   const sequence = createReplySequence([Buffer.from('O'), [null]]);
-  assert.throws(sequence.list, /something else/);
+  assert.throws(sequence.list, /unexpected type of a Redis reply/);
   assert.deepEqual(sequence.list(), [null]);
 });
 
@@ -91,9 +91,9 @@ test('parseTransaction reports a commit only if every reply is in its place', ()
   assert.deepEqual(parseTwo(ok, queued, queued, null, 2), { isCommitted: false, replicas: 0 });
   assert.deepEqual(parseTwo(ok, queued, queued, [1, 0], new Error('UNBLOCKED')), committed);
   // One place too late, behind a reply that belongs to no command.
-  assert.throws(() => parseTwo(extra, ok, queued, queued), /something else/);
-  assert.throws(() => parseTwo(extra, ok, queued, queued, null), /something else/);
-  assert.throws(() => parseTwo(ok, queued, queued, [1]), /something else/);
+  assert.throws(() => parseTwo(extra, ok, queued, queued), /unexpected type of a Redis reply/);
+  assert.throws(() => parseTwo(extra, ok, queued, queued, null), /unexpected type of a Redis reply/);
+  assert.throws(() => parseTwo(ok, queued, queued, [1]), /unexpected type of a Redis reply/);
   assert.throws(() => parseTwo(ok, queued, queued, [1, new Error('WRONGTYPE')]), /WRONGTYPE/);
   assert.throws(() => parseTwo(ok, new Error('OOM'), queued, new Error('EXECABORT')), /OOM/);
 });
