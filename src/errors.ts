@@ -62,10 +62,13 @@ function formatInput(text: string): string {
   return text.length > maxEchoedCharacters ? `${printable}...` : printable;
 }
 
+/** HEAD must get the headers of GET, including Content-Length. */
+const formatMethod = (method: string): string => formatInput(method === 'HEAD' ? 'GET' : method);
+
 export const pathNotFound = (method: string, path: string): ApiError =>
   new ApiError(
     'NOT_FOUND',
-    `Not found: ${formatInput(method)} ${formatInput(path)}. See /docs for the endpoints.`,
+    `Not found: ${formatMethod(method)} ${formatInput(path)}. See /docs for the endpoints.`,
   );
 
 /** @param allow as in the header Allow */
@@ -74,7 +77,7 @@ export function methodNotAllowed(method: string, allow: string): ApiError {
   // Methods are case-sensitive, and `method` is in upper case.
   const message = allow.split(', ').includes(method)
     ? `The method must be in upper case; use ${allowed}.`
-    : `${formatInput(method)} is not allowed here; use ${allowed}.`;
+    : `${formatMethod(method)} is not allowed here; use ${allowed}.`;
   return new ApiError('METHOD_NOT_ALLOWED', message, { headers: { Allow: allow } });
 }
 

@@ -82,9 +82,9 @@ const strangeAddresses: Readonly<Record<string, RegExp>> = {
   [`#/learner/${long}`]: /No learner has an id this long/,
   '#/class?ids=': /Give a list/,
   [`#/class?ids=${long}`]: /Show all learners/,
-  '#/class?cursor=abc': /next_cursor of an earlier page\.\s*Show all learners/,
+  '#/class?cursor=abc': /next_cursor of a previous page\.\s*Show all learners/,
   [`#/class?prefix=${long}`]: /too long/,
-  '#/skills/nobody-answered': /neither set nor answered/,
+  '#/skills/nobody-answered': /no answers and no configuration/,
   '#/operations/constructor': /There is no such part/,
 };
 

@@ -209,7 +209,7 @@ test('A practice plan returns 404 for an unknown skill, naming it, and for an un
   const skills = ['math-0', 'juggling'];
   const unknownSkill = await post('predictions/active/what-if', { answers_per_day: 5, skills });
   assert.equal(outcomeOf(unknownSkill), '404 SKILL_NOT_FOUND');
-  const details = [{ path: 'skills', message: 'juggling is not known' }];
+  const details = [{ path: 'skills', message: 'unknown skill_id juggling' }];
   assert.deepEqual(unknownSkill.json.error.details, details);
   const unknownUser = await post('predictions/nobody/what-if', { answers_per_day: 5 });
   assert.equal(outcomeOf(unknownUser), '404 USER_NOT_FOUND');

@@ -93,7 +93,7 @@ function describeLearner(
       masteries: skills.length,
     };
   } catch (cause) {
-    const message = 'The stored record of this learner is unreadable.';
+    const message = 'Internal error: the stored data of this learner is unreadable; see the service log.';
     return { result: new ApiError('INTERNAL', message, { cause }), masteries: 0 };
   }
 }

@@ -90,7 +90,7 @@ export function createFeeder(options: FeederOptions) {
     onCounted(done - skipped, skipped);
     if (rejectedSince !== null && now() - rejectedSince >= stallTimeoutMs)
       throw new StalledError(
-        `no answers were counted for ${stallTimeoutMs / 1000} s: ${findRejectionReason(outcomes)}`,
+        `No answers were counted for ${stallTimeoutMs / 1000} s: ${findRejectionReason(outcomes)}`,
       );
     return rejected;
   }
