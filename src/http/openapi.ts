@@ -175,7 +175,7 @@ const buildWebhook = (type: WebhookType) => ({
   requestBody: buildContent(webhooks.createMessageSchema(type), webhooks.createMessageExample(type)),
   responses: {
     '2XX': { description: 'The message was received.' },
-    410: { description: 'The endpoint is gone; Skilltrace disables the webhook.' },
+    410: { description: 'The endpoint no longer exists. Skilltrace disables the webhook.' },
     default: { description: 'The message was not received; Skilltrace sends it again.' },
   },
 });

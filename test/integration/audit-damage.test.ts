@@ -161,7 +161,7 @@ test('An audit does not compare sums that a repair of pending rows may change', 
   const expected = ['attempts 24 12', 'correct 16 8'].map((sum) => `idle rollup skill_daily.${sum}`);
   assert.deepEqual(namesOf(mismatches), expected);
   assert.equal(notCompared.length, 1);
-  assert.match(notCompared[0] ?? '', /^2 daily sums of rollups: rows of theirs wait/);
+  assert.match(notCompared[0] ?? '', /^2 daily sums of rollups: rows of these sums are in the outbox/);
 });
 
 test('An audit waits for a pending erasure and reports one that makes no progress as not compared', async () => {

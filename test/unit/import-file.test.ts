@@ -31,7 +31,7 @@ test('npm run import names an invalid option and its value', () => {
     [['a', '--tenant', 'a:b'], /--tenant "a:b"/],
     [['a', '--start', 'May'], /--start "May" must be a date/],
     [['a', '--start', '2005-02-30'], /--start "2005-02-30" must be a date/],
-    [['a', '--start', '1969-12-31'], /must not be before 1970/],
+    [['a', '--start', '1969-12-31'], /must be in 1970 or later/],
     [['a', '--start', nextWeek], /in the future/],
   ];
   for (const [argv, message] of invalid) assert.throws(() => parse(...argv), { name: 'StartError', message });

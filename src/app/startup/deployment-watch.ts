@@ -73,8 +73,7 @@ export async function watchDeployment(
 }
 
 function findBlockReason(deployment: Deployment | null, partitions: number): string | null {
-  if (deployment === null)
-    return 'Redis is empty and ClickHouse is unavailable, so the service cannot tell whether the deployment is new';
+  if (deployment === null) return 'Redis is empty; waiting for ClickHouse to check for existing data';
   if (deployment.state !== 'ready') return formatUnusableReason(deployment);
   // A process that starts with an empty Redis assumes the default number.
   if (deployment.partitions === partitions) return null;

@@ -46,9 +46,7 @@ export function parseKeyChange(body: unknown): Quota {
 function parseQuota(request: { requests_per_minute?: number | null; unlimited?: boolean | null }) {
   const amount = request.requests_per_minute ?? undefined;
   if (request.unlimited !== true) return amount;
-  return amount === undefined
-    ? null
-    : rejectKey('unlimited', 'must not be combined with requests_per_minute');
+  return amount === undefined ? null : rejectKey('unlimited', 'cannot be combined with requests_per_minute');
 }
 
 /** @throws ApiError INVALID_REQUEST */

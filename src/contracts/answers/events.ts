@@ -86,7 +86,7 @@ const strictShape = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i
 
 export function findTimeProblem(ms: number | null, now: number): string | null {
   if (ms === null) return 'must be an RFC 3339 time, for example 2026-05-31T12:00:00Z';
-  if (ms < 0) return 'must not be before 1970';
+  if (ms < 0) return 'must be in 1970 or later';
   if (ms > now + futureToleranceMs) return 'must be at most 5 minutes in the future';
   return null;
 }

@@ -28,7 +28,7 @@ export function parseGoalBody(body: unknown, now: number): GoalSetting {
 function findDateProblem(text: string, now: number): string | null {
   const today = formatDate(now);
   if (!isValidDay(text)) return `must be a day, for example ${today}`;
-  return text < today ? `must not be in the past (today is ${today} UTC)` : null;
+  return text < today ? `must be today (${today} UTC) or later` : null;
 }
 
 /** Rejects 30 February, which would be parsed as another day. */

@@ -32,7 +32,7 @@ const descriptions = {
   FIT_INTERVAL_HOURS: 'Time between two fits of the model parameters, in hours.',
   AUDIT_INTERVAL_HOURS: 'Time between two audits of the stored answers, in hours.',
   ATTEMPT_RETENTION_DAYS:
-    'Age at which stored answers and served forecasts are deleted, in days; whole months are deleted, sums are kept.',
+    'Age at which stored answers and served forecasts are deleted, in days; whole months are deleted, sums remain.',
   WEBHOOK_ALLOW_PRIVATE: 'Allows webhooks over http and to private, loopback and link-local addresses.',
   ROLE: 'Role of this process; api and pipeline need both URLs, or the DATA_DIR of a running service.',
   SKILLS_FILE:

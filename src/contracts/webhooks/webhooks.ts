@@ -96,5 +96,5 @@ function findUrlProblem(text: string, allowPrivate: boolean): string | null {
   if (text.includes('#')) return 'must have no fragment';
   if (allowPrivate) return null;
   if (url.protocol !== 'https:') return 'must begin with https://';
-  return hasPrivateAddress(url) ? 'must not name a private address' : null;
+  return hasPrivateAddress(url) ? 'must name a public host, not a private address' : null;
 }

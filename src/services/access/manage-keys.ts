@@ -88,7 +88,7 @@ export async function createKey(keys: KeyPorts, { grant, body }: Call): Promise<
   const scopes = requested.scopes ?? defaultScopes.filter((scope) => caller.scopes.includes(scope));
   if (scopes.length === 0) rejectKey('scopes', 'is required, because the calling key has no default scope');
   if (!scopes.every((scope) => caller.scopes.includes(scope)))
-    throw forbidden('A key can only grant its own scopes; remove the other scopes.');
+    throw forbidden('A key can only grant scopes that it has; remove the other scopes.');
   const requestsPerMinute = requested.quota === undefined ? computeDefaultQuota(caller) : requested.quota;
   checkQuota(caller, requestsPerMinute);
   await checkKeyCount(keys, caller);
@@ -106,7 +106,9 @@ const computeDefaultQuota = (caller: Grant): number =>
 function checkQuota(caller: Grant, quota: Quota): void {
   const most = isOperator(caller) ? null : caller.requestsPerMinute;
   if (most !== null && (quota === null || quota > most))
-    throw forbidden(`A key can grant at most its own quota, ${most} requests per minute.`);
+    throw forbidden(
+      `A quota above that of the calling key, ${most} requests per minute, needs the scope operator.`,
+    );
 }
 
 async function checkKeyCount(keys: KeyPorts, caller: Grant): Promise<void> {

@@ -21,7 +21,7 @@ export const metricDescriptions = {
   clickhouse_up: '1 if ClickHouse responds, otherwise 0.',
   clickhouse_restarts_total: 'Restarts of the embedded ClickHouse, by reason.',
   outbox_length: 'Answers that are not in ClickHouse yet.',
-  erasures_due: 'Erasures whose rows are not deleted from ClickHouse yet.',
+  erasures_due: 'Erasures that are not applied in ClickHouse yet.',
   oldest_pending_seconds: 'Age of the oldest answer that is not in ClickHouse yet, in seconds.',
   journal_length: 'Goals, catalogue changes and forecasts that are not in ClickHouse yet.',
   parked_rows: 'Parked rows: ClickHouse rejects their content.',

@@ -53,7 +53,7 @@ export async function applyRetention(
     signal?.throwIfAborted();
     if (!(await archiveMonth(dependencies, stored, signal))) break;
     await dependencies.archive.dropMonth(stored.month);
-    dependencies.logger.info(stored, 'answers of a month deleted (ATTEMPT_RETENTION_DAYS); sums are kept');
+    dependencies.logger.info(stored, 'answers of a month deleted (ATTEMPT_RETENTION_DAYS); sums remain');
     dropped.push(stored.month);
   }
   return dropped;
