@@ -85,8 +85,8 @@ test('The service counts answers, predicts, and stores the rows in the embedded 
 test('A start with a port or folder in use or a wrong setting prints one line and exits with 1', async (t) => {
   const PORT = `${service.port}`;
   const cases: [settings: Settings, line: RegExp][] = [
-    [{ PORT }, /^PORT: .*taken/],
-    [{ PORT, API_PROCESSES: '2' }, /^PORT: .*taken/],
+    [{ PORT }, /^PORT: .*in use/],
+    [{ PORT, API_PROCESSES: '2' }, /^PORT: .*in use/],
     [{ DATA_DIR: folder }, /^DATA_DIR: .*in use/],
     [{ ROLE: 'api' }, /REDIS_URL and CLICKHOUSE_URL/],
   ];

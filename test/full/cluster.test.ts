@@ -107,7 +107,10 @@ test('collectRedisWarnings checks every node and skips dead ones', options, asyn
   assert.deepEqual(others, []);
   await second?.redis.config('SET', 'hash-max-listpack-value', '64');
   const warnings = await collectRedisWarnings(client);
-  assert.match(warnings.filter((one) => one !== policy).join(), /hash-max-listpack-value 64: .* Set 1024/);
+  assert.match(
+    warnings.filter((one) => one !== policy).join(),
+    /hash-max-listpack-value 64: .* Set it to 1024/,
+  );
 
   await slow?.signal('SIGSTOP');
   await dead?.signal('SIGKILL');

@@ -160,6 +160,6 @@ test('The service reports a full disk at startup in one line', options, async (t
   disk.fill();
   await assert.rejects(startService(scope, { dataDir: path }), {
     name: 'StartError',
-    message: /DATA_DIR: .* cannot be written: ENOSPC/,
+    message: /DATA_DIR: cannot write .*: ENOSPC/,
   });
 });

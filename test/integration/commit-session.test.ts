@@ -361,9 +361,9 @@ test('CommitSession does not confirm a write or a repeated id that the replica l
   assert.deepEqual(await attempt([[learner, { ids: ['a'] }]], { connection }), ['committed']);
   replica.signal('SIGSTOP');
   try {
-    await assert.rejects(attempt([[learner]], { connection }), /not safe on the replicas/);
+    await assert.rejects(attempt([[learner]], { connection }), /not replicated yet/);
     const repeated = openSession(connection).load([queryOf(learner, ['a'])]);
-    await assert.rejects(repeated, /not safe on the replicas/);
+    await assert.rejects(repeated, /not replicated yet/);
     assert.ok(await openSession(connection).load([queryOf(learner, ['unknown'])]));
   } finally {
     replica.signal('SIGCONT');
