@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Grant } from '../../src/contracts/access/access.js';
+import { methodNotAllowed, pathNotFound } from '../../src/errors.js';
 import { ClientDisconnectedError, type Exchange } from '../../src/http/exchange.js';
 import {
   createCall,
@@ -71,3 +72,22 @@ for (const quota of [100, 20_000])
     time = 60_000;
     assert.equal((await pass(grant)).RateLimit, `"default";r=${quota - 1};t=60`);
   });
+
+test('pathNotFound and methodNotAllowed name the request in printable, bounded text', () => {
+  assert.equal(
+    pathNotFound('GET', '/api/v1/nope').message,
+    'Not found: GET /api/v1/nope. See /docs for the endpoints.',
+  );
+  assert.equal(methodNotAllowed('PATCH', 'POST').message, 'PATCH is not allowed here; use POST.');
+  assert.equal(
+    methodNotAllowed('PATCH', 'GET, HEAD, PUT').message,
+    'PATCH is not allowed here; use GET, HEAD or PUT.',
+  );
+  assert.equal(methodNotAllowed('POST', 'POST').message, 'The method must be in upper case; use POST.');
+  assert.equal(pathNotFound('HEAD', '/x').message, pathNotFound('GET', '/x').message);
+  const hostile = `/\u0000\u001b[31m\n\u202e${'x'.repeat(10_000)}`;
+  for (const { message } of [pathNotFound(hostile, hostile), methodNotAllowed(hostile, 'GET, HEAD')]) {
+    assert.match(message, /^[ -~]+$/);
+    assert.ok(message.length < 300, `${message.length} characters`);
+  }
+});
