@@ -107,7 +107,7 @@ function checkQuota(caller: Grant, quota: Quota): void {
   const most = isOperator(caller) ? null : caller.requestsPerMinute;
   if (most !== null && (quota === null || quota > most))
     throw forbidden(
-      `A quota above that of the calling key, ${most} requests per minute, needs the scope operator.`,
+      `The calling key can grant at most ${most} requests per minute; a higher quota needs the scope operator.`,
     );
 }
 
