@@ -42,14 +42,14 @@ test(
     await search.press('Enter');
     await page.getByRole('heading', { level: 1, name: userId }).waitFor();
     await waitFor('the title', async () => (await page.title()).includes(userId));
-    await page.getByText('Thin evidence: 4 answers').waitFor();
+    await page.getByText('Not enough data: 4 answers').waitFor();
     await page.getByRole('link', { name: skillId, exact: true }).first().click();
-    await page.getByText('What moved mastery: the last 4 answers taken apart').waitFor();
+    await page.getByText('Mastery changes by cause: last 4 answers').waitFor();
     const answers = page.getByRole('region', { name: 'Answers', exact: true }).getByRole('row');
     // The head and four answers.
     await answers.nth(4).waitFor();
-    const texts = await answers.getByText(/right|wrong/).allTextContents();
-    assert.deepEqual(texts, ['● right', '✕ wrong', '● right', '● right']);
+    const texts = await answers.getByText(/correct/).allTextContents();
+    assert.deepEqual(texts, ['● correct', '✕ incorrect', '● correct', '● correct']);
     await assertUsable();
     const address = decodeURIComponent((await page.evaluate('location.hash')) as string);
     assert.match(address, /\?skill=<img/);
@@ -70,7 +70,7 @@ test('The learner page sets and removes a goal, and forecasts a plan', inBrowser
   const goals = `/api/v1/goals/${userId}`;
   assert.equal((await caller.get(goals)).json.data.target_score, 1380);
 
-  await page.getByRole('slider', { name: 'Answers a day' }).fill('40');
+  await page.getByRole('slider', { name: 'Answers per day' }).fill('40');
   const plan = { answers_per_day: 40, days: 90, confidence_level: 0.8 };
   const path = `/api/v1/predictions/${userId}/what-if`;
   const { json } = await caller.send('POST', path, plan);
@@ -80,7 +80,7 @@ test('The learner page sets and removes a goal, and forecasts a plan', inBrowser
 
   await page.getByText('Change or remove the goal').click();
   await page.getByRole('button', { name: 'Remove' }).click();
-  await page.getByText('No goal is set').waitFor();
+  await page.getByText('No goal set').waitFor();
   assert.equal((await caller.get(goals)).status, 404);
   assert.deepEqual(complaints, []);
 });

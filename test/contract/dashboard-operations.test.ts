@@ -25,17 +25,17 @@ const delayFrames = (page: Page): Promise<void> =>
 test('The keys page shows a new key once, and revokes a key after confirmation', inBrowser, async (t) => {
   const { page, show, assertUsable, complaints } = await openAsOperator(t);
   await show('#/operations/keys');
-  await page.getByRole('button', { name: 'New key' }).click();
+  await page.getByRole('button', { name: 'Create key' }).click();
   await assertUsable();
-  await page.getByLabel('Requests a minute').fill('7');
+  await page.getByLabel('Requests per minute').fill('7');
   await delayFrames(page);
-  await page.getByRole('button', { name: 'Make the key' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click();
   const made = await page.getByLabel(/^Key \w+ of /).inputValue();
   const { json } = await callerOf(service, made).get('/api/v1/key');
   const { key_id, scopes, requests_per_minute, tenant } = json.data;
   assert.deepEqual([scopes, requests_per_minute, tenant], [['read'], 7, service.tenant]);
   await page.locator('dialog input:focus').press('Escape');
-  assert.equal(await page.locator(':focus').textContent(), 'New key');
+  assert.equal(await page.locator(':focus').textContent(), 'Create key');
   const revoke = page.getByLabel(`Revoke ${key_id}`);
   await revoke.press('Enter');
   await assertUsable();
@@ -46,7 +46,7 @@ test('The keys page shows a new key once, and revokes a key after confirmation',
   await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
   await revoke.waitFor({ state: 'detached' });
   assert.doesNotMatch(await page.content(), new RegExp(made));
-  await page.getByLabel('Revoked ones, too').check();
+  await page.getByLabel('Show revoked keys').check();
   await page.getByRole('row', { name: key_id }).getByText('revoked').waitFor();
   assert.deepEqual(complaints, []);
 });
@@ -55,11 +55,11 @@ test('The live page updates each second until "Pause", and sums up on request', 
   const { page, show, assertUsable, complaints } = await openAsOperator(t);
   await show('#/live');
   await page.getByText(/live, \d\d:\d\d:\d\d UTC/).waitFor();
-  await page.getByRole('img', { name: 'Answers and requests a second' }).waitFor();
+  await page.getByRole('img', { name: 'Answers and requests per second' }).waitFor();
   // A screen reader would read each update of a status aloud.
   const status = page.getByRole('status');
   assert.equal(await status.textContent(), '');
-  await page.getByRole('button', { name: 'Sum up' }).click();
+  await page.getByRole('button', { name: 'Show summary' }).click();
   await status.getByText('Redis up, ClickHouse up').waitFor();
   await page.getByRole('button', { name: /Parked rows/ }).click();
   await page.getByText('Normal: 0.').waitFor();
@@ -67,7 +67,7 @@ test('The live page updates each second until "Pause", and sums up on request', 
   await page.getByText('paused', { exact: true }).waitFor();
   await assertUsable();
   const request = page.waitForRequest((sent) => sent.url().endsWith('/api/v1/live'));
-  await page.getByRole('button', { name: 'Go on' }).click();
+  await page.getByRole('button', { name: 'Resume' }).click();
   await request;
   assert.deepEqual(complaints, []);
 });

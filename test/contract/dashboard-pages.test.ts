@@ -21,7 +21,7 @@ const skills = ['linear-equations', 'inference', 'a/b & "c"'];
 /** Address of each page, and a text on it. */
 const pages: Readonly<Record<string, RegExp>> = {
   '#/class': /ada/,
-  '#/class?view=map': /Expected correct/,
+  '#/class?view=map': /Expected accuracy/,
   '#/learner/ada': /40 answers/,
   '#/learner/ada?skill=inference': /Rindfleisch/,
   '#/learner/few': /4 answers/,
@@ -30,7 +30,7 @@ const pages: Readonly<Record<string, RegExp>> = {
   '#/skills': /linear-equations/,
   '#/skills/a%2Fb%20%26%20%22c%22': /a\/b & "c"/,
   '#/model': /Reliability/,
-  '#/live': /Answers a second/,
+  '#/live': /Answers per second/,
   '#/operations': /API keys/,
   '#/operations/webhooks': /ebhooks/,
   '#/operations/erasures': /rasures/,
@@ -91,9 +91,9 @@ test('Every page of the dashboard without data says what to do next', inBrowser,
     '#/class': 'npm run demo',
     '#/learner': 'Learners with answers',
     '#/skills': 'npm run demo',
-    '#/model': 'There are no two fitted versions yet.',
-    '#/operations/webhooks': 'No endpoint yet',
-    '#/operations/erasures': 'No learner was erased.',
+    '#/model': 'There are fewer than two fitted versions.',
+    '#/operations/webhooks': 'No webhooks yet',
+    '#/operations/erasures': 'No erasures yet.',
     '#/operations/versions': 'Partitions',
   };
   for (const [hash, text] of Object.entries(texts)) {

@@ -33,13 +33,13 @@ test('GET /dashboard serves less than 200 kB, and allows scripts and styles of t
   assert.doesNotMatch(policy, /unsafe|\*|http/);
 });
 
-test('The dashboard keeps the key of its link in the session until "Leave"', inBrowser, async (t) => {
+test('The dashboard keeps the key of its link in the session until "Sign out"', inBrowser, async (t) => {
   const { page, evaluate, complaints, requested } = await openDashboard(t, service);
   assert.doesNotMatch(page.url(), /key/);
   const stored = 'JSON.stringify([sessionStorage, localStorage, document.cookie, history.state])';
   assert.match(await evaluate<string>(stored), new RegExp(service.key));
   assert.doesNotMatch(await evaluate<string>('JSON.stringify([localStorage, document.cookie])'), /key-/);
-  await page.getByRole('button', { name: 'Leave' }).click();
+  await page.getByRole('button', { name: 'Sign out' }).click();
   await page.getByLabel('API key').waitFor();
   assert.doesNotMatch(await evaluate<string>(stored), new RegExp(service.key));
   for (const url of requested) assert.match(url, new RegExp(`^(${service.baseUrl}/|data:)`));
@@ -49,9 +49,9 @@ test('The dashboard keeps the key of its link in the session until "Leave"', inB
 test('The dashboard rejects an unknown key and asks for another one', inBrowser, async (t) => {
   const { page, open, complaints } = await openBrowser(t);
   await open(linkOf(service, 'no-such-key'), { width: 390, scheme: 'dark' });
-  await page.getByRole('alert').filter({ hasText: 'This key is not known' }).waitFor();
+  await page.getByRole('alert').filter({ hasText: 'Unknown or revoked key' }).waitFor();
   await page.getByLabel('API key').fill(service.key);
-  await page.getByRole('button', { name: 'Open' }).click();
+  await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByRole('heading', { level: 1, name: 'Class' }).waitFor();
   assert.deepEqual(withoutFailedRequests(complaints), []);
 });
@@ -67,25 +67,25 @@ test('The dashboard offers the pages of its key, and names missing scopes', inBr
   await admin.show('#/operations/parked');
   await admin.page.getByText('Parked rows need a key with the scope operator').waitFor();
   await admin.show('#/model');
-  await admin.page.getByText('To go back to another takes a key with the scope operator').waitFor();
+  await admin.page.getByText('Changing the version requires a key with the scope operator').waitFor();
 });
 
 const long = 'x'.repeat(50_000);
 /** Texts for addresses that are cut, mistyped or hostile. */
 const strangeAddresses: Readonly<Record<string, RegExp>> = {
-  '#/constructor': /There is no such page/,
-  '#/__proto__': /There is no such page/,
+  '#/constructor': /Page not found/,
+  '#/__proto__': /Page not found/,
   '#/learner//': /Learners with answers/,
-  '#/learner/%E0%A4%A': /No answer of a learner with exactly this id/,
-  '#/learner/First': /No answer of a learner with exactly this id/,
-  '#/learner/first?skill=other': /This learner has no answer on the skill/,
-  [`#/learner/${long}`]: /No learner has an id this long/,
-  '#/class?ids=': /Give a list/,
+  '#/learner/%E0%A4%A': /No answers recorded for this learner id/,
+  '#/learner/First': /No answers recorded for this learner id/,
+  '#/learner/first?skill=other': /This learner has no answers on the skill/,
+  [`#/learner/${long}`]: /Learner ids have at most 128 characters/,
+  '#/class?ids=': /Paste learner ids/,
   [`#/class?ids=${long}`]: /Show all learners/,
   '#/class?cursor=abc': /next_cursor of a previous page\.\s*Show all learners/,
   [`#/class?prefix=${long}`]: /too long/,
   '#/skills/nobody-answered': /no answers and no configuration/,
-  '#/operations/constructor': /There is no such part/,
+  '#/operations/constructor': /Page not found/,
 };
 
 test('The dashboard explains every invalid address', inBrowser, async (t) => {
@@ -97,7 +97,7 @@ test('The dashboard explains every invalid address', inBrowser, async (t) => {
     await main.filter({ hasText: shown }).waitFor();
   }
   assert.deepEqual(withoutFailedRequests(complaints), []);
-  assert.doesNotMatch((await main.textContent()) ?? '', /The log has it/);
+  assert.doesNotMatch((await main.textContent()) ?? '', /Search the log/);
 });
 
 test('The dashboard works by keyboard, and keeps list and order after a reload', inBrowser, async (t) => {
@@ -121,12 +121,12 @@ test('The dashboard works by keyboard, and keeps list and order after a reload',
   await assertOrder('ascending', ['third', 'second']);
   await page.reload();
   await assertOrder('ascending', ['third', 'second']);
-  await page.getByText('What the columns mean').press('Enter');
-  await page.getByText('Skills that the learner has mastered').waitFor();
+  await page.getByText('Column descriptions').press('Enter');
+  await page.getByText('Number of mastered skills').waitFor();
   await assertUsable();
-  await page.getByRole('button', { name: 'Change the list' }).press('Enter');
+  await page.getByRole('button', { name: 'Edit learner ids' }).press('Enter');
   await page.locator('dialog textarea:focus').press('Escape');
   await page.locator('dialog').waitFor({ state: 'detached' });
-  assert.equal(await page.locator(':focus').textContent(), 'Change the list');
+  assert.equal(await page.locator(':focus').textContent(), 'Edit learner ids');
   assert.deepEqual(complaints, []);
 });

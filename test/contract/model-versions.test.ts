@@ -160,7 +160,7 @@ test('The model page compares two versions and activates one after a confirmatio
   await dialog.waitFor({ state: 'detached' });
   const { in_force: now } = await get(path);
   assert.notEqual(now, in_force);
-  await page.getByText(`In force: version ${now}`).waitFor();
+  await page.getByText(`Current parameters: version ${now}`).waitFor();
   assert.deepEqual(complaints, []);
 });
 

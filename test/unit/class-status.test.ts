@@ -39,16 +39,22 @@ test('computeStatus returns idle from the fourteenth UTC day without an answer o
 test('explainStatus names the missing points, answers or practice', () => {
   const cases: readonly [changes: Partial<StatusInput>, reason: string | null][] = [
     [{ isOnTrack: true }, null],
-    [{ isOnTrack: true, targetDate: '2026-06-29' }, 'date passed, at the goal'],
-    [{}, '140 points to go; 1.5 answers a day'],
+    [{ isOnTrack: true, targetDate: '2026-06-29' }, 'goal date passed, score meets the goal'],
+    [{}, '140 points missing; 1.5 answers per day'],
     [
       { plateaus: ['Commas', 'Circles'], answersPerDay: 0.05 },
-      '140 points to go; hardly any practice; stuck on Commas, 1 more',
+      '140 points missing; almost no practice; plateau on Commas and 1 more',
     ],
-    [{ currentTotal: 1220 }, 'there now, forecast to fall below the goal; 1.5 answers a day'],
-    [{ daysToGoal: 40 }, 'at the goal in 40 days: too late, or not for long; 1.5 answers a day'],
-    [{ targetDate: '2026-06-30' }, '140 points to go; 1.5 answers a day'],
-    [{ targetDate: '2026-06-29' }, 'date passed, 140 points short; 1.5 answers a day'],
+    [
+      { currentTotal: 1220 },
+      'score meets the goal now, but the forecast falls below it; 1.5 answers per day',
+    ],
+    [
+      { daysToGoal: 40 },
+      'forecast meets the goal in 40 days: too late or only temporarily; 1.5 answers per day',
+    ],
+    [{ targetDate: '2026-06-30' }, '140 points missing; 1.5 answers per day'],
+    [{ targetDate: '2026-06-29' }, 'goal date passed, 140 points missing; 1.5 answers per day'],
     [{ answers: 7 }, '7 of 20 answers'],
     [{ lastAnswerAt: '2026-06-01T12:00:00Z' }, 'no answer for 29 days'],
   ];

@@ -57,7 +57,7 @@ function KeyForm({ rejection, onSignIn }: { rejection: string | null; onSignIn: 
   return (
     <main class="key-form" id="content">
       <Brand />
-      <h1>Open the dashboard</h1>
+      <h1>Sign in to the dashboard</h1>
       {rejection !== null && (
         <p class="note alert" role="alert">
           {rejection}
@@ -67,12 +67,12 @@ function KeyForm({ rejection, onSignIn }: { rejection: string | null; onSignIn: 
         <label for="key">API key</label>
         <input id="key" name="key" type="password" autocomplete="off" spellcheck={false} required />
         <button type="submit" class="primary">
-          Open
+          Sign in
         </button>
       </form>
       <p class="soft">
-        The key stays in this tab and is forgotten with it. <code>npm start</code> prints a link with a
-        development key; <code>npm run keys -- create</code> makes one.
+        This tab stores the key until you close it or sign out. <code>npm start</code> prints a link with a
+        development key. <code>npm run keys -- create</code> creates another key.
       </p>
     </main>
   );
@@ -84,7 +84,7 @@ function SignedInApp({ apiKey, onSignOut }: { apiKey: string; onSignOut: (reason
   const isRejected = ownKey.error instanceof SkilltraceError && ownKey.error.code === 'UNAUTHORIZED';
   useEffect(() => {
     if (isRejected)
-      onSignOut('This key is not known, or was revoked. Ask for another one, or check what you pasted.');
+      onSignOut('Unknown or revoked key. Check the key that you entered, or ask for a new key.');
   }, [isRejected]);
   if (ownKey.error !== null && !isRejected)
     return (
@@ -115,7 +115,7 @@ function Frame({ api, ownKey, onSignOut }: { api: Api; ownKey: OwnKey; onSignOut
   return (
     <ViewerContext.Provider value={viewer}>
       <Button class="skip" onClick={() => document.getElementById('content')?.focus()}>
-        Skip to the content
+        Skip to content
       </Button>
       <header class="top">
         <Brand />
@@ -126,20 +126,20 @@ function Frame({ api, ownKey, onSignOut }: { api: Api; ownKey: OwnKey; onSignOut
             </a>
           ))}
         </nav>
-        <div class="whose">
-          <span class="soft" title="The tenant whose data this key reaches">
+        <div class="account">
+          <span class="soft" title="Tenant of this key">
             {ownKey.tenant}
           </span>
           {ownKey.tenant === 'demo' && <a href={buildHref('about-demo')}>About the demo</a>}
           <a href="/docs">API</a>
           <ThemeButton />
-          <Button onClick={onSignOut}>Leave</Button>
+          <Button onClick={onSignOut}>Sign out</Button>
         </div>
       </header>
       <main id="content" tabIndex={-1} aria-label={title}>
         {page === undefined ? (
           <p class="note">
-            There is no such page. <a href="#/">Go to the first one</a>
+            Page not found. <a href="#/">Open the start page</a>
           </p>
         ) : (
           <RequireScope part={page} route={route} verb="needs" />

@@ -18,8 +18,8 @@ export function ThemeButton() {
   return (
     <button
       type="button"
-      aria-label={`Show it ${other}`}
-      title={`Show it ${other}`}
+      aria-label={`Switch to ${other} theme`}
+      title={`Switch to ${other} theme`}
       onClick={() => choose(other)}
     >
       {theme === 'dark' ? '☀' : '☾'}

@@ -13,6 +13,6 @@ export const ViewerContext = createContext<Viewer | null>(null);
 
 export function useViewer(): Viewer {
   const viewer = useContext(ViewerContext);
-  if (viewer === null) throw new Error('nobody looks');
+  if (viewer === null) throw new Error('ViewerContext has no value');
   return viewer;
 }

@@ -3,57 +3,60 @@ import { Panel } from '../parts/stat.jsx';
 
 /** Must match src/lab/demo/school.ts. */
 const featuredLearners: readonly (readonly [id: string, shows: string])[] = [
-  ['demo-on-track', 'learns fast, comes every week; the goal is within reach'],
-  ['demo-at-risk', 'practises, but some skills do not move; the goal of next month is out of reach'],
-  ['demo-idle', 'stopped 45 days before the end: mastery fades, the forecast sinks'],
-  ['demo-four-answers', 'began this week: four answers, wide intervals'],
-  ['demo-guesser', 'answers nearly all in a second or two, right a quarter of the time'],
-  ['demo-goal-reached', 'is where the goal was'],
-  ['demo-goal-given-up', 'set a goal, and took it back three months later'],
-  ['demo-ليلى', 'a name that is written from right to left'],
-  ['demo-<script>alert(1)</script>', 'a name that must not become markup'],
+  ['demo-on-track', 'learns fast and practises every week; the forecast reaches the goal'],
+  [
+    'demo-at-risk',
+    'practises, but is on a plateau in some skills; the forecast misses the goal of next month',
+  ],
+  ['demo-idle', 'stopped 45 days before the end; mastery and forecast decline'],
+  ['demo-four-answers', 'started this week; four answers, wide intervals'],
+  ['demo-guesser', 'answers almost all questions in 1 or 2 seconds; a quarter are correct'],
+  ['demo-goal-reached', 'has reached the goal'],
+  ['demo-goal-given-up', 'set a goal and removed it three months later'],
+  ['demo-ليلى', 'id in a right-to-left script'],
+  ['demo-<script>alert(1)</script>', 'id with HTML markup, which the page shows as text'],
 ];
 
 const generationRules: readonly (readonly [topic: string, text: string])[] = [
   [
     'Skills',
-    '20 of mathematics and 20 of reading and writing, each with its own chance of being known at the start, of a right answer without knowledge (some 27 %) and with it (some 87 %), and its own usual time. Three are odd: nobody learns Quantitative evidence, Data and scatterplots is two skills in one, and learners of Rational expressions get worse before they get better.',
+    '20 in math and 20 in reading and writing. The initial knowledge, the typical time, and the probability of a correct answer without knowledge (about 27 %) and with knowledge (about 87 %) differ by skill. Three skills are unusual. Quantitative evidence cannot be learned. Data and scatterplots combines two skills. Learners of Rational expressions get worse before they improve.',
   ],
   [
     'Items',
-    '15 a skill, of differing difficulty, seven of ten rated by their authors. Ten mislead: a wrong option attracts those who know.',
+    '15 per skill, with different difficulties. Seven in ten have a difficulty rating by their authors. Ten items are misleading: a wrong option attracts learners who know the skill.',
   ],
   [
     'Learners',
-    'Ability varies. Of a hundred, 12 are keen, 18 come now and then, 12 cram before tests, 7 guess three answers of ten, 8 are stuck on some skills. They begin in six cohorts, and a quarter leaves early.',
+    'Ability varies. Of 100 learners, 12 practise a lot, 18 practise occasionally, 12 cram before tests, 7 guess three in ten answers, and 8 make no progress in some skills. Learners start in six cohorts. A quarter stop early.',
   ],
   [
     'Learning and forgetting',
-    'A learner knows a skill or does not. An answer that was not guessed teaches it with a chance of 15 % times the learner’s speed; from the third idle day on it is lost with a chance of 0.4 to 2 % a day.',
+    'A learner either knows a skill or does not. Each answer without guessing teaches the skill with a probability of 15 % times the speed of the learner. From the third idle day, the learner forgets the skill with a probability of 0.4 to 2 % per day.',
   ],
   [
     'Answers',
-    'Whether one is right depends on knowledge, ability and the item’s difficulty. Two of three learners say how sure they feel, and a fifth of these feels too sure.',
+    'The result depends on knowledge, ability and item difficulty. Two in three learners report their confidence. A fifth of them are overconfident.',
   ],
   [
-    'The year',
-    'Little is done around New Year, in the summer and in a week of April; each ninth week ends with a test.',
+    'Calendar',
+    'Learners practise little around New Year, in summer and in one week of April. Every ninth week ends with a test.',
   ],
   [
     'Devices',
-    'One in twenty sends sessions days late; one in twenty is an old app that sends some answers twice.',
+    'One in twenty devices sends sessions days late. One in twenty runs an old app that sends some answers twice.',
   ],
   [
     'Forecasts and fits',
-    'Forecasts are made each Sunday evening from the answers until then, by the code that serves, and compared with what came. The models are fitted after half and after three quarters of the weeks.',
+    'Every Sunday evening, the service code computes forecasts from the answers so far. The dashboard compares them with the later results. Models are fitted after half and after three quarters of the weeks.',
   ],
 ];
 
 const demoLimits: readonly string[] = [
-  'It is no evidence: effects were set by hand so that a school looks plausible. How well the engine predicts real learners was measured on public logs.',
-  'It is not the engine’s own model. Intervals of learners with many answers hold less often here than they say, and the odd skills stay odd: the pages are to show it.',
-  'It is too clean: nobody copies, has a teacher or a bad day, and skills do not depend on one another.',
-  'It is not live: all answers arrived when the demo was imported.',
+  'The demo is not evidence of accuracy. Its effects were chosen to look plausible. The accuracy for real learners was measured on public answer logs.',
+  'The demo does not follow the model of the engine. Intervals of learners with many answers are too narrow here, and the unusual skills do not fit the model. The pages show this on purpose.',
+  'The data is cleaner than real data. Learners do not copy and have no teachers or bad days. Skills are independent of each other.',
+  'The data is not live. All answers arrived with the import of the demo.',
 ];
 
 export function AboutDemo() {
@@ -61,10 +64,11 @@ export function AboutDemo() {
     <>
       <h1>About the demo</h1>
       <p>
-        The learners of this tenant are made up by <code>npm run demo</code>: a school of eight months whose
-        answers went through the engine week by week. <code>npm run demo -- --reset</code> removes it.
+        <code>npm run demo</code> generates the learners of this tenant: a school with eight months of
+        answers, which the engine processed week by week. <code>npm run demo -- --reset</code> removes the
+        demo.
       </p>
-      <Panel title="Learners to look at">
+      <Panel title="Example learners">
         <ul>
           {featuredLearners.map(([id, shows]) => (
             <li key={id}>
@@ -76,14 +80,14 @@ export function AboutDemo() {
           ))}
         </ul>
       </Panel>
-      <Panel title="How it is made up">
+      <Panel title="How the data is generated">
         {generationRules.map(([topic, text]) => (
           <p key={topic}>
             <strong>{topic}.</strong> {text}
           </p>
         ))}
       </Panel>
-      <Panel title="What it is not">
+      <Panel title="Limits of the demo">
         <ul>
           {demoLimits.map((limit) => (
             <li key={limit}>{limit}</li>

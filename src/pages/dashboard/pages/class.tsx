@@ -57,8 +57,7 @@ function ClassErrorNote({
       )}
       {isListUnavailable && (
         <p class="note">
-          Only the search for learners is away. Give a list of ids: their status, forecasts and mastery are
-          there.
+          Listing learners needs ClickHouse. Paste learner ids to see their status, forecasts and mastery.
         </p>
       )}
     </>
@@ -88,7 +87,7 @@ function ClassView({ schoolClass, query, selection }: ClassViewProps) {
           <StatusTiles members={schoolClass.members} shownStatus={shownStatus ?? null} />
           <StatusRuleNote />
           <fieldset class="switch">
-            <legend class="hidden">How the class is shown</legend>
+            <legend class="hidden">Class view</legend>
             <Button aria-pressed={!isMap} onClick={() => updateQuery({ view: null })}>
               List
             </Button>
@@ -119,19 +118,20 @@ function ClassSummary({
       <p class="soft">
         {pluralize(members.length, 'learner')}
         {describeSelection(selection)}. Days are UTC days.{' '}
-        {selection.cursor !== undefined && <a href={buildHref('class', [], view)}>From the beginning</a>}{' '}
+        {selection.cursor !== undefined && <a href={buildHref('class', [], view)}>First page</a>}{' '}
         {nextCursor !== null && (
-          <a href={buildHref('class', [], { ...view, cursor: nextCursor })}>There are more: the next ones</a>
+          <a href={buildHref('class', [], { ...view, cursor: nextCursor })}>Next page</a>
         )}
       </p>
       {missing.length > 0 && (
         <p class="note">
-          Without answers, or not known: <bdi>{missing.join(', ')}</bdi>
+          Unknown, or without answers: <bdi>{missing.join(', ')}</bdi>
         </p>
       )}
       {failed.length > 0 && (
         <p class="note alert">
-          Could not be computed: {failed.map(({ userId, reason }) => `${userId} (${reason})`).join(', ')}
+          Not loaded because of errors:{' '}
+          {failed.map(({ userId, reason }) => `${userId} (${reason})`).join(', ')}
         </p>
       )}
     </>
@@ -139,12 +139,12 @@ function ClassSummary({
 }
 
 function describeSelection({ ids, prefix }: ClassSelection) {
-  if (ids !== undefined) return ' of the list';
+  if (ids !== undefined) return ' in the list';
   if (prefix === undefined) return '';
   return (
     <>
       {' '}
-      whose ids begin with <bdi>{prefix}</bdi>
+      with ids that start with <bdi>{prefix}</bdi>
     </>
   );
 }
@@ -153,11 +153,11 @@ const EmptyClassNote = ({ prefix, cursor }: ClassSelection) => (
   <p class="note">
     {prefix === undefined && cursor === undefined ? (
       <span>
-        No answers yet: post one to <code>/api/v1/track-answer</code>, or run <code>npm run demo</code>.
+        No answers yet. Post an answer to <code>/api/v1/track-answer</code>, or run <code>npm run demo</code>.
       </span>
     ) : (
       <span>
-        Nobody here. Upper and lower case count. <a href={buildHref('class')}>Show all learners</a>
+        No learners found. Ids are case-sensitive. <a href={buildHref('class')}>Show all learners</a>
       </span>
     )}
   </p>

@@ -16,8 +16,8 @@ export function LearnerPage({ route }: { readonly route: Route }) {
         <LearnerSearch key={userId} api={api} onOpen={open} />
         {[...userId].length > maxIdLength ? (
           <p class="note">
-            No learner has an id this long: the address is not one of this page.{' '}
-            <a href={buildHref('learner')}>See all learners</a>
+            Learner ids have at most {maxIdLength} characters.{' '}
+            <a href={buildHref('learner')}>Show all learners</a>
           </p>
         ) : (
           <LearnerView key={userId} userId={userId} query={route.query} />
@@ -32,8 +32,8 @@ export function LearnerPage({ route }: { readonly route: Route }) {
         title="Learners with answers"
         about={
           <>
-            In the order of their ids. Enter above opens an id as it is written. To see who is at risk,
-            compare them on the page <a href={buildHref('class')}>Class</a>.
+            Sorted by id. To open an exact id, type it above and press Enter. To find learners at risk, open
+            the <a href={buildHref('class')}>Class</a> page.
           </>
         }
       >

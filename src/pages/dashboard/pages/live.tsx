@@ -20,7 +20,7 @@ export function LivePage() {
         <h1>Live</h1>
         <Controls live={live} last={last} onSummary={setSummary} />
       </div>
-      <p role="status" class="soft told">
+      <p role="status" class="soft summary">
         {summary}
       </p>
       {live.disconnection !== null && (
@@ -52,8 +52,8 @@ function Controls({ live, last, onSummary }: ControlsProps) {
       >
         {describeStream(live, last)}
       </Badge>
-      {last !== undefined && <Button onClick={() => onSummary(summarize(last))}>Sum up</Button>}
-      <Button onClick={() => live.setPaused(!live.isPaused)}>{live.isPaused ? 'Go on' : 'Pause'}</Button>
+      {last !== undefined && <Button onClick={() => onSummary(summarize(last))}>Show summary</Button>}
+      <Button onClick={() => live.setPaused(!live.isPaused)}>{live.isPaused ? 'Resume' : 'Pause'}</Button>
     </div>
   );
 }
@@ -62,8 +62,8 @@ function describeStream({ disconnection, isPaused }: LiveState, last: LiveFigure
   if (isPaused) return 'paused';
   if (disconnection === null) return last === undefined ? 'connecting' : `live, ${last.at.slice(11, 19)} UTC`;
   return disconnection.waitMs === null
-    ? 'ended'
-    : `lost, tried again in ${Math.ceil(disconnection.waitMs / 1000)} s`;
+    ? 'disconnected'
+    : `disconnected, retry in ${Math.ceil(disconnection.waitMs / 1000)} s`;
 }
 
 const sumErrors = ({ errors }: LiveFigures): number => computeSum(Object.values(errors ?? {}));
@@ -73,12 +73,10 @@ function summarize(figures: LiveFigures): string {
   const { at, answers_per_second, latency_ms, outbox_length, parked_rows, redis_up, clickhouse_up } = figures;
   const errorRate = sumErrors(figures);
   return [
-    `At ${at.slice(11, 19)} UTC: ${formatDecimal(1)(answers_per_second)} answers a second`,
-    latency_ms === null
-      ? 'none in the last ten seconds'
-      : `99 % within ${formatDecimal(1)(latency_ms.p99)} ms`,
-    errorRate === 0 ? 'no errors' : `${formatDecimal(1)(errorRate)} errors a second`,
-    `${formatInteger(outbox_length)} in the outbox`,
+    `${at.slice(11, 19)} UTC: ${formatDecimal(1)(answers_per_second)} answers per second`,
+    latency_ms === null ? 'no latency' : `p99 latency ${formatDecimal(1)(latency_ms.p99)} ms`,
+    errorRate === 0 ? 'no errors' : `${formatDecimal(1)(errorRate)} errors per second`,
+    `${formatInteger(outbox_length)} answers in the outbox`,
     pluralize(parked_rows ?? 0, 'parked row'),
     `Redis ${formatUpState(redis_up)}, ClickHouse ${formatUpState(clickhouse_up)}.`,
   ].join(', ');
@@ -89,33 +87,32 @@ function LiveView({ live: { figures }, last }: { live: LiveState; last: LiveFigu
   return (
     <>
       <Stats>
-        <Stat label="Answers a second" value={formatDecimal(1)(last.answers_per_second)}>
-          Answers that were counted in the last second, of all tenants. A simulated quiz, or a class at work,
-          shows here at once.
+        <Stat label="Answers per second" value={formatDecimal(1)(last.answers_per_second)}>
+          Answers of all tenants that were counted in the last second.
         </Stat>
-        <Stat label="Requests a second" value={formatDecimal(1)(last.requests_per_second)}>
-          Of any kind, those that were refused included.
+        <Stat label="Requests per second" value={formatDecimal(1)(last.requests_per_second)}>
+          All requests, including rejected requests.
         </Stat>
         <Stat
-          label="99 % of answers within"
+          label="p99 latency"
           value={last.latency_ms === null ? '–' : `${formatDecimal(1)(last.latency_ms.p99)} ms`}
           note={
             last.latency_ms === null
               ? 'no answers in 10 s'
-              : `half within ${formatDecimal(1)(last.latency_ms.p50)} ms`
+              : `median ${formatDecimal(1)(last.latency_ms.p50)} ms`
           }
         >
-          Of requests with answers in the last ten seconds. Normal: below 50 ms. More, and rising: look at
-          what waits for a thread, and at the machine's processors.
+          99 % of the requests with answers in the last 10 seconds took at most this time. Normal: below 50
+          ms. If it rises, check the waiting requests and the CPU load of the machine.
         </Stat>
         <Stat
-          label="Errors a second"
+          label="Errors per second"
           value={formatDecimal(1)(errorRate)}
           note={errorRate === 0 ? 'none' : 'see the chart'}
           tone={errorRate === 0 ? undefined : 'alert'}
         >
-          Requests that were answered with 4xx or 5xx. Normal: none, or a few that callers got wrong. 5xx are
-          the service's: the log has each under its request id.
+          Responses with status 4xx or 5xx. Normal: none, or a few invalid requests (4xx). For 5xx, search the
+          log for the request id.
         </Stat>
       </Stats>
       <ServiceTiles figures={last} />
@@ -125,8 +122,7 @@ function LiveView({ live: { figures }, last }: { live: LiveState; last: LiveFigu
         <ErrorChart figures={figures} />
       </div>
       <p class="soft">
-        The last five minutes, kept in this page only; nothing is asked for while it is paused or out of
-        sight. Times are UTC.
+        Shows the last 5 minutes. The page does not load data while it is paused or hidden. Times are UTC.
       </p>
     </>
   );

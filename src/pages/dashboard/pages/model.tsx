@@ -8,8 +8,7 @@ export function ModelPage({ route: { query } }: { readonly route: Route }) {
     <>
       <h1>Model</h1>
       <p class="soft">
-        Can its numbers be believed? What was predicted against what came, then the versions of the parameters
-        behind. Days are UTC days.
+        Compares predictions with results, and lists the versions of the model parameters. Days are UTC days.
       </p>
       <ReliabilityPart days={query.days} skill={query.skill} />
       <CoveragePart horizon={query.horizon} />

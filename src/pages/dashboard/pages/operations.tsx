@@ -22,7 +22,7 @@ export function OperationsPage({ route }: { readonly route: Route }) {
   return (
     <>
       <h1>Operations</h1>
-      <nav class="tabs" aria-label="Parts of operations">
+      <nav class="tabs" aria-label="Operations pages">
         {Object.entries(parts).map(([id, { title }]) => (
           <a
             key={id}
@@ -35,7 +35,7 @@ export function OperationsPage({ route }: { readonly route: Route }) {
         ))}
       </nav>
       {part === undefined ? (
-        <p class="note">There is no such part.</p>
+        <p class="note">Page not found.</p>
       ) : (
         <RequireScope part={part} route={route} verb="need" />
       )}

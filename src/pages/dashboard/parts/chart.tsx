@@ -51,13 +51,13 @@ export function Chart<Row>({
       {series !== undefined && Object.keys(series).length > 1 && <Legend series={series} />}
       {rows.length > 0 && legend}
       {rows.length === 0 ? (
-        <p class="soft">{empty ?? 'Nothing to draw yet.'}</p>
+        <p class="soft">{empty ?? 'No data yet.'}</p>
       ) : (
         <div class="drawing" ref={setElement} />
       )}
       {rows.length > 0 && (
         <details open={isTableOpen} onToggle={(event) => setTableOpen(event.currentTarget.open)}>
-          <summary>{table?.summary ?? 'As a table'}</summary>
+          <summary>{table?.summary ?? 'Show as table'}</summary>
           {isTableOpen && (
             <Table
               name={table?.name ?? title}

@@ -7,26 +7,27 @@ import { Button } from './button.jsx';
 export const Loading = ({ subject }: { subject: string }) => (
   <p class="loading" role="status">
     Loading {subject}…
-    <span class="late">
-      It takes long: the service is busy, or the key's quota is used up for the moment.
-    </span>
+    <span class="late">Still loading. The service is busy, or the key has used up its quota.</span>
   </p>
 );
 
 function suggestRemedy(error: unknown): string {
-  if (!(error instanceof SkilltraceError)) return 'This page has a defect: please report it.';
+  if (!(error instanceof SkilltraceError)) return 'This is a defect in the page. Please report it.';
   const { code, status, requestId, retryAfterMs } = error;
-  if (code === 'NETWORK_ERROR' || code === 'TIMEOUT') return 'The service does not answer: is it running?';
-  if (code === 'UNAVAILABLE') return 'It comes back by itself; Operations and /readyz say what is away.';
-  if (code === 'RATE_LIMITED') return `The key's quota is used up${formatRetryTime(retryAfterMs)}.`;
-  if (code === 'FORBIDDEN') return 'Another key, with the scope that is named, can do this.';
-  if (code === 'UNAUTHORIZED') return 'The key was revoked: leave, and enter another one.';
-  if (status === 431) return 'The address of this page is too long.';
-  return status < 500 || requestId === null ? '' : `The log has it under ${requestId}.`;
+  if (code === 'NETWORK_ERROR' || code === 'TIMEOUT')
+    return 'The service does not respond. Check that it is running.';
+  if (code === 'UNAVAILABLE')
+    return 'Try again later. Operations and /readyz show which server is unavailable.';
+  if (code === 'RATE_LIMITED')
+    return `The key has used up its quota. Try again ${formatRetryTime(retryAfterMs)}.`;
+  if (code === 'FORBIDDEN') return 'Sign in with a key that has this scope.';
+  if (code === 'UNAUTHORIZED') return 'The key was revoked. Sign out and enter another key.';
+  if (status === 431) return 'The URL of the request is too long.';
+  return status < 500 || requestId === null ? '' : `Search the log for request ${requestId}.`;
 }
 
 const formatRetryTime = (ms: number | null): string =>
-  ms === null ? '' : ` for ${pluralize(Math.ceil(ms / 1000), 'more second')}`;
+  ms === null ? 'later' : `in ${pluralize(Math.ceil(ms / 1000), 'second')}`;
 
 /** True if a retry would fail again. */
 const isPermanent = (error: unknown): boolean =>

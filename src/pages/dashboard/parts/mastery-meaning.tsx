@@ -1,5 +1,5 @@
 export const masteryMeaning =
-  'Mastery is the probability that the learner knows the skill, estimated from the answers on this skill alone. A skill counts as mastered from 95 % on, when at least 75 % of the next answers are expected to be right.';
+  'Mastery is the probability that the learner knows the skill, estimated from the answers on this skill only. A skill is mastered if mastery is at least 95 % and the expected accuracy is at least 75 %.';
 
 export const MasteryMeaning = () => (
   <details>

@@ -23,7 +23,7 @@ export function RequireScope({ part: { title, scopes, Content }, route, verb }: 
   return (
     <p class="note">
       <span>
-        {title} {verb} a key with the scope <code>{scopes.join(' or ')}</code>; this one has{' '}
+        {title} {verb} a key with the scope <code>{scopes.join(' or ')}</code>. Scopes of this key:{' '}
         {ownKey.scopes.join(', ') || 'none'}.
       </span>
     </p>

@@ -1,7 +1,7 @@
 import type { ButtonHTMLAttributes, ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { type CellValue, downloadCsv, formatCsv } from '../base/csv.js';
-import { formatNumber, missingText } from '../base/format.js';
+import { formatNumber, missingText, pluralize } from '../base/format.js';
 import { updateQuery, useRoute } from '../base/route.js';
 import { Button } from './button.jsx';
 
@@ -53,7 +53,7 @@ export const createColumnBuilder =
   };
 
 export const createActionColumn = <Row,>(show: (row: Row) => ComponentChildren): Column<Row> => ({
-  ...{ title: 'Do', isAction: true, value: () => null, show },
+  ...{ title: 'Actions', isAction: true, value: () => null, show },
 });
 
 /** Set `aria-label` if the text does not name the row. */
@@ -102,7 +102,7 @@ export function Table<Row>({
       ),
     );
   const shownColumns = columns.filter(({ isForFile }) => isForFile !== true);
-  if (rows.length === 0) return <p class="soft">{empty ?? 'Nothing yet.'}</p>;
+  if (rows.length === 0) return <p class="soft">{empty ?? 'No data yet.'}</p>;
   return (
     <div class="table">
       <div class="table-tools">
@@ -117,11 +117,11 @@ export function Table<Row>({
         )}
         <span class="soft">
           {filteredRows.length === rows.length
-            ? formatNumber(rows.length)
-            : `${formatNumber(filteredRows.length)} of ${formatNumber(rows.length)}`}
+            ? pluralize(rows.length, 'row')
+            : `${formatNumber(filteredRows.length)} of ${pluralize(rows.length, 'row')}`}
         </span>
         <Button class="quiet" onClick={saveCsv}>
-          CSV
+          Download CSV
         </Button>
       </div>
       {/* The tab stop lets keyboard users scroll the table. */}
@@ -160,7 +160,7 @@ export function Table<Row>({
       </section>
       {orderedRows.length > rowLimit && (
         <Button onClick={() => setRowLimit(rowLimit + 10 * initialRows)}>
-          Show more of {formatNumber(orderedRows.length - rowLimit)}
+          Show more ({formatNumber(orderedRows.length - rowLimit)} hidden)
         </Button>
       )}
       <ColumnMeanings columns={shownColumns} />
@@ -192,7 +192,7 @@ function ColumnMeanings<Row>({ columns }: { columns: readonly Column<Row>[] }) {
   if (explained.length === 0) return null;
   return (
     <details>
-      <summary>What the columns mean</summary>
+      <summary>Column descriptions</summary>
       <dl class="meanings">
         {explained.map(({ title, about }) => (
           <div key={title}>

@@ -21,7 +21,7 @@ export function Chooser({ selection, view }: ChooserProps) {
   return (
     <div class="row">
       <form class="row" onSubmit={submit}>
-        <label for="prefix">Ids that begin with</label>
+        <label for="prefix">Learner id starts with</label>
         <input
           key={selection.prefix}
           {...{ id: 'prefix', name: 'prefix', type: 'search', maxLength: 128, placeholder: 'all learners' }}
@@ -30,7 +30,7 @@ export function Chooser({ selection, view }: ChooserProps) {
         <button type="submit">Show</button>
       </form>
       <Button onClick={() => setListOpen(true)}>
-        {selection.ids === undefined ? 'Give a list' : 'Change the list'}
+        {selection.ids === undefined ? 'Paste learner ids' : 'Edit learner ids'}
       </Button>
       {isListOpen && <ListDialog selection={selection} view={view} onClose={() => setListOpen(false)} />}
     </div>
@@ -55,25 +55,25 @@ function ListDialog({ selection, view, onClose }: ChooserProps & { readonly onCl
     if (file !== undefined) setText(formatIds(parseFileIds(await file.text())));
   };
   return (
-    <Dialog title="A list of learners" onClose={onClose}>
+    <Dialog title="Choose learners" onClose={onClose}>
       <form class="field" onSubmit={submit}>
-        <label for="ids">Ids, one a line or with commas between them</label>
+        <label for="ids">Learner ids, separated by line breaks or commas</label>
         <textarea
           {...{ id: 'ids', rows: 10, value: text, spellcheck: false }}
           onInput={(event) => setText(event.currentTarget.value)}
         />
-        <label for="file">Or the first column of a CSV file</label>
+        <label for="file">Or upload a CSV file with the ids in its first column</label>
         <input
           {...{ id: 'file', type: 'file', accept: '.csv,.tsv,.txt,text/csv,text/plain' }}
           onChange={(event) => readFile(event.currentTarget.files?.[0])}
         />
         <p class="soft" role="status">
           {problem ??
-            `${pluralize(ids.length, 'learner')}. The list stays in this address and is not stored.`}
+            `${pluralize(ids.length, 'learner')}. The page URL contains the list. The service does not store it.`}
         </p>
         <div class="row">
           <button type="submit" class="primary" disabled={ids.length === 0 || problem !== null}>
-            Show the class
+            Show learners
           </button>
           <Button onClick={onClose}>Cancel</Button>
         </div>
@@ -84,8 +84,8 @@ function ListDialog({ selection, view, onClose }: ChooserProps & { readonly onCl
 
 function findProblem(ids: readonly string[]): string | null {
   if (ids.length > maxLearners)
-    return `${pluralize(ids.length, 'learner')}: a class has at most ${maxLearners}.`;
-  if (joinIds(ids).length > maxCharacters) return 'The ids are too long together for an address: give fewer.';
+    return `${pluralize(ids.length, 'learner')}, but the limit is ${maxLearners}. Remove some ids.`;
+  if (joinIds(ids).length > maxCharacters) return 'The list is too long for a URL. Remove some ids.';
   return null;
 }
 

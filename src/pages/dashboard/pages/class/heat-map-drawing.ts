@@ -70,7 +70,7 @@ export function drawHeatMap(
           : []),
       ],
     },
-    'Expected correct by learner and skill',
+    'Expected accuracy by learner and skill',
   );
 }
 

@@ -29,9 +29,9 @@ interface HeatMapProps {
 const maxSkills = 100;
 
 const orderTexts: Readonly<Record<string, string>> = {
-  status: 'status, then expected correct',
-  expected: 'expected correct, lowest first',
-  id: 'name',
+  status: 'status, then expected accuracy',
+  expected: 'expected accuracy, lowest first',
+  id: 'learner id',
 };
 
 export function HeatMap({ members, labels, order = 'status' }: HeatMapProps) {
@@ -42,7 +42,7 @@ export function HeatMap({ members, labels, order = 'status' }: HeatMapProps) {
   return (
     <figure class="chart">
       <div class="row apart">
-        <figcaption>Expected correct by learner and skill</figcaption>
+        <figcaption>Expected accuracy by learner and skill</figcaption>
         <QuerySelect
           class="row"
           label="Order by"
@@ -52,24 +52,24 @@ export function HeatMap({ members, labels, order = 'status' }: HeatMapProps) {
         />
       </div>
       <p class="soft">
-        The share of the next answers that is expected to be right, on average questions of the skill. Click a
-        cell to open the learner's skill, or use the arrow keys and Enter.
+        Expected share of correct answers on questions of average difficulty. Click a cell to open the
+        learner's skill, or use the arrow keys and Enter.
         {skills.length > maxSkills &&
-          ` The ${maxSkills} skills that most answered, of ${pluralize(skills.length, 'skill')}.`}
+          ` Shows ${maxSkills} of ${pluralize(skills.length, 'skill')}, those with the most learners.`}
       </p>
       <BandLegend bands={accuracyBands} />
       <MasteryMeaning />
       {sorted.length === 0 || shown.length === 0 ? (
-        <p class="soft">Nobody here has answered yet.</p>
+        <p class="soft">No answers yet.</p>
       ) : (
         <>
           <HeatMapDrawing members={sorted} skills={shown} isGrouped={order === 'status'} />
           <details onToggle={(event) => setTableOpen(event.currentTarget.open)}>
-            <summary>As a table</summary>
+            <summary>Show as table</summary>
             {isTableOpen && (
               <Table
                 {...{
-                  name: 'Expected correct in the class',
+                  name: 'Expected accuracy in the class',
                   columns: buildColumns(shown),
                   rows: sorted,
                   filter: true,
@@ -132,9 +132,9 @@ function HeatMapDrawing({ members, skills, isGrouped }: HeatMapDrawingProps) {
     <div
       class="scroll heat"
       role="application"
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys go from cell to cell
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: arrow keys move between cells
       tabIndex={0}
-      aria-label="Expected correct by learner and skill: arrow keys go from cell to cell, Enter opens one"
+      aria-label="Expected accuracy by learner and skill. Arrow keys move between cells, Enter opens a cell."
       onKeyDown={handleKey}
       onPointerMove={(event) => setCell(findCell(event))}
       onPointerLeave={() => setCell(null)}
@@ -203,8 +203,7 @@ function CellDetails({
         </strong>{' '}
         {statusTexts[member.status]}
         <br />
-        {skill.name}:{' '}
-        {expected === undefined ? 'not answered' : `${formatPercent(expected)} expected correct`}
+        {skill.name}: {expected === undefined ? 'no answers' : `expected accuracy ${formatPercent(expected)}`}
         {expected !== undefined && (
           <>
             <br />

@@ -81,7 +81,7 @@ function mergeResults(
 }
 
 const readErrorMessage = (result: ClassMastery['results'][number] | undefined): string =>
-  result === undefined || result.status === 200 ? 'no answer' : result.error.message;
+  result === undefined || result.status === 200 ? 'no result' : result.error.message;
 
 function buildMember(
   userId: string,

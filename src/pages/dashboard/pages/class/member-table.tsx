@@ -16,17 +16,16 @@ const columns: readonly Column<Member>[] = [
   }),
   field('Status', ({ status }) => statusTexts[status], {
     about:
-      'By the last answer, the number of answers, and the forecast against the goal; the rule stands above',
+      'Depends on the last answer, the number of answers, and the forecast compared with the goal. The rules are above the table',
     show: ({ status }) => <StatusBadge status={status} />,
   }),
-  field('Why', 'reason', {
+  field('Reason', 'reason', {
     format: (reason) => (reason === null ? missingText : <span class="why">{reason}</span>),
-    about:
-      'How far the score now is from the goal, the practice a day that the forecast assumes, and where practice no longer helps',
+    about: 'Points missing to the goal, practice that the forecast assumes, and skills on a plateau',
   }),
-  field('Total now', 'currentTotal', {
+  field('Current score', 'currentTotal', {
     format: (currentTotal) => currentTotal,
-    about: 'Total score that the model sees now, 400 to 1600',
+    about: 'Current estimate of the total score, 400 to 1600',
   }),
   field('In 30 days', ({ prediction }) => prediction.predicted_total_in_30_days, {
     about: 'Forecast of the total score, and its 80 % interval',
@@ -49,13 +48,14 @@ const columns: readonly Column<Member>[] = [
         {goal.target_date !== null && <span class="sub">by {formatDay(goal.target_date)}</span>}
       </>
     ),
-    about: "The learner's own target, or the default where none is set",
+    about: 'Target score that was set for the learner, or a default target',
   }),
-  field('Goal is set', ({ prediction }) => prediction.goal_tracking.is_set, { isForFile: true }),
+  field('Goal set', ({ prediction }) => prediction.goal_tracking.is_set, { isForFile: true }),
   field('Goal date', 'targetDate', { isForFile: true }),
-  field('Chance', ({ prediction }) => prediction.goal_tracking.goal_probability, {
+  field('Goal probability', ({ prediction }) => prediction.goal_tracking.goal_probability, {
     format: formatPercent,
-    about: 'Probability of standing at or above the goal at its date, without a date in a year',
+    about:
+      'Probability of reaching at least the target score on the goal date (in one year if no date is set)',
   }),
   field('Last answer', 'lastAnswerAt', {
     format: (lastAnswerAt) => (
@@ -66,17 +66,16 @@ const columns: readonly Column<Member>[] = [
     about: 'UTC day of the last answer',
   }),
   field('Answers', 'answers'),
-  field('Right', ({ progress, answers }) => (answers === 0 ? null : progress.correct_attempts / answers), {
+  field('Correct', ({ progress, answers }) => (answers === 0 ? null : progress.correct_attempts / answers), {
     format: formatPercent,
-    about: 'Share of right answers, of all',
+    about: 'Share of correct answers',
   }),
   field('Mastered', ({ progress }) => progress.mastered, {
-    about:
-      'Skills that the learner has mastered: mastery of 95 % or more, and at least 75 % of the next answers expected to be right',
+    about: 'Number of mastered skills: mastery of at least 95 % and expected accuracy of at least 75 %',
   }),
   field('Plateaus', ({ plateaus }) => plateaus.length, {
     show: ({ plateaus }) => <span title={plateaus.join(', ')}>{plateaus.length}</span>,
-    about: 'Skills that practice no longer raises; the learner’s page names them',
+    about: 'Number of skills in which practice no longer raises mastery. The page of the learner lists them',
   }),
 ];
 
@@ -100,7 +99,7 @@ export const MemberTable = ({ members }: { members: readonly Member[] }) => (
         orderParameter: 'sort',
       }}
       rowKey={({ userId }) => userId}
-      empty="Nobody has this status."
+      empty="No learners with this status."
     />
   </section>
 );

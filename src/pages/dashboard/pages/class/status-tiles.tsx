@@ -11,7 +11,7 @@ interface StatusTilesProps {
 
 export const StatusTiles = ({ members, shownStatus }: StatusTilesProps) => (
   <fieldset class="stats">
-    <legend class="hidden">Show learners by their status</legend>
+    <legend class="hidden">Filter learners by status</legend>
     {(Object.keys(statusTexts) as Status[]).map((status) => (
       <Tile
         key={status}
@@ -32,9 +32,9 @@ interface TileProps {
 const tones: Readonly<Record<Status, string>> = { risk: 'alert', track: 'good', idle: '', few: '' };
 
 const notes: Readonly<Record<Status, string>> = {
-  risk: 'goal not in sight',
+  risk: 'forecast misses the goal',
   idle: `no answer for ${statusRule.idleDays} days or more`,
-  few: `below ${statusRule.fewAnswers} answers`,
+  few: `fewer than ${statusRule.fewAnswers} answers`,
   track: 'forecast reaches the goal',
 };
 
@@ -45,35 +45,34 @@ const Tile = ({ status, count, total, isShown }: TileProps) => (
       <span class={`stat-value ${count > 0 ? tones[status] : ''}`}>
         {count} <small>{total === 0 ? '' : formatPercent(count / total)}</small>
       </span>
-      <span class="stat-note">{isShown ? 'only these are shown; click for all' : notes[status]}</span>
+      <span class="stat-note">{isShown ? 'filter on; click to remove' : notes[status]}</span>
     </Button>
   </div>
 );
 
 export const StatusRuleNote = () => (
   <details>
-    <summary>How a status is found</summary>
+    <summary>How we decide a learner's status</summary>
     <ul class="plain">
       <li>
-        <strong>{statusTexts.idle}</strong>: the last answer is {statusRule.idleDays} days ago or more.
+        <strong>{statusTexts.idle}</strong>: no answer for {statusRule.idleDays} days or more.
       </li>
       <li>
-        <strong>{statusTexts.few}</strong>: fewer than {statusRule.fewAnswers} answers, which is too little to
-        judge a forecast by.
+        <strong>{statusTexts.few}</strong>: fewer than {statusRule.fewAnswers} answers, which is not enough
+        for a useful forecast.
       </li>
       <li>
-        <strong>{statusTexts.track}</strong>: the forecast of the total score reaches the learner's goal in
-        time and is still there at its date; where the goal has no date, within a year.
+        <strong>{statusTexts.track}</strong>: the forecast of the total score reaches the goal in time and
+        still meets it on the goal date. Without a goal date, the limit is one year.
       </li>
       <li>
-        <strong>{statusTexts.risk}</strong>: it does not.
+        <strong>{statusTexts.risk}</strong>: the forecast does not meet the goal.
       </li>
     </ul>
     <p>
-      The first that holds counts. A goal is the learner's own; who has set none is held to a default target:
-      the score at the beginning, rounded up to fifty, and 100 more. The forecast assumes practice as it was
-      in the last weeks. The interval holds the score in 30 days with 80 % probability; the chance is that of
-      standing at or above the goal at its date, without a date in a year. Days are UTC days.
+      The first matching status in this list applies. Without a goal, the target is the learner's first
+      estimated score, rounded up to a multiple of 50, plus 100. The forecast assumes the practice of the last
+      14 days. Days are UTC days.
     </p>
   </details>
 );

@@ -68,7 +68,8 @@ export function computeStatus(input: StatusInput, now: number): Status {
 /** Null on track, unless the target date has passed. @param now Unix milliseconds */
 export function explainStatus(input: StatusInput, now: number): string | null {
   const status = computeStatus(input, now);
-  if (status === 'track') return isDatePast(input.targetDate, now) ? 'date passed, at the goal' : null;
+  if (status === 'track')
+    return isDatePast(input.targetDate, now) ? 'goal date passed, score meets the goal' : null;
   if (status === 'idle') return `no answer for ${countIdleDays(input, now)} days`;
   if (status === 'few') return `${input.answers} of ${statusRule.fewAnswers} answers`;
   return [describeGap(input, now), describePace(input), ...describePlateaus(input)].join('; ');
@@ -79,16 +80,18 @@ function describeGap(
   now: number,
 ): string {
   const gap = targetScore - currentTotal;
-  if (isDatePast(targetDate, now)) return gap > 0 ? `date passed, ${gap} points short` : 'date passed';
-  if (gap <= 0) return 'there now, forecast to fall below the goal';
-  if (daysToGoal !== null) return `at the goal in ${daysToGoal} days: too late, or not for long`;
-  return `${gap} points to go`;
+  if (isDatePast(targetDate, now))
+    return gap > 0 ? `goal date passed, ${gap} points missing` : 'goal date passed';
+  if (gap <= 0) return 'score meets the goal now, but the forecast falls below it';
+  if (daysToGoal !== null)
+    return `forecast meets the goal in ${daysToGoal} days: too late or only temporarily`;
+  return `${gap} points missing`;
 }
 
 const describePace = ({ answersPerDay }: StatusInput): string =>
-  answersPerDay < 0.1 ? 'hardly any practice' : `${answersPerDay.toFixed(1)} answers a day`;
+  answersPerDay < 0.1 ? 'almost no practice' : `${answersPerDay.toFixed(1)} answers per day`;
 
 function describePlateaus({ plateaus: [first, ...others] }: StatusInput): string[] {
   if (first === undefined) return [];
-  return [`stuck on ${first}${others.length === 0 ? '' : `, ${others.length} more`}`];
+  return [`plateau on ${first}${others.length === 0 ? '' : ` and ${others.length} more`}`];
 }

@@ -16,15 +16,15 @@ export function Advice({ userId, query, prediction, skills, getSkillName }: Advi
 
   return (
     <Panel
-      title="What to do next"
+      title="Recommendations"
       about={
         prediction.recommendations.length === 0
           ? undefined
-          : 'Ordered by what an hour of practice is expected to bring; points are rough, and left out with fewer than 20 answers in a section.'
+          : 'Sorted by the expected gain per hour of practice. Points are rough estimates. They need at least 20 answers in a section.'
       }
     >
       {prediction.recommendations.length === 0 && (
-        <p>{prediction.recommendations_reason ?? 'Nothing stands out now.'}</p>
+        <p>{prediction.recommendations_reason ?? 'No recommendations.'}</p>
       )}
       <ol class="advice">
         {prediction.recommendations.map((text, i) => {
@@ -34,7 +34,7 @@ export function Advice({ userId, query, prediction, skills, getSkillName }: Advi
               {text}{' '}
               {skillId !== null && (
                 <a href={buildLink(skillId)}>
-                  See <bdi>{getSkillName(skillId)}</bdi>
+                  Open <bdi>{getSkillName(skillId)}</bdi>
                 </a>
               )}
             </li>

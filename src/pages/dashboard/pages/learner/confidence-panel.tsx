@@ -7,17 +7,17 @@ import { type Column, createColumnBuilder } from '../../parts/table.jsx';
 import { minSkillAnswers } from './evidence.jsx';
 import type { NamedSkills } from './learner-props.js';
 
-/** @param bias mean confidence minus share of right answers */
+/** @param bias mean confidence minus share of correct answers */
 export function describeConfidence(bias: number | null): string {
-  if (bias === null) return 'No answer came with a confidence, so nothing is known of it.';
+  if (bias === null) return 'No answers with a reported confidence.';
   const figure = Math.abs(Math.round(100 * bias));
   const found =
     figure < 10
-      ? 'About as sure as right.'
+      ? 'Confidence matches accuracy.'
       : bias > 0
-        ? `Surer than right, by ${figure} points: mistakes may go unnoticed.`
-        : `Less sure than right, by ${figure} points: some encouragement may help.`;
-  return `${found} It is the mean confidence (1 to 5 taken as 10 to 90 %) less the share right, over the answers that came with a confidence.`;
+        ? `Overconfident by ${figure} points: the learner may not notice mistakes.`
+        : `Underconfident by ${figure} points: encouragement may help.`;
+  return `${found} The value is the mean confidence (1 to 5 count as 10 to 90 %) minus the share of correct answers, over all answers with a confidence.`;
 }
 
 interface SkillBias {
@@ -53,16 +53,16 @@ export function ConfidencePanel({ skills, getSkillName }: NamedSkills) {
   return (
     <Panel
       title="Confidence"
-      about={`Is the learner as sure as right? Mean confidence (1 to 5 taken as 10 to 90 %) less the share right, in percentage points, since the first answer; skills with at least ${minSkillAnswers} answers, the ${maxSkills} furthest from 0.`}
+      about={`Mean confidence (1 to 5 count as 10 to 90 %) minus the share of correct answers, in percentage points, over all answers. Shows the ${maxSkills} largest differences of skills with at least ${minSkillAnswers} answers.`}
     >
       <Chart
-        title="Surer than right (+) or less sure (−)"
-        about="To the right: surer than right, so mistakes may go unnoticed. To the left: better than believed. Within 10 points of 0 there is little to say."
+        title="Overconfident (+) / underconfident (−)"
+        about="Bars to the right: the learner is overconfident and may not notice mistakes. Bars to the left: the learner is underconfident. Grey bars (less than 10 points) mean a good match."
         plot={plotBias}
         rows={rows}
         columns={columns}
         height={60 + 24 * Math.max(rows.length, 2)}
-        empty="No answers with a confidence yet (confidence_score of an answer), on a skill with enough of them."
+        empty="No skill with enough answers has a reported confidence (field confidence_score)."
       />
     </Panel>
   );

@@ -8,18 +8,18 @@ export const minSkillAnswers = 5;
 
 /** @param reliability share of the estimate that comes from the learner's answers */
 export function rateEvidence(reliability: number): { readonly word: string; readonly isThin: boolean } {
-  if (reliability < 0.5) return { word: 'thin evidence', isThin: true };
+  if (reliability < 0.5) return { word: 'low reliability', isThin: true };
   return reliability < 0.75
-    ? { word: 'some evidence', isThin: false }
-    : { word: 'good evidence', isThin: false };
+    ? { word: 'medium reliability', isThin: false }
+    : { word: 'high reliability', isThin: false };
 }
 
 export function Evidence({ reliability, answers }: { reliability: number; answers: number }) {
   const { word, isThin } = rateEvidence(reliability);
   return (
     <>
-      {isThin ? <Badge tone="alert">{word}</Badge> : `${word}:`} {pluralize(answers, 'answer')}, reliability{' '}
-      {formatPercent(reliability)}
+      {isThin ? <Badge tone="alert">{word}</Badge> : word} ({formatPercent(reliability)}),{' '}
+      {pluralize(answers, 'answer')}
     </>
   );
 }
@@ -27,8 +27,7 @@ export function Evidence({ reliability, answers }: { reliability: number; answer
 export const ThinEvidenceNote = ({ answers }: { readonly answers: number }) =>
   answers >= minAnswers ? null : (
     <p class="note alert">
-      <strong>Thin evidence: {pluralize(answers, 'answer')}.</strong> Scores and forecasts below are mostly
-      what is usual for everybody, not for this learner. Look at the intervals, and wait for {minAnswers}{' '}
-      answers before you decide anything by them.
+      <strong>Not enough data: {pluralize(answers, 'answer')}.</strong> Scores and forecasts mostly reflect
+      the average learner. Check the intervals, and wait for {minAnswers} answers before you make decisions.
     </p>
   );

@@ -9,6 +9,7 @@ import {
   formatPoints,
   formatSigned,
   missingText,
+  pluralize,
 } from '../../base/format.js';
 import { Chart } from '../../parts/chart.jsx';
 import { type Column, createColumnBuilder, Table } from '../../parts/table.jsx';
@@ -33,14 +34,14 @@ export function MasterySteps({ explanation: { steps: newestFirst, note } }: Expl
       {note !== null && <p class="note">{note}.</p>}
       {newestFirst !== null && (
         <Chart
-          title={`What moved mastery: the last ${steps.length} answers taken apart`}
-          about="For each answer three bars: what was forgotten before it, what the answer tells (evidence: up when right, down when wrong), and what was learned by practising. They lead from one answer to the next."
+          title={`Mastery changes by cause: last ${pluralize(steps.length, 'answer')}`}
+          about="Each answer has three bars: forgetting since the previous answer, evidence from the result (up if correct, down if incorrect), and learning through practice."
           series={partColors}
           plot={plotWaterfall}
           rows={steps}
           columns={columns}
           height={280}
-          empty="No answer to take apart is stored yet."
+          empty="No stored answers yet."
         />
       )}
     </>
@@ -67,7 +68,7 @@ function buildBars(step: Step, i: number): Bar[] {
     const [start, change] = [from[part], step[part]];
     if (start === null || change === null) return [];
     const x1 = i + 0.6 + k * 0.27;
-    const note = `${part} ${formatPoints(change)} points: ${step.is_correct ? 'right' : 'wrong'}, ${formatDayTime(step.occurred_at)}`;
+    const note = `${part} ${formatPoints(change)} points: ${step.is_correct ? 'correct' : 'incorrect'}, ${formatDayTime(step.occurred_at)}`;
     return [{ part, x1, x2: x1 + 0.25, y1: start, y2: start + change, note }];
   });
 }
@@ -118,16 +119,16 @@ const createChangeColumn = (title: string, part: Part, about: string): Column<St
     about,
   });
 const columns: readonly Column<Step>[] = [
-  field('When (UTC)', 'occurred_at', { format: formatDayTime }),
-  field('Answer', ({ is_correct }) => (is_correct ? 'right' : 'wrong')),
+  field('Time (UTC)', 'occurred_at', { format: formatDayTime }),
+  field('Answer', ({ is_correct }) => (is_correct ? 'correct' : 'incorrect')),
   field('Before', 'mastery_before_forgetting', {
     format: formatPercent,
     align: 'end',
-    about: 'Mastery after the answer before',
+    about: 'Mastery after the previous answer',
   }),
-  createChangeColumn('Forgetting', 'forgetting', 'Percentage points lost since the answer before'),
-  createChangeColumn('Evidence', 'evidence', 'Percentage points by what the answer tells'),
-  createChangeColumn('Learning', 'learning', 'Percentage points by having practised'),
+  createChangeColumn('Forgetting', 'forgetting', 'Percentage points lost since the previous answer'),
+  createChangeColumn('Evidence', 'evidence', 'Percentage points from the result of the answer'),
+  createChangeColumn('Learning', 'learning', 'Percentage points from practice'),
   field('After', 'mastery_after', { format: formatPercent }),
   field('Predicted', 'p_correct', { format: formatPercent }),
 ];
@@ -136,10 +137,10 @@ type Term = Explanation['terms'][number];
 
 const termField = createColumnBuilder<Term>();
 const termColumns: readonly Column<Term>[] = [
-  termField('What counts', 'text'),
+  termField('Factor', 'text'),
   termField('Log-odds', 'logits', {
     format: (logits) => formatSigned(Number(logits.toFixed(2))),
-    about: 'Above 0 it speaks for a right answer, below 0 against',
+    about: 'Positive values raise the expected accuracy, negative values lower it',
   }),
 ];
 
@@ -147,13 +148,13 @@ export const ExpectedTerms = ({
   explanation: { p_correct, log_odds, recent_change, terms },
 }: ExplanationProps) => (
   <section class="inner">
-    <h3>Why {formatPercent(p_correct)} expected correct</h3>
+    <h3>Why the expected accuracy is {formatPercent(p_correct)}</h3>
     <p class="soft">
-      These parts add up to log-odds of {formatDecimal(2)(log_odds)}, which is {formatPercent(p_correct)}.
+      The factors add up to log-odds of {formatDecimal(2)(log_odds)}, which equal {formatPercent(p_correct)}.
     </p>
     {recent_change !== null && <p>{recent_change}</p>}
     <Table
-      name="Parts of the expected accuracy"
+      name="Factors of the expected accuracy"
       columns={termColumns}
       rows={terms}
       rowKey={({ name }) => name}
@@ -167,17 +168,17 @@ interface NextAnswerProps extends ExplanationProps {
 
 export const NextAnswer = ({ mastery, explanation: { next } }: NextAnswerProps) => (
   <section class="inner">
-    <h3>What the next answer would do to mastery</h3>
+    <h3>Effect of the next answer on mastery</h3>
     <dl>
       <dt>
-        <span aria-hidden="true">● </span>If right
+        <span aria-hidden="true">● </span>If correct
       </dt>
       <dd>
         {formatPercent(mastery)} → {formatPercent(next.if_correct.mastery)} (
         {formatPoints(next.if_correct.change)} points)
       </dd>
       <dt>
-        <span aria-hidden="true">✕ </span>If wrong
+        <span aria-hidden="true">✕ </span>If incorrect
       </dt>
       <dd>
         {formatPercent(mastery)} → {formatPercent(next.if_wrong.mastery)} (

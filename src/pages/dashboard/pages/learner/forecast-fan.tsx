@@ -57,7 +57,7 @@ export function ForecastFan({ points, measure, level, goal }: ForecastFanProps) 
   return (
     <Chart
       title={`${measureTexts[measure]}: now and in ${pluralize(points.at(-1)?.days ?? 0, 'day')}`}
-      about="The band is where a test on that day would be expected. The wider it is, the less is known."
+      about="The band is the interval for the score of a test on that day. A wider band means more uncertainty."
       series={series}
       plot={plot}
       rows={points}

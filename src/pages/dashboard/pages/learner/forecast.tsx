@@ -53,10 +53,10 @@ export function Forecast(learner: LearnerProps) {
           <div class="stack">
             <Panel
               title="Forecast"
-              about={`Scores of a test on the scale from 400 to 1600 (each section 200 to 800), if practice goes on as in the last 14 days: ${formatRate(last)}.`}
+              about={`Test scores on a scale of 400 to 1600 (200 to 800 per section), if practice continues as in the last 14 days: ${formatRate(last)}.`}
             >
               <div class="row choices">
-                <QuerySelect label="How far" parameter="days" value={days} options={horizonOptions} />
+                <QuerySelect label="Horizon" parameter="days" value={days} options={horizonOptions} />
                 <QuerySelect label="Interval" parameter="level" value={level} options={levelOptions} />
                 <QuerySelect
                   label="Score"
@@ -89,7 +89,7 @@ export function Forecast(learner: LearnerProps) {
 
 const formatRate = ({ assumed_practice: { math, rw } }: Prediction): string => {
   const rate = math.answers_per_day + rw.answers_per_day;
-  return rate < 0.05 ? 'none' : `about ${formatDecimal(1)(rate)} answers a day`;
+  return rate < 0.05 ? 'no answers' : `about ${formatDecimal(1)(rate)} answers per day`;
 };
 
 const readPrediction = (prediction: Prediction, measure: Measure, days: number): number =>
@@ -137,30 +137,30 @@ function ScoreTiles({ prediction }: { readonly prediction: Prediction }) {
   return (
     <Stats>
       <Stat
-        label="Score now"
+        label="Current score"
         value={prediction.current_total}
         note={`math ${prediction.current_math}, reading and writing ${prediction.current_rw}`}
       >
-        What a test today would be expected to show, in steps of 10: math plus reading and writing. It is an
-        estimate from practice answers, not a test result.
+        Estimated result of a test today, in steps of 10: math plus reading and writing. The estimate is based
+        on practice answers and is not a test result.
       </Stat>
       <Stat
         label={`In ${pluralize(days, 'day')}`}
         value={readPrediction(prediction, 'total', days)}
         note={`${formatPercent(level)} interval ${intervals.total.low} to ${intervals.total.high}`}
       >
-        If practice goes on as in the last 14 days. In {formatPercent(level)} of such cases a test on that day
-        is expected to fall inside the interval; a test alone varies by about 30 points.
+        Forecast if practice continues as in the last 14 days. The probability that a test on that day falls
+        inside the interval is {formatPercent(level)}. Test results alone vary by about 30 points.
       </Stat>
       <SectionTile prediction={prediction} section="math" />
       <SectionTile prediction={prediction} section="rw" />
       <Stat
-        label="Expected share right"
+        label="Expected accuracy"
         value={formatPercent(share.share)}
         note={`${formatPercent(level)} interval ${formatPercent(share.low)} to ${formatPercent(share.high)}`}
       >
-        The share of the next {pluralize(share.answers, 'answer')}, those of about {pluralize(days, 'day')},
-        that is expected to be right. It is checked against what truly came: see the page Model.
+        Expected share of correct answers, over the next {pluralize(share.answers, 'answer')} (about{' '}
+        {pluralize(days, 'day')}). The Model page compares such forecasts with the results.
       </Stat>
     </Stats>
   );
@@ -186,9 +186,9 @@ function SectionTile({
     >
       In {pluralize(prediction.forecast_days, 'day')}:{' '}
       {readPrediction(prediction, section, prediction.forecast_days)} ({low} to {high}). Reliability is the
-      share of the estimate that comes from this learner's own {pluralize(answers, 'answer')}: at 0 % it is
-      what is usual for everybody. An answer on a skill of no section counts half in each. Assumed practice:{' '}
-      {formatDecimal(1)(practice.answers_per_day)} answers a day, active on{' '}
+      share of the estimate that is based on the {pluralize(answers, 'answer')} of this learner. At 0 %, the
+      estimate is that of the average learner. Answers on skills without a section count half in each section.
+      Assumed practice: {formatDecimal(1)(practice.answers_per_day)} answers per day, on{' '}
       {formatDecimal(1)(practice.active_days_14)} of 14 days.
     </Stat>
   );

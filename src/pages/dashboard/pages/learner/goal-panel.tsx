@@ -29,30 +29,30 @@ export function GoalPanel({ userId, goal, statusInput, onChange }: GoalPanelProp
   return (
     <section class="inner">
       <h3>
-        {goal.is_set ? 'Goal' : 'No goal is set; a usual one is assumed'}: {goal.target_score}
+        {goal.is_set ? 'Goal' : 'No goal set. Default target'}: {goal.target_score}
         {hasDate && ` by ${formatDay(goal.target_date)}`}
       </h3>
       <p>
-        <span class="stat-value">{formatPercent(goal.goal_probability)}</span> chance to stand at{' '}
-        {goal.target_score} or more {formatDeadline(goal.target_date, now)}{' '}
+        <span class="stat-value">{formatPercent(goal.goal_probability)}</span> probability of{' '}
+        {goal.target_score} points or more {formatDeadline(goal.target_date, now)}{' '}
         <StatusBadge status={computeStatus(statusInput, now)} />
       </p>
-      {reason !== null && <p>Why: {reason}.</p>}
+      {reason !== null && <p>Reason: {reason}.</p>}
       <Facts
         facts={[
-          ['Expected to be reached', formatReached(goal, statusInput)],
+          ['Goal reached', formatReached(goal, statusInput)],
           [
             'Progress',
             goal.progress_percent === null
               ? missingText
-              : `${formatDecimal(0)(goal.progress_percent)} % of the way from where they began`,
+              : `${formatDecimal(0)(goal.progress_percent)} % of the way from the first score`,
           ],
         ]}
       />
       <p class="soft">
-        On track means that the expected score reaches the goal {hasDate ? 'by that day' : 'within a year'}{' '}
-        and is still there then; the chance also counts how unsure the forecast is. The page Class says how a
-        status is found.
+        On track: the forecast reaches the goal {hasDate ? 'by the goal date' : 'within a year'} and still
+        meets it then. The probability also includes the uncertainty of the forecast. The Class page explains
+        every status.
       </p>
       {hasScope('write') ? (
         <GoalForm
@@ -62,7 +62,7 @@ export function GoalPanel({ userId, goal, statusInput, onChange }: GoalPanelProp
           onChange={onChange}
         />
       ) : (
-        <p class="soft">A key with the scope write can set the goal.</p>
+        <p class="soft">Setting a goal requires a key with the scope write.</p>
       )}
     </section>
   );
@@ -74,8 +74,8 @@ function formatReached({ target_score, days_to_goal }: GoalTracking, { currentTo
 }
 
 function formatDeadline(date: string | null, now: number): string {
-  if (date === null) return 'in a year';
-  return isDatePast(date, now) ? 'now, as its day has passed' : `on ${formatDay(date)}`;
+  if (date === null) return 'in one year';
+  return isDatePast(date, now) ? 'now (goal date passed)' : `on ${formatDay(date)}`;
 }
 
 const today = (): string => new Date().toISOString().slice(0, 10);
@@ -109,7 +109,7 @@ function GoalForm({ userId, goal, onChange }: GoalFormProps) {
           />
         </label>
         <label class="field">
-          By the day (may be left out)
+          Goal date (optional)
           <input name="date" type="date" min={today()} defaultValue={goal.target_date ?? ''} />
         </label>
         <button type="submit" class="primary" disabled={isBusy}>

@@ -43,7 +43,7 @@ export function LearnerSearch({ api, onOpen }: SearchProps) {
   return (
     <search class="search">
       <form onSubmit={submit}>
-        <label for={`${id}-text`}>Find a learner by the beginning of the id</label>
+        <label for={`${id}-text`}>Find a learner by the first characters of the id</label>
         <div class="row">
           <input
             id={`${id}-text`}
@@ -63,7 +63,7 @@ export function LearnerSearch({ api, onOpen }: SearchProps) {
           />
           <button type="submit">Open</button>
         </div>
-        <div id={`${id}-list`} role="listbox" aria-label="Learners found" class="found" hidden={!isOpen}>
+        <div id={`${id}-list`} role="listbox" aria-label="Matching learners" class="found" hidden={!isOpen}>
           {learners.map(({ user_id, total_attempts, last_day }, i) => (
             <a
               key={user_id}
@@ -76,7 +76,7 @@ export function LearnerSearch({ api, onOpen }: SearchProps) {
             >
               <bdi>{user_id}</bdi>
               <span class="soft">
-                {pluralize(total_attempts, 'answer')}, last on {formatDay(last_day)}
+                {pluralize(total_attempts, 'answer')}, last answer {formatDay(last_day)}
               </span>
             </a>
           ))}
@@ -91,11 +91,10 @@ export function LearnerSearch({ api, onOpen }: SearchProps) {
 
 function describeResults(text: string, isPending: boolean, error: unknown, count: number): string {
   if (text === '') return '';
-  if (error !== null) return 'Names cannot be looked up now. Write the whole id and press Enter.';
-  if (isPending) return 'Looking…';
-  if (count === 0)
-    return 'No learner’s id begins with this; capital and small letters differ. Enter opens it as written.';
-  return count > maxResults ? `The first ${maxResults} are shown: write more of the id.` : '';
+  if (error !== null) return 'Search is unavailable. Type the complete id and press Enter.';
+  if (isPending) return 'Searching…';
+  if (count === 0) return 'No matching learners. Ids are case-sensitive. Press Enter to open this exact id.';
+  return count > maxResults ? `Shows the first ${maxResults} learners. Type more characters.` : '';
 }
 
 function useLearnerSearch(api: Api, text: string) {
@@ -125,9 +124,9 @@ const columns: readonly Column<ListedLearner>[] = [
     ),
   }),
   field('Answers', 'total_attempts'),
-  field('Right', ({ correct_attempts, total_attempts }) => correct_attempts / total_attempts, {
+  field('Correct', ({ correct_attempts, total_attempts }) => correct_attempts / total_attempts, {
     format: formatPercent,
-    about: 'Share of all answers that were right',
+    about: 'Share of correct answers',
   }),
   field('Skills', 'skills', { about: 'Skills with at least one answer' }),
   field('Last answer', 'last_day', { format: formatDay, about: 'UTC day of the last answer' }),
@@ -143,7 +142,7 @@ export function LearnerTable({ api }: { readonly api: Api }) {
       columns={columns}
       rowKey={({ user_id }) => user_id}
       filter
-      empty="No answers yet: post one, or run npm run demo. New answers are listed after a few seconds."
+      empty="No answers yet. Post an answer, or run npm run demo. New answers appear after a few seconds."
     />
   );
 }

@@ -38,8 +38,8 @@ export function LearnerView({ userId, query }: Pick<LearnerProps, 'userId' | 'qu
       {isUnknown ? (
         <div class="note">
           <p>
-            No answer of a learner with exactly this id was counted. Capital and small letters differ.{' '}
-            <a href={buildHref('learner')}>See all learners</a>
+            No answers recorded for this learner id. Ids are case-sensitive.{' '}
+            <a href={buildHref('learner')}>Show all learners</a>
           </p>
         </div>
       ) : (
@@ -67,7 +67,7 @@ function LearnerPanels(learner: LearnerProps) {
       {chosen === undefined && query.skill !== undefined && (
         <div class="note">
           <p>
-            This learner has no answer on the skill <bdi>{getSkillName(query.skill)}</bdi>.
+            This learner has no answers on the skill <bdi>{getSkillName(query.skill)}</bdi>.
           </p>
         </div>
       )}
@@ -89,28 +89,28 @@ function LearnerSummary({ skills }: { readonly skills: readonly LearnerSkill[] }
   return (
     <>
       <p class="soft">
-        {pluralize(answers, 'answer')} on {pluralize(skills.length, 'skill')}; the last one{' '}
-        {last === null ? missingText : `${formatDayTime(last)} UTC, ${formatAge(countDaysSince(last))}`}. All
-        days here are UTC days.
+        {pluralize(answers, 'answer')} on {pluralize(skills.length, 'skill')}. Last answer:{' '}
+        {last === null ? missingText : `${formatDayTime(last)} UTC, ${formatAge(countDaysSince(last))}`}. Days
+        are UTC days.
       </p>
       <ThinEvidenceNote answers={answers} />
       <Stats>
         <Stat
-          label="Right answers"
+          label="Correct answers"
           value={answers === 0 ? missingText : formatPercent(right / answers)}
-          note={`${formatNumber(right)} of ${formatNumber(answers)}, since the first`}
+          note={`${formatNumber(right)} of ${formatNumber(answers)}`}
         >
-          The share of all counted answers that were right, over all skills and all time. Questions differ in
-          difficulty: mastery and forecasts allow for that, this share does not.
+          Share of correct answers over all skills and all time. Unlike mastery and forecasts, this share
+          ignores the difficulty of questions.
         </Stat>
         <Stat
           label="Skills mastered"
           value={`${formatNumber(masteredCount)} of ${formatNumber(skills.length)}`}
           tone={masteredCount > 0 ? 'good' : undefined}
-          note="as of now"
+          note="now"
         >
-          {masteryMeaning} Also, mastery over the recent answers has to average at least 80 %, after at least{' '}
-          {minSkillAnswers} answers. One lucky run is not enough.
+          {masteryMeaning} In addition, the skill needs at least {minSkillAnswers} answers and an average
+          mastery of at least 80 % over recent answers.
         </Stat>
         <Stat
           label="On a plateau"
@@ -118,19 +118,18 @@ function LearnerSummary({ skills }: { readonly skills: readonly LearnerSkill[] }
           tone={plateaus.length > 0 ? 'alert' : undefined}
           note="no progress in recent answers"
         >
-          After twelve answers or more the service is about 90 % sure, three answers in a row, that mastery
-          rises by less than 2 points an answer, and the skill is not mastered. More of the same will help
-          little: another explanation or easier questions may.
+          Skills with at least 12 answers that are not mastered and make almost no progress: for three answers
+          in a row, mastery rises by less than 2 points per answer with a probability of about 90 %. Try
+          another explanation or easier questions.
         </Stat>
         <Stat
           label="Fading"
           value={pluralize(fadingCount, 'skill')}
           tone={fadingCount > 0 ? 'alert' : undefined}
-          note="lost 10 points or more by forgetting"
+          note="forgot 10 points or more"
         >
-          After a day without practice mastery starts to fall towards where a learner starts. How fast depends
-          on the days on which the learner was right before. These skills lost at least 10 points since their
-          last answer.
+          After one day without practice, mastery starts to fall towards its initial value. More days with
+          correct answers make the decline slower. These skills lost at least 10 points since the last answer.
         </Stat>
       </Stats>
     </>
@@ -138,4 +137,4 @@ function LearnerSummary({ skills }: { readonly skills: readonly LearnerSkill[] }
 }
 
 const formatAge = (days: number): string =>
-  days < 1 ? 'within the last day' : `${pluralize(days, 'day')} ago`;
+  days < 1 ? 'less than a day ago' : `${pluralize(days, 'day')} ago`;

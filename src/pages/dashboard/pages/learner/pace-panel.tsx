@@ -21,7 +21,7 @@ import { type Column, createColumnBuilder } from '../../parts/table.jsx';
 import type { LearnerProps } from './learner-props.js';
 
 const spanChoices = [7, 28, 90, 365];
-const spanOptions = spanChoices.map((span) => [span, `the last ${pluralize(span, 'day')}`] as const);
+const spanOptions = spanChoices.map((span) => [span, `last ${pluralize(span, 'day')}`] as const);
 
 export function PacePanel({ userId, query, skills, getSkillName }: LearnerProps) {
   const { api } = useViewer();
@@ -34,23 +34,23 @@ export function PacePanel({ userId, query, skills, getSkillName }: LearnerProps)
   );
   const named = skills.map(({ skill_id: id }) => [id, getSkillName(id)] as const);
   return (
-    <Panel title="Pace" about="How fast mastery moves, in percentage points, and what the days were like.">
+    <Panel title="Learning velocity" about="Change of mastery in percentage points, and practice per day.">
       <div class="row choices">
-        <QuerySelect label="Over" parameter="span" value={days} options={spanOptions} />
+        <QuerySelect label="Period" parameter="span" value={days} options={spanOptions} />
         <QuerySelect
-          label="Of"
+          label="Skill"
           parameter="pace"
           value={skillId ?? ''}
           options={[['', 'all skills'], ...named]}
         />
       </div>
-      <Loaded load={velocityLoad} subject="the pace">
+      <Loaded load={velocityLoad} subject="the learning velocity">
         {(velocity) => (
           <div class="stack">
             {velocity.series === null && (
               <p class="note alert">
-                ClickHouse does not answer: what comes from it is a dash here. Momentum and plateaus are
-                there.
+                ClickHouse is unavailable. Values from ClickHouse show a dash. Momentum and plateaus are
+                available.
               </p>
             )}
             <PaceTiles velocity={velocity} />
@@ -74,9 +74,9 @@ const formatRate = (value: number | null): string =>
   value === null ? missingText : formatSigned(Number((100 * value).toFixed(2)));
 
 const momentumTexts = {
-  building: 'more than before',
-  steady: 'about as before',
-  fading: 'less than before',
+  building: 'rising',
+  steady: 'stable',
+  fading: 'falling',
 } as const;
 
 function PaceTiles({ velocity }: { readonly velocity: Velocity }) {
@@ -89,41 +89,41 @@ function PaceTiles({ velocity }: { readonly velocity: Velocity }) {
   return (
     <Stats>
       <Stat
-        label="Points a day"
+        label="Points per day"
         value={formatRate(velocity.velocity_per_day)}
         note={
           velocity.velocity_per_day_low === null
-            ? velocity.series !== null && 'needs five days with answers'
-            : `${formatRate(velocity.velocity_per_day_low)} to ${formatRate(velocity.velocity_per_day_high)}${isInconclusive ? ': may be none' : ''}`
+            ? velocity.series !== null && 'needs 5 days with answers'
+            : `${formatRate(velocity.velocity_per_day_low)} to ${formatRate(velocity.velocity_per_day_high)}${isInconclusive ? ', not significant' : ''}`
         }
       >
-        The median slope between all pairs of days with answers in the last {pluralize(velocity.days, 'day')}{' '}
-        (Theil-Sen), which a few odd days do not move. The range is its approximate 90 % interval and rather
-        too narrow; where it holds 0, it is not sure that anything moves. In a week:{' '}
+        Median slope between all pairs of days with answers in the last {pluralize(velocity.days, 'day')}{' '}
+        (Theil-Sen), which is robust against outliers. The range is an approximate 90 % interval and somewhat
+        too narrow. If it includes 0, the change is not significant. Points per week:{' '}
         {formatRate(velocity.velocity_per_week)}.
       </Stat>
-      <Stat label="Last 7 days" value={formatRate(velocity.velocity_7d)} note="points a day">
-        The same over the last seven days alone: quick to tell, and unsure. A dash with fewer than five days
-        with answers.
+      <Stat label="Last 7 days" value={formatRate(velocity.velocity_7d)} note="points per day">
+        The same slope over the last 7 days. It reacts faster and is less certain. A dash means fewer than 5
+        days with answers.
       </Stat>
-      <Stat label="Acceleration" value={formatRate(velocity.acceleration)} note="7 days less 28 days">
-        The pace of the last 7 days less that of the last 28: above 0 it speeds up.
+      <Stat label="Acceleration" value={formatRate(velocity.acceleration)} note="7 days minus 28 days">
+        Velocity of the last 7 days minus velocity of the last 28 days. Above 0, learning accelerates.
       </Stat>
       <Stat
         label="Momentum"
         value={label ?? missingText}
         note={
           label === null
-            ? 'not enough days yet'
+            ? 'needs more days'
             : `${formatRate(velocity.momentum)} points: ${momentumTexts[label]}`
         }
         tone={label === 'fading' ? 'alert' : label === 'building' ? 'good' : undefined}
       >
-        A quick moving average of mastery (half of it from the last 3 days) less a slow one (14 days), over
-        all skills. Above 1 point it is building, below −1 fading. Idle days count: forgetting shows.
+        Fast moving average of mastery (half-life 3 days) minus a slow one (half-life 14 days), over all
+        skills. Above 1 point: building. Below −1 point: fading. Idle days count, so forgetting is included.
       </Stat>
       <Stat
-        label="Answers a day"
+        label="Answers per day"
         value={formatDecimal(1)(velocity.answers_per_day)}
         note={
           velocity.active_days === null
@@ -131,22 +131,22 @@ function PaceTiles({ velocity }: { readonly velocity: Velocity }) {
             : `active on ${velocity.active_days} of ${pluralize(velocity.days, 'day')}`
         }
       >
-        Over the last {pluralize(velocity.days, 'day')}, idle ones included.
+        Average over the last {pluralize(velocity.days, 'day')}, including idle days.
       </Stat>
       <Stat
-        label="Right, 7 days"
+        label="Correct, 7 days"
         value={formatPercent(velocity.accuracy_7d)}
         note={`28 days: ${formatPercent(velocity.accuracy_28d)}`}
       >
-        The share of answers that were right in the last 7 and 28 days; a dash where there were none.
+        Share of correct answers in the last 7 and 28 days. A dash means no answers.
       </Stat>
       {velocity.velocity_per_attempt !== null && (
         <Stat
-          label="Points an answer"
+          label="Points per answer"
           value={formatRate(velocity.velocity_per_attempt)}
           note="recent answers on this skill"
         >
-          How much mastery of this skill rises with an answer, recent ones counting most.
+          Change of mastery per answer on this skill. Recent answers have more weight.
         </Stat>
       )}
     </Stats>
@@ -178,8 +178,8 @@ const columns: readonly Column<SeriesDay>[] = [
   field('UTC day', 'date', { format: formatDay }),
   field('Mastery', 'mastery', { format: formatPercent, align: 'end' }),
   field('Answers', 'attempts'),
-  field('Right', 'correct'),
-  field('Wrong', ({ attempts, correct }) => attempts - correct),
+  field('Correct', 'correct'),
+  field('Incorrect', ({ attempts, correct }) => attempts - correct),
 ];
 
 const dayMs = 86_400_000;
@@ -207,15 +207,15 @@ function plotMastery(series: readonly SeriesDay[], days: number): Plot.PlotOptio
   };
 }
 
-const answerSeries = { Right: 'c', Wrong: 'b' } as const;
+const answerSeries = { Correct: 'c', Incorrect: 'b' } as const;
 
 function plotAnswers(series: readonly SeriesDay[], days: number): Plot.PlotOptions {
   const bars = series.flatMap(({ date, attempts, correct }) => {
     const start = new Date(date);
     const place = { date, start, end: new Date(start.getTime() + dayMs) };
     return [
-      { ...place, from: 0, to: correct, what: 'Right', count: correct },
-      { ...place, from: correct, to: attempts, what: 'Wrong', count: attempts - correct },
+      { ...place, from: 0, to: correct, what: 'Correct', count: correct },
+      { ...place, from: correct, to: attempts, what: 'Incorrect', count: attempts - correct },
     ];
   });
   return {
@@ -252,23 +252,23 @@ function DailyCharts({ series, days, isSingleSkill }: DailyChartsProps) {
   return (
     <div class="grid">
       <Chart
-        title="Mastery at the end of each day with answers"
-        about={isSingleSkill ? 'Of this skill.' : 'The mean over skills with at least five answers.'}
+        title="Mastery at the end of each active day"
+        about={isSingleSkill ? 'Mastery of this skill.' : 'Mean over skills with at least 5 answers.'}
         plot={plots.mastery}
         rows={known}
         columns={columns}
         height={230}
-        empty="No day in this time has enough answers."
+        empty="No day in this period has enough answers."
       />
       <Chart
-        title="Answers a day"
-        about="Right answers stand below, wrong ones on top of them."
+        title="Answers per day"
+        about="Correct answers at the bottom, incorrect answers on top."
         series={answerSeries}
         plot={plots.answers}
         rows={series}
         columns={columns}
         height={230}
-        empty="No answers in this time."
+        empty="No answers in this period."
       />
     </div>
   );

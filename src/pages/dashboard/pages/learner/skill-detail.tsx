@@ -6,6 +6,7 @@ import {
   formatPercent,
   formatPercentRange,
   formatPoints,
+  pluralize,
 } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
 import { buildHref, updateQuery } from '../../base/route.js';
@@ -46,7 +47,7 @@ export function SkillDetail({ userId, skill, query, getSkillName }: SkillDetailP
           Skill: <bdi>{getSkillName(skillId)}</bdi>
         </h2>
         <div class="row">
-          <a href={buildHref('skills', [skillId])}>How everybody does on it</a>
+          <a href={buildHref('skills', [skillId])}>Statistics of this skill</a>
           <Button onClick={() => updateQuery({ skill: null, by: null })}>Close</Button>
         </div>
       </div>
@@ -78,13 +79,13 @@ function SkillTiles({ skill }: { readonly skill: LearnerSkill }) {
   return (
     <Stats>
       <Stat
-        label="Expected correct"
+        label="Expected accuracy"
         value={formatPercent(skill.expected_accuracy)}
         note={`${formatPercentRange(skill.expected_low, skill.expected_high)}, 80 % range`}
       >
-        The share of the next answers that is expected to be right, on average questions of this skill. It
-        also counts answers on other skills and the last few answers. The true share is in the range with a
-        probability of 80 %.
+        Expected share of correct answers on questions of average difficulty. The estimate also uses answers
+        on other skills and the most recent answers. The true share is in the range with a probability of 80
+        %.
       </Stat>
       <Stat
         label="Mastery now"
@@ -92,38 +93,38 @@ function SkillTiles({ skill }: { readonly skill: LearnerSkill }) {
         note={<SkillStates skill={skill} />}
         tone={skill.mastered ? 'good' : undefined}
       >
-        {masteryMeaning} The charts below show what moved it.
+        {masteryMeaning} The charts below show how answers changed mastery.
         {skill.total_attempts < minSkillAnswers &&
-          ` After ${skill.total_attempts} answers it is still close to where everybody begins.`}
+          ` After ${pluralize(skill.total_attempts, 'answer')}, mastery is still close to its initial value.`}
       </Stat>
       <Stat
-        label="Forgotten since"
+        label="Forgotten"
         value={`${formatPoints(lost)} points`}
         note={`${formatPercent(skill.mastery_at_last_attempt)} after the last answer, ${formatDay(skill.last_attempt_at)}`}
       >
-        After one day without practice, what mastery has above its starting value begins to halve, every 30 to
-        365 days: the more days with right answers there were, the slower.
+        After one day without practice, mastery falls towards its initial value, with a half-life of 30 to 365
+        days. More days with correct answers make the decline slower.
       </Stat>
       <Stat
         label="Answers"
         value={skill.total_attempts}
-        note={`${skill.correct_attempts} right, ${formatPercent(skill.correct_attempts / skill.total_attempts)}; since the first`}
+        note={`${skill.correct_attempts} correct (${formatPercent(skill.correct_attempts / skill.total_attempts)})`}
       >
-        All counted answers on this skill. Fewer than {minSkillAnswers} are too few to call it mastered or to
-        advise on it.
+        All counted answers on this skill. Mastered skills and recommendations need at least {minSkillAnswers}{' '}
+        answers.
       </Stat>
       <Stat
         label="Efficiency"
         value={formatDecimal(0)(skill.efficiency_index)}
-        note={`${explainMissingEfficiency(skill) ?? 'of 100'}; ${formatDecimal(1)(skill.correct_per_minute)} right a minute`}
+        note={`${explainMissingEfficiency(skill) ?? 'of 100'}; ${formatDecimal(1)(skill.correct_per_minute)} correct per minute`}
       >
-        Accuracy, corrected for guessing, and time, compared with all learners of the skill; 50 is usual. Time
-        counts only as far as answers are right, so fast wrong answers do not help.
+        Accuracy (corrected for guessing) and time, compared with all learners of the skill. 50 is typical.
+        Time has less weight at low accuracy, so fast incorrect answers do not help.
       </Stat>
       <Stat
         label="Confidence"
         value={formatPoints(skill.confidence_bias)}
-        note="points surer (+) or less sure (−) than right"
+        note="points, overconfident (+) or underconfident (−)"
       >
         {describeConfidence(skill.confidence_bias)}
       </Stat>
@@ -132,25 +133,25 @@ function SkillTiles({ skill }: { readonly skill: LearnerSkill }) {
 }
 
 const sourceTexts = {
-  default: 'standard values: too little is known of the skill yet',
+  default: 'defaults, because the skill has too few answers',
   fitted: 'fitted to the answers of all learners',
-  manual: 'set by hand',
+  manual: 'set manually',
 } as const;
 
 function ParameterFacts({ explanation: { parameters } }: ExplanationProps) {
   const { p_init, p_learn, p_guess, p_slip, p_forget, source, version, fitted_at } = parameters;
   return (
     <section class="inner">
-      <h3>Parameters in force</h3>
+      <h3>Current parameters</h3>
       <Facts
         facts={[
           ['Known before the first answer', formatPercent(p_init)],
-          ['Learned by an answer', formatPercent(p_learn)],
-          ['Right without knowing it (guess)', formatPercent(p_guess)],
-          ['Wrong in spite of knowing it (slip)', formatPercent(p_slip)],
-          ['Lost at an answer (forget)', formatPercent(p_forget)],
+          ['Learned per answer', formatPercent(p_learn)],
+          ['Correct without knowing the skill (guess)', formatPercent(p_guess)],
+          ['Incorrect despite knowing the skill (slip)', formatPercent(p_slip)],
+          ['Lost per answer (forget)', formatPercent(p_forget)],
           [
-            'Where they come from',
+            'Source',
             <>
               <Badge tone="soft">{source}</Badge> {sourceTexts[source]}
               {fitted_at !== null && `, ${formatDayTime(fitted_at)} UTC`}; version {version}

@@ -78,7 +78,7 @@ function HistoryChart({
   return (
     <>
       <fieldset class="row toggle">
-        <legend class="hidden">Draw mastery</legend>
+        <legend class="hidden">Horizontal axis</legend>
         {(['answer', 'time'] as const).map((each) => (
           <label key={each}>
             <input
@@ -99,7 +99,7 @@ function HistoryChart({
         columns={columns}
         height={300}
         table={{ ...answersTable, isOpen: rows.length <= maxOpenRows }}
-        empty="No answer on this skill is stored yet; new ones appear after a few seconds."
+        empty="No stored answers on this skill yet. New answers appear after a few seconds."
       />
       {pending_attempts !== null && pending_attempts > 0 && (
         <p class="soft">{pluralize(pending_attempts, 'newer answer')} will appear in a few seconds.</p>
@@ -110,7 +110,7 @@ function HistoryChart({
 
 const answersTable = {
   name: 'Answers',
-  summary: 'The answers behind it',
+  summary: 'Show answers',
   sortedBy: ['No.', true],
 } as const;
 
@@ -119,19 +119,19 @@ const maxOpenRows = 20;
 
 const HistoryLegend = () => (
   <ul class="legend">
-    <li class="right">● right answer</li>
-    <li class="wrong">✕ wrong answer</li>
-    <li>┄ what time took: forgetting</li>
-    <li>┈ 95 %, from which a skill can count as mastered</li>
+    <li class="right">● correct answer</li>
+    <li class="wrong">✕ incorrect answer</li>
+    <li>┄ forgetting between answers</li>
+    <li>┈ 95 %, minimum for a mastered skill</li>
   </ul>
 );
 
-const formatResult = (isCorrect: boolean): string => (isCorrect ? 'right' : 'wrong');
+const formatResult = (isCorrect: boolean): string => (isCorrect ? 'correct' : 'incorrect');
 
 const field = createColumnBuilder<NumberedAnswer>();
 const columns: readonly Column<NumberedAnswer>[] = [
-  field('No.', 'number', { about: 'Which answer on this skill' }),
-  field('When (UTC)', 'occurred_at', { format: formatDayTime }),
+  field('No.', 'number', { about: 'Number of the answer on this skill' }),
+  field('Time (UTC)', 'occurred_at', { format: formatDayTime }),
   field('Item', 'item_id'),
   field('Answer', ({ is_correct }) => formatResult(is_correct), {
     show: ({ is_correct }) => (
@@ -141,29 +141,30 @@ const columns: readonly Column<NumberedAnswer>[] = [
       </span>
     ),
   }),
-  field('Expected correct', 'expected_accuracy', {
+  field('Expected accuracy', 'expected_accuracy', {
     show: ({ expected_accuracy, expected_low, expected_high }) => (
       <>
         {formatPercent(expected_accuracy)}
         {expected_low !== null && <span class="sub">{formatPercentRange(expected_low, expected_high)}</span>}
       </>
     ),
-    about: 'Chance of a right answer on an average question, before the answer, and its 80 % range',
+    about:
+      'Probability of a correct answer on a question of average difficulty, before the answer, with its 80 % range',
   }),
   field('Predicted', 'p_correct', {
     format: formatPercent,
-    about: 'Chance of a right answer on this very question, as predicted before it',
+    about: 'Probability of a correct answer on this question, predicted before the answer',
   }),
   field('Seconds', 'time_spent_seconds', { align: 'end' }),
-  field('Confidence', 'confidence_score', { align: 'end', about: 'How sure the learner was, 1 to 5' }),
+  field('Confidence', 'confidence_score', { align: 'end', about: 'Reported confidence, 1 to 5' }),
   field('Difficulty', 'question_difficulty', {
     format: formatDecimal(1),
     align: 'end',
-    about: 'As the platform rates the question, -3 easy to 3 hard',
+    about: 'Difficulty as reported by the platform, -3 (easy) to 3 (hard)',
   }),
   field('Before', 'mastery_before', {
     format: formatPercent,
-    about: 'Mastery before the answer, with what was forgotten taken off',
+    about: 'Mastery before the answer, after forgetting',
   }),
   field('After', 'mastery_after', { format: formatPercent, about: 'Mastery after the answer' }),
   field('Plateau', 'plateau_detected'),

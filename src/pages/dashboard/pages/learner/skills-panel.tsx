@@ -21,7 +21,7 @@ export function SkillsPanel({ userId, query, skills, getSkillName }: LearnerProp
   return (
     <Panel
       title="Skills"
-      about="Expected correct is the share of the next answers that is expected to be right, on average questions of the skill. The pale part of a bar is the 80 % range. Choose a skill to see the answers behind it."
+      about="Expected accuracy is the expected share of correct answers on questions of average difficulty. The light part of a bar is the 80 % range. Select a skill to see its answers."
     >
       <MasteryMeaning />
       <div class="learner-skills">
@@ -30,7 +30,7 @@ export function SkillsPanel({ userId, query, skills, getSkillName }: LearnerProp
           columns={columns}
           rows={skills}
           rowKey={({ skill_id }) => skill_id}
-          sortedBy={['Expected correct', false]}
+          sortedBy={['Expected accuracy', false]}
           orderParameter="sort"
           filter={skills.length > 8}
         />
@@ -93,43 +93,44 @@ const buildColumns = (
   field('Skill id', 'skill_id', { isForFile: true }),
   field('Section', ({ section }) => (section === null ? null : measureTexts[section]), {
     show: ({ section }) => (section === null ? missingText : sectionTexts[section]),
-    about: 'Math, or reading and writing; a dash: the skill counts half in each',
+    about: 'Math, or reading and writing. A dash means that the skill counts half in each section',
   }),
-  field('Expected correct', 'expected_accuracy', {
+  field('Expected accuracy', 'expected_accuracy', {
     show: (skill) => (
       <>
         <RangeBar skill={skill} /> {formatPercent(skill.expected_accuracy)}
         <span class="sub">{formatPercentRange(skill.expected_low, skill.expected_high)}</span>
       </>
     ),
-    about: 'Share of the next answers that is expected to be right on average questions, and its 80 % range',
+    about: 'Expected share of correct answers on questions of average difficulty, with its 80 % range',
   }),
   field('Expected low', 'expected_low', { isForFile: true }),
   field('Expected high', 'expected_high', { isForFile: true }),
   field('Mastery', 'mastery', { format: formatPercent, about: masteryMeaning }),
-  field('After last', 'mastery_at_last_attempt', { isForFile: true }),
+  field('Mastery after last answer', 'mastery_at_last_attempt', { isForFile: true }),
   field('Forgotten', (skill) => skill.mastery - skill.mastery_at_last_attempt, {
     format: formatPoints,
-    about: 'Percentage points that mastery has lost since the last answer',
+    about: 'Change of mastery since the last answer, in percentage points',
   }),
   field('Answers', 'total_attempts'),
-  field('Right', ({ correct_attempts, total_attempts }) => correct_attempts / total_attempts, {
+  field('Correct', ({ correct_attempts, total_attempts }) => correct_attempts / total_attempts, {
     format: formatPercent,
-    about: 'Share of all answers on the skill that were right',
+    about: 'Share of correct answers on the skill',
   }),
   field('Efficiency', 'efficiency_index', {
     show: (skill) => explainMissingEfficiency(skill) ?? formatDecimal(0)(skill.efficiency_index),
     align: 'end',
-    about:
-      '0 to 100: accuracy and time compared with all learners of the skill; 50 is usual. Time counts only as far as answers are right',
+    about: 'Accuracy and time compared with all learners of the skill, 0 to 100. 50 is typical',
   }),
   field('Confidence', 'confidence_bias', {
     format: formatPoints,
     align: 'end',
     about:
-      'Percentage points by which the learner is surer than right (+) or less sure than right (−); a dash where no confidence was reported',
+      'Overconfident (+) or underconfident (−), in percentage points. A dash means no reported confidence',
   }),
-  field('State', (skill) => listStates(skill).join(', '), { show: (skill) => <SkillStates skill={skill} /> }),
+  field('Status', (skill) => listStates(skill).join(', '), {
+    show: (skill) => <SkillStates skill={skill} />,
+  }),
   field('Last answer', 'last_attempt_at', { format: formatDay }),
 ];
 

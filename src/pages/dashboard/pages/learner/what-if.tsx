@@ -53,9 +53,12 @@ export function WhatIfPanel({ userId, prediction, skills, getSkillName, level }:
     true,
   );
   return (
-    <Panel title="What if" about="Another plan, kept every day from today on. Nothing is stored.">
+    <Panel
+      title="What-if forecast"
+      about="Forecast for another practice plan, every day from today. The plan is not stored."
+    >
       <Slider
-        label="Answers a day"
+        label="Answers per day"
         value={answers}
         min={0}
         max={maxAnswers}
@@ -63,7 +66,7 @@ export function WhatIfPanel({ userId, prediction, skills, getSkillName, level }:
         format={String}
       />
       <Slider
-        label="Look ahead"
+        label="Horizon"
         value={days}
         min={1}
         max={365}
@@ -115,9 +118,11 @@ function SkillChecklist({ skills, getSkillName, skillIds, onChange }: SkillCheck
     onChange(skillIds.includes(id) ? skillIds.filter((other) => other !== id) : [...skillIds, id]);
   return (
     <details>
-      <summary>Skills: {skillIds.length === 0 ? 'all, as now' : pluralize(skillIds.length, 'skill')}</summary>
+      <summary>Skills: {skillIds.length === 0 ? 'all' : pluralize(skillIds.length, 'skill')}</summary>
       <fieldset class="checks">
-        <legend class="soft">Only these are practised; the others fade. None ticked: all.</legend>
+        <legend class="soft">
+          Select the skills to practise. Other skills fade. Without a selection, the plan includes all skills.
+        </legend>
         {skills.map(({ skill_id }) => (
           <label key={skill_id}>
             <input type="checkbox" checked={skillIds.includes(skill_id)} onChange={() => toggle(skill_id)} />{' '}
@@ -155,7 +160,7 @@ function PlanOutcome({ forecast, usual }: { readonly forecast: WhatIf; readonly 
   const rows = useMemo(
     (): PlanOutlook[] => [
       { plan: 'Now', score: forecast.current_total, low: null, high: null },
-      { plan: 'As so far', score: unplanned, low: null, high: null },
+      { plan: 'No change', score: unplanned, low: null, high: null },
       { plan: 'This plan', score: planned, low, high },
     ],
     [forecast],
@@ -168,19 +173,19 @@ function PlanOutcome({ forecast, usual }: { readonly forecast: WhatIf; readonly 
     <>
       <p>
         <strong>{planned}</strong> in {pluralize(days, 'day')} ({low} to {high}):{' '}
-        {formatSigned(planned - unplanned)} points against going on as so far (about {formatDecimal(1)(usual)}{' '}
-        answers a day). Chance to stand at {target_score}{' '}
-        {target_date === null ? 'in a year' : `on ${formatDay(target_date)}`}:{' '}
+        {formatSigned(planned - unplanned)} points compared with no change (about {formatDecimal(1)(usual)}{' '}
+        answers per day). Probability of {target_score} points or more{' '}
+        {target_date === null ? 'in one year' : `on ${formatDay(target_date)}`}:{' '}
         <strong>{formatPercent(goal_probability)}</strong>.
       </p>
       <p class="soft">
         {forecast.needed_answers_per_day === null
-          ? `No number of answers a day up to 1,000 is expected to reach ${target_score} in ${pluralize(forecast.needed_within_days ?? days, 'day')}.`
-          : `Least that is expected to reach ${target_score} in ${pluralize(forecast.needed_within_days ?? days, 'day')}: ${forecast.needed_answers_per_day ?? missingText} answers a day.`}
+          ? `Even 1,000 answers per day are not expected to reach ${target_score} in ${pluralize(forecast.needed_within_days ?? days, 'day')}.`
+          : `Expected minimum to reach ${target_score} in ${pluralize(forecast.needed_within_days ?? days, 'day')}: ${forecast.needed_answers_per_day ?? missingText} answers per day.`}
       </p>
       <Chart
-        title={`Total in ${pluralize(days, 'day')}`}
-        about={`Dashed: the goal ${target_score}. The line through a dot is its ${formatPercent(forecast.confidence_level)} interval.`}
+        title={`Total score in ${pluralize(days, 'day')}`}
+        about={`Dashed line: goal ${target_score}. Horizontal line: ${formatPercent(forecast.confidence_level)} interval.`}
         plot={plot}
         rows={rows}
         columns={columns}

@@ -94,10 +94,10 @@ function buildPoints(
 /** Distinguish the lines without colour. */
 const dashStyles = [
   { pattern: 'none', name: '' },
-  { pattern: '7 3', name: ' (dashes)' },
-  { pattern: '2 3', name: ' (dots)' },
-  { pattern: '9 3 2 3', name: ' (dashes and dots)' },
-  { pattern: '1 6', name: ' (few dots)' },
+  { pattern: '7 3', name: ' (dashed)' },
+  { pattern: '2 3', name: ' (dotted)' },
+  { pattern: '9 3 2 3', name: ' (dash-dotted)' },
+  { pattern: '1 6', name: ' (sparse dots)' },
 ] as const;
 
 interface LinesChartProps extends Pick<ChartProps<LiveFigures>, 'title' | 'about' | 'rows' | 'empty'> {
@@ -119,35 +119,30 @@ const createLine = (name: string, column: string, color: string, value: ChartLin
 });
 
 const rates = [
-  createLine('answers counted', 'Answers a second', 'a', (figures) => figures.answers_per_second),
-  createLine(
-    'requests of any kind (dashes)',
-    'Requests a second',
-    'd',
-    (figures) => figures.requests_per_second,
-  ),
+  createLine('answers', 'Answers per second', 'a', (figures) => figures.answers_per_second),
+  createLine('all requests (dashed)', 'Requests per second', 'd', (figures) => figures.requests_per_second),
 ];
 
 export const RateChart = ({ figures }: { figures: readonly LiveFigures[] }) => (
   <LinesChart
-    title="Answers and requests a second"
-    about="A request may bring up to 1,000 answers, or none."
-    unit="a second"
+    title="Answers and requests per second"
+    about="A batch request contains up to 1,000 answers."
+    unit="per second"
     lines={rates}
     rows={figures}
   />
 );
 
 const latencies = [
-  createLine('half within', 'Half within (ms)', 'a', ({ latency_ms }) => latency_ms?.p50 ?? null),
-  createLine('90 % within (dashes)', '90 % within (ms)', 'c', ({ latency_ms }) => latency_ms?.p90 ?? null),
-  createLine('99 % within (dots)', '99 % within (ms)', 'b', ({ latency_ms }) => latency_ms?.p99 ?? null),
+  createLine('median', 'Median (ms)', 'a', ({ latency_ms }) => latency_ms?.p50 ?? null),
+  createLine('p90 (dashed)', 'p90 (ms)', 'c', ({ latency_ms }) => latency_ms?.p90 ?? null),
+  createLine('p99 (dotted)', 'p99 (ms)', 'b', ({ latency_ms }) => latency_ms?.p99 ?? null),
 ];
 
 export const LatencyChart = ({ figures }: { figures: readonly LiveFigures[] }) => (
   <LinesChart
-    title="How long an answer takes"
-    about="From the head of a request that brings answers to its reply, over the last ten seconds each. A line that breaks: no answers."
+    title="Latency of requests with answers"
+    about="Time from the request header to the response, over 10 seconds. A gap in a line means no answers."
     unit="milliseconds"
     lines={latencies}
     rows={figures}
@@ -180,15 +175,15 @@ function buildStatusLines(figures: readonly LiveFigures[]): ChartLine[] {
 
 export function ErrorChart({ figures }: { figures: readonly LiveFigures[] }) {
   const lines = buildStatusLines(figures);
-  const soleStatus = lines.length === 1 ? ` All are ${lines[0]?.name}.` : '';
+  const soleStatus = lines.length === 1 ? ` Status of all errors: ${lines[0]?.name}.` : '';
   return (
     <LinesChart
-      title="Errors a second, by status"
-      about={`4xx: the caller's; 5xx: the service's, or a server behind it is away.${soleStatus}`}
-      unit="a second"
+      title="Errors per second, by status"
+      about={`4xx: rejected requests. 5xx: failed requests, for example because a server is unavailable.${soleStatus}`}
+      unit="per second"
       lines={lines}
       rows={lines.length === 0 ? [] : figures}
-      empty="No request failed in the last five minutes."
+      empty="No errors in the last 5 minutes."
     />
   );
 }
@@ -196,15 +191,15 @@ export function ErrorChart({ figures }: { figures: readonly LiveFigures[] }) {
 const statusMeanings: Readonly<Record<string, string>> = {
   400: 'invalid',
   401: 'unknown key',
-  403: 'not allowed',
+  403: 'missing scope',
   404: 'not found',
   409: 'conflict',
-  412: 'changed meanwhile',
+  412: 'precondition failed',
   413: 'too large',
-  422: 'limit exceeded',
-  429: 'quota used up',
-  500: 'defect',
-  503: 'not available',
+  422: 'not processable',
+  429: 'quota exceeded',
+  500: 'internal error',
+  503: 'unavailable',
 };
 
 const formatStatus = (status: string): string =>

@@ -20,7 +20,7 @@ export async function streamLiveFigures(
 ): Promise<void> {
   let backoffMs = initialWaitMs;
   while (!signal.aborted) {
-    let error: unknown = new SkilltraceError('NETWORK_ERROR', 'The service ended the stream');
+    let error: unknown = new SkilltraceError('NETWORK_ERROR', 'The service closed the stream');
     try {
       for await (const figures of api.live({ signal })) {
         backoffMs = initialWaitMs;

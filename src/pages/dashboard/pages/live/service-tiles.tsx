@@ -20,7 +20,7 @@ interface Tile {
 }
 
 export const formatUpState = (isUp: boolean | null): string =>
-  isUp === null ? missingText : isUp ? 'up' : 'away';
+  isUp === null ? missingText : isUp ? 'up' : 'down';
 
 const formatBytes = (bytes: number): string =>
   bytes < 2 ** 30 ? `${formatCompact(bytes / 2 ** 20)} MB` : `${formatCompact(bytes / 2 ** 30)} GB`;
@@ -39,36 +39,37 @@ const tileDefinitions: readonly Tile[] = [
     label: 'Redis',
     value: ({ redis_up }) => formatUpState(redis_up),
     isNormal: ({ redis_up }) => redis_up,
-    about: 'Normal: up. Without it nothing is counted: see its log, its disk and the network between.',
+    about:
+      'Normal: up. While Redis is down, answers are rejected with 503. Check its log, its disk and the network.',
   },
   {
     label: 'ClickHouse',
     value: ({ clickhouse_up }) => formatUpState(clickhouse_up),
     isNormal: ({ clickhouse_up }) => clickhouse_up,
     about:
-      'Normal: up. Away, answers are still counted and wait in the outbox; histories and statistics answer with 503. Start it again before the outbox is full.',
+      'Normal: up. While ClickHouse is down, answers are counted and wait in the outbox. Histories and statistics return 503. Restart ClickHouse before the outbox is full.',
   },
   {
-    label: 'Oldest answer on its way',
+    label: 'Storage lag',
     value: ({ oldest_pending_seconds }) =>
       oldest_pending_seconds === null ? missingText : `${formatDecimal(1)(oldest_pending_seconds)} s`,
     isNormal: ({ oldest_pending_seconds }) => isAtMost(oldest_pending_seconds, 60),
     about:
-      'How long the oldest counted answer has waited for ClickHouse: the lag of histories and statistics. Normal: a few seconds. Beyond 60 s ClickHouse is away or too slow, or the pipeline does not run: see the log for “drain failed”.',
+      'Age of the oldest counted answer that is not in ClickHouse yet. Histories and statistics lag by this time. Normal: a few seconds. Above 60 s, ClickHouse is down or too slow, or no pipeline process is running. Check the log of the pipeline.',
   },
   {
     label: 'Outbox',
     value: ({ outbox_length }) => formatInteger(outbox_length),
     isNormal: ({ oldest_pending_seconds }) => isAtMost(oldest_pending_seconds, 60),
     about:
-      'Answers that are counted and not in ClickHouse yet. Normal: what comes in a second or two. It grows while ClickHouse is away and is bounded by OUTBOX_MAX_ROWS, beyond which answers are refused.',
+      'Counted answers that are not in ClickHouse yet. Normal: the answers of one or two seconds. The outbox grows while ClickHouse is down. At OUTBOX_MAX_ROWS, the service rejects new answers with 503.',
   },
   {
     label: 'Journal',
     value: ({ journal_length }) => formatInteger(journal_length),
     isNormal: () => null,
     about:
-      'Goals, changes of catalogues and served forecasts that are not in ClickHouse yet. Normal: near 0, more for a moment. The same things hold it up as the outbox.',
+      'Goals, catalogue changes and served forecasts that are not in ClickHouse yet. Normal: near 0. The journal grows for the same reasons as the outbox.',
   },
   {
     label: 'Parked rows',
@@ -76,50 +77,51 @@ const tileDefinitions: readonly Tile[] = [
     isNormal: ({ parked_rows }) => isAtMost(parked_rows, 0),
     about: (
       <>
-        Rows that ClickHouse refused for what they say; they are kept. Normal: 0. Look at the reason, mend the
-        cause, then redrive them: <a href={buildHref('operations', ['parked'])}>parked rows</a>.
+        Rows that ClickHouse rejected because of their content. The service stores them. Normal: 0. Read the
+        reason, fix the cause, then redrive the rows:{' '}
+        <a href={buildHref('operations', ['parked'])}>parked rows</a>.
       </>
     ),
   },
   {
-    label: 'Waiting for a thread',
+    label: 'Waiting requests',
     value: ({ lanes_waiting }) => formatInteger(lanes_waiting),
     isNormal: ({ lanes_waiting }) => isAtMost(lanes_waiting, 1000),
     about:
-      'Requests with answers in the lanes before the worker threads. Normal: few, and only for a moment. Hundreds that stay: more comes than the threads can do. Raise LANES, add API processes, or slow the sender down.',
+      'Requests with answers that wait for a worker thread. Normal: few, for a short time. If hundreds keep waiting, raise LANES, add API processes, or reduce the load.',
   },
   {
     label: 'Connections',
     value: ({ connections_open }) => formatInteger(connections_open),
     isNormal: () => null,
     about:
-      'Open connections of clients. Normal: as many as there are servers and pages that call, each with a few. At most 10,000 in a process, or fewer by the limit on open files.',
+      'Open client connections. Normal: a few per calling server or page. The limit per process is 10,000, or less if the limit on open files is lower.',
   },
   {
-    label: 'Memory of Redis',
+    label: 'Redis memory',
     value: ({ redis_memory }) => (redis_memory === null ? missingText : formatBytes(redis_memory.used)),
     isNormal: (figures) => isAtMost(computeMemoryShare(figures), maxMemoryShare),
     note: ({ redis_memory, ...figures }) =>
       redis_memory === null
         ? ''
         : redis_memory.limit === null
-          ? 'no limit is set'
+          ? 'no limit set'
           : `${formatPercent(computeMemoryShare({ redis_memory, ...figures }))} of ${formatBytes(redis_memory.limit)}`,
     about:
-      'Normal: below 85 % of its limit. Answers are refused while less than a twentieth is free, and are taken again by themselves. Raise maxmemory, or bring ClickHouse back so that the outbox empties.',
+      'Normal: below 85 % of the limit. Above 95 %, the service rejects new answers until memory is free again. Raise maxmemory. If ClickHouse is down, restart it, so that the outbox empties.',
   },
   {
     label: 'API processes',
     value: ({ processes }) => formatInteger(processes),
     isNormal: ({ processes }) => processes > 0,
     about:
-      'That answer on this machine. Normal: API_PROCESSES, or 1. One that is missing is started again by itself.',
+      'Responding API processes on this machine. Normal: API_PROCESSES (default 1). The service restarts failed processes.',
   },
 ];
 
 function formatNote({ isNormal, note }: Tile, figures: LiveFigures): string {
   const verdict = isNormal(figures);
-  const word = verdict === null ? '' : verdict ? 'normal' : 'look into it';
+  const word = verdict === null ? '' : verdict ? 'normal' : 'needs attention';
   return [word, note?.(figures) ?? ''].filter((text) => text !== '').join(', ');
 }
 

@@ -30,9 +30,9 @@ export function CoveragePart({ horizon }: { horizon: string | undefined }) {
   return (
     <Panel
       title="Forecasts"
-      about="A forecast of the coming days promises that its interval holds: of 80 % intervals, 80 in 100. Here is how many held, once the days were over."
+      about="An 80 % interval should contain the result in 80 of 100 forecasts. This section compares past forecasts with their results."
     >
-      <Loaded load={coverage} subject="how forecasts held">
+      <Loaded load={coverage} subject="forecast results">
         {({ bands }) => <CoverageView bands={bands} horizon={horizon} />}
       </Loaded>
     </Panel>
@@ -49,8 +49,9 @@ function CoverageView({ bands, horizon }: { bands: readonly Band[]; horizon: str
   if (bands.length === 0)
     return (
       <p class="soft">
-        No forecast can be judged yet: one has to be served (open a learner), its days have to pass, and the
-        learner has to answer at least ten times in them. <code>npm run demo</code> has some.
+        No forecasts with results yet. Open a learner to create a forecast. It counts when its days have
+        passed and the learner gave at least 10 answers in them. <code>npm run demo</code> includes past
+        forecasts.
       </p>
     );
   const few = rows.filter(({ learners }) => learners < minLearners);
@@ -73,12 +74,12 @@ function CoverageView({ bands, horizon }: { bands: readonly Band[]; horizon: str
       {few.length > 0 && (
         <p class="soft">
           {few.length} of {pluralize(rows.length, 'row')} {few.length === 1 ? 'has' : 'have'} fewer than{' '}
-          {minLearners} learners: what they show may be chance. Their intervals say so.
+          {minLearners} learners. Their results may be chance.
         </p>
       )}
       <Chart
-        title="Intervals that held, by the days ahead and the answers before"
-        about="A short upright line is what was promised; a dot what held, with its 95 % interval by the number of learners (cases of one learner hang together). A dot left of its line: intervals are too narrow."
+        title="Calibrated ranges, by days ahead and earlier answers"
+        about="Short vertical line: nominal level. Dot: observed share with its 95 % interval, which depends on the number of learners. A dot to the left of its line means that the forecast intervals are too narrow."
         series={series}
         plot={plotCoverage}
         rows={rows}
@@ -100,13 +101,12 @@ function CoverageTile({ level, bands }: { level: Level; bands: readonly Band[] }
   const held = averageCases(bands, (band) => readCoverage(band, level));
   return (
     <Stat
-      label={`Of ${level} % intervals held`}
+      label={`Inside ${level} % interval`}
       value={formatPercent(held)}
       note={`${formatPoints(held - level / 100)} points, ${pluralize(cases, 'case')}`}
     >
-      Promised: {level} %. A case is a learner's last forecast of a day, judged when its days were over and
-      had at least ten answers. Below the promise forecasts are surer than they may be, above it more careful
-      than they need be.
+      Nominal: {level} %. A case is a learner's last forecast of a day, if the following days had at least 10
+      answers. Below the nominal level, intervals are too narrow. Above it, they are too wide.
     </Stat>
   );
 }
@@ -114,14 +114,14 @@ function CoverageTile({ level, bands }: { level: Level; bands: readonly Band[] }
 function BiasTile({ bands }: { bands: readonly Band[] }) {
   const bias = averageCases(bands, (band) => band.observed_share - band.expected_share);
   return (
-    <Stat label="Right beyond the forecast" value={`${formatPoints(bias)} points`} note="mean of all cases">
-      The share of answers that were right in those days, less the share that was foretold. Below 0 learners
-      do worse than foretold: a fit on newer answers corrects that.
+    <Stat label="Forecast error" value={`${formatPoints(bias)} points`} note="mean of all cases">
+      Observed share of correct answers minus forecast share. Below 0, learners do worse than forecast. A fit
+      on newer answers corrects this.
     </Stat>
   );
 }
 
-const series: Series = { '50 % promised': 'a', '80 % promised': 'c', '95 % promised': 'b' };
+const series: Series = { '50 % interval': 'a', '80 % interval': 'c', '95 % interval': 'b' };
 
 interface CoverageMark {
   readonly series: string;
@@ -139,11 +139,11 @@ function buildMarks(band: Band): CoverageMark[] {
     const held = readCoverage(band, level);
     const { low, high } = computeShareInterval(held, band.learners);
     return {
-      series: `${level} % promised`,
+      series: `${level} % interval`,
       history: `${formatHistory(band)} answers`,
       horizon: `${band.forecast_days} days ahead`,
       ...{ promised: level / 100, held, low, high },
-      note: `${level} % promised, ${formatPercent(held)} held: ${pluralize(band.cases, 'case')} of ${pluralize(band.learners, 'learner')}`,
+      note: `${level} % interval, ${formatPercent(held)} observed:  ${pluralize(band.cases, 'case')} of ${pluralize(band.learners, 'learner')}`,
     };
   });
 }
@@ -153,7 +153,7 @@ function plotCoverage(bands: readonly Band[]): Plot.PlotOptions {
   const place = { fy: 'horizon', y: 'history', stroke: 'series' };
   return {
     ...{ marginLeft: 118, marginTop: 40, marginRight: 14 },
-    x: { domain: [0, 1], label: 'held', tickFormat: '.0%', grid: true, ticks: 5 },
+    x: { domain: [0, 1], label: 'observed share', tickFormat: '.0%', grid: true, ticks: 5 },
     y: { label: null, domain: [...new Set(marks.map(({ history }) => history))] },
     fy: { label: null, domain: [...new Set(marks.map(({ horizon }) => horizon))], axis: null, padding: 0.12 },
     marks: [
@@ -182,20 +182,23 @@ const formatShare = formatDecimal(3);
 const field = createColumnBuilder<Band>();
 const columns: Column<Band>[] = [
   field('Days ahead', 'forecast_days'),
-  field('Answers before', formatHistory),
+  field('Earlier answers', formatHistory),
   field('Cases', 'cases'),
   field('Learners', 'learners'),
-  field('Held of 50 %', 'coverage_50', { format: formatShare }),
-  field('Held of 80 %', 'coverage_80', { format: formatShare }),
-  field('Held of 95 %', 'coverage_95', { format: formatShare }),
+  field('Inside 50 %', 'coverage_50', { format: formatShare }),
+  field('Inside 80 %', 'coverage_80', { format: formatShare }),
+  field('Inside 95 %', 'coverage_95', { format: formatShare }),
   field('Width of 80 %', 'mean_width_80', {
     format: formatShare,
-    about: 'Mean width of 80 % intervals, as a share of right answers',
+    about: 'Mean width of 80 % intervals, as a share of correct answers',
   }),
-  field('Foretold', 'expected_share', {
+  field('Forecast', 'expected_share', {
     format: formatShare,
-    about: 'Mean share of right answers that was foretold',
+    about: 'Mean forecast share of correct answers',
   }),
-  field('Came', 'observed_share', { format: formatShare, about: 'Mean share of right answers that came' }),
+  field('Observed', 'observed_share', {
+    format: formatShare,
+    about: 'Mean observed share of correct answers',
+  }),
   field('Brier', 'brier', { format: formatShare }),
 ];

@@ -45,14 +45,14 @@ export function ReliabilityPart({ days: text, skill }: ReliabilityProps) {
   const isListed = listed.some(([id]) => id === skill);
   const unlisted = skill === undefined || isListed ? [] : [[skill, skill] as const];
   const shown = dayChoices.includes(days) ? dayChoices : [...dayChoices, days].sort((a, b) => a - b);
-  const spans = shown.map((choice) => [choice, `last ${choice}`] as const);
+  const spans = shown.map((choice) => [choice, `last ${pluralize(choice, 'day')}`] as const);
   return (
     <Panel
       title="Predictions of answers"
-      about="Before each answer the probability that it is right was predicted. Good predictions come true as often as they say."
+      about="Before each answer, the service predicts the probability that it is correct. This section compares predictions with results."
     >
       <div class="row">
-        <QuerySelect label="Days" parameter="days" value={days} options={spans} />
+        <QuerySelect label="Period" parameter="days" value={days} options={spans} />
         <QuerySelect
           label="Skill"
           parameter="skill"
@@ -71,14 +71,14 @@ function ReliabilityView({ data }: { data: Reliability }) {
   if (data.answers === 0)
     return (
       <p class="soft">
-        No answers in these days: choose more days, post answers, or run <code>npm run demo</code>.
+        No answers in this period. Choose a longer period, post answers, or run <code>npm run demo</code>.
       </p>
     );
   return (
     <div class="beside">
       <Chart
         title="Reliability of predictions"
-        about="On the dashed line what was predicted came true as often. Above it more was right than predicted. Lines through the dots: 95 % intervals. Bars: how many answers."
+        about="Dots on the dashed line are calibrated. Above the line, more answers were correct than predicted. Vertical lines: 95 % intervals. Bars: number of answers."
         plot={plotReliability}
         rows={data.bins}
         columns={columns}
@@ -102,31 +102,31 @@ function ReliabilityTiles({
   ).length;
   return (
     <>
-      <Stat label="Answers" value={formatInteger(answers)} note={`of the last ${days} days`}>
-        That are stored, with the prediction that was served before them.
+      <Stat label="Answers" value={formatInteger(answers)} note={`last ${pluralize(days, 'day')}`}>
+        Stored answers with the prediction that was served before them.
       </Stat>
       <Stat
-        label="Right, and predicted"
+        label="Correct / predicted"
         value={`${formatPercent(accuracy)} / ${formatPercent(mean_p_correct)}`}
         note={`${formatPoints(bias)} points`}
       >
-        The share that was right, and the mean prediction. Far apart: predictions are too low or too high
-        altogether; a fit corrects that.
+        Share of correct answers and mean prediction. A large difference means that predictions are too low or
+        too high overall. A fit corrects this.
       </Stat>
       <Stat
-        label="Tenths that hold"
+        label="Calibrated bins"
         value={`${calibratedBins} of ${bins.length}`}
         note="within their 95 % intervals"
       >
-        Tenths of the predictions whose mean lies within the interval of what came. With many thousand answers
-        the intervals are so narrow that small errors show, too: see how far the dots are from the line.
+        Bins of predictions with a mean inside the 95 % interval of the results. With many thousand answers,
+        the intervals are narrow and show even small errors. Then compare the distance between dots and line.
       </Stat>
       <Stat label="Log loss" value={formatDecimal(3)(log_loss)} note="lower is better">
-        0.693 is as good as a coin. Each answer costs the logarithm of the probability that was given to what
-        came.
+        Mean negative logarithm of the probability that was predicted for the actual result. 0.693 is as good
+        as a coin toss.
       </Stat>
       <Stat label="Brier score" value={formatDecimal(3)(brier)} note="lower is better">
-        The mean of (prediction − answer)²: 0 is all foreseen, 0.25 as good as a coin.
+        Mean of (prediction − result)². 0 is perfect, 0.25 is as good as a coin toss.
       </Stat>
     </>
   );
@@ -138,12 +138,12 @@ const barShare = 0.2;
 function plotReliability(bins: readonly Bin[]): Plot.PlotOptions {
   const most = Math.max(...bins.map(({ answers }) => answers));
   const note = ({ from, to, answers, accuracy, low, high }: Bin): string =>
-    `${formatPercent(from)} to ${formatPercent(to)}: ${formatPercent(accuracy)} right (${formatPercent(low)} to ${formatPercent(high)}), ${pluralize(answers, 'answer')}`;
+    `${formatPercent(from)} to ${formatPercent(to)}: ${formatPercent(accuracy)} correct (${formatPercent(low)} to ${formatPercent(high)}), ${pluralize(answers, 'answer')}`;
   return {
     x: { domain: [0, 1], label: 'predicted', tickFormat: '.0%', ticks: 5 },
     y: {
       domain: [-barShare, 1],
-      label: 'right',
+      label: 'correct',
       grid: true,
       tickFormat: '.0%',
       ticks: [0, 0.2, 0.4, 0.6, 0.8, 1],
@@ -179,7 +179,7 @@ const columns: Column<Bin>[] = [
   field('To', 'to', { format: formatPercent }),
   field('Answers', 'answers', { format: formatNumber }),
   field('Predicted', 'p_correct', { format: formatDecimal(3) }),
-  field('Right', 'accuracy', { format: formatDecimal(3) }),
+  field('Correct', 'accuracy', { format: formatDecimal(3) }),
   field('Low', 'low', { format: formatDecimal(3), about: '95 % interval' }),
   field('High', 'high', { format: formatDecimal(3), about: '95 % interval' }),
 ];

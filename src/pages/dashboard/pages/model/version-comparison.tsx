@@ -24,11 +24,11 @@ type Parameter = (typeof parameters)[number];
 const parameters = ['p_init', 'p_learn', 'p_guess', 'p_slip', 'p_forget'] as const;
 
 const parameterTexts: Readonly<Record<Parameter, string>> = {
-  p_init: 'known before',
-  p_learn: 'learned at an answer',
-  p_guess: 'right without knowing',
-  p_slip: 'wrong with knowing',
-  p_forget: 'lost at an answer',
+  p_init: 'known before the first answer',
+  p_learn: 'learned per answer',
+  p_guess: 'correct without knowing',
+  p_slip: 'incorrect despite knowing',
+  p_forget: 'lost per answer',
 };
 
 const parseParameter = (text: string | undefined): Parameter =>
@@ -77,7 +77,7 @@ export function VersionComparison({ query, page }: { query: Route['query']; page
   if (compared === null)
     return (
       <Panel title="Compare two versions">
-        <p class="soft">There are no two fitted versions yet.</p>
+        <p class="soft">There are fewer than two fitted versions.</p>
       </Panel>
     );
   const [from, to] = compared;
@@ -88,8 +88,8 @@ export function VersionComparison({ query, page }: { query: Route['query']; page
   const parameter = parseParameter(query.parameter);
   return (
     <Panel
-      title={`Version ${from} against version ${to}`}
-      about="The parameters of each skill in both, as probabilities."
+      title={`Version ${from} compared with version ${to}`}
+      about="Parameters of each skill in both versions, as probabilities."
     >
       <div class="row">
         <QuerySelect label="From" parameter="from" value={from} options={options} />
@@ -132,7 +132,7 @@ function Differences({ from, to, parameter }: DifferencesProps) {
     <Loaded load={loaded} subject="both versions">
       {({ pairs, isCut }) => (
         <>
-          {isCut && <p class="soft">The first 1,000 skills of each.</p>}
+          {isCut && <p class="soft">Shows the first 1,000 skills of each version.</p>}
           <DifferencesView pairs={pairs} from={from} to={to} parameter={parameter} />
         </>
       )}
@@ -153,14 +153,14 @@ function DifferencesView({ pairs, from, to, parameter }: DifferencesProps & { pa
   return (
     <>
       <p>
-        {changed.length === 0 ? 'No skill has' : `${pluralize(changed.length, 'skill has', 'skills have')}`}{' '}
-        another {parameter} ({parameterTexts[parameter]}), of {pluralize(pairs.length, 'skill')}.
-        {changed.length > maxDrawn && ` The ${maxDrawn} greatest changes are drawn.`}
+        {parameter} ({parameterTexts[parameter]}) differs for {changed.length} of{' '}
+        {pluralize(pairs.length, 'skill')}.
+        {changed.length > maxDrawn && ` The chart shows the ${maxDrawn} largest changes.`}
       </p>
       {drawn.length > 0 && (
         <Chart
           title={`${parameter} of each skill: ${parameterTexts[parameter]}`}
-          about={`Rings: version ${from}; dots: version ${to}.`}
+          about={`Rings: version ${from}. Dots: version ${to}.`}
           plot={plot}
           rows={drawn}
           columns={columns}
@@ -168,12 +168,12 @@ function DifferencesView({ pairs, from, to, parameter }: DifferencesProps & { pa
         />
       )}
       <Table
-        name={`Differences of version ${from} and version ${to}`}
+        name={`Differences between version ${from} and version ${to}`}
         columns={columns}
         rows={pairs}
         rowKey={({ skillId }) => skillId}
         filter
-        empty="Neither has a skill."
+        empty="No skills in these versions."
       />
     </>
   );
@@ -220,7 +220,7 @@ function buildColumns(from: number, to: number): Column<SkillPair>[] {
   const field = createColumnBuilder<SkillPair>();
   const change = (parameter: Parameter) =>
     field(`${parameter} (change)`, (pair) => computeChange(pair, parameter), {
-      about: `${parameterTexts[parameter]}: in version ${to}, and percentage points against version ${from}`,
+      about: `${parameterTexts[parameter]}: value in version ${to}, and change from version ${from} in percentage points`,
       show: (pair) =>
         pair.after === null
           ? missingText
@@ -237,22 +237,21 @@ function buildColumns(from: number, to: number): Column<SkillPair>[] {
     }),
     ...parameters.map(change),
     field(`In version ${to}`, ({ after }) =>
-      after === null ? 'not there' : after.published ? 'new' : `as in version ${after.parameters_version}`,
+      after === null ? 'missing' : after.published ? 'new' : `from version ${after.parameters_version}`,
     ),
-    field('Why', ({ after }) => after?.reason ?? null, {
+    field('Reason', ({ after }) => after?.reason ?? null, {
       format: (reason) => (reason === null ? missingText : <span class="long">{reason}</span>),
     }),
     field('Answers', ({ after }) => after?.answers ?? null, { align: 'end' }),
     field('Log loss', ({ after }) => after?.new_log_loss ?? null, {
-      about:
-        'On answers that the fit has not seen: with what was in force, and with what was fitted; lower is better',
+      about: 'On answers that the fit did not use: previous → fitted parameters. Lower is better',
       show: ({ after }) =>
         after === null
           ? missingText
           : `${formatDecimal(4)(after.old_log_loss)} → ${formatDecimal(4)(after.new_log_loss)}`,
       align: 'end',
     }),
-    field('Log loss before', ({ after }) => after?.old_log_loss ?? null, { isForFile: true }),
+    field('Previous log loss', ({ after }) => after?.old_log_loss ?? null, { isForFile: true }),
     ...parameters.flatMap((name) => [
       field(`${name} in version ${from}`, ({ before }) => before?.[name] ?? null, { isForFile: true }),
       field(`${name} in version ${to}`, ({ after }) => after?.[name] ?? null, { isForFile: true }),

@@ -26,7 +26,7 @@ export function VersionsPart({ query }: { query: Route['query'] }) {
     <>
       <Panel
         title="Versions"
-        about="A fit learns parameters from the answers, and compares them with those in force on answers it has not seen. Its guard lets pass only what is not worse, skill by skill."
+        about="A fit estimates new parameters from the answers. For each skill, the service publishes them only if they predict unseen answers no worse than the current parameters."
       >
         <Loaded load={versions} subject="versions">
           {(page) => (
@@ -59,22 +59,22 @@ function VersionList({ page, onRollBack }: VersionListProps) {
     <>
       <p>
         {in_force === 0 ? (
-          'In force: the defaults, nothing is fitted.'
+          'Current parameters: defaults.'
         ) : (
           <>
-            In force: <strong>version {in_force}</strong>.
+            Current parameters: <strong>version {in_force}</strong>.
           </>
         )}
         {in_force !== 0 && onRollBack !== null && (
           <>
             {' '}
-            <RowButton onClick={() => onRollBack(0)}>Back to the defaults</RowButton>
+            <RowButton onClick={() => onRollBack(0)}>Use defaults</RowButton>
           </>
         )}
         {onRollBack === null && (
           <span class="soft">
             {' '}
-            To go back to another takes a key with the scope <code>operator</code>.
+            Changing the version requires a key with the scope <code>operator</code>.
           </span>
         )}
       </p>
@@ -83,9 +83,11 @@ function VersionList({ page, onRollBack }: VersionListProps) {
         columns={buildColumns(page, onRollBack)}
         rows={versions}
         rowKey={({ change }) => `${change}`}
-        empty="Nothing is fitted yet: a fit needs enough answers; npm run fit, or FIT_INTERVAL_HOURS of the service, makes one."
+        empty="No fits yet. Run npm run fit, or set FIT_INTERVAL_HOURS. A fit needs enough answers."
       />
-      {page.next_cursor !== null && <p class="soft">The newest {pluralize(versions.length, 'change')}.</p>}
+      {page.next_cursor !== null && (
+        <p class="soft">Shows the newest {pluralize(versions.length, 'change')}.</p>
+      )}
     </>
   );
 }
@@ -98,14 +100,14 @@ const buildColumns = (
   field('Version', 'version', {
     show: (change) => (
       <>
-        {change.version} {change.in_force && <Badge tone="good">in force</Badge>}
+        {change.version} {change.in_force && <Badge tone="good">current</Badge>}
       </>
     ),
     align: 'start',
   }),
-  field('When (UTC)', 'published_at', { format: formatDayTime }),
-  field('By', 'action', { isForFile: true }),
-  field('What changed, and why', 'summary', { format: (summary) => <span class="long">{summary}</span> }),
+  field('Time (UTC)', 'published_at', { format: formatDayTime }),
+  field('Action', 'action', { isForFile: true }),
+  field('Changes', 'summary', { format: (summary) => <span class="long">{summary}</span> }),
   field('Skills changed', 'skills_published', {
     show: ({ skills, skills_published }) =>
       skills === null ? '–' : `${formatNumber(skills_published ?? 0)} of ${formatNumber(skills)}`,
@@ -116,11 +118,10 @@ const buildColumns = (
   field('Log loss', 'new_log_loss', {
     show: ({ old_log_loss, new_log_loss }) =>
       `${formatDecimal(4)(old_log_loss)} → ${formatDecimal(4)(new_log_loss)}`,
-    about:
-      'On answers that the fit has not seen: with what was in force, and with what was fitted; lower is better',
+    about: 'On answers that the fit did not use: previous → fitted parameters. Lower is better',
     align: 'end',
   }),
-  field('Log loss before', 'old_log_loss', { isForFile: true }),
+  field('Previous log loss', 'old_log_loss', { isForFile: true }),
   createActionColumn(({ version, kept, based_on }) => (
     <span class="row tight">
       {version > 0 && based_on > 0 && version !== based_on && (
@@ -134,7 +135,7 @@ const buildColumns = (
 ];
 
 const selectVerb = (version: number, activeVersion: number): string =>
-  version < activeVersion ? 'Go back' : 'Go forward';
+  version < activeVersion ? 'Roll back' : 'Roll forward';
 
 interface RollBackDialogProps {
   readonly version: number;
@@ -154,10 +155,10 @@ function RollBackDialog({ version, activeVersion, onClose, onDone }: RollBackDia
   return (
     <ConfirmDialog title={`${verb} to ${target}?`} confirmLabel={verb} onConfirm={rollBack} onClose={onClose}>
       <p>
-        From now on answers of the tenant <bdi>{ownKey.tenant}</bdi> are counted with {target} in place of
-        version {activeVersion}. Mastery and forecasts of all its learners change at their next look. Answers
-        that were counted stay as they are. The last ten versions are kept: you can return the same way. The
-        next fit compares with what is in force then.
+        New answers of the tenant <bdi>{ownKey.tenant}</bdi> will use {target} instead of version{' '}
+        {activeVersion}. Mastery and forecasts of all its learners change with their next request. Stored
+        answers do not change. You can switch between the last ten versions. The next fit compares its result
+        with the version that is current then.
       </p>
     </ConfirmDialog>
   );

@@ -1,6 +1,6 @@
 import type { LastAudit } from '../../../../client/types.js';
 import { computeSum } from '../../../../lists.js';
-import { formatDay, formatDayTime, formatDecimal, formatNumber, pluralize } from '../../base/format.js';
+import { formatDay, formatDayTime, formatDecimal, formatNumber } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
 import { useViewer } from '../../base/viewer.js';
 import { Loaded } from '../../parts/loaded.jsx';
@@ -15,14 +15,14 @@ export function AuditPart() {
   return (
     <Panel
       title="Last audit"
-      about="Every accepted answer has to be stored once, be on its way, or be parked; and sums have to be those of the rows. An audit compares them by tenant and UTC day."
+      about="Each accepted answer must be stored once, pending or parked, and sums must match their rows. An audit checks this by tenant and UTC day."
     >
       <Loaded load={audit} subject="the last audit">
         {({ last }) =>
           last === null ? (
             <p class="soft">
-              The service has made none yet: it makes one after its start and every AUDIT_INTERVAL_HOURS.{' '}
-              <code>npm run audit</code> makes one at once and prints what it found.
+              No audit yet. The service runs an audit after startup and every AUDIT_INTERVAL_HOURS.{' '}
+              <code>npm run audit</code> runs one immediately and prints the result.
             </p>
           ) : (
             <AuditView audit={last} />
@@ -41,22 +41,22 @@ function AuditView({ audit }: { audit: Audit }) {
         <Stat
           label="Mismatches"
           value={formatNumber(mismatchCount)}
-          note={mismatchCount === 0 ? 'all agrees' : 'look into them'}
+          note={mismatchCount === 0 ? 'no differences' : 'needs attention'}
           tone={mismatchCount === 0 ? 'good' : 'alert'}
         >
-          Days on which two counts differ that have to be equal, seen in three looks in a row. Normal: 0.
+          Days with two counts that must be equal but differ in three consecutive checks. Normal: 0.
         </Stat>
         <Stat
           label="Not compared"
           value={formatNumber(audit.not_compared_count)}
-          note={audit.not_compared_count === 0 ? 'nothing was left out' : 'see below'}
+          note={audit.not_compared_count === 0 ? 'everything compared' : 'see below'}
           tone={audit.not_compared_count === 0 ? undefined : 'alert'}
         >
-          What could not be compared, because a server was away or rows did not move. Mend that, and run it
-          again.
+          Counts that the audit could not compare, for example because a server was unavailable. Fix the cause
+          and run the audit again.
         </Stat>
         <Stat
-          label="When (UTC)"
+          label="Time (UTC)"
           value={formatDayTime(audit.at)}
           note={`took ${formatDecimal(1)(audit.seconds)} s`}
         />
@@ -65,11 +65,11 @@ function AuditView({ audit }: { audit: Audit }) {
       <Facts
         facts={[
           ['Accepted answers', formatNumber(audit.accepted)],
-          ['less erased and retracted', formatNumber(audit.removed)],
+          ['Erased and retracted (subtracted)', formatNumber(audit.removed)],
           ['Stored', formatNumber(audit.stored)],
-          ['On their way', formatNumber(audit.waiting)],
+          ['Pending', formatNumber(audit.waiting)],
           ['Parked', formatNumber(audit.parked)],
-          ['Stored, by the day of the answer', formatNumber(audit.raw)],
+          ['Stored, by day of the answer', formatNumber(audit.raw)],
         ]}
       />
       {mismatchCount > 0 && (
@@ -83,7 +83,7 @@ function AuditView({ audit }: { audit: Audit }) {
       )}
       {audit.not_compared.length > 0 && (
         <details>
-          <summary>{pluralize(audit.not_compared.length, 'reason')} why something was not compared</summary>
+          <summary>Why counts were not compared ({formatNumber(audit.not_compared.length)})</summary>
           <ul>
             {audit.not_compared.map((reason) => (
               <li key={reason}>{reason}</li>
@@ -103,6 +103,6 @@ const columns: Column<Audit['mismatches'][number]>[] = [
   field('Partition', 'partition', { align: 'end' }),
   field('Expected', 'expected'),
   field('Found', 'found'),
-  field('What it means', 'meaning'),
-  field('Query that shows the rows', 'look', { format: (look) => <code class="long">{look}</code> }),
+  field('Meaning', 'meaning'),
+  field('Query for the rows', 'look', { format: (look) => <code class="long">{look}</code> }),
 ];

@@ -11,10 +11,10 @@ import { type Quota, QuotaFields, toQuotaSetting } from './quota.jsx';
 type Scope = OwnKey['scopes'][number];
 
 const scopeMeanings: Readonly<Record<Scope, string>> = {
-  read: 'mastery, forecasts, statistics of the tenant',
+  read: 'mastery, forecasts and statistics of the tenant',
   write: 'answers and goals',
-  admin: 'the catalogue, exports, erasures, keys and webhooks of the tenant',
-  operator: 'live figures, parked rows, audits, the keys of all tenants',
+  admin: 'catalogue, exports, erasures, keys and webhooks of the tenant',
+  operator: 'live metrics, parked rows, audits, keys of all tenants',
 };
 
 interface CreateKeyDialogProps {
@@ -29,7 +29,7 @@ export function CreateKeyDialog({ onClose, onDone }: CreateKeyDialogProps) {
     onDone();
   };
   return (
-    <Dialog title={createdKey === null ? 'New key' : 'The new key'} onClose={onClose}>
+    <Dialog title={createdKey === null ? 'Create key' : 'Key created'} onClose={onClose}>
       {createdKey === null ? (
         <CreateKeyForm onClose={onClose} onDone={handleCreated} />
       ) : (
@@ -42,12 +42,12 @@ export function CreateKeyDialog({ onClose, onDone }: CreateKeyDialogProps) {
 const CreatedKeyView = ({ created, onClose }: { created: CreatedKey; onClose: () => void }) => (
   <>
     <OneTimeSecret
-      label={`Key ${created.key_id} of ${created.tenant}, with ${created.scopes.join(', ')}`}
+      label={`Key ${created.key_id} of ${created.tenant}, scopes ${created.scopes.join(', ')}`}
       secret={created.key}
     />
-    <p>It is shown here and nowhere else: copy it now. Who loses it gets a new one.</p>
+    <p>Copy the key now. It is shown only once.</p>
     <div>
-      <Button onClick={onClose}>I have it</Button>
+      <Button onClick={onClose}>Done</Button>
     </div>
   </>
 );
@@ -77,7 +77,7 @@ function CreateKeyForm({ onClose, onDone }: { onClose: () => void; onDone: (key:
             required
             maxLength={128}
             pattern="[A-Za-z0-9._~\-]+"
-            title="Of A-Z, a-z, 0-9 and . _ ~ -"
+            title="Allowed characters: A-Z, a-z, 0-9 and . _ ~ -"
             value={tenant}
             onInput={(event) => setTenant(event.currentTarget.value)}
           />
@@ -88,7 +88,7 @@ function CreateKeyForm({ onClose, onDone }: { onClose: () => void; onDone: (key:
       {error !== null && <ErrorNote error={error} />}
       <div class="row">
         <button type="submit" class="primary" disabled={isBusy || scopes.length === 0}>
-          Make the key
+          Create key
         </button>
         <Button onClick={onClose}>Cancel</Button>
       </div>

@@ -16,17 +16,17 @@ export function DeliveriesPanel({ webhookId }: { webhookId: string }) {
   const deliveries = usePagedList((page) => api.deliveries(webhookId, page), 'deliveries', [api, webhookId]);
   const redelivery = useAction(async (messageId: string) => {
     await api.redeliver(webhookId, messageId);
-    setOutcome(`Message ${messageId} is sent again.`);
+    setOutcome(`Message ${messageId} will be sent again.`);
     deliveries.reload();
   });
   return (
     <Panel
       title={`Deliveries of ${webhookId}`}
-      about="Messages of the last seven days, newest first. One that fails is tried again with growing waits."
+      about="Messages of the last 7 days, newest first. The service retries failed messages with increasing delays."
     >
       <div class="row">
         <Button disabled={deliveries.isLoading} onClick={deliveries.reload}>
-          Look again
+          Refresh
         </Button>
         <p role="status">{outcome}</p>
       </div>
@@ -38,7 +38,7 @@ export function DeliveriesPanel({ webhookId }: { webhookId: string }) {
         columns={buildColumns(redelivery.run)}
         rowKey={({ message_id }) => message_id}
         filter
-        empty="Nothing was sent to it in seven days: Test sends it a message."
+        empty="No messages in the last 7 days. Click Test to send one."
       />
     </Panel>
   );
@@ -48,15 +48,15 @@ const tones = { pending: 'soft', delivered: 'good', failed: 'alert' } as const;
 
 const field = createColumnBuilder<Delivery>();
 const buildColumns = (redeliver: (messageId: string) => unknown): Column<Delivery>[] => [
-  field('When (UTC)', 'created_at', { format: formatDayTime }),
+  field('Time (UTC)', 'created_at', { format: formatDayTime }),
   field('Event', 'type', { format: (type) => <span class="words">{type}</span> }),
-  field('State', 'status', { format: (status) => <Badge tone={tones[status]}>{status}</Badge> }),
-  field('Tries', 'tries'),
+  field('Status', 'status', { format: (status) => <Badge tone={tones[status]}>{status}</Badge> }),
+  field('Attempts', 'tries'),
   field(
-    'Last answer',
+    'Last response',
     ({ last_status, last_error }) => last_error ?? (last_status === null ? null : `${last_status}`),
   ),
-  field('Next try (UTC)', 'next_try_at', { format: formatDayTime }),
+  field('Next attempt (UTC)', 'next_try_at', { format: formatDayTime }),
   field('Message', 'message_id', { format: (message_id) => <code>{message_id}</code> }),
   createActionColumn(
     ({ message_id, status }) =>

@@ -26,7 +26,7 @@ export function ErasuresPart() {
   return (
     <Panel
       title={`Erasures of ${ownKey.tenant}`}
-      about="Learners who were erased, without their names. One is done when it is proven that no row is left of them."
+      about="Erased learners, without their ids. An erasure is done when a query proves that no rows of the learner remain."
     >
       <PagedTable
         list={erasures}
@@ -35,7 +35,7 @@ export function ErasuresPart() {
         columns={buildColumns(setShownId)}
         rowKey={({ erasure_id }) => erasure_id}
         filter
-        empty="No learner was erased. DELETE /api/v1/learners/{user_id} erases one."
+        empty="No erasures yet. DELETE /api/v1/learners/{user_id} erases a learner."
       />
       {shownId !== null && (
         <Dialog title="Erasure" onClose={() => setShownId(null)}>
@@ -50,18 +50,18 @@ export function ErasuresPart() {
 }
 
 const statusTexts: Readonly<Record<Row['status'], string>> = {
-  pending: 'waits for ClickHouse',
-  running: 'rows are deleted',
+  pending: 'waiting for ClickHouse',
+  running: 'deleting rows',
   done: 'done',
 };
 
 const field = createColumnBuilder<Row>();
 const buildColumns = (onShow: (erasureId: string) => void): Column<Row>[] => [
   field('Erasure', 'erasure_id', { format: (erasure_id) => <code>{erasure_id}</code> }),
-  field('State', 'status', {
+  field('Status', 'status', {
     format: (status) => <Badge tone={status === 'done' ? 'good' : 'soft'}>{statusTexts[status]}</Badge>,
   }),
-  field('Asked for (UTC)', 'requested_at', { format: formatDayTime }),
+  field('Requested (UTC)', 'requested_at', { format: formatDayTime }),
   field('Done (UTC)', 'done_at', { format: formatDayTime }),
   createActionColumn(({ erasure_id }) => (
     <RowButton aria-label={`Proof of ${erasure_id}`} onClick={() => onShow(erasure_id)}>
@@ -74,7 +74,7 @@ function ErasureProof({ erasureId }: { erasureId: string }) {
   const { api } = useViewer();
   const erasure = useLoad((signal) => api.erasure(erasureId, { signal }), [api, erasureId]);
   return (
-    <Loaded load={erasure} subject="its proof">
+    <Loaded load={erasure} subject="the proof">
       {({ places, proof }) => (
         <>
           <p>
@@ -88,7 +88,7 @@ function ErasureProof({ erasureId }: { erasureId: string }) {
           />
           {proof !== null && (
             <details>
-              <summary>The query that proves it</summary>
+              <summary>Query of the proof</summary>
               <pre class="query">{proof.query}</pre>
             </details>
           )}

@@ -1,5 +1,5 @@
 import type { Deployment as DeploymentFacts, Health } from '../../../../client/types.js';
-import { formatDayTime, formatDecimal, formatInteger, missingText } from '../../base/format.js';
+import { formatDayTime, formatDecimal, formatInteger, missingText, pluralize } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
 import { useViewer } from '../../base/viewer.js';
 import { Button } from '../../parts/button.jsx';
@@ -16,7 +16,7 @@ export function HealthPart() {
       ) : (
         <Panel title="Versions">
           <p class="soft">
-            The versions of the deployment's parts need a key with the scope <code>operator</code>.
+            Component versions require a key with the scope <code>operator</code>.
           </p>
         </Panel>
       )}
@@ -28,13 +28,13 @@ function HealthPanel() {
   const { api } = useViewer();
   const health = useLoad((signal) => api.health({ signal }), [api]);
   return (
-    <Panel title="Health" about="The service's parts, a moment ago.">
-      <Loaded load={health} subject="the health">
+    <Panel title="Health" about="Current status of the service.">
+      <Loaded load={health} subject="the status">
         {(data) => <HealthChecks health={data} />}
       </Loaded>
       <div>
         <Button disabled={health.isLoading} onClick={health.reload}>
-          Look again
+          Refresh
         </Button>
       </div>
     </Panel>
@@ -43,22 +43,22 @@ function HealthPanel() {
 
 function HealthChecks({ health: { status, checks, uptime_seconds } }: { health: Health }) {
   const { redis, clickhouse, pipeline, workers } = checks;
-  const threads = `${formatInteger(workers.threads)}, ${formatInteger(workers.waiting)} requests wait for one`;
+  const threads = `${pluralize(workers.threads, 'thread')}, ${pluralize(workers.waiting, 'waiting request')}`;
   const progress = [
-    `${formatInteger(pipeline.outbox_length)} answers on their way, the oldest for ${formatDecimal(1)(pipeline.oldest_pending_seconds)} s`,
-    `${formatInteger(pipeline.journal_length)} rows of the journal`,
-    `${formatInteger(pipeline.parked)} parked`,
-    `${formatInteger(pipeline.erasures_due)} learners to be erased`,
+    `${formatInteger(pipeline.outbox_length)} pending answers, storage lag ${formatDecimal(1)(pipeline.oldest_pending_seconds)} s`,
+    `${formatInteger(pipeline.journal_length)} journal rows`,
+    `${formatInteger(pipeline.parked)} parked rows`,
+    `${formatInteger(pipeline.erasures_due)} pending erasures`,
   ];
   return (
     <Facts
       facts={[
-        ['Altogether', <CheckState key="all" check={{ status }} />],
+        ['Overall', <CheckState key="all" check={{ status }} />],
         ['Redis', <CheckState key="redis" check={redis} />],
         ['ClickHouse', <CheckState key="clickhouse" check={clickhouse} />],
         ['Threads', <CheckState key="threads" check={workers} />, threads],
         ['Pipeline', <CheckState key="pipeline" check={pipeline} />, progress.join('; ')],
-        ['Up for', formatDuration(uptime_seconds)],
+        ['Uptime', formatDuration(uptime_seconds)],
       ]}
     />
   );
@@ -87,7 +87,7 @@ function DeploymentPanel() {
   const { api } = useViewer();
   const deployment = useLoad((signal) => api.deployment({ signal }), [api]);
   return (
-    <Panel title="Versions" about="Of this deployment's parts.">
+    <Panel title="Versions" about="Components of this deployment.">
       <Loaded load={deployment} subject="versions">
         {(data) => (
           <Facts
@@ -95,7 +95,7 @@ function DeploymentPanel() {
               ['Skilltrace', data.version],
               ['Node.js', data.node_version],
               ['Redis', data.redis_version],
-              ['ClickHouse', data.clickhouse_version ?? 'away'],
+              ['ClickHouse', data.clickhouse_version ?? 'unavailable'],
               ['Schema', data.schema_version ?? missingText],
               ['Partitions', data.partitions],
               ['Deployment', <Deployment key="deployment" deployment={data} />],
@@ -109,6 +109,6 @@ function DeploymentPanel() {
 
 const Deployment = ({ deployment: { deployment_id, created_at } }: { deployment: DeploymentFacts }) => (
   <>
-    <code>{deployment_id}</code>, made {formatDayTime(created_at)} UTC
+    <code>{deployment_id}</code>, created {formatDayTime(created_at)} UTC
   </>
 );

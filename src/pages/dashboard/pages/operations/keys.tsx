@@ -25,11 +25,11 @@ export function KeysPart({ route: { query } }: { readonly route: Route }) {
   return (
     <Panel
       title="API keys"
-      about="Who may call the API. A key itself is shown once, when it is made; afterwards it goes by its id."
+      about="Keys that can call the API. A key is shown only once, when it is created. Afterwards the list shows its id."
     >
       <div class="row">
         <Button class="primary" onClick={() => setDialog({ kind: 'create' })}>
-          New key
+          Create key
         </Button>
         {hasScope('operator') && (
           <label>
@@ -48,7 +48,7 @@ export function KeysPart({ route: { query } }: { readonly route: Route }) {
             checked={query.revoked !== undefined}
             onChange={(event) => updateQuery({ revoked: event.currentTarget.checked ? 'shown' : null })}
           />{' '}
-          Revoked ones, too
+          Show revoked keys
         </label>
       </div>
       <PagedTable
@@ -58,7 +58,7 @@ export function KeysPart({ route: { query } }: { readonly route: Route }) {
         columns={buildColumns(viewer, setDialog)}
         rowKey={({ key_id }) => key_id}
         filter
-        empty={tenant === undefined ? 'No key is in force.' : `The tenant ${tenant} has no key in force.`}
+        empty={tenant === undefined ? 'No active keys.' : `No active keys of the tenant ${tenant}.`}
       />
       {dialog?.kind === 'create' && <CreateKeyDialog onClose={close} onDone={keys.reload} />}
       {dialog?.kind === 'quota' && (
@@ -76,12 +76,13 @@ export function KeysPart({ route: { query } }: { readonly route: Route }) {
           }}
         >
           <p>
-            Whoever uses it, for the tenant <bdi>{dialog.key.tenant}</bdi> with {dialog.key.scopes.join(', ')}
-            , is refused within 5 seconds. It cannot be undone: they need a new key.
+            The service rejects this key within 5 seconds. Tenant: <bdi>{dialog.key.tenant}</bdi>, scopes:{' '}
+            {dialog.key.scopes.join(', ')}. You cannot undo a revocation. Clients that use the key need a new
+            key.
           </p>
           {dialog.key.key_id === ownKey.key_id && (
             <p>
-              <strong>It is the key that this dashboard uses: you will have to enter another one.</strong>
+              <strong>The dashboard uses this key. After the revocation, sign in with another key.</strong>
             </p>
           )}
         </ConfirmDialog>
@@ -101,23 +102,23 @@ const buildColumns = (
   field('Key', 'key_id', {
     show: ({ key_id, development }) => (
       <>
-        <code>{key_id}</code> {key_id === ownKey.key_id && <Badge tone="soft">yours</Badge>}{' '}
+        <code>{key_id}</code> {key_id === ownKey.key_id && <Badge tone="soft">your key</Badge>}{' '}
         {development && <Badge tone="soft">development</Badge>}
       </>
     ),
-    about: 'The first 12 characters of its SHA-256',
+    about: 'First 12 characters of the SHA-256 hash of the key',
   }),
   ...(hasScope('operator') ? [field('Tenant', 'tenant')] : []),
   field('Scopes', ({ scopes }) => scopes.join(', '), {
     format: (scopes) => <span class="words">{scopes}</span>,
   }),
-  field('Requests a minute', 'requests_per_minute', { show: formatQuota, align: 'end' }),
-  field('Made (UTC)', 'created_at', {
+  field('Requests per minute', 'requests_per_minute', { show: formatQuota, align: 'end' }),
+  field('Created (UTC)', 'created_at', {
     format: (created_at) => <span title={formatDayTime(created_at)}>{formatDay(created_at)}</span>,
   }),
-  field('State', ({ revoked_at }) => (revoked_at === null ? 'in force' : `revoked ${revoked_at}`), {
+  field('Status', ({ revoked_at }) => (revoked_at === null ? 'active' : `revoked ${revoked_at}`), {
     show: ({ revoked_at }) =>
-      revoked_at === null ? <Badge tone="good">in force</Badge> : <>revoked {formatDay(revoked_at)}</>,
+      revoked_at === null ? <Badge tone="good">active</Badge> : <>revoked {formatDay(revoked_at)}</>,
   }),
   createActionColumn(
     (key) =>

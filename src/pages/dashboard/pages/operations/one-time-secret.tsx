@@ -12,7 +12,7 @@ export function OneTimeSecret({ label, secret }: { label: string; secret: string
       setOutcome('Copied.');
     } catch {
       // Pages without HTTPS have no clipboard, and users can deny access.
-      setOutcome('Selected: copy it with the keyboard.');
+      setOutcome('Selected. Copy it with the keyboard.');
     }
   };
   return (

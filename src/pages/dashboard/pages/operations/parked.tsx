@@ -23,7 +23,7 @@ export function ParkedPart() {
   return (
     <Panel
       title="Parked rows"
-      about="Answers, and changes of goals and catalogues, that ClickHouse refused for what they say. They are kept, count for their learners, and are missing in histories and statistics only."
+      about="Answers and changes of goals or catalogues that ClickHouse rejected because of their content. The service stores these rows. They count for learners but are missing in histories and statistics."
     >
       <PagedTable
         list={parked}
@@ -32,7 +32,7 @@ export function ParkedPart() {
         columns={columns}
         rowKey={({ stream, id }) => `${stream} ${id}`}
         filter
-        empty="Nothing is parked, as it should be."
+        empty="No parked rows."
       >
         {parked.rows !== null && parked.rows.length > 0 && (
           <div>
@@ -51,9 +51,8 @@ export function ParkedPart() {
           onClose={() => setConfirming(false)}
         >
           <p>
-            All of them, those of other pages included, are put back into their line and stored as if nothing
-            had been. Mend what the reasons name first: what is refused again is parked again. Nothing is
-            stored twice.
+            The service sends all parked rows to ClickHouse again, including rows on other pages. Fix the
+            reasons first: rows that ClickHouse rejects again are parked again. No row is stored twice.
           </p>
         </ConfirmDialog>
       )}
@@ -62,10 +61,15 @@ export function ParkedPart() {
 }
 
 function describeOutcome({ moved, stayed, erased }: Redriven): string {
-  const parts = [`${pluralize(moved, 'row was', 'rows were')} put back`];
+  const parts = [`${pluralize(moved, 'row was', 'rows were')} queued again`];
   if (stayed > 0)
-    parts.push(`${pluralize(stayed, 'stays', 'stay')} until a correction is applied: try again later`);
-  if (erased > 0) parts.push(`${pluralize(erased, 'was', 'were')} of erased learners and dropped`);
+    parts.push(
+      `${pluralize(stayed, 'row remains', 'rows remain')} parked until a pending correction is applied: try again later`,
+    );
+  if (erased > 0)
+    parts.push(
+      `${pluralize(erased, 'row of an erased learner was', 'rows of erased learners were')} deleted`,
+    );
   return `${parts.join('; ')}.`;
 }
 

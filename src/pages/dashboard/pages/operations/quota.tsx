@@ -23,7 +23,7 @@ export function QuotaFields({ quota, onChange }: QuotaFieldsProps) {
     <fieldset>
       <legend>Quota</legend>
       <label>
-        Requests a minute{' '}
+        Requests per minute{' '}
         <input
           type="number"
           min={1}
@@ -41,9 +41,9 @@ export function QuotaFields({ quota, onChange }: QuotaFieldsProps) {
           disabled={maxPerMinute !== null}
           onChange={(event) => onChange({ ...quota, isUnlimited: event.currentTarget.checked })}
         />{' '}
-        unlimited
+        Unlimited
       </label>
-      {maxPerMinute !== null && <p class="soft">Yours has {maxPerMinute}: it can give no more.</p>}
+      {maxPerMinute !== null && <p class="soft">Maximum: {maxPerMinute}, the quota of your key.</p>}
     </fieldset>
   );
 }
@@ -70,15 +70,15 @@ export function ChangeQuotaDialog({
   };
   return (
     <ConfirmDialog
-      title={`Quota of the key ${key_id}`}
-      confirmLabel="Set the quota"
+      title={`Change quota of key ${key_id}`}
+      confirmLabel="Set quota"
       onConfirm={save}
       onClose={onClose}
     >
       <QuotaFields quota={quota} onChange={setQuota} />
       <p class="soft">
-        It counts requests, whatever they bring; one beyond it is answered with 429. It takes effect within 5
-        seconds.
+        The quota counts requests, not answers. Requests above the quota get status 429. A change takes effect
+        within 5 seconds.
       </p>
     </ConfirmDialog>
   );

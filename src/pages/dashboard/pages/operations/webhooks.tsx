@@ -20,7 +20,7 @@ export function WebhooksPart({ route: { args } }: { readonly route: Route }) {
   const webhooks = usePagedList((page) => api.webhooks(page), 'webhooks', [api]);
   const test = useAction(async ({ webhook_id }: Webhook) => {
     const { message_id } = await api.testWebhook(webhook_id);
-    setOutcome(`A test is on its way to ${webhook_id}: message ${message_id}.`);
+    setOutcome(`Test message ${message_id} is queued for ${webhook_id}.`);
   });
   const toggleWebhook = async ({ webhook_id, enabled }: Webhook): Promise<void> => {
     await api.changeWebhook(webhook_id, { enabled: !enabled });
@@ -29,17 +29,14 @@ export function WebhooksPart({ route: { args } }: { readonly route: Route }) {
   };
   return (
     <>
-      <Panel
-        title="Webhooks"
-        about="Endpoints of the tenant's platforms that are told when something happened."
-      >
+      <Panel title="Webhooks" about="Endpoints that receive events of this tenant.">
         <PagedTable
           list={webhooks}
           subject="webhooks"
           name="Webhooks"
           columns={buildColumns({ chosen, onTest: test.run, onToggle: setToggledWebhook })}
           rowKey={({ webhook_id }) => webhook_id}
-          empty="No endpoint yet: POST /api/v1/webhooks with its URL and the events it asks for makes one."
+          empty="No webhooks yet. Create one with POST /api/v1/webhooks."
         />
         {test.error !== null && <ErrorNote error={test.error} />}
         <p role="status">{outcome}</p>
@@ -55,8 +52,8 @@ export function WebhooksPart({ route: { args } }: { readonly route: Route }) {
           <p>
             <code>{toggledWebhook.url}</code>{' '}
             {toggledWebhook.enabled
-              ? 'is sent nothing from now on, and what happens meanwhile is not sent later either.'
-              : 'is sent from now on what happens; what happened meanwhile is not sent.'}
+              ? 'receives no events while it is disabled. The service does not send these events later.'
+              : 'receives new events. Events that occurred while it was disabled are not sent.'}
           </p>
         </ConfirmDialog>
       )}
@@ -65,11 +62,11 @@ export function WebhooksPart({ route: { args } }: { readonly route: Route }) {
 }
 
 const disabledReasons: Readonly<Record<NonNullable<Webhook['disabled_reason']>, string>> = {
-  request: 'by request',
-  gone: 'it answered 410, gone',
-  failing: 'it failed for days',
-  undelivered: 'too much waited for it',
-  restored: 'it was restored without its secrets: rotate its secret first',
+  request: 'manually',
+  gone: 'the endpoint returned 410',
+  failing: 'deliveries failed for days',
+  undelivered: 'too many undelivered messages',
+  restored: 'restored without its secrets: rotate the secret first',
 };
 
 interface WebhookActions {
@@ -101,7 +98,7 @@ const buildColumns = ({ chosen, onTest, onToggle }: WebhookActions): Column<Webh
   field('Events', ({ event_types }) => event_types.join(', '), {
     show: ({ event_types }) => (event_types.includes('*') ? 'all' : event_types.join(', ')),
   }),
-  field('State', ({ enabled, disabled_reason }) => (enabled ? 'enabled' : `disabled: ${disabled_reason}`), {
+  field('Status', ({ enabled, disabled_reason }) => (enabled ? 'enabled' : `disabled: ${disabled_reason}`), {
     show: ({ enabled, disabled_reason }) =>
       enabled ? (
         <Badge tone="good">enabled</Badge>
@@ -111,7 +108,7 @@ const buildColumns = ({ chosen, onTest, onToggle }: WebhookActions): Column<Webh
         </>
       ),
   }),
-  field('Made (UTC)', 'created_at', { format: formatDay }),
+  field('Created (UTC)', 'created_at', { format: formatDay }),
   createActionColumn((webhook) => (
     <span class="row tight">
       <a class="button quiet" href={buildHref('operations', ['webhooks', webhook.webhook_id])}>

@@ -20,18 +20,18 @@ const columns: readonly Column<SkillPoint>[] = [
   field('Skill', 'name'),
   field('Section', 'section'),
   field('Answers', 'answers'),
-  field('Right', 'right', { format: formatPercent }),
+  field('Correct', 'right', { format: formatPercent }),
   field('Predicted', 'predicted', { format: formatPercent }),
 ];
 
 export const AccuracyOverview = ({ rows }: { rows: readonly SkillPoint[] }) => (
   <Chart
-    {...{ title: 'Right against predicted', rows, columns, plot: plotAccuracy, height: 340 }}
+    {...{ title: 'Predicted and correct answers', rows, columns, plot: plotAccuracy, height: 340 }}
     series={Object.fromEntries(
       Object.entries(series).filter(([name]) => rows.some(({ section }) => section === name)),
     )}
-    about="A dot for each skill, larger with more answers. On the line predictions were right on average; below it learners do worse than expected, above it better. The furthest from it are named."
-    empty="No answers are stored."
+    about="Each dot is a skill. Larger dots have more answers. On the line, predictions match results. Below the line, learners do worse than predicted, above it better. Labels name the largest differences."
+    empty="No stored answers."
   />
 );
 
@@ -46,7 +46,7 @@ function plotAccuracy(rows: readonly SkillPoint[]): Plot.PlotOptions {
   const middle = (domain[0] + domain[1]) / 2;
   return {
     x: shareAxis('Predicted', domain),
-    y: shareAxis('Right', domain),
+    y: shareAxis('Correct', domain),
     r: { range: [2, 11] },
     marks: [
       Plot.line(
@@ -57,7 +57,7 @@ function plotAccuracy(rows: readonly SkillPoint[]): Plot.PlotOptions {
         ...{ x: 'predicted', y: 'right', r: 'answers', fill: 'section', fillOpacity: 0.75 },
         stroke: 'var(--panel)',
         title: ({ name, right, predicted, answers }: SkillPoint) =>
-          `${name}: ${formatPercent(right)} right, ${formatPercent(predicted)} predicted, ${pluralize(answers, 'answer')}`,
+          `${name}: ${formatPercent(right)} correct, ${formatPercent(predicted)} predicted, ${pluralize(answers, 'answer')}`,
       }),
       ...(['start', 'end'] as const).map((textAnchor) =>
         Plot.text(

@@ -9,20 +9,20 @@ type CohortWeek = SkillStatistics['cohorts'][number];
 
 const field = createColumnBuilder<CohortWeek>();
 const columns: readonly Column<CohortWeek>[] = [
-  field('Began in the week of', 'cohort', { format: formatDay }),
-  field('Weeks since', 'week'),
+  field('First week', 'cohort', { format: formatDay }),
+  field('Weeks since start', 'week'),
   field('Learners', 'learners'),
   field('Answers', 'answers'),
-  field('Right', 'accuracy', { format: formatPercent }),
+  field('Correct', 'accuracy', { format: formatPercent }),
   field('Mastery', 'mean_mastery', { format: formatPercent }),
 ];
 
 export const CohortChart = ({ rows }: { rows: readonly CohortWeek[] }) => (
   <Chart
     {...{ title: 'Cohorts', rows, columns, plot: plotCohorts, legend: <BandLegend bands={masteryBands} /> }}
-    about="A row holds the learners who began in the same week, a column what they reached so many weeks later: the mean mastery of those who practised the skill in that week. A row that turns blue earlier learns faster."
+    about="Each row shows the learners who started in the same week. Each cell shows the mean mastery of those who practised the skill that many weeks later. Rows that turn blue earlier learn faster."
     height={90 + 26 * new Set(rows.map(({ cohort }) => cohort)).size}
-    empty="Nobody began within the last 26 weeks."
+    empty="No learners started in the last 26 weeks."
   />
 );
 
@@ -32,7 +32,7 @@ const plotCohorts = (rows: readonly CohortWeek[]): Plot.PlotOptions => ({
     type: 'band',
     domain: listWeeks(rows),
     ticks: listWeeks(rows).filter((week) => week % 4 === 0),
-    label: 'Weeks since',
+    label: 'Weeks since start',
     axis: 'top',
   },
   y: {
@@ -51,7 +51,7 @@ const plotCohorts = (rows: readonly CohortWeek[]): Plot.PlotOptions => ({
     Plot.cell(rows, {
       ...{ x: 'week', y: 'cohort', fill: 'mean_mastery', rx: 2 },
       title: ({ cohort, week, learners, answers, accuracy, mean_mastery }: CohortWeek) =>
-        `${formatDay(cohort)}, week ${week}: mastery ${formatPercent(mean_mastery)}; ${pluralize(learners, 'learner')}, ${pluralize(answers, 'answer')}, ${formatPercent(accuracy)} right`,
+        `${formatDay(cohort)}, week ${week}: mastery ${formatPercent(mean_mastery)}; ${pluralize(learners, 'learner')}, ${pluralize(answers, 'answer')}, ${formatPercent(accuracy)} correct`,
     }),
   ],
 });

@@ -6,14 +6,14 @@ import { type Column, createColumnBuilder, Table } from '../../parts/table.jsx';
 export const ItemsPanel = ({ page: { skill_id, items, next_cursor } }: { page: SkillItemPage }) => (
   <Panel
     title="Items"
-    about="The hardest first: questions with ten answers or more, quick guesses left out. Misleading are those on which learners who know the skill (mastery of 80 % or more) do no better than those who do not (below 50 %): look at the question and its key before you blame the learners."
+    about="Hardest items first, with at least 10 answers. Rapid guesses do not count. On a misleading item, learners with a mastery of 80 % or more do no better than learners below 50 %. Check the question and its answer key."
   >
-    {next_cursor !== null && <p class="soft">The {items.length} hardest; there are more.</p>}
+    {next_cursor !== null && <p class="soft">Shows the {items.length} hardest items.</p>}
     {items.length > 0 && <p>{describeMisleading(items)}</p>}
     <Table
       {...{ name: `Items of ${skill_id}`, columns, rows: items, filter: items.length > 20 }}
       rowKey={({ item_id }) => item_id}
-      empty="No question has ten answers yet, or answers come without item_id."
+      empty="No item has 10 answers yet, or answers have no item_id."
     />
   </Panel>
 );
@@ -23,9 +23,11 @@ function describeMisleading(items: readonly SkillItem[]): string {
   const undecided = items.filter(({ misleading }) => misleading === null).length;
   return [
     names.length === 0
-      ? 'None misleads.'
-      : `${pluralize(names.length, 'item')} may mislead: ${names.join(', ')}.`,
-    ...(undecided === 0 ? [] : [`For ${undecided} there are too few answers to tell.`]),
+      ? 'No misleading items.'
+      : `${pluralize(names.length, 'item')} may be misleading: ${names.join(', ')}.`,
+    ...(undecided === 0
+      ? []
+      : [`${pluralize(undecided, 'item has', 'items have')} too few answers to decide.`]),
   ].join(' ');
 }
 
@@ -34,14 +36,17 @@ const columns: readonly Column<SkillItem>[] = [
   field('Item', 'item_id', { format: (item_id) => <bdi class="name">{item_id}</bdi> }),
   field('Learners', 'learners'),
   field('Answers', 'answers'),
-  field('Right', 'accuracy', { format: formatPercent }),
+  field('Correct', 'accuracy', { format: formatPercent }),
   field('By mastery', 'expected', {
     format: formatPercent,
     about:
-      "What the learners' mastery alone foretells. Far above Right: it asks for something else than its skill",
+      'Expected share from mastery only. A value far above Correct suggests that the item tests another skill',
   }),
-  field('Predicted', 'p_correct', { format: formatPercent, about: 'What was predicted, knowing the item' }),
-  field('Beyond', 'beyond', {
+  field('Predicted', 'p_correct', {
+    format: formatPercent,
+    about: 'Predicted share, including item difficulty',
+  }),
+  field('Difference', 'beyond', {
     show: ({ beyond, low, high }) => (
       <>
         {formatPoints(beyond)}
@@ -50,19 +55,19 @@ const columns: readonly Column<SkillItem>[] = [
         </span>
       </>
     ),
-    about: 'Percentage points by which more were right than predicted, with the 95 % interval',
+    about: 'Correct minus predicted, in percentage points, with the 95 % interval',
   }),
   field('Low', 'low', { isForFile: true }),
   field('High', 'high', { isForFile: true }),
-  field('Seconds', 'median_seconds', { align: 'end', about: 'Half of the answers took no longer' }),
-  field('Sure and wrong', 'sure_and_wrong', {
+  field('Seconds', 'median_seconds', { align: 'end', about: 'Median time' }),
+  field('Confident errors', 'sure_and_wrong', {
     format: formatPercent,
     align: 'end',
-    about: 'Share of wrong answers of those who felt sure (confidence 4 or 5)',
+    about: 'Share of incorrect answers, of all answers with confidence 4 or 5',
   }),
   field('Misleading', 'misleading', {
     format: (misleading) =>
       misleading === null ? missingText : misleading ? <Badge tone="alert">misleading</Badge> : 'no',
-    about: 'Learners who know the skill do no better on it; a dash: too few answers to tell',
+    about: 'Learners who know the skill do no better on this item. A dash means too few answers',
   }),
 ];

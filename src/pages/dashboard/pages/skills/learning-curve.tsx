@@ -12,13 +12,13 @@ import { type Column, createColumnBuilder } from '../../parts/table.jsx';
 
 type CurveStep = SkillStatistics['learning_curve'][number];
 
-const series = { Right: 'a', Predicted: 'b', 'Mastery before': 'c' };
+const series = { Correct: 'a', Predicted: 'b', 'Mastery before': 'c' };
 
 const field = createColumnBuilder<CurveStep>();
 const columns: readonly Column<CurveStep>[] = [
   field('Answer', 'attempt'),
   field('Learners', 'learners'),
-  field('Right', 'accuracy', { format: formatPercent }),
+  field('Correct', 'accuracy', { format: formatPercent }),
   field('Low', 'low', { format: formatPercent }),
   field('High', 'high', { format: formatPercent }),
   field('Predicted', 'p_correct', { format: formatPercent }),
@@ -29,13 +29,13 @@ export const LearningCurve = ({ rows }: { rows: readonly CurveStep[] }) => (
   <section class="panel" aria-label="Learning curve">
     <Chart
       {...{ title: 'Learning curve', series, rows, columns, plot: plotCurve, height: 320 }}
-      about="Learners' first to 30th answer on the skill: how many were right, with the 95 % interval, and what was predicted before. Later answers are of those who went on, so compare the lines with each other rather than with their beginning."
-      empty="It takes five learners with answers."
+      about="Share of correct answers in each learner's first to 30th answer on the skill, with its 95 % interval, and the predictions. Fewer learners reach later answers, so compare the lines with each other, not with their start."
+      empty="Needs answers of at least 5 learners."
     />
     <Chart
-      {...{ title: 'Learners left', rows, columns, plot: plotLearners, height: 150 }}
-      about="How many came as far as each answer."
-      empty="It takes five learners with answers."
+      {...{ title: 'Learners per answer', rows, columns, plot: plotLearners, height: 150 }}
+      about="Number of learners who reached each answer."
+      empty="Needs answers of at least 5 learners."
     />
   </section>
 );
@@ -48,7 +48,7 @@ function plotCurve(rows: readonly CurveStep[]): Plot.PlotOptions {
       ...{ series: name, x, y, note: `${formatPercent(y)}, ${origin}` },
     });
     return [
-      { ...point('Right', row.accuracy), low: row.low, high: row.high },
+      { ...point('Correct', row.accuracy), low: row.low, high: row.high },
       point('Predicted', row.p_correct),
       point('Mastery before', row.mastery),
     ];

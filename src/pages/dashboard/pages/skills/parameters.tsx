@@ -8,21 +8,21 @@ export const originTexts: Readonly<
 > = {
   defaults: {
     short: 'defaults',
-    long: () => 'They are the defaults for every skill: no fit has been published yet.',
+    long: () => 'Default parameters of all skills. No fit has been published yet.',
   },
   tenant_prior: {
-    short: 'as your other skills',
+    short: 'tenant average',
     long: ({ learners, answers }) =>
-      `They are those of a typical skill of yours: ${pluralize(answers, 'answer')} of ${pluralize(learners, 'learner')} were too few to tell it apart, or parameters of its own would not have predicted better.`,
+      `Parameters of a typical skill of this tenant. ${pluralize(answers, 'answer')} of ${pluralize(learners, 'learner')} were not enough for separate parameters, or separate parameters did not predict better.`,
   },
   fit: {
     short: 'fitted',
     long: ({ learners, answers }) =>
-      `They were found from ${pluralize(answers, 'answer')} of ${pluralize(learners, 'learner')}, and predicted answers that the fit had not seen better than those before them.`,
+      `Fitted to ${pluralize(answers, 'answer')} of ${pluralize(learners, 'learner')}. They predicted unseen answers no worse than the previous parameters.`,
   },
   manual: {
-    short: 'by hand',
-    long: () => 'They were set by hand; a fit does not change them.',
+    short: 'manual',
+    long: () => 'Set manually. Fits do not change them.',
   },
 };
 
@@ -30,33 +30,32 @@ export const ParametersPart = ({ skill }: { skill: Skill }) => {
   const { parameters } = skill;
   const { p_init, p_learn, p_guess, p_slip, p_forget, version, fitted_at } = parameters;
   return (
-    <Panel title="Parameters in force" about={originTexts[skill.origin].long(skill)}>
+    <Panel title="Current parameters" about={originTexts[skill.origin].long(skill)}>
       <Stats>
         <Stat label="Known before" value={formatPercent(p_init)} note="p_init">
-          Probability that a learner knows the skill before the first answer on it.
+          Probability that a learner knows the skill before the first answer.
         </Stat>
-        <Stat label="Learned by an answer" value={formatPercent(p_learn)} note="p_learn">
-          Probability that who does not know it learns it at an answer. Low: practice alone teaches little.
+        <Stat label="Learned per answer" value={formatPercent(p_learn)} note="p_learn">
+          Probability that a learner who does not know the skill learns it with one answer. A low value means
+          that practice alone teaches little.
         </Stat>
-        <Stat label="Guessed" value={formatPercent(p_guess)} note="p_guess">
-          Probability of a right answer without knowing the skill. Near 50 %: questions give their answers
-          away.
+        <Stat label="Guess" value={formatPercent(p_guess)} note="p_guess">
+          Probability of a correct answer without knowing the skill. A value near 50 % means that questions
+          are easy to guess.
         </Stat>
-        <Stat label="Slipped" value={formatPercent(p_slip)} note="p_slip">
-          Probability of a wrong answer of somebody who knows it.
+        <Stat label="Slip" value={formatPercent(p_slip)} note="p_slip">
+          Probability of an incorrect answer despite knowing the skill.
         </Stat>
         <Stat label="Forget" value={formatPercent(p_forget)} note="p_forget">
-          Probability that a learner with mastery loses it at an answer.
+          Probability that a learner who knows the skill loses it with one answer.
         </Stat>
       </Stats>
       <p class="soft">
         Version {version}
-        {fitted_at !== null && `, published on ${formatDay(fitted_at)}`}. An answer faster than{' '}
-        {skill.rapid_threshold_seconds} seconds counts as a guess
-        {skill.typical_seconds !== null && `; half of them take ${skill.typical_seconds} seconds or less`}.{' '}
-        <a href={buildHref('model', [], { skill: skill.skill_id })}>
-          How well predictions hold on this skill
-        </a>
+        {fitted_at !== null && `, published on ${formatDay(fitted_at)}`}. Answers faster than{' '}
+        {skill.rapid_threshold_seconds} seconds count as guesses.{' '}
+        {skill.typical_seconds !== null && `Median time: ${skill.typical_seconds} seconds. `}
+        <a href={buildHref('model', [], { skill: skill.skill_id })}>Predictions and results of this skill</a>
       </p>
     </Panel>
   );

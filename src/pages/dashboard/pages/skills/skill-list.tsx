@@ -33,16 +33,18 @@ export function SkillList() {
     <>
       <h1>Skills</h1>
       <p class="soft">
-        How all learners do on each skill, over all answers that are stored. A skill's name opens its learning
-        curve, items and cohorts.
+        Results of all learners by skill, over all stored answers. Select a skill to see its learning curve,
+        items and cohorts.
       </p>
       {statistics.error !== null && catalogue.error === null && (
         <>
           <ErrorNote error={statistics.error} retry={statistics.reload} />
-          <p class="note">Without them there are only names, sections and the parameters in force.</p>
+          <p class="note">
+            Statistics are unavailable. The table shows names, sections and current parameters.
+          </p>
         </>
       )}
-      {statistics.error === null && statistics.data === null && <Loading subject="how learners do" />}
+      {statistics.error === null && statistics.data === null && <Loading subject="the statistics" />}
       <Loaded load={{ ...catalogue, reload: reloadBoth }} subject="the skills">
         {(page) => <SkillListView catalogue={page} statistics={statistics.data?.skills ?? null} />}
       </Loaded>
@@ -67,8 +69,8 @@ function SkillListView({
     return (
       <p class="note">
         <span>
-          No skills yet: they come with the first answers. Post one to <code>/api/v1/track-answer</code>, or
-          run <code>npm run demo</code>.
+          No skills yet. Skills appear with the first answers. Post an answer to{' '}
+          <code>/api/v1/track-answer</code>, or run <code>npm run demo</code>.
         </span>
       </p>
     );
@@ -76,7 +78,7 @@ function SkillListView({
     <div class="stack">
       {statistics !== null && <AccuracyOverview rows={points} />}
       <section class="panel">
-        {next_cursor !== null && <p class="soft">The first {maxSkills} by their ids; there are more.</p>}
+        {next_cursor !== null && <p class="soft">Shows the first {maxSkills} skills by id.</p>}
         <Table
           {...{
             name: 'Skills',
@@ -85,7 +87,7 @@ function SkillListView({
             filter: true,
             rowKey: ({ skill_id }: Row) => skill_id,
           }}
-          sortedBy={['Right', false]}
+          sortedBy={['Correct', false]}
           orderParameter="sort"
         />
       </section>
@@ -124,28 +126,28 @@ const skillColumns: readonly Column<Row>[] = [
   field('Section', ({ section }) => formatSection(section), {
     format: (section) => <span class="nowrap">{section}</span>,
   }),
-  field('Weight', 'weight', { about: 'What the skill counts in its section, against the others' }),
+  field('Weight', 'weight', { about: 'Weight of the skill in its section' }),
   field('Learners', ({ statistics }) => statistics?.learners ?? null, { align: 'end' }),
   field('Answers', ({ statistics }) => statistics?.answers ?? null, { align: 'end' }),
-  field('Right', ({ statistics }) => statistics?.accuracy ?? null, {
+  field('Correct', ({ statistics }) => statistics?.accuracy ?? null, {
     ...shareOptions,
-    about: 'Share of right answers',
+    about: 'Share of correct answers',
   }),
   field('Predicted', ({ statistics }) => statistics?.mean_p_correct ?? null, {
     ...shareOptions,
-    about: 'Mean of the probabilities of a right answer that were given before the answers came',
+    about: 'Mean predicted probability of a correct answer',
   }),
   field('Plateaus', ({ statistics }) => statistics?.plateau_share ?? null, {
     ...shareOptions,
-    about: 'Share of learners whom practice on it no longer moved at some answer of their last day',
+    about: 'Share of learners with a plateau on their last active day',
   }),
   field('Velocity', ({ statistics }) => statistics?.velocity_per_attempt ?? null, {
     format: formatVelocity,
     align: 'end',
-    about: 'Percentage points of mastery that an answer brings the learner in the middle',
+    about: 'Median change of mastery per answer, in percentage points',
   }),
   field('Parameters', ({ origin }) => originTexts[origin].short, {
     format: (origin) => <span class="nowrap">{origin}</span>,
-    about: 'Where the parameters in force come from',
+    about: 'Source of the current parameters',
   }),
 ];

@@ -38,18 +38,18 @@ export function SkillView({ skillId }: { skillId: string }) {
       <Loaded load={skill} subject="the skill">
         {(data) => (
           <p class="soft">
-            {formatSection(data.section)}, weight {data.weight}. Its id is <code>{data.skill_id}</code>. All
-            answers that are stored count; days are UTC days.
+            {formatSection(data.section)}, weight {data.weight}. Id: <code>{data.skill_id}</code>. Includes
+            all stored answers. Days are UTC days.
           </p>
         )}
       </Loaded>
       {skill.error === null && (
         <>
-          <Loaded load={statisticsLoad} subject="how learners do">
+          <Loaded load={statisticsLoad} subject="the statistics">
             {([data]) => <SkillSummary statistics={data} />}
           </Loaded>
           {statisticsLoad.error !== null && (
-            <p class="note">Its learning curve, items and cohorts are missing, the parameters are not.</p>
+            <p class="note">Learning curve, items and cohorts are unavailable.</p>
           )}
           {skill.data !== null && <ParametersPart skill={skill.data} />}
           {items !== undefined && <ItemsPanel page={items} />}
@@ -72,28 +72,27 @@ function SkillSummary({ statistics }: { statistics: SkillStatistics }) {
     <div class="stack">
       <Stats>
         <Stat label="Learners" value={formatNumber(learners)} note={`${formatNumber(answers)} answers`} />
-        <Stat label="Right" value={formatPercent(accuracy)} note={`${formatPercent(predicted)} predicted`}>
-          The share of right answers beside the mean of the probabilities that were given before they came.
-          They differ by {formatPoints(accuracy - predicted)} points; far apart means that the model is wrong
-          about this skill.
+        <Stat label="Correct" value={formatPercent(accuracy)} note={`${formatPercent(predicted)} predicted`}>
+          Share of correct answers, and mean prediction. The difference is{' '}
+          {formatPoints(accuracy - predicted)} points. A large difference means that the model does not fit
+          this skill.
         </Stat>
         <Stat
           label="Velocity"
           value={formatVelocity(velocity.median)}
-          note={`points an answer; half of the learners ${formatVelocity(velocity.q1)} to ${formatVelocity(velocity.q3)}`}
+          note={`points per answer; quartiles ${formatVelocity(velocity.q1)} to ${formatVelocity(velocity.q3)}`}
         >
-          Percentage points of mastery that an answer brings, for the learner in the middle. First answers
-          also find out what was known before.
+          Median change of mastery per answer, in percentage points. In first answers, the change also
+          reflects earlier knowledge.
         </Stat>
         <Stat
           label="On a plateau"
           value={formatPercent(statistics.plateau_share)}
-          note="of its learners"
+          note="of learners"
           tone={statistics.plateau_share >= 0.1 ? 'alert' : undefined}
         >
-          Learners whom practice no longer moved at some answer of their last day with answers, though they do
-          not master it. They need another kind of task. It takes twelve answers to tell. The page of a
-          learner goes by the last answer alone.
+          Learners with a plateau at any answer of their last active day: at least 12 answers, not mastered,
+          and no progress. They need other tasks. The page of a learner uses the last answer only.
         </Stat>
       </Stats>
       <LearningCurve rows={statistics.learning_curve} />
