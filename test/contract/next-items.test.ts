@@ -142,7 +142,7 @@ test('Next items name skills as in the catalogue and put mastered skills last', 
   );
   const chosen = await choose('strong', { items: [{ skill_id: 'n' }, { skill_id: 'other' }] });
   assert.deepEqual(valuesOf(chosen, 'reason_code'), ['NEW_SKILL', 'MASTERED']);
-  assert.equal(chosen[1]?.reason, 'Fractions is mastered: little is left to gain.');
+  assert.equal(chosen[1]?.reason, 'Fractions is mastered: practice has little expected gain.');
 });
 
 const item = { skill_id: 'one' };

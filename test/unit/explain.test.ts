@@ -151,20 +151,16 @@ test('formatTerm writes the value of a term and its direction in words', () => {
   const pattern = (right: number, wrong: number, wrongBits: number, isLatest: boolean): number =>
     encodeItemPattern({ ...newItemTrace, right, wrong, wrongBits }, isLatest);
   const raised: readonly [name: Term['name'], value: number, text: string][] = [
-    ['bkt', Math.log(3), 'By mastery of this skill alone, about 75 in 100 answers would be right'],
-    ['streak', 5, 'The last 5 or more answers on this skill were right'],
-    ['itemPattern', pattern(3, 2, 0b0100, true), 'Of the last 4 answers to this very question, 3 were right'],
-    ['wrongAnswers', Math.fround(Math.log1p(12_345)), 'Over all skills, 12345 answers were wrong'],
-    ['timeSinceRight', minutes(0.5), 'The last right answer on any skill was less than a minute ago'],
-    ['timeSinceRightOnSkill', minutes(1), 'The last right answer on this skill was 1 minute ago'],
-    ['itemTime', minutes(300), 'This very question was last answered 5 hours ago'],
-    ['itemTimeIfRight', minutes(3 * 1440), 'This very question was last answered right, 3 days ago'],
-    ['lastRightByTime', 1 / (1 + minutes(10)), 'The last answer on this skill was right, 10 minutes ago'],
-    [
-      'lastRightByAnswers',
-      1 / 3,
-      'The last answer on this skill was right, with 2 answers on other skills since',
-    ],
+    ['bkt', Math.log(3), 'Mastery of this skill alone predicts about 75% correct answers'],
+    ['streak', 5, 'The last 5 or more answers on this skill were correct'],
+    ['itemPattern', pattern(3, 2, 0b0100, true), 'Of the last 4 answers to this question, 3 were correct'],
+    ['wrongAnswers', Math.fround(Math.log1p(12_345)), 'Across all skills, 12345 answers were incorrect'],
+    ['timeSinceRight', minutes(0.5), 'The last correct answer on any skill was less than a minute ago'],
+    ['timeSinceRightOnSkill', minutes(1), 'The last correct answer on this skill was 1 minute ago'],
+    ['itemTime', minutes(300), 'This question was last answered 5 hours ago'],
+    ['itemTimeIfRight', minutes(3 * 1440), 'The last answer to this question was correct, 3 days ago'],
+    ['lastRightByTime', 1 / (1 + minutes(10)), 'The last answer on this skill was correct, 10 minutes ago'],
+    ['lastRightByAnswers', 1 / 3, 'The last answer on this skill was correct, 2 answers on other skills ago'],
   ];
   const textOf = (name: Term['name'], logits: number, value = 0): string => {
     const row = new Float64Array(rowWidth);
@@ -174,9 +170,9 @@ test('formatTerm writes the value of a term and its direction in words', () => {
   };
   for (const [name, value, text] of raised)
     assert.equal(textOf(name, 0.00005, value), `${text}: this raises the chance.`);
-  const start = 'The starting point, the same for every learner, is below an even chance';
+  const start = 'The baseline, which is the same for all learners, is below 50%';
   assert.equal(textOf('base', -0.2), `${start}: this lowers the chance.`);
   const before =
-    /^After what was practised just before, .* less often right than usual: this hardly changes the chance\.$/;
+    /^After the previous skills and their results, .* less often correct than usual: this hardly changes the chance\.$/;
   assert.match(textOf('practisedBefore', 0), before);
 });

@@ -177,11 +177,11 @@ test('explainCandidate returns a code and a sentence of at most 200 characters',
   const assessed = assessAll(skillIds.map((skillId) => ({ skillId })));
   const [onA, onDone, onFaded, onNew] = assessed as [Assessed, Assessed, Assessed, Assessed];
   const cases: readonly [candidate: Assessed, code: string, text: RegExp][] = [
-    [{ ...onA, pCorrect: 0.74 }, 'RIGHT_LEVEL', /on Fractions: about 74% chance of a right answer\.$/],
-    [{ ...onA, pCorrect: 0.5 }, 'HARDER_THAN_TARGET', /about 50% .*, below the 75% aimed at\.$/],
-    [{ ...onA, pCorrect: 0.9999 }, 'EASIER_THAN_TARGET', /about 99% .*, above the 75% aimed at\.$/],
-    [{ ...onNew, pCorrect: 0.41 }, 'NEW_SKILL', /^New skill new, no answer yet: about 41% /],
-    [{ ...onDone, pCorrect: 0.7 }, 'MASTERED', /^done is mastered: little is left to gain\.$/],
+    [{ ...onA, pCorrect: 0.74 }, 'RIGHT_LEVEL', /on Fractions: about 74% chance of a correct answer\.$/],
+    [{ ...onA, pCorrect: 0.5 }, 'HARDER_THAN_TARGET', /about 50% .*, below the target of 75%\.$/],
+    [{ ...onA, pCorrect: 0.9999 }, 'EASIER_THAN_TARGET', /about 99% .*, above the target of 75%\.$/],
+    [{ ...onNew, pCorrect: 0.41 }, 'NEW_SKILL', /^New skill new, no answers yet: about 41% /],
+    [{ ...onDone, pCorrect: 0.7 }, 'MASTERED', /^done is mastered: practice has little expected gain\.$/],
     [{ ...onFaded, pCorrect: 0.6 }, 'REVIEW_DUE', /^Review faded: .* for 60 days; about 60% /],
     [{ ...onDone, rightLastHour: true }, 'ANSWERED_RECENTLY', /within the last hour/],
   ];

@@ -121,7 +121,7 @@ const invalidRows: readonly (readonly [string, string])[] = [
   ['a,,,.3,.1,.2,,,', `p_slip "" is not allowed (is required); allowed: ${number}`],
   [
     'a,,,.3,.1,.5,.5,,',
-    `p_slip ".5" is not allowed (must be at most 0.45, 0.95 less p_guess); allowed: ${number}`,
+    `p_slip ".5" is not allowed (must be at most 0.45 (0.95 - p_guess)); allowed: ${number}`,
   ],
   ['a,,,,,,,,a b', 'tenant "a b" is not allowed; allowed: 1 to 128 characters of A-Za-z0-9._~-'],
   ['a,b', 'has 2 fields, but the header has 9'],

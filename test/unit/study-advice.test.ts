@@ -159,7 +159,10 @@ test('GOAL_GAP depends on the target date, the needed rate, and whether the goal
     [{ targetDate: '2026-06-01' }, withinYear],
     [{ targetDate: '2024-10-03' }, null],
     [{ targetDate: '2024-10-04' }, /2024-10-04/],
-    [{ isLost: true }, /^At the current pace 1400 is reached and lost again within a year\.$/],
+    [
+      { isLost: true },
+      /^At the current pace the score reaches 1400 but falls below it again within a year\.$/,
+    ],
     [{ onTrack: true }, null],
     [{ isSet: false }, null],
   ];

@@ -29,7 +29,7 @@ const sectionNames: PerSection<string> = { math: 'Math', rw: 'Reading and Writin
 
 const formatCount = (number: number, one: string): string => `${number} ${one}${number === 1 ? '' : 's'}`;
 
-const formatChance = (percent: number): string => `about ${percent}% chance of a right answer`;
+const formatChance = (percent: number): string => `about ${percent}% chance of a correct answer`;
 
 const skillTexts = {
   PLATEAU: (skill: string, attempts: number) =>
@@ -63,37 +63,38 @@ const english = {
       `Try ${skill}: no answers yet, so the ${sectionNames[section]} forecast is uncertain.`,
     READY: (skill: string, next: string) => `${skill} is mastered: move on to ${next}.`,
     DECLINE: (points: number) =>
-      `Recent results are weaker: about ${points} in 100 fewer answers are right than before. Take a break, or review the basics before new skills.`,
+      `Recent results are weaker: accuracy is about ${points} percentage points lower than before. Take a break, or review the basics before new skills.`,
     NO_SECTION: (section: Section, other: Section) =>
       `Answer some ${sectionNames[section]} questions to replace the estimate borrowed from ${sectionNames[other]}.`,
     GOAL_GAP: ({ targetScore, targetDate, neededRate, isLost }: GoalFigures) => {
       const until = targetDate === null ? 'within a year' : `by ${targetDate}`;
-      const missed = isLost ? 'is reached and lost again' : 'is not reached';
+      const outcome = isLost
+        ? `the score reaches ${targetScore} but falls below it again`
+        : `${targetScore} is not reached`;
       const aim =
         neededRate && `: aim for about ${formatCount(neededRate, 'question')} every day in each section`;
-      return `At the current pace ${targetScore} ${missed} ${until}${aim ?? ''}.`;
+      return `At the current pace ${outcome} ${until}${aim ?? ''}.`;
     },
   },
   nextItem: {
-    ANSWERED_RECENTLY: () => 'Answered right within the last hour: other questions come first.',
+    ANSWERED_RECENTLY: () => 'Answered correctly within the last hour: other questions rank first.',
     REVIEW_DUE: (skill: string, { days, chance }: NextItemFigures) =>
-      `Review ${skill}: strong once, not practised for ${days} days; ${formatChance(chance)}.`,
-    MASTERED: (skill: string) => `${skill} is mastered: little is left to gain.`,
+      `Review ${skill}: it was strong but has not been practised for ${days} days; ${formatChance(chance)}.`,
+    MASTERED: (skill: string) => `${skill} is mastered: practice has little expected gain.`,
     NEW_SKILL: (skill: string, { chance }: NextItemFigures) =>
-      `New skill ${skill}, no answer yet: ${formatChance(chance)}.`,
+      `New skill ${skill}, no answers yet: ${formatChance(chance)}.`,
     RIGHT_LEVEL: (skill: string, { chance }: NextItemFigures) =>
-      `Right level on ${skill}: ${formatChance(chance)}.`,
+      `Suitable difficulty on ${skill}: ${formatChance(chance)}.`,
     HARDER_THAN_TARGET: (skill: string, { chance, target }: NextItemFigures) =>
-      `Rather hard on ${skill}: ${formatChance(chance)}, below the ${target}% aimed at.`,
+      `Difficult question on ${skill}: ${formatChance(chance)}, below the target of ${target}%.`,
     EASIER_THAN_TARGET: (skill: string, { chance, target }: NextItemFigures) =>
-      `Rather easy on ${skill}: ${formatChance(chance)}, above the ${target}% aimed at.`,
+      `Easy question on ${skill}: ${formatChance(chance)}, above the target of ${target}%.`,
   },
   none: {
-    IDLE: (days: number) =>
-      `There were no answers for ${days} days: some new ones would show what is still there.`,
-    FEW: (answers: number) => `No skill has ${answers} answers yet: too few to tell what to do next.`,
-    DONE: () => 'All skills with answers are mastered, and the catalogue has no others to go on to.',
-    STEADY: () => 'No skill stands out: none is weak, stuck or forgotten, so go on with all of them.',
+    IDLE: (days: number) => `No answers for ${days} days. Recommendations need new answers.`,
+    FEW: (answers: number) => `No skill has ${answers} answers yet. Recommendations need more answers.`,
+    DONE: () => 'All skills with answers are mastered, and the catalogue has no other skills.',
+    STEADY: () => 'No skill is weak, on a plateau or due for review. Continue with all skills.',
   },
 };
 

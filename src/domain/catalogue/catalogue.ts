@@ -88,18 +88,18 @@ export function findParameterProblem(
   if (pGuess + pSlip > most + tolerance) {
     return {
       parameter: 'pSlip',
-      message: `must be at most ${floorToDecimals(most - pGuess)}, ${most} less p_guess`,
+      message: `must be at most ${floorToDecimals(most - pGuess)} (${most} - p_guess)`,
     };
   }
   const limit = maxPStarShare * pInit;
   if (pStar(parameters) >= limit) {
     const below = (limit * (1 - pSlip - pGuess)) / (1 - pGuess);
     const formula = `${maxPStarShare} * p_init * (1 - p_slip - p_guess) / (1 - p_guess)`;
-    return { parameter: 'pLearn', message: `must be below ${floorToDecimals(below)}, ${formula}` };
+    return { parameter: 'pLearn', message: `must be below ${floorToDecimals(below)} (${formula})` };
   }
   const forget = computeMaxForget(parameters, masteryThresholds.mastery);
   if (pForget <= forget) return null;
-  const reason = `with more, right answers do not lead to a mastery of ${masteryThresholds.mastery}`;
+  const reason = `with a higher value, correct answers cannot raise mastery to ${masteryThresholds.mastery}`;
   return { parameter: 'pForget', message: `must be at most ${floorToDecimals(forget)}: ${reason}` };
 }
 

@@ -15,16 +15,16 @@ import { type FitWork, runInRanges } from './fit-stages.js';
 
 export async function fitParameters(work: FitWork) {
   const { log, training, stages, onStep } = work;
-  onStep('solution times');
+  onStep('response times');
   const times = await stages.run('measureTimes', log);
   const rapidThresholds = times.map(computeRapidThreshold);
-  onStep('options of the fit');
+  onStep('fit options');
   const chosen = await stages.run('chooseFitOptions', log, training, { rapidThresholds });
-  onStep('parameters of the skills');
+  onStep('skill parameters');
   const options = { rapidThresholds, withDifficulty: chosen.difficultyScale > 0 };
   const trees = await stages.run('growTrees', log, training, options);
   const fit = await fitSkills(work, trees, chosen);
-  onStep('judgement');
+  onStep('comparison of the skill parameters');
   return checkParameters(work, fit, chosen, times);
 }
 
@@ -38,7 +38,7 @@ async function fitSkills(work: FitWork, trees: AnswerTrees, options: BktFitOptio
     const estimates = await runInRanges(stages, trees.starts, async (from, to) => {
       const rangeEstimates = await stages.run('fitSkillRange', trees, from, to, round);
       done += to - from;
-      onStep(`parameters of the skills, round ${n}, ${done} of ${skillIds.length}`);
+      onStep(`skill parameters, round ${n}, ${done} of ${skillIds.length}`);
       return rangeEstimates;
     });
     return estimates.flat();

@@ -63,7 +63,7 @@ export async function fitTenant(
   const served = await fitServed(work, base, store);
   onStep('forecast of shares');
   const accuracy = await stages.run('fitAccuracyChecked', log, training, heldOut, store, current.accuracy);
-  const reason = 'the served probability is worse with the new parameters';
+  const reason = 'predictions are worse with the new parameters';
   const reports = skills.map((skill) =>
     skill.published && !served.acceptsParameters ? { ...skill, published: false, reason } : skill,
   );
@@ -99,11 +99,11 @@ export type FitReport = TenantFitResult['report'] & {
 async function fitServed(work: FitWork, base: TenantModel, store: FeatureStore) {
   const { log, heldOut, current, stages, onStep } = work;
   const answers = collectAnswerIndices(log, heldOut).length;
-  onStep('what is in force, on learners whom the fit does not see');
+  onStep('loss of the current model on held-out learners');
   const oldLogLoss = answers === 0 ? null : await measureModelLoss(work, current, store);
-  onStep('served probability');
+  onStep('prediction terms');
   const { prediction, offsets, tried } = await fitTerms(work, base, store);
-  onStep('judgement');
+  onStep('comparison with the current model');
   const report = {
     answers,
     oldLogLoss,
@@ -213,7 +213,7 @@ async function chooseParts(
   );
   const crossed = await Promise.all(open);
   const grow = async (parts: readonly PartName[]) => {
-    onStep(`cross-fit of ${parts.at(-1) ?? 'the terms of skills and items'}`);
+    onStep(`cross-fit of ${parts.at(-1) ?? 'skill and item terms'}`);
     const logits = sharedArrays.doubles(cross.log.skill.length);
     const losses = crossed.map((one) => stages.run('extendCrossFold', cross, one, parts, logits));
     return {

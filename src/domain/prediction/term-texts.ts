@@ -16,11 +16,11 @@ const formatTimes = (count: number): string => (count === 1 ? 'once' : `${count}
 
 /** Rounds, because some rows have single precision. */
 const toCount = (figure: number): number => Math.round(Math.expm1(figure));
-const formatOutcome = (figure: number): string => (figure > 0 ? 'right' : 'wrong');
+const formatOutcome = (figure: number): string => (figure > 0 ? 'correct' : 'incorrect');
 const formatComparison = (figure: number): string => (figure > 0 ? 'better' : 'worse');
 const formatBalance = (figure: number): string =>
-  figure > 0 ? 'right answers outweigh wrong ones' : 'wrong answers outweigh right ones';
-const formatFrequency = (raises: boolean): string => `${raises ? 'more' : 'less'} often right`;
+  figure > 0 ? 'correct answers outweigh incorrect ones' : 'incorrect answers outweigh correct ones';
+const formatFrequency = (raises: boolean): string => `${raises ? 'more' : 'less'} often correct`;
 
 function formatAge(minutes: number): string {
   const hours = minutes / 60;
@@ -36,73 +36,77 @@ function formatRun(count: number, where: string, outcome: string, most = Number.
 
 function formatPattern(pattern: number): string {
   const { answers, wrong } = decodeItemPattern(pattern);
-  if (answers === 1) return `The one answer to this very question was ${wrong === 0 ? 'right' : 'wrong'}`;
-  return `Of the last ${answers} answers to this very question, ${answers - wrong} ${answers - wrong === 1 ? 'was' : 'were'} right`;
+  if (answers === 1) return `The only answer to this question was ${wrong === 0 ? 'correct' : 'incorrect'}`;
+  return `Of the last ${answers} answers to this question, ${answers - wrong} ${answers - wrong === 1 ? 'was' : 'were'} correct`;
 }
 
 const sentences: Readonly<Record<Name, SentenceBuilder>> = {
   base: (_, raises) =>
-    `The starting point, the same for every learner, is ${raises ? 'above' : 'below'} an even chance`,
-  skill: (_, raises) => `All else equal, this skill is ${raises ? 'easier' : 'harder'} than most`,
+    `The baseline, which is the same for all learners, is ${raises ? 'above' : 'below'} 50%`,
+  skill: (_, raises) =>
+    `With all other factors equal, this skill is ${raises ? 'easier' : 'harder'} than most skills`,
   item: (_, raises) =>
-    `All else equal, this question is ${raises ? 'easier' : 'harder'} than most of its skill`,
-  itemRun: (run) => formatRun(run, 'to this very question', 'wrong', maxItemRun),
+    `With all other factors equal, this question is ${raises ? 'easier' : 'harder'} than most questions of its skill`,
+  itemRun: (run) => formatRun(run, 'to this question', 'incorrect', maxItemRun),
   streak: (streak) => formatRun(Math.abs(streak), 'on this skill', formatOutcome(streak), maxStreak),
   itemPattern: formatPattern,
   practisedBefore: (_, raises) =>
-    `After what was practised just before, and how it went, answers on this skill are ${formatFrequency(raises)} than usual`,
+    `After the previous skills and their results, answers on this skill are ${formatFrequency(raises)} than usual`,
   course: (_, raises) =>
-    `Learners whose course of skills began alike are ${formatFrequency(raises)} on this one than others`,
+    `Answers on this skill are ${formatFrequency(raises)} than usual for learners with the same first skills`,
   itemBefore: (_, raises) =>
-    `Right after the last question of another skill, answers to this question are ${formatFrequency(raises)} than usual`,
+    `After the previous question on another skill, answers to this question are ${formatFrequency(raises)} than usual`,
   bias: (_, raises) =>
-    `Recently, the learner was right ${raises ? 'more' : 'less'} often than all of this predicted`,
+    `Recent answers were correct ${raises ? 'more' : 'less'} often than the other factors predict`,
   bkt: (logOdds) =>
-    `By mastery of this skill alone, about ${Math.round(100 * sigmoid(logOdds))} in 100 answers would be right`,
+    `Mastery of this skill alone predicts about ${Math.round(100 * sigmoid(logOdds))}% correct answers`,
   ability: (ability) =>
-    `Over all skills, the learner does ${formatComparison(ability)} than a typical new learner`,
+    `Across all skills, the learner does ${formatComparison(ability)} than a typical new learner`,
   skillResidual: (residual) =>
-    `On this skill, the learner does ${formatComparison(residual)} than ability suggests`,
-  recentAnswers: (average) => `Among the last few answers, ${formatBalance(average)}`,
-  slowAnswers: (average) => `Among the last thirty or so answers, ${formatBalance(average)}`,
-  wrongRun: (figure) => formatRun(toCount(figure), 'on any skill', 'wrong'),
+    `On this skill, the learner does ${formatComparison(residual)} than the general ability suggests`,
+  recentAnswers: (average) => `In the last few answers, ${formatBalance(average)}`,
+  slowAnswers: (average) => `In the last 30 answers or so, ${formatBalance(average)}`,
+  wrongRun: (figure) => formatRun(toCount(figure), 'on any skill', 'incorrect'),
   rightAnswers: (figure) =>
-    `Over all skills, ${formatCount(toCount(figure), 'answer was', 'answers were')} right`,
+    `Across all skills, ${formatCount(toCount(figure), 'answer was', 'answers were')} correct`,
   wrongAnswers: (figure) =>
-    `Over all skills, ${formatCount(toCount(figure), 'answer was', 'answers were')} wrong`,
-  timeSinceRight: (figure) => `The last right answer on any skill was ${formatAge(Math.expm1(figure))}`,
-  everRightOnSkill: () => 'The learner has been right on this skill before',
-  rightOnSkill: (figure) => `The learner has been right on this skill ${formatTimes(toCount(figure))} so far`,
+    `Across all skills, ${formatCount(toCount(figure), 'answer was', 'answers were')} incorrect`,
+  timeSinceRight: (figure) => `The last correct answer on any skill was ${formatAge(Math.expm1(figure))}`,
+  everRightOnSkill: () => 'The learner has given a correct answer on this skill before',
+  rightOnSkill: (figure) =>
+    `The learner has answered correctly on this skill ${formatTimes(toCount(figure))}`,
   answersSinceRightOnSkill: (figure) =>
-    `Since the last right answer on this skill, the learner gave ${formatCount(toCount(figure), 'more answer')}`,
+    `The learner has given ${formatCount(toCount(figure), 'more answer')} since the last correct answer on this skill`,
   timeSinceRightOnSkill: (figure) =>
-    `The last right answer on this skill was ${formatAge(Math.expm1(figure))}`,
+    `The last correct answer on this skill was ${formatAge(Math.expm1(figure))}`,
   lastRightByAnswers: (figure) => {
     const since = Math.round(1 / figure - 1);
-    if (since === 0) return 'The very last answer was right, and on this skill';
-    return `The last answer on this skill was right, with ${formatCount(since, 'answer')} on other skills since`;
+    if (since === 0) return 'The last answer was correct and on this skill';
+    return `The last answer on this skill was correct, ${formatCount(since, 'answer')} on other skills ago`;
   },
   lastRightByTime: (figure) =>
-    `The last answer on this skill was right, ${formatAge(Math.expm1(1 / figure - 1))}`,
-  rightOnItem: (figure) => `This very question was answered right ${formatTimes(toCount(figure))} so far`,
-  wrongOnItem: (figure) => `This very question was answered wrong ${formatTimes(toCount(figure))} so far`,
-  lastOnItem: (last) => `The last answer to this very question was ${formatOutcome(last)}`,
-  itemSeen: () => 'The learner has answered this very question before',
+    `The last answer on this skill was correct, ${formatAge(Math.expm1(1 / figure - 1))}`,
+  rightOnItem: (figure) => `This question was answered correctly ${formatTimes(toCount(figure))}`,
+  wrongOnItem: (figure) => `This question was answered incorrectly ${formatTimes(toCount(figure))}`,
+  lastOnItem: (last) => `The last answer to this question was ${formatOutcome(last)}`,
+  itemSeen: () => 'The learner has answered this question before',
   itemLag: (figure) =>
-    `Since this very question, the learner gave ${formatCount(toCount(figure), 'answer')} on other skills`,
+    `The learner has given ${formatCount(toCount(figure), 'answer')} on other skills since this question`,
   itemLagIfRight: (figure) =>
-    `Since a right answer to this very question, the learner gave ${formatCount(toCount(figure), 'answer')} on other skills`,
-  itemTime: (figure) => `This very question was last answered ${formatAge(Math.expm1(figure))}`,
-  itemTimeIfRight: (figure) => `This very question was last answered right, ${formatAge(Math.expm1(figure))}`,
-  itemRetry: () => 'This very question was answered wrong, and is tried again with no other skill in between',
+    `The learner has given ${formatCount(toCount(figure), 'answer')} on other skills since a correct answer to this question`,
+  itemTime: (figure) => `This question was last answered ${formatAge(Math.expm1(figure))}`,
+  itemTimeIfRight: (figure) =>
+    `The last answer to this question was correct, ${formatAge(Math.expm1(figure))}`,
+  itemRetry: () =>
+    'The last answer to this question was incorrect, and the learner has not answered on another skill since',
   easiness: (easiness) =>
-    `The difficulty that was sent is ${easiness > 0 ? 'below' : 'above'} the average of the skill`,
+    `The reported difficulty is ${easiness > 0 ? 'below' : 'above'} the average of the skill`,
   firstTryAbility: (ability) =>
-    `At first tries of questions, the learner does ${formatComparison(ability)} than a typical new learner`,
-  recentFirstTries: (average) => `Among recent first tries of questions, ${formatBalance(average)}`,
+    `On first attempts at questions, the learner does ${formatComparison(ability)} than a typical new learner`,
+  recentFirstTries: (average) => `In recent first attempts at questions, ${formatBalance(average)}`,
   retryAbility: (ability) =>
-    `When a missed question is tried again, the learner does ${formatComparison(ability)} than most`,
-  recentRetries: (average) => `Among recent tries of missed questions, ${formatBalance(average)}`,
+    `When repeating missed questions, the learner does ${formatComparison(ability)} than most learners`,
+  recentRetries: (average) => `In recent repeats of missed questions, ${formatBalance(average)}`,
 };
 
 const columns: Readonly<Partial<Record<Name, number>>> = {
@@ -120,8 +124,8 @@ export function formatTerm({ name, logits }: Term, row: FeatureRow): string {
 /** Null without a clear change. */
 export function formatChange(trend: Trend): string | null {
   if (!isChanging(trend)) return null;
-  const more = trend.change < 0 ? 'fewer' : 'more';
-  return `About ${computeChangePoints(trend)} in 100 ${more} of the recent answers are right than of earlier ones on the same skills.`;
+  const direction = trend.change < 0 ? 'lower' : 'higher';
+  return `Recent accuracy is about ${computeChangePoints(trend)} percentage points ${direction} than earlier accuracy on the same skills.`;
 }
 
 export const computeChangePoints = ({ change }: Trend): number => Math.round(100 * Math.abs(change));

@@ -4,10 +4,10 @@ const firstBlocks = ['weights', 'skills', 'items', 'runs'] as const;
 /** Tried in this order; published if they help unseen learners (`cross-fit.ts`). */
 export const partLabels = {
   streaks: 'streaks on a skill',
-  before: 'what was practised just before',
-  course: 'the skill that a course begins with',
-  retries: 'first tries and retries of questions',
-  itemsBefore: 'which question came before',
+  before: 'previously practised skills',
+  course: 'first skills of a course',
+  retries: 'first attempts and repeats of questions',
+  itemsBefore: 'previous question',
 } as const;
 export type PartName = keyof typeof partLabels;
 export const partNames = Object.keys(partLabels) as PartName[];
