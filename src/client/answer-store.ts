@@ -81,7 +81,7 @@ export class StoreWriter {
       this.#failure = null;
       for (const { done } of adding) done();
     } catch (cause) {
-      const failure = new SkilltraceError('STORE_FAILED', 'The store of unsent answers failed', { cause });
+      const failure = new SkilltraceError('STORE_FAILED', 'The store for unsent answers failed', { cause });
       this.#failure = failure;
       this.#removing.unshift(...removing);
       for (const { failed } of adding) failed(failure);

@@ -95,7 +95,9 @@ export class ApiCalls extends CallBuilder {
       if (last !== undefined) yield last;
     }
     if (last?.type === 'end') return;
-    throw new SkilltraceError('BAD_RESPONSE', 'The export is not complete', { status: 200 });
+    throw new SkilltraceError('BAD_RESPONSE', 'The export ended before its last line. Request it again', {
+      status: 200,
+    });
   }
 
   /** `erasure` reports the progress. */

@@ -120,5 +120,5 @@ const readTaggedData = <Data>(received: TextResponse): TaggedData<Data> => ({
  */
 export function escapeId(id: string): string {
   if (!['', '.', '..'].includes(id)) return encodeURIComponent(id);
-  throw new SkilltraceError('INVALID_REQUEST', `The id ${JSON.stringify(id)} cannot be part of a path`);
+  throw new SkilltraceError('INVALID_REQUEST', `The id ${JSON.stringify(id)} cannot be part of a URL path`);
 }

@@ -50,8 +50,9 @@ export class Deadline {
 
   #toError(cause: unknown): SkilltraceError {
     if (this.caller?.aborted) return createAbortError(this.caller);
-    if (this.#hasTimedOut) return new SkilltraceError('TIMEOUT', `No answer within ${this.ms} ms`, { cause });
-    return new SkilltraceError('NETWORK_ERROR', 'The service cannot be reached', { cause });
+    if (this.#hasTimedOut)
+      return new SkilltraceError('TIMEOUT', `No response within ${this.ms} ms`, { cause });
+    return new SkilltraceError('NETWORK_ERROR', 'The service is unreachable', { cause });
   }
 }
 
@@ -71,7 +72,7 @@ export function waitWithTimeout<Value>(
   let stop = (): void => undefined;
   const ended = new Promise<never>((_, reject) => {
     stop = () => reject(createAbortError(signal as AbortSignal));
-    const message = `Not done within ${timeoutMs} ms`;
+    const message = `Not completed within ${timeoutMs} ms`;
     if (timeoutMs !== undefined)
       late = startTimer(() => reject(new SkilltraceError('TIMEOUT', message)), timeoutMs);
   });

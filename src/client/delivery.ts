@@ -33,7 +33,9 @@ function readOutcomes(batch: readonly QueuedAnswer[], received: TextResponse): D
   const { data } = parseResponse(received) as { readonly data?: Partial<BatchResult> };
   if (batch.length === 1 && data !== undefined) return [null];
   if (data?.results?.length === batch.length) return data.results.map(toOutcome);
-  throw new SkilltraceError('BAD_RESPONSE', 'The answer does not tell of every event', { status: 200 });
+  throw new SkilltraceError('BAD_RESPONSE', 'The response does not have a result for every event', {
+    status: 200,
+  });
 }
 
 function toOutcome(result: BatchResult['results'][number]): DeliveryOutcome {

@@ -73,7 +73,11 @@ export function readError({ status, headers }: Response, text: string, retryAfte
   const error = parseErrorBody(text);
   const fields = { status, retryAfterMs, requestId: headers.get('x-request-id') };
   if (error === null)
-    return new SkilltraceError('BAD_RESPONSE', `Answer without an error of Skilltrace: ${status}`, fields);
+    return new SkilltraceError(
+      'BAD_RESPONSE',
+      `Status ${status} without a Skilltrace error in the body. Check the base URL and proxies`,
+      fields,
+    );
   return new SkilltraceError(error.code, error.message, { ...fields, details: error.details ?? [] });
 }
 

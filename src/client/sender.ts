@@ -106,7 +106,7 @@ export class Sender {
   #expire(queued: QueuedAnswer): boolean {
     const { maxAgeMs } = this.limits;
     if (Date.now() - queued.stored.queuedAt <= maxAgeMs) return false;
-    const message = `Not confirmed within ${maxAgeMs} ms; it may have been counted`;
+    const message = `Not confirmed within ${maxAgeMs} ms. The service may have counted the answer`;
     this.#applyOutcome(queued, new SkilltraceError('EXPIRED', message));
     return true;
   }

@@ -101,4 +101,4 @@ const logUndelivered = ({ event_id }: IdentifiedAnswer, error: SkilltraceError):
   console.error(`Skilltrace: answer ${event_id} was not delivered: ${error.code} ${error.message}`);
 
 const logStopped = (error: SkilltraceError): void =>
-  console.error(`Skilltrace: nothing is sent until the next flush: ${error.code} ${error.message}`);
+  console.error(`Skilltrace: sending stopped until the next flush: ${error.code} ${error.message}`);

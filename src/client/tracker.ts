@@ -51,7 +51,10 @@ export class Tracker {
   async add(stored: StoredAnswer): Promise<void> {
     if (this.#closed !== null) throw new SkilltraceError('CLOSED', 'The client is closed');
     if (this.size >= this.options.limits.answers)
-      throw new SkilltraceError('QUEUE_FULL', `${this.size} answers are not settled yet`);
+      throw new SkilltraceError(
+        'QUEUE_FULL',
+        `The queue is full: ${this.size} answers are waiting for delivery`,
+      );
     const queued = toQueuedAnswer(stored);
     if (this.#journal === null) return this.#sender.add(queued);
     this.#storing += 1;
@@ -95,7 +98,11 @@ export class Tracker {
     const rest = [...this.#sender.pending];
     await this.#journal?.waitUntilWritten();
     if (this.#journal !== null) return rest.length;
-    const error = new SkilltraceError('CLOSED', 'Not confirmed before the client was closed', { cause });
+    const error = new SkilltraceError(
+      'CLOSED',
+      'The client was closed before the service confirmed the answer',
+      { cause },
+    );
     for (const { stored } of rest) runCallback(() => this.options.onUndelivered(stored.answer, error));
     return 0;
   }

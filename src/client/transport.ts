@@ -150,8 +150,12 @@ export function parseResponse({ text, headers }: TextResponse): unknown {
   const value = tryParseJson(text);
   if (typeof value === 'object' && value !== null) return value;
   const requestId = headers.get('x-request-id');
-  throw new SkilltraceError('BAD_RESPONSE', 'The answer is not JSON of Skilltrace', {
-    status: 200,
-    requestId,
-  });
+  throw new SkilltraceError(
+    'BAD_RESPONSE',
+    'The response is not a Skilltrace JSON envelope. Check the base URL and proxies',
+    {
+      status: 200,
+      requestId,
+    },
+  );
 }
