@@ -13,8 +13,8 @@ const featuredLearners: readonly (readonly [id: string, shows: string])[] = [
   ['demo-guesser', 'answers almost all questions in 1 or 2 seconds; a quarter are correct'],
   ['demo-goal-reached', 'has reached the goal'],
   ['demo-goal-given-up', 'set a goal and removed it three months later'],
-  ['demo-ليلى', 'id in a right-to-left script'],
-  ['demo-<script>alert(1)</script>', 'id with HTML markup, which the page shows as text'],
+  ['demo-ليلى', 'has an id in a right-to-left script'],
+  ['demo-<script>alert(1)</script>', 'has an id with HTML markup, which pages show as text'],
 ];
 
 const generationRules: readonly (readonly [topic: string, text: string])[] = [
@@ -54,7 +54,7 @@ const generationRules: readonly (readonly [topic: string, text: string])[] = [
 
 const demoLimits: readonly string[] = [
   'The demo is not evidence of accuracy. Its effects were chosen to look plausible. The accuracy for real learners was measured on public answer logs.',
-  'The demo does not follow the model of the engine. Intervals of learners with many answers are too narrow here, and the unusual skills do not fit the model. The pages show this on purpose.',
+  'The demo does not follow the model of the engine. Forecast intervals are not exactly calibrated, and the unusual skills do not fit. The pages show these differences on purpose.',
   'The data is cleaner than real data. Learners do not copy and have no teachers or bad days. Skills are independent of each other.',
   'The data is not live. All answers arrived with the import of the demo.',
 ];

@@ -23,7 +23,7 @@ const columns: readonly Column<Member>[] = [
     format: (reason) => (reason === null ? missingText : <span class="why">{reason}</span>),
     about: 'Points missing to the goal, practice that the forecast assumes, and skills on a plateau',
   }),
-  field('Current score', 'currentTotal', {
+  field('Score now', 'currentTotal', {
     format: (currentTotal) => currentTotal,
     about: 'Current estimate of the total score, 400 to 1600',
   }),
@@ -52,7 +52,7 @@ const columns: readonly Column<Member>[] = [
   }),
   field('Goal set', ({ prediction }) => prediction.goal_tracking.is_set, { isForFile: true }),
   field('Goal date', 'targetDate', { isForFile: true }),
-  field('Goal probability', ({ prediction }) => prediction.goal_tracking.goal_probability, {
+  field('Goal chance', ({ prediction }) => prediction.goal_tracking.goal_probability, {
     format: formatPercent,
     about:
       'Probability of reaching at least the target score on the goal date (in one year if no date is set)',

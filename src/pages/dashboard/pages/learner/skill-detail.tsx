@@ -124,7 +124,7 @@ function SkillTiles({ skill }: { readonly skill: LearnerSkill }) {
       <Stat
         label="Confidence"
         value={formatPoints(skill.confidence_bias)}
-        note="points, overconfident (+) or underconfident (−)"
+        note="points; above 0: overconfident"
       >
         {describeConfidence(skill.confidence_bias)}
       </Stat>
@@ -133,9 +133,9 @@ function SkillTiles({ skill }: { readonly skill: LearnerSkill }) {
 }
 
 const sourceTexts = {
-  default: 'defaults, because the skill has too few answers',
-  fitted: 'fitted to the answers of all learners',
-  manual: 'set manually',
+  default: 'the skill has too few answers',
+  fitted: 'from the answers of all learners',
+  manual: 'fits do not change them',
 } as const;
 
 function ParameterFacts({ explanation: { parameters } }: ExplanationProps) {

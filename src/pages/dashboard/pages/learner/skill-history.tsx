@@ -7,6 +7,7 @@ import {
   formatDecimal,
   formatPercent,
   formatPercentRange,
+  missingText,
   pluralize,
 } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
@@ -132,7 +133,9 @@ const field = createColumnBuilder<NumberedAnswer>();
 const columns: readonly Column<NumberedAnswer>[] = [
   field('No.', 'number', { about: 'Number of the answer on this skill' }),
   field('Time (UTC)', 'occurred_at', { format: formatDayTime }),
-  field('Item', 'item_id'),
+  field('Item', 'item_id', {
+    format: (item_id) => (item_id === null ? missingText : <bdi class="name">{item_id}</bdi>),
+  }),
   field('Answer', ({ is_correct }) => formatResult(is_correct), {
     show: ({ is_correct }) => (
       <span class={is_correct ? 'right' : 'wrong'}>

@@ -152,7 +152,7 @@ function plotCoverage(bands: readonly Band[]): Plot.PlotOptions {
   const marks = bands.flatMap(buildMarks);
   const place = { fy: 'horizon', y: 'history', stroke: 'series' };
   return {
-    ...{ marginLeft: 118, marginTop: 40, marginRight: 14 },
+    ...{ marginLeft: 128, marginTop: 40, marginRight: 14 },
     x: { domain: [0, 1], label: 'observed share', tickFormat: '.0%', grid: true, ticks: 5 },
     y: { label: null, domain: [...new Set(marks.map(({ history }) => history))] },
     fy: { label: null, domain: [...new Set(marks.map(({ horizon }) => horizon))], axis: null, padding: 0.12 },
