@@ -90,7 +90,12 @@ test('Tables of settings, errors and webhook payloads in the docs match the sche
     }: Record<string, unknown> = { ...schema };
     return [name, `${value}`, `${description}`, `${allowed}`];
   });
-  assertTable('docs/operate/configure.md', 'settings', ['variable', 'default', 'meaning', 'allowed'], settings);
+  assertTable(
+    'docs/operate/configure.md',
+    'settings',
+    ['variable', 'default', 'meaning', 'allowed'],
+    settings,
+  );
   const errors = Object.entries(errorTable).map(([code, { status, retry }]) => [`${status}`, code, retry]);
   assertTable('docs/api.md', 'errors', ['status', 'code', 'safe to retry'], errors);
   const payloads = Object.entries(webhookDescriptions).map(([type, { data }]) => {
