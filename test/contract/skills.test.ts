@@ -199,7 +199,7 @@ const invalidBodies: readonly (readonly [unknown, string, RegExp])[] = [
   [withParameters({ p_init: 1 }), 'parameters/p_init', /<= 0\.999/],
   [withParameters({ p_guess: 0.6, p_slip: 0.36 }), 'parameters/p_slip', /at most 0\.35/],
   [withParameters({ p_init: 0.05 }), 'parameters/p_learn', /below 0\.039/],
-  [withParameters({ p_forget: 0.05 }), 'parameters/p_forget', /at most 0\.0368: .* mastery of 0\.95/],
+  [withParameters({ p_forget: 0.05 }), 'parameters/p_forget', /at most 0\.0368: .* mastery to 0\.95/],
   [withParameters({ p_forget: 0.11 }), 'parameters/p_forget', /<= 0\.1/],
   [[], '', /object/],
 ];

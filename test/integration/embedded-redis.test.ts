@@ -80,7 +80,7 @@ test('The embedded Redis has a private password, persistence and compact hashes'
     (await collectRedisWarnings(client)).filter((line) => /hash-max/.test(line));
   assert.deepEqual(await getWarnings(), []);
   await client.config('SET', 'hash-max-listpack-value', '64');
-  assert.match((await getWarnings()).join(), /^Redis has hash-max-listpack-value 64: .* Set 1024$/);
+  assert.match((await getWarnings()).join(), /^Redis has hash-max-listpack-value 64: .* Set it to 1024\.$/);
   await client.call('ACL', 'SETUSER', 'default', '-config');
   assert.deepEqual(await getWarnings(), [], 'CONFIG is not allowed');
 });

@@ -58,7 +58,7 @@ test('npm run import counts or rejects every row, and counts a finished file aga
   assert.match(second.err, /^.* was imported into tenant default on .*--again.*\n$/);
   const other = await runImport(servers, small, '--tenant', 'other');
   assert.equal(other.code, 0, other.err);
-  assert.match(other.out, /400 counted/);
+  assert.match(other.out, /400 imported/);
   const again = await runImport(servers, small, '--again');
   assert.equal(again.code, 0, again.err);
   assert.equal((await stored(servers)).rows, 1000 + 3 * 400);

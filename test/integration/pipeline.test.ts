@@ -203,7 +203,7 @@ test('Only the worker that owns a drain job can pin its block', async (t) => {
   const drains = startDrainJobs({ redisUrl, partitions: 2, outbox, drain, logger });
   t.after(() => drains.close());
   await waitFor('the pinned block', () => isFinished);
-  assert.match(String(errors[0]), /given to another worker/);
+  assert.match(String(errors[0]), /another worker has taken over/);
   assert.equal(errors.length, 1);
   assert.deepEqual(batches, [null, null, block]);
 });

@@ -136,9 +136,9 @@ test('loadConfig reads URLs from files, checks them like the variables, and neve
     [{ REDIS_URL_FILE: dir }, /^REDIS_URL_FILE: .*not a file/],
     [
       { ...files, REDIS_URL: 'redis://:hunter2@a' },
-      /^REDIS_URL_FILE: .*REDIS_URL is set as well.* not together with REDIS_URL$/,
+      /^REDIS_URL_FILE: .*REDIS_URL is also set.* not together with REDIS_URL$/,
     ],
-    [{ ...files, CLICKHOUSE_URL: 'http://ch' }, /^CLICKHOUSE_URL_FILE: .*CLICKHOUSE_URL is set as well/],
+    [{ ...files, CLICKHOUSE_URL: 'http://ch' }, /^CLICKHOUSE_URL_FILE: .*CLICKHOUSE_URL is also set/],
   ];
   for (const [env, message] of problems) {
     const text = findProblems(env);

@@ -74,7 +74,7 @@ test('readPages reads NDJSON line by line, and reports invalid lines', async (t)
     { line: 1, fields },
     { line: 3, fields: 'not a JSON object' },
     { line: 4, fields: 'not valid JSON' },
-    { line: 5, fields: 'the line is too long' },
+    { line: 5, fields: `the line is longer than ${maxLineBytes} bytes` },
     { line: 6, fields },
   ]);
 });

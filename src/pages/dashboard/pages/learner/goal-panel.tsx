@@ -97,7 +97,7 @@ function GoalForm({ userId, goal, onChange }: GoalFormProps) {
       <summary>{goal.is_set ? 'Change or remove the goal' : 'Set a goal'}</summary>
       <form class="row goal-form" onSubmit={submit}>
         <label class="field">
-          Total score
+          Target score
           <input
             name="score"
             type="number"
