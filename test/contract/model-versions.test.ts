@@ -151,12 +151,12 @@ test('The model page compares two versions and activates one after a confirmatio
   const link = page.getByRole('link', { name: 'few', exact: true });
   await page.getByRole('row').filter({ has: link }).getByText(reason).waitFor();
   await assertUsable();
-  const goButtons = page.getByRole('button', { name: /^Go (back|forward)$/ });
+  const goButtons = page.getByRole('button', { name: /^Roll (back|forward)$/ });
   await goButtons.first().click();
   const dialog = page.getByRole('dialog');
-  await dialog.getByText(`in place of version ${in_force}`).waitFor();
+  await dialog.getByText(`instead of version ${in_force}`).waitFor();
   await assertUsable();
-  await dialog.getByRole('button', { name: /^Go/ }).click();
+  await dialog.getByRole('button', { name: /^Roll/ }).click();
   await dialog.waitFor({ state: 'detached' });
   const { in_force: now } = await get(path);
   assert.notEqual(now, in_force);

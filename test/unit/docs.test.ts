@@ -3,10 +3,11 @@ import assert from 'node:assert/strict';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { test } from 'node:test';
+import { errorDescriptions } from '../../src/contracts/responses/openapi-texts.js';
 import { routeResponses } from '../../src/contracts/responses/route-responses.js';
 import { webhookDescriptions } from '../../src/contracts/responses/webhooks.js';
 import { environmentSchema } from '../../src/contracts/settings/environment.js';
-import { errorTable } from '../../src/errors.js';
+import { type ErrorCode, errorTable } from '../../src/errors.js';
 import type { DemoAnswer } from '../../src/lab/demo/answers.js';
 import { generateDemo } from '../../src/lab/demo/generate-demo.js';
 import { namedLearnerIds } from '../../src/lab/demo/school.js';
@@ -96,8 +97,11 @@ test('Tables of settings, errors and webhook payloads in the docs match the sche
     ['variable', 'default', 'meaning', 'allowed'],
     settings,
   );
-  const errors = Object.entries(errorTable).map(([code, { status, retry }]) => [`${status}`, code, retry]);
-  assertTable('docs/api.md', 'errors', ['status', 'code', 'safe to retry'], errors);
+  const errors = Object.entries(errorTable).map(([code, { status, retry }]) => {
+    const meaning = errorDescriptions[code as ErrorCode];
+    return [`${status}`, code, meaning, retry];
+  });
+  assertTable('docs/api.md', 'errors', ['status', 'code', 'meaning', 'safe to retry'], errors);
   const payloads = Object.entries(webhookDescriptions).map(([type, { data }]) => {
     const fields = Object.entries<Field>(data.properties);
     return [type, fields.map(([name, field]) => `\`${name}\` ${typeOf(field)}`).join(', ')];

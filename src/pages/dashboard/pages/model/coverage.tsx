@@ -143,7 +143,7 @@ function buildMarks(band: Band): CoverageMark[] {
       history: `${formatHistory(band)} answers`,
       horizon: `${band.forecast_days} days ahead`,
       ...{ promised: level / 100, held, low, high },
-      note: `${level} % interval, ${formatPercent(held)} observed:  ${pluralize(band.cases, 'case')} of ${pluralize(band.learners, 'learner')}`,
+      note: `${level} % interval, ${formatPercent(held)} observed: ${pluralize(band.cases, 'case')} of ${pluralize(band.learners, 'learner')}`,
     };
   });
 }
