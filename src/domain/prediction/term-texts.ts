@@ -82,7 +82,7 @@ const sentences: Readonly<Record<Name, SentenceBuilder>> = {
   lastRightByAnswers: (figure) => {
     const since = Math.round(1 / figure - 1);
     if (since === 0) return 'The last answer was correct and on this skill';
-    return `The last answer on this skill was correct, ${formatCount(since, 'answer')} on other skills ago`;
+    return `The last answer on this skill was correct, followed by ${formatCount(since, 'answer')} on other skills`;
   },
   lastRightByTime: (figure) =>
     `The last answer on this skill was correct, ${formatAge(Math.expm1(1 / figure - 1))}`,
