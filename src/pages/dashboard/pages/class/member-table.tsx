@@ -52,7 +52,7 @@ const columns: readonly Column<Member>[] = [
   }),
   field('Goal set', ({ prediction }) => prediction.goal_tracking.is_set, { isForFile: true }),
   field('Goal date', 'targetDate', { isForFile: true }),
-  field('Goal chance', ({ prediction }) => prediction.goal_tracking.goal_probability, {
+  field('Chance', ({ prediction }) => prediction.goal_tracking.goal_probability, {
     format: formatPercent,
     about:
       'Probability of reaching at least the target score on the goal date (in one year if no date is set)',
