@@ -160,7 +160,11 @@ test('formatTerm writes the value of a term and its direction in words', () => {
     ['itemTime', minutes(300), 'This question was last answered 5 hours ago'],
     ['itemTimeIfRight', minutes(3 * 1440), 'The last answer to this question was correct, 3 days ago'],
     ['lastRightByTime', 1 / (1 + minutes(10)), 'The last answer on this skill was correct, 10 minutes ago'],
-    ['lastRightByAnswers', 1 / 3, 'The last answer on this skill was correct, followed by 2 answers on other skills'],
+    [
+      'lastRightByAnswers',
+      1 / 3,
+      'The last answer on this skill was correct, followed by 2 answers on other skills',
+    ],
   ];
   const textOf = (name: Term['name'], logits: number, value = 0): string => {
     const row = new Float64Array(rowWidth);
