@@ -44,7 +44,7 @@ test('`npm run` parked, audit, retain and rebuild cover all nodes of a Redis Clu
     return out.split('\n').length === rejected.length + 1;
   });
   await clickhouse.command({ query: 'ALTER TABLE attempts DROP CONSTRAINT no' });
-  assert.equal((await run('parked', 'redrive')).out, `put back ${rejected.length}\n`);
+  assert.equal((await run('parked', 'redrive')).out, `${rejected.length} rows requeued\n`);
   await stored(events.length);
   const audited = await run('audit', '--json');
   assert.deepEqual([audited.code, audited.err], [0, ''], audited.out);

@@ -92,7 +92,7 @@ test('ServedModels keeps a known catalogue while its Redis node is down', option
   const model = await served.get('school');
   await (await cluster.findNodes(catalogueRevisionsKey)).master.signal('SIGKILL');
   assert.equal(await served.get('school'), model);
-  await assert.rejects(served.get('stranger'), /not available/);
+  await assert.rejects(served.get('stranger'), /unavailable/);
 });
 
 test('collectRedisWarnings checks every node and skips dead ones', options, async (t) => {

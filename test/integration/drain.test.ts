@@ -384,7 +384,7 @@ test('npm run parked lists dead letters without learner ids and redrives them', 
   assert.deepEqual(found, [`${outboxKey(0)} default ${rejected}`, `${journalKey(1)} school ${rejected}`]);
   assert.doesNotMatch(out, /learner-3/);
   assert.equal(linesOf((await run('list', '--partition', '1')).out).length, 2);
-  assert.equal((await run('redrive')).out, '2 rows moved to the outbox\n');
+  assert.equal((await run('redrive')).out, '2 rows requeued\n');
   const [[, pending] = [], ...others] = await redis.xrange(outboxKey(0), '-', '+');
   assert.deepEqual([pending, others], [['r', row], []]);
   assert.equal((await outbox.facts()).parked, 0);

@@ -40,10 +40,10 @@ test('explainStatus names the missing points, answers or practice', () => {
   const cases: readonly [changes: Partial<StatusInput>, reason: string | null][] = [
     [{ isOnTrack: true }, null],
     [{ isOnTrack: true, targetDate: '2026-06-29' }, 'goal date passed, score meets the goal'],
-    [{}, '140 points missing; 1.5 answers per day'],
+    [{}, '140 points below the goal; 1.5 answers per day'],
     [
       { plateaus: ['Commas', 'Circles'], answersPerDay: 0.05 },
-      '140 points missing; almost no practice; plateau on Commas and 1 more',
+      '140 points below the goal; almost no practice; plateau on Commas and 1 more',
     ],
     [
       { currentTotal: 1220 },
@@ -53,8 +53,8 @@ test('explainStatus names the missing points, answers or practice', () => {
       { daysToGoal: 40 },
       'forecast meets the goal in 40 days: too late or only temporarily; 1.5 answers per day',
     ],
-    [{ targetDate: '2026-06-30' }, '140 points missing; 1.5 answers per day'],
-    [{ targetDate: '2026-06-29' }, 'goal date passed, 140 points missing; 1.5 answers per day'],
+    [{ targetDate: '2026-06-30' }, '140 points below the goal; 1.5 answers per day'],
+    [{ targetDate: '2026-06-29' }, 'goal date passed, 140 points below the goal; 1.5 answers per day'],
     [{ answers: 7 }, '7 of 20 answers'],
     [{ lastAnswerAt: '2026-06-01T12:00:00Z' }, 'no answer for 29 days'],
   ];

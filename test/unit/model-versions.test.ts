@@ -26,7 +26,7 @@ test('readVersion explains for each skill why its parameters were published', as
   assert.match(await reasonOf({ new_log_loss: 0.56 }), /^too few answers to evaluate the skill/);
   assert.equal(await reasonOf({ old_log_loss: null }), 'no held-out answers to compare');
   assert.equal(await reasonOf({ published: false }), 'no answers on this skill in the fit');
-  assert.equal(await reasonOf({ published: false, reason: 'set by hand' }), 'set by hand');
+  assert.equal(await reasonOf({ published: false, reason: 'set manually' }), 'set manually');
 });
 
 test('activateVersion does not wait for a ClickHouse that hangs', async (t) => {

@@ -63,9 +63,9 @@ test('buildStudyAdvice returns the sentence of each rule, and nothing for a skil
       'OVERCONFIDENT',
       'Slow down on a: your confidence is 46 percentage points ahead of your accuracy.',
     ],
-    [rapid, 'RAPID', 'Take more time on a: many answers came in under 3 s.'],
+    [rapid, 'RAPID', 'Take more time on a: many answers took less than 3 s.'],
     [faded, 'REVIEW_DUE', 'Review a: it was strong but has not been practised for 60 days.'],
-    [slow, 'SLOW', 'Practise a against the clock: accurate, but slower than typical.'],
+    [slow, 'SLOW', 'Practise a with a time limit: answers are correct but slower than typical.'],
     [weak, 'WEAK_SKILL', 'Focus on a (Math): highest expected gain, about 2 points per hour.'],
     [under, 'UNDERCONFIDENT', 'Trust your work on a: accuracy exceeds your confidence.'],
   ];
@@ -140,7 +140,7 @@ test('A section without answers and a goal out of reach come first', () => {
   assert.deepEqual(
     advice.slice(0, 2).map(({ text }) => text),
     [
-      'Answer some Reading and Writing questions to replace the estimate borrowed from Math.',
+      'Answer some Reading and Writing questions: this score is currently estimated from Math.',
       'At the current pace 1400 is not reached by 2025-06-01: aim for about 20 questions every day in each section.',
     ],
   );

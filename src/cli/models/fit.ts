@@ -125,7 +125,7 @@ function formatFit({ tenant, outcome, version, report }: TenantFit): string {
   const sample = report.sampledOneIn === 1 ? '' : ` (1 in ${report.sampledOneIn} learners sampled)`;
   lines.push(
     `  ${formatNumber(report.answers)} answers of ${formatNumber(report.learners)} learners${sample} in ${report.seconds.toFixed(1)} s`,
-    `  ${countPublished(report)} of ${report.skills.length} skills got new parameters`,
+    `  ${countPublished(report)} of ${report.skills.length} skills got new parameters; the others keep their previous parameters`,
     `  log loss of BKT on held-out learners: ${formatComparison(report.bkt)}`,
     `  log loss of the served probability: ${formatComparison(report.served)}`,
     '  parts of the served model, by cross-fit on the training learners:',

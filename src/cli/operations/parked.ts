@@ -13,7 +13,7 @@ export const main = defineCommand({
     about: `Lists or redrives dead-letter rows: rows that ClickHouse rejected because of their content.
 
   list     prints stream, id, tenant, reason and age of each row
-  redrive  appends all rows to the outbox again; run it after you have fixed the cause`,
+  redrive  requeues all rows; run it after you have fixed the cause`,
     options: {
       partition: integerOption(
         0,
@@ -23,7 +23,7 @@ export const main = defineCommand({
       json: flag('print the list as one JSON object per line, with parked_at instead of the age'),
     },
     examples: ['npm run parked -- list', 'npm run parked -- redrive'],
-    notes: `redrive dead-letters a row again if ClickHouse rejects it again, and drops rows of learners who have been erased.
+    notes: `redrive dead-letters a row again if ClickHouse rejects it again, and deletes rows of erased learners.
 The list omits user ids, because an erasure cannot reach a copy of the list. The full row is in the Redis stream
 STREAM:parked, where STREAM is the first column.
 
@@ -53,10 +53,10 @@ const formatLine = ({ stream, id, tenant, reason, parkedAt }: ParkedEntry): stri
   [stream, id, tenant ?? '-', reason, formatAge(Date.now() - parkedAt)].join('\t');
 
 function formatRedriven({ moved, stayed, erased }: RedriveCounts): string {
-  const wait = 'the outbox is full, or a correction is pending. Run redrive again later';
+  const wait = 'their stream is full, or a correction is pending. Run redrive again later';
   return [
-    `${moved} rows moved to the outbox`,
-    ...(erased > 0 ? [`${erased} rows of erased learners dropped`] : []),
+    `${moved} rows requeued`,
+    ...(erased > 0 ? [`${erased} rows of erased learners deleted`] : []),
     ...(stayed > 0 ? [`${stayed} rows remain dead-lettered: ${wait}`] : []),
   ].join('\n');
 }

@@ -144,7 +144,7 @@ function formatVerification(result: VerifyResult): string {
   if (waiting > 0) lines.push(`  ${formatNumber(waiting)} learners have answers that are only in Redis`);
   if (undecided > 0)
     lines.push(
-      `  ${formatNumber(undecided)} learners could not be compared: Redis counts answers without a row. If they were answering during the run, verify again; else run npm run audit`,
+      `  ${formatNumber(undecided)} learners could not be compared: Redis has answers without a row in ClickHouse. If these learners sent answers during the run, run the command again; otherwise run npm run audit`,
     );
   return lines.join('\n');
 }

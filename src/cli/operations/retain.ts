@@ -15,8 +15,8 @@ export const main = defineCommand({
   name: 'retain',
   ...defineArguments({
     usage: 'npm run retain [-- options]',
-    about: `Deletes old answers and scored forecasts, by whole months of arrival, and keeps their daily sums and the state of
-the learners. Only a backup can restore deleted answers.`,
+    about: `Deletes old answers by month of arrival, and served forecasts by month of creation. Daily sums and the state of
+learners remain. Only a backup can restore deleted answers.`,
     options: {
       'dry-run': flag('print what would be deleted, and delete nothing'),
       days: integerOption(1, 36_500, 'minimum age in days, 1 to 36500 (default: ATTEMPT_RETENTION_DAYS)'),
@@ -58,6 +58,6 @@ function formatRetention(
       `${answers} answers`,
       formatState(dropped.includes(month)),
     ]),
-    ...forecastMonths.map((month) => [`${month}`, 'scored forecasts', formatState(true)]),
+    ...forecastMonths.map((month) => [`${month}`, 'served forecasts', formatState(true)]),
   ]);
 }

@@ -37,7 +37,7 @@ export async function openEngine(context: CommandContext, settings: EngineSettin
   const redis = await connectStateStore(endpoints, settings, logger, closers);
   const engine = await startEngine(redis, endpoints, settings, logger, closers);
   const blocked = engine.blockReason();
-  if (blocked !== null) throw new StartError(`The import cannot start: ${blocked}`);
+  if (blocked !== null) throw new StartError(`The command cannot start: ${blocked}`);
   return engine;
 }
 
@@ -98,7 +98,7 @@ async function explainOutage(error: unknown, clickhouse: ClickHouseClient): Prom
   const server =
     error instanceof ApiError ? 'Redis' : (await respondsToPing(clickhouse)) ? null : 'ClickHouse';
   if (server === null) return error;
-  const { text } = describeConnectionError(error);
+  const text = describeConnectionError(error).text.replace(/(; retry[^;]*)?\.$/, '');
   return new StartError(`${server} is unavailable: ${text}. Run the command again when ${server} responds`, {
     cause: error,
   });

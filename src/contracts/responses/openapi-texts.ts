@@ -20,11 +20,12 @@ code whether a retry of the same request is safe: *yes*, *no*, or *with an event
 METHOD_NOT_ALLOWED. xAPI calls use the statuses of the xAPI specification and return the error without an envelope.
 
 **Rate limits.** Each key has a quota of requests per 60 s. The window starts with the first request. All calls with a key count,
-and a batch counts as one request. 401, 429, unknown paths and unsupported methods do not count. RateLimit and RateLimit-Policy
+and a batch counts as one request. Responses with 401 or 429, and requests for unknown paths or with
+unsupported methods, do not count. RateLimit and RateLimit-Policy
 report the state of the quota. A 429 response has Retry-After.
 
 **Formats.** Unknown values are null. Times are RFC 3339 in UTC. Unknown body fields and query parameters are ignored. New fields can
-be added to responses. HEAD returns the headers of GET.`;
+be added to responses. HEAD is supported where GET is, and returns only the headers.`;
 
 export const securitySchemes = {
   ApiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key' },
@@ -116,7 +117,7 @@ export const operations: Readonly<Record<RouteName, Operation>> = {
   'GET /api/v1/keys': ['keys', 'List API keys of the tenant, newest first; operators list all tenants'],
   'POST /api/v1/keys': ['createKey', 'Create an API key; only this response contains it'],
   'PATCH /api/v1/keys/:key_id': ['changeKey', 'Change the quota of a key'],
-  'DELETE /api/v1/keys/:key_id': ['revokeKey', 'Revoke a key within 5 s'],
+  'DELETE /api/v1/keys/:key_id': ['revokeKey', 'Revoke a key; requests with it are rejected within 5 s'],
   'POST /api/v1/model/rollback': ['rollBack', 'Activate an earlier model version'],
   'GET /api/v1/parked': ['parked', 'List parked rows (rejected by ClickHouse) of all tenants'],
   'POST /api/v1/parked/redrive': ['redrive', 'Requeue all parked rows'],
@@ -175,7 +176,8 @@ export const errorDescriptions: Readonly<Record<ErrorCode, string>> = {
   UNAUTHORIZED: 'The API key is missing, unknown or revoked.',
   FORBIDDEN: 'The key lacks a scope or right that the call needs.',
   NOT_FOUND: 'The path does not exist, or the tenant has no resource with this id.',
-  USER_NOT_FOUND: 'The tenant has no recorded answers of this learner.',
+  USER_NOT_FOUND:
+    'The tenant has no recorded answers of this learner (for export and erasure: no goal either).',
   SKILL_NOT_FOUND: 'The skill is unknown in this tenant, or has no answers of this learner.',
   GOAL_NOT_FOUND: 'The learner has no goal.',
   WEBHOOK_NOT_FOUND: 'The tenant has no webhook with this id.',

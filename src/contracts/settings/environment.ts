@@ -19,12 +19,12 @@ const descriptions = {
   EMBEDDED_REDIS_PORT: 'Loopback port of the embedded Redis.',
   EMBEDDED_CLICKHOUSE_PORT: 'Loopback port of the embedded ClickHouse.',
   EMBEDDED_REDIS_FSYNC:
-    'When the embedded Redis syncs its file; a killed Redis loses up to 1 s of writes with everysec (2 s on a busy disk), none with always.',
+    'When the embedded Redis syncs its file. A killed Redis loses up to 1 s of writes with everysec (2 s on a busy disk) and none with always.',
   EMBEDDED_REDIS_MAXMEMORY:
-    'Memory limit of the embedded Redis, in bytes; new answers are rejected shortly below it; not set: half of the memory of the machine or container.',
+    'Memory limit of the embedded Redis; new answers are rejected shortly below it; not set: half of the memory of the machine or container.',
   ANALYST_MAX_SECONDS:
     'Time limit for an analyst query on the embedded ClickHouse, in seconds, until the client has the last row.',
-  ANALYST_MAX_MEMORY: 'Memory limit for an analyst query on the embedded ClickHouse, in bytes.',
+  ANALYST_MAX_MEMORY: 'Memory limit for an analyst query on the embedded ClickHouse.',
   ANALYST_MAX_ROWS: 'Maximum rows that an analyst query on the embedded ClickHouse reads from all tables.',
   OUTBOX_MAX_ROWS: 'Maximum answers that wait for ClickHouse, divided evenly between the partitions.',
   MAX_SKILLS_PER_LEARNER: 'Maximum skills per learner; each read of a learner loads all of them.',

@@ -37,7 +37,7 @@ const skillTexts = {
   OVERCONFIDENT: (skill: string, points: number) =>
     `Slow down on ${skill}: your confidence is ${points} percentage points ahead of your accuracy.`,
   RAPID: (skill: string, seconds: number) =>
-    `Take more time on ${skill}: many answers came in under ${seconds} s.`,
+    `Take more time on ${skill}: many answers took less than ${seconds} s.`,
   UNDERCONFIDENT: (skill: string) => `Trust your work on ${skill}: accuracy exceeds your confidence.`,
 };
 
@@ -52,7 +52,8 @@ const english = {
     ...skillTexts,
     REVIEW_DUE: (skill: string, days: number) =>
       `Review ${skill}: it was strong but has not been practised for ${days} days.`,
-    SLOW: (skill: string) => `Practise ${skill} against the clock: accurate, but slower than typical.`,
+    SLOW: (skill: string) =>
+      `Practise ${skill} with a time limit: answers are correct but slower than typical.`,
     WEAK_SKILL: (skill: string, { section, isTop, points }: WeakSkillFigures) => {
       const place = section === null ? '' : ` (${sectionNames[section]})`;
       const gain = points === null ? '' : `about ${formatCount(points, 'point')} per hour`;
@@ -65,7 +66,7 @@ const english = {
     DECLINE: (points: number) =>
       `Recent results are weaker: accuracy is about ${points} percentage points lower than before. Take a break, or review the basics before new skills.`,
     NO_SECTION: (section: Section, other: Section) =>
-      `Answer some ${sectionNames[section]} questions to replace the estimate borrowed from ${sectionNames[other]}.`,
+      `Answer some ${sectionNames[section]} questions: this score is currently estimated from ${sectionNames[other]}.`,
     GOAL_GAP: ({ targetScore, targetDate, neededRate, isLost }: GoalFigures) => {
       const until = targetDate === null ? 'within a year' : `by ${targetDate}`;
       const outcome = isLost

@@ -150,7 +150,7 @@ function guardSkill(
 const tooFewLearners = `fewer than ${fitConstants.minLearners} learners`;
 
 function findRejectionReason(old: SkillModel, { source }: SkillFit, loss: LossComparison): string {
-  if (old.source === 'manual') return 'set by hand';
+  if (old.source === 'manual') return 'set manually';
   if (source === 'default' && old.source === 'default') return tooFewLearners;
   return canPublish(loss) ? '' : `held-out log loss is worse than with version ${old.version}`;
 }

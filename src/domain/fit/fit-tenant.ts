@@ -61,7 +61,7 @@ export async function fitTenant(
   const { base, skills, comparison } = await fitParameters(work);
   const store = createFeatureStore(log);
   const served = await fitServed(work, base, store);
-  onStep('forecast of shares');
+  onStep('accuracy forecast');
   const accuracy = await stages.run('fitAccuracyChecked', log, training, heldOut, store, current.accuracy);
   const reason = 'predictions are worse with the new parameters';
   const reports = skills.map((skill) =>

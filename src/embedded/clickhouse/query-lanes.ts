@@ -146,7 +146,7 @@ const withOneThread = (job: EngineJob): EngineJob => ({
   assignments: [...job.assignments, 'max_threads = 1'],
 });
 
-const rejectionMessage = 'Too many queries are queued; try again later';
+const rejectionMessage = 'Too many queries are queued; retry later';
 const rejectQueueFull = (): never => {
   throw new BridgeError(202, 'TOO_MANY_SIMULTANEOUS_QUERIES', rejectionMessage);
 };

@@ -43,7 +43,7 @@ const levelNames = intervalLevels.map((level) => `${formatPercent(level)} interv
 
 export function coverageSection(bands: readonly Band[], unit: HorizonUnit): string {
   const text =
-    'Share of forecasts with the observed share inside the interval, by number of earlier answers. Dashed lines mark the levels of the intervals. Vertical lines are 95 % confidence intervals over learners. The last chart shows the width of the 80 % interval: narrower is better if the coverage is right.';
+    'Share of forecasts with the observed share inside the interval, by number of earlier answers. Dashed lines mark the levels of the intervals. Vertical lines are 95 % confidence intervals over learners. The last chart shows the width of the 80 % interval: narrower is better if the coverage equals the level.';
   const charts = chartHorizons(bands, (own, horizon) => {
     const lows = own.flatMap(({ coverage }) => coverage.map(({ low }) => low));
     return bandChart(own, ({ coverage }) => zipNames(levelNames, coverage), {

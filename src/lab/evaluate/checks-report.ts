@@ -27,7 +27,7 @@ function buildRows({ validity, movers }: AnswerChecks): (readonly [label: string
       formatShare(validity.jumps, validity.settledAnswers),
     ],
     [
-      'Correct answers of the 5 after mastery reached .95',
+      'Share correct in the 5 answers after mastery reached .95',
       `${formatPercent(next)} (${formatPercent(low)} to ${formatPercent(high)})`,
     ],
     [

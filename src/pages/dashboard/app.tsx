@@ -130,7 +130,7 @@ function Frame({ api, ownKey, onSignOut }: { api: Api; ownKey: OwnKey; onSignOut
           <span class="soft" title="Tenant of this key">
             {ownKey.tenant}
           </span>
-          {ownKey.tenant === 'demo' && <a href={buildHref('about-demo')}>About demo</a>}
+          {ownKey.tenant === 'demo' && <a href={buildHref('about-demo')}>About the demo</a>}
           <a href="/docs">API</a>
           <ThemeButton />
           <Button onClick={onSignOut}>Sign out</Button>

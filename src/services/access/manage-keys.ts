@@ -24,7 +24,7 @@ import {
 } from '../paging/pages.js';
 
 export interface KeyPorts extends Pick<KeyStore, 'all' | 'get' | 'save' | 'setQuota' | 'revoke'> {
-  readonly logChange: (act: 'created' | 'changed' | 'revoked', key: StoredKey, by: Grant) => void;
+  readonly logChange: (act: 'created' | 'quota changed' | 'revoked', key: StoredKey, by: Grant) => void;
 }
 
 /** Per tenant, including revoked keys, because all keys are read together. Operators may exceed it. */
@@ -129,7 +129,7 @@ export async function changeQuota(keys: KeyPorts, { grant, body }: Call, id: str
   const changed = requireStored(await keys.setQuota(found.keyHash, quota));
   if (changed.revokedAt !== null)
     throw new ApiError('CONFLICT', 'This key is revoked and cannot be changed.');
-  keys.logChange('changed', changed, caller);
+  keys.logChange('quota changed', changed, caller);
   return describeKey(changed);
 }
 

@@ -44,7 +44,7 @@ const learnersPerPage = 25;
 const tooManyMasteries = () =>
   new ApiError(
     'LIMIT_EXCEEDED',
-    `The response would have more than ${maxMasteries} masteries; send fewer user_ids, or skill_ids.`,
+    `The response would have more than ${maxMasteries} masteries; send fewer user_ids, or limit it with skill_ids.`,
   );
 
 /** Each learner has a result or an error. `skill_ids` limits all figures to these skills. */

@@ -188,9 +188,9 @@ export async function readSkillMastery(
 const computeChange = (from: number, to: number): number => round4(round4(to) - round4(from));
 
 const notes = {
-  unavailable: 'Recent answers are unavailable; all other fields are up to date',
-  pending: 'Steps do not include the newest answers, which are not stored in ClickHouse yet',
-  archived: 'Older answers are archived as daily sums',
+  unavailable: 'Recent answers are unavailable; all other fields are up to date.',
+  pending: 'Steps do not include the newest answers, which are not stored in ClickHouse yet.',
+  archived: 'Older answers are archived as daily sums.',
 };
 
 async function describeSteps(ports: ExplainPorts, query: AttemptQuery, attempts: number): Promise<object> {

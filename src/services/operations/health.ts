@@ -79,7 +79,7 @@ const describeCheck = (problem: string | null): object =>
 
 const describeParkingLimit = (pipeline: PipelineFacts | null, journal: JournalFacts | null): string | null =>
   (pipeline?.fullyParked ?? 0) + (journal?.fullyParked ?? 0) > 0
-    ? 'the limit of parked rows is reached; rejected rows and all later rows wait in the outbox (npm run parked)'
+    ? 'the limit of parked rows is reached; rejected rows and all later rows wait in the outbox or the journal; run npm run parked -- list'
     : null;
 
 /** Probes resolve with null or the problem, and never reject. */

@@ -130,8 +130,7 @@ function ClassSummary({
       )}
       {failed.length > 0 && (
         <p class="note alert">
-          Not loaded because of errors:{' '}
-          {failed.map(({ userId, reason }) => `${userId} (${reason})`).join(', ')}
+          Not loaded because of errors: {failed.map(({ userId, reason }) => `${userId}: ${reason}`).join(' ')}
         </p>
       )}
     </>

@@ -30,7 +30,7 @@ export function LivePage() {
         />
       )}
       {last === undefined ? (
-        live.disconnection === null && <Loading subject="live figures" />
+        live.disconnection === null && <Loading subject="live metrics" />
       ) : (
         <LiveView live={live} last={last} />
       )}
@@ -74,7 +74,9 @@ function summarize(figures: LiveFigures): string {
   const errorRate = sumErrors(figures);
   return [
     `${at.slice(11, 19)} UTC: ${formatDecimal(1)(answers_per_second)} answers per second`,
-    latency_ms === null ? 'no latency' : `p99 latency ${formatDecimal(1)(latency_ms.p99)} ms`,
+    latency_ms === null
+      ? 'no answers in the last 10 s'
+      : `p99 latency ${formatDecimal(1)(latency_ms.p99)} ms`,
     errorRate === 0 ? 'no errors' : `${formatDecimal(1)(errorRate)} errors per second`,
     `${formatInteger(outbox_length)} answers in the outbox`,
     pluralize(parked_rows ?? 0, 'parked row'),

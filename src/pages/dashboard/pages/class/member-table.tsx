@@ -21,7 +21,7 @@ const columns: readonly Column<Member>[] = [
   }),
   field('Reason', 'reason', {
     format: (reason) => (reason === null ? missingText : <span class="why">{reason}</span>),
-    about: 'Points missing to the goal, practice that the forecast assumes, and skills on a plateau',
+    about: 'Points below the goal, practice that the forecast assumes, and skills on a plateau',
   }),
   field('Score now', 'currentTotal', {
     format: (currentTotal) => currentTotal,

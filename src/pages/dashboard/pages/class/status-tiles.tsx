@@ -45,7 +45,7 @@ const Tile = ({ status, count, total, isShown }: TileProps) => (
       <span class={`stat-value ${count > 0 ? tones[status] : ''}`}>
         {count} <small>{total === 0 ? '' : formatPercent(count / total)}</small>
       </span>
-      <span class="stat-note">{isShown ? 'filter on; click to remove' : notes[status]}</span>
+      <span class="stat-note">{isShown ? 'filtered; click to show all' : notes[status]}</span>
     </Button>
   </div>
 );

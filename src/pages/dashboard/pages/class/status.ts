@@ -81,11 +81,11 @@ function describeGap(
 ): string {
   const gap = targetScore - currentTotal;
   if (isDatePast(targetDate, now))
-    return gap > 0 ? `goal date passed, ${gap} points missing` : 'goal date passed';
+    return gap > 0 ? `goal date passed, ${gap} points below the goal` : 'goal date passed';
   if (gap <= 0) return 'score meets the goal now, but the forecast falls below it';
   if (daysToGoal !== null)
     return `forecast meets the goal in ${daysToGoal} days: too late or only temporarily`;
-  return `${gap} points missing`;
+  return `${gap} points below the goal`;
 }
 
 const describePace = ({ answersPerDay }: StatusInput): string =>

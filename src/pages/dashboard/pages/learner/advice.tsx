@@ -20,7 +20,7 @@ export function Advice({ userId, query, prediction, skills, getSkillName }: Advi
       about={
         prediction.recommendations.length === 0
           ? undefined
-          : 'Sorted by the expected gain per hour of practice. Points are rough estimates. They need at least 20 answers in a section.'
+          : 'Sorted by the expected gain per hour of practice. Points are rough estimates, shown from 20 answers per section.'
       }
     >
       {prediction.recommendations.length === 0 && (

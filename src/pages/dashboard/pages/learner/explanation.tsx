@@ -150,7 +150,8 @@ export const ExpectedTerms = ({
   <section class="inner">
     <h3>Why the expected accuracy is {formatPercent(p_correct)}</h3>
     <p class="soft">
-      The factors add up to log-odds of {formatDecimal(2)(log_odds)}, which equal {formatPercent(p_correct)}.
+      The factors add up to log-odds of {formatDecimal(2)(log_odds)}, which correspond to{' '}
+      {formatPercent(p_correct)}.
     </p>
     {recent_change !== null && <p>{recent_change}</p>}
     <Table

@@ -150,7 +150,8 @@ function ScoreTiles({ prediction }: { readonly prediction: Prediction }) {
         note={`${formatPercent(level)} interval ${intervals.total.low} to ${intervals.total.high}`}
       >
         Forecast if practice continues as in the last 14 days. The probability that a test on that day falls
-        inside the interval is {formatPercent(level)}. Test results alone vary by about 30 points.
+        inside the interval is {formatPercent(level)}. Results of the same learner vary by about 30 points
+        between tests.
       </Stat>
       <SectionTile prediction={prediction} section="math" />
       <SectionTile prediction={prediction} section="rw" />

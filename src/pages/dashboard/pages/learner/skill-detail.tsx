@@ -133,7 +133,7 @@ function SkillTiles({ skill }: { readonly skill: LearnerSkill }) {
 }
 
 const sourceTexts = {
-  default: 'the skill has too few answers',
+  default: 'defaults or the average of the tenant; this skill has no fit',
   fitted: 'from the answers of all learners',
   manual: 'fits do not change them',
 } as const;

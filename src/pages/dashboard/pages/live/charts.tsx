@@ -196,7 +196,7 @@ const statusMeanings: Readonly<Record<string, string>> = {
   409: 'conflict',
   412: 'precondition failed',
   413: 'too large',
-  422: 'not processable',
+  422: 'unprocessable',
   429: 'quota exceeded',
   500: 'internal error',
   503: 'unavailable',

@@ -75,7 +75,7 @@ function ReliabilityView({ data }: { data: Reliability }) {
       </p>
     );
   return (
-    <div class="beside">
+    <div class="side-by-side">
       <Chart
         title="Reliability of predictions"
         about="Dots on the dashed line are calibrated. Above the line, more answers were correct than predicted. Vertical lines: 95 % intervals. Bars: number of answers."

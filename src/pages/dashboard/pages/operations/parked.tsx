@@ -61,10 +61,10 @@ export function ParkedPart() {
 }
 
 function describeOutcome({ moved, stayed, erased }: Redriven): string {
-  const parts = [`${pluralize(moved, 'row was', 'rows were')} queued again`];
+  const parts = [`${pluralize(moved, 'row was', 'rows were')} requeued`];
   if (stayed > 0)
     parts.push(
-      `${pluralize(stayed, 'row remains', 'rows remain')} parked until a pending correction is applied: try again later`,
+      `${pluralize(stayed, 'row remains', 'rows remain')} parked: their stream is full, or a correction is pending. Try again later`,
     );
   if (erased > 0)
     parts.push(
