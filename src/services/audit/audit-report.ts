@@ -40,7 +40,7 @@ export const describeReport = ({ at, seconds, days, totals, mismatches, notCompa
 
 const meanings = {
   missing:
-    'rows are lost: accepted answers are neither in ClickHouse nor in the outbox nor among the parked rows',
+    'rows are lost: accepted answers are missing from ClickHouse, the outbox and the parked rows',
   surplus:
     'more answers are stored than were accepted: rows are stored twice, or Redis lost its last second (appendfsync everysec) after ClickHouse had stored the answers, so the state of their learners lacks them',
   doubled_id: 'rows share an outbox id: a block was stored twice',
