@@ -109,7 +109,7 @@ test('npm run retain drops old answers, and a rebuild from their snapshots resto
     ({ json }) => json.data.explanation.steps !== null,
   );
   const { steps, pending_attempts, note } = mastery.data.explanation;
-  assert.deepEqual([pending_attempts, note], [0, 'Older answers are archived as daily sums']);
+  assert.deepEqual([pending_attempts, note], [0, 'Older answers are archived as daily sums.']);
   assert.ok(steps.length < mastery.data.total_attempts, `${steps.length} steps`);
 
   // The learner's first answer is archived, and its event id cannot be retracted any more.

@@ -39,8 +39,7 @@ export const describeReport = ({ at, seconds, days, totals, mismatches, notCompa
 });
 
 const meanings = {
-  missing:
-    'rows are lost: accepted answers are missing from ClickHouse, the outbox and the parked rows',
+  missing: 'rows are lost: accepted answers are missing from ClickHouse, the outbox and the parked rows',
   surplus:
     'more answers are stored than were accepted: rows are stored twice, or Redis lost its last second (appendfsync everysec) after ClickHouse had stored the answers, so the state of their learners lacks them',
   doubled_id: 'rows share an outbox id: a block was stored twice',
