@@ -52,7 +52,7 @@ test('`npm run` parked, audit, retain and rebuild cover all nodes of a Redis Clu
   await store(clickhouse, oldAnswers([1, 2]));
   const retained = await run('retain', '--days', '200');
   assert.deepEqual([retained.code, retained.err], [0, '']);
-  assert.match(retained.out, /202601.*dropped\n.*202602.*dropped/);
+  assert.match(retained.out, /202601.*deleted\n.*202602.*deleted/);
   await stored(events.length);
 
   const before = await records();
