@@ -54,6 +54,9 @@ export class ApiError extends Error {
   }
 }
 
+/** For callers that add other advice: "The queue is full; retry later." becomes "The queue is full". */
+export const removeRetryAdvice = (message: string): string => message.replace(/(; retry[^;]*)?\.?$/, '');
+
 const maxEchoedCharacters = 100;
 
 /** Request text for a message: printable ASCII, shortened. */

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Engine } from '../../app/startup/engine.js';
 import { parseOutboxId } from '../../contracts/outbox/outbox-ids.js';
 import { ensureFolder } from '../../embedded/private-file.js';
-import { ApiError } from '../../errors.js';
+import { ApiError, removeRetryAdvice } from '../../errors.js';
 import { formatNumber } from '../../lab/report/format.js';
 import { StartError, waitAtMost } from '../../lifecycle.js';
 import { indices } from '../../lists.js';
@@ -162,7 +162,9 @@ async function withResumeHint<Value>(work: () => Promise<Value>): Promise<Value>
     return await work();
   } catch (error) {
     if (!(error instanceof StalledError || error instanceof ApiError)) throw error;
-    throw new StartError(`${error.message}. Run the same command again to resume`, { cause: error });
+    throw new StartError(`${removeRetryAdvice(error.message)}. Run the same command again to resume`, {
+      cause: error,
+    });
   }
 }
 

@@ -11,7 +11,7 @@ import {
 import { describeConnectionError } from '../../connection-problem.js';
 import type { Endpoints } from '../../embedded/data-dir.js';
 import { connectOrStart } from '../../embedded/servers.js';
-import { ApiError } from '../../errors.js';
+import { ApiError, removeRetryAdvice } from '../../errors.js';
 import { StartError } from '../../lifecycle.js';
 import { acquireLock, releaseLock } from '../../store/redis/commands/lock.js';
 import type { RedisClient } from '../../store/redis/connection/client.js';
@@ -98,7 +98,7 @@ async function explainOutage(error: unknown, clickhouse: ClickHouseClient): Prom
   const server =
     error instanceof ApiError ? 'Redis' : (await respondsToPing(clickhouse)) ? null : 'ClickHouse';
   if (server === null) return error;
-  const text = describeConnectionError(error).text.replace(/(; retry[^;]*)?\.$/, '');
+  const text = removeRetryAdvice(describeConnectionError(error).text);
   return new StartError(`${server} is unavailable: ${text}. Run the command again when ${server} responds`, {
     cause: error,
   });
