@@ -9,6 +9,18 @@ import { normalCdf, normalQuantile } from '../base/normal-distribution.js';
 import { predictionConstants } from '../base/prediction-constants.js';
 import type { LearnerTrace } from '../tracing/traces.js';
 import type { Trend } from '../tracing/trend.js';
+import {
+  type CorrectionGrid,
+  findNeighbourCells,
+  findNeighbours,
+  type GridPoint,
+  type Neighbour,
+} from './correction-grid.js';
+import {
+  findIntervalFactors,
+  type IntervalCalibration,
+  type IntervalFactors,
+} from './interval-calibration.js';
 
 export interface IntervalCorrection {
   readonly factor: number;
@@ -17,10 +29,7 @@ export interface IntervalCorrection {
   readonly above: readonly number[];
 }
 
-/** Bilinear in ln(1 + answers) and ln(1 + horizon), constant outside. */
-export interface CorrectionSurface {
-  readonly histories: readonly number[];
-  readonly horizons: readonly number[];
+export interface CorrectionSurface extends CorrectionGrid {
   readonly cells: readonly IntervalCorrection[];
 }
 
@@ -52,7 +61,10 @@ export const initialAccuracyModel = {
   surface: { histories: [0], horizons: [0], cells: [initialCorrection] } as CorrectionSurface,
 };
 
-export type AccuracyModel = Readonly<typeof initialAccuracyModel>;
+export type AccuracyModel = Readonly<typeof initialAccuracyModel> & {
+  /** Added when the model is used; not part of its version. */
+  readonly calibration?: IntervalCalibration | null;
+};
 
 type AccuracyTrace = Pick<LearnerTrace, 'ability' | 'recent' | 'slow' | 'right' | 'wrong'>;
 
@@ -103,14 +115,6 @@ export function sumVarianceParts(variance: readonly number[], parts: readonly nu
 
 export const computeChanceVariance = (answers: number): number => 1 / (4 * answers);
 
-export const historyBands = constants.bands.map((from, band) => {
-  const next = constants.bands[band + 1];
-  return { from, to: next ?? Number.POSITIVE_INFINITY, middle: Math.sqrt(from * (next ?? 2 * from)) };
-});
-
-export const isInBand = ({ from, to }: (typeof historyBands)[number], history: number): boolean =>
-  history >= from && history < to;
-
 export const stabiliseShare = (share: number): number => Math.asin(Math.sqrt(share));
 
 /** The sd excludes sampling variance. */
@@ -123,35 +127,10 @@ export function forecastAccuracy(model: AccuracyModel, subject: AccuracySubject,
 }
 
 export type AccuracyForecast = Readonly<ReturnType<typeof forecastAccuracy>>;
-type SurfacePoint = Pick<AccuracyForecast, 'history' | 'horizon'>;
-
-export const findNeighbourCells = (
-  { histories, horizons }: Omit<CorrectionSurface, 'cells'>,
-  point: SurfacePoint,
-) =>
-  findNeighbours(histories, Math.log1p(point.history)).flatMap(([i, historyWeight]) =>
-    findNeighbours(horizons, Math.log1p(point.horizon)).map(([j, horizonWeight]) => ({
-      cell: i * horizons.length + j,
-      weight: historyWeight * horizonWeight,
-    })),
-  );
-
-type Neighbour = readonly [index: number, weight: number];
-
-function findNeighbours(positions: readonly number[], target: number): Neighbour[] {
-  const next = positions.findIndex((position) => position > target);
-  if (next <= 0) return [[next < 0 ? positions.length - 1 : 0, 1]];
-  const [low, high] = [positions[next - 1] as number, positions[next] as number];
-  const part = (target - low) / (high - low);
-  return [
-    [next - 1, 1 - part],
-    [next, part],
-  ];
-}
 
 const interpolateCorrection = (
   surface: CorrectionSurface,
-  point: SurfacePoint,
+  point: GridPoint,
   figureOf: (cell: IntervalCorrection) => number,
 ): number =>
   findNeighbourCells(surface, point).reduce(
@@ -198,12 +177,22 @@ export function computeAccuracyInterval(
 }
 
 /** In standard deviations that include the sampling variance. */
-export function computeIntervalReach(model: AccuracyModel, point: SurfacePoint, level: number) {
+export function computeIntervalReach(model: AccuracyModel, point: GridPoint, level: number) {
   const { below, above } = interpolateWidths(model.surface, point);
-  return { below: interpolateWidth(below, level), above: interpolateWidth(above, level) };
+  const factors = findModelFactors(model, point);
+  return {
+    below: factors.below * interpolateWidth(below, level),
+    above: factors.above * interpolateWidth(above, level),
+  };
 }
 
-const interpolateWidths = (surface: CorrectionSurface, point: SurfacePoint) => {
+const noFactors: IntervalFactors = { below: 1, above: 1 };
+
+/** 1 without a calibration. */
+export const findModelFactors = ({ calibration }: AccuracyModel, point: GridPoint): IntervalFactors =>
+  calibration ? findIntervalFactors(calibration, point) : noFactors;
+
+const interpolateWidths = (surface: CorrectionSurface, point: GridPoint) => {
   const widths = (side: 'below' | 'above'): number[] =>
     widthLevels.map((_, i) => interpolateCorrection(surface, point, (cell) => cell[side][i] as number));
   return { below: widths('below'), above: widths('above') };
@@ -231,8 +220,11 @@ export function computeAccuracyCdf(
 ): number {
   const { expected, sd } = forecast;
   if (share <= 0 || share >= 1) return share <= 0 ? 0 : 1;
-  const distance = (stabiliseShare(share) - stabiliseShare(expected)) / computeTotalSd(sd, answers);
-  const widths = [0, ...interpolateWidths(model.surface, forecast)[distance < 0 ? 'below' : 'above']];
+  const side = share < expected ? 'below' : 'above';
+  const factor = findModelFactors(model, forecast)[side];
+  const distance =
+    (stabiliseShare(share) - stabiliseShare(expected)) / (factor * computeTotalSd(sd, answers));
+  const widths = [0, ...interpolateWidths(model.surface, forecast)[side]];
   // Extrapolates to twice the last width.
   const extended = (figures: readonly number[]): number[] => [...figures, 2 * (figures.at(-1) as number)];
   const quantile = interpolateValue(extended(widths), extended(levelQuantiles), Math.abs(distance));

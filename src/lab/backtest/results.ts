@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { computeShareLoss } from '../../domain/base/prediction-metrics.js';
-import { historyBands, isInBand } from '../../domain/prediction/accuracy-model.js';
+import { historyBands, isInBand } from '../../domain/prediction/correction-grid.js';
 import { distinct, indices } from '../../lists.js';
 import { createSeededRandom } from '../../seeded-random.js';
 import { intervalLevels, type ModelName, modelNames, type ScoredCase } from './forecasts.js';

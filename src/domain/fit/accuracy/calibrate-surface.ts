@@ -10,14 +10,13 @@ import {
   type CorrectionSurface,
   computeChanceVariance,
   computeVarianceParts,
-  findNeighbourCells,
-  historyBands,
   type IntervalCorrection,
   initialCorrection,
   stabiliseShare,
   sumVarianceParts,
   widthLevels,
 } from '../../prediction/accuracy-model.js';
+import { findNeighbourCells, historyBands } from '../../prediction/correction-grid.js';
 import type { Observation } from './accuracy-cases.js';
 
 const { fit: rules } = accuracyConstants;
