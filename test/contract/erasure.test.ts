@@ -240,7 +240,7 @@ test('The journal drain drops goals and forecasts from before the erasure', asyn
   const goal = encodeGoalRow({ tenant: 'default', userId: user, targetScore: 1000, targetDate: null });
   for (const madeAt of [before, later]) {
     const row = encodeForecastRow(servedForecast({ userId: user, madeAt }));
-    await redis.xadd(forecasts, '*', 'k', 'forecast', 'r', row);
+    await redis.xadd(forecasts, '*', 'k', 'forecast_2', 'r', row);
     await redis.xadd(goals, '*', 'k', 'goal', 'r', `${madeAt}\t${goal}`);
   }
   for (const key of [forecasts, goals]) await emptied(redis, key);

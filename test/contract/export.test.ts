@@ -144,11 +144,11 @@ test('GET /learners/{user_id}/export formats parked and stored rows in the same 
   const rows = {
     goal: `1780000000456\t${encodeGoalRow({ ...learner, targetScore: 1200, targetDate: '2027-06-05' })}`,
     taken_back: `1780000000789\t${encodeRetractionRow({ ...learner, ...answer })}`,
-    forecast: encodeForecastRow(servedForecast({ ...learner, targetScore: null, goalProbability: null })),
+    forecast_2: encodeForecastRow(servedForecast({ ...learner, targetScore: null, goalProbability: null })),
   };
   assert.equal((await caller.track(event({ user_id: learner.userId }))).status, 200);
   for (const [kind, row] of Object.entries(rows) as [keyof typeof rows, string][]) {
-    const key = parkedKey(kind === 'forecast' ? forecastsKey(0) : journalKey(partition));
+    const key = parkedKey(kind === 'forecast_2' ? forecastsKey(0) : journalKey(partition));
     await createJournalWarehouse(clickhouse).insert(kind, [Buffer.from(row)]);
     await redis.xadd(key, '*', 'k', kind, 'r', row, 'id', '1-1', 'reason', 'a test');
   }

@@ -285,7 +285,7 @@ test('Retention drops forecasts after the last of their days', async () => {
   const scored = servedForecast({ madeAt: startOf(1) + dayMs, days: 7 });
   const open = servedForecast({ madeAt: startOf(2) + dayMs, days: 36_500 });
   const forecasts = [scored, { ...scored, days: 30 }, open].map((row) => Buffer.from(encodeForecastRow(row)));
-  await createJournalWarehouse(client).insert('forecast', forecasts);
+  await createJournalWarehouse(client).insert('forecast_2', forecasts);
   assert.deepEqual(await planRetention(parts, february), { months: [], forecastMonths: [202601] });
   await run();
   assert.equal(await countOf(client, 'forecasts'), 1);

@@ -44,11 +44,11 @@ test('createSchema runs once for concurrent processes and rejects a later schema
   await Promise.all(clients.map((one) => createSchema(one)));
   const [first] = clients as [ClickHouseClient];
   assert.equal(await createSchema(first), false);
-  await first.command({ query: "INSERT INTO schema_migrations (version, name) VALUES (11, 'later')" });
+  await first.command({ query: "INSERT INTO schema_migrations (version, name) VALUES (12, 'later')" });
   await assert.rejects(createSchema(first), {
     name: 'StartError',
     message:
-      'ClickHouse has schema version 11, but this version of the service supports only 10; install the newer version',
+      'ClickHouse has schema version 12, but this version of the service supports only 11; install the newer version',
   });
 });
 
@@ -61,9 +61,27 @@ test('createSchema rejects an earlier schema version and changes nothing', async
   await assert.rejects(createSchema(earlier), {
     name: 'StartError',
     message:
-      'ClickHouse has schema version 6, but this version of the service needs 10; use an empty database',
+      'ClickHouse has schema version 6, but this version of the service needs 10 or 11; use an empty database',
   });
   assert.deepEqual(await selectRows(earlier, 'SHOW TABLES'), [{ name: 'schema_migrations' }]);
+});
+
+test('createSchema adds the columns that version 10 lacks and retains its rows', async (t) => {
+  const earlier = await openDatabase(t, '_version_10');
+  await createSchema(earlier);
+  const columns = ['calibration_below', 'calibration_above', 'accuracy_cases'];
+  const run = (query: string) => earlier.command({ query });
+  // A view is checked when it is read.
+  for (const name of columns) await run(`ALTER TABLE served_forecasts DROP COLUMN ${name}`);
+  await run("INSERT INTO served_forecasts (tenant, user_id, forecast_days) VALUES ('t', 'u', 7)");
+  await run('TRUNCATE TABLE schema_migrations');
+  await run("INSERT INTO schema_migrations (version, name) VALUES (10, 'earlier')");
+  assert.equal(await createSchema(earlier), true);
+  const query = `SELECT user_id, ${columns.join(', ')} FROM forecasts`;
+  assert.deepEqual(await selectRows(earlier, query), [
+    { user_id: 'u', calibration_below: 1, calibration_above: 1, accuracy_cases: 0 },
+  ]);
+  assert.equal(await createSchema(earlier), false);
 });
 
 test('The schema describes every column of its tables', async () => {

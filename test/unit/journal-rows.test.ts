@@ -43,8 +43,8 @@ test('encodeWebhookRow encodes an enabled and a disabled endpoint', () => {
 
 test('encodeForecastRow has a field for each column in the order of the columns', () => {
   const fields = fieldsOf(encodeForecastRow(servedForecast()));
-  assert.equal(fields.length, journalColumns.forecast.length);
-  const named = journalColumns.forecast.map((name, i) => `${name}=${fields[i]}`);
+  assert.equal(fields.length, journalColumns.forecast_2.length);
+  const named = journalColumns.forecast_2.map((name, i) => `${name}=${fields[i]}`);
   assert.equal(
     named.join(' '),
     [
@@ -54,7 +54,7 @@ test('encodeForecastRow has a field for each column in the order of the columns'
       'math_low=450 math_high=570 rw_low=470 rw_high=590 total_low=960 total_high=1120',
       'target_score=1200 goal_probability=0.25 model_version=3 tenant_model_version=7',
       'expected_share=0.7 share_sd=0.1 below_50=0.6 below_80=1.2 below_95=1.9',
-      'above_50=0.7 above_80=1.3 above_95=2',
+      'above_50=0.7 above_80=1.3 above_95=2 calibration_below=1 calibration_above=1 accuracy_cases=0',
     ].join(' '),
   );
 });

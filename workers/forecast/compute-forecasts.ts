@@ -14,7 +14,7 @@ import { adviceUnavailableReason, buildStudyAdvice } from '../../src/domain/advi
 import { formulaVersion } from '../../src/domain/base/formula-version.js';
 import { goalConstants } from '../../src/domain/base/score-constants.js';
 import { buildSkillViews, buildUnseenView } from '../../src/domain/learner/skill-view.js';
-import { computeIntervalReach } from '../../src/domain/prediction/accuracy-model.js';
+import { computeIntervalReach, findModelFactors } from '../../src/domain/prediction/accuracy-model.js';
 import type { ForecastSubject } from '../../src/domain/score/assessment.js';
 import { countDaysUntil, type GoalStatus } from '../../src/domain/score/goal.js';
 import {
@@ -187,6 +187,8 @@ function buildForecastRow(
     accuracy: {
       ...{ expected: accuracy.expected, sd: accuracy.sd },
       reach: intervalLevels.map((reached) => computeIntervalReach(subject.model.accuracy, accuracy, reached)),
+      factors: findModelFactors(subject.model.accuracy, accuracy),
+      cases: subject.model.accuracy.cases,
     },
   });
 }

@@ -22,7 +22,7 @@ export async function prepareSchema(
   const prepare = async (): Promise<void> => {
     try {
       await ensureDatabase(clickhouseUrl, clickhouseCluster);
-      if (await createSchema(client, clickhouseCluster)) logger.info('ClickHouse schema created');
+      if (await createSchema(client, clickhouseCluster)) logger.info('ClickHouse schema prepared');
     } catch (error) {
       if (error instanceof StartError) throw error;
       if (closers.closing) return;

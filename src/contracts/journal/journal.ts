@@ -4,6 +4,7 @@
  */
 import type { SkillSetting } from '../../domain/catalogue/catalogue.js';
 import type { AccuracyForecast } from '../../domain/prediction/accuracy-model.js';
+import type { IntervalFactors } from '../../domain/prediction/interval-calibration.js';
 import type { ScoreForecast, Scores } from '../../domain/score/scores.js';
 import { maxClockSkewMs } from '../corrections/corrections.js';
 import type { LearnerId } from '../learners/learner-name.js';
@@ -14,8 +15,20 @@ import type { WebhookRecord } from '../webhooks/webhooks.js';
  * Field `k` of a journal entry; field `r` is the row. Rows with other columns need a new kind: rows wait
  * across upgrades.
  */
-export const journalKinds = ['goal', 'skill', 'forecast', 'taken_back', 'webhook'] as const;
+export const journalKinds = ['goal', 'skill', 'forecast', 'forecast_2', 'taken_back', 'webhook'] as const;
 export type JournalKind = (typeof journalKinds)[number];
+
+const forecastColumns = [
+  ...(['made_at', 'tenant', 'user_id'] as const),
+  ...(['forecast_days', 'confidence_level', 'learner_seq'] as const),
+  ...(['current_math', 'current_rw', 'current_total'] as const),
+  ...(['predicted_math', 'predicted_rw', 'predicted_total'] as const),
+  ...(['math_low', 'math_high', 'rw_low', 'rw_high', 'total_low', 'total_high'] as const),
+  ...(['target_score', 'goal_probability'] as const),
+  ...(['model_version', 'tenant_model_version'] as const),
+  ...(['expected_share', 'share_sd'] as const),
+  ...(['below_50', 'below_80', 'below_95', 'above_50', 'above_80', 'above_95'] as const),
+] as const;
 
 export const journalColumns = {
   goal: ['updated_at', 'tenant', 'user_id', 'target_score', 'target_date'],
@@ -23,17 +36,9 @@ export const journalColumns = {
     ...(['revision', 'updated_at', 'tenant', 'skill_id', 'name', 'section', 'weight'] as const),
     ...(['p_init', 'p_learn', 'p_guess', 'p_slip', 'p_forget'] as const),
   ],
-  forecast: [
-    ...(['made_at', 'tenant', 'user_id'] as const),
-    ...(['forecast_days', 'confidence_level', 'learner_seq'] as const),
-    ...(['current_math', 'current_rw', 'current_total'] as const),
-    ...(['predicted_math', 'predicted_rw', 'predicted_total'] as const),
-    ...(['math_low', 'math_high', 'rw_low', 'rw_high', 'total_low', 'total_high'] as const),
-    ...(['target_score', 'goal_probability'] as const),
-    ...(['model_version', 'tenant_model_version'] as const),
-    ...(['expected_share', 'share_sd'] as const),
-    ...(['below_50', 'below_80', 'below_95', 'above_50', 'above_80', 'above_95'] as const),
-  ],
+  /** Written by earlier versions. */
+  forecast: forecastColumns,
+  forecast_2: [...forecastColumns, 'calibration_below', 'calibration_above', 'accuracy_cases'],
   taken_back: [
     ...(['taken_back_at', 'tenant', 'user_id', 'event_id', 'skill_id', 'learner_seq'] as const),
     ...(['received_at', 'first_answer'] as const),
@@ -71,6 +76,10 @@ export const encodeSkillRow = ({ tenant, skillId, name, section, weight, paramet
 export interface ExpectedShare extends Pick<AccuracyForecast, 'expected' | 'sd'> {
   /** Distances to the bounds of the `intervalLevels`, in units of sqrt(sd² + 1 / (4 m)) for m answers. */
   readonly reach: readonly { readonly below: number; readonly above: number }[];
+  /** Included in `reach`. */
+  readonly factors: IntervalFactors;
+  /** Of the accuracy model. */
+  readonly cases: number;
 }
 
 export const intervalLevels = [0.5, 0.8, 0.95] as const;
@@ -110,6 +119,7 @@ export function encodeForecastRow(forecast: ServedForecast): string {
     ...[accuracy.expected, accuracy.sd],
     ...accuracy.reach.map(({ below }) => below),
     ...accuracy.reach.map(({ above }) => above),
+    ...[accuracy.factors.below, accuracy.factors.above, accuracy.cases],
   ]);
 }
 
@@ -138,7 +148,7 @@ export const encodeWebhookRow = (endpoint: WebhookRecord): string => {
 
 /** @returns null for kinds without a learner */
 export function parseRowLearner(kind: string, line: string): (LearnerId & { readonly at: number }) | null {
-  if (kind !== 'goal' && kind !== 'forecast' && kind !== 'taken_back') return null;
+  if (!/^(goal|forecast(_2)?|taken_back)$/.test(kind)) return null;
   const [at = '', tenant = '', userId = ''] = line.split('\t').map(decodeText);
   return { at: Number(at), tenant, userId };
 }

@@ -83,7 +83,7 @@ export async function recordForecasts(
 ): Promise<void> {
   if (rows.length === 0) return;
   try {
-    const lost = await appendJournal(client, forecastsKey(partition), maxEntries, 'forecast', ...rows);
+    const lost = await appendJournal(client, forecastsKey(partition), maxEntries, 'forecast_2', ...rows);
     if (lost > 0) onLost(lost, null);
   } catch (error) {
     onLost(rows.length, error);

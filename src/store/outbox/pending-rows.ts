@@ -49,7 +49,10 @@ function decodeOrNull(line: string): AttemptRow | null {
   }
 }
 
-const recordTypes = { goal: 'goal_change', forecast: 'served_forecast', taken_back: 'taken_back' } as const;
+const recordTypes = {
+  ...{ goal: 'goal_change', taken_back: 'taken_back' },
+  ...{ forecast: 'served_forecast', forecast_2: 'served_forecast' },
+} as const;
 type RecordKind = keyof typeof recordTypes & JournalKind;
 
 export async function* readPendingRecords(
@@ -62,7 +65,7 @@ export async function* readPendingRecords(
   const forecasts = indices(partitions).map(forecastsKey);
   const sources: [string, readonly RecordKind[]][] = [
     [journalKey(partitionOf(tenant, userId, partitions)), ['goal', 'taken_back']],
-    ...forecasts.map((key): [string, readonly RecordKind[]] => [key, ['forecast']]),
+    ...forecasts.map((key): [string, readonly RecordKind[]] => [key, ['forecast', 'forecast_2']]),
   ];
   for (const [source, kinds] of sources)
     for (const [place, key] of [['journal', source] as const, ['parked', parkedKey(source)] as const])

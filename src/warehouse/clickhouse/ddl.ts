@@ -1,4 +1,5 @@
 /** On a cluster (ADR 17), NAME_local on each shard stores the rows, and NAME is a Distributed table. */
+import { distinct } from '../../lists.js';
 
 /** Name in `remote_servers`; null: a single server. */
 export type ClusterName = string | null;
@@ -102,6 +103,14 @@ export function buildCreateTables(table: Table, cluster: ClusterName): string[] 
     ].join('\n'),
   ];
 }
+
+export const buildAddColumns = ({ name, columns }: Table, added: readonly string[], cluster: ClusterName) =>
+  // The stored table first: a Distributed table refers to it.
+  distinct([localTableName(name, cluster), name]).map((each) => {
+    const selected = columns.filter((column) => added.includes(column.name));
+    const additions = selected.map((column) => `ADD COLUMN IF NOT EXISTS ${formatColumn(column)}`);
+    return `ALTER TABLE ${appendOnCluster(each, cluster)} ${additions.join(', ')}`;
+  });
 
 const replicateEngine = (engine: string): string =>
   engine.replace(

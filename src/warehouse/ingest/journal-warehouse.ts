@@ -10,8 +10,8 @@ import {
 } from '../schema/journal-tables.js';
 
 const tables = {
-  ...{ goal: goalChanges, skill: skillChanges, forecast: servedForecasts, taken_back: retractedAnswers },
-  webhook: webhooks,
+  ...{ goal: goalChanges, skill: skillChanges, taken_back: retractedAnswers, webhook: webhooks },
+  ...{ forecast: servedForecasts, forecast_2: servedForecasts },
 };
 
 const lineFeed = Buffer.from('\n');

@@ -3,6 +3,7 @@ import { StartError } from '../../lifecycle.js';
 import { createReadDeadline, runStatement, selectNumber, selectRows } from '../clickhouse/client.js';
 import {
   appendOnCluster,
+  buildAddColumns,
   buildCreateTables,
   buildCreateView,
   type ClusterName,
@@ -22,7 +23,10 @@ import { archivedLearnerSkill, archivedMonths, rollups } from './rollups.js';
 import { cohortSkillWeekly, skillVelocity } from './skill-views.js';
 
 /** Increase it when a table or view changes, but not for comments. */
-const schemaVersion = 10;
+const schemaVersion = 11;
+/** Lacks only the columns in `addedColumns`. */
+const upgradableVersion = 10;
+const addedColumns = ['calibration_below', 'calibration_above', 'accuracy_cases'];
 
 /** Two processes may record the same version: readers take the highest. */
 const schemaMigrations = defineTable(
@@ -57,6 +61,7 @@ const viewGroups: readonly (readonly View[])[] = [
 export const buildSchemaStatements = (cluster: ClusterName): string[][] => [
   otherTables.flatMap((table) => buildCreateTables(table, cluster)),
   buildCreateTables(attempts, cluster),
+  buildAddColumns(servedForecasts, addedColumns, cluster),
   rollups.map((rollup) => buildMaterializedView(rollup, cluster)),
   ...viewGroups.map((group) =>
     group.map((view) => buildCreateView({ ...view, name: appendOnCluster(view.name, cluster) })),
@@ -69,7 +74,7 @@ const buildMaterializedView = (rollup: Rollup, cluster: ClusterName): string =>
   `TO ${localTableName(rollup.table.name, cluster)} AS\n${buildRollupSelect(rollup, undefined, localTableName('attempts', cluster))}`;
 
 /**
- * @returns whether the schema was created; false if its version is recorded
+ * @returns whether the schema was created or upgraded; false if its version is recorded
  * @throws StartError for another version, or if CLICKHOUSE_CLUSTER does not match the tables
  */
 export async function createSchema(client: ClickHouseClient, cluster: ClusterName = null): Promise<boolean> {
@@ -78,7 +83,7 @@ export async function createSchema(client: ClickHouseClient, cluster: ClusterNam
   await checkClusterMode(client, cluster);
   const current = await selectNumber(client, 'SELECT max(version) AS version FROM schema_migrations');
   if (current === schemaVersion) return false;
-  if (current !== 0) throw createVersionError(current);
+  if (current !== 0 && current !== upgradableVersion) throw createVersionError(current);
   for (const group of buildSchemaStatements(cluster)) {
     if (cluster === null) await Promise.all(group.map(run));
     // A Distributed table needs its stored table.
@@ -114,6 +119,6 @@ function createVersionError(current: number): StartError {
   return new StartError(
     current > schemaVersion
       ? `${found} supports only ${schemaVersion}; install the newer version`
-      : `${found} needs ${schemaVersion}; use an empty database`,
+      : `${found} needs ${upgradableVersion} or ${schemaVersion}; use an empty database`,
   );
 }

@@ -16,6 +16,7 @@ const forecastColumns = [
   'expected_share',
   'share_sd',
   ...intervalLevels.flatMap((level) => [`below_${level}`, `above_${level}`]),
+  ...['calibration_below', 'calibration_above', 'accuracy_cases'],
 ];
 
 /**
@@ -50,6 +51,14 @@ const scoredForecastsQuery = `SELECT tenant, user_id, made_day, forecast_days, l
 /** Converts back from asin(sqrt(share)), which ranges from 0 to pi / 2. */
 const buildIntervalEnd = (distance: string): string =>
   `pow(sin(greatest(0, least(pi() / 2, asin(sqrt(expected_share)) ${distance} * spread))), 2)`;
+const buildWidth = (level: number, prefix = ''): string =>
+  `${buildIntervalEnd(`+ ${prefix}above_${level}`)} - ${buildIntervalEnd(`- ${prefix}below_${level}`)}`;
+const buildCovered = (level: number, prefix = ''): string =>
+  `z BETWEEN -${prefix}below_${level} AND ${prefix}above_${level}`;
+
+const selectUncalibratedReach = (level: number): string =>
+  `below_${level} / calibration_below AS uncalibrated_below_${level}, above_${level} / calibration_above AS uncalibrated_above_${level}`;
+const selectLevels = (select: (level: number) => string): string => intervalLevels.map(select).join(',\n  ');
 
 export const forecastOutcomes: View = {
   name: 'forecast_outcomes',
@@ -59,31 +68,38 @@ export const forecastOutcomes: View = {
     ...parseColumns('made_day Date -- UTC day of the forecast; answers count from the next day on'),
     ...pickForecastColumns('forecast_days', 'made_at'),
     ...parseColumns('history UInt32 -- Counted answers of the learner at the time of the forecast'),
-    ...pickForecastColumns('expected_share'),
+    ...pickForecastColumns('accuracy_cases', 'expected_share'),
     ...parseColumns(`
       answers UInt64 -- Answers from the day after made_day to made_day + forecast_days
       correct UInt64 -- Number of these answers that are correct
       observed_share Float64 -- Share of these answers that are correct
       z Float64
         -- Observed minus expected on the scale asin(sqrt(share)), in standard deviations of the prediction
+      position Float64 -- z in units of the 80 % interval on its side before recalibration; -1 to 1: inside
     `),
     ...expandLevels('covered_LEVEL UInt8 -- 1 if the LEVEL % interval contains observed_share, else 0'),
     ...expandLevels('interval_width_LEVEL Float64 -- Width of the LEVEL % interval as a share, 0 to 1'),
+    ...expandLevels('uncalibrated_covered_LEVEL UInt8 -- covered_LEVEL before recalibration'),
     ...parseColumns(`
+      uncalibrated_interval_width_80 Float64 -- interval_width_80 before recalibration
       squared_error Float64 -- Square of observed minus expected share
       brier Float64 -- Mean of (expected_share - is_correct) squared over the answers; lower is better
     `),
   ],
-  query: `SELECT tenant, user_id, made_day, forecast_days, made_at, learner_seq AS history, expected_share, answers, correct,
-  correct / answers AS observed_share,
+  query: `SELECT tenant, user_id, made_day, forecast_days, made_at, learner_seq AS history, accuracy_cases,
+  expected_share, answers, correct, correct / answers AS observed_share,
   (asin(sqrt(observed_share)) - asin(sqrt(expected_share))) / spread AS z,
-  ${intervalLevels.map((level) => `z BETWEEN -below_${level} AND above_${level} AS covered_${level}`).join(', ')},
-  ${intervalLevels.map((level) => `${buildIntervalEnd(`+ above_${level}`)} - ${buildIntervalEnd(`- below_${level}`)} AS interval_width_${level}`).join(',\n  ')},
+  z / if(z < 0, uncalibrated_below_80, uncalibrated_above_80) AS position,
+  ${selectLevels((level) => `${buildCovered(level)} AS covered_${level}`)},
+  ${selectLevels((level) => `${buildWidth(level)} AS interval_width_${level}`)},
+  ${selectLevels((level) => `${buildCovered(level, 'uncalibrated_')} AS uncalibrated_covered_${level}`)},
+  ${buildWidth(80, 'uncalibrated_')} AS uncalibrated_interval_width_80,
   pow(observed_share - expected_share, 2) AS squared_error,
   observed_share * pow(1 - expected_share, 2) + (1 - observed_share) * pow(expected_share, 2) AS brier
 FROM (
   SELECT tenant, user_id, made_day, forecast_days, answers, correct,
     ${forecastColumns.map((name, i) => `made.${i + 1} AS ${name}`).join(', ')},
+    ${selectLevels(selectUncalibratedReach)},
     sqrt(pow(share_sd, 2) + 1 / (4 * answers)) AS spread
   FROM (${scoredForecastsQuery}) AS s
 )`,
@@ -111,7 +127,9 @@ export const forecastCoverage: View = {
     ...expandLevels(
       'mean_width_LEVEL Float64 -- Mean width of the LEVEL % interval as a share; lower is sharper',
     ),
+    ...expandLevels('uncalibrated_coverage_LEVEL Float64 -- coverage_LEVEL before recalibration'),
     ...parseColumns(`
+      uncalibrated_mean_width_80 Float64 -- mean_width_80 before recalibration
       expected_share Float64 -- Mean expected share of correct answers
       observed_share Float64 -- Mean observed share
       mean_squared_error Float64 -- Mean square of observed minus expected share
@@ -120,8 +138,10 @@ export const forecastCoverage: View = {
   ],
   query: `SELECT tenant, forecast_days, toUInt32(${bandStart}) AS history_from, ${bandEnd} AS history_to,
   count() AS cases, uniqExact(user_id) AS learners, sum(o.answers) AS answers,
-  ${intervalLevels.map((level) => `avg(o.covered_${level}) AS coverage_${level}`).join(', ')},
-  ${intervalLevels.map((level) => `avg(o.interval_width_${level}) AS mean_width_${level}`).join(', ')},
+  ${selectLevels((level) => `avg(o.covered_${level}) AS coverage_${level}`)},
+  ${selectLevels((level) => `avg(o.interval_width_${level}) AS mean_width_${level}`)},
+  ${selectLevels((level) => `avg(o.uncalibrated_covered_${level}) AS uncalibrated_coverage_${level}`)},
+  avg(o.uncalibrated_interval_width_80) AS uncalibrated_mean_width_80,
   avg(o.expected_share) AS expected_share, avg(o.observed_share) AS observed_share,
   avg(o.squared_error) AS mean_squared_error, avg(o.brier) AS brier
 FROM forecast_outcomes AS o GROUP BY tenant, forecast_days, history_from`,

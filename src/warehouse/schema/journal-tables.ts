@@ -82,6 +82,9 @@ export const servedForecasts = defineTable(
       -- Standard deviation of the share on the scale asin(sqrt(share)), without the randomness of single answers
     ${intervalLevels.map((level) => buildReachColumn('below', level)).join('')}
     ${intervalLevels.map((level) => buildReachColumn('above', level)).join('')}
+    calibration_below Float64 DEFAULT 1 zstd -- Recalibration factor, included in the distances below; 1: none
+    calibration_above Float64 DEFAULT 1 zstd -- Recalibration factor, included in the distances above; 1: none
+    accuracy_cases UInt32 DEFAULT 0 -- Earlier forecasts that a fit derived the distances from; 0: the defaults
   `,
   {
     engine,

@@ -189,7 +189,7 @@ export async function storeSchool(client: ClickHouseClient): Promise<void> {
   await createAttemptWarehouse(client).insert([encodedRows(answers)], 'school');
   const journal = createJournalWarehouse(client);
   const toLines = (texts: readonly string[]): Buffer[] => texts.map((text) => Buffer.from(text));
-  await journal.insert('forecast', toLines(createForecasts(answers).map(encodeForecastRow)));
+  await journal.insert('forecast_2', toLines(createForecasts(answers).map(encodeForecastRow)));
   await journal.insert('goal', toLines(createGoalRows()));
   await journal.insert('skill', toLines(createSkillRows()));
   await client.insert({ table: 'model_versions', format: 'JSONEachRow', values: createVersions() });

@@ -16,6 +16,8 @@ export const servedForecast = (change: Partial<ServedForecast> = {}): ServedFore
       { below: 1.2, above: 1.3 },
       { below: 1.9, above: 2 },
     ],
+    factors: { below: 1, above: 1 },
+    cases: 0,
   },
   ...change,
 });
