@@ -1014,6 +1014,7 @@ export type Reliability = {
 };
 
 export type Coverage = {
+  /** coverage and mean_width: as served. uncalibrated: the same forecasts before recalibration. */
   readonly bands: readonly {
     readonly forecast_days: number;
     readonly history_from: number;
@@ -1027,11 +1028,23 @@ export type Coverage = {
     readonly mean_width_50: number;
     readonly mean_width_80: number;
     readonly mean_width_95: number;
+    readonly uncalibrated_coverage_50: number;
+    readonly uncalibrated_coverage_80: number;
+    readonly uncalibrated_coverage_95: number;
+    readonly uncalibrated_mean_width_80: number;
     readonly expected_share: number;
     readonly observed_share: number;
     readonly mean_squared_error: number;
     readonly brier: number;
   }[];
+  /** Current recalibration of the intervals, from recent outcomes; null: none. */
+  readonly calibration: {
+    readonly calibrated_at: Time;
+    readonly outcomes: number;
+    readonly learners: number;
+  } | null;
+  /** Why calibration is null. */
+  readonly calibration_reason: string | null;
 };
 
 export type LiveFigures = {

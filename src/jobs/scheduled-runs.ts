@@ -30,6 +30,7 @@ const retries = { attempts: 5, firstRetryMs: 30_000 };
 
 export const schedules = {
   fit: { name: 'fit', ...retries, failure: 'the fit failed' },
+  calibration: { name: 'calibration', ...retries, failure: 'the recalibration of intervals failed' },
   audit: { name: 'audit', ...retries, failure: 'the audit failed' },
   retention: {
     ...{ name: 'retention', attempts: 3, firstRetryMs: 60_000 },

@@ -94,7 +94,12 @@ test('GET model/reliability returns null values for a tenant without answers and
     ...{ days: 28, skill_id: null, answers: 0, accuracy: null, mean_p_correct: null },
     ...{ log_loss: null, brier: null, bins: [] },
   });
-  assert.deepEqual((await caller.get('/api/v1/model/coverage')).json.data, { bands: [] });
+  assert.deepEqual((await caller.get('/api/v1/model/coverage')).json.data, {
+    bands: [],
+    calibration: null,
+    calibration_reason:
+      'Too few outcomes: 0 of 200, from 0 of 20 learners. An outcome is a forecast with a past horizon and at least 10 answers.',
+  });
   for (const days of ['0', '366', 'x'])
     assert.equal((await caller.get(`${path}?days=${days}`)).status, 400, days);
 });
@@ -108,22 +113,26 @@ test('GET model/coverage returns the bands of forecast_coverage of its tenant', 
     }),
   );
   await createJournalWarehouse(clickhouse).insert(
-    'forecast',
+    'forecast_2',
     forecasts.map((forecast) => Buffer.from(encodeForecastRow(forecast))),
   );
   const answers = indices(10).map((i) => event({ user_id: 'a', is_correct: i < 7, occurred_at: timeAgo(4) }));
   assert.equal((await caller.trackAll(answers)).status, 200);
-  const { bands } = await askUntil(
+  const { bands, calibration, calibration_reason } = await askUntil(
     'a band',
     async () => (await caller.get('/api/v1/model/coverage')).json.data,
     (data) => data.bands.length > 0,
   );
   const [{ mean_width_50: narrow, mean_width_80: middle, mean_width_95: wide, ...band }, ...others] = bands;
   assert.deepEqual(others, []);
+  assert.equal(calibration, null);
+  assert.match(calibration_reason, /^Too few outcomes: 1 of 200, from 1 of 20 learners\./);
   assert.ok(0 < narrow && narrow < middle && middle < wide && wide < 1);
   assert.deepEqual(band, {
     ...{ forecast_days: 7, history_from: 20, history_to: 49, cases: 1, learners: 1, answers: 10 },
     ...{ coverage_50: 1, coverage_80: 1, coverage_95: 1 },
+    ...{ uncalibrated_coverage_50: 1, uncalibrated_coverage_80: 1, uncalibrated_coverage_95: 1 },
+    uncalibrated_mean_width_80: middle,
     ...{ expected_share: 0.7, observed_share: 0.7, mean_squared_error: 0, brier: 0.21 },
   });
 });

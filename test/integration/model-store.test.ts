@@ -7,11 +7,14 @@ import { itemTermCount, skillTermCount } from '../../src/domain/prediction/predi
 import { emptyRelatedTerms } from '../../src/domain/prediction/related-terms.js';
 import { indices } from '../../src/lists.js';
 import { createServedModels } from '../../src/store/catalogue/served-models.js';
+import { saveCalibration } from '../../src/store/models/calibration-store.js';
 import { addItemAnswers, readItems } from '../../src/store/models/item-store.js';
 import { createModelStore, publishModel } from '../../src/store/models/model-store.js';
 import type { RedisClient } from '../../src/store/redis/connection/client.js';
 import {
   activeModelsKey,
+  calibratedTenantsKey,
+  calibrationKey,
   modelEventsKey,
   modelItemsKey,
   modelVersionKey,
@@ -177,6 +180,46 @@ test('ServedModels keeps its last readable version if a newer one is unreadable'
   await models.activate('newer', 1, 2);
   assert.equal((await fresh.get('newer')).version, 1, 'the next read tries again');
   assert.deepEqual(unreadable, [2], 'logged once');
+});
+
+test('ServedModels applies the current calibration, unless it is unreadable or of other intervals', async (t) => {
+  const errors: unknown[] = [];
+  const onError: OnError = ({ tenant }) => errors.push(tenant);
+  const cache = openCache(t, onError);
+  const calibrationOf = (at: number) => ({
+    ...{ at, outcomes: 300, learners: 30, histories: [0], horizons: [1, 2] },
+    cells: [
+      { below: 1.5, above: 1.2 },
+      { below: at, above: 1.1 },
+    ],
+  });
+  const loaded = async () => (await cache.get('calibrated')).accuracy.calibration ?? null;
+  assert.equal(await loaded(), null);
+  for (const at of [1, 2]) {
+    await saveCalibration(redis, 'calibrated', calibrationOf(at));
+    await waitFor('the calibration', async () => (await loaded())?.at === at);
+    assert.deepEqual(await loaded(), { v: 1, isFitted: false, ...calibrationOf(at) });
+  }
+  await publish('calibrated', 0);
+  await waitFor('the version', async () => (await cache.version('calibrated')) === 1);
+  assert.deepEqual(
+    await loaded(),
+    { v: 1, isFitted: false, ...calibrationOf(2) },
+    'a new version retains the calibration',
+  );
+  assert.equal(await cache.get('calibrated'), await cache.get('calibrated'));
+  await saveCalibration(redis, 'calibrated', calibrationOf(3), true);
+  await waitFor('the removal', async () => (await loaded()) === null);
+  assert.deepEqual(errors, []);
+  await assert.rejects(saveCalibration(redis, 'calibrated', { ...calibrationOf(4), cells: [] }));
+  await redis.set(calibrationKey('calibrated'), '{"v":2}');
+  await redis.hset(calibratedTenantsKey, 'calibrated', 4);
+  await waitFor('an error', () => errors.length > 0);
+  assert.equal(await loaded(), null);
+  const fresh = openCache(t, onError);
+  assert.equal((await fresh.get('calibrated')).accuracy.calibration ?? null, null);
+  await fresh.get('calibrated');
+  assert.deepEqual(errors, ['calibrated', 'calibrated'], 'logged once per process');
 });
 
 test('ServedModels evicts the least recently used tenant from a full cache', async (t) => {

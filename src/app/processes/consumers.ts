@@ -12,6 +12,7 @@ import type { Logger } from '../../logger.js';
 import { createCorrectionApplier } from '../../services/corrections/apply-corrections.js';
 import { createErasureFinisher } from '../../services/corrections/erasures.js';
 import { checkGoals } from '../../services/goals/check-goals.js';
+import { calibrateTenants } from '../../services/models/calibrate-tenants.js';
 import { type FitDependencies, runFits } from '../../services/models/fit-models.js';
 import type { MetricRegistry } from '../../services/operations/metric-registry.js';
 import { createJournalDrain } from '../../services/outbox/drain-journal.js';
@@ -36,6 +37,7 @@ import { createModelHistory } from '../../warehouse/ingest/model-history.js';
 import { createCorrectionWarehouse } from '../../warehouse/maintenance/correction-warehouse.js';
 import { listTenantAnswers } from '../../warehouse/reads/answer-columns.js';
 import { createFactsHistory } from '../../warehouse/reads/facts-history.js';
+import { createOutcomeReads } from '../../warehouse/reads/forecast-outcomes.js';
 import { applyRetentionOnce, runAuditOnce } from '../operations/maintenance.js';
 import { type Consumers, toLabeledSamples } from '../operations/metrics.js';
 import type { Engine } from '../startup/engine.js';
@@ -54,11 +56,15 @@ export function startConsumers(engine: Engine, config: Config, metricRegistry: M
   const { fitIntervalHours, auditIntervalHours, attemptRetentionDays: days } = config;
   const { redis, partitions, endpoints, compute, logger } = engine;
   const fits = createFitDependencies(engine, endpoints, { servesRequests: true }, logger);
+  const calibrations = createFitDependencies(engine, endpoints, { threads: 1, servesRequests: true }, logger);
   const goals = { checks: createGoalChecks(redis), forecaster: compute, now: Date.now, logger };
   return {
     pipeline: startPipeline(engine),
     fit: startScheduledConsumer(engine, schedules.fit, fitIntervalHours * hourMs, (signal) =>
       runFits(fits, { signal }),
+    ),
+    calibration: startScheduledConsumer(engine, schedules.calibration, dayMs, (signal) =>
+      calibrateTenants(calibrations, Date.now(), signal),
     ),
     audit: startScheduledConsumer(engine, schedules.audit, auditIntervalHours * hourMs, (signal) =>
       runAuditOnce(engine, signal),
@@ -138,6 +144,7 @@ export const createFitDependencies = (
   logger: Logger,
 ): FitDependencies => ({
   tenants: () => listTenantAnswers(clickhouse),
+  outcomes: createOutcomeReads(clickhouse),
   models: createModelStore(redis),
   history: createModelHistory(clickhouse),
   openPool: () => createFitPool({ ...options, redisUrl, clickhouseUrl }),

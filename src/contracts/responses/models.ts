@@ -28,10 +28,21 @@ const CoverageBand = Type.Object({
   ...namedFields(Count, 'cases', 'learners', 'answers'),
   ...namedFields(Share, 'coverage_50', 'coverage_80', 'coverage_95'),
   ...namedFields(Share, 'mean_width_50', 'mean_width_80', 'mean_width_95'),
+  ...namedFields(Share, 'uncalibrated_coverage_50', 'uncalibrated_coverage_80', 'uncalibrated_coverage_95'),
+  uncalibrated_mean_width_80: Share,
   ...namedFields(Share, 'expected_share', 'observed_share', 'mean_squared_error', 'brier'),
 });
 export type CoverageBand = Static<typeof CoverageBand>;
-export const Coverage = Type.Object({ bands: Type.Array(CoverageBand) });
+const Calibration = Type.Object({ calibrated_at: Time, ...namedFields(Count, 'outcomes', 'learners') });
+export const Coverage = Type.Object({
+  bands: Type.Array(CoverageBand, {
+    description: 'coverage and mean_width: as served. uncalibrated: the same forecasts before recalibration.',
+  }),
+  calibration: Type.Union([Calibration, Type.Null()], {
+    description: 'Current recalibration of the intervals, from recent outcomes; null: none.',
+  }),
+  calibration_reason: nullable(Type.String({ description: 'Why calibration is null.' })),
+});
 
 /** Of p_correct on held-out answers, for the active and the fitted model. */
 const logLosses = namedFields(nullable(Amount), 'old_log_loss', 'new_log_loss');

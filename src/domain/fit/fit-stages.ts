@@ -6,6 +6,7 @@
 import type { AnswerLog, LearnerSelection } from '../base/answer-log.js';
 import type { TenantModel } from '../catalogue/tenant-model.js';
 import { measureTimes } from '../tracing/response-times.js';
+import { calibrateIntervals } from './accuracy/calibrate-intervals.js';
 import { fitAccuracyChecked } from './accuracy/fit-accuracy.js';
 import { growTrees } from './bkt/answer-trees.js';
 import { chooseFitOptions, fitSkillRange } from './bkt/fit-trees.js';
@@ -60,6 +61,7 @@ const fitStages = {
   countItems,
   measureServedLoss,
   fitAccuracyChecked,
+  calibrateIntervals,
 } as const;
 
 type Stages = typeof fitStages;

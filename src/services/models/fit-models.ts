@@ -10,6 +10,7 @@ import { runInSlices } from '../../slices.js';
 import type { ModelStore } from '../../store/models/model-store.js';
 import type { ModelHistory } from '../../warehouse/ingest/model-history.js';
 import type { TenantAnswers } from '../../warehouse/reads/answer-columns.js';
+import type { createOutcomeReads } from '../../warehouse/reads/forecast-outcomes.js';
 
 export interface TenantFit {
   readonly tenant: string;
@@ -26,6 +27,7 @@ export interface ModelDependencies {
 
 export interface FitDependencies extends ModelDependencies {
   readonly tenants: () => Promise<TenantAnswers[]>;
+  readonly outcomes: ReturnType<typeof createOutcomeReads>;
   readonly openPool: () => FitPool;
 }
 

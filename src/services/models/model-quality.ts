@@ -3,8 +3,14 @@ import type { Call } from '../../contracts/access/call.js';
 import { Id } from '../../contracts/schema/ids.js';
 import { dayMs, round4, roundFields } from '../../domain/base/common.js';
 import { computeShareInterval } from '../../domain/base/prediction-metrics.js';
+import {
+  minCalibrationLearners as minLearners,
+  minCalibrationOutcomes as minOutcomes,
+} from '../../domain/fit/accuracy/calibrate-intervals.js';
+import type { IntervalCalibration } from '../../domain/prediction/interval-calibration.js';
 import { computeSum } from '../../lists.js';
-import type { ModelQuality, ReliabilityBin } from '../../warehouse/reads/model-quality.js';
+import type { ModelStore } from '../../store/models/model-store.js';
+import type { ModelQuality, OutcomeCounts, ReliabilityBin } from '../../warehouse/reads/model-quality.js';
 import type { SourceLagPorts } from '../outbox/wait-until-stored.js';
 
 export const ReliabilityQuery = Type.Object({
@@ -14,6 +20,7 @@ export const ReliabilityQuery = Type.Object({
 
 export interface QualityPorts extends SourceLagPorts {
   readonly quality: ModelQuality;
+  readonly models: Pick<ModelStore, 'readCalibration'>;
   readonly now: () => number;
 }
 
@@ -42,6 +49,28 @@ const describeBin = ({ tenth, answers, accuracy, p_correct }: ReliabilityBin): o
     ...computeShareInterval(accuracy, answers),
   });
 
-export async function readCoverage({ quality }: QualityPorts, { tenant }: Call): Promise<object> {
-  return { bands: (await quality.fetchCoverage(tenant)).map(roundFields) };
+export async function readCoverage(
+  { quality, models, now }: QualityPorts,
+  { tenant }: Call,
+): Promise<object> {
+  const found = await models.readCalibration(tenant);
+  const [bands, counts] = await Promise.all([
+    quality.fetchCoverage(tenant),
+    found === null ? quality.countOutcomes(tenant, now()) : null,
+  ]);
+  return {
+    bands: bands.map(roundFields),
+    calibration: found && describeCalibration(found),
+    calibration_reason: counts && explainMissing(counts),
+  };
 }
+
+const describeCalibration = ({ at, outcomes, learners }: IntervalCalibration): object => ({
+  ...{ calibrated_at: new Date(at).toISOString(), outcomes, learners },
+});
+
+const explainMissing = ({ outcomes, learners }: OutcomeCounts): string =>
+  outcomes < minOutcomes || learners < minLearners
+    ? `Too few outcomes: ${outcomes} of ${minOutcomes}, from ${learners} of ${minLearners} learners. ` +
+      'An outcome is a forecast with a past horizon and at least 10 answers.'
+    : `The next daily run recalibrates the intervals. Known outcomes: ${outcomes}, of ${learners} learners.`;

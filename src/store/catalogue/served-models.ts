@@ -2,10 +2,11 @@ import { shareUntilReady, singleFlight, singleFlightByName } from '../../concurr
 import { emptyCatalogue } from '../../domain/catalogue/catalogue.js';
 import type { TenantModel } from '../../domain/catalogue/tenant-model.js';
 import { ApiError, unavailable } from '../../errors.js';
+import { readCalibration } from '../models/calibration-store.js';
 import { fetchActiveVersion, readModel } from '../models/model-store.js';
 import { reportOnce, setRecentlyUsed } from '../redis/commands/recently-used.js';
 import { isCluster, mapRedisErrors, type RedisClient } from '../redis/connection/client.js';
-import { activeModelsKey } from '../redis/keys.js';
+import { activeModelsKey, calibratedTenantsKey } from '../redis/keys.js';
 import { type CatalogueSnapshot, fetchCatalogueMark, readCatalogue } from './catalogue-store.js';
 
 export type ServedModels = ReturnType<typeof createServedModels>;
@@ -17,8 +18,8 @@ interface ErrorLog {
 
 interface TenantEntry {
   fittedModel: Promise<TenantModel>;
-  /** Last version read, even if unreadable; -1 during the first load. */
-  seenVersion: number;
+  /** Last version and time of the calibration read, even if unreadable; null during the first load. */
+  seenMark: string | null;
   served: {
     readonly fittedModel: TenantModel;
     readonly snapshot: CatalogueSnapshot;
@@ -95,10 +96,10 @@ function pollModels(redis: Redis, logger: ErrorLog, pollMs: number, maxTenants: 
   );
 
   function createEntry(tenant: string): TenantEntry {
-    const entry: TenantEntry = { fittedModel: loadActiveModel(tenant), seenVersion: -1, served: null };
+    const entry: TenantEntry = { fittedModel: loadActiveModel(tenant), seenMark: null, served: null };
     entry.fittedModel.then(
-      ({ version }) => {
-        entry.seenVersion = version;
+      ({ version, accuracy }) => {
+        entry.seenMark = `${version} ${accuracy.calibration?.at ?? 0}`;
       },
       // Pending calls get the error. The next call retries.
       () => entries.get(tenant) === entry && entries.delete(tenant),
@@ -110,7 +111,7 @@ function pollModels(redis: Redis, logger: ErrorLog, pollMs: number, maxTenants: 
     const client = await redis();
     const version = await fetchActiveVersion(client, tenant);
     try {
-      return await readModel(client, tenant, version);
+      return await readCalibratedModel(client, tenant, version);
     } catch (error) {
       if (error instanceof ApiError) throw error;
       report(error, tenant, version);
@@ -118,29 +119,49 @@ function pollModels(redis: Redis, logger: ErrorLog, pollMs: number, maxTenants: 
     }
   }
 
+  /** Without the calibration if it is unreadable, or was made for the default intervals. */
+  async function readCalibratedModel(
+    client: RedisClient,
+    tenant: string,
+    version: number,
+  ): Promise<TenantModel> {
+    const [model, calibration] = await Promise.all([
+      readModel(client, tenant, version),
+      readCalibration(client, tenant, (err) =>
+        logger.error({ err, tenant }, 'cannot read a calibration; intervals are served without it'),
+      ),
+    ]);
+    if (calibration?.isFitted !== model.accuracy.cases > 0) return model;
+    return { ...model, accuracy: { ...model.accuracy, calibration } };
+  }
+
   const poll = singleFlight(async () => {
     if (entries.size === 0) return;
     try {
       const client = await redis();
       const tenants = [...entries.keys()];
-      const versions = await mapRedisErrors(client.hmget(activeModelsKey, ...tenants));
-      await Promise.all(tenants.map((tenant, i) => refreshEntry(client, tenant, Number(versions[i] ?? 0))));
+      const [versions = [], times = []] = await mapRedisErrors(
+        Promise.all([activeModelsKey, calibratedTenantsKey].map((key) => client.hmget(key, ...tenants))),
+      );
+      const refresh = (tenant: string, i: number): Promise<void> =>
+        refreshEntry(client, tenant, Number(versions[i] ?? 0), `${versions[i] ?? 0} ${times[i] ?? 0}`);
+      await Promise.all(tenants.map(refresh));
     } catch (error) {
       // Requests report an unavailable Redis.
       if (!(error instanceof ApiError)) throw error;
     }
   });
 
-  async function refreshEntry(client: RedisClient, tenant: string, version: number): Promise<void> {
+  async function refreshEntry(client: RedisClient, tenant: string, version: number, mark: string) {
     const entry = entries.get(tenant);
-    if (entry === undefined || entry.seenVersion === -1 || entry.seenVersion === version) return;
+    if (entry === undefined || entry.seenMark === null || entry.seenMark === mark) return;
     try {
-      entry.fittedModel = Promise.resolve(await readModel(client, tenant, version));
+      entry.fittedModel = Promise.resolve(await readCalibratedModel(client, tenant, version));
     } catch (error) {
       if (error instanceof ApiError) throw error;
       report(error, tenant, version);
     }
-    entry.seenVersion = version;
+    entry.seenMark = mark;
   }
 
   const timer = setInterval(poll, pollMs);

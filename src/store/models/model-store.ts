@@ -7,12 +7,14 @@ import {
 } from '../../contracts/models/stored-model.js';
 import { createWebhookEvent, toStreamFields } from '../../contracts/webhooks/webhook-events.js';
 import { type TenantModel, unfittedModel } from '../../domain/catalogue/tenant-model.js';
+import type { IntervalCalibration } from '../../domain/prediction/interval-calibration.js';
 import { runInSlices } from '../../slices.js';
 import { defineScript } from '../redis/commands/script.js';
 import { appendEventsLua } from '../redis/commands/webhook-events.js';
 import { mapRedisErrors, type RedisClient } from '../redis/connection/client.js';
 import {
   activeModelsKey,
+  calibratedTenantsKey,
   lastFitsKey,
   modelEventsKey,
   modelItemsKey,
@@ -21,6 +23,7 @@ import {
   modelVersionsKey,
   newestModelKey,
 } from '../redis/keys.js';
+import { readCalibration, saveCalibration } from './calibration-store.js';
 import { copyItems, createItemsHash, storeItems } from './item-store.js';
 
 export const maxRetainedVersions = 10;
@@ -79,6 +82,7 @@ export async function removeModels(client: RedisClient, tenant: string): Promise
   await mapRedisErrors(client.hdel(activeModelsKey, tenant));
   await mapRedisErrors(client.unlink(modelLogKey(tenant)));
   await mapRedisErrors(client.hdel(lastFitsKey, tenant));
+  await saveCalibration(client, tenant, null);
   for (const version of await mapRedisErrors(client.smembers(modelVersionsKey(tenant))))
     await removeVersion(client, tenant, Number(version));
   await mapRedisErrors(client.unlink(newestModelKey(tenant), modelItemsKey(tenant, 0)));
@@ -168,6 +172,10 @@ export const createModelStore = (client: RedisClient) => ({
     return (await activateVersion(client, 'rollback', change)) ? 'used' : 'superseded';
   },
   listTenants: () => mapRedisErrors(client.hkeys(activeModelsKey)),
+  readCalibration: (tenant: string) => readCalibration(client, tenant),
+  saveCalibration: (tenant: string, calibration: IntervalCalibration | null, isFitted: boolean) =>
+    saveCalibration(client, tenant, calibration, isFitted),
+  listCalibrated: () => mapRedisErrors(client.hkeys(calibratedTenantsKey)),
   /** Oldest first. The log has only the newest `maxLoggedChanges`. */
   listChangesAfter: async (tenant: string, change: number): Promise<ModelChangeRecord[]> => {
     const missing = (await readLog(client, tenant)).filter((found) => found.change > change).reverse();

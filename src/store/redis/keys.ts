@@ -77,6 +77,9 @@ export const activeModelsKey = 'st:{models}:in-force';
 export const modelLogKey = (tenant: string): string => `st:{models}:log:${tenant}`;
 export const lastFitsKey = 'st:models:fits';
 const modelPrefix = (tenant: string): string => `st:{m:${tenant}}`;
+/** Tenant → Unix ms of its calibration. */
+export const calibratedTenantsKey = 'st:models:calibrated';
+export const calibrationKey = (tenant: string): string => `${modelPrefix(tenant)}:calibration`;
 export const newestModelKey = (tenant: string): string => `${modelPrefix(tenant)}:newest`;
 export const modelVersionsKey = (tenant: string): string => `${modelPrefix(tenant)}:versions`;
 export const modelVersionKey = (tenant: string, version: number): string =>

@@ -3,6 +3,7 @@ import { logLossClip } from '../../domain/base/prediction-metrics.js';
 import { formatSqlTime } from '../clickhouse/client.js';
 import { forecastCoverage } from '../schema/forecast-views.js';
 import { retainedCondition } from '../schema/rollups.js';
+import { buildRecentParams, recentOutcomes } from './forecast-outcomes.js';
 import type { TenantRead } from './tenant-read.js';
 
 /** Answers by tenth of their served probability. `brier` and `log_loss` are means. */
@@ -30,6 +31,11 @@ GROUP BY tenth ORDER BY tenth`;
 const selectBands = `
 SELECT * EXCEPT (tenant) FROM ${forecastCoverage.name} WHERE tenant = {tenant:String} ORDER BY forecast_days, history_from`;
 
+const countRecentOutcomes = `
+SELECT toUInt32(count()) AS outcomes, toUInt32(uniqExact(user_id)) AS learners FROM ${recentOutcomes}`;
+
+export type OutcomeCounts = Readonly<Record<'outcomes' | 'learners', number>>;
+
 export type ModelQuality = ReturnType<typeof createModelQuality>;
 
 export const createModelQuality = (read: TenantRead) => ({
@@ -41,4 +47,8 @@ export const createModelQuality = (read: TenantRead) => ({
     }),
 
   fetchCoverage: (tenant: string): Promise<CoverageBand[]> => read(selectBands, tenant),
+
+  /** Outcomes that a recalibration would use. */
+  countOutcomes: async (tenant: string, now: number) =>
+    (await read<OutcomeCounts>(countRecentOutcomes, tenant, buildRecentParams(now)))[0] as OutcomeCounts,
 });
