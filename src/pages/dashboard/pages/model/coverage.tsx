@@ -4,7 +4,14 @@ import type { Coverage } from '../../../../client/types.js';
 import { computeShareInterval } from '../../../../domain/base/prediction-metrics.js';
 import type { Series } from '../../../../lab/report/marks.js';
 import { computeSum } from '../../../../lists.js';
-import { formatDecimal, formatPercent, formatPoints, formatRange, pluralize } from '../../base/format.js';
+import {
+  formatDay,
+  formatDecimal,
+  formatPercent,
+  formatPoints,
+  formatRange,
+  pluralize,
+} from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
 import { useViewer } from '../../base/viewer.js';
 import { Chart } from '../../parts/chart.jsx';
@@ -18,6 +25,7 @@ type Level = 50 | 80 | 95;
 
 const levels: readonly Level[] = [50, 80, 95];
 const readCoverage = (band: Band, level: Level): number => band[`coverage_${level}`];
+const readUncalibrated = (band: Band, level: Level): number => band[`uncalibrated_coverage_${level}`];
 
 /** With fewer learners, results may be chance. */
 const minLearners = 30;
@@ -33,9 +41,25 @@ export function CoveragePart({ horizon }: { horizon: string | undefined }) {
       about="An 80 % interval should contain the result in 80 of 100 forecasts. This section compares past forecasts with their results."
     >
       <Loaded load={coverage} subject="forecast results">
-        {({ bands }) => <CoverageView bands={bands} horizon={horizon} />}
+        {(loaded) => (
+          <>
+            <CalibrationNote {...loaded} />
+            <CoverageView bands={loaded.bands} horizon={horizon} />
+          </>
+        )}
       </Loaded>
     </Panel>
+  );
+}
+
+function CalibrationNote({ calibration, calibration_reason }: Coverage) {
+  if (calibration === null) return <p>Intervals are not recalibrated. {calibration_reason}</p>;
+  const { calibrated_at, outcomes, learners } = calibration;
+  return (
+    <p>
+      Intervals were recalibrated on {formatDay(calibrated_at)} from the results of{' '}
+      {pluralize(outcomes, 'forecast')} of {pluralize(learners, 'learner')}.
+    </p>
   );
 }
 
@@ -79,7 +103,7 @@ function CoverageView({ bands, horizon }: { bands: readonly Band[]; horizon: str
       )}
       <Chart
         title="Calibrated ranges, by days ahead and earlier answers"
-        about="Short vertical line: nominal level. Dot: observed share with its 95 % interval, which depends on the number of learners. A dot to the left of its line means that the forecast intervals are too narrow."
+        about="Short vertical line: nominal level. Dot: observed share with its 95 % interval, which depends on the number of learners. Ring: the same forecasts before recalibration, if it changed the share. A dot to the left of its line means that the forecast intervals are too narrow."
         series={series}
         plot={plotCoverage}
         rows={rows}
@@ -99,11 +123,12 @@ const averageCases = (bands: readonly Band[], value: (band: Band) => number): nu
 function CoverageTile({ level, bands }: { level: Level; bands: readonly Band[] }) {
   const cases = sumBands(bands, (band) => band.cases);
   const held = averageCases(bands, (band) => readCoverage(band, level));
+  const before = formatPercent(averageCases(bands, (band) => readUncalibrated(band, level)));
   return (
     <Stat
       label={`Inside ${level} % interval`}
       value={formatPercent(held)}
-      note={`${formatPoints(held - level / 100)} points, ${pluralize(cases, 'case')}`}
+      note={`${formatPoints(held - level / 100)} points, ${pluralize(cases, 'case')}; ${before} before recalibration`}
     >
       Nominal: {level} %. A case is a learner's last forecast of a day, if the following days had at least 10
       answers. Below the nominal level, intervals are too narrow. Above it, they are too wide.
@@ -129,6 +154,7 @@ interface CoverageMark {
   readonly horizon: string;
   readonly promised: number;
   readonly held: number;
+  readonly before: number;
   readonly low: number;
   readonly high: number;
   readonly note: string;
@@ -137,13 +163,14 @@ interface CoverageMark {
 function buildMarks(band: Band): CoverageMark[] {
   return levels.map((level) => {
     const held = readCoverage(band, level);
+    const before = readUncalibrated(band, level);
     const { low, high } = computeShareInterval(held, band.learners);
     return {
       series: `${level} % interval`,
       history: `${formatHistory(band)} answers`,
       horizon: `${band.forecast_days} days ahead`,
-      ...{ promised: level / 100, held, low, high },
-      note: `${level} % interval, ${formatPercent(held)} observed: ${pluralize(band.cases, 'case')} of ${pluralize(band.learners, 'learner')}`,
+      ...{ promised: level / 100, held, before, low, high },
+      note: `${level} % interval, ${formatPercent(held)} observed, ${formatPercent(before)} before recalibration: ${pluralize(band.cases, 'case')} of ${pluralize(band.learners, 'learner')}`,
     };
   });
 }
@@ -173,6 +200,10 @@ function plotCoverage(bands: readonly Band[]): Plot.PlotOptions {
       ),
       Plot.tickX(marks, { ...place, x: 'promised', strokeWidth: 2 }),
       Plot.ruleY(marks, { ...place, x1: 'low', x2: 'high', strokeOpacity: 0.55, strokeWidth: 1.5 }),
+      Plot.dot(
+        marks.filter(({ held, before }) => held !== before),
+        { ...place, x: 'before', fill: 'var(--panel)', r: 4, title: 'note' },
+      ),
       Plot.dot(marks, { ...place, x: 'held', fill: 'series', r: 4, title: 'note' }),
     ],
   };
@@ -188,9 +219,17 @@ const columns: Column<Band>[] = [
   field('Inside 50 %', 'coverage_50', { format: formatShare }),
   field('Inside 80 %', 'coverage_80', { format: formatShare }),
   field('Inside 95 %', 'coverage_95', { format: formatShare }),
+  field('Inside 80 % before', 'uncalibrated_coverage_80', {
+    format: formatShare,
+    about: 'The same forecasts before recalibration',
+  }),
   field('Width of 80 %', 'mean_width_80', {
     format: formatShare,
     about: 'Mean width of 80 % intervals, as a share of correct answers',
+  }),
+  field('Width before', 'uncalibrated_mean_width_80', {
+    format: formatShare,
+    about: 'Mean width of 80 % intervals before recalibration',
   }),
   field('Forecast', 'expected_share', {
     format: formatShare,
