@@ -6,6 +6,7 @@ import { formatNumber } from '../../lab/report/format.js';
 import { StartError, waitAtMost } from '../../lifecycle.js';
 import { distinct, splitIntoParts } from '../../lists.js';
 import { createFeeder } from '../../services/import/feeder.js';
+import { calibrateTenants } from '../../services/models/calibrate-tenants.js';
 import { runFits } from '../../services/models/fit-models.js';
 import { partitionOf } from '../../store/redis/keys.js';
 import { selectNumber } from '../../warehouse/clickhouse/client.js';
@@ -44,7 +45,7 @@ export async function runDemo(run: DemoRun) {
   for (const until of fits) {
     await importWeeks(run, current, weeks.slice(from, until), counts);
     if (!(await waitUntilStored(run, counts))) return null;
-    version = await fitDemo(run);
+    version = await fitDemo(run, weeks[until - 1]?.end ?? 0);
     from = until;
     current = await restartEngine();
   }
@@ -59,13 +60,14 @@ export async function runDemo(run: DemoRun) {
   };
 }
 
-/** @returns the current version */
-async function fitDemo({ context, args: { tenant }, engine }: DemoRun): Promise<number> {
+/** Also recalibrates the intervals of later weeks. @returns the current version */
+async function fitDemo({ context, args: { tenant }, engine }: DemoRun, end: number): Promise<number> {
   const abort = new AbortController();
   context.closers.add('fit', () => abort.abort());
   const parts = createFitDependencies(engine, engine.endpoints, { servesRequests: false }, context.logger);
   const onStep = (_: string, step: string): void => context.showProgress(`fit: ${step}`);
   const [fitted] = await runFits(parts, { tenant, signal: abort.signal, onStep });
+  await calibrateTenants(parts, end, abort.signal, [tenant]);
   return fitted?.version ?? 0;
 }
 
