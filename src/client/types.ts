@@ -270,6 +270,8 @@ export type GoalTracking = {
   readonly progress_percent: number;
   readonly on_track: boolean;
   readonly goal_probability: number;
+  /** Changes only after a clear change of the forecast. none: no goal is set. */
+  readonly status: 'none' | 'on_track' | 'at_risk' | 'unlikely' | 'reached' | 'expired';
 };
 
 export type Scores = {

@@ -5,6 +5,7 @@ import { learnerKey, partitionOf } from '../../src/store/redis/keys.js';
 import { timeAgo } from '../support/builders/day.js';
 import { callerOf, event, outcomeOf, type RequestParts } from '../support/http/http.js';
 import { keysOf, redisOf, sharedService } from '../support/servers/service.js';
+import { askUntil } from '../support/wait.js';
 
 const service = await sharedService();
 const keys = await keysOf({ after }, service);
@@ -123,6 +124,57 @@ test('PUT and DELETE /goals/{user_id} compare If-Match with the current version,
   assert.equal(outcomeOf(await putIf(1050, '*, "a"')), invalid);
   // GET ignores the header.
   assert.equal((await caller.get(path('early'), { 'If-Match': 'any' })).status, 200);
+});
+
+test('A forecast stores the status of the goal, and keeps it after a small change', async () => {
+  const user_id = 'tracked';
+  const answers = Array.from({ length: 30 }, (_, i) => event({ user_id, is_correct: i % 3 > 0 }));
+  assert.equal((await caller.trackAll(answers)).status, 200);
+  const trackingOf = async (userId: string) =>
+    (await caller.get(`/api/v1/predictions/${userId}`)).json.data.goal_tracking;
+  assert.equal((await trackingOf(user_id)).status, 'none');
+  const key = learnerKey(partitionOf(service.tenant, user_id, 16), service.tenant, user_id);
+  const readStored = async (): Promise<string> => (await redis.hget(key, 'G')) ?? '';
+  let tag: string | undefined;
+  const putGoal = async (target_score: number): Promise<number> => {
+    const { status, headers } = await put(user_id, { target_score });
+    assert.equal(status, 200);
+    tag = headers.etag;
+    return (await trackingOf(user_id)).goal_probability;
+  };
+  const targets = Array.from({ length: 60 }, (_, i) => 900 + 10 * i);
+  for (const target of targets) if ((await putGoal(target)) < 0.58) break;
+  const { goal_probability } = await trackingOf(user_id);
+  assert.ok(goal_probability > 0.42, `${goal_probability}`);
+  const first = goal_probability < 0.5 ? 'at_risk' : 'on_track';
+  assert.match(
+    await askUntil('a stored status', readStored, (text) => text.includes('status')),
+    RegExp(first),
+  );
+  assert.equal((await get(user_id)).headers.etag, tag, 'the status does not change the version');
+  for (const [stored, shown] of [
+    ...['on_track', 'at_risk'].map((status) => [status, status] as const),
+    ...[['unlikely', 'at_risk'] as const, ['expired', first] as const],
+  ]) {
+    await redis.hset(key, 'G', (await readStored()).replace(/"status":"\w+"/, `"status":"${stored}"`));
+    for (const path of [`predictions/${user_id}`, `predictions/${user_id}?days=90`])
+      assert.equal((await caller.get(`/api/v1/${path}`)).json.data.goal_tracking.status, shown);
+    await askUntil('the new status', readStored, (text) => text.includes(`"${shown}"`));
+  }
+  const { text } = await caller.raw({ method: 'GET', path: `/api/v1/learners/${user_id}/export` });
+  assert.match(text, RegExp(`"status":"${first}"`));
+  assert.equal((await put(user_id, { target_score: 1600 }, { 'If-Match': tag ?? '' })).status, 200);
+  assert.doesNotMatch(await readStored(), /status/);
+  assert.equal((await trackingOf(user_id)).status, 'unlikely');
+  await redis.hset(key, 'G', (await readStored()).replace('"targetDate":null', '"targetDate":"2024-01-01"'));
+  const late = (await caller.get(`/api/v1/predictions/${user_id}`)).json.data;
+  assert.equal(late.goal_tracking.status, 'expired');
+  assert.match(
+    late.recommendations[0],
+    /^The goal date 2024-01-01 has passed, \d+ points below 1600: set a new goal\.$/,
+  );
+  await putGoal(400);
+  assert.equal((await trackingOf(user_id)).status, 'reached');
 });
 
 test('PUT and DELETE /goals/{user_id} separate the tenants', async () => {

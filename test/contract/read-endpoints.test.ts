@@ -66,7 +66,7 @@ test('GET /predictions/{user_id} returns the same goal_tracking for any horizon'
     return goal;
   };
   const goal = await goalFor('');
-  const names = ['days_to_goal', 'is_set', 'on_track', 'progress_percent', 'target_date', 'target_score'];
+  const names = 'days_to_goal is_set on_track progress_percent status target_date target_score'.split(' ');
   assert.deepEqual(Object.keys(goal).sort(), names);
   assert.ok(goal.days_to_goal === null || (Number.isInteger(goal.days_to_goal) && goal.days_to_goal <= 365));
   assert.equal(typeof goal.on_track, 'boolean');

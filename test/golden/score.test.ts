@@ -150,7 +150,7 @@ test('forecastLearner gives the golden days to a goal, progress and probability'
   const both = vectors.forecast.both as ForecastVector;
   for (const { target, base, deadline, out } of vectors.goal) {
     const date = deadline === null ? null : new Date((today + deadline) * dayMs).toISOString().slice(0, 10);
-    const goal = { targetScore: target, targetDate: date };
+    const goal = { targetScore: target, targetDate: date, status: null };
     const { goal: found } = forecastLearner(subjectOf(both, base), { days: 30, level: 0.8, goal });
     assert.equal(found.daysToGoal, out.days_to_goal);
     assert.equal(found.progressPercent, out.progress_percent);

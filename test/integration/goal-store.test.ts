@@ -36,7 +36,12 @@ test('The goal store writes each change to the journal, with times that increase
     assert.deepEqual(fields, ['k', 'goal', 'r', `${now + i}\tdefault\tback\\\\slash\t${expected[i]}`]);
   assert.equal(entries.length, expected.length);
   const found = await goals.read(tenant, userId);
-  assert.deepEqual(found?.value, { targetScore: 920, targetDate: '2099-01-01', updatedAt: now + 3 });
+  assert.deepEqual(found?.value, {
+    targetScore: 920,
+    targetDate: '2099-01-01',
+    updatedAt: now + 3,
+    status: null,
+  });
 });
 
 test('The goal store writes nothing if the journal is full or Redis came back empty', async () => {

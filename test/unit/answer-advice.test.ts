@@ -119,7 +119,13 @@ test('Advice texts of every locale leave 60 characters to names, and fit without
     for (const text of [...named, study.SLOW(''), study.EXPLORE('', 'rw')])
       assert.ok(text.length <= 140 && text.endsWith('.'), text);
     const goal = { targetScore: 1600, targetDate: '2026-06-01', neededRate: largest, isLost: true };
-    for (const text of [study.NO_SECTION('math', 'rw'), study.NO_SECTION('rw', 'math'), study.GOAL_GAP(goal)])
+    const goals = (['at_risk', 'expired'] as const).map((status) => ({
+      ...goal,
+      status,
+      missingPoints: 1200,
+    }));
+    const sections = [study.NO_SECTION('math', 'rw'), study.NO_SECTION('rw', 'math')];
+    for (const text of [...sections, ...goals.map(study.GOAL_GAP)])
       assert.ok(text.length <= 200 && text.endsWith('.'), text);
   }
 });

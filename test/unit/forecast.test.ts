@@ -179,7 +179,7 @@ test('forecastLearner tracks a goal as the forecast of the target date predicts'
   const left = fc.option(fc.integer({ min: -10, max: 700 }));
   forAll(anySubject, anyDays, anyTotal, left, (subject, days, targetScore, left) => {
     const targetDate = left === null ? null : formatDate(now + left * dayMs);
-    const request = { days, level: 0.8, goal: { targetScore, targetDate } };
+    const request = { days, level: 0.8, goal: { targetScore, targetDate, status: null } };
     const { current, goal, neededRate } = forecastLearner(subject, request);
     assert.equal(goal.progressPercent === 100, current.total >= targetScore);
     assert.ok(goal.progressPercent >= 0 && goal.probability >= 0 && goal.probability <= 1);
@@ -197,7 +197,7 @@ test('forecastPlan never falls with more practice and returns the lowest rate th
   forRuns(50, anySubject, anyDays, plan, (subject, days, { rate, chosen, target }) => {
     const view = chosen === null ? undefined : subject.views[chosen];
     const skills = view === undefined ? null : [view];
-    const request = { days, level: 0.8, goal: { targetScore: target, targetDate: null } };
+    const request = { days, level: 0.8, goal: { targetScore: target, targetDate: null, status: null } };
     const planFor = (answersPerDay: number) =>
       forecastPlan(subject, { answersPerDay, skills }, request, days);
     const totalWith = (answersPerDay: number): number => planFor(answersPerDay).planned.scores.total;

@@ -10,6 +10,7 @@ import {
 import { dayMs } from '../../src/domain/base/common.js';
 import { findPlacement } from '../../src/domain/catalogue/catalogue.js';
 import { buildUnseenView } from '../../src/domain/learner/skill-view.js';
+import { goalStatuses } from '../../src/domain/score/goal.js';
 import type { SkillState } from '../../src/domain/tracing/learner-states.js';
 import { between } from '../support/builders/arbitraries.js';
 import { fc, forAll } from '../support/builders/properties.js';
@@ -157,13 +158,17 @@ test('GOAL_GAP depends on the target date, the needed rate, and whether the goal
     [{}, withinYear],
     [{ neededRate: 1 }, / about 1 question every day /],
     [{ targetDate: '2026-06-01' }, withinYear],
-    [{ targetDate: '2024-10-03' }, null],
+    [
+      { targetDate: '2024-10-03', status: 'expired' },
+      /^The goal date 2024-10-03 has passed, 170 points below 1400: set a new goal\.$/,
+    ],
     [{ targetDate: '2024-10-04' }, /2024-10-04/],
     [
       { isLost: true },
       /^At the current pace the score reaches 1400 but falls below it again within a year\.$/,
     ],
     [{ onTrack: true }, null],
+    [{ status: 'on_track' }, null],
     [{ isSet: false }, null],
   ];
   for (const [change, text] of cases) {
@@ -265,6 +270,8 @@ const anyContext: fc.Arbitrary<StudyContext> = fc
       isSet: fc.boolean(),
       onTrack: fc.boolean(),
       isLost: fc.boolean(),
+      status: fc.constantFrom(...goalStatuses),
+      missingPoints: fc.integer({ min: 0, max: 120 }).map((tens) => 10 * tens),
     }),
   })
   .map(({ states, entries, others, answers, goal }) => {

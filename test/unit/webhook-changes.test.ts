@@ -6,7 +6,7 @@ import { goalConstants } from '../../src/domain/base/score-constants.js';
 import {
   detectGoalChanges,
   type GoalAlerts,
-  type GoalStatus,
+  type GoalStanding,
   updateAlerts,
 } from '../../src/domain/score/goal.js';
 import { isPlateau } from '../../src/domain/tracing/plateau.js';
@@ -44,7 +44,7 @@ test('detectSkillChanges reports mastery at .95, again only after a drop below .
 const totals = fc.integer({ min: 100, max: 140 }).map((tens) => 10 * tens);
 const totalPairs = fc.array(fc.tuple(totals, totals), { minLength: 1, maxLength: 40 });
 
-const statusOf = (currentTotal: number, predictedTotal: number): GoalStatus => {
+const statusOf = (currentTotal: number, predictedTotal: number): GoalStanding => {
   const goal = { targetScore: 1200, targetDate: null, updatedAt: 7 };
   return {
     ...goal,

@@ -16,7 +16,7 @@ import { goalConstants } from '../../src/domain/base/score-constants.js';
 import { buildSkillViews, buildUnseenView } from '../../src/domain/learner/skill-view.js';
 import { computeIntervalReach, findModelFactors } from '../../src/domain/prediction/accuracy-model.js';
 import type { ForecastSubject } from '../../src/domain/score/assessment.js';
-import { countDaysUntil, type GoalStatus } from '../../src/domain/score/goal.js';
+import { countDaysUntil, type GoalStanding } from '../../src/domain/score/goal.js';
 import {
   defaultForecastDays,
   forecastLearner,
@@ -26,7 +26,7 @@ import {
 import { ApiError } from '../../src/errors.js';
 import { areRegisteredSkills, countCommonSkills } from '../../src/store/catalogue/registered-skills.js';
 import type { ServedModels } from '../../src/store/catalogue/served-models.js';
-import { decodeGoal } from '../../src/store/learners/goals.js';
+import { decodeGoal, storeGoalStatus } from '../../src/store/learners/goals.js';
 import { type LearnerLocation, locateLearner } from '../../src/store/learners/learner-commands.js';
 import {
   findLearner,
@@ -73,10 +73,13 @@ export async function computeForecasts(
     try {
       const found = packed.unpack();
       const tenant = await tenants.get(request.tenant);
-      const compute = request.order.standing ? buildGoalStatus : buildForecast;
+      const compute = request.order.standing ? buildGoalStanding : buildForecast;
       const computed = found && tenant ? compute(request, found, tenant, request.order.at ?? now) : null;
       results.push(computed?.result ?? null);
       if (computed?.row) rows.push(computed.row);
+      // Not awaited: a lost status is stored by the next forecast.
+      if (found?.goalRecord && computed?.newStatus)
+        void storeGoalStatus(client, request, found.goalRecord, computed.newStatus);
     } catch (error) {
       // A failure of one learner or tenant does not affect other forecasts.
       results.push(toFailure(error));
@@ -106,7 +109,7 @@ const toFailure = (error: unknown): ForecastFailure =>
     ? { reason: error.message, isTransient: true }
     : { reason: error instanceof Error ? (error.stack ?? error.message) : `${error}`, isTransient: false };
 
-/** `row`: journal row for scoring the prediction later. */
+/** `row`: journal row for scoring the prediction later. `newStatus`: null if the goal has none, or the same. */
 export function buildForecast(
   { order, tenant, userId }: Pick<LearnerRequest, 'tenant' | 'userId'> & { readonly order: ForecastOptions },
   found: LearnerStates,
@@ -114,13 +117,16 @@ export function buildForecast(
   now: number,
 ) {
   const subject = buildSubject(found, tenantContext, now);
-  const forecast = forecastLearner(subject, { ...order, goal: decodeGoal(found.goalRecord) });
+  const goal = decodeGoal(found.goalRecord);
+  const forecast = forecastLearner(subject, { ...order, goal });
   const row = buildForecastRow(tenant, userId, subject, forecast, order);
-  return { result: buildPredictionJson(subject, forecast, order), row };
+  const { status } = forecast.goal;
+  const newStatus = goal === null || goal.status === status ? null : status;
+  return { result: buildPredictionJson(subject, forecast, order), row, newStatus };
 }
 
 /** No caller sees this forecast, so no row records it. */
-function buildGoalStatus(
+function buildGoalStanding(
   { order }: Pick<LearnerRequest, 'order'>,
   found: LearnerStates,
   tenantContext: TenantContext,
@@ -134,14 +140,12 @@ function buildGoalStatus(
     goal,
   });
   const { predictedTotal, probability, onTrack } = outlook;
-  const status: GoalStatus = {
-    ...goal,
-    currentTotal: current.total,
-    predictedTotal,
-    probability,
-    onTrack,
+  const { targetScore, targetDate, updatedAt } = goal;
+  const standing: GoalStanding = {
+    ...{ targetScore, targetDate, updatedAt, currentTotal: current.total },
+    ...{ predictedTotal, probability, onTrack },
   };
-  return { result: JSON.stringify(status), row: null };
+  return { result: JSON.stringify(standing), row: null, newStatus: null };
 }
 
 export const buildSubject = (
@@ -235,7 +239,8 @@ function buildWhatIfJson(found: LearnerStates, tenant: TenantContext, now: numbe
   const views = new Map(subject.views.map((view) => [view.skillId, view]));
   const findView = (skillId: string) => views.get(skillId) ?? buildUnseenView(skillId, tenant.model, now);
   const plan = { answersPerDay, skills: skillIds?.map(findView) ?? null };
-  const goal = targetScore === null ? decodeGoal(found.goalRecord) : { targetScore, targetDate: null };
+  const goal =
+    targetScore === null ? decodeGoal(found.goalRecord) : { targetScore, targetDate: null, status: null };
   const options = { days: task.days ?? defaultForecastDays, level };
   const daysToTarget =
     task.days ??

@@ -15,7 +15,7 @@ export interface ForecastOrder extends ForecastOptions {
   readonly userIds: readonly string[];
   /** Unix milliseconds, after the last counted answer; absent: now. */
   readonly at?: number;
-  /** Return JSON of the `GoalStatus`, or null without a goal. */
+  /** Return JSON of the `GoalStanding`, or null without a goal. */
   readonly standing?: true;
 }
 

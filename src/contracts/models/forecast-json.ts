@@ -61,6 +61,7 @@ const encodeGoal = (goal: GoalOutlook): string =>
     progress_percent: goal.progressPercent,
     on_track: goal.onTrack,
     goal_probability: round4(goal.probability),
+    status: goal.status,
   });
 
 export function encodeWhatIf(

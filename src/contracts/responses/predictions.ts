@@ -2,6 +2,7 @@ import Type, { type TSchema } from 'typebox';
 import { nextItemsConstants } from '../../domain/advice/advice-constants.js';
 import { reasonCodes } from '../../domain/advice/next-items.js';
 import { goalConstants } from '../../domain/base/score-constants.js';
+import { goalStatuses } from '../../domain/score/goal.js';
 import { activityConstants } from '../../domain/tracing/tracing-constants.js';
 import { TargetScore } from '../learners/goals.js';
 import { Id } from '../schema/ids.js';
@@ -31,6 +32,9 @@ export const GoalTracking = Type.Object({
   progress_percent: Type.Number({ minimum: 0, maximum: 100 }),
   on_track: Type.Boolean(),
   goal_probability: Share,
+  status: Type.Enum(goalStatuses, {
+    description: 'Changes only after a clear change of the forecast. none: no goal is set.',
+  }),
 });
 
 export const SectionInterval = interval(SectionScore);

@@ -14,8 +14,11 @@ interface WeakSkillFigures {
   readonly points: number | null;
 }
 
-/** A goal that the forecast misses by its date, or within a year. */
-export type GoalFigures = Pick<GoalOutlook, 'targetScore' | 'targetDate' | 'isLost'> &
+/** A goal that the forecast misses by its date, or within a year, or whose date has passed. */
+export type GoalFigures = Pick<
+  GoalOutlook,
+  'targetScore' | 'targetDate' | 'isLost' | 'status' | 'missingPoints'
+> &
   Pick<LearnerForecast, 'neededRate'>;
 
 /** Percentages, 1 to 99. */
@@ -67,7 +70,9 @@ const english = {
       `Recent results are weaker: accuracy is about ${points} percentage points lower than before. Take a break, or review the basics before new skills.`,
     NO_SECTION: (section: Section, other: Section) =>
       `Answer some ${sectionNames[section]} questions: this score is currently estimated from ${sectionNames[other]}.`,
-    GOAL_GAP: ({ targetScore, targetDate, neededRate, isLost }: GoalFigures) => {
+    GOAL_GAP: ({ targetScore, targetDate, neededRate, isLost, status, missingPoints }: GoalFigures) => {
+      if (status === 'expired')
+        return `The goal date ${targetDate} has passed, ${formatCount(missingPoints, 'point')} below ${targetScore}: set a new goal.`;
       const until = targetDate === null ? 'within a year' : `by ${targetDate}`;
       const outcome = isLost
         ? `the score reaches ${targetScore} but falls below it again`

@@ -6,7 +6,7 @@ import { isMastered, type SkillContext } from '../learner/expected-accuracy.js';
 import { buildUnseenView, type SkillView } from '../learner/skill-view.js';
 import { computeChangePoints } from '../prediction/term-texts.js';
 import { findTrust, type LearnerAssessment } from '../score/assessment.js';
-import { countDaysUntil, isDatePast } from '../score/goal.js';
+import { countDaysUntil } from '../score/goal.js';
 import type { GoalOutlook } from '../score/learner-forecast.js';
 import { computeCalibration } from '../tracing/calibration.js';
 import type { SkillState } from '../tracing/learner-states.js';
@@ -91,10 +91,10 @@ function adviseOnSection({ measures, locale }: StudyContext): StudyAdvice[] {
   ];
 }
 
-/** Without the date if it is beyond a year, because the forecast ends there. */
+/** Agrees with the status. Without the date if it is beyond a year, because the forecast ends there. */
 function adviseOnGoal({ goal, now, locale }: StudyContext): StudyAdvice[] {
-  const { isSet, onTrack, targetDate } = goal;
-  if (!isSet || onTrack || isDatePast(targetDate, now)) return [];
+  const { isSet, onTrack, status, targetDate } = goal;
+  if (!isSet || onTrack || status === 'on_track') return [];
   const isFar = (countDaysUntil(targetDate, now) ?? 0) > goalConstants.horizonDays;
   const text = adviceTexts[locale].study.GOAL_GAP(isFar ? { ...goal, targetDate: null } : goal);
   return [{ code: 'GOAL_GAP', skillId: null, text }];

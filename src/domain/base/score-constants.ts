@@ -50,6 +50,10 @@ export const goalConstants = {
   baselineAnswers: 20,
   defaultBaseline: 1030,
   horizonDays: 365,
-  /** Our choice: an alert ends when its total is this far on the other side of the target. */
+  /** Our choice: an alert, or the status `reached`, ends when its total is this far from the target. */
   alertMargin: 20,
+  /** Goal probabilities at which a status starts: for a new goal, to keep the status, and to return to it. */
+  onTrack: { from: 0.5, kept: 0.4, again: 0.6 },
+  /** Below: for a new goal, and to keep the status. */
+  unlikely: { below: 0.15, kept: 0.25 },
 } as const;

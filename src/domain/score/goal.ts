@@ -9,7 +9,15 @@ export interface GoalSetting {
   readonly targetDate: string | null;
 }
 
-export interface StoredGoal extends GoalSetting {
+export const goalStatuses = ['none', 'on_track', 'at_risk', 'unlikely', 'reached', 'expired'] as const;
+export type GoalStatus = (typeof goalStatuses)[number];
+
+export interface TrackedGoal extends GoalSetting {
+  /** At the last forecast; null for a new goal. */
+  readonly status: GoalStatus | null;
+}
+
+export interface StoredGoal extends TrackedGoal {
   /** Unix milliseconds. Increases with every change. */
   readonly updatedAt: number;
 }
@@ -30,7 +38,24 @@ export const isDatePast = (targetDate: string | null, now: number): boolean =>
 export const computeHorizon = (targetDate: string | null, now: number): number =>
   Math.min(countDaysUntil(targetDate, now) ?? goalConstants.horizonDays, goalConstants.horizonDays);
 
-export interface GoalStatus extends StoredGoal {
+/** The previous status shifts the limits, so that small changes of a forecast do not change it. */
+export function computeGoalStatus(
+  { targetScore, targetDate, status: previous }: TrackedGoal,
+  currentTotal: number,
+  probability: number,
+  now: number,
+): GoalStatus {
+  const { onTrack, unlikely, alertMargin } = goalConstants;
+  const isKept = previous === 'reached' && currentTotal >= targetScore - alertMargin;
+  if (isKept || currentTotal >= targetScore) return 'reached';
+  if (isDatePast(targetDate, now)) return 'expired';
+  if (probability < (previous === 'unlikely' ? unlikely.kept : unlikely.below)) return 'unlikely';
+  const isBehind = previous === 'at_risk' || previous === 'unlikely';
+  const limit = previous === 'on_track' ? onTrack.kept : isBehind ? onTrack.again : onTrack.from;
+  return probability >= limit ? 'on_track' : 'at_risk';
+}
+
+export interface GoalStanding extends Omit<StoredGoal, 'status'> {
   readonly currentTotal: number;
   /** At the target date, or in a year without a date. */
   readonly predictedTotal: number;
@@ -48,8 +73,8 @@ export interface GoalAlerts {
 type GoalChange = 'goal.reached' | 'goal.at_risk';
 
 /** Near 1600 no recovery is possible, so `goal.at_risk` is raised once. */
-export function updateAlerts(previous: GoalAlerts | null, status: GoalStatus): GoalAlerts {
-  const { updatedAt, targetScore, currentTotal, predictedTotal, onTrack } = status;
+export function updateAlerts(previous: GoalAlerts | null, standing: GoalStanding): GoalAlerts {
+  const { updatedAt, targetScore, currentTotal, predictedTotal, onTrack } = standing;
   const { reached = false, atRisk = false } = previous ?? {};
   return {
     updatedAt,

@@ -6,7 +6,7 @@ import type { SkillView } from '../learner/skill-view.js';
 import { computeAccuracyInterval, forecastAccuracy } from '../prediction/accuracy-model.js';
 import { computePractice } from '../tracing/activity.js';
 import { assessLearner, type ForecastSubject, type LearnerAssessment } from './assessment.js';
-import { computeHorizon, type GoalSetting } from './goal.js';
+import { computeGoalStatus, computeHorizon, type TrackedGoal } from './goal.js';
 import {
   buildHabit,
   buildSteadyHabit,
@@ -26,7 +26,7 @@ export interface ForecastRequest {
   /** 0.5 to 0.99. */
   readonly level: number;
   /** Null: use the default goal. */
-  readonly goal: GoalSetting | null;
+  readonly goal: TrackedGoal | null;
 }
 
 export type LearnerForecast = ReturnType<typeof forecastLearner>;
@@ -202,13 +202,9 @@ type BestScores = (from: number, to: number) => Scores;
 
 export type GoalOutlook = ReturnType<typeof assessGoal>;
 
-function assessGoal(
-  { learner, now }: LearnerAssessment,
-  forecast: Forecast,
-  goalSetting: GoalSetting | null,
-) {
+function assessGoal({ learner, now }: LearnerAssessment, forecast: Forecast, tracked: TrackedGoal | null) {
   const base = learner.baselineTotal ?? goalConstants.defaultBaseline;
-  const { targetScore, targetDate } = goalSetting ?? {
+  const { targetScore, targetDate } = tracked ?? {
     targetScore: computeDefaultTarget(base),
     targetDate: null,
   };
@@ -217,16 +213,20 @@ function assessGoal(
   const daysToGoal = forecast.daysTo(targetScore);
   const isReached = daysToGoal !== null && daysToGoal <= horizon;
   const isKept = atHorizon.scores.total >= targetScore;
+  const probability = computeReachProbability(targetScore, atHorizon);
+  const { total } = forecast.current;
   return {
     targetScore,
     targetDate,
-    isSet: goalSetting !== null,
+    isSet: tracked !== null,
+    status: tracked === null ? ('none' as const) : computeGoalStatus(tracked, total, probability, now),
+    missingPoints: Math.max(0, targetScore - total),
     daysToGoal,
-    progressPercent: computeProgress(targetScore, base, forecast.current.total),
+    progressPercent: computeProgress(targetScore, base, total),
     onTrack: isReached && isKept,
     isLost: isReached && !isKept,
     predictedTotal: atHorizon.scores.total,
-    probability: computeReachProbability(targetScore, atHorizon),
+    probability,
   };
 }
 

@@ -4,7 +4,7 @@ import type { Compute } from '../../compute/compute.js';
 import { waitForAll } from '../../concurrency.js';
 import { createWebhookEvent, isSubscribed } from '../../contracts/webhooks/webhook-events.js';
 import { round4 } from '../../domain/base/common.js';
-import { detectGoalChanges, type GoalStatus, updateAlerts } from '../../domain/score/goal.js';
+import { detectGoalChanges, type GoalStanding, updateAlerts } from '../../domain/score/goal.js';
 import { groupBy, indices, splitIntoParts } from '../../lists.js';
 import type { Logger } from '../../logger.js';
 import {
@@ -61,7 +61,7 @@ async function checkLearners(
     const result = results[i] ?? null;
     // A retry would fail too. The next answer schedules another check.
     if (result instanceof Error) logger.error({ err: result, tenant }, 'cannot check a goal');
-    const standing = typeof result === 'string' ? (JSON.parse(result) as GoalStatus) : null;
+    const standing = typeof result === 'string' ? (JSON.parse(result) as GoalStanding) : null;
     await checks.complete(check, computeCheckResult(check, standing, subscriptions, now()));
   }
 }
@@ -69,7 +69,7 @@ async function checkLearners(
 /** @param standing null without answers or goal, or if the learner is unreadable */
 function computeCheckResult(
   check: GoalCheck,
-  standing: GoalStatus | null,
+  standing: GoalStanding | null,
   subscriptions: string,
   now: number,
 ): CheckResult {
@@ -85,7 +85,7 @@ function computeCheckResult(
   return { alerts, events, nextAt };
 }
 
-const buildEventData = (userId: string, standing: GoalStatus) => ({
+const buildEventData = (userId: string, standing: GoalStanding) => ({
   user_id: userId,
   target_score: standing.targetScore,
   target_date: standing.targetDate,

@@ -5,15 +5,16 @@ import { encodeGoalRow } from '../../contracts/journal/journal.js';
 import { learnerName } from '../../contracts/learners/learner-name.js';
 import type { IfMatch, TaggedValue } from '../../contracts/schema/preconditions.js';
 import { createStoredParser } from '../../contracts/schema/stored-json.js';
-import type { GoalSetting, StoredGoal } from '../../domain/score/goal.js';
+import { type GoalSetting, type GoalStatus, goalStatuses, type StoredGoal } from '../../domain/score/goal.js';
 import { unavailable } from '../../errors.js';
-import { defineScript } from '../redis/commands/script.js';
+import { compareAndSetField, defineScript } from '../redis/commands/script.js';
 import { fetchSubscriptions } from '../redis/commands/webhook-events.js';
 import { mapRedisErrors, type RedisClient } from '../redis/connection/client.js';
 import { withReplication } from '../redis/connection/replication.js';
 import { learnerKey, markerName, maxJournalEntries, partitionOf, partitionPrefix } from '../redis/keys.js';
 import { computeDailyCheck, subscribesToGoals } from './goal-checks.js';
 import { goalField } from './learner-codec.js';
+import type { LearnerLocation } from './learner-commands.js';
 
 /** A null target score means a removed goal. */
 const StoredFields = Type.Object({
@@ -21,6 +22,8 @@ const StoredFields = Type.Object({
   updatedAt: Type.Integer({ minimum: 0 }),
   targetScore: Type.Union([Type.Integer(), Type.Null()]),
   targetDate: Type.Union([Type.String(), Type.Null()]),
+  /** Missing until the first forecast. */
+  status: Type.Optional(Type.Enum(goalStatuses)),
 });
 type StoredFields = Type.Static<typeof StoredFields>;
 const parseStoredGoal = createStoredParser(StoredFields, 'the stored goal');
@@ -28,18 +31,39 @@ const parseStoredGoal = createStoredParser(StoredFields, 'the stored goal');
 /** @throws Error for another version */
 export function decodeGoal(value: string | undefined | null): StoredGoal | null {
   if (value === undefined || value === null) return null;
-  const { targetScore, targetDate, updatedAt } = parseStoredGoal(value);
-  return targetScore === null ? null : { targetScore, targetDate, updatedAt };
+  const { targetScore, targetDate, updatedAt, status = null } = parseStoredGoal(value);
+  return targetScore === null ? null : { targetScore, targetDate, updatedAt, status };
 }
 
 /** `writeGoal` builds the same text in Lua. */
-export const encodeGoal = (goal: Omit<StoredFields, 'v'>): string =>
+export const encodeGoal = (goal: Omit<StoredFields, 'v' | 'status'>): string =>
   `{"v":1,"updatedAt":${goal.updatedAt},${encodeGoalTail(goal)}`;
 
-const encodeGoalTail = ({ targetScore, targetDate }: Omit<StoredFields, 'v' | 'updatedAt'>): string =>
+const encodeGoalTail = ({
+  targetScore,
+  targetDate,
+}: Pick<StoredFields, 'targetScore' | 'targetDate'>): string =>
   JSON.stringify({ targetScore, targetDate }).slice(1);
 
-const computeTag = (value: string): string => createHash('sha1').update(value).digest('hex');
+const removeStatus = (value: string): string => value.replace(/,"status":"\w+"/, '');
+
+/** Ignores the status, which is not part of the setting. `writeGoal` computes the same tag. */
+const computeTag = (value: string): string => createHash('sha1').update(removeStatus(value)).digest('hex');
+
+/**
+ * Does nothing if the goal changed after `record` was read. Never rejects: without the write, the next forecast
+ * compares with the earlier status.
+ */
+export async function storeGoalStatus(
+  client: RedisClient,
+  { partition, tenant, userId }: LearnerLocation,
+  record: string,
+  status: GoalStatus,
+): Promise<void> {
+  const updated = `${removeStatus(record).slice(0, -1)},"status":"${status}"}`;
+  const key = learnerKey(partition, tenant, userId);
+  await compareAndSetField(client, key, goalField, record, updated).catch(() => 0);
+}
 
 export interface GoalWrite {
   readonly tenant: string;
@@ -75,7 +99,7 @@ local stored = redis.call('HGET', key, 'G')
 local present = stored and not string.find(stored, '"targetScore":null', 1, true)
 if ARGV[3] == '1' and not present then return { 'absent', '' } end
 if ARGV[2] ~= '' then
-  local tag = present and redis.sha1hex(stored)
+  local tag = present and redis.sha1hex((string.gsub(stored, ',"status":"[%a_]+"', '')))
   if not tag or not (ARGV[2] == '*' or string.find(ARGV[2], ' ' .. tag .. ' ', 1, true)) then
     return { 'mismatch', '' }
   end
