@@ -270,7 +270,7 @@ export type GoalTracking = {
   readonly progress_percent: number;
   readonly on_track: boolean;
   readonly goal_probability: number;
-  /** Changes only after a clear change of the forecast. none: no goal is set. */
+  /** Kept while the forecast changes little. */
   readonly status: 'none' | 'on_track' | 'at_risk' | 'unlikely' | 'reached' | 'expired';
 };
 
@@ -292,6 +292,12 @@ export type Prediction = Scores & {
   readonly predicted_math_in_30_days: number;
   readonly predicted_rw_in_30_days: number;
   readonly predicted_total_in_30_days: number;
+  readonly range_advice: {
+    /** What would narrow the range of the total most. */
+    readonly code: 'NO_SECTION' | 'FEW_ANSWERS' | 'FEW_SKILLS' | 'NOT_FITTED' | 'FAR_HORIZON';
+    readonly section: 'math' | 'rw' | null;
+    readonly text: string;
+  } | null;
   readonly expected_accuracy: {
     readonly share: number;
     readonly low: number;

@@ -122,7 +122,7 @@ test('Advice texts of every locale leave 60 characters to names, and fit without
     const goals = (['at_risk', 'expired'] as const).map((status) => ({
       ...goal,
       status,
-      missingPoints: 1200,
+      gap: 1200,
     }));
     const sections = [study.NO_SECTION('math', 'rw'), study.NO_SECTION('rw', 'math')];
     for (const text of [...sections, ...goals.map(study.GOAL_GAP)])

@@ -271,7 +271,7 @@ const anyContext: fc.Arbitrary<StudyContext> = fc
       onTrack: fc.boolean(),
       isLost: fc.boolean(),
       status: fc.constantFrom(...goalStatuses),
-      missingPoints: fc.integer({ min: 0, max: 120 }).map((tens) => 10 * tens),
+      gap: fc.integer({ min: 0, max: 120 }).map((tens) => 10 * tens),
     }),
   })
   .map(({ states, entries, others, answers, goal }) => {

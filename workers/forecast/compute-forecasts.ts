@@ -10,6 +10,7 @@ import type {
 import { encodeForecastRow, intervalLevels } from '../../src/contracts/journal/journal.js';
 import { encodePrediction, encodeWhatIf } from '../../src/contracts/models/forecast-json.js';
 import type { WorkerSettings } from '../../src/contracts/settings/worker-settings.js';
+import { adviseOnRange } from '../../src/domain/advice/range-advice.js';
 import { adviceUnavailableReason, buildStudyAdvice } from '../../src/domain/advice/study-advice.js';
 import { formulaVersion } from '../../src/domain/base/formula-version.js';
 import { goalConstants } from '../../src/domain/base/score-constants.js';
@@ -77,7 +78,6 @@ export async function computeForecasts(
       const computed = found && tenant ? compute(request, found, tenant, request.order.at ?? now) : null;
       results.push(computed?.result ?? null);
       if (computed?.row) rows.push(computed.row);
-      // Not awaited: a lost status is stored by the next forecast.
       if (found?.goalRecord && computed?.newStatus)
         void storeGoalStatus(client, request, found.goalRecord, computed.newStatus);
     } catch (error) {
@@ -140,10 +140,12 @@ function buildGoalStanding(
     goal,
   });
   const { predictedTotal, probability, onTrack } = outlook;
-  const { targetScore, targetDate, updatedAt } = goal;
   const standing: GoalStanding = {
-    ...{ targetScore, targetDate, updatedAt, currentTotal: current.total },
-    ...{ predictedTotal, probability, onTrack },
+    ...goal,
+    currentTotal: current.total,
+    predictedTotal,
+    probability,
+    onTrack,
   };
   return { result: JSON.stringify(standing), row: null, newStatus: null };
 }
@@ -164,11 +166,12 @@ function buildPredictionJson(
   forecast: LearnerForecast,
   options: ForecastOptions,
 ): string {
-  const { measures, neededRate } = forecast;
+  const { measures, neededRate, requested } = forecast;
   const context = { ...subject, measures, goal: { ...forecast.goal, neededRate }, locale: options.locale };
   const advice = buildStudyAdvice(context);
   const reason = advice.length === 0 ? adviceUnavailableReason(context) : null;
-  return encodePrediction(forecast, advice, reason, options);
+  const range = adviseOnRange(measures, requested, options.days, options.locale);
+  return encodePrediction(forecast, advice, reason, range, options);
 }
 
 function buildForecastRow(

@@ -1,4 +1,5 @@
 /** Writes JSON as text: building objects first takes several times as long. */
+import type { adviseOnRange } from '../../domain/advice/range-advice.js';
 import type { StudyAdvice } from '../../domain/advice/study-advice.js';
 import { round1, round4, round6 } from '../../domain/base/common.js';
 import {
@@ -18,6 +19,7 @@ export function encodePrediction(
   forecast: LearnerForecast,
   advice: readonly StudyAdvice[],
   adviceUnavailableReason: string | null,
+  rangeAdvice: ReturnType<typeof adviseOnRange>,
   { days, level }: ForecastSettings,
 ): string {
   const { current, in30Days, requested, goal, accuracy, measures, practice, reliability } = forecast;
@@ -25,6 +27,7 @@ export function encodePrediction(
   return (
     `{${encodeCurrent(current)},${encodePredicted(in30Days, defaultForecastDays)}${requestedFields},` +
     `"confidence_intervals":${JSON.stringify(requested.intervals)},"goal_tracking":${encodeGoal(goal)},` +
+    `"range_advice":${JSON.stringify(rangeAdvice)},` +
     `"expected_accuracy":${encodeAccuracy(accuracy)},` +
     `"recommendations":${JSON.stringify(advice.map(({ text }) => text))},` +
     `"recommendation_codes":[${advice.map(encodeCode).join()}],` +

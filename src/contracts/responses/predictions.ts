@@ -1,6 +1,8 @@
 import Type, { type TSchema } from 'typebox';
 import { nextItemsConstants } from '../../domain/advice/advice-constants.js';
+import { rangeChanges } from '../../domain/advice/advice-texts.js';
 import { reasonCodes } from '../../domain/advice/next-items.js';
+import { sections } from '../../domain/base/common.js';
 import { goalConstants } from '../../domain/base/score-constants.js';
 import { goalStatuses } from '../../domain/score/goal.js';
 import { activityConstants } from '../../domain/tracing/tracing-constants.js';
@@ -32,9 +34,7 @@ export const GoalTracking = Type.Object({
   progress_percent: Type.Number({ minimum: 0, maximum: 100 }),
   on_track: Type.Boolean(),
   goal_probability: Share,
-  status: Type.Enum(goalStatuses, {
-    description: 'Changes only after a clear change of the forecast. none: no goal is set.',
-  }),
+  status: Type.Enum(goalStatuses, { description: 'Kept while the forecast changes little.' }),
 });
 
 export const SectionInterval = interval(SectionScore);
@@ -57,11 +57,20 @@ const Horizon = Type.Integer({ minimum: 1, maximum: goalConstants.horizonDays })
 const ActiveDays = Type.Number({ minimum: 0, maximum: activityConstants.days });
 export const Practice = Type.Object({ answers_per_day: Amount, active_days_14: ActiveDays });
 
+const RangeAdvice = Type.Object({
+  code: Type.Enum(Object.keys(rangeChanges), {
+    description: 'What would narrow the range of the total most.',
+  }),
+  section: nullable(Type.Enum(sections)),
+  text: Type.String({ maxLength: 200 }),
+});
+
 export const Prediction = Type.Object(
   {
     ...scores,
     ...namedFields(SectionScore, 'predicted_math_in_30_days', 'predicted_rw_in_30_days'),
     predicted_total_in_30_days: TotalScore,
+    range_advice: nullable(RangeAdvice),
     expected_accuracy: Type.Object({ ...namedFields(Share, 'share', 'low', 'high'), answers: Amount }),
     recommendations: Type.Array(Type.String({ maxLength: 200 }), { maxItems: 5 }),
     recommendation_codes: Type.Array(Type.Object({ code: Type.String(), skill_id: nullable(Id) })),

@@ -15,10 +15,7 @@ interface WeakSkillFigures {
 }
 
 /** A goal that the forecast misses by its date, or within a year, or whose date has passed. */
-export type GoalFigures = Pick<
-  GoalOutlook,
-  'targetScore' | 'targetDate' | 'isLost' | 'status' | 'missingPoints'
-> &
+export type GoalFigures = Pick<GoalOutlook, 'targetScore' | 'targetDate' | 'isLost' | 'status' | 'gap'> &
   Pick<LearnerForecast, 'neededRate'>;
 
 /** Percentages, 1 to 99. */
@@ -42,6 +39,15 @@ const skillTexts = {
   RAPID: (skill: string, seconds: number) =>
     `Take more time on ${skill}: many answers took less than ${seconds} s.`,
   UNDERCONFIDENT: (skill: string) => `Trust your work on ${skill}: accuracy exceeds your confidence.`,
+};
+
+export type RangeTerm = keyof typeof rangeChanges;
+export const rangeChanges = {
+  NO_SECTION: 'Answers',
+  FEW_ANSWERS: 'More answers',
+  FEW_SKILLS: 'Answers on more skills',
+  NOT_FITTED: 'A model fitted to more answers of all learners',
+  FAR_HORIZON: 'A shorter horizon',
 };
 
 const english = {
@@ -70,9 +76,9 @@ const english = {
       `Recent results are weaker: accuracy is about ${points} percentage points lower than before. Take a break, or review the basics before new skills.`,
     NO_SECTION: (section: Section, other: Section) =>
       `Answer some ${sectionNames[section]} questions: this score is currently estimated from ${sectionNames[other]}.`,
-    GOAL_GAP: ({ targetScore, targetDate, neededRate, isLost, status, missingPoints }: GoalFigures) => {
+    GOAL_GAP: ({ targetScore, targetDate, neededRate, isLost, status, gap }: GoalFigures) => {
       if (status === 'expired')
-        return `The goal date ${targetDate} has passed, ${formatCount(missingPoints, 'point')} below ${targetScore}: set a new goal.`;
+        return `The goal date ${targetDate} has passed, ${formatCount(gap, 'point')} below ${targetScore}: set a new goal.`;
       const until = targetDate === null ? 'within a year' : `by ${targetDate}`;
       const outcome = isLost
         ? `the score reaches ${targetScore} but falls below it again`
@@ -96,6 +102,8 @@ const english = {
     EASIER_THAN_TARGET: (skill: string, { chance, target }: NextItemFigures) =>
       `Easy question on ${skill}: ${formatChance(chance)}, above the target of ${target}%.`,
   },
+  range: (code: RangeTerm, section: Section | null, percent: number) =>
+    `${rangeChanges[code]}${section === null ? '' : ` in ${sectionNames[section]}`} would narrow this range most, by up to ${percent}%.`,
   none: {
     IDLE: (days: number) => `No answers for ${days} days. Recommendations need new answers.`,
     FEW: (answers: number) => `No skill has ${answers} answers yet. Recommendations need more answers.`,

@@ -27,6 +27,8 @@ export const scoreConstants = {
   /** Standard error of one section's test, in points. */
   testError: 30,
   defaultLevel: 0.8,
+  /** Our choice: advice on a range reduces its width by at least this share. */
+  minRangeReduction: 0.1,
 } as const;
 
 /** A skill outside the catalogue needs so many learners; rare skills would lower the coverage. */

@@ -37,7 +37,7 @@ export function assessLearner(subject: ForecastSubject): LearnerAssessment {
 export type AbilityEstimate = ReturnType<typeof estimateAbilities>;
 
 /** Combines both sections under the prior [[1, rho], [rho, 1]]. */
-function estimateAbilities({ math, rw }: PerSection<SectionMeasure>) {
+export function estimateAbilities({ math, rw }: PerSection<SectionMeasure>) {
   const rho = scoreConstants.correlation;
   const prior = 1 / (1 - rho * rho);
   const a = prior + 1 / math.noise;
@@ -65,6 +65,8 @@ export interface SectionMeasure {
   readonly noise: number;
   /** Variance of an error that all skills share: parameters may not fit this learner. */
   readonly distrust: number;
+  /** Part of `distrust` that a fit removes. */
+  readonly unfitted: number;
 }
 
 /** @param theta from the ability filter */
@@ -82,13 +84,15 @@ function measureSection(
   const predicted = (theta * computeTransfer(theta, sums, other, totals.weight)) / scoreConstants.masteryLink;
   const mastery = sigmoid(predicted) + computeCorrection(views, section, predicted) / registeredWeight;
   const ability = masteryToAbility(mastery);
-  if (sums.answers === 0) return { ...known, mastery, ability, noise: Number.POSITIVE_INFINITY, distrust: 0 };
+  if (sums.answers === 0)
+    return { ...known, mastery, ability, noise: Number.POSITIVE_INFINITY, distrust: 0, unfitted: 0 };
   const unfitted = (scoreConstants.distrust * sums.untrusted) / sums.weight;
   return {
     ...known,
     mastery,
     ability,
     noise: computeNoise(sums, registeredWeight),
+    unfitted,
     distrust: unfitted + computeDisagreement(ability, scoreConstants.masteryLink * predicted),
   };
 }

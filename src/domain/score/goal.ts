@@ -50,12 +50,12 @@ export function computeGoalStatus(
   if (isKept || currentTotal >= targetScore) return 'reached';
   if (isDatePast(targetDate, now)) return 'expired';
   if (probability < (previous === 'unlikely' ? unlikely.kept : unlikely.below)) return 'unlikely';
-  const isBehind = previous === 'at_risk' || previous === 'unlikely';
-  const limit = previous === 'on_track' ? onTrack.kept : isBehind ? onTrack.again : onTrack.from;
+  const limit = previous === 'at_risk' || previous === 'unlikely' ? onTrack.again : onTrack.from;
+  if (previous === 'on_track') return probability >= onTrack.kept ? 'on_track' : 'at_risk';
   return probability >= limit ? 'on_track' : 'at_risk';
 }
 
-export interface GoalStanding extends Omit<StoredGoal, 'status'> {
+export interface GoalStanding extends StoredGoal {
   readonly currentTotal: number;
   /** At the target date, or in a year without a date. */
   readonly predictedTotal: number;

@@ -220,7 +220,8 @@ function assessGoal({ learner, now }: LearnerAssessment, forecast: Forecast, tra
     targetDate,
     isSet: tracked !== null,
     status: tracked === null ? ('none' as const) : computeGoalStatus(tracked, total, probability, now),
-    missingPoints: Math.max(0, targetScore - total),
+    /** Points below the target. */
+    gap: Math.max(0, targetScore - total),
     daysToGoal,
     progressPercent: computeProgress(targetScore, base, total),
     onTrack: isReached && isKept,

@@ -42,14 +42,9 @@ export function forecastScores(
   const theta = mapSections((section) => estimate.theta[section] + change[section]);
   const scores = computeScores(theta);
   const centre = mapSections((section) => computeCentre(section, theta[section]));
-  const variance = mapSections((section) =>
-    computeSectionVariance(estimate.variance[section] + estimate.distrust[section], swing[section], days),
-  );
-  const drift = scoreConstants.driftCorrelation * scoreConstants.driftPerDay * days;
-  const shared = Math.sqrt(estimate.distrust.math * estimate.distrust.rw);
-  const covariance = scoreConstants.sd ** 2 * (estimate.covariance + shared + drift);
+  const variance = computeVariances(estimate, swing, days);
   const sd = mapSections((section) => Math.sqrt(variance[section]));
-  const totalSd = Math.sqrt(variance.math + variance.rw + 2 * covariance);
+  const totalSd = Math.sqrt(variance.total);
   const totalCentre = centre.math + centre.rw;
   const z = normalQuantile(0.5 + level / 2);
   const { math, rw } = mapSections((section) => {
@@ -60,7 +55,17 @@ export function forecastScores(
   const low = Math.max(floorToStep(totalCentre - z * totalSd), math.low + rw.low);
   const high = Math.min(ceilToStep(totalCentre + z * totalSd), math.high + rw.high);
   const intervals = { math, rw, total: includePoint(scores.total, low, high) };
-  return { scores, intervals, totalCentre, totalSd, sd };
+  return { scores, intervals, totalCentre, totalSd, sd, swing };
+}
+
+export function computeVariances(estimate: AbilityEstimate, swing: PerSection<number>, days: number) {
+  const { math, rw } = mapSections((section) =>
+    computeSectionVariance(estimate.variance[section] + estimate.distrust[section], swing[section], days),
+  );
+  const drift = scoreConstants.driftCorrelation * scoreConstants.driftPerDay * days;
+  const shared = Math.sqrt(estimate.distrust.math * estimate.distrust.rw);
+  const covariance = scoreConstants.sd ** 2 * (estimate.covariance + shared + drift);
+  return { math, rw, total: math + rw + 2 * covariance };
 }
 
 function computeSectionVariance(abilityVariance: number, swing: number, days: number): number {

@@ -22,7 +22,6 @@ const StoredFields = Type.Object({
   updatedAt: Type.Integer({ minimum: 0 }),
   targetScore: Type.Union([Type.Integer(), Type.Null()]),
   targetDate: Type.Union([Type.String(), Type.Null()]),
-  /** Missing until the first forecast. */
   status: Type.Optional(Type.Enum(goalStatuses)),
 });
 type StoredFields = Type.Static<typeof StoredFields>;
@@ -36,13 +35,10 @@ export function decodeGoal(value: string | undefined | null): StoredGoal | null 
 }
 
 /** `writeGoal` builds the same text in Lua. */
-export const encodeGoal = (goal: Omit<StoredFields, 'v' | 'status'>): string =>
+export const encodeGoal = (goal: Omit<StoredFields, 'v'>): string =>
   `{"v":1,"updatedAt":${goal.updatedAt},${encodeGoalTail(goal)}`;
 
-const encodeGoalTail = ({
-  targetScore,
-  targetDate,
-}: Pick<StoredFields, 'targetScore' | 'targetDate'>): string =>
+const encodeGoalTail = ({ targetScore, targetDate }: Omit<StoredFields, 'v' | 'updatedAt'>): string =>
   JSON.stringify({ targetScore, targetDate }).slice(1);
 
 const removeStatus = (value: string): string => value.replace(/,"status":"\w+"/, '');
@@ -50,18 +46,15 @@ const removeStatus = (value: string): string => value.replace(/,"status":"\w+"/,
 /** Ignores the status, which is not part of the setting. `writeGoal` computes the same tag. */
 const computeTag = (value: string): string => createHash('sha1').update(removeStatus(value)).digest('hex');
 
-/**
- * Does nothing if the goal changed after `record` was read. Never rejects: without the write, the next forecast
- * compares with the earlier status.
- */
+/** Only if `record` is unchanged. Never rejects: the next forecast stores a lost status. */
 export async function storeGoalStatus(
   client: RedisClient,
   { partition, tenant, userId }: LearnerLocation,
   record: string,
   status: GoalStatus,
 ): Promise<void> {
-  const updated = `${removeStatus(record).slice(0, -1)},"status":"${status}"}`;
   const key = learnerKey(partition, tenant, userId);
+  const updated = removeStatus(record).replace(/}$/, `,"status":"${status}"}`);
   await compareAndSetField(client, key, goalField, record, updated).catch(() => 0);
 }
 

@@ -57,7 +57,7 @@ export const viewsOf = (
 
 export const noGoal: StudyContext['goal'] = {
   ...{ targetScore: 1200, targetDate: null, neededRate: null },
-  ...{ isSet: false, onTrack: false, isLost: false, status: 'none', missingPoints: 170 },
+  ...{ isSet: false, onTrack: false, isLost: false, status: 'none', gap: 170 },
 };
 
 interface ContextPart extends Partial<Omit<StudyContext, 'measures' | 'views'>>, Pick<StudyContext, 'views'> {
