@@ -64,11 +64,11 @@ export const portraitCases: readonly { readonly name: string; readonly history: 
 ];
 
 const answersPerDay = 15;
-const msPerAnswer = 180_000;
+export const msPerAnswer = 180_000;
 const start = Date.UTC(2026, 0, 5, 9);
 const recentAnswers = 100;
 
-const computeAnswerTime = (i: number): number =>
+export const computeAnswerTime = (i: number): number =>
   start + dayMs * Math.floor(i / answersPerDay) + msPerAnswer * (i % answersPerDay);
 
 export function runHistory({ model, knownSkills, drawSkills }: Tenant, history: History, seed: number) {

@@ -7,6 +7,7 @@ import { StartError } from '../../src/lifecycle.js';
 import { distinct, indices } from '../../src/lists.js';
 import { mean, sumSquares } from '../results/spread.js';
 import { type History, moverCases, panelCases, portraitCases, runHistory } from './histories.js';
+import { measureRanges, rangeAnswers } from './ranges.js';
 import { fitDemo, freshTenant, type Tenant } from './tenants.js';
 
 const panelSeeds = 20;
@@ -31,6 +32,8 @@ const runPanels = (seeds: number, demo: Tenant) => ({
     ...{ name, attempts: history.answers },
     ...runHistory(demo, history, 1),
   })),
+  freshRanges: measureRanges(freshTenant, seeds),
+  demoRanges: measureRanges(demo, seeds),
 });
 
 type Result = ReturnType<typeof runPanels>;
@@ -72,7 +75,7 @@ const columns: Readonly<Record<FigureName, readonly [heading: string, digits: nu
   expectedShare: ['expected', 2],
 };
 
-function formatResult({ seeds, fresh, demo, panel, portraits }: Result): string {
+function formatResult({ seeds, fresh, demo, panel, portraits, freshRanges, demoRanges }: Result): string {
   const all = Object.keys(columns) as FigureName[];
   return [
     `Mean ± standard deviation over ${seeds} seeds. correct, predicted: share of correct answers in the last 100. goal:`,
@@ -84,6 +87,8 @@ function formatResult({ seeds, fresh, demo, panel, portraits }: Result): string 
     ...portraits.map(({ name, advice }) =>
       [`\n${name}:`, ...advice.map(({ text }) => `  ${text}`)].join('\n'),
     ),
+    `\nWidth of the 80 % range of the total by number of answers, 70 % right, fresh tenant:\n${formatRanges(freshRanges)}`,
+    `\nThe same in the demo tenant:\n${formatRanges(demoRanges)}`,
   ].join('\n');
 }
 
@@ -104,6 +109,14 @@ const formatAdvice = (runs: readonly SeedRuns[]): string =>
       return `  Advice, ${name}: ${shares.join(', ') || 'none'}`;
     })
     .join('\n');
+
+function formatRanges(ranges: ReturnType<typeof measureRanges>): string {
+  const rows = ranges.map(({ skills, days, widths }) => [
+    `${skills} skills, in ${days} days`,
+    ...widths.map((width) => width.toFixed(0)),
+  ]);
+  return formatTable([['', ...rangeAnswers.map(String)], ...rows]);
+}
 
 function formatPortraits(portraits: Result['portraits']): string {
   const shown = ['observed', 'mastery', 'mastered', 'total', 'total30'] as const;
