@@ -63,7 +63,6 @@ test('The learner page sets and removes a goal, and forecasts a plan', inBrowser
   await answer(userId);
   const { page, show, assertUsable, complaints } = await openDashboard(t, service);
   await show(`#/learner/${userId}`);
-  await page.getByText('Set a goal').click();
   await page.getByLabel('Target score').fill('1380');
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByRole('heading', { name: 'Goal: 1380', exact: true }).waitFor();

@@ -16,45 +16,53 @@ import {
 const now = Date.parse('2026-06-30T00:30:00Z');
 
 const learner: StatusInput = {
-  ...{ answers: 20, lastAnswerAt: '2026-06-29T10:00:00Z', isOnTrack: false, currentTotal: 1080 },
-  ...{ targetScore: 1220, targetDate: null, daysToGoal: null, answersPerDay: 1.5, plateaus: [] },
+  ...{ answers: 20, lastAnswerAt: '2026-06-29T10:00:00Z', goalStatus: 'at_risk', isOnTrack: false },
+  ...{ currentTotal: 1080, targetScore: 1220, targetDate: null, daysToGoal: null, chance: 0.2 },
+  ...{ answersPerDay: 1.5, plateaus: [] },
 };
 const statusWith = (changes: Partial<StatusInput>) => computeStatus({ ...learner, ...changes }, now);
+const goalStatuses = ['none', 'on_track', 'at_risk', 'unlikely', 'reached', 'expired'] as const;
 
-test('computeStatus follows the forecast from 20 answers on', () => {
-  assert.equal(statusWith({}), 'risk');
-  assert.equal(statusWith({ isOnTrack: true }), 'track');
-  assert.equal(statusWith({ isOnTrack: true, answers: 19 }), 'few');
-  assert.equal(statusWith({ answers: 0, lastAnswerAt: null }), 'few');
+test('computeStatus follows the status of the goal from 20 answers on', () => {
+  for (const goalStatus of goalStatuses) {
+    assert.equal(statusWith({ goalStatus }), goalStatus);
+    const expected = goalStatus === 'expired' ? 'expired' : 'few';
+    assert.equal(statusWith({ goalStatus, answers: 19 }), expected);
+    assert.equal(statusWith({ goalStatus, answers: 0, lastAnswerAt: null }), expected);
+  }
 });
 
 test('computeStatus returns idle from the fourteenth UTC day without an answer on', () => {
-  assert.equal(statusWith({ lastAnswerAt: '2026-06-16T23:59:59Z' }), 'idle');
-  assert.equal(statusWith({ lastAnswerAt: '2026-06-17T00:00:00Z' }), 'risk');
-  assert.equal(statusWith({ lastAnswerAt: '2026-06-16T23:59:59Z', isOnTrack: true, answers: 3 }), 'idle');
+  const lastAnswerAt = '2026-06-16T23:59:59Z';
+  for (const goalStatus of goalStatuses) {
+    const isFact = goalStatus === 'expired' || goalStatus === 'reached';
+    assert.equal(statusWith({ lastAnswerAt, goalStatus }), isFact ? goalStatus : 'idle');
+    assert.equal(statusWith({ lastAnswerAt: '2026-06-17T00:00:00Z', goalStatus }), goalStatus);
+  }
+  assert.equal(statusWith({ lastAnswerAt, goalStatus: 'reached', answers: 3 }), 'idle');
   // The clock of the sender may be ahead.
-  assert.equal(statusWith({ lastAnswerAt: '2026-06-30T00:34:00Z' }), 'risk');
+  assert.equal(statusWith({ lastAnswerAt: '2026-06-30T00:34:00Z' }), 'at_risk');
 });
 
 test('explainStatus names the missing points, answers or practice', () => {
   const cases: readonly [changes: Partial<StatusInput>, reason: string | null][] = [
-    [{ isOnTrack: true }, null],
-    [{ isOnTrack: true, targetDate: '2026-06-29' }, 'goal date passed, score meets the goal'],
-    [{}, '140 points below the goal; 1.5 answers per day'],
+    [{ goalStatus: 'none', targetScore: null, chance: null }, null],
+    [{ goalStatus: 'on_track' }, null],
+    [{ goalStatus: 'none', plateaus: ['Commas'] }, 'plateau on Commas'],
+    [{}, '140 below goal; 1.5 answers per day'],
     [
-      { plateaus: ['Commas', 'Circles'], answersPerDay: 0.05 },
-      '140 points below the goal; almost no practice; plateau on Commas and 1 more',
+      { goalStatus: 'unlikely', plateaus: ['Commas', 'Circles'], answersPerDay: 0.05 },
+      '140 below goal; almost no practice; plateau on Commas and 1 more',
     ],
-    [
-      { currentTotal: 1220 },
-      'score meets the goal now, but the forecast falls below it; 1.5 answers per day',
-    ],
+    [{ isOnTrack: true }, 'forecast barely meets the goal; 1.5 answers per day'],
     [
       { daysToGoal: 40 },
       'forecast meets the goal in 40 days: too late or only temporarily; 1.5 answers per day',
     ],
-    [{ targetDate: '2026-06-30' }, '140 points below the goal; 1.5 answers per day'],
-    [{ targetDate: '2026-06-29' }, 'goal date passed, 140 points below the goal; 1.5 answers per day'],
+    [{ goalStatus: 'reached', currentTotal: 1220, isOnTrack: true }, null],
+    [{ goalStatus: 'reached', currentTotal: 1220 }, 'forecast falls below the goal'],
+    [{ goalStatus: 'reached', currentTotal: 1210 }, '10 below goal again'],
+    [{ goalStatus: 'expired', targetDate: '2026-06-29' }, '140 below goal'],
     [{ answers: 7 }, '7 of 20 answers'],
     [{ lastAnswerAt: '2026-06-01T12:00:00Z' }, 'no answer for 29 days'],
   ];

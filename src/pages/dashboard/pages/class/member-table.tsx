@@ -1,4 +1,10 @@
-import { countDaysSince, formatDay, formatPercent, missingText } from '../../base/format.js';
+import {
+  countDaysSince,
+  formatDay,
+  formatPercent,
+  formatPercentRange,
+  missingText,
+} from '../../base/format.js';
 import { buildHref } from '../../base/route.js';
 import { type Column, createColumnBuilder, Table } from '../../parts/table.jsx';
 import type { Member } from './load-class.js';
@@ -16,19 +22,53 @@ const columns: readonly Column<Member>[] = [
   }),
   field('Status', ({ status }) => statusTexts[status], {
     about:
-      'Depends on the last answer, the number of answers, and the forecast compared with the goal. The rules are above the table',
+      'Depends on the goal and the chance to reach it, the last answer, and the number of answers. The rules are above the table',
     show: ({ status }) => <StatusBadge status={status} />,
   }),
   field('Reason', 'reason', {
-    format: (reason) => (reason === null ? missingText : <span class="why">{reason}</span>),
+    show: ({ userId, status, reason }) => (
+      <span class="why">
+        {reason ?? missingText}
+        {status === 'expired' && <SetGoalLink userId={userId} text="Set a new goal" />}
+      </span>
+    ),
     about: 'Points below the goal, practice that the forecast assumes, and skills on a plateau',
   }),
+  field('Chance', 'chance', {
+    format: formatPercent,
+    about:
+      'Probability of reaching at least the target score on the goal date (in one year if no date is set). Empty without a goal',
+  }),
+  field('Expected accuracy', ({ prediction }) => prediction.expected_accuracy.share, {
+    about: 'Expected share of correct answers in the next 30 days, and its 80 % range',
+    show: ({ prediction: { expected_accuracy: accuracy } }) => (
+      <>
+        {formatPercent(accuracy.share)}
+        <span class="sub">{formatPercentRange(accuracy.low, accuracy.high)}</span>
+      </>
+    ),
+  }),
+  field('Accuracy low', ({ prediction }) => prediction.expected_accuracy.low, { isForFile: true }),
+  field('Accuracy high', ({ prediction }) => prediction.expected_accuracy.high, { isForFile: true }),
+  field('Goal', 'targetScore', {
+    show: ({ userId, targetScore, targetDate }) => (
+      <>
+        {targetScore ?? <SetGoalLink userId={userId} text="Set a goal" />}
+        {targetDate !== null && <span class="sub">by {formatDay(targetDate)}</span>}
+      </>
+    ),
+    about: 'Target score that was set for the learner',
+    align: 'end',
+  }),
+  field('Goal set', ({ targetScore }) => targetScore !== null, { isForFile: true }),
+  field('Goal date', 'targetDate', { isForFile: true }),
   field('Score now', 'currentTotal', {
     format: (currentTotal) => currentTotal,
     about: 'Current estimate of the total score, 400 to 1600',
   }),
   field('In 30 days', ({ prediction }) => prediction.predicted_total_in_30_days, {
-    about: 'Forecast of the total score, and its 80 % interval',
+    about:
+      'Forecast of the total score, and its 80 % range. The page of the learner explains what would narrow the range',
     show: ({ prediction: { predicted_total_in_30_days: total, confidence_intervals: within } }) => (
       <>
         {total}
@@ -40,23 +80,6 @@ const columns: readonly Column<Member>[] = [
   }),
   field('Low', ({ prediction }) => prediction.confidence_intervals.total.low, { isForFile: true }),
   field('High', ({ prediction }) => prediction.confidence_intervals.total.high, { isForFile: true }),
-  field('Goal', 'targetScore', {
-    show: ({ targetScore, prediction: { goal_tracking: goal } }) => (
-      <>
-        {targetScore}
-        {!goal.is_set && <span class="sub">default</span>}
-        {goal.target_date !== null && <span class="sub">by {formatDay(goal.target_date)}</span>}
-      </>
-    ),
-    about: 'Target score that was set for the learner, or a default target',
-  }),
-  field('Goal set', ({ prediction }) => prediction.goal_tracking.is_set, { isForFile: true }),
-  field('Goal date', 'targetDate', { isForFile: true }),
-  field('Chance', ({ prediction }) => prediction.goal_tracking.goal_probability, {
-    format: formatPercent,
-    about:
-      'Probability of reaching at least the target score on the goal date (in one year if no date is set)',
-  }),
   field('Last answer', 'lastAnswerAt', {
     format: (lastAnswerAt) => (
       <span class="nowrap" title={lastAnswerAt === null ? undefined : formatAge(lastAnswerAt)}>
@@ -67,24 +90,30 @@ const columns: readonly Column<Member>[] = [
   }),
   field('Answers', 'answers'),
   field('Correct', ({ progress, answers }) => (answers === 0 ? null : progress.correct_attempts / answers), {
-    format: formatPercent,
-    about: 'Share of correct answers',
+    isForFile: true,
   }),
   field('Mastered', ({ progress }) => progress.mastered, {
     about: 'Number of mastered skills: mastery of at least 95 % and expected accuracy of at least 75 %',
   }),
-  field('Plateaus', ({ plateaus }) => plateaus.length, {
-    show: ({ plateaus }) => <span title={plateaus.join(', ')}>{plateaus.length}</span>,
-    about: 'Number of skills in which practice no longer raises mastery. The page of the learner lists them',
-  }),
+  field('Plateaus', ({ plateaus }) => plateaus.length, { isForFile: true }),
 ];
 
 const formatAge = (time: string): string => `${countDaysSince(time)} days ago`;
 
+const SetGoalLink = ({ userId, text }: { readonly userId: string; readonly text: string }) => (
+  <a class="sub" href={buildHref('learner', [userId])}>
+    {text}
+  </a>
+);
+
+/** Within a status, the lowest chance first, then learners without a goal by expected accuracy. */
 function compareByUrgency(a: Member, b: Member): number {
   const order = Object.keys(statusTexts);
-  const chance = ({ prediction }: Member): number => prediction.goal_tracking.goal_probability;
-  return order.indexOf(a.status) - order.indexOf(b.status) || chance(a) - chance(b);
+  return (
+    order.indexOf(a.status) - order.indexOf(b.status) ||
+    (a.chance ?? 1) - (b.chance ?? 1) ||
+    a.prediction.expected_accuracy.share - b.prediction.expected_accuracy.share
+  );
 }
 
 export const MemberTable = ({ members }: { members: readonly Member[] }) => (

@@ -1,10 +1,11 @@
 import { Badge } from '../../parts/stat.jsx';
 import { type Status, statusTexts } from './status.js';
 
-const tones: Readonly<Record<Status, 'good' | 'alert' | 'soft'>> = {
-  ...{ risk: 'alert', track: 'good', idle: 'soft', few: 'soft' },
+export const statusTones: Readonly<Record<Status, 'good' | 'alert' | 'soft'>> = {
+  ...{ unlikely: 'alert', at_risk: 'alert', on_track: 'good', reached: 'good' },
+  ...{ expired: 'soft', idle: 'soft', few: 'soft', none: 'soft' },
 };
 
 export const StatusBadge = ({ status }: { readonly status: Status }) => (
-  <Badge tone={tones[status]}>{statusTexts[status]}</Badge>
+  <Badge tone={statusTones[status]}>{statusTexts[status]}</Badge>
 );

@@ -1,8 +1,10 @@
+import { goalConstants } from '../../../../domain/base/score-constants.js';
 import { formatPercent } from '../../base/format.js';
 import { updateQuery } from '../../base/route.js';
 import { Button } from '../../parts/button.jsx';
 import type { Member } from './load-class.js';
 import { type Status, statusRule, statusTexts } from './status.js';
+import { statusTones } from './status-badge.jsx';
 
 interface StatusTilesProps {
   readonly members: readonly Member[];
@@ -12,15 +14,18 @@ interface StatusTilesProps {
 export const StatusTiles = ({ members, shownStatus }: StatusTilesProps) => (
   <fieldset class="stats">
     <legend class="hidden">Filter learners by status</legend>
-    {(Object.keys(statusTexts) as Status[]).map((status) => (
-      <Tile
-        key={status}
-        {...{ status, isShown: shownStatus === status, total: members.length }}
-        count={members.filter((member) => member.status === status).length}
-      />
-    ))}
+    {countByStatus(members)
+      .filter(([status, count]) => count > 0 || status === shownStatus)
+      .map(([status, count]) => (
+        <Tile key={status} {...{ status, count, isShown: shownStatus === status, total: members.length }} />
+      ))}
   </fieldset>
 );
+
+const countByStatus = (members: readonly Member[]) =>
+  (Object.keys(statusTexts) as Status[]).map(
+    (status) => [status, members.filter((member) => member.status === status).length] as const,
+  );
 
 interface TileProps {
   readonly status: Status;
@@ -29,20 +34,24 @@ interface TileProps {
   readonly isShown: boolean;
 }
 
-const tones: Readonly<Record<Status, string>> = { risk: 'alert', track: 'good', idle: '', few: '' };
+const { onTrack, unlikely } = goalConstants;
 
 const notes: Readonly<Record<Status, string>> = {
-  risk: 'forecast misses the goal',
+  unlikely: `chance to reach the goal below ${formatPercent(unlikely.below)}`,
+  at_risk: `chance to reach the goal below ${formatPercent(onTrack.from)}`,
+  expired: 'set a new goal',
   idle: `no answer for ${statusRule.idleDays} days or more`,
   few: `fewer than ${statusRule.fewAnswers} answers`,
-  track: 'forecast reaches the goal',
+  none: 'set a goal on the page of a learner',
+  on_track: `chance to reach the goal ${formatPercent(onTrack.from)} or more`,
+  reached: 'score meets the goal',
 };
 
 const Tile = ({ status, count, total, isShown }: TileProps) => (
   <div class={`stat tile ${isShown ? 'chosen' : ''}`}>
     <Button aria-pressed={isShown} onClick={() => updateQuery({ status: isShown ? null : status })}>
       <span class="tile-label">{statusTexts[status]}</span>
-      <span class={`stat-value ${count > 0 ? tones[status] : ''}`}>
+      <span class={`stat-value ${statusTones[status]}`}>
         {count} <small>{total === 0 ? '' : formatPercent(count / total)}</small>
       </span>
       <span class="stat-note">{isShown ? 'filtered; click to show all' : notes[status]}</span>
@@ -55,6 +64,15 @@ export const StatusRuleNote = () => (
     <summary>How we decide a learner's status</summary>
     <ul class="plain">
       <li>
+        <strong>{statusTexts.expired}</strong>: the goal date has passed, and the score is below the goal. Set
+        a new goal on the page of the learner.
+      </li>
+      <li>
+        <strong>{statusTexts.reached}</strong>: the score meets the goal, with at least{' '}
+        {statusRule.fewAnswers} answers. The status ends when the score is more than{' '}
+        {goalConstants.alertMargin} points below the goal.
+      </li>
+      <li>
         <strong>{statusTexts.idle}</strong>: no answer for {statusRule.idleDays} days or more.
       </li>
       <li>
@@ -62,17 +80,25 @@ export const StatusRuleNote = () => (
         for a useful forecast.
       </li>
       <li>
-        <strong>{statusTexts.track}</strong>: the forecast of the total score reaches the goal in time and
-        still meets it on the goal date. Without a goal date, the limit is one year.
+        <strong>{statusTexts.none}</strong>: the learner has no goal. Set one on the page of the learner.
       </li>
       <li>
-        <strong>{statusTexts.risk}</strong>: the forecast does not meet the goal.
+        <strong>{statusTexts.on_track}</strong>: the chance to reach the goal is {formatPercent(onTrack.from)}{' '}
+        or more. The status ends below {formatPercent(onTrack.kept)}, and returns at{' '}
+        {formatPercent(onTrack.again)}.
+      </li>
+      <li>
+        <strong>{statusTexts.unlikely}</strong>: the chance is below {formatPercent(unlikely.below)}. The
+        status ends at {formatPercent(unlikely.kept)}.
+      </li>
+      <li>
+        <strong>{statusTexts.at_risk}</strong>: the chance is between these limits.
       </li>
     </ul>
     <p>
-      The first matching status in this list applies. Without a goal, the target is the learner's first
-      estimated score, rounded up to a multiple of 50, plus 100. The forecast assumes the practice of the last
-      14 days. Days are UTC days.
+      The first matching status in this list applies. The chance is the probability of the target score or
+      more on the goal date, or in one year without a date. It assumes the practice of the last 14 days. Days
+      are UTC days.
     </p>
   </details>
 );

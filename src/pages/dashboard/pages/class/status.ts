@@ -1,30 +1,38 @@
 import type { ClassMastery, Prediction } from '../../../../client/types.js';
-import { isDatePast } from '../../../../domain/score/goal.js';
 
 /** UTC days without an answer; minimum number of answers to judge a forecast. */
 export const statusRule = { idleDays: 14, fewAnswers: 20 } as const;
 
-export type Status = 'risk' | 'track' | 'idle' | 'few';
+type GoalStatus = Prediction['goal_tracking']['status'];
+export type Status = GoalStatus | 'idle' | 'few';
 
 /** Most urgent first. */
 export const statusTexts: Readonly<Record<Status, string>> = {
-  risk: 'At risk',
+  unlikely: 'Unlikely',
+  at_risk: 'At risk',
+  expired: 'Goal date passed',
   idle: 'Idle',
   few: 'Too few answers',
-  track: 'On track',
+  none: 'No goal set',
+  on_track: 'On track',
+  reached: 'Reached',
 };
 
 export interface StatusInput {
   readonly answers: number;
   /** RFC 3339; null without an answer. */
   readonly lastAnswerAt: string | null;
+  readonly goalStatus: GoalStatus;
   readonly isOnTrack: boolean;
   readonly currentTotal: number;
-  readonly targetScore: number;
+  /** Null if no goal is set. */
+  readonly targetScore: number | null;
   /** UTC day; null without a date. */
   readonly targetDate: string | null;
   /** Null if the forecast does not reach the target within a year. */
   readonly daysToGoal: number | null;
+  /** Probability of the target; null without a goal, or after its date. */
+  readonly chance: number | null;
   /** Assumed by the forecast for both sections. */
   readonly answersPerDay: number;
   readonly plateaus: readonly string[];
@@ -42,14 +50,20 @@ export const buildStatusInput = (
 ): StatusInput => ({
   answers: answerTotals.total_attempts,
   lastAnswerAt: answerTotals.last_attempt_at,
+  goalStatus: goal.status,
   isOnTrack: goal.on_track,
   currentTotal: current_total,
-  targetScore: goal.target_score,
+  targetScore: goal.is_set ? goal.target_score : null,
   targetDate: goal.target_date,
   daysToGoal: goal.days_to_goal,
+  chance: hasOpenGoal(goal) ? goal.goal_probability : null,
   answersPerDay: practice.math.answers_per_day + practice.rw.answers_per_day,
   plateaus: answerTotals.plateaus.map(getSkillName),
 });
+
+/** Is a goal set whose date has not passed? A goal that is reached stays open. */
+export const hasOpenGoal = ({ status }: Pick<Prediction['goal_tracking'], 'status'>): boolean =>
+  status !== 'none' && status !== 'expired';
 
 const toDayNumber = (time: number): number => Math.floor(time / 86_400_000);
 
@@ -59,33 +73,42 @@ const countIdleDays = ({ lastAnswerAt }: Pick<StatusInput, 'lastAnswerAt'>, now:
 
 /** Ignores the forecast of idle learners and beginners. @param now Unix milliseconds */
 export function computeStatus(input: StatusInput, now: number): Status {
+  const { goalStatus, answers } = input;
+  const hasAnswers = answers >= statusRule.fewAnswers;
+  if (goalStatus === 'expired' || (goalStatus === 'reached' && hasAnswers)) return goalStatus;
   const idleDays = countIdleDays(input, now);
   if (idleDays !== null && idleDays >= statusRule.idleDays) return 'idle';
-  if (input.answers < statusRule.fewAnswers) return 'few';
-  return input.isOnTrack ? 'track' : 'risk';
+  return hasAnswers ? goalStatus : 'few';
 }
 
-/** Null on track, unless the target date has passed. @param now Unix milliseconds */
+/** Null if there is nothing to explain. @param now Unix milliseconds */
 export function explainStatus(input: StatusInput, now: number): string | null {
-  const status = computeStatus(input, now);
-  if (status === 'track')
-    return isDatePast(input.targetDate, now) ? 'goal date passed, score meets the goal' : null;
-  if (status === 'idle') return `no answer for ${countIdleDays(input, now)} days`;
-  if (status === 'few') return `${input.answers} of ${statusRule.fewAnswers} answers`;
-  return [describeGap(input, now), describePace(input), ...describePlateaus(input)].join('; ');
+  const gap = countMissingPoints(input);
+  switch (computeStatus(input, now)) {
+    case 'idle':
+      return `no answer for ${countIdleDays(input, now)} days`;
+    case 'few':
+      return `${input.answers} of ${statusRule.fewAnswers} answers`;
+    case 'expired':
+      return `${gap} below goal`;
+    case 'reached':
+      return gap > 0 ? `${gap} below goal again` : input.isOnTrack ? null : 'forecast falls below the goal';
+    case 'at_risk':
+    case 'unlikely':
+      return [describeGap(input, gap), describePace(input), ...describePlateaus(input)].join('; ');
+    default:
+      return describePlateaus(input)[0] ?? null;
+  }
 }
 
-function describeGap(
-  { currentTotal, targetScore, targetDate, daysToGoal }: StatusInput,
-  now: number,
-): string {
-  const gap = targetScore - currentTotal;
-  if (isDatePast(targetDate, now))
-    return gap > 0 ? `goal date passed, ${gap} points below the goal` : 'goal date passed';
-  if (gap <= 0) return 'score meets the goal now, but the forecast falls below it';
+const countMissingPoints = ({ targetScore, currentTotal }: StatusInput): number =>
+  Math.max(0, (targetScore ?? 0) - currentTotal);
+
+function describeGap({ daysToGoal, isOnTrack }: StatusInput, gap: number): string {
+  if (isOnTrack) return 'forecast barely meets the goal';
   if (daysToGoal !== null)
     return `forecast meets the goal in ${daysToGoal} days: too late or only temporarily`;
-  return `${gap} points below the goal`;
+  return `${gap} below goal`;
 }
 
 const describePace = ({ answersPerDay }: StatusInput): string =>

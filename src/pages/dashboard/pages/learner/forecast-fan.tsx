@@ -35,7 +35,7 @@ interface ForecastFanProps {
   readonly points: readonly FanPoint[];
   readonly measure: Measure;
   readonly level: number;
-  /** Null for a section score, because goals are total scores. */
+  /** Null without an open goal, or for a section score. */
   readonly goal: Goal | null;
 }
 
@@ -49,7 +49,7 @@ export function ForecastFan({ points, measure, level, goal }: ForecastFanProps) 
   const series = useMemo(
     () => ({
       Expected: 'a',
-      [`${formatPercent(level)} interval`]: 'bar',
+      [`${formatPercent(level)} range`]: 'bar',
       ...(target !== null && { [`Goal ${target}`]: 'b' }),
     }),
     [level, target],
@@ -57,7 +57,7 @@ export function ForecastFan({ points, measure, level, goal }: ForecastFanProps) 
   return (
     <Chart
       title={`${measureTexts[measure]}: now and in ${pluralize(points.at(-1)?.days ?? 0, 'day')}`}
-      about="The band is the interval for the score of a test on that day. A wider band means more uncertainty."
+      about="The band is the range for the score of a test on that day. A wider band means more uncertainty."
       series={series}
       plot={plot}
       rows={points}

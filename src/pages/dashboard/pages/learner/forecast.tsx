@@ -1,12 +1,12 @@
 import { useMemo } from 'preact/hooks';
 import type { Prediction } from '../../../../client/types.js';
-import { formatDecimal, formatPercent, pluralize } from '../../base/format.js';
+import { formatDay, formatDecimal, formatPercent, formatPercentRange, pluralize } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
 import { useViewer } from '../../base/viewer.js';
 import { Loaded } from '../../parts/loaded.jsx';
 import { QuerySelect } from '../../parts/query-select.jsx';
 import { Panel, Stat, Stats } from '../../parts/stat.jsx';
-import { buildStatusInput } from '../class/status.js';
+import { buildStatusInput, hasOpenGoal } from '../class/status.js';
 import { Advice } from './advice.jsx';
 import { sumAnswers } from './answer-totals.js';
 import { Evidence, rateEvidence } from './evidence.jsx';
@@ -57,7 +57,7 @@ export function Forecast(learner: LearnerProps) {
             >
               <div class="row choices">
                 <QuerySelect label="Horizon" parameter="days" value={days} options={horizonOptions} />
-                <QuerySelect label="Interval" parameter="level" value={level} options={levelOptions} />
+                <QuerySelect label="Range" parameter="level" value={level} options={levelOptions} />
                 <QuerySelect
                   label="Score"
                   parameter="score"
@@ -126,16 +126,34 @@ function FanPanel({
       points={points}
       measure={measure}
       level={last.confidence_level}
-      goal={measure === 'total' ? last.goal_tracking : null}
+      goal={measure === 'total' && hasOpenGoal(last.goal_tracking) ? last.goal_tracking : null}
     />
   );
 }
 
 function ScoreTiles({ prediction }: { readonly prediction: Prediction }) {
   const { forecast_days: days, confidence_intervals: intervals, confidence_level: level } = prediction;
-  const share = prediction.expected_accuracy;
+  const { expected_accuracy: share, goal_tracking: goal } = prediction;
   return (
     <Stats>
+      {hasOpenGoal(goal) && (
+        <Stat
+          label="Chance to reach the goal"
+          value={formatPercent(goal.goal_probability)}
+          note={`${goal.target_score} points or more ${goal.target_date === null ? 'in one year' : `on ${formatDay(goal.target_date)}`}`}
+        >
+          Probability of at least the target score, if practice continues as in the last 14 days. It includes
+          the uncertainty of the forecast.
+        </Stat>
+      )}
+      <Stat
+        label="Expected accuracy"
+        value={formatPercent(share.share)}
+        note={`${formatPercent(level)} range ${formatPercentRange(share.low, share.high)}`}
+      >
+        Expected share of correct answers, over the next {pluralize(share.answers, 'answer')} (about{' '}
+        {pluralize(days, 'day')}). The Model page compares such forecasts with the results.
+      </Stat>
       <Stat
         label="Current score"
         value={prediction.current_total}
@@ -145,24 +163,21 @@ function ScoreTiles({ prediction }: { readonly prediction: Prediction }) {
         on practice answers and is not a test result.
       </Stat>
       <Stat
-        label={`In ${pluralize(days, 'day')}`}
+        label={`Score in ${pluralize(days, 'day')}`}
         value={readPrediction(prediction, 'total', days)}
-        note={`${formatPercent(level)} interval ${intervals.total.low} to ${intervals.total.high}`}
+        note={
+          <>
+            {formatPercent(level)} range {intervals.total.low} to {intervals.total.high}
+            {prediction.range_advice !== null && <span class="sub">{prediction.range_advice.text}</span>}
+          </>
+        }
       >
         Forecast if practice continues as in the last 14 days. The probability that a test on that day falls
-        inside the interval is {formatPercent(level)}. Results of the same learner vary by about 30 points
+        inside the range is {formatPercent(level)}. Results of the same learner vary by about 30 points
         between tests.
       </Stat>
       <SectionTile prediction={prediction} section="math" />
       <SectionTile prediction={prediction} section="rw" />
-      <Stat
-        label="Expected accuracy"
-        value={formatPercent(share.share)}
-        note={`${formatPercent(level)} interval ${formatPercent(share.low)} to ${formatPercent(share.high)}`}
-      >
-        Expected share of correct answers, over the next {pluralize(share.answers, 'answer')} (about{' '}
-        {pluralize(days, 'day')}). The Model page compares such forecasts with the results.
-      </Stat>
     </Stats>
   );
 }

@@ -1,12 +1,12 @@
 import type { GoalSetting, Prediction } from '../../../../client/types.js';
 import { isDatePast } from '../../../../domain/score/goal.js';
 import { useAction } from '../../base/action.js';
-import { formatDay, formatDecimal, formatPercent, missingText, pluralize } from '../../base/format.js';
+import { formatDay, formatDecimal, formatPercent, pluralize } from '../../base/format.js';
 import { useViewer } from '../../base/viewer.js';
 import { Button } from '../../parts/button.jsx';
 import { ErrorNote } from '../../parts/loaded.jsx';
 import { Facts } from '../../parts/stat.jsx';
-import { computeStatus, explainStatus, type StatusInput } from '../class/status.js';
+import { computeStatus, explainStatus, hasOpenGoal, type StatusInput, statusTexts } from '../class/status.js';
 import { StatusBadge } from '../class/status-badge.jsx';
 
 type GoalTracking = Prediction['goal_tracking'];
@@ -23,37 +23,17 @@ interface GoalPanelProps extends GoalFormProps {
 
 export function GoalPanel({ userId, goal, statusInput, onChange }: GoalPanelProps) {
   const { hasScope } = useViewer();
-  const hasDate = goal.target_date !== null;
-  const now = Date.now();
-  const reason = explainStatus(statusInput, now);
   return (
     <section class="inner">
       <h3>
-        {goal.is_set ? 'Goal' : 'No goal set. Default target'}: {goal.target_score}
-        {hasDate && ` by ${formatDay(goal.target_date)}`}
+        {goal.is_set ? `Goal: ${goal.target_score}` : 'No goal set'}
+        {goal.target_date !== null && ` by ${formatDay(goal.target_date)}`}
       </h3>
-      <p>
-        <span class="stat-value">{formatPercent(goal.goal_probability)}</span> probability of{' '}
-        {goal.target_score} points or more {formatDeadline(goal.target_date, now)}{' '}
-        <StatusBadge status={computeStatus(statusInput, now)} />
-      </p>
-      {reason !== null && <p>Reason: {reason}.</p>}
-      <Facts
-        facts={[
-          ['Goal reached', formatReached(goal, statusInput)],
-          [
-            'Progress',
-            goal.progress_percent === null
-              ? missingText
-              : `${formatDecimal(0)(goal.progress_percent)} % of the way from the first score`,
-          ],
-        ]}
-      />
-      <p class="soft">
-        On track: the forecast reaches the goal {hasDate ? 'by the goal date' : 'within a year'} and still
-        meets it then. The probability also includes the uncertainty of the forecast. The Class page explains
-        every status.
-      </p>
+      {goal.is_set ? (
+        <GoalOutlook goal={goal} statusInput={statusInput} />
+      ) : (
+        <p>Set a target score to see the chance to reach it.</p>
+      )}
       {hasScope('write') ? (
         <GoalForm
           key={`${goal.target_score} ${goal.target_date}`}
@@ -65,6 +45,39 @@ export function GoalPanel({ userId, goal, statusInput, onChange }: GoalPanelProp
         <p class="soft">Setting a goal requires a key with the scope write.</p>
       )}
     </section>
+  );
+}
+
+function GoalOutlook({ goal, statusInput }: Pick<GoalPanelProps, 'goal' | 'statusInput'>) {
+  const now = Date.now();
+  const status = computeStatus(statusInput, now);
+  const reason = explainStatus(statusInput, now);
+  if (status === 'expired')
+    return (
+      <p>
+        <strong>
+          {statusTexts.expired}; {reason}.
+        </strong>
+      </p>
+    );
+  return (
+    <>
+      <p>
+        <span class="stat-value">{formatPercent(goal.goal_probability)}</span> chance of {goal.target_score}{' '}
+        points or more {formatDeadline(goal.target_date, now)} <StatusBadge status={status} />
+      </p>
+      {reason !== null && <p>Reason: {reason}.</p>}
+      <Facts
+        facts={[
+          ['Goal reached', formatReached(goal, statusInput)],
+          ['Progress', `${formatDecimal(0)(goal.progress_percent)} % of the way from the first score`],
+        ]}
+      />
+      <p class="soft">
+        The status depends on this chance. A small change of the chance does not change the status. The Class
+        page explains every status.
+      </p>
+    </>
   );
 }
 
@@ -80,10 +93,16 @@ function formatDeadline(date: string | null, now: number): string {
 
 const today = (): string => new Date().toISOString().slice(0, 10);
 
+function getFormTitle(goal: GoalTracking): string {
+  if (!goal.is_set) return 'Set a goal';
+  return hasOpenGoal(goal) ? 'Change or remove the goal' : 'Set a new goal';
+}
+
 function GoalForm({ userId, goal, onChange }: GoalFormProps) {
   const { api } = useViewer();
   const save = useAction((setting: GoalSetting) => api.setGoal(userId, setting).then(onChange));
   const remove = useAction(() => api.deleteGoal(userId).then(onChange));
+  const isNew = !hasOpenGoal(goal);
   const isBusy = save.isBusy || remove.isBusy;
   const error = save.error ?? remove.error;
   const submit = (event: Event): void => {
@@ -93,8 +112,8 @@ function GoalForm({ userId, goal, onChange }: GoalFormProps) {
     void save.run({ target_score: Number(fields.get('score')), target_date: date === '' ? null : date });
   };
   return (
-    <details>
-      <summary>{goal.is_set ? 'Change or remove the goal' : 'Set a goal'}</summary>
+    <details open={isNew}>
+      <summary>{getFormTitle(goal)}</summary>
       <form class="row goal-form" onSubmit={submit}>
         <label class="field">
           Target score
@@ -110,7 +129,7 @@ function GoalForm({ userId, goal, onChange }: GoalFormProps) {
         </label>
         <label class="field">
           Goal date (optional)
-          <input name="date" type="date" min={today()} defaultValue={goal.target_date ?? ''} />
+          <input name="date" type="date" min={today()} defaultValue={isNew ? '' : (goal.target_date ?? '')} />
         </label>
         <button type="submit" class="primary" disabled={isBusy}>
           Save

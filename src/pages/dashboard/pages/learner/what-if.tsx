@@ -17,6 +17,7 @@ import { Chart } from '../../parts/chart.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
 import { Panel } from '../../parts/stat.jsx';
 import { type Column, createColumnBuilder } from '../../parts/table.jsx';
+import { hasOpenGoal } from '../class/status.js';
 import type { LearnerProps, NamedSkills } from './learner-props.js';
 
 interface WhatIfProps extends LearnerProps {
@@ -157,6 +158,8 @@ function PlanOutcome({ forecast, usual }: { readonly forecast: WhatIf; readonly 
   const [planned, unplanned] = [readTotal(forecast, days), readTotal(forecast.without_plan, days)];
   const { low, high } = forecast.confidence_intervals.total;
   const { target_score, goal_probability, target_date } = forecast.goal_tracking;
+  const hasGoal = hasOpenGoal(forecast.goal_tracking);
+  const target = hasGoal ? target_score : null;
   const rows = useMemo(
     (): PlanOutlook[] => [
       { plan: 'Now', score: forecast.current_total, low: null, high: null },
@@ -165,27 +168,32 @@ function PlanOutcome({ forecast, usual }: { readonly forecast: WhatIf; readonly 
     ],
     [forecast],
   );
-  const plot = useMemo(
-    () => (rows: readonly PlanOutlook[]) => plotOutlook(rows, target_score),
-    [target_score],
-  );
+  const plot = useMemo(() => (rows: readonly PlanOutlook[]) => plotOutlook(rows, target), [target]);
   return (
     <>
       <p>
         <strong>{planned}</strong> in {pluralize(days, 'day')} ({low} to {high}):{' '}
         {formatSigned(planned - unplanned)} points compared with no change (about {formatDecimal(1)(usual)}{' '}
-        answers per day). Probability of {target_score} points or more{' '}
-        {target_date === null ? 'in one year' : `on ${formatDay(target_date)}`}:{' '}
-        <strong>{formatPercent(goal_probability)}</strong>.
+        answers per day).
+        {hasGoal && (
+          <>
+            {' '}
+            Chance of {target_score} points or more{' '}
+            {target_date === null ? 'in one year' : `on ${formatDay(target_date)}`}:{' '}
+            <strong>{formatPercent(goal_probability)}</strong>.
+          </>
+        )}
       </p>
-      <p class="soft">
-        {forecast.needed_answers_per_day === null
-          ? `Even 1,000 answers per day are not expected to reach ${target_score} in ${pluralize(forecast.needed_within_days ?? days, 'day')}.`
-          : `Expected minimum to reach ${target_score} in ${pluralize(forecast.needed_within_days ?? days, 'day')}: ${forecast.needed_answers_per_day ?? missingText} answers per day.`}
-      </p>
+      {hasGoal && (
+        <p class="soft">
+          {forecast.needed_answers_per_day === null
+            ? `Even 1,000 answers per day are not expected to reach ${target_score} in ${pluralize(forecast.needed_within_days ?? days, 'day')}.`
+            : `Expected minimum to reach ${target_score} in ${pluralize(forecast.needed_within_days ?? days, 'day')}: ${forecast.needed_answers_per_day ?? missingText} answers per day.`}
+        </p>
+      )}
       <Chart
         title={`Total score in ${pluralize(days, 'day')}`}
-        about={`Dashed line: goal ${target_score}. Horizontal line: ${formatPercent(forecast.confidence_level)} interval.`}
+        about={`${target === null ? '' : `Dashed line: goal ${target}. `}Horizontal line: ${formatPercent(forecast.confidence_level)} range.`}
         plot={plot}
         rows={rows}
         columns={columns}
@@ -195,19 +203,26 @@ function PlanOutcome({ forecast, usual }: { readonly forecast: WhatIf; readonly 
   );
 }
 
-const plotOutlook = (rows: readonly PlanOutlook[], target: number): Plot.PlotOptions => ({
+const plotOutlook = (rows: readonly PlanOutlook[], target: number | null): Plot.PlotOptions => ({
   marginLeft: 72,
   x: {
     ...{ label: 'total score', grid: true, tickFormat: 'd' },
     domain: computeDomain(
-      [target, ...rows.flatMap(({ score, low, high }) => [score, low ?? score, high ?? score])],
+      [
+        ...(target === null ? [] : [target]),
+        ...rows.flatMap(({ score, low, high }) => [score, low ?? score, high ?? score]),
+      ],
       [400, 1600],
       200,
     ),
   },
   y: { type: 'point', domain: rows.map(({ plan }) => plan), label: null },
   marks: [
-    Plot.ruleX([target], { stroke: 'var(--b)', strokeWidth: 2, strokeDasharray: '6 4' }),
+    Plot.ruleX(target === null ? [] : [target], {
+      stroke: 'var(--b)',
+      strokeWidth: 2,
+      strokeDasharray: '6 4',
+    }),
     Plot.ruleY(
       rows.filter(({ low }) => low !== null),
       { y: 'plan', x1: 'low', x2: 'high', stroke: 'var(--a)', strokeWidth: 3, strokeOpacity: 0.45 },
