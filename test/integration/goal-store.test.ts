@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
-import { createGoalStore, type GoalWrite } from '../../src/store/learners/goals.js';
-import { journalKey, partitionOf } from '../../src/store/redis/keys.js';
+import { createGoalStore, type GoalWrite, storeGoalStatus } from '../../src/store/learners/goals.js';
+import { journalKey, learnerKey, partitionOf } from '../../src/store/redis/keys.js';
 import { openDeployment } from '../../src/store/redis/server/deployment.js';
 import { startTestRedis } from '../support/servers/embedded.js';
 import { redisOf } from '../support/servers/service.js';
@@ -10,7 +10,8 @@ const tenant = 'default';
 const userId = 'back\\slash';
 const partition = partitionOf(tenant, userId, 16);
 const now = 1_800_000_000_000;
-const redis = await redisOf({ after }, await startTestRedis({ after }));
+const url = await startTestRedis({ after });
+const redis = await redisOf({ after }, url);
 const goals = createGoalStore(redis, 16);
 
 beforeEach(async () => {
@@ -42,6 +43,29 @@ test('The goal store writes each change to the journal, with times that increase
     updatedAt: now + 3,
     status: null,
   });
+});
+
+test('storeGoalStatus keeps the version of the goal, and writes nothing after a change of the goal', async () => {
+  const key = learnerKey(partition, tenant, userId);
+  const location = { partition, tenant, userId };
+  const readRecord = async (): Promise<string> => (await redis.hget(key, 'G')) ?? '';
+  await goals.write(setGoal(900));
+  const first = await goals.read(tenant, userId);
+  for (const status of ['at_risk', 'reached'] as const) {
+    await storeGoalStatus(redis, location, await readRecord(), status);
+    const found = await goals.read(tenant, userId);
+    assert.deepEqual(found, { value: { ...first?.value, status }, tag: first?.tag });
+  }
+  const old = await readRecord();
+  assert.equal((await goals.write(setGoal(900, { ifMatch: [first?.tag ?? ''] }))).status, 'written');
+  await storeGoalStatus(redis, location, old, 'on_track');
+  assert.equal((await goals.read(tenant, userId))?.value.status, null);
+  await redis.del(key);
+  await storeGoalStatus(redis, location, old, 'on_track');
+  assert.equal(await redis.exists(key), 0, 'an erased learner');
+  const closed = await redisOf({ after }, url);
+  closed.disconnect();
+  await storeGoalStatus(closed, location, old, 'on_track');
 });
 
 test('The goal store writes nothing if the journal is full or Redis came back empty', async () => {
