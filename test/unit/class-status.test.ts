@@ -18,7 +18,7 @@ const now = Date.parse('2026-06-30T00:30:00Z');
 const learner: StatusInput = {
   ...{ answers: 20, lastAnswerAt: '2026-06-29T10:00:00Z', goalStatus: 'at_risk', isOnTrack: false },
   ...{ currentTotal: 1080, targetScore: 1220, targetDate: null, daysToGoal: null, chance: 0.2 },
-  ...{ answersPerDay: 1.5, plateaus: [] },
+  ...{ answersPerDay: 1.5, isFalling: false, plateaus: [] },
 };
 const statusWith = (changes: Partial<StatusInput>) => computeStatus({ ...learner, ...changes }, now);
 const goalStatuses = ['none', 'on_track', 'at_risk', 'unlikely', 'reached', 'expired'] as const;
@@ -49,6 +49,10 @@ test('explainStatus names the missing points, answers or practice', () => {
     [{ goalStatus: 'none', targetScore: null, chance: null }, null],
     [{ goalStatus: 'on_track' }, null],
     [{ goalStatus: 'none', plateaus: ['Commas'] }, 'plateau on Commas'],
+    [
+      { goalStatus: 'none', isFalling: true, plateaus: ['Commas'] },
+      'recent results are weaker; plateau on Commas',
+    ],
     [{}, '140 below goal; 1.5 answers per day'],
     [
       { goalStatus: 'unlikely', plateaus: ['Commas', 'Circles'], answersPerDay: 0.05 },

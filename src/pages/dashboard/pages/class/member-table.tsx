@@ -32,7 +32,8 @@ const columns: readonly Column<Member>[] = [
         {status === 'expired' && <SetGoalLink userId={userId} text="Set a new goal" />}
       </span>
     ),
-    about: 'Points below the goal, practice that the forecast assumes, and skills on a plateau',
+    about:
+      'Points below the goal, practice that the forecast assumes, weaker recent results, and skills on a plateau',
   }),
   field('Chance', 'chance', {
     format: formatPercent,

@@ -35,6 +35,8 @@ export interface StatusInput {
   readonly chance: number | null;
   /** Assumed by the forecast for both sections. */
   readonly answersPerDay: number;
+  /** Recent results are weaker than earlier ones. */
+  readonly isFalling: boolean;
   readonly plateaus: readonly string[];
 }
 
@@ -45,7 +47,7 @@ type AnswerTotals = Pick<
 
 export const buildStatusInput = (
   answerTotals: AnswerTotals,
-  { goal_tracking: goal, assumed_practice: practice, current_total }: Prediction,
+  { goal_tracking: goal, assumed_practice: practice, current_total, recommendation_codes }: Prediction,
   getSkillName: (skillId: string) => string,
 ): StatusInput => ({
   answers: answerTotals.total_attempts,
@@ -58,6 +60,7 @@ export const buildStatusInput = (
   daysToGoal: goal.days_to_goal,
   chance: hasOpenGoal(goal) ? goal.goal_probability : null,
   answersPerDay: practice.math.answers_per_day + practice.rw.answers_per_day,
+  isFalling: recommendation_codes.some(({ code }) => code === 'DECLINE'),
   plateaus: answerTotals.plateaus.map(getSkillName),
 });
 
@@ -95,9 +98,9 @@ export function explainStatus(input: StatusInput, now: number): string | null {
       return gap > 0 ? `${gap} below goal again` : input.isOnTrack ? null : 'forecast falls below the goal';
     case 'at_risk':
     case 'unlikely':
-      return [describeGap(input, gap), describePace(input), ...describePlateaus(input)].join('; ');
+      return [describeGap(input, gap), describePace(input), ...describeResults(input)].join('; ');
     default:
-      return describePlateaus(input)[0] ?? null;
+      return describeResults(input).join('; ') || null;
   }
 }
 
@@ -114,7 +117,10 @@ function describeGap({ daysToGoal, isOnTrack }: StatusInput, gap: number): strin
 const describePace = ({ answersPerDay }: StatusInput): string =>
   answersPerDay < 0.1 ? 'almost no practice' : `${answersPerDay.toFixed(1)} answers per day`;
 
-function describePlateaus({ plateaus: [first, ...others] }: StatusInput): string[] {
-  if (first === undefined) return [];
-  return [`plateau on ${first}${others.length === 0 ? '' : ` and ${others.length} more`}`];
+function describeResults({ isFalling, plateaus: [first, ...others] }: StatusInput): string[] {
+  const more = others.length === 0 ? '' : ` and ${others.length} more`;
+  return [
+    ...(isFalling ? ['recent results are weaker'] : []),
+    ...(first === undefined ? [] : [`plateau on ${first}${more}`]),
+  ];
 }
