@@ -3,6 +3,7 @@ import { dayMs } from '../../src/domain/base/common.js';
 import { isMastered } from '../../src/domain/learner/expected-accuracy.js';
 import type { ForecastSubject } from '../../src/domain/score/assessment.js';
 import { defaultForecastDays, forecastLearner } from '../../src/domain/score/learner-forecast.js';
+import { computeGrowth } from '../../src/domain/tracing/trend.js';
 import { createDraws, type Draws } from '../../src/lab/demo/school.js';
 import { indices } from '../../src/lists.js';
 import { mean } from '../results/spread.js';
@@ -13,7 +14,11 @@ export interface History {
   readonly skills: number;
   readonly answers: number;
   /** `progress` goes from 0 (first answer) to 1 (last). */
-  readonly chance: (progress: number) => number;
+  readonly chance: (progress: number, answer: number) => number;
+  /** Default: 15. */
+  readonly perDay?: number;
+  /** Days without answers before the answer of this number. */
+  readonly pause?: { readonly answer: number; readonly days: number };
   /** Skills take turns, and the share of right answers is exact. */
   readonly isExact?: true;
   /** Per answer; default: about 40. */
@@ -53,6 +58,53 @@ export const panelCases = [
   createExactCase(3, 0, 1),
 ];
 
+const constant =
+  (share: number): History['chance'] =>
+  () =>
+    share;
+
+export const growthCases: readonly { readonly name: string; readonly history: History }[] = [
+  { name: 'constant .60, 12 skills', history: { skills: 12, answers: 900, chance: constant(0.6) } },
+  { name: 'constant .85, 12 skills', history: { skills: 12, answers: 900, chance: constant(0.85) } },
+  {
+    name: 'drills one skill, .72',
+    history: { skills: 1, answers: 5000, chance: constant(0.72), perDay: 50 },
+  },
+  {
+    name: 'constant .71, 40 skills',
+    history: { skills: 40, answers: 3000, chance: constant(0.71), perDay: 50 },
+  },
+  { name: 'guesses .25, 12 skills', history: { skills: 12, answers: 900, chance: constant(0.25) } },
+  { name: 'improves .35 to .85', history: { skills: 12, answers: 900, chance: createLine(0.35, 0.85) } },
+  { name: 'improves .55 to .75', history: { skills: 12, answers: 900, chance: createLine(0.55, 0.75) } },
+  {
+    name: 'improved, then constant .75',
+    history: { skills: 12, answers: 900, chance: (at) => Math.min(0.75, 0.45 + 0.9 * at) },
+  },
+  { name: 'new, 60 answers, .60', history: { skills: 6, answers: 60, chance: constant(0.6) } },
+  {
+    name: 'four answers, one correct',
+    history: { skills: 2, answers: 4, chance: constant(0.25), isExact: true },
+  },
+];
+
+const beforePause = 600;
+const createPauseCase = (answers: number, level: number): History => ({
+  skills: 12,
+  answers: beforePause + answers,
+  chance: (_, answer) => (answer < beforePause ? 0.75 : level),
+  ...(answers === 0 ? { idleDays: 45 } : { pause: { answer: beforePause, days: 45 } }),
+});
+
+export const pauseCases: readonly { readonly name: string; readonly history: History }[] = [
+  { name: 'before the pause, .75', history: { ...createPauseCase(0, 0), idleDays: 0 } },
+  { name: 'stopped 45 days ago', history: createPauseCase(0, 0) },
+  ...[10, 20].flatMap((answers) => [
+    { name: `${answers} answers later, .75`, history: createPauseCase(answers, 0.75) },
+    { name: `${answers} answers later, .55`, history: createPauseCase(answers, 0.55) },
+  ]),
+];
+
 export const portraitCases: readonly { readonly name: string; readonly history: History }[] = [
   { name: 'beginner', history: { skills: 6, answers: 40, chance: () => 0.45 } },
   { name: 'strong', history: { skills: 12, answers: 600, chance: () => 0.92 } },
@@ -63,13 +115,18 @@ export const portraitCases: readonly { readonly name: string; readonly history: 
   { name: 'four answers', history: { skills: 2, answers: 4, chance: () => 0.5 } },
 ];
 
-const answersPerDay = 15;
+const defaultPerDay = 15;
 export const msPerAnswer = 180_000;
 const start = Date.UTC(2026, 0, 5, 9);
 const recentAnswers = 100;
 
-export const computeAnswerTime = (i: number): number =>
-  start + dayMs * Math.floor(i / answersPerDay) + msPerAnswer * (i % answersPerDay);
+export function computeAnswerTime(
+  { perDay = defaultPerDay, pause }: Pick<History, 'perDay' | 'pause'>,
+  i: number,
+): number {
+  const pauseDays = pause !== undefined && i >= pause.answer ? pause.days : 0;
+  return start + dayMs * (Math.floor(i / perDay) + pauseDays) + msPerAnswer * (i % perDay);
+}
 
 export function runHistory({ model, knownSkills, drawSkills }: Tenant, history: History, seed: number) {
   const draws = createDraws(seed);
@@ -79,10 +136,10 @@ export function runHistory({ model, knownSkills, drawSkills }: Tenant, history: 
   const predicted = outcomes.map((isCorrect, i) => {
     const ask = history.isExact ? askers[i % askers.length] : draws.pick(askers);
     const timeSpentSeconds = history.seconds ?? Math.max(10, Math.round(draws.normal(40, 10)));
-    const outcome = { isCorrect, occurredAt: computeAnswerTime(i), timeSpentSeconds };
+    const outcome = { isCorrect, occurredAt: computeAnswerTime(history, i), timeSpentSeconds };
     return learner.count((ask as (typeof askers)[number])(), outcome).conditions.pCorrect;
   });
-  const now = computeAnswerTime(history.answers - 1) + dayMs * (history.idleDays ?? 0) + msPerAnswer;
+  const now = computeAnswerTime(history, history.answers - 1) + dayMs * (history.idleDays ?? 0) + msPerAnswer;
   const { figures, advice } = summarize(learner.subjectAt(now));
   const latest = {
     observed: mean(outcomes.slice(-recentAnswers).map(Number)),
@@ -92,8 +149,8 @@ export function runHistory({ model, knownSkills, drawSkills }: Tenant, history: 
 }
 
 function drawOutcomes({ answers, chance, isExact }: History, draws: Draws): boolean[] {
-  if (isExact) return shuffle(indices(answers), draws).map((i) => i < Math.round(answers * chance(0)));
-  return indices(answers).map((i) => draws.chance(chance(i / (answers - 1))));
+  if (isExact) return shuffle(indices(answers), draws).map((i) => i < Math.round(answers * chance(0, 0)));
+  return indices(answers).map((i) => draws.chance(chance(i / (answers - 1), i)));
 }
 
 function summarize(subject: ForecastSubject) {
@@ -113,6 +170,7 @@ function summarize(subject: ForecastSubject) {
       onTrack: Number(goal.onTrack),
       goalProbability: goal.probability,
       expectedShare: forecast.accuracy.expected,
+      growth: computeGrowth(subject.learner.trend, subject.model.growth),
     },
     advice: buildStudyAdvice(context),
   };

@@ -6,7 +6,15 @@ import { formatJsonLine, formatTable } from '../../src/lab/report/format.js';
 import { StartError } from '../../src/lifecycle.js';
 import { distinct, indices } from '../../src/lists.js';
 import { mean, sumSquares } from '../results/spread.js';
-import { type History, moverCases, panelCases, portraitCases, runHistory } from './histories.js';
+import {
+  growthCases,
+  type History,
+  moverCases,
+  panelCases,
+  pauseCases,
+  portraitCases,
+  runHistory,
+} from './histories.js';
 import { measureRanges, rangeAnswers } from './ranges.js';
 import { fitDemo, freshTenant, type Tenant } from './tenants.js';
 
@@ -28,6 +36,10 @@ const runPanels = (seeds: number, demo: Tenant) => ({
   fresh: moverCases.map((one) => runSeeds(freshTenant, one, seeds)),
   demo: moverCases.map((one) => runSeeds(demo, one, seeds)),
   panel: panelCases.map((one) => runSeeds(freshTenant, one, panelSeeds)),
+  growth: growthCases.map((one) => runSeeds(freshTenant, one, seeds)),
+  growthDemo: growthCases.map((one) => runSeeds(demo, one, seeds)),
+  pauses: pauseCases.map((one) => runSeeds(freshTenant, one, panelSeeds)),
+  pausesDemo: pauseCases.map((one) => runSeeds(demo, one, panelSeeds)),
   portraits: portraitCases.map(({ name, history }) => ({
     ...{ name, attempts: history.answers },
     ...runHistory(demo, history, 1),
@@ -73,9 +85,22 @@ const columns: Readonly<Record<FigureName, readonly [heading: string, digits: nu
   onTrack: ['on track', 2],
   goalProbability: ['goal', 2],
   expectedShare: ['expected', 2],
+  growth: ['growth', 2],
 };
 
-function formatResult({ seeds, fresh, demo, panel, portraits, freshRanges, demoRanges }: Result): string {
+const growthColumns = ['total', 'total30', 'total90', 'mastered', 'growth', 'goalProbability'] as const;
+const pauseColumns = ['total', 'total30', 'total90', 'mastery', 'expectedShare', 'goalProbability'] as const;
+
+function formatResult({
+  seeds,
+  fresh,
+  demo,
+  panel,
+  portraits,
+  freshRanges,
+  demoRanges,
+  ...rest
+}: Result): string {
   const all = Object.keys(columns) as FigureName[];
   return [
     `Mean ± standard deviation over ${seeds} seeds. correct, predicted: share of correct answers in the last 100. goal:`,
@@ -83,6 +108,10 @@ function formatResult({ seeds, fresh, demo, panel, portraits, freshRanges, demoR
     `\nFresh tenant, 900 answers in 60 days:\n${formatRuns(fresh, all)}\n${formatAdvice(fresh)}`,
     `\nTenant with the fit and the sections of the demo:\n${formatRuns(demo, all)}\n${formatAdvice(demo)}`,
     `\nFixed histories, fresh tenant, ${panelSeeds} orders of the answers:\n${formatRuns(panel, ['total', 'total30', 'mastered', 'mastery'])}`,
+    `\nGrowth, fresh tenant:\n${formatRuns(rest.growth, growthColumns)}`,
+    `\nGrowth, demo tenant:\n${formatRuns(rest.growthDemo, growthColumns)}`,
+    `\nPauses, fresh tenant:\n${formatRuns(rest.pauses, pauseColumns)}`,
+    `\nPauses, demo tenant:\n${formatRuns(rest.pausesDemo, pauseColumns)}`,
     `\nSingle learners in the demo tenant:\n${formatPortraits(portraits)}`,
     ...portraits.map(({ name, advice }) =>
       [`\n${name}:`, ...advice.map(({ text }) => `  ${text}`)].join('\n'),

@@ -28,9 +28,9 @@ function measureWidths({ model, knownSkills, drawSkills }: Tenant, skills: numbe
   const widths: number[][] = [];
   for (const i of indices(Math.max(...rangeAnswers))) {
     const outcome = { isCorrect: draws.chance(rightShare), timeSpentSeconds: 40 };
-    learner.count(draws.pick(askers)(), { ...outcome, occurredAt: computeAnswerTime(i) });
+    learner.count(draws.pick(askers)(), { ...outcome, occurredAt: computeAnswerTime({}, i) });
     if (!rangeAnswers.includes(i + 1)) continue;
-    const subject = learner.subjectAt(computeAnswerTime(i) + msPerAnswer);
+    const subject = learner.subjectAt(computeAnswerTime({}, i) + msPerAnswer);
     widths.push(
       horizons.map((days) => {
         const { low, high } = forecastLearner(subject, { days, level: 0.8, goal: null }).requested.intervals

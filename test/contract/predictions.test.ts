@@ -30,17 +30,17 @@ const codesOf = (data: JsonAnswer['json']): string[] =>
   data.recommendation_codes.map(({ code }: { code: string }) => code);
 const dateIn = (days: number): string => timeAgo(-days).slice(0, 10);
 
-/** Daily answers up to `daysAgo` on skills in turn; `right` is the share of correct ones. */
+/** Daily answers up to `daysAgo` on skills in turn. The share of correct ones rises by `rise`. */
 async function practise(
   userId: string,
   skills: readonly string[],
-  { days = 14, perDay = 20, right = 0.7, daysAgo = 0 },
+  { days = 14, perDay = 20, right = 0.7, rise = 0, daysAgo = 0 },
 ): Promise<void> {
   const events = Array.from({ length: days * perDay }, (_, i) =>
     event({
       user_id: userId,
       skill_id: skills[i % skills.length],
-      is_correct: (i * 7919) % 100 < 100 * right,
+      is_correct: (i * 7919) % 100 < 100 * (right + (rise * i) / (days * perDay)),
       occurred_at: timeAgo(daysAgo + days - 1 - Math.floor(i / perDay)),
     }),
   );
@@ -58,6 +58,7 @@ before(async () => {
   for (const skillId of math) await put(`skills/${skillId}`, { section: 'math' });
   for (const skillId of readingWriting) await put(`skills/${skillId}`, { section: 'rw', weight: 2 });
   await practise('active', all, {});
+  await practise('improving', all, { right: 0.4, rise: 0.5 });
   await practise('idle', all, { right: 0.95, daysAgo: 365 });
   await practise('mathematician', math, { days: 5, right: 0.95 });
 });
@@ -73,28 +74,29 @@ test('A prediction estimates a section without answers from the other one, with 
 });
 
 test('goal_tracking reports the first day on which the forecast reaches the target', async () => {
-  const { current_total } = await predict('active');
+  const { current_total } = await predict('improving');
   const target = current_total + 40;
   const trackingOf = async (userId: string, goal: object) => {
     await put(`goals/${userId}`, goal);
     return predict(userId);
   };
-  const { days_to_goal: days, on_track } = (await trackingOf('active', { target_score: target }))
+  const { days_to_goal: days, on_track } = (await trackingOf('improving', { target_score: target }))
     .goal_tracking;
   assert.ok(days > 1 && days <= 365 && on_track, `${days} days`);
   const totalIn = async (n: number) =>
-    (await predict('active', `?days=${n}`))[`predicted_total_in_${n}_days`];
+    (await predict('improving', `?days=${n}`))[`predicted_total_in_${n}_days`];
   assert.ok((await totalIn(days)) >= target);
   assert.ok((await totalIn(days - 1)) < target);
 
-  const early = await trackingOf('active', { target_score: target, target_date: dateIn(days - 1) });
+  const early = await trackingOf('improving', { target_score: target, target_date: dateIn(days - 1) });
   assert.equal(early.goal_tracking.on_track, false);
   assert.ok(codesOf(early).includes('GOAL_GAP'));
-  const met = (await trackingOf('active', { target_score: current_total })).goal_tracking;
+  const met = (await trackingOf('improving', { target_score: current_total })).goal_tracking;
   assert.deepEqual([met.days_to_goal, met.progress_percent, met.on_track], [0, 100, true]);
   const never = await trackingOf('idle', { target_score: 1600, target_date: dateIn(10) });
   assert.deepEqual([never.goal_tracking.days_to_goal, never.goal_tracking.on_track], [null, false]);
-  assert.match(never.recommendations[0], /1600/);
+  assert.deepEqual(codesOf(never).slice(0, 2), ['IDLE', 'GOAL_GAP']);
+  assert.match(never.recommendations[1], /1600/);
 });
 
 test('A prediction has at most five recommendations, in a known language', async () => {
@@ -149,35 +151,35 @@ test('Every served forecast is stored in ClickHouse', async () => {
 
 test('A practice plan returns the least answers per day that reach the target', async () => {
   const days = 120;
-  const now = await predict('active', '?days=120');
-  const planned = await plan('active', { days, answers_per_day: 20 });
+  const now = await predict('improving', '?days=120');
+  const planned = await plan('improving', { days, answers_per_day: 20 });
   assert.deepEqual(
     [planned.current_total, planned.without_plan.predicted_total_in_120_days],
     [now.current_total, now.predicted_total_in_120_days],
   );
   const target_score = now.current_total + 60;
-  const aimed = await plan('active', { days, answers_per_day: 0, target_score });
+  const aimed = await plan('improving', { days, answers_per_day: 0, target_score });
   const needed = aimed.needed_answers_per_day;
   assert.ok(needed > 0);
   const { target_date, ...goal } = aimed.goal_tracking;
   assert.deepEqual([aimed.needed_within_days, target_date, goal.target_score], [days, null, target_score]);
   const totalWith = async (answers_per_day: number) =>
-    (await plan('active', { days, answers_per_day })).predicted_total_in_120_days;
+    (await plan('improving', { days, answers_per_day })).predicted_total_in_120_days;
   assert.ok((await totalWith(needed)) >= target_score);
   assert.ok((await totalWith(needed - 1)) < target_score);
-  const idle = await plan('active', { days, answers_per_day: 0, target_score: await totalWith(0) });
+  const idle = await plan('improving', { days, answers_per_day: 0, target_score: await totalWith(0) });
   assert.equal(idle.needed_answers_per_day, 0);
 });
 
 test('A practice plan defaults to 30 days, and a goal with a date sets the days to reach it', async () => {
-  const { current_total } = await predict('active');
-  await put('goals/active', { target_score: current_total + 50, target_date: dateIn(200) });
+  const { current_total } = await predict('improving');
+  await put('goals/improving', { target_score: current_total + 50, target_date: dateIn(200) });
   const skills = ['math-0', 'math-1'];
-  const data = await plan('active', { answers_per_day: 5, skills });
+  const data = await plan('improving', { answers_per_day: 5, skills });
   assert.deepEqual(data.plan, { answers_per_day: 5, skills, days: 30 });
-  const { needed_within_days, needed_answers_per_day } = await plan('active', { answers_per_day: 5 });
+  const { needed_within_days, needed_answers_per_day } = await plan('improving', { answers_per_day: 5 });
   assert.equal(needed_within_days, 200);
-  const reached = await plan('active', { answers_per_day: needed_answers_per_day, days: 200 });
+  const reached = await plan('improving', { answers_per_day: needed_answers_per_day, days: 200 });
   assert.equal(reached.goal_tracking.on_track, true);
 });
 

@@ -7,11 +7,8 @@ import { resolveSkillModel, unfittedModel } from '../../src/domain/catalogue/ten
 import type { SkillView } from '../../src/domain/learner/skill-view.js';
 import { assessLearner, type ForecastSubject } from '../../src/domain/score/assessment.js';
 import { createForecast, forecastLearner } from '../../src/domain/score/learner-forecast.js';
-import {
-  buildHabit,
-  estimateCurrentPractice,
-  projectAbilityChanges,
-} from '../../src/domain/score/mastery-projection.js';
+import { projectAbilityChanges } from '../../src/domain/score/mastery-projection.js';
+import { buildHabit, estimateCurrentPractice } from '../../src/domain/score/practice-habit.js';
 import {
   type Abilities,
   computeAbilityEvidence,
@@ -29,7 +26,7 @@ test('updateAbilities gives the golden abilities of both sections', () => {
   for (const { y, difficulty, guess, slip, shares, attempts, falling, ...after } of vectors.ekf) {
     const answer = { isCorrect: y === 1, questionDifficulty: difficulty };
     const evidence = computeAbilityEvidence(answer, { pGuess: guess, pSlip: slip }, attempts);
-    abilities = updateAbilities(abilities, evidence, shares, falling);
+    abilities = updateAbilities(abilities, evidence, shares, falling, 0);
     close(abilities.math, after.math, 'math');
     close(abilities.rw, after.rw, 'rw');
     close(abilities.mathVariance, after.math_variance, 'variance of math');

@@ -19,13 +19,12 @@ import {
   forecastPlan,
   maxAnswersPerDay,
 } from '../../src/domain/score/learner-forecast.js';
+import { createAbilityProjection, projectAbilityChanges } from '../../src/domain/score/mastery-projection.js';
 import {
   buildHabit,
   buildSteadyHabit,
-  createAbilityProjection,
   estimateCurrentPractice,
-  projectAbilityChanges,
-} from '../../src/domain/score/mastery-projection.js';
+} from '../../src/domain/score/practice-habit.js';
 import { computeScores } from '../../src/domain/score/scores.js';
 import {
   type Activity,
@@ -244,8 +243,9 @@ test('normalQuantile inverts normalCdf', () => {
 });
 
 test('createAbilityProjection keeps a mastery that is a rounding error below its prior', () => {
-  const rates = { weight: 1, learnRate: 0, forgetRate: 0.02, graceDays: 0 };
-  const skill = { ...rates, mastery: 0.027999999999999997, retained: 0.028 };
+  const change = { pInit: 0.028, freshness: 0, learnRate: 0 };
+  const fading = { halfLife: 30, graceDays: 0 };
+  const skill = { weight: 1, mastery: 0.027999999999999997, change, fading };
   assert.equal(createAbilityProjection([skill])(365, 365), 0);
 });
 

@@ -11,7 +11,7 @@ import { fc, forAll } from '../support/builders/properties.js';
 /** Many answers on all skills, with fitted parameters. */
 const known: SectionMeasure = {
   ...{ answers: 1000, seenWeight: 20, registeredWeight: 20, registeredSkills: 20 },
-  ...{ mastery: 0.5, ability: 0, noise: 0.0773, distrust: 0, unfitted: 0 },
+  ...{ mastery: 0.5, ability: 0, noise: 0.0773, distrust: 0, halfLife: 365, unfitted: 0 },
 };
 const unknown = { ...known, answers: 0, seenWeight: 0, noise: Number.POSITIVE_INFINITY };
 const still = { math: 0, rw: 0 };

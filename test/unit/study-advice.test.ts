@@ -11,7 +11,7 @@ import { dayMs } from '../../src/domain/base/common.js';
 import { findPlacement } from '../../src/domain/catalogue/catalogue.js';
 import { buildUnseenView } from '../../src/domain/learner/skill-view.js';
 import { goalStatuses } from '../../src/domain/score/goal.js';
-import type { SkillState } from '../../src/domain/tracing/learner-states.js';
+import { newLearner, type SkillState } from '../../src/domain/tracing/learner-states.js';
 import { between } from '../support/builders/arbitraries.js';
 import { fc, forAll } from '../support/builders/properties.js';
 import {
@@ -131,6 +131,17 @@ test('Only the weak skill with the most to gain has the highest expected gain', 
   // Skill d has more to gain, but too few attempts to be called weak.
   const unsure = focusTexts({ d: { mastery: 0.1, attempts: 4 } });
   assert.ok(unsure.every((text) => !text.includes('highest')));
+});
+
+test('IDLE replaces DECLINE from the fourteenth day without an answer', () => {
+  const learner = { ...newLearner, trend: { ...newLearner.trend, change: -0.2 } };
+  const firstAfter = (days: number) => adviseOne({}, { learner, now: now + days * dayMs })[0];
+  assert.equal(firstAfter(13)?.code, 'DECLINE');
+  assert.deepEqual(firstAfter(45), {
+    code: 'IDLE',
+    skillId: null,
+    text: 'No answers for 45 days: without practice, skills fade and the forecast falls. Start with a short review.',
+  });
 });
 
 test('A section without answers and a goal out of reach come first', () => {
@@ -307,9 +318,15 @@ test('buildStudyAdvice returns at most five well-formed sentences by gain, in an
     for (const [i, next] of advice.slice(1).entries()) {
       const last = advice[i] as StudyAdvice;
       const fall = gainOf(context, last) - gainOf(context, next);
-      assert.ok(fall > 0 || (next.skillId ?? '') > (last.skillId ?? '') || codes[i] === 'NO_SECTION');
+      assert.ok(fall > 0 || (next.skillId ?? '') > (last.skillId ?? '') || last.skillId === null);
     }
-    assert.ok(!codes.slice(1).includes('NO_SECTION') && !codes.slice(2).includes('GOAL_GAP'));
+    const general = codes.filter((_, i) => advice[i]?.skillId === null);
+    const order: readonly string[] = ['IDLE', 'DECLINE', 'NO_SECTION', 'GOAL_GAP'];
+    assert.deepEqual(
+      general,
+      [...general].sort((a, b) => order.indexOf(a) - order.indexOf(b)),
+    );
+    assert.deepEqual(codes.slice(0, general.length), general);
     assert.ok(codes.filter((code) => code === 'READY').length <= 1);
     const explored = advice.flatMap(({ code, skillId }) =>
       code === 'EXPLORE' && skillId !== null ? findPlacement(context.model.catalogue, skillId).section : [],

@@ -86,6 +86,7 @@ const StoredModel = Type.Object({
   }),
   abilityOffset: Figure,
   accuracy: StoredAccuracy,
+  growth: Type.Optional(NotNegative),
   skills: Type.Array(StoredSkill),
 });
 
@@ -123,10 +124,10 @@ export function decodeModel(text: string): TenantModel {
 export function* decodeModelSteps(text: string): Generator<undefined, TenantModel> {
   const lines = text.matchAll(/[^\n]+/g);
   const [head = ''] = lines.next().value ?? [];
-  const { format: _, ...model } = validateStored(modelCheck, JSON.parse(`${head}${modelEnd}`));
+  const { format: _, growth = 1, ...model } = validateStored(modelCheck, JSON.parse(`${head}${modelEnd}`));
   const skills = new Map<string, SkillModel>();
   for (const [line] of lines) {
-    if (line === modelEnd) return { ...model, skills, catalogue: emptyCatalogue };
+    if (line === modelEnd) return { ...model, growth, skills, catalogue: emptyCatalogue };
     const { skillId, ...skill } = validateStored(skillCheck, JSON.parse(line.replace(/,$/, '')));
     const { keys, terms } = skill.related;
     if (terms.length !== keys.length * skillPairWidth)

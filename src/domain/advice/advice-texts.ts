@@ -72,6 +72,8 @@ const english = {
     EXPLORE: (skill: string, section: Section) =>
       `Try ${skill}: no answers yet, so the ${sectionNames[section]} forecast is uncertain.`,
     READY: (skill: string, next: string) => `${skill} is mastered: move on to ${next}.`,
+    IDLE: (days: number) =>
+      `No answers for ${days} days: without practice, skills fade and the forecast falls. Start with a short review.`,
     DECLINE: (points: number) =>
       `Recent results are weaker: accuracy is about ${points} percentage points lower than before. Take a break, or review the basics before new skills.`,
     NO_SECTION: (section: Section, other: Section) =>
@@ -105,7 +107,6 @@ const english = {
   range: (code: RangeTerm, section: Section | null, percent: number) =>
     `${rangeChanges[code]}${section === null ? '' : ` in ${sectionNames[section]}`} would narrow this range most, by up to ${percent}%.`,
   none: {
-    IDLE: (days: number) => `No answers for ${days} days. Recommendations need new answers.`,
     FEW: (answers: number) => `No skill has ${answers} answers yet. Recommendations need more answers.`,
     DONE: () => 'All skills with answers are mastered, and the catalogue has no other skills.',
     STEADY: () => 'No skill is weak, on a plateau or due for review. Continue with all skills.',

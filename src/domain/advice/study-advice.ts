@@ -32,7 +32,7 @@ export interface StudyAdvice {
   readonly text: string;
 }
 
-type SkillStateCode = Exclude<keyof StudyTexts, 'EXPLORE' | 'DECLINE' | 'NO_SECTION' | 'GOAL_GAP'>;
+type SkillStateCode = Exclude<keyof StudyTexts, 'EXPLORE' | 'IDLE' | 'DECLINE' | 'NO_SECTION' | 'GOAL_GAP'>;
 
 interface SkillAdvice {
   readonly code: SkillStateCode | 'EXPLORE';
@@ -42,13 +42,13 @@ interface SkillAdvice {
   readonly text: () => string;
 }
 
-/** At most five: decline, missing section, goal, then skills by gain (science notes 7). */
+/** At most five: idle or decline, missing section, goal, then skills by gain (science notes 7). */
 export function buildStudyAdvice(context: StudyContext): StudyAdvice[] {
   // A learner has each skill id once, so the comparison never returns 0.
   const views = [...context.views].sort((a, b) => (a.skillId < b.skillId ? -1 : 1));
   const assessed = views.map((view) => assessSkill(view, context));
   const bestUnseen = createUnseenFinder(context);
-  const first = [...adviseOnDecline(context), ...adviseOnSection(context), ...adviseOnGoal(context)];
+  const first = [...adviseOnTrend(context), ...adviseOnSection(context), ...adviseOnGoal(context)];
   const skills = [
     ...adviseSkills(context, assessed),
     ...sections.flatMap((section) => adviseExploration(context, section, bestUnseen)),
@@ -65,21 +65,20 @@ const countIdleDays = (views: readonly SkillView[], now: number): number =>
   countDays(Math.max(0, ...views.map(({ state }) => state.lastAttemptAt)), now);
 
 export function adviceUnavailableReason(context: StudyContext): string {
-  const { views, now, locale } = context;
+  const { views, locale } = context;
   const { none } = adviceTexts[locale];
-  const idleDays = countIdleDays(views, now);
   const least = studyConstants.weak.attempts;
-  if (idleDays >= activityConstants.days) return none.IDLE(idleDays);
   if (views.every(({ state }) => state.attempts < least)) return none.FEW(least);
   return views.every((view) => isMastered(view, context)) ? none.DONE() : none.STEADY();
 }
 
-function adviseOnDecline({ learner: { trend }, views, now, locale }: StudyContext): StudyAdvice[] {
-  const isIdle = countIdleDays(views, now) >= activityConstants.days;
-  if (!isFalling(trend) || isIdle) return [];
-  return [
-    { code: 'DECLINE', skillId: null, text: adviceTexts[locale].study.DECLINE(computeChangePoints(trend)) },
-  ];
+function adviseOnTrend({ learner: { trend }, views, now, locale }: StudyContext): StudyAdvice[] {
+  const { study } = adviceTexts[locale];
+  const idleDays = countIdleDays(views, now);
+  if (views.length > 0 && idleDays >= activityConstants.days)
+    return [{ code: 'IDLE', skillId: null, text: study.IDLE(idleDays) }];
+  if (!isFalling(trend)) return [];
+  return [{ code: 'DECLINE', skillId: null, text: study.DECLINE(computeChangePoints(trend)) }];
 }
 
 function adviseOnSection({ measures, locale }: StudyContext): StudyAdvice[] {

@@ -1,4 +1,5 @@
 import { type Answer, dayMs, sigmoid, toDay } from '../base/common.js';
+import { projectLearning } from '../base/score-constants.js';
 import { computeSectionShare } from '../catalogue/catalogue.js';
 import { computeAbilityEvidence, updateAbilities } from '../tracing/ability.js';
 import { countActivity } from '../tracing/activity.js';
@@ -19,7 +20,8 @@ import { closeDay } from '../tracing/momentum.js';
 import { isPlateau, updatePlateau } from '../tracing/plateau.js';
 import { isRapid, updatePace, updateRapid } from '../tracing/response-times.js';
 import { type LearnerTrace, type SkillTrace, updateTraces } from '../tracing/traces.js';
-import { computeUsualChance, isFalling, updateTrend } from '../tracing/trend.js';
+import { trendConstants } from '../tracing/tracing-constants.js';
+import { computeExpectation, isFalling, updateTrend } from '../tracing/trend.js';
 import { type AnswerConditions, computeAverageLogOdds } from './answer-conditions.js';
 
 export interface AnswerEffect extends AnswerStates {
@@ -107,11 +109,12 @@ function updateLearner(
 ): LearnerState {
   const share = { math: computeSectionShare(conditions, 'math'), rw: computeSectionShare(conditions, 'rw') };
   const evidence = computeAbilityEvidence(answer, conditions.parameters, skill.attempts);
+  const pauseDays = computePause(learner, answer);
   return {
     version: learner.version,
     attempts: learner.attempts + 1,
     abilityVersion: learner.abilityVersion,
-    abilities: updateAbilities(learner.abilities, evidence, share, isFalling(learner.trend)),
+    abilities: updateAbilities(learner.abilities, evidence, share, isFalling(learner.trend), pauseDays),
     baselineTotal: learner.baselineTotal,
     activity: countActivity(learner.activity, toDay(answer.occurredAt), share),
     momentum:
@@ -122,11 +125,22 @@ function updateLearner(
     trend: updateTrend(
       learner.trend,
       answer.isCorrect,
-      computeUsualChance(skill, conditions.itemDifficulty - conditions.difficultyShift),
+      computeExpectation(
+        skill,
+        conditions.itemDifficulty - conditions.difficultyShift,
+        projectLearning(conditions.parameters.pLearn),
+      ),
       conditions.pCorrect,
+      pauseDays > 0,
     ),
     items,
   };
+}
+
+/** Days without answers before this one; 0 if they are too few to matter. */
+function computePause({ activity }: LearnerState, { occurredAt }: Answer): number {
+  const days = activity.day < 0 ? 0 : toDay(occurredAt) - activity.day;
+  return days >= trendConstants.pauseDays ? days : 0;
 }
 
 type SkillChange = 'mastery.reached' | 'plateau.detected' | 'plateau.ended';

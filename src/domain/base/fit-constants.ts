@@ -19,6 +19,8 @@ export const fitPriorMeans: BktParameters = {
 };
 
 export const fitConstants = {
+  /** Weight of a growth factor of 1; a learner's evidence has the same unit. */
+  growthPrior: 50,
   /** A fit reads the first answers per learner and skill. A longer pause splits the sequence. */
   maxAttempts: 60,
   splitDays: 30,

@@ -31,6 +31,9 @@ export const scoreConstants = {
   minRangeReduction: 0.1,
 } as const;
 
+/** In days. Abilities fade as slowly as the best practised skills, after a longer time. */
+export const abilityFading = { graceDays: 14, halfLife: 365 } as const;
+
 /** A skill outside the catalogue needs so many learners; rare skills would lower the coverage. */
 export const minRegisteredLearners = 5;
 
@@ -41,12 +44,18 @@ export const projectionConstants = {
   slowedShare: 0.25,
   /** Days of practice, of 14, that prevent all forgetting. */
   activeDays: 4,
+  /** Part of a skill in future practice: its answers + `priorAnswers`, halved per `recentDays` after the first. */
+  priorAnswers: 5,
+  recentDays: 28,
   /** Future practice that lengthens half-lives (simulated). */
   spacingDays: 45,
   rightShare: 0.8,
   /** Of an ability, in standard deviations of the population. */
   maxChange: 1.5,
 } as const;
+
+/** Learning per answer that shows on a test. */
+export const projectLearning = (pLearn: number): number => projectionConstants.learningShare * pLearn;
 
 export const goalConstants = {
   baselineAnswers: 20,

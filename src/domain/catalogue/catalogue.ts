@@ -60,7 +60,7 @@ export function computeSectionShare({ section }: Pick<Placement, 'section'>, tar
   return section === target ? 1 : 0;
 }
 
-/** A section without assigned skills has at least the weight `leastSkills`. */
+/** A section without assigned skills has at least `leastSkills` skills, of at least this weight. */
 export function computeSectionTotals(
   { entries, totals }: Catalogue,
   registeredSkills: number,
@@ -70,7 +70,10 @@ export function computeSectionTotals(
     Math.max(0, registeredSkills - entries.size) * computeSectionShare(defaultPlacement, section);
   const { skills, weight, placed } = totals[section];
   const least = placed === 0 ? scoreConstants.leastSkills : 0;
-  return { skills: skills + others, weight: Math.max(weight + others * defaultPlacement.weight, least) };
+  return {
+    skills: Math.max(skills + others, least),
+    weight: Math.max(weight + others * defaultPlacement.weight, least),
+  };
 }
 
 export type SkillSetting = Pick<SkillEntry, 'name' | 'section' | 'weight' | 'parameters'>;

@@ -60,6 +60,8 @@ export interface TenantModel {
   /** Log-odds of a new learner on the mean skill, for the ability filter. */
   readonly abilityOffset: number;
   readonly accuracy: AccuracyModel;
+  /** Achieved growth of the tenant's learners, relative to the projection. */
+  readonly growth: number;
   /** Added when the model is used; not part of its version. */
   readonly catalogue: Catalogue;
 }
@@ -73,6 +75,7 @@ export const unfittedModel: TenantModel = {
   prediction: initialPredictionModel,
   abilityOffset: computeFirstLogOdds(defaultParameters),
   accuracy: initialAccuracyModel,
+  growth: 1,
   catalogue: emptyCatalogue,
 };
 

@@ -11,6 +11,7 @@ import { fitAccuracyChecked } from './accuracy/fit-accuracy.js';
 import { growTrees } from './bkt/answer-trees.js';
 import { chooseFitOptions, fitSkillRange } from './bkt/fit-trees.js';
 import { compareHeldOutLoss, computeShifts, type TracedModel } from './bkt/trace-log.js';
+import { fitGrowth } from './fit-growth.js';
 import { fitOffsets } from './prediction/ability-offsets.js';
 import {
   createCrossFold,
@@ -62,6 +63,7 @@ const fitStages = {
   measureServedLoss,
   fitAccuracyChecked,
   calibrateIntervals,
+  fitGrowth,
 } as const;
 
 type Stages = typeof fitStages;

@@ -63,11 +63,13 @@ export async function fitTenant(
   const served = await fitServed(work, base, store);
   onStep('accuracy forecast');
   const accuracy = await stages.run('fitAccuracyChecked', log, training, heldOut, store, current.accuracy);
+  const parameters = input.skillIds.map((skillId) => resolveSkillModel(served.model, skillId).parameters);
+  const growth = await stages.run('fitGrowth', log, training, parameters);
   const reason = 'predictions are worse with the new parameters';
   const reports = skills.map((skill) =>
     skill.published && !served.acceptsParameters ? { ...skill, published: false, reason } : skill,
   );
-  const model: TenantModel = { ...served.model, accuracy: accuracy.model, version, fittedAt };
+  const model: TenantModel = { ...served.model, accuracy: accuracy.model, growth, version, fittedAt };
   return {
     model,
     items: served.items,

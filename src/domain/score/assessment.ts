@@ -1,7 +1,8 @@
 /** A learner's section abilities (science notes 6.2). */
 
-import { clamp, logit, mapSections, type PerSection, type Section, sigmoid } from '../base/common.js';
-import { scoreConstants } from '../base/score-constants.js';
+import { defaultParameters } from '../base/bkt-parameters.js';
+import { clamp, dayMs, logit, mapSections, type PerSection, type Section, sigmoid } from '../base/common.js';
+import { abilityFading, scoreConstants } from '../base/score-constants.js';
 import { computeSectionShare, computeSectionTotals, type SectionTotals } from '../catalogue/catalogue.js';
 import type { TenantModel } from '../catalogue/tenant-model.js';
 import type { SkillView } from '../learner/skill-view.js';
@@ -24,8 +25,8 @@ export interface LearnerAssessment extends ForecastSubject {
 }
 
 export function assessLearner(subject: ForecastSubject): LearnerAssessment {
-  const { learner, views, model, registeredSkills } = subject;
-  const sums = mapSections((section) => sumSkills(views, section));
+  const { learner, views, model, registeredSkills, now } = subject;
+  const sums = mapSections((section) => sumSkills(views, section, now));
   const measures = mapSections((section) => {
     const totals = computeSectionTotals(model.catalogue, registeredSkills, section);
     const other = sums[section === 'math' ? 'rw' : 'math'];
@@ -67,6 +68,8 @@ export interface SectionMeasure {
   readonly distrust: number;
   /** Part of `distrust` that a fit removes. */
   readonly unfitted: number;
+  /** Half-life of ability without practice, in days; infinite without a right answer. */
+  readonly halfLife: number;
 }
 
 /** @param theta from the ability filter */
@@ -80,9 +83,17 @@ function measureSection(
 ): SectionMeasure {
   const registeredWeight = Math.max(totals.weight, sums.weight);
   const registeredSkills = Math.max(totals.skills, sums.skills);
-  const known = { answers: sums.answers, seenWeight: sums.weight, registeredWeight, registeredSkills };
-  const predicted = (theta * computeTransfer(theta, sums, other, totals.weight)) / scoreConstants.masteryLink;
-  const mastery = sigmoid(predicted) + computeCorrection(views, section, predicted) / registeredWeight;
+  const { halfLife, retention } = computeFading(sums);
+  const known = {
+    answers: sums.answers,
+    seenWeight: sums.weight,
+    registeredWeight,
+    registeredSkills,
+    halfLife,
+  };
+  const learned = (theta * computeTransfer(theta, sums, other, totals.weight)) / scoreConstants.masteryLink;
+  const predicted = fade(learned, retention);
+  const mastery = predicted + computeCorrection(views, section, learned, retention) / registeredWeight;
   const ability = masteryToAbility(mastery);
   if (sums.answers === 0)
     return { ...known, mastery, ability, noise: Number.POSITIVE_INFINITY, distrust: 0, unfitted: 0 };
@@ -93,8 +104,20 @@ function measureSection(
     ability,
     noise: computeNoise(sums, registeredWeight),
     unfitted,
-    distrust: unfitted + computeDisagreement(ability, scoreConstants.masteryLink * predicted),
+    distrust: unfitted + computeDisagreement(ability, masteryToAbility(predicted)),
   };
+}
+
+/** Ability fades with the skills. Only right answers count, so that a wrong one never raises a score. */
+const computeFading = ({ right, retained }: SkillSums) =>
+  right.answers === 0
+    ? { retention: 1, halfLife: Number.POSITIVE_INFINITY }
+    : { retention: retained / right.answers, halfLife: abilityFading.halfLife };
+
+/** Slower than mastery, and not while skills take turns. */
+function computeAbilityRetention(lastAttemptAt: number, now: number): number {
+  const idleDays = (now - lastAttemptAt) / dayMs - abilityFading.graceDays;
+  return idleDays <= 0 ? 1 : 2 ** (-idleDays / abilityFading.halfLife);
 }
 
 /** BKT assumes two states, the filter assumes degrees. Which is right is unknown. */
@@ -112,31 +135,37 @@ export const findTrust = ({ model }: Pick<SkillView, 'model'>): number => scoreC
 
 type SkillSums = ReturnType<typeof sumSkills>;
 
-function sumSkills(views: readonly SkillView[], section: Section) {
+function sumSkills(views: readonly SkillView[], section: Section, now: number) {
   let [skills, answers, squares, weights, untrusted, wrongAnswers] = [0, 0, 0, 0, 0, 0];
-  const right = { skills: 0, weight: 0 };
+  let retained = 0;
+  const right = { skills: 0, weight: 0, answers: 0 };
   const wrong = { skills: 0, weight: 0 };
   for (const view of views) {
     const share = computeSectionShare(view.placement, section);
-    const { attempts, correct } = view.state;
+    const { attempts, correct, lastAttemptAt } = view.state;
     if (share === 0 || attempts === 0) continue;
     const weight = share * view.placement.weight;
     skills += share;
     answers += share * attempts;
     squares += share * attempts * attempts;
+    retained += share * correct * computeAbilityRetention(lastAttemptAt, now);
     weights += weight;
     untrusted += weight * (1 - findTrust(view));
     wrongAnswers += share * (attempts - correct);
     if (correct > 0) {
       right.skills += share;
       right.weight += weight;
+      right.answers += share * correct;
     }
     if (correct < attempts) {
       wrong.skills += share;
       wrong.weight += weight;
     }
   }
-  return { skills, answers, squares, weight: weights, untrusted, right, wrong, wrongAnswers };
+  return {
+    ...{ skills, answers, squares, weight: weights, untrusted, right, wrong, wrongAnswers },
+    retained,
+  };
 }
 
 /**
@@ -163,25 +192,43 @@ function computeTransfer(theta: number, sums: SkillSums, other: SkillSums, total
 const computeBalance = (a: number, b: number): number =>
   a === 0 || b === 0 ? 0 : (4 * a * b) / (a + b) ** 2;
 
-function computeCorrection(views: readonly SkillView[], section: Section, predicted: number): number {
-  const base = sigmoid(predicted);
+/** Mastery that ability predicts. @param learned logit before forgetting */
+const fade = (learned: number, retention: number): number =>
+  applyForgetting(sigmoid(learned), defaultParameters.pInit, retention);
+
+function computeCorrection(
+  views: readonly SkillView[],
+  section: Section,
+  learned: number,
+  meanRetention: number,
+): number {
+  const base = fade(learned, meanRetention);
   let correction = 0;
   for (const view of views) {
     const share = computeSectionShare(view.placement, section);
     if (share === 0 || view.state.attempts === 0) continue;
     const weight = share * view.placement.weight * findTrust(view);
-    correction += weight * (limitMastery(view, predicted) - base);
+    correction += weight * (limitMastery(view, learned, meanRetention) - base);
   }
   return correction;
 }
 
 /** Limits the effect of answers, because default parameters move mastery too fast. */
-function limitMastery({ state, model, mastery, retention }: SkillView, predicted: number): number {
-  const { pInit } = model.parameters;
+function limitMastery(
+  { state, model, mastery, retention }: SkillView,
+  learned: number,
+  meanRetention: number,
+): number {
   const { attempts, correct } = state;
-  const masteryAfter = (answers: number): number =>
-    applyForgetting(sigmoid(predicted + scoreConstants.logitPerAnswer * answers), pInit, retention);
-  return clamp(mastery, masteryAfter(correct - attempts), masteryAfter(correct));
+  const masteryAfter = (answers: number, retained: number): number =>
+    applyForgetting(
+      sigmoid(learned + scoreConstants.logitPerAnswer * answers),
+      model.parameters.pInit,
+      retained,
+    );
+  // A first wrong answer must not raise a skill above the faded skills.
+  const low = masteryAfter(correct - attempts, Math.min(retention, meanRetention));
+  return clamp(mastery, low, masteryAfter(correct, retention));
 }
 
 function computeNoise({ answers, squares, weight }: SkillSums, registeredWeight: number): number {

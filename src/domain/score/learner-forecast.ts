@@ -1,21 +1,24 @@
 import { accuracyConstants } from '../base/accuracy-constants.js';
-import { clamp, mapSections, type PerSection, round1, toDay } from '../base/common.js';
+import { defaultParameters, forgettingConstants } from '../base/bkt-parameters.js';
+import { clamp, dayMs, mapSections, type PerSection, round1, toDay } from '../base/common.js';
 import { normalCdf } from '../base/normal-distribution.js';
 import { goalConstants, scoreConstants } from '../base/score-constants.js';
 import type { SkillView } from '../learner/skill-view.js';
 import { computeAccuracyInterval, forecastAccuracy } from '../prediction/accuracy-model.js';
 import { computePractice } from '../tracing/activity.js';
+import { applyForgetting, predictCorrect } from '../tracing/bkt.js';
 import { assessLearner, type ForecastSubject, type LearnerAssessment } from './assessment.js';
 import { computeGoalStatus, computeHorizon, type TrackedGoal } from './goal.js';
+import { projectAbilityChanges } from './mastery-projection.js';
 import {
   buildHabit,
   buildSteadyHabit,
   buildSteadyPractice,
+  computeFineness,
   computeSkillPractice,
   estimateCurrentPractice,
   type PracticeHabit,
-  projectAbilityChanges,
-} from './mastery-projection.js';
+} from './practice-habit.js';
 import { computeScores, forecastScores, type ScoreForecast, type Scores } from './scores.js';
 
 export const defaultForecastDays = 30;
@@ -43,7 +46,7 @@ export function forecastLearner(subject: ForecastSubject, request: ForecastReque
       request.days === defaultForecastDays ? requested.scores : forecast.scoresIn(defaultForecastDays),
     requested,
     goal,
-    accuracy: forecastAnswerAccuracy(subject, request),
+    accuracy: forecastAnswerAccuracy(assessment, request),
     neededRate: goal.isSet && !goal.onTrack ? findNeededRate(assessment, goal) : null,
     measures: assessment.measures,
     practice,
@@ -52,15 +55,28 @@ export function forecastLearner(subject: ForecastSubject, request: ForecastReque
   };
 }
 
-function forecastAnswerAccuracy(
-  { learner, model: { accuracy }, now }: ForecastSubject,
-  { days, level }: ForecastRequest,
-) {
+function forecastAnswerAccuracy(assessment: LearnerAssessment, { days, level }: ForecastRequest) {
+  const {
+    learner,
+    model: { accuracy },
+    now,
+  } = assessment;
   const { math, rw } = computePractice(learner.activity, toDay(now));
   const answers = Math.max(accuracyConstants.minAnswers, Math.round((math.rate + rw.rate) * days));
-  const forecast = forecastAccuracy(accuracy, learner, accuracy.unit === 'days' ? days : answers);
+  const active = forecastAccuracy(accuracy, learner, accuracy.unit === 'days' ? days : answers);
+  const forecast = { ...active, expected: fadeShare(active.expected, assessment) };
   return { ...forecast, answers, interval: computeAccuracyInterval(accuracy, forecast, answers, level) };
 }
+
+/** While the learner is idle, the share falls towards that of a new skill, like mastery. */
+function fadeShare(share: number, { views, measures, now }: LearnerAssessment): number {
+  const lastAt = views.reduce((last, { state }) => Math.max(last, state.lastAttemptAt), 0);
+  const idleDays = (now - lastAt) / dayMs - forgettingConstants.graceDays;
+  const halfLife = Math.min(measures.math.halfLife, measures.rw.halfLife);
+  return idleDays <= 0 ? share : applyForgetting(share, newSkillShare, 2 ** (-idleDays / halfLife));
+}
+
+const newSkillShare = predictCorrect(defaultParameters.pInit, defaultParameters);
 
 /** Answers per day and section. */
 const candidateRates = [1, 2, 5, 10, 20, 40];
@@ -142,7 +158,7 @@ function buildPlannedHabit(
   const chosen = new Set(skills.map(({ skillId }) => skillId));
   const practice = buildSteadyPractice(answersPerDay);
   const practised = mapSections((section) =>
-    computeSkillPractice(practice, Math.min(1, known[section] / scoreConstants.leastSkills) / chosen.size),
+    computeSkillPractice(practice, computeFineness(assessment.measures[section]) / chosen.size),
   );
   const unpractised = computeSkillPractice(buildSteadyPractice(0), 0);
   return {

@@ -4,71 +4,16 @@
  */
 
 import { defaultParameters, forgettingConstants } from '../base/bkt-parameters.js';
-import { dayMs, mapSections, type PerSection, type Section, toDay } from '../base/common.js';
-import { projectionConstants, scoreConstants } from '../base/score-constants.js';
+import { dayMs, type PerSection, type Section } from '../base/common.js';
+import { abilityFading, projectionConstants, projectLearning } from '../base/score-constants.js';
 import { computeSectionShare } from '../catalogue/catalogue.js';
 import type { SkillView } from '../learner/skill-view.js';
-import { estimatePractice, type Practice } from '../tracing/activity.js';
 import { computeHalfLife } from '../tracing/bkt.js';
 import { isPlateau } from '../tracing/plateau.js';
 import { isRapidFlagged } from '../tracing/response-times.js';
-import { activityConstants } from '../tracing/tracing-constants.js';
-import { computeLearningShare } from '../tracing/trend.js';
-import {
-  abilityToMastery,
-  type ForecastSubject,
-  findTrust,
-  type LearnerAssessment,
-  masteryToAbility,
-} from './assessment.js';
-
-export interface PracticeHabit {
-  /** @param view null for skills without answers */
-  practiceFor(view: SkillView | null, section: Section): SkillPractice;
-  readonly isEqualBySection: boolean;
-}
-
-export const estimateCurrentPractice = ({ learner, now }: ForecastSubject): PerSection<Practice> =>
-  estimatePractice(learner.activity, learner.attempts, toDay(now));
-
-export const buildSteadyHabit = (
-  assessment: LearnerAssessment,
-  { math, rw }: PerSection<number>,
-): PracticeHabit => buildHabit(assessment, { math: buildSteadyPractice(math), rw: buildSteadyPractice(rw) });
-
-export const buildSteadyPractice = (rate: number): Practice => ({
-  rate,
-  activeDays: activityConstants.days * Math.min(1, rate),
-});
-
-/** Spreads a section's answers over its skills. If few are registered, each stands for many. */
-export function buildHabit({ measures }: LearnerAssessment, practice: PerSection<Practice>): PracticeHabit {
-  const habits = mapSections((section) =>
-    computeSkillPractice(
-      practice[section],
-      1 / Math.max(measures[section].registeredSkills, scoreConstants.leastSkills),
-    ),
-  );
-  const isEqualBySection =
-    habits.math.rate === habits.rw.rate && habits.math.freshness === habits.rw.freshness;
-  return { practiceFor: (_, section) => habits[section], isEqualBySection };
-}
-
-export type SkillPractice = ReturnType<typeof computeSkillPractice>;
-
-export function computeSkillPractice({ rate, activeDays }: Practice, share: number) {
-  const { activeDays: fullActiveDays, spacingDays, rightShare } = projectionConstants;
-  const active = activeDays / activityConstants.days;
-  const answersThen = active === 0 ? 0 : (rate * share) / active;
-  return {
-    /** Answers per day. */
-    rate: rate * share,
-    /** Share of mastery that practice protects from forgetting. */
-    freshness: Math.min(1, activeDays / fullActiveDays),
-    /** Future days with a correct answer, which lengthen the half-life. */
-    rightDays: spacingDays * active * -Math.expm1(-rightShare * answersThen),
-  };
-}
+import { computeGrowth } from '../tracing/trend.js';
+import { abilityToMastery, findTrust, type LearnerAssessment, masteryToAbility } from './assessment.js';
+import type { PracticeHabit, SkillPractice } from './practice-habit.js';
 
 /** For days 0 to 365: an upper bound over the range, exact for one day. */
 export function projectAbilityChanges(
@@ -93,136 +38,175 @@ export function projectAbilityChanges(
   };
 }
 
-/** The untrusted part of a skill uses the mastery that ability predicts, without forgetting. */
+/**
+ * Practice and forgetting change the mastery of a skill, and what ability predicts for its untrusted part. Skills
+ * without answers learn nothing from the practice of others, and fade like the mean skill.
+ */
 function projectSkills(
   views: readonly SkillView[],
   section: Section,
-  { learner, measures, estimate, now }: LearnerAssessment,
+  { learner, model, measures, estimate, now }: LearnerAssessment,
   habit: PracticeHabit,
 ): ProjectedSkill[] {
   const projected: ProjectedSkill[] = [];
-  const restByRate = new Map<number, number>();
-  const addRest = (rate: number, weight: number) =>
-    restByRate.set(rate, (restByRate.get(rate) ?? 0) + weight);
-  const learningShare = computeLearningShare(learner.trend);
-  let [weights, learningSum] = [0, 0];
+  const ability = abilityToMastery(estimate.theta[section]);
+  const growth = computeGrowth(learner.trend, model.growth);
+  const { registeredWeight, halfLife } = measures[section];
+  let unseenWeight = registeredWeight;
+  let shortestIdle = Number.POSITIVE_INFINITY;
+  const add = (mastery: number, weight: number, change: SkillChange, fading: Fading): void => {
+    if (weight > 0) projected.push({ mastery, weight, change, fading });
+  };
+  const abilityFadingAfter = (idleDays: number): Fading => ({
+    halfLife,
+    graceDays: Math.max(0, abilityFading.graceDays - idleDays),
+  });
   for (const view of views) {
-    const weight = computeSectionShare(view.placement, section) * view.placement.weight;
+    const { state, placement } = view;
+    const weight = computeSectionShare(placement, section) * placement.weight;
     if (weight === 0) continue;
-    const { state, model, mastery } = view;
-    const { rate, freshness, rightDays } = habit.practiceFor(view, section);
-    const isSlowed = isPlateau(state.plateau) || isRapidFlagged(state.rapid);
-    const learning = learningShare * computeTestLearning(model.parameters.pLearn, isSlowed);
+    const practice = habit.practiceFor(view, section);
+    const change = computeChange(view, practice, growth);
     const trusted = state.attempts === 0 ? 0 : weight * findTrust(view);
-    if (trusted > 0)
-      projected.push({
-        mastery,
-        weight: trusted,
-        retained: computeRetainedMastery(mastery, model.parameters.pInit, freshness),
-        learnRate: computeLearningRate(rate, learning),
-        forgetRate: computeForgettingRate(state.correctDays + rightDays, freshness),
-        graceDays: computeGraceDays(now - state.lastAttemptAt),
-      });
-    weights += weight;
-    learningSum += weight * learning;
-    addRest(rate, weight - trusted);
+    const idleDays = Math.max(0, now - state.lastAttemptAt) / dayMs;
+    add(view.mastery, trusted, change, computeSkillFading(state.correctDays + practice.rightDays, idleDays));
+    add(ability, weight - trusted, change, abilityFadingAfter(idleDays));
+    unseenWeight -= weight;
+    shortestIdle = Math.min(shortestIdle, idleDays);
   }
-  const mastery = abilityToMastery(estimate.theta[section]);
-  addRest(habit.practiceFor(null, section).rate, Math.max(0, measures[section].registeredWeight - weights));
-  const learning =
-    weights === 0 ? computeTestLearning(defaultParameters.pLearn, false) : learningSum / weights;
-  for (const [rate, weight] of restByRate) {
-    const learnRate = computeLearningRate(rate, learning);
-    projected.push({ mastery, weight, retained: mastery, learnRate, forgetRate: 0, graceDays: 0 });
-  }
+  const { rate, freshness } = habit.practiceFor(null, section);
+  const { pInit, pLearn } = defaultParameters;
+  const learnRate = computeLearningRate(rate, growth * computeTestLearning(pLearn, false));
+  add(ability, unseenWeight, { pInit, freshness, learnRate }, abilityFadingAfter(shortestIdle));
   return projected;
 }
 
-interface ProjectedSkill {
-  /** Mastery now, and the limit that forgetting approaches. */
-  readonly mastery: number;
-  readonly retained: number;
-  readonly weight: number;
-  /** Daily rates towards 1 and towards `retained`. */
-  readonly learnRate: number;
-  readonly forgetRate: number;
+type SkillChange = ReturnType<typeof computeChange>;
+
+function computeChange(view: SkillView, { rate, freshness }: SkillPractice, growth: number) {
+  const { pInit, pLearn } = view.model.parameters;
+  /** Daily rate towards 1. */
+  const learnRate = computeLearningRate(rate, growth * computeTestLearning(pLearn, isSlowed(view)));
+  return { pInit, freshness, learnRate };
+}
+
+interface Fading {
+  /** Days. */
+  readonly halfLife: number;
   readonly graceDays: number;
 }
 
-/** Learning per answer that shows on a test. */
+const computeSkillFading = (correctDays: number, idleDays: number): Fading => ({
+  halfLife: computeHalfLife(correctDays),
+  graceDays: Math.max(0, forgettingConstants.graceDays - idleDays),
+});
+
+const isSlowed = ({ state }: SkillView): boolean => isPlateau(state.plateau) || isRapidFlagged(state.rapid);
+
+interface ProjectedSkill {
+  readonly mastery: number;
+  readonly weight: number;
+  readonly change: SkillChange;
+  readonly fading: Fading;
+}
+
 export const computeTestLearning = (pLearn: number, isSlowed: boolean): number =>
-  projectionConstants.learningShare * pLearn * (isSlowed ? projectionConstants.slowedShare : 1);
+  projectLearning(pLearn) * (isSlowed ? projectionConstants.slowedShare : 1);
 
 const computeLearningRate = (answersPerDay: number, learning: number): number =>
   -answersPerDay * Math.log1p(-learning);
 
-/** @param freshness share that practice protects */
-const computeRetainedMastery = (mastery: number, pInit: number, freshness: number): number =>
+const computeRetainedMastery = (mastery: number, { pInit, freshness }: SkillChange): number =>
   pInit + freshness * Math.max(0, mastery - pInit);
 
-const computeForgettingRate = (correctDays: number, freshness: number): number =>
-  ((1 - freshness) * Math.LN2) / computeHalfLife(correctDays);
-
-const computeGraceDays = (idleMs: number): number =>
-  Math.max(0, forgettingConstants.graceDays - Math.max(0, idleMs) / dayMs);
-
-/**
- * Columns of a row: mastery moves from `turn` to `end` at `speed` after day `from`; before, it moves from
- * `start` at `learn`. Weights add up to 1.
- */
-const [start, end, speed, from, turn, learn, weight, width] = [0, 1, 2, 3, 4, 5, 6, 7];
+/** Sums over skills that change alike: `full` - `gap` exp(-speed t), after `from` days; before, `one` - `rest` exp(-learn t). */
+interface Movement {
+  readonly isFalling: boolean;
+  readonly speed: number;
+  readonly from: number;
+  readonly learn: number;
+  full: number;
+  gap: number;
+  one: number;
+  rest: number;
+}
 
 /**
  * Change of ability after `fallingDays` for falling skills and `risingDays` for rising ones. A skill never turns, so
- * the first and last day of a range bound the days between. A plain array: typed arrays return their memory to the
- * system each time.
+ * the first and last day of a range bound the days between.
  */
 export function createAbilityProjection(
   skills: readonly ProjectedSkill[],
 ): (fallingDays: number, risingDays: number) => number {
-  const table: number[] = [];
-  let weights = 0;
-  for (const skill of skills) {
-    addRow(table, skill);
-    weights += skill.weight;
-  }
-  for (let at = weight; at < table.length; at += width) table[at] = (table[at] as number) / weights;
-  const now = masteryToAbility(projectMeanMastery(table, 0, 0));
+  const movements = mergeMovements(skills);
+  const weights = skills.reduce((sum, { weight }) => sum + weight, 0);
+  const now = masteryToAbility(sumMastery(movements, 0, 0) / weights);
   return (fallingDays, risingDays) =>
     Math.min(
       projectionConstants.maxChange,
-      masteryToAbility(projectMeanMastery(table, fallingDays, risingDays)) - now,
+      masteryToAbility(sumMastery(movements, fallingDays, risingDays) / weights) - now,
     );
 }
 
-function addRow(
-  table: number[],
-  { mastery, weight, retained, learnRate, forgetRate, graceDays }: ProjectedSkill,
-): void {
-  const rate = forgetRate + learnRate;
-  const balance = rate === 0 ? mastery : (forgetRate * retained + learnRate) / rate;
-  // Mastery below `retained` forgets nothing until learning reaches it. Falling mastery waits for its grace days.
-  if (forgetRate > 0 && mastery < retained) {
-    const reached =
-      learnRate === 0 ? Number.POSITIVE_INFINITY : Math.log((1 - mastery) / (1 - retained)) / learnRate;
-    table.push(mastery, balance, -rate, reached, retained, -learnRate, weight);
-  } else table.push(mastery, balance, -rate, balance < mastery ? graceDays : 0, mastery, 0, weight);
+/** Skills with equal rates share one exponential function, which most of the time is spent on. */
+function mergeMovements(skills: readonly ProjectedSkill[]): Movement[] {
+  const bySpeed = new Map<number, Movement[]>();
+  for (const skill of skills) {
+    const movement = buildMovement(skill);
+    const { isFalling, speed, from, learn } = movement;
+    const same = bySpeed.get(speed);
+    if (same === undefined) bySpeed.set(speed, [movement]);
+    else {
+      const equal = same.find(
+        (one) => one.isFalling === isFalling && one.from === from && one.learn === learn,
+      );
+      if (equal === undefined) same.push(movement);
+      else addMovement(equal, movement);
+    }
+  }
+  return [...bySpeed.values()].flat();
 }
 
-function projectMeanMastery(table: readonly number[], fallingDays: number, risingDays: number): number {
-  const figure = (place: number): number => table[place] as number;
-  let mean = 0;
-  let [exponent, power] = [0, 1];
-  for (let at = 0; at < table.length; at += width) {
-    const days = figure(at + end) < figure(at + start) ? fallingDays : risingDays;
-    const isBefore = days < figure(at + from);
-    const now = isBefore ? figure(at + learn) * days : figure(at + speed) * (days - figure(at + from));
-    if (now !== exponent) {
-      exponent = now;
-      power = Math.exp(now);
-    }
-    const goal = isBefore ? 1 : figure(at + end);
-    mean += figure(at + weight) * (goal - (goal - figure(at + (isBefore ? start : turn))) * power);
+function addMovement(sum: Movement, { full, gap, one, rest }: Movement): void {
+  sum.full += full;
+  sum.gap += gap;
+  sum.one += one;
+  sum.rest += rest;
+}
+
+/** Lists every field, because object spread is about ten times slower. */
+function buildMovement({ mastery, weight, change, fading }: ProjectedSkill): Movement {
+  const { learnRate: learn, freshness } = change;
+  const { halfLife, graceDays } = fading;
+  const forgetRate = ((1 - freshness) * Math.LN2) / halfLife;
+  const retained = computeRetainedMastery(mastery, change);
+  const speed = forgetRate + learn;
+  const balance = speed === 0 ? mastery : (forgetRate * retained + learn) / speed;
+  const isFalling = balance < mastery;
+  // Mastery below `retained` forgets nothing until learning reaches it. Falling mastery waits for its grace days.
+  const isBelow = forgetRate > 0 && mastery < retained;
+  const turn = isBelow ? retained : mastery;
+  return {
+    isFalling,
+    speed,
+    from: isBelow ? computeLearningTime(mastery, retained, learn) : isFalling ? graceDays : 0,
+    learn: isBelow ? learn : 0,
+    full: weight * balance,
+    gap: weight * (balance - turn),
+    one: weight,
+    rest: weight * (1 - mastery),
+  };
+}
+
+/** Days until learning reaches `retained`. */
+const computeLearningTime = (mastery: number, retained: number, learnRate: number): number =>
+  learnRate === 0 ? Number.POSITIVE_INFINITY : Math.log((1 - mastery) / (1 - retained)) / learnRate;
+
+function sumMastery(movements: readonly Movement[], fallingDays: number, risingDays: number): number {
+  let sum = 0;
+  for (const { isFalling, speed, from, learn, full, gap, one, rest } of movements) {
+    const days = isFalling ? fallingDays : risingDays;
+    sum += days < from ? one - rest * Math.exp(-learn * days) : full - gap * Math.exp(-speed * (days - from));
   }
-  return mean;
+  return sum;
 }

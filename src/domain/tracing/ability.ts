@@ -3,7 +3,7 @@ import { type Answer, clamp, logit, type PerSection, sigmoid } from '../base/com
 import { scoreConstants } from '../base/score-constants.js';
 import { abilityConstants } from './tracing-constants.js';
 
-const { variance, bound, repeats, drift, fallingDrift } = abilityConstants;
+const { variance, bound, repeats, drift, fallingDrift, pauseHalfLife } = abilityConstants;
 const priorCovariance = scoreConstants.correlation * variance;
 
 /** Logits. */
@@ -32,16 +32,19 @@ export type AbilityEvidence = ReturnType<typeof computeAbilityEvidence>;
 
 /**
  * Bayesian Rasch filter (cf. Pelánek 2016). The covariance stays positive, so a correct answer cannot lower an
- * ability. @param shares 0, .5 or 1
+ * ability. @param shares 0, .5 or 1 @param pauseDays without an answer before this one; 0 for short pauses
  */
 export function updateAbilities(
   abilities: Abilities,
   evidence: AbilityEvidence,
   shares: PerSection<number>,
   isFalling: boolean,
+  pauseDays: number,
 ): Abilities {
   const { math, rw } = abilities;
-  const selectDrift = (share: number): number => (isFalling && share > 0 ? fallingDrift : drift);
+  const pauseDrift = 1 - 2 ** (-pauseDays / pauseHalfLife);
+  const selectDrift = (share: number): number =>
+    Math.max(isFalling && share > 0 ? fallingDrift : drift, pauseDrift);
   const [forMath, forRw] = [selectDrift(shares.math), selectDrift(shares.rw)];
   const mathVariance = abilities.mathVariance + forMath * (variance - abilities.mathVariance);
   const rwVariance = abilities.rwVariance + forRw * (variance - abilities.rwVariance);

@@ -6,6 +6,8 @@ export const abilityConstants = {
   variance: 1,
   drift: 0.0005,
   fallingDrift: 0.01,
+  /** Days without answers that move the covariance halfway to the prior. */
+  pauseHalfLife: 45,
   bound: 4,
   repeats: 8,
 } as const;
@@ -22,6 +24,13 @@ export const trendConstants = {
   guessing: 0.2,
   learningFrom: 0.5,
   minAnswers: 30,
+  /** Growth: decay per answer; weight of the tenant's mean; largest factor; smallest variance of an answer. */
+  growthFading: 0.999,
+  growthPrior: 1,
+  maxGrowth: 2,
+  minVariance: 0.02,
+  /** Days without answers after which recent results count from the next answer on. */
+  pauseDays: 14,
   /** Gain, gain while results change, decay per answer. */
   biasRate: 0.015,
   changingBiasRate: 0.06,

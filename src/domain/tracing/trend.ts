@@ -1,4 +1,4 @@
-import { clamp, logit, sigmoid } from '../base/common.js';
+import { clamp } from '../base/common.js';
 import { trendConstants as model } from './tracing-constants.js';
 
 /** Single precision, as stored. */
@@ -10,31 +10,74 @@ export const newTrend = {
   change: 0,
   /** Added to the log-odds of predictions. */
   bias: 0,
+  /** Regression of achieved on projected growth: sum of products, and of squares. */
+  achieved: 0,
+  projected: 0,
 };
 
 export type Trend = Readonly<typeof newTrend>;
 
-/** @param usual probability by earlier answers @param pCorrect with `bias` */
-export function updateTrend(trend: Trend, isCorrect: boolean, usual: number | null, pCorrect: number): Trend {
+/** What earlier answers to the skill predict of an answer. */
+interface Expectation {
+  /** Their share correct, adjusted for the difficulty of the item. */
+  readonly usual: number;
+  /** Projected fall of wrong answers since their mean, as a share of them. */
+  readonly gain: number;
+  readonly attempts: number;
+}
+
+/**
+ * @param expectation null with too few earlier answers @param pCorrect with `bias` @param isReturn first answer
+ * after a pause: the recent share starts again
+ */
+export function updateTrend(
+  trend: Trend,
+  isCorrect: boolean,
+  expectation: Expectation | null,
+  pCorrect: number,
+  isReturn: boolean,
+): Trend {
   const right = isCorrect ? 1 : 0;
-  const answers = trend.answers + 1;
+  const answers = isReturn ? 1 : trend.answers + 1;
   const gain = isChanging(trend) ? model.changingBiasRate : model.biasRate;
+  const share = moveTowards(trend.share, right, computeShareRate(answers));
+  const bias = Math.fround(updateBias(trend.bias, gain * (right - pCorrect)));
+  if (expectation === null) return { ...trend, answers, share, bias };
+  const surprise = right - expectation.usual;
+  const change = moveTowards(trend.change, surprise, model.changeRate);
+  return { answers, share, change, bias, ...updateGrowth(trend, expectation, surprise) };
+}
+
+/** A regression: differences from the mean of earlier answers are uncorrelated (Helmert contrasts). */
+function updateGrowth(
+  { share, achieved, projected }: Trend,
+  { usual, gain, attempts }: Expectation,
+  surprise: number,
+): Pick<Trend, 'achieved' | 'projected'> {
+  // Not `usual`, whose random errors would look like growth.
+  const lift = (1 - share) * gain;
+  const weight = attempts / ((attempts + 1) * Math.max(model.minVariance, usual * (1 - usual)));
   return {
-    answers,
-    share: moveTowards(trend.share, right, computeShareRate(answers)),
-    change: usual === null ? trend.change : moveTowards(trend.change, right - usual, model.changeRate),
-    bias: Math.fround(updateBias(trend.bias, gain * (right - pCorrect))),
+    achieved: Math.fround(model.growthFading * achieved + weight * lift * surprise),
+    projected: Math.fround(model.growthFading * projected + weight * lift * lift),
   };
 }
 
-/** Null with too few earlier answers. @param easiness logits */
-export function computeUsualChance(
+/** @param easiness logits @param learning per answer: wrong answers fall by exp(-learning) @returns null with too few answers */
+export function computeExpectation(
   { attempts, correct }: { readonly attempts: number; readonly correct: number },
   easiness: number,
-): number | null {
+  learning: number,
+): Expectation | null {
   if (attempts < model.minAttempts) return null;
-  const share = (correct + 0.5) / (attempts + 1);
-  return easiness === 0 ? share : sigmoid(logit(share) + easiness);
+  const share = correct / attempts;
+  const practice = learning * attempts;
+  return {
+    // Linear, so that items of different difficulty do not shift the mean.
+    usual: clamp(share + easiness * share * (1 - share), 0, 1),
+    gain: 1 - practice / Math.expm1(practice),
+    attempts,
+  };
 }
 
 const computeShareRate = (answers: number): number => Math.max(1 / answers, model.shareRate);
@@ -55,10 +98,14 @@ export const isChanging = ({ change }: Trend): boolean => Math.abs(change) >= mo
 
 export const isFalling = (trend: Trend): boolean => trend.change <= -model.clearChange;
 
-/** Changes gradually, so that no single answer reverses a forecast. */
-export function computeLearningShare({ answers, share, change }: Trend): number {
-  const { noChange, clearChange, guessing, learningFrom, minAnswers } = model;
+/** Factor of projected learning, 0 to 2. Changes gradually, so that no single answer reverses a forecast. */
+export function computeGrowth(
+  { answers, share, change, achieved, projected }: Trend,
+  tenantGrowth: number,
+): number {
+  const { noChange, clearChange, guessing, learningFrom, minAnswers, growthPrior, maxGrowth } = model;
   const steady = 1 - clamp((-change - noChange) / (clearChange - noChange), 0, 1);
-  if (answers < minAnswers) return steady;
-  return steady * clamp((share - guessing) / (learningFrom - guessing), 0, 1);
+  const known = answers < minAnswers ? 1 : clamp((share - guessing) / (learningFrom - guessing), 0, 1);
+  const growth = (growthPrior * tenantGrowth + achieved) / (growthPrior + projected);
+  return steady * known * clamp(growth, 0, maxGrowth);
 }

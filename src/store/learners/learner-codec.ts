@@ -29,7 +29,8 @@ export function encodeLearner(learner: LearnerState): Buffer {
   record.setFloat64(32, abilities.covariance, true);
   record.setFloat64(40, abilities.rw, true);
   record.setFloat64(48, abilities.rwVariance, true);
-  // 56 to 63 are unused.
+  record.setFloat32(56, trend.achieved, true);
+  record.setFloat32(60, trend.projected, true);
   record.setFloat64(64, trace.ability, true);
   record.setFloat64(72, trace.variance, true);
   record.setFloat64(80, trace.recent, true);
@@ -134,6 +135,8 @@ export function decodeLearner(stored: Buffer): LearnerState {
       share: record.getFloat32(trendOffset + 4, true),
       change: record.getFloat32(trendOffset + 8, true),
       bias: record.getFloat32(trendOffset + 12, true),
+      achieved: record.getFloat32(56, true),
+      projected: record.getFloat32(60, true),
     },
     items: { generation: record.getUint32(116, true), size: record.getUint16(120, true) },
   };

@@ -97,7 +97,7 @@ const learners: Readonly<Record<string, Omit<PanelLearner, 'name'>>> = {
       answers: 10,
       share: 0.4 + (i >> 1) * 0.05,
     })),
-    ...{ current: [1000, 1220], in30: [0, 90], in120: [20, 220], width: certain, onTrack: true },
+    ...{ current: [1000, 1220], in30: [0, 90], in120: [20, 220], width: certain, onTrack: false },
     momentum: 'building',
   },
   'one section only': {
@@ -119,7 +119,7 @@ const learners: Readonly<Record<string, Omit<PanelLearner, 'name'>>> = {
   },
   'long history': {
     sessions: days(150, { skills: all, answers: 8, share: 0.7 }),
-    ...{ current: [1100, 1330], in30: [0, 60], in120: [0, 150], width: certain, fittedWidth, onTrack: true },
+    ...{ current: [1100, 1330], in30: [0, 60], in120: [0, 150], width: certain, fittedWidth },
   },
   // Partly forgotten until the next day of practice.
   '300 answers on one day': {
