@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
 import type { ForecastOrder } from '../../src/contracts/forecasts/forecast-tasks.js';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
-import { dayMs } from '../../src/domain/base/common.js';
+import { dayMs, toDay } from '../../src/domain/base/common.js';
 import { newLearner, newSkill } from '../../src/domain/tracing/learner-states.js';
 import { unavailable } from '../../src/errors.js';
 import { indices } from '../../src/lists.js';
@@ -82,6 +82,8 @@ async function setAbility(theta: number): Promise<void> {
   const learner = {
     ...{ ...newLearner, version: 1, attempts: 60, baselineTotal: 990 },
     abilities: { ...newLearner.abilities, math: theta, rw: theta },
+    // Without practice, the forecast falls.
+    activity: { day: toDay(clock), halfAnswers: newLearner.activity.halfAnswers.map(() => 8) },
   };
   const attempts = { attempts: 30, correct: 15, lastAttemptAt: clock };
   const skill = encodeSkill({ ...newSkill(defaultParameters), ...attempts });
