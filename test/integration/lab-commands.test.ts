@@ -10,7 +10,7 @@ import { resolveSkillModel, unfittedModel } from '../../src/domain/catalogue/ten
 import { localRunner } from '../../src/domain/fit/fit-stages.js';
 import { skillColumns } from '../../src/domain/prediction/features.js';
 import { streakCount } from '../../src/domain/prediction/prediction-model.js';
-import { forecastFold } from '../../src/lab/backtest/forecasts.js';
+import { forecastFold, scoreForecasts } from '../../src/lab/backtest/forecasts.js';
 import { bootstrapIntervals, resamples } from '../../src/lab/backtest/results.js';
 import { planWindows, selectAnswersBefore, unboundedWindow } from '../../src/lab/backtest/windows.js';
 import { predictAll } from '../../src/lab/evaluate/predict.js';
@@ -305,7 +305,7 @@ test('A forecast uses no answer within its horizon and none of other test learne
   const forecast = async (answers: readonly MadeAnswer[]) => {
     const split = splitOf(answers, timed);
     const { served } = (await trainModels(split.training, localRunner)).models;
-    return forecastFold(split, served, 1, unboundedWindow);
+    return scoreForecasts(forecastFold(split, served, 1, unboundedWindow));
   };
   const original = await forecast(half);
   for (const known of [3, 40]) {

@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { accuracyConstants } from '../../domain/base/accuracy-constants.js';
 import { logLossClip } from '../../domain/base/prediction-metrics.js';
 import { detectHorizonUnit } from '../../domain/fit/accuracy/accuracy-cases.js';
-import { forecastFold, type ScoredCase } from '../../lab/backtest/forecasts.js';
+import { forecastFold, scoreForecasts } from '../../lab/backtest/forecasts.js';
 import { renderBacktest } from '../../lab/backtest/page.js';
 import { type Backtest, formatBacktest, serializeBacktest } from '../../lab/backtest/report.js';
 import { computeResults, resamples, seed } from '../../lab/backtest/results.js';
@@ -28,6 +28,9 @@ Training: the models of a forecast are trained on learners of other folds. If th
 earlier answers: the log is split into four parts with equal numbers of answers, and each part except the first is
 forecast by models that were trained on the parts before it.
 
+Recalibration: if the log has times, the outcomes of horizons that ended before a forecast correct its intervals, as in the
+service. The corrections are recomputed every three days.
+
 Horizons: ${horizons.days.join(', ')} days after the last answer; if the log has no times, the next ${horizons.answers.join(', ')} answers.
 Forecasts with fewer than ${minAnswers} answers within the horizon are skipped. A horizon in answers is always complete; a
 horizon in days may extend beyond the end of the log.
@@ -46,7 +49,7 @@ Metrics, by number of earlier answers and horizon; each forecast counts once:
 Brackets are 95 % intervals from ${resamples} bootstrap samples of learners with seed ${seed}. Needs no servers.`,
   measure: async (context, args, { table, since }) => {
     const folds = args.fold === null ? chooseFolds(table, context) : assignFolds(table);
-    const scored: ScoredCase[] = [];
+    const forecasts: ReturnType<typeof forecastFold> = [];
     let unit: Backtest['unit'] = 'days';
     let windows: readonly ForecastWindow[] = [];
     let train: ReturnType<typeof openTrainer> | undefined;
@@ -65,13 +68,15 @@ Brackets are 95 % intervals from ${resamples} bootstrap samples of learners with
         if (context.closers.closing) return null;
         // `push(...all)` with millions of arguments overflows the stack.
         for (const one of forecastFold({ ...split, training }, trained.models.served, fold, window))
-          scored.push(one);
+          forecasts.push(one);
       }
     }
-    if (scored.length === 0)
+    if (forecasts.length === 0)
       throw new StartError(
         `No learner has at least ${minAnswers} answers within a horizon, so no forecast can be checked`,
       );
+    context.showProgress('recalibrating over time');
+    const scored = await scoreForecasts(forecasts);
     context.showProgress('computing intervals by bootstrap');
     const results = await computeResults(scored);
     const seconds = (performance.now() - since) / 1000;

@@ -31,4 +31,16 @@ export const accuracyConstants = {
     factor: { low: 0.2, high: 5 },
   },
   coverageSlack: 0.04,
+  /** Recalibration of intervals by the outcomes of recent forecasts. Chosen on one real and 13 simulated logs. */
+  calibration: {
+    halfLifeDays: 30,
+    maxAgeDays: 180,
+    /** Learners at which an estimate has half of the weight. */
+    shrinkLearners: 15,
+    /** Part of a past shift that is expected to last. The rest counts as variance. */
+    lastingShift: 0.5,
+    /** Limit of a deviation, in standard deviations. */
+    maxDeviation: 3,
+    factor: { low: 0.4, high: 2.5 },
+  },
 } as const;

@@ -190,6 +190,17 @@ export function computeIntervalReach(model: AccuracyModel, point: GridPoint, lev
   };
 }
 
+/** Position of a `ForecastOutcome`. @param reach of the 80 % interval without a calibration */
+export function computeOutcomePosition(
+  { expected, sd }: Pick<AccuracyForecast, 'expected' | 'sd'>,
+  reach: IntervalFactors,
+  answers: number,
+  share: number,
+): number {
+  const distance = (stabiliseShare(share) - stabiliseShare(expected)) / computeTotalSd(sd, answers);
+  return distance / (distance < 0 ? reach.below : reach.above);
+}
+
 const noFactors: IntervalFactors = { below: 1, above: 1 };
 
 /** 1 without a calibration. */

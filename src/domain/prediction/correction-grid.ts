@@ -19,6 +19,11 @@ export const historyBands = constants.bands.map((from, band) => {
   return { from, to: next ?? Number.POSITIVE_INFINITY, middle: Math.sqrt(from * (next ?? 2 * from)) };
 });
 
+export const createGrid = (unit: keyof typeof constants.horizons): CorrectionGrid => ({
+  histories: historyBands.map(({ middle }) => Math.log1p(middle)),
+  horizons: constants.horizons[unit].map((horizon) => Math.log1p(horizon)),
+});
+
 export const isInBand = ({ from, to }: (typeof historyBands)[number], history: number): boolean =>
   history >= from && history < to;
 

@@ -16,21 +16,17 @@ import {
   sumVarianceParts,
   widthLevels,
 } from '../../prediction/accuracy-model.js';
-import { findNeighbourCells, historyBands } from '../../prediction/correction-grid.js';
+import { type CorrectionGrid, createGrid, findNeighbourCells } from '../../prediction/correction-grid.js';
 import type { Observation } from './accuracy-cases.js';
 
 const { fit: rules } = accuracyConstants;
 
-type Grid = Omit<CorrectionSurface, 'cells'>;
 type IntervalWidths = Pick<IntervalCorrection, 'below' | 'above'>;
 
 const rounds = 2;
 
 export function calibrateSurface(model: AccuracyModel, observed: readonly Observation[]): CorrectionSurface {
-  const grid = {
-    histories: historyBands.map(({ middle }) => Math.log1p(middle)),
-    horizons: accuracyConstants.horizons[model.unit].map((horizon) => Math.log1p(horizon)),
-  };
+  const grid = createGrid(model.unit);
   const size = grid.histories.length * grid.horizons.length;
   const across = grid.horizons.length;
   const deviations = observed.map((one) => computeDeviation(model, grid, one));
@@ -60,7 +56,7 @@ type Deviation = ReturnType<typeof computeDeviation>;
 
 const computeDeviation = (
   { variance }: AccuracyModel,
-  grid: Grid,
+  grid: CorrectionGrid,
   { learner, history, span: horizon, answers, right, expected }: Observation,
 ) => ({
   learner,
