@@ -272,6 +272,14 @@ test('collectAccuracyCases ends horizons of days with the log and skips cases wi
   assert.ok(casesBefore(thirtieth).every(({ history, answers }) => history + answers <= 30));
 });
 
+test('collectAccuracyCases has no horizon before the end of the log if an answer arrives late', () => {
+  const answers = timed(60, 0.5);
+  const late = [...answers.slice(0, 30), ...answers.slice(50), ...answers.slice(30, 50)];
+  const log = answerLog(1, [late]);
+  const cases = collectAccuracyCases(log, 'days', undefined, dayMs * 20);
+  assert.ok(cases.length > 0 && cases.every(({ span }) => span >= 0));
+});
+
 /** Fits on four of five learners and judges by the fifth. */
 const fitChecked = (log: AnswerLog, current: AccuracyModel) =>
   fitAccuracyChecked(

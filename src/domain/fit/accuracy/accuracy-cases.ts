@@ -61,8 +61,9 @@ export function collectAccuracyCases(
   for (const range of iterateLearnerRanges(log, learners)) {
     const { learner, start } = range;
     if (inDays && !isTimed(log, range)) continue;
-    let { end } = range;
-    while (inDays && end > start && (at[end - 1] as number) > logEnd) end--;
+    // Late answers: times may not ascend.
+    const later = inDays ? at.subarray(start, range.end).findIndex((time) => time > logEnd) : -1;
+    const end = later < 0 ? range.end : start + later;
     for (let first = start + 1; first < end; first++) {
       const history = first - start;
       if (!isCut(history)) continue;
