@@ -31,7 +31,7 @@ const { low, high } = accuracyConstants.calibration.factor;
 
 interface OutcomeSource {
   readonly seed: number;
-  /** Mean and standard deviation in those of the forecasts. */
+  /** Mean and spread of the deviations, in standard deviations of the forecast. */
   readonly mean?: number;
   readonly sd?: number;
   readonly history?: number;

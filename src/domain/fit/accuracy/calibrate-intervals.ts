@@ -1,7 +1,7 @@
 /**
  * Interval factors by the outcomes of recent forecasts. Outcomes count less with age, as in conformal prediction
  * under drift (Barber et al. 2023). Means and variances replace quantiles, because a band has few learners in its
- * tails. Estimates for all outcomes, horizons, histories and cells are each shrunk to the level above.
+ * tails. Estimates for all outcomes, horizons, histories and cells are each shrunk to the previous level.
  */
 
 import { accuracyConstants } from '../../base/accuracy-constants.js';
