@@ -17,6 +17,7 @@ import {
   forecastAccuracy,
 } from '../../domain/prediction/accuracy-model.js';
 import type { ForecastOutcome, IntervalCalibration } from '../../domain/prediction/interval-calibration.js';
+import { isChanging, isFalling } from '../../domain/tracing/trend.js';
 import { groupBy } from '../../lists.js';
 import type { Split } from '../evaluate/answers.js';
 import { computeShareRight } from '../evaluate/predict.js';
@@ -28,16 +29,20 @@ const calibratedLevel = 0.8;
 export const modelNames = ['served', 'no_change', 'population'] as const;
 export type ModelName = (typeof modelNames)[number];
 
+export const trendNames = ['falling', 'constant', 'rising'] as const;
+
 interface CaseForecast {
   readonly fold: number;
   readonly one: AccuracyCase;
   readonly accuracy: AccuracyModel;
   readonly forecast: AccuracyForecast;
+  /** At the forecast. */
+  readonly trend: (typeof trendNames)[number];
   /** Expected share of right answers. */
   readonly expected: Readonly<Record<ModelName, number>>;
 }
 
-export type ScoredCase = ReturnType<typeof scoreCase> & Pick<CaseForecast, 'fold' | 'expected'>;
+export type ScoredCase = ReturnType<typeof scoreCase> & Pick<CaseForecast, 'fold' | 'expected' | 'trend'>;
 
 export function forecastFold(
   { training, test }: Split,
@@ -57,7 +62,8 @@ export function forecastFold(
     for (const one of cases.get(place) ?? []) {
       const forecast = forecastAccuracy(accuracy, learner, one.span);
       const expected = { served: forecast.expected, no_change: computeRecentShare(test, one), population };
-      forecasts.push({ fold, one, accuracy, forecast, expected });
+      const trend = isFalling(learner.trend) ? 'falling' : isChanging(learner.trend) ? 'rising' : 'constant';
+      forecasts.push({ fold, one, accuracy, forecast, expected, trend });
     }
   });
   return forecasts;
@@ -66,9 +72,9 @@ export function forecastFold(
 /** Yields to the event loop, so that signals are handled. @param forecasts of one horizon unit */
 export async function scoreForecasts(forecasts: readonly CaseForecast[]): Promise<ScoredCase[]> {
   const calibrations = await calibrateByPeriod(forecasts);
-  return forecasts.map(({ fold, one, accuracy, forecast, expected }) => {
+  return forecasts.map(({ fold, one, accuracy, forecast, expected, trend }) => {
     const calibration = calibrations.get(findPeriod(one.at)) ?? null;
-    return { ...scoreCase({ ...accuracy, calibration }, forecast, one), fold, expected };
+    return { ...scoreCase({ ...accuracy, calibration }, forecast, one), fold, expected, trend };
   });
 }
 
@@ -98,20 +104,29 @@ function createOutcome({ fold, one, accuracy, forecast }: CaseForecast): Forecas
 
 function scoreCase(accuracy: AccuracyModel, forecast: AccuracyForecast, one: AccuracyCase) {
   const observed = one.right / one.answers;
-  const intervals = intervalLevels.map((level) =>
-    computeAccuracyInterval(accuracy, forecast, one.answers, level),
-  );
   const cdf = (share: number): number => computeAccuracyCdf(accuracy, forecast, one.answers, share);
   const half = 0.5 / one.answers;
   return {
     ...one,
     observed,
+    ...checkIntervals(accuracy, forecast, one),
+    /** Without recalibration; null if the forecast was not recalibrated. */
+    uncalibrated: accuracy.calibration
+      ? checkIntervals({ ...accuracy, calibration: null }, forecast, one)
+      : null,
+    /** Forecast probabilities of a share below the observed one, and up to it. */
+    pit: { from: cdf(observed - half), to: cdf(observed + half) },
+  };
+}
+
+function checkIntervals(model: AccuracyModel, forecast: AccuracyForecast, { right, answers }: AccuracyCase) {
+  const observed = right / answers;
+  const intervals = intervalLevels.map((level) => computeAccuracyInterval(model, forecast, answers, level));
+  return {
     /** True if an interval contains the observed share; in the order of `intervalLevels`. */
     inside: intervals.map(({ low, high }) => low <= observed && observed <= high),
     /** Width of the 80 % interval. */
     width: intervals[1] === undefined ? 0 : intervals[1].high - intervals[1].low,
-    /** Forecast probabilities of a share below the observed one, and up to it. */
-    pit: { from: cdf(observed - half), to: cdf(observed + half) },
   };
 }
 

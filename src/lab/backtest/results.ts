@@ -3,7 +3,7 @@ import { computeShareLoss } from '../../domain/base/prediction-metrics.js';
 import { historyBands, isInBand } from '../../domain/prediction/correction-grid.js';
 import { distinct, indices } from '../../lists.js';
 import { createSeededRandom } from '../../seeded-random.js';
-import { intervalLevels, type ModelName, modelNames, type ScoredCase } from './forecasts.js';
+import { intervalLevels, type ModelName, modelNames, type ScoredCase, trendNames } from './forecasts.js';
 
 /** Mean over cases with a 95 % interval over learners. */
 export interface Estimate {
@@ -13,13 +13,16 @@ export interface Estimate {
 }
 
 export type CaseSummary = Awaited<ReturnType<typeof summarizeCases>>;
+export type TrendGroup = Awaited<ReturnType<typeof computeTrends>>[number];
 export type Band = Awaited<ReturnType<typeof computeBands>>[number];
 export type BacktestResults = Awaited<ReturnType<typeof computeResults>>;
 
 /** @param scored not empty */
 export const computeResults = async (scored: readonly ScoredCase[]) => ({
   all: await summarizeCases(scored),
+  isRecalibrated: scored.some(({ uncalibrated }) => uncalibrated !== null),
   bands: await computeBands(scored),
+  trends: await computeTrends(scored),
   reliability: computeReliability(scored),
   pit: computePitHistogram(scored),
 });
@@ -43,6 +46,17 @@ async function computeBands(scored: readonly ScoredCase[]) {
   return bands;
 }
 
+/** By trend at the forecast; `horizon` null: all. */
+async function computeTrends(scored: readonly ScoredCase[]) {
+  const groups = [];
+  for (const trend of trendNames)
+    for (const horizon of [null, ...listHorizons(scored)]) {
+      const own = scored.filter((one) => one.trend === trend && [null, one.horizon].includes(horizon));
+      if (own.length > 0) groups.push({ trend, horizon, ...(await summarizeCases(own)) });
+    }
+  return groups;
+}
+
 export const listHorizons = (of: readonly { readonly horizon: number }[]): number[] =>
   distinct(of.map(({ horizon }) => horizon)).sort((a, b) => a - b);
 
@@ -55,30 +69,46 @@ const lossFunctions = {
 type LossName = keyof typeof lossFunctions;
 const lossNames = Object.keys(lossFunctions) as LossName[];
 
-/** The first column counts the cases. */
-const toColumns = ({ inside, width, observed, expected }: ScoredCase): number[] => [
-  1,
-  width,
-  ...inside.map(Number),
-  ...modelNames.flatMap((name) => lossNames.map((loss) => lossFunctions[loss](observed, expected[name]))),
+/** The first figure counts the cases. */
+const measureCase = ({ inside, width, uncalibrated, observed, expected: { served } }: ScoredCase) => ({
+  ...{ cases: 1, width, expected: served, observed },
+  ...{ bias: served - observed, squaredError: (served - observed) ** 2 },
+  ...{ half: Number(inside[0]), most: Number(inside[1]), nearlyAll: Number(inside[2]) },
+  oldWidth: uncalibrated?.width ?? width,
+  oldMost: Number((uncalibrated?.inside ?? inside)[1]),
+});
+
+const toColumns = (one: ScoredCase): number[] => [
+  ...Object.values(measureCase(one)),
+  ...modelNames.flatMap((name) =>
+    lossNames.map((loss) => lossFunctions[loss](one.observed, one.expected[name])),
+  ),
 ];
 
 async function summarizeCases(scored: readonly ScoredCase[]) {
   const sums = await sumByLearner(scored);
   const bounds = await bootstrapIntervals(sums);
-  const [, width, half, most, nearlyAll, ...losses] = bounds.map((bound, column) => ({
+  const estimates = bounds.map((bound, column) => ({
     mean: sums.reduce((sum, own) => sum + (own[column] as number), 0) / scored.length,
     ...bound,
-  })) as [Estimate, Estimate, Estimate, Estimate, Estimate, ...Estimate[]];
+  }));
+  const names = Object.keys(measureCase(scored[0] as ScoredCase));
+  const figures = Object.fromEntries(names.map((name, i) => [name, estimates[i]])) as Readonly<
+    Record<keyof ReturnType<typeof measureCase>, Estimate>
+  >;
+  const { width, expected, observed, bias, squaredError } = figures;
+  const losses = estimates.slice(names.length);
   const lossesOfModel = (model: number) =>
     Object.fromEntries(lossNames.map((loss, i) => [loss, losses[lossNames.length * model + i]]));
   return {
-    cases: scored.length,
-    learners: sums.length,
+    ...{ cases: scored.length, learners: sums.length, expected, observed, bias },
+    rmse: Math.sqrt(squaredError.mean),
     /** By level: share of cases inside, and below the interval. */
-    coverage: [half, most, nearlyAll] as const,
+    coverage: [figures.half, figures.most, figures.nearlyAll] as const,
     below: intervalLevels.map((_, i) => computeShareBelow(scored, i)),
     width,
+    /** Of the 80 % interval. */
+    uncalibrated: { coverage: figures.oldMost, width: figures.oldWidth },
     models: Object.fromEntries(modelNames.map((name, i) => [name, lossesOfModel(i)])) as Readonly<
       Record<ModelName, Readonly<Record<LossName, Estimate>>>
     >,
