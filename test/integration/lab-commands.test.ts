@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
+import { formulaVersion } from '../../src/domain/base/formula-version.js';
 import { resolveSkillModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { localRunner } from '../../src/domain/fit/fit-stages.js';
 import { skillColumns } from '../../src/domain/prediction/features.js';
@@ -71,7 +72,11 @@ test('evaluate reports every metric as JSON and writes a self-contained page', a
   const { by_mastery, pairs, contradictions, mastered_then_low, mastered_then_accuracy } = found.validity;
   assert.ok(pairs > 0 && contradictions <= pairs && mastered_then_low <= mastered_then_accuracy);
   assert.equal(computeSum(by_mastery.map(({ answers }: { answers: number }) => answers)), found.rows);
-  assert.equal(found.run.version, version);
+  assert.deepEqual([found.run.version, found.run.formula_version], [version, formulaVersion]);
+  assert.match(found.headline[0], /^The served probability predicts held-out answers with AUC 0\.\d{3}/);
+  assert.ok(found.auc_margins.served > 0);
+  const [low, high] = found.validity.intervals.contradictions;
+  assert.ok(low <= contradictions / pairs && contradictions / pairs < high);
   assert.ok(found.fit.observations === 1600 && found.fit.seconds > 0 && found.fit.iterations > 0);
   assert.ok(found.served_fit.peak_bytes > 1e7);
   const parts = ['streaks', 'before', 'course', 'retries', 'itemsBefore'];
@@ -83,6 +88,7 @@ test('evaluate reports every metric as JSON and writes a self-contained page', a
   for (const text of [
     version,
     found.run.date.slice(0, 10),
+    found.headline[0],
     '1 thread',
     'Monotonicity of the served probability',
   ])
@@ -99,7 +105,11 @@ test('evaluate splits a file by a hash, with the same results for any number of 
   const { models, split, learners } = await runJson('evaluate', file, '--threads', '2');
   assert.equal(split, 'hash');
   assert.ok(learners > 3 && learners < 20, `${learners} of 50 learners in a fifth`);
-  assert.match(out, /^Skilltrace \d.*, \d{4}-\d\d-\d\d \d\d:\d\d UTC\n/);
+  assert.match(
+    out,
+    /^The served probability predicts held-out answers with AUC 0\.\d{3} ± 0\.\d{3}, .*better than .*\(0\.\d{3}\)\.\n/,
+  );
+  assert.match(out, /\nCreated +Skilltrace \d.*, model formulas \d+, \d{4}-\d\d-\d\d \d\d:\d\d UTC\n/);
   assert.match(out, /folds by a hash of user_id/);
   assert.match(out, /\n {2}MODEL +AUC +RMSE +LOG LOSS +ACCURACY +ECE +ANSWERS\n/);
   for (const name of modelNames) {
@@ -261,8 +271,15 @@ test('backtest reports coverage and losses as JSON and writes a self-contained p
   // Coverage and loss by horizon, width, reliability, PIT.
   assertSelfContained(html, 9);
   const beginning = html.slice(html.indexOf('</h1>'), html.indexOf('<h2>'));
-  assert.match(beginning, /Coverage of the 80 % interval<\/p><p class="figure[^>]*>\d\d\.\d %/);
-  assert.match(beginning, /Failed bands: \d+ of \d+/);
+  const covered = `${Math.round(100 * found.coverage['80'])} % of the 80 % intervals contained the observed share`;
+  assert.ok(found.headline[0].startsWith(covered), found.headline[0]);
+  for (const text of [...found.headline, `Skilltrace ${version}, model formulas ${formulaVersion}`])
+    assert.ok(beginning.includes(text), text);
+  assert.match(html, /<h2>By past trend<\/h2>/);
+  assert.deepEqual([found.horizons, found.run.version], [[7, 30, 90], version]);
+  const ofAll = found.trends.filter(({ horizon }: Json) => horizon === null);
+  assert.equal(computeSum(ofAll.map(({ cases }: Json) => cases)), found.cases);
+  assert.equal(found.is_recalibrated, false);
   await assertLegible(t, page, /^Backtest of /);
 });
 
@@ -273,7 +290,12 @@ test('backtest of one fold without times uses horizons in answers, with any thre
   assert.deepEqual([code, err], [0, '']);
   assert.deepEqual([found.learners, found.fold, found.unit, found.cutoffs], [6, 3, 'answers', []]);
   assertBands(found.bands, found.cases, [20, 50]);
-  assert.match(out, /horizons in answers/);
+  assert.match(
+    out,
+    /^\d+ % of the 80 % intervals .*; no band has enough forecasts and learners to be judged\.\n/,
+  );
+  assert.match(out, /\nCreated +Skilltrace .*\nCommand .*\nFile .*\nFold +3\n.*\nHorizons +20, 50 answers\n/);
+  assert.match(out, /\nBy past trend, horizons in answers:\n {2}TREND +ANSWERS/);
   const coverage = found.coverage['80'].toFixed(3);
   assert.match(out, new RegExp(`\n  80 % +${coverage} +\\[0\\.\\d{3}.[01]\\.\\d{3}\\]`));
   assert.match(out, new RegExp(`\n  served +${found.models.served.brier.toFixed(4)}`));
@@ -284,8 +306,12 @@ test('backtest replaces a single fold by a hash and forecasts few learners witho
   const file = await fileOf(t, csvOf(inOneFold, [...bare, 'fold']));
   const ended = await run('backtest', file, '--json');
   assert.equal(ended.err, 'All learners are in fold 7; a hash of user_id assigns folds 1 to 5 instead\n');
-  const { seconds: _, ...found } = lineOf(ended);
-  const { seconds: __, ...byHash } = await runJson('backtest', await fileOf(t, csvOf(inOneFold, bare)));
+  const { seconds: _, run: __, ...found } = lineOf(ended);
+  const {
+    seconds: ___,
+    run: ____,
+    ...byHash
+  } = await runJson('backtest', await fileOf(t, csvOf(inOneFold, bare)));
   assert.deepEqual(found, byHash);
   assert.deepEqual([found.learners, found.unit], [10, 'answers']);
   const { code, out, err } = await run('backtest', file, '--fold', '7');

@@ -70,6 +70,27 @@ test('checkAnswers measures accuracy over five answers after mastery, with learn
   assert.deepEqual([one.masteredThenAnswers, one.masteredThenAccuracy, one.masteredThenLow], [2, 1, null]);
 });
 
+test('checkAnswers gives shares of pairs an interval over learners, also without any case', () => {
+  const pairsOf = (learner: string, contradicted: number, pairs: number) =>
+    indices(pairs).flatMap((skill) =>
+      pairOf('1111111110', skill < contradicted ? 0.5 : 0.8, { learner, skill }),
+    );
+  const intervalOf = (...counts: [contradicted: number, pairs: number][]) =>
+    validityOf(counts.flatMap(([contradicted, pairs], i) => pairsOf(`${i}`, contradicted, pairs))).intervals
+      .contradictions ?? [];
+  const near = (found: readonly number[], expected: readonly number[]) =>
+    assert.deepEqual(
+      found.map((value) => value.toFixed(4)),
+      expected.map((value) => value.toFixed(4)),
+    );
+  // Wilson's interval of 0 of 20 and 10 of 20.
+  near(intervalOf([0, 10], [0, 10]), [0, 0.1611]);
+  near(intervalOf([5, 10], [5, 10]), [0.2993, 0.7007]);
+  // All or no pairs of a learner: the design effect is 10 * 4 / 3, so 40 pairs count as 3.
+  near(intervalOf([10, 10], [0, 10], [10, 10], [0, 10]), [0.1233, 0.8767]);
+  assert.deepEqual(intervalOf([5, 10]), [], 'one learner');
+});
+
 test('checkAnswers measures accuracy before mastery from the sixth answer on, and returns null without answers', () => {
   const masteries = [...indices(7).map(() => 0.5), 0.95];
   const { unmasteredThenAccuracy } = validityOf(pairOf('000001011111', 0.5, {}, masteries));
@@ -105,4 +126,10 @@ test('checkAnswers measures the bias of rising and falling learners over their l
   near(movers.biasRising, 0);
   near(movers.biasFalling, 0);
   near(movers.longRms, 0.02 / Math.SQRT2);
+  assert.equal(movers.intervals.biasFalling, null, 'too few learners');
+  const many = indices(10).flatMap((i) => learnerOf(`${i}`, 40, i % 2 ? 20 : 30));
+  const [low, high] = checkAnswers(many).movers.intervals.biasFalling ?? [];
+  // Biases of 0 and .2: the variance of their mean is .01 / 9.
+  near(low ?? null, 0.1 - 1.96 * Math.sqrt(0.01 / 9));
+  near(high ?? null, 0.1 + 1.96 * Math.sqrt(0.01 / 9));
 });

@@ -13,7 +13,7 @@ import {
 } from '../../lab/evaluate/answers.js';
 import { type TrainedModels, trainModels } from '../../lab/evaluate/train.js';
 import { formatNumber } from '../../lab/report/format.js';
-import { createRunInfo, formatRunTitle, type RunInfo } from '../../lab/report/run-info.js';
+import { createRunInfo, type RunInfo } from '../../lab/report/run-info.js';
 import { StartError } from '../../lifecycle.js';
 import { distinct } from '../../lists.js';
 import { openAnswerFile, readPages } from '../import/answer-file.js';
@@ -42,7 +42,7 @@ interface LabCommand<Result> {
     answers: LoadedAnswers,
   ) => Promise<Result | null>;
   readonly json: (result: Result, run: RunInfo) => string;
-  readonly text: (result: Result) => string;
+  readonly text: (result: Result, run: RunInfo) => string;
   readonly page: (result: Result, run: RunInfo) => string;
 }
 
@@ -86,9 +86,7 @@ export const defineLabCommand = <Result>({
       const answers = await readAnswers(args.file, context);
       const result = answers && (await measure(context, args, answers));
       if (result === null || context.closers.closing) return;
-      context.print(
-        args.json ? formats.json(result, run) : `${formatRunTitle(run)}\n${formats.text(result)}`,
-      );
+      context.print(args.json ? formats.json(result, run) : formats.text(result, run));
       const { report } = args;
       if (report !== null) withReportErrors(report, () => writeFileSync(report, formats.page(result, run)));
     },

@@ -2,17 +2,27 @@ import { formatDate } from '../../domain/base/common.js';
 import type { HorizonUnit } from '../../domain/prediction/accuracy-model.js';
 import { formatJsonLine, formatNumber } from '../report/format.js';
 import { textTable } from '../report/page.js';
+import { formatRunInfo, type RunInfo } from '../report/run-info.js';
 import { intervalLevels } from './forecasts.js';
-import { type BacktestResults, type Band, type CaseSummary, resamples, seed } from './results.js';
+import { buildHeadline } from './headline.js';
 import {
-  bandHead,
-  bandRows,
+  type BacktestResults,
+  type Band,
+  type CaseSummary,
+  listHorizons,
+  resamples,
+  seed,
+  type TrendGroup,
+} from './results.js';
+import {
   bandText,
-  coverageHead,
-  coverageRows,
-  formatShare,
-  lossHead,
-  lossRows,
+  buildTables,
+  findBias,
+  findCoverageFault,
+  formatPercent,
+  isFew,
+  ruleText,
+  trendText,
 } from './tables.js';
 
 export interface Backtest {
@@ -26,7 +36,10 @@ export interface Backtest {
   readonly results: BacktestResults;
 }
 
-export function serializeBacktest({ file, fold, unit, cutoffs, seconds, results }: Backtest): string {
+export function serializeBacktest(
+  { file, fold, unit, cutoffs, seconds, results }: Backtest,
+  run: RunInfo,
+): string {
   const { cases, learners, coverage, models, width } = results.all;
   const found = {
     ...{ cases, learners },
@@ -38,17 +51,39 @@ export function serializeBacktest({ file, fold, unit, cutoffs, seconds, results 
     width80: width.mean,
     bootstrap: { seed, resamples },
     seconds,
+    headline: buildHeadline(results, unit),
+    trends: results.trends.map(describeTrend),
+    ...{ horizons: listHorizons(results.bands), run, isRecalibrated: results.isRecalibrated },
+    ...describeUncalibrated(results.all),
   };
   return formatJsonLine(found, 6);
 }
 
-function describeBand({ historyFrom, historyTo, horizon, cases, learners, ...band }: Band) {
+const describeUncalibrated = ({ uncalibrated: { coverage, width } }: CaseSummary) => ({
+  uncalibratedCoverage80: coverage.mean,
+  uncalibratedWidth80: width.mean,
+});
+
+function describeBand(band: Band) {
+  const { historyFrom, historyTo, horizon, cases, learners } = band;
   const [half, { mean, low, high }, nearlyAll] = band.coverage;
   return {
     ...{ historyFrom, historyTo, horizon, cases, learners },
     ...{ coverage80: mean, low, high, coverage50: half.mean, coverage95: nearlyAll.mean },
     width80: band.width.mean,
     models: describeLosses(band.models),
+    /** Of the 80 % interval. */
+    ...{ judged: !isFew(band), fault: findCoverageFault(band, 1) },
+    ...describeUncalibrated(band),
+  };
+}
+
+function describeTrend(group: TrendGroup) {
+  const { trend, horizon, cases, learners, rmse, bias, expected, observed } = group;
+  return {
+    ...{ trend, horizon, cases, learners, rmse, expected: expected.mean, observed: observed.mean },
+    ...{ bias: bias.mean, biasLow: bias.low, biasHigh: bias.high },
+    ...{ coverage80: group.coverage[1].mean, judged: !isFew(group), fault: findBias(group) },
   };
 }
 
@@ -60,24 +95,32 @@ const describeLosses = (models: CaseSummary['models']) =>
     ]),
   );
 
-export function formatBacktest(backtest: Backtest): string {
-  const { file, fold, unit, seconds, results } = backtest;
-  const { all, bands } = results;
-  const foldText = fold === null ? 'all folds, each with models trained on the other folds' : `fold ${fold}`;
-  const about = `${file}: ${foldText}, horizons in ${unit}, ${seconds.toFixed(1)} s
-Trained on ${describeTraining(backtest)}
-${formatNumber(all.cases)} forecasts for ${formatNumber(all.learners)} learners; brackets are 95 % confidence intervals from ${formatNumber(resamples)} bootstrap samples of learners, seed ${seed}`;
+export function formatBacktest(backtest: Backtest, run: RunInfo): string {
+  const { unit, results } = backtest;
+  const tables = buildTables(results, unit, [0.8]);
   return [
-    about,
-    textTable(coverageHead, coverageRows(all, bands)),
-    `Mean width of the 80 % interval: ${formatShare(all.width.mean)}`,
-    textTable(lossHead, lossRows(all)),
-    textTable(bandHead(unit), bandRows(bands, [0.8])),
+    buildHeadline(results, unit).join('\n'),
+    formatRunInfo(run, describeSettings(backtest)),
+    `${textTable(...tables.coverage)}\n${ruleText}`,
+    textTable(...tables.losses),
+    `By past trend, horizons in ${unit}:\n${textTable(...tables.trends)}\n${trendText}`,
+    textTable(...tables.bands),
     bandText,
   ].join('\n\n');
 }
 
-export const describeTraining = ({ cutoffs }: Backtest): string =>
+export const describeSettings = (backtest: Backtest): Readonly<Record<string, string>> => ({
+  File: backtest.file,
+  Fold:
+    backtest.fold === null ? 'all folds, each with models trained on the other folds' : String(backtest.fold),
+  'Trained on': describeTraining(backtest),
+  Horizons: `${listHorizons(backtest.results.bands).join(', ')} ${backtest.unit}`,
+  Intervals: intervalLevels.map(formatPercent).join(', '),
+  Brackets: `95 % confidence intervals from ${formatNumber(resamples)} bootstrap samples of learners, seed ${seed}`,
+  Forecasts: `${formatNumber(backtest.results.all.cases)} for ${formatNumber(backtest.results.all.learners)} learners, in ${backtest.seconds.toFixed(1)} s`,
+});
+
+const describeTraining = ({ cutoffs }: Backtest): string =>
   cutoffs.length === 0
     ? 'all answers of other learners (the log has no times, or is too short to split by time)'
     : `answers of other learners before ${cutoffs.map(formatDate).join(', ')}; each date starts the forecasts until the next date`;

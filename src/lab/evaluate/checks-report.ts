@@ -4,63 +4,63 @@ import { type ChartPoint, diagonalMark, type Series, shareAxis } from '../report
 import { type Cell, htmlTable, minObservations, type Row, section } from '../report/page.js';
 import type { MonotoneCheck } from './probe.js';
 import type { ModelResult } from './results.js';
-import type { AnswerChecks } from './validity.js';
+import type { AnswerChecks, Interval } from './validity.js';
 
 const formatPercent = (share: number | null): string =>
   share === null ? 'none' : `${(100 * share).toFixed(1)} %`;
 
-const formatShare = (count: number, all: number): string =>
-  `${formatNumber(count)} of ${formatNumber(all)} (${formatPercent(all === 0 ? null : count / all)})`;
-
 const formatDecimal = (figure: number | null): string => figure?.toFixed(3) ?? 'none';
 
+const addInterval = (text: string, interval: Interval, format: (bound: number) => string): string =>
+  interval === null
+    ? `${text} (too few learners)`
+    : `${text} [${format(interval[0])}\u00a0${format(interval[1])}]`;
+
+const formatShare = (share: number | null, interval: Interval): string =>
+  addInterval(formatPercent(share), interval, (bound) => (100 * bound).toFixed(1));
+
+const formatCount = (count: number, all: number, interval: Interval): string =>
+  `${formatNumber(count)} of ${formatNumber(all)} (${formatShare(all === 0 ? null : count / all, interval)})`;
+
+const formatBias = (bias: number | null, interval: Interval): string =>
+  addInterval(formatDecimal(bias), interval, formatDecimal);
+
 function buildRows({ validity, movers }: AnswerChecks): (readonly [label: string, figure: string])[] {
-  const { masteredThenAccuracy: next, masteredThenLow: low, masteredThenHigh: high } = validity;
+  const { masteredThenLow: low, masteredThenHigh: high, intervals: of } = validity;
+  const after = formatShare(
+    validity.masteredThenAccuracy,
+    low === null || high === null ? null : [low, high],
+  );
+  const until = formatShare(validity.unmasteredThenAccuracy, of.unmasteredThenAccuracy);
+  const masteredAt60 = formatCount(validity.masteredAt60, validity.pairs, of.masteredAt60);
+  const jumps = formatCount(validity.jumps, validity.settledAnswers, of.jumps);
+  const bias = 'Mean prediction minus share correct';
+  const { rising, falling, longLearners, intervals } = movers;
+  const long = `${formatNumber(longLearners)} learners with 150 or more answers`;
   return [
-    ['Mastery contradicts the last 10 answers', formatShare(validity.contradictions, validity.pairs)],
-    [
-      'Mastered, with at most 6 of the last 10 answers correct',
-      formatShare(validity.masteredAt60, validity.pairs),
-    ],
-    [
-      'Mastery changes of more than .5, from answer 6 of a pair on',
-      formatShare(validity.jumps, validity.settledAnswers),
-    ],
-    [
-      'Share correct in the 5 answers after mastery reached .95',
-      `${formatPercent(next)} (${formatPercent(low)} to ${formatPercent(high)})`,
-    ],
-    [
-      'Correct answers until mastery reached .95, from answer 6 on',
-      formatPercent(validity.unmasteredThenAccuracy),
-    ],
-    [
-      `Mean prediction minus share correct, ${formatNumber(movers.rising)} improving learners`,
-      formatDecimal(movers.biasRising),
-    ],
-    [
-      `Mean prediction minus share correct, ${formatNumber(movers.falling)} declining learners`,
-      formatDecimal(movers.biasFalling),
-    ],
-    [
-      `Root mean square of this difference, ${formatNumber(movers.longLearners)} learners with 150 or more answers`,
-      formatDecimal(movers.longRms),
-    ],
+    ['Mastery contradicts the last 10 answers', describeContradictions(validity)],
+    ['Mastered, with at most 6 of the last 10 answers correct', masteredAt60],
+    ['Mastery changes of more than .5, from answer 6 of a pair on', jumps],
+    ['Share correct in the 5 answers after mastery reached .95', after],
+    ['Correct answers until mastery reached .95, from answer 6 on', until],
+    [`${bias}, ${rising} improving learners`, formatBias(movers.biasRising, intervals.biasRising)],
+    [`${bias}, ${falling} declining learners`, formatBias(movers.biasFalling, intervals.biasFalling)],
+    [`Root mean square of this difference, ${long}`, formatBias(movers.longRms, intervals.longRms)],
   ];
 }
 
-export function formatValidity(found: AnswerChecks): string {
-  const { contradictions, pairs } = found.validity;
-  const share = pairs === 0 ? '' : ` (${formatPercent(contradictions / pairs)})`;
-  return [
-    `Mastery contradicts the last 10 answers in ${formatNumber(contradictions)} of ${formatNumber(pairs)} pairs of learner and skill${share}`,
-    formatTable(buildRows(found).slice(1)),
-  ].join('\n');
-}
+export const describeContradictions = ({
+  contradictions,
+  pairs,
+  intervals,
+}: AnswerChecks['validity']): string => formatCount(contradictions, pairs, intervals.contradictions);
+
+export const formatValidity = (found: AnswerChecks): string =>
+  `Mastery compared with answers; brackets are 95 % confidence intervals over learners:\n${formatTable(buildRows(found))}`;
 
 export function validitySection(found: AnswerChecks): string {
   const text =
-    'The first two rows cover pairs of learner and skill with 10 or more answers, after the last answer. Mastery contradicts the answers in two cases: it is .7 or more although at most 4 of the last 10 and 2 of the last 4 answers are correct, or it is below .6 although 9 or 10 of the last 10 are correct. A learner improves or declines if the share of correct answers in the last 50 answers differs from that in the first 50 by .2 or more. The differences compare the predictions of the last 50 answers with these answers.';
+    'The first two rows cover pairs of learner and skill with 10 or more answers, after the last answer. Mastery contradicts the answers in two cases: it is .7 or more although at most 4 of the last 10 and 2 of the last 4 answers are correct, or it is below .6 although 9 or 10 of the last 10 are correct. A learner improves or declines if the share of correct answers in the last 50 answers differs from that in the first 50 by .2 or more. The differences compare the predictions of the last 50 answers with these answers. Brackets are 95 % confidence intervals over learners.';
   return section('Mastery compared with answers', text, htmlTable(['Check', 'Result'], buildRows(found)));
 }
 

@@ -7,6 +7,7 @@ import { buildPartRows, partHead } from '../report/model-parts.js';
 import {
   type Cell,
   chartGrid,
+  headlineBlock,
   htmlPage,
   htmlTable,
   minObservations,
@@ -15,7 +16,7 @@ import {
   textTable,
   textTag,
 } from '../report/page.js';
-import { type RunInfo, renderRunInfo } from '../report/run-info.js';
+import { formatRunInfo, type RunInfo, renderRunInfo } from '../report/run-info.js';
 import {
   binChart,
   formatMonotone,
@@ -24,6 +25,7 @@ import {
   monotoneSection,
   validitySection,
 } from './checks-report.js';
+import { buildHeadline } from './headline.js';
 import type { MonotoneCheck } from './probe.js';
 import {
   type AucEstimate,
@@ -61,22 +63,24 @@ const splitTexts = {
 
 export function serializeEvaluation(evaluation: Evaluation, run: RunInfo): string {
   const { test, fit, file, fold, split, train, leftOut, results, ...found } = evaluation;
-  const byModel = (of: (model: ModelResult) => object) =>
+  const byModel = (of: (model: ModelResult) => object | number | null) =>
     Object.fromEntries(results.models.map((model) => [model.name, of(model)]));
   const models = byModel(({ metrics }) => metrics);
   const reliability = byModel((model) => model.reliability);
   const input = { fit, file, fold, split, train, leftOut, run };
-  return formatJsonLine({ ...test, models, ...input, ...found, reliability }, 6);
+  const added = {
+    headline: buildHeadline(evaluation.results, evaluation),
+    aucMargins: byModel(({ auc }) => auc.margin),
+  };
+  return formatJsonLine({ ...test, models, ...input, ...found, reliability, ...added }, 6);
 }
 
-export function formatEvaluation(evaluation: Evaluation): string {
-  const { file, fold, split, test, train, results } = evaluation;
-  const bins = results.models.find(({ name }) => name === 'served')?.reliability ?? [];
-  const about = `${file}, fold ${fold} (${splitTexts[split]})
-${formatCounts(test)} predicted, trained on ${formatCounts(train)}`;
+export function formatEvaluation(evaluation: Evaluation, run: RunInfo): string {
+  const bins = evaluation.results.models.find(({ name }) => name === 'served')?.reliability ?? [];
   const binTable = textTable(['Predicted', 'Answers', 'Mean prediction', 'Correct', 'Gap'], bins.map(binRow));
   return [
-    `${about}\n${formatFit(evaluation)}`,
+    buildHeadline(evaluation.results, evaluation).join('\n'),
+    `${formatRunInfo(run, describeSettings(evaluation))}\n${formatFit(evaluation)}`,
     textTable(figuresHead, figureRows(evaluation)),
     formatMonotone(evaluation.monotone),
     formatValidity(evaluation),
@@ -148,6 +152,7 @@ const getModelTitle = (name: ModelName): string => modelStyles[name].title;
 export function renderEvaluation(evaluation: Evaluation, run: RunInfo): string {
   const { fold, results } = evaluation;
   return htmlPage(`Evaluation of ${basename(evaluation.file)}, fold ${fold}`, [
+    headlineBlock(buildHeadline(evaluation.results, evaluation)),
     renderRunInfo(run, describeSettings(evaluation)),
     figuresSection(evaluation),
     validitySection(evaluation),
@@ -165,16 +170,12 @@ function figuresSection(evaluation: Evaluation): string {
   return section('Metrics', text, htmlTable(figuresHead, figureRows(evaluation, getModelTitle)));
 }
 
-const describeSettings = ({
-  file,
-  fold,
-  split,
-  leftOut,
-  fit,
-}: Evaluation): Readonly<Record<string, string>> => ({
-  File: `${basename(file)}, ${formatNumber(leftOut)} invalid rows skipped`,
-  Fold: `${fold}, ${splitTexts[split]}`,
-  Fit: `${formatThreads(fit.threads)}, ${formatNumber(fit.observations)} answers`,
+const describeSettings = (evaluation: Evaluation): Readonly<Record<string, string>> => ({
+  File: `${basename(evaluation.file)}, ${formatNumber(evaluation.leftOut)} invalid rows skipped`,
+  Fold: `${evaluation.fold}, ${splitTexts[evaluation.split]}`,
+  Predicted: formatCounts(evaluation.test),
+  'Trained on': formatCounts(evaluation.train),
+  Fit: `${formatThreads(evaluation.fit.threads)}, ${formatNumber(evaluation.fit.observations)} answers`,
 });
 
 function fitSection(evaluation: Evaluation): string {
@@ -278,7 +279,7 @@ function worstSection({ worstSkills }: EvaluationResults): string {
   });
   return section(
     'Skills with the largest gap',
-    'Skills with at least 100 test answers for which the mean prediction of the served model differs most from the share of correct answers.',
+    'Skills with at least 100 test answers for which the mean prediction of the served model differs most from the share of correct answers. The largest of many gaps are partly chance.',
     htmlTable(['Skill', 'Test answers', 'Mean prediction', 'Share correct', 'Gap'], rows),
   );
 }

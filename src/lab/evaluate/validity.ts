@@ -1,5 +1,4 @@
 import { masteryThresholds } from '../../domain/base/bkt-parameters.js';
-import { clamp } from '../../domain/base/common.js';
 import { computeReliability } from '../../domain/base/prediction-metrics.js';
 import { computeSum, groupBy } from '../../lists.js';
 
@@ -28,22 +27,30 @@ export function checkAnswers(all: ServedAnswers) {
 const firstSettledAnswer = 6;
 
 function measureValidity(learners: readonly ServedAnswers[]) {
-  const pairsOf = (own: ServedAnswers): ServedAnswers[] => [...groupBy(own, ({ skill }) => skill).values()];
-  const pairs = learners.flatMap(pairsOf);
-  const longPairs = pairs.filter((pair) => pair.length >= 10);
-  const settled = pairs.flatMap((pair) => pair.slice(firstSettledAnswer - 1));
-  const unmastered = pairs.flatMap((pair) => pair.slice(firstSettledAnswer - 1, countAnswersToMastery(pair)));
   const all = learners.flat();
+  const pairs = learners.map((own) => [...groupBy(own, ({ skill }) => skill).values()]);
+  /** @param select cases of a pair, 1 or 0 */
+  const measure = (select: (pair: ServedAnswers) => readonly number[]) =>
+    measureMean(pairs.map((own) => own.flatMap(select)));
+  const contradicted = measure((pair) => (isLong(pair) ? [Number(isContradicted(pair))] : []));
+  const masteredAt60 = measure((pair) => (isLong(pair) ? [Number(isMasteredAt60(pair))] : []));
+  const jumps = measure((pair) => pair.slice(firstSettledAnswer - 1).map(isJump));
+  const next = measure(selectNextFive);
+  const [low = null, high = null] = boundMean(next, 2) ?? [];
+  const unmastered = measure((pair) =>
+    pair.slice(firstSettledAnswer - 1, countAnswersToMastery(pair)).map(({ right }) => right),
+  );
   return {
-    pairs: longPairs.length,
-    contradictions: longPairs.filter(isContradicted).length,
-    masteredAt60: longPairs.filter((pair) => pair.at(-1)?.isMastered && countRight(pair.slice(-10)) <= 6)
-      .length,
-    jumps: settled.filter(({ masteryBefore, masteryAfter }) => Math.abs(masteryAfter - masteryBefore) > 0.5)
-      .length,
-    settledAnswers: settled.length,
-    ...measureAfterMastery(learners.map((own) => pairsOf(own).flatMap(selectNextFive))),
-    unmasteredThenAccuracy: computeMean(unmastered.map(({ right }) => right)),
+    ...{ pairs: contradicted.cases, contradictions: contradicted.sum, masteredAt60: masteredAt60.sum },
+    ...{ jumps: jumps.sum, settledAnswers: jumps.cases },
+    ...{ masteredThenAccuracy: next.mean, masteredThenAnswers: next.cases },
+    masteredThenLow: low === null ? null : Math.max(0, low),
+    masteredThenHigh: high === null ? null : Math.min(1, high),
+    unmasteredThenAccuracy: unmastered.mean,
+    intervals: {
+      ...{ contradictions: boundShare(contradicted), masteredAt60: boundShare(masteredAt60) },
+      ...{ jumps: boundShare(jumps), unmasteredThenAccuracy: boundShare(unmastered) },
+    },
     /** Bins by mastery before the answer; `predicted` is its mean. */
     byMastery: computeReliability(
       Uint8Array.from(all, ({ right }) => right),
@@ -52,6 +59,14 @@ function measureValidity(learners: readonly ServedAnswers[]) {
     ),
   };
 }
+
+const isLong = ({ length }: ServedAnswers): boolean => length >= 10;
+
+const isMasteredAt60 = (pair: ServedAnswers): boolean =>
+  pair.at(-1)?.isMastered === true && countRight(pair.slice(-10)) <= 6;
+
+const isJump = ({ masteryBefore, masteryAfter }: ServedAnswer): number =>
+  Number(Math.abs(masteryAfter - masteryBefore) > 0.5);
 
 const countRight = (answers: ServedAnswers): number => computeSum(answers.map(({ right }) => right));
 
@@ -70,28 +85,45 @@ function countAnswersToMastery(pair: ServedAnswers): number {
   return reached < 0 ? pair.length : reached + 1;
 }
 
-function selectNextFive(pair: ServedAnswers): ServedAnswers {
+function selectNextFive(pair: ServedAnswers): number[] {
   const first = countAnswersToMastery(pair);
-  return pair.slice(first, first + 5);
+  return pair.slice(first, first + 5).map(({ right }) => right);
 }
 
-/** Share right with a 95 % interval over learners (ratio estimate). */
-function measureAfterMastery(answersOf: readonly ServedAnswers[]) {
-  const learners = answersOf.filter(({ length }) => length > 0);
-  const answers = learners.flat();
-  const share = computeMean(answers.map(({ right }) => right));
-  const squares = learners.map((own) => (countRight(own) - own.length * (share ?? 0)) ** 2);
-  const variance = (computeSum(squares) * learners.length) / (learners.length - 1);
-  const margin = (1.96 * Math.sqrt(variance)) / answers.length;
-  const bound = (side: number): number | null =>
-    share === null || learners.length < 2 ? null : clamp(share + side * margin, 0, 1);
-  return {
-    ...{ masteredThenAccuracy: share, masteredThenLow: bound(-1), masteredThenHigh: bound(1) },
-    masteredThenAnswers: answers.length,
-  };
+/** Mean, and its variance over learners (ratio estimate). */
+function measureMean(ofLearners: readonly (readonly number[])[]) {
+  const groups = ofLearners.filter(({ length }) => length > 0);
+  const all = groups.flat();
+  const mean = computeMean(all);
+  const squares = groups.map((own) => (computeSum(own) - own.length * (mean ?? 0)) ** 2);
+  const variance = (computeSum(squares) * groups.length) / (groups.length - 1) / all.length ** 2;
+  return { cases: all.length, sum: computeSum(all), mean, variance, learners: groups.length };
+}
+
+type Mean = ReturnType<typeof measureMean>;
+/** 95 % confidence interval over learners; null for too few. */
+export type Interval = readonly [low: number, high: number] | null;
+
+const z = 1.96;
+
+const boundMean = ({ mean, variance, learners }: Mean, minLearners: number): Interval =>
+  mean === null || learners < minLearners
+    ? null
+    : [mean - z * Math.sqrt(variance), mean + z * Math.sqrt(variance)];
+
+/** Wilson's interval, valid for a share of 0; the cases are divided by the design effect of learners (Kish). */
+function boundShare({ cases, mean, variance, learners }: Mean): Interval {
+  if (mean === null || learners < 2) return null;
+  const chance = mean * (1 - mean);
+  const effect = chance === 0 ? 1 : Math.max(1, (variance * cases) / chance);
+  const weight = (z ** 2 * effect) / cases;
+  const margin = Math.sqrt(weight * (chance + weight / 4));
+  return [(mean + weight / 2 - margin) / (1 + weight), (mean + weight / 2 + margin) / (1 + weight)];
 }
 
 const edgeAnswers = 50;
+/** For fewer learners, an interval from their variance is too narrow. */
+const minMovers = 10;
 
 /**
  * Mean prediction minus share right over the last 50 answers, if the share right rose or fell by .2 or more.
@@ -104,14 +136,19 @@ function measureMoverBias(all: readonly ServedAnswers[]) {
       const bias = (computeSum(last.map(({ predicted }) => predicted)) - countRight(last)) / edgeAnswers;
       return { answers: own.length, bias, rise: countRight(last) - countRight(own.slice(0, edgeAnswers)) };
     });
-  const rising = learners.filter(({ rise }) => rise >= 0.2 * edgeAnswers);
-  const falling = learners.filter(({ rise }) => -rise >= 0.2 * edgeAnswers);
-  const long = learners.filter(({ answers }) => answers >= 3 * edgeAnswers);
-  const meanSquare = computeMean(long.map(({ bias }) => bias ** 2));
+  const measureBias = (has: (one: (typeof learners)[number]) => boolean, power = 1) =>
+    measureMean(learners.filter(has).map(({ bias }) => [bias ** power]));
+  const rising = measureBias(({ rise }) => rise >= 0.2 * edgeAnswers);
+  const falling = measureBias(({ rise }) => -rise >= 0.2 * edgeAnswers);
+  const square = measureBias(({ answers }) => answers >= 3 * edgeAnswers, 2);
+  const squares = boundMean(square, minMovers);
   return {
-    ...{ learners: learners.length, rising: rising.length, falling: falling.length },
-    biasRising: computeMean(rising.map(({ bias }) => bias)),
-    biasFalling: computeMean(falling.map(({ bias }) => bias)),
-    ...{ longLearners: long.length, longRms: meanSquare === null ? null : Math.sqrt(meanSquare) },
+    ...{ learners: learners.length, rising: rising.cases, falling: falling.cases },
+    ...{ biasRising: rising.mean, biasFalling: falling.mean, longLearners: square.cases },
+    longRms: square.mean === null ? null : Math.sqrt(square.mean),
+    intervals: {
+      ...{ biasRising: boundMean(rising, minMovers), biasFalling: boundMean(falling, minMovers) },
+      longRms: squares && ([Math.sqrt(Math.max(0, squares[0])), Math.sqrt(squares[1])] as const),
+    },
   };
 }

@@ -57,6 +57,8 @@ th, td { padding: .35rem 1.1rem .35rem 0; text-align: right; border-bottom: 1px 
 th:first-child, td:first-child { text-align: left; min-width: 9rem; max-width: 24rem; white-space: normal;
   overflow-wrap: anywhere; }
 thead th { color: var(--soft); font-weight: 600; vertical-align: bottom; }
+.headline p { max-width: 60rem; color: var(--text); overflow-wrap: anywhere; }
+.headline p:first-child { font-size: 1.2rem; font-weight: 600; line-height: 1.4; }
 td.best { font-weight: 700; }
 td.off { color: var(--alert); font-weight: 700; }
 td.few { color: var(--soft); font-style: italic; }
@@ -94,6 +96,10 @@ ${sections.join('\n')}
 export const section = (heading: string, text: string, ...content: readonly string[]): string =>
   tag('section', {}, textTag('h2', {}, heading), textTag('p', {}, text), ...content);
 
+/** @param sentences the first one is the largest */
+export const headlineBlock = (sentences: readonly string[]): string =>
+  tag('div', { class: 'headline' }, ...sentences.map((text) => textTag('p', {}, text)));
+
 export const chartGrid = (figures: readonly string[]): string => tag('div', { class: 'charts' }, ...figures);
 
 /** `look`: `best` of its column, `off` the target, or `few` observations. */
@@ -124,7 +130,7 @@ export function textTable(head: readonly string[], rows: readonly Row[]): string
   const cells = rows.map((row) => row.map(toCell));
   const isFew = ({ look }: Cell): boolean => look === 'few';
   const [others, note] = cells.some((row) => row.some(isFew))
-    ? [' ', [`  * fewer than ${minObservations} observations: not reliable`]]
+    ? [' ', ['  * too few observations or learners: not reliable']]
     : ['', []];
   const textOf = (cell: Cell): string =>
     `${cell.text.replaceAll('\u00a0', ' ')}${isFew(cell) ? '*' : others}`;

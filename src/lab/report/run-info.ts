@@ -1,29 +1,34 @@
+import { formulaVersion } from '../../domain/base/formula-version.js';
 import { version } from '../../version.js';
+import { formatTableLines } from './format.js';
 import { tag, textTag } from './page.js';
 
-export interface RunInfo {
-  readonly version: string;
-  /** RFC 3339, in UTC. */
-  readonly date: string;
-  /** With its options. */
-  readonly command: string;
-}
+export type RunInfo = ReturnType<typeof createRunInfo>;
+type Settings = Readonly<Record<string, string>>;
 
-export const createRunInfo = (command: string): RunInfo => ({
+/** @param command with its options */
+export const createRunInfo = (command: string) => ({
   version,
+  formulaVersion: formulaVersion as number,
+  /** RFC 3339, in UTC. */
   date: new Date().toISOString(),
   command,
 });
 
+const listSettings = ({ command, ...run }: RunInfo, settings: Settings): [name: string, text: string][] => {
+  const date = `${run.date.slice(0, 16).replace('T', ' ')} UTC`;
+  const created = `Skilltrace ${run.version}, model formulas ${run.formulaVersion}, ${date}`;
+  return Object.entries({ Created: created, Command: command, ...settings });
+};
+
 /** @param settings by name, defaults included */
-export function renderRunInfo(run: RunInfo, settings: Readonly<Record<string, string>>): string {
-  const entries = { Created: formatRunTitle(run), Command: run.command, ...settings };
-  const pairs = Object.entries(entries).flatMap(([name, text]) => [
+export function renderRunInfo(run: RunInfo, settings: Settings): string {
+  const pairs = listSettings(run, settings).flatMap(([name, text]) => [
     textTag('dt', {}, name),
     textTag('dd', {}, text),
   ]);
   return tag('dl', { class: 'run' }, ...pairs);
 }
 
-export const formatRunTitle = ({ version, date }: RunInfo): string =>
-  `Skilltrace ${version}, ${date.slice(0, 16).replace('T', ' ')} UTC`;
+export const formatRunInfo = (run: RunInfo, settings: Settings): string =>
+  formatTableLines(listSettings(run, settings), 'padEnd').join('\n');
