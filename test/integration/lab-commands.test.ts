@@ -107,7 +107,7 @@ test('evaluate splits a file by a hash, with the same results for any number of 
   assert.ok(learners > 3 && learners < 20, `${learners} of 50 learners in a fifth`);
   assert.match(
     out,
-    /^The served probability predicts held-out answers with AUC 0\.\d{3} ± 0\.\d{3}, .*better than .*\(0\.\d{3}\)\.\n/,
+    /^The served probability predicts held-out answers with AUC 0\.\d{3} ± 0\.\d{3}, .*better than BKT \(0\.\d{3}\) and .*\(0\.\d{3}\)\.\n/,
   );
   assert.match(out, /\nCreated +Skilltrace \d.*, model formulas \d+, \d{4}-\d\d-\d\d \d\d:\d\d UTC\n/);
   assert.match(out, /folds by a hash of user_id/);

@@ -46,6 +46,10 @@ Metrics, by number of earlier answers and horizon; each forecast counts once:
   brier       Brier score of single answers
   log_loss    natural logarithm, single answers; probabilities are clipped at ${logLossClip}
   mae         mean absolute difference of expected and observed share
+  trends      bias (expected minus observed share), rmse and coverage for learners whose results were falling, constant
+              or rising at the forecast
+  uncalibrated_coverage_80 and _width_80 are those before recalibration. A fault of a band (80 % interval) or of a trend
+  (bias) is null if judged is false: too few forecasts or learners.
 Brackets are 95 % intervals from ${resamples} bootstrap samples of learners with seed ${seed}. Needs no servers.`,
   measure: async (context, args, { table, since }) => {
     const folds = args.fold === null ? chooseFolds(table, context) : assignFolds(table);

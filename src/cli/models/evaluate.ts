@@ -49,10 +49,12 @@ Other fields of --json:
   monotone               probes of other items of the skill after an answer: right_lowers and wrong_raises count
                          moves against the answer, furthest is the largest one; met_items counts the probes of
                          items that the learner had answered before
-  validity               mastery compared with the answers
+  validity               mastery compared with the answers; intervals: 95 %, over learners
+  headline, run          summary; version, date and command of the run
+  auc_margins            half of the 95 % interval of each AUC, over learners
   movers                 predictions for learners whose share of correct answers changes by .2 or more
 
-docs/understand/model-results.md ("Does mastery follow the answers?") defines the last two. Needs no servers.`,
+docs/understand/model-results.md ("Does mastery follow the answers?") defines validity and movers. Needs no servers.`,
   measure: async (context, args, { table, leftOut }) => {
     const fold = args.fold ?? 1;
     const split = requireSplit(table, assignFolds(table), fold);

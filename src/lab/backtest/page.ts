@@ -17,7 +17,7 @@ export function renderBacktest(backtest: Backtest, run: RunInfo): string {
     headlineBlock(buildHeadline(results, unit)),
     renderRunInfo(run, describeSettings(backtest)),
     section('Coverage', about, htmlTable(...tables.coverage)),
-    section('By past trend', trendText, htmlTable(...tables.trends)),
+    section('By past trend', trendText, htmlTable(...tables.trends, true)),
     coverageSection(bands, unit),
     calibrationSection(results),
     section('Losses', losses, htmlTable(...tables.losses, true), chartGrid(lossCharts(bands, unit))),

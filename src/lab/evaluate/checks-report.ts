@@ -43,8 +43,14 @@ function buildRows({ validity, movers }: AnswerChecks): (readonly [label: string
     ['Mastery changes of more than .5, from answer 6 of a pair on', jumps],
     ['Share correct in the 5 answers after mastery reached .95', after],
     ['Correct answers until mastery reached .95, from answer 6 on', until],
-    [`${bias}, ${rising} improving learners`, formatBias(movers.biasRising, intervals.biasRising)],
-    [`${bias}, ${falling} declining learners`, formatBias(movers.biasFalling, intervals.biasFalling)],
+    [
+      `${bias}, ${formatNumber(rising)} improving learners`,
+      formatBias(movers.biasRising, intervals.biasRising),
+    ],
+    [
+      `${bias}, ${formatNumber(falling)} declining learners`,
+      formatBias(movers.biasFalling, intervals.biasFalling),
+    ],
     [`Root mean square of this difference, ${long}`, formatBias(movers.longRms, intervals.longRms)],
   ];
 }

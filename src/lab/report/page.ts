@@ -57,6 +57,7 @@ th, td { padding: .35rem 1.1rem .35rem 0; text-align: right; border-bottom: 1px 
 th:first-child, td:first-child { text-align: left; min-width: 9rem; max-width: 24rem; white-space: normal;
   overflow-wrap: anywhere; }
 thead th { color: var(--soft); font-weight: 600; vertical-align: bottom; }
+.headline { margin: 1rem 0; }
 .headline p { max-width: 60rem; color: var(--text); overflow-wrap: anywhere; }
 .headline p:first-child { font-size: 1.2rem; font-weight: 600; line-height: 1.4; }
 td.best { font-weight: 700; }
