@@ -130,7 +130,7 @@ test('Reports compare intervals with those before recalibration, if forecasts we
       uncalibrated: i % 2 ? uncalibrated : { ...one, width: 0.2 },
     })),
   );
-  assert.match(headline[0] ?? '', /; 0 of 1 bands fail \(before recalibration: 40 %, 1\)\.$/);
+  assert.match(headline[0] ?? '', /; 0 of 1 bands fail \(before recalibration: 40 %, 1 failed\)\.$/);
   assert.match(
     text,
     /\n {2}INTERVAL .*MEAN WIDTH +80 % BEFORE +WIDTH BEFORE .*\n.*\n {2}80 % .* 0\.300 +0\.400 +0\.200 /,

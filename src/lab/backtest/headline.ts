@@ -22,7 +22,7 @@ export function buildHeadline(results: BacktestResults, unit: HorizonUnit): stri
   const old = bands.filter(
     (band) => findCoverageFault(band, judgedLevel, band.uncalibrated.coverage) !== null,
   );
-  const before = ` (before recalibration: ${formatPercent(all.uncalibrated.coverage.mean)}, ${old.length})`;
+  const before = ` (before recalibration: ${formatPercent(all.uncalibrated.coverage.mean)}, ${old.length} failed)`;
   const verdict = bands.every(isFew)
     ? 'no band has enough forecasts and learners to be judged'
     : `${countFailingBands(bands, judgedLevel).text} bands fail`;
