@@ -1,18 +1,12 @@
 /** Results and reports of `npm run backtest` for made-up forecasts. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { resolveSkillModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
-import { initialAccuracyModel } from '../../src/domain/prediction/accuracy-model.js';
-import type { IntervalCalibration } from '../../src/domain/prediction/interval-calibration.js';
-import { forecastFold, type ScoredCase } from '../../src/lab/backtest/forecasts.js';
+import type { ScoredCase } from '../../src/lab/backtest/forecasts.js';
 import { renderBacktest } from '../../src/lab/backtest/page.js';
 import { formatBacktest, serializeBacktest } from '../../src/lab/backtest/report.js';
 import { computeResults } from '../../src/lab/backtest/results.js';
-import { unboundedWindow } from '../../src/lab/backtest/windows.js';
 import { createRunInfo } from '../../src/lab/report/run-info.js';
 import { indices } from '../../src/lists.js';
-import { makeAnswers } from '../support/builders/answer-file.js';
-import { splitOf } from '../support/commands/log-commands.js';
 
 const casesPerLearner = 5;
 
@@ -137,22 +131,4 @@ test('Reports compare intervals with those before recalibration, if forecasts we
   );
   assert.match(text, /\n {2}5 to 9 +30 +300 +60 .* 0\.300 +0\.400 +0\.200 /);
   assert.deepEqual([json.bands[0].uncalibrated_coverage_80, json.uncalibrated_width_80], [0.4, 0.2]);
-});
-
-test('A recalibrated forecast keeps the intervals of the model without recalibration', () => {
-  const split = splitOf(makeAnswers(10, 60), ['user_id', 'skill_id', 'correct', 'fold']);
-  const skillIds = indices(split.test.skills).map(String);
-  const forecast = (calibration: IntervalCalibration | null) => {
-    const accuracy = { ...initialAccuracyModel, unit: 'answers' as const, calibration };
-    const skills = new Map(skillIds.map((id) => [id, resolveSkillModel(unfittedModel, id)]));
-    const served = { model: { ...unfittedModel, accuracy, skills }, skillIds, itemOf: () => null };
-    return forecastFold(split, served, 1, unboundedWindow);
-  };
-  const grid = { histories: [0], horizons: [0], at: 0, outcomes: 0, learners: 0 };
-  const [plain, recalibrated] = [forecast(null), forecast({ ...grid, cells: [{ below: 2, above: 2 }] })];
-  assert.ok(plain.length > 20 && plain.every(({ uncalibrated }) => uncalibrated === null));
-  for (const [i, { inside, width }] of plain.entries()) {
-    assert.deepEqual(recalibrated[i]?.uncalibrated, { inside, width });
-    assert.ok((recalibrated[i]?.width ?? 0) > width);
-  }
 });
