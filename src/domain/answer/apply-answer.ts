@@ -20,8 +20,7 @@ import { closeDay } from '../tracing/momentum.js';
 import { isPlateau, updatePlateau } from '../tracing/plateau.js';
 import { isRapid, updatePace, updateRapid } from '../tracing/response-times.js';
 import { type LearnerTrace, type SkillTrace, updateTraces } from '../tracing/traces.js';
-import { trendConstants } from '../tracing/tracing-constants.js';
-import { computeExpectation, isFalling, updateTrend } from '../tracing/trend.js';
+import { computeExpectation, isFalling, isPause, updateTrend } from '../tracing/trend.js';
 import { type AnswerConditions, computeAverageLogOdds } from './answer-conditions.js';
 
 export interface AnswerEffect extends AnswerStates {
@@ -140,7 +139,7 @@ function updateLearner(
 /** Days without answers before this one; 0 if they are too few to matter. */
 function computePause({ activity }: LearnerState, { occurredAt }: Answer): number {
   const days = activity.day < 0 ? 0 : toDay(occurredAt) - activity.day;
-  return days >= trendConstants.pauseDays ? days : 0;
+  return isPause(days) ? days : 0;
 }
 
 type SkillChange = 'mastery.reached' | 'plateau.detected' | 'plateau.ended';

@@ -29,8 +29,9 @@ export const trendConstants = {
   growthPrior: 1,
   maxGrowth: 2,
   minVariance: 0.02,
-  /** Days without answers after which recent results count from the next answer on. */
+  /** Days without answers that are a pause. After it, all earlier answers count as so many. */
   pauseDays: 14,
+  answersBeforePause: 8,
   /** Gain, gain while results change, decay per answer. */
   biasRate: 0.015,
   changingBiasRate: 0.06,

@@ -1,4 +1,4 @@
-import { clamp } from '../base/common.js';
+import { clamp, toDay } from '../base/common.js';
 import { trendConstants as model } from './tracing-constants.js';
 
 /** Single precision, as stored. */
@@ -38,9 +38,8 @@ export function updateTrend(
   isReturn: boolean,
 ): Trend {
   const right = isCorrect ? 1 : 0;
-  const answers = isReturn ? 1 : trend.answers + 1;
+  const { answers, share } = updateShare(trend, right, isReturn);
   const gain = isChanging(trend) ? model.changingBiasRate : model.biasRate;
-  const share = moveTowards(trend.share, right, computeShareRate(answers));
   const bias = Math.fround(updateBias(trend.bias, gain * (right - pCorrect)));
   if (expectation === null) return { ...trend, answers, share, bias };
   const surprise = right - expectation.usual;
@@ -80,10 +79,30 @@ export function computeExpectation(
   };
 }
 
-const computeShareRate = (answers: number): number => Math.max(1 / answers, model.shareRate);
+/** @param days between two answers */
+export const isPause = (days: number): boolean => days >= model.pauseDays;
 
-export const computeRecentShare = (answers: Uint8Array): number =>
-  answers.reduce((share, right, i) => moveTowards(share, right, computeShareRate(i + 1)), 0);
+type RecentShare = Pick<Trend, 'answers' | 'share'>;
+
+/** After a pause, earlier answers count little. */
+function updateShare(
+  { answers: counted, share }: RecentShare,
+  right: number,
+  isReturn: boolean,
+): RecentShare {
+  const answers = (isReturn ? Math.min(counted, model.answersBeforePause) : counted) + 1;
+  return { answers, share: moveTowards(share, right, Math.max(1 / answers, model.shareRate)) };
+}
+
+/** @param times Unix milliseconds */
+export function computeRecentShare(answers: Uint8Array, times: Float64Array): RecentShare {
+  let recent: RecentShare = newTrend;
+  for (const [i, right] of answers.entries()) {
+    const days = i === 0 ? 0 : toDay(times[i] as number) - toDay(times[i - 1] as number);
+    recent = updateShare(recent, right, isPause(days));
+  }
+  return recent;
+}
 
 const moveTowards = (average: number, value: number, rate: number): number =>
   Math.fround(average + rate * (value - average));

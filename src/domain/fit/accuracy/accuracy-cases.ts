@@ -104,7 +104,7 @@ export function collectTracedCases(
     const averages = { ability: row[ability] ?? 0, recent: row[recent] ?? 0, slow: row[slow] ?? 0 };
     return {
       trace: { ...averages, right, wrong: history - right },
-      trend: { share: computeRecentShare(answers), answers: history },
+      trend: computeRecentShare(answers, log.at.subarray(index - history, index)),
     };
   };
   return collectAccuracyCases(log, unit, sampleLearners(learners), before).map((one) => {
