@@ -53,25 +53,19 @@ test('traceAnswer gives the golden masteries of whole sequences, with and withou
   }
 });
 
-/** One answer with an option: evidence weight, reported confidence, or no guard. */
+/** One answer, perhaps without the guard. */
 interface Step {
   L: number;
   y: number;
-  w?: number;
-  conf?: number;
   guard?: boolean;
   after: number;
 }
 
-test('traceAnswer gives the golden masteries for weights, confidence, extremes and no guard', () => {
-  const { bkt_weight, bkt_confidence, bkt_extremes } = vectors;
-  const steps: readonly Step[] = [...bkt_weight, ...bkt_confidence, ...bkt_extremes];
+test('traceAnswer gives the golden masteries for extremes and no guard', () => {
+  const steps: readonly Step[] = vectors.bkt_extremes;
   for (const one of steps) {
-    const { L, y, w, conf, guard = true, after } = one;
-    const weight = w === undefined ? {} : { weight: w };
-    const confidence = conf === undefined ? {} : { confidence: conf };
-    const evidence = { ...weight, ...confidence };
-    const { masteryAfter } = traceAnswer(defaultParameters, L, y === 1, 0, guard, evidence);
+    const { L, y, guard = true, after } = one;
+    const { masteryAfter } = traceAnswer(defaultParameters, L, y === 1, 0, guard);
     close(masteryAfter, after, JSON.stringify(one));
   }
 });

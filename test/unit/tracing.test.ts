@@ -21,14 +21,7 @@ import {
   updatePlateau,
 } from '../../src/domain/tracing/plateau.js';
 import { countAnswers } from '../support/builders/answers.js';
-import {
-  anyAnswer,
-  anyParameters,
-  between,
-  ordered,
-  reportedConfidence,
-  rounding,
-} from '../support/builders/arbitraries.js';
+import { anyAnswer, anyParameters, between, ordered, rounding } from '../support/builders/arbitraries.js';
 import { fc, forAll, forRuns } from '../support/builders/properties.js';
 
 const anyScale = between(0, 1);
@@ -36,11 +29,10 @@ const anyDifficulty = between(-6, 6);
 const anyMastery = between(0, 1);
 
 test('traceAnswer never lowers mastery after a right answer, and never raises it after a wrong one', () => {
-  const evidence = fc.record({ weight: between(0, 1), confidence: reportedConfidence });
-  const answer = fc.record({ isCorrect: fc.boolean(), b: anyDifficulty, k: anyScale, evidence });
-  forRuns(2000, anyParameters, anyMastery, answer, (skill, before, { isCorrect, b, k, evidence }) => {
+  const answer = fc.record({ isCorrect: fc.boolean(), b: anyDifficulty, k: anyScale });
+  forRuns(2000, anyParameters, anyMastery, answer, (skill, before, { isCorrect, b, k }) => {
     const shift = computeDifficultyShift(skill, b, k);
-    const step = traceAnswer(skill, before, isCorrect, shift, true, evidence);
+    const step = traceAnswer(skill, before, isCorrect, shift);
     assert.ok(step.masteryAfter >= 0.001 && step.masteryAfter <= 0.999);
     assert.ok(step.pCorrect > 0 && step.pCorrect < 1);
     assert.ok(step.posterior >= 0 && step.posterior <= 1);
@@ -78,11 +70,11 @@ test('computeMaxForget returns the largest pForget with which right answers reac
   });
 });
 
-test('traceAnswer applies the evidence weight to learning and forgetting', () => {
-  forAll(anyParameters, anyMastery, fc.boolean(), between(0, 1), (skill, before, isCorrect, weight) => {
-    const step = traceAnswer(skill, before, isCorrect, 0, false, { weight });
-    const learned = (1 - step.posterior) * skill.pLearn * weight;
-    const expected = step.posterior - step.posterior * skill.pForget * weight + learned;
+test('traceAnswer applies learning and forgetting to the posterior', () => {
+  forAll(anyParameters, anyMastery, fc.boolean(), (skill, before, isCorrect) => {
+    const step = traceAnswer(skill, before, isCorrect, 0, false);
+    const learned = (1 - step.posterior) * skill.pLearn;
+    const expected = step.posterior - step.posterior * skill.pForget + learned;
     assert.ok(Math.abs(step.masteryAfter - Math.min(Math.max(expected, 0.001), 0.999)) <= rounding);
   });
 });

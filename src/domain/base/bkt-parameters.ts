@@ -60,6 +60,3 @@ export const difficultyConstants = { scale: 0.5, limit: 3 } as const;
  * with correct answers double this time (spacing).
  */
 export const forgettingConstants = { baseDays: 30, doublingDays: 2, maxDays: 365, graceDays: 1 } as const;
-
-/** Our choice: likelihood ratios of confidence 1 to 5 for correct answers. */
-export const confidenceRatios: readonly number[] = [0.6, 0.8, 1, 1.15, 1.3];

@@ -1,6 +1,5 @@
 import {
   type BktParameters,
-  confidenceRatios,
   difficultyConstants,
   fitBounds,
   forgettingConstants,
@@ -10,16 +9,6 @@ import { clamp, dayMs, logit } from '../base/common.js';
 import type { SkillState } from './learner-states.js';
 
 type GuessSlip = Pick<BktParameters, 'pGuess' | 'pSlip'>;
-
-/** Not used by the service: rapid answers are only flagged, and self-reports are easy to game. */
-interface EvidenceOptions {
-  /** 0 to 1. */
-  readonly weight?: number;
-  /** 1 to 5. Only for correct answers, because a confident wrong one is ambiguous. */
-  readonly confidence?: number | null;
-}
-
-const fullEvidence: EvidenceOptions = {};
 
 /**
  * Bayesian Knowledge Tracing (Corbett & Anderson 1995). @param shift logits @param guard a wrong answer never
@@ -31,15 +20,13 @@ export function traceAnswer(
   isCorrect: boolean,
   shift = 0,
   guard = true,
-  { weight = 1, confidence = null }: EvidenceOptions = fullEvidence,
 ) {
   const item = shiftGuessSlip(parameters, shift);
   const before = clamp(mastery, masteryBounds.low, masteryBounds.high);
-  const factor = computeBayesFactor(item, isCorrect, confidence);
-  const odds = (before / (1 - before)) * (weight === 1 ? factor : factor ** weight);
+  const odds = (before / (1 - before)) * computeBayesFactor(item, isCorrect);
   const posterior = 1 / (1 + 1 / odds); // also valid for odds of 0 and infinity
-  const retained = posterior * (1 - parameters.pForget * weight);
-  const learned = retained + (1 - posterior) * parameters.pLearn * weight;
+  const retained = posterior * (1 - parameters.pForget);
+  const learned = retained + (1 - posterior) * parameters.pLearn;
   const guarded = isCorrect ? Math.max(learned, before) : Math.min(learned, before);
   return {
     pCorrect: predictCorrect(before, item),
@@ -52,15 +39,8 @@ export function traceAnswer(
 export const predictCorrect = (mastery: number, { pGuess, pSlip }: GuessSlip): number =>
   mastery * (1 - pSlip) + (1 - mastery) * pGuess;
 
-function computeBayesFactor(
-  { pGuess, pSlip }: GuessSlip,
-  isCorrect: boolean,
-  confidence: number | null,
-): number {
-  if (!isCorrect) return pSlip / (1 - pGuess);
-  const factor = (1 - pSlip) / pGuess;
-  return confidence === null ? factor : Math.max(1, factor * (confidenceRatios[confidence - 1] ?? 1));
-}
+const computeBayesFactor = ({ pGuess, pSlip }: GuessSlip, isCorrect: boolean): number =>
+  isCorrect ? (1 - pSlip) / pGuess : pSlip / (1 - pGuess);
 
 /** KT-IDEM (Pardos & Heffernan 2011): logit guess - shift, logit slip + shift. Shift 0 is bit-identical. */
 export function shiftGuessSlip(parameters: BktParameters, shift: number): GuessSlip {
