@@ -23,7 +23,6 @@ export function measurePredictions(correct: Uint8Array, predictions: Float64Arra
   for (const bin of computeReliability(correct, predictions))
     weighted += bin.answers * Math.abs((bin.predicted ?? 0) - (bin.correct ?? 0));
   return {
-    auc: computeAuc(correct, predictions),
     rmse: Math.sqrt(squares / answers),
     logLoss: nats / answers,
     accuracy: hits / answers,
@@ -49,25 +48,6 @@ export const computeAnswerLoss = (pCorrect: number, correct: number): number =>
 /** Log loss of `expected` if `share` of the answers are correct. */
 export const computeShareLoss = (expected: number, share: number): number =>
   share * computeNats(expected) + (1 - share) * computeNats(1 - expected);
-
-/** Null unless there are correct and wrong answers. */
-export function computeAuc(correct: Uint8Array, predictions: Float64Array): number | null {
-  const right = selectSorted(correct, predictions, 1);
-  const wrong = selectSorted(correct, predictions, 0);
-  if (right.length === 0 || wrong.length === 0) return null;
-  let below = 0;
-  let belowOrEqual = 0;
-  let wins = 0;
-  for (const p of right) {
-    while (below < wrong.length && (wrong[below] as number) < p) below++;
-    while (belowOrEqual < wrong.length && (wrong[belowOrEqual] as number) <= p) belowOrEqual++;
-    wins += (below + belowOrEqual) / 2;
-  }
-  return wins / right.length / wrong.length;
-}
-
-const selectSorted = (correct: Uint8Array, predictions: Float64Array, value: number): Float64Array =>
-  predictions.filter((_, i) => correct[i] === value).sort();
 
 export function computeReliability(correct: Uint8Array, predictions: Float64Array, bins = reliabilityBins) {
   const answers = new Float64Array(bins);

@@ -2,12 +2,14 @@ import { type AnswerLog, iterateLearnerRanges, selectAllLearners } from '../../d
 import { computeReliability, measurePredictions } from '../../domain/base/prediction-metrics.js';
 import { indices } from '../../lists.js';
 import type { Split } from './answers.js';
+import { estimateAuc } from './auc.js';
 import { type Predictions, sumByKey } from './predict.js';
 
 export const modelNames = ['overall_mean', 'skill_mean', 'bkt', 'served'] as const;
 export type ModelName = (typeof modelNames)[number];
 export type EvaluationResults = ReturnType<typeof computeResults>;
 export type ModelResult = EvaluationResults['models'][number];
+export type AucEstimate = ModelResult['auc'];
 export type CurvePoint = EvaluationResults['byAttempt'][number];
 export type SizeBand = EvaluationResults['bySize'][number];
 
@@ -16,12 +18,15 @@ export function computeResults(split: Split, predictions: Predictions, skillIds:
   const { learner, answer, attempt } = numberAnswers(test);
   const inOrder = modelNames.map((name) => predictions[name]);
   return {
-    models: modelNames.map((name) => ({
-      name,
-      metrics: measurePredictions(test.correct, predictions[name]),
-      auc: estimateAuc(test.correct, predictions[name], learner),
-      reliability: computeReliability(test.correct, predictions[name]),
-    })),
+    models: modelNames.map((name) => {
+      const auc = estimateAuc(test.correct, predictions[name], learner);
+      return {
+        name,
+        metrics: { auc: auc.auc, ...measurePredictions(test.correct, predictions[name]) },
+        auc,
+        reliability: computeReliability(test.correct, predictions[name]),
+      };
+    }),
     byAttempt: computeCurve(test, inOrder, attempt, attemptEnds),
     byAnswer: computeCurve(test, inOrder, answer, answerEnds),
     bySize: computeSizeBands(split, inOrder, learner),
@@ -80,46 +85,6 @@ function computeCurve(
       predicted: predicted.map((column) => column[i] as number),
     }))
     .filter((point) => point.answers >= minAnswers);
-}
-
-export type AucEstimate = ReturnType<typeof estimateAuc>;
-
-/**
- * Area under the ROC curve. `margin` is half the 95 % interval for clustered data, because a learner's
- * answers are not independent (Obuchowski 1997, Biometrics 53: 567, linear form); null for one learner. Both
- * are null if all answers are right, or all wrong.
- * @param learner of each answer, ascending
- */
-function estimateAuc(correct: Uint8Array, predictions: Float64Array, learner: Uint32Array) {
-  const right = predictions.filter((_, i) => correct[i] === 1).sort();
-  const wrong = predictions.filter((_, i) => correct[i] !== 1).sort();
-  if (right.length === 0 || wrong.length === 0) return { auc: null, margin: null };
-  const placements = predictions.map((p, i) =>
-    correct[i] === 1 ? computeShareBelow(wrong, p) : 1 - computeShareBelow(right, p),
-  );
-  const auc = placements.reduce((sum, value, i) => sum + value * (correct[i] as number), 0) / right.length;
-  const terms = placements.map((value, i) => (value - auc) / (correct[i] === 1 ? right : wrong).length);
-  const learners = new Set(learner).size;
-  const sums = sumByKey(learner, 1 + (learner.at(-1) ?? 0), terms);
-  const squares = sums.reduce((sum, value) => sum + value ** 2, 0);
-  return { auc, margin: learners < 2 ? null : 1.96 * Math.sqrt((learners / (learners - 1)) * squares) };
-}
-
-/** Ties count half. */
-const computeShareBelow = (sorted: Float64Array, value: number): number =>
-  (findFirstIndex(sorted, (one) => one >= value) + findFirstIndex(sorted, (one) => one > value)) /
-  2 /
-  sorted.length;
-
-/** Binary search: all values after the first match must match. */
-function findFirstIndex(sorted: Float64Array, matches: (value: number) => boolean): number {
-  let [low, high] = [0, sorted.length];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if (matches(sorted[middle] as number)) high = middle;
-    else low = middle + 1;
-  }
-  return low;
 }
 
 const sizeBandStarts = [0, 1, 100, 1000, 10_000];
