@@ -17,7 +17,7 @@ const removals: Readonly<
   NOT_FITTED: (own) => ({ ...own, distrust: own.distrust - own.unfitted }),
 };
 
-/** The term without which the total's range would be narrowest; its section is null if both matter equally. */
+/** The term without which the total's range would be narrowest; its section is null if both matter about equally. */
 export function adviseOnRange(
   { math, rw }: PerSection<SectionMeasure>,
   { totalSd, swing }: Pick<ScoreForecast, 'totalSd' | 'swing'>,
@@ -33,7 +33,8 @@ export function adviseOnRange(
     const reduce = (measures: PerSection<SectionMeasure>) =>
       reductionOf(estimateAbilities(measures), swing, days);
     const more = reduce({ math: without.math, rw }) - reduce({ math, rw: without.rw });
-    const section = more === 0 ? null : more > 0 ? 'math' : 'rw';
+    const isShared = code === 'NOT_FITTED' || Math.abs(more) < scoreConstants.minSectionDifference;
+    const section = isShared ? null : more > 0 ? 'math' : 'rw';
     const reduction = reduce(without);
     if (reduction > best.reduction) best = { code: code as RangeTerm, section, reduction };
   }

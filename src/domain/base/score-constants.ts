@@ -27,7 +27,8 @@ export const scoreConstants = {
   /** Standard error of one section's test, in points. */
   testError: 30,
   defaultLevel: 0.8,
-  /** Our choice: advice on a range reduces its width by at least this share. */
+  /** Our choice: advice on a range names a section that matters by so much more, and narrows by at least this share. */
+  minSectionDifference: 0.01,
   minRangeReduction: 0.1,
 } as const;
 
