@@ -1,6 +1,6 @@
 /**
  * Forecasts of a panel of learners in a tenant without a model and, in the long form, in one with a catalogue and a fit.
- * docs/understand/model-results.md lists their values.
+ * docs/understand/score-results.md lists their values.
  */
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';

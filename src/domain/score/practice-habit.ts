@@ -37,10 +37,10 @@ export function buildHabit(
   practice: PerSection<Practice>,
 ): PracticeHabit {
   const lastAt = views.reduce((last, { state }) => Math.max(last, state.lastAttemptAt), 0);
-  const counts = mapSections((section) =>
+  const counts = new Map(views.map((view) => [view, countRecentAnswers(view.state, lastAt)]));
+  const sums = mapSections((section) =>
     views.reduce(
-      (sum, view) =>
-        sum + computeSectionShare(view.placement, section) * countRecentAnswers(view.state, lastAt),
+      (sum, view) => sum + computeSectionShare(view.placement, section) * (counts.get(view) as number),
       0,
     ),
   );
@@ -51,12 +51,12 @@ export function buildHabit(
   const unseen = mapSections((section) => computeSkillPractice(practice[section], 0));
   return {
     practiceFor: (view, section) => {
-      if (counts[section] === 0) return uniform[section];
-      if (view === null || view.state.attempts === 0) return unseen[section];
+      if (sums[section] === 0) return uniform[section];
+      const count = (view && counts.get(view)) ?? 0;
+      if (view === null || count === 0) return unseen[section];
       const { rate, activeDays } = practice[section];
       const recent = { rate, activeDays: activeDays * computeRecency(view.state, lastAt) };
-      const share = countRecentAnswers(view.state, lastAt) / counts[section];
-      return computeSkillPractice(recent, fineness[section] * share);
+      return computeSkillPractice(recent, (fineness[section] * count) / sums[section]);
     },
     isEqualBySection:
       practice.math.rate === practice.rw.rate && practice.math.activeDays === practice.rw.activeDays,

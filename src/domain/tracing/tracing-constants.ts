@@ -21,7 +21,7 @@ export const trendConstants = {
   noChange: 0.05,
   clearChange: 0.1,
   /** Nothing is learned at a share correct of `guessing`, full learning starts at `learningFrom`. */
-  guessing: 0.2,
+  guessing: 0.25,
   learningFrom: 0.5,
   minAnswers: 30,
   /** Growth: decay per answer; weight of the tenant's mean; largest factor; smallest variance of an answer. */
