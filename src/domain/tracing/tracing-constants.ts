@@ -24,9 +24,13 @@ export const trendConstants = {
   guessing: 0.25,
   learningFrom: 0.5,
   minAnswers: 30,
-  /** Growth: decay per answer; weight of the tenant's mean; largest factor; smallest variance of an answer. */
+  /**
+   * Growth: decay per answer; weight of the tenant's mean; mean of constant learners, which counts as none;
+   * largest factor; smallest variance of an answer.
+   */
   growthFading: 0.999,
   growthPrior: 1,
+  chanceGrowth: 0.1,
   maxGrowth: 2,
   minVariance: 0.02,
   /** Days without answers that are a pause. After it, all earlier answers count as so many. */

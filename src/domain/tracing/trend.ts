@@ -122,9 +122,10 @@ export function computeGrowth(
   { answers, share, change, achieved, projected }: Trend,
   tenantGrowth: number,
 ): number {
-  const { noChange, clearChange, guessing, learningFrom, minAnswers, growthPrior, maxGrowth } = model;
+  const { noChange, clearChange, guessing, learningFrom, minAnswers, growthPrior, chanceGrowth, maxGrowth } =
+    model;
   const steady = 1 - clamp((-change - noChange) / (clearChange - noChange), 0, 1);
   const known = answers < minAnswers ? 1 : clamp((share - guessing) / (learningFrom - guessing), 0, 1);
   const growth = (growthPrior * tenantGrowth + achieved) / (growthPrior + projected);
-  return steady * known * clamp(growth, 0, maxGrowth);
+  return steady * known * clamp((growth - chanceGrowth) / (1 - chanceGrowth), 0, maxGrowth);
 }
