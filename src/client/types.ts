@@ -270,7 +270,7 @@ export type GoalTracking = {
   readonly progress_percent: number;
   readonly on_track: boolean;
   readonly goal_probability: number;
-  /** Kept while the forecast changes little. */
+  /** Does not change while the forecast changes little. */
   readonly status: 'none' | 'on_track' | 'at_risk' | 'unlikely' | 'reached' | 'expired';
 };
 

@@ -76,7 +76,10 @@ test('computeGrowth finds the achieved share of the projected growth', () => {
     const growths = indices(40).map((seed) => computeGrowth(replay(chance, 80, seed + 1), 1));
     assert.ok(low < mean(growths) + 1e-9 && mean(growths) < high, `${rate}: ${mean(growths)}`);
   }
-  assert.ok(Math.abs(computeGrowth(newTrend, 0.55) - 0.5) < 1e-9, 'the growth of the tenant without evidence');
+  assert.ok(
+    Math.abs(computeGrowth(newTrend, 0.55) - 0.5) < 1e-9,
+    'the growth of the tenant without evidence',
+  );
 });
 
 test('fitGrowth is near 0 for constant learners and near 1 without evidence', () => {

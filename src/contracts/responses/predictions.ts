@@ -34,7 +34,7 @@ export const GoalTracking = Type.Object({
   progress_percent: Type.Number({ minimum: 0, maximum: 100 }),
   on_track: Type.Boolean(),
   goal_probability: Share,
-  status: Type.Enum(goalStatuses, { description: 'Kept while the forecast changes little.' }),
+  status: Type.Enum(goalStatuses, { description: 'Does not change while the forecast changes little.' }),
 });
 
 export const SectionInterval = interval(SectionScore);
