@@ -244,8 +244,7 @@ test('normalQuantile inverts normalCdf', () => {
 
 test('createAbilityProjection keeps a mastery that is a rounding error below its prior', () => {
   const change = { pInit: 0.028, freshness: 0, learnRate: 0 };
-  const fading = { halfLife: 30, graceDays: 0 };
-  const skill = { weight: 1, mastery: 0.027999999999999997, change, fading };
+  const skill = { weight: 1, mastery: 0.027999999999999997, change, halfLife: 30, graceDays: 0 };
   assert.equal(createAbilityProjection([skill])(365, 365), 0);
 });
 

@@ -3,7 +3,7 @@
  * below `retained`. Each skill only rises or only falls.
  */
 
-import { defaultParameters, forgettingConstants } from '../base/bkt-parameters.js';
+import { type BktParameters, defaultParameters, forgettingConstants } from '../base/bkt-parameters.js';
 import { dayMs, type PerSection, type Section } from '../base/common.js';
 import { abilityFading, projectionConstants, projectLearning } from '../base/score-constants.js';
 import { computeSectionShare } from '../catalogue/catalogue.js';
@@ -40,74 +40,95 @@ export function projectAbilityChanges(
 
 /**
  * Practice and forgetting change the mastery of a skill, and what ability predicts for its untrusted part. Skills
- * without answers learn nothing from the practice of others, and fade like the mean skill.
+ * without answers learn nothing from the practice of others, and fade like the untrusted parts.
  */
 function projectSkills(
   views: readonly SkillView[],
   section: Section,
-  { learner, model, measures, estimate, now }: LearnerAssessment,
+  assessment: LearnerAssessment,
   habit: PracticeHabit,
 ): ProjectedSkill[] {
-  const projected: ProjectedSkill[] = [];
-  const ability = abilityToMastery(estimate.theta[section]);
-  const growth = computeGrowth(learner.trend, model.growth);
+  const { learner, model, measures, estimate } = assessment;
   const { registeredWeight, halfLife } = measures[section];
+  const growth = computeGrowth(learner.trend, model.growth);
+  const predicted = { mastery: abilityToMastery(estimate.theta[section]), halfLife };
+  const projected: ProjectedSkill[] = [];
   let unseenWeight = registeredWeight;
   let shortestIdle = Number.POSITIVE_INFINITY;
-  const add = (mastery: number, weight: number, change: SkillChange, fading: Fading): void => {
-    if (weight > 0) projected.push({ mastery, weight, change, fading });
-  };
-  const abilityFadingAfter = (idleDays: number): Fading => ({
-    halfLife,
-    graceDays: Math.max(0, abilityFading.graceDays - idleDays),
-  });
   for (const view of views) {
-    const { state, placement } = view;
-    const weight = computeSectionShare(placement, section) * placement.weight;
+    const weight = computeSectionShare(view.placement, section) * view.placement.weight;
     if (weight === 0) continue;
+    const idleDays = Math.max(0, assessment.now - view.state.lastAttemptAt) / dayMs;
     const practice = habit.practiceFor(view, section);
-    const change = computeChange(view, practice, growth);
-    const trusted = state.attempts === 0 ? 0 : weight * findTrust(view);
-    const idleDays = Math.max(0, now - state.lastAttemptAt) / dayMs;
-    add(view.mastery, trusted, change, computeSkillFading(state.correctDays + practice.rightDays, idleDays));
-    add(ability, weight - trusted, change, abilityFadingAfter(idleDays));
+    projected.push(...projectSkill(view, weight, practice, growth, idleDays, predicted));
     unseenWeight -= weight;
     shortestIdle = Math.min(shortestIdle, idleDays);
   }
-  const { rate, freshness } = habit.practiceFor(null, section);
-  const { pInit, pLearn } = defaultParameters;
-  const learnRate = computeLearningRate(rate, growth * computeTestLearning(pLearn, false));
-  add(ability, unseenWeight, { pInit, freshness, learnRate }, abilityFadingAfter(shortestIdle));
+  if (unseenWeight > 0) {
+    const change = computeChange(defaultParameters, false, habit.practiceFor(null, section), growth);
+    projected.push(fadeAbility(predicted, unseenWeight, change, shortestIdle));
+  }
   return projected;
+}
+
+interface PredictedMastery {
+  readonly mastery: number;
+  /** Of forgetting, in days. */
+  readonly halfLife: number;
+}
+
+function projectSkill(
+  view: SkillView,
+  weight: number,
+  practice: SkillPractice,
+  growth: number,
+  idleDays: number,
+  predicted: PredictedMastery,
+): ProjectedSkill[] {
+  const { state, model, mastery } = view;
+  const isSlowed = isPlateau(state.plateau) || isRapidFlagged(state.rapid);
+  const change = computeChange(model.parameters, isSlowed, practice, growth);
+  const trusted = state.attempts === 0 ? 0 : weight * findTrust(view);
+  const halfLife = computeHalfLife(state.correctDays + practice.rightDays);
+  const graceDays = Math.max(0, forgettingConstants.graceDays - idleDays);
+  const own = { mastery, weight: trusted, change, halfLife, graceDays };
+  return trusted === weight ? [own] : [own, fadeAbility(predicted, weight - trusted, change, idleDays)];
 }
 
 type SkillChange = ReturnType<typeof computeChange>;
 
-function computeChange(view: SkillView, { rate, freshness }: SkillPractice, growth: number) {
-  const { pInit, pLearn } = view.model.parameters;
+function computeChange(
+  { pInit, pLearn }: Pick<BktParameters, 'pInit' | 'pLearn'>,
+  isSlowed: boolean,
+  { rate, freshness }: SkillPractice,
+  growth: number,
+) {
   /** Daily rate towards 1. */
-  const learnRate = computeLearningRate(rate, growth * computeTestLearning(pLearn, isSlowed(view)));
+  const learnRate = computeLearningRate(rate, growth * computeTestLearning(pLearn, isSlowed));
   return { pInit, freshness, learnRate };
 }
 
-interface Fading {
-  /** Days. */
-  readonly halfLife: number;
-  readonly graceDays: number;
-}
-
-const computeSkillFading = (correctDays: number, idleDays: number): Fading => ({
-  halfLife: computeHalfLife(correctDays),
-  graceDays: Math.max(0, forgettingConstants.graceDays - idleDays),
+const fadeAbility = (
+  { mastery, halfLife }: PredictedMastery,
+  weight: number,
+  change: SkillChange,
+  idleDays: number,
+): ProjectedSkill => ({
+  mastery,
+  weight,
+  change,
+  halfLife,
+  graceDays: Math.max(0, abilityFading.graceDays - idleDays),
 });
-
-const isSlowed = ({ state }: SkillView): boolean => isPlateau(state.plateau) || isRapidFlagged(state.rapid);
 
 interface ProjectedSkill {
   readonly mastery: number;
   readonly weight: number;
   readonly change: SkillChange;
-  readonly fading: Fading;
+  /** Of forgetting, in days. */
+  readonly halfLife: number;
+  /** Before forgetting starts. */
+  readonly graceDays: number;
 }
 
 export const computeTestLearning = (pLearn: number, isSlowed: boolean): number =>
@@ -119,7 +140,10 @@ const computeLearningRate = (answersPerDay: number, learning: number): number =>
 const computeRetainedMastery = (mastery: number, { pInit, freshness }: SkillChange): number =>
   pInit + freshness * Math.max(0, mastery - pInit);
 
-/** Sums over skills that change alike: `full` - `gap` exp(-speed t), after `from` days; before, `one` - `rest` exp(-learn t). */
+/**
+ * Sum over skills that change alike: `full` - `gap` exp(-speed t) after day `from`; before, `one` - `rest`
+ * exp(-learn t).
+ */
 interface Movement {
   readonly isFalling: boolean;
   readonly speed: number;
@@ -148,23 +172,20 @@ export function createAbilityProjection(
     );
 }
 
-/** Skills with equal rates share one exponential function, which most of the time is spent on. */
+/** Skills with equal rates share an exponential function, because it costs most of the time. */
 function mergeMovements(skills: readonly ProjectedSkill[]): Movement[] {
-  const bySpeed = new Map<number, Movement[]>();
+  const immediate = new Map<number, Movement>();
+  const waiting: Movement[] = [];
   for (const skill of skills) {
     const movement = buildMovement(skill);
-    const { isFalling, speed, from, learn } = movement;
-    const same = bySpeed.get(speed);
-    if (same === undefined) bySpeed.set(speed, [movement]);
-    else {
-      const equal = same.find(
-        (one) => one.isFalling === isFalling && one.from === from && one.learn === learn,
-      );
-      if (equal === undefined) same.push(movement);
-      else addMovement(equal, movement);
-    }
+    const { isFalling, speed, from } = movement;
+    const key = isFalling ? -speed : speed;
+    const same = immediate.get(key);
+    if (from > 0) waiting.push(movement);
+    else if (same === undefined) immediate.set(key, movement);
+    else addMovement(same, movement);
   }
-  return [...bySpeed.values()].flat();
+  return [...immediate.values(), ...waiting];
 }
 
 function addMovement(sum: Movement, { full, gap, one, rest }: Movement): void {
@@ -175,9 +196,8 @@ function addMovement(sum: Movement, { full, gap, one, rest }: Movement): void {
 }
 
 /** Lists every field, because object spread is about ten times slower. */
-function buildMovement({ mastery, weight, change, fading }: ProjectedSkill): Movement {
+function buildMovement({ mastery, weight, change, halfLife, graceDays }: ProjectedSkill): Movement {
   const { learnRate: learn, freshness } = change;
-  const { halfLife, graceDays } = fading;
   const forgetRate = ((1 - freshness) * Math.LN2) / halfLife;
   const retained = computeRetainedMastery(mastery, change);
   const speed = forgetRate + learn;
