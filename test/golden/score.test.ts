@@ -74,6 +74,7 @@ function viewOf(
     correct: right,
     correctDays: cd,
     lastAttemptAt: now - idle * dayMs,
+    lastCorrectDay: right > 0 ? today - idle : -1,
   };
   const parameters = { ...defaultParameters, pLearn: T };
   return {

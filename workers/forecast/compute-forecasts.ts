@@ -17,7 +17,7 @@ import { goalConstants } from '../../src/domain/base/score-constants.js';
 import { buildSkillViews, buildUnseenView } from '../../src/domain/learner/skill-view.js';
 import { computeIntervalReach, findModelFactors } from '../../src/domain/prediction/accuracy-model.js';
 import type { ForecastSubject } from '../../src/domain/score/assessment.js';
-import { countDaysUntil, type GoalStanding } from '../../src/domain/score/goal.js';
+import { countDaysUntil, type GoalStanding, isDatePast } from '../../src/domain/score/goal.js';
 import {
   defaultForecastDays,
   forecastLearner,
@@ -245,9 +245,9 @@ function buildWhatIfJson(found: LearnerStates, tenant: TenantContext, now: numbe
   const goal =
     targetScore === null ? decodeGoal(found.goalRecord) : { targetScore, targetDate: null, status: null };
   const options = { days: task.days ?? defaultForecastDays, level };
+  const targetDate = goal === null || isDatePast(goal.targetDate, now) ? null : goal.targetDate;
   const daysToTarget =
-    task.days ??
-    Math.min(countDaysUntil(goal?.targetDate ?? null, now) ?? defaultForecastDays, goalConstants.horizonDays);
+    task.days ?? Math.min(countDaysUntil(targetDate, now) ?? defaultForecastDays, goalConstants.horizonDays);
   const forecast = forecastPlan(subject, plan, { ...options, goal }, daysToTarget);
   return encodeWhatIf(userId, forecast, plan, options);
 }

@@ -13,7 +13,7 @@ import type { SkillState } from '../tracing/learner-states.js';
 import { isPlateau } from '../tracing/plateau.js';
 import { computeRapidThreshold, isRapidFlagged } from '../tracing/response-times.js';
 import { activityConstants } from '../tracing/tracing-constants.js';
-import { isFalling } from '../tracing/trend.js';
+import { computeGrowth, isFalling } from '../tracing/trend.js';
 import { studyConstants } from './advice-constants.js';
 import { adviceTexts, type GoalFigures, type Locale, type StudyTexts, withNames } from './advice-texts.js';
 import { computeBiasPoints, countRecentAttempts, hasFaded, roundRapidThreshold } from './answer-advice.js';
@@ -92,8 +92,8 @@ function adviseOnSection({ measures, locale }: StudyContext): StudyAdvice[] {
 
 /** Agrees with the status. Without the date if it is beyond a year, because the forecast ends there. */
 function adviseOnGoal({ goal, now, locale }: StudyContext): StudyAdvice[] {
-  const { isSet, onTrack, status, targetDate } = goal;
-  if (!isSet || onTrack || status === 'on_track') return [];
+  const { isSet, onTrack, isLost, status, targetDate } = goal;
+  if (!isSet || onTrack || status === 'on_track' || (status === 'reached' && !isLost)) return [];
   const isFar = (countDaysUntil(targetDate, now) ?? 0) > goalConstants.horizonDays;
   const text = adviceTexts[locale].study.GOAL_GAP(isFar ? { ...goal, targetDate: null } : goal);
   return [{ code: 'GOAL_GAP', skillId: null, text }];
@@ -177,13 +177,17 @@ function formatSkillAdvice(
 }
 
 /** Points per hour; null if zero, or if the section has too few answers. */
-function roundPoints(gain: number, skillSection: Section | null, { measures }: StudyContext): number | null {
+function roundPoints(
+  gain: number,
+  skillSection: Section | null,
+  { learner, model, measures }: StudyContext,
+): number | null {
   const isKnown = sections.every(
     (section) =>
       computeSectionShare({ section: skillSection }, section) === 0 ||
       measures[section].answers >= studyConstants.pointsFrom,
   );
-  const points = Math.round(gain);
+  const points = Math.round(gain * computeGrowth(learner.trend, model.growth));
   return isKnown && points > 0 ? points : null;
 }
 

@@ -10,7 +10,7 @@ export const accuracyConstants = {
   priorAnswers: 8,
   variancePrior: 5,
   /** Distance from the recent share: at most `slack` / sqrt(n) * (1 + `novice` / n) logits, n <= `most`. */
-  nearRecent: { most: 133, prior: 1, slack: 1, novice: 80, returned: 10 },
+  nearRecent: { most: 133, prior: 1, slack: 1, novice: 80 },
   /** The variance of lasting changes is multiplied by sqrt(horizon / wanderHorizon). */
   wanderHorizon: 90,
   shareBounds: { low: 0.02, high: 0.98 },

@@ -147,20 +147,16 @@ export function computeExpectedShare(
   let logOdds = model.bias + model.trend * Math.log1p(horizon);
   for (const [i, figure] of computeFigures(trace, model.mean).entries())
     logOdds += ((model.lasting[i] as number) + memory * (model.fading[i] as number)) * figure;
-  return sigmoid(clampToRecent(logOdds, trend, trace.right + trace.wrong));
+  return sigmoid(clampToRecent(logOdds, trend.share, trace.right + trace.wrong));
 }
 
-/** Limits the distance to the recent share, for learners who change. After a pause, fewer answers count as recent. */
-function clampToRecent(
-  logOdds: number,
-  { share, answers: counted }: AccuracySubject['trend'],
-  all: number,
-): number {
-  const { most, prior, slack, novice, returned } = constants.nearRecent;
+/** Limits the distance to the recent share, for learners who change. */
+function clampToRecent(logOdds: number, share: number, counted: number): number {
+  const { most, prior, slack, novice } = constants.nearRecent;
   const answers = Math.min(counted, most);
   if (answers === 0) return logOdds;
   const recent = logit((share * answers + prior) / (answers + 2 * prior));
-  const reach = (slack / Math.sqrt(answers)) * (1 + (counted < all ? returned : novice) / answers);
+  const reach = (slack / Math.sqrt(answers)) * (1 + novice / answers);
   return clamp(logOdds, recent - reach, recent + reach);
 }
 

@@ -1,13 +1,13 @@
 /** A learner's section abilities (science notes 6.2). */
 
 import { defaultParameters } from '../base/bkt-parameters.js';
-import { clamp, dayMs, logit, mapSections, type PerSection, type Section, sigmoid } from '../base/common.js';
+import { clamp, logit, mapSections, type PerSection, type Section, sigmoid, toDay } from '../base/common.js';
 import { abilityFading, scoreConstants } from '../base/score-constants.js';
 import { computeSectionShare, computeSectionTotals, type SectionTotals } from '../catalogue/catalogue.js';
 import type { TenantModel } from '../catalogue/tenant-model.js';
 import type { SkillView } from '../learner/skill-view.js';
 import { applyForgetting } from '../tracing/bkt.js';
-import type { LearnerState } from '../tracing/learner-states.js';
+import type { LearnerState, SkillState } from '../tracing/learner-states.js';
 
 export interface ForecastSubject {
   readonly learner: LearnerState;
@@ -115,10 +115,14 @@ const computeFading = ({ right, retained }: SkillSums) =>
     : { retention: retained / right.answers, halfLife: abilityFading.halfLife };
 
 /** Slower than mastery, and not while skills take turns. */
-function computeAbilityRetention(lastAttemptAt: number, now: number): number {
-  const idleDays = (now - lastAttemptAt) / dayMs - abilityFading.graceDays;
+function computeAbilityRetention(state: SkillState, now: number): number {
+  const idleDays = countIdleDays(state, now) - abilityFading.graceDays;
   return idleDays <= 0 ? 1 : 2 ** (-idleDays / abilityFading.halfLife);
 }
+
+/** Since the last right answer, because a wrong one must not end fading. */
+export const countIdleDays = ({ lastCorrectDay }: Pick<SkillState, 'lastCorrectDay'>, now: number): number =>
+  Math.max(0, toDay(now) - lastCorrectDay);
 
 /** BKT assumes two states, the filter assumes degrees. Which is right is unknown. */
 function computeDisagreement(byMastery: number, byAbility: number): number {
@@ -142,13 +146,13 @@ function sumSkills(views: readonly SkillView[], section: Section, now: number) {
   const wrong = { skills: 0, weight: 0 };
   for (const view of views) {
     const share = computeSectionShare(view.placement, section);
-    const { attempts, correct, lastAttemptAt } = view.state;
+    const { attempts, correct } = view.state;
     if (share === 0 || attempts === 0) continue;
     const weight = share * view.placement.weight;
     skills += share;
     answers += share * attempts;
     squares += share * attempts * attempts;
-    retained += share * correct * computeAbilityRetention(lastAttemptAt, now);
+    retained += share * correct * computeAbilityRetention(view.state, now);
     weights += weight;
     untrusted += weight * (1 - findTrust(view));
     wrongAnswers += share * (attempts - correct);

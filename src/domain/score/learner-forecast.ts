@@ -1,13 +1,13 @@
 import { accuracyConstants } from '../base/accuracy-constants.js';
 import { defaultParameters, forgettingConstants } from '../base/bkt-parameters.js';
-import { clamp, dayMs, mapSections, type PerSection, round1, toDay } from '../base/common.js';
+import { clamp, mapSections, type PerSection, round1, toDay } from '../base/common.js';
 import { normalCdf } from '../base/normal-distribution.js';
 import { goalConstants, scoreConstants } from '../base/score-constants.js';
 import type { SkillView } from '../learner/skill-view.js';
 import { computeAccuracyInterval, forecastAccuracy } from '../prediction/accuracy-model.js';
 import { computePractice } from '../tracing/activity.js';
 import { applyForgetting, predictCorrect } from '../tracing/bkt.js';
-import { assessLearner, type ForecastSubject, type LearnerAssessment } from './assessment.js';
+import { assessLearner, countIdleDays, type ForecastSubject, type LearnerAssessment } from './assessment.js';
 import { computeGoalStatus, computeHorizon, type TrackedGoal } from './goal.js';
 import { projectAbilityChanges } from './mastery-projection.js';
 import {
@@ -68,10 +68,10 @@ function forecastAnswerAccuracy(assessment: LearnerAssessment, { days, level }: 
   return { ...forecast, answers, interval: computeAccuracyInterval(accuracy, forecast, answers, level) };
 }
 
-/** While the learner is idle, the share falls towards that of a new skill, like mastery. */
+/** Without right answers, the share falls towards that of a new skill, like mastery. */
 function fadeShare(share: number, { views, measures, now }: LearnerAssessment): number {
-  const lastAt = views.reduce((last, { state }) => Math.max(last, state.lastAttemptAt), 0);
-  const idleDays = (now - lastAt) / dayMs - forgettingConstants.graceDays;
+  const shortestIdle = views.reduce((least, { state }) => Math.min(least, countIdleDays(state, now)), now);
+  const idleDays = shortestIdle - forgettingConstants.graceDays;
   const halfLife = Math.min(measures.math.halfLife, measures.rw.halfLife);
   return idleDays <= 0 ? share : applyForgetting(share, newSkillShare, 2 ** (-idleDays / halfLife));
 }

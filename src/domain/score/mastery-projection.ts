@@ -12,7 +12,13 @@ import { computeHalfLife } from '../tracing/bkt.js';
 import { isPlateau } from '../tracing/plateau.js';
 import { isRapidFlagged } from '../tracing/response-times.js';
 import { computeGrowth } from '../tracing/trend.js';
-import { abilityToMastery, findTrust, type LearnerAssessment, masteryToAbility } from './assessment.js';
+import {
+  abilityToMastery,
+  countIdleDays,
+  findTrust,
+  type LearnerAssessment,
+  masteryToAbility,
+} from './assessment.js';
 import type { PracticeHabit, SkillPractice } from './practice-habit.js';
 
 /** For days 0 to 365: an upper bound over the range, exact for one day. */
@@ -58,11 +64,10 @@ function projectSkills(
   for (const view of views) {
     const weight = computeSectionShare(view.placement, section) * view.placement.weight;
     if (weight === 0) continue;
-    const idleDays = Math.max(0, assessment.now - view.state.lastAttemptAt) / dayMs;
     const practice = habit.practiceFor(view, section);
-    projected.push(...projectSkill(view, weight, practice, growth, idleDays, predicted));
+    projected.push(...projectSkill(view, weight, practice, growth, predicted, assessment.now));
     unseenWeight -= weight;
-    shortestIdle = Math.min(shortestIdle, idleDays);
+    shortestIdle = Math.min(shortestIdle, countIdleDays(view.state, assessment.now));
   }
   if (unseenWeight > 0) {
     const change = computeChange(defaultParameters, false, habit.practiceFor(null, section), growth);
@@ -82,18 +87,22 @@ function projectSkill(
   weight: number,
   practice: SkillPractice,
   growth: number,
-  idleDays: number,
   predicted: PredictedMastery,
+  now: number,
 ): ProjectedSkill[] {
   const { state, model, mastery } = view;
   const isSlowed = isPlateau(state.plateau) || isRapidFlagged(state.rapid);
   const change = computeChange(model.parameters, isSlowed, practice, growth);
   const trusted = state.attempts === 0 ? 0 : weight * findTrust(view);
   const halfLife = computeHalfLife(state.correctDays + practice.rightDays);
-  const graceDays = Math.max(0, forgettingConstants.graceDays - idleDays);
+  const graceDays = computeGraceDays(now - state.lastAttemptAt);
   const own = { mastery, weight: trusted, change, halfLife, graceDays };
-  return trusted === weight ? [own] : [own, fadeAbility(predicted, weight - trusted, change, idleDays)];
+  if (trusted === weight) return [own];
+  return [own, fadeAbility(predicted, weight - trusted, change, countIdleDays(state, now))];
 }
+
+const computeGraceDays = (idleMs: number): number =>
+  Math.max(0, forgettingConstants.graceDays - Math.max(0, idleMs) / dayMs);
 
 type SkillChange = ReturnType<typeof computeChange>;
 

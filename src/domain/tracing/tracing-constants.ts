@@ -33,9 +33,9 @@ export const trendConstants = {
   chanceGrowth: 0.1,
   maxGrowth: 2,
   minVariance: 0.02,
-  /** Days without answers that are a pause. After it, all earlier answers count as so many. */
+  /** Days without answers that are a pause. After it, earlier answers count as so many in the recent share. */
   pauseDays: 14,
-  answersBeforePause: 8,
+  answersBeforePause: 10,
   /** Gain, gain while results change, decay per answer. */
   biasRate: 0.015,
   changingBiasRate: 0.06,
