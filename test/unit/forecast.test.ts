@@ -257,7 +257,7 @@ const anyHistory = fc.record({
     fc.record({
       skill: fc.nat({ max: 5 }),
       isCorrect: fc.boolean(),
-      days: fc.constantFrom(0, 0, 0, 1, 30),
+      days: fc.constantFrom(0, 0, 0, 1, 30, 200),
       times: fc.constantFrom(1, 1, 1, 20),
     }),
     { minLength: 1, maxLength: 40 },

@@ -224,15 +224,13 @@ function limitMastery(
   meanRetention: number,
 ): number {
   const { attempts, correct } = state;
-  const masteryAfter = (answers: number, retained: number): number =>
-    applyForgetting(
-      sigmoid(learned + scoreConstants.logitPerAnswer * answers),
-      model.parameters.pInit,
-      retained,
-    );
-  // A first wrong answer must not raise a skill above the faded skills.
-  const low = masteryAfter(correct - attempts, Math.min(retention, meanRetention));
-  return clamp(mastery, low, masteryAfter(correct, retention));
+  const learnedAfter = (answers: number): number => learned + scoreConstants.logitPerAnswer * answers;
+  const masteryAfter = (answers: number): number =>
+    applyForgetting(sigmoid(learnedAfter(answers)), model.parameters.pInit, retention);
+  const wrong = correct - attempts;
+  // A first wrong answer must not raise a skill above the faded ability.
+  const low = Math.min(masteryAfter(wrong), fade(learnedAfter(wrong), meanRetention));
+  return clamp(mastery, low, correct === 0 ? fade(learned, meanRetention) : masteryAfter(correct));
 }
 
 function computeNoise({ answers, squares, weight }: SkillSums, registeredWeight: number): number {
