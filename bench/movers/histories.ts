@@ -170,7 +170,7 @@ function summarize(subject: ForecastSubject) {
       onTrack: Number(goal.onTrack),
       goalProbability: goal.probability,
       expectedShare: forecast.accuracy.expected,
-      growth: computeGrowth(subject.learner.trend, subject.model.growth),
+      growth: computeGrowth(subject.learner.trend, subject.learner.attempts, subject.model.growth).practised,
     },
     advice: buildStudyAdvice(context),
   };

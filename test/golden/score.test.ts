@@ -48,6 +48,8 @@ function subjectOf({ input }: ForecastVector, baselineTotal: number | null): For
       ...newLearner,
       // A new learner's earlier days would count as unknown.
       attempts: 10_000,
+      // No sign of guessing.
+      trend: { ...newLearner.trend, share: 1 },
       abilities: { ...newAbilities, math: input.math.thetaE, rw: input.rw.thetaE },
       baselineTotal,
       activity: practise(input),

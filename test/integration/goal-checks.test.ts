@@ -82,10 +82,11 @@ async function setAbility(theta: number): Promise<void> {
   const learner = {
     ...{ ...newLearner, version: 1, attempts: 60, baselineTotal: 990 },
     abilities: { ...newLearner.abilities, math: theta, rw: theta },
+    trend: { ...newLearner.trend, share: 0.7 },
     // Without practice, the forecast falls.
     activity: { day: toDay(clock), halfAnswers: newLearner.activity.halfAnswers.map(() => 8) },
   };
-  const attempts = { attempts: 30, correct: 15, lastAttemptAt: clock };
+  const attempts = { attempts: 30, correct: 15, lastAttemptAt: clock, lastCorrectDay: toDay(clock) };
   const skill = encodeSkill({ ...newSkill(defaultParameters), ...attempts });
   await client.hset(learnerKey(partition, tenant, userId), 'L', encodeLearner(learner), 'sa', skill);
   await client.zadd(goalChecksKey(partition), 'LT', clock + minuteMs, name);

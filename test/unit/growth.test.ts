@@ -73,13 +73,39 @@ test('computeGrowth finds the achieved share of the projected growth', () => {
     [0, 0, 0.25],
   ] as const) {
     const chance = (n: number): number => 1 - 0.6 * Math.exp(-rate * learning * n);
-    const growths = indices(40).map((seed) => computeGrowth(replay(chance, 80, seed + 1), 1));
+    const growths = indices(40).map((seed) => computeGrowth(replay(chance, 80, seed + 1), 80, 1).practised);
     assert.ok(low < mean(growths) + 1e-9 && mean(growths) < high, `${rate}: ${mean(growths)}`);
   }
   assert.ok(
-    Math.abs(computeGrowth(newTrend, 0.55) - 0.5) < 1e-9,
+    Math.abs(computeGrowth(newTrend, 0, 0.55).practised - 0.5) < 1e-9,
     'the growth of the tenant without evidence',
   );
+});
+
+test('Random errors of few answers per skill do not look like growth', () => {
+  const meanAchieved = (chance: number): number =>
+    mean(
+      indices(60).map((seed) => {
+        const random = seeded(seed + 1);
+        const correct = indices(40).map(() => 0);
+        let trend: Trend = newTrend;
+        for (let i = 0; i < 400; i++) {
+          const [skill, attempts] = [i % 40, Math.floor(i / 40)];
+          const isCorrect = random() < chance;
+          const state = { attempts, correct: correct[skill] as number };
+          trend = updateTrend(trend, isCorrect, computeExpectation(state, 0, learning), trend.share, false);
+          if (isCorrect) correct[skill] = state.correct + 1;
+        }
+        return trend.achieved;
+      }),
+    );
+  for (const chance of [0.25, 0.45, 0.75])
+    assert.ok(Math.abs(meanAchieved(chance)) < 0.4, `${chance}: ${meanAchieved(chance)}`);
+});
+
+test('A guesser does not grow after a pause either', () => {
+  const guessing = { ...newTrend, answers: 11, share: 0.22 };
+  assert.deepEqual(computeGrowth(guessing, 170, 1), { practised: 0, unseen: 0 });
 });
 
 test('fitGrowth is near 0 for constant learners and near 1 without evidence', () => {

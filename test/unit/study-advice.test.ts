@@ -140,7 +140,7 @@ test('IDLE replaces DECLINE from the fourteenth day without an answer', () => {
   assert.deepEqual(firstAfter(45), {
     code: 'IDLE',
     skillId: null,
-    text: 'No answers for 45 days: without practice, skills fade and the forecast falls. Start with a short review.',
+    text: 'No answers for 45 days: skills fade without practice, and forecasts fall slowly. Start with a short review.',
   });
 });
 

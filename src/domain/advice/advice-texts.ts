@@ -45,7 +45,7 @@ export type RangeTerm = keyof typeof rangeChanges;
 export const rangeChanges = {
   NO_SECTION: 'Answers',
   FEW_ANSWERS: 'More answers',
-  FEW_SKILLS: 'Answers on more skills',
+  FEW_SKILLS: 'Answers on more skills, or a catalogue of all skills,',
   NOT_FITTED: 'A model fitted to more answers of all learners',
   FAR_HORIZON: 'A shorter horizon',
 };
@@ -73,7 +73,7 @@ const english = {
       `Try ${skill}: no answers yet, so the ${sectionNames[section]} forecast is uncertain.`,
     READY: (skill: string, next: string) => `${skill} is mastered: move on to ${next}.`,
     IDLE: (days: number) =>
-      `No answers for ${days} days: without practice, skills fade and the forecast falls. Start with a short review.`,
+      `No answers for ${days} days: skills fade without practice, and forecasts fall slowly. Start with a short review.`,
     DECLINE: (points: number) =>
       `Recent results are weaker: accuracy is about ${points} percentage points lower than before. Take a break, or review the basics before new skills.`,
     NO_SECTION: (section: Section, other: Section) =>

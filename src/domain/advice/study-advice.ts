@@ -187,7 +187,7 @@ function roundPoints(
       computeSectionShare({ section: skillSection }, section) === 0 ||
       measures[section].answers >= studyConstants.pointsFrom,
   );
-  const points = Math.round(gain * computeGrowth(learner.trend, model.growth));
+  const points = Math.round(gain * computeGrowth(learner.trend, learner.attempts, model.growth).practised);
   return isKnown && points > 0 ? points : null;
 }
 

@@ -56,7 +56,7 @@ function projectSkills(
 ): ProjectedSkill[] {
   const { learner, model, measures, estimate } = assessment;
   const { registeredWeight, halfLife } = measures[section];
-  const growth = computeGrowth(learner.trend, model.growth);
+  const growth = computeGrowth(learner.trend, learner.attempts, model.growth);
   const predicted = { mastery: abilityToMastery(estimate.theta[section]), halfLife };
   const projected: ProjectedSkill[] = [];
   let unseenWeight = registeredWeight;
@@ -65,12 +65,13 @@ function projectSkills(
     const weight = computeSectionShare(view.placement, section) * view.placement.weight;
     if (weight === 0) continue;
     const practice = habit.practiceFor(view, section);
-    projected.push(...projectSkill(view, weight, practice, growth, predicted, assessment.now));
+    const ownGrowth = view.state.attempts === 0 ? growth.unseen : growth.practised;
+    projected.push(...projectSkill(view, weight, practice, ownGrowth, predicted, assessment.now));
     unseenWeight -= weight;
     shortestIdle = Math.min(shortestIdle, countIdleDays(view.state, assessment.now));
   }
   if (unseenWeight > 0) {
-    const change = computeChange(defaultParameters, false, habit.practiceFor(null, section), growth);
+    const change = computeChange(defaultParameters, false, habit.practiceFor(null, section), growth.unseen);
     projected.push(fadeAbility(predicted, unseenWeight, change, shortestIdle));
   }
   return projected;

@@ -50,12 +50,12 @@ export function updateTrend(
 /** A regression: differences from the mean of earlier answers are uncorrelated (Helmert contrasts). */
 function updateGrowth(
   { share, achieved, projected }: Trend,
-  { usual, gain, attempts }: Expectation,
+  { gain, attempts }: Expectation,
   surprise: number,
 ): Pick<Trend, 'achieved' | 'projected'> {
-  // Not `usual`, whose random errors would look like growth.
+  // Not the errors of `usual`, which would look like growth.
   const lift = (1 - share) * gain;
-  const weight = attempts / ((attempts + 1) * Math.max(model.minVariance, usual * (1 - usual)));
+  const weight = attempts / ((attempts + 1) * Math.max(model.minVariance, share * (1 - share)));
   return {
     achieved: Math.fround(model.growthFading * achieved + weight * lift * surprise),
     projected: Math.fround(model.growthFading * projected + weight * lift * lift),
@@ -117,15 +117,25 @@ export const isChanging = ({ change }: Trend): boolean => Math.abs(change) >= mo
 
 export const isFalling = (trend: Trend): boolean => trend.change <= -model.clearChange;
 
-/** Factor of projected learning, 0 to 2. Changes gradually, so that no single answer reverses a forecast. */
+/**
+ * Factors of projected learning, 0 to 2: `practised` for skills with answers, `unseen` for others. They change
+ * gradually, so that no single answer reverses a forecast. @param attempts of the learner
+ */
 export function computeGrowth(
-  { answers, share, change, achieved, projected }: Trend,
+  { share, change, achieved, projected }: Trend,
+  attempts: number,
   tenantGrowth: number,
-): number {
-  const { noChange, clearChange, guessing, learningFrom, minAnswers, growthPrior, chanceGrowth, maxGrowth } =
-    model;
+) {
+  const { noChange, clearChange, guessing, learningFrom, minAnswers, growthPrior } = model;
   const steady = 1 - clamp((-change - noChange) / (clearChange - noChange), 0, 1);
-  const known = answers < minAnswers ? 1 : clamp((share - guessing) / (learningFrom - guessing), 0, 1);
-  const growth = (growthPrior * tenantGrowth + achieved) / (growthPrior + projected);
-  return steady * known * clamp((growth - chanceGrowth) / (1 - chanceGrowth), 0, maxGrowth);
+  const known = attempts < minAnswers ? 1 : clamp((share - guessing) / (learningFrom - guessing), 0, 1);
+  const learned = (growthPrior * tenantGrowth + achieved) / (growthPrior + projected);
+  return {
+    practised: steady * known * discountChance(learned),
+    unseen: steady * known * discountChance(tenantGrowth),
+  };
 }
+
+/** Constant learners have a small growth by chance. */
+const discountChance = (growth: number): number =>
+  clamp((growth - model.chanceGrowth) / (1 - model.chanceGrowth), 0, model.maxGrowth);

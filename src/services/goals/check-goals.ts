@@ -4,7 +4,7 @@ import type { Compute } from '../../compute/compute.js';
 import { waitForAll } from '../../concurrency.js';
 import { createWebhookEvent, isSubscribed } from '../../contracts/webhooks/webhook-events.js';
 import { round4 } from '../../domain/base/common.js';
-import { detectGoalChanges, type GoalStanding, updateAlerts } from '../../domain/score/goal.js';
+import { detectGoalChanges, type GoalStanding, isDatePast, updateAlerts } from '../../domain/score/goal.js';
 import { groupBy, indices, splitIntoParts } from '../../lists.js';
 import type { Logger } from '../../logger.js';
 import {
@@ -81,6 +81,7 @@ function computeCheckResult(
   const data = buildEventData(check.userId, standing);
   const events = detectGoalChanges(before, alerts)
     .filter((type) => isSubscribed(subscriptions, type))
+    .filter((type) => type !== 'goal.at_risk' || !isDatePast(standing.targetDate, now))
     .map((type) => createWebhookEvent(type, check.tenant, check.userId, now, data));
   return { alerts, events, nextAt };
 }
