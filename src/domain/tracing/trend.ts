@@ -41,10 +41,14 @@ export function updateTrend(
   const { answers, share } = updateShare(trend, right, isReturn);
   const gain = isChanging(trend) ? model.changingBiasRate : model.biasRate;
   const bias = Math.fround(updateBias(trend.bias, gain * (right - pCorrect)));
-  if (expectation === null) return { ...trend, answers, share, bias };
+  if (expectation === null) {
+    const { change, achieved, projected } = trend;
+    return { answers, share, change, bias, achieved, projected };
+  }
   const surprise = right - expectation.usual;
   const change = moveTowards(trend.change, surprise, model.changeRate);
-  return { answers, share, change, bias, ...updateGrowth(trend, expectation, surprise) };
+  const { achieved, projected } = updateGrowth(trend, expectation, surprise);
+  return { answers, share, change, bias, achieved, projected };
 }
 
 /** A regression: differences from the mean of earlier answers are uncorrelated (Helmert contrasts). */
