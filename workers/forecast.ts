@@ -12,20 +12,27 @@ const settings = workerData as WorkerSettings;
 const redis = connectWorkerRedis(settings);
 const logger = createLogger('info', 'forecast worker');
 const logIntervalMs = 60_000;
-let lastLoggedAt = 0;
 
-function logLostForecasts(count: number, error: unknown): void {
-  if (Date.now() - lastLoggedAt < logIntervalMs) return;
-  lastLoggedAt = Date.now();
-  logger.warn({ count, err: error }, 'cannot record served forecasts; their accuracy is not measured');
+/** At most one warning per interval. */
+function createWarning(text: string): (fields: object) => void {
+  let lastLoggedAt = 0;
+  return (fields) => {
+    if (Date.now() - lastLoggedAt < logIntervalMs) return;
+    lastLoggedAt = Date.now();
+    logger.warn(fields, text);
+  };
 }
+
+const warnLostForecasts = createWarning('cannot record served forecasts; their accuracy is not measured');
+const warnLostStatus = createWarning('cannot store the status of a goal; the next forecast stores it');
 
 const dependencies: ForecastDependencies = {
   redis,
   models: createServedModels(redis, logger),
   settings,
   now: Date.now,
-  onLost: logLostForecasts,
+  onLost: (count, err) => warnLostForecasts({ count, err }),
+  onStatusLost: (err) => warnLostStatus({ err }),
 };
 
 type Task = ForecastTask | WhatIfTask | NextItemsTask;

@@ -1,6 +1,7 @@
 /** Forecast tasks of the forecast worker, computed from the learners in Redis. */
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
+import { inspect } from 'node:util';
 import type { ForecastFailure, ForecastOrder } from '../../src/contracts/forecasts/forecast-tasks.js';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { defaultSkillSetting } from '../../src/domain/catalogue/catalogue.js';
@@ -9,6 +10,7 @@ import { indices } from '../../src/lists.js';
 import { writeSkills } from '../../src/store/catalogue/catalogue-store.js';
 import { registerSkills } from '../../src/store/catalogue/registered-skills.js';
 import { createServedModels } from '../../src/store/catalogue/served-models.js';
+import { encodeGoal } from '../../src/store/learners/goals.js';
 import { encodeLearner } from '../../src/store/learners/learner-codec.js';
 import { readLearnerStates, readPacked } from '../../src/store/learners/learner-reads.js';
 import { encodeSkill } from '../../src/store/learners/skill-codec.js';
@@ -17,6 +19,7 @@ import { openDeployment } from '../../src/store/redis/server/deployment.js';
 import { computeForecasts, type ForecastDependencies } from '../../workers/forecast/compute-forecasts.js';
 import { startTestRedis } from '../support/servers/embedded.js';
 import { redisOf } from '../support/servers/service.js';
+import { waitFor } from '../support/wait.js';
 
 const partitions = 16;
 const now = 1_800_000_000_000;
@@ -29,9 +32,12 @@ after(() => models.close());
 const dependencies: ForecastDependencies = {
   ...{ redis, models, settings: { partitions, maxPendingForecasts: 1000 }, now: () => now },
   onLost: (rows, error) => assert.fail(`${rows} forecasts were lost: ${error}`),
+  onStatusLost: (error) => assert.fail(`a status was lost: ${error}`),
 };
 
-async function predict(...orders: ForecastOrder[]) {
+const predict = (...orders: ForecastOrder[]) => predictWith(dependencies, ...orders);
+
+async function predictWith(dependencies: ForecastDependencies, ...orders: ForecastOrder[]) {
   const task = { kind: 'predictions', orders: JSON.stringify(orders) } as const;
   const reply = await computeForecasts(dependencies, task);
   // The task does not wait for the journal. Redis responds in order, so the journal has been written after this ping.
@@ -90,6 +96,23 @@ test('A forecast task returns for each order what a separate task returns', asyn
   const outcomes = ['forecast', 'forecast', 'unknown learner', 'forecast', 'unknown learner', 'forecast'];
   assert.deepEqual(together.map(outcomeOf), outcomes);
   assert.equal(new Set(together).size, 5, 'all forecasts differ');
+});
+
+test('With a full Redis, a forecast with a new goal status is served and the lost status is reported', async () => {
+  await store('full', 'ada', 2);
+  const goal = encodeGoal({ updatedAt: 1, targetScore: 1600, targetDate: null });
+  await client.hset(keyOf('full', 'ada'), 'G', goal);
+  const lost: unknown[] = [];
+  const report = { onLost: () => undefined, onStatusLost: (error: unknown) => lost.push(error) };
+  await client.config('SET', 'maxmemory', 1);
+  const reply = await predictWith({ ...dependencies, ...report }, order('full', 'ada'));
+  await waitFor('the report of the lost status', () => lost.length === 1);
+  await client.config('SET', 'maxmemory', 0);
+  assert.match(JSON.stringify(reply), /unlikely/);
+  assert.match(inspect(lost[0]), /OOM/);
+  assert.equal(await client.hget(keyOf('full', 'ada'), 'G'), goal);
+  await predict(order('full', 'ada'));
+  assert.match((await client.hget(keyOf('full', 'ada'), 'G')) ?? '', /"status":"unlikely"/);
 });
 
 test('A forecast task writes each served forecast to the journal once', async () => {

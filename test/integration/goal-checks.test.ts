@@ -46,6 +46,7 @@ after(() => models.close());
 const dependencies = {
   ...{ redis: async () => client, models, settings: { partitions, maxPendingForecasts: 1000 }, now },
   onLost: () => assert.fail('a check is no served forecast'),
+  onStatusLost: (error: unknown) => assert.fail(`a status was lost: ${error}`),
 };
 
 async function forecast(order: ForecastOrder) {

@@ -65,7 +65,7 @@ test('storeGoalStatus keeps the version of the goal, and writes nothing after a 
   assert.equal(await redis.exists(key), 0, 'an erased learner');
   const closed = await redisOf({ after }, url);
   closed.disconnect();
-  await storeGoalStatus(closed, location, old, 'on_track');
+  await assert.rejects(storeGoalStatus(closed, location, old, 'on_track'), { code: 'UNAVAILABLE' });
 });
 
 test('The goal store writes nothing if the journal is full or Redis came back empty', async () => {

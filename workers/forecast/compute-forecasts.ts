@@ -45,6 +45,8 @@ export interface ForecastDependencies {
   readonly settings: Pick<WorkerSettings, 'partitions' | 'maxPendingForecasts'>;
   readonly now: () => number;
   readonly onLost: (forecasts: number, error: unknown) => void;
+  /** The next forecast stores the status. */
+  readonly onStatusLost: (error: unknown) => void;
 }
 
 type TenantContext = Pick<ForecastSubject, 'model' | 'registeredSkills'>;
@@ -57,7 +59,7 @@ export async function computeForecasts(
   dependencies: ForecastDependencies,
   { orders }: ForecastTask,
 ): Promise<ForecastReply> {
-  const { settings, onLost } = dependencies;
+  const { settings, onLost, onStatusLost } = dependencies;
   const client = await dependencies.redis();
   const requests = expandOrders(JSON.parse(orders), settings.partitions);
   const tenantNames = new Set(requests.map(({ tenant }) => tenant));
@@ -79,7 +81,7 @@ export async function computeForecasts(
       results.push(computed?.result ?? null);
       if (computed?.row) rows.push(computed.row);
       if (found?.goalRecord && computed?.newStatus)
-        void storeGoalStatus(client, request, found.goalRecord, computed.newStatus);
+        storeGoalStatus(client, request, found.goalRecord, computed.newStatus).catch(onStatusLost);
     } catch (error) {
       // A failure of one learner or tenant does not affect other forecasts.
       results.push(toFailure(error));

@@ -46,7 +46,7 @@ const removeStatus = (value: string): string => value.replace(/,"status":"\w+"/,
 /** Ignores the status, which is not part of the setting. `writeGoal` computes the same tag. */
 const computeTag = (value: string): string => createHash('sha1').update(removeStatus(value)).digest('hex');
 
-/** Only if `record` is unchanged. Never rejects: the next forecast stores a lost status. */
+/** Only if `record` is unchanged. */
 export async function storeGoalStatus(
   client: RedisClient,
   { partition, tenant, userId }: LearnerLocation,
@@ -55,7 +55,7 @@ export async function storeGoalStatus(
 ): Promise<void> {
   const key = learnerKey(partition, tenant, userId);
   const updated = removeStatus(record).replace(/}$/, `,"status":"${status}"}`);
-  await compareAndSetField(client, key, goalField, record, updated).catch(() => 0);
+  await compareAndSetField(client, key, goalField, record, updated);
 }
 
 export interface GoalWrite {
