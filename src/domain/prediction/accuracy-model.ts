@@ -11,9 +11,9 @@ import type { LearnerTrace } from '../tracing/traces.js';
 import type { Trend } from '../tracing/trend.js';
 import {
   type CorrectionGrid,
-  findNeighbourCells,
   findNeighbours,
   type GridPoint,
+  interpolateCells,
   type Neighbour,
 } from './correction-grid.js';
 import {
@@ -70,7 +70,7 @@ type AccuracyTrace = Pick<LearnerTrace, 'ability' | 'recent' | 'slow' | 'right' 
 
 export interface AccuracySubject {
   readonly trace: AccuracyTrace;
-  readonly trend: Pick<Trend, 'share' | 'answers'>;
+  readonly trend: Pick<Trend, 'share'>;
 }
 
 export const figureCount = 4;
@@ -122,21 +122,11 @@ export function forecastAccuracy(model: AccuracyModel, subject: AccuracySubject,
   const expected = computeExpectedShare(model, subject, horizon);
   const history = subject.trace.right + subject.trace.wrong;
   const latent = sumVarianceParts(model.variance, computeVarianceParts(expected, history, horizon));
-  const factor = interpolateCorrection(model.surface, { history, horizon }, (cell) => cell.factor);
+  const factor = interpolateCells(model.surface, { history, horizon }, (cell) => cell.factor);
   return { expected, sd: Math.sqrt(latent * factor), history, horizon };
 }
 
 export type AccuracyForecast = Readonly<ReturnType<typeof forecastAccuracy>>;
-
-const interpolateCorrection = (
-  surface: CorrectionSurface,
-  point: GridPoint,
-  figureOf: (cell: IntervalCorrection) => number,
-): number =>
-  findNeighbourCells(surface, point).reduce(
-    (sum, { cell, weight }) => sum + weight * figureOf(surface.cells[cell] as IntervalCorrection),
-    0,
-  );
 
 export function computeExpectedShare(
   model: AccuracyModel,
@@ -178,12 +168,8 @@ export function computeAccuracyInterval(
 
 /** In standard deviations that include the sampling variance. */
 export function computeIntervalReach(model: AccuracyModel, point: GridPoint, level: number) {
-  const { below, above } = interpolateWidths(model.surface, point);
-  const factors = findModelFactors(model, point);
-  return {
-    below: factors.below * interpolateWidth(below, level),
-    above: factors.above * interpolateWidth(above, level),
-  };
+  const widths = interpolateWidths(model, point);
+  return { below: interpolateWidth(widths.below, level), above: interpolateWidth(widths.above, level) };
 }
 
 /** Position of a `ForecastOutcome`. @param reach of the 80 % interval without a calibration */
@@ -203,9 +189,12 @@ const noFactors: IntervalFactors = { below: 1, above: 1 };
 export const findModelFactors = ({ calibration }: AccuracyModel, point: GridPoint): IntervalFactors =>
   calibration ? findIntervalFactors(calibration, point) : noFactors;
 
-const interpolateWidths = (surface: CorrectionSurface, point: GridPoint) => {
+const interpolateWidths = (model: AccuracyModel, point: GridPoint) => {
+  const factors = findModelFactors(model, point);
   const widths = (side: 'below' | 'above'): number[] =>
-    widthLevels.map((_, i) => interpolateCorrection(surface, point, (cell) => cell[side][i] as number));
+    widthLevels.map(
+      (_, i) => factors[side] * interpolateCells(model.surface, point, (cell) => cell[side][i] as number),
+    );
   return { below: widths('below'), above: widths('above') };
 };
 
@@ -232,10 +221,8 @@ export function computeAccuracyCdf(
   const { expected, sd } = forecast;
   if (share <= 0 || share >= 1) return share <= 0 ? 0 : 1;
   const side = share < expected ? 'below' : 'above';
-  const factor = findModelFactors(model, forecast)[side];
-  const distance =
-    (stabiliseShare(share) - stabiliseShare(expected)) / (factor * computeTotalSd(sd, answers));
-  const widths = [0, ...interpolateWidths(model.surface, forecast)[side]];
+  const distance = (stabiliseShare(share) - stabiliseShare(expected)) / computeTotalSd(sd, answers);
+  const widths = [0, ...interpolateWidths(model, forecast)[side]];
   // Extrapolates to twice the last width.
   const extended = (figures: readonly number[]): number[] => [...figures, 2 * (figures.at(-1) as number)];
   const quantile = interpolateValue(extended(widths), extended(levelQuantiles), Math.abs(distance));

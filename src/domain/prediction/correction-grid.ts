@@ -35,6 +35,16 @@ export const findNeighbourCells = ({ histories, horizons }: CorrectionGrid, poin
     })),
   );
 
+export const interpolateCells = <Cell>(
+  grid: CorrectionGrid & { readonly cells: readonly Cell[] },
+  point: GridPoint,
+  figureOf: (cell: Cell) => number,
+): number =>
+  findNeighbourCells(grid, point).reduce(
+    (sum, { cell, weight }) => sum + weight * figureOf(grid.cells[cell] as Cell),
+    0,
+  );
+
 export type Neighbour = readonly [index: number, weight: number];
 
 export function findNeighbours(positions: readonly number[], target: number): Neighbour[] {

@@ -1,6 +1,6 @@
 /** Corrects the intervals of the share of correct answers by the outcomes of recent forecasts. */
 
-import { type CorrectionGrid, findNeighbourCells, type GridPoint } from './correction-grid.js';
+import { type CorrectionGrid, type GridPoint, interpolateCells } from './correction-grid.js';
 
 export interface ForecastOutcome extends GridPoint {
   readonly learner: string | number;
@@ -28,12 +28,7 @@ export interface IntervalCalibration extends CorrectionGrid {
   readonly cells: readonly IntervalFactors[];
 }
 
-export function findIntervalFactors(calibration: IntervalCalibration, point: GridPoint): IntervalFactors {
-  let [below, above] = [0, 0];
-  for (const { cell, weight } of findNeighbourCells(calibration, point)) {
-    const factors = calibration.cells[cell] as IntervalFactors;
-    below += weight * factors.below;
-    above += weight * factors.above;
-  }
-  return { below, above };
-}
+export const findIntervalFactors = (calibration: IntervalCalibration, point: GridPoint): IntervalFactors => ({
+  below: interpolateCells(calibration, point, (cell) => cell.below),
+  above: interpolateCells(calibration, point, (cell) => cell.above),
+});
