@@ -140,8 +140,7 @@ export const findTrust = ({ model }: Pick<SkillView, 'model'>): number => scoreC
 type SkillSums = ReturnType<typeof sumSkills>;
 
 function sumSkills(views: readonly SkillView[], section: Section, now: number) {
-  let [skills, answers, squares, weights, untrusted, wrongAnswers] = [0, 0, 0, 0, 0, 0];
-  let retained = 0;
+  let [skills, answers, squares, weights, untrusted, wrongAnswers, retained] = [0, 0, 0, 0, 0, 0, 0];
   const right = { skills: 0, weight: 0, answers: 0 };
   const wrong = { skills: 0, weight: 0 };
   for (const view of views) {
@@ -167,7 +166,14 @@ function sumSkills(views: readonly SkillView[], section: Section, now: number) {
     }
   }
   return {
-    ...{ skills, answers, squares, weight: weights, untrusted, right, wrong, wrongAnswers },
+    skills,
+    answers,
+    squares,
+    weight: weights,
+    untrusted,
+    right,
+    wrong,
+    wrongAnswers,
     retained,
   };
 }

@@ -45,14 +45,18 @@ export function computeGoalStatus(
   probability: number,
   now: number,
 ): GoalStatus {
-  const { onTrack, unlikely, alertMargin } = goalConstants;
+  const { unlikely, alertMargin } = goalConstants;
   const isKept = previous === 'reached' && currentTotal >= targetScore - alertMargin;
   if (isKept || currentTotal >= targetScore) return 'reached';
   if (isDatePast(targetDate, now)) return 'expired';
   if (probability < (previous === 'unlikely' ? unlikely.kept : unlikely.below)) return 'unlikely';
-  const limit = previous === 'at_risk' || previous === 'unlikely' ? onTrack.again : onTrack.from;
-  if (previous === 'on_track') return probability >= onTrack.kept ? 'on_track' : 'at_risk';
-  return probability >= limit ? 'on_track' : 'at_risk';
+  return probability >= findOnTrackLimit(previous) ? 'on_track' : 'at_risk';
+}
+
+function findOnTrackLimit(previous: GoalStatus | null): number {
+  const { from, kept, again } = goalConstants.onTrack;
+  if (previous === 'on_track') return kept;
+  return previous === 'at_risk' || previous === 'unlikely' ? again : from;
 }
 
 export interface GoalStanding extends StoredGoal {
