@@ -27,8 +27,9 @@ export const scoreConstants = {
   /** Standard error of one section's test, in points. */
   testError: 30,
   defaultLevel: 0.8,
-  /** Our choice: advice on a range names a section that matters by so much more, and narrows by at least this share. */
+  /** Our choice. Differences of two reductions of a range below this do not name a section in the advice. */
   minSectionDifference: 0.01,
+  /** Our choice. No advice for a smaller reduction, as a share of the range. */
   minRangeReduction: 0.1,
 } as const;
 
@@ -64,7 +65,7 @@ export const goalConstants = {
   horizonDays: 365,
   /** Our choice: an alert, or the status `reached`, ends when its total is this far from the target. */
   alertMargin: 20,
-  /** Goal probabilities at which a status starts: for a new goal, to keep the status, and to return to it. */
+  /** Lowest goal probability: for a new goal, to keep the status, and to return to it. */
   onTrack: { from: 0.5, kept: 0.4, again: 0.6 },
   /** Below: for a new goal, and to keep the status. */
   unlikely: { below: 0.15, kept: 0.25 },

@@ -1,4 +1,4 @@
-/** Future practice of each skill. It continues as it was distributed over the skills. */
+/** Future practice of each skill, distributed over the skills like recent practice. */
 
 import { dayMs, mapSections, type PerSection, type Section, toDay } from '../base/common.js';
 import { projectionConstants, scoreConstants } from '../base/score-constants.js';

@@ -10,7 +10,7 @@ export const newTrend = {
   change: 0,
   /** Added to the log-odds of predictions. */
   bias: 0,
-  /** Regression of achieved on projected growth: sum of products, and of squares. */
+  /** Sums of a regression of achieved on projected growth: of products, and of squares. */
   achieved: 0,
   projected: 0,
 };
@@ -21,14 +21,14 @@ export type Trend = Readonly<typeof newTrend>;
 interface Expectation {
   /** Their share correct, adjusted for the difficulty of the item. */
   readonly usual: number;
-  /** Projected fall of wrong answers since their mean, as a share of them. */
+  /** Projected reduction of the share of wrong answers, relative to its mean so far: 0 to 1. */
   readonly gain: number;
   readonly attempts: number;
 }
 
 /**
  * @param expectation null with too few earlier answers @param pCorrect with `bias` @param isReturn first answer
- * after a pause: the recent share starts again
+ * after a pause
  */
 export function updateTrend(
   trend: Trend,
@@ -88,7 +88,7 @@ export const isPause = (days: number): boolean => days >= model.pauseDays;
 
 type RecentShare = Pick<Trend, 'answers' | 'share'>;
 
-/** After a pause, earlier answers count little. */
+/** After a pause, all earlier answers together count as at most `answersBeforePause`. */
 function updateShare(
   { answers: counted, share }: RecentShare,
   right: number,
