@@ -42,7 +42,11 @@ function replayWithIds(learner: StoredLearner, partitions: number, idsFrom = Num
   const result = replayLearner(learner, ({ event, figures }, { effect, advice }) => {
     if (event.eventId === null || event.receivedAt < 1000 * idsFrom) return;
     const fingerprint = fingerprintFromNumber(figures.eventFingerprint);
-    const answer = encodeFirstResult(toResultFigures(effect, advice), fingerprint, event.receivedAt);
+    const answer = encodeFirstResult(
+      toResultFigures(event.skillIds, effect, advice),
+      fingerprint,
+      event.receivedAt,
+    );
     ids.add(hashEventId(event.eventId), answer, Math.floor(event.receivedAt / 1000));
   });
   const partition = partitionOf(tenant, userId, partitions);

@@ -43,7 +43,7 @@ async function retract(client: RedisClient, task: RetractionTask): Promise<Retra
   if (from !== null && rows.length === 1) return { status: 'archived' };
   const commit = await buildRetraction(client, task, history, answerIndex, answer);
   const status = await commitRetraction(client, commit, settings.maxOutboxRows);
-  return status === 'done' ? { status, skillId: answer.event.skillId } : { status };
+  return status === 'done' ? { status, skillId: answer.event.skillIds[0] } : { status };
 }
 
 /** @returns null if a row is missing. `covered`: rows that the snapshot already contains */
@@ -82,7 +82,7 @@ async function buildRetraction(
     findItem: (itemId) => items.find(tenant, model.version, itemId),
     registeredSkills: await countCommonSkills(client, tenant),
   });
-  const { skillId, receivedAt } = answer.event;
+  const { skillIds, receivedAt } = answer.event;
   const { learnerSeq } = answer.figures;
   const affectedRows = [answer, ...rewritten.map(({ row }) => row)];
   const fromSeq = findMinimum(affectedRows.map((row) => row.figures.learnerSeq));
@@ -95,7 +95,7 @@ async function buildRetraction(
     ...{ partition, expectedVersion: version, states, rows: rewritten.map(encodeRewrittenRow) },
     correction: { v: 1, kind: 'rewrite', tenant, userId, fromSeq, takenBackDay: toDay(receivedAt) },
     answer: {
-      ...{ tenant, userId, eventId, skillId, learnerSeq, receivedAt },
+      ...{ tenant, userId, eventId, skillId: skillIds[0], learnerSeq, receivedAt },
       firstAnswer: firstResult?.toString('base64') ?? '',
     },
     month: findMinimum(affectedRows.map((row) => toMonth(row.event.receivedAt))),

@@ -16,7 +16,7 @@ export function answerBenches(): void {
     bench('plateau: one update', createPlateauChain());
     bench('answer: prediction and conditions', () => {
       const { skillId, states, answer } = nextStep();
-      do_not_optimize(computeConditions(unfittedModel, skillId, sampleItem, states, answer));
+      do_not_optimize(computeConditions(unfittedModel, [skillId], sampleItem, states, answer));
     });
     bench('answer: update of all states', () => {
       const { states, answer, conditions } = nextStep();
@@ -38,7 +38,7 @@ function createTraceChain(): () => void {
 }
 
 function createPlateauChain(): () => void {
-  const nextMastery = cycleThrough(steps.map(({ states }) => states.skill.mastery));
+  const nextMastery = cycleThrough(steps.map(({ states }) => states.skills[0].mastery));
   let plateau = newPlateau;
   return () => {
     plateau = updatePlateau(plateau, nextMastery(), 0);

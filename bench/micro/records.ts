@@ -17,9 +17,9 @@ export function recordBenches(): void {
 
 function codecBenches(): void {
   const learner = cycleThrough(steps.map(({ states }) => states.learner));
-  const skill = cycleThrough(steps.map(({ states }) => states.skill));
+  const skill = cycleThrough(steps.map(({ states }) => states.skills[0]));
   const learnerRecord = cycleThrough(steps.map(({ states }) => encodeLearner(states.learner)));
-  const skillRecord = cycleThrough(steps.map(({ states }) => encodeSkill(states.skill)));
+  const skillRecord = cycleThrough(steps.map(({ states }) => encodeSkill(states.skills[0])));
   group('records of a learner', () => {
     bench('codec: encode learner', () => do_not_optimize(encodeLearner(learner())));
     bench('codec: decode learner', () => do_not_optimize(decodeLearner(learnerRecord())));
@@ -61,19 +61,19 @@ function rowBenches(): void {
 
 function createRow(i: number) {
   const { skillId, states, answer, conditions } = steps[i] as (typeof steps)[number];
-  const { masteryBefore, learner, skill, isRapid } = applyAnswer(states, answer, conditions);
+  const { masteriesBefore, learner, skills, isRapid } = applyAnswer(states, answer, conditions);
   const ids = {
     tenant: 'default',
     userId: 'learner',
-    skillId,
+    skillIds: [skillId] as const,
     itemId: `item-${i % 200}`,
     eventId: `event-${i}`,
   };
   const figures = {
     learnerSeq: learner.attempts,
-    masteryBefore,
-    masteryAfter: skill.mastery,
-    plateauDetected: false,
+    skills: [
+      { masteryBefore: masteriesBefore[0], masteryAfter: skills[0].mastery, plateauDetected: false },
+    ] as const,
     isRapid,
     efficiencyIndex: 50,
     recommendationCode: '',

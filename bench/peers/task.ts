@@ -19,9 +19,9 @@ export default async function track(event: AnswerEvent): Promise<string> {
   const key = `task:${event.user_id}`;
   const [learnerRecord, skillRecord] = await redis.hmgetBuffer(key, 'L', event.skill_id);
   const states = {
-    keys: hashQuestionKeys(event.skill_id, event.item_id ?? null),
+    keys: hashQuestionKeys([event.skill_id], event.item_id ?? null),
     learner: learnerRecord ? decodeLearner(learnerRecord) : newLearner,
-    skill: skillRecord ? decodeSkill(skillRecord) : newSkill(defaultParameters),
+    skills: [skillRecord ? decodeSkill(skillRecord) : newSkill(defaultParameters)] as const,
     item: undefined,
   };
   const answer = {
@@ -31,8 +31,9 @@ export default async function track(event: AnswerEvent): Promise<string> {
     confidenceScore: event.confidence_score ?? null,
     questionDifficulty: event.question_difficulty ?? null,
   };
-  const conditions = computeConditions(unfittedModel, event.skill_id, null, states, answer);
-  const { learner, skill, masteryBefore } = applyAnswer(states, answer, conditions);
+  const conditions = computeConditions(unfittedModel, [event.skill_id], null, states, answer);
+  const { learner, skills, masteriesBefore } = applyAnswer(states, answer, conditions);
+  const [skill] = skills;
   await redis.hset(key, 'L', encodeLearner(learner), event.skill_id, encodeSkill(skill));
-  return JSON.stringify(buildResponse({ masteryBefore, after: skill }));
+  return JSON.stringify(buildResponse({ masteryBefore: masteriesBefore[0], after: skill }));
 }

@@ -66,15 +66,15 @@ export function createServedLearner(model: TenantModel, registeredSkills: number
   function count({ skillId, itemId, difficulty, item }: Question, outcome: Outcome) {
     const answer: Answer = { confidenceScore: null, ...outcome, questionDifficulty: difficulty };
     const states = {
-      keys: hashQuestionKeys(skillId, itemId),
+      keys: hashQuestionKeys([skillId], itemId),
       learner,
-      skill: stateOf(skillId),
+      skills: [stateOf(skillId)] as const,
       item: itemId === null ? null : items.get(itemId),
     };
-    const conditions = computeConditions(model, skillId, item, states, answer, closedMastery(answer));
+    const conditions = computeConditions(model, [skillId], item, states, answer, closedMastery(answer));
     const effect = applyAnswer(states, answer, conditions);
     learner = effect.learner;
-    skills.set(skillId, effect.skill);
+    skills.set(skillId, effect.skills[0]);
     if (itemId !== null && effect.item) items.set(itemId, effect.item);
     if (isBaselineDue(learner))
       learner = { ...learner, baselineTotal: computeCurrentTotal(subjectAt(answer.occurredAt)) };

@@ -18,12 +18,13 @@ import type { LearnerEvents } from './read-events.js';
 
 export const buildSkillEvents = (
   event: TrackEvent,
+  skillId: string,
   before: SkillState,
   after: SkillState,
   subscribedTypes: string,
 ): WebhookEvent[] =>
   detectSkillChanges(before, after).flatMap((type) =>
-    isSubscribed(subscribedTypes, type) ? [buildSkillEvent(type, event, after)] : [],
+    isSubscribed(subscribedTypes, type) ? [buildSkillEvent(type, event, skillId, after)] : [],
   );
 
 /** Unix milliseconds; null without a goal or a subscription to its alerts. */
@@ -36,8 +37,13 @@ export const computeCheckTime = (
     ? (events.at(-1)?.event.receivedAt ?? 0) + checkDelayMs
     : null;
 
-function buildSkillEvent(type: WebhookEvent['type'], event: TrackEvent, skill: SkillState): WebhookEvent {
-  const { tenant, userId, skillId, eventId, occurredAt, receivedAt } = event;
+function buildSkillEvent(
+  type: WebhookEvent['type'],
+  event: TrackEvent,
+  skillId: string,
+  skill: SkillState,
+): WebhookEvent {
+  const { tenant, userId, eventId, occurredAt, receivedAt } = event;
   return createWebhookEvent(type, tenant, userId, receivedAt, {
     user_id: userId,
     skill_id: skillId,

@@ -4,8 +4,8 @@ import type { EventOutcome, TrackEvent } from '../../src/contracts/answers/track
 import type { WebhookEvent } from '../../src/contracts/webhooks/webhook-events.js';
 import { selectAnswerAdvice } from '../../src/domain/advice/answer-advice.js';
 import { type AnswerConditions, computeConditions } from '../../src/domain/answer/answer-conditions.js';
-import { applyAnswer } from '../../src/domain/answer/apply-answer.js';
-import { dayMs, logit, sigmoid, toDay } from '../../src/domain/base/common.js';
+import { type AnswerEffect, applyAnswer } from '../../src/domain/answer/apply-answer.js';
+import { dayMs, logit, mapNonEmpty, sigmoid, toDay } from '../../src/domain/base/common.js';
 import {
   type ItemModel,
   resolveSkillModel,
@@ -123,37 +123,40 @@ class LearnerDraft {
     if (firstResult) return buildRepeatOutcome(event, firstResult);
     if (idHash && this.ids.isFull(arrivalSecond))
       return { outcome: 'unavailable', data: idsExhaustedMessage };
-    const limitMessage = this.skills[planned.skillIndex] ? null : this.checkSkillLimit(event);
+    const limitMessage = this.checkSkillLimit(planned);
     if (limitMessage !== null) return { outcome: 'beyond', data: limitMessage };
     return { outcome: 'counted', data: this.countAnswer(planned) };
   }
 
-  private checkSkillLimit({ skillId }: TrackEvent): string | null {
+  private checkSkillLimit({ event, skillIndexes }: GroupedEvent): string | null {
     const { skillAllowance } = this.context;
     if (skillAllowance === undefined) return null;
-    if (this.newSkills.length >= skillAllowance.maxNewSkills) return learnerLimitMessage;
-    return skillAllowance.rejectedSkills.has(skillId) ? tenantLimitMessage : null;
+    const newSkillIds = event.skillIds.filter((_, i) => !this.skills[skillIndexes[i] as number]);
+    if (newSkillIds.length === 0) return null;
+    if (this.newSkills.length + newSkillIds.length > skillAllowance.maxNewSkills) return learnerLimitMessage;
+    return newSkillIds.some((one) => skillAllowance.rejectedSkills.has(one)) ? tenantLimitMessage : null;
   }
 
-  private countAnswer({ event, skillIndex, idHash, itemIndex }: GroupedEvent): string {
-    const { model, findItem, subscribedTypes } = this.context;
-    const { tenant, userId, itemId, skillId } = event;
+  private countAnswer({ event, skillIndexes, idHash, itemIndex }: GroupedEvent): string {
+    const { model, findItem } = this.context;
+    const { itemId, skillIds } = event;
     const before: AnswerStates = {
-      keys: hashQuestionKeys(event.skillId, event.itemId),
+      keys: hashQuestionKeys(skillIds, itemId),
       learner: this.learner,
-      skill: this.skills[skillIndex] ?? newSkill(resolveSkillModel(model, skillId).parameters),
+      skills: mapNonEmpty(
+        skillIds,
+        (skillId, i) =>
+          this.skills[skillIndexes[i] as number] ?? newSkill(resolveSkillModel(model, skillId).parameters),
+      ),
       item: itemIndex < 0 ? null : (this.items[itemIndex] ?? undefined),
     };
     const closingMastery = this.computeClosingMastery(event);
     const itemModel = itemId === null ? null : findItem(itemId);
-    const conditions = computeConditions(model, skillId, itemModel, before, event, closingMastery);
+    const conditions = computeConditions(model, skillIds, itemModel, before, event, closingMastery);
     const effect = applyAnswer(before, event, conditions);
-    const advice = selectAnswerAdvice(before.skill, effect, event, conditions);
-    if (!this.skills[skillIndex]) this.newSkills.push({ tenant, userId, skillId });
-    this.skills[skillIndex] = effect.skill;
-    if (subscribedTypes !== '')
-      this.webhookEvents.push(...buildSkillEvents(event, before.skill, effect.skill, subscribedTypes));
-    if (this.practised) addPractisedSkill(this.practised, skillId, effect.skill, model);
+    const advice = selectAnswerAdvice(before, effect, event, conditions);
+    for (let i = 0; i < skillIndexes.length; i++)
+      this.setSkill(event, i, skillIndexes[i] as number, before, effect);
     if (itemIndex >= 0 && effect.item) this.items[itemIndex] = effect.item;
     this.learner = this.withBaseline(effect.learner, event);
     this.importLine = event.importLine ?? 0;
@@ -170,10 +173,28 @@ class LearnerDraft {
     this.arrivalDays.push(toDay(event.receivedAt));
     if (itemId !== null && isFirstOfDay(before, event))
       this.itemDeltas.push(buildItemDelta(itemId, event.isCorrect, conditions));
-    const figures = toResultFigures(effect, advice);
+    const figures = toResultFigures(skillIds, effect, advice);
     if (idHash && fingerprint)
       this.ids.add(idHash, encodeFirstResult(figures, fingerprint, event.receivedAt), toArrivalSecond(event));
-    return formatResult(figures, skillId);
+    return formatResult(figures, event.listsSkills);
+  }
+
+  private setSkill(
+    event: TrackEvent,
+    i: number,
+    index: number,
+    before: AnswerStates,
+    after: AnswerEffect,
+  ): void {
+    const { model, subscribedTypes } = this.context;
+    const { tenant, userId } = event;
+    const skillId = event.skillIds[i] as string;
+    const [was, is] = [before.skills[i] as SkillState, after.skills[i] as SkillState];
+    if (!this.skills[index]) this.newSkills.push({ tenant, userId, skillId });
+    this.skills[index] = is;
+    if (subscribedTypes !== '')
+      this.webhookEvents.push(...buildSkillEvents(event, skillId, was, is, subscribedTypes));
+    if (this.practised) addPractisedSkill(this.practised, skillId, is, model);
   }
 
   /** For the learner's last day; null if the answer starts no new day. */
@@ -234,9 +255,9 @@ const toArrivalSecond = ({ receivedAt }: TrackEvent): number => Math.floor(recei
 
 /** The first result, or `reused` if the id belongs to a different event. */
 function buildRepeatOutcome(event: TrackEvent, record: Buffer): EventOutcome {
-  const firstResult = decodeFirstResult(record);
+  const firstResult = decodeFirstResult(record, event.skillIds);
   if (!firstResult.fingerprint.equals(computeFingerprint(event))) return { outcome: 'reused', data: '' };
-  return { outcome: 'replayed', data: formatResult(firstResult, event.skillId) };
+  return { outcome: 'replayed', data: formatResult(firstResult, event.listsSkills) };
 }
 
 /**

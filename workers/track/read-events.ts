@@ -6,6 +6,7 @@ import {
   learningEventCheck,
   maxBatchEvents,
   parseTime,
+  readSkillIds,
 } from '../../src/contracts/answers/events.js';
 import {
   allSlots,
@@ -24,7 +25,7 @@ import { hashItem } from '../../src/store/models/item-store.js';
 import { partitionOf } from '../../src/store/redis/keys.js';
 import type { ReplyBuilder } from './results.js';
 
-/** JSON values per batch. An event has 9 fields; further ones are ignored. */
+/** JSON values per batch. An event has 9 fields and up to 10 skills; further ones are ignored. */
 const maxBatchValues = 50 * maxBatchEvents;
 
 export interface IndexedEvent {
@@ -34,7 +35,7 @@ export interface IndexedEvent {
 
 /** Indexes into the lists of `LearnerEvents`; -1: no item. */
 export interface GroupedEvent extends IndexedEvent {
-  readonly skillIndex: number;
+  readonly skillIndexes: readonly number[];
   readonly itemIndex: number;
   readonly idHash: Buffer | null;
 }
@@ -164,6 +165,9 @@ function toTrackEvent(
 ): TrackEvent {
   if (!learningEventCheck.Check(body))
     throw createEventError(describeErrors(learningEventCheck.Errors(body), path));
+  const skillIds = readSkillIds(body);
+  if ('message' in skillIds)
+    throw createEventError([{ path: `${path}${skillIds.path}`, message: skillIds.message }]);
   const occurredAtText = body.occurred_at ?? null;
   const occurredAt = occurredAtText === null ? receivedAt : parseTime(occurredAtText);
   const problem = findTimeProblem(occurredAt, receivedAt);
@@ -172,7 +176,8 @@ function toTrackEvent(
   return {
     tenant,
     userId: body.user_id,
-    skillId: body.skill_id,
+    skillIds,
+    listsSkills: body.skill_ids !== undefined && body.skill_ids !== null,
     isCorrect: body.is_correct,
     timeSpentSeconds: body.time_spent_seconds ?? null,
     confidenceScore: body.confidence_score ?? null,
@@ -235,7 +240,7 @@ function addEvent(learnerEvents: LearnerEvents, replyIndex: number, event: Track
   learnerEvents.events.push({
     replyIndex,
     event,
-    skillIndex: findOrAppend(learnerEvents.skillIds, event.skillId),
+    skillIndexes: event.skillIds.map((skillId) => findOrAppend(learnerEvents.skillIds, skillId)),
     idHash,
     itemIndex,
   });

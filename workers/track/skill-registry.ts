@@ -1,3 +1,4 @@
+import { maxQuestionSkills } from '../../src/contracts/answers/events.js';
 import type { SkillLimits } from '../../src/contracts/settings/worker-settings.js';
 import { distinct, groupBy } from '../../src/lists.js';
 import { findExcessSkills, recordLearners } from '../../src/store/catalogue/registered-skills.js';
@@ -57,8 +58,9 @@ export class SkillRegistry {
     const candidates = learners.flatMap((learnerEvents, i) => {
       const { learner, skills } = loaded[i] as LoadedLearner;
       const newSkillIds = learnerEvents.skillIds.filter((_, index) => !skills[index]);
-      // A learner has at most as many skills as answers.
-      const isWithinLimit = (learner?.attempts ?? 0) + learnerEvents.events.length <= perLearner;
+      // An answer adds at most `maxQuestionSkills` skills.
+      const answers = (learner?.attempts ?? 0) + learnerEvents.events.length;
+      const isWithinLimit = answers * maxQuestionSkills <= perLearner;
       return newSkillIds.length === 0 ? [] : [{ learnerEvents, newSkillIds, isWithinLimit }];
     });
     const allowances = new Map<LearnerEvents, SkillAllowance>();

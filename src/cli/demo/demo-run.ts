@@ -1,5 +1,6 @@
 import { createFitDependencies } from '../../app/processes/consumers.js';
 import type { Engine } from '../../app/startup/engine.js';
+import type { TrackEvent } from '../../contracts/answers/track-task.js';
 import type { DemoAnswer } from '../../lab/demo/answers.js';
 import { type DemoOptions, type DemoWeek, generateDemo } from '../../lab/demo/generate-demo.js';
 import { formatNumber } from '../../lab/report/format.js';
@@ -100,7 +101,13 @@ async function importWeeks(run: DemoRun, engine: Engine, weeks: readonly DemoWee
   }
 }
 
-const toImportEvent = ({ sentAt: _, ...sent }: DemoAnswer, tenant: string, importLine: number) => ({
+const toImportEvent = (
+  { sentAt: _, skillId, ...sent }: DemoAnswer,
+  tenant: string,
+  importLine: number,
+): TrackEvent => ({
+  skillIds: [skillId],
+  listsSkills: false,
   ...sent,
   tenant,
   importLine,

@@ -1,13 +1,14 @@
 /**
  * A worker encodes each row once, as TabSeparated. The drain only moves bytes and prepends `outboxColumns`.
  */
-import type { AnswerConditions } from '../../domain/answer/answer-conditions.js';
-import { type Answer, sections } from '../../domain/base/common.js';
+import type { AnswerConditions, SkillConditions } from '../../domain/answer/answer-conditions.js';
+import { type Answer, type NonEmpty, sections } from '../../domain/base/common.js';
 import type { ParameterSource } from '../../domain/catalogue/tenant-model.js';
 import type { LearnerId } from '../learners/learner-name.js';
 
 export interface AttemptEvent extends Answer, LearnerId {
-  readonly skillId: string;
+  /** Skills that the question needs, distinct. The row's `skill_id` is the first. */
+  readonly skillIds: NonEmpty<string>;
   readonly itemId: string | null;
   readonly eventId: string | null;
   /** Unix milliseconds. */
@@ -15,14 +16,19 @@ export interface AttemptEvent extends Answer, LearnerId {
 }
 
 /** Masteries 0 to 1, unrounded. */
-export interface AttemptFigures {
-  /** From 1, without gaps. */
-  readonly learnerSeq: number;
+export interface SkillFigures {
   readonly masteryBefore: number;
   readonly masteryAfter: number;
   readonly plateauDetected: boolean;
+}
+
+export interface AttemptFigures {
+  /** From 1, without gaps. */
+  readonly learnerSeq: number;
+  /** In the order of `skillIds`. */
+  readonly skills: NonEmpty<SkillFigures>;
   readonly isRapid: boolean;
-  /** 0 to 100; null: too few times, or many rapid answers. */
+  /** Of the first skill, 0 to 100; null: too few times, or many rapid answers. */
   readonly efficiencyIndex: number | null;
   readonly recommendationCode: string;
   readonly modelVersion: number;
@@ -48,7 +54,7 @@ export const attemptColumns = [
   ...(['rapid_seconds', 'log_time_mean', 'log_time_sd', 'accuracy_norm'] as const),
   ...(['rapid', 'efficiency_index', 'recommendation_code'] as const),
   ...(['section', 'weight', 'closed_mastery', 'baseline_total'] as const),
-  ...(['event_fingerprint', 'learner_version'] as const),
+  ...(['event_fingerprint', 'learner_version', 'further_skills'] as const),
 ] as const;
 
 /**
@@ -60,19 +66,41 @@ export function encodeAttemptRow(
   figures: AttemptFigures,
   conditions: AnswerConditions,
 ): string {
-  const { pInit, pLearn, pGuess, pSlip, pForget } = conditions.parameters;
-  const ids = `${event.tenant}\t${encodeText(event.userId)}\t${encodeText(event.skillId)}\t${encodeText(event.itemId)}\t${encodeText(event.eventId)}`;
+  const [figuresOfFirst] = figures.skills;
+  const [{ parameters, version, source }] = conditions.skills;
+  const { pInit, pLearn, pGuess, pSlip, pForget } = parameters;
+  const ids = `${event.tenant}\t${encodeText(event.userId)}\t${encodeText(event.skillIds[0])}\t${encodeText(event.itemId)}\t${encodeText(event.eventId)}`;
   const answer = `${bit(event.isCorrect)}\t${orNull(event.timeSpentSeconds)}\t${orNull(event.confidenceScore)}\t${orNull(event.questionDifficulty)}`;
   const times = `${encodeTime(event.occurredAt)}\t${encodeTime(event.receivedAt)}\t${figures.learnerSeq}`;
-  const trace = `${figures.masteryBefore}\t${figures.masteryAfter}\t${conditions.pCorrect}\t${bit(figures.plateauDetected)}`;
-  const model = `${pInit}\t${pLearn}\t${pGuess}\t${pSlip}\t${pForget}\t${conditions.version}\t${figures.modelVersion}`;
-  const terms = `${conditions.source}\t${conditions.difficultyShift}\t${conditions.abilityOffset}\t${conditions.itemDifficulty}`;
+  const trace = `${figuresOfFirst.masteryBefore}\t${figuresOfFirst.masteryAfter}\t${conditions.pCorrect}\t${bit(figuresOfFirst.plateauDetected)}`;
+  const model = `${pInit}\t${pLearn}\t${pGuess}\t${pSlip}\t${pForget}\t${version}\t${figures.modelVersion}`;
+  const terms = `${source}\t${conditions.difficultyShift}\t${conditions.abilityOffset}\t${conditions.itemDifficulty}`;
   const pace = `${conditions.rapidSeconds}\t${conditions.norm.logMean}\t${conditions.norm.logSd}\t${conditions.norm.accuracy}`;
   const outcome = `${bit(figures.isRapid)}\t${orNull(figures.efficiencyIndex)}\t${figures.recommendationCode}`;
   const place = `${conditions.section ?? ''}\t${conditions.weight}\t${orNull(conditions.closedMastery)}\t${orNull(figures.baselineTotal)}`;
-  const origin = `${figures.eventFingerprint}\t${figures.learnerVersion}`;
+  const further = event.skillIds.length === 1 ? '[]' : encodeFurtherSkills(event, figures, conditions);
+  const origin = `${figures.eventFingerprint}\t${figures.learnerVersion}\t${further}`;
   return `${ids}\t${answer}\t${times}\t${trace}\t${model}\t${terms}\t${pace}\t${outcome}\t${place}\t${origin}`;
 }
+
+/** Array of tuples: id, masteries, plateau, parameters, their version and source. */
+const encodeFurtherSkills = (
+  { skillIds }: AttemptEvent,
+  figures: AttemptFigures,
+  conditions: AnswerConditions,
+): string =>
+  `[${skillIds
+    .slice(1)
+    .map((skillId, i) => {
+      const { masteryBefore, masteryAfter, plateauDetected } = figures.skills[i + 1] as SkillFigures;
+      const { parameters, version, source } = conditions.skills[i + 1] as SkillConditions;
+      const { pInit, pLearn, pGuess, pSlip, pForget } = parameters;
+      const traced = `${masteryBefore},${masteryAfter},${bit(plateauDetected)}`;
+      return `(${quoteText(skillId)},${traced},${pInit},${pLearn},${pGuess},${pSlip},${pForget},${version},'${source}')`;
+    })
+    .join()}]`;
+
+const quoteText = (text: string): string => `'${text.replaceAll(/[\\']/g, '\\$&')}'`;
 
 const bit = (flag: boolean): number => (flag ? 1 : 0);
 const orNull = (value: number | null): number | string => value ?? '\\N';
@@ -107,11 +135,12 @@ export function decodeAttemptRow(line: string): AttemptRow {
   const number = (column: Column): number => parseNumber(field(column), column);
   const nullableNumber = (column: Column): number | null => (field(column) === '\\N' ? null : number(column));
   const time = (column: Column): number => Math.round(1000 * number(column));
+  const further = decodeFurtherSkills(field('further_skills'));
   return {
     event: {
       tenant: text('tenant'),
       userId: text('user_id'),
-      skillId: text('skill_id'),
+      skillIds: [text('skill_id'), ...further.map(({ skillId }) => skillId)],
       itemId: text('item_id') || null,
       eventId: text('event_id') || null,
       isCorrect: number('is_correct') === 1,
@@ -123,9 +152,14 @@ export function decodeAttemptRow(line: string): AttemptRow {
     },
     figures: {
       learnerSeq: number('learner_seq'),
-      masteryBefore: number('mastery_before'),
-      masteryAfter: number('mastery_after'),
-      plateauDetected: number('plateau_detected') === 1,
+      skills: [
+        {
+          masteryBefore: number('mastery_before'),
+          masteryAfter: number('mastery_after'),
+          plateauDetected: number('plateau_detected') === 1,
+        },
+        ...further.map(({ figures }) => figures),
+      ],
       isRapid: number('rapid') === 1,
       efficiencyIndex: nullableNumber('efficiency_index'),
       recommendationCode: text('recommendation_code'),
@@ -135,15 +169,20 @@ export function decodeAttemptRow(line: string): AttemptRow {
       learnerVersion: number('learner_version'),
     },
     conditions: {
-      parameters: {
-        pInit: number('p_init'),
-        pLearn: number('p_learn'),
-        pGuess: number('p_guess'),
-        pSlip: number('p_slip'),
-        pForget: number('p_forget'),
-      },
-      version: number('parameters_version'),
-      source: text('parameters_source') as ParameterSource,
+      skills: [
+        {
+          parameters: {
+            pInit: number('p_init'),
+            pLearn: number('p_learn'),
+            pGuess: number('p_guess'),
+            pSlip: number('p_slip'),
+            pForget: number('p_forget'),
+          },
+          version: number('parameters_version'),
+          source: text('parameters_source') as ParameterSource,
+        },
+        ...further.map(({ conditions }) => conditions),
+      ],
       difficultyShift: number('difficulty_shift'),
       abilityOffset: number('ability_offset'),
       itemDifficulty: number('item_difficulty'),
@@ -160,6 +199,31 @@ export function decodeAttemptRow(line: string): AttemptRow {
     },
   };
 }
+
+/** A quoted text or a number. */
+const tupleField = /'(?:[^\\']|\\.)*'|[^'(),[\]]+/g;
+const tupleFields = 11;
+
+function decodeFurtherSkills(field: string) {
+  const values = field.match(tupleField) ?? [];
+  return Array.from({ length: values.length / tupleFields }, (_, i) => {
+    const [skillId = '', ...texts] = values.slice(i * tupleFields, (i + 1) * tupleFields);
+    const numbers = texts.slice(0, -1).map((text) => parseNumber(text, 'further_skills'));
+    const [masteryBefore, masteryAfter, plateau, pInit, pLearn, pGuess, pSlip, pForget, version] =
+      numbers as [number, number, number, number, number, number, number, number, number];
+    return {
+      skillId: unquoteText(skillId),
+      figures: { masteryBefore, masteryAfter, plateauDetected: plateau === 1 },
+      conditions: {
+        parameters: { pInit, pLearn, pGuess, pSlip, pForget },
+        version,
+        source: unquoteText(texts.at(-1) ?? '') as ParameterSource,
+      },
+    };
+  });
+}
+
+const unquoteText = (text: string): string => unescapeText(text.slice(1, -1));
 
 function parseNumber(field: string, column: Column): number {
   const number = field === '' ? Number.NaN : Number(field);

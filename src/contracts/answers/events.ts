@@ -1,14 +1,25 @@
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { IsDateTime } from 'typebox/format';
+import type { NonEmpty } from '../../domain/base/common.js';
+import type { Problem } from '../../errors.js';
 import { Id } from '../schema/ids.js';
 import { optionalNullable } from '../schema/validate.js';
+
+export const maxQuestionSkills = 10;
 
 /** Unknown fields are ignored. */
 export const LearningEvent = Type.Object(
   {
     user_id: Id,
-    skill_id: Id,
+    skill_id: optionalNullable(Id),
+    skill_ids: optionalNullable(
+      Type.Array(Id, {
+        minItems: 1,
+        maxItems: maxQuestionSkills,
+        description: 'All skills that the question needs, instead of `skill_id`. Distinct.',
+      }),
+    ),
     is_correct: Type.Boolean(),
     time_spent_seconds: optionalNullable(Type.Integer({ minimum: 0, maximum: 86_400 })),
     confidence_score: optionalNullable(Type.Integer({ minimum: 1, maximum: 5 })),
@@ -20,7 +31,7 @@ export const LearningEvent = Type.Object(
     ),
   },
   {
-    description: 'One answer of a learner on one skill.',
+    description: 'One answer of a learner. Needs exactly one of `skill_id` and `skill_ids`.',
     examples: [
       {
         user_id: 'ada',
@@ -34,6 +45,21 @@ export const LearningEvent = Type.Object(
 );
 export type LearningEvent = Static<typeof LearningEvent>;
 export const learningEventCheck = Compile(LearningEvent);
+
+/** The skills, or the problem of these two fields. */
+export function readSkillIds({
+  skill_id,
+  skill_ids,
+}: Pick<LearningEvent, 'skill_id' | 'skill_ids'>): NonEmpty<string> | Problem {
+  const hasOne = skill_id !== undefined && skill_id !== null;
+  const hasList = skill_ids !== undefined && skill_ids !== null;
+  if (hasOne && hasList) return { path: 'skill_ids', message: 'must be absent if skill_id is present' };
+  if (hasOne) return [skill_id];
+  if (!hasList) return { path: 'skill_id', message: 'is required, unless skill_ids is present' };
+  if (new Set(skill_ids).size < skill_ids.length)
+    return { path: 'skill_ids', message: 'must have distinct ids' };
+  return skill_ids as [string, ...string[]];
+}
 
 export const maxBatchEvents = 1000;
 
@@ -54,16 +80,26 @@ export const EventLines = Type.String({
   ],
 });
 
-export const LearningEventResult = Type.Object({
+const skillResultFields = {
   mastery_before: Type.Number({ minimum: 0, maximum: 1 }),
   mastery_after: Type.Number({ minimum: 0, maximum: 1 }),
   velocity: Type.Number({ minimum: -1, maximum: 1, description: 'mastery_after minus mastery_before.' }),
   plateau_detected: Type.Boolean(),
   total_attempts: Type.Integer({ minimum: 1 }),
   correct_attempts: Type.Integer({ minimum: 0 }),
+};
+
+export const LearningEventResult = Type.Object({
+  ...skillResultFields,
   recommendation: Type.Union([Type.String({ maxLength: 200 }), Type.Null()]),
   recommendation_code: Type.Optional(
     Type.String({ description: 'Code of the recommendation; absent if recommendation is null.' }),
+  ),
+  skills: Type.Optional(
+    Type.Array(Type.Object({ skill_id: Id, ...skillResultFields }), {
+      description:
+        'If the event has `skill_ids`: each skill, in that order. The other fields are of the first.',
+    }),
   ),
 });
 

@@ -1,3 +1,4 @@
+import type { SkillConditions } from '../../domain/answer/answer-conditions.js';
 import type { AttemptRow } from './attempt-row.js';
 
 export interface ExportRecord {
@@ -31,14 +32,21 @@ export const toSnakeCase = (name: string): string =>
   name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
 export function toAttemptRecord(place: 'clickhouse' | 'outbox' | 'parked', row: AttemptRow): ExportRecord {
-  const { occurredAt, receivedAt, ...answer } = row.event;
-  const { isRapid: rapid, ...counted } = row.figures;
-  const { parameters, version, source, norm, ...terms } = row.conditions;
+  const { occurredAt, receivedAt, ...event } = row.event;
+  const { skillIds, ...answer } = event;
+  const [skillId, ...furtherIds] = skillIds;
+  const { isRapid: rapid, skills, ...counted } = row.figures;
+  const { skills: skillConditions, norm, ...terms } = row.conditions;
+  const describeSkill = (i: number) => {
+    const { parameters, version, source } = skillConditions[i] as SkillConditions;
+    return { ...skills[i], ...parameters, parametersVersion: version, parametersSource: source };
+  };
   return {
-    ...{ type: 'attempt', place, ...answer },
+    ...{ type: 'attempt', place, ...answer, skillId },
     occurredAt: new Date(occurredAt).toISOString(),
     receivedAt: new Date(receivedAt).toISOString(),
-    ...{ ...counted, rapid, ...parameters, parametersVersion: version, parametersSource: source, ...terms },
+    ...{ ...counted, rapid, ...describeSkill(0), ...terms },
+    furtherSkills: furtherIds.map((id, i) => ({ skillId: id, ...describeSkill(i + 1) })),
     ...{ logTimeMean: norm.logMean, logTimeSd: norm.logSd, accuracyNorm: norm.accuracy },
   };
 }

@@ -6,6 +6,8 @@ import type { StepTiming } from '../../spans.js';
 import type { AttemptEvent } from './attempt-row.js';
 
 export interface TrackEvent extends AttemptEvent {
+  /** The event has `skill_ids`, so the result lists the skills. */
+  readonly listsSkills: boolean;
   /** As sent: distinguishes a repeated event from another. */
   readonly occurredAtText: string | null;
   /** Null: not imported. */

@@ -103,7 +103,7 @@ const skillCheck = Compile(StoredSkill);
 const reportCheck = Compile(StoredReport);
 
 /** One line per skill: decoding can yield in between. */
-export function encodeModel({ catalogue: _, skills, ...model }: TenantModel): string {
+export function encodeModel({ catalogue: _, combinations: __, skills, ...model }: TenantModel): string {
   const head = JSON.stringify({ format: modelFormat, ...model, skills: [] });
   const lines = Array.from(skills, ([skillId, skill]) => `\n${JSON.stringify({ skillId, ...skill })}`);
   return `${head.slice(0, -modelEnd.length)}${lines.join()}\n${modelEnd}`;
@@ -127,7 +127,8 @@ export function* decodeModelSteps(text: string): Generator<undefined, TenantMode
   const { format: _, growth = 1, ...model } = validateStored(modelCheck, JSON.parse(`${head}${modelEnd}`));
   const skills = new Map<string, SkillModel>();
   for (const [line] of lines) {
-    if (line === modelEnd) return { ...model, growth, skills, catalogue: emptyCatalogue };
+    if (line === modelEnd)
+      return { ...model, growth, skills, combinations: new Map(), catalogue: emptyCatalogue };
     const { skillId, ...skill } = validateStored(skillCheck, JSON.parse(line.replace(/,$/, '')));
     const { keys, terms } = skill.related;
     if (terms.length !== keys.length * skillPairWidth)

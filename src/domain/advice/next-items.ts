@@ -109,12 +109,12 @@ export function assessQuestions(
     const { skillId, questionDifficulty, item, itemRecord } = question;
     const { view, code, gain } = assessOnce(skillId);
     const states = {
-      keys: hashQuestionKeys(skillId, question.itemId),
+      keys: hashQuestionKeys([skillId], question.itemId),
       learner,
-      skill: view.state,
+      skills: [view.state] as const,
       item: itemRecord,
     };
-    const { pCorrect } = computeConditions(model, skillId, item, states, {
+    const { pCorrect } = computeConditions(model, [skillId], item, states, {
       occurredAt: now,
       questionDifficulty,
     });

@@ -1,11 +1,19 @@
 import type { BktParameters } from '../base/bkt-parameters.js';
-import { type Answer, logit, memoizeByObject, type Section } from '../base/common.js';
-import { findPlacement } from '../catalogue/catalogue.js';
+import {
+  type Answer,
+  logit,
+  mapNonEmpty,
+  memoizeByObject,
+  type NonEmpty,
+  type Section,
+} from '../base/common.js';
+import { findQuestionPlacement } from '../catalogue/catalogue.js';
 import {
   type ItemModel,
   type ParameterSource,
-  resolveSkillModel,
-  type SkillModel,
+  type QuestionModel,
+  type QuestionTerms,
+  resolveQuestionModel,
   type TenantModel,
 } from '../catalogue/tenant-model.js';
 import { type FeatureRow, rowWidth, writeFeatures } from '../prediction/features.js';
@@ -14,32 +22,40 @@ import { emptyRelatedTerms } from '../prediction/related-terms.js';
 import {
   computeDifficultyShift,
   computeEffectiveMastery,
-  predictCorrect,
-  shiftGuessSlip,
+  predictQuestion,
+  type SkillMastery,
 } from '../tracing/bkt.js';
-import { type AnswerStates, selectTraces } from '../tracing/learner-states.js';
+import { type AnswerStates, type SkillState, selectTraces } from '../tracing/learner-states.js';
 import {
   computeRapidThreshold,
   computeSkillNorm,
   type SkillNorm,
   type SkillTimes,
 } from '../tracing/response-times.js';
+import { combineSkills } from '../tracing/traces.js';
 
-/** All inputs of an update except the learner's states. Attempt rows store them (ADR 9). */
-export interface AnswerConditions {
+export interface SkillConditions {
   readonly parameters: BktParameters;
   readonly version: number;
   readonly source: ParameterSource;
+}
+
+/** All inputs of an update except the learner's states. Attempt rows store them (ADR 9). */
+export interface AnswerConditions {
+  /** In the order of the question's skills. */
+  readonly skills: NonEmpty<SkillConditions>;
   /** Logits; 0 without a difficulty. */
   readonly difficultyShift: number;
-  /** Log-odds of a new learner on this skill and item, for the ability filter. */
+  /** Log-odds of a new learner on these skills and this item, for the ability filter. */
   readonly abilityOffset: number;
   /** The item's term in the log-odds of `pCorrect`. */
   readonly itemDifficulty: number;
   readonly rapidSeconds: number;
   readonly norm: SkillNorm;
   readonly pCorrect: number;
+  /** Null: half in each section. */
   readonly section: Section | null;
+  /** Of the first skill. */
   readonly weight: number;
   /** Mean mastery at the end of the previous active day, if this answer closes that day. */
   readonly closedMastery: number | null;
@@ -49,24 +65,22 @@ type Question = Pick<Answer, 'occurredAt' | 'questionDifficulty'>;
 
 export function computeConditions(
   model: TenantModel,
-  skillId: string,
+  skillIds: NonEmpty<string>,
   item: ItemModel | null,
   states: AnswerStates,
   question: Question,
   closedMastery: number | null = null,
 ): AnswerConditions {
-  const skill = resolveSkillModel(model, skillId);
-  const { section, weight } = findPlacement(model.catalogue, skillId);
-  const shift = computeShift(model, skill, question);
-  const terms = selectTerms(model, skill, item);
-  const features = computeFeatures(skill, shift, states, question);
-  const norms = computeNorms(skill.times);
+  const asked = resolveQuestionModel(model, skillIds);
+  const { section, weight } = findQuestionPlacement(model.catalogue, skillIds);
+  const shift = computeShift(model, asked, question);
+  const terms = selectTerms(model, asked, item);
+  const features = computeFeatures(asked, shift, states, question);
+  const norms = computeNorms(asked.times);
   return {
-    parameters: skill.parameters,
-    version: skill.version,
-    source: skill.source,
+    skills: asked.skills,
     difficultyShift: shift,
-    abilityOffset: model.abilityOffset + skill.abilityOffset + (item?.abilityOffset ?? 0) - shift,
+    abilityOffset: model.abilityOffset + asked.abilityOffset + (item?.abilityOffset ?? 0) - shift,
     itemDifficulty: terms.itemDifficulty,
     rapidSeconds: norms.rapidSeconds,
     norm: norms.norm,
@@ -80,15 +94,15 @@ export function computeConditions(
 /** Predicts a stored answer again, with its stored shift and item difficulty. */
 export function repeatPrediction(
   model: TenantModel,
-  skillId: string,
+  skillIds: NonEmpty<string>,
   item: ItemModel | null,
   states: AnswerStates,
   question: Question,
   { difficultyShift, itemDifficulty }: Pick<AnswerConditions, 'difficultyShift' | 'itemDifficulty'>,
 ): number {
-  const skill = resolveSkillModel(model, skillId);
-  const features = computeFeatures(skill, difficultyShift, states, question);
-  return predict(model.prediction, { ...selectTerms(model, skill, item), itemDifficulty }, features);
+  const asked = resolveQuestionModel(model, skillIds);
+  const features = computeFeatures(asked, difficultyShift, states, question);
+  return predict(model.prediction, { ...selectTerms(model, asked, item), itemDifficulty }, features);
 }
 
 export const computeAverageLogOdds = (conditions: AnswerConditions): number =>
@@ -102,46 +116,65 @@ const computeNorms = memoizeByObject((times: SkillTimes) => ({
 
 const featureRow = new Float64Array(rowWidth);
 
-const computeShift = (model: TenantModel, skill: SkillModel, { questionDifficulty }: Question): number =>
-  questionDifficulty === null
-    ? 0
-    : computeDifficultyShift(
-        skill.parameters,
-        questionDifficulty - skill.difficultyMean,
-        model.difficultyScale,
-      );
+/** Within the limits of all skills. */
+function computeShift(
+  { difficultyScale }: TenantModel,
+  { skills, difficultyMean }: QuestionModel,
+  { questionDifficulty }: Question,
+): number {
+  if (questionDifficulty === null) return 0;
+  const difficulty = questionDifficulty - difficultyMean;
+  const [first, ...others] = mapNonEmpty(skills, ({ parameters }) =>
+    computeDifficultyShift(parameters, difficulty, difficultyScale),
+  );
+  return others.reduce((least, shift) => (Math.abs(shift) < Math.abs(least) ? shift : least), first);
+}
 
 export const selectTerms = (
   { prediction }: TenantModel,
-  skill: SkillModel,
+  { terms, related }: QuestionTerms,
   item: ItemModel | null,
 ): PredictionTerms => ({
-  skill: skill.terms,
+  skill: terms,
   item: item === null ? null : item.terms,
-  related: skill.related,
+  related,
   itemsBefore: item === null ? emptyRelatedTerms : item.before,
   itemDifficulty: item === null ? 0 : computeItemDifficulty(item, prediction),
 });
 
 /** A shared row: the next call overwrites it. */
 export function computeFeatures(
-  skill: SkillModel,
+  { skills: models, difficultyMean }: Pick<QuestionModel, 'difficultyMean'> & TracedSkills,
   shift: number,
   states: AnswerStates,
   { occurredAt, questionDifficulty }: Question,
 ): FeatureRow {
-  const { learner, skill: state } = states;
-  const mastery = computeEffectiveMastery(skill.parameters.pInit, state, occurredAt);
+  const { learner, keys } = states;
+  const masteries = computeMasteries(models, states, occurredAt);
   writeFeatures(featureRow, 0, {
     traces: selectTraces(states),
-    keys: states.keys,
-    bktProbability: predictCorrect(mastery, shiftGuessSlip(skill.parameters, shift)),
-    skillAttempts: state.attempts,
-    skillRight: state.correct,
+    skills: combineSkills(states.skills),
+    keys,
+    bktProbability: predictQuestion(masteries, shift),
     answerNumber: learner.attempts + 1,
     occurredAt,
-    difficulty: questionDifficulty === null ? null : questionDifficulty - skill.difficultyMean,
+    difficulty: questionDifficulty === null ? null : questionDifficulty - difficultyMean,
     bias: learner.trend.bias,
   });
   return featureRow;
 }
+
+interface TracedSkills {
+  readonly skills: NonEmpty<Pick<SkillConditions, 'parameters'>>;
+}
+
+/** After forgetting. @param now Unix milliseconds */
+export const computeMasteries = (
+  conditions: TracedSkills['skills'],
+  { skills }: Pick<AnswerStates, 'skills'>,
+  now: number,
+): NonEmpty<SkillMastery> =>
+  mapNonEmpty(conditions, ({ parameters }, i) => ({
+    parameters,
+    mastery: computeEffectiveMastery(parameters.pInit, skills[i] as SkillState, now),
+  }));

@@ -1,9 +1,9 @@
-import { type Answer, dayMs, sigmoid, toDay } from '../base/common.js';
+import { type Answer, dayMs, mapNonEmpty, type NonEmpty, sigmoid, toDay } from '../base/common.js';
 import { projectLearning } from '../base/score-constants.js';
 import { computeSectionShare } from '../catalogue/catalogue.js';
 import { computeAbilityEvidence, updateAbilities } from '../tracing/ability.js';
 import { countActivity } from '../tracing/activity.js';
-import { computeEffectiveMastery, traceAnswer } from '../tracing/bkt.js';
+import { traceQuestion } from '../tracing/bkt.js';
 import { updateCalibration } from '../tracing/calibration.js';
 import {
   type AnswerStates,
@@ -19,12 +19,24 @@ import {
 import { closeDay } from '../tracing/momentum.js';
 import { isPlateau, updatePlateau } from '../tracing/plateau.js';
 import { isRapid, updatePace, updateRapid } from '../tracing/response-times.js';
-import { type LearnerTrace, type SkillTrace, updateTraces } from '../tracing/traces.js';
+import {
+  combineSkills,
+  type LearnerTrace,
+  type SkillRecord,
+  type SkillTrace,
+  updateTraces,
+} from '../tracing/traces.js';
 import { computeExpectation, isFalling, isPause, updateTrend } from '../tracing/trend.js';
-import { type AnswerConditions, computeAverageLogOdds } from './answer-conditions.js';
+import {
+  type AnswerConditions,
+  computeAverageLogOdds,
+  computeMasteries,
+  type SkillConditions,
+} from './answer-conditions.js';
 
 export interface AnswerEffect extends AnswerStates {
-  readonly masteryBefore: number;
+  /** By skill, after forgetting. */
+  readonly masteriesBefore: NonEmpty<number>;
   readonly isRapid: boolean;
 }
 
@@ -37,27 +49,36 @@ export function applyAnswer(
   answer: Answer,
   conditions: AnswerConditions,
 ): AnswerEffect {
-  const { learner, skill, item } = states;
-  const { parameters, difficultyShift, rapidSeconds } = conditions;
-  const masteryBefore = computeEffectiveMastery(parameters.pInit, skill, answer.occurredAt);
-  const { masteryAfter } = traceAnswer(parameters, masteryBefore, answer.isCorrect, difficultyShift);
-  const isRapidAnswer = isRapid(answer.timeSpentSeconds, rapidSeconds);
-  const answerNumber = learner.attempts + 1;
+  const { learner, skills, item } = states;
+  const before = computeMasteries(conditions.skills, states, answer.occurredAt);
+  const traced = traceQuestion(before, answer.isCorrect, conditions.difficultyShift);
+  const isRapidAnswer = isRapid(answer.timeSpentSeconds, conditions.rapidSeconds);
+  const combined = combineSkills(skills);
   const traces = updateTraces(
     selectTraces(states),
     states.keys,
     answer,
-    answerNumber,
-    skill.attempts,
+    learner.attempts + 1,
+    combined.attempts,
     conditions.abilityOffset,
   );
   const window = item === null ? learner.items : advanceWindow(learner.items, item);
   return {
     keys: states.keys,
-    learner: updateLearner(states, answer, conditions, traces.learner, window),
-    skill: updateSkill(skill, answer, masteryAfter, conditions, isRapidAnswer, traces.skill),
+    learner: updateLearner(learner, combined, answer, conditions, traces.learner, window),
+    skills: mapNonEmpty(skills, (skill, i) =>
+      updateSkill(
+        skill,
+        answer,
+        (traced[i] as (typeof traced)[0]).masteryAfter,
+        conditions,
+        i,
+        isRapidAnswer,
+        traces.skills[i] as SkillTrace,
+      ),
+    ),
     item: traces.item && { generation: window.generation, trace: traces.item },
-    masteryBefore,
+    masteriesBefore: mapNonEmpty(before, ({ mastery }) => mastery),
     isRapid: isRapidAnswer,
   };
 }
@@ -68,6 +89,7 @@ function updateSkill(
   answer: Answer,
   masteryAfter: number,
   conditions: AnswerConditions,
+  index: number,
   isRapidAnswer: boolean,
   trace: SkillTrace,
 ): SkillState {
@@ -92,22 +114,26 @@ function updateSkill(
     reached: isMasteryReached(masteryAfter, skill.reached),
     ready:
       hasSteadyMastery({ attempts, plateau }, masteryAfter) &&
-      (skill.ready || (isCorrect && wasAccurate(conditions))),
+      (skill.ready || (isCorrect && wasAccurate(conditions, index))),
   };
 }
 
-const wasAccurate = (conditions: AnswerConditions): boolean =>
-  isAccuracySufficient(sigmoid(computeAverageLogOdds(conditions)), conditions.parameters);
+const wasAccurate = (conditions: AnswerConditions, index: number): boolean =>
+  isAccuracySufficient(
+    sigmoid(computeAverageLogOdds(conditions)),
+    (conditions.skills[index] as SkillConditions).parameters,
+  );
 
 function updateLearner(
-  { learner, skill }: AnswerStates,
+  learner: LearnerState,
+  combined: SkillRecord,
   answer: Answer,
   conditions: AnswerConditions,
   trace: LearnerTrace,
   items: ItemWindow,
 ): LearnerState {
   const share = { math: computeSectionShare(conditions, 'math'), rw: computeSectionShare(conditions, 'rw') };
-  const evidence = computeAbilityEvidence(answer, conditions.parameters, skill.attempts);
+  const evidence = computeAbilityEvidence(answer, conditions.skills, combined.attempts);
   const pauseDays = computePause(learner, answer);
   return {
     version: learner.version,
@@ -125,9 +151,9 @@ function updateLearner(
       learner.trend,
       answer.isCorrect,
       computeExpectation(
-        skill,
+        combined,
         conditions.itemDifficulty - conditions.difficultyShift,
-        projectLearning(conditions.parameters.pLearn),
+        projectLearning(averageLearning(conditions)),
       ),
       conditions.pCorrect,
       pauseDays > 0,
@@ -135,6 +161,9 @@ function updateLearner(
     items,
   };
 }
+
+const averageLearning = ({ skills }: AnswerConditions): number =>
+  skills.reduce((sum, { parameters }) => sum + parameters.pLearn, 0) / skills.length;
 
 /** Days without answers before this one; 0 if they are too few to matter. */
 function computePause({ activity }: LearnerState, { occurredAt }: Answer): number {

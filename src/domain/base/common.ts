@@ -19,6 +19,13 @@ export interface Answer {
   readonly confidenceScore: number | null;
 }
 
+export type NonEmpty<T> = readonly [T, ...T[]];
+
+export const mapNonEmpty = <T, Result>(
+  [first, ...others]: NonEmpty<T>,
+  map: (value: T, index: number) => Result,
+): NonEmpty<Result> => [map(first, 0), ...others.map((value, i) => map(value, i + 1))];
+
 export const clamp = (x: number, low: number, high: number): number => Math.min(high, Math.max(low, x));
 
 export const logit = (p: number): number => Math.log(p / (1 - p));

@@ -4,7 +4,14 @@ import {
   masteryThresholds,
   maxPStarShare,
 } from '../base/bkt-parameters.js';
-import { mapSections, type PerSection, type Section, sections } from '../base/common.js';
+import {
+  mapNonEmpty,
+  mapSections,
+  type NonEmpty,
+  type PerSection,
+  type Section,
+  sections,
+} from '../base/common.js';
 import { scoreConstants } from '../base/score-constants.js';
 import { computeMaxForget, pStar } from '../tracing/bkt.js';
 
@@ -53,6 +60,13 @@ export const emptyCatalogue: Catalogue = buildCatalogue(0, new Map());
 
 export const findPlacement = ({ entries }: Catalogue, skillId: string): Placement =>
   entries.get(skillId) ?? defaultPlacement;
+
+/** A question of several sections counts half in each, like a skill without a section. */
+export function findQuestionPlacement(catalogue: Catalogue, skillIds: NonEmpty<string>): Placement {
+  const placements = mapNonEmpty(skillIds, (skillId) => findPlacement(catalogue, skillId));
+  const [first, ...others] = placements;
+  return others.every(({ section }) => section === first.section) ? first : { ...first, section: null };
+}
 
 /** Share of the skill's answers that belongs to the section: 1, 0.5 or 0. */
 export function computeSectionShare({ section }: Pick<Placement, 'section'>, target: Section): number {

@@ -1,5 +1,5 @@
 import { type BktParameters, defaultParameters, difficultyConstants } from '../base/bkt-parameters.js';
-import { memoizeByObject } from '../base/common.js';
+import { mapNonEmpty, memoizeByObject, type NonEmpty } from '../base/common.js';
 import { type AccuracyModel, initialAccuracyModel } from '../prediction/accuracy-model.js';
 import {
   buildUnseenTerms,
@@ -9,6 +9,7 @@ import {
   type PredictionModel,
 } from '../prediction/prediction-model.js';
 import { emptyRelatedTerms, type RelatedTerms } from '../prediction/related-terms.js';
+import { combineIds } from '../tracing/course.js';
 import { emptyTimes, type SkillTimes } from '../tracing/response-times.js';
 import { type Catalogue, emptyCatalogue } from './catalogue.js';
 
@@ -30,15 +31,23 @@ export const defaultSkillParameters: SkillParameters = {
   fittedAt: null,
 };
 
-export interface SkillModel extends SkillParameters {
-  readonly learners: number;
-  readonly answers: number;
+/** Of a skill, or of a combination of skills. */
+export interface QuestionTerms {
   readonly difficultyMean: number;
   readonly times: SkillTimes;
   readonly terms: readonly number[];
   readonly related: RelatedTerms;
   /** Logits relative to the mean skill, for the ability filter. */
   readonly abilityOffset: number;
+}
+
+export interface SkillModel extends SkillParameters, QuestionTerms {
+  readonly learners: number;
+  readonly answers: number;
+}
+
+export interface QuestionModel extends QuestionTerms {
+  readonly skills: NonEmpty<SkillModel>;
 }
 
 export interface ItemModel extends ItemCounts {
@@ -56,6 +65,8 @@ export interface TenantModel {
   readonly prior: BktParameters | null;
   readonly difficultyScale: number;
   readonly skills: ReadonlyMap<string, SkillModel>;
+  /** Combinations of several skills, by `combineIds`. */
+  readonly combinations: ReadonlyMap<string, QuestionTerms>;
   readonly prediction: PredictionModel;
   /** Log-odds of a new learner on the mean skill, for the ability filter. */
   readonly abilityOffset: number;
@@ -72,6 +83,7 @@ export const unfittedModel: TenantModel = {
   prior: null,
   difficultyScale: difficultyConstants.scale,
   skills: new Map(),
+  combinations: new Map(),
   prediction: initialPredictionModel,
   abilityOffset: computeFirstLogOdds(defaultParameters),
   accuracy: initialAccuracyModel,
@@ -103,3 +115,26 @@ const buildUnknownSkill = memoizeByObject(
     };
   },
 );
+
+export function resolveQuestionModel(model: TenantModel, skillIds: NonEmpty<string>): QuestionModel {
+  const skills = mapNonEmpty(skillIds, (skillId) => resolveSkillModel(model, skillId));
+  const terms =
+    skills.length === 1
+      ? skills[0]
+      : (model.combinations.get(combineIds(skillIds)) ?? averageQuestionTerms(skills));
+  const { difficultyMean, times, related, abilityOffset } = terms;
+  return { skills, difficultyMean, times, terms: terms.terms, related, abilityOffset };
+}
+
+/** For a combination without a fit. The time norms are those of the skill with the most timed answers. */
+function averageQuestionTerms(skills: NonEmpty<SkillModel>): QuestionTerms {
+  const average = (figure: (skill: SkillModel) => number): number =>
+    skills.reduce((sum, skill) => sum + figure(skill), 0) / skills.length;
+  return {
+    difficultyMean: average(({ difficultyMean }) => difficultyMean),
+    times: skills.reduce((most, { times }) => (times.answers > most.answers ? times : most), emptyTimes),
+    terms: skills[0].terms.map((_, i) => average(({ terms }) => terms[i] as number)),
+    related: emptyRelatedTerms,
+    abilityOffset: average(({ abilityOffset }) => abilityOffset),
+  };
+}

@@ -1,8 +1,12 @@
 /** Replays attempt rows to the committed states, byte for byte, with or without one answer. */
 import { type Advice, selectAnswerAdvice } from '../advice/answer-advice.js';
-import { type AnswerConditions, repeatPrediction } from '../answer/answer-conditions.js';
+import {
+  type AnswerConditions,
+  repeatPrediction,
+  type SkillConditions,
+} from '../answer/answer-conditions.js';
 import { type AnswerEffect, applyAnswer } from '../answer/apply-answer.js';
-import { type Answer, dayMs } from '../base/common.js';
+import { type Answer, dayMs, mapNonEmpty, type NonEmpty } from '../base/common.js';
 import type { ItemModel, TenantModel } from '../catalogue/tenant-model.js';
 import { buildSkillViews, collectPractisedSkills, computeMeanMastery } from '../learner/skill-view.js';
 import type { ForecastSubject } from '../score/assessment.js';
@@ -21,7 +25,7 @@ import {
 import type { ItemTrace } from '../tracing/traces.js';
 
 export interface ReplayRow {
-  readonly event: Answer & { readonly skillId: string; readonly itemId: string | null };
+  readonly event: Answer & { readonly skillIds: NonEmpty<string>; readonly itemId: string | null };
   readonly figures: RowFigures;
   readonly conditions: AnswerConditions;
 }
@@ -56,9 +60,16 @@ export function startReplay(from: ReplayedStates | null = null) {
 
   function before({ event, figures, conditions }: ReplayRow): AnswerStates {
     if (figures.learnerVersion !== learner.version) items.commit(learner.items.generation);
-    const skill = skills.get(event.skillId) ?? newSkill(conditions.parameters);
     const item = event.itemId === null ? null : items.find(event.itemId);
-    return { keys: hashQuestionKeys(event.skillId, event.itemId), learner, skill, item };
+    return {
+      keys: hashQuestionKeys(event.skillIds, event.itemId),
+      learner,
+      skills: mapNonEmpty(
+        event.skillIds,
+        (skillId, i) => skills.get(skillId) ?? newSkill((conditions.skills[i] as SkillConditions).parameters),
+      ),
+      item,
+    };
   }
 
   function add(row: ReplayRow): ReplayedAnswer {
@@ -67,9 +78,9 @@ export function startReplay(from: ReplayedStates | null = null) {
     const effect = applyAnswer(states, event, conditions);
     missing += figures.learnerSeq - effect.learner.attempts;
     learner = applyRowFigures(effect.learner, figures);
-    skills.set(event.skillId, effect.skill);
+    for (const [i, skill] of effect.skills.entries()) skills.set(event.skillIds[i] as string, skill);
     if (event.itemId !== null && effect.item) items.keep(event.itemId, effect.item);
-    return { effect, advice: selectAnswerAdvice(states.skill, effect, event, conditions) };
+    return { effect, advice: selectAnswerAdvice(states, effect, event, conditions) };
   }
 
   return {
@@ -213,7 +224,7 @@ function recomputeConditions(
   const item = event.itemId === null ? null : findItem(event.itemId);
   const oldStates = original.before(row);
   const predicted = (from: AnswerStates): number =>
-    repeatPrediction(model, event.skillId, item, from, event, conditions);
+    repeatPrediction(model, event.skillIds, item, from, event, conditions);
   const isCurrentModel = predicted(oldStates) === conditions.pCorrect;
   const close = (): number | null => {
     const now = computeClosedMastery(reduced, states.learner, model);

@@ -15,8 +15,9 @@ export function buildAverageQuestion(
   now: number,
 ) {
   const question = { occurredAt: now, questionDifficulty: null };
-  const keys = hashQuestionKeys(view.skillId, null);
-  const row = computeFeatures(view.model, 0, { keys, learner, skill: view.state, item: null }, question);
+  const keys = hashQuestionKeys([view.skillId], null);
+  const asked = { skills: [view.model] as const, difficultyMean: view.model.difficultyMean };
+  const row = computeFeatures(asked, 0, { keys, learner, skills: [view.state], item: null }, question);
   return { terms: selectTerms(model, view.model, null), row };
 }
 

@@ -5,6 +5,7 @@ import {
   countOtherAnswers,
   encodeItemPattern,
   type ItemTrace,
+  type SkillRecord,
   type Traces,
   toUnixSeconds,
 } from '../tracing/traces.js';
@@ -71,11 +72,11 @@ export const findColumn = (featureName: FeatureName): number =>
   features.findIndex(({ name }) => name === featureName);
 
 export interface FeatureInput {
-  readonly traces: Traces;
+  readonly traces: Pick<Traces, 'learner' | 'item'>;
+  /** Of the question's skills. */
+  readonly skills: SkillRecord;
   readonly keys: QuestionKeys;
   readonly bktProbability: number;
-  readonly skillAttempts: number;
-  readonly skillRight: number;
   readonly answerNumber: number;
   readonly occurredAt: number;
   /** Logits, centred per skill; null if not supplied. */
@@ -106,9 +107,9 @@ const minuteMs = 60_000;
 
 /** Uses only data from before the answer. */
 export function writeFeatures(row: FeatureRow, from: number, input: FeatureInput): void {
-  const { keys, bktProbability, skillAttempts, skillRight, answerNumber, occurredAt, difficulty, bias } =
-    input;
-  const { learner, skill, item } = input.traces;
+  const { keys, bktProbability, answerNumber, occurredAt, difficulty, bias } = input;
+  const { attempts, correct, trace: skill } = input.skills;
+  const { learner, item } = input.traces;
   const seconds = toUnixSeconds(occurredAt);
   const everRight = skill.lastRightNumber > 0;
   const lastRight = everRight && skill.lastRightNumber === skill.lastAnswerNumber;
@@ -125,12 +126,12 @@ export function writeFeatures(row: FeatureRow, from: number, input: FeatureInput
   row[column++] = logCount(learner.wrong);
   row[column++] = learner.right === 0 ? 0 : logLag((occurredAt - learner.lastRightAt) / minuteMs);
   row[column++] = everRight ? 1 : 0;
-  row[column++] = logCount(skillRight);
+  row[column++] = logCount(correct);
   row[column++] = everRight ? logCount(answersSince) : 0;
   row[column++] = everRight ? timeSince : 0;
   row[column++] = lastRight ? 1 / (1 + answersSince) : 0;
   row[column++] = lastRight ? 1 / (1 + timeSince) : 0;
-  const elsewhere = countOtherAnswers(answerNumber, skillAttempts);
+  const elsewhere = countOtherAnswers(answerNumber, attempts);
   writeItemFeatures(row, column, item, elsewhere, seconds);
   column += itemFeatureCount;
   row[column++] = difficulty === null ? 0 : -difficulty;

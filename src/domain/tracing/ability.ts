@@ -1,5 +1,5 @@
 import type { BktParameters } from '../base/bkt-parameters.js';
-import { type Answer, clamp, logit, type PerSection, sigmoid } from '../base/common.js';
+import { type Answer, clamp, logit, type NonEmpty, type PerSection, sigmoid } from '../base/common.js';
 import { scoreConstants } from '../base/score-constants.js';
 import { abilityConstants } from './tracing-constants.js';
 
@@ -17,16 +17,22 @@ export const newAbilities = {
 
 export type Abilities = Readonly<typeof newAbilities>;
 
-/** Guess and slip imply a difficulty: ability 0 means mastery .5. */
+/** Guess and slip imply a difficulty: ability 0 means mastery .5. Several skills have their mean difficulty. */
 export const computeAbilityEvidence = (
   { isCorrect, questionDifficulty }: Pick<Answer, 'isCorrect' | 'questionDifficulty'>,
-  { pGuess, pSlip }: Pick<BktParameters, 'pGuess' | 'pSlip'>,
+  skills: NonEmpty<{ readonly parameters: Pick<BktParameters, 'pGuess' | 'pSlip'> }>,
   attempts: number,
 ) => ({
   isCorrect,
-  difficulty: (questionDifficulty ?? 0) - logit((1 - pSlip + pGuess) / 2),
+  difficulty: (questionDifficulty ?? 0) - averageEasiness(skills),
   weight: 1 / (1 + attempts / repeats),
 });
+
+const averageEasiness = (
+  skills: NonEmpty<{ readonly parameters: Pick<BktParameters, 'pGuess' | 'pSlip'> }>,
+): number =>
+  skills.reduce((sum, { parameters: { pGuess, pSlip } }) => sum + logit((1 - pSlip + pGuess) / 2), 0) /
+  skills.length;
 
 export type AbilityEvidence = ReturnType<typeof computeAbilityEvidence>;
 

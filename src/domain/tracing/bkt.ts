@@ -5,14 +5,15 @@ import {
   forgettingConstants,
   masteryBounds,
 } from '../base/bkt-parameters.js';
-import { clamp, dayMs, logit } from '../base/common.js';
+import { clamp, dayMs, logit, mapNonEmpty, type NonEmpty } from '../base/common.js';
 import type { SkillState } from './learner-states.js';
 
 type GuessSlip = Pick<BktParameters, 'pGuess' | 'pSlip'>;
 
 /**
- * Bayesian Knowledge Tracing (Corbett & Anderson 1995). @param shift logits @param guard a wrong answer never
- * raises mastery, a correct one never lowers it
+ * Bayesian Knowledge Tracing (Corbett & Anderson 1995) of one skill. @param shift logits @param guard a wrong answer
+ * never raises mastery, a correct one never lowers it @param others probability that all other skills of the
+ * question succeed
  */
 export function traceAnswer(
   parameters: BktParameters,
@@ -20,10 +21,11 @@ export function traceAnswer(
   isCorrect: boolean,
   shift = 0,
   guard = true,
+  others = 1,
 ) {
   const item = shiftGuessSlip(parameters, shift);
   const before = clamp(mastery, masteryBounds.low, masteryBounds.high);
-  const odds = (before / (1 - before)) * computeBayesFactor(item, isCorrect);
+  const odds = (before / (1 - before)) * computeBayesFactor(item, isCorrect, others);
   const posterior = 1 / (1 + 1 / odds); // also valid for odds of 0 and infinity
   const retained = posterior * (1 - parameters.pForget);
   const learned = retained + (1 - posterior) * parameters.pLearn;
@@ -39,8 +41,41 @@ export function traceAnswer(
 export const predictCorrect = (mastery: number, { pGuess, pSlip }: GuessSlip): number =>
   mastery * (1 - pSlip) + (1 - mastery) * pGuess;
 
-const computeBayesFactor = ({ pGuess, pSlip }: GuessSlip, isCorrect: boolean): number =>
-  isCorrect ? (1 - pSlip) / pGuess : pSlip / (1 - pGuess);
+export interface SkillMastery {
+  readonly parameters: BktParameters;
+  readonly mastery: number;
+}
+
+/**
+ * Conjunctive knowledge tracing (Koedinger, Pavlik, Stamper, Nixon & Ritter 2011): a correct answer needs every skill,
+ * so a wrong one blames each skill as much as the others make it likely. Equals `traceAnswer` for one skill.
+ */
+export function traceQuestion(skills: NonEmpty<SkillMastery>, isCorrect: boolean, shift = 0) {
+  const chances = skills.map(({ parameters, mastery }) =>
+    predictCorrect(clamp(mastery, masteryBounds.low, masteryBounds.high), shiftGuessSlip(parameters, shift)),
+  );
+  return mapNonEmpty(skills, ({ parameters, mastery }, i) =>
+    traceAnswer(parameters, mastery, isCorrect, shift, true, multiplyOthers(chances, i)),
+  );
+}
+
+const multiplyOthers = (chances: readonly number[], skill: number): number =>
+  chances.reduce((product, chance, i) => (i === skill ? product : product * chance), 1);
+
+/** Probability that every skill of the question succeeds. */
+export const predictQuestion = (skills: NonEmpty<SkillMastery>, shift: number): number =>
+  skills.reduce(
+    (product, { parameters, mastery }) =>
+      product * predictCorrect(mastery, shiftGuessSlip(parameters, shift)),
+    1,
+  );
+
+/** A wrong answer is certain if another skill fails, which is no evidence. Exact for `others` 1. */
+function computeBayesFactor({ pGuess, pSlip }: GuessSlip, isCorrect: boolean, others: number): number {
+  if (isCorrect) return (1 - pSlip) / pGuess;
+  const otherFails = 1 - others;
+  return (pSlip * others + otherFails) / ((1 - pGuess) * others + otherFails);
+}
 
 /** KT-IDEM (Pardos & Heffernan 2011): logit guess - shift, logit slip + shift. Shift 0 is bit-identical. */
 export function shiftGuessSlip(parameters: BktParameters, shift: number): GuessSlip {

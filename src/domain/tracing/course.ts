@@ -1,17 +1,21 @@
-import { sigmoid } from '../base/common.js';
+import { type NonEmpty, sigmoid } from '../base/common.js';
 import { courseConstants as model } from '../base/prediction-constants.js';
 import { hashKey } from '../base/text-hash.js';
 
-/** Hashed ids; item 0 means no item. */
+/** Hashed ids; item 0 means no item. A combination of skills counts as one skill. */
 export interface QuestionKeys {
   readonly skill: number;
   readonly item: number;
 }
 
-export const hashQuestionKeys = (skillId: string, itemId: string | null): QuestionKeys => ({
-  skill: hashKey(skillId),
+export const hashQuestionKeys = (skillIds: NonEmpty<string>, itemId: string | null): QuestionKeys => ({
+  skill: hashKey(combineIds(skillIds)),
   item: itemId === null ? 0 : hashKey(itemId),
 });
+
+/** The same in any order. Ids have no line feeds. */
+export const combineIds = (skillIds: NonEmpty<string>): string =>
+  skillIds.length === 1 ? skillIds[0] : skillIds.toSorted().join('\n');
 
 /** Single precision, as stored. */
 export const newCourse = {

@@ -1,5 +1,5 @@
 import { type BktParameters, masteryLossThreshold, masteryThresholds } from '../base/bkt-parameters.js';
-import { type Answer, toDay } from '../base/common.js';
+import { type Answer, mapNonEmpty, type NonEmpty, toDay } from '../base/common.js';
 import { formulaVersion } from '../base/formula-version.js';
 import { newAbilities } from './ability.js';
 import { newActivity } from './activity.js';
@@ -75,14 +75,15 @@ export type SkillState = Readonly<ReturnType<typeof newSkill>>;
 export interface AnswerStates {
   readonly keys: QuestionKeys;
   readonly learner: LearnerState;
-  readonly skill: SkillState;
+  /** Of the question, in its order. */
+  readonly skills: NonEmpty<SkillState>;
   /** Null without an item, undefined if not stored. */
   readonly item: ItemRecord | null | undefined;
 }
 
-export const selectTraces = ({ learner, skill, item }: AnswerStates): Traces => ({
+export const selectTraces = ({ learner, skills, item }: AnswerStates): Traces => ({
   learner: learner.trace,
-  skill: skill.trace,
+  skills: mapNonEmpty(skills, ({ trace }) => trace),
   item: item === null ? null : (findLiveTrace(learner.items, item) ?? newItemTrace),
 });
 

@@ -1,6 +1,6 @@
 /** Inputs of the predicted probability, updated in constant time. */
 
-import { type Answer, clamp, sigmoid } from '../base/common.js';
+import { type Answer, clamp, mapNonEmpty, type NonEmpty, sigmoid } from '../base/common.js';
 import { predictionConstants as model } from '../base/prediction-constants.js';
 import { newCourse, type QuestionKeys, updateCourse } from './course.js';
 
@@ -51,7 +51,8 @@ export type ItemTrace = Readonly<typeof newItemTrace>;
 
 export interface Traces {
   readonly learner: LearnerTrace;
-  readonly skill: SkillTrace;
+  /** Of the question. */
+  readonly skills: NonEmpty<SkillTrace>;
   /** Null if the answer has no item. */
   readonly item: ItemTrace | null;
 }
@@ -64,16 +65,19 @@ export const maxStreak = 5;
 const patternAnswers = 4;
 const patternMask = (1 << patternAnswers) - 1;
 
-/** @param abilityOffset log-odds of a new learner */
+/**
+ * @param skillAttempts earlier answers on the question's skills (`combineSkills`) @param abilityOffset log-odds of a new
+ * learner
+ */
 export function updateTraces(
-  { learner, skill, item }: Traces,
+  { learner, skills, item }: Traces,
   keys: QuestionKeys,
   { isCorrect, occurredAt }: TracedAnswer,
   answerNumber: number,
   skillAttempts: number,
   abilityOffset: number,
 ): Traces {
-  const { ability, variance, residual } = filterAbility(learner, skill, isCorrect, abilityOffset);
+  const { ability, variance, residualStep } = filterAbility(learner, skills, isCorrect, abilityOffset);
   const outcome = isCorrect ? 0.5 : -0.5;
   const right = isCorrect ? 1 : 0;
   const seconds = toUnixSeconds(occurredAt);
@@ -89,15 +93,15 @@ export function updateTraces(
       lastRightAt: isCorrect ? Math.max(learner.lastRightAt, occurredAt) : learner.lastRightAt,
       course: updateCourse(learner.course, keys, isCorrect, answerNumber, item?.wrongRun ?? 0, abilityOffset),
     },
-    skill: {
-      residual,
+    skills: mapNonEmpty(skills, (skill) => ({
+      residual: clamp(skill.residual + residualStep, -model.residualBound, model.residualBound),
       lastAnswerNumber: answerNumber,
       lastRightNumber: isCorrect ? answerNumber : skill.lastRightNumber,
       lastRightAt: isCorrect ? Math.max(skill.lastRightAt, seconds) : skill.lastRightAt,
       streak: isCorrect
         ? Math.min(Math.max(skill.streak, 0) + 1, maxStreak)
         : Math.max(Math.min(skill.streak, 0) - 1, -maxStreak),
-    },
+    })),
     item: item && {
       right: Math.min(maxItemCount, item.right + right),
       wrong: Math.min(maxItemCount, item.wrong + 1 - right),
@@ -114,16 +118,51 @@ export const countOtherAnswers = (answerNumber: number, skillAttempts: number): 
   Math.max(0, answerNumber - 1 - skillAttempts);
 
 /** Extended Kalman filter of a Rasch model. A correct answer cannot lower a level. */
-function filterAbility(learner: LearnerTrace, skill: SkillTrace, isCorrect: boolean, abilityOffset: number) {
-  const { abilityVariance, abilityNoise, abilityBound, residualVariance, residualBound } = model;
-  const expected = sigmoid(learner.ability + skill.residual + abilityOffset);
+function filterAbility(
+  learner: LearnerTrace,
+  skills: NonEmpty<SkillTrace>,
+  isCorrect: boolean,
+  abilityOffset: number,
+) {
+  const { abilityVariance, abilityNoise, abilityBound, residualVariance } = model;
+  const expected = sigmoid(learner.ability + averageResidual(skills) + abilityOffset);
   const information = expected * (1 - expected);
   const variance = Math.min(learner.variance + abilityNoise, abilityVariance);
   const surprise = ((isCorrect ? 1 : 0) - expected) / (1 + information * (variance + residualVariance));
   return {
     ability: clamp(learner.ability + variance * surprise, -abilityBound, abilityBound),
     variance: variance * (1 - (information * variance) / (1 + information * (variance + residualVariance))),
-    residual: clamp(skill.residual + residualVariance * surprise, -residualBound, residualBound),
+    residualStep: residualVariance * surprise,
+  };
+}
+
+export const averageResidual = (skills: readonly Pick<SkillTrace, 'residual'>[]): number =>
+  skills.reduce((sum, { residual }) => sum + residual, 0) / skills.length;
+
+/** A learner's earlier answers on a skill. */
+export interface SkillRecord {
+  readonly attempts: number;
+  readonly correct: number;
+  readonly trace: SkillTrace;
+}
+
+/** Record of a question's skills: as if they were one skill. Means, and the weakest skill's last correct answer. */
+export function combineSkills(skills: NonEmpty<SkillRecord>): SkillRecord {
+  if (skills.length === 1) return skills[0];
+  const traces = skills.map(({ trace }) => trace);
+  const least = (figure: (trace: SkillTrace) => number): number => Math.min(...traces.map(figure));
+  const average = (figure: (skill: SkillRecord) => number): number =>
+    Math.floor(skills.reduce((sum, skill) => sum + figure(skill), 0) / skills.length);
+  return {
+    attempts: average(({ attempts }) => attempts),
+    correct: average(({ correct }) => correct),
+    trace: {
+      residual: averageResidual(traces),
+      lastAnswerNumber: Math.max(...traces.map(({ lastAnswerNumber }) => lastAnswerNumber)),
+      lastRightNumber: least(({ lastRightNumber }) => lastRightNumber),
+      lastRightAt: least(({ lastRightAt }) => lastRightAt),
+      streak: least(({ streak }) => streak),
+    },
   };
 }
 

@@ -58,7 +58,7 @@ export function createAnswerTable() {
     const learner = learners.indexOf(event.userId);
     if (fold !== null) setFold(learner, fold);
     columns.learner.push(learner);
-    columns.skill.push(skills.indexOf(event.skillId));
+    columns.skill.push(skills.indexOf(event.skillIds[0]));
     columns.item.push(items.indexOf(event.itemId ?? ''));
     columns.correct.push(event.isCorrect ? 1 : 0);
     columns.order.push(order ?? Number.NaN);

@@ -75,7 +75,7 @@ function replayTest(served: ServedModel, split: Split) {
   const answers: ServedAnswer[] = [];
   const probes = createProbes(served, split);
   const { model, skillIds } = served;
-  replayLog(served, split.test, (moment, { masteryBefore, skill, learner }) => {
+  replayLog(served, split.test, (moment, { masteriesBefore: [masteryBefore], skills: [skill], learner }) => {
     const { history, answer, conditions } = moment;
     const now = answer.occurredAt;
     const view = buildSkillView(skillIds[moment.skill] as string, skill, model, now);

@@ -51,7 +51,7 @@ export function replayLog(
       const after = applyAnswer(moment.states, moment.answer, moment.conditions);
       visit(moment, after);
       history.learner = after.learner;
-      history.skills.set(moment.skill, after.skill);
+      history.skills.set(moment.skill, after.skills[0]);
       if (after.item) history.items.set(moment.item, after.item);
     }
   }
@@ -81,11 +81,11 @@ export function buildQuestion(
   const statesOn = (item: number): AnswerStates => ({
     keys: { skill: hashKey(skillId), item: itemKey(item) },
     learner: history.learner,
-    skill: skillState,
+    skills: [skillState],
     item: item === 0 ? null : history.items.get(item),
   });
   const conditionsOn = (item: number, states: AnswerStates) =>
-    computeConditions(model, skillId, item === 0 ? null : itemOf(item), states, answer);
+    computeConditions(model, [skillId], item === 0 ? null : itemOf(item), states, answer);
   const states = statesOn(item);
   const conditions = conditionsOn(item, states);
   return { skill, item, answer, states, conditions, statesOn, conditionsOn };

@@ -49,7 +49,8 @@ export function parseAnswer(fields: RawFields, line: number, rules: RowRules, re
   const event: TrackEvent = {
     tenant: rules.tenant,
     userId,
-    skillId,
+    skillIds: [skillId],
+    listsSkills: false,
     isCorrect: parseCorrect(fields.correct),
     timeSpentSeconds: parseNumberField('response_time_s', fields.response_time_s, [0, maxResponseSeconds]),
     confidenceScore: null,

@@ -136,8 +136,9 @@ async function* withIds(
 ): AsyncGenerator<Page> {
   yield await mapInSlices(rows, ({ place, row }) => toAttemptRecord(place, row));
   const since = now() - idRetentionMs;
-  const ids = rows.flatMap(({ row: { event } }) =>
-    event.eventId === null || event.receivedAt < since ? [] : [event.eventId],
-  );
-  if (ids.length > 0) yield await records.readEventIds(tenant, userId, ids);
+  const events = rows.flatMap(({ row: { event } }) => {
+    const { eventId, skillIds, receivedAt } = event;
+    return eventId === null || receivedAt < since ? [] : [{ eventId, skillIds }];
+  });
+  if (events.length > 0) yield await records.readEventIds(tenant, userId, events);
 }

@@ -119,10 +119,11 @@ async function readNewest(
 }
 
 function describeAttempt({ event, figures, conditions }: AttemptRow): object {
+  const [skill] = figures.skills;
   return {
     learner_seq: figures.learnerSeq,
     event_id: event.eventId,
-    skill_id: event.skillId,
+    skill_id: event.skillIds[0],
     item_id: event.itemId,
     is_correct: event.isCorrect,
     time_spent_seconds: event.timeSpentSeconds,
@@ -130,12 +131,12 @@ function describeAttempt({ event, figures, conditions }: AttemptRow): object {
     question_difficulty: event.questionDifficulty,
     occurred_at: new Date(event.occurredAt).toISOString(),
     received_at: new Date(event.receivedAt).toISOString(),
-    mastery_before: round4(figures.masteryBefore),
-    mastery_after: round4(figures.masteryAfter),
+    mastery_before: round4(skill.masteryBefore),
+    mastery_after: round4(skill.masteryAfter),
     p_correct: round4(conditions.pCorrect),
-    plateau_detected: figures.plateauDetected,
+    plateau_detected: skill.plateauDetected,
     recommendation_code: figures.recommendationCode || null,
-    parameters_version: conditions.version,
+    parameters_version: conditions.skills[0].version,
     model_version: figures.modelVersion,
   };
 }

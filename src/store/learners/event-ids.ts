@@ -4,6 +4,8 @@
  */
 import type { TrackEvent } from '../../contracts/answers/track-task.js';
 import { type Advice, adviceCodes } from '../../domain/advice/answer-advice.js';
+import type { NonEmpty } from '../../domain/base/common.js';
+import { combineIds } from '../../domain/tracing/course.js';
 import { hashText, readCount, toDataView, writeCount } from '../redis/wire/binary.js';
 
 /** False hits in a year: below 1e-6, with 20,000 ids per learner and a billion answers a day. */
@@ -11,13 +13,17 @@ export const idBytes = 8;
 
 export const hashEventId = hashText;
 
+/** Id of an entry that continues the one before it. */
+const furtherMark = Buffer.alloc(idBytes, 0xff);
+
 const fingerprintBytes = 6;
 
 /** Covers every field that a repeated event must repeat. */
 export function computeFingerprint(event: TrackEvent): Buffer {
   const { itemId, occurredAtText } = event;
   const answer = `${event.isCorrect} ${event.timeSpentSeconds} ${event.confidenceScore}`;
-  const question = `${event.questionDifficulty} ${occurredAtText}\0${event.skillId}\0${itemId ?? ''}`;
+  const skills = combineIds(event.skillIds);
+  const question = `${event.questionDifficulty} ${occurredAtText}\0${skills}\0${itemId ?? ''}`;
   return hashText(`${answer} ${question}`).subarray(0, fingerprintBytes);
 }
 
@@ -31,52 +37,89 @@ export function fingerprintFromNumber(number: number): Buffer {
 }
 
 /** Masteries have 4 decimals. */
-export interface ResultFigures {
+export interface SkillResult {
   readonly masteryBefore: number;
   readonly masteryAfter: number;
   readonly attempts: number;
   readonly correct: number;
   readonly plateauDetected: boolean;
+}
+
+export interface ResultFigures {
+  readonly skillIds: NonEmpty<string>;
+  /** In the order of `skillIds`. */
+  readonly skills: NonEmpty<SkillResult>;
   readonly advice: Advice | null;
 }
 
 export const resultBytes = 24;
-const plateauFlag = 1;
+export const entryBytes = idBytes + resultBytes;
 const noCode = 0xff;
 const noFigure = 0xffff;
+const adviceOffset = 21;
+const skillOffset = 10;
 
-/** Bytes 0 to 3: second of arrival. @param receivedAt Unix milliseconds */
+/**
+ * Bytes 0 to 3: second of arrival. Each further skill follows in an entry of its own.
+ * @param receivedAt Unix milliseconds
+ */
 export function encodeFirstResult(answer: ResultFigures, fingerprint: Buffer, receivedAt: number): Buffer {
-  const { advice } = answer;
-  const record = Buffer.allocUnsafe(resultBytes);
+  const { advice, skillIds, skills } = answer;
+  const record = Buffer.alloc(resultBytes + (skills.length - 1) * entryBytes);
   const view = toDataView(record);
-  view.setUint32(0, Math.floor(receivedAt / 1000), true);
+  const second = Math.floor(receivedAt / 1000);
+  const sorted = skillIds.length === 1 ? skillIds : skillIds.toSorted();
+  for (let i = 0, at = 0; i < skills.length; i++, at += entryBytes) {
+    if (i > 0) record.set(furtherMark, at - idBytes);
+    view.setUint32(at, second, true);
+    writeSkill(view, at + skillOffset, skills[i] as SkillResult, sorted.indexOf(skillIds[i] as string));
+  }
   record.set(fingerprint, 4);
-  view.setUint16(10, Math.round(answer.masteryBefore * 1e4), true);
-  view.setUint16(12, Math.round(answer.masteryAfter * 1e4), true);
-  writeCount(view, answer.attempts, 14);
-  writeCount(view, answer.correct, 17);
-  view.setUint8(20, answer.plateauDetected ? plateauFlag : 0);
-  view.setUint8(21, advice === null ? noCode : adviceCodes.indexOf(advice.code));
+  // Four bits each: ten skills, and at most 15 codes.
+  view.setUint8(
+    adviceOffset,
+    advice === null ? noCode : (advice.skill << 4) | adviceCodes.indexOf(advice.code),
+  );
   view.setUint16(22, advice?.figures[0] ?? noFigure, true);
   return record;
 }
 
-/** @throws Error for another version */
-export function decodeFirstResult(record: Buffer): ResultFigures & { readonly fingerprint: Buffer } {
-  if (record.length !== resultBytes)
+/** @param rank of the id among the sorted ids: a repeated event may have another order */
+function writeSkill(view: DataView, at: number, skill: SkillResult, rank: number): void {
+  view.setUint16(at, Math.round(skill.masteryBefore * 1e4), true);
+  view.setUint16(at + 2, Math.round(skill.masteryAfter * 1e4), true);
+  writeCount(view, skill.attempts, at + 4);
+  writeCount(view, skill.correct, at + 7);
+  view.setUint8(at + 10, (rank << 1) | (skill.plateauDetected ? 1 : 0));
+}
+
+const readSkill = (view: DataView, at: number) => ({
+  masteryBefore: view.getUint16(at, true) / 1e4,
+  masteryAfter: view.getUint16(at + 2, true) / 1e4,
+  attempts: readCount(view, at + 4),
+  correct: readCount(view, at + 7),
+  plateauDetected: (view.getUint8(at + 10) & 1) !== 0,
+});
+
+type FirstResult = ResultFigures & { readonly fingerprint: Buffer };
+
+/** @param skillIds of the repeated event, in any order @throws Error for another version */
+export function decodeFirstResult(record: Buffer, skillIds: NonEmpty<string>): FirstResult {
+  if (record.length % entryBytes !== resultBytes)
     throw new Error(`unsupported record of an event id with ${record.length} bytes`);
   const view = toDataView(record);
-  const code = adviceCodes[view.getUint8(21)];
+  const sorted = skillIds.toSorted();
+  const count = 1 + (record.length - resultBytes) / entryBytes;
+  const offsets = Array.from({ length: count }, (_, i) => skillOffset + i * entryBytes);
+  const coded = view.getUint8(adviceOffset);
+  const code = adviceCodes[coded & 15];
   const figure = view.getUint16(22, true);
   return {
     fingerprint: record.subarray(4, 4 + fingerprintBytes),
-    masteryBefore: view.getUint16(10, true) / 1e4,
-    masteryAfter: view.getUint16(12, true) / 1e4,
-    attempts: readCount(view, 14),
-    correct: readCount(view, 17),
-    plateauDetected: (view.getUint8(20) & plateauFlag) !== 0,
-    advice: code === undefined ? null : { code, figures: figure === noFigure ? [] : [figure] },
+    skillIds: offsets.map((at) => sorted[view.getUint8(at + 10) >> 1] ?? '') as [string, ...string[]],
+    skills: offsets.map((at) => readSkill(view, at)) as [SkillResult, ...SkillResult[]],
+    advice:
+      code === undefined ? null : { code, skill: coded >> 4, figures: figure === noFigure ? [] : [figure] },
   };
 }
 
@@ -134,7 +177,6 @@ export function openLedger(stored: Buffer | null) {
 }
 
 const buckets = 64;
-export const entryBytes = idBytes + resultBytes;
 
 export const ledgerField = 'n';
 const bucketField = (id: Buffer): string => `${(id[0] as number) % buckets}`;
@@ -180,7 +222,7 @@ export function openIds(stored: StoredIds) {
       const bucket = findBucket(bucketField(id));
       const at = findEntry(bucket, id);
       if (at < 0 || isExpired(bucket, at, second)) return null;
-      return bucket.subarray(at + idBytes, at + entryBytes);
+      return bucket.subarray(at + idBytes, findEntryEnd(bucket, at));
     },
     isFull: ledger.isFull,
     add: (id: Buffer, answer: Buffer, second: number): void => {
@@ -190,7 +232,8 @@ export function openIds(stored: StoredIds) {
       let expiredBytes = 0;
       while (expiredBytes < before.length && isExpired(before, expiredBytes, at)) expiredBytes += entryBytes;
       const bucket = Buffer.concat([before.subarray(expiredBytes), id, answer]);
-      bucket.writeUInt32LE(at, bucket.length - resultBytes);
+      for (let end = before.length - expiredBytes; end < bucket.length; end += entryBytes)
+        bucket.writeUInt32LE(at, end + idBytes);
       changed.set(field, bucket);
     },
     changes: (): IdFields => (changed.size === 0 ? [] : [[ledgerField, ledger.encode()], ...changed]),
@@ -204,4 +247,10 @@ function findEntry(bucket: Buffer, id: Buffer): number {
     if (bucket.readInt32LE(at) === low && bucket.readInt32LE(at + 4) === high) return at;
   }
   return -1;
+}
+
+function findEntryEnd(bucket: Buffer, at: number): number {
+  let end = at + entryBytes;
+  while (bucket.subarray(end, end + idBytes).equals(furtherMark)) end += entryBytes;
+  return end;
 }

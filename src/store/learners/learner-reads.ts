@@ -1,5 +1,6 @@
 /** Reads learners' states from Redis. */
 import type { ExportRecord } from '../../contracts/answers/export-record.js';
+import type { NonEmpty } from '../../domain/base/common.js';
 import {
   type ItemRecord,
   type ItemWindow,
@@ -214,6 +215,11 @@ export interface ExportedLearner {
   readonly records: readonly ExportRecord[];
 }
 
+export interface IdentifiedEvent {
+  readonly eventId: string;
+  readonly skillIds: NonEmpty<string>;
+}
+
 export type LearnerExport = ReturnType<typeof createLearnerExport>;
 
 export function createLearnerExport(client: RedisClient, partitions: number) {
@@ -228,14 +234,16 @@ export function createLearnerExport(client: RedisClient, partitions: number) {
       // Also for a removed goal: ClickHouse still has its changes.
       return goal === null ? null : { learner: newLearner, records: toGoalRecords(goal) };
     },
-    readEventIds: async (tenant: string, userId: string, eventIds: readonly string[]) => {
-      const hashes = eventIds.map(hashEventId);
+    readEventIds: async (tenant: string, userId: string, events: readonly IdentifiedEvent[]) => {
+      const hashes = events.map(({ eventId }) => hashEventId(eventId));
       const ids = await readEventIds(client, locateLearner(tenant, userId, partitions), hashes);
       const second = Date.now() / 1000;
-      return eventIds.flatMap((eventId, i): ExportRecord[] => {
+      return events.flatMap(({ eventId, skillIds }, i): ExportRecord[] => {
         const record = ids.find(hashes[i] as Buffer, second);
         if (record === null) return [];
-        const { fingerprint, ...firstAnswer } = decodeFirstResult(record);
+        const { fingerprint, skills, advice } = decodeFirstResult(record, skillIds);
+        const [first, ...further] = skills;
+        const firstAnswer = { ...first, advice, furtherSkills: further };
         return [{ type: 'event_id', eventId, fingerprint: fingerprint.toString('hex'), firstAnswer }];
       });
     },

@@ -3,6 +3,12 @@ import { deduplicationSettings, defineTable } from '../clickhouse/ddl.js';
 /** Selects accepted answers (ADR 23). */
 export const countedCondition = 'learner_version > 0';
 
+const furtherSkillsType = `Array(Tuple(${[
+  ...['skill_id String', 'mastery_before Float64', 'mastery_after Float64', 'plateau_detected UInt8'],
+  ...['p_init Float64', 'p_learn Float64', 'p_guess Float64', 'p_slip Float64', 'p_forget Float64'],
+  ...['parameters_version UInt32', 'parameters_source String'],
+].join(', ')}))`;
+
 /**
  * Partitioned by month of arrival. Callers choose `occurred_at`: a block could exceed the engine's limit of
  * 100 partitions.
@@ -60,6 +66,8 @@ export const attempts = defineTable(
       -- 48-bit hash of the event as sent; shows whether a repeated event_id has the same event; 0: no event_id
     learner_version UInt32 delta
       -- Version of the learner's record, committed with the answer; the same for all answers of a commit
+    further_skills ${furtherSkillsType} zstd
+      -- Skills of the question after skill_id, each with the columns that the row has for the first; empty: one skill
     partition_id UInt16 -- Redis partition of the learner; with the outbox id, the key of the row
     outbox_ms UInt64 delta -- First half of the outbox id: commit time in Unix milliseconds, clock of Redis
     outbox_seq UInt64

@@ -27,14 +27,14 @@ export function createLearner(model: TenantModel = unfittedModel, items = new Ma
   const skills = new Map<string, SkillState>();
   const records = new Map<string, ItemRecord>();
   const statesOf = (skillId: string, itemId: string | null): AnswerStates => ({
-    keys: hashQuestionKeys(skillId, itemId),
+    keys: hashQuestionKeys([skillId], itemId),
     learner,
-    skill: skills.get(skillId) ?? newSkill(resolveSkillModel(model, skillId).parameters),
+    skills: [skills.get(skillId) ?? newSkill(resolveSkillModel(model, skillId).parameters)],
     item: itemId === null ? null : records.get(itemId),
   });
   const conditionsOf = (skillId: string, itemId: string | null, answer: Answer) => {
     const item = itemId === null ? null : (items.get(itemId) ?? null);
-    return computeConditions(model, skillId, item, statesOf(skillId, itemId), answer);
+    return computeConditions(model, [skillId], item, statesOf(skillId, itemId), answer);
   };
   return {
     state: () => learner,
@@ -48,7 +48,7 @@ export function createLearner(model: TenantModel = unfittedModel, items = new Ma
       const conditions = conditionsOf(skillId, itemId, answer);
       const after = applyAnswer(statesOf(skillId, itemId), answer, conditions);
       learner = after.learner;
-      skills.set(skillId, after.skill);
+      skills.set(skillId, after.skills[0]);
       if (itemId !== null && after.item) records.set(itemId, after.item);
     },
   };

@@ -3,14 +3,20 @@ import {
   type AttemptEvent,
   type AttemptFigures,
   encodeAttemptRow,
+  type SkillFigures,
 } from '../../../src/contracts/answers/attempt-row.js';
-import type { AnswerConditions } from '../../../src/domain/answer/answer-conditions.js';
+import type { AnswerConditions, SkillConditions } from '../../../src/domain/answer/answer-conditions.js';
 import { defaultParameters } from '../../../src/domain/base/bkt-parameters.js';
 import { dayMs } from '../../../src/domain/base/common.js';
 import { executeAll } from '../../../src/store/redis/connection/client.js';
 import { outboxKey, outboxRowCountKey } from '../../../src/store/redis/keys.js';
 
-type AttemptRow = AttemptEvent & AttemptFigures & AnswerConditions;
+/** Of a question with one skill. */
+type AttemptRow = Omit<AttemptEvent, 'skillIds'> &
+  Omit<AttemptFigures, 'skills'> &
+  Omit<AnswerConditions, 'skills'> &
+  SkillFigures &
+  SkillConditions & { readonly skillId: string };
 
 const start = Date.UTC(2026, 0, 15, 12);
 
@@ -46,7 +52,8 @@ export function attemptRow(i: number, change: Partial<AttemptRow> = {}): Attempt
   };
 }
 
-export const encoded = (row: AttemptRow): string => encodeAttemptRow(row, row, row);
+export const encoded = ({ skillId, ...row }: AttemptRow): string =>
+  encodeAttemptRow({ ...row, skillIds: [skillId] }, { ...row, skills: [row] }, { ...row, skills: [row] });
 
 /** Row number `i`, encoded as in the outbox. */
 export const encodedRow = (i: number): string => encoded(attemptRow(i));

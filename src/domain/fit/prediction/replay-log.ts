@@ -29,6 +29,7 @@ import {
   newItemTrace,
   newLearnerTrace,
   newSkillTrace,
+  type SkillRecord,
   updateTraces,
 } from '../../tracing/traces.js';
 import { computeDifficulty, computeShift, type TracedModel, traceLog } from '../bkt/trace-log.js';
@@ -47,11 +48,11 @@ export const createFeatureStore = ({ skill }: AnswerLog) => ({
 
 export type FeatureStore = ReturnType<typeof createFeatureStore>;
 
-const newSkillHistory = { trace: newSkillTrace, attempts: 0, right: 0 };
+const newSkillHistory: SkillRecord = { trace: newSkillTrace, attempts: 0, correct: 0 };
 
 const createHistory = () => ({
   learner: newLearnerTrace,
-  skills: new Map<number, typeof newSkillHistory>(),
+  skills: new Map<number, SkillRecord>(),
   items: new Map<number, ItemRecord>(),
   window: newItemWindow,
 });
@@ -71,22 +72,22 @@ export function replayLearners(
     const skill = log.skill[index] as number;
     const item = log.item[index] as number;
     const answer = { isCorrect: log.correct[index] === 1, occurredAt: log.at[index] as number };
-    const { trace, attempts, right } = history.skills.get(skill) ?? newSkillHistory;
+    const record = history.skills.get(skill) ?? newSkillHistory;
+    const { trace, attempts, correct } = record;
     const remembered = item === 0 ? undefined : history.items.get(item);
     const recalled = findLiveTrace(history.window, remembered);
     const traces = {
       learner: history.learner,
-      skill: trace,
+      skills: [trace] as const,
       item: item === 0 ? null : (recalled ?? newItemTrace),
     };
     // Log numbers replace hashed keys.
     const keys = { skill: skill + 1, item };
     writeFeatures(store.rows, index * rowWidth, {
       traces,
+      skills: record,
       keys,
       bktProbability: Math.fround(pCorrect),
-      skillAttempts: attempts,
-      skillRight: right,
       answerNumber,
       occurredAt: answer.occurredAt,
       difficulty: computeDifficulty(log, index, model),
@@ -97,8 +98,8 @@ export function replayLearners(
     const offset = computeAbilityOffset(offsets, skill, item, Math.fround(computeShift(log, index, model)));
     const after = updateTraces(traces, keys, answer, answerNumber, attempts, offset);
     history.learner = after.learner;
-    const rightNow = right + (answer.isCorrect ? 1 : 0);
-    history.skills.set(skill, { trace: after.skill, attempts: attempts + 1, right: rightNow });
+    const correctNow = correct + (answer.isCorrect ? 1 : 0);
+    history.skills.set(skill, { trace: after.skills[0], attempts: attempts + 1, correct: correctNow });
     if (after.item === null) return;
     history.window = advanceWindow(history.window, remembered);
     history.items.set(item, { generation: history.window.generation, trace: after.item });
