@@ -3,7 +3,6 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { encodeAttemptRow } from '../../src/contracts/answers/attempt-row.js';
 import { encodeForecastRow, encodeGoalRow } from '../../src/contracts/journal/journal.js';
 import { hashLearner } from '../../src/contracts/learners/learner-name.js';
 import { parseLearnerHash } from '../../src/contracts/webhooks/webhook-events.js';
@@ -29,7 +28,7 @@ import { defaultPartitions } from '../../src/store/redis/server/deployment.js';
 import { hashText } from '../../src/store/redis/wire/binary.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createCorrectionWarehouse } from '../../src/warehouse/maintenance/correction-warehouse.js';
-import { attemptRow } from '../support/builders/attempt-rows.js';
+import { attemptRow, encoded } from '../support/builders/attempt-rows.js';
 import { servedForecast } from '../support/builders/journal-rows.js';
 import { erasureDone, takeBack } from '../support/builders/learner-data.js';
 import { auditsOf } from '../support/commands/audits.js';
@@ -313,7 +312,7 @@ test('The redrive drops parked rows from before the erasure', async () => {
   // Only rows with a learner version were counted as accepted.
   for (const learnerVersion of [1, 0]) {
     const row = attemptRow(1, { userId: user, learnerVersion });
-    const fields = ['id', `1-${learnerVersion}`, 'reason', 'TEST', 'r', encodeAttemptRow(row, row, row)];
+    const fields = ['id', `1-${learnerVersion}`, 'reason', 'TEST', 'r', encoded(row)];
     await redis.xadd(parkedKey(stream), '*', ...fields);
   }
   assert.deepEqual(await redrive(redis, stream), { moved: 0, stayed: 0, erased: 2 });

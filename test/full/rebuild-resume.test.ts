@@ -4,7 +4,7 @@ import type { ClickHouseClient } from '@clickhouse/client';
 import type { Redis } from 'ioredis';
 import { indices } from '../../src/lists.js';
 import { markerKey, metaKey } from '../../src/store/redis/keys.js';
-import { attemptRow } from '../support/builders/attempt-rows.js';
+import { attemptRow, rowParts } from '../support/builders/attempt-rows.js';
 import { store } from '../support/builders/old-answers.js';
 import { type Ended, endOf, runCommand, spawnCommand } from '../support/commands/command.js';
 import { dumpRedis } from '../support/inspect/redis-dump.js';
@@ -28,10 +28,7 @@ async function storeAnswers(client: ClickHouseClient): Promise<void> {
         ...{ occurredAt: now - 600_000 * (answersEach - i), receivedAt: now - 3_600_000 },
       }),
     );
-    await store(
-      client,
-      rows.map((row) => ({ event: row, figures: row, conditions: row })),
-    );
+    await store(client, rows.map(rowParts));
   }
 }
 

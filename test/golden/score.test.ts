@@ -25,7 +25,11 @@ test('updateAbilities gives the golden abilities of both sections', () => {
   let abilities: Abilities = newAbilities;
   for (const { y, difficulty, guess, slip, shares, attempts, falling, ...after } of vectors.ekf) {
     const answer = { isCorrect: y === 1, questionDifficulty: difficulty };
-    const evidence = computeAbilityEvidence(answer, { pGuess: guess, pSlip: slip }, attempts);
+    const evidence = computeAbilityEvidence(
+      answer,
+      [{ parameters: { pGuess: guess, pSlip: slip } }],
+      attempts,
+    );
     abilities = updateAbilities(abilities, evidence, shares, falling, 0);
     close(abilities.math, after.math, 'math');
     close(abilities.rw, after.rw, 'rw');

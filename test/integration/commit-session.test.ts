@@ -94,7 +94,10 @@ function buildCommit(
   loaded?: LoadedLearner,
 ): LearnerCommit {
   const { right, skills, rows, ids, items, generations } = { ...oneAnswer, ...draft };
-  const { learner, skill } = countAnswers(right.map((isCorrect) => ({ isCorrect })));
+  const {
+    learner,
+    skills: [skill],
+  } = countAnswers(right.map((isCorrect) => ({ isCorrect })));
   const { version, items: window } = loaded?.learner ?? { version: 0, items: learner.items };
   const generation = window.generation + generations;
   const trace = { ...newItemTrace, right: right.length, otherSkillAnswers: 7, at: second };

@@ -144,8 +144,8 @@ test('SkillRegistry allows a full learner no skill and reserves none of the tena
   await record('s1', [first]);
   await redis.hset(learnerKey(0, tenant, first), { L: '', 'S:s0': '', 'S:s1': '' });
   const eventsOf = (userId: string, skillId: string) => {
-    const event = { tenant, userId, skillId, eventId: null, itemId: null } as TrackEvent;
-    return groupByLearner([{ replyIndex: 0, event }], 1)[0] as LearnerEvents;
+    const event: Partial<TrackEvent> = { tenant, userId, skillIds: [skillId], eventId: null, itemId: null };
+    return groupByLearner([{ replyIndex: 0, event: event as TrackEvent }], 1)[0] as LearnerEvents;
   };
   const events = [eventsOf(first, 'made up'), eventsOf('eve', 'new'), eventsOf('max', 'beyond')];
   const loaded = [2, 0, 0].map((attempts) => ({ learner: { attempts }, skills: [null] }));

@@ -86,7 +86,7 @@ function firstCommit(learner: Learner): LearnerCommit {
   return {
     ...learner,
     learner: { ...states.learner, version: 1 },
-    skills: [['algebra', states.skill]],
+    skills: [['algebra', states.skills[0]]],
     rows: ['row 1', 'row 2'],
     arrivalDays: [20_000, 20_001],
     ids: addIds(emptyIds, freshIds(1)),

@@ -246,13 +246,25 @@ function replay(rows: readonly AttemptRow[]): Replayed {
   for (const row of rows) {
     const { event, figures } = row;
     const { effect, advice } = learner.add(row);
-    assert.equal(effect.masteryBefore, figures.masteryBefore, `answer ${figures.learnerSeq}`);
-    assert.equal(effect.skill.mastery, figures.masteryAfter, `answer ${figures.learnerSeq}`);
+    const name = `answer ${figures.learnerSeq}`;
+    assert.deepEqual(
+      effect.masteriesBefore,
+      figures.skills.map(({ masteryBefore }) => masteryBefore),
+      name,
+    );
+    assert.deepEqual(
+      effect.skills.map(({ mastery }) => mastery),
+      figures.skills.map(({ masteryAfter }) => masteryAfter),
+      name,
+    );
     assert.equal(advice?.code ?? '', figures.recommendationCode);
     if (event.eventId === null) continue;
     const id = hashEventId(event.eventId).toString('hex');
     const fingerprint = fingerprintFromNumber(figures.eventFingerprint);
-    firstResults.set(id, encodeFirstResult(toResultFigures(effect, advice), fingerprint, event.receivedAt));
+    firstResults.set(
+      id,
+      encodeFirstResult(toResultFigures(event.skillIds, effect, advice), fingerprint, event.receivedAt),
+    );
   }
   assert.equal(learner.missing(), 0);
   return { states: learner.states(), firstResults };
@@ -289,9 +301,10 @@ test('A replay of the attempt rows gives the same bytes as the records in Redis'
   const rows = await allRows();
   assert.equal(rows.length, counted);
   const conditions = rows.map((row) => row.conditions);
-  const fitted = conditions.filter(({ source }) => source !== 'manual');
+  const skillConditions = conditions.flatMap(({ skills }) => skills);
+  const fitted = skillConditions.filter(({ source }) => source !== 'manual');
   assert.deepEqual([...new Set(fitted.map(({ version }) => version))].sort(), [0, 1, 2]);
-  const sources = new Set(conditions.map(({ source }) => source));
+  const sources = new Set(skillConditions.map(({ source }) => source));
   assert.deepEqual(sources, new Set(['default', 'prior', 'fitted', 'manual']));
   assert.deepEqual(new Set(conditions.map(({ section }) => section)), new Set([null, 'math', 'rw']));
   assert.ok(conditions.some(({ closedMastery }) => closedMastery !== null));

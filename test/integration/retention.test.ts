@@ -169,7 +169,8 @@ test('repairRollups recomputes a day whose answers are archived, with a late ans
   const block = await store(client, [late]);
   const before = await everyView(client);
   assert.deepEqual(await warehouse.repairRollups(rangesOf(block)), [], 'nothing differs');
-  const { tenant, skillId, userId } = late.event;
+  const { tenant, skillIds, userId } = late.event;
+  const [skillId] = skillIds;
   const query_params = { tenant, skillId, userId, partition: partitionOf(tenant, userId, partitions) };
   for (const { table, keys } of rollups) {
     const query = `DELETE FROM ${table.name} WHERE tenant = {tenant:String}

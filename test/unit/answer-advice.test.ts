@@ -20,7 +20,9 @@ const start = { occurredAt: 100 * dayMs };
 
 /** Advice on an answer at the start of day 100, with a rapid threshold of 6.2 s. */
 const advise = (before: SkillState, after: SkillState, masteryBefore = before.mastery): Advice | null =>
-  selectAnswerAdvice(before, { skill: after, masteryBefore }, start, { rapidSeconds: 6.2 });
+  selectAnswerAdvice({ skills: [before] }, { skills: [after], masteriesBefore: [masteryBefore] }, start, {
+    rapidSeconds: 6.2,
+  });
 
 const calm = skill({ mastery: 0.9, attempts: 20, lastAttemptAt: 40 * dayMs });
 const plateau = (attempts: number, run: number) => ({
@@ -30,12 +32,12 @@ const mastered = { mastery: 0.97, ready: true };
 
 test('selectAnswerAdvice returns advice only on the answer that starts its condition', () => {
   const cases: readonly [before: SkillState, after: SkillState, advice: Advice][] = [
-    [skill(plateau(13, 2)), skill(plateau(14, 3)), { code: 'PLATEAU', figures: [14] }],
-    [skill(plateau(59, 2)), skill(plateau(60, 3)), { code: 'PLATEAU', figures: [20] }],
-    [calm, { ...calm, ...over }, { code: 'OVERCONFIDENT', figures: [46] }],
-    [calm, { ...calm, ...under }, { code: 'UNDERCONFIDENT', figures: [] }],
-    [calm, { ...calm, ...rapid }, { code: 'RAPID', figures: [7] }],
-    [calm, { ...calm, ...mastered }, { code: 'READY', figures: [] }],
+    [skill(plateau(13, 2)), skill(plateau(14, 3)), { skill: 0, code: 'PLATEAU', figures: [14] }],
+    [skill(plateau(59, 2)), skill(plateau(60, 3)), { skill: 0, code: 'PLATEAU', figures: [20] }],
+    [calm, { ...calm, ...over }, { skill: 0, code: 'OVERCONFIDENT', figures: [46] }],
+    [calm, { ...calm, ...under }, { skill: 0, code: 'UNDERCONFIDENT', figures: [] }],
+    [calm, { ...calm, ...rapid }, { skill: 0, code: 'RAPID', figures: [7] }],
+    [calm, { ...calm, ...mastered }, { skill: 0, code: 'READY', figures: [] }],
   ];
   for (const [before, after, advice] of cases) {
     assert.deepEqual(advise(before, after), advice);
@@ -45,7 +47,7 @@ test('selectAnswerAdvice returns advice only on the answer that starts its condi
 });
 
 test('selectAnswerAdvice advises a review when a strong skill has lost 30 % of its mastery', () => {
-  assert.deepEqual(advise(calm, calm, 0.63), { code: 'REVIEW_DUE', figures: [60] });
+  assert.deepEqual(advise(calm, calm, 0.63), { skill: 0, code: 'REVIEW_DUE', figures: [60] });
   assert.equal(advise(calm, calm, 0.64), null);
   const weak = { ...calm, mastery: 0.79 };
   assert.equal(advise(weak, weak, 0.4), null);
@@ -67,6 +69,7 @@ test('selectAnswerAdvice returns the most urgent of several conditions', () => {
 
 test('formatAdvice returns a well-formed sentence of at most 200 characters for any skill id', () => {
   const anyAdvice: fc.Arbitrary<Advice> = fc.record({
+    skill: fc.constant(0),
     code: fc.constantFrom(...adviceCodes),
     figures: fc.tuple(fc.integer({ min: 0, max: 65_534 })),
   });
@@ -78,7 +81,7 @@ test('formatAdvice returns a well-formed sentence of at most 200 characters for 
 });
 
 test('formatAdvice cuts an id that is too long, between characters', () => {
-  const review: Advice = { code: 'REVIEW_DUE', figures: [60] };
+  const review: Advice = { skill: 0, code: 'REVIEW_DUE', figures: [60] };
   const whole = 'Review algebra: it was strong but had not been practised for 60 days.';
   assert.equal(formatAdvice(review, 'algebra'), whole);
   const room = 200 - formatAdvice(review, '').length;

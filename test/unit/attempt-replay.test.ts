@@ -1,29 +1,32 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { decodeAttemptRow, encodeAttemptRow } from '../../src/contracts/answers/attempt-row.js';
+import { decodeAttemptRow } from '../../src/contracts/answers/attempt-row.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { setDueBaseline, startReplay } from '../../src/domain/history/replay.js';
 import { encodeLearner } from '../../src/store/learners/learner-codec.js';
 import { encodeSkill } from '../../src/store/learners/skill-codec.js';
-import { attemptRow } from '../support/builders/attempt-rows.js';
+import { attemptRow, encoded as encodedRow } from '../support/builders/attempt-rows.js';
 
 /** A row of ClickHouse in which every optional column is empty. */
 const sparse = (seq: number): string =>
-  `default\tada\ts\\\\1\t\te${seq}\t${seq % 2}\t30\t\\N\t0.5\t1768478400.250\t1768478401.000\t${seq}\t0.3\t0.69\t0.41\t0\t0.3\t0.1\t0.2\t0.1\t0\t0\t1\tdefault\t0\t0\t0\t0\t0\t0\t0.75\t0\t\\N\t\t\t1\t\\N\t\\N\t0\t0`;
+  `default\tada\ts\\\\1\t\te${seq}\t${seq % 2}\t30\t\\N\t0.5\t1768478400.250\t1768478401.000\t${seq}\t0.3\t0.69\t0.41\t0\t0.3\t0.1\t0.2\t0.1\t0\t0\t1\tdefault\t0\t0\t0\t0\t0\t0\t0.75\t0\t\\N\t\t\t1\t\\N\t\\N\t0\t0\t[]`;
 
 const encoded = (seq: number, learnerVersion: number, baselineTotal: number | null = null): string => {
   const figures = { learnerSeq: seq, learnerVersion, baselineTotal };
   const row = attemptRow(0, { ...figures, itemId: `item-${seq % 3}` });
-  return encodeAttemptRow(row, row, row);
+  return encodedRow(row);
 };
 
 test('decodeAttemptRow returns null for missing values', () => {
   const { event, figures, conditions } = decodeAttemptRow(sparse(1));
-  assert.equal(event.skillId, 's\\1');
+  assert.deepEqual(event.skillIds, ['s\\1']);
   assert.deepEqual([event.itemId, event.confidenceScore, event.isCorrect], [null, null, true]);
   assert.deepEqual([event.occurredAt, event.receivedAt], [1_768_478_400_250, 1_768_478_401_000]);
   assert.deepEqual([figures.eventFingerprint, figures.learnerVersion, figures.baselineTotal], [0, 0, null]);
-  assert.deepEqual([conditions.source, conditions.section, conditions.weight], ['default', null, 1]);
+  assert.deepEqual(
+    [conditions.skills[0].source, conditions.section, conditions.weight],
+    ['default', null, 1],
+  );
 });
 
 const addRows = (replay: ReturnType<typeof startReplay>, from: number, to: number): void => {

@@ -29,7 +29,7 @@ const now = startAt + 90 * dayMs;
 
 function stateAfter(list: Parameters<typeof countAnswers>[0], model = unfittedModel, at = now) {
   const states = countAnswers(list, model);
-  const view = buildSkillView('algebra', states.skill, model, at);
+  const view = buildSkillView('algebra', states.skills[0], model, at);
   return { states, view, ...computeExpectedAccuracy(view, states.learner, model, at) };
 }
 
@@ -37,7 +37,7 @@ test('computeExpectedAccuracy returns the probability of a right answer on a que
   forAll(answers, (list) => {
     const { states, expected } = stateAfter(list);
     const question = { occurredAt: now, questionDifficulty: null };
-    assert.equal(expected, computeConditions(unfittedModel, 'algebra', null, states, question).pCorrect);
+    assert.equal(expected, computeConditions(unfittedModel, ['algebra'], null, states, question).pCorrect);
   });
 });
 
@@ -81,7 +81,9 @@ test('isMastered requires a steady mastery and a high expected accuracy', () => 
 
 test('hasSteadyMastery requires five answers, however high mastery is', () => {
   const isSteadyAfter = (count: number): boolean => {
-    const { skill } = countAnswers(new Array(count).fill({ isCorrect: true }));
+    const {
+      skills: [skill],
+    } = countAnswers(new Array(count).fill({ isCorrect: true }));
     assert.ok(skill.mastery >= masteryThresholds.mastery);
     return hasSteadyMastery(skill, skill.mastery);
   };
@@ -90,10 +92,10 @@ test('hasSteadyMastery requires five answers, however high mastery is', () => {
 
 test('applyAnswer sets ready from the probability on an average question, not on an easy one', () => {
   const states = countAnswers(new Array(8).fill({ isCorrect: true }));
-  const conditions = computeConditions(unfittedModel, 'algebra', null, states, anAnswer);
+  const conditions = computeConditions(unfittedModel, ['algebra'], null, states, anAnswer);
   const readyAfter = (ready: boolean, pCorrect: number, itemDifficulty: number): boolean => {
-    const before = { ...states, skill: { ...states.skill, ready } };
-    return applyAnswer(before, anAnswer, { ...conditions, pCorrect, itemDifficulty }).skill.ready;
+    const before = { ...states, skills: [{ ...states.skills[0], ready }] as const };
+    return applyAnswer(before, anAnswer, { ...conditions, pCorrect, itemDifficulty }).skills[0].ready;
   };
   assert.equal(readyAfter(false, 0.9, 0), true);
   assert.equal(readyAfter(false, 0.9, 2), false);

@@ -27,7 +27,15 @@ const shards = 4;
 const laneCount = 2;
 
 const eventOf = (line: number, user: number): TrackEvent => ({
-  ...{ tenant: 't', userId: `${user}`, skillId: 's', itemId: null, eventId: null, isCorrect: true },
+  ...{
+    tenant: 't',
+    userId: `${user}`,
+    skillIds: ['s'],
+    listsSkills: false,
+    itemId: null,
+    eventId: null,
+    isCorrect: true,
+  },
   ...{ timeSpentSeconds: null, confidenceScore: null, questionDifficulty: null },
   ...{ occurredAt: 0, occurredAtText: null, receivedAt: 0, importLine: line },
 });

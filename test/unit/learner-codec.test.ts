@@ -21,7 +21,10 @@ import { forAll } from '../support/builders/properties.js';
 
 test('Records of learners, skills and items return the encoded state, bit for bit', () => {
   forAll(upTo(60, anyAnswer), (list) => {
-    const { learner, skill } = countAnswers(list);
+    const {
+      learner,
+      skills: [skill],
+    } = countAnswers(list);
     assert.deepEqual(decodeLearner(encodeLearner(learner)), learner);
     assert.deepEqual(decodeSkill(encodeSkill(skill)), skill);
   });
@@ -83,7 +86,7 @@ test('Decoders reject records of an unknown format or length', () => {
     [() => decodeSkill(Buffer.concat([skill, skill])), /unsupported record of 246 bytes/],
     [() => decodeItem(Buffer.alloc(12)), /unsupported record of an item with 12 bytes/],
     ...[20, 22, 25].map((bytes): [() => unknown, RegExp] => [
-      () => decodeFirstResult(Buffer.alloc(bytes)),
+      () => decodeFirstResult(Buffer.alloc(bytes), ['algebra']),
       /unsupported record of an event id with \d+ bytes/,
     ]),
   ];
@@ -92,7 +95,10 @@ test('Decoders reject records of an unknown format or length', () => {
 
 /** The states of a learner with three answers. */
 function buildStates(): ReplayedStates {
-  const { learner, skill } = countAnswers([true, false, true].map((isCorrect) => ({ isCorrect })));
+  const {
+    learner,
+    skills: [skill],
+  } = countAnswers([true, false, true].map((isCorrect) => ({ isCorrect })));
   const item = { right: 2, wrong: 1, wrongRun: 0, wrongBits: 0b010, otherSkillAnswers: 0, at: 9 };
   const items = [new Map([['i', item]]), new Map()] as const;
   return { learner, skills: new Map([['algebra', skill]]), items };

@@ -151,9 +151,10 @@ test('assessQuestions returns the probability with which an answer would be coun
   const assessed = assessQuestions(standing, questions);
   for (const [i, { skillId, itemId, questionDifficulty, item, itemRecord }] of questions.entries()) {
     const skill = skillId === 'a' ? practised : newSkill(defaultParameters);
-    const states = { keys: hashQuestionKeys(skillId, itemId), learner, skill, item: itemRecord };
+    const skills = [skill] as const;
+    const states = { keys: hashQuestionKeys([skillId], itemId), learner, skills, item: itemRecord };
     const answer = { occurredAt: now, questionDifficulty };
-    const { pCorrect } = computeConditions(model, skillId, item, states, answer);
+    const { pCorrect } = computeConditions(model, [skillId], item, states, answer);
     const found = assessed[i];
     assert.deepEqual([found?.pCorrect, found?.mastery, found?.index], [pCorrect, skill.mastery, i]);
   }

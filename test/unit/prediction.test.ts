@@ -8,6 +8,7 @@ import { predictionConstants } from '../../src/domain/base/prediction-constants.
 import { hashKey } from '../../src/domain/base/text-hash.js';
 import {
   type ItemModel,
+  resolveQuestionModel,
   resolveSkillModel,
   type TenantModel,
   unfittedModel,
@@ -49,6 +50,7 @@ import {
   newItemTrace,
   newLearnerTrace,
   newSkillTrace,
+  type Traces,
   updateTraces,
 } from '../../src/domain/tracing/traces.js';
 import { computeSum, indices } from '../../src/lists.js';
@@ -197,11 +199,11 @@ test('explainPrediction returns terms that add up to the log-odds of the predict
       learner.answer(skillIdOf(skill), itemIdOf(item), { isCorrect: correct, occurredAt: at });
     const { skill, item, at } = answers.at(-1) as Logged;
     const [skillId, itemId] = [skillIdOf(skill), itemIdOf(item)];
-    const skillModel = resolveSkillModel(model, skillId);
-    const terms = selectTerms(model, skillModel, items?.get(`${itemId}`) ?? null);
+    const questionModel = resolveQuestionModel(model, [skillId]);
+    const terms = selectTerms(model, questionModel, items?.get(`${itemId}`) ?? null);
     const question = { ...anAnswer, occurredAt: at };
     const row = Float64Array.from(
-      computeFeatures(skillModel, 0, learner.statesOf(skillId, itemId), question),
+      computeFeatures(questionModel, 0, learner.statesOf(skillId, itemId), question),
     );
     const explained = explainPrediction(model.prediction, terms, row);
     const sum = computeSum(explained.map(({ logits }) => logits));
@@ -225,13 +227,14 @@ function assertFormatted(terms: readonly Term[], row: Float64Array): void {
   }
 }
 
+const firstTraces: Traces = { learner: newLearnerTrace, skills: [newSkillTrace], item: newItemTrace };
+
 /** A question of a learner without answers. */
 const firstInput: FeatureInput = {
-  traces: { learner: newLearnerTrace, skill: newSkillTrace, item: newItemTrace },
+  traces: firstTraces,
+  skills: { attempts: 0, correct: 0, trace: newSkillTrace },
   keys: { skill: 1, item: 1 },
   bktProbability: 0.41,
-  skillAttempts: 0,
-  skillRight: 0,
   answerNumber: 1,
   occurredAt: 1.7e12,
   difficulty: null,
@@ -283,16 +286,19 @@ test('writeFeatures writes every feature into the column of its name', () => {
         course: { ...newCourse, firstAbility: 0.25, firstForm: 0.125, retryAbility: 9, retryForm: 9 },
         lastRightAt: occurredAt - 4 * 60_000,
       },
-      skill: {
+      item: { right: 2, wrong: 1, wrongRun: 0, wrongBits: 0b010, otherSkillAnswers: 1, at: seconds - 60 },
+    },
+    skills: {
+      ...{ attempts: 4, correct: 2 },
+      trace: {
         residual: -0.4,
         lastAnswerNumber: 5,
         lastRightNumber: 5,
         lastRightAt: seconds - 120,
         streak: 2,
       },
-      item: { right: 2, wrong: 1, wrongRun: 0, wrongBits: 0b010, otherSkillAnswers: 1, at: seconds - 60 },
     },
-    ...{ skillAttempts: 4, skillRight: 2, answerNumber: 9, occurredAt, difficulty: 1.5 },
+    ...{ answerNumber: 9, occurredAt, difficulty: 1.5 },
   });
   const [ln2, ln3, ln4] = [Math.LN2, Math.log(3), Math.log(4)];
   const expected: Record<FeatureName, number> = {
@@ -319,7 +325,8 @@ test('writeFeatures marks a retry of an item until the learner answers another s
   const item = { right: 0, wrong: 3, wrongRun: 3, wrongBits: 7, otherSkillAnswers: 2, at: 1.7e9 };
   const traces = { ...firstInput.traces, item };
   const retry = (answerNumber: number, skillAttempts: number) => {
-    const row = rowOf({ traces, answerNumber, skillAttempts });
+    const skills = { ...firstInput.skills, attempts: skillAttempts };
+    const row = rowOf({ traces, answerNumber, skills });
     return [row[findColumn('itemRetry')], row[runColumn], row[findColumn('lastOnItem')]];
   };
   assert.deepEqual(retry(6, 3), [1, 3, -1]);
@@ -330,10 +337,10 @@ test('writeFeatures marks a retry of an item until the learner answers another s
 const { keys } = firstInput;
 
 test('updateTraces counts answers, runs, item patterns and the last right answer', () => {
-  const right = updateTraces(firstInput.traces, keys, { isCorrect: true, occurredAt: 61_999 }, 1, 0, 0);
-  const { residual } = right.skill;
+  const right = updateTraces(firstTraces, keys, { isCorrect: true, occurredAt: 61_999 }, 1, 0, 0);
+  const { residual } = right.skills[0];
   assert.deepEqual(
-    [right.skill, right.item, right.learner.lastRightAt],
+    [right.skills[0], right.item, right.learner.lastRightAt],
     [
       { residual, lastAnswerNumber: 1, lastRightNumber: 1, lastRightAt: 61, streak: 1 },
       { right: 1, wrong: 0, wrongRun: 0, wrongBits: 0, otherSkillAnswers: 0, at: 61 },
@@ -341,27 +348,34 @@ test('updateTraces counts answers, runs, item patterns and the last right answer
     ],
   );
   const wrong = updateTraces(right, keys, { isCorrect: false, occurredAt: 50_000 }, 5, 1, 0);
-  const { learner, skill } = wrong;
+  const {
+    learner,
+    skills: [skill],
+  } = wrong;
   assert.deepEqual([learner.right, learner.wrong, learner.wrongRun], [1, 1, 1]);
   assert.deepEqual([skill.lastAnswerNumber, skill.lastRightNumber, skill.lastRightAt], [5, 1, 61]);
   assert.deepEqual(wrong.item, {
     ...{ right: 1, wrong: 1, wrongRun: 1, wrongBits: 1, otherSkillAnswers: 3, at: 61 },
   });
-  const withoutItem = { ...firstInput.traces, item: null };
+  const withoutItem = { ...firstTraces, item: null };
   assert.equal(updateTraces(withoutItem, keys, { isCorrect: true, occurredAt: 0 }, 1, 0, 0).item, null);
 });
 
 test('updateTraces moves the ability with each answer and keeps all traces within their limits', () => {
   const { abilityBound, residualBound, abilityVariance } = predictionConstants;
   forAll(upTo(300, fc.tuple(fc.boolean(), between(-8, 8))), (given) => {
-    let traces: FeatureInput['traces'] = firstInput.traces;
+    let traces = firstTraces;
     for (const [i, [isCorrect, offset]] of given.entries()) {
       const after = updateTraces(traces, keys, { isCorrect, occurredAt: 1000 * i }, i + 1, i, offset);
       const step = after.learner.ability - traces.learner.ability;
       assert.ok(isCorrect ? step >= 0 : step <= 0);
       traces = after;
     }
-    const { learner, skill, item } = traces;
+    const {
+      learner,
+      skills: [skill],
+      item,
+    } = traces;
     assert.ok(Math.abs(learner.ability) <= abilityBound && Math.abs(skill.residual) <= residualBound);
     assert.ok(learner.variance > 0 && learner.variance <= abilityVariance);
     assert.ok((item?.right ?? 0) <= 255 && (item?.wrongRun ?? 0) <= 8);

@@ -10,7 +10,10 @@ import { countAnswers } from '../support/builders/answers.js';
 
 /** A learner whose answers leave the outbox after the query to ClickHouse. */
 function drainedWhileRead() {
-  const { learner, skill } = countAnswers([{}, {}, {}]);
+  const {
+    learner,
+    skills: [skill],
+  } = countAnswers([{}, {}, {}]);
   let waitingSeconds = 2;
   const drain = (): void => {
     waitingSeconds = 0;

@@ -208,7 +208,10 @@ test('updatePlateau starts from scratch after a pause of more than 14 days', () 
 
 test('applyAnswer counts exactly, is deterministic, and the last answer of a skill never gets earlier', () => {
   forAll(fc.array(anyAnswer, { maxLength: 60 }), (list) => {
-    const { learner, skill } = countAnswers(list);
+    const {
+      learner,
+      skills: [skill],
+    } = countAnswers(list);
     assert.deepEqual(countAnswers(list), countAnswers(list));
     assert.equal(learner.attempts, list.length);
     assert.equal(skill.correct, list.filter(({ isCorrect }) => isCorrect).length);
@@ -219,7 +222,9 @@ test('applyAnswer counts exactly, is deterministic, and the last answer of a ski
 test('applyAnswer counts a day of a skill once, with its first right answer', () => {
   const right = (day: number) => ({ isCorrect: true, occurredAt: day * dayMs });
   const wrong = (day: number) => ({ ...right(day), isCorrect: false });
-  const { skill } = countAnswers([wrong(10), right(10), right(10), wrong(11), right(12)]);
+  const {
+    skills: [skill],
+  } = countAnswers([wrong(10), right(10), right(10), wrong(11), right(12)]);
   assert.deepEqual([skill.correctDays, skill.lastCorrectDay], [2, 12]);
-  assert.equal(countAnswers([right(10), right(12), right(11)]).skill.correctDays, 2, 'a late answer');
+  assert.equal(countAnswers([right(10), right(12), right(11)]).skills[0].correctDays, 2, 'a late answer');
 });

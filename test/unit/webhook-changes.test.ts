@@ -19,12 +19,12 @@ const answers = fc.array(fc.integer({ min: 0, max: 9 }), { minLength: 1, maxLeng
 const statesOf = (list: readonly number[], rightInTen: number) =>
   list
     .map((draw) => ({ isCorrect: draw < rightInTen }))
-    .map((_, i, all) => countAnswers(all.slice(0, i + 1)).skill);
+    .map((_, i, all) => countAnswers(all.slice(0, i + 1)).skills[0]);
 
 test('detectSkillChanges reports mastery at .95, again only after a drop below .80, and plateaus in turn', () => {
   const seen = new Map<string, number>();
   forAll(answers, fc.constantFrom(4, 6, 8, 9), (list, rightInTen) => {
-    let before = countAnswers([]).skill;
+    let before = countAnswers([]).skills[0];
     let [lowest, inPlateau] = [0, false];
     for (const after of statesOf(list, rightInTen)) {
       const changes = detectSkillChanges(before, after);

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { findIdProblem } from '../../../src/contracts/schema/ids.js';
 import { type BktParameters, guessSlipMargin } from '../../../src/domain/base/bkt-parameters.js';
 import type { Answer } from '../../../src/domain/base/common.js';
 
@@ -38,6 +39,11 @@ export const anyAnswer: fc.Arbitrary<Answer> = fc.record({
   timeSpentSeconds: reportedSeconds,
   confidenceScore: reportedConfidence,
 });
+
+/** Valid ids, also with quotes, backslashes and brackets. */
+export const anyId: fc.Arbitrary<string> = fc
+  .string({ unit: 'binary', minLength: 1, maxLength: 60 })
+  .filter((id) => findIdProblem(id) === null);
 
 /** Tolerance for rounding errors of sums and quotients. */
 export const rounding = 1e-12;

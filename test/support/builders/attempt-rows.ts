@@ -2,6 +2,7 @@ import type { Cluster, Redis } from 'ioredis';
 import {
   type AttemptEvent,
   type AttemptFigures,
+  type AttemptRow,
   encodeAttemptRow,
   type SkillFigures,
 } from '../../../src/contracts/answers/attempt-row.js';
@@ -12,7 +13,7 @@ import { executeAll } from '../../../src/store/redis/connection/client.js';
 import { outboxKey, outboxRowCountKey } from '../../../src/store/redis/keys.js';
 
 /** Of a question with one skill. */
-type AttemptRow = Omit<AttemptEvent, 'skillIds'> &
+type FlatRow = Omit<AttemptEvent, 'skillIds'> &
   Omit<AttemptFigures, 'skills'> &
   Omit<AnswerConditions, 'skills'> &
   SkillFigures &
@@ -21,7 +22,7 @@ type AttemptRow = Omit<AttemptEvent, 'skillIds'> &
 const start = Date.UTC(2026, 0, 15, 12);
 
 /** The i-th made-up answer: 500 learners, 20 skills, ten days. */
-export function attemptRow(i: number, change: Partial<AttemptRow> = {}): AttemptRow {
+export function attemptRow(i: number, change: Partial<FlatRow> = {}): FlatRow {
   return {
     ...{ tenant: 'default', userId: `learner-${i % 500}`, skillId: `skill-${i % 20}` },
     itemId: i % 3 === 0 ? null : `item-${i}`,
@@ -52,14 +53,23 @@ export function attemptRow(i: number, change: Partial<AttemptRow> = {}): Attempt
   };
 }
 
-export const encoded = ({ skillId, ...row }: AttemptRow): string =>
-  encodeAttemptRow({ ...row, skillIds: [skillId] }, { ...row, skills: [row] }, { ...row, skills: [row] });
+/** The parts that `encodeAttemptRow` takes. */
+export const rowParts = ({ skillId, ...row }: FlatRow): AttemptRow => ({
+  event: { ...row, skillIds: [skillId] },
+  figures: { ...row, skills: [row] },
+  conditions: { ...row, skills: [row] },
+});
+
+export function encoded(row: FlatRow): string {
+  const { event, figures, conditions } = rowParts(row);
+  return encodeAttemptRow(event, figures, conditions);
+}
 
 /** Row number `i`, encoded as in the outbox. */
 export const encodedRow = (i: number): string => encoded(attemptRow(i));
 
 /** Encoded like a block of the outbox: partition 0, outbox ids `1-first`, `1-first+1` and so on. */
-export function encodedRows(rows: readonly AttemptRow[], first = 0): Buffer {
+export function encodedRows(rows: readonly FlatRow[], first = 0): Buffer {
   return Buffer.from(rows.map((row, i) => `0\t1\t${first + i}\t${encoded(row)}\n`).join(''));
 }
 

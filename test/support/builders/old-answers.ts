@@ -14,7 +14,7 @@ import { createAttemptWarehouse } from '../../../src/warehouse/ingest/attempt-wa
 import { createAnswerArchive } from '../../../src/warehouse/maintenance/answer-archive.js';
 import { createSkillHistory } from '../../../src/warehouse/reads/skill-history.js';
 import { rollups } from '../../../src/warehouse/schema/rollups.js';
-import { attemptRow } from './attempt-rows.js';
+import { attemptRow, rowParts } from './attempt-rows.js';
 import { seeded } from './random.js';
 
 export const partitions = defaultPartitions;
@@ -56,7 +56,7 @@ export function oldAnswers(months: readonly number[], seed = 7): AttemptRow[] {
         masteryAfter: Math.min(0.999, mastery + 0.05),
         plateauDetected: random() < 0.1,
       });
-      return { event: row, figures: row, conditions: row };
+      return rowParts(row);
     });
   });
 }
