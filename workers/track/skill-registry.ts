@@ -58,9 +58,8 @@ export class SkillRegistry {
     const candidates = learners.flatMap((learnerEvents, i) => {
       const { learner, skills } = loaded[i] as LoadedLearner;
       const newSkillIds = learnerEvents.skillIds.filter((_, index) => !skills[index]);
-      // An answer adds at most `maxQuestionSkills` skills.
-      const answers = (learner?.attempts ?? 0) + learnerEvents.events.length;
-      const isWithinLimit = answers * maxQuestionSkills <= perLearner;
+      const mostKnown = maxQuestionSkills * (learner?.attempts ?? 0);
+      const isWithinLimit = mostKnown + newSkillIds.length <= perLearner;
       return newSkillIds.length === 0 ? [] : [{ learnerEvents, newSkillIds, isWithinLimit }];
     });
     const allowances = new Map<LearnerEvents, SkillAllowance>();
