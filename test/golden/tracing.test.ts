@@ -8,9 +8,12 @@ import {
   computeDifficultyShift,
   computeEffectiveMastery,
   computeHalfLife,
+  predictQuestion,
   pStar,
+  type SkillMastery,
   shiftGuessSlip,
   traceAnswer,
+  traceQuestion,
 } from '../../src/domain/tracing/bkt.js';
 import {
   computeCalibration,
@@ -49,6 +52,31 @@ test('traceAnswer gives the golden masteries of whole sequences, with and withou
       close(step.posterior, expected.posterior, `posterior of answer ${i}`);
       close(step.masteryAfter, expected.mastery_after, `mastery after answer ${i}`);
       mastery = step.masteryAfter;
+    }
+  }
+});
+
+test('traceQuestion gives the golden masteries of questions with one to four skills', () => {
+  for (const { case: name, skills, answers } of vectors.conjunctive) {
+    const parameters = skills.map(({ p_init, p_learn, p_guess, p_slip, p_forget }) => ({
+      ...{ pInit: p_init, pLearn: p_learn, pGuess: p_guess, pSlip: p_slip, pForget: p_forget },
+    }));
+    let masteries = parameters.map(({ pInit }) => pInit);
+    for (const [i, { y, shift, p_correct, ...expected }] of answers.entries()) {
+      const asked = parameters.map((own, skill) => ({
+        parameters: own,
+        mastery: masteries[skill] as number,
+      }));
+      const question = asked as [SkillMastery, ...SkillMastery[]];
+      close(predictQuestion(question, shift), p_correct, `${name}: p correct of answer ${i}`);
+      const steps = traceQuestion(question, y === 1, shift);
+      for (const [skill, { posterior, masteryAfter }] of steps.entries()) {
+        const place = `${name}: skill ${skill}, answer ${i}`;
+        close(masteries[skill], expected.before[skill] as number, `mastery before, ${place}`);
+        close(posterior, expected.posterior[skill] as number, `posterior, ${place}`);
+        close(masteryAfter, expected.after[skill] as number, `mastery after, ${place}`);
+      }
+      masteries = steps.map(({ masteryAfter }) => masteryAfter);
     }
   }
 });

@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { decodeAttemptRow } from '../../src/contracts/answers/attempt-row.js';
+import { decodeAttemptRow, encodeAttemptRow } from '../../src/contracts/answers/attempt-row.js';
+import { mapNonEmpty } from '../../src/domain/base/common.js';
 import { unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { setDueBaseline, startReplay } from '../../src/domain/history/replay.js';
 import { encodeLearner } from '../../src/store/learners/learner-codec.js';
 import { encodeSkill } from '../../src/store/learners/skill-codec.js';
-import { attemptRow, encoded as encodedRow } from '../support/builders/attempt-rows.js';
+import { anyId, anyParameters, between, listOf } from '../support/builders/arbitraries.js';
+import { attemptRow, encoded as encodedRow, rowParts } from '../support/builders/attempt-rows.js';
+import { fc, forAll } from '../support/builders/properties.js';
 
 /** A row of ClickHouse in which every optional column is empty. */
 const sparse = (seq: number): string =>
@@ -74,4 +77,53 @@ test('decodeAttemptRow rejects a row with a wrong field or number of fields', ()
   assert.throws(() => decodeAttemptRow('a\tb'), /2 fields/);
   assert.throws(() => decodeAttemptRow(`${encoded(1, 1)}\t1`), /fields/);
   assert.throws(() => decodeAttemptRow(sparse(1).replace('0.69', 'x')), /mastery_after/);
+});
+
+const oddIds = [
+  "it's",
+  '\\',
+  "\\'",
+  "'",
+  '),(',
+  "'),('",
+  '[',
+  ']',
+  ',',
+  "','",
+  '\u2028',
+  '🙂',
+  '\\N',
+  'NULL',
+  '""',
+];
+
+test('An attempt row returns the encoded skills, with any characters in their ids', () => {
+  const id = fc.oneof(anyId, fc.constantFrom(...oddIds));
+  const ids = fc.uniqueArray(id, { minLength: 1, maxLength: 10 });
+  const figures = fc
+    .tuple(between(0, 1), fc.constantFrom(0.999, 1e-7, 5e-324, 1 / 3), fc.boolean())
+    .map(([masteryBefore, masteryAfter, plateauDetected]) => ({
+      masteryBefore,
+      masteryAfter,
+      plateauDetected,
+    }));
+  const conditions = fc
+    .tuple(anyParameters, fc.nat(), fc.constantFrom('default', 'prior', 'fitted', 'manual'))
+    .map(([parameters, version, source]) => ({ parameters: { ...parameters }, version, source }));
+  const skill = fc.tuple(figures, conditions);
+  forAll(ids, listOf(skill, 10, 10), ([first = 'first', ...others], drawn) => {
+    const { event, ...parts } = rowParts(attemptRow(1));
+    const skills = drawn.slice(0, others.length + 1) as [(typeof drawn)[0], ...(typeof drawn)[0][]];
+    const row = {
+      event: { ...event, skillIds: [first, ...others] as const },
+      figures: { ...parts.figures, skills: mapNonEmpty(skills, ([own]) => own) },
+      conditions: { ...parts.conditions, skills: mapNonEmpty(skills, ([, own]) => own) },
+    };
+    const line = encodeAttemptRow(row.event, row.figures, row.conditions);
+    const decoded = decodeAttemptRow(line);
+    assert.deepEqual(decoded.event.skillIds, row.event.skillIds);
+    assert.deepEqual(decoded.figures.skills, row.figures.skills);
+    assert.deepEqual(decoded.conditions.skills, row.conditions.skills);
+    assert.equal(encodeAttemptRow(decoded.event, decoded.figures, decoded.conditions), line);
+  });
 });

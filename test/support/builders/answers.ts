@@ -1,6 +1,6 @@
 import { computeConditions } from '../../../src/domain/answer/answer-conditions.js';
 import { applyAnswer } from '../../../src/domain/answer/apply-answer.js';
-import type { Answer } from '../../../src/domain/base/common.js';
+import { type Answer, mapNonEmpty, type NonEmpty } from '../../../src/domain/base/common.js';
 import {
   type ItemModel,
   resolveSkillModel,
@@ -21,34 +21,41 @@ export const anAnswer: Answer = {
   ...{ questionDifficulty: null, timeSpentSeconds: null, confidenceScore: null },
 };
 
+/** One skill, or all skills of a question. */
+type Skills = string | NonEmpty<string>;
+
+const toList = (skills: Skills): NonEmpty<string> => (typeof skills === 'string' ? [skills] : skills);
+
 /** A new learner whose answers are applied as the workers apply them. */
 export function createLearner(model: TenantModel = unfittedModel, items = new Map<string, ItemModel>()) {
   let learner = newLearner;
   const skills = new Map<string, SkillState>();
   const records = new Map<string, ItemRecord>();
-  const statesOf = (skillId: string, itemId: string | null): AnswerStates => ({
-    keys: hashQuestionKeys([skillId], itemId),
+  const stateOf = (skillId: string): SkillState =>
+    skills.get(skillId) ?? newSkill(resolveSkillModel(model, skillId).parameters);
+  const statesOf = (asked: Skills, itemId: string | null): AnswerStates => ({
+    keys: hashQuestionKeys(toList(asked), itemId),
     learner,
-    skills: [skills.get(skillId) ?? newSkill(resolveSkillModel(model, skillId).parameters)],
+    skills: mapNonEmpty(toList(asked), stateOf),
     item: itemId === null ? null : records.get(itemId),
   });
-  const conditionsOf = (skillId: string, itemId: string | null, answer: Answer) => {
+  const conditionsOf = (asked: Skills, itemId: string | null, answer: Answer) => {
     const item = itemId === null ? null : (items.get(itemId) ?? null);
-    return computeConditions(model, [skillId], item, statesOf(skillId, itemId), answer);
+    return computeConditions(model, toList(asked), item, statesOf(asked, itemId), answer);
   };
   return {
     state: () => learner,
     skills,
     statesOf,
-    predict: (skillId: string, itemId: string | null, occurredAt: number): number =>
-      conditionsOf(skillId, itemId, { ...anAnswer, occurredAt }).pCorrect,
+    predict: (asked: Skills, itemId: string | null, occurredAt: number): number =>
+      conditionsOf(asked, itemId, { ...anAnswer, occurredAt }).pCorrect,
     /** Missing fields have the values of `anAnswer`. */
-    answer(skillId: string, itemId: string | null, part: Partial<Answer>): void {
+    answer(asked: Skills, itemId: string | null, part: Partial<Answer>): void {
       const answer = { ...anAnswer, ...part };
-      const conditions = conditionsOf(skillId, itemId, answer);
-      const after = applyAnswer(statesOf(skillId, itemId), answer, conditions);
+      const conditions = conditionsOf(asked, itemId, answer);
+      const after = applyAnswer(statesOf(asked, itemId), answer, conditions);
       learner = after.learner;
-      skills.set(skillId, after.skills[0]);
+      for (const [i, skillId] of toList(asked).entries()) skills.set(skillId, after.skills[i] as SkillState);
       if (itemId !== null && after.item) records.set(itemId, after.item);
     },
   };

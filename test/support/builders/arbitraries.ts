@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { findIdProblem } from '../../../src/contracts/schema/ids.js';
 import { type BktParameters, guessSlipMargin } from '../../../src/domain/base/bkt-parameters.js';
-import type { Answer } from '../../../src/domain/base/common.js';
+import type { Answer, NonEmpty } from '../../../src/domain/base/common.js';
 
 /** Uniform over the range. `fc.double` draws mostly tiny values. */
 export const between = (min: number, max: number): fc.Arbitrary<number> =>
@@ -10,6 +10,10 @@ export const between = (min: number, max: number): fc.Arbitrary<number> =>
 /** Lists of all lengths up to a maximum. Without `size`, fast-check prefers short lists. */
 export const upTo = <T>(maxLength: number, one: fc.Arbitrary<T>): fc.Arbitrary<T[]> =>
   fc.array(one, { maxLength, size: 'max' });
+
+/** Lists of at least one value. */
+export const listOf = <T>(one: fc.Arbitrary<T>, maxLength = 4, minLength = 1): fc.Arbitrary<NonEmpty<T>> =>
+  fc.array(one, { minLength, maxLength, size: 'max' }).map((list) => list as [T, ...T[]]);
 
 export const ordered = ([a, b]: [number, number]): [number, number] => (a < b ? [a, b] : [b, a]);
 
