@@ -146,11 +146,14 @@ export interface SkillRecord {
   readonly trace: SkillTrace;
 }
 
-/** Record of a question's skills: as if they were one skill. Means, and the weakest skill's last correct answer. */
+/**
+ * Record of a question's skills: as if they were one skill. Means, the latest answers and the lowest streak, so that a
+ * correct answer to one of the skills lowers no feature.
+ */
 export function combineSkills(skills: NonEmpty<SkillRecord>): SkillRecord {
   if (skills.length === 1) return skills[0];
   const traces = skills.map(({ trace }) => trace);
-  const least = (figure: (trace: SkillTrace) => number): number => Math.min(...traces.map(figure));
+  const latest = (figure: (trace: SkillTrace) => number): number => Math.max(...traces.map(figure));
   const average = (figure: (skill: SkillRecord) => number): number =>
     Math.floor(skills.reduce((sum, skill) => sum + figure(skill), 0) / skills.length);
   return {
@@ -158,10 +161,10 @@ export function combineSkills(skills: NonEmpty<SkillRecord>): SkillRecord {
     correct: average(({ correct }) => correct),
     trace: {
       residual: averageResidual(traces),
-      lastAnswerNumber: Math.max(...traces.map(({ lastAnswerNumber }) => lastAnswerNumber)),
-      lastRightNumber: least(({ lastRightNumber }) => lastRightNumber),
-      lastRightAt: least(({ lastRightAt }) => lastRightAt),
-      streak: least(({ streak }) => streak),
+      lastAnswerNumber: latest(({ lastAnswerNumber }) => lastAnswerNumber),
+      lastRightNumber: latest(({ lastRightNumber }) => lastRightNumber),
+      lastRightAt: latest(({ lastRightAt }) => lastRightAt),
+      streak: Math.min(...traces.map(({ streak }) => streak)),
     },
   };
 }
