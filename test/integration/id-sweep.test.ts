@@ -3,10 +3,12 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, test } from 'node:test';
 import { maxListpackBytes } from '../../src/contracts/settings/redis-settings.js';
+import { mapNonEmpty, type NonEmpty } from '../../src/domain/base/common.js';
 import { indices } from '../../src/lists.js';
 import { CommitSession } from '../../src/store/learners/commit-session.js';
 import {
   emptyIds,
+  encodeFirstResult,
   entryBytes,
   idBytes,
   idWindowSeconds,
@@ -39,10 +41,22 @@ const locate = (userId: string) => ({ partition: partitionOf(tenant, userId, par
 const keyOf = (userId: string): string => eventIdsKey(locate(userId).partition, tenant, userId);
 const freshIds = (count: number): Buffer[] => indices(count).map(() => randomBytes(idBytes));
 
-/** The fields that a request writes. */
-function addIds(stored: StoredIds, ids: readonly Buffer[], second: number) {
+const skill = { masteryBefore: 0, masteryAfter: 0, attempts: 0, correct: 0, plateauDetected: false };
+
+function recordOf(skillIds: NonEmpty<string>): Buffer {
+  const figures = { skillIds, skills: mapNonEmpty(skillIds, () => skill), advice: null };
+  return encodeFirstResult(figures, Buffer.alloc(6), 0);
+}
+
+/** The fields that a request writes. @param skillIds of each answer */
+function addIds(
+  stored: StoredIds,
+  ids: readonly Buffer[],
+  second: number,
+  skillIds: NonEmpty<string> = ['a'],
+) {
   const opened = openIds(stored);
-  for (const id of ids) opened.add(id, Buffer.alloc(resultBytes), second);
+  for (const id of ids) opened.add(id, recordOf(skillIds), second);
   return opened.changes();
 }
 
@@ -87,6 +101,23 @@ test('sweepIds removes expired ids, keeps the others, and deletes an empty hash'
   const buckets = Object.entries(left).flatMap(([field, bytes]) => (field === ledgerField ? [] : [bytes]));
   assert.equal(Buffer.concat(buckets).length, 301 * entryBytes);
   assert.equal(await sweep(), 0);
+});
+
+test('sweepIds counts and removes the id of an answer with several skills once, and completely', async () => {
+  const key = keyOf('several skills');
+  const skillIds = ['a', 'b', 'c'] as const;
+  const [old, fresh] = [freshIds(200), freshIds(100)];
+  // In another order than by time, because a write to a bucket drops expired ids.
+  const buckets = [addIds(emptyIds, old, expired, skillIds), addIds(emptyIds, fresh, now, skillIds)];
+  for (const [field, bucket] of buckets[0] ?? []) await redis.hset(key, field, bucket);
+  for (const [field, bucket] of buckets[1] ?? []) {
+    const before = (await redis.hgetBuffer(key, field)) ?? Buffer.alloc(0);
+    await redis.hset(key, field, field === ledgerField ? bucket : Buffer.concat([before, bucket]));
+  }
+  assert.equal(await sweep(), 200);
+  const stored = await readEventIds(redis, locate('several skills'), fresh);
+  for (const id of fresh) assert.equal(stored.find(id, now)?.length, resultBytes + 2 * entryBytes);
+  assert.equal(await countFound('several skills', old, expired + 1), 0);
 });
 
 test('sweepIds covers all learners of all partitions', async () => {

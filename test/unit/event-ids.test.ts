@@ -1,7 +1,11 @@
 /** How long the event ids of a learner are retained, and how many are accepted. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { mapNonEmpty } from '../../src/domain/base/common.js';
+import { indices } from '../../src/lists.js';
 import {
+  encodeFirstResult,
+  entryBytes,
   hashEventId,
   type IdLedger,
   idWindowSeconds,
@@ -27,15 +31,19 @@ const freshIds = (count: number): Buffer[] =>
     return hashEventId(`event ${created}`);
   });
 
+const skill = { masteryBefore: 1, masteryAfter: 1, attempts: 1, correct: 1, plateauDetected: true };
+
 /** A record that contains its id behind the second, which `add` writes. */
-function recordOf(id: Buffer): Buffer {
-  const record = Buffer.alloc(resultBytes, 0xa5);
+function recordOf(id: Buffer, skills: number): Buffer {
+  const skillIds = indices(skills).map((i) => `skill ${i}`) as [string, ...string[]];
+  const figures = { skillIds, skills: mapNonEmpty(skillIds, () => skill), advice: null };
+  const record = encodeFirstResult(figures, Buffer.alloc(6, 0xff), 0);
   id.copy(record, 8);
   return record;
 }
 
-/** The id fields of one learner, as Redis stores them. */
-function createLearner() {
+/** The id fields of one learner, as Redis stores them. @param skillsOf number of skills of an id's answer */
+function createLearner(skillsOf: (id: Buffer) => number = () => 1) {
   const fields = new Map<string, Buffer>();
   const open = (ids: readonly Buffer[]) => {
     const names = listIdFields(ids);
@@ -50,7 +58,10 @@ function createLearner() {
     const opened = open(ids);
     const records = ids.map((id) => opened.find(id, second));
     for (const [i, record] of records.entries())
-      if (record !== null) assert.deepEqual(record.subarray(8, 16), ids[i], 'the record of another id');
+      if (record !== null) {
+        assert.deepEqual(record.subarray(8, 16), ids[i], 'the record of another id');
+        assert.equal(record.length, resultBytes + (skillsOf(ids[i] as Buffer) - 1) * entryBytes);
+      }
     return records.filter((record) => record !== null).length;
   };
   return {
@@ -63,7 +74,7 @@ function createLearner() {
       const opened = open(ids);
       for (const id of ids) {
         assert.equal(opened.isFull(second), false);
-        opened.add(id, recordOf(id), second);
+        opened.add(id, recordOf(id, skillsOf(id)), second);
       }
       for (const [name, value] of opened.changes()) fields.set(name, Buffer.from(value));
     },
@@ -81,7 +92,7 @@ test('An event id is found immediately and for 24 hours, then it names a new ans
   const learner = createLearner();
   const [id, other] = freshIds(2) as [Buffer, Buffer];
   const opened = learner.open([id, other]);
-  opened.add(id, recordOf(id), noon);
+  opened.add(id, recordOf(id, 1), noon);
   assert.equal(opened.find(id, noon)?.readUInt32LE(0), noon, 'before it is stored');
   assert.equal(opened.find(other, noon), null);
   learner.add([id], noon);
@@ -94,6 +105,24 @@ test('An event id is found immediately and for 24 hours, then it names a new ans
   assert.equal(learner.countFound([id], again + idWindowSeconds - 1), 1);
   const lengths = [...learner.fields.values()].map(({ length }) => length);
   assert.deepEqual(lengths, [4, 32], 'the expired entry is removed');
+});
+
+test('The expired id of an answer with several skills is removed completely', () => {
+  const learner = createLearner((id) => 1 + ((id[7] as number) % 10));
+  const old = freshIds(500);
+  learner.add(old, noon);
+  assert.equal(learner.countFound(old, noon), 500);
+  const later = noon + idWindowSeconds;
+  assert.equal(learner.countFound(old, later), 0);
+  const ids = freshIds(1000);
+  learner.add(ids, later);
+  assert.equal(learner.countFound(ids, later), 1000);
+  const bytes = [...learner.fields].reduce(
+    (sum, [name, value]) => sum + (name === 'n' ? 0 : value.length),
+    0,
+  );
+  const entries = ids.reduce((sum, id) => sum + 1 + ((id[7] as number) % 10), 0);
+  assert.equal(bytes, entries * entryBytes);
 });
 
 test('A learner accepts 20,000 event ids within 10 minutes, and more when these are older', () => {
@@ -191,7 +220,7 @@ const fullMark = [
 test('Event ids are retained as promised in any sequence of requests', () => {
   fc.assert(
     fc.property(stepsOf(300, 12), fc.nat(), (steps, seed) => {
-      const learner = createLearner();
+      const learner = createLearner((id) => 1 + ((id[7] as number) % 4));
       const [ids, seconds] = [[] as Buffer[], [] as number[]];
       let now = noon;
       for (const { gap, count, spread } of steps) {

@@ -20,10 +20,13 @@ const pauseMs = 5;
  * ids
  */
 export const removeExpiredIds = defineScript(null)<[keys: number, ...args: (string | number)[]], number>(`
-local cutoff, removed = tonumber(ARGV[1]), 0
+local cutoff, removed, further = tonumber(ARGV[1]), 0, string.rep('\\255', ${idBytes})
 local function expiredBytes(bucket)
   local at = 1
-  while at < #bucket and struct.unpack('<I4', bucket, at + ${idBytes}) <= cutoff do at = at + ${entryBytes} end
+  while at < #bucket and struct.unpack('<I4', bucket, at + ${idBytes}) <= cutoff do
+    if string.sub(bucket, at, at + ${idBytes - 1}) ~= further then removed = removed + 1 end
+    at = at + ${entryBytes}
+  end
   return at - 1
 end
 for _, key in ipairs(KEYS) do
@@ -33,7 +36,6 @@ for _, key in ipairs(KEYS) do
     if field == '${ledgerField}' then ledger = bucket
     else
       local expired = expiredBytes(bucket)
-      removed = removed + expired / ${entryBytes}
       if expired < #bucket then
         rest[#rest + 1], rest[#rest + 2] = field, string.sub(bucket, expired + 1)
       end
