@@ -35,7 +35,7 @@ import { partitionOf } from '../../src/store/redis/keys.js';
 import { defaultPartitions } from '../../src/store/redis/server/deployment.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { toResultFigures } from '../../workers/track/results.js';
-import { seeded } from '../support/builders/random.js';
+import { drawSkills, seeded } from '../support/builders/random.js';
 import { callerOf } from '../support/http/http.js';
 import { clickhouseOf, redisOf, startSecondApi, startService } from '../support/servers/service.js';
 import { waitFor } from '../support/wait.js';
@@ -63,13 +63,14 @@ interface Habit {
 }
 
 const skills = indices(12).map((i) => `skill ${i}`);
+const oddSkills = ['back\\slash', '\u{1f600}', 'L', "it's", "\\',(x)]", '\u2028'];
 const habits: readonly Habit[] = [
   { userId: 'plain', skillIds: ['skill 0'], items: 0, batch: 1 },
   { userId: 'drills', skillIds: skills.slice(0, 2), items: 5, batch: 20 },
   { userId: 'many items, single answers', skillIds: skills, items: 400, batch: 1 },
   { userId: 'many items, batches', skillIds: skills, items: 900, batch: 500 },
   { userId: 'no times', skillIds: skills, items: 200, batch: 3, untimed: true },
-  { userId: 'odd \\N \\t 🙂 \u2028', skillIds: ['back\\slash', '\u{1f600}', 'L', 'ü'], items: 40, batch: 7 },
+  { userId: 'odd \\N \\t 🙂 \u2028', skillIds: oddSkills, items: 40, batch: 7 },
 ];
 
 const minute = 60_000;
@@ -89,7 +90,7 @@ function eventOf({ userId, skillIds, items, untimed }: Habit): Record<string, un
   events += 1;
   return {
     user_id: userId,
-    skill_id: pick(skillIds),
+    ...drawSkills(skillIds, random),
     is_correct: random() < 0.6,
     time_spent_seconds: pick(seconds),
     confidence_score: pick([null, 1, 2, 3, 4, 5]),
@@ -108,8 +109,12 @@ function eventsOf(habit: Habit): Record<string, unknown>[] {
   const known = sent.get(habit.userId) ?? [];
   known.push(...events.filter(({ event_id }) => event_id !== null));
   sent.set(habit.userId, known);
-  return known.length === 0 || random() < 0.7 ? events : [...events, pick(known)];
+  return known.length === 0 || random() < 0.7 ? events : [...events, reorder(pick(known))];
 }
+
+/** The same event with its skills in another order. */
+const reorder = (event: Record<string, unknown>) =>
+  Array.isArray(event.skill_ids) ? { ...event, skill_ids: event.skill_ids.toReversed() } : event;
 
 /** Sends one request of the learner to one of the services. @returns the number of counted answers */
 async function answer(habit: Habit): Promise<number> {
@@ -238,11 +243,14 @@ interface Replayed {
   readonly states: ReplayedStates;
   /** First results by the hash of the event id, in hex. */
   readonly firstResults: Map<string, Buffer>;
+  /** Advice on skills other than the first. */
+  readonly furtherAdvice: number;
 }
 
 function replay(rows: readonly AttemptRow[]): Replayed {
   const learner = startReplay();
   const firstResults = new Map<string, Buffer>();
+  let furtherAdvice = 0;
   for (const row of rows) {
     const { event, figures } = row;
     const { effect, advice } = learner.add(row);
@@ -258,6 +266,7 @@ function replay(rows: readonly AttemptRow[]): Replayed {
       name,
     );
     assert.equal(advice?.code ?? '', figures.recommendationCode);
+    if ((advice?.skill ?? 0) > 0) furtherAdvice += 1;
     if (event.eventId === null) continue;
     const id = hashEventId(event.eventId).toString('hex');
     const fingerprint = fingerprintFromNumber(figures.eventFingerprint);
@@ -267,7 +276,7 @@ function replay(rows: readonly AttemptRow[]): Replayed {
     );
   }
   assert.equal(learner.missing(), 0);
-  return { states: learner.states(), firstResults };
+  return { states: learner.states(), firstResults, furtherAdvice };
 }
 
 /** Compares the records, items and first results in Redis. */
@@ -308,11 +317,15 @@ test('A replay of the attempt rows gives the same bytes as the records in Redis'
   assert.deepEqual(sources, new Set(['default', 'prior', 'fitted', 'manual']));
   assert.deepEqual(new Set(conditions.map(({ section }) => section)), new Set([null, 'math', 'rw']));
   assert.ok(conditions.some(({ closedMastery }) => closedMastery !== null));
+  let furtherAdvice = 0;
   for (const { userId, items } of habits) {
     const replayed = replay(await rowsOf(userId));
     await assertSame(userId, replayed);
+    furtherAdvice += replayed.furtherAdvice;
     const { attempts, items: window } = replayed.states.learner;
     t.diagnostic(`${userId}: ${attempts} answers, item generation ${window.generation}`);
     assert.ok(items < 300 || attempts < 1000 || window.generation > 1);
   }
+  t.diagnostic(`${furtherAdvice} times advice on a further skill`);
+  assert.ok(furtherAdvice > 0);
 });
