@@ -37,7 +37,15 @@ const near = (actual: number | null | undefined, expected: number | null | undef
 
 /** A skill's day with answers at noon. */
 const skillDay = (day: number, mastery: number, change: Partial<SkillDay> = {}): SkillDay => ({
-  ...{ skillId: 'algebra', day, attempts: 5, correct: 4, correctDays: 1, mastery },
+  ...{
+    skillId: 'algebra',
+    day,
+    attempts: 5,
+    answers: change.attempts ?? 5,
+    correct: 4,
+    correctDays: 1,
+    mastery,
+  },
   lastAttemptAt: day * dayMs + dayMs / 2,
   ...change,
 });
@@ -72,12 +80,13 @@ test('computeProgress returns answers, accuracy and velocity of its window', () 
   const rows = [
     skillDay(today - 8, 0.5, { attempts: 40, correct: 40 }),
     skillDay(today - 1, 0.5, { attempts: 3, correct: 1 }),
-    skillDay(today - 1, 0.5, { skillId: 'geometry', attempts: 4, correct: 4 }),
+    // Two of the six answers also count under algebra, their first skill.
+    skillDay(today - 1, 0.5, { skillId: 'geometry', attempts: 6, answers: 4, correct: 4 }),
     skillDay(today, 0.5, { attempts: 7, correct: 2 }),
   ];
   const week = computeProgress(seriesOf(rows), 7, today);
   assert.deepEqual([week.answersPerDay, week.accuracy], [2, 0.5]);
-  const days = week.series.map(({ day, attempts, correct }) => `${today - day} ${attempts} ${correct}`);
+  const days = week.series.map(({ day, answers, correct }) => `${today - day} ${answers} ${correct}`);
   assert.deepEqual(days, ['1 7 5', '0 7 2']);
   const idle = computeProgress(seriesOf(rows.slice(0, 1)), 7, today);
   assert.deepEqual(idle, { series: [], velocity: null, answersPerDay: 0, accuracy: null });

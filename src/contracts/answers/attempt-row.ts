@@ -204,6 +204,9 @@ export function decodeAttemptRow(line: string): AttemptRow {
 const tupleField = /'(?:[^\\']|\\.)*'|[^'(),[\]]+/g;
 const tupleFields = 11;
 
+export const countFurtherSkills = (field: string): number =>
+  (field.match(tupleField)?.length ?? 0) / tupleFields;
+
 function decodeFurtherSkills(field: string) {
   const values = field.match(tupleField) ?? [];
   return Array.from({ length: values.length / tupleFields }, (_, i) => {

@@ -48,7 +48,11 @@ export interface SkillDay {
   readonly skillId: string;
   /** UTC day since 1970. The first combines all days before the window. */
   readonly day: number;
+  /** On the skill. */
   readonly attempts: number;
+  /** Sums over skills count each answer once, under its first skill. */
+  readonly answers: number;
+  /** Of `answers`. */
   readonly correct: number;
   /** Distinct days with a correct answer; more than 1 only if days are combined. */
   readonly correctDays: number;
@@ -57,7 +61,7 @@ export interface SkillDay {
   readonly lastAttemptAt: number;
 }
 
-export interface DayClosing extends Pick<SkillDay, 'day' | 'attempts' | 'correct'> {
+export interface DayClosing extends Pick<SkillDay, 'day' | 'answers' | 'correct'> {
   /** Null if no skill has enough answers. */
   readonly mastery: number | null;
 }
@@ -79,7 +83,7 @@ export function* buildClosingSeries(
     const mastery = computeMeanMastery(skills, Math.min((day + 1) * dayMs, now));
     series.push({
       day,
-      attempts: sumField(dayRows, 'attempts'),
+      answers: sumField(dayRows, 'answers'),
       correct: sumField(dayRows, 'correct'),
       mastery,
     });
@@ -106,22 +110,22 @@ function addSkillDay(skills: Map<string, PractisedSkill>, row: SkillDay, model: 
 }
 
 const sumField = (
-  days: readonly Pick<SkillDay, 'attempts' | 'correct'>[],
-  field: 'attempts' | 'correct',
+  days: readonly Pick<SkillDay, 'answers' | 'correct'>[],
+  field: 'answers' | 'correct',
 ): number => days.reduce((total, day) => total + day[field], 0);
 
 /** @param closings active days, oldest first */
 export function computeProgress(closings: readonly DayClosing[], days: number, today: number) {
   const series = closings.filter(({ day }) => day >= computeFirstDay(days, today));
-  const attempts = sumField(series, 'attempts');
+  const answers = sumField(series, 'answers');
   const points = series.flatMap(({ day, mastery }) =>
     mastery === null ? [] : { time: day, value: mastery },
   );
   return {
     series,
     velocity: computeTheilSen(points),
-    answersPerDay: attempts / days,
-    accuracy: attempts === 0 ? null : sumField(series, 'correct') / attempts,
+    answersPerDay: answers / days,
+    accuracy: answers === 0 ? null : sumField(series, 'correct') / answers,
   };
 }
 

@@ -207,7 +207,7 @@ export function createRollupCheck(scope: AuditScope): AuditCheck & { raw(): numb
       warehouse.fetchRollupSums(days, signal),
     );
     const raw = await warehouse.fetchRawSums(days, before, signal);
-    stored = computeSum(raw.map(({ day, attempts }) => (day === allDays ? 0 : attempts)));
+    stored = computeSum(raw.map(({ day, answers }) => (day === allDays ? 0 : answers)));
     const getBounds = createBounds(raw, before, after);
     const obstacle = obstacles.find((one) => one !== null) ?? null;
     const rawDays = raw.map(({ tenant, day }) => tenantDay(tenant, day));
@@ -237,9 +237,9 @@ export function createRollupCheck(scope: AuditScope): AuditCheck & { raw(): numb
 
 const repairReason = 'rows of these sums are in the outbox, and the pipeline may be repairing the sums';
 
-const columns = ['attempts', 'correct'] as const;
+const columns = ['answers', 'attempts', 'correct'] as const;
 type Sums = Readonly<Record<(typeof columns)[number], number>>;
-const zeroSums: Sums = { attempts: 0, correct: 0 };
+const zeroSums: Sums = { answers: 0, attempts: 0, correct: 0 };
 
 function createBounds(
   raw: readonly RawDay[],
@@ -249,7 +249,7 @@ function createBounds(
   const rawOf = new Map(raw.map((row) => [tenantDay(row.tenant, row.day), row]));
   return (name: string) => {
     const row = rawOf.get(name) ?? { ...zeroSums, left: zeroSums };
-    const high = { attempts: row.attempts, correct: row.correct };
+    const high = { answers: row.answers, attempts: row.attempts, correct: row.correct };
     for (const look of after) {
       const waiting = sumPending(look, name);
       for (const column of columns) high[column] += waiting[column];
@@ -263,8 +263,8 @@ function sumPending({ counts }: PartitionSnapshot, name: string): Sums {
   const { tenant, day } = parseTenantDay(name);
   if (day !== allDays) return counts.get(name) ?? zeroSums;
   const own = [...counts].filter(([one]) => parseTenantDay(one).tenant === tenant).map(([, sums]) => sums);
-  const [attempts, correct] = columns.map((column) => computeSum(own.map((sums) => sums[column])));
-  return { attempts: attempts ?? 0, correct: correct ?? 0 };
+  const sum = (column: keyof Sums): number => computeSum(own.map((sums) => sums[column]));
+  return { answers: sum('answers'), attempts: sum('attempts'), correct: sum('correct') };
 }
 
 const findOutliers = (

@@ -46,7 +46,7 @@ export async function readVelocity(
   const selectedSkills: readonly (readonly [string, SkillState])[] =
     skillId === null || skill === null ? [...skills] : [[skillId, skill]];
   const onPlateau = selectedSkills.flatMap(([id, { plateau }]) => (isPlateau(plateau) ? [id] : []));
-  const stored = rows?.reduce((sum, row) => sum + row.attempts, 0) ?? 0;
+  const stored = rows?.reduce((sum, row) => sum + row.answers, 0) ?? 0;
   return {
     user_id: userId,
     skill_id: skillId,
@@ -81,10 +81,10 @@ function describeHistory(closings: readonly DayClosing[], days: number, today: n
     active_days: series.length,
     accuracy_7d: roundOrNull(week.accuracy),
     accuracy_28d: roundOrNull(month.accuracy),
-    series: series.map(({ day, mastery, attempts, correct }) => ({
+    series: series.map(({ day, mastery, answers, correct }) => ({
       date: formatDate(day * dayMs),
       mastery: roundOrNull(mastery),
-      attempts,
+      attempts: answers,
       correct,
     })),
   };

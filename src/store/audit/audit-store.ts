@@ -1,5 +1,5 @@
 /** Reads one partition at a time, in steps of at most a millisecond. */
-import { attemptColumns } from '../../contracts/answers/attempt-row.js';
+import { attemptColumns, countFurtherSkills } from '../../contracts/answers/attempt-row.js';
 import { hashLearner } from '../../contracts/learners/learner-name.js';
 import { toFirstRowId, toLastRowId } from '../../contracts/outbox/outbox-ids.js';
 import { parseTenantDay, tenantDay } from '../../contracts/schema/tenant-day.js';
@@ -60,8 +60,14 @@ export async function loadLastAudit(client: RedisClient): Promise<AuditRecord | 
   return stored === null ? null : (JSON.parse(stored) as AuditRecord);
 }
 
-/** Per tenant and day of arrival. `attempts` and `correct`: pending answers per day of occurred_at. */
-export const emptyCounts = { accepted: 0, removed: 0, waiting: 0, parked: 0, attempts: 0, correct: 0 };
+/**
+ * Per tenant and day of arrival. Others: pending answers per day of occurred_at; `attempts` and `correct` count an
+ * answer under each of its skills.
+ */
+export const emptyCounts = {
+  ...{ accepted: 0, removed: 0, waiting: 0, parked: 0 },
+  ...{ answers: 0, attempts: 0, correct: 0 },
+};
 type Counts = typeof emptyCounts;
 /** By `TENANT:DAY`. */
 type DayCounts = Map<string, Counts>;
@@ -86,8 +92,10 @@ async function readPartition(client: RedisClient, partition: number, signal: Abo
   const { counts } = facts;
   const waiting = await scanRows(client, outbox, last, signal, (row) => {
     addCount(counts, tenantDay(row.tenant, row.arrived), 'waiting');
-    addCount(counts, tenantDay(row.tenant, row.occurred), 'attempts');
-    if (row.isCorrect) addCount(counts, tenantDay(row.tenant, row.occurred), 'correct');
+    const day = tenantDay(row.tenant, row.occurred);
+    addCount(counts, day, 'answers');
+    addCount(counts, day, 'attempts', row.skills);
+    if (row.isCorrect) addCount(counts, day, 'correct', row.skills);
   });
   const parked = await scanRows(client, parkedKey(outbox), '+', signal, (row) =>
     addCount(counts, tenantDay(row.tenant, row.arrived), 'parked'),
@@ -195,15 +203,17 @@ async function scanRows(
   return summary;
 }
 
-const columnIndexes = (['tenant', 'is_correct', 'occurred_at', 'received_at'] as const).map((name) =>
-  attemptColumns.indexOf(name),
+const columnIndexes = (['tenant', 'is_correct', 'further_skills', 'occurred_at', 'received_at'] as const).map(
+  (name) => attemptColumns.indexOf(name),
 );
 
 function parseRow(line: string) {
   const fields = line.split('\t', Math.max(...columnIndexes) + 1);
-  const [tenant = '', correct, ...times] = columnIndexes.map((place) => fields[place]);
+  const [tenant = '', correct, further = '', ...times] = columnIndexes.map((place) => fields[place]);
   const [occurred = Number.NaN, arrived = Number.NaN] = times.map((seconds) =>
     seconds ? toDay(1000 * Number(seconds)) : Number.NaN,
   );
-  return Number.isNaN(occurred + arrived) ? null : { tenant, occurred, arrived, isCorrect: correct === '1' };
+  if (Number.isNaN(occurred + arrived)) return null;
+  const skills = 1 + countFurtherSkills(further);
+  return { tenant, occurred, arrived, isCorrect: correct === '1', skills };
 }

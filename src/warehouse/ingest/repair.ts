@@ -8,6 +8,7 @@ import type { OutboxRange } from '../../contracts/outbox/job-data.js';
 import { toFirstRowId, toLastRowId } from '../../contracts/outbox/outbox-ids.js';
 import { runStatement, selectNumber, syncReplicas } from '../clickhouse/client.js';
 import { buildDeleteFrom, type ClusterName } from '../clickhouse/ddl.js';
+import { skillAnswers } from '../schema/attempt-tables.js';
 import { buildRollupSelect, listRollupColumns, type Rollup } from '../schema/rollup.js';
 import {
   archivedCondition,
@@ -48,7 +49,7 @@ export interface RollupPart {
 export function buildRangePart({ repairUnit }: Rollup, ranges: readonly OutboxRange[]): RollupPart {
   const names = Object.keys(repairUnit);
   const expressions = Object.values(repairUnit).join(', ');
-  const affectedUnits = `(SELECT DISTINCT ${expressions} FROM attempts WHERE ${buildRangeCondition(ranges)})`;
+  const affectedUnits = `(SELECT DISTINCT ${expressions} FROM ${skillAnswers.name} WHERE ${buildRangeCondition(ranges)})`;
   return {
     attemptsCondition: `(${expressions}) IN ${affectedUnits}`,
     archiveCondition: `(${names.map((name) => `a.${name}`).join(', ')}) IN ${affectedUnits}`,
@@ -111,7 +112,7 @@ function buildDifferenceCount(
   const named = Object.entries(repairUnit).map(([name, expression]) => `${expression} AS ${name}`);
   return `SELECT toUInt32(count()) AS units FROM (
   SELECT ${names} FROM (
-    SELECT ${named.join(', ')}, toInt64(${levels.length}) AS n FROM attempts WHERE ${retainedCondition} AND ${attemptsCondition}
+    SELECT ${named.join(', ')}, toInt64(${levels.length}) AS n FROM ${skillAnswers.name} WHERE ${retainedCondition} AND ${attemptsCondition}
     UNION ALL
     SELECT ${names}, ${levels.length} * toInt64(a.attempts) AS n FROM ${archiveSource} WHERE ${archivedCondition} AND ${archiveCondition}
     UNION ALL

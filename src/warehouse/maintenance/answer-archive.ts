@@ -7,7 +7,7 @@ import { buildDeleteFrom, buildDropPartition, type ClusterName } from '../clickh
 import { insertObjects } from '../clickhouse/insert-rows.js';
 import { readLearners } from '../reads/learner-rows.js';
 import { fetchArchivedMonth } from '../reads/stored-state.js';
-import { learnerSnapshots } from '../schema/attempt-tables.js';
+import { learnerSnapshots, skillAnswers } from '../schema/attempt-tables.js';
 import { servedForecasts } from '../schema/journal-tables.js';
 import { buildRollupSelect, listRollupColumns } from '../schema/rollup.js';
 import { archivedLearnerSkill, archivedMonths, archivedRollup } from '../schema/rollups.js';
@@ -157,10 +157,10 @@ const selectAnyRow = `SELECT 1 FROM attempts WHERE ${monthCondition} LIMIT 1`;
 const buildFingerprint = (answers: string, day: string): string =>
   `sum(${answers} * cityHash64(tenant, user_id, skill_id, ${day}))`;
 
-/** 1: the sums match the rows. */
+/** 1: the sums match the rows. Counts an answer under each of its skills. */
 const countDistinctSums = `SELECT toUInt32(uniqExact(answers, fingerprint)) AS n FROM (
   SELECT count() AS answers, ${buildFingerprint('1', 'toDate(occurred_at)')} AS fingerprint
-  FROM attempts WHERE ${monthCondition}
+  FROM ${skillAnswers.name} WHERE ${monthCondition}
   UNION ALL
   SELECT sum(attempts) AS answers, ${buildFingerprint('attempts', 'day')} AS fingerprint
   FROM ${archivedLearnerSkill.name} FINAL WHERE month = {month:UInt32}

@@ -6,7 +6,7 @@ import { dayMs } from '../../domain/base/common.js';
 import { selectManyRows, syncReplicas } from '../clickhouse/client.js';
 import type { ClusterName } from '../clickhouse/ddl.js';
 import { fetchArchivedMonth } from '../reads/stored-state.js';
-import { countedCondition } from '../schema/attempt-tables.js';
+import { countedCondition, skillAnswers } from '../schema/attempt-tables.js';
 import {
   archivedCondition,
   archiveSource,
@@ -50,6 +50,8 @@ export interface DuplicateDay extends TenantDay {
 }
 
 interface AnswerSums {
+  readonly answers: number;
+  /** Under each of their skills. */
   readonly attempts: number;
   readonly correct: number;
 }
@@ -185,23 +187,30 @@ FROM (
   FROM attempts WHERE ${arrivalCondition} GROUP BY tenant, user_id, learner_seq HAVING n > 1
 ) GROUP BY partition, tenant, day ORDER BY day, tenant, partition LIMIT ${maxDuplicateDays}`;
 
+const sumNames = ['answers', 'attempts', 'correct'];
+/** Sums of a rollup or the archive with the alias. */
+const selectSums = (alias: string): string =>
+  `toUInt32(sum(${alias}.attempts - ${alias}.further_attempts)) AS answers, toUInt32(sum(${alias}.attempts)) AS attempts,
+  toUInt32(sum(${alias}.correct)) AS correct`;
+const leftSums = sumNames.map((name) => `${name} AS left_${name}`).join(', ');
+
 /** Archived answers and earlier days have left the outbox. */
 const rawQuery = `
-SELECT tenant, arrayJoin(if(day_of = ${allDays}, [${allDays}], [day_of, ${allDays}])) AS day, toUInt32(sum(n)) AS attempts, toUInt32(sum(right)) AS correct,
-  CAST((sum(left_n), sum(left_right)), 'Tuple(attempts UInt32, correct UInt32)') AS left
+SELECT tenant, arrayJoin(if(day_of = ${allDays}, [${allDays}], [day_of, ${allDays}])) AS day,
+  ${sumNames.map((name) => `toUInt32(sum(s.${name})) AS ${name}`).join(', ')},
+  CAST((${sumNames.map((name) => `sum(s.left_${name})`).join(', ')}), 'Tuple(${sumNames.map((name) => `${name} UInt32`).join(', ')})') AS left
 FROM (
-  SELECT tenant, toUInt32(toDate(occurred_at)) AS day_of, countIf(${drainedCondition}) AS left_n,
-    countIf(is_correct AND ${drainedCondition}) AS left_right, count() AS n, sum(is_correct) AS right
-  FROM attempts WHERE ${arrivalCondition} AND ${retainedCondition} AND ${buildDayCondition('toDate(occurred_at)')} GROUP BY tenant, day_of
+  SELECT tenant, toUInt32(toDate(occurred_at)) AS day_of, sum(is_first) AS answers, count() AS attempts,
+    sum(is_correct) AS correct, sumIf(is_first, ${drainedCondition}) AS left_answers,
+    countIf(${drainedCondition}) AS left_attempts, countIf(is_correct AND ${drainedCondition}) AS left_correct
+  FROM ${skillAnswers.name} WHERE ${arrivalCondition} AND ${retainedCondition} AND ${buildDayCondition('toDate(occurred_at)')} GROUP BY tenant, day_of
   UNION ALL
-  SELECT a.tenant AS tenant, toUInt32(a.day) AS day_of, sum(a.attempts) AS left_n, sum(a.correct) AS left_right,
-    left_n AS n, left_right AS right
+  SELECT a.tenant AS tenant, toUInt32(a.day) AS day_of, ${selectSums('a')}, ${leftSums}
   FROM ${archiveSource} WHERE ${archivedCondition} AND ${buildDayCondition('a.day')} GROUP BY tenant, day_of
   UNION ALL
-  SELECT r.tenant AS tenant, ${allDays} AS day_of, sum(r.attempts) AS left_n, sum(r.correct) AS left_right,
-    left_n AS n, left_right AS right
+  SELECT r.tenant AS tenant, ${allDays} AS day_of, ${selectSums('r')}, ${leftSums}
   FROM ${skillDays.table.name} AS r WHERE NOT (${buildDayCondition('r.day')}) GROUP BY tenant
-) GROUP BY tenant, day`;
+) AS s GROUP BY tenant, day`;
 
 const rollupQuery = levels
   .map(({ table, view, groupingSet, where }) => {
@@ -209,8 +218,7 @@ const rollupQuery = levels
       ? ['r.day', buildDayCondition('r.day')]
       : [allDays, '1'];
     return `
-SELECT '${view.name}' AS rollup, tenant, toUInt32(${day}) AS day, toUInt32(sum(r.attempts)) AS attempts,
-  toUInt32(sum(r.correct)) AS correct
+SELECT '${view.name}' AS rollup, tenant, toUInt32(${day}) AS day, ${selectSums('r')}
 FROM ${table.name} AS r WHERE ${where} AND ${condition} GROUP BY tenant, day`;
   })
   .join('\nUNION ALL');

@@ -6,7 +6,8 @@ import type { TenantRead } from './tenant-read.js';
  * day 1970-01-01.
  */
 const selectLearners = `
-SELECT user_id, toFloat64(sum(r.attempts)) AS total_attempts, toFloat64(sum(r.correct)) AS correct_attempts,
+SELECT user_id, toFloat64(sum(r.attempts - r.further_attempts)) AS total_attempts,
+  toFloat64(sum(r.correct - r.further_correct)) AS correct_attempts,
   toUInt32(uniqExact(r.skill_id)) AS skills, toString(max(arrayMax(r.days))) AS last_day
 FROM learner_sums AS r
 WHERE tenant = {tenant:String} AND kind = 'total' AND day = toDate(0)

@@ -28,7 +28,7 @@ export const buildNameParams = (learners: readonly LearnerId[]) => ({
 
 const snapshotColumns = ['tenant', 'user_id', 'learner_seq'];
 const snapshotExpressions = attemptColumns.map((name) =>
-  snapshotColumns.includes(name) ? name : `NULL AS ${name}`,
+  snapshotColumns.includes(name) ? name : `${name === 'further_skills' ? '[]' : 'NULL'} AS ${name}`,
 );
 
 const learnerOrder = 'ORDER BY tenant, user_id';

@@ -25,7 +25,7 @@ SELECT
   avg(-log(greatest(if(is_correct = 1, a.p_correct, 1 - a.p_correct), ${logLossClip}))) AS log_loss
 FROM attempts AS a
 WHERE ${retainedCondition} AND tenant = {tenant:String} AND occurred_at >= {since:DateTime64(3, 'UTC')}
-  AND received_at >= {since:DateTime64(3, 'UTC')} - INTERVAL 1 DAY${skillId === null ? '' : ' AND skill_id = {skillId:String}'}
+  AND received_at >= {since:DateTime64(3, 'UTC')} - INTERVAL 1 DAY${skillId === null ? '' : ' AND has(skill_ids, {skillId:String})'}
 GROUP BY tenth ORDER BY tenth`;
 
 const selectBands = `

@@ -13,7 +13,7 @@ import type {
 import type { WebhookRecord } from '../../contracts/webhooks/webhooks.js';
 import { minRegisteredLearners } from '../../domain/base/score-constants.js';
 import { selectNumber, selectRows } from '../clickhouse/client.js';
-import { countedCondition, learnerSnapshots } from '../schema/attempt-tables.js';
+import { countedCondition, learnerSnapshots, skillAnswers } from '../schema/attempt-tables.js';
 import { createFactsHistory } from './facts-history.js';
 import {
   afterLearnerCondition,
@@ -31,7 +31,7 @@ const buildSkillsQuery = (isFirstPage: boolean): string => {
   const selectUsers = (table: string): string => `SELECT toString(skill_id) AS skill, user_id FROM ${table}
   WHERE tenant = {tenant:String}${isFirstPage ? '' : ' AND skill_id > {skillId:String}'}`;
   return `SELECT skill AS skillId, groupUniqArray(${minRegisteredLearners})(user_id) AS userIds
-FROM (${selectUsers('attempts')} UNION ALL ${selectUsers('archived_learner_skill')})
+FROM (${selectUsers(skillAnswers.name)} UNION ALL ${selectUsers('archived_learner_skill')})
 GROUP BY skill ORDER BY skill LIMIT ${skillsPerPage}`;
 };
 

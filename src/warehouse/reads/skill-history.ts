@@ -87,11 +87,14 @@ const lastAnswer = unpackAnswer('max(r.last_answer)');
 const maxRows = 100_000;
 
 /** Answers that a fast clock dates in the future count today. */
-const buildDaysQuery = (skillId: string | null): string => `
+const buildDaysQuery = (skillId: string | null): string => {
+  const countOnce = (column: string): string =>
+    `toUInt32(sum(r.${column}${skillId === null ? ` - r.further_${column}` : ''}))`;
+  return `
 SELECT
   skill_id AS skillId,
   toInt32(least(greatest(r.day, toDate({from:Int32} - 1)), toDate({today:Int32}))) AS day,
-  toUInt32(sum(r.attempts)) AS attempts, toUInt32(sum(r.correct)) AS correct,
+  toUInt32(sum(r.attempts)) AS attempts, ${countOnce('attempts')} AS answers, ${countOnce('correct')} AS correct,
   toUInt32(uniqExactIf(r.day, r.correct > 0)) AS correctDays,
   ${lastAnswer.mastery} AS mastery,
   1000 * toFloat64(toUnixTimestamp(${lastAnswer.at})) AS lastAttemptAt
@@ -99,6 +102,7 @@ FROM learner_sums AS r
 WHERE tenant = {tenant:String} AND kind = 'day' AND user_id = {userId:String}${skillId === null ? '' : ' AND skill_id = {skillId:String}'}
 GROUP BY skillId, day
 LIMIT ${maxRows + 1}`;
+};
 
 export type SkillHistory = ReturnType<typeof createSkillHistory>;
 

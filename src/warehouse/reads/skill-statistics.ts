@@ -45,7 +45,7 @@ SELECT attempt, count() AS learners, avg(s.is_correct) AS accuracy, avg(s.p_corr
 FROM (
   SELECT is_correct, p_correct, mastery_before, row_number() OVER (PARTITION BY user_id ORDER BY learner_seq) AS attempt
   FROM (
-    SELECT user_id, learner_seq, is_correct, p_correct, mastery_before FROM attempts
+    SELECT user_id, learner_seq, is_correct, p_correct, mastery_before FROM skill_answers
     WHERE ${retainedCondition} AND tenant = {tenant:String} AND skill_id = {skillId:String} AND user_id NOT IN (
       SELECT a.user_id FROM ${archiveSource}
       WHERE ${archivedCondition} AND a.tenant = {tenant:String} AND a.skill_id = {skillId:String})
@@ -70,12 +70,12 @@ const selectItems = `
 WITH countIf(confidence_score >= 4) AS sure,
   countIf(mastery_before >= 0.8) AS strong, countIf(mastery_before < 0.5) AS weak
 SELECT item_id, uniq(user_id) AS learners, count() AS answers, avg(is_correct) AS accuracy, avg(a.p_correct) AS p_correct,
-  avg(mastery_before * (1 - p_slip) + (1 - mastery_before) * p_guess) AS expected,
+  avg(mastery_chance) AS expected,
   round(quantileExactInclusive(0.5)(time_spent_seconds), 1) AS median_seconds,
   if(sure >= 10, countIf(confidence_score >= 4 AND is_correct = 0) / sure, NULL) AS sure_and_wrong,
   if(strong >= 15 AND weak >= 15,
     toBool(avgIf(is_correct, mastery_before >= 0.8) <= avgIf(is_correct, mastery_before < 0.5)), NULL) AS misleading
-FROM attempts AS a
+FROM skill_answers AS a
 WHERE ${retainedCondition} AND tenant = {tenant:String} AND skill_id = {skillId:String} AND item_id != '' AND rapid = 0
 GROUP BY item_id HAVING answers >= 10 AND (accuracy, item_id) > ({accuracy:Float64}, {item_id:String})
 ORDER BY accuracy, item_id LIMIT {atMost:UInt32}`;

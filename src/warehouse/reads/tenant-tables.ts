@@ -21,6 +21,7 @@ export const tenantTables = `
   learner_snapshots FINAL | - | user_id String
   model_versions | published_at | change UInt32
   served_forecasts FINAL | made_at | user_id String, made_at DateTime64(3,'UTC'), forecast_days UInt16, confidence_level Float64
+  skill_answers | received_at | user_id String, learner_seq UInt32, skill_id String
   skill_catalogue | updated_at | skill_id String
   skill_changes FINAL | updated_at | skill_id String, updated_at DateTime64(3,'UTC'), revision UInt32
   skill_daily | day | skill_id String, day Date
@@ -167,7 +168,7 @@ export function createTenantReader(
       const { stream } = await client.exec({
         query: `SELECT * ${buildSource(selection, range)} ${order('ASC')} ${exportFormats[as]}`,
         query_params: buildParams(range),
-        clickhouse_settings: { ...inOrderSettings, wait_end_of_query: 1 },
+        clickhouse_settings: { ...inOrderSettings, asterisk_include_alias_columns: 1, wait_end_of_query: 1 },
         abort_signal: signal,
       });
       return stream;

@@ -1,13 +1,20 @@
-import { deduplicationSettings, defineTable } from '../clickhouse/ddl.js';
+import { deduplicationSettings, defineTable, parseColumns, type View } from '../clickhouse/ddl.js';
 
 /** Selects accepted answers (ADR 23). */
 export const countedCondition = 'learner_version > 0';
 
-const furtherSkillsType = `Array(Tuple(${[
+const skillFields = [
   ...['skill_id String', 'mastery_before Float64', 'mastery_after Float64', 'plateau_detected UInt8'],
   ...['p_init Float64', 'p_learn Float64', 'p_guess Float64', 'p_slip Float64', 'p_forget Float64'],
   ...['parameters_version UInt32', 'parameters_source String'],
-].join(', ')}))`;
+];
+const furtherSkillsType = `Array(Tuple(${skillFields.join(', ')}))`;
+
+/** Includes the first skill. */
+const listSkills = (column: string): string => `arrayConcat([${column}], further_skills.${column})`;
+/** Without the shift for the difficulty. @param prefix of the skill's columns */
+const buildChance = (prefix = ''): string =>
+  `(${prefix}mastery_before * (1 - ${prefix}p_slip) + (1 - ${prefix}mastery_before) * ${prefix}p_guess)`;
 
 /**
  * Partitioned by month of arrival. Callers choose `occurred_at`: a block could exceed the engine's limit of
@@ -68,6 +75,11 @@ export const attempts = defineTable(
       -- Version of the learner's record, committed with the answer; the same for all answers of a commit
     further_skills ${furtherSkillsType} zstd
       -- Skills of the question after skill_id, each with the columns that the row has for the first; empty: one skill
+    skill_ids Array(String) ALIAS ${listSkills('skill_id')} -- All skills of the question, skill_id first
+    masteries_before Array(Float64) ALIAS ${listSkills('mastery_before')} -- mastery_before of each of skill_ids
+    masteries_after Array(Float64) ALIAS ${listSkills('mastery_after')} -- mastery_after of each of skill_ids
+    mastery_chance Float64 ALIAS ${buildChance()} * arrayProduct(f -> ${buildChance('f.')}, further_skills)
+      -- Probability of a correct answer by mastery alone: product over the skills, without difficulties, 0 to 1
     partition_id UInt16 -- Redis partition of the learner; with the outbox id, the key of the row
     outbox_ms UInt64 delta -- First half of the outbox id: commit time in Unix milliseconds, clock of Redis
     outbox_seq UInt64
@@ -85,6 +97,34 @@ export const attempts = defineTable(
     settings: deduplicationSettings,
   },
 );
+
+const answerColumns = attempts.columns
+  .filter(({ name }) => name !== 'further_skills')
+  .map(({ codec: _, ...column }) => ({ ...column, type: column.type.replace(/ (DEFAULT|ALIAS) .*/, '') }));
+
+/** Only answers with several skills cost more than a read of the table. */
+export function buildSkillAnswers(table: string): string {
+  const names = skillFields.map((field) => field.split(' ')[0] ?? '');
+  const selectColumns = (select: (column: string) => string): string =>
+    answerColumns.map(({ name }) => `${select(name)} AS ${name}`).join(', ');
+  const selectFurther = (name: string): string =>
+    name === 'skill_id' ? 'toLowCardinality(f.skill_id)' : names.includes(name) ? `f.${name}` : `a.${name}`;
+  return `SELECT ${selectColumns((name) => `a.${name}`)}, 1 AS is_first FROM ${table} AS a
+UNION ALL SELECT ${selectColumns(selectFurther)}, 0 AS is_first
+FROM ${table} AS a ARRAY JOIN a.further_skills AS f WHERE notEmpty(a.further_skills)`;
+}
+
+export const skillAnswers: View = {
+  name: 'skill_answers',
+  comment: 'Answers of attempts, one row for each skill of the question',
+  columns: [
+    ...answerColumns,
+    ...parseColumns(
+      'is_first UInt8 -- 1 for the first skill of the question, else 0; rows with 1 count each answer once',
+    ),
+  ],
+  query: buildSkillAnswers('attempts'),
+};
 
 export const learnerSnapshots = defineTable(
   'learner_snapshots -- State of a learner after the last answer that retention deleted from attempts; read with FINAL',

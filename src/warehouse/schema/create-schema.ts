@@ -9,24 +9,31 @@ import {
   type ClusterName,
   defineTable,
   localTableName,
+  type Table,
   type View,
 } from '../clickhouse/ddl.js';
 import { insertObjects } from '../clickhouse/insert-rows.js';
-import { attempts, learnerSnapshots } from './attempt-tables.js';
+import { attempts, buildSkillAnswers, learnerSnapshots, skillAnswers } from './attempt-tables.js';
 import { forecasts, goals, skillCatalogue } from './current-views.js';
 import { apiKeys, deployments, erasures, xapiMappings } from './deployment-tables.js';
 import { forecastCoverage, forecastOutcomes } from './forecast-views.js';
 import { goalChanges, retractedAnswers, servedForecasts, skillChanges, webhooks } from './journal-tables.js';
 import { modelVersions, skillParameters } from './model-tables.js';
 import { buildRollupSelect, type Rollup } from './rollup.js';
-import { archivedLearnerSkill, archivedMonths, rollups } from './rollups.js';
+import { archivedLearnerSkill, archivedMonths, furtherNames, rollups } from './rollups.js';
 import { cohortSkillWeekly, skillVelocity } from './skill-views.js';
 
 /** Increase it when a table or view changes, but not for comments. */
-const schemaVersion = 11;
-/** Lacks only the columns in `addedColumns`. */
+const schemaVersion = 12;
+/** This and later versions lack only the columns in `addedColumns`. */
 const upgradableVersion = 10;
-const addedColumns = ['calibration_below', 'calibration_above', 'accuracy_cases'];
+const addedColumns: readonly (readonly [Table, readonly string[]])[] = [
+  [servedForecasts, ['calibration_below', 'calibration_above', 'accuracy_cases']],
+  [attempts, ['further_skills', 'skill_ids', 'masteries_before', 'masteries_after', 'mastery_chance']],
+  ...[...rollups.map(({ table }) => table), archivedLearnerSkill].map(
+    (table) => [table, furtherNames] as const,
+  ),
+];
 
 /** Two processes may record the same version: readers take the highest. */
 const schemaMigrations = defineTable(
@@ -50,6 +57,7 @@ const otherTables = [
 /** A view reads only views of earlier groups. */
 const viewGroups: readonly (readonly View[])[] = [
   [
+    skillAnswers,
     ...rollups.flatMap(({ levels }) => levels.map(({ view }) => view)),
     ...[goals, skillCatalogue, forecasts, cohortSkillWeekly, skillVelocity],
   ],
@@ -61,8 +69,13 @@ const viewGroups: readonly (readonly View[])[] = [
 export const buildSchemaStatements = (cluster: ClusterName): string[][] => [
   otherTables.flatMap((table) => buildCreateTables(table, cluster)),
   buildCreateTables(attempts, cluster),
-  buildAddColumns(servedForecasts, addedColumns, cluster),
+  addedColumns.flatMap(([table, names]) => buildAddColumns(table, names, cluster)),
   rollups.map((rollup) => buildMaterializedView(rollup, cluster)),
+  // Inserts of other processes reach the rollups during an upgrade, unlike between DROP and CREATE.
+  rollups.map(
+    (rollup) =>
+      `ALTER TABLE ${appendOnCluster(`${rollup.table.name}_mv`, cluster)} MODIFY QUERY\n${buildViewQuery(rollup, cluster)}`,
+  ),
   ...viewGroups.map((group) =>
     group.map((view) => buildCreateView({ ...view, name: appendOnCluster(view.name, cluster) })),
   ),
@@ -71,7 +84,10 @@ export const buildSchemaStatements = (cluster: ClusterName): string[][] => [
 /** Reads and writes stored tables: a block reaches the rollups of its server. */
 const buildMaterializedView = (rollup: Rollup, cluster: ClusterName): string =>
   `CREATE MATERIALIZED VIEW IF NOT EXISTS ${appendOnCluster(`${rollup.table.name}_mv`, cluster)} ` +
-  `TO ${localTableName(rollup.table.name, cluster)} AS\n${buildRollupSelect(rollup, undefined, localTableName('attempts', cluster))}`;
+  `TO ${localTableName(rollup.table.name, cluster)} AS\n${buildViewQuery(rollup, cluster)}`;
+
+const buildViewQuery = (rollup: Rollup, cluster: ClusterName): string =>
+  buildRollupSelect(rollup, undefined, `(${buildSkillAnswers(localTableName('attempts', cluster))})`);
 
 /**
  * @returns whether the schema was created or upgraded; false if its version is recorded
@@ -83,7 +99,8 @@ export async function createSchema(client: ClickHouseClient, cluster: ClusterNam
   await checkClusterMode(client, cluster);
   const current = await selectNumber(client, 'SELECT max(version) AS version FROM schema_migrations');
   if (current === schemaVersion) return false;
-  if (current !== 0 && current !== upgradableVersion) throw createVersionError(current);
+  const isUpgradable = current >= upgradableVersion && current < schemaVersion;
+  if (current !== 0 && !isUpgradable) throw createVersionError(current);
   for (const group of buildSchemaStatements(cluster)) {
     if (cluster === null) await Promise.all(group.map(run));
     // A Distributed table needs its stored table.
@@ -119,6 +136,6 @@ function createVersionError(current: number): StartError {
   return new StartError(
     current > schemaVersion
       ? `${found} supports only ${schemaVersion}; install the newer version`
-      : `${found} needs ${upgradableVersion} or ${schemaVersion}; use an empty database`,
+      : `${found} needs ${upgradableVersion} to ${schemaVersion}; use an empty database`,
   );
 }

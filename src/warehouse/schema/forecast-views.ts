@@ -35,7 +35,8 @@ const lastForecastsQuery = `SELECT tenant, user_id, toDate(f.made_at) AS made_da
  */
 const learnerDaysQuery = `SELECT tenant, user_id, groupArray(bitShiftLeft(toUInt64(day), 48) + counts) AS days
   FROM (
-    SELECT tenant, user_id, day, sum(bitShiftLeft(toUInt64(r.attempts), 24) + r.correct) AS counts FROM learner_sums AS r
+    SELECT tenant, user_id, day, sum(bitShiftLeft(toUInt64(r.attempts - r.further_attempts), 24) + r.correct - r.further_correct) AS counts
+    FROM learner_sums AS r
     WHERE kind = 'day' AND (tenant, user_id) IN (SELECT tenant, user_id FROM served_forecasts)
     GROUP BY tenant, user_id, day
   ) GROUP BY tenant, user_id`;

@@ -52,6 +52,14 @@ const answerSums = parseColumns(`
     -- Sum of (p_correct - is_correct) squared; divided by attempts, the Brier score
   plateau_attempts UInt64 = sum(plateau_detected) -- Answers on a plateau
 `);
+/** Sums over skills subtract these, to count each answer once. Rows from before this column have 0, rightly. */
+const furtherSums = parseColumns(`
+  further_attempts UInt64 = countIf(is_first = 0) -- Answers of attempts whose question has another first skill
+  further_correct UInt64 = sumIf(is_correct, is_first = 0) -- Correct answers of further_attempts
+  further_predicted Float64 = sumIf(p_correct, is_first = 0) -- Sum of p_correct of further_attempts
+  further_seconds Float64 = sumIf(${seconds}, is_first = 0 AND ${timedCondition}) -- Part of timed_seconds of further_attempts
+`);
+export const furtherNames = furtherSums.map(({ name }) => name);
 const masterySum = parseColumns('mastery_sum Float64 = sum(mastery_after) -- Sum of mastery_after');
 const omitSums = (...names: string[]) => answerSums.filter(({ name }) => !names.includes(name));
 
@@ -76,6 +84,13 @@ const calibrationColumns = `predicted_correct / attempts AS mean_p_correct,
 const listNames = (columns: readonly Column[]): string => columns.map(({ name }) => name).join(', ');
 export const buildSums = (alias: string, columns: readonly Column[]): string =>
   columns.map(({ name }) => `sum(${alias}.${name}) AS ${name}`).join(', ');
+
+/** Count an answer under its first skill only. */
+const buildOnceColumns = (sum = (column: string): string => column): string =>
+  `toUInt64(${sum('attempts')} - ${sum('further_attempts')}) AS answers,
+  toUInt64(${sum('correct')} - ${sum('further_correct')}) AS answers_correct,
+  ${sum('predicted_correct')} - ${sum('further_predicted')} AS answers_predicted,
+  ${sum('timed_seconds')} - ${sum('further_seconds')} AS answers_seconds`;
 
 const rollupLayout = { engine: 'AggregatingMergeTree', settings: deduplicationSettings };
 
@@ -102,6 +117,7 @@ const skillDayLevel: RollupLevel = {
     name: 'learner_skill_daily',
     comment: 'Answers, accuracy, pace and mastery by learner, skill and UTC day',
     query: `SELECT tenant, user_id, skill_id, day, ${listNames(daySums)},
+  ${buildOnceColumns()},
   ${paceColumns},
   ${gainColumns},
   ${calibrationColumns},
@@ -120,6 +136,7 @@ const skillTotalLevel: RollupLevel = {
     name: 'learner_skill_total',
     comment: 'Answers, accuracy, pace and velocity by learner and skill, over all days',
     query: `SELECT tenant, user_id, skill_id, ${listNames(skillSums)},
+  ${buildOnceColumns()},
   length(days) AS active_days,
   arrayMax(days) AS last_day,
   plateau_day = last_day AS on_plateau,
@@ -140,7 +157,7 @@ export const learnerSums = defineRollup(
         kind ${kindEnum} zstd = ${buildKind('day')}
           -- day: sums of one day; total: sums of all days, with the day 1970-01-01
       `),
-      ...daySums.map(toNarrowSum),
+      ...[...daySums, ...furtherSums].map(toNarrowSum),
       ...lastAnswer,
       ...parseColumns(`
         days SimpleAggregateFunction(groupUniqArrayArray, Array(Date)) zstd = groupUniqArray(toDate(occurred_at))
@@ -171,7 +188,7 @@ export const skillDays = defineRollup(
       ...parseColumns('skill_id LowCardinality(String) -- Skill'),
       ...parseColumns('day Date = toDate(occurred_at) -- UTC day of occurred_at'),
       ...parseColumns('partition_id UInt16 -- Redis partition of the learners'),
-      ...[...answerSums, ...masterySum].map(toSumColumn),
+      ...[...answerSums, ...furtherSums, ...masterySum].map(toSumColumn),
       ...parseColumns(
         'learners AggregateFunction(uniq, String) = uniqState(user_id) -- Aggregate state of the number of learners',
       ),
@@ -187,6 +204,7 @@ export const skillDays = defineRollup(
         name: 'skill_daily',
         comment: 'Answers, learners, accuracy, pace, mean mastery and calibration by skill and UTC day',
         query: `SELECT tenant, skill_id, day, ${buildSums('r', answerSums)},
+  ${buildOnceColumns((column) => `sum(r.${column})`)},
   ${paceColumns},
   ${gainColumns},
   ${calibrationColumns},
@@ -220,6 +238,7 @@ export const archivedLearnerSkill = defineTable(
       ...skillColumns,
       ...dayColumns,
       ...answerSums,
+      ...furtherSums,
       ...archivedAnswer,
       ...masterySum,
     ],
@@ -234,7 +253,7 @@ export const archivedLearnerSkill = defineTable(
 export const archivedRollup: RollupQuery = {
   keys: { month: 'toYYYYMM(received_at)', partition_id: 'partition_id', ...learnerSums.keys },
   levels: [{ groupingSet: ['month', 'partition_id', ...skillDayLevel.groupingSet] }],
-  sums: toExpressions([...answerSums, ...archivedAnswer, ...masterySum]),
+  sums: toExpressions([...answerSums, ...furtherSums, ...archivedAnswer, ...masterySum]),
 };
 
 /** Duplicates are harmless: readers take the highest month. */
