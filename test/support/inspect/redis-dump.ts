@@ -7,12 +7,12 @@ import { listed } from '../listed.js';
 import { readValues } from './redis-values.js';
 
 const idsKey = /^st:\{p\d+\}:e:/;
-/** A rebuild writes the ids of retracted answers last, so the dump contains entries and counts without their order. */
+/** A rebuild writes the ids of retracted answers last, so the dump contains ids with their results, and counts, without their order. */
 function idsIn(fields: readonly string[]): string[] {
   return fields.flatMap((entry) => {
     const [field = '', value = ''] = entry.split(' ');
     const isLedger = Buffer.from(field, 'hex').toString() === ledgerField;
-    return isLedger ? `count ${value.slice(0, 8)}` : (value.match(/.{64}/g) ?? []);
+    return isLedger ? `count ${value.slice(0, 8)}` : (value.match(/.{64}(f{16}.{48})*/g) ?? []);
   });
 }
 /** Redis lists the learners of a skill in the order of arrival. ClickHouse does not store this order. */
