@@ -74,13 +74,13 @@ export function computeConditions(
   const asked = resolveQuestionModel(model, skillIds);
   const { section, weight } = findQuestionPlacement(model.catalogue, skillIds);
   const shift = computeShift(model, asked, question);
-  const terms = selectTerms(model, asked, item);
+  const terms = selectTerms(model, asked.combined, item);
   const features = computeFeatures(asked, shift, states, question);
-  const norms = computeNorms(asked.times);
+  const norms = computeNorms(asked.combined.times);
   return {
     skills: asked.skills,
     difficultyShift: shift,
-    abilityOffset: model.abilityOffset + asked.abilityOffset + (item?.abilityOffset ?? 0) - shift,
+    abilityOffset: model.abilityOffset + asked.combined.abilityOffset + (item?.abilityOffset ?? 0) - shift,
     itemDifficulty: terms.itemDifficulty,
     rapidSeconds: norms.rapidSeconds,
     norm: norms.norm,
@@ -102,7 +102,7 @@ export function repeatPrediction(
 ): number {
   const asked = resolveQuestionModel(model, skillIds);
   const features = computeFeatures(asked, difficultyShift, states, question);
-  return predict(model.prediction, { ...selectTerms(model, asked, item), itemDifficulty }, features);
+  return predict(model.prediction, { ...selectTerms(model, asked.combined, item), itemDifficulty }, features);
 }
 
 export const computeAverageLogOdds = (conditions: AnswerConditions): number =>
@@ -119,15 +119,15 @@ const featureRow = new Float64Array(rowWidth);
 /** Within the limits of all skills. */
 function computeShift(
   { difficultyScale }: TenantModel,
-  { skills, difficultyMean }: QuestionModel,
+  { skills, combined }: QuestionModel,
   { questionDifficulty }: Question,
 ): number {
   if (questionDifficulty === null) return 0;
-  const difficulty = questionDifficulty - difficultyMean;
-  const [first, ...others] = mapNonEmpty(skills, ({ parameters }) =>
+  const difficulty = questionDifficulty - combined.difficultyMean;
+  const shifts = mapNonEmpty(skills, ({ parameters }) =>
     computeDifficultyShift(parameters, difficulty, difficultyScale),
   );
-  return others.reduce((least, shift) => (Math.abs(shift) < Math.abs(least) ? shift : least), first);
+  return shifts.reduce((least, shift) => (Math.abs(shift) < Math.abs(least) ? shift : least));
 }
 
 export const selectTerms = (
@@ -144,7 +144,7 @@ export const selectTerms = (
 
 /** A shared row: the next call overwrites it. */
 export function computeFeatures(
-  { skills: models, difficultyMean }: Pick<QuestionModel, 'difficultyMean'> & TracedSkills,
+  { skills: models, combined }: QuestionModel,
   shift: number,
   states: AnswerStates,
   { occurredAt, questionDifficulty }: Question,
@@ -158,7 +158,7 @@ export function computeFeatures(
     bktProbability: predictQuestion(masteries, shift),
     answerNumber: learner.attempts + 1,
     occurredAt,
-    difficulty: questionDifficulty === null ? null : questionDifficulty - difficultyMean,
+    difficulty: questionDifficulty === null ? null : questionDifficulty - combined.difficultyMean,
     bias: learner.trend.bias,
   });
   return featureRow;

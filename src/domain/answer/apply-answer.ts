@@ -1,4 +1,4 @@
-import { type Answer, dayMs, mapNonEmpty, type NonEmpty, sigmoid, toDay } from '../base/common.js';
+import { type Answer, average, dayMs, mapNonEmpty, type NonEmpty, sigmoid, toDay } from '../base/common.js';
 import { projectLearning } from '../base/score-constants.js';
 import { computeSectionShare } from '../catalogue/catalogue.js';
 import { computeAbilityEvidence, updateAbilities } from '../tracing/ability.js';
@@ -153,7 +153,7 @@ function updateLearner(
       computeExpectation(
         combined,
         conditions.itemDifficulty - conditions.difficultyShift,
-        projectLearning(averageLearning(conditions)),
+        projectLearning(average(conditions.skills, ({ parameters }) => parameters.pLearn)),
       ),
       conditions.pCorrect,
       pauseDays > 0,
@@ -161,9 +161,6 @@ function updateLearner(
     items,
   };
 }
-
-const averageLearning = ({ skills }: AnswerConditions): number =>
-  skills.reduce((sum, { parameters }) => sum + parameters.pLearn, 0) / skills.length;
 
 /** Days without answers before this one; 0 if they are too few to matter. */
 function computePause({ activity }: LearnerState, { occurredAt }: Answer): number {

@@ -1,5 +1,5 @@
 import { type BktParameters, defaultParameters, difficultyConstants } from '../base/bkt-parameters.js';
-import { mapNonEmpty, memoizeByObject, type NonEmpty } from '../base/common.js';
+import { average, mapNonEmpty, memoizeByObject, type NonEmpty } from '../base/common.js';
 import { type AccuracyModel, initialAccuracyModel } from '../prediction/accuracy-model.js';
 import {
   buildUnseenTerms,
@@ -46,8 +46,10 @@ export interface SkillModel extends SkillParameters, QuestionTerms {
   readonly answers: number;
 }
 
-export interface QuestionModel extends QuestionTerms {
+export interface QuestionModel {
   readonly skills: NonEmpty<SkillModel>;
+  /** Of the only skill, or of the combination. */
+  readonly combined: QuestionTerms;
 }
 
 export interface ItemModel extends ItemCounts {
@@ -118,23 +120,17 @@ const buildUnknownSkill = memoizeByObject(
 
 export function resolveQuestionModel(model: TenantModel, skillIds: NonEmpty<string>): QuestionModel {
   const skills = mapNonEmpty(skillIds, (skillId) => resolveSkillModel(model, skillId));
-  const terms =
-    skills.length === 1
-      ? skills[0]
-      : (model.combinations.get(combineIds(skillIds)) ?? averageQuestionTerms(skills));
-  const { difficultyMean, times, related, abilityOffset } = terms;
-  return { skills, difficultyMean, times, terms: terms.terms, related, abilityOffset };
+  if (skills.length === 1) return { skills, combined: skills[0] };
+  return { skills, combined: model.combinations.get(combineIds(skillIds)) ?? averageQuestionTerms(skills) };
 }
 
 /** For a combination without a fit. The time norms are those of the skill with the most timed answers. */
 function averageQuestionTerms(skills: NonEmpty<SkillModel>): QuestionTerms {
-  const average = (figure: (skill: SkillModel) => number): number =>
-    skills.reduce((sum, skill) => sum + figure(skill), 0) / skills.length;
   return {
-    difficultyMean: average(({ difficultyMean }) => difficultyMean),
+    difficultyMean: average(skills, ({ difficultyMean }) => difficultyMean),
     times: skills.reduce((most, { times }) => (times.answers > most.answers ? times : most), emptyTimes),
-    terms: skills[0].terms.map((_, i) => average(({ terms }) => terms[i] as number)),
+    terms: skills[0].terms.map((_, i) => average(skills, ({ terms }) => terms[i] as number)),
     related: emptyRelatedTerms,
-    abilityOffset: average(({ abilityOffset }) => abilityOffset),
+    abilityOffset: average(skills, ({ abilityOffset }) => abilityOffset),
   };
 }

@@ -16,7 +16,7 @@ export function buildAverageQuestion(
 ) {
   const question = { occurredAt: now, questionDifficulty: null };
   const keys = hashQuestionKeys([view.skillId], null);
-  const asked = { skills: [view.model] as const, difficultyMean: view.model.difficultyMean };
+  const asked = { skills: [view.model] as const, combined: view.model };
   const row = computeFeatures(asked, 0, { keys, learner, skills: [view.state], item: null }, question);
   return { terms: selectTerms(model, view.model, null), row };
 }

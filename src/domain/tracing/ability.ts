@@ -1,5 +1,13 @@
 import type { BktParameters } from '../base/bkt-parameters.js';
-import { type Answer, clamp, logit, type NonEmpty, type PerSection, sigmoid } from '../base/common.js';
+import {
+  type Answer,
+  average,
+  clamp,
+  logit,
+  type NonEmpty,
+  type PerSection,
+  sigmoid,
+} from '../base/common.js';
 import { scoreConstants } from '../base/score-constants.js';
 import { abilityConstants } from './tracing-constants.js';
 
@@ -17,22 +25,23 @@ export const newAbilities = {
 
 export type Abilities = Readonly<typeof newAbilities>;
 
+interface SkillDifficulty {
+  readonly parameters: Pick<BktParameters, 'pGuess' | 'pSlip'>;
+}
+
+const computeEasiness = ({ parameters: { pGuess, pSlip } }: SkillDifficulty): number =>
+  logit((1 - pSlip + pGuess) / 2);
+
 /** Guess and slip imply a difficulty: ability 0 means mastery .5. Several skills have their mean difficulty. */
 export const computeAbilityEvidence = (
   { isCorrect, questionDifficulty }: Pick<Answer, 'isCorrect' | 'questionDifficulty'>,
-  skills: NonEmpty<{ readonly parameters: Pick<BktParameters, 'pGuess' | 'pSlip'> }>,
+  skills: NonEmpty<SkillDifficulty>,
   attempts: number,
 ) => ({
   isCorrect,
-  difficulty: (questionDifficulty ?? 0) - averageEasiness(skills),
+  difficulty: (questionDifficulty ?? 0) - average(skills, computeEasiness),
   weight: 1 / (1 + attempts / repeats),
 });
-
-const averageEasiness = (
-  skills: NonEmpty<{ readonly parameters: Pick<BktParameters, 'pGuess' | 'pSlip'> }>,
-): number =>
-  skills.reduce((sum, { parameters: { pGuess, pSlip } }) => sum + logit((1 - pSlip + pGuess) / 2), 0) /
-  skills.length;
 
 export type AbilityEvidence = ReturnType<typeof computeAbilityEvidence>;
 

@@ -1,6 +1,6 @@
 /** Inputs of the predicted probability, updated in constant time. */
 
-import { type Answer, clamp, mapNonEmpty, type NonEmpty, sigmoid } from '../base/common.js';
+import { type Answer, average, clamp, mapNonEmpty, type NonEmpty, sigmoid } from '../base/common.js';
 import { predictionConstants as model } from '../base/prediction-constants.js';
 import { newCourse, type QuestionKeys, updateCourse } from './course.js';
 
@@ -136,8 +136,8 @@ function filterAbility(
   };
 }
 
-export const averageResidual = (skills: readonly Pick<SkillTrace, 'residual'>[]): number =>
-  skills.reduce((sum, { residual }) => sum + residual, 0) / skills.length;
+const averageResidual = (skills: readonly SkillTrace[]): number =>
+  average(skills, ({ residual }) => residual);
 
 /** A learner's earlier answers on a skill. */
 export interface SkillRecord {
@@ -154,11 +154,9 @@ export function combineSkills(skills: NonEmpty<SkillRecord>): SkillRecord {
   if (skills.length === 1) return skills[0];
   const traces = skills.map(({ trace }) => trace);
   const latest = (figure: (trace: SkillTrace) => number): number => Math.max(...traces.map(figure));
-  const average = (figure: (skill: SkillRecord) => number): number =>
-    Math.floor(skills.reduce((sum, skill) => sum + figure(skill), 0) / skills.length);
   return {
-    attempts: average(({ attempts }) => attempts),
-    correct: average(({ correct }) => correct),
+    attempts: Math.floor(average(skills, ({ attempts }) => attempts)),
+    correct: Math.floor(average(skills, ({ correct }) => correct)),
     trace: {
       residual: averageResidual(traces),
       lastAnswerNumber: latest(({ lastAnswerNumber }) => lastAnswerNumber),

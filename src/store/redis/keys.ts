@@ -46,7 +46,7 @@ export const erasedLearnersKey = (partition: number): string => `${partitionPref
  * Version of the formulas, a dot, version of the layout. A rebuild rewrites all keys, and must remove keys
  * that a new layout drops.
  */
-export const stateVersion = `${formulaVersion}.6`;
+export const stateVersion = `${formulaVersion}.7`;
 export const markerName = `m${stateVersion}`;
 /**
  * Missing if Redis is new, lost its data, or has learners of another version. The version in the name stops
