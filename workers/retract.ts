@@ -43,7 +43,7 @@ async function retract(client: RedisClient, task: RetractionTask): Promise<Retra
   if (from !== null && rows.length === 1) return { status: 'archived' };
   const commit = await buildRetraction(client, task, history, answerIndex, answer);
   const status = await commitRetraction(client, commit, settings.maxOutboxRows);
-  return status === 'done' ? { status, skillId: answer.event.skillIds[0] } : { status };
+  return status === 'done' ? { status, skillIds: answer.event.skillIds } : { status };
 }
 
 /** @returns null if a row is missing. `covered`: rows that the snapshot already contains */

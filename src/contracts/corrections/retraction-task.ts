@@ -1,3 +1,4 @@
+import type { NonEmpty } from '../../domain/base/common.js';
 import type { UnavailableReply } from '../forecasts/forecast-tasks.js';
 import type { LearnerId } from '../learners/learner-name.js';
 
@@ -20,7 +21,7 @@ export interface RetractionTask extends LearnerId {
  * outbox or journal. `lost`: Redis is empty.
  */
 export type RetractionResult =
-  | { readonly status: 'done'; readonly skillId: string }
+  | { readonly status: 'done'; readonly skillIds: NonEmpty<string> }
   | { readonly status: 'absent' | 'incomplete' | 'archived' | 'conflict' | 'full' | 'lost' };
 
 export type RetractionReply = RetractionResult | UnavailableReply;

@@ -63,8 +63,18 @@ export const SkillAnswerPage = pageSchema('answers', SkillAnswer, {
   ...lagField,
 });
 
-export const RetractedAttempt = Type.Object({
-  ...namedFields(Id, 'user_id', 'event_id', 'skill_id'),
+const remainingSkillFields = {
+  skill_id: Id,
   total_attempts: Count,
   skill: nullable(LearnerSkill),
+};
+
+export const RetractedAttempt = Type.Object({
+  ...namedFields(Id, 'user_id', 'event_id'),
+  ...remainingSkillFields,
+  skills: Type.Optional(
+    Type.Array(Type.Object(remainingSkillFields), {
+      description: 'If the answer was on several skills: each of them. The other fields are of the first.',
+    }),
+  ),
 });

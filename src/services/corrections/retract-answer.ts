@@ -34,24 +34,35 @@ export async function retractAnswer(
   userId: string,
   eventId: string,
 ): Promise<object> {
-  const skillId = await ports.limit(tenant, () => retractWithRetries(ports, tenant, userId, eventId));
-  const remainingSkill = await readSkillView(ports, tenant, userId, skillId).catch((error: unknown) => {
+  const skillIds = await ports.limit(tenant, () => retractWithRetries(ports, tenant, userId, eventId));
+  const skills = await Promise.all(
+    skillIds.map((skillId) => describeRemainingSkill(ports, tenant, userId, skillId)),
+  );
+  return { user_id: userId, event_id: eventId, ...skills[0], ...(skills.length > 1 && { skills }) };
+}
+
+/** `skill` is null if no answers remain. */
+async function describeRemainingSkill(
+  ports: RetractionPorts,
+  tenant: string,
+  userId: string,
+  skillId: string,
+) {
+  const remaining = await readSkillView(ports, tenant, userId, skillId).catch((error: unknown) => {
     if (error instanceof ApiError && error.status === 404) return null;
     throw error;
   });
   return {
-    user_id: userId,
-    event_id: eventId,
     skill_id: skillId,
-    total_attempts: remainingSkill?.view.state.attempts ?? 0,
-    skill: remainingSkill && describeSkill(remainingSkill),
+    total_attempts: remaining?.view.state.attempts ?? 0,
+    skill: remaining && describeSkill(remaining),
   };
 }
 
 async function retractWithRetries(ports: RetractionPorts, tenant: string, userId: string, eventId: string) {
   for (let tries = 0; tries < maxTries; tries++) {
     const result = await ports.rewriter.retract(await readRetractionTask(ports, tenant, userId, eventId));
-    if (result.status === 'done') return result.skillId;
+    if (result.status === 'done') return result.skillIds;
     if (result.status !== 'conflict' && result.status !== 'incomplete')
       throw rejectionErrors[result.status]();
   }
