@@ -33,7 +33,7 @@ export function encodePrediction(
     `"recommendation_codes":[${advice.map(encodeCode).join()}],` +
     `"recommendations_reason":${JSON.stringify(adviceUnavailableReason)},` +
     `"forecast_days":${days},"confidence_level":${level},` +
-    `"data_points":{"math":${measures.math.answers},"rw":${measures.rw.answers}},` +
+    `"data_points":{"math":${round1(measures.math.answers)},"rw":${round1(measures.rw.answers)}},` +
     `"assumed_practice":{"math":${encodePractice(practice.math)},"rw":${encodePractice(practice.rw)}},` +
     `"reliability":{"math":${round4(reliability.math)},"rw":${round4(reliability.rw)}}}`
   );

@@ -26,7 +26,8 @@ export interface LearnerAssessment extends ForecastSubject {
 
 export function assessLearner(subject: ForecastSubject): LearnerAssessment {
   const { learner, views, model, registeredSkills, now } = subject;
-  const sums = mapSections((section) => sumSkills(views, section, now));
+  const skillsPerAnswer = computeSkillsPerAnswer(subject);
+  const sums = mapSections((section) => sumSkills(views, section, now, skillsPerAnswer));
   const measures = mapSections((section) => {
     const totals = computeSectionTotals(model.catalogue, registeredSkills, section);
     const other = sums[section === 'math' ? 'rw' : 'math'];
@@ -139,7 +140,16 @@ export const findTrust = ({ model }: Pick<SkillView, 'model'>): number => scoreC
 
 type SkillSums = ReturnType<typeof sumSkills>;
 
-function sumSkills(views: readonly SkillView[], section: Section, now: number) {
+/** Above 1 if questions need several skills: the skills' attempts count an answer repeatedly. */
+export function computeSkillsPerAnswer({
+  views,
+  learner,
+}: Pick<ForecastSubject, 'views' | 'learner'>): number {
+  const attempts = views.reduce((sum, { state }) => sum + state.attempts, 0);
+  return Math.max(1, attempts / Math.max(1, learner.attempts));
+}
+
+function sumSkills(views: readonly SkillView[], section: Section, now: number, skillsPerAnswer: number) {
   let [skills, answers, squares, weights, untrusted, wrongAnswers, retained] = [0, 0, 0, 0, 0, 0, 0];
   const right = { skills: 0, weight: 0, answers: 0 };
   const wrong = { skills: 0, weight: 0 };
@@ -167,13 +177,13 @@ function sumSkills(views: readonly SkillView[], section: Section, now: number) {
   }
   return {
     skills,
-    answers,
-    squares,
+    answers: answers / skillsPerAnswer,
+    concentration: squares / (answers * answers),
     weight: weights,
     untrusted,
     right,
     wrong,
-    wrongAnswers,
+    wrongAnswers: wrongAnswers / skillsPerAnswer,
     retained,
   };
 }
@@ -239,9 +249,8 @@ function limitMastery(
   return clamp(mastery, low, correct === 0 ? fade(learned, meanRetention) : masteryAfter(correct));
 }
 
-function computeNoise({ answers, squares, weight }: SkillSums, registeredWeight: number): number {
+function computeNoise({ answers, concentration, weight }: SkillSums, registeredWeight: number): number {
   const { base, perAnswer, uncovered, drill } = scoreConstants.measurement;
-  const concentration = squares / (answers * answers);
   const drilled = concentration + (answers * concentration * concentration) / drill;
   return base + perAnswer / answers + uncovered * (1 - weight / registeredWeight) * drilled;
 }

@@ -7,7 +7,12 @@ import type { SkillView } from '../learner/skill-view.js';
 import { estimatePractice, type Practice } from '../tracing/activity.js';
 import type { SkillState } from '../tracing/learner-states.js';
 import { activityConstants } from '../tracing/tracing-constants.js';
-import type { ForecastSubject, LearnerAssessment, SectionMeasure } from './assessment.js';
+import {
+  computeSkillsPerAnswer,
+  type ForecastSubject,
+  type LearnerAssessment,
+  type SectionMeasure,
+} from './assessment.js';
 
 export interface PracticeHabit {
   /** @param view null for skills without answers */
@@ -33,7 +38,7 @@ export const buildSteadyPractice = (rate: number): Practice => ({
  * practised. In a section without answers, all known skills get the same share.
  */
 export function buildHabit(
-  { measures, views }: LearnerAssessment,
+  { measures, views, learner }: LearnerAssessment,
   practice: PerSection<Practice>,
 ): PracticeHabit {
   const lastAt = views.reduce((last, { state }) => Math.max(last, state.lastAttemptAt), 0);
@@ -44,7 +49,8 @@ export function buildHabit(
       0,
     ),
   );
-  const fineness = mapSections((section) => computeFineness(measures[section]));
+  const skillsPerAnswer = computeSkillsPerAnswer({ views, learner });
+  const fineness = mapSections((section) => skillsPerAnswer * computeFineness(measures[section]));
   const uniform = mapSections((section) =>
     computeSkillPractice(practice[section], fineness[section] / measures[section].registeredSkills),
   );

@@ -13,6 +13,7 @@ import {
   type SkillContext,
 } from '../../domain/learner/expected-accuracy.js';
 import { buildSkillViews, type SkillView } from '../../domain/learner/skill-view.js';
+import type { LearnerState, SkillState } from '../../domain/tracing/learner-states.js';
 import { isPlateau } from '../../domain/tracing/plateau.js';
 import { ApiError } from '../../errors.js';
 import { computeSum, splitIntoParts } from '../../lists.js';
@@ -89,7 +90,11 @@ function describeLearner(
         ? found.skills
         : found.skills.filter(([skillId]) => selectedSkills.has(skillId));
     return {
-      result: encodeMastery(skills, { learner: found.learner, model, now: at }),
+      result: encodeMastery(
+        skills,
+        selectedSkills === null ? countAnswers(found.learner) : sumAttempts(skills),
+        { learner: found.learner, model, now: at },
+      ),
       masteries: skills.length,
     };
   } catch (cause) {
@@ -98,14 +103,34 @@ function describeLearner(
   }
 }
 
-function encodeMastery(skills: Parameters<typeof buildSkillViews>[0], context: SkillContext): string {
+interface AnswerTotals {
+  readonly total_attempts: number;
+  readonly correct_attempts: number;
+}
+
+/** Each answer once. */
+const countAnswers = ({ attempts, trace }: LearnerState): AnswerTotals => ({
+  total_attempts: attempts,
+  correct_attempts: trace.right,
+});
+
+/** An answer on several of the skills counts under each. */
+const sumAttempts = (skills: readonly (readonly [string, SkillState])[]): AnswerTotals => ({
+  total_attempts: computeSum(skills.map(([, { attempts }]) => attempts)),
+  correct_attempts: computeSum(skills.map(([, { correct }]) => correct)),
+});
+
+function encodeMastery(
+  skills: readonly (readonly [string, SkillState])[],
+  totals: AnswerTotals,
+  context: SkillContext,
+): string {
   const { learner, model, now } = context;
   const views = buildSkillViews(skills, model, now);
   const lastAt = views.reduce((last, { state }) => Math.max(last, state.lastAttemptAt), 0);
   const onPlateau = views.flatMap(({ skillId, state }) => (isPlateau(state.plateau) ? [skillId] : []));
   return JSON.stringify({
-    total_attempts: computeSum(views.map(({ state }) => state.attempts)),
-    correct_attempts: computeSum(views.map(({ state }) => state.correct)),
+    ...totals,
     last_attempt_at: views.length === 0 ? null : new Date(lastAt).toISOString(),
     plateaus: sortIdsAfter(onPlateau, null),
     mastered: views.filter((view) => isMastered(view, context)).length,
