@@ -233,7 +233,7 @@ test('explainPrediction returns terms that add up to the log-odds of the predict
     const { skill, item, at } = answers.at(-1) as Logged;
     const [skillId, itemId] = [skillIdOf(skill), itemIdOf(item)];
     const questionModel = resolveQuestionModel(model, [skillId]);
-    const terms = selectTerms(model, questionModel, items?.get(`${itemId}`) ?? null);
+    const terms = selectTerms(model, questionModel.combined, items?.get(`${itemId}`) ?? null);
     const question = { ...anAnswer, occurredAt: at };
     const row = Float64Array.from(
       computeFeatures(questionModel, 0, learner.statesOf(skillId, itemId), question),

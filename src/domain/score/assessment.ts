@@ -86,7 +86,7 @@ function measureSection(
   const registeredSkills = Math.max(totals.skills, sums.skills);
   const { halfLife, retention } = computeFading(sums);
   const known = {
-    answers: sums.answers,
+    answers: sums.counted,
     seenWeight: sums.weight,
     registeredWeight,
     registeredSkills,
@@ -177,13 +177,14 @@ function sumSkills(views: readonly SkillView[], section: Section, now: number, s
   }
   return {
     skills,
-    answers: answers / skillsPerAnswer,
+    answers,
+    counted: answers / skillsPerAnswer,
     concentration: squares / (answers * answers),
     weight: weights,
     untrusted,
     right,
     wrong,
-    wrongAnswers: wrongAnswers / skillsPerAnswer,
+    wrongAnswers,
     retained,
   };
 }
@@ -249,8 +250,8 @@ function limitMastery(
   return clamp(mastery, low, correct === 0 ? fade(learned, meanRetention) : masteryAfter(correct));
 }
 
-function computeNoise({ answers, concentration, weight }: SkillSums, registeredWeight: number): number {
+function computeNoise({ counted, concentration, weight }: SkillSums, registeredWeight: number): number {
   const { base, perAnswer, uncovered, drill } = scoreConstants.measurement;
-  const drilled = concentration + (answers * concentration * concentration) / drill;
-  return base + perAnswer / answers + uncovered * (1 - weight / registeredWeight) * drilled;
+  const drilled = concentration + (counted * concentration * concentration) / drill;
+  return base + perAnswer / counted + uncovered * (1 - weight / registeredWeight) * drilled;
 }
