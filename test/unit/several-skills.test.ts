@@ -227,14 +227,14 @@ test('resolveQuestionModel returns the terms of a fitted combination, else the m
     skills: new Map([1, 2].map((value) => [`s${value}`, { ...skill, ...term(value) }])),
     combinations: new Map([[combineIds(['s1', 'other']), term(7)]]),
   };
-  const mean = resolveQuestionModel(fitted, ['s1', 's2']);
+  const { combined: mean } = resolveQuestionModel(fitted, ['s1', 's2']);
   assert.deepEqual([mean.difficultyMean, mean.abilityOffset, mean.times.answers], [1.5, 3, 20]);
   assert.deepEqual(
     mean.terms,
     skill.terms.map((_, i) => 1.5 + i),
   );
-  const own = resolveQuestionModel(fitted, ['other', 's1']);
-  assert.deepEqual([own.difficultyMean, own.skills.length], [7, 2]);
+  const { combined: own, skills } = resolveQuestionModel(fitted, ['other', 's1']);
+  assert.deepEqual([own.difficultyMean, skills.length], [7, 2]);
   assert.deepEqual(own.terms, term(7).terms);
 });
 
