@@ -4,7 +4,7 @@
  */
 import { availableParallelism } from 'node:os';
 import { createFitPool } from '../src/compute/job-pools.js';
-import { type AnswerLog, selectAllLearners } from '../src/domain/base/answer-log.js';
+import { type AnswerLog, createMembers, selectAllLearners } from '../src/domain/base/answer-log.js';
 import { priorStrengths } from '../src/domain/base/fit-constants.js';
 import { growTrees } from '../src/domain/fit/bkt/answer-trees.js';
 import { type BktFit, type BktFitOptions, fitTrees, type SkillFit } from '../src/domain/fit/bkt/fit-trees.js';
@@ -32,6 +32,7 @@ function generateLog(answers: number, skills: number): AnswerLog {
     difficulty: Float32Array.from(skill, () => 4 * Math.random() - 2),
     skills,
     items: 0,
+    members: createMembers(skills),
   };
 }
 

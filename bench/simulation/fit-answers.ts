@@ -1,4 +1,4 @@
-import type { AnswerLog } from '../../src/domain/base/answer-log.js';
+import { type AnswerLog, createMembers } from '../../src/domain/base/answer-log.js';
 import { hashKey } from '../../src/domain/base/text-hash.js';
 import { type ItemModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import { localRunner } from '../../src/domain/fit/fit-stages.js';
@@ -59,5 +59,10 @@ function buildLog(
     seconds: Float32Array.from(all, ({ timeSpentSeconds }) => timeSpentSeconds ?? Number.NaN),
     difficulty: Float32Array.from(all, ({ questionDifficulty }) => questionDifficulty ?? Number.NaN),
   };
-  return { ...columns, skills: skills.ids.length, items: items.ids.length - 1 };
+  return {
+    ...columns,
+    skills: skills.ids.length,
+    items: items.ids.length - 1,
+    members: createMembers(skills.ids.length),
+  };
 }

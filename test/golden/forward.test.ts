@@ -61,6 +61,7 @@ function filter({ parameters, history }: Case): number {
     ending: ones,
     retained: new Float32Array(size).fill(1),
     shiftFactors: null,
+    others: null,
   };
   const work = createWorkspace(size);
   filterForward(chain, parameters, work, 0);

@@ -178,7 +178,8 @@ test('Monotonicity probes find a prediction that falls after a correct answer', 
       const terms = skill.terms.toSpliced(1 + skillColumns.length, streakCount, ...streaks);
       return [skillId, { ...skill, terms }] as const;
     });
-    const served = { model: { ...unfittedModel, skills: new Map(skills) }, skillIds, itemOf: () => null };
+    const sets = skillIds.map((skillId) => [skillId] as const);
+    const served = { model: { ...unfittedModel, skills: new Map(skills) }, sets, itemOf: () => null };
     const probes = createProbes(served, split);
     replayLog(served, split.test, probes.visit);
     return probes.check;

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import { growthCases, pauseCases, runHistory } from '../../bench/movers/histories.js';
 import { freshTenant } from '../../bench/movers/tenants.js';
 import { mean } from '../../bench/results/spread.js';
+import { createMembers } from '../../src/domain/base/answer-log.js';
 import { fitGrowth } from '../../src/domain/fit/fit-growth.js';
 import {
   computeExpectation,
@@ -122,10 +123,11 @@ test('fitGrowth is near 0 for constant learners and near 1 without evidence', ()
       difficulty: new Float32Array(count).fill(Number.NaN),
       skills: 1,
       items: 0,
+      members: createMembers(1),
     };
   };
   const fit = (learners: number, answers: number): number =>
-    fitGrowth(logOf(learners, answers), new Uint8Array(learners).fill(1), [{ pLearn: 0.1 }]);
+    fitGrowth(logOf(learners, answers), new Uint8Array(learners).fill(1), [{ parameters: { pLearn: 0.1 } }]);
   assert.ok(fit(200, 80) < 0.2, `${fit(200, 80)}`);
   assert.equal(fit(10, 5), 1);
 });

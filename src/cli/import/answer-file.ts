@@ -11,6 +11,7 @@ import {
   type RawFields,
   type RawRow,
   requiredColumns,
+  skillColumns,
 } from '../../services/import/rows.js';
 import type { CommandContext } from '../support/command.js';
 
@@ -171,7 +172,8 @@ async function* readCsvRows(
 
 function readHeader(path: string, header: readonly string[], columns: readonly FileColumn[]) {
   const names = header.map((name) => name.trim());
-  const missing = requiredColumns.filter((name) => !names.includes(name));
+  const missing: string[] = requiredColumns.filter((name) => !names.includes(name));
+  if (!skillColumns.some((name) => names.includes(name))) missing.push(skillColumns.join(' or '));
   if (missing.length > 0)
     throw new StartError(`${path}: the header line lacks the columns ${missing.join(', ')}`);
   const present = columns.filter((name) => names.includes(name));

@@ -2,11 +2,12 @@
 import { type Static, Type } from 'typebox';
 import { Compile } from 'typebox/compile';
 import { emptyCatalogue } from '../../domain/catalogue/catalogue.js';
-import type { SkillModel, TenantModel } from '../../domain/catalogue/tenant-model.js';
+import type { QuestionTerms, SkillModel, TenantModel } from '../../domain/catalogue/tenant-model.js';
 import { figureCount, variancePartCount, widthLevels } from '../../domain/prediction/accuracy-model.js';
 import { features } from '../../domain/prediction/features.js';
 import { skillTermCount, streakCount } from '../../domain/prediction/prediction-model.js';
 import { skillPairWidth } from '../../domain/prediction/related-terms.js';
+import { combineIds, splitIds } from '../../domain/tracing/course.js';
 import { itemPatternCount, maxItemRun } from '../../domain/tracing/traces.js';
 import type { SchemaCheck } from '../schema/validate.js';
 
@@ -33,6 +34,22 @@ export const StoredParameters = Type.Object({
   pForget: Type.Number({ minimum: 0, exclusiveMaximum: 1 }),
 });
 
+const StoredTerms = {
+  difficultyMean: Figure,
+  times: Type.Object({
+    ...{ answers: Count, meanSeconds: Figure, logMean: Figure, logM2: Figure, correct: NotNegative },
+  }),
+  terms: numberList(skillTermCount),
+  related: Type.Object({ keys: Type.Array(Count), terms: Type.Array(Figure) }),
+  abilityOffset: Figure,
+};
+
+/** Sorted ids. */
+const StoredCombination = Type.Object({
+  skillIds: Type.Array(Type.String(), { minItems: 2 }),
+  ...StoredTerms,
+});
+
 const StoredSkill = Type.Object({
   skillId: Type.String(),
   parameters: StoredParameters,
@@ -41,13 +58,7 @@ const StoredSkill = Type.Object({
   fittedAt: Time,
   learners: Count,
   answers: Count,
-  difficultyMean: Figure,
-  times: Type.Object({
-    ...{ answers: Count, meanSeconds: Figure, logMean: Figure, logM2: Figure, correct: NotNegative },
-  }),
-  terms: numberList(skillTermCount),
-  related: Type.Object({ keys: Type.Array(Count), terms: Type.Array(Figure) }),
-  abilityOffset: Figure,
+  ...StoredTerms,
 });
 
 const Widths = numberList(widthLevels.length, NotNegative);
@@ -100,12 +111,16 @@ const StoredReport = Type.Object({ skills: Type.Array(SkillReport) });
 
 const modelCheck = Compile(StoredModel);
 const skillCheck = Compile(StoredSkill);
+const combinationCheck = Compile(StoredCombination);
 const reportCheck = Compile(StoredReport);
 
-/** One line per skill: decoding can yield in between. */
-export function encodeModel({ catalogue: _, combinations: __, skills, ...model }: TenantModel): string {
+/** One line per skill and combination of skills: decoding can yield in between. */
+export function encodeModel({ catalogue: _, combinations, skills, ...model }: TenantModel): string {
   const head = JSON.stringify({ format: modelFormat, ...model, skills: [] });
-  const lines = Array.from(skills, ([skillId, skill]) => `\n${JSON.stringify({ skillId, ...skill })}`);
+  const lines = [
+    ...Array.from(skills, ([skillId, skill]) => ({ skillId, ...skill })),
+    ...Array.from(combinations, ([key, terms]) => ({ skillIds: splitIds(key), ...terms })),
+  ].map((line) => `\n${JSON.stringify(line)}`);
   return `${head.slice(0, -modelEnd.length)}${lines.join()}\n${modelEnd}`;
 }
 
@@ -126,19 +141,30 @@ export function* decodeModelSteps(text: string): Generator<undefined, TenantMode
   const [head = ''] = lines.next().value ?? [];
   const { format: _, growth = 1, ...model } = validateStored(modelCheck, JSON.parse(`${head}${modelEnd}`));
   const skills = new Map<string, SkillModel>();
+  const combinations = new Map<string, QuestionTerms>();
   for (const [line] of lines) {
-    if (line === modelEnd)
-      return { ...model, growth, skills, combinations: new Map(), catalogue: emptyCatalogue };
-    const { skillId, ...skill } = validateStored(skillCheck, JSON.parse(line.replace(/,$/, '')));
-    const { keys, terms } = skill.related;
-    if (terms.length !== keys.length * skillPairWidth)
-      throw new Error(`cannot read the stored model: skill ${skillId} has terms without a key`);
-    if (keys.some((key, i) => i > 0 && key <= (keys[i - 1] as number)))
-      throw new Error(`cannot read the stored model: the keys of skill ${skillId} are not in order`);
-    skills.set(skillId, skill);
+    if (line === modelEnd) return { ...model, growth, skills, combinations, catalogue: emptyCatalogue };
+    const stored: unknown = JSON.parse(line.replace(/,$/, ''));
+    if (combinationCheck.Check(stored)) {
+      const { skillIds, ...combination } = stored;
+      checkRelatedKeys(skillIds.join(', '), combination);
+      combinations.set(combineIds(skillIds as [string, ...string[]]), combination);
+    } else {
+      const { skillId, ...skill } = validateStored(skillCheck, stored);
+      checkRelatedKeys(skillId, skill);
+      skills.set(skillId, skill);
+    }
     yield;
   }
   throw new Error('cannot read the stored model: the end is missing');
+}
+
+/** @throws Error */
+function checkRelatedKeys(skill: string, { related: { keys, terms } }: QuestionTerms): void {
+  if (terms.length !== keys.length * skillPairWidth)
+    throw new Error(`cannot read the stored model: skill ${skill} has terms without a key`);
+  if (Array.from(keys).some((key, i) => i > 0 && key <= (keys[i - 1] as number)))
+    throw new Error(`cannot read the stored model: the keys of skill ${skill} are not in order`);
 }
 
 function validateStored<Value>(check: SchemaCheck<Value>, stored: unknown, what = 'model'): Value {

@@ -20,8 +20,8 @@ import { type FeatureRow, rowWidth, writeFeatures } from '../prediction/features
 import { computeItemDifficulty, type PredictionTerms, predict } from '../prediction/prediction-model.js';
 import { emptyRelatedTerms } from '../prediction/related-terms.js';
 import {
-  computeDifficultyShift,
   computeEffectiveMastery,
+  computeQuestionShift,
   predictQuestion,
   type SkillMastery,
 } from '../tracing/bkt.js';
@@ -116,19 +116,14 @@ const computeNorms = memoizeByObject((times: SkillTimes) => ({
 
 const featureRow = new Float64Array(rowWidth);
 
-/** Within the limits of all skills. */
-function computeShift(
+const computeShift = (
   { difficultyScale }: TenantModel,
   { skills, combined }: QuestionModel,
   { questionDifficulty }: Question,
-): number {
-  if (questionDifficulty === null) return 0;
-  const difficulty = questionDifficulty - combined.difficultyMean;
-  const shifts = mapNonEmpty(skills, ({ parameters }) =>
-    computeDifficultyShift(parameters, difficulty, difficultyScale),
-  );
-  return shifts.reduce((least, shift) => (Math.abs(shift) < Math.abs(least) ? shift : least));
-}
+): number =>
+  questionDifficulty === null
+    ? 0
+    : computeQuestionShift(skills, questionDifficulty - combined.difficultyMean, difficultyScale);
 
 export const selectTerms = (
   { prediction }: TenantModel,

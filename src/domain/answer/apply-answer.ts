@@ -1,3 +1,4 @@
+import type { BktParameters } from '../base/bkt-parameters.js';
 import { type Answer, average, dayMs, mapNonEmpty, type NonEmpty, sigmoid, toDay } from '../base/common.js';
 import { projectLearning } from '../base/score-constants.js';
 import { computeSectionShare } from '../catalogue/catalogue.js';
@@ -153,7 +154,7 @@ function updateLearner(
       computeExpectation(
         combined,
         conditions.itemDifficulty - conditions.difficultyShift,
-        projectLearning(average(conditions.skills, ({ parameters }) => parameters.pLearn)),
+        projectLearning(averageLearning(conditions.skills)),
       ),
       conditions.pCorrect,
       pauseDays > 0,
@@ -161,6 +162,11 @@ function updateLearner(
     items,
   };
 }
+
+export const averageLearning = (skills: readonly { readonly parameters: LearningRate }[]): number =>
+  average(skills, ({ parameters }) => parameters.pLearn);
+
+type LearningRate = Pick<BktParameters, 'pLearn'>;
 
 /** Days without answers before this one; 0 if they are too few to matter. */
 function computePause({ activity }: LearnerState, { occurredAt }: Answer): number {

@@ -1,7 +1,10 @@
+import type { NonEmpty } from './common.js';
+
 /** Answers in shareable columns, sorted by learner and arrival. */
 export interface AnswerLog {
   /** Learner l has the indices `starts[l]` to `starts[l + 1] - 1`. */
   readonly starts: Uint32Array;
+  /** Number of the skill set: the only skill of the question, or from `skills` on a combination of skills. */
   readonly skill: Uint32Array;
   /** 0 if the answer has no item. */
   readonly item: Uint32Array;
@@ -14,7 +17,42 @@ export interface AnswerLog {
   readonly difficulty: Float32Array;
   readonly skills: number;
   readonly items: number;
+  readonly members: SkillSetMembers;
 }
+
+/** Skill set s has the skills `skills[starts[s]]` to `skills[starts[s + 1] - 1]`. */
+export interface SkillSetMembers {
+  readonly starts: Uint32Array;
+  readonly skills: Uint32Array;
+}
+
+/** @param combinations skills of each combination */
+export function createMembers(
+  skills: number,
+  combinations: readonly (readonly number[])[] = [],
+): SkillSetMembers {
+  const sets = [...Array.from({ length: skills }, (_, skill) => [skill]), ...combinations];
+  const starts = sharedArrays.counts(sets.length + 1);
+  for (const [i, { length }] of sets.entries()) starts[i + 1] = (starts[i] as number) + length;
+  const members = sharedArrays.counts(starts[sets.length] as number);
+  members.set(sets.flat());
+  return { starts, skills: members };
+}
+
+export const countSkillSets = ({ members }: Pick<AnswerLog, 'members'>): number => members.starts.length - 1;
+
+export const listSkillSets = (log: Pick<AnswerLog, 'members'>): NonEmpty<number>[] =>
+  Array.from(
+    { length: countSkillSets(log) },
+    (_, set) => [...readSkillSet(log, set)] as [number, ...number[]],
+  );
+
+export const readSkillSet = (
+  { members: { starts, skills } }: Pick<AnswerLog, 'members'>,
+  set: number,
+): Uint32Array => skills.subarray(starts[set], starts[set + 1]);
+
+export const hasCombinations = (log: AnswerLog): boolean => countSkillSets(log) > log.skills;
 
 export const sharedArrays = {
   bytes: (n: number): Uint8Array => new Uint8Array(new SharedArrayBuffer(n)),
@@ -88,6 +126,7 @@ export function copyRanges(log: AnswerLog, ranges: readonly Omit<LearnerRange, '
     difficulty: copyColumn(sharedArrays.floats(answers), log.difficulty),
     skills: log.skills,
     items: log.items,
+    members: log.members,
   };
 }
 

@@ -46,6 +46,8 @@ export const predictionConstants = {
     maxPairStep: 1,
     streakVariance: 0.16,
     beforeSweeps: 4,
+    /** A combination of skills with fewer answers gets the mean terms of its skills. */
+    combinationAnswers: 20,
     /** Minimum answers of a pair; maximum pairs per owner and in total. */
     skillPairs: { answers: 10, each: 256, all: 200_000 },
     itemPairs: { answers: 3, each: 32, all: 2_000_000 },

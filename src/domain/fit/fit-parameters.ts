@@ -1,3 +1,4 @@
+import { hasCombinations } from '../base/answer-log.js';
 import { type BktParameters, defaultParameters } from '../base/bkt-parameters.js';
 import { fitConstants } from '../base/fit-constants.js';
 import {
@@ -10,7 +11,7 @@ import { buildInitialTerms, initialPredictionModel } from '../prediction/predict
 import { computeRapidThreshold, emptyTimes, type SkillTimes } from '../tracing/response-times.js';
 import type { AnswerTrees } from './bkt/answer-trees.js';
 import { type BktFit, type BktFitOptions, fitTrees, type SkillFit } from './bkt/fit-trees.js';
-import type { LossComparison, TracedModel } from './bkt/trace-log.js';
+import type { compareHeldOutLoss, LossComparison, TracedModel } from './bkt/trace-log.js';
 import { type FitWork, runInRanges } from './fit-stages.js';
 
 export async function fitParameters(work: FitWork) {
@@ -19,20 +20,32 @@ export async function fitParameters(work: FitWork) {
   const times = await stages.run('measureTimes', log);
   const rapidThresholds = times.map(computeRapidThreshold);
   onStep('fit options');
-  const chosen = await stages.run('chooseFitOptions', log, training, { rapidThresholds });
+  const start = buildTracedModel(work.current, work.skillIds);
+  const chosen = await stages.run('chooseFitOptions', log, training, { rapidThresholds, model: start });
   onStep('skill parameters');
   const options = { rapidThresholds, withDifficulty: chosen.difficultyScale > 0 };
-  const trees = await stages.run('growTrees', log, training, options);
-  const fit = await fitSkills(work, trees, chosen);
+  const fitFrom = async (model: TracedModel, warm: WarmStart): Promise<BktFit> =>
+    fitSkills(work, await stages.run('growTrees', log, training, { ...options, model }), { ...chosen, warm });
+  let fit = await fitFrom(
+    start,
+    work.skillIds.map((skillId) => work.current.skills.get(skillId)?.parameters),
+  );
+  // The first fit judges the other skills of an answer by the current parameters.
+  if (hasCombinations(log))
+    fit = await fitFrom(
+      { skills: fit.skills, difficultyScale: chosen.difficultyScale },
+      fit.skills.map(({ parameters }) => parameters),
+    );
   onStep('comparison of the skill parameters');
   return checkParameters(work, fit, chosen, times);
 }
 
+type WarmStart = NonNullable<BktFitOptions['warm']>;
+
 async function fitSkills(work: FitWork, trees: AnswerTrees, options: BktFitOptions): Promise<BktFit> {
-  const { skillIds, current, stages, onStep } = work;
-  const warm = skillIds.map((skillId) => current.skills.get(skillId)?.parameters);
+  const { skillIds, stages, onStep } = work;
   let n = 0;
-  return fitTrees(trees, { ...options, warm, coldStart: true }, async (round) => {
+  return fitTrees(trees, { ...options, coldStart: true }, async (round) => {
     n++;
     let done = 0;
     const estimates = await runInRanges(stages, trees.starts, async (from, to) => {
@@ -56,18 +69,22 @@ async function checkParameters(
   times: readonly SkillTimes[],
 ) {
   const { log, heldOut, current, skillIds, stages, version, fittedAt } = work;
-  const compare = (candidate: TracedModel, before: TracedModel): Promise<LossComparison[]> =>
+  const compare = (
+    candidate: TracedModel,
+    before: TracedModel,
+  ): Promise<ReturnType<typeof compareHeldOutLoss>> =>
     stages.run('compareHeldOutLoss', log, heldOut, candidate, before);
   const candidate = { skills: fit.skills, difficultyScale };
   const before = buildTracedModel(current, skillIds);
-  const losses = await compare(candidate, before);
+  const { skills: losses } = await compare(candidate, before);
   const withSameParameters = ({ skills, ...rules }: TracedModel, parameters: BktParameters): TracedModel => ({
     ...rules,
     skills: skills.map(({ difficultyMean }) => ({ parameters, difficultyMean })),
   });
   const oldPrior = current.prior ?? defaultParameters;
-  const coldComparison = poolLosses(
-    await compare(withSameParameters(candidate, fit.prior.parameters), withSameParameters(before, oldPrior)),
+  const { all: coldComparison } = await compare(
+    withSameParameters(candidate, fit.prior.parameters),
+    withSameParameters(before, oldPrior),
   );
   const guarded = skillIds.map((skillId, k) => {
     const own = guardSkill(
@@ -99,8 +116,8 @@ async function checkParameters(
     published: reason === '',
     reason,
   }));
-  const passed = await compare(buildTracedModel(base, skillIds), before);
-  return { base, skills: reports, comparison: poolLosses(passed) };
+  const { all: comparison } = await compare(buildTracedModel(base, skillIds), before);
+  return { base, times, skills: reports, comparison };
 }
 
 export const buildTracedModel = (model: TenantModel, skillIds: readonly string[]): TracedModel => ({
@@ -110,13 +127,6 @@ export const buildTracedModel = (model: TenantModel, skillIds: readonly string[]
   }),
   difficultyScale: model.difficultyScale,
 });
-
-function poolLosses(losses: readonly LossComparison[]): LossComparison {
-  const answers = losses.reduce((sum, loss) => sum + loss.answers, 0);
-  const mean = (field: 'oldLogLoss' | 'newLogLoss'): number | null =>
-    answers === 0 ? null : losses.reduce((sum, loss) => sum + (loss[field] ?? 0) * loss.answers, 0) / answers;
-  return { answers, oldLogLoss: mean('oldLogLoss'), newLogLoss: mean('newLogLoss') };
-}
 
 /** Also rejects NaN. */
 export const canPublish = ({ oldLogLoss, newLogLoss }: Omit<LossComparison, 'answers'>): boolean =>

@@ -11,15 +11,17 @@ import {
   sharedArrays,
   toSharedFloats,
 } from '../base/answer-log.js';
-import { round4 } from '../base/common.js';
 import { fitConstants } from '../base/fit-constants.js';
 import { predictionConstants } from '../base/prediction-constants.js';
 import { hashKey } from '../base/text-hash.js';
-import { resolveSkillModel, type TenantModel } from '../catalogue/tenant-model.js';
-import { itemTermCount, skillTermCount } from '../prediction/prediction-model.js';
+import { resolveQuestionModel, type TenantModel } from '../catalogue/tenant-model.js';
+import { itemTermCount } from '../prediction/prediction-model.js';
 import { skillPairWidth } from '../prediction/related-terms.js';
+import { combineIds } from '../tracing/course.js';
+import type { SkillTimes } from '../tracing/response-times.js';
 import { buildTracedModel, canPublish, fitParameters } from './fit-parameters.js';
 import { type FitInput, type FitWork, runInRanges, type StageRunner } from './fit-stages.js';
+import { addTerms, listSetIds } from './fitted-model.js';
 import type { AbilityOffsets } from './prediction/ability-offsets.js';
 import type { CrossFold } from './prediction/cross-fit.js';
 import { hasAnswersFor, setRetriesAllowed } from './prediction/fit-memory.js';
@@ -32,12 +34,7 @@ import {
   partNames,
   selectSweepParts,
 } from './prediction/model-parts.js';
-import {
-  buildPairTable,
-  createEmptyTable,
-  mapRelatedKeys,
-  readRelatedTerms,
-} from './prediction/pair-tables.js';
+import { buildPairTable, createEmptyTable, mapRelatedKeys } from './prediction/pair-tables.js';
 import { createFeatureStore, type FeatureStore, type FittedItems } from './prediction/replay-log.js';
 
 const { fit: rules } = predictionConstants;
@@ -58,13 +55,13 @@ export async function fitTenant(
   const { log, training, current, version, fittedAt } = input;
   const heldOut = selectLearners(log, (learner) => training[learner] === 0);
   const work = { ...input, heldOut, stages, onStep };
-  const { base, skills, comparison } = await fitParameters(work);
+  const { base, times, skills, comparison } = await fitParameters(work);
   const store = createFeatureStore(log);
-  const served = await fitServed(work, base, store);
+  const served = await fitServed(work, base, times, store);
   onStep('accuracy forecast');
   const accuracy = await stages.run('fitAccuracyChecked', log, training, heldOut, store, current.accuracy);
-  const parameters = input.skillIds.map((skillId) => resolveSkillModel(served.model, skillId).parameters);
-  const growth = await stages.run('fitGrowth', log, training, parameters);
+  const { skills: traced } = buildTracedModel(served.model, input.skillIds);
+  const growth = await stages.run('fitGrowth', log, training, traced);
   const reason = 'predictions are worse with the new parameters';
   const reports = skills.map((skill) =>
     skill.published && !served.acceptsParameters ? { ...skill, published: false, reason } : skill,
@@ -98,7 +95,12 @@ export type FitReport = TenantFitResult['report'] & {
  * If the new weights are worse, tries the current weights with the new BKT parameters, else changes nothing.
  * Replays overwrite `store`: afterwards it has the rows of the last replay, which `fitAccuracyChecked` reads.
  */
-async function fitServed(work: FitWork, base: TenantModel, store: FeatureStore) {
+async function fitServed(
+  work: FitWork,
+  base: TenantModel,
+  times: readonly SkillTimes[],
+  store: FeatureStore,
+) {
   const { log, heldOut, current, stages, onStep } = work;
   const answers = collectAnswerIndices(log, heldOut).length;
   onStep('loss of the current model on held-out learners');
@@ -116,7 +118,7 @@ async function fitServed(work: FitWork, base: TenantModel, store: FeatureStore) 
     const sums = await stages.run('countItems', log, selectAllLearners(log), store);
     const { itemTerms: terms, itemPairs: pairs } = prediction;
     const items: FittedItems = { terms, offsets: offsets.items, pairs, sums };
-    const model = withTerms(work, base, prediction, offsets);
+    const model = addTerms(work, base, times, prediction, offsets);
     return { model, items, acceptsParameters: true, report: { ...report, published: true, reason: '' } };
   }
   const acceptsParameters = canPublish({ oldLogLoss, newLogLoss: await measureModelLoss(work, base, store) });
@@ -135,23 +137,24 @@ async function measureModelLoss(
   model: TenantModel,
   store: FeatureStore,
 ): Promise<number | null> {
-  const { skillIds, log, currentItems } = work;
-  const skills = skillIds.map((skillId) => resolveSkillModel(model, skillId));
+  const { log, currentItems } = work;
+  const sets = listSetIds(work);
+  const questions = sets.map((ids) => resolveQuestionModel(model, ids).combined);
   const items = currentItems ?? {
     terms: sharedArrays.floats((log.items + 1) * itemTermCount),
     offsets: sharedArrays.floats(log.items + 1),
     pairs: createEmptyTable(log.items + 1, 1),
   };
-  const skillOffsets = skills.map(({ abilityOffset }) => abilityOffset);
+  const skillOffsets = questions.map(({ abilityOffset }) => abilityOffset);
   await replayLog(
     work,
     model,
     { mean: model.abilityOffset, skills: skillOffsets, items: items.offsets },
     store,
   );
-  const skillTerms = toSharedFloats(skills.flatMap(({ terms }) => terms));
-  const numbers = new Map(skillIds.map((skillId, k) => [hashKey(skillId), k + 1]));
-  const related = skills.map(({ related }) =>
+  const skillTerms = toSharedFloats(questions.flatMap(({ terms }) => terms));
+  const numbers = new Map(sets.map((ids, set) => [hashKey(combineIds(ids)), set + 1]));
+  const related = questions.map(({ related }) =>
     mapRelatedKeys(related, skillPairWidth, (key) => numbers.get(key) ?? 0),
   );
   const served = { model: model.prediction, skillTerms, itemTerms: items.terms, itemPairs: items.pairs };
@@ -258,27 +261,4 @@ async function measurePredictionLoss(
     stages.run('predictRange', log, from, to, prediction, store),
   );
   return stages.run('measureServedLoss', log, training, heldOut, store, prediction.model);
-}
-
-function withTerms(
-  { skillIds }: FitWork,
-  base: TenantModel,
-  { model, skillTerms, pairs }: FittedPrediction,
-  offsets: AbilityOffsets,
-): TenantModel {
-  const skills = new Map(base.skills);
-  const keys = skillIds.map(hashKey);
-  for (const [k, skillId] of skillIds.entries()) {
-    const terms = Array.from(skillTerms.subarray(k * skillTermCount, (k + 1) * skillTermCount), round4);
-    const abilityOffset = offsets.skills[k] ?? 0;
-    // Skill numbers start at 1. Four decimals save two thirds of the text.
-    const related = mapRelatedKeys(
-      readRelatedTerms(pairs, k),
-      skillPairWidth,
-      (number) => keys[number - 1] as number,
-    );
-    const short = { keys: related.keys, terms: Array.from(related.terms, round4) };
-    skills.set(skillId, { ...resolveSkillModel(base, skillId), terms, related: short, abilityOffset });
-  }
-  return { ...base, skills, prediction: model, abilityOffset: offsets.mean };
 }

@@ -73,9 +73,11 @@ export const predictQuestion = (skills: NonEmpty<SkillMastery>, shift: number): 
 /** A wrong answer is certain if another skill fails, which is no evidence. Exact for `others` 1. */
 function computeBayesFactor({ pGuess, pSlip }: GuessSlip, isCorrect: boolean, others: number): number {
   if (isCorrect) return (1 - pSlip) / pGuess;
-  const otherFails = 1 - others;
-  return (pSlip * others + otherFails) / ((1 - pGuess) * others + otherFails);
+  return computeFailure(pSlip, others) / computeFailure(1 - pGuess, others);
 }
+
+/** Probability of a wrong answer. @param failure probability that the skill fails */
+export const computeFailure = (failure: number, others: number): number => failure * others + (1 - others);
 
 /** KT-IDEM (Pardos & Heffernan 2011): logit guess - shift, logit slip + shift. Shift 0 is bit-identical. */
 export function shiftGuessSlip(parameters: BktParameters, shift: number): GuessSlip {
@@ -106,6 +108,16 @@ export function computeDifficultyShift(
     ? Math.min(shift, Math.max(0, Math.min(guessRoom, slipRoom)))
     : Math.max(shift, Math.min(0, Math.max(guessRoom, slipRoom))) + 0; // + 0 turns -0 into 0
 }
+
+/** Within the limits of all skills. @param difficulty logits, centred */
+export const computeQuestionShift = (
+  skills: NonEmpty<Pick<SkillMastery, 'parameters'>>,
+  difficulty: number,
+  scale: number,
+): number =>
+  mapNonEmpty(skills, ({ parameters }) => computeDifficultyShift(parameters, difficulty, scale)).reduce(
+    (least, shift) => (Math.abs(shift) < Math.abs(least) ? shift : least),
+  );
 
 /** Below P* a wrong answer raises mastery (Shchepakin et al. 2024). Exact without forgetting. */
 export const pStar = ({ pLearn, pGuess, pSlip }: BktParameters): number =>

@@ -17,6 +17,9 @@ export const hashQuestionKeys = (skillIds: NonEmpty<string>, itemId: string | nu
 export const combineIds = (skillIds: NonEmpty<string>): string =>
   skillIds.length === 1 ? skillIds[0] : skillIds.toSorted().join('\n');
 
+/** Inverse of `combineIds`, sorted. */
+export const splitIds = (key: string): string[] => key.split('\n');
+
 /** Single precision, as stored. */
 export const newCourse = {
   /** Keys, newest first. */

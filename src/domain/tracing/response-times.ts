@@ -1,4 +1,4 @@
-import type { AnswerLog } from '../base/answer-log.js';
+import { type AnswerLog, countSkillSets } from '../base/answer-log.js';
 import { clamp } from '../base/common.js';
 import { normalCdf } from '../base/normal-distribution.js';
 import { paceConstants, rapidConstants } from './tracing-constants.js';
@@ -127,6 +127,7 @@ function countBits(bits: number): number {
   return count;
 }
 
+/** By skill set. */
 export function measureTimes(log: AnswerLog): SkillTimes[] {
   const unfiltered = sumTimes(log, () => 0);
   return sumTimes(log, (skill) => computeRapidThreshold(unfiltered[skill] ?? null));
@@ -134,8 +135,8 @@ export function measureTimes(log: AnswerLog): SkillTimes[] {
 
 /** Welford's algorithm for the moments. */
 function sumTimes(answerLog: AnswerLog, rapidBelow: (skill: number) => number): SkillTimes[] {
-  const { skill, correct, skills } = answerLog;
-  const timesBySkill = Array.from({ length: skills }, (_, k) => ({
+  const { skill, correct } = answerLog;
+  const timesBySkill = Array.from({ length: countSkillSets(answerLog) }, (_, k) => ({
     times: { ...emptyTimes },
     from: rapidBelow(k),
   }));

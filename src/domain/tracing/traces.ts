@@ -146,6 +146,8 @@ export interface SkillRecord {
   readonly trace: SkillTrace;
 }
 
+export const newSkillRecord: SkillRecord = { trace: newSkillTrace, attempts: 0, correct: 0 };
+
 /**
  * Record of a question's skills: as if they were one skill. Means, the latest answers and the lowest streak, so that a
  * correct answer to one of the skills lowers no feature.

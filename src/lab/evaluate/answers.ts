@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
-import { type AnswerLog, sharedArrays } from '../../domain/base/answer-log.js';
+import { type AnswerLog, createMembers, sharedArrays } from '../../domain/base/answer-log.js';
+import { mapNonEmpty, type NonEmpty } from '../../domain/base/common.js';
+import { combineIds } from '../../domain/tracing/course.js';
 import { createInterner } from '../../lists.js';
 import {
   type FileColumn,
@@ -20,12 +22,14 @@ export type AnswerTable = ReturnType<typeof createAnswerTable>;
 
 export function createAnswerTable() {
   const [learners, skills, items] = [createInterner([]), createInterner([]), createInterner([''])];
+  const [sets, members] = [createInterner([]), [] as NonEmpty<number>[]];
   let foldConflicts = 0;
   const folds = new Map<number, number>();
   /** 64 bytes per answer, in file order. NaN: not reported. */
   const columns = {
     learner: [] as number[],
-    skill: [] as number[],
+    /** Index in `sets`. */
+    set: [] as number[],
     /** From 1; 0: not reported. */
     item: [] as number[],
     correct: [] as number[],
@@ -58,7 +62,9 @@ export function createAnswerTable() {
     const learner = learners.indexOf(event.userId);
     if (fold !== null) setFold(learner, fold);
     columns.learner.push(learner);
-    columns.skill.push(skills.indexOf(event.skillIds[0]));
+    const set = sets.indexOf(combineIds(event.skillIds));
+    members[set] ??= mapNonEmpty(event.skillIds, skills.indexOf);
+    columns.set.push(set);
     columns.item.push(items.indexOf(event.itemId ?? ''));
     columns.correct.push(event.isCorrect ? 1 : 0);
     columns.order.push(order ?? Number.NaN);
@@ -72,6 +78,8 @@ export function createAnswerTable() {
     columns,
     learners: learners.ids,
     skills: skills.ids,
+    /** Skill indices. */
+    sets: members as readonly NonEmpty<number>[],
     itemCount: () => items.ids.length - 1,
     /** By learner, from the first row with a fold. */
     folds: folds as ReadonlyMap<number, number>,
@@ -126,9 +134,11 @@ function sortAnswers({ columns: { order, at } }: AnswerTable, rows: number[]): v
 
 /** @param rowsOf by learner, in order */
 function buildLog(
-  { columns, skills, itemCount }: AnswerTable,
+  { columns, skills, sets, itemCount }: AnswerTable,
   rowsOf: readonly (readonly number[])[],
 ): AnswerLog {
+  const combinations = sets.filter(({ length }) => length > 1);
+  const numbers = sets.map((set) => (set.length === 1 ? set[0] : skills.length + combinations.indexOf(set)));
   const rows = rowsOf.flat();
   const fill = <Column extends Uint8Array | Uint32Array | Float32Array>(
     column: Column,
@@ -147,13 +157,17 @@ function buildLog(
   return {
     starts,
     at,
-    skill: fill(sharedArrays.counts(rows.length), columns.skill),
+    skill: fill(
+      sharedArrays.counts(rows.length),
+      columns.set.map((set) => numbers[set] as number),
+    ),
     item: fill(sharedArrays.counts(rows.length), columns.item),
     correct: fill(sharedArrays.bytes(rows.length), columns.correct),
     seconds: fill(sharedArrays.floats(rows.length), columns.seconds),
     difficulty: fill(sharedArrays.floats(rows.length), columns.difficulty),
     skills: skills.length,
     items: itemCount(),
+    members: createMembers(skills.length, combinations),
   };
 }
 

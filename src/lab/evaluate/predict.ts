@@ -1,8 +1,15 @@
-import { type AnswerLog, iterateLearnerRanges, selectAllLearners } from '../../domain/base/answer-log.js';
+import {
+  type AnswerLog,
+  countSkillSets,
+  iterateLearnerRanges,
+  listSkillSets,
+  selectAllLearners,
+} from '../../domain/base/answer-log.js';
 import type { BktParameters } from '../../domain/base/bkt-parameters.js';
+import { mapNonEmpty, type NonEmpty } from '../../domain/base/common.js';
 import { isMastered } from '../../domain/learner/expected-accuracy.js';
 import { buildSkillView } from '../../domain/learner/skill-view.js';
-import { traceAnswer } from '../../domain/tracing/bkt.js';
+import { traceQuestion } from '../../domain/tracing/bkt.js';
 import type { Split } from './answers.js';
 import { createProbes } from './probe.js';
 import { replayLog, type ServedModel } from './replay.js';
@@ -46,10 +53,10 @@ export function sumByKey(keys: Uint32Array, size: number, values?: ArrayLike<num
   return sums;
 }
 
-/** Skills without training answers get the overall share. */
+/** By skill set. Those without training answers get the overall share. */
 function predictSkillMean(training: AnswerLog, test: AnswerLog, overall: number): Float64Array {
-  const answers = sumByKey(training.skill, training.skills);
-  const right = sumByKey(training.skill, training.skills, training.correct);
+  const answers = sumByKey(training.skill, countSkillSets(training));
+  const right = sumByKey(training.skill, countSkillSets(training), training.correct);
   return Float64Array.from(test.skill, (skill) =>
     answers[skill] === 0 ? overall : (right[skill] as number) / (answers[skill] as number),
   );
@@ -58,14 +65,18 @@ function predictSkillMean(training: AnswerLog, test: AnswerLog, overall: number)
 /** Plain BKT: no difficulty, no forgetting, no other skills. */
 function predictBkt(test: AnswerLog, parameters: readonly BktParameters[]): Float64Array {
   const predictions = new Float64Array(test.correct.length);
+  const sets = listSkillSets(test);
   for (const { start, end } of iterateLearnerRanges(test, selectAllLearners(test))) {
     const mastery = parameters.map(({ pInit }) => pInit);
     for (let i = start; i < end; i++) {
-      const skill = test.skill[i] as number;
-      const skillParameters = parameters[skill] as BktParameters;
-      const step = traceAnswer(skillParameters, mastery[skill] as number, test.correct[i] === 1);
-      predictions[i] = step.pCorrect;
-      mastery[skill] = step.masteryAfter;
+      const set = sets[test.skill[i] as number] as NonEmpty<number>;
+      const asked = mapNonEmpty(set, (skill) => ({
+        parameters: parameters[skill] as BktParameters,
+        mastery: mastery[skill] as number,
+      }));
+      const traced = traceQuestion(asked, test.correct[i] === 1);
+      predictions[i] = traced.reduce((product, { pCorrect }) => product * pCorrect, 1);
+      for (const [k, { masteryAfter }] of traced.entries()) mastery[set[k] as number] = masteryAfter;
     }
   }
   return predictions;
@@ -74,15 +85,24 @@ function predictBkt(test: AnswerLog, parameters: readonly BktParameters[]): Floa
 function replayTest(served: ServedModel, split: Split) {
   const answers: ServedAnswer[] = [];
   const probes = createProbes(served, split);
-  const { model, skillIds } = served;
-  replayLog(served, split.test, (moment, { masteriesBefore: [masteryBefore], skills: [skill], learner }) => {
-    const { history, answer, conditions } = moment;
+  const { model } = served;
+  replayLog(served, split.test, (moment, { masteriesBefore, skills, learner }) => {
+    const { history, answer, conditions, skillIds } = moment;
     const now = answer.occurredAt;
-    const view = buildSkillView(skillIds[moment.skill] as string, skill, model, now);
     answers.push({
-      ...{ learner: history, skill: moment.skill, right: answer.isCorrect ? 1 : 0 },
-      ...{ predicted: conditions.pCorrect, masteryBefore, masteryAfter: skill.mastery },
-      isMastered: isMastered(view, { learner, model, now }),
+      learner: history,
+      right: answer.isCorrect ? 1 : 0,
+      predicted: conditions.pCorrect,
+      skills: mapNonEmpty(skills, (skill, i) => {
+        const skillId = skillIds[i] as string;
+        const view = buildSkillView(skillId, skill, model, now);
+        return {
+          skill: skillId,
+          masteryBefore: masteriesBefore[i] as number,
+          masteryAfter: skill.mastery,
+          isMastered: isMastered(view, { learner, model, now }),
+        };
+      }),
     });
     probes.visit(moment);
   });

@@ -2,7 +2,7 @@
  * A right answer must never lower, and a wrong one never raise, the probability of other items of the skill.
  */
 import { applyAnswer } from '../../domain/answer/apply-answer.js';
-import type { AnswerLog } from '../../domain/base/answer-log.js';
+import { type AnswerLog, countSkillSets } from '../../domain/base/answer-log.js';
 import { type AnswerStates, findLiveTrace } from '../../domain/tracing/learner-states.js';
 import { distinct } from '../../lists.js';
 import type { Split } from './answers.js';
@@ -29,13 +29,7 @@ export function createProbes(served: ServedModel, { training, test }: Split) {
 
   /** @returns number of probes, at most `most` */
   function probe(asked: AskedQuestion, known: readonly number[], most: number): number {
-    const others = selectProbeItems(
-      known,
-      itemsOf[asked.skill] as readonly number[],
-      asked.item,
-      most,
-      turn++,
-    );
+    const others = selectProbeItems(known, itemsOf[asked.set] as readonly number[], asked.item, most, turn++);
     const before = check.probes;
     const outcomes = { right: applyOutcome(asked, true), wrong: applyOutcome(asked, false) };
     for (const other of others) {
@@ -52,26 +46,26 @@ export function createProbes(served: ServedModel, { training, test }: Split) {
   }
 
   function visit(moment: ReplayMoment): void {
-    const { history, skill, item, answer } = moment;
+    const { history, set, item, answer } = moment;
     const known = met.of(history);
     due += targetProbes / test.correct.length;
     let left = Math.min(maxProbesPerAnswer, Math.floor(due));
     for (let i = 0; i < itemsOf.length && left > 0; i++) {
-      const other = (skill + (i === 0 ? 0 : turn)) % itemsOf.length;
+      const other = (set + (i === 0 ? 0 : turn)) % itemsOf.length;
       const items = itemsOf[other] as readonly number[];
       const asked =
         i === 0 ? moment : buildQuestion(served, history, other, items[turn % items.length] ?? 0, answer);
       const done = probe(asked, known.get(other) ?? [], left);
       [left, due] = [left - done, due - done];
     }
-    met.add(skill, item);
+    met.add(set, item);
   }
 
   return { check, visit };
 }
 
 function groupItemsBySkill(logs: readonly AnswerLog[]): (readonly number[])[] {
-  const found = Array.from({ length: logs[0]?.skills ?? 0 }, () => new Set<number>());
+  const found = Array.from({ length: logs[0] ? countSkillSets(logs[0]) : 0 }, () => new Set<number>());
   for (const { skill, item } of logs)
     for (let i = 0; i < skill.length; i++)
       if (item[i] !== 0) found[skill[i] as number]?.add(item[i] as number);

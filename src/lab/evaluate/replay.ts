@@ -3,9 +3,10 @@
 import { computeConditions } from '../../domain/answer/answer-conditions.js';
 import { type AnswerEffect, applyAnswer } from '../../domain/answer/apply-answer.js';
 import { type AnswerLog, iterateLearnerRanges, selectAllLearners } from '../../domain/base/answer-log.js';
-import type { Answer } from '../../domain/base/common.js';
+import { type Answer, mapNonEmpty, type NonEmpty } from '../../domain/base/common.js';
 import { hashKey } from '../../domain/base/text-hash.js';
 import { type ItemModel, resolveSkillModel, type TenantModel } from '../../domain/catalogue/tenant-model.js';
+import { combineIds } from '../../domain/tracing/course.js';
 import {
   type AnswerStates,
   type ItemRecord,
@@ -18,8 +19,8 @@ import {
 /** For logs with the skill and item numbers of the training log. */
 export interface ServedModel {
   readonly model: TenantModel;
-  /** Ids in the model, by skill number. */
-  readonly skillIds: readonly string[];
+  /** Ids in the model, by the log's skill set. */
+  readonly sets: readonly NonEmpty<string>[];
   /**
    * Null for an item without training answers.
    * @param item number, from 1
@@ -31,7 +32,7 @@ export const itemKey = (item: number): number => (item === 0 ? 0 : hashKey(Strin
 
 interface LearnerHistory {
   learner: LearnerState;
-  readonly skills: Map<number, SkillState>;
+  readonly skills: Map<string, SkillState>;
   readonly items: Map<number, ItemRecord>;
 }
 
@@ -51,7 +52,8 @@ export function replayLog(
       const after = applyAnswer(moment.states, moment.answer, moment.conditions);
       visit(moment, after);
       history.learner = after.learner;
-      history.skills.set(moment.skill, after.skills[0]);
+      for (const [i, skill] of after.skills.entries())
+        history.skills.set(moment.skillIds[i] as string, skill);
       if (after.item) history.items.set(moment.item, after.item);
     }
   }
@@ -65,30 +67,33 @@ function buildMoment(served: ServedModel, log: AnswerLog, history: LearnerHistor
     timeSpentSeconds: nanToNull(log.seconds[place] as number),
     confidenceScore: null,
   };
-  const [skill, item] = [log.skill[place] as number, log.item[place] as number];
-  return { history, place, ...buildQuestion(served, history, skill, item, answer) };
+  const [set, item] = [log.skill[place] as number, log.item[place] as number];
+  return { history, place, ...buildQuestion(served, history, set, item, answer) };
 }
 
 export function buildQuestion(
-  { model, skillIds, itemOf }: ServedModel,
+  { model, sets, itemOf }: ServedModel,
   history: LearnerHistory,
-  skill: number,
+  set: number,
   item: number,
   answer: Answer,
 ) {
-  const skillId = skillIds[skill] as string;
-  const skillState = history.skills.get(skill) ?? newSkill(resolveSkillModel(model, skillId).parameters);
+  const skillIds = sets[set] as NonEmpty<string>;
+  const skills = mapNonEmpty(
+    skillIds,
+    (skillId) => history.skills.get(skillId) ?? newSkill(resolveSkillModel(model, skillId).parameters),
+  );
   const statesOn = (item: number): AnswerStates => ({
-    keys: { skill: hashKey(skillId), item: itemKey(item) },
+    keys: { skill: hashKey(combineIds(skillIds)), item: itemKey(item) },
     learner: history.learner,
-    skills: [skillState],
+    skills,
     item: item === 0 ? null : history.items.get(item),
   });
   const conditionsOn = (item: number, states: AnswerStates) =>
-    computeConditions(model, [skillId], item === 0 ? null : itemOf(item), states, answer);
+    computeConditions(model, skillIds, item === 0 ? null : itemOf(item), states, answer);
   const states = statesOn(item);
   const conditions = conditionsOn(item, states);
-  return { skill, item, answer, states, conditions, statesOn, conditionsOn };
+  return { set, skillIds, item, answer, states, conditions, statesOn, conditionsOn };
 }
 
 const nanToNull = (value: number): number | null => (Number.isNaN(value) ? null : value);

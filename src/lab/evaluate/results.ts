@@ -1,6 +1,13 @@
-import { type AnswerLog, iterateLearnerRanges, selectAllLearners } from '../../domain/base/answer-log.js';
+import {
+  type AnswerLog,
+  countSkillSets,
+  iterateLearnerRanges,
+  listSkillSets,
+  selectAllLearners,
+} from '../../domain/base/answer-log.js';
 import { computeReliability, measurePredictions } from '../../domain/base/prediction-metrics.js';
 import { indices } from '../../lists.js';
+import { skillSeparator } from '../../services/import/rows.js';
 import type { Split } from './answers.js';
 import { estimateAuc } from './auc.js';
 import { type Predictions, sumByKey } from './predict.js';
@@ -95,7 +102,7 @@ function computeSizeBands(
   predictions: readonly Float64Array[],
   learner: Uint32Array,
 ) {
-  const sizes = sumByKey(training.skill, training.skills);
+  const sizes = sumByKey(training.skill, countSkillSets(training));
   return sizeBandStarts.flatMap((from, i) => {
     const to = (sizeBandStarts[i + 1] ?? Number.POSITIVE_INFINITY) - 1;
     const inBand = (_: number, place: number): boolean => {
@@ -115,19 +122,18 @@ const maxWorstSkills = 10;
 /** With 100 answers the standard error of the gap is about .05. */
 const minSkillAnswers = 100;
 
-function selectWorstSkills(
-  { skill, skills, correct }: AnswerLog,
-  served: Float64Array,
-  skillIds: readonly string[],
-) {
-  const predicted = sumByKey(skill, skills, served);
-  const right = sumByKey(skill, skills, correct);
-  return Array.from(sumByKey(skill, skills), (answers, skill) => {
+function selectWorstSkills(log: AnswerLog, served: Float64Array, skillIds: readonly string[]) {
+  const { skill, correct } = log;
+  const sets = listSkillSets(log);
+  const predicted = sumByKey(skill, sets.length, served);
+  const right = sumByKey(skill, sets.length, correct);
+  return Array.from(sumByKey(skill, sets.length), (answers, set) => {
     const own = {
-      predicted: (predicted[skill] as number) / answers,
-      correct: (right[skill] as number) / answers,
+      predicted: (predicted[set] as number) / answers,
+      correct: (right[set] as number) / answers,
     };
-    return { skillId: skillIds[skill] as string, answers, ...own, gap: own.predicted - own.correct };
+    const ids = sets[set]?.map((member) => skillIds[member]) ?? [];
+    return { skillId: ids.join(skillSeparator), answers, ...own, gap: own.predicted - own.correct };
   })
     .filter(({ answers }) => answers >= minSkillAnswers)
     .sort((a, b) => Math.abs(b.gap) - Math.abs(a.gap))

@@ -1,9 +1,15 @@
 import { type AnswerLog, type LearnerSelection, selectAllLearners } from '../../domain/base/answer-log.js';
 import type { BktParameters } from '../../domain/base/bkt-parameters.js';
-import { resolveSkillModel, unfittedModel } from '../../domain/catalogue/tenant-model.js';
+import {
+  resolveQuestionModel,
+  resolveSkillModel,
+  unfittedModel,
+} from '../../domain/catalogue/tenant-model.js';
 import { type BktFitOptions, fitTrees } from '../../domain/fit/bkt/fit-trees.js';
+import { buildTracedModel } from '../../domain/fit/fit-parameters.js';
 import type { StageRunner } from '../../domain/fit/fit-stages.js';
 import { fitTenant, type TenantFitResult } from '../../domain/fit/fit-tenant.js';
+import { listSetIds } from '../../domain/fit/fitted-model.js';
 import { buildItemModel } from '../../domain/fit/prediction/replay-log.js';
 import { computeRapidThreshold } from '../../domain/tracing/response-times.js';
 import { itemKey, type ServedModel } from './replay.js';
@@ -26,7 +32,11 @@ export async function trainModels(
   const peakBytes = 1024 * process.resourceUsage().maxRSS;
   const bkt = await fitPlainBkt(log, training, skillIds, fitted, watch.seen.chosen, stages);
   const { iterations, from, to } = watch.seen;
-  const served: ServedModel = { model: fitted.model, skillIds, itemOf: createItemLookup(fitted) };
+  const served: ServedModel = {
+    model: fitted.model,
+    sets: listSetIds(input),
+    itemOf: createItemLookup(fitted),
+  };
   return {
     models: { bkt, served },
     figures: {
@@ -56,7 +66,7 @@ const epoch = new Date(0).toISOString();
 function watchBkt(stages: StageRunner) {
   const seen = { chosen: null as BktFitOptions | null, iterations: 0, from: 0, to: 0 };
   const run: StageRunner['run'] = async (name, ...args) => {
-    if (name === 'growTrees') seen.from = performance.now();
+    if (name === 'growTrees') seen.from ||= performance.now();
     const result = await stages.run(name, ...args);
     if (name === 'fitSkillRange') seen.to = performance.now();
     if (typeof result !== 'object' || result === null) return result;
@@ -79,11 +89,12 @@ async function fitPlainBkt(
 ): Promise<BktParameters[]> {
   if (chosen === null || chosen.difficultyScale === 0)
     return skillIds.map((skillId) => resolveSkillModel(model, skillId).parameters);
-  const rapidThresholds = skillIds.map((skillId) =>
-    computeRapidThreshold(resolveSkillModel(model, skillId).times),
+  const rapidThresholds = listSetIds({ log, skillIds }).map((ids) =>
+    computeRapidThreshold(resolveQuestionModel(model, ids).combined.times),
   );
   const options = { ...chosen, difficultyScale: 0 };
-  const trees = await stages.run('growTrees', log, training, { rapidThresholds });
+  const traced = buildTracedModel(model, skillIds);
+  const trees = await stages.run('growTrees', log, training, { rapidThresholds, model: traced });
   const { skills } = await fitTrees(trees, options, (round) =>
     stages.run('fitSkillRange', trees, 0, log.skills, round),
   );

@@ -5,10 +5,14 @@ import { computeSum, groupBy } from '../../lists.js';
 export interface ServedAnswer {
   /** Identifies the learner. */
   readonly learner: unknown;
-  readonly skill: number;
   /** 1 or 0. */
   readonly right: number;
   readonly predicted: number;
+  readonly skills: readonly SkillChange[];
+}
+
+interface SkillChange {
+  readonly skill: string;
   readonly masteryBefore: number;
   readonly masteryAfter: number;
   readonly isMastered: boolean;
@@ -16,6 +20,8 @@ export interface ServedAnswer {
 
 export type AnswerChecks = ReturnType<typeof checkAnswers>;
 type ServedAnswers = readonly ServedAnswer[];
+type Attempt = SkillChange & Pick<ServedAnswer, 'right'>;
+type Attempts = readonly Attempt[];
 
 /** @param all each learner's answers in order */
 export function checkAnswers(all: ServedAnswers) {
@@ -27,10 +33,13 @@ export function checkAnswers(all: ServedAnswers) {
 const firstSettledAnswer = 6;
 
 function measureValidity(learners: readonly ServedAnswers[]) {
-  const all = learners.flat();
-  const pairs = learners.map((own) => [...groupBy(own, ({ skill }) => skill).values()]);
+  const attempts = learners.map((own) =>
+    own.flatMap(({ right, skills }) => skills.map((change): Attempt => ({ ...change, right }))),
+  );
+  const all = attempts.flat();
+  const pairs = attempts.map((own) => [...groupBy(own, ({ skill }) => skill).values()]);
   /** @param select cases of a pair, 1 or 0 */
-  const measure = (select: (pair: ServedAnswers) => readonly number[]) =>
+  const measure = (select: (pair: Attempts) => readonly number[]) =>
     measureMean(pairs.map((own) => own.flatMap(select)));
   const contradicted = measure((pair) => (isLong(pair) ? [Number(isContradicted(pair))] : []));
   const masteredAt60 = measure((pair) => (isLong(pair) ? [Number(isMasteredAt60(pair))] : []));
@@ -60,32 +69,33 @@ function measureValidity(learners: readonly ServedAnswers[]) {
   };
 }
 
-const isLong = ({ length }: ServedAnswers): boolean => length >= 10;
+const isLong = ({ length }: Attempts): boolean => length >= 10;
 
-const isMasteredAt60 = (pair: ServedAnswers): boolean =>
+const isMasteredAt60 = (pair: Attempts): boolean =>
   pair.at(-1)?.isMastered === true && countRight(pair.slice(-10)) <= 6;
 
-const isJump = ({ masteryBefore, masteryAfter }: ServedAnswer): number =>
+const isJump = ({ masteryBefore, masteryAfter }: Attempt): number =>
   Number(Math.abs(masteryAfter - masteryBefore) > 0.5);
 
-const countRight = (answers: ServedAnswers): number => computeSum(answers.map(({ right }) => right));
+const countRight = (answers: readonly Pick<ServedAnswer, 'right'>[]): number =>
+  computeSum(answers.map(({ right }) => right));
 
 const computeMean = (values: readonly number[]): number | null =>
   values.length === 0 ? null : computeSum(values) / values.length;
 
-function isContradicted(pair: ServedAnswers): boolean {
+function isContradicted(pair: Attempts): boolean {
   const mastery = pair.at(-1)?.masteryAfter ?? 0;
   const ofTen = countRight(pair.slice(-10));
   return mastery >= 0.7 ? ofTen <= 4 && countRight(pair.slice(-4)) <= 2 : mastery < 0.6 && ofTen >= 9;
 }
 
 /** All answers if none reaches mastery. */
-function countAnswersToMastery(pair: ServedAnswers): number {
+function countAnswersToMastery(pair: Attempts): number {
   const reached = pair.findIndex(({ masteryAfter }) => masteryAfter >= masteryThresholds.mastery);
   return reached < 0 ? pair.length : reached + 1;
 }
 
-function selectNextFive(pair: ServedAnswers): number[] {
+function selectNextFive(pair: Attempts): number[] {
   const first = countAnswersToMastery(pair);
   return pair.slice(first, first + 5).map(({ right }) => right);
 }

@@ -1,10 +1,20 @@
-import { findTimeProblem, parseTime } from '../../contracts/answers/events.js';
+import { findTimeProblem, maxQuestionSkills, parseTime } from '../../contracts/answers/events.js';
 import type { TrackEvent } from '../../contracts/answers/track-task.js';
 import { findIdProblem } from '../../contracts/schema/ids.js';
+import type { NonEmpty } from '../../domain/base/common.js';
 import { setRecentlyUsed } from '../../store/redis/commands/recently-used.js';
 
-export const requiredColumns = ['user_id', 'skill_id', 'correct'] as const;
-export const importColumns = [...requiredColumns, 'item_id', 'order', 'ts', 'response_time_s'] as const;
+export const requiredColumns = ['user_id', 'correct'] as const;
+/** A file needs one of them. */
+export const skillColumns = ['skill_id', 'skill_ids'] as const;
+export const importColumns = [
+  ...requiredColumns,
+  ...skillColumns,
+  'item_id',
+  'order',
+  'ts',
+  'response_time_s',
+] as const;
 
 export type FileColumn = (typeof importColumns)[number] | 'fold' | 'question_difficulty';
 
@@ -43,13 +53,11 @@ export function parseRow<Value>({ fields }: RawRow, parse: (fields: RawFields) =
 /** @param receivedAt Unix milliseconds @throws RowProblem */
 export function parseAnswer(fields: RawFields, line: number, rules: RowRules, receivedAt: number) {
   const userId = parseId('user_id', fields.user_id);
-  const skillId = parseId('skill_id', fields.skill_id);
   if (userId === null) throw new RowProblem('user_id is missing');
-  if (skillId === null) throw new RowProblem('skill_id is missing');
   const event: TrackEvent = {
     tenant: rules.tenant,
     userId,
-    skillIds: [skillId],
+    skillIds: parseSkillIds(fields),
     listsSkills: false,
     isCorrect: parseCorrect(fields.correct),
     timeSpentSeconds: parseNumberField('response_time_s', fields.response_time_s, [0, maxResponseSeconds]),
@@ -63,6 +71,38 @@ export function parseAnswer(fields: RawFields, line: number, rules: RowRules, re
     importLine: line,
   };
   return { event, order: parseNumberField('order', fields.order) };
+}
+
+/** As in DataShop's exports. */
+export const skillSeparator = '~~';
+
+function parseSkillIds({ skill_id: joined, skill_ids: list }: RawFields): NonEmpty<string> {
+  if (!isAbsent(joined) && !isAbsent(list)) throw new RowProblem('skill_id and skill_ids exclude each other');
+  const name = isAbsent(list) ? 'skill_id' : 'skill_ids';
+  const given = isAbsent(list) ? splitSkills(joined) : parseList(list);
+  const [first, ...others] = given.map((value) => parseId(name, value) ?? '');
+  if (first === undefined) throw new RowProblem(`${name} is missing`);
+  const skillIds = [first, ...others] as const;
+  if (skillIds.includes('')) throw new RowProblem(`${name} ${formatValue(joined ?? list)} has an empty id`);
+  if (skillIds.length > maxQuestionSkills)
+    throw new RowProblem(`${name} has ${skillIds.length} skills, at most ${maxQuestionSkills} are allowed`);
+  if (new Set(skillIds).size < skillIds.length)
+    throw new RowProblem(`${name} ${formatValue(joined ?? list)} has a skill twice`);
+  return skillIds;
+}
+
+function splitSkills(joined: unknown): readonly unknown[] {
+  if (isAbsent(joined)) return [];
+  return typeof joined === 'string' ? joined.split(skillSeparator) : [joined];
+}
+
+/** CSV has a list as JSON text. */
+function parseList(list: unknown): readonly unknown[] {
+  try {
+    const parsed: unknown = typeof list === 'string' ? JSON.parse(list) : list;
+    if (Array.isArray(parsed)) return parsed;
+  } catch {}
+  throw new RowProblem(`skill_ids ${formatValue(list)} must be a JSON list of ids`);
 }
 
 export const isAbsent = (value: unknown): boolean => value === undefined || value === null || value === '';

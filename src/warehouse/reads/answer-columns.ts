@@ -1,5 +1,5 @@
 import type { ClickHouseClient } from '@clickhouse/client';
-import { sharedArrays } from '../../domain/base/answer-log.js';
+import { createMembers, sharedArrays } from '../../domain/base/answer-log.js';
 import { createInterner } from '../../lists.js';
 import { createReadDeadline, selectNumber, selectRows } from '../clickhouse/client.js';
 
@@ -136,6 +136,7 @@ function createColumns(capacity: number) {
         difficulty: difficulty.subarray(0, rowCount),
         skills: skills.ids.length,
         items: items.ids.length - 1,
+        members: createMembers(skills.ids.length),
       },
       skillIds: skills.ids,
       itemIds: items.ids,

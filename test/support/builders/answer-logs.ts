@@ -1,4 +1,4 @@
-import { type AnswerLog, selectAllLearners } from '../../../src/domain/base/answer-log.js';
+import { type AnswerLog, createMembers, selectAllLearners } from '../../../src/domain/base/answer-log.js';
 import type { BktParameters } from '../../../src/domain/base/bkt-parameters.js';
 import { type TenantModel, unfittedModel } from '../../../src/domain/catalogue/tenant-model.js';
 import { selectTrainingLearners } from '../../../src/domain/fit/fit-tenant.js';
@@ -22,6 +22,7 @@ export function answerLog(
   skills: number,
   learners: readonly (readonly LoggedAnswer[])[],
   items = 0,
+  combinations: readonly (readonly number[])[] = [],
 ): AnswerLog {
   const answers = learners.flat();
   const starts = new Uint32Array(learners.length + 1);
@@ -37,6 +38,7 @@ export function answerLog(
     difficulty: Float32Array.from(answers, ({ difficulty }) => difficulty ?? Number.NaN),
     skills,
     items,
+    members: createMembers(skills, combinations),
   };
 }
 

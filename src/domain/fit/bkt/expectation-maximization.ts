@@ -7,7 +7,7 @@ import {
 } from '../../base/bkt-parameters.js';
 import { clamp, logit, sigmoid } from '../../base/common.js';
 import { fitConstants, minReachableMastery } from '../../base/fit-constants.js';
-import { applyForgetting, computeMaxForget } from '../../tracing/bkt.js';
+import { applyForgetting, computeFailure, computeMaxForget } from '../../tracing/bkt.js';
 import { type AnswerTrees, sliceNodes } from './answer-trees.js';
 
 export const createWorkspace = (nodes: number) => ({
@@ -61,7 +61,7 @@ export function filterForward(
   { before, after }: Workspace,
   floor = 1e-9,
 ): number {
-  const { size, parent, correct, through, retained, shiftFactors } = tree;
+  const { size, parent, correct, through, retained, shiftFactors, others } = tree;
   const { pInit, pLearn, pForget } = parameters;
   const range = computeOddsRange(parameters);
   const guessOdds = toOdds(parameters.pGuess);
@@ -85,8 +85,10 @@ export function filterForward(
       slip = (slipOdds * shift) / (1 + slipOdds * shift);
     }
     const isCorrect = correct[node] === 1;
-    const masteredProbability = mastered * (isCorrect ? 1 - slip : slip);
-    const probability = masteredProbability + (1 - mastered) * (isCorrect ? guess : 1 - guess);
+    const other = others === null ? 1 : (others[node] as number);
+    const masteredProbability = mastered * (isCorrect ? 1 - slip : computeFailure(slip, other));
+    const unknownProbability = (1 - mastered) * (isCorrect ? guess : computeFailure(1 - guess, other));
+    const probability = masteredProbability + unknownProbability;
     before[node] = mastered;
     // As in pyBKT: an impossible answer is no evidence.
     after[node] = probability > 0 ? masteredProbability / probability : mastered;
@@ -108,9 +110,10 @@ export function filterForward(
  * Backward pass after `filterForward`. With smoothed gamma and filtered p, messages are gamma / p and (1 -
  * gamma) / (1 - p).
  */
-export function smoothBackward(tree: SkillTree, { pLearn, pForget }: BktParameters, work: Workspace) {
+export function smoothBackward(tree: SkillTree, parameters: BktParameters, work: Workspace) {
+  const { pLearn, pForget, pGuess, pSlip } = parameters;
   const { before, after, backKnown, backUnknown } = work;
-  const { parent, correct, through, ending, retained } = tree;
+  const { parent, correct, through, ending, retained, others: otherSkills } = tree;
   let [starts, startsKnown] = [0, 0];
   // Attempts without mastery before another attempt.
   let [learned, notLearned] = [0, 0];
@@ -136,6 +139,10 @@ export function smoothBackward(tree: SkillTree, { pLearn, pForget }: BktParamete
     if (correct[node] === 1) {
       knownRight += mastered;
       unknownRight += others;
+    } else if (otherSkills !== null) {
+      const other = otherSkills[node] as number;
+      knownRight += mastered * (1 - computeBlame(pSlip, other));
+      unknownRight += others * (1 - computeBlame(1 - pGuess, other));
     }
     const from = parent[node] as number;
     if (from < 0) {
@@ -151,6 +158,12 @@ export function smoothBackward(tree: SkillTree, { pLearn, pForget }: BktParamete
   const visits = { known, knownRight, unknown, unknownRight };
   return { starts, startsKnown, learned, notLearned, forgotten, notForgotten, ...visits };
 }
+
+/**
+ * Share of wrong answers in which a skill fails (Koedinger et al. 2011): the other skills may cause the rest.
+ * @param failure probability that the skill fails @param others probability that all others succeed
+ */
+const computeBlame = (failure: number, others: number): number => failure / computeFailure(failure, others);
 
 export type Expectations = ReturnType<typeof smoothBackward>;
 
@@ -227,7 +240,7 @@ export type SkillEstimate = Readonly<ReturnType<typeof fitSkill>>;
 
 /** Two Newton steps of logistic regressions, with the difficulty as offset. */
 function fitShiftedEmissions(
-  { size, correct, through }: SkillTree,
+  { size, correct, through, others }: SkillTree,
   shiftFactors: Float64Array,
   parameters: BktParameters,
   means: BktParameters,
@@ -246,9 +259,10 @@ function fitShiftedEmissions(
       const masteredSequences = mastered[node] as number;
       const unknown = (through[node] as number) - masteredSequences;
       const y = correct[node] as number;
-      guess += unknown * (y - g);
+      const other = others === null ? 1 : (others[node] as number);
+      guess += unknown * ((y === 1 ? 1 : 1 - computeBlame(1 - g, other)) - g);
       guessCurve += unknown * g * (1 - g);
-      slip += masteredSequences * (1 - y - s);
+      slip += masteredSequences * ((y === 1 ? 0 : computeBlame(s, other)) - s);
       slipCurve += masteredSequences * s * (1 - s);
     }
     pGuess = stepNewton(pGuess, guess, guessCurve, means.pGuess, strengths.pGuess);

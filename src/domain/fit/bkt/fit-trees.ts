@@ -130,11 +130,10 @@ const scaleCandidates: readonly number[] = [difficultyConstants.scale, 0.25, 0.7
 export async function chooseFitOptions(
   log: AnswerLog,
   learners = selectAllLearners(log),
-  { rapidThresholds = [] }: TreeOptions = {},
+  options: Omit<TreeOptions, 'withDifficulty'> = {},
 ): Promise<BktFitOptions> {
   const fitted = selectLearners(log, (learner) => learners[learner] === 1 && !isHeldOut(learner));
   const heldOut = selectLearners(log, (learner) => learners[learner] === 1 && isHeldOut(learner));
-  const options = { rapidThresholds };
   const rule = await choosePreferred(log, heldOut, growTrees(log, fitted, options), strengthCandidates);
   if (!hasDifficulty(log)) return rule;
   const shifted = growTrees(log, fitted, { ...options, withDifficulty: true });
@@ -168,7 +167,7 @@ async function evaluateCandidate(
 ) {
   const { skills } = await fitTrees(trees, candidate);
   const model = { ...candidate, skills };
-  const { losses, answers } = sumLosses(log, heldOut, model, heldOut.length, (_, learner) => learner);
+  const { losses, answers } = sumLosses(log, heldOut, model, heldOut.length, (_, learner) => [learner]);
   const total = answers.reduce((sum, count) => sum + count, 0);
   const meanLoss = losses.reduce((sum, loss) => sum + loss, 0) / Math.max(1, total);
   return { candidate, losses, answers, total, meanLoss };

@@ -3,31 +3,43 @@ import {
   hasDifficulty,
   iterateLearnerRanges,
   type LearnerSelection,
+  listSkillSets,
+  readSkillSet,
 } from '../../base/answer-log.js';
 import type { BktParameters } from '../../base/bkt-parameters.js';
-import { toDay } from '../../base/common.js';
+import { mapNonEmpty, type NonEmpty, toDay } from '../../base/common.js';
 import { computeAnswerLoss } from '../../base/prediction-metrics.js';
-import { computeDifficultyShift, computeEffectiveMastery, traceAnswer } from '../../tracing/bkt.js';
+import { computeEffectiveMastery, computeQuestionShift, traceQuestion } from '../../tracing/bkt.js';
+
+interface TracedSkill {
+  readonly parameters: BktParameters;
+  readonly difficultyMean: number;
+}
 
 export interface TracedModel {
-  readonly skills: readonly { readonly parameters: BktParameters; readonly difficultyMean: number }[];
+  readonly skills: readonly TracedSkill[];
   readonly difficultyScale: number;
 }
 
-const findSkill = (log: AnswerLog, index: number, { skills }: TracedModel) =>
-  skills[log.skill[index] as number] as TracedModel['skills'][number];
+const selectSkills = (log: AnswerLog, index: number, { skills }: TracedModel): NonEmpty<TracedSkill> =>
+  Array.from(readSkillSet(log, log.skill[index] as number), (skill) => skills[skill]) as [
+    TracedSkill,
+    ...TracedSkill[],
+  ];
+
+export const averageDifficulty = (skills: readonly Pick<TracedSkill, 'difficultyMean'>[]): number =>
+  skills.reduce((sum, { difficultyMean }) => sum + difficultyMean, 0) / skills.length;
 
 /** Difficulty centred per skill; null if not supplied. */
 export function computeDifficulty(log: AnswerLog, index: number, model: TracedModel): number | null {
   const difficulty = log.difficulty[index] as number;
-  return Number.isNaN(difficulty) ? null : difficulty - findSkill(log, index, model).difficultyMean;
+  return Number.isNaN(difficulty) ? null : difficulty - averageDifficulty(selectSkills(log, index, model));
 }
 
 export function computeShift(log: AnswerLog, index: number, model: TracedModel): number {
   const difficulty = computeDifficulty(log, index, model);
   if (model.difficultyScale === 0 || difficulty === null) return 0;
-  const { parameters } = findSkill(log, index, model);
-  return computeDifficultyShift(parameters, difficulty, model.difficultyScale);
+  return computeQuestionShift(selectSkills(log, index, model), difficulty, model.difficultyScale);
 }
 
 /** By answer index; null without difficulties. */
@@ -55,30 +67,50 @@ export function recordAttempt(history: AttemptHistory, at: number, isCorrect: bo
   history.lastCorrectDay = day;
 }
 
+type TracedAttempt = ReturnType<typeof traceQuestion>[0];
+
+/** @param visit `pCorrect` of the answer, and of each of its skills */
 export function traceLog(
   log: AnswerLog,
   learners: LearnerSelection,
   model: TracedModel,
-  visit: (index: number, pCorrect: number, learner: number) => void,
+  visit: (index: number, pCorrect: number, learner: number, skills: NonEmpty<TracedAttempt>) => void,
   from = 0,
   to = learners.length,
 ): void {
   const states = model.skills.map(() => createAttemptHistory(-1));
+  const sets = listSkillSets(log);
+  const readState = (skill: number, learner: number): AttemptHistory => {
+    const state = states[skill] as AttemptHistory;
+    if (state.learner === learner) return state;
+    const { pInit } = (model.skills[skill] as TracedSkill).parameters;
+    const fresh = createAttemptHistory(learner, pInit);
+    states[skill] = fresh;
+    return fresh;
+  };
   for (const { learner, start, end } of iterateLearnerRanges(log, learners, from, to)) {
     for (let index = start; index < end; index++) {
-      const skill = log.skill[index] as number;
-      const { parameters } = findSkill(log, index, model);
-      let state = states[skill] as AttemptHistory;
-      if (state.learner !== learner) state = createAttemptHistory(learner, parameters.pInit);
-      states[skill] = state;
-      const at = Math.max(state.lastAttemptAt, log.at[index] as number);
+      const set = sets[log.skill[index] as number] as NonEmpty<number>;
       const isCorrect = log.correct[index] === 1;
-      const before = computeEffectiveMastery(parameters.pInit, state, at);
-      const shift = computeShift(log, index, model);
-      const { masteryAfter, pCorrect } = traceAnswer(parameters, before, isCorrect, shift);
-      state.mastery = masteryAfter;
-      recordAttempt(state, at, isCorrect);
-      visit(index, pCorrect, learner);
+      const at = log.at[index] as number;
+      const before = mapNonEmpty(set, (skill) => {
+        const { parameters } = model.skills[skill] as TracedSkill;
+        const state = readState(skill, learner);
+        const now = Math.max(state.lastAttemptAt, at);
+        return { parameters, mastery: computeEffectiveMastery(parameters.pInit, state, now) };
+      });
+      const traced = traceQuestion(before, isCorrect, computeShift(log, index, model));
+      for (const [i, skill] of set.entries()) {
+        const state = readState(skill, learner);
+        state.mastery = (traced[i] as TracedAttempt).masteryAfter;
+        recordAttempt(state, Math.max(state.lastAttemptAt, at), isCorrect);
+      }
+      visit(
+        index,
+        traced.reduce((product, { pCorrect }) => product * pCorrect, 1),
+        learner,
+        traced,
+      );
     }
   }
 }
@@ -88,14 +120,16 @@ export function sumLosses(
   learners: LearnerSelection,
   model: TracedModel,
   groups: number,
-  groupOf: (index: number, learner: number) => number,
+  groupsOf: (index: number, learner: number) => readonly number[],
 ) {
   const losses = new Float64Array(groups);
   const answers = new Uint32Array(groups);
   traceLog(log, learners, model, (index, pCorrect, learner) => {
-    const group = groupOf(index, learner);
-    losses[group] = (losses[group] as number) + computeAnswerLoss(pCorrect, log.correct[index] as number);
-    answers[group] = (answers[group] as number) + 1;
+    const loss = computeAnswerLoss(pCorrect, log.correct[index] as number);
+    for (const group of groupsOf(index, learner)) {
+      losses[group] = (losses[group] as number) + loss;
+      answers[group] = (answers[group] as number) + 1;
+    }
   });
   return { losses, answers };
 }
@@ -107,20 +141,29 @@ export interface LossComparison {
   readonly newLogLoss: number | null;
 }
 
+/** @returns per skill, with all answers that include it, and of all answers */
 export function compareHeldOutLoss(
   log: AnswerLog,
   learners: LearnerSelection,
   candidate: TracedModel,
   current: TracedModel,
-): LossComparison[] {
+): { readonly skills: readonly LossComparison[]; readonly all: LossComparison } {
+  const groups = listSkillSets(log).map((set) => [...set, log.skills]);
   const bySkill = (model: TracedModel) =>
-    sumLosses(log, learners, model, log.skills, (index) => log.skill[index] as number);
+    sumLosses(
+      log,
+      learners,
+      model,
+      log.skills + 1,
+      (index) => groups[log.skill[index] as number] as readonly number[],
+    );
   const [after, before] = [bySkill(candidate), bySkill(current)];
   const mean = (losses: Float64Array, skill: number, answers: number) =>
     answers === 0 ? null : (losses[skill] as number) / answers;
-  return Array.from(after.answers, (answers, skill) => ({
+  const compared = Array.from(after.answers, (answers, skill) => ({
     answers,
     oldLogLoss: mean(before.losses, skill, answers),
     newLogLoss: mean(after.losses, skill, answers),
   }));
+  return { skills: compared.slice(0, -1), all: compared.at(-1) as LossComparison };
 }

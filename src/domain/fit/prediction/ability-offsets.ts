@@ -1,6 +1,7 @@
 import {
   type AnswerLog,
   collectAnswerIndices,
+  countSkillSets,
   iterateLearnerRanges,
   type LearnerSelection,
   selectAllLearners,
@@ -8,7 +9,7 @@ import {
 import { clamp, logit, sigmoid } from '../../base/common.js';
 import { predictionConstants } from '../../base/prediction-constants.js';
 
-/** Log-odds of a new learner, for the ability filter. */
+/** Log-odds of a new learner, for the ability filter. `skills`: by skill set. */
 export interface AbilityOffsets {
   readonly mean: number;
   readonly skills: ArrayLike<number>;
@@ -57,9 +58,9 @@ export function fitOffsets(
 
 const createRatings = (log: AnswerLog, mean: number) => ({
   mean,
-  skills: new Float64Array(log.skills),
+  skills: new Float64Array(countSkillSets(log)),
   items: new Float64Array(log.items + 1),
-  skillAnswers: new Float64Array(log.skills),
+  skillAnswers: new Float64Array(countSkillSets(log)),
   itemAnswers: new Float64Array(log.items + 1),
 });
 

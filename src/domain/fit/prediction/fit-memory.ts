@@ -2,6 +2,7 @@
 import {
   type AnswerLog,
   collectAnswerIndices,
+  countSkillSets,
   groupByMember,
   type LearnerSelection,
   sharedArrays,
@@ -42,7 +43,8 @@ export function createFitMemory(
   itemVariance: number,
 ) {
   const indices = collectAnswerIndices(log, learners);
-  const { correct, skill, item, skills, items } = log;
+  const { correct, skill, item, items } = log;
+  const skills = countSkillSets(log);
   const answers = { indices, rows, ...computeMoments(rows, indices) };
   const { pairs, itemPairs } = buildPairTables(log, rows, indices);
   const skillOf = sharedArrays.counts(items + 1);
@@ -67,13 +69,9 @@ export function createFitMemory(
   return { correct, logits, rows, ranges: countRanges(indices), skillOf, blocks, pairs, itemPairs, streaks };
 }
 
-function buildPairTables(
-  { skill, item, skills, items }: AnswerLog,
-  rows: Float32Array,
-  indices: Uint32Array,
-) {
-  const bySkill = groupByMember(skill, skills, indices);
-  const byItem = groupByMember(item, items + 1, indices);
+function buildPairTables(log: AnswerLog, rows: Float32Array, indices: Uint32Array) {
+  const bySkill = groupByMember(log.skill, countSkillSets(log), indices);
+  const byItem = groupByMember(log.item, log.items + 1, indices);
   return {
     pairs: buildFrequentPairs(rows, rowWidth, bySkill, skillPairColumns, skillPairWidth, rules.skillPairs),
     itemPairs: buildFrequentPairs(rows, rowWidth, byItem, [previousItemColumn], 1, rules.itemPairs),
@@ -91,12 +89,8 @@ export function hasAnswersFor({ blocks, pairs }: FitMemory, part: PartName): boo
 }
 
 /** Member 0 of these blocks means: no term. */
-function createTableBlocks(
-  { correct, skill, item, skills, items }: AnswerLog,
-  answers: BlockAnswers,
-  pairs: PairTable,
-  itemPairs: PairTable,
-) {
+function createTableBlocks(log: AnswerLog, answers: BlockAnswers, pairs: PairTable, itemPairs: PairTable) {
+  const { correct, skill, item, items } = log;
   const { indices, rows } = answers;
   const table = (size: number, ridge: number, memberOf: (index: number) => number): Block => {
     const members = sharedArrays.counts(correct.length);
@@ -113,7 +107,7 @@ function createTableBlocks(
     course: table(pairs.keys.length, rules.courseRidge * averageSkillAnswers(rows, indices), (index) =>
       findPairMember(pairs, skill[index] as number, at(index, courseColumn)),
     ),
-    skillRuns: table(skills * skillRunCount, rules.skillRunRidge, (index) =>
+    skillRuns: table(countSkillSets(log) * skillRunCount, rules.skillRunRidge, (index) =>
       runMember(index, skill[index] as number, skillRunCount),
     ),
     itemRuns: table((items + 1) * itemRunCount, rules.itemRunRidge, (index) =>

@@ -1,11 +1,13 @@
 import {
   type AnswerLog,
   collectAnswerIndices,
+  countSkillSets,
   type LearnerSelection,
+  listSkillSets,
   selectAllLearners,
   sharedArrays,
 } from '../../base/answer-log.js';
-import { sigmoid, toDay } from '../../base/common.js';
+import { mapNonEmpty, type NonEmpty, sigmoid, toDay } from '../../base/common.js';
 import { predictionConstants } from '../../base/prediction-constants.js';
 import { computeAnswerLoss } from '../../base/prediction-metrics.js';
 import type { ItemModel } from '../../catalogue/tenant-model.js';
@@ -25,11 +27,13 @@ import {
   newItemWindow,
 } from '../../tracing/learner-states.js';
 import {
+  combineSkills,
   type ItemTrace,
   newItemTrace,
   newLearnerTrace,
-  newSkillTrace,
+  newSkillRecord,
   type SkillRecord,
+  type SkillTrace,
   updateTraces,
 } from '../../tracing/traces.js';
 import { computeDifficulty, computeShift, type TracedModel, traceLog } from '../bkt/trace-log.js';
@@ -48,8 +52,6 @@ export const createFeatureStore = ({ skill }: AnswerLog) => ({
 
 export type FeatureStore = ReturnType<typeof createFeatureStore>;
 
-const newSkillHistory: SkillRecord = { trace: newSkillTrace, attempts: 0, correct: 0 };
-
 const createHistory = () => ({
   learner: newLearnerTrace,
   skills: new Map<number, SkillRecord>(),
@@ -65,6 +67,7 @@ export function replayLearners(
   offsets: AbilityOffsets,
   store: FeatureStore,
 ): void {
+  const sets = listSkillSets(log);
   let history = createHistory();
   const replay = (index: number, pCorrect: number, learner: number): void => {
     const answerNumber = index - (log.starts[learner] as number) + 1;
@@ -72,20 +75,21 @@ export function replayLearners(
     const skill = log.skill[index] as number;
     const item = log.item[index] as number;
     const answer = { isCorrect: log.correct[index] === 1, occurredAt: log.at[index] as number };
-    const record = history.skills.get(skill) ?? newSkillHistory;
-    const { trace, attempts, correct } = record;
+    const set = sets[skill] as NonEmpty<number>;
+    const records = mapNonEmpty(set, (member) => history.skills.get(member) ?? newSkillRecord);
+    const combined = combineSkills(records);
     const remembered = item === 0 ? undefined : history.items.get(item);
     const recalled = findLiveTrace(history.window, remembered);
     const traces = {
       learner: history.learner,
-      skills: [trace] as const,
+      skills: mapNonEmpty(records, ({ trace }) => trace),
       item: item === 0 ? null : (recalled ?? newItemTrace),
     };
     // Log numbers replace hashed keys.
     const keys = { skill: skill + 1, item };
     writeFeatures(store.rows, index * rowWidth, {
       traces,
-      skills: record,
+      skills: combined,
       keys,
       bktProbability: Math.fround(pCorrect),
       answerNumber,
@@ -96,10 +100,13 @@ export function replayLearners(
     });
     store.countsForItem[index] = item !== 0 && isItemCounted(recalled, answer.occurredAt) ? 1 : 0;
     const offset = computeAbilityOffset(offsets, skill, item, Math.fround(computeShift(log, index, model)));
-    const after = updateTraces(traces, keys, answer, answerNumber, attempts, offset);
+    const after = updateTraces(traces, keys, answer, answerNumber, combined.attempts, offset);
     history.learner = after.learner;
-    const correctNow = correct + (answer.isCorrect ? 1 : 0);
-    history.skills.set(skill, { trace: after.skills[0], attempts: attempts + 1, correct: correctNow });
+    const right = answer.isCorrect ? 1 : 0;
+    for (const [i, { attempts, correct }] of records.entries()) {
+      const trace = after.skills[i] as SkillTrace;
+      history.skills.set(set[i] as number, { trace, attempts: attempts + 1, correct: correct + right });
+    }
     if (after.item === null) return;
     history.window = advanceWindow(history.window, remembered);
     history.items.set(item, { generation: history.window.generation, trace: after.item });
@@ -129,8 +136,8 @@ export function predictRange(
   }
 }
 
-export const readRelatedSkills = ({ skills }: AnswerLog, { pairs }: FittedPrediction): RelatedTerms[] =>
-  Array.from({ length: skills }, (_, skill) => readRelatedTerms(pairs, skill));
+export const readRelatedSkills = (log: AnswerLog, { pairs }: FittedPrediction): RelatedTerms[] =>
+  Array.from({ length: countSkillSets(log) }, (_, set) => readRelatedTerms(pairs, set));
 
 export function readTerms(
   log: AnswerLog,
