@@ -54,6 +54,31 @@ test('track-answers limits the skills of a learner exactly, and a rejected answe
   assert.equal(none.json.error.details[1].path, 'events/1/skill_id');
 });
 
+test('track-answer counts each skill of a question towards both limits', async () => {
+  const { caller, listSkills } = await freshTenant();
+  const send = async (user: string, skill_ids: readonly string[], more: object = {}) =>
+    outcomeOf(await caller.track(event({ user_id: user, skill_id: null, skill_ids, ...more })));
+  assert.equal(await send('ada', ['s0', 's1', 's2', 's3']), '200');
+  assert.equal(await send('ada', ['s0', 's4', 's5'], { event_id: 'e' }), limitExceeded);
+  assert.deepEqual(await listSkills(), ['s0', 's1', 's2', 's3'], 'a rejected answer stores nothing');
+  assert.equal(await send('ada', ['s4', 's0'], { event_id: 'e' }), '200', 'the id is still free');
+  assert.equal(await send('ada', ['s4', 's1', 's0']), '200');
+  const batch = [['s1', 's2'], ['s1', 'x'], ['s4']].map((skill_ids) =>
+    event({ user_id: 'ada', skill_id: null, skill_ids }),
+  );
+  const { json } = await caller.trackAll(batch);
+  assert.deepEqual(valuesOf(json.data.results, 'status'), [200, 422, 200]);
+  const { data } = (await caller.get('/api/v1/mastery/ada')).json;
+  assert.deepEqual(valuesOf(data.skills, 'total_attempts').sort(), [1, 2, 3, 3, 3]);
+  for (const user of ['u1', 'u2', 'u3']) {
+    const skills = [`${user}-a`, `${user}-b`];
+    assert.equal(await send(user, [...skills, 's0']), '200');
+  }
+  assert.equal(await send('u4', ['s0', 'new-1', 'new-2']), limitExceeded);
+  assert.equal((await listSkills()).length, perTenant - 1);
+  assert.equal(await send('u4', ['s0', 'new-1']), '200');
+});
+
 test('Concurrent answers and settings exceed neither limit', async () => {
   const { caller, listSkills, putSkill } = await freshTenant();
   await caller.trackAll(answers('ada', perLearner - 1));

@@ -120,6 +120,21 @@ describe('Webhooks', { concurrency: true }, () => {
     }
   });
 
+  test('send mastery.reached once for each skill of a question', async (t) => {
+    const by = await callerIn('several-skills');
+    const endpoint = await createEndpoint(t, by, 'mastery.reached');
+    await reachMastery(by, 'ada');
+    const listed = { user_id: 'ada', skill_ids: ['algebra', 'geometry', 'sets'], is_correct: true };
+    for (const i of indices(8)) await by.track({ ...listed, event_id: `several-${i}` });
+    const payloads = await endpoint.payloads(3);
+    await dispatched();
+    const skills = ['algebra', 'geometry', 'sets'];
+    assert.deepEqual(payloads.map(({ data }) => data.skill_id).sort(), skills);
+    const [geometry, sets] = payloads.slice(1).map(({ data: { skill_id: _, ...data } }) => data);
+    assert.deepEqual(geometry, sets, 'equal histories');
+    assert.equal(endpoint.received.length, 3);
+  });
+
   test('list deliveries in pages and send each of them again with the same id', async (t) => {
     const by = await callerIn('listed');
     const endpoint = await createEndpoint(t, by, '*');

@@ -2,11 +2,12 @@
 import { isUtf8 } from 'node:buffer';
 import {
   eventBatchCheck,
+  findSkillProblem,
   findTimeProblem,
   learningEventCheck,
+  listSkillIds,
   maxBatchEvents,
   parseTime,
-  readSkillIds,
 } from '../../src/contracts/answers/events.js';
 import {
   allSlots,
@@ -163,11 +164,12 @@ function toTrackEvent(
   body: unknown,
   path: string,
 ): TrackEvent {
-  if (!learningEventCheck.Check(body))
-    throw createEventError(describeErrors(learningEventCheck.Errors(body), path));
-  const skillIds = readSkillIds(body);
-  if ('message' in skillIds)
-    throw createEventError([{ path: `${path}${skillIds.path}`, message: skillIds.message }]);
+  const skillProblem = findSkillProblem(Object(body));
+  if (!learningEventCheck.Check(body) || skillProblem !== null)
+    throw createEventError([
+      ...describeErrors(learningEventCheck.Errors(body), path),
+      ...(skillProblem ? [{ ...skillProblem, path: `${path}${skillProblem.path}` }] : []),
+    ]);
   const occurredAtText = body.occurred_at ?? null;
   const occurredAt = occurredAtText === null ? receivedAt : parseTime(occurredAtText);
   const problem = findTimeProblem(occurredAt, receivedAt);
@@ -176,8 +178,8 @@ function toTrackEvent(
   return {
     tenant,
     userId: body.user_id,
-    skillIds,
-    listsSkills: body.skill_ids !== undefined && body.skill_ids !== null,
+    skillIds: listSkillIds(body),
+    listsSkills: Array.isArray(body.skill_ids),
     isCorrect: body.is_correct,
     timeSpentSeconds: body.time_spent_seconds ?? null,
     confidenceScore: body.confidence_score ?? null,

@@ -46,20 +46,25 @@ export const LearningEvent = Type.Object(
 export type LearningEvent = Static<typeof LearningEvent>;
 export const learningEventCheck = Compile(LearningEvent);
 
-/** The skills, or the problem of these two fields. */
-export function readSkillIds({
+type SkillFields = { readonly skill_id?: unknown; readonly skill_ids?: unknown };
+
+/** Of an event or item whose two fields may have any type. Null: exactly one is present, without repeated ids. */
+export function findSkillProblem({ skill_id = null, skill_ids = null }: SkillFields): Problem | null {
+  if (skill_ids === null)
+    return skill_id === null
+      ? { path: 'skill_id', message: 'is required, unless skill_ids is present' }
+      : null;
+  if (skill_id !== null) return { path: 'skill_ids', message: 'must be absent if skill_id is present' };
+  if (!Array.isArray(skill_ids) || new Set(skill_ids).size === skill_ids.length) return null;
+  return { path: 'skill_ids', message: 'must have distinct ids' };
+}
+
+/** @param event without a skill problem */
+export const listSkillIds = ({
   skill_id,
   skill_ids,
-}: Pick<LearningEvent, 'skill_id' | 'skill_ids'>): NonEmpty<string> | Problem {
-  const hasOne = skill_id !== undefined && skill_id !== null;
-  const hasList = skill_ids !== undefined && skill_ids !== null;
-  if (hasOne && hasList) return { path: 'skill_ids', message: 'must be absent if skill_id is present' };
-  if (hasOne) return [skill_id];
-  if (!hasList) return { path: 'skill_id', message: 'is required, unless skill_ids is present' };
-  if (new Set(skill_ids).size < skill_ids.length)
-    return { path: 'skill_ids', message: 'must have distinct ids' };
-  return skill_ids as [string, ...string[]];
-}
+}: Pick<LearningEvent, 'skill_id' | 'skill_ids'>): NonEmpty<string> =>
+  (skill_ids ?? [skill_id]) as [string, ...string[]];
 
 export const maxBatchEvents = 1000;
 
