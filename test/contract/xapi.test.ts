@@ -322,10 +322,48 @@ const mapped: readonly (readonly [Json, Json, string | number | null])[] = [
   [{ skill_from: 'grouping', unmapped: 'ignore' }, inCategory, null],
   [byExtension, inContext('constructor'), 'constructor'],
   [byExtension, { object: { id: 'http://school.example/items/1', definition } }, 'constructor'],
-  ...[1, null, '', '\ud800', { a: [] }].map((value) => [byExtension, inContext(value), 400] as const),
+  ...[1, null, '', '\ud800', { a: [] }, [], ['a', 1], [['a']]].map(
+    (value) => [byExtension, inContext(value), 400] as const,
+  ),
   [{ success_threshold: 0.7 }, scored, skillIri],
   [{}, scored, null],
 ];
+
+test('POST /xapi/statements counts an answer for several parents, categories or entries of an extension', async () => {
+  const irisOf = (...names: readonly string[]) =>
+    names.map((name) => ({ id: `http://school.example/${name}` }));
+  const inParents = (...names: readonly string[]) => ({
+    context: { contextActivities: { parent: irisOf(...names) } },
+  });
+  const [a, b] = irisOf('a', 'b').map(({ id }) => id) as [string, string];
+  const skills = { [a]: 'algebra', [b]: 'algebra', 'http://school.example/course': null };
+  const eleven = indices(11).map((i) => `${i}`);
+  const cases: readonly (readonly [Json, Json, readonly string[] | 400])[] = [
+    [{}, inParents('b', 'a'), [b, a]],
+    [{ skills }, inParents('course', 'a', 'c'), ['algebra', 'http://school.example/c']],
+    [{ skills }, inParents('a', 'b'), ['algebra']],
+    [{ skills }, inParents('course'), 400],
+    [byExtension, inContext(['x', 'y', 'x']), ['x', 'y']],
+    [byExtension, inContext(eleven.slice(1)), eleven.slice(1)],
+    [byExtension, inContext(eleven), 400],
+  ];
+  for (const [mapping, change, expected] of cases) {
+    assert.equal((await putMapping(mapping)).status, 200);
+    const sent = statement(change);
+    const { status, text } = await send(sent);
+    const name = JSON.stringify([mapping, change]);
+    if (expected === 400) {
+      assert.equal(status, 400, name);
+      assert.match(text, /must name 1 to 10 skills as defined in the xAPI mapping/);
+      continue;
+    }
+    assert.equal(status, 200, text);
+    const { json } = await caller.get(`/api/v1/mastery/${encodeURIComponent(learnerOf(sent))}`);
+    const counted = json.data.skills.map((one: Json) => `${one.skill_id} ${one.total_attempts}`);
+    assert.deepEqual(counted.sort(), expected.map((skill) => `${skill} 1`).sort(), name);
+    assert.equal((await attemptsFor(sent))[0].skill_id, expected[0], name);
+  }
+});
 
 test('POST /xapi/statements maps skills and results by the mapping of the tenant', async () => {
   for (const [mapping, change, expected] of mapped) {

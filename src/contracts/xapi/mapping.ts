@@ -1,5 +1,6 @@
 import Type, { type Static, type TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
+import { maxQuestionSkills } from '../answers/events.js';
 import { Id } from '../schema/ids.js';
 import { nullable, optionalNullable, validate } from '../schema/validate.js';
 import { Iri, iriRecord } from './statement.js';
@@ -11,13 +12,13 @@ export const XapiMapping = Type.Object({
   home_page: nullable(Iri),
   skill_from: Type.Union([Type.Enum(['parent', 'grouping', 'category']), Type.Object({ extension: Iri })]),
   skills: Type.Refine(
-    iriRecord(Id),
+    iriRecord(nullable(Id)),
     (skills) => Object.keys(skills).length <= maxSkills,
     () => `must have at most ${maxSkills} entries`,
   ),
   success_threshold: nullable(Type.Number({ minimum: 0, maximum: 1 })),
   unmapped: Type.Enum(['reject', 'ignore'], {
-    description: 'Handling of statements without a mapped skill.',
+    description: `Handling of statements without a mapped skill, or with more than ${maxQuestionSkills}.`,
   }),
 });
 export type XapiMapping = Static<typeof XapiMapping>;

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
-import type { LearningEvent } from '../../contracts/answers/events.js';
+import { type LearningEvent, maxQuestionSkills } from '../../contracts/answers/events.js';
 import { findIdProblem } from '../../contracts/schema/ids.js';
 import { parseDurationSeconds } from '../../contracts/xapi/duration.js';
 import type { XapiMapping } from '../../contracts/xapi/mapping.js';
 import { type Statement, voidedVerb } from '../../contracts/xapi/statement.js';
+import { distinct } from '../../lists.js';
 
-/** `other`: not an answer of one learner. `unmapped`: an answer without a skill in the mapping. */
+/** `other`: not an answer of one learner. `unmapped`: an answer without skills in the mapping, or with too many. */
 export type StatementMeaning =
   | { readonly kind: 'answer'; readonly event: LearningEvent }
   | { readonly kind: 'voiding'; readonly statementId: string }
@@ -26,11 +27,11 @@ export function interpretStatement(statement: Statement, id: string, mapping: Xa
   const isActivity = object.objectType === undefined || object.objectType === 'Activity';
   if (!isActivity || !answerVerbs.includes(verb.id) || actor.objectType === 'Group' || isCorrect === null)
     return { kind: 'other' };
-  const skillId = resolveSkillId(object, context, mapping);
-  if (skillId === null) return { kind: 'unmapped' };
+  const skillIds = resolveSkillIds(object, context, mapping);
+  if (skillIds.length === 0 || skillIds.length > maxQuestionSkills) return { kind: 'unmapped' };
   const who = {
     user_id: resolveUserId(actor, mapping.home_page),
-    skill_id: skillId,
+    skill_ids: skillIds,
     item_id: shortenId(object.id),
   };
   const answer = { is_correct: isCorrect, time_spent_seconds: parseTimeSpent(result?.duration) };
@@ -62,16 +63,22 @@ function resolveUserId({ account, openid, mbox, mbox_sha1sum = '' }: Actor, home
   return hashId(`mbox_sha1sum\n${sha1}`);
 }
 
-function resolveSkillId(
+/** Empty if an entry of the extension is not a text. */
+function resolveSkillIds(
   activity: Activity,
   context: Statement['context'],
-  mapping: XapiMapping,
-): string | null {
-  const { skill_from: from, skills } = mapping;
-  const named =
+  { skill_from: from, skills }: XapiMapping,
+): string[] {
+  const source =
     typeof from === 'string'
-      ? [context?.contextActivities?.[from] ?? []].flat()[0]?.id
-      : (context?.extensions?.[from.extension] ?? activity.definition?.extensions?.[from.extension]);
-  if (typeof named !== 'string' || named === '' || !named.isWellFormed()) return null;
-  return Object.hasOwn(skills, named) ? (skills[named] as string) : shortenId(named);
+      ? [context?.contextActivities?.[from] ?? []].flat().map(({ id }) => id)
+      : (context?.extensions?.[from.extension] ?? activity.definition?.extensions?.[from.extension] ?? []);
+  const named: unknown[] = [source].flat();
+  if (!named.every(isSkillName)) return [];
+  return distinct(
+    named.flatMap((name) => (Object.hasOwn(skills, name) ? (skills[name] ?? []) : shortenId(name))),
+  );
 }
+
+const isSkillName = (name: unknown): name is string =>
+  typeof name === 'string' && name !== '' && name.isWellFormed();

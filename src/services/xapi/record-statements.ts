@@ -4,6 +4,7 @@ import {
   findTimeProblem,
   type LearningEvent,
   maxBatchEvents,
+  maxQuestionSkills,
   parseTime,
 } from '../../contracts/answers/events.js';
 import { validationError } from '../../contracts/schema/validate.js';
@@ -80,7 +81,7 @@ function parseAndInterpret(value: unknown, path: string, mapping: XapiMapping, n
   if (meaning.kind === 'unmapped' && mapping.unmapped === 'reject')
     throw validationError('statement', {
       path: `${path}context`,
-      message: 'must name a skill as defined in the xAPI mapping',
+      message: `must name 1 to ${maxQuestionSkills} skills as defined in the xAPI mapping`,
     });
   return { id, meaning };
 }
