@@ -62,7 +62,7 @@ function nextItemsBench(skills: number): void {
     views: buildSkillViews(made.skills, model, now),
   };
   const questions = Array.from({ length: 1000 }, (_, i) => ({
-    skillId: `skill-${(i * 7) % skills}`,
+    skillIds: [`skill-${(i * 7) % skills}`] as const,
     itemId: `item-${i}`,
     questionDifficulty: i % 2 === 0 ? null : (i % 7) - 3,
     item: i % 4 === 0 ? null : { ...sampleItem, right: 10 + (i % 25) },

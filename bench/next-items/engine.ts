@@ -30,7 +30,7 @@ export function createEngine({ model, itemOf }: ServedSchool) {
       assessQuestions(
         assessLearner(learner.subjectAt(now)),
         questions.map((item) => ({
-          skillId: item.skillId,
+          skillIds: [item.skillId] as const,
           itemId: item.itemId,
           questionDifficulty: item.rated,
           item: itemOf(item),

@@ -23,7 +23,7 @@ import { waitFor } from '../support/wait.js';
 
 const service = await sharedService();
 const direct = new Skilltrace({ baseUrl: service.baseUrl, apiKey: service.key });
-const answerOf = (user_id: string, change: Partial<Answer> = {}): Answer => ({
+const answerOf = (user_id: string, change: Partial<Omit<Answer, 'skill_id' | 'skill_ids'>> = {}): Answer => ({
   ...{ user_id, skill_id: 'algebra', is_correct: true },
   ...change,
 });

@@ -50,13 +50,16 @@ test('Next items return the p_correct and mastery that an answer given now is co
     { itemId: 'hard', answers: 200, right: 20, expected: 120 },
     { itemId: 'easy', answers: 200, right: 190, expected: 120 },
   ]);
-  const items = [
+  const items: readonly Record<string, unknown>[] = [
     { skill_id: 'ratios' },
     { skill_id: 'sums', item_id: 'hard' },
     { skill_id: 'ratios', item_id: 'easy' },
     { skill_id: 'ratios', item_id: 'met-1' },
     { skill_id: 'sums', item_id: 'met-3', question_difficulty: -1.5 },
     { skill_id: 'unanswered', item_id: 'new', question_difficulty: 0.5 },
+    { skill_ids: ['sums', 'ratios'], item_id: 'met-2' },
+    { skill_ids: ['ratios', 'unanswered'], question_difficulty: -0.5 },
+    { skill_ids: ['sums'], item_id: 'one' },
   ];
   const chances: number[] = [];
   for (const [i, item] of items.entries()) {
@@ -69,13 +72,19 @@ test('Next items return the p_correct and mastery that an answer given now is co
     }));
     await fixItemDifficulty(distinct(history.map(({ item_id }) => item_id)));
     await practise(userId, history);
-    const asked = item.item_id?.startsWith('met') ? { ...item, item_id: `${userId} ${item.item_id}` } : item;
+    const asked = `${item.item_id}`.startsWith('met')
+      ? { ...item, item_id: `${userId} ${item.item_id}` }
+      : item;
     const [chosen] = await choose(userId, { items: [asked] });
-    const { json } = await caller.track(event({ user_id: userId, ...asked }));
+    const { json } = await caller.track(event({ user_id: userId, skill_id: null, ...asked }));
     const attempts = await caller.get(`/api/v1/learners/${userId}/attempts?limit=1`);
     const name = JSON.stringify(item);
     assertNear(chosen?.p_correct, attempts.json.data.attempts[0].p_correct, 1.5e-4, name);
     assert.equal(chosen?.mastery, json.data.mastery_before, name);
+    const counted = json.data.skills?.map((skill: Record<string, unknown>) => ({
+      ...{ skill_id: skill.skill_id, mastery: skill.mastery_before },
+    }));
+    assert.deepEqual(chosen?.skills, counted, name);
     chances.push(chosen?.p_correct as number);
   }
   assert.equal(new Set(chances).size, items.length, 'item, repetition and difficulty change the probability');
@@ -160,6 +169,11 @@ const invalidBodies: readonly (readonly [path: string, body: unknown])[] = [
   ['items/0/question_difficulty', { items: [{ ...item, question_difficulty: 3.1 }] }],
   ['items/0/question_difficulty', { items: [{ ...item, question_difficulty: '1' }] }],
   ['items/0', { items: ['one'] }],
+  ['items/1/skill_ids', { items: [item, { ...item, skill_ids: ['one'] }] }],
+  ['items/0/skill_ids', { items: [{ skill_ids: ['a', 'b', 'a'] }] }],
+  ['items/0/skill_ids', { items: [{ skill_ids: [] }] }],
+  ['items/0/skill_ids', { items: [{ skill_ids: indices(11).map(String) }] }],
+  ['items/0/skill_ids/1', { items: [{ skill_ids: ['a', ''] }] }],
   ['limit', { items: [item], limit: 0 }],
   ['limit', { items: [item], limit: 1001 }],
   ['limit', { items: [item], limit: 1.5 }],
@@ -182,7 +196,8 @@ test('Next items accept 1,000 items in 1 MiB as one request of the quota', async
   const keys = await keysOf({ after }, service);
   const limited = callerOf(service, await keys.add({ quota: 5 }));
   const wideId = (i: number): string => '😀'.repeat(120) + `${i % 990}`.padStart(8, '0');
-  const items = indices(1000).map((i) => ({ skill_id: `s-${i}`, item_id: wideId(i) }));
+  const listOf = (i: number) => indices(10).map((n) => `s-${i}-${n}`);
+  const items = indices(1000).map((i) => ({ skill_ids: listOf(i), item_id: wideId(i) }));
   const body = { items, limit: 1000, target: 0.6, note: 'ignored' };
   const { status, headers, json, text } = await post('wide', body, limited);
   assert.equal(status, 200, text.slice(0, 300));

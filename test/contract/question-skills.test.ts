@@ -96,13 +96,12 @@ const [required, absent] = [
   'is required, unless skill_ids is present',
   'must be absent if skill_id is present',
 ];
-const distinct = 'must have distinct ids';
 /** Changes of a valid event, and the details of the error. */
 const invalid: readonly (readonly [Record<string, unknown>, Record<string, string>])[] = [
   [{ skill_id: undefined }, { skill_id: required }],
   [{ skill_id: null, skill_ids: null }, { skill_id: required }],
   [{ skill_ids: ['algebra'] }, { skill_ids: absent }],
-  [{ skill_id: null, skill_ids: ['a', 'b', 'a'] }, { skill_ids: distinct }],
+  [{ skill_id: null, skill_ids: ['a', 'b', 'a'] }, { skill_ids: 'must not have duplicate items' }],
   [{ skill_id: null, skill_ids: [] }, { skill_ids: 'must not have fewer than 1 items' }],
   [
     { skill_id: null, skill_ids: indices(11).map((i) => `${i}`) },

@@ -10,7 +10,7 @@ import {
 } from '../../src/domain/advice/next-items.js';
 import { computeConditions } from '../../src/domain/answer/answer-conditions.js';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
-import { dayMs, logit, sigmoid } from '../../src/domain/base/common.js';
+import { dayMs, logit, mapNonEmpty, sigmoid } from '../../src/domain/base/common.js';
 import { itemTermCount } from '../../src/domain/prediction/prediction-model.js';
 import { emptyRelatedTerms } from '../../src/domain/prediction/related-terms.js';
 import { assessLearner } from '../../src/domain/score/assessment.js';
@@ -20,12 +20,12 @@ import { newItemTrace } from '../../src/domain/tracing/traces.js';
 import { indices } from '../../src/lists.js';
 import { between } from '../support/builders/arbitraries.js';
 import { fc, forAll } from '../support/builders/properties.js';
-import { mastered, modelWith, now, practised, viewsOf } from '../support/builders/study.js';
+import { mastered, modelWith, now, viewsOf } from '../support/builders/study.js';
 
 const target = nextItemsConstants.target.start;
 
 const plain: Candidate = {
-  ...{ index: 0, skillId: 'a', pCorrect: target, mastery: 0.5, gain: 1, rightLastHour: false },
+  ...{ index: 0, skillId: 'a', pCorrect: target, gain: 1, rightLastHour: false },
 };
 
 const listOf = (...parts: readonly Partial<Candidate>[]): Candidate[] =>
@@ -56,7 +56,6 @@ const anyCandidates = fc
     fc.record({
       skillId: fc.constantFrom('a', 'a', 'a', 'b', 'c'),
       pCorrect: fc.oneof(between(0, 1), fc.constantFrom(0, 1, target)),
-      mastery: between(0, 1),
       gain: fc.oneof(between(0, 3), fc.constantFrom(0, 1)),
       rightLastHour: fc.boolean(),
     }),
@@ -119,12 +118,17 @@ test('orderCandidates never moves a candidate back when its gain rises', () => {
 });
 
 const model = modelWith({ a: { name: 'Fractions' } });
-const views = viewsOf({ a: {}, done: mastered, faded: { mastery: 0.9, lastAttemptAt: now - 60 * dayMs } });
+const views = viewsOf({
+  ...{ a: {}, done: mastered, 'done too': mastered },
+  faded: { mastery: 0.9, lastAttemptAt: now - 60 * dayMs },
+});
+const learned = new Map(views.map(({ skillId, state }) => [skillId, state]));
 const learner = { ...newLearner, attempts: 30 };
 const standing = assessLearner({ learner, views, model, registeredSkills: 3, now });
 type Question = Parameters<typeof assessQuestions>[1][number];
+type Assessed = ReturnType<typeof assessQuestions>[number];
 const question: Question = {
-  ...{ skillId: 'a', itemId: null, questionDifficulty: null, item: null, itemRecord: null },
+  ...{ skillIds: ['a'], itemId: null, questionDifficulty: null, item: null, itemRecord: null },
 };
 const assessAll = (parts: readonly Partial<Question>[]) =>
   assessQuestions(
@@ -146,19 +150,33 @@ test('assessQuestions returns the probability with which an answer would be coun
     { ...question, questionDifficulty: 2 },
     { ...question, itemId: 'i', item, itemRecord: answeredBefore(90) },
     { ...question, itemId: 'i', item, itemRecord: undefined },
-    { ...question, skillId: 'unanswered' },
+    { ...question, skillIds: ['unanswered'] as const },
+    { ...question, itemId: 'i', skillIds: ['unanswered', 'a', 'faded'] as const },
   ];
   const assessed = assessQuestions(standing, questions);
-  for (const [i, { skillId, itemId, questionDifficulty, item, itemRecord }] of questions.entries()) {
-    const skill = skillId === 'a' ? practised : newSkill(defaultParameters);
-    const skills = [skill] as const;
-    const states = { keys: hashQuestionKeys([skillId], itemId), learner, skills, item: itemRecord };
+  const unanswered = newSkill(defaultParameters);
+  for (const [i, { skillIds, itemId, questionDifficulty, item, itemRecord }] of questions.entries()) {
+    const skills = mapNonEmpty(skillIds, (id) => learned.get(id) ?? unanswered);
+    const states = { keys: hashQuestionKeys(skillIds, itemId), learner, skills, item: itemRecord };
     const answer = { occurredAt: now, questionDifficulty };
-    const { pCorrect } = computeConditions(model, [skillId], item, states, answer);
+    const { pCorrect } = computeConditions(model, skillIds, item, states, answer);
     const found = assessed[i];
-    assert.deepEqual([found?.pCorrect, found?.mastery, found?.index], [pCorrect, skill.mastery, i]);
+    assert.deepEqual([found?.pCorrect, found?.index, found?.skillId], [pCorrect, i, skillIds[0]]);
+    assert.deepEqual(
+      found?.skills.map(({ view }) => view.state),
+      skills,
+    );
   }
   assert.equal(assessed[0]?.gain, assessed[3]?.gain);
+});
+
+test('assessQuestions returns the mean gain of the skills of a question, in any order', () => {
+  const skillIds = [['a'], ['new'], ['a', 'new'], ['new', 'a']] as const;
+  const assessed = assessAll(skillIds.map((ids) => ({ skillIds: ids })));
+  const [a, unseen, both, reversed] = assessed as [Assessed, Assessed, Assessed, Assessed];
+  assert.equal(both.gain, (a.gain + unseen.gain) / 2);
+  assert.deepEqual([reversed.gain, reversed.pCorrect], [both.gain, both.pCorrect]);
+  assert.ok(both.pCorrect < Math.min(a.pCorrect, unseen.pCorrect), 'needs both skills');
 });
 
 test('assessQuestions marks an item for an hour after a right answer, not after a wrong one', () => {
@@ -171,11 +189,9 @@ test('assessQuestions marks an item for an hour after a right answer, not after 
   assert.deepEqual(marks, [true, true, false, false, false, false, true]);
 });
 
-type Assessed = ReturnType<typeof assessQuestions>[number];
-
 test('explainCandidate returns a code and a sentence of at most 200 characters', () => {
   const skillIds = ['a', 'done', 'faded', 'new'];
-  const assessed = assessAll(skillIds.map((skillId) => ({ skillId })));
+  const assessed = assessAll(skillIds.map((skillId) => ({ skillIds: [skillId] })));
   const [onA, onDone, onFaded, onNew] = assessed as [Assessed, Assessed, Assessed, Assessed];
   const cases: readonly [candidate: Assessed, code: string, text: RegExp][] = [
     [{ ...onA, pCorrect: 0.74 }, 'RIGHT_LEVEL', /on Fractions: about 74% chance of a correct answer\.$/],
@@ -192,7 +208,24 @@ test('explainCandidate returns a code and a sentence of at most 200 characters',
     assert.match(reason.text, text);
   }
   const skillId = 'x'.repeat(128);
+  const onX = { ...onA, skills: [{ ...onA.skills[0], view: { ...onA.skills[0].view, skillId } }] as const };
   const longNames = { ...standing, model: modelWith({ [skillId]: { name: 'y'.repeat(200) } }) };
   for (const pCorrect of [0.1, 0.75, 0.99])
-    assert.equal(explainCandidate({ ...onA, skillId, pCorrect }, target, longNames).text.length, 200);
+    assert.equal(explainCandidate({ ...onX, pCorrect }, target, longNames).text.length, 200);
+});
+
+test('explainCandidate names the skill of a question that most needs practice', () => {
+  const cases: readonly (readonly [skillIds: Question['skillIds'], code: string, text: RegExp])[] = [
+    [['done', 'a', 'new', 'faded'], 'REVIEW_DUE', /^Review faded/],
+    [['done', 'a', 'new'], 'NEW_SKILL', /^New skill new/],
+    [['done', 'a'], 'RIGHT_LEVEL', / on Fractions: /],
+    [['done', 'done too'], 'MASTERED', /^done is mastered/],
+  ];
+  const assessed = assessAll(cases.map(([skillIds]) => ({ skillIds })));
+  for (const [i, [, code, text]] of cases.entries()) {
+    const candidate = { ...(assessed[i] as Assessed), pCorrect: target };
+    const reason = explainCandidate(candidate, target, standing);
+    assert.equal(reason.code, code);
+    assert.match(reason.text, text);
+  }
 });

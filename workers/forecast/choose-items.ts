@@ -40,8 +40,8 @@ export async function chooseNextItems(
   const models = new Map([...hashes.keys()].map((itemId, i) => [itemId, records[i] ?? null]));
   const { items, ...learner } = found ?? emptyLearner;
   const assessment = assessLearner(buildSubject(learner, tenant, dependencies.now()));
-  const questions = candidates.map(({ itemId, skillId, questionDifficulty }) => ({
-    ...{ skillId, itemId, questionDifficulty },
+  const questions = candidates.map(({ itemId, skillIds, questionDifficulty }) => ({
+    ...{ skillIds, itemId, questionDifficulty },
     item: itemId === null ? null : (models.get(itemId) as ItemModel | null),
     itemRecord: itemId === null ? null : items.get((hashes.get(itemId) as Buffer).toString('hex')),
   }));
@@ -59,17 +59,22 @@ const buildItemsJson = (
     user_id: userId,
     target,
     items: ranked.map((candidate) => {
-      const { index, skillId, pCorrect, mastery, gain } = candidate;
+      const { index, skills, pCorrect, gain } = candidate;
       const reason = explainCandidate(candidate, target, assessment);
       return {
         index,
         item_id: candidates[index]?.itemId,
-        skill_id: skillId,
+        ...describeSkill(skills[0]),
+        ...(candidates[index]?.listsSkills && { skills: skills.map(describeSkill) }),
         p_correct: round4(pCorrect),
-        mastery: round4(mastery),
         expected_gain: round4(gain),
         reason_code: reason.code,
         reason: reason.text,
       };
     }),
   });
+
+const describeSkill = ({ view }: AssessedCandidate['skills'][0]) => ({
+  skill_id: view.skillId,
+  mastery: round4(view.mastery),
+});

@@ -8,18 +8,24 @@ import { optionalNullable } from '../schema/validate.js';
 
 export const maxQuestionSkills = 10;
 
+/** Exactly one is required (`findSkillProblem`). */
+export const questionSkillFields = {
+  skill_id: optionalNullable(Id),
+  skill_ids: optionalNullable(
+    Type.Array(Id, {
+      minItems: 1,
+      maxItems: maxQuestionSkills,
+      uniqueItems: true,
+      description: 'All skills that the question needs, instead of `skill_id`.',
+    }),
+  ),
+};
+
 /** Unknown fields are ignored. */
 export const LearningEvent = Type.Object(
   {
     user_id: Id,
-    skill_id: optionalNullable(Id),
-    skill_ids: optionalNullable(
-      Type.Array(Id, {
-        minItems: 1,
-        maxItems: maxQuestionSkills,
-        description: 'All skills that the question needs, instead of `skill_id`. Distinct.',
-      }),
-    ),
+    ...questionSkillFields,
     is_correct: Type.Boolean(),
     time_spent_seconds: optionalNullable(Type.Integer({ minimum: 0, maximum: 86_400 })),
     confidence_score: optionalNullable(Type.Integer({ minimum: 1, maximum: 5 })),
@@ -40,6 +46,12 @@ export const LearningEvent = Type.Object(
         time_spent_seconds: 45,
         event_id: 'a-1',
       },
+      {
+        user_id: 'ben',
+        skill_ids: ['linear-equations', 'word-problems'],
+        is_correct: false,
+        event_id: 'b-1',
+      },
     ],
   },
 );
@@ -48,15 +60,12 @@ export const learningEventCheck = Compile(LearningEvent);
 
 type SkillFields = { readonly skill_id?: unknown; readonly skill_ids?: unknown };
 
-/** Of an event or item whose two fields may have any type. Null: exactly one is present, without repeated ids. */
+/** Null: exactly one of the fields is present. */
 export function findSkillProblem({ skill_id = null, skill_ids = null }: SkillFields): Problem | null {
-  if (skill_ids === null)
-    return skill_id === null
-      ? { path: 'skill_id', message: 'is required, unless skill_ids is present' }
-      : null;
-  if (skill_id !== null) return { path: 'skill_ids', message: 'must be absent if skill_id is present' };
-  if (!Array.isArray(skill_ids) || new Set(skill_ids).size === skill_ids.length) return null;
-  return { path: 'skill_ids', message: 'must have distinct ids' };
+  if (skill_id !== null && skill_ids !== null)
+    return { path: 'skill_ids', message: 'must be absent if skill_id is present' };
+  if (skill_id !== null || skill_ids !== null) return null;
+  return { path: 'skill_id', message: 'is required, unless skill_ids is present' };
 }
 
 /** @param event without a skill problem */
@@ -81,7 +90,7 @@ export const EventLines = Type.String({
   contentMediaType: 'application/x-ndjson',
   description: `1 to ${maxBatchEvents} events, one JSON object per line. Blank lines are skipped.`,
   examples: [
-    '{"user_id":"ada","skill_id":"inference","is_correct":true,"event_id":"a-2"}\n{"user_id":"ben","skill_id":"inference","is_correct":false,"event_id":"b-1"}\n',
+    '{"user_id":"ada","skill_id":"inference","is_correct":true,"event_id":"a-2"}\n{"user_id":"ben","skill_ids":["inference","vocabulary"],"is_correct":false,"event_id":"b-2"}\n',
   ],
 });
 

@@ -1,5 +1,6 @@
 /** Tasks of the forecast workers. */
 import type { Locale } from '../../domain/advice/advice-texts.js';
+import type { NonEmpty } from '../../domain/base/common.js';
 import type { LearnerId } from '../learners/learner-name.js';
 
 export interface ForecastOptions {
@@ -49,7 +50,9 @@ export type WhatIfReply =
 
 export interface ItemCandidate {
   readonly itemId: string | null;
-  readonly skillId: string;
+  readonly skillIds: NonEmpty<string>;
+  /** The item has `skill_ids`, so the response lists the skills. */
+  readonly listsSkills: boolean;
   /** -3 to 3; null: unknown. */
   readonly questionDifficulty: number | null;
 }

@@ -97,6 +97,8 @@ export const WhatIf = Type.Object(
   predictedScores,
 );
 
+const practisedSkill = { skill_id: Id, mastery: Share };
+
 export const NextItems = Type.Object({
   user_id: Id,
   target: Type.Number({ minimum: nextItemsConstants.target.low, maximum: nextItemsConstants.target.high }),
@@ -104,11 +106,18 @@ export const NextItems = Type.Object({
     Type.Object({
       index: Type.Integer({ minimum: 0, description: 'Position of the item in the request, from 0.' }),
       item_id: nullable(Id),
-      skill_id: Id,
-      ...namedFields(Share, 'p_correct', 'mastery'),
+      ...practisedSkill,
+      skills: Type.Optional(
+        Type.Array(Type.Object(practisedSkill), {
+          description:
+            'If the item has `skill_ids`: each skill, in that order. `skill_id` and `mastery` are of the first.',
+        }),
+      ),
+      p_correct: Share,
       expected_gain: Type.Number({
         minimum: 0,
-        description: 'Section points gained by one hour of practice on the skill, if there are enough items.',
+        description:
+          'Section points gained by one hour of practice on the skill, if there are enough items. With several skills: the mean of their gains.',
       }),
       reason_code: Type.Enum(reasonCodes),
       reason: Type.String({ maxLength: 200 }),

@@ -1,5 +1,5 @@
 import { computeConditions } from '../answer/answer-conditions.js';
-import { clamp, countDays, logit } from '../base/common.js';
+import { clamp, countDays, logit, mapNonEmpty, type NonEmpty } from '../base/common.js';
 import type { ItemModel } from '../catalogue/tenant-model.js';
 import { isMastered } from '../learner/expected-accuracy.js';
 import { buildUnseenView } from '../learner/skill-view.js';
@@ -12,9 +12,9 @@ import { assessSkill, findSkillName, type SkillAssessment } from './study-advice
 
 export interface Candidate {
   readonly index: number;
+  /** The first skill. */
   readonly skillId: string;
   readonly pCorrect: number;
-  readonly mastery: number;
   /** Points of its section per hour. */
   readonly gain: number;
   readonly rightLastHour: boolean;
@@ -80,7 +80,7 @@ const isRunFull = (order: readonly Candidate[], { skillId }: Candidate): boolean
   order.length >= maxInRow && order.slice(-maxInRow).every((one) => one.skillId === skillId);
 
 export interface Question {
-  readonly skillId: string;
+  readonly skillIds: NonEmpty<string>;
   readonly itemId: string | null;
   /** Logits; null if not supplied. */
   readonly questionDifficulty: number | null;
@@ -89,7 +89,9 @@ export interface Question {
   readonly itemRecord: AnswerStates['item'];
 }
 
-export interface AssessedCandidate extends Candidate, Pick<SkillAssessment, 'view' | 'code'> {}
+export interface AssessedCandidate extends Candidate {
+  readonly skills: NonEmpty<SkillAssessment>;
+}
 
 export function assessQuestions(
   assessment: LearnerAssessment,
@@ -106,22 +108,26 @@ export function assessQuestions(
     return known;
   };
   return questions.map((question, index) => {
-    const { skillId, questionDifficulty, item, itemRecord } = question;
-    const { view, code, gain } = assessOnce(skillId);
+    const { skillIds, questionDifficulty, item, itemRecord } = question;
+    const skills = mapNonEmpty(skillIds, assessOnce);
     const states = {
-      keys: hashQuestionKeys([skillId], question.itemId),
+      keys: hashQuestionKeys(skillIds, question.itemId),
       learner,
-      skills: [view.state] as const,
+      skills: mapNonEmpty(skills, ({ view }) => view.state),
       item: itemRecord,
     };
-    const { pCorrect } = computeConditions(model, [skillId], item, states, {
+    const { pCorrect } = computeConditions(model, skillIds, item, states, {
       occurredAt: now,
       questionDifficulty,
     });
     const rightLastHour = wasRecentlyCorrect(learner, itemRecord, now);
-    return { index, skillId, pCorrect, mastery: view.mastery, gain, rightLastHour, view, code };
+    return { index, skillId: skillIds[0], pCorrect, gain: averageGain(skills), rightLastHour, skills };
   });
 }
+
+/** The skills of a question share the time of practice. */
+const averageGain = (skills: NonEmpty<SkillAssessment>): number =>
+  skills.reduce((sum, { gain }) => sum + gain, 0) / skills.length;
 
 function wasRecentlyCorrect({ items }: LearnerState, itemRecord: AnswerStates['item'], now: number): boolean {
   const trace = itemRecord === null ? null : findLiveTrace(items, itemRecord);
@@ -138,24 +144,36 @@ export function explainCandidate(
   target: number,
   assessment: LearnerAssessment,
 ) {
-  const { view, pCorrect, skillId } = candidate;
-  const code = selectReasonCode(candidate, target, assessment);
+  const { skills, pCorrect } = candidate;
+  const skill = selectReasonSkill(skills, assessment);
+  const { view } = skill;
+  const code = selectReasonCode(candidate, skill, target, assessment);
   const figures = {
     chance: toPercent(pCorrect),
     target: toPercent(target),
     days: countDays(view.state.lastAttemptAt, assessment.now),
   };
-  const text = withNames((skill) => texts[code](skill, figures), findSkillName(assessment, skillId));
+  const text = withNames((skill) => texts[code](skill, figures), findSkillName(assessment, view.skillId));
   return { code, text };
 }
 
+/** The skill that most needs practice. */
+const selectReasonSkill = (
+  skills: NonEmpty<SkillAssessment>,
+  assessment: LearnerAssessment,
+): SkillAssessment =>
+  skills.find(({ code }) => code === 'REVIEW_DUE') ??
+  skills.find(({ view }) => view.state.attempts === 0) ??
+  skills.find(({ view }) => !isMastered(view, assessment)) ??
+  skills[0];
+
 function selectReasonCode(
-  candidate: AssessedCandidate,
+  candidate: Candidate,
+  { view, code }: SkillAssessment,
   target: number,
   assessment: LearnerAssessment,
 ): ReasonCode {
-  const { rightLastHour, view, code } = candidate;
-  if (rightLastHour) return 'ANSWERED_RECENTLY';
+  if (candidate.rightLastHour) return 'ANSWERED_RECENTLY';
   if (code === 'REVIEW_DUE') return 'REVIEW_DUE';
   if (isMastered(view, assessment)) return 'MASTERED';
   if (view.state.attempts === 0) return 'NEW_SKILL';

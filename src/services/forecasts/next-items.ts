@@ -2,10 +2,11 @@ import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { Compute } from '../../compute/compute.js';
 import type { Call } from '../../contracts/access/call.js';
+import { findSkillProblem, listSkillIds, questionSkillFields } from '../../contracts/answers/events.js';
 import type { ItemCandidate } from '../../contracts/forecasts/forecast-tasks.js';
 import { Id } from '../../contracts/schema/ids.js';
 import { parseLargeJson } from '../../contracts/schema/json.js';
-import { optionalNullable, validate } from '../../contracts/schema/validate.js';
+import { optionalNullable, validate, validationError } from '../../contracts/schema/validate.js';
 import { nextItemsConstants } from '../../domain/advice/advice-constants.js';
 import { difficultyConstants } from '../../domain/base/bkt-parameters.js';
 
@@ -13,7 +14,7 @@ const { maxItems, defaultLimit, target } = nextItemsConstants;
 
 const Item = Type.Object({
   item_id: optionalNullable(Id),
-  skill_id: Id,
+  ...questionSkillFields,
   question_difficulty: optionalNullable(
     Type.Number({
       ...{ minimum: -difficultyConstants.limit, maximum: difficultyConstants.limit },
@@ -40,16 +41,18 @@ export const NextItemsRequest = Type.Object(
         items: [
           { item_id: 'q-17', skill_id: 'linear-equations' },
           { item_id: 'q-18', skill_id: 'linear-equations', question_difficulty: 1.5 },
-          { item_id: 'q-40', skill_id: 'algebra' },
+          { item_id: 'q-40', skill_ids: ['algebra', 'word-problems'] },
         ],
-        limit: 2,
+        limit: 3,
       },
     ],
   },
 );
 const requestValidator = Compile(NextItemsRequest);
-/** Twenty values per item. */
-const maxValues = 20_000;
+/** Thirty values per item. */
+const maxValues = 30_000;
+
+const maxProblems = 8;
 
 /** Does not register the skills. */
 export async function selectNextItems(
@@ -58,11 +61,17 @@ export async function selectNextItems(
   userId: string,
 ): Promise<string> {
   const request = validate(requestValidator, await parseLargeJson(body, maxValues), 'request');
+  const problems = request.items.flatMap((item, i) => {
+    const problem = findSkillProblem(item);
+    return problem === null ? [] : [{ ...problem, path: `items/${i}/${problem.path}` }];
+  });
+  if (problems.length > 0) throw validationError('request', ...problems.slice(0, maxProblems));
   const items = request.items.map(
-    ({ item_id, skill_id, question_difficulty }): ItemCandidate => ({
-      itemId: item_id ?? null,
-      skillId: skill_id,
-      questionDifficulty: question_difficulty ?? null,
+    (item): ItemCandidate => ({
+      itemId: item.item_id ?? null,
+      skillIds: listSkillIds(item),
+      listsSkills: Array.isArray(item.skill_ids),
+      questionDifficulty: item.question_difficulty ?? null,
     }),
   );
   const task = {
