@@ -41,8 +41,9 @@ type Counts = ReadonlyMap<string, AnswerCount>;
 async function readClickhouse(): Promise<Counts> {
   const rows = await selectRows<{ user_id: string; skill_id: string } & AnswerCount>(
     clickhouseOf({ after }, service),
-    `SELECT user_id, skill_id, toUInt32(count()) AS answers, toUInt32(sum(is_correct)) AS correct
-     FROM attempts WHERE tenant = 'ledger' GROUP BY user_id, skill_id`,
+    `SELECT user_id, skill AS skill_id, toUInt32(count()) AS answers, toUInt32(sum(is_correct)) AS correct
+     FROM attempts ARRAY JOIN arrayPushFront(further_skills.skill_id, skill_id) AS skill
+     WHERE tenant = 'ledger' GROUP BY user_id, skill`,
   );
   return new Map(rows.map(({ user_id, skill_id, ...count }) => [countKey(user_id, skill_id), count]));
 }

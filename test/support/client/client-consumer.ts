@@ -21,6 +21,9 @@ export async function use(confidence: number | undefined, signal: AbortSignal): 
   await using client = new Skilltrace({ baseUrl: '/analytics', apiKey: async () => 'key', queue: { lingerMs: 100 }, store });
   const answer: Answer = { user_id: 'u', skill_id: 's', is_correct: true, confidence_score: confidence };
   const id: string = await client.track(answer);
+  await client.track({ user_id: 'u', skill_ids: ['s', 't'], is_correct: false });
+  const { items } = await client.nextItems('u', { items: [{ skill_ids: ['s', 't'] }, { skill_id: 's', item_id: 'i' }] });
+  const weakest: string | undefined = items[0]?.skills?.find(({ mastery }) => mastery < 0.5)?.skill_id;
   await client.flush({ signal, timeoutMs: 1000 });
   const prediction: Prediction = await client.predictions('u', { days: 60, signal });
   const inSixtyDays: number = prediction.predicted_total_in_60_days ?? 0;
@@ -29,6 +32,7 @@ export async function use(confidence: number | undefined, signal: AbortSignal): 
   await client.setSkill('s', { ...(await client.skill('s')), weight: 2 });
   for (const result of (await client.trackAnswers([answer])).results)
     if ('error' in result) console.log(result.error.code, result.error.details?.[0]?.path);
+    else console.log(weakest, result.data.skills?.[0]?.mastery_after);
   for await (const attempt of client.allAttempts('u')) console.log(attempt.learner_seq, id);
   const { secret } = await client.createWebhook({ url: 'https://platform.example/hooks', event_types: ['*'] });
   for await (const { webhook_id } of client.allWebhooks())
@@ -43,6 +47,10 @@ export async function use(confidence: number | undefined, signal: AbortSignal): 
   }
   // @ts-expect-error an answer has a learner
   await client.track({ skill_id: 's', is_correct: true });
+  // @ts-expect-error an answer has a skill
+  await client.track({ user_id: 'u', is_correct: true });
+  // @ts-expect-error an answer has either field
+  await client.track({ user_id: 'u', skill_id: 's', skill_ids: ['s'], is_correct: true });
   // @ts-expect-error no code of this name
   if (new SkilltraceError('TIMEOUT', '').code === 'NO_SUCH_CODE') return 0;
   return inSixtyDays;

@@ -76,7 +76,7 @@ const keyOf = (tenant: string, userId: string, skillId: string): string => `${te
 
 function countEntries(entries: readonly Entry[]): Counts {
   const counted = entries.filter(({ retracted }) => !retracted);
-  const groups = groupBy(counted, ({ tenant, event }) => keyOf(tenant, event.user_id, event.skill_id));
+  const groups = groupBy(counted, ({ tenant, event }) => keyOf(tenant, event.user_id, `${event.skill_id}`));
   const correct = (own: readonly Entry[]): number => own.filter(({ event }) => event.is_correct).length;
   return new Map([...groups].map(([key, own]) => [key, `${own.length}/${correct(own)}`]));
 }

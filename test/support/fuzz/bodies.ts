@@ -82,7 +82,17 @@ function objectFor({ properties = {}, patternProperties, required = [] }: Schema
   const entries = Object.entries(properties).map(
     ([name, schema]) => [name, fields[name] ?? valueFor(schema)] as const,
   );
-  return fc.record(Object.fromEntries(entries), { requiredKeys: [...required] });
+  const record = fc.record<Record<string, unknown>>(Object.fromEntries(entries), {
+    requiredKeys: [...required],
+  });
+  const { skill_id, skill_ids } = Object.fromEntries(entries);
+  if (skill_id === undefined || skill_ids === undefined) return record;
+  // Exactly one of the two is valid.
+  const skill = fc.oneof(fc.record({ skill_id: validId }), fc.record({ skill_ids }));
+  const valid = fc
+    .tuple(record, skill)
+    .map(([{ skill_id: _, skill_ids: __, ...others }, chosen]) => ({ ...others, ...chosen }));
+  return mostly(12, valid, record);
 }
 
 /** Replaces, drops or adds a field, or wraps the whole. */

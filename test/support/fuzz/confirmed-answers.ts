@@ -16,10 +16,12 @@ export const countKey = (userId: string, skillId: string): string => `${userId}\
 export function createConfirmedAnswers() {
   const counts = new Map<string, AnswerCount>();
   let maxUnconfirmed = 0;
-  const add = ({ user_id, skill_id, is_correct }: SentAnswer): void => {
-    const key = countKey(user_id, skill_id);
-    const { answers, correct } = counts.get(key) ?? { answers: 0, correct: 0 };
-    counts.set(key, { answers: answers + 1, correct: correct + (is_correct ? 1 : 0) });
+  const add = ({ user_id, skill_id, skill_ids, is_correct }: SentAnswer): void => {
+    for (const skillId of skill_ids ?? [`${skill_id}`]) {
+      const key = countKey(user_id, skillId);
+      const { answers, correct } = counts.get(key) ?? { answers: 0, correct: 0 };
+      counts.set(key, { answers: answers + 1, correct: correct + (is_correct ? 1 : 0) });
+    }
   };
   return {
     counts,
