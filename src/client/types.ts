@@ -429,6 +429,9 @@ export type LearnerSkill = {
 
 export type Mastery = {
   readonly user_id: Id;
+  /** All answers of the learner. An answer to a question with several skills counts once. */
+  readonly total_attempts: number;
+  readonly correct_attempts: number;
   readonly skills: readonly LearnerSkill[];
   readonly next_cursor: string | null;
 };
@@ -443,6 +446,7 @@ export type ClassMastery = {
         readonly user_id: Id;
         readonly status: 200;
         readonly data: {
+          /** All answers of the learner. With `skill_ids`: the sum over these skills. */
           readonly total_attempts: number;
           readonly correct_attempts: number;
           readonly mastered: number;

@@ -49,6 +49,22 @@ function summarize(own: readonly LearnerSkill[]) {
   };
 }
 
+test('GET and POST mastery count an answer with several skills once, and under each chosen skill', async () => {
+  const user_id = 'several-skills';
+  await caller.trackAll([
+    event({ user_id, skill_id: null, skill_ids: ['a', 'b', 'c'] }),
+    event({ user_id, skill_id: null, skill_ids: ['b', 'c'], is_correct: false }),
+    event({ user_id, skill_id: 'a' }),
+  ]);
+  const totalsOf = (data: JsonAnswer['json']) => [data.total_attempts, data.correct_attempts];
+  assert.deepEqual(totalsOf((await caller.get(`/api/v1/mastery/${user_id}`)).json.data), [3, 2]);
+  const ofClass = async (skill_ids: readonly string[] | null) =>
+    totalsOf((await readClass({ user_ids: [user_id], skill_ids })).results[0].data);
+  assert.deepEqual(await ofClass(null), [3, 2]);
+  assert.deepEqual(await ofClass(['a']), [2, 2]);
+  assert.deepEqual(await ofClass(['a', 'b', 'c']), [6, 4]);
+});
+
 test('POST mastery returns for each learner what GET mastery returns, of all or chosen skills', async () => {
   let [mastered, plateaus] = [0, 0];
   for (const skill_ids of [null, skills, ['__proto__', 'never'], ['never']]) {

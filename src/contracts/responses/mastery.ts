@@ -31,11 +31,22 @@ const skill = {
 };
 
 export const LearnerSkill = Type.Object(skill);
-export const Mastery = pageSchema('skills', LearnerSkill, { user_id: Id });
+export const Mastery = pageSchema('skills', LearnerSkill, {
+  user_id: Id,
+  total_attempts: Type.Integer({
+    minimum: 1,
+    description: 'All answers of the learner. An answer to a question with several skills counts once.',
+  }),
+  correct_attempts: Count,
+});
 
 export const ClassMastery = classResults(
   Type.Object({
-    ...namedFields(Count, 'total_attempts', 'correct_attempts', 'mastered'),
+    total_attempts: Type.Integer({
+      minimum: 0,
+      description: 'All answers of the learner. With `skill_ids`: the sum over these skills.',
+    }),
+    ...namedFields(Count, 'correct_attempts', 'mastered'),
     last_attempt_at: nullable(Time),
     plateaus: Type.Array(Id),
     ...namedFields(

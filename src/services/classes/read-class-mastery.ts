@@ -13,14 +13,13 @@ import {
   type SkillContext,
 } from '../../domain/learner/expected-accuracy.js';
 import { buildSkillViews, type SkillView } from '../../domain/learner/skill-view.js';
-import type { LearnerState, SkillState } from '../../domain/tracing/learner-states.js';
 import { isPlateau } from '../../domain/tracing/plateau.js';
 import { ApiError } from '../../errors.js';
 import { computeSum, splitIntoParts } from '../../lists.js';
 import { mapInSlices } from '../../slices.js';
 import type { LearnerReads, PackedLearner } from '../../store/learners/learner-reads.js';
 import { type ClassResult, maxClassLearners, maxClassValues } from '../forecasts/forecast-scores.js';
-import { type MasteryPorts, userNotFound } from '../learners/read-mastery.js';
+import { countAnswers, type MasteryPorts, userNotFound } from '../learners/read-mastery.js';
 import { sortIdsAfter } from '../paging/pages.js';
 
 export interface ClassMasteryPorts extends Pick<MasteryPorts, 'models' | 'now'> {
@@ -48,7 +47,10 @@ const tooManyMasteries = () =>
     `The response would have more than ${maxMasteries} masteries; send fewer user_ids, or limit it with skill_ids.`,
   );
 
-/** Each learner has a result or an error. `skill_ids` limits all figures to these skills. */
+/**
+ * Each learner has a result or an error. `skill_ids` limits all figures to these skills; an answer then counts once for
+ * each of them.
+ */
 export async function readClassMastery(
   { learners, models, now, limit }: ClassMasteryPorts,
   { tenant, body, throwIfDisconnected }: Call,
@@ -89,12 +91,9 @@ function describeLearner(
       selectedSkills === null
         ? found.skills
         : found.skills.filter(([skillId]) => selectedSkills.has(skillId));
+    const { learner } = found;
     return {
-      result: encodeMastery(
-        skills,
-        selectedSkills === null ? countAnswers(found.learner) : sumAttempts(skills),
-        { learner: found.learner, model, now: at },
-      ),
+      result: encodeMastery(skills, { learner, model, now: at }, selectedSkills === null),
       masteries: skills.length,
     };
   } catch (cause) {
@@ -103,34 +102,17 @@ function describeLearner(
   }
 }
 
-interface AnswerTotals {
-  readonly total_attempts: number;
-  readonly correct_attempts: number;
-}
-
-/** Each answer once. */
-const countAnswers = ({ attempts, trace }: LearnerState): AnswerTotals => ({
-  total_attempts: attempts,
-  correct_attempts: trace.right,
-});
-
-/** An answer on several of the skills counts under each. */
-const sumAttempts = (skills: readonly (readonly [string, SkillState])[]): AnswerTotals => ({
-  total_attempts: computeSum(skills.map(([, { attempts }]) => attempts)),
-  correct_attempts: computeSum(skills.map(([, { correct }]) => correct)),
-});
-
 function encodeMastery(
-  skills: readonly (readonly [string, SkillState])[],
-  totals: AnswerTotals,
+  skills: Parameters<typeof buildSkillViews>[0],
   context: SkillContext,
+  areAll: boolean,
 ): string {
   const { learner, model, now } = context;
   const views = buildSkillViews(skills, model, now);
   const lastAt = views.reduce((last, { state }) => Math.max(last, state.lastAttemptAt), 0);
   const onPlateau = views.flatMap(({ skillId, state }) => (isPlateau(state.plateau) ? [skillId] : []));
   return JSON.stringify({
-    ...totals,
+    ...(areAll ? countAnswers(learner) : sumAnswers(views)),
     last_attempt_at: views.length === 0 ? null : new Date(lastAt).toISOString(),
     plateaus: sortIdsAfter(onPlateau, null),
     mastered: views.filter((view) => isMastered(view, context)).length,
@@ -141,6 +123,11 @@ function encodeMastery(
     mastery: mapBySkill(views, ({ mastery }) => mastery),
   });
 }
+
+const sumAnswers = (views: readonly SkillView[]) => ({
+  total_attempts: computeSum(views.map(({ state }) => state.attempts)),
+  correct_attempts: computeSum(views.map(({ state }) => state.correct)),
+});
 
 const mapBySkill = (views: readonly SkillView[], value: (view: SkillView) => number) =>
   Object.fromEntries(views.map((view) => [view.skillId, round4(value(view))]));

@@ -111,8 +111,13 @@ export async function readMastery(
   const page = buildPage(sortIdsAfter(skills.keys(), after), max, encodeIdCursor);
   const viewOne = (id: string): SkillView => buildSkillView(id, findSkillState(skills, id), model, now);
   const describe = (id: string): object => describeSkill({ view: viewOne(id), learner, model, now });
-  return encodeList({ user_id: userId }, 'skills', page, describe);
+  return encodeList({ user_id: userId, ...countAnswers(learner) }, 'skills', page, describe);
 }
+
+export const countAnswers = ({ attempts, trace }: LearnerState) => ({
+  total_attempts: attempts,
+  correct_attempts: trace.right,
+});
 
 type SkillViewContext = SkillContext & { readonly view: SkillView };
 

@@ -1,10 +1,11 @@
-import { computeSum } from '../../../../lists.js';
-import type { LearnerSkill } from './learner-props.js';
+import type { Mastery } from '../../../../client/types.js';
+
+export type AnswerTotals = ReturnType<typeof summarizeAnswers>;
 
 /** Uses the field names of POST /mastery. */
-export const sumAnswers = (skills: readonly LearnerSkill[]) => ({
-  total_attempts: computeSum(skills.map(({ total_attempts }) => total_attempts)),
-  correct_attempts: computeSum(skills.map(({ correct_attempts }) => correct_attempts)),
+export const summarizeAnswers = ({ total_attempts, correct_attempts, skills }: Mastery) => ({
+  total_attempts,
+  correct_attempts,
   last_attempt_at:
     skills
       .map(({ last_attempt_at }) => last_attempt_at)

@@ -8,7 +8,6 @@ import { QuerySelect } from '../../parts/query-select.jsx';
 import { Panel, Stat, Stats } from '../../parts/stat.jsx';
 import { buildStatusInput, hasOpenGoal } from '../class/status.js';
 import { Advice } from './advice.jsx';
-import { sumAnswers } from './answer-totals.js';
 import { Evidence, rateEvidence } from './evidence.jsx';
 import { type FanPoint, ForecastFan, type Measure, measureTexts } from './forecast-fan.jsx';
 import { GoalPanel } from './goal-panel.jsx';
@@ -30,7 +29,7 @@ const selectForecastDays = (days: number): number[] => {
 };
 
 export function Forecast(learner: LearnerProps) {
-  const { userId, query, skills, getSkillName } = learner;
+  const { userId, query, totals, getSkillName } = learner;
   const { api } = useViewer();
   const days = parseChoice(query.days, horizons, 90);
   const level = parseChoice(query.level, levels, 0.8);
@@ -71,7 +70,7 @@ export function Forecast(learner: LearnerProps) {
                 <GoalPanel
                   userId={userId}
                   goal={last.goal_tracking}
-                  statusInput={buildStatusInput(sumAnswers(skills), last, getSkillName)}
+                  statusInput={buildStatusInput(totals, last, getSkillName)}
                   onChange={forecasts.reload}
                 />
               </div>

@@ -15,11 +15,11 @@ import { useViewer } from '../../base/viewer.js';
 import { Loaded } from '../../parts/loaded.jsx';
 import { masteryMeaning } from '../../parts/mastery-meaning.jsx';
 import { Stat, Stats } from '../../parts/stat.jsx';
-import { sumAnswers } from './answer-totals.js';
+import { summarizeAnswers } from './answer-totals.js';
 import { ConfidencePanel } from './confidence-panel.jsx';
 import { minSkillAnswers, ThinEvidenceNote } from './evidence.jsx';
 import { Forecast } from './forecast.jsx';
-import type { LearnerProps, LearnerSkill } from './learner-props.js';
+import type { LearnerProps } from './learner-props.js';
 import { PacePanel } from './pace-panel.jsx';
 import { SkillDetail } from './skill-detail.jsx';
 import { SkillsPanel } from './skills-panel.jsx';
@@ -44,12 +44,16 @@ export function LearnerView({ userId, query }: Pick<LearnerProps, 'userId' | 'qu
         </div>
       ) : (
         <Loaded load={mastery} subject="the learner">
-          {({ skills }) => (
-            <div class="stack">
-              <LearnerSummary skills={skills} />
-              <LearnerPanels {...{ userId, query, skills, getSkillName }} />
-            </div>
-          )}
+          {(mastery) => {
+            const { skills } = mastery;
+            const learner = { userId, query, skills, totals: summarizeAnswers(mastery), getSkillName };
+            return (
+              <div class="stack">
+                <LearnerSummary {...learner} />
+                <LearnerPanels {...learner} />
+              </div>
+            );
+          }}
         </Loaded>
       )}
     </>
@@ -79,8 +83,7 @@ function LearnerPanels(learner: LearnerProps) {
 
 const minFading = 0.1;
 
-function LearnerSummary({ skills }: { readonly skills: readonly LearnerSkill[] }) {
-  const totals = sumAnswers(skills);
+function LearnerSummary({ skills, totals }: LearnerProps) {
   const { total_attempts: answers, correct_attempts: right, last_attempt_at: last, plateaus } = totals;
   const masteredCount = skills.filter(({ mastered }) => mastered).length;
   const fadingCount = skills.filter(

@@ -153,7 +153,7 @@ function PaceTiles({ velocity }: { readonly velocity: Velocity }) {
   );
 }
 
-interface PlateausProps extends Omit<LearnerProps, 'skills'> {
+interface PlateausProps extends Omit<LearnerProps, 'skills' | 'totals'> {
   readonly velocity: Velocity;
 }
 
