@@ -24,7 +24,7 @@ export const freshTenant: Tenant = {
 export async function fitDemo(learners: number): Promise<Tenant> {
   const { skills, weeks } = generateDemo({ until: '2026-06-30', seed: 1, learners });
   const byLearner = groupBy(
-    weeks.flatMap(({ answers }) => answers),
+    weeks.flatMap(({ answers }) => answers.map((answer) => ({ ...answer, skillId: answer.skillIds[0] }))),
     ({ userId }) => userId,
   );
   const keys = Uint32Array.from(byLearner.keys(), hashKey);

@@ -9,8 +9,8 @@ import { createInterner } from '../../src/lists.js';
 
 export type PastAnswer = Pick<
   DemoAnswer,
-  'skillId' | 'itemId' | 'isCorrect' | 'occurredAt' | 'timeSpentSeconds' | 'questionDifficulty'
->;
+  'itemId' | 'isCorrect' | 'occurredAt' | 'timeSpentSeconds' | 'questionDifficulty'
+> & { readonly skillId: string };
 
 /**
  * @param learnerKeys select the held-out learners

@@ -45,7 +45,7 @@ test('Learners of the demo improve with practice, guess when they are rapid, and
   const counts = new Map<string, number>();
   const byAttempt: Answers[] = [];
   for (const answer of answers) {
-    const key = `${answer.userId} ${answer.skillId}`;
+    const key = `${answer.userId} ${answer.skillIds[0]}`;
     const attempt = counts.get(key) ?? 0;
     counts.set(key, attempt + 1);
     byAttempt[attempt] ??= [];
@@ -60,6 +60,24 @@ test('Learners of the demo improve with practice, guess when they are rapid, and
     shareOf(answers.filter(({ confidenceScore }) => confidenceScore === score)),
   ) as [number, number];
   assertWithin(sure - unsure, 0.2, 0.8, 'lead of sure answers in accuracy');
+});
+
+test('A tenth of the items needs a second skill of the section, and the weaker skill decides', () => {
+  const sectionOf = new Map(demo.skills.map(({ id, section }) => [id, section]));
+  const items = demo.skills.flatMap((skill) => skill.items.map((item) => ({ ...item, skill })));
+  const double = items.filter(({ second }) => second !== null);
+  assert.equal(double.length, items.length / 10);
+  for (const { second, skill } of double) {
+    assert.equal(sectionOf.get(`${second}`), skill.section);
+    assert.notEqual(second, skill.id);
+  }
+  const secondOf = new Map(double.map(({ id, second }) => [id, second]));
+  const several = answers.filter(({ skillIds }) => skillIds.length > 1);
+  assertWithin(several.length / answers.length, 0.08, 0.12, 'answers with two skills');
+  for (const { itemId, skillIds } of several)
+    if (itemId !== null) assert.equal(secondOf.get(itemId), skillIds[1]);
+  const single = answers.filter(({ skillIds }) => skillIds.length === 1);
+  assertWithin(shareOf(single) - shareOf(several), 0.03, 0.3, 'lead of questions with one skill');
 });
 
 test('A named learner of the demo behaves as the name says, on any last day', () => {

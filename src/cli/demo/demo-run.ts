@@ -102,11 +102,10 @@ async function importWeeks(run: DemoRun, engine: Engine, weeks: readonly DemoWee
 }
 
 const toImportEvent = (
-  { sentAt: _, skillId, ...sent }: DemoAnswer,
+  { sentAt: _, ...sent }: DemoAnswer,
   tenant: string,
   importLine: number,
 ): TrackEvent => ({
-  skillIds: [skillId],
   listsSkills: false,
   ...sent,
   tenant,

@@ -2,13 +2,22 @@
  * Deliberately not a BKT model: difficulty and ability matter, learners forget in idle weeks, and some skills
  * behave oddly.
  */
-import { type Answer, clamp, dayMs, logit, sections, sigmoid } from '../../domain/base/common.js';
+import {
+  type Answer,
+  clamp,
+  dayMs,
+  logit,
+  mapNonEmpty,
+  type NonEmpty,
+  sections,
+  sigmoid,
+} from '../../domain/base/common.js';
 import { indices } from '../../lists.js';
 import type { DemoItem, DemoLearner, DemoSkill, Draws } from './school.js';
 
 export interface DemoAnswer extends Answer {
   readonly userId: string;
-  readonly skillId: string;
+  readonly skillIds: NonEmpty<string>;
   readonly itemId: string | null;
   readonly eventId: string | null;
   /** Arrival at the platform, Unix milliseconds. */
@@ -122,28 +131,44 @@ function createStudent(learner: DemoLearner, skills: readonly DemoSkill[], draws
   const isOld = learner.device === 'old';
   let number = 0;
 
-  function answer(skill: DemoSkill, occurredAt: number, late: number): DemoAnswer {
-    const item = draws.pick(skill.items);
+  function recall(skill: DemoSkill, item: DemoItem, at: number) {
     const half = skill.oddity === 'double' ? Number(item.id.slice(-2)) % 2 : 0;
-    const state = knowledge.get(skill) ?? drawKnowledge(learner, skill, occurredAt, draws);
+    const state = knowledge.get(skill) ?? drawKnowledge(learner, skill, at, draws);
     knowledge.set(skill, state);
-    const idleDays = Math.max(0, (occurredAt - state.lastAt) / dayMs - 2);
+    const idleDays = Math.max(0, (at - state.lastAt) / dayMs - 2);
     if (draws.chance(1 - Math.exp(-learner.forgets * idleDays))) state.knows.fill(false);
-    const knows = state.knows[half] === true;
-    const isRapid = draws.chance(learner.rapid);
-    const p = isRapid ? 0.25 : computeChance(learner, skill, item, knows, state.answers);
-    const isCorrect = draws.chance(p);
-    const slower = (isCorrect ? 0 : 0.1) - (knows ? 0.2 : 0) - 0.1 * learner.ability;
-    const seconds = isRapid ? draws.whole(1, 2) : drawSeconds(skill.logTime + slower, draws);
+    return { skill, half, state, knows: state.knows[half] === true };
+  }
+
+  function practise({ half, state }: ReturnType<typeof recall>, isRapid: boolean, at: number): void {
     if (!isRapid && !state.stuck && draws.chance(0.15 * learner.learning)) state.knows[half] = true;
     state.answers += 1;
-    state.lastAt = occurredAt;
+    state.lastAt = at;
+  }
+
+  function answer(skill: DemoSkill, occurredAt: number, late: number): DemoAnswer {
+    const item = draws.pick(skill.items);
+    const second = skills.find(({ id }) => id === item.second);
+    const asked: NonEmpty<DemoSkill> = second === undefined ? [skill] : [skill, second];
+    const recalled = mapNonEmpty(asked, (one) => recall(one, item, occurredAt));
+    const isRapid = draws.chance(learner.rapid);
+    // The weakest skill decides.
+    const chances = recalled.map(({ skill, state, knows }) =>
+      computeChance(learner, skill, item, knows, state.answers),
+    );
+    const p = isRapid ? 0.25 : Math.min(...chances);
+    const isCorrect = draws.chance(p);
+    const knowsAll = recalled.every(({ knows }) => knows);
+    const slower = (isCorrect ? 0 : 0.1) - (knowsAll ? 0.2 : 0) - 0.1 * learner.ability;
+    const logTime = skill.logTime + (second === undefined ? 0 : 0.3);
+    const seconds = isRapid ? draws.whole(1, 2) : drawSeconds(logTime + slower, draws);
+    for (const one of recalled) practise(one, isRapid, occurredAt);
     const isAsked = learner.sure !== null && draws.chance(0.85);
     const sure = draws.normal(2.9 + 0.5 * logit(p) + (learner.sure ?? 0), 0.9);
     // Object spreads took one second for all answers.
     return {
       userId: learner.userId,
-      skillId: skill.id,
+      skillIds: mapNonEmpty(asked, ({ id }) => id),
       isCorrect,
       occurredAt,
       sentAt: occurredAt + late,

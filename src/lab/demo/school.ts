@@ -40,9 +40,10 @@ export type DemoItem = DemoSkill['items'][number];
 /** Ids do not depend on the seed. */
 export function drawSkills(seed: number) {
   const draws = createDraws(seed);
-  return sections.flatMap((section) =>
-    skillNames[section].split(/,\s+/).map((name, place) => {
-      const id = name.toLowerCase().replaceAll(' ', '-');
+  return sections.flatMap((section) => {
+    const names = skillNames[section].split(/,\s+/);
+    return names.map((name, place) => {
+      const id = toSkillId(name);
       return {
         ...{ id, name, section, oddity: oddities[id] },
         /** Log-odds of initial knowledge, and of a right answer without (`guess`) and with it (`known`). */
@@ -51,11 +52,21 @@ export function drawSkills(seed: number) {
         known: draws.normal(1.9, 0.3),
         /** Mean of ln(seconds). */
         logTime: Math.log(section === 'math' ? draws.between(60, 100) : draws.between(40, 75)),
-        items: drawItems(draws, id, place % 4 === 1),
+        items: drawItems(draws, id, place % 4 === 1).map((item, i) => {
+          const back = secondSkillBack(place)[i];
+          const second = back === undefined ? null : toSkillId(names[Math.abs(place - back)] as string);
+          return { ...item, second };
+        }),
       };
-    }),
-  );
+    });
+  });
 }
+
+const toSkillId = (name: string): string => name.toLowerCase().replaceAll(' ', '-');
+
+/** A tenth of the items also needs an earlier skill of the section, this many places before. By index of the item. */
+const secondSkillBack = (place: number): Readonly<Record<number, number>> =>
+  place % 2 === 0 ? { 7: 3, 14: 1 } : { 14: 1 };
 
 /** @param misleads one item attracts learners who know the skill to a wrong option */
 function drawItems(draws: Draws, skillId: string, misleads: boolean) {

@@ -24,7 +24,7 @@ const generationRules: readonly (readonly [topic: string, text: string])[] = [
   ],
   [
     'Items',
-    '15 per skill, with different difficulties. Seven in ten have a difficulty rating by their authors. Ten items are misleading: a wrong option attracts learners who know the skill.',
+    '15 per skill, with different difficulties. Seven in ten have a difficulty rating by their authors. Ten items are misleading: a wrong option attracts learners who know the skill. A tenth of the items also needs an earlier skill of the same section: the weaker of the two skills decides.',
   ],
   [
     'Learners',
