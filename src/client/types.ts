@@ -490,6 +490,8 @@ export type SkillMastery = LearnerSkill & {
       | readonly {
           readonly occurred_at: Time;
           readonly learner_seq: number;
+          /** Other skills that the question needs. Absent if there are none. */
+          readonly other_skills?: readonly Id[];
           readonly is_correct: boolean;
           readonly question_difficulty: number | null;
           readonly mastery_before_forgetting: number | null;
@@ -690,6 +692,8 @@ export type Attempt = {
   readonly parameters_version: number;
   readonly model_version: number;
   readonly skill_id: Id;
+  /** All skills of the question, in the order of the answer. */
+  readonly skill_ids?: readonly Id[];
   readonly event_id: Id | null;
   readonly item_id: Id | null;
   readonly is_correct: boolean;

@@ -13,9 +13,14 @@ import {
 } from '../../base/format.js';
 import { Chart } from '../../parts/chart.jsx';
 import { type Column, createColumnBuilder, Table } from '../../parts/table.jsx';
+import type { LearnerProps } from './learner-props.js';
+import { formatTogether } from './several-skills.js';
 
 type Explanation = NonNullable<SkillMastery['explanation']>;
-type Step = NonNullable<Explanation['steps']>[number];
+type Step = NonNullable<Explanation['steps']>[number] & {
+  /** Names of the other skills of the question. */
+  readonly others: readonly string[];
+};
 
 const partColors = { forgetting: 'd', evidence: 'a', learning: 'c' } as const;
 type Part = keyof typeof partColors;
@@ -24,11 +29,18 @@ export interface ExplanationProps {
   readonly explanation: Explanation;
 }
 
-export function MasterySteps({ explanation: { steps: newestFirst, note } }: ExplanationProps) {
+export function MasterySteps({
+  explanation: { steps: newestFirst, note },
+  getSkillName,
+}: ExplanationProps & Pick<LearnerProps, 'getSkillName'>) {
   const steps = useMemo(
-    () => (newestFirst ?? []).toSorted((a, b) => a.learner_seq - b.learner_seq),
-    [newestFirst],
+    () =>
+      (newestFirst ?? [])
+        .map((step): Step => ({ ...step, others: (step.other_skills ?? []).map(getSkillName) }))
+        .sort((a, b) => a.learner_seq - b.learner_seq),
+    [newestFirst, getSkillName],
   );
+  const haveOthers = steps.some(({ others }) => others.length > 0);
   return (
     <>
       {note !== null && <p class="note">{note}.</p>}
@@ -39,7 +51,7 @@ export function MasterySteps({ explanation: { steps: newestFirst, note } }: Expl
           series={partColors}
           plot={plotWaterfall}
           rows={steps}
-          columns={columns}
+          columns={haveOthers ? [...columns, othersColumn] : columns}
           height={280}
           empty="No stored answers yet."
         />
@@ -68,7 +80,7 @@ function buildBars(step: Step, i: number): Bar[] {
     const [start, change] = [from[part], step[part]];
     if (start === null || change === null) return [];
     const x1 = i + 0.6 + k * 0.27;
-    const note = `${part} ${formatPoints(change)} points: ${step.is_correct ? 'correct' : 'incorrect'}, ${formatDayTime(step.occurred_at)}`;
+    const note = `${part} ${formatPoints(change)} points: ${step.is_correct ? 'correct' : 'incorrect'}, ${formatDayTime(step.occurred_at)}${formatTogether(step.others)}`;
     return [{ part, x1, x2: x1 + 0.25, y1: start, y2: start + change, note }];
   });
 }
@@ -132,6 +144,8 @@ const columns: readonly Column<Step>[] = [
   field('After', 'mastery_after', { format: formatPercent }),
   field('Predicted', 'p_correct', { format: formatPercent }),
 ];
+
+const othersColumn = field('Together with', ({ others }) => others.join(', '));
 
 type Term = Explanation['terms'][number];
 

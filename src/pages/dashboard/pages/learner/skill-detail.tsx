@@ -60,10 +60,11 @@ export function SkillDetail({ userId, skill, query, getSkillName }: SkillDetailP
         skillId={skillId}
         axis={query.by === 'time' ? 'time' : 'answer'}
         currentMastery={skill.mastery}
+        getSkillName={getSkillName}
       />
       {explanation !== undefined && (
         <div class="stack">
-          <MasterySteps explanation={explanation} />
+          <MasterySteps explanation={explanation} getSkillName={getSkillName} />
           <div class="grid">
             <NextAnswer mastery={mastery} explanation={explanation} />
             <ParameterFacts explanation={explanation} />

@@ -12,11 +12,13 @@ import {
 } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
 import { updateQuery } from '../../base/route.js';
+import type { SkillNameLookup } from '../../base/skill-names.js';
 import { useViewer } from '../../base/viewer.js';
 import { Button } from '../../parts/button.jsx';
 import { Chart } from '../../parts/chart.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
 import { type Column, createColumnBuilder } from '../../parts/table.jsx';
+import { formatTogether, severalSkillsMeaning } from './several-skills.js';
 
 type Answer = SkillAnswerPage['answers'][number];
 export type HistoryAxis = 'answer' | 'time';
@@ -24,22 +26,31 @@ export type HistoryAxis = 'answer' | 'time';
 interface NumberedAnswer extends Answer {
   /** Position in all answers on the skill, from 1. */
   readonly number: number;
+  /** Names of the other skills of the question. */
+  readonly others: readonly string[];
 }
 
-/** @param answers newest first @returns oldest first */
-const numberAnswers = (answers: readonly Answer[], last: number): NumberedAnswer[] =>
-  answers.map((answer, i) => ({ ...answer, number: last - i })).reverse();
+/** @param page newest first @returns oldest first */
+const numberAnswers = (page: SkillAnswerPage, getSkillName: SkillNameLookup): NumberedAnswer[] =>
+  page.answers
+    .map(({ skill_ids = [], ...answer }, i) => ({
+      ...answer,
+      number: page.total_attempts - (page.pending_attempts ?? 0) - i,
+      others: skill_ids.filter((id) => id !== page.skill_id).map(getSkillName),
+    }))
+    .reverse();
 
 interface HistoryProps {
   readonly userId: string;
   readonly skillId: string;
   readonly axis: HistoryAxis;
   readonly currentMastery: number;
+  readonly getSkillName: SkillNameLookup;
 }
 
 const pageSize = 200;
 
-export function SkillHistory({ userId, skillId, axis, currentMastery }: HistoryProps) {
+export function SkillHistory({ userId, skillId, ...chart }: HistoryProps) {
   const { api } = useViewer();
   const [limit, setLimit] = useState(pageSize);
   const pageLoad = useLoad(
@@ -51,7 +62,7 @@ export function SkillHistory({ userId, skillId, axis, currentMastery }: HistoryP
     <Loaded load={pageLoad} subject="the answers">
       {(page) => (
         <div class="stack">
-          <HistoryChart page={page} axis={axis} currentMastery={currentMastery} />
+          <HistoryChart page={page} {...chart} />
           {page.next_cursor !== null && limit < 1000 && (
             <Button onClick={() => setLimit(1000)}>Show up to 1,000 answers</Button>
           )}
@@ -61,17 +72,14 @@ export function SkillHistory({ userId, skillId, axis, currentMastery }: HistoryP
   );
 }
 
-function HistoryChart({
-  page,
-  axis,
-  currentMastery,
-}: {
+interface HistoryChartProps extends Omit<HistoryProps, 'userId' | 'skillId'> {
   readonly page: SkillAnswerPage;
-  readonly axis: HistoryAxis;
-  readonly currentMastery: number;
-}) {
-  const { answers, total_attempts, pending_attempts } = page;
-  const rows = useMemo(() => numberAnswers(answers, total_attempts - (pending_attempts ?? 0)), [page]);
+}
+
+function HistoryChart({ page, axis, currentMastery, getSkillName }: HistoryChartProps) {
+  const { pending_attempts } = page;
+  const rows = useMemo(() => numberAnswers(page, getSkillName), [page, getSkillName]);
+  const together = rows.filter(({ others }) => others.length > 0);
   const plot = useCallback(
     (rows: readonly NumberedAnswer[]) => plotHistory(rows, axis, currentMastery),
     [axis, currentMastery],
@@ -97,11 +105,18 @@ function HistoryChart({
         legend={<HistoryLegend />}
         plot={plot}
         rows={rows}
-        columns={columns}
+        columns={together.length > 0 ? [...columns, othersColumn] : columns}
         height={300}
         table={{ ...answersTable, isOpen: rows.length <= maxOpenRows }}
         empty="No stored answers on this skill yet. New answers appear after a few seconds."
       />
+      {together.length > 0 && (
+        <p class="soft">
+          {pluralize(together.length, 'answer')} together with{' '}
+          <bdi>{[...new Set(together.flatMap(({ others }) => others))].join(', ')}</bdi>.{' '}
+          {severalSkillsMeaning}
+        </p>
+      )}
       {pending_attempts !== null && pending_attempts > 0 && (
         <p class="soft">{pluralize(pending_attempts, 'newer answer')} will appear in a few seconds.</p>
       )}
@@ -173,6 +188,11 @@ const columns: readonly Column<NumberedAnswer>[] = [
   field('Plateau', 'plateau_detected'),
 ];
 
+const othersColumn = field('Together with', ({ others }) => others.join(', '), {
+  show: ({ others }) => <bdi class="name">{others.join(', ')}</bdi>,
+  about: 'Other skills that the question needs',
+});
+
 interface Segment {
   readonly x1: number | Date;
   readonly x2: number | Date;
@@ -211,7 +231,7 @@ function plotHistory(
   }));
   const segment = { x1: 'x1', x2: 'x2', y1: 'y1', y2: 'y2' };
   const title = (row: NumberedAnswer): string =>
-    `${row.number}. ${formatResult(row.is_correct)}, ${formatDayTime(row.occurred_at)}: ${formatPercent(row.mastery_before)} to ${formatPercent(row.mastery_after)}, predicted ${formatPercent(row.p_correct)}${row.item_id === null ? '' : `, ${row.item_id}`}`;
+    `${row.number}. ${formatResult(row.is_correct)}, ${formatDayTime(row.occurred_at)}: ${formatPercent(row.mastery_before)} to ${formatPercent(row.mastery_after)}, predicted ${formatPercent(row.p_correct)}${row.item_id === null ? '' : `, ${row.item_id}`}${formatTogether(row.others)}`;
   const [right, wrong] = [rows.filter((row) => row.is_correct), rows.filter((row) => !row.is_correct)];
   return {
     x:
