@@ -31,7 +31,7 @@ import { createAnswerArchive } from '../../src/warehouse/maintenance/answer-arch
 import { createStoredRows } from '../../src/warehouse/reads/stored-rows.js';
 import { awayFromMidnight } from '../support/builders/day.js';
 import { askInTurn, erasureDone, takeBack } from '../support/builders/learner-data.js';
-import { seeded } from '../support/builders/random.js';
+import { drawSkills, seeded } from '../support/builders/random.js';
 import { auditsOf } from '../support/commands/audits.js';
 import { runCommand } from '../support/commands/command.js';
 import { type Caller, callerOf, outcomeOf } from '../support/http/http.js';
@@ -86,11 +86,13 @@ const eventsOf = ({ userId }: Learner, count: number, name = 'e'): Event[] =>
     ...{ item_id: `item ${name} ${i}`, time_spent_seconds: 20 + i },
   }));
 
+const skills = indices(6).map((i) => `skill \\ ${i}`);
+
 /** Batches share no items: a lane reads the facts of an item from other learners again after a while. */
 function randomEvent(userId: string, batch: number, i: number): Event {
   return {
     user_id: userId,
-    skill_id: `skill \\ ${below(6)}`,
+    ...drawSkills(skills, random),
     event_id: `event/${batch} ${i}`,
     is_correct: random() < 0.55,
     time_spent_seconds: [null, 2, 25, 90, 3000][below(5)],
@@ -215,7 +217,8 @@ async function compare(
     const [batch = 0, i = 0] = position.split('/').map(Number);
     const event = history[batch]?.[i];
     const { status, json, text } = await retract(first, event?.event_id);
-    assert.deepEqual([status, json.data?.skill_id], [200, event?.skill_id], text);
+    const [firstSkill] = (event?.skill_ids ?? [event?.skill_id]) as unknown[];
+    assert.deepEqual([status, json.data?.skill_id], [200, firstSkill], text);
   }
   assert.deepEqual(await recordsOf(first), await recordsOf(second));
   assert.deepEqual(await responsesOf(first), await responsesOf(second));
