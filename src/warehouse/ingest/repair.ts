@@ -8,7 +8,7 @@ import type { OutboxRange } from '../../contracts/outbox/job-data.js';
 import { toFirstRowId, toLastRowId } from '../../contracts/outbox/outbox-ids.js';
 import { runStatement, selectNumber, syncReplicas } from '../clickhouse/client.js';
 import { buildDeleteFrom, type ClusterName } from '../clickhouse/ddl.js';
-import { skillAnswers } from '../schema/attempt-tables.js';
+import { skillCount, summedAnswers } from '../schema/attempt-tables.js';
 import { buildRollupSelect, listRollupColumns, type Rollup } from '../schema/rollup.js';
 import {
   archivedCondition,
@@ -49,7 +49,7 @@ export interface RollupPart {
 export function buildRangePart({ repairUnit }: Rollup, ranges: readonly OutboxRange[]): RollupPart {
   const names = Object.keys(repairUnit);
   const expressions = Object.values(repairUnit).join(', ');
-  const affectedUnits = `(SELECT DISTINCT ${expressions} FROM ${skillAnswers.name} WHERE ${buildRangeCondition(ranges)})`;
+  const affectedUnits = `(SELECT DISTINCT ${expressions} FROM ${selectSource(repairUnit).from} WHERE ${buildRangeCondition(ranges)})`;
   return {
     attemptsCondition: `(${expressions}) IN ${affectedUnits}`,
     archiveCondition: `(${names.map((name) => `a.${name}`).join(', ')}) IN ${affectedUnits}`,
@@ -103,6 +103,10 @@ ${buildArchiveSelect(rollup, `${deletedCondition} AND ${part.archiveCondition}`)
   await runStatement(client, insert, { settings: { insert_deduplicate: 0 }, signal });
 }
 
+/** `skills`: skills of a row of `from`. A unit without a skill needs only the table, which costs less. */
+const selectSource = (unit: Rollup['repairUnit']) =>
+  'skill_id' in unit ? { from: summedAnswers, skills: '1' } : { from: 'attempts', skills: skillCount };
+
 /** Counts are enough: a rollup has all rows of a block or none. */
 function buildDifferenceCount(
   { table, repairUnit, levels }: Rollup,
@@ -110,9 +114,10 @@ function buildDifferenceCount(
 ): string {
   const names = Object.keys(repairUnit).join(', ');
   const named = Object.entries(repairUnit).map(([name, expression]) => `${expression} AS ${name}`);
+  const { from, skills } = selectSource(repairUnit);
   return `SELECT toUInt32(count()) AS units FROM (
   SELECT ${names} FROM (
-    SELECT ${named.join(', ')}, toInt64(${levels.length}) AS n FROM ${skillAnswers.name} WHERE ${retainedCondition} AND ${attemptsCondition}
+    SELECT ${named.join(', ')}, toInt64(${levels.length} * ${skills}) AS n FROM ${from} WHERE ${retainedCondition} AND ${attemptsCondition}
     UNION ALL
     SELECT ${names}, ${levels.length} * toInt64(a.attempts) AS n FROM ${archiveSource} WHERE ${archivedCondition} AND ${archiveCondition}
     UNION ALL

@@ -7,7 +7,7 @@ import { buildDeleteFrom, buildDropPartition, type ClusterName } from '../clickh
 import { insertObjects } from '../clickhouse/insert-rows.js';
 import { readLearners } from '../reads/learner-rows.js';
 import { fetchArchivedMonth } from '../reads/stored-state.js';
-import { learnerSnapshots, skillAnswers } from '../schema/attempt-tables.js';
+import { learnerSnapshots, summedAnswers } from '../schema/attempt-tables.js';
 import { servedForecasts } from '../schema/journal-tables.js';
 import { buildRollupSelect, listRollupColumns } from '../schema/rollup.js';
 import { archivedLearnerSkill, archivedMonths, archivedRollup } from '../schema/rollups.js';
@@ -160,7 +160,7 @@ const buildFingerprint = (answers: string, day: string): string =>
 /** 1: the sums match the rows. Counts an answer under each of its skills. */
 const countDistinctSums = `SELECT toUInt32(uniqExact(answers, fingerprint)) AS n FROM (
   SELECT count() AS answers, ${buildFingerprint('1', 'toDate(occurred_at)')} AS fingerprint
-  FROM ${skillAnswers.name} WHERE ${monthCondition}
+  FROM ${summedAnswers} WHERE ${monthCondition}
   UNION ALL
   SELECT sum(attempts) AS answers, ${buildFingerprint('attempts', 'day')} AS fingerprint
   FROM ${archivedLearnerSkill.name} FINAL WHERE month = {month:UInt32}

@@ -6,7 +6,7 @@ import { dayMs } from '../../domain/base/common.js';
 import { selectManyRows, syncReplicas } from '../clickhouse/client.js';
 import type { ClusterName } from '../clickhouse/ddl.js';
 import { fetchArchivedMonth } from '../reads/stored-state.js';
-import { countedCondition, skillAnswers } from '../schema/attempt-tables.js';
+import { countedCondition, summedAnswers } from '../schema/attempt-tables.js';
 import {
   archivedCondition,
   archiveSource,
@@ -203,7 +203,7 @@ FROM (
   SELECT tenant, toUInt32(toDate(occurred_at)) AS day_of, sum(is_first) AS answers, count() AS attempts,
     sum(is_correct) AS correct, sumIf(is_first, ${drainedCondition}) AS left_answers,
     countIf(${drainedCondition}) AS left_attempts, countIf(is_correct AND ${drainedCondition}) AS left_correct
-  FROM ${skillAnswers.name} WHERE ${arrivalCondition} AND ${retainedCondition} AND ${buildDayCondition('toDate(occurred_at)')} GROUP BY tenant, day_of
+  FROM ${summedAnswers} WHERE ${arrivalCondition} AND ${retainedCondition} AND ${buildDayCondition('toDate(occurred_at)')} GROUP BY tenant, day_of
   UNION ALL
   SELECT a.tenant AS tenant, toUInt32(a.day) AS day_of, ${selectSums('a')}, ${leftSums}
   FROM ${archiveSource} WHERE ${archivedCondition} AND ${buildDayCondition('a.day')} GROUP BY tenant, day_of

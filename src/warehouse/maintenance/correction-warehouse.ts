@@ -19,7 +19,7 @@ import { buildDeleteFrom, type ClusterName, quote } from '../clickhouse/ddl.js';
 import { insertObjects } from '../clickhouse/insert-rows.js';
 import { type RollupPart, repairPart } from '../ingest/repair.js';
 import type { TenantRead } from '../reads/tenant-read.js';
-import { attempts, countedCondition, learnerSnapshots, skillAnswers } from '../schema/attempt-tables.js';
+import { attempts, countedCondition, learnerSnapshots, summedAnswers } from '../schema/attempt-tables.js';
 import { erasures } from '../schema/deployment-tables.js';
 import {
   belowCondition,
@@ -183,7 +183,7 @@ const buildLearnersPart = (rows: readonly CorrectedRows[]): RollupPart => ({
 
 /** Days of skills on which the learner's sums differ from the rows. */
 const touchedDaysQuery = `(SELECT DISTINCT tenant, skill_id, day, {partition:UInt16} FROM (
-  SELECT tenant, user_id, skill_id, toDate(occurred_at) AS day, toInt64(1) AS n FROM ${skillAnswers.name}
+  SELECT tenant, user_id, skill_id, toDate(occurred_at) AS day, toInt64(1) AS n FROM ${summedAnswers}
     WHERE ${retainedCondition} AND ${learnerCondition}
   UNION ALL SELECT tenant, user_id, skill_id, day, toInt64(a.attempts) AS n FROM ${archiveSource}
     WHERE ${archivedCondition} AND ${learnerCondition}

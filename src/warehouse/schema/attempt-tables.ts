@@ -1,4 +1,10 @@
-import { deduplicationSettings, defineTable, parseColumns, type View } from '../clickhouse/ddl.js';
+import {
+  type Column,
+  deduplicationSettings,
+  defineTable,
+  parseColumns,
+  type View,
+} from '../clickhouse/ddl.js';
 
 /** Selects accepted answers (ADR 23). */
 export const countedCondition = 'learner_version > 0';
@@ -10,11 +16,11 @@ const skillFields = [
 ];
 const furtherSkillsType = `Array(Tuple(${skillFields.join(', ')}))`;
 
-/** Includes the first skill. */
-const listSkills = (column: string): string => `arrayConcat([${column}], further_skills.${column})`;
-/** Without the shift for the difficulty. @param prefix of the skill's columns */
-const buildChance = (prefix = ''): string =>
-  `(${prefix}mastery_before * (1 - ${prefix}p_slip) + (1 - ${prefix}mastery_before) * ${prefix}p_guess)`;
+const fieldNames = skillFields.map((field) => field.split(' ')[0]);
+/** Of all skills. Numbers, because a DELETE does not resolve names of tuples in subqueries (26.7). */
+const listSkills = (column: string): string =>
+  `arrayConcat([${column}], arrayMap(one -> one.${fieldNames.indexOf(column) + 1}, further_skills))`;
+const chanceColumns = ['mastery_before', 'p_slip', 'p_guess'].map(listSkills).join(', ');
 
 /**
  * Partitioned by month of arrival. Callers choose `occurred_at`: a block could exceed the engine's limit of
@@ -78,7 +84,7 @@ export const attempts = defineTable(
     skill_ids Array(String) ALIAS ${listSkills('skill_id')} -- All skills of the question, skill_id first
     masteries_before Array(Float64) ALIAS ${listSkills('mastery_before')} -- mastery_before of each of skill_ids
     masteries_after Array(Float64) ALIAS ${listSkills('mastery_after')} -- mastery_after of each of skill_ids
-    mastery_chance Float64 ALIAS ${buildChance()} * arrayProduct(f -> ${buildChance('f.')}, further_skills)
+    mastery_chance Float64 ALIAS arrayProduct((m, s, g) -> m * (1 - s) + (1 - m) * g, ${chanceColumns})
       -- Probability of a correct answer by mastery alone: product over the skills, without difficulties, 0 to 1
     partition_id UInt16 -- Redis partition of the learner; with the outbox id, the key of the row
     outbox_ms UInt64 delta -- First half of the outbox id: commit time in Unix milliseconds, clock of Redis
@@ -98,20 +104,27 @@ export const attempts = defineTable(
   },
 );
 
+/** Number of skills of a row. */
+export const skillCount = '(1 + length(further_skills))';
+
+const getNames = (columns: readonly Column[]): string[] => columns.map(({ name }) => name);
 const answerColumns = attempts.columns
   .filter(({ name }) => name !== 'further_skills')
   .map(({ codec: _, ...column }) => ({ ...column, type: column.type.replace(/ (DEFAULT|ALIAS) .*/, '') }));
 
-/** Only answers with several skills cost more than a read of the table. */
-export function buildSkillAnswers(table: string): string {
-  const names = skillFields.map((field) => field.split(' ')[0] ?? '');
-  const selectColumns = (select: (column: string) => string): string =>
-    answerColumns.map(({ name }) => `${select(name)} AS ${name}`).join(', ');
-  const selectFurther = (name: string): string =>
-    name === 'skill_id' ? 'toLowCardinality(f.skill_id)' : names.includes(name) ? `f.${name}` : `a.${name}`;
-  return `SELECT ${selectColumns((name) => `a.${name}`)}, 1 AS is_first FROM ${table} AS a
-UNION ALL SELECT ${selectColumns(selectFurther)}, 0 AS is_first
-FROM ${table} AS a ARRAY JOIN a.further_skills AS f WHERE notEmpty(a.further_skills)`;
+/**
+ * Only answers with several skills cost more than a read of the table. The innermost query has no `skill_id`, which a
+ * DELETE would confuse with the further one (26.7).
+ */
+function buildSkillAnswers(table: string, names: readonly string[]): string {
+  const shared = names.filter((name) => !fieldNames.includes(name));
+  const further = names.map((name) => {
+    const index = fieldNames.indexOf(name) + 1;
+    return index === 0 ? name : `${index === 1 ? 'toLowCardinality(f.1)' : `f.${index}`} AS ${name}`;
+  });
+  return `SELECT ${names.join(', ')}, 1 AS is_first FROM ${table}
+UNION ALL SELECT ${further.join(', ')}, 0 AS is_first
+FROM (SELECT ${shared.join(', ')}, f FROM ${table} ARRAY JOIN further_skills AS f WHERE notEmpty(further_skills))`;
 }
 
 export const skillAnswers: View = {
@@ -123,8 +136,17 @@ export const skillAnswers: View = {
       'is_first UInt8 -- 1 for the first skill of the question, else 0; rows with 1 count each answer once',
     ),
   ],
-  query: buildSkillAnswers('attempts'),
+  query: buildSkillAnswers('attempts', getNames(answerColumns)),
 };
+
+const summedNames = [
+  ...['tenant', 'user_id', 'skill_id', 'is_correct', 'time_spent_seconds', 'occurred_at', 'received_at'],
+  ...['learner_seq', 'mastery_before', 'mastery_after', 'p_correct', 'plateau_detected'],
+  ...['partition_id', 'outbox_ms', 'outbox_seq'],
+];
+/** Columns of `skill_answers` for sums. A DELETE would spend a tenth of a second on the others. */
+export const buildSummedSource = (table: string): string => `(${buildSkillAnswers(table, summedNames)})`;
+export const summedAnswers = buildSummedSource('attempts');
 
 export const learnerSnapshots = defineTable(
   'learner_snapshots -- State of a learner after the last answer that retention deleted from attempts; read with FINAL',

@@ -13,7 +13,7 @@ import {
   type View,
 } from '../clickhouse/ddl.js';
 import { insertObjects } from '../clickhouse/insert-rows.js';
-import { attempts, buildSkillAnswers, learnerSnapshots, skillAnswers } from './attempt-tables.js';
+import { attempts, buildSummedSource, learnerSnapshots, skillAnswers } from './attempt-tables.js';
 import { forecasts, goals, skillCatalogue } from './current-views.js';
 import { apiKeys, deployments, erasures, xapiMappings } from './deployment-tables.js';
 import { forecastCoverage, forecastOutcomes } from './forecast-views.js';
@@ -87,7 +87,7 @@ const buildMaterializedView = (rollup: Rollup, cluster: ClusterName): string =>
   `TO ${localTableName(rollup.table.name, cluster)} AS\n${buildViewQuery(rollup, cluster)}`;
 
 const buildViewQuery = (rollup: Rollup, cluster: ClusterName): string =>
-  buildRollupSelect(rollup, undefined, `(${buildSkillAnswers(localTableName('attempts', cluster))})`);
+  buildRollupSelect(rollup, undefined, buildSummedSource(localTableName('attempts', cluster)));
 
 /**
  * @returns whether the schema was created or upgraded; false if its version is recorded

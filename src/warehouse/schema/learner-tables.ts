@@ -3,7 +3,7 @@
  * learners.
  */
 import type { Table } from '../clickhouse/ddl.js';
-import { attempts, learnerSnapshots, skillAnswers } from './attempt-tables.js';
+import { attempts, learnerSnapshots, skillCount } from './attempt-tables.js';
 import { goalChanges, retractedAnswers, servedForecasts } from './journal-tables.js';
 import {
   archivedCondition,
@@ -43,7 +43,7 @@ const endedMonthCondition = `${learnerCondition} AND ${archivedMonthCondition}`;
 const { table: sums, levels } = learnerSums;
 /** Sums mix both histories, so subtract the new one's answers. */
 const remainderQuery = `SELECT tenant, user_id, toInt64(r.attempts) AS n FROM ${sums.name} AS r WHERE ${learnerCondition}
-    UNION ALL SELECT tenant, user_id, toInt64(-${levels.length}) AS n FROM ${skillAnswers.name} WHERE ${learnerCondition} AND NOT ${belowCondition} AND ${retainedCondition}
+    UNION ALL SELECT tenant, user_id, -${levels.length} * toInt64(${skillCount}) AS n FROM attempts WHERE ${learnerCondition} AND NOT ${belowCondition} AND ${retainedCondition}
     UNION ALL SELECT tenant, user_id, -${levels.length} * toInt64(a.attempts) AS n FROM ${archiveSource}
       WHERE ${learnerCondition} AND NOT ${archivedMonthCondition} AND ${archivedCondition}`;
 

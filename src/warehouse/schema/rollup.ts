@@ -1,5 +1,5 @@
 import type { Column, Table, View } from '../clickhouse/ddl.js';
-import { skillAnswers } from './attempt-tables.js';
+import { summedAnswers } from './attempt-tables.js';
 
 export type Expressions = Readonly<Record<string, string>>;
 /** Sums of one level only, with grouping(day) of that level. */
@@ -50,7 +50,7 @@ export function buildGroupBy(
 export function buildRollupSelect(
   { keys, sums, levels, partialSums = {} }: RollupQuery,
   condition?: string,
-  source = skillAnswers.name,
+  source = summedAnswers,
 ): string {
   const columns = Object.entries({ ...keys, ...sums }).map(
     ([name, expression]) => `${buildPartialSum(partialSums[name], expression, 'day')} AS ${name}`,
