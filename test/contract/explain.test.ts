@@ -102,6 +102,40 @@ test('Explanation steps add up to the responses of track-answer', async () => {
   for (const name of ['base', 'bkt', 'ability', 'ever_right_on_skill']) assert.ok(texts.has(name), name);
 });
 
+test('Explanation steps add up for answers with several skills, and name the other skills', async () => {
+  const odd = "o'dd \\ (ü), [x]";
+  const questions = [['algebra'], ['algebra', odd], [odd, 'geometry', 'algebra'], ['geometry', odd]];
+  const events = questions.flatMap((skill_ids, i) =>
+    [true, false].map((is_correct) => ({
+      ...{ user_id: 'eva', skill_ids, is_correct, occurred_at: timeAgo(50 - 10 * i) },
+      question_difficulty: i - 1,
+    })),
+  );
+  const { json } = await caller.trackAll(events);
+  await waitForRows('eva', events.length);
+  const { steps, pending_attempts, note } = await explain('eva');
+  assert.deepEqual([pending_attempts, note, steps.length], [0, null, 6]);
+  for (const [i, step] of steps.entries()) {
+    const { data } = json.data.results[i];
+    const sent = events[i]?.skill_ids ?? [];
+    const { mastery_before, mastery_after } = data.skills[sent.indexOf('algebra')];
+    assert.deepEqual([step.mastery_before, step.mastery_after], [mastery_before, mastery_after]);
+    const change = toUnits(step.forgetting) + toUnits(step.evidence) + toUnits(step.learning);
+    assert.equal(toUnits(step.mastery_before_forgetting) + change, toUnits(mastery_after));
+    const others = sent.filter((one) => one !== 'algebra');
+    assert.deepEqual(step.other_skills, others.length === 0 ? undefined : others);
+  }
+  const history = await get(`eva/${encodeURIComponent(odd)}/history`);
+  const { answers, total_attempts } = history.json.data;
+  assert.deepEqual([answers.length, total_attempts], [6, 6]);
+  for (const answer of answers) {
+    const { data } = json.data.results[answer.learner_seq - 1];
+    const own = data.skills.find(({ skill_id }: { skill_id: string }) => skill_id === odd);
+    assert.deepEqual([answer.skill_id, answer.skill_ids], [odd, events[answer.learner_seq - 1]?.skill_ids]);
+    assert.deepEqual([answer.mastery_before, answer.mastery_after], [own.mastery_before, own.mastery_after]);
+  }
+});
+
 test('An explanation predicts the mastery and p_correct of the next answer', async () => {
   // Long ago, so that forgetting changes no digit between two reads.
   const longAgo = { isCorrect: true, daysAgo: 300 };

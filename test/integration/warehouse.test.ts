@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { after, beforeEach, type TestContext, test } from 'node:test';
 import type { ClickHouseClient } from '@clickhouse/client';
+import { listSkillSets } from '../../src/domain/base/answer-log.js';
 import { indices, splitIntoParts } from '../../src/lists.js';
 import { connectWarehouse, ensureDatabase, selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createAttemptWarehouse } from '../../src/warehouse/ingest/attempt-warehouse.js';
@@ -9,7 +10,8 @@ import { readAnswerColumns } from '../../src/warehouse/reads/answer-columns.js';
 import { createStoredRows } from '../../src/warehouse/reads/stored-rows.js';
 import { createSchema } from '../../src/warehouse/schema/create-schema.js';
 import { learnerTables } from '../../src/warehouse/schema/learner-tables.js';
-import { rollups } from '../../src/warehouse/schema/rollups.js';
+import { buildRollupSelect } from '../../src/warehouse/schema/rollup.js';
+import { furtherNames, rollups } from '../../src/warehouse/schema/rollups.js';
 import { attemptRow, encodedRows } from '../support/builders/attempt-rows.js';
 import { madeAnswers, storeAnswers } from '../support/builders/made-answers.js';
 import { allOnce, counts, emptyTables, fileDatabase, filledTables } from '../support/inspect/warehouse.js';
@@ -82,6 +84,41 @@ test('createSchema adds the columns that version 10 lacks and retains its rows',
     { user_id: 'u', calibration_below: 1, calibration_above: 1, accuracy_cases: 0 },
   ]);
   assert.equal(await createSchema(earlier), false);
+});
+
+test('createSchema upgrades the views of version 11, and the sums of its answers stay right', async (t) => {
+  const earlier = await openDatabase(t, '_version_11');
+  await createSchema(earlier);
+  const run = (query: string) => earlier.command({ query });
+  for (const rollup of rollups) {
+    const ownSums = Object.entries(rollup.sums).filter(([name]) => !furtherNames.includes(name));
+    const query = buildRollupSelect({ ...rollup, sums: Object.fromEntries(ownSums) }, undefined, 'attempts');
+    await run(`ALTER TABLE ${rollup.table.name}_mv MODIFY QUERY ${query}`);
+  }
+  for (const name of [...rollups.map(({ table }) => table.name), 'archived_learner_skill'])
+    await run(`ALTER TABLE ${name} ${furtherNames.map((column) => `DROP COLUMN ${column}`).join(', ')}`);
+  const lists = ['mastery_chance', 'masteries_before', 'masteries_after', 'skill_ids', 'further_skills'];
+  for (const name of lists) await run(`ALTER TABLE attempts DROP COLUMN ${name}`);
+  const answer = (learner_seq: number, further: object) =>
+    storeAnswers(earlier, [{ tenant: 't', user_id: 'u', skill_id: 'a', learner_seq, ...further }]);
+  await answer(1, {});
+  await run('TRUNCATE TABLE schema_migrations');
+  await run("INSERT INTO schema_migrations (version, name) VALUES (11, 'earlier')");
+  const upgrades = await Promise.all([createSchema(earlier), createSchema(earlier)]);
+  assert.ok(upgrades.includes(true));
+  await answer(2, { further_skills: [{ skill_id: 'b' }] });
+  for (const view of ['learner_skill_daily', 'learner_skill_total', 'skill_daily'])
+    assert.deepEqual(
+      await selectRows(
+        earlier,
+        `SELECT skill_id, toUInt32(attempts) AS n, toUInt32(answers) AS once FROM ${view} ORDER BY skill_id`,
+      ),
+      [
+        { skill_id: 'a', n: 2, once: 2 },
+        { skill_id: 'b', n: 1, once: 0 },
+      ],
+      view,
+    );
 });
 
 test('The schema describes every column of its tables', async () => {
@@ -251,6 +288,20 @@ test('readSkillAttempts numbers answers only if all earlier ones are stored or a
   });
   // Answer 8 of the learner is missing.
   assert.deepEqual(await readNumbers(), [null, 4, 3]);
+});
+
+test('readAnswerColumns numbers combinations of skills after the skills, in any order of the ids', async () => {
+  const skillSets = [['b'], ['c', 'a'], ['a'], ['a', 'c'], ['c', 'b', 'a'], ['d', 'b']];
+  const values = skillSets.map(([skill_id, ...further], i) => ({
+    ...{ tenant: 'default', user_id: 'u', skill_id, learner_seq: i + 1 },
+    further_skills: further.map((one) => ({ skill_id: one })),
+  }));
+  await storeAnswers(client, values);
+  const { log, skillIds } = await readAnswerColumns(client, 'default', 1e6);
+  assert.deepEqual([skillIds, log.skills], [['b', 'a', 'c', 'd'], 4]);
+  assert.deepEqual(Array.from(log.skill), [0, 4, 1, 4, 5, 6]);
+  const sets = listSkillSets(log).map((set) => set.map((skill) => skillIds[skill]).join(''));
+  assert.deepEqual(sets, ['b', 'a', 'c', 'd', 'ac', 'abc', 'bd']);
 });
 
 test('readAnswerColumns returns the answers of a tenant by learner, or a sample of whole learners', async () => {

@@ -22,6 +22,7 @@ import {
   computeDifficultyShift,
   computeEffectiveMastery,
   traceAnswer,
+  traceQuestion,
 } from '../../src/domain/tracing/bkt.js';
 import { encodeItemPattern, newItemTrace } from '../../src/domain/tracing/traces.js';
 import { anyParameters, between } from '../support/builders/arbitraries.js';
@@ -34,18 +35,25 @@ const anyAnswer = fc.record({
   isCorrect: fc.boolean(),
   difficulty: between(-3, 3),
   idleDays: between(0, 400),
+  others: fc.array(fc.record({ parameters: anyParameters, mastery: between(0.001, 0.999) }), {
+    maxLength: 3,
+  }),
 });
 type TracedAnswer = typeof anyAnswer extends fc.Arbitrary<infer One> ? One : never;
 
 function traceAll(list: readonly TracedAnswer[]): CountedAnswer[] {
   let skill = { mastery: 0, attempts: 0, correctDays: 0, lastAttemptAt: 0 };
-  return list.map(({ parameters, isCorrect, difficulty, idleDays }, i) => {
+  return list.map(({ parameters, isCorrect, difficulty, idleDays, others }, i) => {
     const now = skill.lastAttemptAt + idleDays * dayMs;
     const masteryBefore = computeEffectiveMastery(parameters.pInit, skill, now);
     const shift = computeDifficultyShift(parameters, difficulty, difficultyConstants.scale);
-    const { masteryAfter } = traceAnswer(parameters, masteryBefore, isCorrect, shift);
+    const [{ masteryAfter }] = traceQuestion(
+      [{ parameters, mastery: masteryBefore }, ...others],
+      isCorrect,
+      shift,
+    );
     skill = { mastery: masteryAfter, attempts: i + 1, correctDays: i + 1, lastAttemptAt: now };
-    return { isCorrect, parameters, difficultyShift: shift, masteryBefore, masteryAfter };
+    return { isCorrect, parameters, difficultyShift: shift, masteryBefore, masteryAfter, others };
   });
 }
 
@@ -77,7 +85,7 @@ test('splitMasteryChange returns parts that add up and start where the previous 
   });
 });
 
-const firstRight = { parameters: defaultParameters, isCorrect: true, difficulty: 0, idleDays: 0 };
+const firstRight = { parameters: defaultParameters, isCorrect: true, difficulty: 0, idleDays: 0, others: [] };
 const [first] = traceAll([firstRight]) as [CountedAnswer];
 
 test('splitMasteryChange gives the parts of the first right answer under the defaults', () => {
@@ -86,6 +94,17 @@ test('splitMasteryChange gives the parts of the first right answer under the def
     ...{ previous: 0.3, before: 0.3, posterior: 0.6585, after: 0.6927 },
     ...{ forgetting: 0, evidence: 0.3585, learning: 0.0342 },
   });
+});
+
+test('splitMasteryChange blames a wrong answer less on a strong skill next to a weak one', () => {
+  const split = (mastery: number, others: CountedAnswer['others']) => {
+    const skills = [{ parameters: defaultParameters, mastery }, ...others] as const;
+    const [{ masteryAfter }] = traceQuestion(skills, false);
+    const answer = { ...first, isCorrect: false, masteryBefore: mastery, masteryAfter, others };
+    return splitMasteryChange(answer, mastery).evidence ?? assert.fail('not reproduced');
+  };
+  const weak = { parameters: defaultParameters, mastery: 0.1 };
+  assert.ok(split(0.9, [weak]) > split(0.9, []), 'a strong skill loses less next to a weak one');
 });
 
 test('splitMasteryChange returns null for parts that do not follow from the stored answer', () => {

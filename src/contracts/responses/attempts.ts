@@ -34,9 +34,7 @@ export const BatchResult = Type.Object({
 export const Attempt = Type.Object({
   ...namedFields(Count, 'learner_seq', 'parameters_version', 'model_version'),
   skill_id: Id,
-  skill_ids: Type.Optional(
-    Type.Array(Id, { description: 'All skills of the question, in the order of the answer.' }),
-  ),
+  skill_ids: Type.Array(Id, { description: 'All skills of the question, in the order of the answer.' }),
   ...namedFields(nullable(Id), 'event_id', 'item_id'),
   ...namedFields(Type.Boolean(), 'is_correct', 'plateau_detected'),
   time_spent_seconds: nullable(Type.Number({ minimum: 0, maximum: 86_400 })),

@@ -64,6 +64,9 @@ const ExplanationStep = Type.Object({
     Type.Array(Id, { description: 'Other skills that the question needs. Absent if there are none.' }),
   ),
   is_correct: Type.Boolean(),
+  other_skills: Type.Optional(
+    Type.Array(Id, { description: 'Other skills of the question. Absent if it needs only this skill.' }),
+  ),
   question_difficulty: Difficulty,
   mastery_before_forgetting: nullable(Share),
   ...namedFields(nullable(Change), 'forgetting', 'evidence', 'learning'),

@@ -4,7 +4,7 @@ import type { TenantModel } from '../catalogue/tenant-model.js';
 import type { FeatureRow } from '../prediction/features.js';
 import { explainPrediction, type Term } from '../prediction/prediction-model.js';
 import { formatTerm } from '../prediction/term-texts.js';
-import { traceAnswer } from '../tracing/bkt.js';
+import { type SkillMastery, traceAnswer, traceQuestion } from '../tracing/bkt.js';
 import type { LearnerState } from '../tracing/learner-states.js';
 import { buildAverageQuestion } from './expected-accuracy.js';
 import type { SkillView } from './skill-view.js';
@@ -16,6 +16,8 @@ export interface CountedAnswer {
   /** After forgetting. */
   readonly masteryBefore: number;
   readonly masteryAfter: number;
+  /** Other skills of the question, before the answer. */
+  readonly others: readonly SkillMastery[];
 }
 
 /**
@@ -23,8 +25,9 @@ export interface CountedAnswer {
  * not follow from each other. @param previous mastery after the previous answer
  */
 export function splitMasteryChange(answer: CountedAnswer, previous: number | null) {
-  const { parameters, masteryBefore, masteryAfter, isCorrect, difficultyShift } = answer;
-  const step = traceAnswer(parameters, masteryBefore, isCorrect, difficultyShift);
+  const { parameters, masteryBefore, masteryAfter, isCorrect, difficultyShift, others } = answer;
+  const skills = [{ parameters, mastery: masteryBefore }, ...others] as const;
+  const [step] = traceQuestion(skills, isCorrect, difficultyShift);
   const isReproduced = Math.abs(step.masteryAfter - masteryAfter) <= tolerance;
   const before = round4(masteryBefore);
   const after = round4(masteryAfter);

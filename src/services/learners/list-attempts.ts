@@ -1,5 +1,5 @@
 import type { Call } from '../../contracts/access/call.js';
-import type { AttemptRow } from '../../contracts/answers/attempt-row.js';
+import type { AttemptRow, SkillFigures } from '../../contracts/answers/attempt-row.js';
 import { computeAverageLogOdds } from '../../domain/answer/answer-conditions.js';
 import { round4 } from '../../domain/base/common.js';
 import { computeExpectedRange } from '../../domain/learner/expected-accuracy.js';
@@ -54,7 +54,7 @@ export async function listAttempts(
     const missing = Math.max(0, to - first + 1) - found.length;
     const page = { items: found, next_cursor: isFull ? cursors.encode(first) : null };
     const fields = { user_id: userId, total_attempts: learner.attempts, missing };
-    return encodeList(fields, 'attempts', page, describeAttempt);
+    return encodeList(fields, 'attempts', page, (row) => describeAttempt(row));
   }
   throw unavailable('Answers of this learner are being corrected; retry later.');
 }
@@ -81,13 +81,13 @@ export async function listSkillAnswers(
     ...{ user_id: userId, skill_id: skillId, total_attempts: attempts, pending_attempts: pending },
     source_lag_seconds: pending === 0 ? 0 : lag,
   };
-  return encodeList(fields, 'answers', page, describeSkillAnswer);
+  return encodeList(fields, 'answers', page, (row) => describeSkillAnswer(row, skillId));
 }
 
-function describeSkillAnswer({ number, ...row }: NumberedRow): object {
+function describeSkillAnswer({ number, ...row }: NumberedRow, skillId: string): object {
   const range = describeRange(computeExpectedRange(computeAverageLogOdds(row.conditions), (number ?? 1) - 1));
   const unknown = number === null ? { expected_low: null, expected_high: null } : {};
-  return { ...describeAttempt(row), ...range, ...unknown };
+  return { ...describeAttempt(row, skillId), ...range, ...unknown };
 }
 
 /** True unless a correction or erasure came in between: only commits add at least one answer per version. */
@@ -118,12 +118,15 @@ async function readNewest(
   return newest;
 }
 
-function describeAttempt({ event, figures, conditions }: AttemptRow): object {
-  const [skill] = figures.skills;
+/** @param skillId with its figures; default: the first skill of the question */
+function describeAttempt({ event, figures, conditions }: AttemptRow, skillId = event.skillIds[0]): object {
+  const index = event.skillIds.indexOf(skillId);
+  const skill = figures.skills[index] as SkillFigures;
   return {
     learner_seq: figures.learnerSeq,
     event_id: event.eventId,
-    skill_id: event.skillIds[0],
+    skill_id: skillId,
+    skill_ids: event.skillIds,
     item_id: event.itemId,
     is_correct: event.isCorrect,
     time_spent_seconds: event.timeSpentSeconds,
@@ -136,7 +139,7 @@ function describeAttempt({ event, figures, conditions }: AttemptRow): object {
     p_correct: round4(conditions.pCorrect),
     plateau_detected: skill.plateauDetected,
     recommendation_code: figures.recommendationCode || null,
-    parameters_version: conditions.skills[0].version,
+    parameters_version: conditions.skills[index]?.version,
     model_version: figures.modelVersion,
   };
 }

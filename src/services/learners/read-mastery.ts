@@ -231,6 +231,7 @@ function explainSteps(
       occurred_at: new Date(attempt.occurredAt).toISOString(),
       learner_seq: learnerSeq,
       is_correct: attempt.isCorrect,
+      ...(attempt.otherSkills.length > 0 && { other_skills: attempt.otherSkills }),
       question_difficulty: attempt.questionDifficulty,
       mastery_before_forgetting: parts.previous,
       forgetting: parts.forgetting,

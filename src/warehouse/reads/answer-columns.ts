@@ -1,5 +1,6 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import { createMembers, sharedArrays } from '../../domain/base/answer-log.js';
+import { splitIds } from '../../domain/tracing/course.js';
 import { createInterner } from '../../lists.js';
 import { createReadDeadline, selectNumber, selectRows } from '../clickhouse/client.js';
 
@@ -32,10 +33,16 @@ WHERE tenant = {tenant:String} AND skill_id = {skillId:String}`,
 
 const sampleCondition = 'tenant = {tenant:String} AND cityHash64(user_id) % {one_in:UInt32} = 0';
 
-/** RowBinary: little-endian, strings after their length. `addRow` reads the columns in this order. */
+/**
+ * RowBinary: little-endian, strings after their length. `addRow` reads the columns in this order. Several skills are
+ * sorted and joined by line feeds, which no id contains.
+ */
 const selectAnswers = `SELECT cityHash64(user_id) AS learner, toFloat64(toUnixTimestamp64Milli(occurred_at)) AS at,
   toFloat32(ifNull(time_spent_seconds, nan)) AS seconds, toFloat32(ifNull(question_difficulty, nan)) AS difficulty,
-  is_correct, toString(skill_id) AS skill, item_id
+  is_correct,
+  if(empty(further_skills.skill_id), toString(skill_id),
+    arrayStringConcat(arraySort(arrayPushFront(further_skills.skill_id, toString(skill_id))), '\\n')) AS skills,
+  item_id
 FROM attempts WHERE ${sampleCondition} ORDER BY tenant, user_id, learner_seq FORMAT RowBinary`;
 
 const fixedRowBytes = 25;
@@ -83,7 +90,7 @@ function createColumns(capacity: number) {
   const difficulty = sharedArrays.floats(capacity);
   const starts: number[] = [];
   const hashes: number[] = [];
-  const skills = createInterner([]);
+  const skillSets = createInterner([]);
   const items = createInterner(['']);
   let lastLearner = -1n;
   let rowCount = 0;
@@ -107,7 +114,7 @@ function createColumns(capacity: number) {
     seconds[rowCount] = buffer.readFloatLE(start + 16);
     difficulty[rowCount] = buffer.readFloatLE(start + 20);
     correct[rowCount] = buffer[start + 24] as number;
-    skill[rowCount] = skills.indexOf(
+    skill[rowCount] = skillSets.indexOf(
       buffer.toString('utf8', skillLength.end, skillLength.end + skillLength.bytes),
     );
     item[rowCount] = items.indexOf(buffer.toString('utf8', itemLength.end, end));
@@ -125,8 +132,10 @@ function createColumns(capacity: number) {
         offset = next;
       }
     },
-    finish: () => ({
-      log: {
+    finish: () => {
+      const { skillIds, numbers, members } = numberSkillSets(skillSets.ids);
+      for (let i = 0; i < rowCount; i++) skill[i] = numbers[skill[i] as number] as number;
+      const log = {
         starts: toSharedCounts([...starts, rowCount]),
         skill: skill.subarray(0, rowCount),
         item: item.subarray(0, rowCount),
@@ -134,18 +143,26 @@ function createColumns(capacity: number) {
         at: at.subarray(0, rowCount),
         seconds: seconds.subarray(0, rowCount),
         difficulty: difficulty.subarray(0, rowCount),
-        skills: skills.ids.length,
+        skills: skillIds.length,
         items: items.ids.length - 1,
-        members: createMembers(skills.ids.length),
-      },
-      skillIds: skills.ids,
-      itemIds: items.ids,
-      learnerHash: toSharedCounts(hashes),
-    }),
+        members,
+      };
+      return { log, skillIds, itemIds: items.ids, learnerHash: toSharedCounts(hashes) };
+    },
   };
 }
 
-/** Length in LEB128, one or two bytes: ids have at most 512 bytes. */
+/** Skills in order of first use, then combinations. `numbers`: by index of the set. */
+function numberSkillSets(sets: readonly string[]) {
+  const skills = createInterner([]);
+  const ids = sets.map((set) => splitIds(set).map(skills.indexOf));
+  const combinations = ids.filter(({ length }) => length > 1);
+  let next = skills.ids.length;
+  const numbers = ids.map((set) => (set.length === 1 ? set[0] : next++));
+  return { skillIds: skills.ids, numbers, members: createMembers(skills.ids.length, combinations) };
+}
+
+/** Length in LEB128, one or two bytes: ten ids have at most 5,129 bytes. */
 function readLength(buffer: Buffer, offset: number): { readonly bytes: number; readonly end: number } {
   const low = buffer[offset] ?? Number.NaN;
   if (low < 128) return { bytes: low, end: offset + 1 };

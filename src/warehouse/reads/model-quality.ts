@@ -1,6 +1,7 @@
 import type { CoverageBand } from '../../contracts/responses/models.js';
 import { logLossClip } from '../../domain/base/prediction-metrics.js';
 import { formatSqlTime } from '../clickhouse/client.js';
+import { askedSkillCondition } from '../schema/attempt-tables.js';
 import { forecastCoverage } from '../schema/forecast-views.js';
 import { retainedCondition } from '../schema/rollups.js';
 import { buildRecentParams, recentOutcomes } from './forecast-outcomes.js';
@@ -25,7 +26,7 @@ SELECT
   avg(-log(greatest(if(is_correct = 1, a.p_correct, 1 - a.p_correct), ${logLossClip}))) AS log_loss
 FROM attempts AS a
 WHERE ${retainedCondition} AND tenant = {tenant:String} AND occurred_at >= {since:DateTime64(3, 'UTC')}
-  AND received_at >= {since:DateTime64(3, 'UTC')} - INTERVAL 1 DAY${skillId === null ? '' : ' AND has(skill_ids, {skillId:String})'}
+  AND received_at >= {since:DateTime64(3, 'UTC')} - INTERVAL 1 DAY${skillId === null ? '' : ` AND ${askedSkillCondition}`}
 GROUP BY tenth ORDER BY tenth`;
 
 const selectBands = `

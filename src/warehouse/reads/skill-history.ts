@@ -1,10 +1,16 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { Limiter } from '../../concurrency.js';
+import { type AttemptRow, decodeAttemptRow, type SkillFigures } from '../../contracts/answers/attempt-row.js';
 import type { LearnerId } from '../../contracts/learners/learner-name.js';
+import type { SkillConditions } from '../../domain/answer/answer-conditions.js';
+import { mapNonEmpty } from '../../domain/base/common.js';
 import type { CountedAnswer } from '../../domain/learner/explanation.js';
 import type { SkillDay } from '../../domain/learner/velocity.js';
-import { createReadDeadline, selectManyRows, selectNumber, selectRows } from '../clickhouse/client.js';
+import { createReadDeadline, selectManyRows, selectNumber, selectText } from '../clickhouse/client.js';
+import { askedSkillCondition } from '../schema/attempt-tables.js';
 import { archivedCondition, archiveSource, retainedCondition, unpackAnswer } from '../schema/rollups.js';
+
+import { encodedColumns, splitLines } from './stored-rows.js';
 
 /** Null if too many reads of the tenant are running. @throws errors of the read */
 export type ReadGuard = <Result>(
@@ -28,6 +34,7 @@ export interface StoredAttempt extends CountedAnswer {
   readonly questionDifficulty: number | null;
   readonly pCorrect: number;
   readonly parametersVersion: number;
+  readonly otherSkills: readonly string[];
   /** Earlier answers that are not stored. */
   readonly missingBefore: number;
 }
@@ -44,12 +51,7 @@ export interface AttemptQuery extends LearnerId {
  * a number, the last counts; the others belong to an erased history.
  */
 const selectAttempts = `
-SELECT
-  toBool(is_correct) AS isCorrect, toFloat64(toUnixTimestamp64Milli(occurred_at)) AS occurredAt,
-  learner_seq AS learnerSeq, question_difficulty AS questionDifficulty, difficulty_shift AS difficultyShift,
-  mastery_before AS masteryBefore, mastery_after AS masteryAfter, p_correct AS pCorrect,
-  p_init AS pInit, p_learn AS pLearn, p_guess AS pGuess, p_slip AS pSlip, p_forget AS pForget,
-  parameters_version AS parametersVersion, missing_before AS missingBefore, toUInt32(count() OVER ()) AS stored
+SELECT a.missing_before, count() OVER (), ${encodedColumns}
 FROM (
   SELECT *, toUInt32(learner_seq - row_number() OVER (ORDER BY learner_seq)) AS missing_before
   FROM (
@@ -57,8 +59,8 @@ FROM (
     WHERE ${retainedCondition} AND tenant = {tenant:String} AND user_id = {userId:String} AND learner_seq <= {upTo:UInt32}
     ORDER BY learner_seq, outbox_ms DESC, outbox_seq DESC LIMIT 1 BY learner_seq
   )
-)
-WHERE skill_id = {skillId:String}
+) AS a
+WHERE ${askedSkillCondition}
 ORDER BY learner_seq DESC
 LIMIT {atMost:UInt32}`;
 
@@ -66,12 +68,31 @@ const countArchived = `
 SELECT toUInt32(sum(a.attempts)) AS answers FROM ${archiveSource}
 WHERE ${archivedCondition} AND a.tenant = {tenant:String} AND a.user_id = {userId:String} AND a.skill_id = {skillId:String}`;
 
-type Row = Omit<StoredAttempt, 'parameters'> & StoredAttempt['parameters'] & { readonly stored: number };
+function decodeAttempt(line: string, skillId: string) {
+  const [missing = '', stored = ''] = line.split('\t', 2);
+  const row = decodeAttemptRow(line.slice(missing.length + stored.length + 2));
+  return { attempt: toAttempt(row, skillId, Number(missing)), stored: Number(stored) };
+}
 
-const toAttempt = ({ stored, pInit, pLearn, pGuess, pSlip, pForget, ...row }: Row): StoredAttempt => ({
-  ...row,
-  parameters: { pInit, pLearn, pGuess, pSlip, pForget },
-});
+function toAttempt(
+  { event, figures, conditions }: AttemptRow,
+  skillId: string,
+  missingBefore: number,
+): StoredAttempt {
+  const asked = event.skillIds.indexOf(skillId);
+  const skills = mapNonEmpty(conditions.skills, ({ parameters }, i) => ({
+    parameters,
+    mastery: figures.skills[i]?.masteryBefore as number,
+  }));
+  const { masteryBefore, masteryAfter } = figures.skills[asked] as SkillFigures;
+  const { parameters, version } = conditions.skills[asked] as SkillConditions;
+  return {
+    ...{ isCorrect: event.isCorrect, occurredAt: event.occurredAt, learnerSeq: figures.learnerSeq },
+    ...{ questionDifficulty: event.questionDifficulty, difficultyShift: conditions.difficultyShift },
+    ...{ masteryBefore, masteryAfter, parameters, parametersVersion: version, pCorrect: conditions.pCorrect },
+    ...{ others: skills.toSpliced(asked, 1), otherSkills: event.skillIds.toSpliced(asked, 1), missingBefore },
+  };
+}
 
 interface DaysQuery extends LearnerId {
   /** Null: all skills. */
@@ -111,9 +132,14 @@ export const createSkillHistory = (client: ClickHouseClient, guard: ReadGuard) =
   fetchAttempts: (params: AttemptQuery) =>
     guard(params.tenant, async (signal) => {
       // In sequence: the limit counts connections.
-      const rows = await selectRows<Row>(client, selectAttempts, { params, signal });
+      const lines = splitLines(await selectText(client, selectAttempts, { params, signal }));
+      const rows = lines.map((line) => decodeAttempt(line, params.skillId));
       const archived = await selectNumber(client, countArchived, { params, signal });
-      return { attempts: rows.reverse().map(toAttempt), stored: rows[0]?.stored ?? 0, archived };
+      return {
+        attempts: rows.reverse().map(({ attempt }) => attempt),
+        stored: rows[0]?.stored ?? 0,
+        archived,
+      };
     }),
 
   /** One row per skill combines the days before `from`, to limit the result. */

@@ -6,7 +6,7 @@ import type { LearnerId } from '../../contracts/learners/learner-name.js';
 import type { OutboxId } from '../../contracts/outbox/outbox-ids.js';
 import { mapInSlices } from '../../slices.js';
 import { createReadDeadline, selectNumber, selectRows, selectText } from '../clickhouse/client.js';
-import { attempts, learnerSnapshots } from '../schema/attempt-tables.js';
+import { askedSkillCondition, attempts, learnerSnapshots } from '../schema/attempt-tables.js';
 import { formatExportSource, type LearnerTable, learnerTables } from '../schema/learner-tables.js';
 import { archivedCondition, archiveSource } from '../schema/rollups.js';
 
@@ -32,14 +32,17 @@ const pageRows = 500;
 
 const learnerCondition = 'tenant = {tenant:String} AND user_id = {userId:String}';
 
-const columns = attemptColumns
+/** For `decodeAttemptRow`, of `attempts AS a`. */
+export const encodedColumns = attemptColumns
   .map((name) =>
     name.endsWith('_at') ? `toDecimalString(toUnixTimestamp64Milli(a.${name}) / 1000, 3)` : `a.${name}`,
   )
   .join(', ');
 
 /** Of rows with the same number, the last counts: a Redis restored from an older copy repeats numbers. */
-const buildAttemptsQuery = (order: AttemptRange['order']): string => `SELECT ${columns} FROM attempts AS a
+const buildAttemptsQuery = (
+  order: AttemptRange['order'],
+): string => `SELECT ${encodedColumns} FROM attempts AS a
 WHERE ${learnerCondition} AND learner_seq BETWEEN {from:UInt32} AND {to:UInt32}
 ORDER BY learner_seq ${order === 'newest first' ? 'DESC' : 'ASC'}, outbox_ms DESC, outbox_seq DESC
 LIMIT 1 BY learner_seq LIMIT {atMost:UInt32}`;
@@ -49,16 +52,16 @@ LIMIT 1 BY learner_seq LIMIT {atMost:UInt32}`;
  * `missing` counts the missing rows, because `learner_seq` has no gaps.
  */
 const selectSkillRows = `WITH (
-  SELECT (toUInt32(sum(a.attempts)), toUInt32(sumIf(a.attempts, a.skill_id = {skillId:String}))) FROM ${archiveSource}
+  SELECT (toUInt32(sum(a.attempts - a.further_attempts)), toUInt32(sumIf(a.attempts, a.skill_id = {skillId:String}))) FROM ${archiveSource}
   WHERE ${archivedCondition} AND a.tenant = {tenant:String} AND a.user_id = {userId:String}
 ) AS archived
-SELECT if(a.missing = archived.1, archived.2 + row_number() OVER (ORDER BY a.learner_seq), 0), ${columns} FROM (
+SELECT if(a.missing = archived.1, archived.2 + row_number() OVER (ORDER BY a.learner_seq), 0), ${encodedColumns} FROM (
   SELECT *, learner_seq - row_number() OVER (ORDER BY learner_seq) AS missing FROM (
     SELECT * FROM attempts
     WHERE ${learnerCondition} AND learner_seq <= {to:UInt32} AND (outbox_ms, outbox_seq) >= ({belowMs:UInt64}, {belowSeq:UInt64})
     ORDER BY learner_seq, outbox_ms DESC, outbox_seq DESC LIMIT 1 BY learner_seq
   )
-) AS a WHERE skill_id = {skillId:String} ORDER BY learner_seq DESC LIMIT {atMost:UInt32}`;
+) AS a WHERE ${askedSkillCondition} ORDER BY learner_seq DESC LIMIT {atMost:UInt32}`;
 
 /** Includes answers that retention deleted. */
 const selectSkillCount = `SELECT toFloat64(sum(r.attempts)) AS answers FROM learner_sums AS r
@@ -148,7 +151,7 @@ async function readAttempts(client: ClickHouseClient, range: AttemptRange): Prom
 
 const decodeRows = (lines: string): Promise<AttemptRow[]> => mapInSlices(splitLines(lines), decodeAttemptRow);
 
-const splitLines = (lines: string): string[] => lines.split('\n').slice(0, -1);
+export const splitLines = (lines: string): string[] => lines.split('\n').slice(0, -1);
 
 export type NumberedRow = ReturnType<typeof decodeNumberedRow>;
 

@@ -107,6 +107,10 @@ export const attempts = defineTable(
 /** Number of skills of a row. */
 export const skillCount = '(1 + length(further_skills))';
 
+/** Also finds a further skill. */
+export const askedSkillCondition =
+  '(skill_id = {skillId:String} OR has(further_skills.skill_id, {skillId:String}))';
+
 const getNames = (columns: readonly Column[]): string[] => columns.map(({ name }) => name);
 const answerColumns = attempts.columns
   .filter(({ name }) => name !== 'further_skills')
