@@ -60,6 +60,19 @@ export const rowParts = ({ skillId, ...row }: FlatRow): AttemptRow => ({
   conditions: { ...row, skills: [row] },
 });
 
+/** Adds skills to the question, with the parameters of the first one. */
+export const withFurther = (
+  { event, figures, conditions }: AttemptRow,
+  further: readonly (SkillFigures & { readonly skillId: string })[],
+): AttemptRow => ({
+  event: { ...event, skillIds: [event.skillIds[0], ...further.map(({ skillId }) => skillId)] },
+  figures: { ...figures, skills: [figures.skills[0], ...further] },
+  conditions: {
+    ...conditions,
+    skills: [conditions.skills[0], ...further.map(() => conditions.skills[0])],
+  },
+});
+
 export function encoded(row: FlatRow): string {
   const { event, figures, conditions } = rowParts(row);
   return encodeAttemptRow(event, figures, conditions);

@@ -2,6 +2,7 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import { type AttemptRow, encodeAttemptRow } from '../../../src/contracts/answers/attempt-row.js';
 import { dayMs } from '../../../src/domain/base/common.js';
+import { indices } from '../../../src/lists.js';
 import { createLogger } from '../../../src/logger.js';
 import type { RetentionDependencies } from '../../../src/services/retention/apply-retention.js';
 import { createRetentionFence } from '../../../src/store/audit/retention-fence.js';
@@ -14,7 +15,7 @@ import { createAttemptWarehouse } from '../../../src/warehouse/ingest/attempt-wa
 import { createAnswerArchive } from '../../../src/warehouse/maintenance/answer-archive.js';
 import { createSkillHistory } from '../../../src/warehouse/reads/skill-history.js';
 import { rollups } from '../../../src/warehouse/schema/rollups.js';
-import { attemptRow, rowParts } from './attempt-rows.js';
+import { attemptRow, rowParts, withFurther } from './attempt-rows.js';
 import { seeded } from './random.js';
 
 export const partitions = defaultPartitions;
@@ -32,10 +33,30 @@ const learners = Array.from({ length: 6 }, (_, i) => ({
   userId: `learner ${i} \\ ü`,
 }));
 
-/** About 20 answers per learner and month. Some are late, and some commits span the end of a month. */
+/** For an answer with this first skill: up to two others of the four skills. */
+function pickFurther(first: string, pickNumber: (count: number) => number) {
+  const others = indices(4)
+    .map((skill) => `skill ${skill}`)
+    .filter((skillId) => skillId !== first);
+  return indices(Math.max(0, pickNumber(4) - 1)).map((i) => {
+    const masteryBefore = pickNumber(900) / 1000;
+    const figures = {
+      masteryBefore,
+      masteryAfter: masteryBefore + 0.05,
+      plateauDetected: pickNumber(5) === 0,
+    };
+    return { skillId: others[i] as string, ...figures };
+  });
+}
+
+/**
+ * About 20 answers per learner and month, half of them with several skills. Some are late, and some commits span the end
+ * of a month.
+ */
 export function oldAnswers(months: readonly number[], seed = 7): AttemptRow[] {
   const random = seeded(seed);
   const pickNumber = (count: number): number => Math.floor(count * random());
+  const otherRandom = seeded(seed + 1);
   return learners.flatMap(({ tenant, userId }, i) => {
     const times = months
       .flatMap((month) => Array.from({ length: 14 + i }, () => startOf(month) + random() * 28 * dayMs))
@@ -56,7 +77,10 @@ export function oldAnswers(months: readonly number[], seed = 7): AttemptRow[] {
         masteryAfter: Math.min(0.999, mastery + 0.05),
         plateauDetected: random() < 0.1,
       });
-      return rowParts(row);
+      return withFurther(
+        rowParts(row),
+        pickFurther(row.skillId, (count) => Math.floor(count * otherRandom())),
+      );
     });
   });
 }
