@@ -11,6 +11,8 @@ interface Question {
   /** The heading. */
   readonly title: string;
   readonly sql: string;
+  /** Whether an answer with several skills counts once or under each; undefined: the query counts no answers. */
+  readonly counts: string | undefined;
   /** Lines of the Markdown table below the SQL; empty if there is none yet. */
   readonly result: string;
 }
@@ -21,8 +23,8 @@ const question = /^(## ([^\n]+)\n(?:(?!^#)[^\n]*\n)*?```sql\n(.*?)\n```\n)(\n(?:
 const readPage = (page: string): string => readFileSync(page, 'utf8');
 
 export const readQuestions = (page: string): Question[] =>
-  [...readPage(page).matchAll(question)].map(([, , title = '', sql = '', result = '']) => ({
-    ...{ title, sql },
+  [...readPage(page).matchAll(question)].map(([, asked = '', title = '', sql = '', result = '']) => ({
+    ...{ title, sql, counts: /Counts an answer\s+(once|under)/.exec(asked)?.[1] },
     result: result.trim(),
   }));
 

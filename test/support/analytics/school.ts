@@ -4,6 +4,7 @@
  * test/fixtures/analytics.json has the results of the queries on exactly these rows.
  */
 import type { ClickHouseClient } from '@clickhouse/client';
+import { type AttemptRow, encodeAttemptRow } from '../../../src/contracts/answers/attempt-row.js';
 import {
   encodeForecastRow,
   encodeGoalRow,
@@ -16,7 +17,7 @@ import { createSeededRandom } from '../../../src/seeded-random.js';
 import { formatSqlTime } from '../../../src/warehouse/clickhouse/client.js';
 import { createAttemptWarehouse } from '../../../src/warehouse/ingest/attempt-warehouse.js';
 import { createJournalWarehouse } from '../../../src/warehouse/ingest/journal-warehouse.js';
-import { attemptRow, encodedRows } from '../builders/attempt-rows.js';
+import { attemptRow, rowParts } from '../builders/attempt-rows.js';
 import { servedForecast } from '../builders/journal-rows.js';
 
 type Row = ReturnType<typeof attemptRow>;
@@ -183,10 +184,23 @@ const createParameters = () =>
     }),
   );
 
-/** Stores the school, and most of it again for a second tenant, which no query may read. */
-export async function storeSchool(client: ClickHouseClient): Promise<void> {
+type ChangeRow = (row: AttemptRow, i: number) => readonly AttemptRow[];
+
+/**
+ * Stores the school, and most of it again for a second tenant, which no query may read.
+ * @param change replaces a row of `attempts`
+ */
+export async function storeSchool(
+  client: ClickHouseClient,
+  change: ChangeRow = (row) => [row],
+): Promise<void> {
   const answers = createAnswers();
-  await createAttemptWarehouse(client).insert([encodedRows(answers)], 'school');
+  const lines = answers
+    .flatMap((row, i) => change(rowParts(row), i))
+    .map(
+      ({ event, figures, conditions }, i) => `0\t1\t${i}\t${encodeAttemptRow(event, figures, conditions)}\n`,
+    );
+  await createAttemptWarehouse(client).insert([Buffer.from(lines.join(''))], 'school');
   const journal = createJournalWarehouse(client);
   const toLines = (texts: readonly string[]): Buffer[] => texts.map((text) => Buffer.from(text));
   await journal.insert('forecast_2', toLines(createForecasts(answers).map(encodeForecastRow)));
