@@ -693,7 +693,7 @@ export type Attempt = {
   readonly model_version: number;
   readonly skill_id: Id;
   /** All skills of the question, in the order of the answer. */
-  readonly skill_ids?: readonly Id[];
+  readonly skill_ids: readonly Id[];
   readonly event_id: Id | null;
   readonly item_id: Id | null;
   readonly is_correct: boolean;

@@ -4,7 +4,7 @@ import { callerOf, event } from '../support/http/http.js';
 import { inBrowser } from '../support/pages/browser.js';
 import { openDashboard } from '../support/pages/dashboard.js';
 import { sharedService } from '../support/servers/service.js';
-import { askUntil, waitFor } from '../support/wait.js';
+import { askUntil, waitFor, waitUntilStored } from '../support/wait.js';
 
 const service = await sharedService();
 const caller = callerOf(service, service.key);
@@ -15,6 +15,24 @@ async function answer(userId: string): Promise<void> {
   const events = results.map((is_correct) => event({ user_id: userId, skill_id: skillId, is_correct }));
   assert.equal((await caller.trackAll(events)).status, 200);
 }
+
+test('The learner page names the other skills of an answer', inBrowser, async (t) => {
+  const userId = 'several-skills';
+  await caller.send('PUT', '/api/v1/skills/ratios', { name: 'Ratios & rates' });
+  const answers = [['fractions'], ['fractions', 'ratios'], ['fractions', '<b>']];
+  const events = answers.map((skill_ids) => event({ user_id: userId, skill_id: null, skill_ids }));
+  assert.equal((await caller.trackAll(events)).status, 200);
+  await waitUntilStored(caller);
+  const { page, show, assertUsable, complaints } = await openDashboard(t, service);
+  await show(`#/learner/${userId}?skill=fractions`);
+  await page.getByText('3 answers on 3 skills').waitFor();
+  await page.getByText('2 answers together with Ratios & rates, <b>.').waitFor();
+  const table = page.getByRole('region', { name: 'Answers', exact: true });
+  const cells = table.locator('tr > :nth-child(4)');
+  assert.deepEqual(await cells.allTextContents(), ['Together with', '<b>', 'Ratios & rates', '']);
+  await assertUsable();
+  assert.deepEqual(complaints, []);
+});
 
 test(
   'The learner page finds a learner by prefix, shows names as text, and explains mastery',

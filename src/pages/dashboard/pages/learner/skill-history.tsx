@@ -33,10 +33,10 @@ interface NumberedAnswer extends Answer {
 /** @param page newest first @returns oldest first */
 const numberAnswers = (page: SkillAnswerPage, getSkillName: SkillNameLookup): NumberedAnswer[] =>
   page.answers
-    .map(({ skill_ids = [], ...answer }, i) => ({
+    .map((answer, i) => ({
       ...answer,
       number: page.total_attempts - (page.pending_attempts ?? 0) - i,
-      others: skill_ids.filter((id) => id !== page.skill_id).map(getSkillName),
+      others: answer.skill_ids.filter((id) => id !== page.skill_id).map(getSkillName),
     }))
     .reverse();
 
@@ -105,7 +105,7 @@ function HistoryChart({ page, axis, currentMastery, getSkillName }: HistoryChart
         legend={<HistoryLegend />}
         plot={plot}
         rows={rows}
-        columns={together.length > 0 ? [...columns, othersColumn] : columns}
+        columns={together.length > 0 ? columns : columns.filter((column) => column !== othersColumn)}
         height={300}
         table={{ ...answersTable, isOpen: rows.length <= maxOpenRows }}
         empty="No stored answers on this skill yet. New answers appear after a few seconds."
@@ -145,12 +145,17 @@ const HistoryLegend = () => (
 const formatResult = (isCorrect: boolean): string => (isCorrect ? 'correct' : 'incorrect');
 
 const field = createColumnBuilder<NumberedAnswer>();
+const othersColumn = field('Together with', ({ others }) => others.join(', '), {
+  show: ({ others }) => <bdi class="name">{others.join(', ')}</bdi>,
+  about: 'Other skills that the question needs',
+});
 const columns: readonly Column<NumberedAnswer>[] = [
   field('No.', 'number', { about: 'Number of the answer on this skill' }),
   field('Time (UTC)', 'occurred_at', { format: formatDayTime }),
   field('Item', 'item_id', {
     format: (item_id) => (item_id === null ? missingText : <bdi class="name">{item_id}</bdi>),
   }),
+  othersColumn,
   field('Answer', ({ is_correct }) => formatResult(is_correct), {
     show: ({ is_correct }) => (
       <span class={is_correct ? 'right' : 'wrong'}>
@@ -187,11 +192,6 @@ const columns: readonly Column<NumberedAnswer>[] = [
   field('After', 'mastery_after', { format: formatPercent, about: 'Mastery after the answer' }),
   field('Plateau', 'plateau_detected'),
 ];
-
-const othersColumn = field('Together with', ({ others }) => others.join(', '), {
-  show: ({ others }) => <bdi class="name">{others.join(', ')}</bdi>,
-  about: 'Other skills that the question needs',
-});
 
 interface Segment {
   readonly x1: number | Date;
