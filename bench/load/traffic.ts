@@ -1,10 +1,13 @@
 /** Prepared before a load, so that all targets of a scenario get the same bytes. */
+import { indices } from '../../src/lists.js';
 import { type AnswerDraw, createDraws, type LearnerOrder } from './draws.js';
 
 export interface Traffic {
   readonly order: LearnerOrder;
   readonly learners: number;
   readonly skills: number;
+  /** 1 means `skill_id`, more mean `skill_ids`. */
+  readonly skillsPerAnswer: number;
   /** Answers per request; 1 means POST track-answer. */
   readonly batch: number;
   /** `all`: also item, confidence and time; `no ids`: for learners above the daily limit of event ids. */
@@ -18,6 +21,7 @@ export const usualTraffic: Traffic = {
   order: 'random',
   learners: 10_000,
   skills: 50,
+  skillsPerAnswer: 1,
   batch: 1,
   fields: 'usual',
   kind: 'answers',
@@ -37,10 +41,13 @@ export const newLearnerId = (answer: number): string =>
 const skillId = (skill: number): string => `skill-${skill}`;
 const upTo = (end: number): number => Math.floor(Math.random() * end);
 
-function drawEvent({ learner, skill }: AnswerDraw, { fields, newLearners }: Traffic): object {
+function drawEvent({ learner, skill }: AnswerDraw, traffic: Traffic): object {
+  const { fields, newLearners, skills, skillsPerAnswer } = traffic;
   return {
     user_id: newLearners ? `new-${numberPlaceholder}` : learnerId(learner),
-    skill_id: skillId(skill),
+    ...(skillsPerAnswer === 1
+      ? { skill_id: skillId(skill) }
+      : { skill_ids: indices(skillsPerAnswer).map((i) => skillId((skill + i) % skills)) }),
     is_correct: Math.random() < 0.6,
     time_spent_seconds: 5 + upTo(115),
     question_difficulty: (upTo(61) - 30) / 10,

@@ -141,11 +141,11 @@ export const createPeerContestant = (target: Peer, key: string, traffic: Traffic
 
 /** All learners of the tenant must have ids of one kind. */
 export function checkTenantLedger(contestant: ServiceContestant): Promise<Ledger> {
-  const { newLearners, learners } = contestant.traffic;
+  const { newLearners, learners, skillsPerAnswer } = contestant.traffic;
   const userIds = newLearners
     ? indices(contestant.tally.nextNumber).map(newLearnerId)
     : indices(learners).map(learnerId);
-  return checkLedger(contestant, userIds);
+  return checkLedger(contestant, userIds, skillsPerAnswer);
 }
 
 export function buildMeasurement(

@@ -100,6 +100,29 @@ export const batches = createSharedScenario({
   ],
 });
 
+export const severalSkills = createSharedScenario({
+  name: 'several-skills',
+  about: 'single answers with one skill and with three, closed loop',
+  isLong: true,
+  pace: 'side',
+  traffic: { ...usualTraffic, skillsPerAnswer: 3 },
+  contestants: (usual) =>
+    [1, 3].map((skillsPerAnswer) => ({
+      ...usual,
+      name: `${skillsPerAnswer}`,
+      axis: { label: 'skills per answer', value: skillsPerAnswer },
+      traffic: { ...usual.traffic, skillsPerAnswer },
+    })),
+  figures: (rounds) => [
+    createPlainFigure(
+      'CPU per answer with three skills, relative to one skill',
+      'server, workers, runtime and Redis',
+      'times',
+      computeRatioSpread(rounds.cpu('3'), rounds.cpu('1')),
+    ),
+  ],
+});
+
 /** Batches are small here, so an answer costs most. */
 export const steady = createSharedScenario({
   name: 'steady',
