@@ -60,9 +60,6 @@ export const ClassMastery = classResults(
 const ExplanationStep = Type.Object({
   occurred_at: Time,
   learner_seq: Type.Integer({ minimum: 1 }),
-  other_skills: Type.Optional(
-    Type.Array(Id, { description: 'Other skills that the question needs. Absent if there are none.' }),
-  ),
   is_correct: Type.Boolean(),
   other_skills: Type.Optional(
     Type.Array(Id, { description: 'Other skills of the question. Absent if it needs only this skill.' }),

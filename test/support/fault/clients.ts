@@ -3,7 +3,7 @@
  * event id, as the contract requires.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { seeded } from '../builders/random.js';
+import { drawSkills, seeded } from '../builders/random.js';
 import type { Scoped } from '../scope.js';
 import { type AnswerEvent, confirm, createEntry, type Entry, type Ledger } from './ledger.js';
 
@@ -79,7 +79,7 @@ export function startClients(t: Scoped, settings: ClientSettings) {
 
   function createAnswer(tenant: string): Entry {
     const event: AnswerEvent = {
-      ...{ user_id: pick(learners), skill_id: pick(skills), is_correct: random() < 0.6 },
+      ...{ user_id: pick(learners), ...drawSkills(skills, random), is_correct: random() < 0.6 },
       ...{ time_spent_seconds: 5 + Math.floor(random() * 90), item_id: `item-${Math.floor(random() * 200)}` },
       event_id: `${name}-${ledger.entries.length}`,
     };
@@ -88,9 +88,13 @@ export function startClients(t: Scoped, settings: ClientSettings) {
     return entry;
   }
 
+  /** Half of the requests have the skills in another order. */
+  const reorder = (event: AnswerEvent): object =>
+    event.skill_ids && random() < 0.5 ? { ...event, skill_ids: event.skill_ids.toReversed() } : event;
+
   const sendOne = (entry: Entry): Promise<void> =>
     send(
-      () => exchange('POST', entry.tenant, 'track-answer', entry.event),
+      () => exchange('POST', entry.tenant, 'track-answer', reorder(entry.event)),
       ({ status, text, replayed }) => {
         if (status !== 200) return false;
         confirm(entry, JSON.parse(text).data, replayed);

@@ -1,11 +1,15 @@
 /** Compares Redis and ClickHouse with a ledger. */
 import type { ClickHouseClient } from '@clickhouse/client';
+import { Redis } from 'ioredis';
 import { groupBy, splitIntoParts } from '../../../src/lists.js';
+import { decodeLearner, learnerField } from '../../../src/store/learners/learner-codec.js';
+import { learnerKey, partitionOf } from '../../../src/store/redis/keys.js';
+import { defaultPartitions } from '../../../src/store/redis/server/deployment.js';
 import { selectRows } from '../../../src/warehouse/clickhouse/client.js';
 import { callerOf } from '../http/http.js';
 import { askUntil } from '../wait.js';
 import type { Deployment } from './deployment.js';
-import { confirm, type Entry } from './ledger.js';
+import { type AnswerEvent, confirm, type Entry, skillsOf } from './ledger.js';
 
 export interface Findings {
   /** Confirmed answers that a store does not have. */
@@ -15,8 +19,8 @@ export interface Findings {
   readonly differences: string[];
 }
 
-type Target = Pick<Deployment, 'port' | 'tenants'>;
-/** `answers/correct answers` by tenant, learner and skill. */
+type Target = Pick<Deployment, 'port' | 'tenants' | 'redisUrl'>;
+/** `answers/correct answers` by tenant, learner and skill, or by tenant and learner. */
 type Counts = ReadonlyMap<string, string>;
 
 /** @param learners all learners of the entries. The outbox must be empty, and no other client may write. */
@@ -27,17 +31,21 @@ export async function compareStores(
   learners: readonly string[],
 ): Promise<Findings> {
   const found: Findings = { lost: 0, doubled: 0, differences: [] };
-  const expected = countEntries(entries);
-  compareCounts('Redis', expected, await readRedis(target, learners), found);
+  const bySkill = countEntries(entries, skillsOf);
+  const totals = countEntries(entries, () => [null]);
+  compareCounts('Redis', bySkill, await readRedis(target, learners), found);
+  compareCounts('Redis, over skills', totals, await readRedisTotals(target, learners), found);
   const where = `user_id IN (${learners.map((id) => `'${id}'`).join()})`;
-  for (const [name, [table, answers, correct]] of Object.entries(storedCounts)) {
+  for (const [name, [source, answers, correct]] of Object.entries(storedCounts)) {
+    const isTotal = name.endsWith('over skills');
     const rows = await selectRows<{ key: string; count: string }>(
       clickhouse,
-      `SELECT concat(tenant, ' ', user_id, ' ', skill_id) AS key,
+      `SELECT concat(tenant, ' ', user_id${isTotal ? '' : ", ' ', skill"}) AS key,
         concat(toString(${answers}), '/', toString(${correct})) AS count
-       FROM ${table} WHERE ${where} GROUP BY key`,
+       FROM ${source} WHERE ${where} GROUP BY key`,
     );
-    compareCounts(name, expected, new Map(rows.map(({ key, count }) => [key, count])), found);
+    const counts = new Map(rows.map(({ key, count }) => [key, count]));
+    compareCounts(name, isTotal ? totals : bySkill, counts, found);
   }
   await checkRows(clickhouse, where, found);
   const retracted = entries.filter((entry) => entry.retracted).map(({ event }) => event.event_id);
@@ -72,12 +80,21 @@ export async function resendAll(target: Target, entries: readonly Entry[]): Prom
   return lost;
 }
 
-const keyOf = (tenant: string, userId: string, skillId: string): string => `${tenant} ${userId} ${skillId}`;
+const keyOf = (tenant: string, userId: string, skillId: string | null): string =>
+  `${tenant} ${userId}${skillId === null ? '' : ` ${skillId}`}`;
 
-function countEntries(entries: readonly Entry[]): Counts {
-  const counted = entries.filter(({ retracted }) => !retracted);
-  const groups = groupBy(counted, ({ tenant, event }) => keyOf(tenant, event.user_id, `${event.skill_id}`));
-  const correct = (own: readonly Entry[]): number => own.filter(({ event }) => event.is_correct).length;
+/** Counts an entry under each of its skills. */
+function countEntries(
+  entries: readonly Entry[],
+  skillsOfEvent: (event: AnswerEvent) => readonly (string | null)[],
+): Counts {
+  const counted = entries
+    .filter(({ retracted }) => !retracted)
+    .flatMap(({ tenant, event }) =>
+      skillsOfEvent(event).map((skillId) => ({ key: keyOf(tenant, event.user_id, skillId), event })),
+    );
+  const correct = (own: typeof counted): number => own.filter(({ event }) => event.is_correct).length;
+  const groups = groupBy(counted, ({ key }) => key);
   return new Map([...groups].map(([key, own]) => [key, `${own.length}/${correct(own)}`]));
 }
 
@@ -94,12 +111,38 @@ async function readRedis(target: Target, learners: readonly string[]): Promise<C
   return counts;
 }
 
-/** Counts to compare: table, number of answers and number of correct answers. */
-const storedCounts: Readonly<Record<string, readonly [table: string, answers: string, correct: string]>> = {
-  attempts: ['attempts', 'count()', 'sum(is_correct)'],
-  'event ids': ['attempts', 'uniqExact(event_id)', 'uniqExactIf(event_id, is_correct = 1)'],
-  learner_skill_daily: ['learner_skill_daily', 'sum(attempts)', 'sum(correct)'],
-  learner_skill_total: ['learner_skill_total', 'sum(attempts)', 'sum(correct)'],
+async function readRedisTotals({ redisUrl, tenants }: Target, learners: readonly string[]): Promise<Counts> {
+  const redis = new Redis(redisUrl);
+  const counts = new Map<string, string>();
+  for (const tenant of tenants)
+    for (const userId of learners) {
+      const key = learnerKey(partitionOf(tenant, userId, defaultPartitions), tenant, userId);
+      const record = await redis.hgetBuffer(key, learnerField);
+      if (record === null) continue;
+      const { attempts, trace } = decodeLearner(record);
+      counts.set(keyOf(tenant, userId, null), `${attempts}/${trace.right}`);
+    }
+  redis.disconnect();
+  return counts;
+}
+
+const rowsBySkill =
+  '(SELECT tenant, user_id, event_id, is_correct, arrayJoin(skill_ids) AS skill FROM attempts)';
+const sumsBySkill = (view: string): string => `(SELECT *, skill_id AS skill FROM ${view})`;
+const eventIds = ['uniqExact(event_id)', 'uniqExactIf(event_id, is_correct = 1)'] as const;
+const sums = ['sum(attempts)', 'sum(correct)'] as const;
+const sumsOverSkills = ['sum(answers)', 'sum(answers_correct)'] as const;
+
+/** Counts to compare: source, number of answers and number of correct answers. */
+const storedCounts: Readonly<Record<string, readonly [source: string, answers: string, correct: string]>> = {
+  attempts: [rowsBySkill, 'count()', 'sum(is_correct)'],
+  'event ids': [rowsBySkill, ...eventIds],
+  learner_skill_daily: [sumsBySkill('learner_skill_daily'), ...sums],
+  learner_skill_total: [sumsBySkill('learner_skill_total'), ...sums],
+  'attempts, over skills': ['attempts', 'count()', 'sum(is_correct)'],
+  'event ids, over skills': ['attempts', ...eventIds],
+  'learner_skill_daily, over skills': ['learner_skill_daily', ...sumsOverSkills],
+  'learner_skill_total, over skills': ['learner_skill_total', ...sumsOverSkills],
 };
 
 function compareCounts(store: string, expected: Counts, actual: Counts, found: Findings): void {
@@ -127,23 +170,30 @@ async function checkRows(clickhouse: ClickHouseClient, where: string, found: Fin
     clickhouse,
     `SELECT
       toUInt32((SELECT count() FROM attempts)) AS attempts,
-      toUInt32((SELECT sum(attempts) FROM skill_daily)) AS in_skill_daily,
-      toUInt32((SELECT sum(attempts) FROM learner_skill_daily)) AS in_learner_skill_daily,
-      toUInt32((SELECT sum(attempts) FROM learner_skill_total)) AS in_learner_skill_total,
+      toUInt32((SELECT sum(length(skill_ids)) FROM attempts)) AS on_skills,
+      ${['skill_daily', 'learner_skill_daily', 'learner_skill_total']
+        .map(
+          (view) => `toUInt32((SELECT sum(answers) FROM ${view})) AS in_${view},
+      toUInt32((SELECT sum(attempts) FROM ${view})) AS on_skills_in_${view},`,
+        )
+        .join('\n      ')}
       toUInt32((SELECT uniqExact(partition_id, outbox_ms, outbox_seq) FROM attempts)) AS outbox_ids,
       toUInt32((SELECT countIf(n != last OR n != different) FROM (
         SELECT count() AS n, max(learner_seq) AS last, uniqExact(learner_seq) AS different
         FROM attempts WHERE ${where} GROUP BY tenant, user_id))) AS gaps,
       toUInt32((SELECT countIf(before != after AND place > 1) FROM (
-        SELECT mastery_before AS before, row_number() OVER w AS place,
-          lagInFrame(mastery_after) OVER w AS after
-        FROM attempts WHERE ${where}
-        WINDOW w AS (PARTITION BY tenant, user_id, skill_id ORDER BY learner_seq
+        SELECT traced.2 AS before, row_number() OVER w AS place, lagInFrame(traced.3) OVER w AS after
+        FROM (SELECT tenant, user_id, learner_seq,
+            arrayJoin(arrayZip(skill_ids, masteries_before, masteries_after)) AS traced
+          FROM attempts WHERE ${where})
+        WINDOW w AS (PARTITION BY tenant, user_id, traced.1 ORDER BY learner_seq
           ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)))) AS breaks`,
   );
-  const { attempts, gaps, breaks, ...sums } = row;
-  for (const [name, sum] of Object.entries(sums))
-    if (sum !== attempts) found.differences.push(`${attempts} attempts, but ${sum} ${name}`);
+  const { attempts, on_skills, gaps, breaks, ...sums } = row;
+  for (const [name, sum] of Object.entries(sums)) {
+    const expected = name.startsWith('on_skills') ? on_skills : attempts;
+    if (sum !== expected) found.differences.push(`${expected} attempts, but ${sum} ${name}`);
+  }
   if (gaps !== 0) found.differences.push(`${gaps} learners have gaps in learner_seq`);
   if (breaks !== 0) found.differences.push(`${breaks} masteries do not follow the previous ones`);
 }

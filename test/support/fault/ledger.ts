@@ -1,7 +1,15 @@
 /** The answers that test clients have sent, with the results that they received. */
 import type { Answer } from '../../../src/client/index.js';
 
-export type AnswerEvent = Answer & { readonly event_id: string };
+/** One skill, or several. */
+type EventSkills =
+  | { readonly skill_id: string; readonly skill_ids?: never }
+  | { readonly skill_id?: never; readonly skill_ids: readonly string[] };
+
+export type AnswerEvent = Omit<Answer, 'skill_id' | 'skill_ids' | 'event_id'> &
+  EventSkills & { readonly event_id: string };
+
+export const skillsOf = ({ skill_id, skill_ids }: AnswerEvent): readonly string[] => skill_ids ?? [skill_id];
 
 export interface Entry {
   readonly tenant: string;

@@ -87,7 +87,16 @@ export async function runRound(t: Scoped, options: RoundOptions) {
     differences.push('the full outbox rejected no answer');
   const accepted = entries.filter(({ first }) => first !== null).length;
   const { doubled } = found;
-  return { accepted, acceptedAfterMs, drainedAfterMs, lost: found.lost + lost, doubled, differences };
+  const severalSkills = entries.filter(({ event }) => event.skill_ids !== undefined).length;
+  return {
+    accepted,
+    severalSkills,
+    acceptedAfterMs,
+    drainedAfterMs,
+    lost: found.lost + lost,
+    doubled,
+    differences,
+  };
 }
 
 const isOk = ({ status }: JsonAnswer): boolean => status === 200;
@@ -102,7 +111,7 @@ function confirmAll(entries: readonly Entry[], { json }: JsonAnswer): void {
 const createAnswers = (learner: string, name: string, count: number): AnswerEvent[] =>
   Array.from({ length: count }, (_, i) => ({
     user_id: learner,
-    skill_id: i % 2 === 0 ? 'algebra' : 'reading',
+    ...(i % 3 === 0 ? { skill_ids: skills.slice(i % 2, 4) } : { skill_id: skills[i % 2] as string }),
     is_correct: i % 3 > 0,
     item_id: `item-${i}`,
     event_id: `${name}-${i}`,
