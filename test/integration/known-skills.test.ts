@@ -5,6 +5,7 @@ import { Command } from 'ioredis';
 import type { TrackEvent } from '../../src/contracts/answers/track-task.js';
 import { minRegisteredLearners } from '../../src/domain/base/score-constants.js';
 import { defaultSkillSetting } from '../../src/domain/catalogue/catalogue.js';
+import { indices } from '../../src/lists.js';
 import { writeSkills } from '../../src/store/catalogue/catalogue-store.js';
 import {
   countCommonSkills,
@@ -158,6 +159,23 @@ test('SkillRegistry allows a full learner no skill and reserves none of the tena
     rejectedSkills,
   }));
   assert.deepEqual([...allowances.values()], expected);
+});
+
+test('SkillRegistry allows the remaining skills to a learner whose few answers had many skills', async () => {
+  const { tenant } = freshTenant();
+  const known = indices(9).map((i) => [`S:s${i}`, '']);
+  await redis.hset(learnerKey(0, tenant, first), { L: '', ...Object.fromEntries(known) });
+  const skillIds = ['s0', 'new', 'newer', 'newest'] as const;
+  const event: Partial<TrackEvent> = { tenant, userId: first, skillIds, eventId: null, itemId: null };
+  const learner = groupByLearner([{ replyIndex: 0, event: event as TrackEvent }], 1)[0] as LearnerEvents;
+  const loaded = [{ learner: { attempts: 1 }, skills: [{}, null, null, null] }] as unknown as LoadedLearner[];
+  const roomOf = async (perLearner: number): Promise<number | undefined> => {
+    const registry = new SkillRegistry({ perLearner, perTenant: 1000 });
+    const allowances = await registry.computeAllowances(redis, [learner], loaded);
+    return allowances.get(learner)?.maxNewSkills;
+  };
+  assert.deepEqual([await roomOf(9), await roomOf(10), await roomOf(12)], [0, 1, 3]);
+  assert.equal(await roomOf(13), Number.POSITIVE_INFINITY, 'one answer has at most ten skills');
 });
 
 test('The skill keys of a tenant share a slot of a Redis Cluster', () => {

@@ -25,6 +25,7 @@ import {
   type RelatedTerms,
   skillPairWidth,
 } from '../../src/domain/prediction/related-terms.js';
+import { combineIds } from '../../src/domain/tracing/course.js';
 import { computeSum, distinct, indices } from '../../src/lists.js';
 import { encodeFirstResult, fingerprintFromNumber, hashEventId } from '../../src/store/learners/event-ids.js';
 import { readEventIds } from '../../src/store/learners/learner-reads.js';
@@ -159,15 +160,20 @@ function modelOf(version: number): TenantModel {
     ...{ difficultyMean: random() - 0.5, abilityOffset: random() - 0.5 },
     times: { answers: 500, meanSeconds: 20 + 60 * random(), logMean: 3 + random(), logM2: 100, correct: 250 },
     terms: indices(skillTermCount).map(() => random() - 0.5),
-    related: relatedTo(skills.map(hashKey), skillPairWidth),
+    related: relatedTo([...skills, combineIds(['skill 0', 'skill 1'])].map(hashKey), skillPairWidth),
   });
   const fitted = skills.filter((_, i) => (i + version) % 2 === 0);
+  const pairs = skills.flatMap((one, i) => skills.slice(i + 1).map((other) => combineIds([one, other])));
+  const toTerms = ({ difficultyMean, times, terms, related, abilityOffset }: SkillModel) => ({
+    ...{ difficultyMean, times, terms, related, abilityOffset },
+  });
   return {
     ...unfittedModel,
     ...{ version, fittedAt: '2026-01-15T12:00:00.000Z', prior: parameters() },
     ...{ difficultyScale: random(), abilityOffset: random() - 0.5 },
     prediction: { ...unfittedModel.prediction, bias: random() / 3 },
     skills: new Map(fitted.map((skillId) => [skillId, skillParameters()])),
+    combinations: new Map(pairs.map((key) => [key, toTerms(skillParameters())])),
   };
 }
 
