@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Advice, selectAnswerAdvice } from '../../src/domain/advice/answer-advice.js';
+import { computeConditions } from '../../src/domain/answer/answer-conditions.js';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
 import { clamp, mapNonEmpty, type NonEmpty } from '../../src/domain/base/common.js';
+import { findQuestionPlacement } from '../../src/domain/catalogue/catalogue.js';
 import { resolveQuestionModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import {
   predictCorrect,
@@ -26,7 +28,7 @@ import {
   upTo,
 } from '../support/builders/arbitraries.js';
 import { fc, forAll, forRuns } from '../support/builders/properties.js';
-import { over, rapid } from '../support/builders/study.js';
+import { modelWith, over, rapid } from '../support/builders/study.js';
 
 const anySkill: fc.Arbitrary<SkillMastery> = fc.record({
   parameters: anyParameters,
@@ -236,6 +238,40 @@ test('resolveQuestionModel returns the terms of a fitted combination, else the m
   const { combined: own, skills } = resolveQuestionModel(fitted, ['other', 's1']);
   assert.deepEqual([own.difficultyMean, skills.length], [7, 2]);
   assert.deepEqual(own.terms, term(7).terms);
+});
+
+test('A question has the section that all its skills have, and the weight of the first', () => {
+  const { catalogue } = modelWith({
+    ...{ a: { section: 'math', weight: 2 }, b: { section: 'math', weight: 3 } },
+    c: { section: 'rw', weight: 4 },
+  });
+  const placementOf = (...ids: [string, ...string[]]) => {
+    const { section, weight } = findQuestionPlacement(catalogue, ids);
+    return [section, weight];
+  };
+  assert.deepEqual(placementOf('a', 'b'), ['math', 2]);
+  assert.deepEqual(placementOf('b', 'a', 'c'), [null, 3]);
+  assert.deepEqual(
+    [placementOf('c', 'unset'), placementOf('unset')],
+    [
+      [null, 4],
+      [null, 1],
+    ],
+  );
+});
+
+test('computeConditions limits the shift for the difficulty to that of every skill', () => {
+  forAll(anyParameters, anyParameters, between(-3, 3), (one, other, questionDifficulty) => {
+    const model = modelWith({ a: { parameters: one }, b: { parameters: other } });
+    const learner = createLearner(model);
+    const shiftOf = (...ids: [string, ...string[]]): number => {
+      const question = { occurredAt: 0, questionDifficulty };
+      return computeConditions(model, ids, null, learner.statesOf(ids, null), question).difficultyShift;
+    };
+    const least = Math.min(Math.abs(shiftOf('a')), Math.abs(shiftOf('b')));
+    assert.equal(Math.abs(shiftOf('a', 'b')), least);
+    assert.equal(shiftOf('b', 'a'), shiftOf('a', 'b'));
+  });
 });
 
 const skillWith = (state: Partial<SkillState>): SkillState => ({ ...newSkill(defaultParameters), ...state });
