@@ -490,9 +490,9 @@ export type SkillMastery = LearnerSkill & {
       | readonly {
           readonly occurred_at: Time;
           readonly learner_seq: number;
-          /** Other skills that the question needs. Absent if there are none. */
-          readonly other_skills?: readonly Id[];
           readonly is_correct: boolean;
+          /** Other skills of the question. Absent if it needs only this skill. */
+          readonly other_skills?: readonly Id[];
           readonly question_difficulty: number | null;
           readonly mastery_before_forgetting: number | null;
           readonly forgetting: number | null;
@@ -739,6 +739,12 @@ export type TakenBack = {
   readonly skill_id: Id;
   readonly total_attempts: number;
   readonly skill: LearnerSkill | null;
+  /** If the answer was on several skills: each of them. The other fields are of the first. */
+  readonly skills?: readonly {
+    readonly skill_id: Id;
+    readonly total_attempts: number;
+    readonly skill: LearnerSkill | null;
+  }[];
 };
 
 export type BegunErasure = {
