@@ -126,6 +126,8 @@ export function resolveQuestionModel(model: TenantModel, skillIds: NonEmpty<stri
 
 /** For a combination without a fit. The time norms are those of the skill with the most timed answers. */
 function averageQuestionTerms(skills: NonEmpty<SkillModel>): QuestionTerms {
+  // Skills without a fit share their terms.
+  if (skills.every(({ terms }) => terms === skills[0].terms)) return skills[0];
   return {
     difficultyMean: average(skills, ({ difficultyMean }) => difficultyMean),
     times: skills.reduce((most, { times }) => (times.answers > most.answers ? times : most), emptyTimes),
