@@ -266,8 +266,11 @@ const modelOf = (parameters: readonly BktParameters[]) => ({
 /** Mean log loss of the skills: how much larger it is with the candidate. */
 function compareLoss(log: AnswerLog, candidate: readonly BktParameters[], current: readonly BktParameters[]) {
   const compared = compareHeldOutLoss(log, selectAllLearners(log), modelOf(candidate), modelOf(current));
-  const sum = compared.reduce((total, one) => total + (one.newLogLoss ?? 0) - (one.oldLogLoss ?? 0), 0);
-  return sum / compared.length;
+  const sum = compared.skills.reduce(
+    (total, one) => total + (one.newLogLoss ?? 0) - (one.oldLogLoss ?? 0),
+    0,
+  );
+  return sum / compared.skills.length;
 }
 
 test('fitTrees predicts new learners better than the defaults, and nearly as well as the truth', async () => {
@@ -344,13 +347,14 @@ test('canPublish rejects parameters that predict held-out answers worse', () => 
   const log = syntheticLog({ learners: 200, truth, seed: 16 });
   const worse = [...truth.slice(0, 2), { pInit: 0.9, pLearn: 0.005, pGuess: 0.02, pSlip: 0.01, pForget: 0 }];
   const heldOut = selectLearners(log, isHeldOut);
-  const compared = compareHeldOutLoss(log, heldOut, modelOf(worse), modelOf(truth));
+  const { skills: compared, all } = compareHeldOutLoss(log, heldOut, modelOf(worse), modelOf(truth));
   assert.deepEqual(compared.map(canPublish), [true, true, false]);
   assert.equal(compared[0]?.newLogLoss, compared[0]?.oldLogLoss);
   let traced = 0;
   traceLog(log, heldOut, modelOf(truth), () => traced++);
   assert.equal(computeSum(compared.map(({ answers }) => answers)), traced);
-  const none = compareHeldOutLoss(log, new Uint8Array(200), modelOf(worse), modelOf(truth));
+  assert.equal(all.answers, traced);
+  const { skills: none } = compareHeldOutLoss(log, new Uint8Array(200), modelOf(worse), modelOf(truth));
   assert.deepEqual(none[0], { answers: 0, oldLogLoss: null, newLogLoss: null });
   assert.deepEqual(none.map(canPublish), [true, true, true]);
 });

@@ -86,7 +86,7 @@ test('readPages rejects a file that is empty, damaged, cut off, or without the r
   const invalid: [string | Buffer, RegExp][] = [
     ['', /is empty/],
     ['\n\n', /is empty/],
-    ['a,b\n1,2\n', /lacks the columns user_id, skill_id, correct/],
+    ['a,b\n1,2\n', /lacks the columns user_id, correct, skill_id or skill_ids/],
     [`${header},correct\n`, /has the column correct twice/],
     [gzip.subarray(0, gzip.length - 20), /gzip data is damaged or truncated/],
     [damaged, /gzip data is damaged or truncated/],

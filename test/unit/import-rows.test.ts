@@ -17,10 +17,27 @@ function parseEvent(fields: RawFields, startMs = 0) {
 
 test('parseAnswer returns an event with the number of its line', () => {
   assert.deepEqual(parseEvent({ item_id: 'i', response_time_s: '12.75', ts: '1000.5' }), {
-    ...{ tenant: 't', userId: 'u', skillId: 's', itemId: 'i', eventId: null, isCorrect: true },
+    ...{
+      tenant: 't',
+      userId: 'u',
+      skillIds: ['s'],
+      listsSkills: false,
+      itemId: 'i',
+      eventId: null,
+      isCorrect: true,
+    },
     ...{ timeSpentSeconds: 12.75, confidenceScore: null, questionDifficulty: null },
     ...{ occurredAt: 1_000_500, occurredAtText: null, receivedAt: importedAt + 1, importLine: 7 },
   });
+});
+
+test('parseAnswer reads several skills, joined or as a list', () => {
+  const several: readonly [fields: RawFields, skillIds: readonly string[]][] = [
+    [{ skill_id: 'b~~a' }, ['b', 'a']],
+    [{ skill_id: '', skill_ids: '["b","a~~c", 7]' }, ['b', 'a~~c', '7']],
+    [{ skill_id: null, skill_ids: ['b'] }, ['b']],
+  ];
+  for (const [fields, skillIds] of several) assert.deepEqual(parseEvent(fields).skillIds, skillIds);
 });
 
 test('parseAnswer takes empty, null and missing fields as absent', () => {
@@ -56,6 +73,17 @@ test('parseAnswer names the column and the value that it rejects', () => {
     ['cut', /^cut$/],
     [{ user_id: '' }, /^user_id is missing$/],
     [{ skill_id: null }, /^skill_id is missing$/],
+    [{ skill_id: 'a~~' }, /^skill_id "a~~" has an empty id$/],
+    [{ skill_id: 'a~~b~~a' }, /^skill_id "a~~b~~a" has a skill twice$/],
+    [
+      { skill_id: 'abcdefghijk'.split('').join('~~') },
+      /^skill_id "a~~b~~c~~d~~e~~f~~g~~h~~i~~j~~k" has more than 10 skills$/,
+    ],
+    [{ skill_ids: ['a'] }, /^skill_id and skill_ids exclude each other$/],
+    [{ skill_id: '', skill_ids: [] }, /^skill_ids is missing$/],
+    [{ skill_id: '', skill_ids: 'a,b' }, /^skill_ids "a,b" must be a JSON list of ids$/],
+    [{ skill_id: '', skill_ids: { a: 1 } }, /^skill_ids \{"a":1\} must be a JSON list of ids$/],
+    [{ skill_id: '', skill_ids: ['a', null] }, /^skill_ids \["a",null\] has an empty id$/],
     [{ user_id: 'a\tb' }, /^user_id "a\\tb" must be 1 to 128/],
     [{ user_id: 'a'.repeat(129) }, /^user_id .{60,70}\.\.\. must be 1 to 128/],
     [{ skill_id: 'a\uD800' }, /^skill_id/],

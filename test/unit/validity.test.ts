@@ -4,19 +4,30 @@ import { test } from 'node:test';
 import { checkAnswers, type ServedAnswer } from '../../src/lab/evaluate/validity.js';
 import { indices } from '../../src/lists.js';
 
+interface PairOptions {
+  readonly learner?: string;
+  readonly skill?: number;
+  readonly isMastered?: boolean;
+  readonly predicted?: number;
+}
+
 /** One learner's answers on one skill, as 1 and 0, with a constant mastery or the given ones. */
 function pairOf(
   outcomes: string,
   mastery: number,
-  more: Partial<ServedAnswer> = {},
+  { learner = 'a', skill = 1, isMastered = false, predicted = 0.5 }: PairOptions = {},
   masteries: readonly number[] = [],
 ) {
   const after = (i: number): number => masteries[i] ?? mastery;
   return [...outcomes].map(
     (outcome, i): ServedAnswer => ({
-      ...{ learner: 'a', skill: 1, right: Number(outcome), predicted: 0.5, isMastered: false },
-      ...{ masteryBefore: i === 0 ? 0.4 : after(i - 1), masteryAfter: after(i) },
-      ...more,
+      ...{ learner, right: Number(outcome), predicted },
+      skills: [
+        {
+          ...{ skill: `${skill}`, isMastered },
+          ...{ masteryBefore: i === 0 ? 0.4 : after(i - 1), masteryAfter: after(i) },
+        },
+      ],
     }),
   );
 }
@@ -132,4 +143,14 @@ test('checkAnswers measures the bias of rising and falling learners over their l
   // Biases of 0 and .2: the variance of their mean is .01 / 9.
   near(low ?? null, 0.1 - 1.96 * Math.sqrt(0.01 / 9));
   near(high ?? null, 0.1 + 1.96 * Math.sqrt(0.01 / 9));
+});
+
+test('checkAnswers counts an answer with several skills for each of them, and once for the learner', () => {
+  const [one, other] = [1, 2].map((skill) => pairOf('1111111110'.repeat(10), 0.5, { skill }));
+  const both = one?.map((answer, i) => ({
+    ...answer,
+    skills: [...answer.skills, ...(other?.[i]?.skills ?? [])],
+  }));
+  const { validity, movers } = checkAnswers(both ?? []);
+  assert.deepEqual([validity.pairs, validity.contradictions, movers.learners], [2, 2, 1]);
 });

@@ -28,8 +28,10 @@ export const importArguments = read.defineArguments({
     'npm run import -- answers.ndjson.gz --start 2026-01-01',
   ],
   notes: `FILE is CSV with a header, or NDJSON; both may be gzipped. The content determines the format, not the name.
-Required columns: user_id, skill_id, correct. Optional columns, which may be empty in a row: item_id, order, ts,
-response_time_s. Other columns are ignored.
+Required columns: user_id, correct, and skill_id or skill_ids. Optional columns, which may be empty in a row: item_id,
+order, ts, response_time_s. Other columns are ignored.
+  skill_id         one id, or several joined with ~~ if the question needs several skills
+  skill_ids        instead of skill_id: a JSON list of ids, at most 10
   correct          1, 0, true or false
   ts               RFC 3339 or Unix seconds (default: the time of the import)
   order            only checked; the summary counts rows with a lower order than the learner's previous row

@@ -21,9 +21,11 @@ other folds. Each answer is predicted from the learner's earlier answers, with t
     'npm run evaluate -- answers.csv.gz',
     'npm run evaluate -- answers.csv --fold 2 --report report.html',
   ],
-  notes: `FILE is CSV with a header, or NDJSON; both may be gzipped. Required columns: user_id, skill_id, correct. Optional
-columns, which may be empty in a row: item_id, order, ts, fold, response_time_s, question_difficulty. Other columns
-are ignored. Invalid rows are skipped, counted and reported on standard error.
+  notes: `FILE is CSV with a header, or NDJSON; both may be gzipped. Required columns: user_id, correct, and skill_id
+or skill_ids. Optional columns, which may be empty in a row: item_id, order, ts, fold, response_time_s,
+question_difficulty. Other columns are ignored. Invalid rows are skipped, counted and reported on standard error.
+  skill_id             one id, or several joined with ~~ if the question needs several skills
+  skill_ids            instead of skill_id: a JSON list of ids, at most 10
   order                sorts the answers of a learner if all of them have it; otherwise ts sorts them if all of them
                        have it; otherwise the order of the file applies
   ts                   RFC 3339 or Unix seconds
@@ -52,6 +54,7 @@ Other fields of --json:
   validity               mastery compared with the answers; intervals: 95 %, over learners
   headline, run          summary; version, date and command of the run
   auc_margins            half of the 95 % interval of each AUC, over learners
+  several_skills         metrics of the served model for questions with several skills; null without such answers
   movers                 predictions for learners whose share of correct answers changes by .2 or more
 
 docs/understand/model-results.md ("Does mastery follow the answers?") defines validity and movers. Needs no servers.`,

@@ -149,22 +149,26 @@ export interface SkillRecord {
 export const newSkillRecord: SkillRecord = { trace: newSkillTrace, attempts: 0, correct: 0 };
 
 /**
- * Record of a question's skills: as if they were one skill. Means, the latest answers and the lowest streak, so that a
- * correct answer to one of the skills lowers no feature.
+ * Record of a question's skills: as if they were one skill, with the counts of the least practised one. The last answer
+ * was correct if it was for each skill, so that a correct answer to one of the skills lowers no feature.
  */
 export function combineSkills(skills: NonEmpty<SkillRecord>): SkillRecord {
   if (skills.length === 1) return skills[0];
   const traces = skills.map(({ trace }) => trace);
-  const latest = (figure: (trace: SkillTrace) => number): number => Math.max(...traces.map(figure));
+  const least = (figure: (skill: SkillRecord) => number): number => Math.min(...skills.map(figure));
+  const lastRightNumber = least(({ trace }) => trace.lastRightNumber);
+  const isRight = traces.every((trace) => trace.lastRightNumber === trace.lastAnswerNumber);
   return {
-    attempts: Math.floor(average(skills, ({ attempts }) => attempts)),
-    correct: Math.floor(average(skills, ({ correct }) => correct)),
+    attempts: least(({ attempts }) => attempts),
+    correct: least(({ correct }) => correct),
     trace: {
       residual: averageResidual(traces),
-      lastAnswerNumber: latest(({ lastAnswerNumber }) => lastAnswerNumber),
-      lastRightNumber: latest(({ lastRightNumber }) => lastRightNumber),
-      lastRightAt: latest(({ lastRightAt }) => lastRightAt),
-      streak: Math.min(...traces.map(({ streak }) => streak)),
+      lastAnswerNumber: isRight
+        ? lastRightNumber
+        : Math.max(...traces.map((trace) => trace.lastAnswerNumber)),
+      lastRightNumber,
+      lastRightAt: least(({ trace }) => trace.lastRightAt),
+      streak: Math.trunc(average(traces, ({ streak }) => streak)),
     },
   };
 }

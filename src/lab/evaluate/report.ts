@@ -71,6 +71,10 @@ export function serializeEvaluation(evaluation: Evaluation, run: RunInfo): strin
   const added = {
     headline: buildHeadline(evaluation.results, evaluation),
     aucMargins: byModel(({ auc }) => auc.margin),
+    severalSkills: results.severalSkills && {
+      answers: results.severalSkills.answers,
+      ...results.severalSkills.metrics,
+    },
   };
   return formatJsonLine({ ...test, models, ...input, ...found, reliability, ...added }, 6);
 }
@@ -81,13 +85,20 @@ export function formatEvaluation(evaluation: Evaluation, run: RunInfo): string {
   return [
     buildHeadline(evaluation.results, evaluation).join('\n'),
     `${formatRunInfo(run, describeSettings(evaluation))}\n${formatFit(evaluation)}`,
-    textTable(figuresHead, figureRows(evaluation)),
+    [textTable(figuresHead, figureRows(evaluation)), ...formatSeveralSkills(evaluation.results)].join('\n'),
     formatMonotone(evaluation.monotone),
     formatValidity(evaluation),
     `Parts of the served model, by cross-fit on the training learners:\n${textTable(partHead, buildPartRows(evaluation.parts))}`,
     `Reliability of the served model:\n${binTable}`,
   ].join('\n\n');
 }
+
+const formatSeveralSkills = ({ severalSkills }: EvaluationResults): string[] =>
+  severalSkills === null
+    ? []
+    : [
+        `Served model, ${formatNumber(severalSkills.answers)} answers to questions with several skills: AUC ${formatAuc(severalSkills.auc)}, log loss ${formatFigure(severalSkills.metrics.logLoss)}, ECE ${formatFigure(severalSkills.metrics.ece)}`,
+      ];
 
 const formatThreads = (threads: number): string => `${threads} ${threads === 1 ? 'thread' : 'threads'}`;
 
@@ -167,7 +178,12 @@ export function renderEvaluation(evaluation: Evaluation, run: RunInfo): string {
 
 function figuresSection(evaluation: Evaluation): string {
   const text = `${formatCounts(evaluation.test)}, each predicted from the learner’s earlier answers by models trained on the ${formatCounts(evaluation.train)} of the other folds. Higher is better for AUC and accuracy (threshold .5). Lower is better for RMSE, log loss (nats) and expected calibration error (ECE). ± is half of the 95 % confidence interval over learners.`;
-  return section('Metrics', text, htmlTable(figuresHead, figureRows(evaluation, getModelTitle)));
+  return section(
+    'Metrics',
+    text,
+    htmlTable(figuresHead, figureRows(evaluation, getModelTitle)),
+    ...formatSeveralSkills(evaluation.results).map((line) => textTag('p', {}, line)),
+  );
 }
 
 const describeSettings = (evaluation: Evaluation): Readonly<Record<string, string>> => ({

@@ -25,20 +25,34 @@ export function computeResults(split: Split, predictions: Predictions, skillIds:
   const { learner, answer, attempt } = numberAnswers(test);
   const inOrder = modelNames.map((name) => predictions[name]);
   return {
-    models: modelNames.map((name) => {
-      const auc = estimateAuc(test.correct, predictions[name], learner);
-      return {
-        name,
-        metrics: { auc: auc.auc, ...measurePredictions(test.correct, predictions[name]) },
-        auc,
-        reliability: computeReliability(test.correct, predictions[name]),
-      };
-    }),
+    models: modelNames.map((name) => ({
+      name,
+      ...measureModel(test.correct, predictions[name], learner),
+      reliability: computeReliability(test.correct, predictions[name]),
+    })),
+    severalSkills: measureSeveralSkills(test, predictions.served, learner),
     byAttempt: computeCurve(test, inOrder, attempt, attemptEnds),
     byAnswer: computeCurve(test, inOrder, answer, answerEnds),
     bySize: computeSizeBands(split, inOrder, learner),
     worstSkills: selectWorstSkills(test, predictions.served, skillIds),
   };
+}
+
+function measureModel(correct: Uint8Array, predictions: Float64Array, learner: Uint32Array) {
+  const auc = estimateAuc(correct, predictions, learner);
+  return { metrics: { auc: auc.auc, ...measurePredictions(correct, predictions) }, auc };
+}
+
+/** The served model on questions with several skills; null without such answers. */
+function measureSeveralSkills(
+  { skill, skills, correct }: AnswerLog,
+  served: Float64Array,
+  learner: Uint32Array,
+) {
+  const hasSeveral = (_: number, place: number): boolean => (skill[place] as number) >= skills;
+  const own = correct.filter(hasSeveral);
+  if (own.length === 0) return null;
+  return { answers: own.length, ...measureModel(own, served.filter(hasSeveral), learner.filter(hasSeveral)) };
 }
 
 /**

@@ -79,16 +79,16 @@ export const skillSeparator = '~~';
 function parseSkillIds({ skill_id: joined, skill_ids: list }: RawFields): NonEmpty<string> {
   if (!isAbsent(joined) && !isAbsent(list)) throw new RowProblem('skill_id and skill_ids exclude each other');
   const name = isAbsent(list) ? 'skill_id' : 'skill_ids';
-  const given = isAbsent(list) ? splitSkills(joined) : parseList(list);
-  const [first, ...others] = given.map((value) => parseId(name, value) ?? '');
+  const value = isAbsent(list) ? joined : list;
+  const ids = isAbsent(list) ? splitSkills(joined) : parseList(list);
+  const reject = (problem: string) => new RowProblem(`${name} ${formatValue(value)} ${problem}`);
+  const [first, ...others] = ids.map((id) => parseId(name, id));
   if (first === undefined) throw new RowProblem(`${name} is missing`);
   const skillIds = [first, ...others] as const;
-  if (skillIds.includes('')) throw new RowProblem(`${name} ${formatValue(joined ?? list)} has an empty id`);
-  if (skillIds.length > maxQuestionSkills)
-    throw new RowProblem(`${name} has ${skillIds.length} skills, at most ${maxQuestionSkills} are allowed`);
-  if (new Set(skillIds).size < skillIds.length)
-    throw new RowProblem(`${name} ${formatValue(joined ?? list)} has a skill twice`);
-  return skillIds;
+  if (!skillIds.every((id) => id !== null)) throw reject('has an empty id');
+  if (ids.length > maxQuestionSkills) throw reject(`has more than ${maxQuestionSkills} skills`);
+  if (new Set(skillIds).size < ids.length) throw reject('has a skill twice');
+  return skillIds as NonEmpty<string>;
 }
 
 function splitSkills(joined: unknown): readonly unknown[] {

@@ -66,7 +66,9 @@ export function createFitMemory(
   // Log-odds by answer index, from the current terms.
   const logits = sharedArrays.doubles(correct.length);
   const streaks = createStreaks(skills);
-  return { correct, logits, rows, ranges: countRanges(indices), skillOf, blocks, pairs, itemPairs, streaks };
+  const ranges = countRanges(indices);
+  const shared = { correct, logits, rows, ranges, skillOf, blocks, pairs, itemPairs, streaks };
+  return { ...shared, singleSkills: log.skills };
 }
 
 function buildPairTables(log: AnswerLog, rows: Float32Array, indices: Uint32Array) {

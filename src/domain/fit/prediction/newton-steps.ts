@@ -148,14 +148,15 @@ function findMember(starts: Uint32Array, at: number): number {
 const descent = { maxRounds: 3000, tolerance: 1e-7, ridge: 0 };
 export function solveStep(memory: FitMemory, name: BlockName): void {
   const block = memory.blocks[name];
-  const { first, width, terms, moves, starts } = block;
+  const { first, width, terms, moves, starts, centres } = block;
   const problem = createQuadratic(width);
+  const ofCombinations = name === 'skills' ? averageCombinations(memory) : centres;
   moves.fill(0);
   for (let member = first; member + 1 < starts.length; member++) {
     if (starts[member] === starts[member + 1]) continue;
     const at = member * width;
     collectSums(problem, block, member);
-    applyLimits(problem, memory, name, member);
+    applyLimits(problem, memory, name, member, member < memory.singleSkills ? centres : ofCombinations);
     minimizeQuadratic(problem, descent);
     for (let j = 0; j < width; j++) {
       moves[at + j] = (problem.solution[j] as number) - (terms[at + j] as number);
@@ -185,13 +186,33 @@ function collectSums(
   mirrorTriangle(hessian, width);
 }
 
+/** Mean terms of an answer with several skills: terms of combinations are drawn to them. */
+function averageCombinations({ blocks: { skills }, singleSkills }: FitMemory): Float64Array {
+  const { width, terms, starts } = skills;
+  const sums = new Float64Array(width);
+  const answers = (starts.at(-1) as number) - (starts[singleSkills] as number);
+  if (answers === 0) return sums;
+  for (let set = singleSkills; set + 1 < starts.length; set++) {
+    const share = ((starts[set + 1] as number) - (starts[set] as number)) / answers;
+    for (let j = 0; j < width; j++)
+      sums[j] = (sums[j] as number) + share * (terms[set * width + j] as number);
+  }
+  return sums;
+}
+
 /** Keeps the curvature positive, even for certain answers. */
 const tinyRidge = 1e-6;
 
 /** Adds ridges; limits the step and the sign of the total weight. */
-function applyLimits(problem: BoxedQuadratic, memory: FitMemory, name: BlockName, member: number): void {
+function applyLimits(
+  problem: BoxedQuadratic,
+  memory: FitMemory,
+  name: BlockName,
+  member: number,
+  centres: Float64Array,
+): void {
   const { gradient, hessian, low, high, solution } = problem;
-  const { width, columns, terms, ridges, centres, maxMoves } = memory.blocks[name];
+  const { width, columns, terms, ridges, maxMoves } = memory.blocks[name];
   for (let j = 0; j < width; j++) {
     const term = terms[member * width + j] as number;
     const ridge = ridges[j] as number;
