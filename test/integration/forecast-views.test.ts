@@ -80,6 +80,8 @@ async function insertAnswers(
     Array.from({ length: count }, (_, n) => ({
       ...{ tenant: 'default', ...learner, skill_id: `skill-${n % 3}`, is_correct: n < correct ? 1 : 0 },
       ...{ occurred_at: sqlTime(at), received_at: sqlTime(at), learner_seq: 1000 * i + n + 1 },
+      // Outcomes count each answer once.
+      further_skills: n % 2 === 0 ? [] : [{ skill_id: 'further' }],
     })),
   );
   await client.insert({ table: 'attempts', format: 'JSONEachRow', values });

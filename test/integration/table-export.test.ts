@@ -96,6 +96,10 @@ for (const [format, clause] of [
     assert.deepEqual([rows_before, time_column], ['2026-06-01T00:00:00.000Z', 'received_at']);
     assert.deepEqual([parts.length, key], [3, ['user_id', 'learner_seq']]);
     assert.deepEqual(await readBack(folder, clause), await sumsOf(ofTenant));
+    const [first] = parts;
+    const content = readFileSync(join(folder, first?.file ?? ''));
+    for (const column of ['skill_ids', 'masteries_before', 'masteries_after'])
+      assert.ok(content.includes(column), `${column} is missing`);
   });
 }
 

@@ -24,7 +24,7 @@ const readPage = (page: string): string => readFileSync(page, 'utf8');
 
 export const readQuestions = (page: string): Question[] =>
   [...readPage(page).matchAll(question)].map(([, asked = '', title = '', sql = '', result = '']) => ({
-    ...{ title, sql, counts: /Counts an answer\s+(once|under)/.exec(asked)?.[1] },
+    ...{ title, sql, counts: /Counts\s+an\s+answer\s+(once|under)/.exec(asked)?.[1] },
     result: result.trim(),
   }));
 
