@@ -105,9 +105,9 @@ test('fitTenant recovers the parameters and the mastery of skills that questions
   assert.equal(model.combinations.size, combinations.length);
   const stored = encodeModel(model);
   assert.equal(encodeModel(decodeModel(stored)), stored, 'stores the combinations');
-  const question = resolveQuestionModel(model, ['skill 3', 'skill 2']);
+  const { combined: question } = resolveQuestionModel(model, ['skill 3', 'skill 2']);
   assert.deepEqual(question.terms, model.combinations.get('skill 2\nskill 3')?.terms, 'in any order');
-  const unknown = resolveQuestionModel(model, ['skill 0', 'skill 5']);
+  const { combined: unknown } = resolveQuestionModel(model, ['skill 0', 'skill 5']);
   const [first, last] = [resolveSkillModel(model, 'skill 0'), resolveSkillModel(model, 'skill 5')];
   assert.equal(unknown.terms[0], ((first.terms[0] as number) + (last.terms[0] as number)) / 2);
 });
