@@ -21,7 +21,13 @@ import { modelNames } from '../../src/lab/evaluate/results.js';
 import { trainModels } from '../../src/lab/evaluate/train.js';
 import { computeSum, distinct, indices } from '../../src/lists.js';
 import { version } from '../../src/version.js';
-import { csvOf, type MadeAnswer, type MadeColumn, makeAnswers } from '../support/builders/answer-file.js';
+import {
+  csvOf,
+  type MadeAnswer,
+  type MadeColumn,
+  makeAnswers,
+  recordsOf,
+} from '../support/builders/answer-file.js';
 import { runCommand } from '../support/commands/command.js';
 import { assertSelfContained, fileOf, lineOf, splitOf } from '../support/commands/log-commands.js';
 import { assertLegible } from '../support/pages/legible.js';
@@ -116,6 +122,30 @@ test('evaluate splits a file by a hash, with the same results for any number of 
     const [auc, rmse] = [models[name].auc.toFixed(4), models[name].rmse.toFixed(4)];
     assert.match(out, new RegExp(`\n  ${name} +${auc}[^\n]* ${rmse}`));
   }
+});
+
+test('evaluate reads several skills, joined or as a list, and reports the questions that need them', async (t) => {
+  const made = short.map((answer) => ({
+    ...answer,
+    skill: answer.skill === 's5' ? `s5~~s${answer.order % 2}` : answer.skill,
+  }));
+  const lines = recordsOf(made, timed).map(({ skill_id, ...fields }) =>
+    JSON.stringify({ ...fields, skill_ids: `${skill_id}`.split('~~').toReversed() }),
+  );
+  const joined = await runJson('evaluate', await fileOf(t, csvOf(made, timed)));
+  const listed = await runJson('evaluate', await fileOf(t, lines.join('\n'), 'answers.ndjson'));
+  const several = made.filter(({ skill, fold }) => fold === 1 && skill.includes('~~')).length;
+  assert.ok(several > 0 && several < joined.rows);
+  for (const found of [joined, listed]) {
+    assert.equal(found.several_skills.answers, several);
+    assert.ok(found.several_skills.auc > 0.5 && found.several_skills.ece < 0.2);
+    assert.deepEqual([found.monotone.right_lowers, found.monotone.wrong_raises], [0, 0]);
+  }
+  const { out } = await run('evaluate', await fileOf(t, csvOf(made, timed)));
+  assert.match(
+    out,
+    new RegExp(`Served model, ${several} answers to questions with several skills: AUC \\.?\\d`),
+  );
 });
 
 test('evaluate leaves out invalid rows, and prints its results even if it cannot write the page', async (t) => {
