@@ -23,7 +23,7 @@ function createCountingClient() {
     maximum = Math.max(maximum, running);
     await nextTurn();
     running -= 1;
-    return { json: async () => [] };
+    return { json: async () => [], text: async () => '' };
   };
   return { client: { query } as unknown as ClickHouseClient, getMaximum: () => maximum };
 }
