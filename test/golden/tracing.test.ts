@@ -8,7 +8,7 @@ import {
   computeDifficultyShift,
   computeEffectiveMastery,
   computeHalfLife,
-  predictQuestion,
+  predictSkills,
   pStar,
   type SkillMastery,
   shiftGuessSlip,
@@ -68,7 +68,7 @@ test('traceQuestion gives the golden masteries of questions with one to four ski
         mastery: masteries[skill] as number,
       }));
       const question = asked as [SkillMastery, ...SkillMastery[]];
-      close(predictQuestion(question, shift), p_correct, `${name}: p correct of answer ${i}`);
+      close(predictSkills(question, shift), p_correct, `${name}: p correct of answer ${i}`);
       const steps = traceQuestion(question, y === 1, shift);
       for (const [skill, { posterior, masteryAfter }] of steps.entries()) {
         const place = `${name}: skill ${skill}, answer ${i}`;

@@ -9,7 +9,7 @@ import { findQuestionPlacement } from '../../src/domain/catalogue/catalogue.js';
 import { resolveQuestionModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import {
   predictCorrect,
-  predictQuestion,
+  predictSkills,
   type SkillMastery,
   shiftGuessSlip,
   traceAnswer,
@@ -45,7 +45,7 @@ test('traceQuestion returns the bits of traceAnswer for one skill', () => {
       traceAnswer(parameters, mastery, isCorrect, shift),
     ]);
     const predicted = predictCorrect(mastery, shiftGuessSlip(parameters, shift));
-    assert.equal(predictQuestion([skill], shift), predicted);
+    assert.equal(predictSkills([skill], shift), predicted);
   });
 });
 
@@ -95,7 +95,7 @@ test('traceQuestion does not depend on the order of the skills', () => {
       const same = steps[(i + first) % skills.length]?.masteryAfter as number;
       assert.ok(Math.abs(masteryAfter - same) <= rounding);
     }
-    assert.ok(Math.abs(predictQuestion(skills, 0) - predictQuestion(turned, 0)) <= rounding);
+    assert.ok(Math.abs(predictSkills(skills, 0) - predictSkills(turned, 0)) <= rounding);
   });
 });
 

@@ -22,7 +22,7 @@ import { emptyRelatedTerms } from '../prediction/related-terms.js';
 import {
   computeEffectiveMastery,
   computeQuestionShift,
-  predictQuestion,
+  predictSkills,
   type SkillMastery,
 } from '../tracing/bkt.js';
 import { type AnswerStates, type SkillState, selectTraces } from '../tracing/learner-states.js';
@@ -150,7 +150,7 @@ export function computeFeatures(
     traces: selectTraces(states),
     skills: combineSkills(states.skills),
     keys,
-    bktProbability: predictQuestion(masteries, shift),
+    bktProbability: predictSkills(masteries, shift),
     answerNumber: learner.attempts + 1,
     occurredAt,
     difficulty: questionDifficulty === null ? null : questionDifficulty - combined.difficultyMean,

@@ -50,25 +50,20 @@ export interface SkillMastery {
  * Conjunctive knowledge tracing (Koedinger, Pavlik, Stamper, Nixon & Ritter 2011): a correct answer needs every skill,
  * so a wrong one blames each skill as much as the others make it likely. Equals `traceAnswer` for one skill.
  */
-export function traceQuestion(skills: NonEmpty<SkillMastery>, isCorrect: boolean, shift = 0) {
-  const chances = skills.map(({ parameters, mastery }) =>
-    predictCorrect(clamp(mastery, masteryBounds.low, masteryBounds.high), shiftGuessSlip(parameters, shift)),
+export const traceQuestion = (skills: NonEmpty<SkillMastery>, isCorrect: boolean, shift = 0) =>
+  mapNonEmpty(skills, ({ parameters, mastery }, i) =>
+    traceAnswer(parameters, mastery, isCorrect, shift, true, isCorrect ? 1 : predictSkills(skills, shift, i)),
   );
-  return mapNonEmpty(skills, ({ parameters, mastery }, i) =>
-    traceAnswer(parameters, mastery, isCorrect, shift, true, multiplyOthers(chances, i)),
-  );
+
+/** Probability that every skill succeeds. @param except index of a skill that is left out; -1: none */
+export function predictSkills(skills: readonly SkillMastery[], shift: number, except = -1): number {
+  let product = 1;
+  for (let i = 0; i < skills.length; i++) {
+    const { mastery, parameters } = skills[i] as SkillMastery;
+    if (i !== except) product *= predictCorrect(mastery, shiftGuessSlip(parameters, shift));
+  }
+  return product;
 }
-
-const multiplyOthers = (chances: readonly number[], skill: number): number =>
-  chances.reduce((product, chance, i) => (i === skill ? product : product * chance), 1);
-
-/** Probability that every skill of the question succeeds. */
-export const predictQuestion = (skills: NonEmpty<SkillMastery>, shift: number): number =>
-  skills.reduce(
-    (product, { parameters, mastery }) =>
-      product * predictCorrect(mastery, shiftGuessSlip(parameters, shift)),
-    1,
-  );
 
 /** A wrong answer is certain if another skill fails, which is no evidence. Exact for `others` 1. */
 function computeBayesFactor({ pGuess, pSlip }: GuessSlip, isCorrect: boolean, others: number): number {
@@ -110,14 +105,18 @@ export function computeDifficultyShift(
 }
 
 /** Within the limits of all skills. @param difficulty logits, centred */
-export const computeQuestionShift = (
+export function computeQuestionShift(
   skills: NonEmpty<Pick<SkillMastery, 'parameters'>>,
   difficulty: number,
   scale: number,
-): number =>
-  mapNonEmpty(skills, ({ parameters }) => computeDifficultyShift(parameters, difficulty, scale)).reduce(
-    (least, shift) => (Math.abs(shift) < Math.abs(least) ? shift : least),
-  );
+): number {
+  let least = computeDifficultyShift(skills[0].parameters, difficulty, scale);
+  for (let i = 1; i < skills.length; i++) {
+    const shift = computeDifficultyShift((skills[i] as SkillMastery).parameters, difficulty, scale);
+    if (Math.abs(shift) < Math.abs(least)) least = shift;
+  }
+  return least;
+}
 
 /** Below P* a wrong answer raises mastery (Shchepakin et al. 2024). Exact without forgetting. */
 export const pStar = ({ pLearn, pGuess, pSlip }: BktParameters): number =>
