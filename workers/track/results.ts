@@ -42,7 +42,8 @@ export function formatResult({ skillIds, skills, advice }: ResultFigures, listsS
 const formatListed = (skillId: string | undefined, skill: SkillResult): string =>
   `{"skill_id":${JSON.stringify(skillId)},${formatSkill(skill)}}`;
 
-function formatSkill({ masteryBefore, masteryAfter, ...skill }: SkillResult): string {
+function formatSkill(skill: SkillResult): string {
+  const { masteryBefore, masteryAfter } = skill;
   const mastery = `"mastery_before":${masteryBefore},"mastery_after":${masteryAfter}`;
   const trend = `"velocity":${round4(masteryAfter - masteryBefore)},"plateau_detected":${skill.plateauDetected}`;
   return `${mastery},${trend},"total_attempts":${skill.attempts},"correct_attempts":${skill.correct}`;

@@ -65,7 +65,11 @@ const skillOffset = 10;
  */
 export function encodeFirstResult(answer: ResultFigures, fingerprint: Buffer, receivedAt: number): Buffer {
   const { advice, skillIds, skills } = answer;
-  const record = Buffer.alloc(resultBytes + (skills.length - 1) * entryBytes);
+  // A further skill's entry has bytes without a meaning.
+  const record =
+    skills.length === 1
+      ? Buffer.allocUnsafe(resultBytes)
+      : Buffer.alloc(resultBytes + (skills.length - 1) * entryBytes);
   const view = toDataView(record);
   const second = Math.floor(receivedAt / 1000);
   const sorted = skillIds.length === 1 ? skillIds : skillIds.toSorted();
