@@ -20,6 +20,7 @@ import { type FeatureRow, rowWidth, writeFeatures } from '../prediction/features
 import { computeItemDifficulty, type PredictionTerms, predict } from '../prediction/prediction-model.js';
 import { emptyRelatedTerms } from '../prediction/related-terms.js';
 import {
+  averageChance,
   computeEffectiveMastery,
   computeQuestionShift,
   predictSkills,
@@ -150,7 +151,7 @@ export function computeFeatures(
     traces: selectTraces(states),
     skills: combineSkills(states.skills),
     keys,
-    bktProbability: predictSkills(masteries, shift),
+    bktProbability: averageChance(predictSkills(masteries, shift), masteries.length),
     answerNumber: learner.attempts + 1,
     occurredAt,
     difficulty: questionDifficulty === null ? null : questionDifficulty - combined.difficultyMean,

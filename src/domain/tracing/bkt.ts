@@ -65,6 +65,13 @@ export function predictSkills(skills: readonly SkillMastery[], shift: number, ex
   return product;
 }
 
+/**
+ * Geometric mean of the skills' chances, for the served probability: real questions with several skills are hardly
+ * harder than others (docs/understand/model-results.md). @param product from `predictSkills`
+ */
+export const averageChance = (product: number, skills: number): number =>
+  skills === 1 ? product : product ** (1 / skills);
+
 /** A wrong answer is certain if another skill fails, which is no evidence. Exact for `others` 1. */
 function computeBayesFactor({ pGuess, pSlip }: GuessSlip, isCorrect: boolean, others: number): number {
   if (isCorrect) return (1 - pSlip) / pGuess;

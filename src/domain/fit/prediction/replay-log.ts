@@ -20,6 +20,7 @@ import {
   skillTermCount,
 } from '../../prediction/prediction-model.js';
 import { emptyRelatedTerms, type RelatedTerms } from '../../prediction/related-terms.js';
+import { averageChance } from '../../tracing/bkt.js';
 import {
   advanceWindow,
   findLiveTrace,
@@ -91,7 +92,7 @@ export function replayLearners(
       traces,
       skills: combined,
       keys,
-      bktProbability: Math.fround(pCorrect),
+      bktProbability: Math.fround(averageChance(pCorrect, set.length)),
       answerNumber,
       occurredAt: answer.occurredAt,
       difficulty: computeDifficulty(log, index, model),
