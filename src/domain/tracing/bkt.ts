@@ -50,10 +50,17 @@ export interface SkillMastery {
  * Conjunctive knowledge tracing (Koedinger, Pavlik, Stamper, Nixon & Ritter 2011): a correct answer needs every skill,
  * so a wrong one blames each skill as much as the others make it likely. Equals `traceAnswer` for one skill.
  */
-export const traceQuestion = (skills: NonEmpty<SkillMastery>, isCorrect: boolean, shift = 0) =>
-  mapNonEmpty(skills, ({ parameters, mastery }, i) =>
-    traceAnswer(parameters, mastery, isCorrect, shift, true, isCorrect ? 1 : predictSkills(skills, shift, i)),
+export function traceQuestion(skills: NonEmpty<SkillMastery>, isCorrect: boolean, shift = 0) {
+  const suspects = isCorrect || skills.length === 1 ? [] : skills.map(limitMastery);
+  return mapNonEmpty(skills, ({ parameters, mastery }, i) =>
+    traceAnswer(parameters, mastery, isCorrect, shift, true, predictSkills(suspects, shift, i)),
   );
+}
+
+const limitMastery = ({ parameters, mastery }: SkillMastery): SkillMastery => ({
+  parameters,
+  mastery: clamp(mastery, masteryBounds.low, masteryBounds.high),
+});
 
 /** Probability that every skill succeeds. @param except index of a skill that is left out; -1: none */
 export function predictSkills(skills: readonly SkillMastery[], shift: number, except = -1): number {
