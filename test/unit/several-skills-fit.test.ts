@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decodeModel, encodeModel } from '../../src/contracts/models/stored-model.js';
-import { type AnswerLog, selectAllLearners } from '../../src/domain/base/answer-log.js';
+import { type AnswerLog, numberSkillSets, selectAllLearners } from '../../src/domain/base/answer-log.js';
 import type { BktParameters } from '../../src/domain/base/bkt-parameters.js';
 import { priorStrengths } from '../../src/domain/base/fit-constants.js';
 import { resolveQuestionModel, resolveSkillModel } from '../../src/domain/catalogue/tenant-model.js';
@@ -110,4 +110,11 @@ test('fitTenant recovers the parameters and the mastery of skills that questions
   const { combined: unknown } = resolveQuestionModel(model, ['skill 0', 'skill 5']);
   const [first, last] = [resolveSkillModel(model, 'skill 0'), resolveSkillModel(model, 'skill 5')];
   assert.equal(unknown.terms[0], ((first.terms[0] as number) + (last.terms[0] as number)) / 2);
+});
+
+test('numberSkillSets counts combinations beyond the limit as their first skill', () => {
+  const { numbers, members } = numberSkillSets([[1, 0], [2], [2, 1], [0]], 3, 1);
+  assert.deepEqual(numbers, [3, 2, 2, 0]);
+  assert.deepEqual([...members.skills.subarray(3)], [1, 0]);
+  assert.equal(members.starts.length, 5);
 });

@@ -39,6 +39,21 @@ export function createMembers(
   return { starts, skills: members };
 }
 
+/** Limits the memory of a fit. */
+const maxCombinations = 50_000;
+
+/**
+ * Numbers skill sets: skills first, then combinations. Combinations beyond a limit count as their first skill.
+ * @returns `numbers` by index in `sets`
+ */
+export function numberSkillSets(sets: readonly NonEmpty<number>[], skills: number, most = maxCombinations) {
+  const combinations: NonEmpty<number>[] = [];
+  const numbers = sets.map((set) =>
+    set.length === 1 || combinations.length === most ? set[0] : skills + combinations.push(set) - 1,
+  );
+  return { numbers, members: createMembers(skills, combinations) };
+}
+
 export const countSkillSets = ({ members }: Pick<AnswerLog, 'members'>): number => members.starts.length - 1;
 
 export const listSkillSets = (log: Pick<AnswerLog, 'members'>): NonEmpty<number>[] =>

@@ -13,12 +13,12 @@ export const hashQuestionKeys = (skillIds: NonEmpty<string>, itemId: string | nu
   item: itemId === null ? 0 : hashKey(itemId),
 });
 
-/** The same in any order. Ids have no line feeds. */
+/** Identifies a set of skills in any order. Ids have no line feeds. */
 export const combineIds = (skillIds: NonEmpty<string>): string =>
   skillIds.length === 1 ? skillIds[0] : skillIds.toSorted().join('\n');
 
 /** Inverse of `combineIds`, sorted. */
-export const splitIds = (key: string): string[] => key.split('\n');
+export const splitIds = (key: string): NonEmpty<string> => key.split('\n') as [string, ...string[]];
 
 /** Single precision, as stored. */
 export const newCourse = {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type AnswerLog, createMembers, sharedArrays } from '../../domain/base/answer-log.js';
+import { type AnswerLog, numberSkillSets, sharedArrays } from '../../domain/base/answer-log.js';
 import { mapNonEmpty, type NonEmpty } from '../../domain/base/common.js';
 import { combineIds } from '../../domain/tracing/course.js';
 import { createInterner } from '../../lists.js';
@@ -137,8 +137,7 @@ function buildLog(
   { columns, skills, sets, itemCount }: AnswerTable,
   rowsOf: readonly (readonly number[])[],
 ): AnswerLog {
-  const combinations = sets.filter(({ length }) => length > 1);
-  const numbers = sets.map((set) => (set.length === 1 ? set[0] : skills.length + combinations.indexOf(set)));
+  const { numbers, members } = numberSkillSets(sets, skills.length);
   const rows = rowsOf.flat();
   const fill = <Column extends Uint8Array | Uint32Array | Float32Array>(
     column: Column,
@@ -167,7 +166,7 @@ function buildLog(
     difficulty: fill(sharedArrays.floats(rows.length), columns.difficulty),
     skills: skills.length,
     items: itemCount(),
-    members: createMembers(skills.length, combinations),
+    members,
   };
 }
 

@@ -1,5 +1,6 @@
 import type { ClickHouseClient } from '@clickhouse/client';
-import { createMembers, sharedArrays } from '../../domain/base/answer-log.js';
+import { numberSkillSets, sharedArrays } from '../../domain/base/answer-log.js';
+import { mapNonEmpty } from '../../domain/base/common.js';
 import { splitIds } from '../../domain/tracing/course.js';
 import { createInterner } from '../../lists.js';
 import { createReadDeadline, selectNumber, selectRows } from '../clickhouse/client.js';
@@ -133,7 +134,9 @@ function createColumns(capacity: number) {
       }
     },
     finish: () => {
-      const { skillIds, numbers, members } = numberSkillSets(skillSets.ids);
+      const skills = createInterner([]);
+      const sets = skillSets.ids.map((set) => mapNonEmpty(splitIds(set), skills.indexOf));
+      const { numbers, members } = numberSkillSets(sets, skills.ids.length);
       for (let i = 0; i < rowCount; i++) skill[i] = numbers[skill[i] as number] as number;
       const log = {
         starts: toSharedCounts([...starts, rowCount]),
@@ -143,23 +146,13 @@ function createColumns(capacity: number) {
         at: at.subarray(0, rowCount),
         seconds: seconds.subarray(0, rowCount),
         difficulty: difficulty.subarray(0, rowCount),
-        skills: skillIds.length,
+        skills: skills.ids.length,
         items: items.ids.length - 1,
         members,
       };
-      return { log, skillIds, itemIds: items.ids, learnerHash: toSharedCounts(hashes) };
+      return { log, skillIds: skills.ids, itemIds: items.ids, learnerHash: toSharedCounts(hashes) };
     },
   };
-}
-
-/** Skills in order of first use, then combinations. `numbers`: by index of the set. */
-function numberSkillSets(sets: readonly string[]) {
-  const skills = createInterner([]);
-  const ids = sets.map((set) => splitIds(set).map(skills.indexOf));
-  const combinations = ids.filter(({ length }) => length > 1);
-  let next = skills.ids.length;
-  const numbers = ids.map((set) => (set.length === 1 ? set[0] : next++));
-  return { skillIds: skills.ids, numbers, members: createMembers(skills.ids.length, combinations) };
 }
 
 /** Length in LEB128, one or two bytes: ten ids have at most 5,129 bytes. */
