@@ -1,15 +1,11 @@
 import type { Limiter } from '../../concurrency.js';
 import type { Call } from '../../contracts/access/call.js';
 import type { RetractionResult, RetractionTask } from '../../contracts/corrections/retraction-task.js';
+import { buildSkillView } from '../../domain/learner/skill-view.js';
 import { ApiError, unavailable } from '../../errors.js';
 import type { PendingAttempts } from '../../store/outbox/pending-rows.js';
 import type { StoredRows } from '../../warehouse/reads/stored-rows.js';
-import {
-  describeSkill,
-  type MasteryPorts,
-  readLearnerState,
-  readSkillView,
-} from '../learners/read-mastery.js';
+import { describeSkill, type MasteryPorts, readLearner, readLearnerState } from '../learners/read-mastery.js';
 
 export interface RetractionPorts extends MasteryPorts {
   readonly pendingAttempts: Pick<PendingAttempts, 'readPages'>;
@@ -35,27 +31,33 @@ export async function retractAnswer(
   eventId: string,
 ): Promise<object> {
   const skillIds = await ports.limit(tenant, () => retractWithRetries(ports, tenant, userId, eventId));
-  const skills = await Promise.all(
-    skillIds.map((skillId) => describeRemainingSkill(ports, tenant, userId, skillId)),
-  );
+  const learner = await readRemainingLearner(ports, tenant, userId);
+  const skills = skillIds.map((skillId) => describeRemainingSkill(learner, skillId, ports.now()));
   return { user_id: userId, event_id: eventId, ...skills[0], ...(skills.length > 1 && { skills }) };
 }
 
-/** `skill` is null if no answers remain. */
-async function describeRemainingSkill(
+type RemainingLearner = Awaited<ReturnType<typeof readLearner>>;
+
+/** Null if no answers remain. */
+const readRemainingLearner = (
   ports: RetractionPorts,
   tenant: string,
   userId: string,
-  skillId: string,
-) {
-  const remaining = await readSkillView(ports, tenant, userId, skillId).catch((error: unknown) => {
+): Promise<RemainingLearner | null> =>
+  readLearner(ports, tenant, userId).catch((error: unknown) => {
     if (error instanceof ApiError && error.status === 404) return null;
     throw error;
   });
+
+/** `skill` is null if no answers remain. */
+function describeRemainingSkill(remaining: RemainingLearner | null, skillId: string, now: number) {
+  const state = remaining?.skills.get(skillId);
+  if (!remaining || !state) return { skill_id: skillId, total_attempts: 0, skill: null };
+  const view = buildSkillView(skillId, state, remaining.model, now);
   return {
     skill_id: skillId,
-    total_attempts: remaining?.view.state.attempts ?? 0,
-    skill: remaining && describeSkill(remaining),
+    total_attempts: state.attempts,
+    skill: describeSkill({ ...remaining, view, now }),
   };
 }
 

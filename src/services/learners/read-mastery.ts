@@ -93,7 +93,7 @@ export function findSkillState(skills: ReadonlyMap<string, SkillState>, skillId:
   throw new ApiError('SKILL_NOT_FOUND', 'No answers recorded for this user_id and skill_id.');
 }
 
-export async function readSkillView(ports: MasteryPorts, tenant: string, userId: string, skillId: string) {
+async function readSkillView(ports: MasteryPorts, tenant: string, userId: string, skillId: string) {
   const { learner, skills, model } = await readLearner(ports, tenant, userId);
   const now = ports.now();
   return { learner, model, now, view: buildSkillView(skillId, findSkillState(skills, skillId), model, now) };
