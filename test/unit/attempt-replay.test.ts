@@ -76,6 +76,7 @@ test('A replay takes the baseline of the rows, or sets a due one once', () => {
 test('decodeAttemptRow rejects a row with a wrong field or number of fields', () => {
   assert.throws(() => decodeAttemptRow('a\tb'), /2 fields/);
   assert.throws(() => decodeAttemptRow(`${encoded(1, 1)}\t1`), /fields/);
+  assert.throws(() => decodeAttemptRow(encoded(1, 1).replace(/\[\]$/, "[('a',0.3)]")), /2 values/);
   assert.throws(() => decodeAttemptRow(sparse(1).replace('0.69', 'x')), /mastery_after/);
 });
 

@@ -207,8 +207,11 @@ const tupleFields = 11;
 export const countFurtherSkills = (field: string): number =>
   (field.match(tupleField)?.length ?? 0) / tupleFields;
 
+/** @throws Error for an invalid field */
 function decodeFurtherSkills(field: string) {
   const values = field.match(tupleField) ?? [];
+  if (values.length % tupleFields !== 0)
+    throw new Error(`further_skills of an attempt row cannot have ${values.length} values`);
   return Array.from({ length: values.length / tupleFields }, (_, i) => {
     const [skillId = '', ...texts] = values.slice(i * tupleFields, (i + 1) * tupleFields);
     const numbers = texts.slice(0, -1).map((text) => parseNumber(text, 'further_skills'));
