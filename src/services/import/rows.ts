@@ -78,9 +78,9 @@ export const skillSeparator = '~~';
 
 function parseSkillIds({ skill_id: joined, skill_ids: list }: RawFields): NonEmpty<string> {
   if (!isAbsent(joined) && !isAbsent(list)) throw new RowProblem('skill_id and skill_ids exclude each other');
-  const name = isAbsent(list) ? 'skill_id' : 'skill_ids';
-  const value = isAbsent(list) ? joined : list;
-  const ids = isAbsent(list) ? splitSkills(joined) : parseList(list);
+  const [name, value, ids] = isAbsent(list)
+    ? (['skill_id', joined, splitSkills(joined)] as const)
+    : (['skill_ids', list, parseList(list)] as const);
   const reject = (problem: string) => new RowProblem(`${name} ${formatValue(value)} ${problem}`);
   const [first, ...others] = ids.map((id) => parseId(name, id));
   if (first === undefined) throw new RowProblem(`${name} is missing`);
@@ -96,13 +96,21 @@ function splitSkills(joined: unknown): readonly unknown[] {
   return typeof joined === 'string' ? joined.split(skillSeparator) : [joined];
 }
 
-/** CSV has a list as JSON text. */
+/** In CSV, a list is a JSON text. */
 function parseList(list: unknown): readonly unknown[] {
-  try {
-    const parsed: unknown = typeof list === 'string' ? JSON.parse(list) : list;
-    if (Array.isArray(parsed)) return parsed;
-  } catch {}
+  const parsed = typeof list === 'string' ? parseJson(list) : list;
+  if (Array.isArray(parsed)) return parsed;
   throw new RowProblem(`skill_ids ${formatValue(list)} must be a JSON list of ids`);
+}
+
+/** Null if invalid. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
 }
 
 export const isAbsent = (value: unknown): boolean => value === undefined || value === null || value === '';
