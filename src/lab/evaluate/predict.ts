@@ -9,7 +9,7 @@ import type { BktParameters } from '../../domain/base/bkt-parameters.js';
 import { mapNonEmpty, type NonEmpty } from '../../domain/base/common.js';
 import { isMastered } from '../../domain/learner/expected-accuracy.js';
 import { buildSkillView } from '../../domain/learner/skill-view.js';
-import { traceQuestion } from '../../domain/tracing/bkt.js';
+import { predictSkills, traceQuestion } from '../../domain/tracing/bkt.js';
 import type { Split } from './answers.js';
 import { createProbes } from './probe.js';
 import { replayLog, type ServedModel } from './replay.js';
@@ -75,7 +75,7 @@ function predictBkt(test: AnswerLog, parameters: readonly BktParameters[]): Floa
         mastery: mastery[skill] as number,
       }));
       const traced = traceQuestion(asked, test.correct[i] === 1);
-      predictions[i] = traced.reduce((product, { pCorrect }) => product * pCorrect, 1);
+      predictions[i] = predictSkills(asked, 0);
       for (const [k, { masteryAfter }] of traced.entries()) mastery[set[k] as number] = masteryAfter;
     }
   }

@@ -25,10 +25,10 @@ import {
   monotoneSection,
   validitySection,
 } from './checks-report.js';
+import { formatAuc, formatFigure, formatSeveralSkills } from './figures.js';
 import { buildHeadline } from './headline.js';
 import type { MonotoneCheck } from './probe.js';
 import {
-  type AucEstimate,
   type CurvePoint,
   type EvaluationResults,
   type ModelName,
@@ -93,13 +93,6 @@ export function formatEvaluation(evaluation: Evaluation, run: RunInfo): string {
   ].join('\n\n');
 }
 
-const formatSeveralSkills = ({ severalSkills }: EvaluationResults): string[] =>
-  severalSkills === null
-    ? []
-    : [
-        `Served model, ${formatNumber(severalSkills.answers)} answers to questions with several skills: AUC ${formatAuc(severalSkills.auc)}, log loss ${formatFigure(severalSkills.metrics.logLoss)}, ECE ${formatFigure(severalSkills.metrics.ece)}`,
-      ];
-
 const formatThreads = (threads: number): string => `${threads} ${threads === 1 ? 'thread' : 'threads'}`;
 
 const formatFit = ({ fit, servedFit, predict }: Evaluation): string =>
@@ -118,11 +111,6 @@ const createCell = (text: string, answers: number, isBest = false): Cell => ({
 
 const formatCounts = ({ rows, learners }: Evaluation['test']): string =>
   `${formatNumber(rows)} answers of ${formatNumber(learners)} learners`;
-
-const formatFigure = (value: number | null, digits = 4): string => value?.toFixed(digits) ?? 'none';
-
-const formatAuc = ({ auc, margin }: AucEstimate): string =>
-  margin === null ? formatFigure(auc) : `${formatFigure(auc)} ± ${formatFigure(margin)}`;
 
 const figuresHead = ['Model', 'AUC', 'RMSE', 'Log loss', 'Accuracy', 'ECE', 'Answers'];
 
