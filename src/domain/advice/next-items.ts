@@ -1,5 +1,5 @@
 import { computeConditions } from '../answer/answer-conditions.js';
-import { clamp, countDays, logit, mapNonEmpty, type NonEmpty } from '../base/common.js';
+import { average, clamp, countDays, logit, mapNonEmpty, type NonEmpty } from '../base/common.js';
 import type { ItemModel } from '../catalogue/tenant-model.js';
 import { isMastered } from '../learner/expected-accuracy.js';
 import { buildUnseenView } from '../learner/skill-view.js';
@@ -126,8 +126,7 @@ export function assessQuestions(
 }
 
 /** The skills of a question share the time of practice. */
-const averageGain = (skills: NonEmpty<SkillAssessment>): number =>
-  skills.reduce((sum, { gain }) => sum + gain, 0) / skills.length;
+const averageGain = (skills: NonEmpty<SkillAssessment>): number => average(skills, ({ gain }) => gain);
 
 function wasRecentlyCorrect({ items }: LearnerState, itemRecord: AnswerStates['item'], now: number): boolean {
   const trace = itemRecord === null ? null : findLiveTrace(items, itemRecord);

@@ -73,7 +73,7 @@ export function applyAnswer(
         answer,
         (traced[i] as (typeof traced)[0]).masteryAfter,
         conditions,
-        i,
+        (conditions.skills[i] as SkillConditions).parameters,
         isRapidAnswer,
         traces.skills[i] as SkillTrace,
       ),
@@ -90,7 +90,7 @@ function updateSkill(
   answer: Answer,
   masteryAfter: number,
   conditions: AnswerConditions,
-  index: number,
+  parameters: BktParameters,
   isRapidAnswer: boolean,
   trace: SkillTrace,
 ): SkillState {
@@ -115,15 +115,12 @@ function updateSkill(
     reached: isMasteryReached(masteryAfter, skill.reached),
     ready:
       hasSteadyMastery({ attempts, plateau }, masteryAfter) &&
-      (skill.ready || (isCorrect && wasAccurate(conditions, index))),
+      (skill.ready || (isCorrect && wasAccurate(conditions, parameters))),
   };
 }
 
-const wasAccurate = (conditions: AnswerConditions, index: number): boolean =>
-  isAccuracySufficient(
-    sigmoid(computeAverageLogOdds(conditions)),
-    (conditions.skills[index] as SkillConditions).parameters,
-  );
+const wasAccurate = (conditions: AnswerConditions, parameters: BktParameters): boolean =>
+  isAccuracySufficient(sigmoid(computeAverageLogOdds(conditions)), parameters);
 
 function updateLearner(
   learner: LearnerState,
@@ -163,10 +160,12 @@ function updateLearner(
   };
 }
 
-export const averageLearning = (skills: readonly { readonly parameters: LearningRate }[]): number =>
-  average(skills, ({ parameters }) => parameters.pLearn);
+interface SkillLearning {
+  readonly parameters: Pick<BktParameters, 'pLearn'>;
+}
 
-type LearningRate = Pick<BktParameters, 'pLearn'>;
+export const averageLearning = (skills: readonly SkillLearning[]): number =>
+  average(skills, ({ parameters }) => parameters.pLearn);
 
 /** Days without answers before this one; 0 if they are too few to matter. */
 function computePause({ activity }: LearnerState, { occurredAt }: Answer): number {

@@ -4,14 +4,7 @@ import {
   masteryThresholds,
   maxPStarShare,
 } from '../base/bkt-parameters.js';
-import {
-  mapNonEmpty,
-  mapSections,
-  type NonEmpty,
-  type PerSection,
-  type Section,
-  sections,
-} from '../base/common.js';
+import { mapSections, type NonEmpty, type PerSection, type Section, sections } from '../base/common.js';
 import { scoreConstants } from '../base/score-constants.js';
 import { computeMaxForget, pStar } from '../tracing/bkt.js';
 
@@ -63,9 +56,9 @@ export const findPlacement = ({ entries }: Catalogue, skillId: string): Placemen
 
 /** A question of several sections counts half in each, like a skill without a section. */
 export function findQuestionPlacement(catalogue: Catalogue, skillIds: NonEmpty<string>): Placement {
-  const placements = mapNonEmpty(skillIds, (skillId) => findPlacement(catalogue, skillId));
-  const [first, ...others] = placements;
-  return others.every(({ section }) => section === first.section) ? first : { ...first, section: null };
+  const first = findPlacement(catalogue, skillIds[0]);
+  const isShared = skillIds.every((skillId) => findPlacement(catalogue, skillId).section === first.section);
+  return isShared ? first : { ...first, section: null };
 }
 
 /** Share of the skill's answers that belongs to the section: 1, 0.5 or 0. */

@@ -140,7 +140,7 @@ export const findTrust = ({ model }: Pick<SkillView, 'model'>): number => scoreC
 
 type SkillSums = ReturnType<typeof sumSkills>;
 
-/** Above 1 if questions need several skills: the skills' attempts count an answer repeatedly. */
+/** Mean number of skills per answer, at least 1: each skill of a question counts the answer. */
 export function computeSkillsPerAnswer({
   views,
   learner,

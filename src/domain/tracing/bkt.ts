@@ -47,8 +47,8 @@ export interface SkillMastery {
 }
 
 /**
- * Conjunctive knowledge tracing (Koedinger, Pavlik, Stamper, Nixon & Ritter 2011): a correct answer needs every skill,
- * so a wrong one blames each skill as much as the others make it likely. Equals `traceAnswer` for one skill.
+ * Conjunctive knowledge tracing (Koedinger, Pavlik, Stamper, Nixon & Ritter 2011): a correct answer needs every skill.
+ * A wrong answer lowers a skill less if another skill probably failed. Equals `traceAnswer` for one skill.
  */
 export function traceQuestion(skills: NonEmpty<SkillMastery>, isCorrect: boolean, shift = 0) {
   const suspects = isCorrect || skills.length === 1 ? [] : skills.map(limitMastery);
@@ -79,7 +79,7 @@ export function predictSkills(skills: readonly SkillMastery[], shift: number, ex
 export const averageChance = (product: number, skills: number): number =>
   skills === 1 ? product : product ** (1 / skills);
 
-/** A wrong answer is certain if another skill fails, which is no evidence. Exact for `others` 1. */
+/** If another skill fails, the answer is wrong and says nothing about this skill. Exact for `others` 1. */
 function computeBayesFactor({ pGuess, pSlip }: GuessSlip, isCorrect: boolean, others: number): number {
   if (isCorrect) return (1 - pSlip) / pGuess;
   return computeFailure(pSlip, others) / computeFailure(1 - pGuess, others);

@@ -149,8 +149,8 @@ export interface SkillRecord {
 export const newSkillRecord: SkillRecord = { trace: newSkillTrace, attempts: 0, correct: 0 };
 
 /**
- * Record of a question's skills: as if they were one skill, with the counts of the least practised one. The last answer
- * was correct if it was for each skill, so that a correct answer to one of the skills lowers no feature.
+ * Record of a question's skills, as if they were one skill: the least counts, the earliest last correct answer, the mean
+ * streak. The last answer was correct if it was for each skill.
  */
 export function combineSkills(skills: NonEmpty<SkillRecord>): SkillRecord {
   if (skills.length === 1) return skills[0];

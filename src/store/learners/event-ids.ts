@@ -65,7 +65,7 @@ const skillOffset = 10;
  */
 export function encodeFirstResult(answer: ResultFigures, fingerprint: Buffer, receivedAt: number): Buffer {
   const { advice, skillIds, skills } = answer;
-  // A further skill's entry has bytes without a meaning.
+  // Zeros fill the unused bytes of further entries.
   const record =
     skills.length === 1
       ? Buffer.allocUnsafe(resultBytes)

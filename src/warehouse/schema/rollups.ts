@@ -52,7 +52,7 @@ const answerSums = parseColumns(`
     -- Sum of (p_correct - is_correct) squared; divided by attempts, the Brier score
   plateau_attempts UInt64 = sum(plateau_detected) -- Answers on a plateau
 `);
-/** Sums over skills subtract these, to count each answer once. Rows from before this column have 0, rightly. */
+/** Sums over skills subtract these, to count each answer once. 0 in older rows: their questions have one skill. */
 const furtherSums = parseColumns(`
   further_attempts UInt64 = countIf(is_first = 0) -- Answers of attempts whose question has another first skill
   further_correct UInt64 = sumIf(is_correct, is_first = 0) -- Correct answers of further_attempts

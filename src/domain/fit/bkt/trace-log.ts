@@ -7,7 +7,7 @@ import {
   readSkillSet,
 } from '../../base/answer-log.js';
 import type { BktParameters } from '../../base/bkt-parameters.js';
-import { mapNonEmpty, type NonEmpty, toDay } from '../../base/common.js';
+import { average, mapNonEmpty, type NonEmpty, toDay } from '../../base/common.js';
 import { computeAnswerLoss } from '../../base/prediction-metrics.js';
 import { computeEffectiveMastery, computeQuestionShift, traceQuestion } from '../../tracing/bkt.js';
 
@@ -28,7 +28,7 @@ const selectSkills = (log: AnswerLog, index: number, { skills }: TracedModel): N
   ];
 
 export const averageDifficulty = (skills: readonly Pick<TracedSkill, 'difficultyMean'>[]): number =>
-  skills.reduce((sum, { difficultyMean }) => sum + difficultyMean, 0) / skills.length;
+  average(skills, ({ difficultyMean }) => difficultyMean);
 
 /** Difficulty centred per skill; null if not supplied. */
 export function computeDifficulty(log: AnswerLog, index: number, model: TracedModel): number | null {
