@@ -62,17 +62,25 @@ export async function startServer(options: ServerOptions) {
     return (res, req) => new RequestHandler(context, new Exchange(res, req, match, unread)).start();
   });
   const socket = await listen(app, options);
+  const close = async (timeoutMs: number): Promise<void> => {
+    traffic.closing = true;
+    us_listen_socket_close(socket);
+    const idle = new Promise<void>((resolve) => {
+      traffic.onIdle = resolve;
+    });
+    if (traffic.open > 0) await waitAtMost(idle, timeoutMs);
+    app.close();
+  };
+  let closed: Promise<void> | null = null;
   return {
     port: us_socket_local_port(socket),
-    /** Waits up to `timeoutMs` for requests in flight, then closes all connections. */
-    close: async (timeoutMs: number): Promise<void> => {
-      traffic.closing = true;
-      us_listen_socket_close(socket);
-      const idle = new Promise<void>((resolve) => {
-        traffic.onIdle = resolve;
-      });
-      if (traffic.open > 0) await waitAtMost(idle, timeoutMs);
-      app.close();
+    /**
+     * Waits up to `timeoutMs` for requests in flight, then closes all connections. Later calls wait for the first: closing
+     * the listen socket twice accesses freed memory.
+     */
+    close: (timeoutMs: number): Promise<void> => {
+      closed ??= close(timeoutMs);
+      return closed;
     },
   };
 }

@@ -108,7 +108,14 @@ test('A server that stops closes streams that do not end', async (t) => {
   stopReading(wire);
   wire.send(get('/long'));
   await waitFor('pieces', () => source.created > 0);
-  await server.close(100);
+  let isClosed = false;
+  const first = server.close(100).finally(() => {
+    isClosed = true;
+  });
+  await Promise.all([
+    first,
+    server.close(0).then(() => assert.ok(isClosed, 'a later call waits for the first')),
+  ]);
   await waitFor('the end of the source', () => source.ended === 1);
 });
 
