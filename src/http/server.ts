@@ -71,7 +71,7 @@ export async function startServer(options: ServerOptions) {
     if (traffic.open > 0) await waitAtMost(idle, timeoutMs);
     app.close();
   };
-  let closed: Promise<void> | null = null;
+  let closing: Promise<void> | null = null;
   return {
     port: us_socket_local_port(socket),
     /**
@@ -79,8 +79,8 @@ export async function startServer(options: ServerOptions) {
      * the listen socket twice accesses freed memory.
      */
     close: (timeoutMs: number): Promise<void> => {
-      closed ??= close(timeoutMs);
-      return closed;
+      closing ??= close(timeoutMs);
+      return closing;
     },
   };
 }

@@ -70,7 +70,10 @@ function forecastAnswerAccuracy(assessment: LearnerAssessment, { days, level }: 
 
 /** Without right answers, the share falls towards that of a new skill, like mastery. */
 function fadeShare(share: number, { views, measures, now }: LearnerAssessment): number {
-  const shortestIdle = views.reduce((least, { state }) => Math.min(least, countIdleDays(state, now)), now);
+  const shortestIdle = views.reduce(
+    (least, { state }) => Math.min(least, countIdleDays(state, now)),
+    toDay(now),
+  );
   const idleDays = shortestIdle - forgettingConstants.graceDays;
   const halfLife = Math.min(measures.math.halfLife, measures.rw.halfLife);
   return idleDays <= 0 ? share : applyForgetting(share, newSkillShare, 2 ** (-idleDays / halfLife));

@@ -9,7 +9,6 @@ import type { SkillDay } from '../../domain/learner/velocity.js';
 import { createReadDeadline, selectManyRows, selectNumber, selectText } from '../clickhouse/client.js';
 import { askedSkillCondition } from '../schema/attempt-tables.js';
 import { archivedCondition, archiveSource, retainedCondition, unpackAnswer } from '../schema/rollups.js';
-
 import { encodedColumns, splitLines } from './stored-rows.js';
 
 /** Null if too many reads of the tenant are running. @throws errors of the read */
