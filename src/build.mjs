@@ -34,6 +34,7 @@ const GROUPS = [
   ...THREADS.map((name) => ({ [name]: `workers/${name}.ts` })),
   { clickhouse: 'src/embedded/clickhouse/server.ts' },
   { 'engine-thread': 'src/embedded/clickhouse/engine-thread.ts' },
+  { 'local-query': 'src/embedded/clickhouse/local-query.ts' },
   { 'source-maps': 'src/source-maps.ts' },
   Object.fromEntries(
     Object.entries(CLI).flatMap(([room, names]) =>
