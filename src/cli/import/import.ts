@@ -1,13 +1,15 @@
+import { createHash } from 'node:crypto';
 import { startPipeline } from '../../app/processes/consumers.js';
 import { prepareSchema } from '../../app/startup/prepare-schema.js';
-import { findTimeProblem } from '../../contracts/answers/events.js';
 import { formatJsonLine, formatNumber } from '../../lab/report/format.js';
 import { StartError } from '../../lifecycle.js';
 import { createImportStore, type ImportStore, importLockKey } from '../../store/learners/import-store.js';
+import { openAnswerLog } from '../answer-log/open-log.js';
+import { describeOptions, logHelp, logOptions, toReadOptions } from '../answer-log/options.js';
+import { describeFile, profileLog, rejectOneClass } from '../answer-log/profile-log.js';
 import * as read from '../support/arguments.js';
 import { type CommandContext, defineCommand } from '../support/command.js';
 import { acquireProcessLock, openEngine } from '../support/servers.js';
-import { openAnswerFile, validateContent } from './answer-file.js';
 import { type ImportSummary, runImport } from './run-import.js';
 
 export const importArguments = read.defineArguments({
@@ -15,34 +17,28 @@ export const importArguments = read.defineArguments({
   about: `Imports the answers of FILE. Each answer counts like a live one, in the order of the file for each learner.`,
   options: {
     tenant: read.tenantOption(`import into this tenant (default: ${read.defaultTenant})`),
-    start: read.timeOption(
-      'DATE',
-      'a numeric ts counts seconds from this time, YYYY-MM-DD or RFC 3339 (default: 1970-01-01)',
-      (ms) => findTimeProblem(ms, Date.now()),
-    ),
     again: read.flag('import a file again and count all of its rows a second time'),
+    'dry-run': read.flag('print how FILE is read, ten answers and warnings; import nothing'),
+    ...logOptions,
     json: read.jsonFlag,
   },
   examples: [
     'npm run import -- answers.csv --tenant school-1',
-    'npm run import -- answers.ndjson.gz --start 2026-01-01',
+    'npm run import -- tx.txt --kc Default --dry-run',
+    'npm run import -- grades.csv --columns user_id="Student ID",skill_id=Topic,correct=Score --min-score 0.6',
   ],
-  notes: `FILE is CSV with a header, or NDJSON; both may be gzipped. The content determines the format, not the name.
-Required columns: user_id, correct, and skill_id or skill_ids. Optional columns, which may be empty in a row: item_id,
-order, ts, response_time_s. Other columns are ignored.
-  skill_id         one id, or several joined with ~~ if the question needs several skills
-  skill_ids        instead of skill_id: a JSON list of ids, at most 10
-  correct          1, 0, true or false
-  ts               RFC 3339 or Unix seconds (default: the time of the import)
-  order            only checked; the summary counts rows with a lower order than the learner's previous row
-  response_time_s  0 to 86400, with decimals
+  notes: `${logHelp}
 
 If an import is stopped or killed, the same command resumes it and counts no row twice. Invalid rows are written with
-line number and reason to a file in DATA_DIR/imports, and the import continues.
+line number and reason to a file in DATA_DIR/imports, and the import continues. An answer without ts gets the time of the
+import.
 
 It connects to the service running on DATA_DIR, or starts Redis and ClickHouse itself.`,
-  read: ({ tenant, start, ...values }, given) =>
-    read.requireFile({ ...values, tenant: tenant ?? read.defaultTenant, startMs: start }, given),
+  read: ({ tenant, again, json, 'dry-run': dryRun, ...values }, given) =>
+    read.requireFile(
+      { tenant: tenant ?? read.defaultTenant, again, json, dryRun, options: toReadOptions(values) },
+      given,
+    ),
 });
 
 type ImportArguments = NonNullable<ReturnType<typeof importArguments.read>>;
@@ -50,11 +46,16 @@ type ImportArguments = NonNullable<ReturnType<typeof importArguments.read>>;
 export const main = defineCommand({ name: 'import', ...importArguments, run: importFile });
 
 async function importFile(context: CommandContext, args: ImportArguments): Promise<void> {
-  const file = openAnswerFile(args.file);
-  const contentHash = await validateContent(file, `${args.tenant}\n${args.startMs ?? ''}`, context);
-  if (context.closers.closing) return;
+  const log = await openAnswerLog(args.file, args.options);
+  const read = await profileLog(log, context);
+  if (read === null) return;
+  if (args.dryRun) return context.print(describeFile(log, read, args.json));
+  rejectOneClass(args.file, read.profile, args.options);
+  const { start } = args.options;
+  const importOptions = `${args.tenant}\n${start ?? ''}${describeOptions(args.options)}`;
+  const contentHash = createHash('sha256').update(read.hash).update(importOptions).digest('hex');
   const started = await startImport(context, args, contentHash);
-  const summary = await runImport({ ...started, context, args, file });
+  const summary = await runImport({ ...started, context, args, log });
   if (summary !== null) context.print((args.json ? formatJsonLine : formatSummary)(summary));
 }
 
@@ -87,13 +88,14 @@ async function openImportRecord(store: ImportStore, { file, tenant, again }: Imp
 }
 
 function formatSummary({ rows, file, tenant, ...summary }: ImportSummary): string {
-  const { counted, skipped, rejected, backwards, resumedAfterLine, rejectsFile } = summary;
+  const { counted, skipped, rejected, leftOut, backwards, resumedAfterLine, rejectsFile } = summary;
   return [
-    `${formatNumber(rows)} rows of ${file} read for tenant ${tenant}`,
+    `${formatNumber(rows)} rows of ${file} read for tenant ${tenant}, format ${summary.format}`,
     `  ${formatNumber(counted)} imported in ${summary.seconds.toFixed(1)} s, ${formatNumber(summary.rowsPerSecond)} rows/s`,
     ...(skipped > 0 ? [`  ${formatNumber(skipped)} skipped, imported by an earlier run`] : []),
     ...(resumedAfterLine > 0 ? [`  resumed after line ${formatNumber(resumedAfterLine)}`] : []),
     `  ${formatNumber(rejected)} rejected${rejectsFile === null ? '' : `, listed in ${rejectsFile}`}`,
+    ...(leftOut > 0 ? [`  ${formatNumber(leftOut)} left out`] : []),
     ...(backwards > 0
       ? [`  ${formatNumber(backwards)} with a lower order than the learner's previous row`]
       : []),

@@ -2,19 +2,21 @@ import { appendFileSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Engine } from '../../app/startup/engine.js';
+import type { TrackEvent } from '../../contracts/answers/track-task.js';
 import { parseOutboxId } from '../../contracts/outbox/outbox-ids.js';
 import { ensureFolder } from '../../embedded/private-file.js';
 import { ApiError, removeRetryAdvice } from '../../errors.js';
 import { formatNumber } from '../../lab/report/format.js';
 import { StartError, waitAtMost } from '../../lifecycle.js';
 import { indices } from '../../lists.js';
+import { createOrderCheck } from '../../services/answer-log/profile.js';
+import type { FileAnswer } from '../../services/answer-log/rows.js';
 import { createFeeder, type Feeder, StalledError } from '../../services/import/feeder.js';
-import { createOrderCheck, parseAnswer, parseRow, type RawRow } from '../../services/import/rows.js';
 import type { ImportRecord, ImportStore } from '../../store/learners/import-store.js';
 import { partitionOf } from '../../store/redis/keys.js';
+import type { AnswerLogFile, LogPage } from '../answer-log/open-log.js';
 import type { CommandContext } from '../support/command.js';
 import type { ProcessLock } from '../support/servers.js';
-import { type AnswerFile, readPages } from './answer-file.js';
 
 const savePositionMs = 1000;
 /** Far below the limit of the outbox, which live answers share. */
@@ -29,8 +31,8 @@ const storedPollMs = 200;
 
 interface ImportRun {
   readonly context: CommandContext;
-  readonly args: { readonly tenant: string; readonly startMs: number | null };
-  readonly file: AnswerFile;
+  readonly args: { readonly tenant: string };
+  readonly log: AnswerLogFile;
   readonly engine: Engine;
   readonly store: ImportStore;
   readonly lock: ProcessLock;
@@ -45,10 +47,10 @@ export type ImportSummary = NonNullable<Awaited<ReturnType<typeof runImport>>>;
  * @throws StartError if the run must be resumed
  */
 export async function runImport(run: ImportRun) {
-  const { context, args, file, engine, store, lock, record } = run;
+  const { context, args, log, engine, store, lock, record } = run;
   const { compute, outbox, partitions } = engine;
   const { closers } = context;
-  const figures = { rows: 0, counted: 0, skipped: 0, rejected: 0, backwards: 0, bytes: 0 };
+  const figures = { rows: 0, counted: 0, skipped: 0, rejected: 0, leftOut: 0, backwards: 0, bytes: 0 };
   const feeder = createFeeder({
     tracker: compute,
     importId: record.id,
@@ -59,7 +61,7 @@ export async function runImport(run: ImportRun) {
       figures.skipped += skipped;
     },
   });
-  const rejects = openRejectsFile(context.config.dataDir, file.path, record.id);
+  const rejects = openRejectsFile(context.config.dataDir, log.path, record.id);
   const parsePage = createPageParser(run, figures, rejects.add);
   const { id: epoch } = await outbox.readEpoch();
   const enterStage = stopOnSignal(context, feeder);
@@ -68,7 +70,7 @@ export async function runImport(run: ImportRun) {
   let lastLine = 0;
   /** All lines up to it are counted or rejected. */
   const position = (): number => Math.max(record.line, (feeder.findUncountedLine() ?? lastLine + 1) - 1);
-  const pages = readPages(file, (chunk) => {
+  const pages = log.readPages(record.startedAt, (chunk) => {
     figures.bytes += chunk.length;
   });
   try {
@@ -76,7 +78,7 @@ export async function runImport(run: ImportRun) {
       for await (const page of pages) {
         if (closers.closing) break;
         await feeder.push(parsePage(page));
-        lastLine = page.at(-1)?.line ?? lastLine;
+        lastLine = page.rows.at(-1)?.place ?? lastLine;
         await onPosition(position());
       }
       await feeder.drain();
@@ -91,7 +93,7 @@ export async function runImport(run: ImportRun) {
     const { bytes: _, ...counts } = figures;
     const stored = await waitUntilStored(run);
     return {
-      ...{ file: file.path, tenant: args.tenant, ...counts },
+      ...{ file: log.path, format: log.format.name, tenant: args.tenant, ...counts },
       rejectsFile: figures.rejected > 0 ? rejects.path : null,
       resumedAfterLine: record.line,
       ...speed,
@@ -105,9 +107,13 @@ export async function runImport(run: ImportRun) {
 }
 
 /**
- * `skipped`: counted by an earlier run. `backwards`: with a lower `order` than the learner's previous row.
+ * `skipped`: counted by an earlier run. `leftOut`: by the format or an option. `backwards`: with a lower
+ * `order` than the learner's previous row.
  */
-type ImportFigures = Record<'rows' | 'counted' | 'skipped' | 'rejected' | 'backwards' | 'bytes', number>;
+type ImportFigures = Record<
+  'rows' | 'counted' | 'skipped' | 'rejected' | 'leftOut' | 'backwards' | 'bytes',
+  number
+>;
 
 interface RejectedRow {
   readonly line: number;
@@ -119,28 +125,39 @@ function createPageParser(
   figures: ImportFigures,
   reject: (rows: readonly RejectedRow[]) => void,
 ) {
-  const rules = { tenant: args.tenant, startMs: args.startMs ?? 0, importedAt: record.startedAt };
   const goesBackwards = createOrderCheck();
-  return (page: readonly RawRow[]) => {
+  return ({ fileRows, rows }: LogPage): TrackEvent[] => {
     const receivedAt = Date.now();
     const rejected: RejectedRow[] = [];
-    const events = page.flatMap((row) => {
-      const read = parseRow(row, (fields) => parseAnswer(fields, row.line, rules, receivedAt));
-      if (typeof read === 'string') {
-        rejected.push({ line: row.line, reason: read });
+    const events = rows.flatMap(({ place, row }) => {
+      if (row.answer === null) {
+        if (row.isFiltered) figures.leftOut++;
+        else rejected.push({ line: row.line, reason: row.message });
         return [];
       }
-      if (goesBackwards(read.event.userId, read.order)) figures.backwards++;
-      if (row.line > record.line) return [read.event];
+      if (goesBackwards(row.answer)) figures.backwards++;
+      if (place > record.line) return [toEvent(row.answer, args.tenant, record, receivedAt, place)];
       figures.skipped++;
       return [];
     });
-    figures.rows += page.length;
+    figures.rows += fileRows;
     figures.rejected += rejected.length;
     reject(rejected);
     return events;
   };
 }
+
+const toEvent = (
+  { userId, skillIds, isCorrect, itemId, at, seconds }: FileAnswer,
+  tenant: string,
+  { startedAt }: ImportRecord,
+  receivedAt: number,
+  place: number,
+): TrackEvent => ({
+  ...{ tenant, userId, skillIds, listsSkills: false, isCorrect, itemId, eventId: null },
+  ...{ timeSpentSeconds: seconds, confidenceScore: null, questionDifficulty: null },
+  ...{ occurredAt: at ?? startedAt, occurredAtText: null, receivedAt, importLine: place },
+});
 
 /** Pauses while the backlog is too large. If saving fails, only a resume is slower. */
 function createPacer({ store, lock, context: { closers, logger } }: ImportRun, isFull: () => boolean) {
@@ -189,7 +206,7 @@ export function stopOnSignal(
   };
 }
 
-function watchProgress({ engine, context, file }: ImportRun, figures: ImportFigures) {
+function watchProgress({ engine, context, log }: ImportRun, figures: ImportFigures) {
   const since = performance.now();
   const speed = () => {
     const seconds = (performance.now() - since) / 1000;
@@ -198,7 +215,7 @@ function watchProgress({ engine, context, file }: ImportRun, figures: ImportFigu
   let backlog: number | null = null;
   const timer = setInterval(async () => {
     const parts = [
-      `${Math.floor((100 * figures.bytes) / Math.max(1, file.bytes))} %`,
+      `${Math.floor((100 * figures.bytes) / Math.max(1, log.bytes))} %`,
       `${formatNumber(figures.rows)} rows`,
       `${formatNumber(speed().rowsPerSecond)}/s`,
       `${formatNumber(figures.rejected)} rejected`,

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { logLossClip, reliabilityBins } from '../../domain/base/prediction-metrics.js';
-import { type AnswerTable, assignFolds, maxFold, type Split } from '../../lab/evaluate/answers.js';
+import { type AnswerTable, assignFolds, type Split } from '../../lab/evaluate/answers.js';
 import { predictAll } from '../../lab/evaluate/predict.js';
 import {
   type Evaluation,
@@ -10,6 +10,8 @@ import {
 } from '../../lab/evaluate/report.js';
 import { computeResults } from '../../lab/evaluate/results.js';
 import { checkAnswers } from '../../lab/evaluate/validity.js';
+import { maxFold } from '../../services/answer-log/rows.js';
+import { logHelp } from '../answer-log/options.js';
 import { chooseThreads, defineLabCommand, openTrainer, requireSplit } from './lab-command.js';
 
 export const main = defineLabCommand<Evaluation>({
@@ -21,17 +23,11 @@ other folds. Each answer is predicted from the learner's earlier answers, with t
     'npm run evaluate -- answers.csv.gz',
     'npm run evaluate -- answers.csv --fold 2 --report report.html',
   ],
-  notes: `FILE is CSV with a header, or NDJSON; both may be gzipped. Required columns: user_id, correct, and skill_id
-or skill_ids. Optional columns, which may be empty in a row: item_id, order, ts, fold, response_time_s,
-question_difficulty. Other columns are ignored. Invalid rows are skipped, counted and reported on standard error.
-  skill_id             one id, or several joined with ~~ if the question needs several skills
-  skill_ids            instead of skill_id: a JSON list of ids, at most 10
-  order                sorts the answers of a learner if all of them have it; otherwise ts sorts them if all of them
-                       have it; otherwise the order of the file applies
-  ts                   RFC 3339 or Unix seconds
-  fold                 integer from 0 to ${maxFold}; the learner's first fold applies to all rows of the learner. If the
-                       learner has none, a hash of user_id assigns fold 1 to 5, the same in every run
-  question_difficulty  -3 to 3
+  notes: `${logHelp}
+
+If all answers of a learner have an order, it sorts them; otherwise ts sorts them if all have it; otherwise the order of the
+file applies. The learner's first fold, 0 to ${maxFold}, applies to all rows of the learner; without one, a hash of user_id
+assigns fold 1 to 5, the same in every run. Invalid rows are skipped, counted and reported on standard error.
 
 Models:
   overall_mean  share of correct answers in the training data

@@ -3,20 +3,18 @@ import { availableParallelism } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { createFitPool } from '../../compute/job-pools.js';
 import type { AnswerLog } from '../../domain/base/answer-log.js';
-import {
-  type AnswerTable,
-  createAnswerTable,
-  evaluateColumns,
-  maxFold,
-  type Split,
-  splitByFold,
-} from '../../lab/evaluate/answers.js';
+import { type AnswerTable, createAnswerTable, type Split, splitByFold } from '../../lab/evaluate/answers.js';
 import { type TrainedModels, trainModels } from '../../lab/evaluate/train.js';
 import { formatNumber } from '../../lab/report/format.js';
 import { createRunInfo, type RunInfo } from '../../lab/report/run-info.js';
 import { StartError } from '../../lifecycle.js';
-import { distinct } from '../../lists.js';
-import { openAnswerFile, readPages } from '../import/answer-file.js';
+import { computeSum, distinct } from '../../lists.js';
+import type { ReadOptions } from '../../services/answer-log/options.js';
+import { createProfile } from '../../services/answer-log/profile.js';
+import { maxFold } from '../../services/answer-log/rows.js';
+import { openAnswerLog } from '../answer-log/open-log.js';
+import { logOptions, toReadOptions } from '../answer-log/options.js';
+import { rejectOneClass } from '../answer-log/profile-log.js';
 import { defineArguments, flag, integerOption, option, requireFile } from '../support/arguments.js';
 import { type CommandContext, defineCommand } from '../support/command.js';
 
@@ -24,6 +22,7 @@ const maxThreads = 256;
 
 interface LabArguments {
   readonly file: string;
+  readonly options: ReadOptions;
   readonly fold: number | null;
   readonly threads: number | null;
 }
@@ -73,17 +72,19 @@ export const defineLabCommand = <Result>({
           `threads of the fit, 1 to ${maxThreads} (default: 1; from 1,000,000 answers on, one per core)`,
         ),
         json: flag('print the metrics as one line of JSON'),
+        ...logOptions,
       },
       examples,
       notes,
       read: (values, given) => ({
         ...requireFile(values, given),
+        options: toReadOptions(values),
         command: ['npm run', name, '--', ...given.argv].join(' '),
       }),
     }),
     run: async (context, args) => {
       const run = createRunInfo(args.command);
-      const answers = await readAnswers(args.file, context);
+      const answers = await readAnswers(args, context);
       const result = answers && (await measure(context, args, answers));
       if (result === null || context.closers.closing) return;
       context.print(args.json ? formats.json(result, run) : formats.text(result, run));
@@ -116,30 +117,42 @@ const maxExamples = 5;
 type LoadedAnswers = NonNullable<Awaited<ReturnType<typeof readAnswers>>>;
 
 /** @returns null after a signal @throws StartError for an unreadable file, or one without valid rows */
-async function readAnswers(path: string, { closers, stderr, showProgress }: CommandContext) {
+async function readAnswers(
+  { file, options }: LabArguments,
+  { closers, stderr, showProgress }: CommandContext,
+) {
   const since = performance.now();
-  const file = openAnswerFile(path);
+  const log = await openAnswerLog(file, options);
   const table = createAnswerTable();
-  const { learner } = table.columns;
+  const profile = createProfile();
   const examples: string[] = [];
-  const now = Date.now();
-  let [bytes, leftOut] = [0, 0];
+  let bytes = 0;
   const onBytes = (chunk: Buffer): void => {
     bytes += chunk.length;
   };
-  for await (const page of readPages(file, onBytes, evaluateColumns)) {
+  for await (const { rows } of log.readPages(Date.now(), onBytes)) {
     if (closers.closing) return null;
-    for (const raw of page) {
-      const problem = table.add(raw, now);
-      if (problem !== null && ++leftOut <= maxExamples) examples.push(`  line ${raw.line}: ${problem}`);
+    for (const { row } of rows) {
+      profile.add(row);
+      if (row.answer !== null) table.add(row.answer);
+      else if (!row.isFiltered && examples.length < maxExamples)
+        examples.push(`  line ${row.line}: ${row.message}`);
     }
-    const share = Math.floor((100 * bytes) / Math.max(1, file.bytes));
-    showProgress(`reading: ${share} %, ${formatNumber(learner.length)} answers`);
+    const share = Math.floor((100 * bytes) / Math.max(1, log.bytes));
+    showProgress(`reading: ${share} %, ${formatNumber(table.columns.learner.length)} answers`);
   }
   if (closers.closing) return null;
   showProgress('');
-  if (learner.length === 0) throw new StartError([`${path} contains no valid row`, ...examples].join('\n'));
-  for (const note of buildNotes(table, leftOut, examples)) stderr.write(`${note}\n`);
+  const found = profile.read();
+  const leftOut = computeSum(Object.values(found.leftOut));
+  if (found.answers === 0) throw new StartError([`${file} contains no valid row`, ...examples].join('\n'));
+  rejectOneClass(file, found, options);
+  const notes = [
+    `${file}: format ${log.format.name}`,
+    ...log.warnings,
+    ...buildNotes(table, leftOut, examples),
+  ];
+  for (const note of notes) stderr.write(`${note}\n`);
   return { table, leftOut, since };
 }
 

@@ -3,20 +3,7 @@ import { type AnswerLog, numberSkillSets, sharedArrays } from '../../domain/base
 import { mapNonEmpty, type NonEmpty } from '../../domain/base/common.js';
 import { combineIds } from '../../domain/tracing/course.js';
 import { createInterner } from '../../lists.js';
-import {
-  type FileColumn,
-  formatValue,
-  importColumns,
-  isAbsent,
-  parseAnswer,
-  parseNumberField,
-  parseRow,
-  type RawRow,
-  RowProblem,
-} from '../../services/import/rows.js';
-
-export const evaluateColumns: readonly FileColumn[] = [...importColumns, 'fold', 'question_difficulty'];
-export const maxFold = 65_534;
+import type { FileAnswer } from '../../services/answer-log/rows.js';
 
 export type AnswerTable = ReturnType<typeof createAnswerTable>;
 
@@ -46,32 +33,19 @@ export function createAnswerTable() {
     if (before !== fold) foldConflicts++;
   }
 
-  /**
-   * @param now Unix milliseconds
-   * @returns why the row is rejected, or null
-   */
-  function add(raw: RawRow, now: number): string | null {
-    const read = parseRow(raw, (fields) => ({
-      ...parseAnswer(fields, raw.line, { tenant: 'default', startMs: 0, importedAt: now }, now),
-      isTimed: !isAbsent(fields.ts),
-      fold: parseFold(fields.fold),
-      difficulty: parseNumberField('question_difficulty', fields.question_difficulty, [-3, 3]),
-    }));
-    if (typeof read === 'string') return read;
-    const { event, order, isTimed, fold, difficulty } = read;
-    const learner = learners.indexOf(event.userId);
-    if (fold !== null) setFold(learner, fold);
+  function add({ userId, skillIds, isCorrect, itemId, ...answer }: FileAnswer): void {
+    const learner = learners.indexOf(userId);
+    if (answer.fold !== null) setFold(learner, answer.fold);
     columns.learner.push(learner);
-    const set = sets.indexOf(combineIds(event.skillIds));
-    members[set] ??= mapNonEmpty(event.skillIds, skills.indexOf);
+    const set = sets.indexOf(combineIds(skillIds));
+    members[set] ??= mapNonEmpty(skillIds, skills.indexOf);
     columns.set.push(set);
-    columns.item.push(items.indexOf(event.itemId ?? ''));
-    columns.correct.push(event.isCorrect ? 1 : 0);
-    columns.order.push(order ?? Number.NaN);
-    columns.at.push(isTimed ? event.occurredAt : Number.NaN);
-    columns.seconds.push(event.timeSpentSeconds ?? Number.NaN);
-    columns.difficulty.push(difficulty ?? Number.NaN);
-    return null;
+    columns.item.push(items.indexOf(itemId ?? ''));
+    columns.correct.push(isCorrect ? 1 : 0);
+    columns.order.push(answer.order ?? Number.NaN);
+    columns.at.push(answer.at ?? Number.NaN);
+    columns.seconds.push(answer.seconds ?? Number.NaN);
+    columns.difficulty.push(answer.difficulty ?? Number.NaN);
   }
 
   return {
@@ -87,12 +61,6 @@ export function createAnswerTable() {
     foldConflicts: () => foldConflicts,
     add,
   };
-}
-
-function parseFold(value: unknown): number | null {
-  const fold = parseNumberField('fold', value, [0, maxFold]);
-  if (fold === null || Number.isInteger(fold)) return fold;
-  throw new RowProblem(`fold ${formatValue(value)} must be an integer`);
 }
 
 /** The logs share no learners, but number skills and items alike. */

@@ -7,7 +7,7 @@ import {
 } from '../../domain/base/answer-log.js';
 import { computeReliability, measurePredictions } from '../../domain/base/prediction-metrics.js';
 import { indices } from '../../lists.js';
-import { skillSeparator } from '../../services/import/rows.js';
+import { skillSeparator } from '../../services/answer-log/rows.js';
 import type { Split } from './answers.js';
 import { estimateAuc } from './auc.js';
 import { type Predictions, sumByKey } from './predict.js';

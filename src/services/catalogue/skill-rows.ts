@@ -3,7 +3,7 @@ import { findIdProblem, plainName } from '../../contracts/schema/ids.js';
 import { manualBounds, manualForgetBounds } from '../../domain/base/bkt-parameters.js';
 import type { SkillSetting } from '../../domain/catalogue/catalogue.js';
 import { ApiError } from '../../errors.js';
-import { formatValue, isAbsent, parseNumber } from '../import/rows.js';
+import { formatValue, isAbsent, parseNumber } from '../answer-log/values.js';
 
 const parameterFields = ['p_init', 'p_learn', 'p_guess', 'p_slip', 'p_forget'] as const;
 

@@ -1,0 +1,237 @@
+import { readFileSync } from 'node:fs';
+import { findTimeProblem } from '../../contracts/answers/events.js';
+import { customFormat, logFormats } from '../../services/answer-log/formats.js';
+import { answerColumns, defaultReadOptions, type ReadOptions } from '../../services/answer-log/options.js';
+import { timeFormats } from '../../services/answer-log/times.js';
+import {
+  choiceOption,
+  flag,
+  type OptionValues,
+  option,
+  timeOption,
+  UsageError,
+} from '../support/arguments.js';
+
+const formatNames = [...logFormats, customFormat].map(({ name }) => name);
+const encodings = 'utf-8, latin1, windows-1250 to windows-1258, or iso-8859-2 to iso-8859-16';
+const singleByte = /^(utf-?8|latin1|windows-125[0-8]|iso-8859-(?:[1-9]|1[0-6]))$/i;
+
+const readingOptions = {
+  format: choiceOption('NAME', 'format of FILE, listed below (default: auto, by the header)', [
+    'auto',
+    ...formatNames,
+  ]),
+  columns: option(
+    'LIST',
+    'columns of FILE, for example user_id="Student ID",skill_id=Topic,correct=Score',
+    parseColumns,
+  ),
+  kc: option('NAME', 'knowledge component model of DataShop and KDD Cup files (default: the first)', String),
+  'skill-separator': option(
+    'TEXT',
+    'text between the skills of a question (default: ~~; empty: one skill)',
+    String,
+  ),
+  delimiter: option('SIGN', 'column separator, one character or "tab" (default: detected)', parseDelimiter),
+  encoding: option('NAME', `${encodings} (default: utf-8)`, parseEncoding),
+  decimal: choiceOption('SIGN', 'decimal sign, "." or "," (default: .)', ['.', ',']),
+  'time-format': choiceOption(
+    'NAME',
+    `s, ms or us: unit of numeric times; mdy or dmy: dates such as 3/4/2026 (default: auto: RFC 3339,
+YYYY-MM-DD hh:mm:ss, DD.MM.YYYY, and numbers in the unit that gives plausible dates)`,
+    timeFormats,
+  ),
+  timezone: option(
+    'ZONE',
+    'time zone of times without one, for example Europe/Berlin (default: UTC)',
+    parseTimezone,
+  ),
+  start: timeOption(
+    'DATE',
+    'numeric times count from this time, YYYY-MM-DD or RFC 3339 (default: 1970-01-01)',
+    (ms) => findTimeProblem(ms, Date.now()),
+  ),
+  'correct-values': option(
+    'LIST',
+    'values of a right answer (default: 1, true, t, correct, y, yes)',
+    parseList,
+  ),
+  'incorrect-values': option(
+    'LIST',
+    'values of a wrong answer (default: 0, false, f, incorrect, wrong, n, no, hint)',
+    parseList,
+  ),
+  'min-score': option('N', 'partial credit from N on is a right answer (default: only 1)', parseScore),
+  'first-attempts-only': flag('leave out repeated attempts at a step (DataShop transactions)'),
+  'originals-only': flag('leave out scaffolding questions (ASSISTments)'),
+  'sort-by': option(
+    'COLUMN',
+    'sort the rows by this column of FILE; numbers by value, other texts by bytes',
+    String,
+  ),
+};
+
+/** Options that say how to read an answer log. All commands that read one have them. */
+export const logOptions = {
+  ...readingOptions,
+  mapping: option(
+    'JSON',
+    'file with these options, for repeated use: {"columns": {"user_id": "Student ID"}, "decimal": ","}',
+    readMapping,
+  ),
+};
+
+type ReadingValues = OptionValues<typeof readingOptions>;
+type LogOptionValues = OptionValues<typeof logOptions>;
+
+/** Options of the command line take precedence over those of the mapping file. */
+export function toReadOptions(given: LogOptionValues): ReadOptions {
+  const values = { ...given, ...mergeMapping(given) };
+  return {
+    ...defaultReadOptions,
+    format: values.format === 'auto' ? null : values.format,
+    columns: values.columns ?? {},
+    ...{ kc: values.kc, delimiter: values.delimiter, encoding: values.encoding, timezone: values.timezone },
+    ...{
+      skillSeparator: values['skill-separator'],
+      decimal: values.decimal ?? '.',
+      timeFormat: values['time-format'],
+    },
+    ...{ correctValues: values['correct-values'], incorrectValues: values['incorrect-values'] },
+    ...{ minScore: values['min-score'], sortBy: values['sort-by'], start: values.start },
+    ...{ firstAttemptsOnly: values['first-attempts-only'], originalsOnly: values['originals-only'] },
+  };
+}
+
+function mergeMapping({ mapping, ...given }: LogOptionValues): Partial<ReadingValues> {
+  if (mapping === null) return {};
+  const isGiven = (name: string): boolean => {
+    const value = given[name as keyof typeof given];
+    return value !== null && value !== false;
+  };
+  return {
+    ...Object.fromEntries(Object.entries(mapping).filter(([name]) => !isGiven(name))),
+    columns: { ...mapping.columns, ...given.columns },
+  };
+}
+
+/** The rest of the options that differ from the default, as text that is equal for equal options. */
+export const describeOptions = (options: ReadOptions): string => {
+  const changed = Object.entries(options).filter(
+    ([name, value]) =>
+      name !== 'start' &&
+      JSON.stringify(value) !== JSON.stringify(defaultReadOptions[name as keyof ReadOptions]),
+  );
+  return changed.length === 0
+    ? ''
+    : JSON.stringify(Object.fromEntries(changed.sort(([a], [b]) => (a < b ? -1 : 1))));
+};
+
+const columnStart = new RegExp(`,(?=(?:${answerColumns.join('|')})=)`);
+
+/** Values may contain commas. */
+function parseColumns(text: string, name: string): ReadOptions['columns'] {
+  return checkColumns(
+    Object.fromEntries(
+      text.split(columnStart).map((part) => {
+        const at = part.indexOf('=');
+        const column = at < 0 ? part : part.slice(0, at);
+        return [column, at < 0 ? null : part.slice(at + 1).replace(/^"(.*)"$/, '$1')];
+      }),
+    ),
+    name,
+  );
+}
+
+function checkColumns(columns: unknown, name: string): ReadOptions['columns'] {
+  if (typeof columns !== 'object' || columns === null)
+    throw new UsageError(`${name}: "columns" must be an object`);
+  for (const [column, value] of Object.entries(columns))
+    if (!(answerColumns as readonly string[]).includes(column) || typeof value !== 'string')
+      throw new UsageError(
+        `${name} ${JSON.stringify(column)} must be NAME=COLUMN with a name of ${answerColumns.join(', ')}`,
+      );
+  return columns;
+}
+
+/** The keys are the options' names with underscores. */
+function readMapping(path: string, name: string): Partial<ReadingValues> {
+  const entries = Object.entries(parseMapping(path, name)) as [string, unknown][];
+  return Object.fromEntries(
+    entries.map(([key, value]) => {
+      const found = Object.entries(readingOptions).find(([one]) => one.replaceAll('-', '_') === key);
+      if (found === undefined) throw new UsageError(`${name} ${path}: unknown key ${JSON.stringify(key)}`);
+      const [optionName, { parse }] = found;
+      const label = `${name} ${path}: ${key}`;
+      if (key === 'columns') return [optionName, checkColumns(value, label)];
+      const text = Array.isArray(value) ? value.join(',') : typeof value === 'number' ? String(value) : value;
+      if (typeof text === 'string' || typeof text === 'boolean') return [optionName, parse(text, label)];
+      throw new UsageError(`${label} must be a text, a number, true or a list`);
+    }),
+  );
+}
+
+function parseMapping(path: string, name: string): object {
+  try {
+    const value: unknown = JSON.parse(readFileSync(path, 'utf8'));
+    if (typeof value === 'object' && value !== null) return value;
+  } catch (cause) {
+    throw new UsageError(
+      `${name} ${path} cannot be read as JSON: ${cause instanceof Error ? cause.message : cause}`,
+    );
+  }
+  throw new UsageError(`${name} ${path} must be a JSON object`);
+}
+
+function parseDelimiter(text: string, name: string): string {
+  const sign = text === 'tab' || text === '\\t' ? '\t' : text;
+  if (/^[\x20-\x7e\t]$/.test(sign) && sign !== '"') return sign;
+  throw new UsageError(`${name} ${JSON.stringify(text)} must be one ASCII character, or tab`);
+}
+
+function parseEncoding(text: string, name: string): string {
+  if (singleByte.test(text)) return text.toLowerCase();
+  throw new UsageError(
+    `${name} ${JSON.stringify(text)} must be ${encodings}. Convert other files with iconv`,
+  );
+}
+
+function parseTimezone(text: string, name: string): string {
+  try {
+    return new Intl.DateTimeFormat('en', { timeZone: text }).resolvedOptions().timeZone;
+  } catch {
+    throw new UsageError(
+      `${name} ${JSON.stringify(text)} must be an IANA time zone, for example Europe/Berlin`,
+    );
+  }
+}
+
+function parseList(text: string): string[] {
+  return text.split(',').map((value) => value.trim());
+}
+
+function parseScore(text: string, name: string): number {
+  const score = text.trim() === '' ? Number.NaN : Number(text);
+  if (Number.isFinite(score)) return score;
+  throw new UsageError(`${name} ${JSON.stringify(text)} must be a number`);
+}
+
+const widest = Math.max(...logFormats.map(({ name }) => name.length));
+
+/** The same in the help of every command that reads an answer log. */
+export const logHelp = `FILE is CSV, TSV or NDJSON, plain or compressed with gzip, zstd, xz, bzip2, lz4 or zip; or Parquet; or the folder of EdNet.
+The content determines the format, not the name:
+${logFormats.map(({ name, title }) => `  ${name.padEnd(widest)}  ${title}`).join('\n')}
+
+Columns, from FILE or by --columns; empty or missing if optional:
+  user_id              required
+  correct              required; a result such as 1, 0, true, false, CORRECT, INCORRECT or HINT
+  skill_id             required; one id, or several with --skill-separator if the question needs several skills
+  skill_ids            instead of skill_id: a JSON list of ids, at most 10
+  item_id              the question; NAME1+NAME2 joins two columns
+  ts                   time of the answer
+  response_time_s      0 to 86400, with decimals
+  order                number that sorts the answers of a learner
+  fold                 evaluate and backtest: integer of the learner's fold
+  question_difficulty  evaluate and backtest: -3 to 3
+npm run import -- FILE --dry-run shows how FILE is read. docs/import-data.md describes the formats.`;

@@ -1,0 +1,123 @@
+import { createHash } from 'node:crypto';
+import { formatJsonLine, formatNumber, formatTableLines } from '../../lab/report/format.js';
+import { textTable } from '../../lab/report/page.js';
+import { StartError } from '../../lifecycle.js';
+import type { ReadOptions } from '../../services/answer-log/options.js';
+import { buildWarnings, createProfile, type LogProfile } from '../../services/answer-log/profile.js';
+import type { FileAnswer } from '../../services/answer-log/rows.js';
+import type { CommandContext } from '../support/command.js';
+import type { AnswerLogFile } from './open-log.js';
+
+const shownAnswers = 10;
+/** Fewer answers can be equal by chance. */
+const minOneClassAnswers = 100;
+
+interface ReadFile {
+  /** SHA-256 of the content. */
+  readonly hash: Buffer;
+  readonly profile: LogProfile;
+  readonly first: readonly FileAnswer[];
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Reads the whole file before its first answer is counted: a repaired file is another one, so its first rows
+ * would count twice.
+ * @returns null after a signal @throws StartError for a damaged file, or answers that are all equal
+ */
+export async function profileLog(
+  log: AnswerLogFile,
+  { closers, showProgress }: Pick<CommandContext, 'closers' | 'showProgress'>,
+): Promise<ReadFile | null> {
+  const hash = createHash('sha256');
+  const profile = createProfile();
+  const first: FileAnswer[] = [];
+  let [rows, bytes] = [0, 0];
+  const onBytes = (chunk: Buffer): void => {
+    hash.update(chunk);
+    bytes += chunk.length;
+  };
+  for await (const page of log.readPages(Date.now(), onBytes)) {
+    if (closers.closing) return null;
+    profile.addRows(page.fileRows);
+    for (const { row } of page.rows) {
+      profile.add(row);
+      if (row.answer !== null && first.length < shownAnswers) first.push(row.answer);
+    }
+    rows += page.fileRows;
+    showProgress(
+      `checking the file: ${Math.floor((100 * bytes) / Math.max(1, log.bytes))} %, ${formatNumber(rows)} rows`,
+    );
+  }
+  showProgress('');
+  const found = profile.read();
+  return { hash: hash.digest(), profile: found, first, warnings: [...log.warnings, ...buildWarnings(found)] };
+}
+
+/** @throws StartError unless the options say which values are right */
+export function rejectOneClass(
+  path: string,
+  { answers, correctShare }: LogProfile,
+  options: ReadOptions,
+): void {
+  const isOneClass = correctShare === 0 || correctShare === 1;
+  if (!isOneClass || answers < minOneClassAnswers || options.correctValues !== null) return;
+  const share = correctShare === 1 ? 'correct' : 'incorrect';
+  throw new StartError(
+    `${path}: all ${formatNumber(answers)} answers are ${share}. Check the column of the results; --correct-values names the right ones`,
+  );
+}
+
+/** For --dry-run. */
+export function describeFile(log: AnswerLogFile, read: ReadFile, isJson: boolean): string {
+  const { format, mapping } = log;
+  const { correctShare, from, to, leftOut, ...counts } = read.profile;
+  const { rows, answers, learners, skills, items, severalSkills } = counts;
+  const time = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());
+  const reasons = Object.entries(leftOut).map(([reason, count]) => [reason, formatNumber(count)]);
+  if (isJson)
+    return formatJsonLine({
+      ...{
+        format: format.name,
+        mapping: mapping.names,
+        rows,
+        answers,
+        learners,
+        skills,
+        items,
+        severalSkills,
+      },
+      ...{ correctShare, from: time(from), to: time(to), leftOut, warnings: read.warnings },
+    });
+  const entries = (title: string, values: Readonly<Record<string, string>>): string =>
+    [title, formatTableLines(Object.entries(values), 'padEnd').map((line) => `  ${line}`)].flat().join('\n');
+  return [
+    `${log.path}: format ${format.name} (${format.title})`,
+    entries('Columns:', mapping.names),
+    `First answers:\n${textTable(answerHead, read.first.map(toCells))}`,
+    entries('Content:', {
+      rows: formatNumber(rows),
+      answers: `${formatNumber(answers)}, ${formatNumber(severalSkills)} of them on several skills`,
+      ...{ learners: formatNumber(learners), skills: formatNumber(skills), items: formatNumber(items) },
+      'share correct': correctShare === null ? 'none' : correctShare.toFixed(3),
+      time: from === null ? 'none' : `${time(from)} to ${time(to)}`,
+    }),
+    ...(reasons.length === 0 ? [] : [entries('Rows left out:', Object.fromEntries(reasons))]),
+    read.warnings.map((warning) => `Warning: ${warning}`).join('\n'),
+  ]
+    .join('\n\n')
+    .trimEnd();
+}
+
+const answerHead = ['user_id', 'skills', 'correct', 'item_id', 'ts', 'response_time_s', 'order'];
+
+const toCells = ({ userId, skillIds, isCorrect, itemId, at, seconds, order }: FileAnswer): string[] => [
+  ...[userId, skillIds.join(' ~~ '), isCorrect ? '1' : '0', itemId ?? ''].map(shorten),
+  at === null ? '' : new Date(at).toISOString(),
+  ...[seconds, order].map((value) => (value === null ? '' : String(value))),
+];
+
+const maxCellCharacters = 40;
+
+const shorten = (text: string): string =>
+  text.length <= maxCellCharacters ? text : `${text.slice(0, maxCellCharacters - 3)}...`;

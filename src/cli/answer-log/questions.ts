@@ -1,0 +1,64 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { parse } from 'csv-parse/sync';
+import { StartError } from '../../lifecycle.js';
+import type { QuestionTable } from '../../services/answer-log/formats.js';
+import type { QuestionRow } from '../../services/answer-log/rows.js';
+
+/** Where data sets place their further files. */
+const folders = ['.', '..', 'contents', '../contents', 'metadata', '../metadata'];
+
+/** @throws StartError */
+export function findNeighbour(path: string, isFolder: boolean, name: string): string {
+  const base = isFolder ? path : dirname(path);
+  const found = folders.map((folder) => join(base, folder, name)).find((one) => existsSync(one));
+  if (found !== undefined) return found;
+  throw new StartError(
+    `${path} needs ${name}. Put that file of the data set into ${base} or the folder above it`,
+  );
+}
+
+/** @returns questions by id @throws StartError */
+export function readQuestions(
+  path: string,
+  isFolder: boolean,
+  table: QuestionTable,
+): Map<string, QuestionRow> {
+  const file = findNeighbour(path, isFolder, table.file);
+  const rows = readTable(file, [table.id, table.skills, ...(table.key === undefined ? [] : [table.key])]);
+  const nameSkills =
+    table.subjects === undefined
+      ? (ids: readonly string[]) => ids
+      : readSubjects(findNeighbour(path, isFolder, table.subjects));
+  return new Map(
+    rows.map((row) => {
+      const skills = (row[table.skills] ?? '').replace(/[[\]]/g, '').split(table.separator);
+      const ids = skills.map((skill) => skill.trim()).filter((skill) => skill !== '' && skill !== '-1');
+      return [
+        row[table.id] ?? '',
+        { skillIds: nameSkills(ids), key: table.key === undefined ? null : (row[table.key] ?? '') },
+      ];
+    }),
+  );
+}
+
+/** @returns a function that keeps the lowest subjects of a list, by name */
+function readSubjects(file: string) {
+  const subjects = new Map(
+    readTable(file, ['SubjectId', 'Name', 'ParentId']).map((row) => [row.SubjectId ?? '', row]),
+  );
+  return (ids: readonly string[]): string[] => {
+    const parents = new Set(ids.map((id) => subjects.get(id)?.ParentId?.replace(/\.0$/, '')));
+    const lowest = ids.filter((id) => !parents.has(id));
+    return [...new Set(lowest.map((id) => subjects.get(id)?.Name?.trim() || id))];
+  };
+}
+
+function readTable(file: string, columns: readonly string[]): Partial<Record<string, string>>[] {
+  const rows: Record<string, string>[] = parse(readFileSync(file), {
+    ...{ columns: true, bom: true, relax_quotes: true, relax_column_count: true, skip_empty_lines: true },
+  });
+  const missing = columns.filter((name) => rows[0] === undefined || !(name in rows[0]));
+  if (missing.length > 0) throw new StartError(`${file}: line 1 lacks the columns ${missing.join(', ')}`);
+  return rows;
+}

@@ -1,0 +1,180 @@
+import {
+  closeSync,
+  createReadStream,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  statSync,
+} from 'node:fs';
+import { basename, join } from 'node:path';
+import { openPromise } from 'yauzl';
+import { StartError } from '../../lifecycle.js';
+import { computeSum } from '../../lists.js';
+
+/** Bytes of an answer log, and how the engine reads them. */
+export interface LogSource {
+  readonly path: string;
+  readonly bytes: number;
+  /** Of the bytes that `read` returns, for the engine's function `file`. */
+  readonly compression: string;
+  readonly isParquet: boolean;
+  /** @param onBytes receives the bytes that identify the content */
+  readonly read: (onBytes: (chunk: Buffer) => void) => AsyncGenerator<Buffer>;
+}
+
+const bufferBytes = 256 * 1024;
+/** Limits memory if a quote is not closed, or a file has no lines. */
+export const maxRecordBytes = 1024 * 1024;
+
+/** First bytes of a file. */
+const containers: readonly (readonly [hex: string, name: string])[] = [
+  ['1f8b', 'gzip'],
+  ['28b52ffd', 'zstd'],
+  ['fd377a585a00', 'xz'],
+  ['425a68', 'bz2'],
+  ['04224d18', 'lz4'],
+  ['504b0304', 'zip'],
+  ['50415231', 'parquet'],
+];
+
+/** @throws StartError */
+export async function openSource(path: string): Promise<LogSource> {
+  try {
+    const stat = statSync(path);
+    if (stat.isDirectory()) return openFolder(path);
+    if (!stat.isFile()) throw new StartError(`${path} is not a file`);
+    const start = readStart(path);
+    if (start.length === 0) throw new StartError(`${path} is empty`);
+    const kind = containers.find(([hex]) => start.toString('hex').startsWith(hex))?.[1];
+    const own = { path, bytes: stat.size, isParquet: kind === 'parquet' };
+    if (kind === 'zip') return { ...own, ...(await openZip(path)) };
+    rejectUtf16(path, start);
+    const isText = kind === undefined;
+    return {
+      ...own,
+      compression: isText || own.isParquet ? 'none' : kind,
+      read: (onBytes) => (isText ? limitLines(path, readFile(path, onBytes)) : readFile(path, onBytes)),
+    };
+  } catch (error) {
+    throw explainReadError(path, error);
+  }
+}
+
+function readStart(path: string): Buffer {
+  const file = openSync(path, 'r');
+  try {
+    const start = Buffer.alloc(8);
+    return start.subarray(0, readSync(file, start));
+  } finally {
+    closeSync(file);
+  }
+}
+
+function rejectUtf16(path: string, start: Buffer): void {
+  if (/^(fffe|feff)/.test(start.toString('hex')))
+    throw new StartError(`${path} is UTF-16. Convert it: iconv -f UTF-16 -t UTF-8 ${path} > utf8.csv`);
+}
+
+async function* readFile(path: string, onBytes: (chunk: Buffer) => void): AsyncGenerator<Buffer> {
+  for await (const chunk of createReadStream(path, { highWaterMark: bufferBytes })) {
+    onBytes(chunk);
+    yield chunk;
+  }
+}
+
+const lineFeed = 0x0a;
+
+/** @throws StartError for a line above the limit */
+async function* limitLines(path: string, chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let [lineBytes, start, offset] = [0, 0, 0];
+  for await (const chunk of chunks) {
+    const last = chunk.lastIndexOf(lineFeed);
+    lineBytes = last < 0 ? lineBytes + chunk.length : chunk.length - last - 1;
+    if (last >= 0) start = offset + last + 1;
+    offset += chunk.length;
+    if (lineBytes > maxRecordBytes) throw await rejectLine(path, start);
+    yield chunk;
+  }
+}
+
+/** @param start byte at which the line starts */
+async function rejectLine(path: string, start: number): Promise<StartError> {
+  let line = 1;
+  const before = start === 0 ? [] : createReadStream(path, { end: start - 1 });
+  for await (const chunk of before) for (const byte of chunk) if (byte === lineFeed) line++;
+  return new StartError(
+    `${path}: line ${line} is longer than 1 MiB. Is this a text file with one answer per line?`,
+  );
+}
+
+/** Reads the only file in an archive. */
+async function openZip(path: string): Promise<Pick<LogSource, 'bytes' | 'compression' | 'read'>> {
+  const zip = await openPromise(path, { lazyEntries: true, autoClose: false });
+  const entries = [];
+  for await (const entry of zip.eachEntry()) {
+    const isHidden = /(^|\/)(\.|__MACOSX\/)/.test(entry.fileName);
+    if (!entry.fileName.endsWith('/') && !isHidden) entries.push(entry);
+  }
+  const [entry, another] = entries;
+  if (entry === undefined || another !== undefined) {
+    const names = entries.slice(0, 5).map(({ fileName }) => fileName);
+    throw new StartError(
+      `${path} contains ${entries.length} files${names.length > 0 ? ` (${names.join(', ')}, …)` : ''}. Extract it, and pass one of them`,
+    );
+  }
+  const stored = entry;
+  async function* read(onBytes: (chunk: Buffer) => void): AsyncGenerator<Buffer> {
+    for await (const chunk of await zip.openReadStreamPromise(stored)) {
+      onBytes(chunk);
+      yield chunk;
+    }
+  }
+  return {
+    bytes: entry.uncompressedSize,
+    compression: 'none',
+    read: (onBytes) => limitLines(path, read(onBytes)),
+  };
+}
+
+const learnerFile = /^(u\d+)\.csv$/;
+
+/** EdNet KT1: one file per learner. They become one CSV with the learner in the first column. */
+function openFolder(path: string): LogSource {
+  const names = readdirSync(path).filter((name) => learnerFile.test(name));
+  if (names.length === 0)
+    throw new StartError(`${path} is a folder without u*.csv. Pass a file, or the folder KT1 of EdNet`);
+  names.sort((a, b) => a.length - b.length || (a < b ? -1 : 1));
+  async function* read(onBytes: (chunk: Buffer) => void): AsyncGenerator<Buffer> {
+    let header = '';
+    for (const name of names) {
+      const bytes = readFileSync(join(path, name));
+      onBytes(Buffer.from(name));
+      onBytes(bytes);
+      const [first = '', ...rows] = bytes.toString('latin1').trimEnd().split(/\r?\n/);
+      if (header === '') yield Buffer.from(`user_id,${first}\n`);
+      header ||= first;
+      if (first !== header)
+        throw new StartError(`${join(path, name)}: line 1 differs from the first line of ${names[0]}`);
+      const user = basename(name, '.csv');
+      yield Buffer.from(rows.map((row) => `${user},${row}\n`).join(''), 'latin1');
+    }
+  }
+  const bytes = computeSum(names.map((name) => statSync(join(path, name)).size));
+  return { path, bytes, compression: 'none', isParquet: false, read };
+}
+
+const systemErrors: Readonly<Record<string, string>> = {
+  ENOENT: 'no such file',
+  EACCES: 'permission denied',
+};
+
+export function explainReadError(path: string, error: unknown): unknown {
+  if (!(error instanceof Error) || error instanceof StartError) return error;
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  const cause = { cause: error };
+  if (code.startsWith('Z_') || /zip|central directory|crc/i.test(error.message))
+    return new StartError(`${path}: the archive is damaged or truncated (${error.message})`, cause);
+  if (!('syscall' in error)) return error;
+  return new StartError(`${path} cannot be read: ${systemErrors[code] ?? error.message}`, cause);
+}

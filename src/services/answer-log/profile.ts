@@ -1,0 +1,143 @@
+import { setRecentlyUsed } from '../../store/redis/commands/recently-used.js';
+import type { LogRow } from './log-rows.js';
+import type { FileAnswer } from './rows.js';
+
+/** What a file contains. */
+export interface LogProfile {
+  /** Rows of the file. */
+  readonly rows: number;
+  readonly answers: number;
+  readonly learners: number;
+  readonly skills: number;
+  readonly items: number;
+  /** Answers to questions with several skills. */
+  readonly severalSkills: number;
+  /** Null without answers. */
+  readonly correctShare: number | null;
+  /** Unix milliseconds; null without times. */
+  readonly from: number | null;
+  readonly to: number | null;
+  /** Rows by reason. */
+  readonly leftOut: Readonly<Record<string, number>>;
+  /** Rows that are earlier than the learner's previous row, by `order` or by time. */
+  readonly backwards: { readonly order: number; readonly time: number };
+  /** Equal to the learner's previous row, and with only another skill. */
+  readonly repeated: { readonly same: number; readonly otherSkill: number };
+  readonly rareSkills: number;
+}
+
+const maxRecentLearners = 50_000;
+/** Fewer answers do not determine the parameters of a skill. */
+export const minSkillAnswers = 20;
+
+/** Memory grows with learners, skills and items, not with rows. */
+export function createProfile() {
+  const [learners, items] = [new Set<string>(), new Set<string>()];
+  const skills = new Map<string, number>();
+  const leftOut = new Map<string, number>();
+  const recent = new Map<string, FileAnswer>();
+  const counts = {
+    rows: 0,
+    answers: 0,
+    right: 0,
+    severalSkills: 0,
+    sameRow: 0,
+    otherSkill: 0,
+    order: 0,
+    time: 0,
+  };
+  let [from, to] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+
+  function compareWithPrevious(answer: FileAnswer): void {
+    const before = recent.get(answer.userId);
+    setRecentlyUsed(recent, answer.userId, answer, maxRecentLearners);
+    if (before === undefined) return;
+    if (isBefore(answer.order, before.order)) counts.order++;
+    if (isBefore(answer.at, before.at)) counts.time++;
+    if (!isSameMoment(answer, before)) return;
+    if (answer.skillIds.join() === before.skillIds.join()) counts.sameRow++;
+    else counts.otherSkill++;
+  }
+
+  return {
+    /** @param rows rows of the file behind the log's rows */
+    addRows: (rows: number): void => {
+      counts.rows += rows;
+    },
+    add: (row: LogRow): void => {
+      if (row.answer === null) {
+        leftOut.set(row.reason, (leftOut.get(row.reason) ?? 0) + 1);
+        return;
+      }
+      const { answer } = row;
+      counts.answers++;
+      if (answer.isCorrect) counts.right++;
+      if (answer.skillIds.length > 1) counts.severalSkills++;
+      learners.add(answer.userId);
+      if (answer.itemId !== null) items.add(answer.itemId);
+      for (const skill of answer.skillIds) skills.set(skill, (skills.get(skill) ?? 0) + 1);
+      if (answer.at !== null) [from, to] = [Math.min(from, answer.at), Math.max(to, answer.at)];
+      compareWithPrevious(answer);
+    },
+    read: (): LogProfile => ({
+      ...{ rows: counts.rows, answers: counts.answers, severalSkills: counts.severalSkills },
+      ...{ learners: learners.size, skills: skills.size, items: items.size },
+      correctShare: counts.answers === 0 ? null : counts.right / counts.answers,
+      ...(Number.isFinite(from) ? { from, to } : { from: null, to: null }),
+      leftOut: Object.fromEntries(leftOut),
+      backwards: { order: counts.order, time: counts.time },
+      repeated: { same: counts.sameRow, otherSkill: counts.otherSkill },
+      rareSkills: [...skills.values()].filter((answers) => answers < minSkillAnswers).length,
+    }),
+  };
+}
+
+/** @returns true for a lower order than the learner's previous row */
+export function createOrderCheck(maxLearners = maxRecentLearners) {
+  const last = new Map<string, number>();
+  return ({ userId, order }: Pick<FileAnswer, 'userId' | 'order'>): boolean => {
+    if (order === null) return false;
+    const before = last.get(userId);
+    setRecentlyUsed(last, userId, order, maxLearners);
+    return before !== undefined && order < before;
+  };
+}
+
+const isBefore = (value: number | null, previous: number | null): boolean =>
+  value !== null && previous !== null && value < previous;
+
+/** Of one item, at one time. Without times or orders, rows cannot be compared. */
+const isSameMoment = (a: FileAnswer, b: FileAnswer): boolean =>
+  a.itemId === b.itemId &&
+  a.isCorrect === b.isCorrect &&
+  a.at === b.at &&
+  a.order === b.order &&
+  (a.at ?? a.order) !== null;
+
+/** @returns problems that make results worse, and what to do */
+export function buildWarnings(profile: LogProfile): string[] {
+  const { answers, learners, correctShare, backwards, repeated, rareSkills, skills } = profile;
+  const warn = (isTrue: boolean, text: string): string[] => (isTrue ? [text] : []);
+  const share = correctShare === 1 ? 'correct' : 'incorrect';
+  return [
+    ...warn(answers === 0, 'No row has a valid answer'),
+    ...warn(learners === 1, 'All answers are of one learner. Check the column user_id'),
+    ...warn(
+      correctShare === 0 || correctShare === 1,
+      `All answers are ${share}. Check --correct-values and --incorrect-values`,
+    ),
+    ...warn(
+      backwards.order + backwards.time > 0,
+      `${Math.max(backwards.order, backwards.time)} rows are earlier than the learner's previous row. Sort the file by time, or pass --sort-by COLUMN`,
+    ),
+    ...warn(
+      repeated.same > 0,
+      `${repeated.same} rows repeat the learner's previous row. They count as answers`,
+    ),
+    ...warn(
+      repeated.otherSkill > 0,
+      `${repeated.otherSkill} rows differ from the learner's previous row only in the skill. If they are one answer, write one row with the skills joined by ~~`,
+    ),
+    ...warn(rareSkills > 0, `${rareSkills} of ${skills} skills have fewer than ${minSkillAnswers} answers`),
+  ];
+}
