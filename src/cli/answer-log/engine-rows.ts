@@ -1,18 +1,18 @@
 import { quoteLiteral, quoteName } from '../../embedded/clickhouse/sql.js';
 import { LocalQueryError, streamLocalQuery } from '../../embedded/local-query.js';
 import { StartError } from '../../lifecycle.js';
-import { indices } from '../../lists.js';
+import { distinct, indices } from '../../lists.js';
 import { explainReadError, type LogSource, maxRecordBytes } from './source.js';
 
-export type LogLayout =
-  | {
-      readonly kind: 'csv' | 'tsv';
-      readonly delimiter: string;
-      readonly header: readonly string[];
-      readonly headerLines: number;
-    }
-  | { readonly kind: 'ndjson'; readonly header: readonly string[] }
-  | { readonly kind: 'parquet'; readonly header: readonly string[]; readonly types: readonly string[] };
+export interface LogLayout {
+  readonly kind: 'csv' | 'tsv' | 'ndjson' | 'parquet';
+  readonly header: readonly string[];
+  /** Lines up to the header; 0 without one. */
+  readonly headerLines: number;
+  readonly delimiter: string;
+  /** Of Parquet. */
+  readonly types: readonly string[];
+}
 
 /** What to read. Places are positions in the header; the one after the last is the column of `join`. */
 export interface RowSelection {
@@ -56,10 +56,12 @@ const settings = {
   max_memory_usage: memoryBytes,
   max_bytes_before_external_sort: sortBytes,
   join_algorithm: 'grace_hash',
+  format_csv_null_representation: missing,
+  format_tsv_null_representation: missing,
 };
 
-const buildSettings = (others: Readonly<Record<string, string>> = {}): string =>
-  `SETTINGS ${Object.entries({ ...settings, ...others })
+const buildSettings = ({ delimiter }: Pick<LogLayout, 'delimiter'> = { delimiter: ',' }): string =>
+  `SETTINGS ${Object.entries({ ...settings, format_csv_delimiter: delimiter })
     .map(([name, value]) => `${name} = ${typeof value === 'number' ? value : quoteLiteral(value)}`)
     .join(', ')}`;
 
@@ -67,34 +69,29 @@ const buildSettings = (others: Readonly<Record<string, string>> = {}): string =>
 const quotePath = (path: string): string => quoteLiteral(path.replace(/[*?{}]/g, '?'));
 
 /** First lines of the text. */
-export async function readFirstLines(source: LogSource, most: number): Promise<Buffer[]> {
-  const sql = `SELECT substring(line, 1, ${maxRecordBytes}) FROM file('stdin', 'LineAsString', 'line String', '${source.compression}')
-    LIMIT ${most} ${buildSettings()}`;
-  const chunks: Buffer[] = [];
-  for await (const chunk of query(source, sql, 'TSVRaw')) chunks.push(chunk);
-  return splitLines(Buffer.concat(chunks));
+export async function readFirstLines(source: LogSource, most: number, encoding: string): Promise<string[]> {
+  const sql = `SELECT substring(line, 1, ${maxRecordBytes}) FROM ${selectLines(source)} LIMIT ${most} ${buildSettings()}`;
+  const text = new TextDecoder(encoding).decode(await readAll(query(source, sql, 'TSVRaw')));
+  return text.split(/\r?\n/);
 }
 
-function splitLines(bytes: Buffer): Buffer[] {
-  const lines: Buffer[] = [];
-  let at = 0;
-  for (let end = bytes.indexOf(10); end >= 0; end = bytes.indexOf(10, at)) {
-    lines.push(bytes.subarray(at, end));
-    at = end + 1;
-  }
-  return lines;
-}
+const selectLines = ({ compression }: LogSource): string =>
+  `file('stdin', 'LineAsString', 'line String', '${compression}')`;
 
 /** Names and types of the columns. */
-export async function readParquetColumns({ path }: LogSource) {
-  const sql = `SELECT * FROM file(${quotePath(path)}, 'Parquet') LIMIT 0`;
-  const chunks: Buffer[] = [];
-  const format = 'JSONCompactEachRowWithNamesAndTypes';
-  for await (const chunk of explainEngineErrors(path, streamLocalQuery({ sql, format }))) chunks.push(chunk);
-  const [header, types]: string[][] = splitLines(Buffer.concat(chunks)).map((line) =>
-    JSON.parse(line.toString('utf8')),
+export async function readParquetColumns(source: LogSource) {
+  const sql = `SELECT * FROM file(${quotePath(source.path)}, 'Parquet') LIMIT 0`;
+  const text = await readAll(query(source, sql, 'JSONCompactEachRowWithNamesAndTypes'));
+  const [header = [], types = []]: string[][] = JSON.parse(
+    `[${text.toString('utf8').trim().replaceAll('\n', ',')}]`,
   );
-  return { header: header ?? [], types: types ?? [] };
+  return { header, types };
+}
+
+async function readAll(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
+  const all: Buffer[] = [];
+  for await (const chunk of chunks) all.push(chunk);
+  return Buffer.concat(all);
 }
 
 async function* query(
@@ -102,16 +99,14 @@ async function* query(
   sql: string,
   format: string,
   onBytes = (_: Buffer): void => undefined,
-) {
-  const input = source.isParquet ? undefined : source.read(onBytes);
-  yield* explainEngineErrors(source.path, streamLocalQuery({ sql, format, ...(input && { input }) }));
-}
-
-async function* explainEngineErrors(path: string, chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+): AsyncGenerator<Buffer> {
+  const input = source.isParquet ? {} : { input: source.read(onBytes) };
   try {
-    yield* chunks;
+    yield* streamLocalQuery({ sql, format, ...input });
   } catch (error) {
-    throw error instanceof LocalQueryError ? explainEngineError(path, error) : explainReadError(path, error);
+    throw error instanceof LocalQueryError
+      ? explainEngineError(source.path, error)
+      : explainReadError(source.path, error);
   }
 }
 
@@ -125,78 +120,64 @@ const engineErrors: readonly (readonly [name: RegExp, problem: string])[] = [
     /MEMORY_LIMIT_EXCEEDED|TOO_LARGE_STRING_SIZE/,
     'a line or a quoted field is too long. Close the quote, or check that each line has one answer',
   ],
-  [
-    /INCORRECT_DATA|PARQUET|CANNOT_EXTRACT_TABLE_STRUCTURE/i,
-    'the Parquet data is damaged. Write the file again',
-  ],
+  [/INCORRECT_DATA|PARQUET|TABLE_STRUCTURE/i, 'the Parquet data is damaged. Write the file again'],
 ];
 
+const maxMessageCharacters = 300;
+
 function explainEngineError(path: string, error: LocalQueryError): StartError {
+  const [, before] = /expected '.+?' before: '(.{0,40})/.exec(error.message) ?? [];
   const row = /\(at row (\d+)\)/.exec(error.message)?.[1];
-  const before = /expected '(.+?)' before: '(.{0,40})/.exec(error.message);
-  if (before !== null)
-    return new StartError(
-      `${path}: row ${row ?? '?'} has text after a closing quote, before ${JSON.stringify(before[2])}. Double the quotes inside a quoted field ("")`,
-      { cause: error },
-    );
-  const found = engineErrors.find(([name]) => name.test(error.message))?.[1];
-  return new StartError(`${path}: ${found ?? `the engine cannot read it: ${error.message.slice(0, 300)}`}`, {
-    cause: error,
-  });
+  const problem =
+    before === undefined
+      ? (engineErrors.find(([name]) => name.test(error.message))?.[1] ??
+        `the engine cannot read it: ${error.message.slice(0, maxMessageCharacters)}`)
+      : `row ${row} has text after a closing quote, before ${JSON.stringify(before)}. Double the quotes inside a quoted field ("")`;
+  return new StartError(`${path}: ${problem}`, { cause: error });
 }
 
 /**
- * Rows with two numbers first. The first is the number of line ends in fields; of sorted rows, their place in
- * the file. The second is the number of fields if it is wrong, else -1.
+ * Each row starts with three numbers: its place in the file if rows are sorted, else 0; line ends in its
+ * fields; and the number of its fields if it is wrong, else -1.
  */
 function buildQuery(
-  layout: Exclude<LogLayout, { kind: 'ndjson' }>,
   source: LogSource,
-  selection: RowSelection,
-) {
-  const { places, sortPlaces, join } = selection;
+  layout: LogLayout,
+  { places, sortPlaces, join }: RowSelection,
+): string {
   const count = layout.header.length;
   const nameOf = (place: number): string => (place < count ? `c${place}` : 'extra');
-  const own = [...new Set([...places, ...sortPlaces, ...(join === null ? [] : [join.place])])];
-  const stored = own.filter((place) => place < count);
-  const from =
-    layout.kind === 'parquet' ? selectParquet(layout, source, stored) : selectText(layout, source, stored);
-  const columns = ['fields', ...places.map(nameOf)].join(', ');
-  if (sortPlaces.length === 0 && join === null) return `SELECT newlines, ${columns} FROM (${from})`;
-  const headerLines = 'headerLines' in layout ? layout.headerLines : 0;
-  const numbered = `SELECT * FROM (SELECT toInt64(rowNumberInAllBlocks()) AS number, * FROM (${from})) WHERE number >= ${headerLines}`;
+  const stored = distinct([...places, ...sortPlaces, ...(join === null ? [] : [join.place])]);
+  const select = layout.kind === 'parquet' ? selectParquet : selectText;
+  const from = select(
+    source,
+    layout,
+    stored.filter((place) => place < count),
+  );
+  const columns = ['newlines', 'fields', ...places.map(nameOf)].join(', ');
+  if (sortPlaces.length === 0 && join === null) return `SELECT 0, ${columns} FROM (${from})`;
+  const rows = `SELECT * FROM (SELECT toInt64(rowNumberInAllBlocks()) AS number, * FROM (${from}))
+    WHERE number >= ${layout.headerLines}`;
   const keys = sortPlaces.map(nameOf).flatMap((name) => [`toFloat64OrNull(${name})`, name]);
-  return `SELECT number, ${columns} FROM (${join === null ? numbered : joinColumn(numbered, join)})
+  return `SELECT number, ${columns} FROM (${join === null ? rows : joinColumn(rows, join)})
     ORDER BY ${[...keys, 'number'].join(', ')}`;
 }
 
-function selectText(
-  { kind, header }: Extract<LogLayout, { headerLines: number }>,
-  { compression }: LogSource,
-  places: readonly number[],
-): string {
+type SelectColumns = (source: LogSource, layout: LogLayout, places: readonly number[]) => string;
+
+const selectText: SelectColumns = ({ compression }, { kind, header }, places) => {
   const count = header.length;
   const names = indices(count + 1).map((place) => `c${place}`);
+  const sum = (of: (name: string) => string): string => names.map(of).join(' + ');
   const structure = names.map((name) => `${name} Nullable(String)`).join(', ');
   // Only quoted fields of CSV contain line ends.
-  const newlines =
-    kind === 'tsv'
-      ? '0'
-      : names
-          .slice(0, count)
-          .map((name) => `countSubstrings(ifNull(${name}, ''), '\\n')`)
-          .join(' + ');
-  const fields = names.map((name) => `isNotNull(${name})`).join(' + ');
-  return `SELECT ${newlines} AS newlines, if(isNull(c${count - 1}) OR isNotNull(c${count}), ${fields}, -1) AS fields,
+  return `SELECT ${kind === 'tsv' ? '0' : sum((name) => `countSubstrings(ifNull(${name}, ''), '\n')`)} AS newlines,
+    if(isNull(c${count - 1}) OR isNotNull(c${count}), ${sum((name) => `isNotNull(${name})`)}, -1) AS fields,
     ${places.map((place) => `c${place}`).join(', ')}
     FROM file('stdin', '${kind === 'tsv' ? 'TSVRaw' : 'CSV'}', ${quoteLiteral(structure)}, '${compression}')`;
-}
+};
 
-function selectParquet(
-  { header, types }: Extract<LogLayout, { kind: 'parquet' }>,
-  { path }: LogSource,
-  places: readonly number[],
-): string {
+const selectParquet: SelectColumns = ({ path }, { header, types }, places) => {
   const columns = places.map((place) => {
     const [name, type] = [quoteName(header[place] as string), types[place] as string];
     if (type.includes('DateTime'))
@@ -204,7 +185,7 @@ function selectParquet(
     return `${/Array|Tuple|Map/.test(type) ? 'toJSONString' : 'toString'}(${name}) AS c${place}`;
   });
   return `SELECT 0 AS newlines, -1 AS fields, ${columns.join(', ')} FROM file(${quotePath(path)}, 'Parquet')`;
-}
+};
 
 function joinColumn(rows: string, { path, place, id, column }: JoinedColumn): string {
   const structure = `${quoteName(id)} String, ${quoteName(column)} String`;
@@ -220,40 +201,23 @@ export async function* streamRows(
   selection: RowSelection,
   onBytes: (chunk: Buffer) => void,
 ): AsyncGenerator<readonly EngineRow[]> {
-  const parseLine =
-    layout.kind === 'ndjson' ? createJsonParser(layout, selection) : createTextParser(layout, selection);
-  const sql =
-    layout.kind === 'ndjson'
-      ? `SELECT substring(line, 1, ${maxLineBytes + 1}) FROM file('stdin', 'LineAsString', 'line String', '${source.compression}')`
-      : buildQuery(layout, source, selection);
-  const chunks = query(
-    source,
-    `${sql} ${buildSettings(findTextSettings(layout))}`,
-    layout.kind === 'ndjson' ? 'TSVRaw' : 'TSV',
-    onBytes,
-  );
+  const isJson = layout.kind === 'ndjson';
+  const parser = isJson ? createJsonParser(layout, selection) : createTextParser(source, layout, selection);
+  const sql = isJson
+    ? `SELECT substring(line, 1, ${maxLineBytes + 1}) FROM ${selectLines(source)}`
+    : buildQuery(source, layout, selection);
+  const chunks = query(source, `${sql} ${buildSettings(layout)}`, isJson ? 'TSVRaw' : 'TSV', onBytes);
   const decoder = new TextDecoder(selection.encoding, { ignoreBOM: true });
   let line = 0;
   for await (const bytes of splitAtLines(source.path, chunks, () => line)) {
     const text = decoder.decode(bytes);
-    const rows = text
-      .slice(0, -1)
-      .split('\n')
-      .flatMap((row) => {
-        const parsed = parseLine(row);
-        line = parsed.line;
-        return parsed.values.length === 0 && parsed.problem === null ? [] : [parsed];
-      });
+    const rows = text.slice(0, -1).split('\n').map(parser.parse);
+    line = rows.at(-1)?.line ?? line;
     if (text.includes('\uFFFD')) rejectEncoding(source.path, layout, selection, rows);
-    yield rows;
+    yield rows.filter(({ values, problem }) => values.length > 0 || problem !== null);
   }
+  parser.end();
 }
-
-const findTextSettings = (layout: LogLayout): Readonly<Record<string, string>> => ({
-  format_csv_null_representation: missing,
-  format_tsv_null_representation: missing,
-  ...('delimiter' in layout && { format_csv_delimiter: layout.delimiter }),
-});
 
 /** Blocks of whole lines. */
 async function* splitAtLines(path: string, chunks: AsyncIterable<Buffer>, countLines: () => number) {
@@ -270,20 +234,37 @@ async function* splitAtLines(path: string, chunks: AsyncIterable<Buffer>, countL
 
 const escapes: Readonly<Record<string, string>> = { t: '\t', n: '\n', r: '\r', b: '\b', f: '\f', 0: '\0' };
 
+interface RowParser {
+  /** Blank lines and the header have neither values nor a problem. */
+  readonly parse: (text: string) => EngineRow;
+  /** @throws StartError */
+  readonly end: () => void;
+}
+
 function createTextParser(
-  layout: Exclude<LogLayout, { kind: 'ndjson' }>,
+  { path }: LogSource,
+  layout: LogLayout,
   { sortPlaces, join }: RowSelection,
-) {
-  const headerLines = 'headerLines' in layout ? layout.headerLines : 0;
+): RowParser {
+  const { headerLines, header, kind } = layout;
   const isNumbered = sortPlaces.length > 0 || join !== null;
-  const { length: count } = layout.header;
   let line = 0;
-  return (text: string): EngineRow => {
-    const [first, fields, ...values] = text.split('\t');
-    line = isNumbered ? Number(first) + 1 : line + Number(first) + 1;
-    if (fields === '0' || line <= headerLines) return { line, values: [], problem: null };
-    const problem = fields === '-1' ? null : `the row has ${fields} fields, the header has ${count}`;
-    return { line, values: values.map(parseCell), problem };
+  let last = { line: 0, isSuspect: false };
+  return {
+    parse: (text) => {
+      const [number, newlines, fields, ...values] = text.split('\t');
+      line = isNumbered ? Number(number) + 1 : line + Number(newlines) + 1;
+      if (fields === '0' || line <= headerLines) return { line, values: [], problem: null };
+      const isShort = fields !== '-1';
+      if (line > last.line) last = { line, isSuspect: isShort && newlines !== '0' };
+      const problem = isShort ? `the row has ${fields} fields, the header has ${header.length}` : null;
+      return { line, values: values.map(parseCell), problem };
+    },
+    // The engine accepts the end of the file as the end of a quoted field.
+    end: () => {
+      if (kind === 'csv' && last.isSuspect)
+        throw new StartError(`${path}: line ${last.line}: a quote is not closed`);
+    },
   };
 }
 
@@ -296,10 +277,10 @@ function parseCell(text: string): string | undefined {
   return value.endsWith('\r') ? value.slice(0, -1) : value;
 }
 
-function createJsonParser({ header }: LogLayout, { places }: RowSelection) {
+function createJsonParser({ header }: LogLayout, { places }: RowSelection): RowParser {
   const names = places.map((place) => header[place] as string);
   let line = 0;
-  return (text: string): EngineRow => {
+  const parse = (text: string): EngineRow => {
     line++;
     if (text.length > maxLineBytes)
       return { line, values: [], problem: `the line is longer than ${maxLineBytes} bytes` };
@@ -308,6 +289,7 @@ function createJsonParser({ header }: LogLayout, { places }: RowSelection) {
     if (typeof value === 'string') return { line, values: [], problem: value };
     return { line, values: names.map((name) => value[name]), problem: null };
   };
+  return { parse, end: () => undefined };
 }
 
 function parseObject(text: string): Readonly<Record<string, unknown>> | string {

@@ -13,7 +13,7 @@ import {
 } from '../../services/answer-log/formats.js';
 import { createRowReader, type LogRow } from '../../services/answer-log/log-rows.js';
 import { createRowMerger } from '../../services/answer-log/merge.js';
-import { answerColumns, type ReadOptions } from '../../services/answer-log/options.js';
+import type { ReadOptions } from '../../services/answer-log/options.js';
 import {
   type JoinedColumn,
   type LogLayout,
@@ -62,8 +62,8 @@ export async function openAnswerLog(path: string, options: ReadOptions): Promise
   const isReordered = sortPlaces.length > 0 || 'seen' in mapping.positions;
 
   async function* readPages(now: number, onBytes: (chunk: Buffer) => void): AsyncGenerator<LogPage> {
-    const reader = createRowReader({ format, mapping, options, header, questions, now });
-    const merger = reader.mergeKeyOf === null ? null : createRowMerger();
+    const reader = createRowReader({ format, mapping, options, questions, now });
+    const merger = createRowMerger();
     let place = 0;
     const placeRows = (rows: readonly LogRow[]): PlacedRow[] =>
       rows.map((row) => {
@@ -72,17 +72,14 @@ export async function openAnswerLog(path: string, options: ReadOptions): Promise
       });
     const selection = { places: reader.places, sortPlaces, join, encoding };
     for await (const page of streamRows(source, layout, selection, onBytes)) {
-      const rows = page.flatMap(({ line, values, problem }): LogRow[] => {
-        if (problem !== null)
-          return [{ line, answer: null, reason: describeShape(problem), message: problem }];
-        const read = reader.read(line, values);
-        if (merger === null || reader.mergeKeyOf === null) return read;
-        const key = reader.mergeKeyOf(values);
-        return read.flatMap((row) => merger.add(row, key));
-      });
-      yield { fileRows: page.length, rows: placeRows(rows) };
+      const rows = page.flatMap(({ line, values, problem }): LogRow[] =>
+        problem === null
+          ? reader.read(line, values)
+          : [{ line, answer: null, reason: describeShape(problem), message: problem }],
+      );
+      yield { fileRows: page.length, rows: placeRows(reader.merges ? rows.flatMap(merger.add) : rows) };
     }
-    if (merger !== null) yield { fileRows: 0, rows: placeRows(merger.flush()) };
+    yield { fileRows: 0, rows: placeRows(merger.flush()) };
   }
   const warnings = [...(format.notes ?? []), ...mapping.warnings];
   return { path, bytes: source.bytes, format, mapping, warnings, readPages };
@@ -95,20 +92,18 @@ const describeShape = (problem: string): string =>
 const maxHeaderLines = 20;
 
 async function detectLayout(source: LogSource, { delimiter, encoding }: ReadOptions): Promise<LogLayout> {
-  if (source.isParquet) return { kind: 'parquet', ...(await readParquetColumns(source)) };
-  const decoder = new TextDecoder(encoding ?? 'utf-8');
-  const lines = (await readFirstLines(source, maxHeaderLines)).map((line) =>
-    decoder.decode(line).replace(/\r$/, ''),
-  );
+  const none = { headerLines: 0, delimiter: ',', types: [] };
+  if (source.isParquet) return { ...none, kind: 'parquet', ...(await readParquetColumns(source)) };
+  const lines = await readFirstLines(source, maxHeaderLines, encoding ?? 'utf-8');
   const at = lines.findIndex((line) => line.trim() !== '');
   const first = lines[at];
   if (first === undefined) throw new StartError(`${source.path} is empty`);
-  if (/^\s*\{/.test(first)) return { kind: 'ndjson', header: listKeys(lines.slice(at)) };
+  if (/^\s*\{/.test(first)) return { ...none, kind: 'ndjson', header: listKeys(lines.slice(at)) };
   const sign = delimiter ?? detectDelimiter(first);
   // Quotes in tab-separated files are text, except if the header has them.
   const kind = sign === '\t' && !first.includes('"') ? 'tsv' : 'csv';
-  const cells = kind === 'tsv' ? first.split('\t') : parseHeader(source.path, first, sign);
-  return { kind, delimiter: sign, header: cells.map((name) => name.trim()), headerLines: at + 1 };
+  const header = kind === 'tsv' ? first.split('\t') : parseHeader(source.path, first, sign);
+  return { ...none, kind, delimiter: sign, header: header.map((name) => name.trim()), headerLines: at + 1 };
 }
 
 /** The names of the first objects: optional fields can be missing in the first one. */
@@ -147,16 +142,16 @@ function chooseFormat(path: string, header: readonly string[], { format, columns
   const found = detectFormat(header);
   if (found !== null) return found;
   if (Object.keys(columns).length > 0) return customFormat;
-  const similar = findLookalikes(header).flatMap(({ column, names: [name] }) =>
-    name === undefined || !['user_id', 'skill_id', 'correct'].includes(column)
-      ? []
-      : [`${column}=${JSON.stringify(name)}`],
-  );
-  const example = similar.length > 0 ? similar.join(',') : 'user_id=NAME,skill_id=NAME,correct=NAME';
+  const similar = findLookalikes(header, ['user_id', 'skill_id', 'correct']).map(({ option }) => option);
+  const example = similar.length > 0 ? similar.join() : 'user_id=NAME,skill_id=NAME,correct=NAME';
   throw new StartError(
-    `${path}: line 1 matches no known format. It has the columns ${header.slice(0, 30).join(', ')}.\nName the columns, for example --columns ${example}, or pass --format with one of ${formatNames}`,
+    `${path}: line 1 matches no known format. It has the columns ${listColumns(header)}.\nName the columns, for example --columns ${example}, or pass --format with one of ${formatNames}`,
   );
 }
+
+const maxListedColumns = 30;
+
+const listColumns = (header: readonly string[]): string => header.slice(0, maxListedColumns).join(', ');
 
 function requireColumns(
   path: string,
@@ -179,24 +174,26 @@ function requireColumns(
     );
   if (lacking.length > 0)
     throw new StartError(
-      `${path}: line 1 lacks the columns ${lacking.join(', ')} (format ${format.name}). Name them with --columns. The file has ${header.slice(0, 30).join(', ')}`,
+      `${path}: line 1 lacks the columns ${lacking.join(', ')} (format ${format.name}). Name them with --columns. The file has ${listColumns(header)}`,
     );
   const used = new Set(Object.values(positions).flat());
   const repeated = header.find(
     (name, i) => used.has(i) && header.indexOf(name) !== header.lastIndexOf(name) && !name.startsWith('KC'),
   );
   if (repeated !== undefined) throw new StartError(`${path}: line 1 has the column ${repeated} twice`);
-  for (const [flag, option] of [
-    ['--first-attempts-only', 'firstAttemptsOnly'],
-    ['--originals-only', 'originalsOnly'],
-  ] as const) {
+  for (const [flag, option] of Object.entries(filterFlags)) {
     const filter = format.filters?.find((one) => one.option === option);
-    if (options[option] && (filter === undefined || !header.includes(filter.column)))
+    if (options[option] && (filter === undefined || !has(filter.column)))
       throw new StartError(
         `${path}: ${flag} does not apply to format ${format.name}, which has no column for it`,
       );
   }
 }
+
+const filterFlags = {
+  '--first-attempts-only': 'firstAttemptsOnly',
+  '--originals-only': 'originalsOnly',
+} as const;
 
 function findJoin(
   path: string,
@@ -228,6 +225,3 @@ function findSortPlaces(
   if (options.sortBy !== null) throw new StartError(`${path}: --sort-by needs CSV or Parquet`);
   return [];
 }
-
-export const isAnswerColumn = (name: string): name is (typeof answerColumns)[number] =>
-  (answerColumns as readonly string[]).includes(name);

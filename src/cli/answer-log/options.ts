@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
+import { isDeepStrictEqual } from 'node:util';
 import { findTimeProblem } from '../../contracts/answers/events.js';
-import { customFormat, logFormats } from '../../services/answer-log/formats.js';
+import { customFormat, logFormats, parseColumnList } from '../../services/answer-log/formats.js';
 import { answerColumns, defaultReadOptions, type ReadOptions } from '../../services/answer-log/options.js';
 import { timeFormats } from '../../services/answer-log/times.js';
 import {
@@ -85,102 +86,66 @@ type ReadingValues = OptionValues<typeof readingOptions>;
 type LogOptionValues = OptionValues<typeof logOptions>;
 
 /** Options of the command line take precedence over those of the mapping file. */
-export function toReadOptions(given: LogOptionValues): ReadOptions {
-  const values = { ...given, ...mergeMapping(given) };
+export function toReadOptions({ mapping, ...given }: LogOptionValues): ReadOptions {
+  const isGiven = ([, value]: [string, unknown]): boolean => value !== null && value !== false;
+  const values = [...Object.entries(mapping ?? {}), ...Object.entries(given).filter(isGiven)];
+  const options: Partial<ReadOptions> = Object.fromEntries(
+    values.map(([name, value]) => [toCamelCase(name), value]),
+  );
   return {
     ...defaultReadOptions,
-    format: values.format === 'auto' ? null : values.format,
-    columns: values.columns ?? {},
-    ...{ kc: values.kc, delimiter: values.delimiter, encoding: values.encoding, timezone: values.timezone },
-    ...{
-      skillSeparator: values['skill-separator'],
-      decimal: values.decimal ?? '.',
-      timeFormat: values['time-format'],
-    },
-    ...{ correctValues: values['correct-values'], incorrectValues: values['incorrect-values'] },
-    ...{ minScore: values['min-score'], sortBy: values['sort-by'], start: values.start },
-    ...{ firstAttemptsOnly: values['first-attempts-only'], originalsOnly: values['originals-only'] },
+    ...options,
+    columns: { ...mapping?.columns, ...given.columns },
+    format: options.format === 'auto' || options.format === undefined ? null : options.format,
   };
 }
 
-function mergeMapping({ mapping, ...given }: LogOptionValues): Partial<ReadingValues> {
-  if (mapping === null) return {};
-  const isGiven = (name: string): boolean => {
-    const value = given[name as keyof typeof given];
-    return value !== null && value !== false;
-  };
-  return {
-    ...Object.fromEntries(Object.entries(mapping).filter(([name]) => !isGiven(name))),
-    columns: { ...mapping.columns, ...given.columns },
-  };
+const toCamelCase = (name: string): string =>
+  name.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
+
+/** Options that differ from the default, as text that is equal for equal options. Without `start`. */
+export function describeOptions(options: ReadOptions): string {
+  const names = Object.keys(defaultReadOptions).filter((name) => name !== 'start') as (keyof ReadOptions)[];
+  const changed = names.filter((name) => !isDeepStrictEqual(options[name], defaultReadOptions[name]));
+  return changed.map((name) => `\n${name}=${JSON.stringify(options[name])}`).join('');
 }
 
-/** The rest of the options that differ from the default, as text that is equal for equal options. */
-export const describeOptions = (options: ReadOptions): string => {
-  const changed = Object.entries(options).filter(
-    ([name, value]) =>
-      name !== 'start' &&
-      JSON.stringify(value) !== JSON.stringify(defaultReadOptions[name as keyof ReadOptions]),
-  );
-  return changed.length === 0
-    ? ''
-    : JSON.stringify(Object.fromEntries(changed.sort(([a], [b]) => (a < b ? -1 : 1))));
-};
-
-const columnStart = new RegExp(`,(?=(?:${answerColumns.join('|')})=)`);
-
-/** Values may contain commas. */
 function parseColumns(text: string, name: string): ReadOptions['columns'] {
-  return checkColumns(
-    Object.fromEntries(
-      text.split(columnStart).map((part) => {
-        const at = part.indexOf('=');
-        const column = at < 0 ? part : part.slice(0, at);
-        return [column, at < 0 ? null : part.slice(at + 1).replace(/^"(.*)"$/, '$1')];
-      }),
-    ),
-    name,
+  const columns = parseColumnList(text);
+  const unknown = Object.keys(columns).find((column) => !answerColumns.some((one) => one === column));
+  if (unknown === undefined) return columns;
+  throw new UsageError(
+    `${name} ${JSON.stringify(unknown)} must be NAME=COLUMN, with a NAME of ${answerColumns.join(', ')}`,
   );
 }
 
-function checkColumns(columns: unknown, name: string): ReadOptions['columns'] {
-  if (typeof columns !== 'object' || columns === null)
-    throw new UsageError(`${name}: "columns" must be an object`);
-  for (const [column, value] of Object.entries(columns))
-    if (!(answerColumns as readonly string[]).includes(column) || typeof value !== 'string')
-      throw new UsageError(
-        `${name} ${JSON.stringify(column)} must be NAME=COLUMN with a name of ${answerColumns.join(', ')}`,
-      );
-  return columns;
-}
-
-/** The keys are the options' names with underscores. */
+/** The keys are the names of options with underscores. */
 function readMapping(path: string, name: string): Partial<ReadingValues> {
-  const entries = Object.entries(parseMapping(path, name)) as [string, unknown][];
   return Object.fromEntries(
-    entries.map(([key, value]) => {
+    Object.entries(parseMapping(path, name)).map(([key, value]) => {
       const found = Object.entries(readingOptions).find(([one]) => one.replaceAll('-', '_') === key);
       if (found === undefined) throw new UsageError(`${name} ${path}: unknown key ${JSON.stringify(key)}`);
-      const [optionName, { parse }] = found;
-      const label = `${name} ${path}: ${key}`;
-      if (key === 'columns') return [optionName, checkColumns(value, label)];
-      const text = Array.isArray(value) ? value.join(',') : typeof value === 'number' ? String(value) : value;
-      if (typeof text === 'string' || typeof text === 'boolean') return [optionName, parse(text, label)];
-      throw new UsageError(`${label} must be a text, a number, true or a list`);
+      return [found[0], found[1].parse(value === true ? true : toText(value), `${name} ${path}: ${key}`)];
     }),
   );
 }
 
-function parseMapping(path: string, name: string): object {
+/** As on the command line. */
+const toText = (value: unknown): string =>
+  typeof value !== 'object' || value === null || Array.isArray(value)
+    ? String(value)
+    : Object.entries(value)
+        .map((pair) => pair.join('='))
+        .join();
+
+function parseMapping(path: string, name: string): Record<string, unknown> {
   try {
-    const value: unknown = JSON.parse(readFileSync(path, 'utf8'));
-    if (typeof value === 'object' && value !== null) return value;
+    return { ...JSON.parse(readFileSync(path, 'utf8')) };
   } catch (cause) {
     throw new UsageError(
       `${name} ${path} cannot be read as JSON: ${cause instanceof Error ? cause.message : cause}`,
     );
   }
-  throw new UsageError(`${name} ${path} must be a JSON object`);
 }
 
 function parseDelimiter(text: string, name: string): string {

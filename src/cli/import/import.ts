@@ -52,11 +52,15 @@ async function importFile(context: CommandContext, args: ImportArguments): Promi
   if (args.dryRun) return context.print(describeFile(log, read, args.json));
   rejectOneClass(args.file, read.profile, args.options);
   const { start } = args.options;
-  const importOptions = `${args.tenant}\n${start ?? ''}${describeOptions(args.options)}`;
+  // Rows of other formats may be sorted and merged, so another reading of a file is another import.
+  const reading = `${log.format.name === 'skilltrace' ? '' : `\n${log.format.name}`}${describeOptions(args.options)}`;
+  const importOptions = `${args.tenant}\n${start ?? ''}${reading}`;
   const contentHash = createHash('sha256').update(read.hash).update(importOptions).digest('hex');
   const started = await startImport(context, args, contentHash);
   const summary = await runImport({ ...started, context, args, log });
-  if (summary !== null) context.print((args.json ? formatJsonLine : formatSummary)(summary));
+  if (summary === null) return;
+  const backwards = read.profile.backwards.order;
+  context.print((args.json ? formatJsonLine : formatSummary)({ ...summary, backwards }));
 }
 
 /**
@@ -87,7 +91,13 @@ async function openImportRecord(store: ImportStore, { file, tenant, again }: Imp
   return store.start(found);
 }
 
-function formatSummary({ rows, file, tenant, ...summary }: ImportSummary): string {
+/** `backwards`: rows with a lower `order` than the learner's previous row. */
+function formatSummary({
+  rows,
+  file,
+  tenant,
+  ...summary
+}: ImportSummary & { readonly backwards: number }): string {
   const { counted, skipped, rejected, leftOut, backwards, resumedAfterLine, rejectsFile } = summary;
   return [
     `${formatNumber(rows)} rows of ${file} read for tenant ${tenant}, format ${summary.format}`,

@@ -9,7 +9,6 @@ import { ApiError, removeRetryAdvice } from '../../errors.js';
 import { formatNumber } from '../../lab/report/format.js';
 import { StartError, waitAtMost } from '../../lifecycle.js';
 import { indices } from '../../lists.js';
-import { createOrderCheck } from '../../services/answer-log/profile.js';
 import type { FileAnswer } from '../../services/answer-log/rows.js';
 import { createFeeder, type Feeder, StalledError } from '../../services/import/feeder.js';
 import type { ImportRecord, ImportStore } from '../../store/learners/import-store.js';
@@ -50,7 +49,7 @@ export async function runImport(run: ImportRun) {
   const { context, args, log, engine, store, lock, record } = run;
   const { compute, outbox, partitions } = engine;
   const { closers } = context;
-  const figures = { rows: 0, counted: 0, skipped: 0, rejected: 0, leftOut: 0, backwards: 0, bytes: 0 };
+  const figures = { rows: 0, counted: 0, skipped: 0, rejected: 0, leftOut: 0, bytes: 0 };
   const feeder = createFeeder({
     tracker: compute,
     importId: record.id,
@@ -106,14 +105,8 @@ export async function runImport(run: ImportRun) {
   }
 }
 
-/**
- * `skipped`: counted by an earlier run. `leftOut`: by the format or an option. `backwards`: with a lower
- * `order` than the learner's previous row.
- */
-type ImportFigures = Record<
-  'rows' | 'counted' | 'skipped' | 'rejected' | 'leftOut' | 'backwards' | 'bytes',
-  number
->;
+/** `skipped`: counted by an earlier run. `leftOut`: by the format or an option. */
+type ImportFigures = Record<'rows' | 'counted' | 'skipped' | 'rejected' | 'leftOut' | 'bytes', number>;
 
 interface RejectedRow {
   readonly line: number;
@@ -125,7 +118,6 @@ function createPageParser(
   figures: ImportFigures,
   reject: (rows: readonly RejectedRow[]) => void,
 ) {
-  const goesBackwards = createOrderCheck();
   return ({ fileRows, rows }: LogPage): TrackEvent[] => {
     const receivedAt = Date.now();
     const rejected: RejectedRow[] = [];
@@ -135,7 +127,6 @@ function createPageParser(
         else rejected.push({ line: row.line, reason: row.message });
         return [];
       }
-      if (goesBackwards(row.answer)) figures.backwards++;
       if (place > record.line) return [toEvent(row.answer, args.tenant, record, receivedAt, place)];
       figures.skipped++;
       return [];

@@ -1,7 +1,16 @@
-import type { AnswerColumn, ReadOptions } from './options.js';
+import { distinct, indices } from '../../lists.js';
+import { type AnswerColumn, answerColumns, type ReadOptions } from './options.js';
 import type { TimeFormat } from './times.js';
 
-export type MappedColumn = AnswerColumn | 'choice' | 'seen' | 'right';
+/**
+ * `choice`: of a question with a key. `seen`, `right`: counts of several answers. `answer_id`: the same in all rows of an
+ * answer. The last three are for filters.
+ */
+const mappedColumns = [
+  ...answerColumns,
+  ...(['choice', 'seen', 'right', 'answer_id', 'attempt', 'original', 'content_type'] as const),
+] as const;
+export type MappedColumn = (typeof mappedColumns)[number];
 
 /**
  * Column of the file by column of the answer: alternatives are separated by `|`, joined columns by `+`, and `KC`
@@ -9,8 +18,19 @@ export type MappedColumn = AnswerColumn | 'choice' | 'seen' | 'right';
  */
 export type ColumnNames = Readonly<Partial<Record<MappedColumn, string>>>;
 
+const columnStart = new RegExp(`,(?=(?:${mappedColumns.join('|')})=)`);
+
+/** Parses `NAME=COLUMN,…`. Columns may contain commas. */
+export const parseColumnList = (text: string): ColumnNames =>
+  Object.fromEntries(
+    text.split(columnStart).map((part) => {
+      const [name = '', ...column] = part.split('=');
+      return [name, column.join('=').replace(/^"(.*)"$/, '$1')];
+    }),
+  );
+
 interface RowFilter {
-  readonly column: string;
+  readonly column: MappedColumn;
   readonly value: string;
   /** Null: always. */
   readonly option: 'firstAttemptsOnly' | 'originalsOnly' | null;
@@ -32,7 +52,6 @@ export interface QuestionTable {
 export interface LogFormat {
   readonly name: string;
   readonly title: string;
-  /** Columns that identify the format. The first format with all of them applies. */
   readonly signature: readonly string[];
   readonly columns: ColumnNames;
   readonly timeFormat?: TimeFormat;
@@ -41,8 +60,6 @@ export interface LogFormat {
   /** Response times per second; default 1. */
   readonly responseUnit?: number;
   readonly filters?: readonly RowFilter[];
-  /** Rows with equal values of this column are one answer, with one skill per row. */
-  readonly mergeBy?: string;
   readonly sortBy?: readonly string[];
   readonly questions?: QuestionTable;
   /** Another file with a column of the answers. */
@@ -50,212 +67,173 @@ export interface LogFormat {
   readonly notes?: readonly string[];
 }
 
-const dataShopColumns: ColumnNames = {
-  user_id: 'Anon Student Id',
-  skill_id: 'KC',
-  item_id: 'Problem Name+Step Name',
-};
+const keepRows = (
+  column: MappedColumn,
+  value: string,
+  option: RowFilter['option'],
+  reason: string,
+): Pick<LogFormat, 'filters'> => ({ filters: [{ column, value, option, reason }] });
 
-const assistments = { encoding: 'windows-1252', skillSeparator: '' };
-const originalsOnly: RowFilter = {
-  ...{ column: 'original', value: '1', option: 'originalsOnly', reason: 'scaffolding question' },
-};
+/** @param columns as in --columns @param signature separated by commas */
+const defineFormat = (
+  name: string,
+  title: string,
+  signature: string,
+  columns: string,
+  others: Partial<LogFormat> = {},
+): LogFormat => ({
+  name,
+  title,
+  signature: signature.split(','),
+  columns: parseColumnList(columns),
+  ...others,
+});
 
-export const skilltraceFormat: LogFormat = {
-  name: 'skilltrace',
-  title: 'Skilltrace CSV or NDJSON',
-  signature: ['user_id', 'correct'],
-  columns: {
-    ...{ user_id: 'user_id', correct: 'correct', skill_id: 'skill_id', skill_ids: 'skill_ids', ts: 'ts' },
-    ...{ item_id: 'item_id', order: 'order', response_time_s: 'response_time_s', fold: 'fold' },
-    question_difficulty: 'question_difficulty',
-  },
-};
+const dataShop = 'user_id=Anon Student Id,skill_id=KC,item_id=Problem Name+Step Name';
+const firstTry = 'ts=First Transaction Time,response_time_s=Step Duration (sec)';
+const originals = keepRows('original', '1', 'originalsOnly', 'scaffolding question');
+const assistments = { encoding: 'windows-1252', skillSeparator: '', ...originals };
+
+/** The first format with all columns of its signature applies. */
+export const logFormats: readonly LogFormat[] = [
+  defineFormat(
+    'skilltrace-export',
+    'export of the table attempts',
+    'user_id,is_correct,skill_ids,occurred_at,learner_seq',
+    `user_id=user_id,correct=is_correct,skill_ids=skill_ids,item_id=item_id,order=learner_seq,ts=occurred_at,\
+response_time_s=time_spent_seconds,question_difficulty=question_difficulty`,
+  ),
+  defineFormat(
+    'datashop-transactions',
+    'DataShop transaction export',
+    'Anon Student Id,Outcome,Time',
+    `${dataShop},correct=Outcome,ts=Time,response_time_s=Duration (sec),attempt=Attempt At Step`,
+    keepRows('attempt', '1', 'firstAttemptsOnly', 'not a first attempt'),
+  ),
+  defineFormat(
+    'datashop-steps',
+    'DataShop student-step rollup',
+    'Anon Student Id,First Attempt',
+    `${dataShop},correct=First Attempt,${firstTry}`,
+  ),
+  defineFormat(
+    'kdd-cup-2010',
+    'KDD Cup 2010, and the Cognitive Tutor example of pyBKT',
+    'Anon Student Id,Correct First Attempt',
+    `${dataShop},correct=Correct First Attempt,${firstTry}`,
+  ),
+  defineFormat(
+    'assistments-2009',
+    'ASSISTments 2009-2010 skill builder, and the example of pyBKT',
+    'order_id,user_id,problem_id,correct',
+    `user_id=user_id,correct=correct,skill_id=skill_name|skill_id,item_id=problem_id,order=order_id,\
+response_time_s=ms_first_response|ms_first_response_time,original=original,answer_id=order_id`,
+    { ...assistments, responseUnit: 1000, sortBy: ['order_id'] },
+  ),
+  defineFormat(
+    'assistments-2012',
+    'ASSISTments 2012-2013',
+    'user_id,problem_id,skill,start_time,correct',
+    'user_id=user_id,correct=correct,skill_id=skill,item_id=problem_id,ts=start_time,response_time_s=ms_first_response,original=original',
+    { ...assistments, responseUnit: 1000, sortBy: ['start_time'] },
+  ),
+  defineFormat(
+    'assistments-2015',
+    'ASSISTments 2015',
+    'user_id,log_id,sequence_id,correct',
+    'user_id=user_id,correct=correct,skill_id=sequence_id,order=log_id',
+    { ...assistments, sortBy: ['log_id'] },
+  ),
+  defineFormat(
+    'assistments-2017',
+    'ASSISTments 2017 data mining competition',
+    'studentId,skill,problemId,startTime,correct',
+    'user_id=studentId,correct=correct,skill_id=skill,item_id=problemId,ts=startTime,response_time_s=timeTaken,original=original',
+    { ...assistments, sortBy: ['startTime'] },
+  ),
+  defineFormat(
+    'ednet-kt1',
+    'EdNet KT1: folder of u*.csv, with questions.csv',
+    'user_id,timestamp,question_id,user_answer',
+    'user_id=user_id,item_id=question_id,choice=user_answer,ts=timestamp,response_time_s=elapsed_time',
+    {
+      ...{ timeFormat: 'ms', responseUnit: 1000 },
+      questions: {
+        ...{ file: 'questions.csv', id: 'question_id', skills: 'tags', separator: ';' },
+        key: 'correct_answer',
+      },
+    },
+  ),
+  defineFormat(
+    'riiid',
+    'Riiid AIEd challenge: train.csv, with questions.csv',
+    'timestamp,user_id,content_id,content_type_id,answered_correctly',
+    'user_id=user_id,item_id=content_id,correct=answered_correctly,ts=timestamp,content_type=content_type_id',
+    {
+      ...keepRows('content_type', '0', null, 'lecture, which has no answer'),
+      timeFormat: 'ms',
+      questions: { file: 'questions.csv', id: 'question_id', skills: 'tags', separator: ' ' },
+      notes: [
+        "Times count from each learner's first event. Pass --start DATE to choose the date of that event.",
+        'prior_question_elapsed_time is not used: it belongs to earlier questions.',
+      ],
+    },
+  ),
+  defineFormat(
+    'junyi-2015',
+    'Junyi Academy 2015 problem log',
+    'user_id,exercise,problem_type,time_done,correct',
+    'user_id=user_id,skill_id=exercise,item_id=exercise+problem_type,correct=correct,ts=time_done,response_time_s=time_taken',
+    { timeFormat: 'us', sortBy: ['time_done'] },
+  ),
+  defineFormat(
+    'junyi-2019',
+    'Junyi Academy 2018-2019: Log_Problem.csv',
+    'timestamp_TW,uuid,ucid,upid,is_correct',
+    'user_id=uuid,skill_id=ucid,item_id=upid,correct=is_correct,ts=timestamp_TW,response_time_s=total_sec_taken',
+    { sortBy: ['timestamp_TW', 'problem_number'] },
+  ),
+  defineFormat(
+    'eedi-2020',
+    'Eedi, NeurIPS 2020 tasks 1 and 2: answers, with the metadata files',
+    'QuestionId,UserId,AnswerId,IsCorrect',
+    'user_id=UserId,item_id=QuestionId,correct=IsCorrect,ts=DateAnswered',
+    {
+      sortBy: ['DateAnswered', 'AnswerId'],
+      questions: {
+        ...{ file: 'question_metadata_task_1_2.csv', id: 'QuestionId', skills: 'SubjectId', separator: ',' },
+        subjects: 'subject_metadata.csv',
+      },
+      join: { file: 'answer_metadata_task_1_2.csv', id: 'AnswerId', column: 'DateAnswered' },
+    },
+  ),
+  defineFormat(
+    'duolingo-hlr',
+    'Duolingo half-life regression: counts of answers per session',
+    'user_id,lexeme_id,session_seen,session_correct,timestamp',
+    'user_id=user_id,skill_id=lexeme_id,seen=session_seen,right=session_correct,ts=timestamp',
+    {
+      ...{ timeFormat: 's', skillSeparator: '', sortBy: ['timestamp'] },
+      notes: [
+        'The order of the answers within a session is unknown. Wrong answers are placed before right ones.',
+      ],
+    },
+  ),
+  defineFormat(
+    'skilltrace',
+    'Skilltrace CSV or NDJSON',
+    'user_id,correct',
+    answerColumns.map((column) => `${column}=${column}`).join(),
+  ),
+];
 
 /** For any file whose columns the options name. */
-export const customFormat: LogFormat = {
-  ...{ name: 'custom', title: 'columns of --columns', signature: [], columns: {} },
-};
-
-export const logFormats: readonly LogFormat[] = [
-  {
-    name: 'skilltrace-export',
-    title: 'export of the table attempts',
-    signature: ['user_id', 'is_correct', 'skill_ids', 'occurred_at', 'learner_seq'],
-    columns: {
-      ...{ user_id: 'user_id', correct: 'is_correct', skill_ids: 'skill_ids', item_id: 'item_id' },
-      ...{ order: 'learner_seq', ts: 'occurred_at', response_time_s: 'time_spent_seconds' },
-      question_difficulty: 'question_difficulty',
-    },
-  },
-  {
-    name: 'datashop-transactions',
-    title: 'DataShop transaction export',
-    signature: ['Anon Student Id', 'Outcome', 'Time'],
-    columns: {
-      ...dataShopColumns,
-      ...{ correct: 'Outcome', ts: 'Time', response_time_s: 'Duration (sec)' },
-    },
-    filters: [
-      {
-        ...{ column: 'Attempt At Step', value: '1', option: 'firstAttemptsOnly' },
-        reason: 'not a first attempt',
-      },
-    ],
-  },
-  {
-    name: 'datashop-steps',
-    title: 'DataShop student-step rollup',
-    signature: ['Anon Student Id', 'First Attempt'],
-    columns: {
-      ...dataShopColumns,
-      ...{ correct: 'First Attempt', ts: 'First Transaction Time', response_time_s: 'Step Duration (sec)' },
-    },
-  },
-  {
-    name: 'kdd-cup-2010',
-    title: 'KDD Cup 2010, and the Cognitive Tutor example of pyBKT',
-    signature: ['Anon Student Id', 'Correct First Attempt'],
-    columns: {
-      ...dataShopColumns,
-      ...{ correct: 'Correct First Attempt', ts: 'First Transaction Time' },
-      response_time_s: 'Step Duration (sec)',
-    },
-  },
-  {
-    ...assistments,
-    name: 'assistments-2009',
-    title: 'ASSISTments 2009-2010 skill builder, and the example of pyBKT',
-    signature: ['order_id', 'user_id', 'problem_id', 'correct'],
-    columns: {
-      ...{ user_id: 'user_id', correct: 'correct', skill_id: 'skill_name|skill_id', item_id: 'problem_id' },
-      ...{ order: 'order_id', response_time_s: 'ms_first_response|ms_first_response_time' },
-    },
-    responseUnit: 1000,
-    filters: [originalsOnly],
-    mergeBy: 'order_id',
-    sortBy: ['order_id'],
-  },
-  {
-    ...assistments,
-    name: 'assistments-2012',
-    title: 'ASSISTments 2012-2013',
-    signature: ['user_id', 'problem_id', 'skill', 'start_time', 'correct'],
-    columns: {
-      ...{ user_id: 'user_id', correct: 'correct', skill_id: 'skill', item_id: 'problem_id' },
-      ...{ ts: 'start_time', response_time_s: 'ms_first_response' },
-    },
-    responseUnit: 1000,
-    filters: [originalsOnly],
-    sortBy: ['start_time'],
-  },
-  {
-    ...assistments,
-    name: 'assistments-2015',
-    title: 'ASSISTments 2015',
-    signature: ['user_id', 'log_id', 'sequence_id', 'correct'],
-    columns: { user_id: 'user_id', correct: 'correct', skill_id: 'sequence_id', order: 'log_id' },
-    sortBy: ['log_id'],
-  },
-  {
-    ...assistments,
-    name: 'assistments-2017',
-    title: 'ASSISTments 2017 data mining competition',
-    signature: ['studentId', 'skill', 'problemId', 'startTime', 'correct'],
-    columns: {
-      ...{ user_id: 'studentId', correct: 'correct', skill_id: 'skill', item_id: 'problemId' },
-      ...{ ts: 'startTime', response_time_s: 'timeTaken' },
-    },
-    filters: [originalsOnly],
-    sortBy: ['startTime'],
-  },
-  {
-    name: 'ednet-kt1',
-    title: 'EdNet KT1: folder of u*.csv, with questions.csv',
-    signature: ['user_id', 'timestamp', 'question_id', 'user_answer'],
-    columns: {
-      ...{ user_id: 'user_id', item_id: 'question_id', choice: 'user_answer', ts: 'timestamp' },
-      response_time_s: 'elapsed_time',
-    },
-    timeFormat: 'ms',
-    responseUnit: 1000,
-    questions: {
-      ...{ file: 'questions.csv', id: 'question_id', skills: 'tags', separator: ';', key: 'correct_answer' },
-    },
-  },
-  {
-    name: 'riiid',
-    title: 'Riiid AIEd challenge: train.csv, with questions.csv',
-    signature: ['timestamp', 'user_id', 'content_id', 'content_type_id', 'answered_correctly'],
-    columns: {
-      ...{ user_id: 'user_id', item_id: 'content_id', correct: 'answered_correctly', ts: 'timestamp' },
-    },
-    timeFormat: 'ms',
-    filters: [
-      { column: 'content_type_id', value: '0', option: null, reason: 'lecture, which has no answer' },
-    ],
-    questions: { file: 'questions.csv', id: 'question_id', skills: 'tags', separator: ' ' },
-    notes: [
-      "Times count from each learner's first event. Pass --start DATE to choose the date of that event.",
-      'prior_question_elapsed_time is not used: it belongs to earlier questions.',
-    ],
-  },
-  {
-    name: 'junyi-2015',
-    title: 'Junyi Academy 2015 problem log',
-    signature: ['user_id', 'exercise', 'problem_type', 'time_done', 'correct'],
-    columns: {
-      ...{ user_id: 'user_id', skill_id: 'exercise', item_id: 'exercise+problem_type', correct: 'correct' },
-      ...{ ts: 'time_done', response_time_s: 'time_taken' },
-    },
-    timeFormat: 'us',
-    sortBy: ['time_done'],
-  },
-  {
-    name: 'junyi-2019',
-    title: 'Junyi Academy 2018-2019: Log_Problem.csv',
-    signature: ['timestamp_TW', 'uuid', 'ucid', 'upid', 'is_correct'],
-    columns: {
-      ...{ user_id: 'uuid', skill_id: 'ucid', item_id: 'upid', correct: 'is_correct', ts: 'timestamp_TW' },
-      response_time_s: 'total_sec_taken',
-    },
-    sortBy: ['timestamp_TW', 'problem_number'],
-  },
-  {
-    name: 'eedi-2020',
-    title: 'Eedi, NeurIPS 2020 tasks 1 and 2: answers, with the metadata files',
-    signature: ['QuestionId', 'UserId', 'AnswerId', 'IsCorrect'],
-    columns: { user_id: 'UserId', item_id: 'QuestionId', correct: 'IsCorrect', ts: 'DateAnswered' },
-    sortBy: ['DateAnswered', 'AnswerId'],
-    questions: {
-      ...{ file: 'question_metadata_task_1_2.csv', id: 'QuestionId', skills: 'SubjectId', separator: ',' },
-      subjects: 'subject_metadata.csv',
-    },
-    join: { file: 'answer_metadata_task_1_2.csv', id: 'AnswerId', column: 'DateAnswered' },
-  },
-  {
-    name: 'duolingo-hlr',
-    title: 'Duolingo half-life regression: counts of answers per session',
-    signature: ['user_id', 'lexeme_id', 'session_seen', 'session_correct', 'timestamp'],
-    columns: {
-      ...{ user_id: 'user_id', skill_id: 'lexeme_id', seen: 'session_seen', right: 'session_correct' },
-      ts: 'timestamp',
-    },
-    timeFormat: 's',
-    skillSeparator: '',
-    sortBy: ['timestamp'],
-    notes: [
-      'The order of the answers within a session is unknown. Wrong answers are placed before right ones.',
-    ],
-  },
-  skilltraceFormat,
-];
+export const customFormat = defineFormat('custom', 'columns of --columns', '', '');
 
 const kcColumn = /^KC ?\((.+)\)$/;
 
-export const listKcModels = (header: readonly string[]): string[] => [
-  ...new Set(header.flatMap((name) => kcColumn.exec(name)?.[1] ?? [])),
-];
+export const listKcModels = (header: readonly string[]): string[] =>
+  distinct(header.flatMap((name) => kcColumn.exec(name)?.[1] ?? []));
 
 export const detectFormat = (header: readonly string[]): LogFormat | null =>
   logFormats.find(({ signature }) => signature.every((name) => header.includes(name))) ?? null;
@@ -273,31 +251,28 @@ export interface ColumnMapping {
 /** The options take precedence over the format. */
 export function mapColumns(
   header: readonly string[],
-  { columns, filters = [] }: LogFormat,
+  { columns }: LogFormat,
   options: Pick<ReadOptions, 'columns' | 'kc'>,
 ): ColumnMapping {
-  const wanted = Object.entries({ ...columns, ...options.columns }) as [MappedColumn, string][];
   const kc = options.kc ?? listKcModels(header)[0] ?? null;
+  const wanted = Object.entries({ ...columns, ...options.columns });
   const found = wanted.map(([column, text]) => [column, findColumns(header, text, kc)] as const);
-  const isNamed = (column: MappedColumn): boolean => column in options.columns;
   const mapped = found.filter(([, places]) => places.length > 0);
-  const positions = Object.fromEntries(mapped);
-  const joinedNames = (places: readonly number[]) =>
-    [...new Set(places.map((place) => header[place]))].join(' + ');
+  const nameColumns = (places: readonly number[]) => distinct(places.map((place) => header[place]));
+  const names = mapped.map(([column, places]) => [column, nameColumns(places)] as const);
+  const used = names.flatMap(([, own]) => own);
+  const columnNames = Object.fromEntries(names.map(([column, own]) => [column, own.join(' + ')]));
   return {
-    positions,
-    names: Object.fromEntries(mapped.map(([column, places]) => [column, joinedNames(places)])),
-    missing: found.flatMap(([column, places]) =>
-      places.length === 0 && isNamed(column) && options.columns[column as AnswerColumn] !== ''
-        ? [`${options.columns[column as AnswerColumn]} (--columns ${column})`]
-        : [],
+    positions: Object.fromEntries(mapped),
+    names: columnNames,
+    missing: Object.entries(options.columns).flatMap(([column, text]) =>
+      text === '' || column in columnNames ? [] : [`${text} (--columns ${column})`],
     ),
     warnings: [
       ...warnOfModels(header, kc, options.kc),
       ...warnOfUnused(
-        header,
-        positions,
-        filters.map(({ column }) => column),
+        header.filter((name) => !used.includes(name)),
+        columnNames,
       ),
     ],
   };
@@ -305,7 +280,8 @@ export function mapColumns(
 
 /** Empty if a column is missing. */
 function findColumns(header: readonly string[], text: string, kc: string | null): number[] {
-  if (text === 'KC') return findAll(header, (name) => kc !== null && kcColumn.exec(name)?.[1] === kc);
+  if (text === 'KC')
+    return indices(header.length).filter((i) => kc !== null && kcColumn.exec(header[i] ?? '')?.[1] === kc);
   if (header.includes(text)) return [header.indexOf(text)];
   for (const alternative of text.split('|')) {
     const places = alternative.split('+').map((name) => header.indexOf(name));
@@ -313,9 +289,6 @@ function findColumns(header: readonly string[], text: string, kc: string | null)
   }
   return [];
 }
-
-const findAll = (header: readonly string[], matches: (name: string) => boolean): number[] =>
-  header.flatMap((name, place) => (matches(name) ? [place] : []));
 
 function warnOfModels(header: readonly string[], kc: string | null, given: string | null): string[] {
   const others = listKcModels(header).filter((name) => name !== kc);
@@ -333,32 +306,21 @@ const lookalikes: readonly (readonly [column: AnswerColumn, pattern: RegExp, wha
   ['order', /order|^row|^seq|log_?id/i, 'numbers the answers'],
 ];
 
-/** The file's columns that look like one of the answer, by column. */
-export const findLookalikes = (header: readonly string[]) =>
-  lookalikes.map(([column, pattern, what]) => ({
-    ...{ column, what },
-    names: header.filter((name) => pattern.test(name)),
-  }));
+/** For each column of an answer, the first similar name. */
+export const findLookalikes = (names: readonly string[], columns: readonly AnswerColumn[]) =>
+  lookalikes.flatMap(([column, pattern, what]) => {
+    const similar = names.find((name) => pattern.test(name));
+    return similar === undefined || !columns.includes(column)
+      ? []
+      : [{ what, option: `${column}=${JSON.stringify(similar)}`, similar }];
+  });
 
-const optionalColumns: readonly string[] = ['item_id', 'ts', 'order'];
-
-/** Reports one unused column for each missing item, time and order. A time or an order suffices to sort. */
-function warnOfUnused(
-  header: readonly string[],
-  positions: Readonly<Partial<Record<string, readonly number[]>>>,
-  known: readonly string[],
-): string[] {
-  const used = new Set([
-    ...Object.values(positions).flatMap((places) => places?.map((place) => header[place]) ?? []),
-    ...known,
-  ]);
-  return findLookalikes(header.filter((name) => !used.has(name))).flatMap(
-    ({ column, names: [name], what }) =>
-      name === undefined ||
-      !optionalColumns.includes(column) ||
-      column in positions ||
-      (column === 'order' && 'ts' in positions)
-        ? []
-        : [`Column "${name}" is not used. If it ${what}, pass --columns ${column}=${JSON.stringify(name)}`],
+/** A time or an order suffices to sort. */
+const warnOfUnused = (unused: readonly string[], mapped: Readonly<Record<string, string>>): string[] =>
+  findLookalikes(unused, [
+    ...('item_id' in mapped ? [] : (['item_id'] as const)),
+    ...('ts' in mapped ? [] : (['ts'] as const)),
+    ...('ts' in mapped || 'order' in mapped ? [] : (['order'] as const)),
+  ]).map(
+    ({ similar, what, option }) => `Column "${similar}" is not used. If it ${what}, pass --columns ${option}`,
   );
-}

@@ -1,4 +1,4 @@
-import { indices } from '../../lists.js';
+import { distinct, indices } from '../../lists.js';
 import type { ColumnMapping, LogFormat, MappedColumn } from './formats.js';
 import type { ReadOptions } from './options.js';
 import {
@@ -9,11 +9,16 @@ import {
   skillSeparator,
 } from './rows.js';
 import { createTimeParser } from './times.js';
-import { parseNumberField, RowProblem } from './values.js';
+import { isAbsent, parseNumberField, RowProblem } from './values.js';
 
 /** An answer, or why the row has none. */
 export type LogRow =
-  | { readonly line: number; readonly answer: FileAnswer }
+  | {
+      readonly line: number;
+      readonly answer: FileAnswer;
+      /** Consecutive rows of a learner with the same key are one answer. */
+      readonly mergeKey?: unknown;
+    }
   | {
       readonly line: number;
       readonly answer: null;
@@ -28,96 +33,65 @@ export type LogRow =
 const correctValues = ['1', 'true', 't', 'correct', 'y', 'yes'];
 const incorrectValues = ['0', 'false', 'f', 'incorrect', 'wrong', 'n', 'no', 'hint'];
 
-function buildResults({
-  correctValues: right,
-  incorrectValues: wrong,
-}: ReadOptions): ReadonlyMap<string, boolean> {
+/** Given values replace the default ones of their side. */
+function buildResults(options: ReadOptions): ReadonlyMap<string, boolean> {
   const entries = (values: readonly string[], isCorrect: boolean) =>
     values.map((value) => [value.trim().toLowerCase(), isCorrect] as const);
-  const defaults = [
-    ...entries(right === null ? correctValues : [], true),
-    ...entries(wrong === null ? incorrectValues : [], false),
+  const given = [
+    ...entries(options.correctValues ?? [], true),
+    ...entries(options.incorrectValues ?? [], false),
   ];
-  return new Map([...defaults, ...entries(right ?? [], true), ...entries(wrong ?? [], false)]);
+  const right = options.correctValues === null ? correctValues : [];
+  const wrong = options.incorrectValues === null ? incorrectValues : [];
+  return new Map([...entries(right, true), ...entries(wrong, false), ...given]);
 }
 
 interface RowReaderInput {
   readonly format: LogFormat;
   readonly mapping: ColumnMapping;
   readonly options: ReadOptions;
-  readonly header: readonly string[];
+  /** By item; null if the log needs no file of questions. */
   readonly questions: ReadonlyMap<string, QuestionRow> | null;
   /** Unix milliseconds. */
   readonly now: number;
 }
 
-/**
- * @returns `places` of the header that the reader needs, in the order of the values; and the reader
- */
-export function createRowReader({ format, mapping, options, header, questions, now }: RowReaderInput) {
-  const filters = (format.filters ?? [])
-    .filter(({ option }) => option === null || options[option])
-    .map((filter) => ({ ...filter, place: header.indexOf(filter.column) }));
-  const mergePlace = format.mergeBy === undefined ? -1 : header.indexOf(format.mergeBy);
-  const places = [
-    ...new Set([
-      ...Object.values(mapping.positions).flat(),
-      ...filters.map(({ place }) => place),
-      ...(mergePlace < 0 ? [] : [mergePlace]),
-    ]),
-  ];
+/** `places`: of the header, in the order of the values that `read` expects. `merges`: see createRowMerger. */
+export function createRowReader({ format, mapping, options, questions, now }: RowReaderInput) {
+  const filters = (format.filters ?? []).filter(({ option }) => option === null || options[option]);
+  const places = distinct(Object.values(mapping.positions).flat());
   const isForeign = !format.name.startsWith('skilltrace');
   const pick = createFieldPicker(mapping, places, isForeign ? missingMarks : new Set());
+  const { timeFormat, timezone, start, minScore, decimal } = options;
   const parse = createAnswerParser({
     skillSeparator: options.skillSeparator ?? format.skillSeparator ?? skillSeparator,
-    parseTime: createTimeParser(
-      options.timeFormat ?? format.timeFormat ?? 'auto',
-      options.timezone ?? 'UTC',
-      options.start ?? 0,
-    ),
+    parseTime: createTimeParser(timeFormat ?? format.timeFormat ?? 'auto', timezone ?? 'UTC', start ?? 0),
     results: buildResults(options),
-    ...{ minScore: options.minScore, decimal: options.decimal, questions, now },
     responseUnit: format.responseUnit ?? 1,
-    isForeign,
+    ...{ minScore, decimal, questions, now, isForeign },
   });
-  const mergeIndex = places.indexOf(mergePlace);
-  const filterIndexes = filters.map(({ place }) => places.indexOf(place));
-  return {
-    places,
-    mergeKeyOf: mergeIndex < 0 ? null : (values: readonly unknown[]) => String(values[mergeIndex] ?? ''),
-    read: (line: number, values: readonly unknown[]): LogRow[] => {
-      const failed = filters.find(
-        ({ value }, i) => String(values[filterIndexes[i] as number] ?? '').trim() !== value,
-      );
-      if (failed !== undefined) {
-        const { reason } = failed;
-        return [{ line, answer: null, reason, message: reason, isFiltered: true }];
-      }
-      try {
-        const fields = pick(values);
-        return 'seen' in fields ? expandCounts(line, fields, parse) : [{ line, answer: parse(fields) }];
-      } catch (error) {
-        if (!(error instanceof RowProblem)) throw error;
-        return [{ line, answer: null, reason: error.reason, message: error.message }];
-      }
-    },
+  const readFields = (line: number, fields: PickedFields): LogRow[] => {
+    const failed = filters.find(({ column, value }) => String(fields[column] ?? '').trim() !== value);
+    if (failed !== undefined)
+      return [{ line, answer: null, reason: failed.reason, message: failed.reason, isFiltered: true }];
+    if ('seen' in fields) return expandCounts(line, fields, parse);
+    return [{ line, answer: parse(fields), mergeKey: fields.answer_id }];
   };
+  const read = (line: number, values: readonly unknown[]): LogRow[] => {
+    try {
+      return readFields(line, pick(values));
+    } catch (error) {
+      if (!(error instanceof RowProblem)) throw error;
+      return [{ line, answer: null, reason: error.reason, message: error.message }];
+    }
+  };
+  return { places, read, merges: 'answer_id' in mapping.positions };
 }
 
-type PickedFields = RawFields & { readonly seen?: unknown; readonly right?: unknown };
+type PickedFields = Readonly<Partial<Record<MappedColumn, unknown>>>;
 
 /** How other systems write a missing value. */
-const missingMarks: ReadonlySet<unknown> = new Set([
-  '.',
-  'NA',
-  'N/A',
-  'NaN',
-  'nan',
-  'NULL',
-  'null',
-  'None',
-  '\\N',
-]);
+const missingMarks: ReadonlySet<unknown> = new Set('. NA N/A NaN nan NULL null None \\N'.split(' '));
 
 /** Joins skills with `~~`, other columns with a slash. */
 function createFieldPicker(
@@ -125,24 +99,20 @@ function createFieldPicker(
   places: readonly number[],
   missing: ReadonlySet<unknown>,
 ) {
-  const columns = Object.entries(positions) as [MappedColumn, readonly number[]][];
-  const sources = columns.map(
-    ([column, own]) =>
-      [
-        column,
-        own.map((place) => places.indexOf(place)),
-        column === 'skill_id' ? skillSeparator : '/',
-      ] as const,
-  );
+  const sources = (Object.entries(positions) as [MappedColumn, readonly number[]][]).map(([column, own]) => ({
+    column,
+    indexes: own.map((place) => places.indexOf(place)),
+    separator: column === 'skill_id' ? skillSeparator : '/',
+  }));
   return (values: readonly unknown[]): PickedFields => {
-    const fields: Record<string, unknown> = {};
-    for (const [column, own, separator] of sources) {
-      const [first, another] = own;
+    const fields: Partial<Record<MappedColumn, unknown>> = {};
+    for (const { column, indexes, separator } of sources) {
+      const [first = 0, another] = indexes;
       const value =
         another === undefined
-          ? values[first as number]
+          ? values[first]
           : joinValues(
-              own.map((i) => values[i]),
+              indexes.map((i) => values[i]),
               separator,
             );
       fields[column] = missing.has(value) ? undefined : value;
@@ -152,7 +122,7 @@ function createFieldPicker(
 }
 
 const joinValues = (values: readonly unknown[], separator: string): string =>
-  values.filter((value) => value !== undefined && value !== null && value !== '').join(separator);
+  values.filter((value) => !isAbsent(value)).join(separator);
 
 const maxCount = 10_000;
 

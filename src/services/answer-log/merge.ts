@@ -5,24 +5,23 @@ import type { LogRow } from './log-rows.js';
 
 /**
  * Joins consecutive rows of one answer, which differ only in the skill.
- * @returns finished rows
+ * @returns `add` and `flush` return finished rows
  */
 export function createRowMerger() {
   let pending: LogRow | null = null;
   let pendingKey = '';
-  return {
-    add: (row: LogRow, key: string): LogRow[] => {
-      const own = row.answer === null ? '' : `${row.answer.userId}\n${key}`;
-      if (own !== '' && own === pendingKey && pending !== null) {
-        pending = mergeRows(pending, row);
-        return [];
-      }
-      const finished = pending === null ? [] : [pending];
-      [pending, pendingKey] = [row, own];
-      return finished;
-    },
-    flush: (): LogRow[] => (pending === null ? [] : [pending]),
+  const flush = (): LogRow[] => (pending === null ? [] : [pending]);
+  const add = (row: LogRow): LogRow[] => {
+    const key = row.answer === null ? '' : `${row.answer.userId}\n${row.mergeKey}`;
+    if (key !== '' && key === pendingKey && pending !== null) {
+      pending = mergeRows(pending, row);
+      return [];
+    }
+    const finished = flush();
+    [pending, pendingKey] = [row, key];
+    return finished;
   };
+  return { add, flush };
 }
 
 function mergeRows(first: LogRow, { answer }: LogRow): LogRow {

@@ -28,7 +28,7 @@ export interface LogProfile {
 
 const maxRecentLearners = 50_000;
 /** Fewer answers do not determine the parameters of a skill. */
-export const minSkillAnswers = 20;
+const minSkillAnswers = 20;
 
 /** Memory grows with learners, skills and items, not with rows. */
 export function createProfile() {
@@ -89,17 +89,6 @@ export function createProfile() {
       repeated: { same: counts.sameRow, otherSkill: counts.otherSkill },
       rareSkills: [...skills.values()].filter((answers) => answers < minSkillAnswers).length,
     }),
-  };
-}
-
-/** @returns true for a lower order than the learner's previous row */
-export function createOrderCheck(maxLearners = maxRecentLearners) {
-  const last = new Map<string, number>();
-  return ({ userId, order }: Pick<FileAnswer, 'userId' | 'order'>): boolean => {
-    if (order === null) return false;
-    const before = last.get(userId);
-    setRecentlyUsed(last, userId, order, maxLearners);
-    return before !== undefined && order < before;
   };
 }
 
