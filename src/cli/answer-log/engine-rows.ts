@@ -126,7 +126,7 @@ const engineErrors: readonly (readonly [name: RegExp, problem: string])[] = [
 const maxMessageCharacters = 300;
 
 function explainEngineError(path: string, error: LocalQueryError): StartError {
-  const [, before] = /expected '.+?' before: '(.{0,40})/.exec(error.message) ?? [];
+  const [, before] = /expected '.+?' before: '(.{0,40}?)(?:\\n|')/.exec(error.message) ?? [];
   const row = /\(at row (\d+)\)/.exec(error.message)?.[1];
   const problem =
     before === undefined

@@ -142,8 +142,9 @@ function chooseFormat(path: string, header: readonly string[], { format, columns
   const found = detectFormat(header);
   if (found !== null) return found;
   if (Object.keys(columns).length > 0) return customFormat;
-  const similar = findLookalikes(header, ['user_id', 'skill_id', 'correct']).map(({ option }) => option);
-  const example = similar.length > 0 ? similar.join() : 'user_id=NAME,skill_id=NAME,correct=NAME';
+  const example = findLookalikes(header, ['user_id', 'skill_id', 'correct'])
+    .map(({ column, similar }) => `${column}=${similar === undefined ? 'NAME' : JSON.stringify(similar)}`)
+    .join();
   throw new StartError(
     `${path}: line 1 matches no known format. It has the columns ${listColumns(header)}.\nName the columns, for example --columns ${example}, or pass --format with one of ${formatNames}`,
   );
@@ -151,7 +152,12 @@ function chooseFormat(path: string, header: readonly string[], { format, columns
 
 const maxListedColumns = 30;
 
-const listColumns = (header: readonly string[]): string => header.slice(0, maxListedColumns).join(', ');
+/** As JSON, if they could change the terminal. */
+const listColumns = (header: readonly string[]): string =>
+  header
+    .slice(0, maxListedColumns)
+    .map((name) => (/\p{Cc}/u.test(name) ? JSON.stringify(name) : name))
+    .join(', ');
 
 function requireColumns(
   path: string,

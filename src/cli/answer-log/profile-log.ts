@@ -54,17 +54,18 @@ export async function profileLog(
   return { hash: hash.digest(), profile: found, first, warnings: [...log.warnings, ...buildWarnings(found)] };
 }
 
-/** @throws StartError unless the options say which values are right */
-export function rejectOneClass(
-  path: string,
-  { answers, correctShare }: LogProfile,
-  options: ReadOptions,
-): void {
+/** @throws StartError without answers, or if all are equal and the options do not name the right values */
+export function rejectUnusable(path: string, profile: LogProfile, options: ReadOptions): void {
+  const { answers, correctShare, leftOut } = profile;
+  const reasons = Object.entries(leftOut).map(
+    ([reason, rows]) => `\n  ${formatNumber(rows)} rows: ${reason}`,
+  );
+  if (answers === 0) throw new StartError(`${path} contains no valid answer${reasons.join('')}`);
   const isOneClass = correctShare === 0 || correctShare === 1;
   if (!isOneClass || answers < minOneClassAnswers || options.correctValues !== null) return;
-  const share = correctShare === 1 ? 'correct' : 'incorrect';
+  const result = correctShare === 1 ? 'correct' : 'incorrect';
   throw new StartError(
-    `${path}: all ${formatNumber(answers)} answers are ${share}. Check the column of the results; --correct-values names the right ones`,
+    `${path}: all ${formatNumber(answers)} answers are ${result}. Check the column of the results, or name the right values with --correct-values`,
   );
 }
 

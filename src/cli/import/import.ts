@@ -3,10 +3,11 @@ import { startPipeline } from '../../app/processes/consumers.js';
 import { prepareSchema } from '../../app/startup/prepare-schema.js';
 import { formatJsonLine, formatNumber } from '../../lab/report/format.js';
 import { StartError } from '../../lifecycle.js';
+import type { LogProfile } from '../../services/answer-log/profile.js';
 import { createImportStore, type ImportStore, importLockKey } from '../../store/learners/import-store.js';
 import { openAnswerLog } from '../answer-log/open-log.js';
 import { describeOptions, logHelp, logOptions, toReadOptions } from '../answer-log/options.js';
-import { describeFile, profileLog, rejectOneClass } from '../answer-log/profile-log.js';
+import { describeFile, profileLog, rejectUnusable } from '../answer-log/profile-log.js';
 import * as read from '../support/arguments.js';
 import { type CommandContext, defineCommand } from '../support/command.js';
 import { acquireProcessLock, openEngine } from '../support/servers.js';
@@ -50,7 +51,7 @@ async function importFile(context: CommandContext, args: ImportArguments): Promi
   const read = await profileLog(log, context);
   if (read === null) return;
   if (args.dryRun) return context.print(describeFile(log, read, args.json));
-  rejectOneClass(args.file, read.profile, args.options);
+  rejectUnusable(args.file, read.profile, args.options);
   const { start } = args.options;
   // Rows of other formats may be sorted and merged, so another reading of a file is another import.
   const reading = `${log.format.name === 'skilltrace' ? '' : `\n${log.format.name}`}${describeOptions(args.options)}`;
@@ -59,8 +60,9 @@ async function importFile(context: CommandContext, args: ImportArguments): Promi
   const started = await startImport(context, args, contentHash);
   const summary = await runImport({ ...started, context, args, log });
   if (summary === null) return;
-  const backwards = read.profile.backwards.order;
-  context.print((args.json ? formatJsonLine : formatSummary)({ ...summary, backwards }));
+  const { leftOut, backwards } = read.profile;
+  const whole = { ...summary, leftOut, backwards: backwards.order };
+  context.print(args.json ? formatJsonLine(whole) : formatSummary(whole));
 }
 
 /**
@@ -91,13 +93,14 @@ async function openImportRecord(store: ImportStore, { file, tenant, again }: Imp
   return store.start(found);
 }
 
-/** `backwards`: rows with a lower `order` than the learner's previous row. */
-function formatSummary({
-  rows,
-  file,
-  tenant,
-  ...summary
-}: ImportSummary & { readonly backwards: number }): string {
+interface WholeFile {
+  /** Rows by reason. */
+  readonly leftOut: LogProfile['leftOut'];
+  /** Rows with a lower `order` than the learner's previous row. */
+  readonly backwards: number;
+}
+
+function formatSummary({ rows, file, tenant, ...summary }: ImportSummary & WholeFile): string {
   const { counted, skipped, rejected, leftOut, backwards, resumedAfterLine, rejectsFile } = summary;
   return [
     `${formatNumber(rows)} rows of ${file} read for tenant ${tenant}, format ${summary.format}`,
@@ -105,7 +108,7 @@ function formatSummary({
     ...(skipped > 0 ? [`  ${formatNumber(skipped)} skipped, imported by an earlier run`] : []),
     ...(resumedAfterLine > 0 ? [`  resumed after line ${formatNumber(resumedAfterLine)}`] : []),
     `  ${formatNumber(rejected)} rejected${rejectsFile === null ? '' : `, listed in ${rejectsFile}`}`,
-    ...(leftOut > 0 ? [`  ${formatNumber(leftOut)} left out`] : []),
+    ...Object.entries(leftOut).map(([reason, count]) => `    ${formatNumber(count)}: ${reason}`),
     ...(backwards > 0
       ? [`  ${formatNumber(backwards)} with a lower order than the learner's previous row`]
       : []),

@@ -49,7 +49,7 @@ export async function runImport(run: ImportRun) {
   const { context, args, log, engine, store, lock, record } = run;
   const { compute, outbox, partitions } = engine;
   const { closers } = context;
-  const figures = { rows: 0, counted: 0, skipped: 0, rejected: 0, leftOut: 0, bytes: 0 };
+  const figures = { rows: 0, counted: 0, skipped: 0, rejected: 0, bytes: 0 };
   const feeder = createFeeder({
     tracker: compute,
     importId: record.id,
@@ -105,8 +105,8 @@ export async function runImport(run: ImportRun) {
   }
 }
 
-/** `skipped`: counted by an earlier run. `leftOut`: by the format or an option. */
-type ImportFigures = Record<'rows' | 'counted' | 'skipped' | 'rejected' | 'leftOut' | 'bytes', number>;
+/** `skipped`: counted by an earlier run. */
+type ImportFigures = Record<'rows' | 'counted' | 'skipped' | 'rejected' | 'bytes', number>;
 
 interface RejectedRow {
   readonly line: number;
@@ -123,8 +123,7 @@ function createPageParser(
     const rejected: RejectedRow[] = [];
     const events = rows.flatMap(({ place, row }) => {
       if (row.answer === null) {
-        if (row.isFiltered) figures.leftOut++;
-        else rejected.push({ line: row.line, reason: row.message });
+        if (!row.isFiltered) rejected.push({ line: row.line, reason: row.message });
         return [];
       }
       if (place > record.line) return [toEvent(row.answer, args.tenant, record, receivedAt, place)];

@@ -14,7 +14,7 @@ import { createProfile } from '../../services/answer-log/profile.js';
 import { maxFold } from '../../services/answer-log/rows.js';
 import { openAnswerLog } from '../answer-log/open-log.js';
 import { logOptions, toReadOptions } from '../answer-log/options.js';
-import { rejectOneClass } from '../answer-log/profile-log.js';
+import { rejectUnusable } from '../answer-log/profile-log.js';
 import { defineArguments, flag, integerOption, option, requireFile } from '../support/arguments.js';
 import { type CommandContext, defineCommand } from '../support/command.js';
 
@@ -145,8 +145,7 @@ async function readAnswers(
   showProgress('');
   const found = profile.read();
   const leftOut = computeSum(Object.values(found.leftOut));
-  if (found.answers === 0) throw new StartError([`${file} contains no valid row`, ...examples].join('\n'));
-  rejectOneClass(file, found, options);
+  rejectUnusable(file, found, options);
   const notes = [
     `${file}: format ${log.format.name}`,
     ...log.warnings,

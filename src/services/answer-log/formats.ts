@@ -306,21 +306,22 @@ const lookalikes: readonly (readonly [column: AnswerColumn, pattern: RegExp, wha
   ['order', /order|^row|^seq|log_?id/i, 'numbers the answers'],
 ];
 
-/** For each column of an answer, the first similar name. */
+/** The first similar name for each of the columns. */
 export const findLookalikes = (names: readonly string[], columns: readonly AnswerColumn[]) =>
-  lookalikes.flatMap(([column, pattern, what]) => {
-    const similar = names.find((name) => pattern.test(name));
-    return similar === undefined || !columns.includes(column)
-      ? []
-      : [{ what, option: `${column}=${JSON.stringify(similar)}`, similar }];
-  });
+  lookalikes
+    .filter(([column]) => columns.includes(column))
+    .map(([column, pattern, what]) => ({ column, what, similar: names.find((name) => pattern.test(name)) }));
 
 /** A time or an order suffices to sort. */
-const warnOfUnused = (unused: readonly string[], mapped: Readonly<Record<string, string>>): string[] =>
-  findLookalikes(unused, [
-    ...('item_id' in mapped ? [] : (['item_id'] as const)),
-    ...('ts' in mapped ? [] : (['ts'] as const)),
-    ...('ts' in mapped || 'order' in mapped ? [] : (['order'] as const)),
-  ]).map(
-    ({ similar, what, option }) => `Column "${similar}" is not used. If it ${what}, pass --columns ${option}`,
+function warnOfUnused(unused: readonly string[], mapped: Readonly<Record<string, string>>): string[] {
+  const wanted = (['item_id', 'ts', 'order'] as const).filter(
+    (column) => !(column in mapped || (column === 'order' && 'ts' in mapped)),
   );
+  return findLookalikes(unused, wanted).flatMap(({ column, similar, what }) =>
+    similar === undefined
+      ? []
+      : [
+          `Column "${similar}" is not used. If it ${what}, pass --columns ${column}=${JSON.stringify(similar)}`,
+        ],
+  );
+}

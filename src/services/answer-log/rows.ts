@@ -187,7 +187,7 @@ function parseTimestamp(value: unknown, { parseTime, now }: RowRules): number | 
   if (ms === null)
     throw new RowProblem(
       'ts',
-      'must be an RFC 3339 time, YYYY-MM-DD hh:mm:ss or a number; or pass --time-format',
+      'must be a number, RFC 3339 or YYYY-MM-DD hh:mm:ss; or pass --time-format mdy or dmy',
       value,
     );
   const problem = findTimeProblem(ms, now);
