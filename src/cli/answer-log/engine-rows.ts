@@ -1,3 +1,4 @@
+import { gzipSync } from 'node:zlib';
 import { quoteLiteral, quoteName } from '../../embedded/clickhouse/sql.js';
 import { LocalQueryError, streamLocalQuery } from '../../embedded/local-query.js';
 import { StartError } from '../../lifecycle.js';
@@ -41,6 +42,18 @@ export interface EngineRow {
 
 /** Marks a missing value. Ids cannot contain it. */
 const missing = '\u0001';
+/**
+ * Row after the last one of a CSV. The engine ignores an unclosed quote at the end of the data. With this row, it
+ * reports text after a closing quote.
+ */
+const endText = '\u0002end';
+const endRow = Buffer.from(`\n"${endText}"\n`);
+/** By compression. Decoders continue with the next frame. */
+const endFrames: Readonly<Record<string, Buffer>> = {
+  none: endRow,
+  gzip: gzipSync(endRow),
+  zstd: Buffer.from('KLUv/QRYQQAACiICZW5kIgp3fhbz', 'base64'),
+};
 export const maxLineBytes = 64 * 1024;
 const memoryBytes = 1_500_000_000;
 const sortBytes = 300_000_000;
@@ -61,7 +74,11 @@ const settings = {
 };
 
 const buildSettings = ({ delimiter }: Pick<LogLayout, 'delimiter'> = { delimiter: ',' }): string =>
-  `SETTINGS ${Object.entries({ ...settings, format_csv_delimiter: delimiter })
+  `SETTINGS ${Object.entries({
+    ...settings,
+    format_csv_delimiter: delimiter,
+    input_format_csv_allow_whitespace_or_tab_as_delimiter: /[ \t]/.test(delimiter) ? 1 : 0,
+  })
     .map(([name, value]) => `${name} = ${typeof value === 'number' ? value : quoteLiteral(value)}`)
     .join(', ')}`;
 
@@ -99,8 +116,9 @@ async function* query(
   sql: string,
   format: string,
   onBytes = (_: Buffer): void => undefined,
+  end: readonly Buffer[] = [],
 ): AsyncGenerator<Buffer> {
-  const input = source.isParquet ? {} : { input: source.read(onBytes) };
+  const input = source.isParquet ? {} : { input: append(source.read(onBytes), end) };
   try {
     yield* streamLocalQuery({ sql, format, ...input });
   } catch (error) {
@@ -108,6 +126,11 @@ async function* query(
       ? explainEngineError(source.path, error)
       : explainReadError(source.path, error);
   }
+}
+
+async function* append(chunks: AsyncIterable<Buffer>, end: readonly Buffer[]): AsyncGenerator<Buffer> {
+  yield* chunks;
+  yield* end;
 }
 
 /** Causes by the name of the engine's error. */
@@ -126,13 +149,16 @@ const engineErrors: readonly (readonly [name: RegExp, problem: string])[] = [
 const maxMessageCharacters = 300;
 
 function explainEngineError(path: string, error: LocalQueryError): StartError {
-  const [, before] = /expected '.+?' before: '(.{0,40}?)(?:\\n|')/.exec(error.message) ?? [];
+  const [, rest] = /expected '.+?' before: '((?:(?!\\n)(?:[^'\\]|\\.)){0,40})/.exec(error.message) ?? [];
   const row = /\(at row (\d+)\)/.exec(error.message)?.[1];
+  const quoting = rest?.startsWith(endText)
+    ? 'an unclosed quote'
+    : `text after a closing quote, before ${JSON.stringify(rest)}`;
   const problem =
-    before === undefined
+    rest === undefined
       ? (engineErrors.find(([name]) => name.test(error.message))?.[1] ??
         `the engine cannot read it: ${error.message.slice(0, maxMessageCharacters)}`)
-      : `row ${row} has text after a closing quote, before ${JSON.stringify(before)}. Double the quotes inside a quoted field ("")`;
+      : `row ${row} has ${quoting}. Double the quotes inside a quoted field ("")`;
   return new StartError(`${path}: ${problem}`, { cause: error });
 }
 
@@ -174,7 +200,8 @@ const selectText: SelectColumns = ({ compression }, { kind, header }, places) =>
   return `SELECT ${kind === 'tsv' ? '0' : sum((name) => `countSubstrings(ifNull(${name}, ''), '\n')`)} AS newlines,
     if(isNull(c${count - 1}) OR isNotNull(c${count}), ${sum((name) => `isNotNull(${name})`)}, -1) AS fields,
     ${places.map((place) => `c${place}`).join(', ')}
-    FROM file('stdin', '${kind === 'tsv' ? 'TSVRaw' : 'CSV'}', ${quoteLiteral(structure)}, '${compression}')`;
+    FROM file('stdin', '${kind === 'tsv' ? 'TSVRaw' : 'CSV'}', ${quoteLiteral(structure)}, '${compression}')
+    WHERE ifNull(c0, '') != '${endText}'`;
 };
 
 const selectParquet: SelectColumns = ({ path }, { header, types }, places) => {
@@ -202,21 +229,22 @@ export async function* streamRows(
   onBytes: (chunk: Buffer) => void,
 ): AsyncGenerator<readonly EngineRow[]> {
   const isJson = layout.kind === 'ndjson';
-  const parser = isJson ? createJsonParser(layout, selection) : createTextParser(source, layout, selection);
+  const parse = (isJson ? createJsonParser : createTextParser)(layout, selection);
   const sql = isJson
     ? `SELECT substring(line, 1, ${maxLineBytes + 1}) FROM ${selectLines(source)}`
     : buildQuery(source, layout, selection);
-  const chunks = query(source, `${sql} ${buildSettings(layout)}`, isJson ? 'TSVRaw' : 'TSV', onBytes);
+  if (source.isParquet) for await (const _ of source.read(onBytes));
+  const end = layout.kind === 'csv' ? [endFrames[source.compression] as Buffer] : [];
+  const chunks = query(source, `${sql} ${buildSettings(layout)}`, isJson ? 'TSVRaw' : 'TSV', onBytes, end);
   const decoder = new TextDecoder(selection.encoding, { ignoreBOM: true });
   let line = 0;
   for await (const bytes of splitAtLines(source.path, chunks, () => line)) {
     const text = decoder.decode(bytes);
-    const rows = text.slice(0, -1).split('\n').map(parser.parse);
+    const rows = text.slice(0, -1).split('\n').map(parse);
     line = rows.at(-1)?.line ?? line;
     if (text.includes('\uFFFD')) rejectEncoding(source.path, layout, selection, rows);
     yield rows.filter(({ values, problem }) => values.length > 0 || problem !== null);
   }
-  parser.end();
 }
 
 /** Blocks of whole lines. */
@@ -234,37 +262,18 @@ async function* splitAtLines(path: string, chunks: AsyncIterable<Buffer>, countL
 
 const escapes: Readonly<Record<string, string>> = { t: '\t', n: '\n', r: '\r', b: '\b', f: '\f', 0: '\0' };
 
-interface RowParser {
-  /** Blank lines and the header have neither values nor a problem. */
-  readonly parse: (text: string) => EngineRow;
-  /** @throws StartError */
-  readonly end: () => void;
-}
+type RowParser = (text: string) => EngineRow;
 
-function createTextParser(
-  { path }: LogSource,
-  layout: LogLayout,
-  { sortPlaces, join }: RowSelection,
-): RowParser {
-  const { headerLines, header, kind } = layout;
+/** Blank lines and the header have neither values nor a problem. */
+function createTextParser({ headerLines, header }: LogLayout, { sortPlaces, join }: RowSelection): RowParser {
   const isNumbered = sortPlaces.length > 0 || join !== null;
   let line = 0;
-  let last = { line: 0, isSuspect: false };
-  return {
-    parse: (text) => {
-      const [number, newlines, fields, ...values] = text.split('\t');
-      line = isNumbered ? Number(number) + 1 : line + Number(newlines) + 1;
-      if (fields === '0' || line <= headerLines) return { line, values: [], problem: null };
-      const isShort = fields !== '-1';
-      if (line > last.line) last = { line, isSuspect: isShort && newlines !== '0' };
-      const problem = isShort ? `the row has ${fields} fields, the header has ${header.length}` : null;
-      return { line, values: values.map(parseCell), problem };
-    },
-    // The engine accepts the end of the file as the end of a quoted field.
-    end: () => {
-      if (kind === 'csv' && last.isSuspect)
-        throw new StartError(`${path}: line ${last.line}: a quote is not closed`);
-    },
+  return (text) => {
+    const [number, newlines, fields, ...values] = text.split('\t');
+    line = isNumbered ? Number(number) + 1 : line + Number(newlines) + 1;
+    if (fields === '0' || line <= headerLines) return { line, values: [], problem: null };
+    const problem = fields === '-1' ? null : `the row has ${fields} fields, the header has ${header.length}`;
+    return { line, values: values.map(parseCell), problem };
   };
 }
 
@@ -280,7 +289,7 @@ function parseCell(text: string): string | undefined {
 function createJsonParser({ header }: LogLayout, { places }: RowSelection): RowParser {
   const names = places.map((place) => header[place] as string);
   let line = 0;
-  const parse = (text: string): EngineRow => {
+  return (text) => {
     line++;
     if (text.length > maxLineBytes)
       return { line, values: [], problem: `the line is longer than ${maxLineBytes} bytes` };
@@ -289,7 +298,6 @@ function createJsonParser({ header }: LogLayout, { places }: RowSelection): RowP
     if (typeof value === 'string') return { line, values: [], problem: value };
     return { line, values: names.map((name) => value[name]), problem: null };
   };
-  return { parse, end: () => undefined };
 }
 
 function parseObject(text: string): Readonly<Record<string, unknown>> | string {

@@ -97,7 +97,12 @@ async function detectLayout(source: LogSource, { delimiter, encoding }: ReadOpti
   const lines = await readFirstLines(source, maxHeaderLines, encoding ?? 'utf-8');
   const at = lines.findIndex((line) => line.trim() !== '');
   const first = lines[at];
-  if (first === undefined) throw new StartError(`${source.path} is empty`);
+  if (first === undefined)
+    throw new StartError(`${source.path} is empty${source.compression === 'none' ? '' : ', or truncated'}`);
+  if (first.includes('\r'))
+    throw new StartError(
+      `${source.path} ends lines with CR only. Convert it: tr '\\r' '\\n' < FILE > lf.csv`,
+    );
   if (/^\s*\{/.test(first)) return { ...none, kind: 'ndjson', header: listKeys(lines.slice(at)) };
   const sign = delimiter ?? detectDelimiter(first);
   // Quotes in tab-separated files are text, except if the header has them.

@@ -184,7 +184,7 @@ function parseScore(text: string, name: string): number {
 const widest = Math.max(...logFormats.map(({ name }) => name.length));
 
 /** The same in the help of every command that reads an answer log. */
-export const logHelp = `FILE is CSV, TSV or NDJSON, plain or compressed with gzip, zstd, xz, bzip2, lz4 or zip; or Parquet; or the folder of EdNet.
+export const logHelp = `FILE is CSV, TSV or NDJSON, plain or compressed with gzip, zstd or zip; or Parquet; or the folder of EdNet.
 The content determines the format, not the name:
 ${logFormats.map(({ name, title }) => `  ${name.padEnd(widest)}  ${title}`).join('\n')}
 

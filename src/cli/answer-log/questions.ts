@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { parse } from 'csv-parse/sync';
 import { StartError } from '../../lifecycle.js';
 import type { QuestionTable } from '../../services/answer-log/formats.js';
@@ -8,9 +8,11 @@ import type { QuestionRow } from '../../services/answer-log/rows.js';
 /** Where data sets place their further files. */
 const folders = ['.', '..', 'contents', '../contents', 'metadata', '../metadata'];
 
-/** @throws StartError */
-export function findNeighbour(path: string, isFolder: boolean, name: string): string {
+/** The tasks of Eedi number questions and answers separately, in a file for each. @throws StartError */
+export function findNeighbour(path: string, isFolder: boolean, fileName: string): string {
   const base = isFolder ? path : dirname(path);
+  const task = /task_\d_\d/.exec(basename(path))?.[0] ?? '$&';
+  const name = fileName.replace('task_1_2', task);
   const found = folders.map((folder) => join(base, folder, name)).find((one) => existsSync(one));
   if (found !== undefined) return found;
   throw new StartError(

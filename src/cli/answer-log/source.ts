@@ -32,7 +32,7 @@ const containers: readonly (readonly [hex: string, name: string])[] = [
   ['1f8b', 'gzip'],
   ['28b52ffd', 'zstd'],
   ['fd377a585a00', 'xz'],
-  ['425a68', 'bz2'],
+  ['425a68', 'bzip2'],
   ['04224d18', 'lz4'],
   ['504b0304', 'zip'],
   ['50415231', 'parquet'],
@@ -49,6 +49,8 @@ export async function openSource(path: string): Promise<LogSource> {
     const kind = containers.find(([hex]) => start.toString('hex').startsWith(hex))?.[1];
     const own = { path, bytes: stat.size, isParquet: kind === 'parquet' };
     if (kind === 'zip') return { ...own, ...(await openZip(path)) };
+    if (kind === 'xz' || kind === 'bzip2' || kind === 'lz4')
+      throw new StartError(`${path} is compressed with ${kind}. Decompress it first`);
     rejectUtf16(path, start);
     const isText = kind === undefined;
     return {

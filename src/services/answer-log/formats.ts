@@ -91,6 +91,8 @@ const defineFormat = (
 
 const dataShop = 'user_id=Anon Student Id,skill_id=KC,item_id=Problem Name+Step Name';
 const firstTry = 'ts=First Transaction Time,response_time_s=Step Duration (sec)';
+/** DataShop orders the steps of a learner by their end, and transactions by session. */
+const stepOrder = { sortBy: ['First Transaction Time'] };
 const originals = keepRows('original', '1', 'originalsOnly', 'scaffolding question');
 const assistments = { encoding: 'windows-1252', skillSeparator: '', ...originals };
 
@@ -108,19 +110,21 @@ response_time_s=time_spent_seconds,question_difficulty=question_difficulty`,
     'DataShop transaction export',
     'Anon Student Id,Outcome,Time',
     `${dataShop},correct=Outcome,ts=Time,response_time_s=Duration (sec),attempt=Attempt At Step`,
-    keepRows('attempt', '1', 'firstAttemptsOnly', 'not a first attempt'),
+    { ...keepRows('attempt', '1', 'firstAttemptsOnly', 'not a first attempt'), sortBy: ['Time'] },
   ),
   defineFormat(
     'datashop-steps',
     'DataShop student-step rollup',
     'Anon Student Id,First Attempt',
     `${dataShop},correct=First Attempt,${firstTry}`,
+    stepOrder,
   ),
   defineFormat(
     'kdd-cup-2010',
     'KDD Cup 2010, and the Cognitive Tutor example of pyBKT',
     'Anon Student Id,Correct First Attempt',
     `${dataShop},correct=Correct First Attempt,${firstTry}`,
+    stepOrder,
   ),
   defineFormat(
     'assistments-2009',
@@ -134,8 +138,8 @@ response_time_s=ms_first_response|ms_first_response_time,original=original,answe
     'assistments-2012',
     'ASSISTments 2012-2013',
     'user_id,problem_id,skill,start_time,correct',
-    'user_id=user_id,correct=correct,skill_id=skill,item_id=problem_id,ts=start_time,response_time_s=ms_first_response,original=original',
-    { ...assistments, responseUnit: 1000, sortBy: ['start_time'] },
+    'user_id=user_id,correct=correct,skill_id=skill,item_id=problem_id,ts=start_time,response_time_s=ms_first_response,original=original,answer_id=problem_log_id',
+    { ...assistments, responseUnit: 1000, sortBy: ['start_time', 'problem_log_id'] },
   ),
   defineFormat(
     'assistments-2015',
@@ -195,7 +199,7 @@ response_time_s=ms_first_response|ms_first_response_time,original=original,answe
   ),
   defineFormat(
     'eedi-2020',
-    'Eedi, NeurIPS 2020 tasks 1 and 2: answers, with the metadata files',
+    'Eedi, NeurIPS 2020: answers of a task, with the metadata files',
     'QuestionId,UserId,AnswerId,IsCorrect',
     'user_id=UserId,item_id=QuestionId,correct=IsCorrect,ts=DateAnswered',
     {

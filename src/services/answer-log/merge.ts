@@ -2,6 +2,7 @@ import { maxQuestionSkills } from '../../contracts/answers/events.js';
 import type { NonEmpty } from '../../domain/base/common.js';
 import { distinct } from '../../lists.js';
 import type { LogRow } from './log-rows.js';
+import { isAbsent } from './values.js';
 
 /**
  * Joins consecutive rows of one answer, which differ only in the skill.
@@ -12,7 +13,8 @@ export function createRowMerger() {
   let pendingKey = '';
   const flush = (): LogRow[] => (pending === null ? [] : [pending]);
   const add = (row: LogRow): LogRow[] => {
-    const key = row.answer === null ? '' : `${row.answer.userId}\n${row.mergeKey}`;
+    const hasKey = row.answer !== null && !isAbsent(row.mergeKey);
+    const key = hasKey ? `${row.answer.userId}\n${row.mergeKey}` : '';
     if (key !== '' && key === pendingKey && pending !== null) {
       pending = mergeRows(pending, row);
       return [];
