@@ -68,6 +68,8 @@ const settings = {
   input_format_csv_empty_as_default: 0,
   max_memory_usage: memoryBytes,
   max_bytes_before_external_sort: sortBytes,
+  max_bytes_ratio_before_external_sort: 0,
+  max_bytes_in_join: sortBytes,
   join_algorithm: 'grace_hash',
   format_csv_null_representation: missing,
   format_tsv_null_representation: missing,
