@@ -56,7 +56,7 @@ async function* catchErrors(input: LocalQuery['input'], onError: (error: Error) 
   }
 }
 
-/** Runs a statement without result. @throws LocalQueryError */
-export async function runLocalStatement(sql: string): Promise<void> {
-  for await (const _ of streamLocalQuery({ sql, format: '' }));
+/** Runs a statement without result. @throws LocalQueryError; errors of `input` */
+export async function runLocalStatement(sql: string, input: AsyncIterable<Buffer>): Promise<void> {
+  for await (const _ of streamLocalQuery({ sql, format: '', input }));
 }

@@ -6,7 +6,9 @@ import {
   measurePredictions,
 } from '../../src/domain/base/prediction-metrics.js';
 import { estimateAuc } from '../../src/lab/evaluate/auc.js';
-import { computeSum } from '../../src/lists.js';
+import { estimateIntervals, figureResamples, seed } from '../../src/lab/evaluate/bootstrap.js';
+import { computeSum, indices } from '../../src/lists.js';
+import { createSeededRandom } from '../../src/seeded-random.js';
 import { fc, forAll } from '../support/builders/properties.js';
 
 function assertNear(actual: number | null | undefined, expected: number): void {
@@ -93,4 +95,37 @@ test('measurePredictions returns metrics in their ranges that do not depend on t
     const counts = computeReliability(...columns(rows)).map((bin) => bin.answers);
     assert.equal(computeSum(counts), rows.length);
   });
+});
+
+type Answer = readonly [correct: number, twentieths: number];
+
+/** Bounds of the statistic over resamples that copy the answers of each drawn learner. */
+function resampleDirectly(ofLearners: readonly Answer[][], compute: (rows: Answer[]) => number | null) {
+  const random = createSeededRandom(seed);
+  const values = indices(figureResamples).map(() =>
+    compute(ofLearners.flatMap(() => ofLearners[Math.floor(random() * ofLearners.length)] as Answer[])),
+  );
+  const sorted = values.filter((value) => value !== null).sort((a, b) => a - b);
+  return [0.025, 0.975].map((share) => sorted[Math.round(share * (sorted.length - 1))] as number);
+}
+
+test('estimateIntervals equals a bootstrap that copies answers, with ties and undefined resamples', async () => {
+  const random = createSeededRandom(7);
+  const draw = (): Answer => [Math.round(random()), 4 + Math.floor(6 * random())];
+  const tied = indices(12).map((i) => indices(1 + (i % 4)).map(draw));
+  // Some resamples have no wrong answer.
+  const alike: Answer[][] = [[[1, 18]], [[1, 7]], [[1, 5]], [[0, 7]]];
+  for (const ofLearners of [tied, alike]) {
+    const [correct, predictions] = columns(ofLearners.flat());
+    const learner = Uint32Array.from(ofLearners.flatMap((rows, i) => rows.map(() => i)));
+    const [found] = await estimateIntervals(correct, [predictions], learner);
+    const expected = {
+      auc: resampleDirectly(ofLearners, (rows) => estimate(columns(rows))),
+      rmse: resampleDirectly(ofLearners, (rows) => measurePredictions(...columns(rows)).rmse),
+    };
+    for (const name of ['auc', 'rmse'] as const)
+      for (const [i, bound] of expected[name].entries()) assertNear(found?.[name]?.[i], bound);
+    const alone = await estimateIntervals(correct, [predictions], learner.fill(0));
+    assert.deepEqual(alone, [{ auc: null, rmse: null }], 'one learner');
+  }
 });

@@ -6,17 +6,19 @@ import { detectHorizonUnit } from '../../domain/fit/accuracy/accuracy-cases.js';
 import { forecastFold, scoreForecasts } from '../../lab/backtest/forecasts.js';
 import { renderBacktest } from '../../lab/backtest/page.js';
 import { type Backtest, formatBacktest, serializeBacktest } from '../../lab/backtest/report.js';
-import { computeResults, resamples, seed } from '../../lab/backtest/results.js';
+import { computeResults, resamples } from '../../lab/backtest/results.js';
 import { type ForecastWindow, planWindows, selectAnswersBefore } from '../../lab/backtest/windows.js';
 import { type AnswerTable, assignFolds } from '../../lab/evaluate/answers.js';
+import { seed } from '../../lab/evaluate/bootstrap.js';
 import { StartError } from '../../lifecycle.js';
 import type { CommandContext } from '../support/command.js';
 import { chooseThreads, defineLabCommand, listFolds, openTrainer, requireSplit } from './lab-command.js';
 
 const { horizons, minAnswers } = accuracyConstants;
 
-export const main = defineLabCommand<Backtest>({
+export const main = defineLabCommand({
   name: 'backtest',
+  options: {},
   about: `Forecasts the share of correct answers of each learner of FILE at many points of the log, and compares the forecasts
 and their intervals with the answers that followed.`,
   fold: `forecast only the learners of fold N (default: each fold in turn; if FILE has all learners in
@@ -85,11 +87,13 @@ Brackets are 95 % intervals from ${resamples} bootstrap samples of learners with
     const results = await computeResults(scored);
     const seconds = (performance.now() - since) / 1000;
     const cutoffs = windows.map(({ from }) => from).filter(Number.isFinite);
-    return { file: basename(args.file), fold: args.fold, unit, cutoffs, seconds, results };
+    const found = { file: basename(args.file), fold: args.fold, unit, cutoffs, seconds, results };
+    return {
+      json: (run) => serializeBacktest(found, run),
+      text: (run) => formatBacktest(found, run),
+      page: (run) => renderBacktest(found, run),
+    };
   },
-  json: serializeBacktest,
-  text: formatBacktest,
-  page: renderBacktest,
 });
 
 /** Uses folds by a hash if the file has only one fold. */

@@ -1,7 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { logLossClip, reliabilityBins } from '../../domain/base/prediction-metrics.js';
 import { type AnswerTable, assignFolds, type Split } from '../../lab/evaluate/answers.js';
-import { predictAll } from '../../lab/evaluate/predict.js';
+import { figureResamples, seed } from '../../lab/evaluate/bootstrap.js';
+import { formatFolds, renderFolds, serializeFolds, summarizeFolds } from '../../lab/evaluate/folds.js';
+import { collectAnswers, predictAll } from '../../lab/evaluate/predict.js';
+import { createProbes } from '../../lab/evaluate/probe.js';
 import {
   type Evaluation,
   formatEvaluation,
@@ -9,12 +12,26 @@ import {
   serializeEvaluation,
 } from '../../lab/evaluate/report.js';
 import { computeResults } from '../../lab/evaluate/results.js';
+import { measureSkills, type ScoredFold, scoreSplit } from '../../lab/evaluate/scores.js';
 import { checkAnswers } from '../../lab/evaluate/validity.js';
+import type { RunInfo } from '../../lab/report/run-info.js';
 import { maxFold } from '../../services/answer-log/rows.js';
 import { logHelp } from '../answer-log/options.js';
-import { chooseThreads, defineLabCommand, openTrainer, requireSplit } from './lab-command.js';
+import { choiceOption, UsageError } from '../support/arguments.js';
+import type { CommandContext } from '../support/command.js';
+import { type TablePaths, tableOptions, writeTables } from './answer-tables.js';
+import {
+  chooseThreads,
+  defineLabCommand,
+  type LabArguments,
+  type LoadedAnswers,
+  listFolds,
+  openTrainer,
+  requireSplit,
+  trainAndScore,
+} from './lab-command.js';
 
-export const main = defineLabCommand<Evaluation>({
+export const main = defineLabCommand({
   name: 'evaluate',
   about: `Measures how well the models predict the answers of one fold of FILE. The models are trained on the learners of the
 other folds. Each answer is predicted from the learner's earlier answers, with the code of the service.`,
@@ -22,6 +39,7 @@ other folds. Each answer is predicted from the learner's earlier answers, with t
   examples: [
     'npm run evaluate -- answers.csv.gz',
     'npm run evaluate -- answers.csv --fold 2 --report report.html',
+    'npm run evaluate -- answers.csv --folds all --predictions predictions.parquet --parameters skills.csv',
   ],
   notes: `${logHelp}
 
@@ -49,37 +67,101 @@ Other fields of --json:
                          items that the learner had answered before
   validity               mastery compared with the answers; intervals: 95 %, over learners
   headline, run          summary; version, date and command of the run
-  auc_margins            half of the 95 % interval of each AUC, over learners
+  intervals              95 % intervals of AUC and RMSE from ${figureResamples} bootstrap samples of learners, seed ${seed}
+  auc_margins            half of the 95 % interval of each AUC, over learners, from a formula
   several_skills         metrics of the served model for questions with several skills; null without such answers
   movers                 predictions for learners whose share of correct answers changes by .2 or more
 
+--folds all prints and returns only the metrics of bkt and served: folds, and mean and sd (n - 1) over the folds.
+
+Columns of --predictions, in the file order of learners and the order of their answers; with --folds all, of every fold:
+  user_id, skill_id, item_id  several skills are joined with ~~; item_id is empty if the answer has none
+  answer                      number of the learner's answer, from 1
+  correct                     1 or 0
+  p_correct, p_correct_bkt    probability by served and by bkt
+  mastery                     mastery before the answer; of several skills the geometric mean, as p_correct averages them
+  fold                        fold of the learner
+
+Columns of --parameters, for every skill of FILE in each predicted fold:
+  skill_id, p_init, p_learn, p_guess, p_slip, p_forget
+                              parameters of served, fitted on the training learners
+  answers, learners           predicted answers on the skill and their learners; a question with several skills counts for
+                              each of them
+  log_loss, auc               of served on these answers; empty if not defined
+  fold                        predicted fold
+
 docs/understand/model-results.md ("Does mastery follow the answers?") defines validity and movers. Needs no servers.`,
-  measure: async (context, args, { table, leftOut }) => {
-    const fold = args.fold ?? 1;
-    const split = requireSplit(table, assignFolds(table), fold);
-    const threads = chooseThreads(args, split.training);
-    const trained = await openTrainer(context, threads)(split.training);
-    if (trained === null) return null;
-    context.showProgress('predicting');
-    await nextTurn();
-    const since = performance.now();
-    const { predictions, monotone, answers } = predictAll(split, trained.models);
-    const predict = { seconds: (performance.now() - since) / 1000 };
-    const { fit, servedFit, parts } = trained.figures;
-    return {
-      ...{ file: args.file, fold, split: findFoldSource(table), leftOut },
-      test: countAnswers(split.test),
-      train: countAnswers(split.training),
-      fit: { ...fit, threads },
-      ...{ servedFit, parts, predict, monotone },
-      ...checkAnswers(answers),
-      results: computeResults(split, predictions, table.skills),
-    };
+  options: {
+    ...tableOptions,
+    folds: choiceOption('all', 'predict each fold in turn, and print the mean and standard deviation', [
+      'all',
+    ]),
   },
-  json: serializeEvaluation,
-  text: formatEvaluation,
-  page: renderEvaluation,
+  check: ({ fold, folds }) => {
+    if (fold !== null && folds !== null)
+      throw new UsageError('--fold and --folds exclude each other. Pass only one of them');
+  },
+  measure: (context, args, answers) =>
+    args.folds === 'all' ? crossValidate(context, args, answers) : evaluateFold(context, args, answers),
 });
+
+type EvaluateArguments = LabArguments & TablePaths;
+
+async function evaluateFold(context: CommandContext, args: EvaluateArguments, answers: LoadedAnswers) {
+  const { table, leftOut } = answers;
+  const fold = args.fold ?? 1;
+  const split = requireSplit(table, assignFolds(table), fold);
+  const threads = chooseThreads(args, split.training);
+  const trained = await openTrainer(context, threads)(split.training);
+  if (trained === null) return null;
+  const { models, figures } = trained;
+  context.showProgress('predicting');
+  await nextTurn();
+  const since = performance.now();
+  const [probes, collected] = [createProbes(models.served, split), collectAnswers(models.served)];
+  const predicted = predictAll(split, models, (moment, effect) => {
+    collected.visit(moment, effect);
+    probes.visit(moment);
+  });
+  const predict = { seconds: (performance.now() - since) / 1000 };
+  const evaluation: Evaluation = {
+    ...{ file: args.file, fold, split: findFoldSource(table), leftOut },
+    test: countAnswers(split.test),
+    train: countAnswers(split.training),
+    ...{ ...figures, fit: { ...figures.fit, threads }, predict, monotone: probes.check },
+    ...checkAnswers(collected.answers),
+    results: await computeResults(split, predicted.predictions),
+  };
+  const scored = [scoreSplit(split, models.served, predicted)];
+  return {
+    json: (run: RunInfo) => serializeEvaluation(evaluation, run),
+    text: (run: RunInfo) => formatEvaluation(evaluation, run),
+    page: (run: RunInfo) => renderEvaluation(evaluation, measureSkills(scored, table.skills), run),
+    write: () => writeTables(context, args, table, scored),
+  };
+}
+
+async function crossValidate(context: CommandContext, args: EvaluateArguments, answers: LoadedAnswers) {
+  const { table, leftOut } = answers;
+  const folds = assignFolds(table);
+  const listed = listFolds(folds);
+  const scored: ScoredFold[] = [];
+  let train: ReturnType<typeof openTrainer> | undefined;
+  for (const [i, fold] of listed.entries()) {
+    const split = requireSplit(table, folds, fold);
+    train ??= openTrainer(context, chooseThreads(args, split.training));
+    const one = await trainAndScore(context, train, split, `fold ${i + 1} of ${listed.length}: `);
+    if (one === null) return null;
+    scored.push(one);
+  }
+  const found = summarizeFolds({ file: args.file, split: findFoldSource(table), leftOut }, scored);
+  return {
+    json: (run: RunInfo) => serializeFolds(found, run),
+    text: (run: RunInfo) => formatFolds(found, run),
+    page: (run: RunInfo) => renderFolds(found, measureSkills(scored, table.skills), run),
+    write: () => writeTables(context, args, table, scored),
+  };
+}
 
 const countAnswers = ({ correct, starts }: Split['test']) => ({
   rows: correct.length,

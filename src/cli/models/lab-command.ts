@@ -1,9 +1,11 @@
-import { accessSync, constants, statSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { dirname, resolve } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createFitPool } from '../../compute/job-pools.js';
 import type { AnswerLog } from '../../domain/base/answer-log.js';
 import { type AnswerTable, createAnswerTable, type Split, splitByFold } from '../../lab/evaluate/answers.js';
+import { predictAll } from '../../lab/evaluate/predict.js';
+import { type ScoredFold, scoreSplit } from '../../lab/evaluate/scores.js';
 import { type TrainedModels, trainModels } from '../../lab/evaluate/train.js';
 import { formatNumber } from '../../lab/report/format.js';
 import { createRunInfo, type RunInfo } from '../../lab/report/run-info.js';
@@ -15,57 +17,73 @@ import { maxFold } from '../../services/answer-log/rows.js';
 import { openAnswerLog } from '../answer-log/open-log.js';
 import { logOptions, toReadOptions } from '../answer-log/options.js';
 import { rejectUnusable } from '../answer-log/profile-log.js';
-import { defineArguments, flag, integerOption, option, requireFile } from '../support/arguments.js';
+import {
+  defineArguments,
+  flag,
+  integerOption,
+  type OptionTable,
+  type OptionValues,
+  requireFile,
+} from '../support/arguments.js';
 import { type CommandContext, defineCommand } from '../support/command.js';
+import { outputOption, writeOutput } from '../support/output-file.js';
 
 const maxThreads = 256;
 
-interface LabArguments {
+export interface LabArguments {
   readonly file: string;
   readonly options: ReadOptions;
   readonly fold: number | null;
   readonly threads: number | null;
 }
 
-interface LabCommand<Result> {
+/** Results by format. */
+interface LabOutput {
+  readonly json: (run: RunInfo) => string;
+  readonly text: (run: RunInfo) => string;
+  readonly page: (run: RunInfo) => string;
+  /** Writes further files, after the results are printed. */
+  readonly write?: () => Promise<void>;
+}
+
+interface LabCommand<Options extends OptionTable> {
   readonly name: string;
   /** Texts of --help: before the options, of --fold, and after the options. */
   readonly about: string;
   readonly fold: string;
   readonly examples: readonly string[];
   readonly notes: string;
+  /** In addition to the common ones. */
+  readonly options: Options;
   /** @returns null after a signal */
   readonly measure: (
     context: CommandContext,
-    args: LabArguments,
+    args: LabArguments & OptionValues<Options>,
     answers: LoadedAnswers,
-  ) => Promise<Result | null>;
-  readonly json: (result: Result, run: RunInfo) => string;
-  readonly text: (result: Result, run: RunInfo) => string;
-  readonly page: (result: Result, run: RunInfo) => string;
+  ) => Promise<LabOutput | null>;
+  /** @throws UsageError */
+  readonly check?: (args: LabArguments & OptionValues<Options>) => void;
 }
 
-export const defineLabCommand = <Result>({
+export const defineLabCommand = <Options extends OptionTable>({
   name,
   about,
   fold,
   examples,
   notes,
+  options,
   measure,
-  ...formats
-}: LabCommand<Result>) =>
+  check,
+}: LabCommand<Options>) =>
   defineCommand({
     name,
     ...defineArguments({
       usage: `npm run ${name} -- FILE [options]`,
       about,
       options: {
+        ...options,
         fold: integerOption(0, maxFold, fold),
-        report: option(
-          'HTML',
-          'write an HTML page with charts and tables, which needs no network',
-          checkReportPath,
-        ),
+        report: outputOption('HTML', 'write an HTML page with charts and tables, which needs no network'),
         threads: integerOption(
           1,
           maxThreads,
@@ -76,49 +94,32 @@ export const defineLabCommand = <Result>({
       },
       examples,
       notes,
-      read: (values, given) => ({
-        ...requireFile(values, given),
-        options: toReadOptions(values),
-        command: ['npm run', name, '--', ...given.argv].join(' '),
-      }),
+      read: (values, given) => {
+        const args = { ...requireFile(values, given), options: toReadOptions(values) };
+        check?.(args);
+        return { ...args, command: ['npm run', name, '--', ...given.argv].join(' ') };
+      },
     }),
     run: async (context, args) => {
       const run = createRunInfo(args.command);
       const answers = await readAnswers(args, context);
-      const result = answers && (await measure(context, args, answers));
-      if (result === null || context.closers.closing) return;
-      context.print(args.json ? formats.json(result, run) : formats.text(result, run));
+      const output = answers && (await measure(context, args, answers));
+      if (output === null || context.closers.closing) return;
+      context.print(args.json ? output.json(run) : output.text(run));
+      await output.write?.();
       const { report } = args;
-      if (report !== null) withReportErrors(report, () => writeFileSync(report, formats.page(result, run)));
+      if (report !== null)
+        await writeOutput('--report', report, () => writeFileSync(report, output.page(run)));
     },
   });
 
-const checkReportPath = (path: string): string =>
-  withReportErrors(path, () => {
-    const target = resolve(path);
-    accessSync(dirname(target), constants.W_OK);
-    const existing = statSync(target, { throwIfNoEntry: false });
-    if (existing?.isDirectory()) throw new Error('it is a directory');
-    if (existing !== undefined) accessSync(target, constants.W_OK);
-    return target;
-  });
-
-function withReportErrors<Value>(path: string, work: () => Value): Value {
-  try {
-    return work();
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new StartError(`--report ${path} cannot be written: ${reason}`, { cause });
-  }
-}
-
 const maxExamples = 5;
 
-type LoadedAnswers = NonNullable<Awaited<ReturnType<typeof readAnswers>>>;
+export type LoadedAnswers = NonNullable<Awaited<ReturnType<typeof readAnswers>>>;
 
 /** @returns null after a signal @throws StartError for an unreadable file, or one without valid rows */
-async function readAnswers(
-  { file, options }: LabArguments,
+export async function readAnswers(
+  { file, options }: Pick<LabArguments, 'file' | 'options'>,
   { closers, stderr, showProgress }: CommandContext,
 ) {
   const since = performance.now();
@@ -190,20 +191,34 @@ export const listFolds = (folds: Uint16Array): number[] => distinct(folds).sort(
 /** With fewer answers a second thread costs more time than it saves. */
 const minParallelAnswers = 1_000_000;
 
-export const chooseThreads = ({ threads }: LabArguments, { correct }: AnswerLog): number =>
+export const chooseThreads = ({ threads }: Pick<LabArguments, 'threads'>, { correct }: AnswerLog): number =>
   threads ?? (correct.length < minParallelAnswers ? 1 : availableParallelism());
 
 /** Other threads train, so that this one can handle signals. The result is null after a signal. */
 export function openTrainer({ closers, showProgress }: CommandContext, threads: number) {
   const pool = createFitPool({ threads, redisUrl: '', clickhouseUrl: '', servesRequests: false });
   closers.add('threads of the fit', () => pool.close());
-  return async (log: AnswerLog): Promise<TrainedModels | null> => {
+  return async (log: AnswerLog, about = ''): Promise<TrainedModels | null> => {
     try {
-      return await trainModels(log, pool, (step) => showProgress(`fitting: ${step}`));
+      return await trainModels(log, pool, (step) => showProgress(`${about}fitting: ${step}`));
     } catch (error) {
       // The shutdown stopped the threads.
       if (closers.closing) return null;
       throw error;
     }
   };
+}
+
+/** Trains and predicts. The result is null after a signal. */
+export async function trainAndScore(
+  { closers, showProgress }: CommandContext,
+  train: ReturnType<typeof openTrainer>,
+  split: Split,
+  about = '',
+): Promise<ScoredFold | null> {
+  const models = (await train(split.training, about))?.models;
+  showProgress(`${about}predicting`);
+  await nextTurn();
+  if (models === undefined || closers.closing) return null;
+  return scoreSplit(split, models.served, predictAll(split, models));
 }

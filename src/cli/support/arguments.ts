@@ -77,7 +77,7 @@ export const tenantOption = (about: string): Option<string | null> =>
     throw new StartError(`${name} ${JSON.stringify(text)} must have 1 to 128 characters of A-Za-z0-9._~-`);
   });
 
-type OptionTable = Readonly<Record<string, Option<unknown>>>;
+export type OptionTable = Readonly<Record<string, Option<unknown>>>;
 
 export type OptionValues<Options extends OptionTable> = {
   readonly [Name in keyof Options]: ReturnType<Options[Name]['parse']>;

@@ -1,5 +1,6 @@
 import { formatDate } from '../../domain/base/common.js';
 import type { HorizonUnit } from '../../domain/prediction/accuracy-model.js';
+import { seed } from '../evaluate/bootstrap.js';
 import { formatJsonLine, formatNumber } from '../report/format.js';
 import { textTable } from '../report/page.js';
 import { formatRunInfo, type RunInfo } from '../report/run-info.js';
@@ -11,7 +12,6 @@ import {
   type CaseSummary,
   listHorizons,
   resamples,
-  seed,
   type TrendGroup,
 } from './results.js';
 import {

@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { computeShareLoss } from '../../domain/base/prediction-metrics.js';
 import { historyBands, isInBand } from '../../domain/prediction/correction-grid.js';
 import { distinct, indices } from '../../lists.js';
-import { createSeededRandom } from '../../seeded-random.js';
+import { bootstrapLearners } from '../evaluate/bootstrap.js';
 import { intervalLevels, type ModelName, modelNames, type ScoredCase, trendNames } from './forecasts.js';
 
 /** Mean over cases with a 95 % interval over learners. */
@@ -141,30 +141,17 @@ function addTo(sums: Float64Array, values: ArrayLike<number>): void {
 }
 
 export const resamples = 1000;
-export const seed = 20_260_101;
-const tailShare = 0.025;
 
 /**
- * 95 % intervals of each column's mean by a bootstrap over learners, because a learner's cases are not
- * independent. Yields to the event loop, so that signals are handled.
+ * Intervals of each column's mean.
  * @param learners not empty: sums of the columns; the first column counts the cases
  */
-export async function bootstrapIntervals(learners: readonly Float64Array[]) {
+export function bootstrapIntervals(learners: readonly Float64Array[]) {
   const width = (learners[0] as Float64Array).length;
-  const random = createSeededRandom(seed);
-  const means = indices(width).map(() => new Float64Array(resamples));
-  for (let sample = 0; sample < resamples; sample++) {
-    await nextTurn();
+  return bootstrapLearners(learners.length, resamples, (drawn) => {
     const sums = new Float64Array(width);
-    for (let draw = 0; draw < learners.length; draw++)
-      addTo(sums, learners[Math.floor(random() * learners.length)] as Float64Array);
-    for (const [column, values] of means.entries())
-      values[sample] = (sums[column] as number) / (sums[0] as number);
-  }
-  return means.map((values) => {
-    const sorted = values.toSorted();
-    const at = (share: number): number => sorted[Math.round(share * (sorted.length - 1))] as number;
-    return { low: at(tailShare), high: at(1 - tailShare) };
+    for (const learner of drawn) addTo(sums, learners[learner] as Float64Array);
+    return Array.from(sums, (sum) => sum / (sums[0] as number));
   });
 }
 

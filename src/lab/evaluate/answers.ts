@@ -54,7 +54,8 @@ export function createAnswerTable() {
     skills: skills.ids,
     /** Skill indices. */
     sets: members as readonly NonEmpty<number>[],
-    itemCount: () => items.ids.length - 1,
+    /** Index 0: no item. */
+    items: items.ids,
     /** By learner, from the first row with a fold. */
     folds: folds as ReadonlyMap<number, number>,
     /** Rows with another fold than the learner's first one. */
@@ -63,26 +64,42 @@ export function createAnswerTable() {
   };
 }
 
-/** The logs share no learners, but number skills and items alike. */
+/** Number skills and items alike. */
 export interface Split {
   readonly training: AnswerLog;
   readonly test: AnswerLog;
+  /** Index in the table, by learner of `test`. */
+  readonly learners: readonly number[];
+  /** Null: `training` is `test`. */
+  readonly fold: number | null;
 }
 
 /**
- * Separate logs, so that training cannot read test answers.
+ * Separate logs without common learners, so that training cannot read test answers.
  * @param folds by learner
  */
-export function splitByFold(table: AnswerTable, folds: Uint16Array, testFold: number): Split {
+export function splitByFold(table: AnswerTable, folds: Uint16Array, fold: number): Split {
+  const rowsOf = listRows(table);
+  const inTest = (_: unknown, learner: number): boolean => folds[learner] === fold;
+  const learners = [...rowsOf.keys()].filter(inTest);
+  const training = buildLog(
+    table,
+    rowsOf.filter((rows, learner) => !inTest(rows, learner)),
+  );
+  return { training, test: buildLog(table, rowsOf.filter(inTest)), learners, fold };
+}
+
+export function splitInSample(table: AnswerTable): Split {
+  const log = buildLog(table, listRows(table));
+  return { training: log, test: log, learners: [...table.learners.keys()], fold: null };
+}
+
+/** By learner, in order. */
+function listRows(table: AnswerTable): number[][] {
   const rowsOf = table.learners.map((): number[] => []);
   for (const [row, learner] of table.columns.learner.entries()) rowsOf[learner]?.push(row);
   for (const rows of rowsOf) sortAnswers(table, rows);
-  const logOf = (isTest: boolean): AnswerLog =>
-    buildLog(
-      table,
-      rowsOf.filter((_, learner) => (folds[learner] === testFold) === isTest),
-    );
-  return { training: logOf(false), test: logOf(true) };
+  return rowsOf;
 }
 
 const hashFolds = 5;
@@ -102,7 +119,7 @@ function sortAnswers({ columns: { order, at } }: AnswerTable, rows: number[]): v
 
 /** @param rowsOf by learner, in order */
 function buildLog(
-  { columns, skills, sets, itemCount }: AnswerTable,
+  { columns, skills, sets, items }: AnswerTable,
   rowsOf: readonly (readonly number[])[],
 ): AnswerLog {
   const { numbers, members } = numberSkillSets(sets, skills.length);
@@ -133,7 +150,7 @@ function buildLog(
     seconds: fill(sharedArrays.floats(rows.length), columns.seconds),
     difficulty: fill(sharedArrays.floats(rows.length), columns.difficulty),
     skills: skills.length,
-    items: itemCount(),
+    items: items.length - 1,
     members,
   };
 }

@@ -37,3 +37,29 @@ function findFirstIndex(sorted: Float64Array, matches: (value: number) => boolea
   }
   return low;
 }
+
+/**
+ * AUC and RMSE by a function of the learners' weights, which sorts only once. AUC is NaN without right or without wrong
+ * answers.
+ */
+export function prepareFigures(correct: Uint8Array, predictions: Float64Array, learner: Uint32Array) {
+  const order = learner.map((_, i) => i);
+  order.sort((a, b) => (predictions[a] as number) - (predictions[b] as number));
+  return (weights: Float64Array): [auc: number, rmse: number] => {
+    // `below`: weight of wrong answers with lower predictions.
+    let [area, below, tiedRight, tiedWrong, right, squares, last] = [0, 0, 0, 0, 0, 0, Number.NaN];
+    for (const i of order) {
+      const weight = weights[learner[i] as number] as number;
+      const prediction = predictions[i] as number;
+      if (prediction !== last) [below, tiedRight, tiedWrong, last] = [below + tiedWrong, 0, 0, prediction];
+      const isRight = correct[i] === 1;
+      // Ties count half.
+      area += isRight ? weight * (below + tiedWrong / 2) : (weight * tiedRight) / 2;
+      squares += weight * (prediction - (isRight ? 1 : 0)) ** 2;
+      if (isRight) [right, tiedRight] = [right + weight, tiedRight + weight];
+      else tiedWrong += weight;
+    }
+    const wrong = below + tiedWrong;
+    return [area / (right * wrong), Math.sqrt(squares / (right + wrong))];
+  };
+}

@@ -9,35 +9,49 @@ import type { BktParameters } from '../../domain/base/bkt-parameters.js';
 import { mapNonEmpty, type NonEmpty } from '../../domain/base/common.js';
 import { isMastered } from '../../domain/learner/expected-accuracy.js';
 import { buildSkillView } from '../../domain/learner/skill-view.js';
-import { predictSkills, traceQuestion } from '../../domain/tracing/bkt.js';
+import { averageChance, predictSkills, traceQuestion } from '../../domain/tracing/bkt.js';
 import type { Split } from './answers.js';
-import { createProbes } from './probe.js';
 import { replayLog, type ServedModel } from './replay.js';
 import type { ServedAnswer } from './validity.js';
 
+type Visit = Parameters<typeof replayLog>[2];
 export type Predictions = ReturnType<typeof predictAll>['predictions'];
 
 /**
  * Uses only the models and the learner's earlier answers.
  * @param bkt parameters by skill
+ * @param visit called before each test answer changes the history
  */
 export function predictAll(
-  split: Split,
+  { training, test }: Split,
   { bkt, served }: { readonly bkt: readonly BktParameters[]; readonly served: ServedModel },
+  visit: Visit = () => undefined,
 ) {
-  const { training, test } = split;
-  const { answers, monotone } = replayTest(served, split);
+  const [predicted, mastery] = [new Float64Array(test.correct.length), new Float64Array(test.correct.length)];
+  replayLog(served, test, (moment, effect) => {
+    predicted[moment.place] = moment.conditions.pCorrect;
+    mastery[moment.place] = averageMastery(effect.masteriesBefore);
+    visit(moment, effect);
+  });
   const overall = computeShareRight(training);
   return {
     predictions: {
       overall_mean: new Float64Array(test.correct.length).fill(overall),
       skill_mean: predictSkillMean(training, test, overall),
       bkt: predictBkt(test, bkt),
-      served: Float64Array.from(answers, ({ predicted }) => predicted),
+      served: predicted,
     },
-    ...{ answers, monotone },
+    /** Before each answer. */
+    mastery,
   };
 }
+
+/** Geometric mean, as the served probability averages several skills. */
+const averageMastery = (masteries: readonly number[]): number =>
+  averageChance(
+    masteries.reduce((product, mastery) => product * mastery),
+    masteries.length,
+  );
 
 export const computeShareRight = ({ correct }: AnswerLog): number =>
   correct.reduce((sum, value) => sum + value, 0) / correct.length;
@@ -82,11 +96,10 @@ function predictBkt(test: AnswerLog, parameters: readonly BktParameters[]): Floa
   return predictions;
 }
 
-function replayTest(served: ServedModel, split: Split) {
+/** `visit` adds to `answers`. */
+export function collectAnswers({ model }: ServedModel) {
   const answers: ServedAnswer[] = [];
-  const probes = createProbes(served, split);
-  const { model } = served;
-  replayLog(served, split.test, (moment, { masteriesBefore, skills, learner }) => {
+  const visit: Visit = (moment, { masteriesBefore, skills, learner }) => {
     const { history, answer, conditions, skillIds } = moment;
     const now = answer.occurredAt;
     answers.push({
@@ -104,7 +117,6 @@ function replayTest(served: ServedModel, split: Split) {
         };
       }),
     });
-    probes.visit(moment);
-  });
-  return { answers, monotone: probes.check };
+  };
+  return { answers, visit };
 }

@@ -5,7 +5,6 @@ import { formatJsonLine, formatNumber, formatRange } from '../report/format.js';
 import { type ChartPoint, computeDomain, logAxis, shareAxis } from '../report/marks.js';
 import { buildPartRows, partHead } from '../report/model-parts.js';
 import {
-  type Cell,
   chartGrid,
   headlineBlock,
   htmlPage,
@@ -17,6 +16,7 @@ import {
   textTag,
 } from '../report/page.js';
 import { formatRunInfo, type RunInfo, renderRunInfo } from '../report/run-info.js';
+import { figureResamples } from './bootstrap.js';
 import {
   binChart,
   formatMonotone,
@@ -25,7 +25,7 @@ import {
   monotoneSection,
   validitySection,
 } from './checks-report.js';
-import { formatAuc, formatFigure, formatSeveralSkills } from './figures.js';
+import { createCell, formatAuc, formatFigure, formatInterval, formatSeveralSkills } from './figures.js';
 import { buildHeadline } from './headline.js';
 import type { MonotoneCheck } from './probe.js';
 import {
@@ -36,6 +36,8 @@ import {
   modelNames,
   type SizeBand,
 } from './results.js';
+import type { SkillFigures } from './scores.js';
+import { skillsSection } from './skills-report.js';
 import type { TrainedModels } from './train.js';
 import type { AnswerChecks } from './validity.js';
 
@@ -55,7 +57,7 @@ export interface Evaluation extends TrainingFigures, AnswerChecks {
   readonly results: EvaluationResults;
 }
 
-const splitTexts = {
+export const splitTexts = {
   fold: 'folds of the file',
   hash: 'folds by a hash of user_id',
   mixed: 'folds of the file, or by a hash of user_id if missing',
@@ -71,6 +73,7 @@ export function serializeEvaluation(evaluation: Evaluation, run: RunInfo): strin
   const added = {
     headline: buildHeadline(evaluation.results, evaluation),
     aucMargins: byModel(({ auc }) => auc.margin),
+    intervals: byModel(({ intervals }) => intervals),
     severalSkills: results.severalSkills && {
       answers: results.severalSkills.answers,
       ...results.severalSkills.metrics,
@@ -104,15 +107,10 @@ function binRow({ low, high, answers, predicted, correct }: ModelResult['reliabi
   return [`${low.toFixed(3)} to ${high.toFixed(3)}`, formatNumber(answers), ...cells];
 }
 
-const createCell = (text: string, answers: number, isBest = false): Cell => ({
-  text,
-  look: answers < minObservations ? 'few' : isBest ? 'best' : undefined,
-});
-
-const formatCounts = ({ rows, learners }: Evaluation['test']): string =>
+export const formatCounts = ({ rows, learners }: Evaluation['test']): string =>
   `${formatNumber(rows)} answers of ${formatNumber(learners)} learners`;
 
-const figuresHead = ['Model', 'AUC', 'RMSE', 'Log loss', 'Accuracy', 'ECE', 'Answers'];
+export const figuresHead = ['Model', 'AUC', 'RMSE', 'Log loss', 'Accuracy', 'ECE', 'Answers'];
 
 /** Higher is better: losses are negated. */
 const figureColumns: readonly ((model: ModelResult) => number)[] = [
@@ -130,10 +128,12 @@ function figureRows({ test, results }: Evaluation, formatName = (name: ModelName
     formatName(model.name),
     ...figureColumns.map((of, i) => {
       const isBest = rivals.includes(model) && of(model) === Math.max(...rivals.map(of));
+      const figure = i === 0 ? model.auc.auc : Math.abs(of(model));
+      const interval = [model.intervals.auc, model.intervals.rmse][i] ?? null;
       return createCell(
-        i === 0 ? formatAuc(model.auc) : formatFigure(Math.abs(of(model))),
+        `${formatFigure(figure)}${formatInterval(interval)}`,
         test.rows,
-        isBest,
+        isBest ? 'best' : undefined,
       );
     }),
     formatNumber(test.rows),
@@ -146,9 +146,13 @@ const modelStyles: Readonly<Record<ModelName, { readonly title: string; readonly
   bkt: { title: 'Plain BKT', color: 'b' },
   served: { title: 'Served model', color: 'a' },
 };
-const getModelTitle = (name: ModelName): string => modelStyles[name].title;
+export const getModelTitle = (name: ModelName): string => modelStyles[name].title;
 
-export function renderEvaluation(evaluation: Evaluation, run: RunInfo): string {
+export function renderEvaluation(
+  evaluation: Evaluation,
+  skills: readonly SkillFigures[],
+  run: RunInfo,
+): string {
   const { fold, results } = evaluation;
   return htmlPage(`Evaluation of ${basename(evaluation.file)}, fold ${fold}`, [
     headlineBlock(buildHeadline(evaluation.results, evaluation)),
@@ -160,12 +164,12 @@ export function renderEvaluation(evaluation: Evaluation, run: RunInfo): string {
     reliabilitySection(evaluation),
     curvesSection(results),
     sizesSection(results),
-    worstSection(results),
+    skillsSection(skills),
   ]);
 }
 
 function figuresSection(evaluation: Evaluation): string {
-  const text = `${formatCounts(evaluation.test)}, each predicted from the learner’s earlier answers by models trained on the ${formatCounts(evaluation.train)} of the other folds. Higher is better for AUC and accuracy (threshold .5). Lower is better for RMSE, log loss (nats) and expected calibration error (ECE). ± is half of the 95 % confidence interval over learners.`;
+  const text = `${formatCounts(evaluation.test)}, each predicted from the learner’s earlier answers by models trained on the ${formatCounts(evaluation.train)} of the other folds. Higher is better for AUC and accuracy (threshold .5). Lower is better for RMSE, log loss (nats) and expected calibration error (ECE). Brackets are 95 % intervals from ${figureResamples} bootstrap samples of learners.`;
   return section(
     'Metrics',
     text,
@@ -268,22 +272,8 @@ function sizeRow({ from, to, skills, answers, auc }: SizeBand): Row {
   const range = to === 0 ? 'none' : formatRange(from, Number.isFinite(to) ? to : null);
   // A constant prediction has .5.
   const best = Math.max(0.5, ...auc.map((one) => one.auc ?? 0));
-  const areas = auc.map((one) => createCell(formatAuc(one), answers, one.auc === best && best > 0.5));
-  return [range, formatNumber(skills), formatNumber(answers), ...areas];
-}
-
-function worstSection({ worstSkills }: EvaluationResults): string {
-  if (worstSkills.length === 0) return '';
-  const rows = worstSkills.map(({ skillId, answers, predicted, correct, gap }): Row => {
-    const text = `${gap < 0 ? '\u2212' : '+'}${formatFigure(Math.abs(gap), 3)}`;
-    const cells = [formatFigure(predicted, 3), formatFigure(correct, 3), text].map((shown) =>
-      createCell(shown, answers),
-    );
-    return [skillId, formatNumber(answers), ...cells];
-  });
-  return section(
-    'Skills with the largest gap',
-    'Skills with at least 100 test answers for which the mean prediction of the served model differs most from the share of correct answers. The largest of many gaps are partly chance.',
-    htmlTable(['Skill', 'Test answers', 'Mean prediction', 'Share correct', 'Gap'], rows),
+  const areas = auc.map((one) =>
+    createCell(formatAuc(one), answers, one.auc === best && best > 0.5 ? 'best' : undefined),
   );
+  return [range, formatNumber(skills), formatNumber(answers), ...areas];
 }

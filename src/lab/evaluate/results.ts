@@ -2,31 +2,31 @@ import {
   type AnswerLog,
   countSkillSets,
   iterateLearnerRanges,
-  listSkillSets,
   selectAllLearners,
 } from '../../domain/base/answer-log.js';
 import { computeReliability, measurePredictions } from '../../domain/base/prediction-metrics.js';
 import { indices } from '../../lists.js';
-import { skillSeparator } from '../../services/answer-log/rows.js';
 import type { Split } from './answers.js';
 import { estimateAuc } from './auc.js';
+import { estimateIntervals } from './bootstrap.js';
 import { type Predictions, sumByKey } from './predict.js';
 
 export const modelNames = ['overall_mean', 'skill_mean', 'bkt', 'served'] as const;
 export type ModelName = (typeof modelNames)[number];
-export type EvaluationResults = ReturnType<typeof computeResults>;
+export type EvaluationResults = Awaited<ReturnType<typeof computeResults>>;
 export type ModelResult = EvaluationResults['models'][number];
 export type AucEstimate = ModelResult['auc'];
 export type CurvePoint = EvaluationResults['byAttempt'][number];
 export type SizeBand = EvaluationResults['bySize'][number];
 
-export function computeResults(split: Split, predictions: Predictions, skillIds: readonly string[]) {
+export async function computeResults(split: Split, predictions: Predictions) {
   const { test } = split;
   const { learner, answer, attempt } = numberAnswers(test);
   const inOrder = modelNames.map((name) => predictions[name]);
+  const intervals = await estimateIntervals(test.correct, inOrder, learner);
   return {
-    models: modelNames.map((name) => ({
-      name,
+    models: modelNames.map((name, i) => ({
+      ...{ name, intervals: intervals[i] as (typeof intervals)[0] },
       ...measureModel(test.correct, predictions[name], learner),
       reliability: computeReliability(test.correct, predictions[name]),
     })),
@@ -34,7 +34,6 @@ export function computeResults(split: Split, predictions: Predictions, skillIds:
     byAttempt: computeCurve(test, inOrder, attempt, attemptEnds),
     byAnswer: computeCurve(test, inOrder, answer, answerEnds),
     bySize: computeSizeBands(split, inOrder, learner),
-    worstSkills: selectWorstSkills(test, predictions.served, skillIds),
   };
 }
 
@@ -42,6 +41,9 @@ function measureModel(correct: Uint8Array, predictions: Float64Array, learner: U
   const auc = estimateAuc(correct, predictions, learner);
   return { metrics: { auc: auc.auc, ...measurePredictions(correct, predictions) }, auc };
 }
+
+export const measureMetrics = (correct: Uint8Array, predictions: Float64Array) =>
+  measureModel(correct, predictions, new Uint32Array(correct.length)).metrics;
 
 /** The served model on questions with several skills; null without such answers. */
 function measureSeveralSkills(
@@ -130,26 +132,4 @@ function computeSizeBands(
     const auc = predictions.map((column) => estimateAuc(correct, column.filter(inBand), own));
     return [{ from, to, skills, answers: correct.length, auc }];
   });
-}
-
-const maxWorstSkills = 10;
-/** With 100 answers the standard error of the gap is about .05. */
-const minSkillAnswers = 100;
-
-function selectWorstSkills(log: AnswerLog, served: Float64Array, skillIds: readonly string[]) {
-  const { skill, correct } = log;
-  const sets = listSkillSets(log);
-  const predicted = sumByKey(skill, sets.length, served);
-  const right = sumByKey(skill, sets.length, correct);
-  return Array.from(sumByKey(skill, sets.length), (answers, set) => {
-    const own = {
-      predicted: (predicted[set] as number) / answers,
-      correct: (right[set] as number) / answers,
-    };
-    const ids = sets[set]?.map((member) => skillIds[member]) ?? [];
-    return { skillId: ids.join(skillSeparator), answers, ...own, gap: own.predicted - own.correct };
-  })
-    .filter(({ answers }) => answers >= minSkillAnswers)
-    .sort((a, b) => Math.abs(b.gap) - Math.abs(a.gap))
-    .slice(0, maxWorstSkills);
 }

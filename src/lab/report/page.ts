@@ -50,7 +50,7 @@ figure { margin: 0; padding: .9rem 1rem .6rem; background: var(--panel); border:
   border-radius: .6rem; }
 figcaption { font-weight: 600; }
 .scroll { overflow-x: auto; }
-.charts + .scroll, .scroll + .charts { margin-top: 1.25rem; }
+.charts + .scroll, .scroll + .charts, .scroll + .scroll { margin-top: 1.25rem; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: .95rem; }
 th, td { padding: .35rem 1.1rem .35rem 0; text-align: right; border-bottom: 1px solid var(--line);
   white-space: nowrap; }
