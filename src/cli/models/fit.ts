@@ -12,20 +12,28 @@ import type { RetainedVersion } from '../../store/models/model-store.js';
 import * as read from '../support/arguments.js';
 import { defineCommand } from '../support/command.js';
 import { withDeployment } from '../support/servers.js';
+import { tableOptions } from './answer-tables.js';
+import { fitFile } from './fit-file.js';
 
 export const main = defineCommand({
   name: 'fit',
   ...read.defineArguments({
-    usage: 'npm run fit [-- options]',
+    usage: 'npm run fit [-- FILE] [options]',
     about: `Fits the models of each tenant on all of its answers in ClickHouse, and publishes a new version if it predicts
-held-out learners at least as well as the active version.`,
+held-out learners at least as well as the active version. With FILE, it fits the models on all answers of FILE without
+servers and publishes nothing.`,
     options: {
       tenant: read.tenantOption('only this tenant (default: all tenants with answers)'),
       'dry-run': read.flag('fit and evaluate, but publish nothing'),
-      threads: read.integerOption(1, 64, 'worker threads, 1 to 64 (default: one per core)'),
+      threads: read.integerOption(
+        1,
+        64,
+        'worker threads, 1 to 64 (default: one per core; for a FILE below 1,000,000 answers, 1)',
+      ),
       list: read.flag("print the tenant's versions and fit nothing"),
       back: read.flag('activate the version before the active one'),
       use: read.integerOption(0, 2 ** 32 - 1, 'activate version N; 0 is the state before the first fit'),
+      ...tableOptions,
       json: read.jsonFlag,
     },
     examples: [
@@ -33,6 +41,7 @@ held-out learners at least as well as the active version.`,
       'npm run fit -- --tenant school-1 --dry-run',
       'npm run fit -- --tenant school-1 --list',
       'npm run fit -- --tenant school-1 --use 3',
+      'npm run fit -- answers.csv --parameters skills.csv',
     ],
     notes: `Running services load a new version within seconds. A tenant without new answers since its last fit is skipped.
 Answers that are still in the outbox are not part of the fit.
@@ -41,16 +50,30 @@ Answers that are still in the outbox are not part of the fit.
 activated. Item difficulties are stored for the last 3; older versions learn them from scratch.
 The next fit with new answers may publish a newer version. Set FIT_INTERVAL_HOURS=0 to disable scheduled fits.
 
-It connects to the service running on DATA_DIR, or starts Redis and ClickHouse itself.`,
+It connects to the service running on DATA_DIR, or starts Redis and ClickHouse itself.
+
+FILE: npm run evaluate -- --help describes its columns, and the rows of --predictions and --parameters. Their figures are
+in-sample: the models are fitted on the same answers. fold is empty.`,
     read: (values, given) => {
-      const { 'dry-run': dryRun, list, back, use, ...others } = read.rejectOperands(values, given);
-      if ([dryRun, list, back, use !== null].filter(Boolean).length > 1)
-        throw new read.UsageError('Pass only one of --dry-run, --list, --back and --use');
-      return { ...others, dryRun, list, back, use };
+      const { 'dry-run': dryRun, list, back, use, ...others } = values;
+      const modes = [dryRun, list, back, use !== null].filter(Boolean).length;
+      if (modes > 1) throw new read.UsageError('Pass only one of --dry-run, --list, --back and --use');
+      const { file } = given.operands.length > 0 ? read.requireFile({}, given) : { file: null };
+      if (file !== null && (modes > 0 || others.tenant !== null))
+        throw new read.UsageError(
+          'A fit of FILE publishes nothing. Omit FILE, or omit --tenant, --dry-run, --list, --back and --use',
+        );
+      if (file === null && (others.predictions ?? others.parameters) !== null)
+        throw new read.UsageError(
+          '--predictions and --parameters need a file of answers. Use npm run fit -- FILE --predictions OUT',
+        );
+      return { ...others, dryRun, list, back, use, file };
     },
   }),
-  run: (context, { tenant, dryRun, threads, list, back, use, json }) =>
-    withDeployment(context, async ({ endpoints, clickhouse, redis, signal }) => {
+  run: (context, args) => {
+    const { file, tenant, dryRun, threads, list, back, use, json } = args;
+    if (file !== null) return fitFile(context, { ...args, file });
+    return withDeployment(context, async ({ endpoints, clickhouse, redis, signal }) => {
       const options = { threads: threads ?? undefined, servesRequests: false };
       const parts = createFitDependencies({ redis, clickhouse }, endpoints, options, context.logger);
       if (list || back || use !== null) {
@@ -68,7 +91,8 @@ It connects to the service running on DATA_DIR, or starts Redis and ClickHouse i
       const fits = await runFits(parts, { tenant: tenant ?? undefined, dryRun, signal, onStep });
       const text = fits.map(formatFit).join('\n') || 'ClickHouse has no answers to fit the models on';
       context.print(json ? formatJsonLine({ tenants: fits.map(describeFit) }) : text);
-    }),
+    });
+  },
 });
 
 /**
