@@ -7,7 +7,7 @@ import type { LogProfile } from '../../services/answer-log/profile.js';
 import { createImportStore, type ImportStore, importLockKey } from '../../store/learners/import-store.js';
 import { openAnswerLog } from '../answer-log/open-log.js';
 import { describeOptions, logHelp, logOptions, toReadOptions } from '../answer-log/options.js';
-import { describeFile, profileLog, rejectUnusable } from '../answer-log/profile-log.js';
+import { dryRunFlag, printDryRun, readLog, rejectUnusable } from '../answer-log/read-log.js';
 import * as read from '../support/arguments.js';
 import { type CommandContext, defineCommand } from '../support/command.js';
 import { acquireProcessLock, openEngine } from '../support/servers.js';
@@ -19,7 +19,7 @@ export const importArguments = read.defineArguments({
   options: {
     tenant: read.tenantOption(`import into this tenant (default: ${read.defaultTenant})`),
     again: read.flag('import a file again and count all of its rows a second time'),
-    'dry-run': read.flag('print how FILE is read, ten answers and warnings; import nothing'),
+    'dry-run': dryRunFlag,
     ...logOptions,
     json: read.jsonFlag,
   },
@@ -47,10 +47,11 @@ type ImportArguments = NonNullable<ReturnType<typeof importArguments.read>>;
 export const main = defineCommand({ name: 'import', ...importArguments, run: importFile });
 
 async function importFile(context: CommandContext, args: ImportArguments): Promise<void> {
+  if (args.dryRun) return printDryRun(args, context);
   const log = await openAnswerLog(args.file, args.options);
-  const read = await profileLog(log, context);
+  // Before the first answer counts: a repaired file is another one, so its first rows would count twice.
+  const read = await readLog(log, context);
   if (read === null) return;
-  if (args.dryRun) return context.print(describeFile(log, read, args.json));
   rejectUnusable(args.file, read.profile, args.options);
   const { start } = args.options;
   // Rows of other formats may be sorted and merged, so another reading of a file is another import.

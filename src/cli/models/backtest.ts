@@ -11,6 +11,7 @@ import { type ForecastWindow, planWindows, selectAnswersBefore } from '../../lab
 import { type AnswerTable, assignFolds } from '../../lab/evaluate/answers.js';
 import { seed } from '../../lab/evaluate/bootstrap.js';
 import { StartError } from '../../lifecycle.js';
+import { logHelp } from '../answer-log/options.js';
 import type { CommandContext } from '../support/command.js';
 import { chooseThreads, defineLabCommand, listFolds, openTrainer, requireSplit } from './lab-command.js';
 
@@ -24,7 +25,7 @@ and their intervals with the answers that followed.`,
   fold: `forecast only the learners of fold N (default: each fold in turn; if FILE has all learners in
 one fold, folds 1 to 5 by a hash of user_id)`,
   examples: ['npm run backtest -- answers.csv.gz', 'npm run backtest -- answers.csv --report report.html'],
-  notes: `npm run evaluate -- --help describes the columns of FILE.
+  notes: `${logHelp}
 
 Training: the models of a forecast are trained on learners of other folds. If the log has times, they also see only
 earlier answers: the log is split into four parts with equal numbers of answers, and each part except the first is

@@ -2,12 +2,14 @@ import { splitInSample } from '../../lab/evaluate/answers.js';
 import { formatFigure } from '../../lab/evaluate/figures.js';
 import { measureFold } from '../../lab/evaluate/folds.js';
 import { formatJsonLine, formatNumber } from '../../lab/report/format.js';
+import type { ReadOptions } from '../../services/answer-log/options.js';
 import type { CommandContext } from '../support/command.js';
 import { type TablePaths, writeTables } from './answer-tables.js';
 import { chooseThreads, openTrainer, readAnswers, trainAndScore } from './lab-command.js';
 
 interface FitFileArguments extends TablePaths {
   readonly file: string;
+  readonly options: ReadOptions;
   readonly threads: number | null;
   readonly json: boolean;
 }
@@ -22,7 +24,7 @@ interface FileFit {
 
 /** Fits the models on all answers of a file. Publishes nothing and needs no servers. */
 export async function fitFile(context: CommandContext, args: FitFileArguments): Promise<void> {
-  const answers = await readAnswers(args.file, context);
+  const answers = await readAnswers(args, context);
   if (answers === null) return;
   const { table, leftOut, since } = answers;
   const split = splitInSample(table);

@@ -9,6 +9,7 @@ import { StartError } from '../../lifecycle.js';
 import { type FitDependencies, runFits, type TenantFit } from '../../services/models/fit-models.js';
 import { activateVersion } from '../../services/models/model-versions.js';
 import type { RetainedVersion } from '../../store/models/model-store.js';
+import { logHelp, logOptions, toReadOptions } from '../answer-log/options.js';
 import * as read from '../support/arguments.js';
 import { defineCommand } from '../support/command.js';
 import { withDeployment } from '../support/servers.js';
@@ -35,6 +36,7 @@ servers and publishes nothing.`,
       use: read.integerOption(0, 2 ** 32 - 1, 'activate version N; 0 is the state before the first fit'),
       ...tableOptions,
       json: read.jsonFlag,
+      ...logOptions,
     },
     examples: [
       'npm run fit',
@@ -52,22 +54,35 @@ The next fit with new answers may publish a newer version. Set FIT_INTERVAL_HOUR
 
 It connects to the service running on DATA_DIR, or starts Redis and ClickHouse itself.
 
-FILE: npm run evaluate -- --help describes its columns, and the rows of --predictions and --parameters. Their figures are
-in-sample: the models are fitted on the same answers. fold is empty.`,
+${logHelp}
+npm run evaluate -- --help describes the rows of --predictions and --parameters. Their figures are in-sample: the models are
+fitted on the same answers. fold is empty.`,
     read: (values, given) => {
-      const { 'dry-run': dryRun, list, back, use, ...others } = values;
+      const {
+        tenant,
+        threads,
+        'dry-run': dryRun,
+        list,
+        back,
+        use,
+        predictions,
+        parameters,
+        json,
+        ...log
+      } = values;
       const modes = [dryRun, list, back, use !== null].filter(Boolean).length;
       if (modes > 1) throw new read.UsageError('Pass only one of --dry-run, --list, --back and --use');
       const { file } = given.operands.length > 0 ? read.requireFile({}, given) : { file: null };
-      if (file !== null && (modes > 0 || others.tenant !== null))
+      if (file !== null && (modes > 0 || tenant !== null))
         throw new read.UsageError(
           'A fit of FILE publishes nothing. Omit FILE, or omit --tenant, --dry-run, --list, --back and --use',
         );
-      if (file === null && (others.predictions ?? others.parameters) !== null)
+      if (file === null && (predictions ?? parameters) !== null)
         throw new read.UsageError(
           '--predictions and --parameters need a file of answers. Use npm run fit -- FILE --predictions OUT',
         );
-      return { ...others, dryRun, list, back, use, file };
+      const options = toReadOptions(log);
+      return { tenant, threads, dryRun, list, back, use, predictions, parameters, json, options, file };
     },
   }),
   run: (context, args) => {

@@ -12,11 +12,10 @@ import { createRunInfo, type RunInfo } from '../../lab/report/run-info.js';
 import { StartError } from '../../lifecycle.js';
 import { computeSum, distinct } from '../../lists.js';
 import type { ReadOptions } from '../../services/answer-log/options.js';
-import { createProfile } from '../../services/answer-log/profile.js';
 import { maxFold } from '../../services/answer-log/rows.js';
 import { openAnswerLog } from '../answer-log/open-log.js';
 import { logOptions, toReadOptions } from '../answer-log/options.js';
-import { rejectUnusable } from '../answer-log/profile-log.js';
+import { dryRunFlag, printDryRun, readLog, rejectUnusable } from '../answer-log/read-log.js';
 import {
   defineArguments,
   flag,
@@ -90,6 +89,7 @@ export const defineLabCommand = <Options extends OptionTable>({
           `threads of the fit, 1 to ${maxThreads} (default: 1; from 1,000,000 answers on, one per core)`,
         ),
         json: flag('print the metrics as one line of JSON'),
+        'dry-run': dryRunFlag,
         ...logOptions,
       },
       examples,
@@ -101,6 +101,7 @@ export const defineLabCommand = <Options extends OptionTable>({
       },
     }),
     run: async (context, args) => {
+      if (args['dry-run']) return printDryRun(args, context);
       const run = createRunInfo(args.command);
       const answers = await readAnswers(args, context);
       const output = answers && (await measure(context, args, answers));
@@ -113,46 +114,26 @@ export const defineLabCommand = <Options extends OptionTable>({
     },
   });
 
-const maxExamples = 5;
-
 export type LoadedAnswers = NonNullable<Awaited<ReturnType<typeof readAnswers>>>;
 
 /** @returns null after a signal @throws StartError for an unreadable file, or one without valid rows */
 export async function readAnswers(
   { file, options }: Pick<LabArguments, 'file' | 'options'>,
-  { closers, stderr, showProgress }: CommandContext,
+  context: CommandContext,
 ) {
   const since = performance.now();
   const log = await openAnswerLog(file, options);
   const table = createAnswerTable();
-  const profile = createProfile();
-  const examples: string[] = [];
-  let bytes = 0;
-  const onBytes = (chunk: Buffer): void => {
-    bytes += chunk.length;
-  };
-  for await (const { rows } of log.readPages(Date.now(), onBytes)) {
-    if (closers.closing) return null;
-    for (const { row } of rows) {
-      profile.add(row);
-      if (row.answer !== null) table.add(row.answer);
-      else if (!row.isFiltered && examples.length < maxExamples)
-        examples.push(`  line ${row.line}: ${row.message}`);
-    }
-    const share = Math.floor((100 * bytes) / Math.max(1, log.bytes));
-    showProgress(`reading: ${share} %, ${formatNumber(table.columns.learner.length)} answers`);
-  }
-  if (closers.closing) return null;
-  showProgress('');
-  const found = profile.read();
-  const leftOut = computeSum(Object.values(found.leftOut));
-  rejectUnusable(file, found, options);
+  const read = await readLog(log, context, table.add);
+  if (read === null) return null;
+  rejectUnusable(file, read.profile, options);
+  const leftOut = computeSum(Object.values(read.profile.leftOut));
   const notes = [
     `${file}: format ${log.format.name}`,
     ...log.warnings,
-    ...buildNotes(table, leftOut, examples),
+    ...buildNotes(table, leftOut, read.problems),
   ];
-  for (const note of notes) stderr.write(`${note}\n`);
+  for (const note of notes) context.stderr.write(`${note}\n`);
   return { table, leftOut, since };
 }
 
@@ -162,9 +143,9 @@ function buildNotes(table: AnswerTable, leftOut: number, examples: readonly stri
   const note = (count: number, one: string, several: string, rest: string): string[] =>
     count > 0 ? [`${formatNumber(count)} ${count === 1 ? one : several} ${rest}`] : [];
   return [
-    ...note(leftOut, 'invalid row', 'invalid rows', 'skipped:'),
+    ...note(leftOut, 'row', 'rows', 'left out:'),
     ...examples,
-    ...(leftOut > maxExamples ? [`  and ${formatNumber(leftOut - maxExamples)} more`] : []),
+    ...(leftOut > examples.length ? [`  and ${formatNumber(leftOut - examples.length)} more`] : []),
     ...note(
       conflicts,
       'row has',

@@ -37,7 +37,6 @@ export function createProfile() {
   const leftOut = new Map<string, number>();
   const recent = new Map<string, FileAnswer>();
   const counts = {
-    rows: 0,
     answers: 0,
     right: 0,
     severalSkills: 0,
@@ -60,10 +59,6 @@ export function createProfile() {
   }
 
   return {
-    /** @param rows rows of the file behind the log's rows */
-    addRows: (rows: number): void => {
-      counts.rows += rows;
-    },
     add: (row: LogRow): void => {
       if (row.answer === null) {
         leftOut.set(row.reason, (leftOut.get(row.reason) ?? 0) + 1);
@@ -79,8 +74,9 @@ export function createProfile() {
       if (answer.at !== null) [from, to] = [Math.min(from, answer.at), Math.max(to, answer.at)];
       compareWithPrevious(answer);
     },
-    read: (): LogProfile => ({
-      ...{ rows: counts.rows, answers: counts.answers, severalSkills: counts.severalSkills },
+    /** @param rows of the file */
+    read: (rows: number): LogProfile => ({
+      ...{ rows, answers: counts.answers, severalSkills: counts.severalSkills },
       ...{ learners: learners.size, skills: skills.size, items: items.size },
       correctShare: counts.answers === 0 ? null : counts.right / counts.answers,
       ...(Number.isFinite(from) ? { from, to } : { from: null, to: null }),

@@ -5,10 +5,12 @@ import { StartError } from '../../lifecycle.js';
 import type { ReadOptions } from '../../services/answer-log/options.js';
 import { buildWarnings, createProfile, type LogProfile } from '../../services/answer-log/profile.js';
 import type { FileAnswer } from '../../services/answer-log/rows.js';
+import { flag } from '../support/arguments.js';
 import type { CommandContext } from '../support/command.js';
-import type { AnswerLogFile } from './open-log.js';
+import { type AnswerLogFile, openAnswerLog } from './open-log.js';
 
 const shownAnswers = 10;
+const shownProblems = 5;
 /** Fewer answers can be equal by chance. */
 const minOneClassAnswers = 100;
 
@@ -17,21 +19,21 @@ interface ReadFile {
   readonly hash: Buffer;
   readonly profile: LogProfile;
   readonly first: readonly FileAnswer[];
-  readonly warnings: readonly string[];
+  /** First invalid rows. */
+  readonly problems: readonly string[];
 }
 
 /**
- * Reads the whole file before its first answer is counted: a repaired file is another one, so its first rows
- * would count twice.
- * @returns null after a signal @throws StartError for a damaged file, or answers that are all equal
+ * Reads the whole file. @returns null after a signal @throws StartError for a damaged file
  */
-export async function profileLog(
+export async function readLog(
   log: AnswerLogFile,
   { closers, showProgress }: Pick<CommandContext, 'closers' | 'showProgress'>,
+  onAnswer: (answer: FileAnswer) => void = () => undefined,
 ): Promise<ReadFile | null> {
   const hash = createHash('sha256');
   const profile = createProfile();
-  const first: FileAnswer[] = [];
+  const [first, problems]: [FileAnswer[], string[]] = [[], []];
   let [rows, bytes] = [0, 0];
   const onBytes = (chunk: Buffer): void => {
     hash.update(chunk);
@@ -39,19 +41,20 @@ export async function profileLog(
   };
   for await (const page of log.readPages(Date.now(), onBytes)) {
     if (closers.closing) return null;
-    profile.addRows(page.fileRows);
+    rows += page.fileRows;
     for (const { row } of page.rows) {
       profile.add(row);
-      if (row.answer !== null && first.length < shownAnswers) first.push(row.answer);
+      if (row.answer !== null) {
+        if (first.length < shownAnswers) first.push(row.answer);
+        onAnswer(row.answer);
+      } else if (!row.isFiltered && problems.length < shownProblems)
+        problems.push(`  line ${row.line}: ${row.message}`);
     }
-    rows += page.fileRows;
-    showProgress(
-      `checking the file: ${Math.floor((100 * bytes) / Math.max(1, log.bytes))} %, ${formatNumber(rows)} rows`,
-    );
+    const share = Math.floor((100 * bytes) / Math.max(1, log.bytes));
+    showProgress(`reading: ${share} %, ${formatNumber(rows)} rows`);
   }
   showProgress('');
-  const found = profile.read();
-  return { hash: hash.digest(), profile: found, first, warnings: [...log.warnings, ...buildWarnings(found)] };
+  return { hash: hash.digest(), profile: profile.read(rows), first, problems };
 }
 
 /** @throws StartError without answers, or if all are equal and the options do not name the right values */
@@ -69,8 +72,20 @@ export function rejectUnusable(path: string, profile: LogProfile, options: ReadO
   );
 }
 
-/** For --dry-run. */
-export function describeFile(log: AnswerLogFile, read: ReadFile, isJson: boolean): string {
+export const dryRunFlag = flag('print how FILE is read, ten answers and warnings, and stop');
+
+/** --dry-run. @throws StartError for a damaged file */
+export async function printDryRun(
+  { file, options, json }: { readonly file: string; readonly options: ReadOptions; readonly json: boolean },
+  context: CommandContext,
+): Promise<void> {
+  const log = await openAnswerLog(file, options);
+  const read = await readLog(log, context);
+  if (read !== null) context.print(describeFile(log, read, json));
+}
+
+function describeFile(log: AnswerLogFile, read: ReadFile, isJson: boolean): string {
+  const warnings = [...log.warnings, ...buildWarnings(read.profile)];
   const { format, mapping } = log;
   const { correctShare, from, to, leftOut, ...counts } = read.profile;
   const { rows, answers, learners, skills, items, severalSkills } = counts;
@@ -88,7 +103,7 @@ export function describeFile(log: AnswerLogFile, read: ReadFile, isJson: boolean
         items,
         severalSkills,
       },
-      ...{ correctShare, from: time(from), to: time(to), leftOut, warnings: read.warnings },
+      ...{ correctShare, from: time(from), to: time(to), leftOut, warnings },
     });
   const entries = (title: string, values: Readonly<Record<string, string>>): string =>
     [title, formatTableLines(Object.entries(values), 'padEnd').map((line) => `  ${line}`)].flat().join('\n');
@@ -104,7 +119,7 @@ export function describeFile(log: AnswerLogFile, read: ReadFile, isJson: boolean
       time: from === null ? 'none' : `${time(from)} to ${time(to)}`,
     }),
     ...(reasons.length === 0 ? [] : [entries('Rows left out:', Object.fromEntries(reasons))]),
-    read.warnings.map((warning) => `Warning: ${warning}`).join('\n'),
+    warnings.map((warning) => `Warning: ${warning}`).join('\n'),
   ]
     .join('\n\n')
     .trimEnd();
