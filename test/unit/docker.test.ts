@@ -15,7 +15,7 @@ import { root } from '../support/runner/root.js';
 
 interface ComposeService {
   readonly image: string;
-  readonly build?: string;
+  readonly build?: string | { readonly target: string };
   readonly command?: readonly string[];
   readonly entrypoint?: readonly string[];
   readonly environment?: Readonly<Record<string, string | number>>;
@@ -41,7 +41,7 @@ function bytesOf(size: string): number {
 const exact = /^[\w./-]+:v?\d+\.\d+\.\d+[\w.-]*$/;
 
 test('docker-compose.yml limits memory and processes of each service', () => {
-  const names = ['api', 'clickhouse', 'grafana', 'pipeline', 'prometheus', 'redis'];
+  const names = ['api', 'clickhouse', 'grafana', 'import', 'pipeline', 'prometheus', 'redis'];
   assert.deepEqual(services.map(([name]) => name).sort(), names);
   for (const [name, { mem_limit, pids_limit }] of services) {
     assert.ok(bytesOf(mem_limit) >= units.g, name);
@@ -53,7 +53,10 @@ test('docker-compose.yml and Dockerfile name exact versions of images', () => {
   const { version } = JSON.parse(text('package.json'));
   for (const [name, { image, build }] of services) {
     assert.match(image, exact, name);
-    if (build !== undefined) assert.equal(image, `skilltrace:${version}`);
+    if (build === undefined) continue;
+    assert.equal(image, `skilltrace${name === 'import' ? '-import' : ''}:${version}`);
+    if (typeof build === 'object')
+      assert.match(text('Dockerfile'), new RegExp(`^FROM \\w+ AS ${build.target}$`, 'm'));
   }
   const stages = new Set<string>();
   for (const [, image = '', stage] of text('Dockerfile').matchAll(/^FROM (\S+)(?: AS (\S+))?$/gm)) {

@@ -145,6 +145,10 @@ const engineErrors: readonly (readonly [name: RegExp, problem: string])[] = [
     /MEMORY_LIMIT_EXCEEDED|TOO_LARGE_STRING_SIZE/,
     'a line or a quoted field is too long. Close the quote, or check that each line has one answer',
   ],
+  [
+    /@chdb|libchdb/,
+    'the engine that reads files is not installed (package chdb). In containers, use the service import',
+  ],
   [/INCORRECT_DATA|PARQUET|TABLE_STRUCTURE/i, 'the Parquet data is damaged. Write the file again'],
 ];
 

@@ -110,6 +110,8 @@ async function rejectLine(path: string, start: number): Promise<StartError> {
   );
 }
 
+const maxListedFiles = 5;
+
 /** Reads the only file in an archive. */
 async function openZip(path: string): Promise<Pick<LogSource, 'bytes' | 'compression' | 'read'>> {
   const zip = await openPromise(path, { lazyEntries: true, autoClose: false });
@@ -120,9 +122,9 @@ async function openZip(path: string): Promise<Pick<LogSource, 'bytes' | 'compres
   }
   const [entry, another] = entries;
   if (entry === undefined || another !== undefined) {
-    const names = entries.slice(0, 5).map(({ fileName }) => fileName);
+    const names = entries.slice(0, maxListedFiles).map(({ fileName }) => fileName);
     throw new StartError(
-      `${path} contains ${entries.length} files${names.length > 0 ? ` (${names.join(', ')}, …)` : ''}. Extract it, and pass one of them`,
+      `${path} contains ${entries.length} files: ${names.join(', ')}. Extract it, and pass one of them`,
     );
   }
   const stored = entry;
@@ -175,7 +177,10 @@ export function explainReadError(path: string, error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof StartError) return error;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   const cause = { cause: error };
-  if (code.startsWith('Z_') || /zip|central directory|crc/i.test(error.message))
+  if (
+    code.startsWith('Z_') ||
+    /zip|central directory|crc|(relative|absolute) path|fileName/i.test(error.message)
+  )
     return new StartError(`${path}: the archive is damaged or truncated (${error.message})`, cause);
   if (!('syscall' in error)) return error;
   return new StartError(`${path} cannot be read: ${systemErrors[code] ?? error.message}`, cause);

@@ -306,7 +306,7 @@ const lookalikes: readonly (readonly [column: AnswerColumn, pattern: RegExp, wha
   ['skill_id', /skill|\bkc\b|topic|concept|tags?$|lexeme/i, 'identifies skills'],
   ['correct', /correct|outcome|score|grade|result/i, 'contains the result'],
   ['item_id', /item|problem|question|exercise/i, 'identifies items'],
-  ['ts', /time|date|stamp/i, 'contains times'],
+  ['ts', /^(?!.*(overlap|elapsed|duration|response|taken|spent)).*(time|date|stamp)/i, 'contains times'],
   ['order', /order|^row|^seq|log_?id/i, 'numbers the answers'],
 ];
 

@@ -26,6 +26,8 @@ export interface LogProfile {
   readonly rareSkills: number;
 }
 
+type AnswerRow = Extract<LogRow, { readonly answer: FileAnswer }>;
+
 const maxRecentLearners = 50_000;
 /** Fewer answers do not determine the parameters of a skill. */
 const minSkillAnswers = 20;
@@ -35,7 +37,7 @@ export function createProfile() {
   const [learners, items] = [new Set<string>(), new Set<string>()];
   const skills = new Map<string, number>();
   const leftOut = new Map<string, number>();
-  const recent = new Map<string, FileAnswer>();
+  const recent = new Map<string, AnswerRow>();
   const counts = {
     answers: 0,
     right: 0,
@@ -47,10 +49,13 @@ export function createProfile() {
   };
   let [from, to] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
 
-  function compareWithPrevious(answer: FileAnswer): void {
-    const before = recent.get(answer.userId);
-    setRecentlyUsed(recent, answer.userId, answer, maxRecentLearners);
-    if (before === undefined) return;
+  function compareWithPrevious(row: AnswerRow): void {
+    const { answer } = row;
+    const previous = recent.get(answer.userId);
+    setRecentlyUsed(recent, answer.userId, row, maxRecentLearners);
+    // A row with counts has several answers.
+    if (previous === undefined || previous.line === row.line) return;
+    const before = previous.answer;
     if (isBefore(answer.order, before.order)) counts.order++;
     if (isBefore(answer.at, before.at)) counts.time++;
     if (!isSameMoment(answer, before)) return;
@@ -72,7 +77,7 @@ export function createProfile() {
       if (answer.itemId !== null) items.add(answer.itemId);
       for (const skill of answer.skillIds) skills.set(skill, (skills.get(skill) ?? 0) + 1);
       if (answer.at !== null) [from, to] = [Math.min(from, answer.at), Math.max(to, answer.at)];
-      compareWithPrevious(answer);
+      compareWithPrevious(row);
     },
     /** @param rows of the file */
     read: (rows: number): LogProfile => ({

@@ -65,8 +65,12 @@ function buildTime(
     wholeSeconds,
     ms,
   );
+  // A day that the month lacks becomes one of the next month.
   const isPossible =
-    new Date(time).getUTCDate() === Number(day) && hour < 24 && Number(minutes) < 60 && Number(seconds) < 61;
+    new Date(time).getUTCMonth() === Number(month) - 1 &&
+    hour < 24 &&
+    Number(minutes) < 60 &&
+    Number(seconds) < 61;
   return isPossible ? { ms: time, zone } : null;
 }
 
