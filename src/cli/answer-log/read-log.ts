@@ -116,6 +116,7 @@ function describeFile(log: AnswerLogFile, read: ReadFile, isJson: boolean): stri
       answers: `${formatNumber(answers)}, ${formatNumber(severalSkills)} of them on several skills`,
       ...{ learners: formatNumber(learners), skills: formatNumber(skills), items: formatNumber(items) },
       'share correct': correctShare === null ? 'none' : correctShare.toFixed(3),
+      'repeated rows': formatNumber(read.profile.repeated.same + read.profile.repeated.otherSkill),
       time: from === null ? 'none' : `${time(from)} to ${time(to)}`,
     }),
     ...(reasons.length === 0 ? [] : [entries('Rows left out:', Object.fromEntries(reasons))]),

@@ -3,28 +3,7 @@ import type { LogRow } from './log-rows.js';
 import type { FileAnswer } from './rows.js';
 
 /** What a file contains. */
-export interface LogProfile {
-  /** Rows of the file. */
-  readonly rows: number;
-  readonly answers: number;
-  readonly learners: number;
-  readonly skills: number;
-  readonly items: number;
-  /** Answers to questions with several skills. */
-  readonly severalSkills: number;
-  /** Null without answers. */
-  readonly correctShare: number | null;
-  /** Unix milliseconds; null without times. */
-  readonly from: number | null;
-  readonly to: number | null;
-  /** Rows by reason. */
-  readonly leftOut: Readonly<Record<string, number>>;
-  /** Rows that are earlier than the learner's previous row, by `order` or by time. */
-  readonly backwards: { readonly order: number; readonly time: number };
-  /** Equal to the learner's previous row, and with only another skill. */
-  readonly repeated: { readonly same: number; readonly otherSkill: number };
-  readonly rareSkills: number;
-}
+export type LogProfile = ReturnType<ReturnType<typeof createProfile>['read']>;
 
 type AnswerRow = Extract<LogRow, { readonly answer: FileAnswer }>;
 
@@ -42,10 +21,7 @@ export function createProfile() {
     answers: 0,
     right: 0,
     severalSkills: 0,
-    sameRow: 0,
-    otherSkill: 0,
-    order: 0,
-    time: 0,
+    ...{ sameRow: 0, otherSkill: 0, order: 0, time: 0 },
   };
   let [from, to] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
 
@@ -80,13 +56,19 @@ export function createProfile() {
       compareWithPrevious(row);
     },
     /** @param rows of the file */
-    read: (rows: number): LogProfile => ({
+    read: (rows: number) => ({
       ...{ rows, answers: counts.answers, severalSkills: counts.severalSkills },
       ...{ learners: learners.size, skills: skills.size, items: items.size },
+      /** Null without answers. */
       correctShare: counts.answers === 0 ? null : counts.right / counts.answers,
-      ...(Number.isFinite(from) ? { from, to } : { from: null, to: null }),
+      /** Unix milliseconds; null without times. */
+      from: Number.isFinite(from) ? from : null,
+      to: Number.isFinite(to) ? to : null,
+      /** Rows by reason. */
       leftOut: Object.fromEntries(leftOut),
+      /** Rows that are earlier than the learner's previous row, by `order` or by time. */
       backwards: { order: counts.order, time: counts.time },
+      /** Equal to the learner's previous row, and with only another skill. */
       repeated: { same: counts.sameRow, otherSkill: counts.otherSkill },
       rareSkills: [...skills.values()].filter((answers) => answers < minSkillAnswers).length,
     }),
@@ -107,27 +89,23 @@ const isSameMoment = (a: FileAnswer, b: FileAnswer): boolean =>
 /** @returns problems that make results worse, and what to do */
 export function buildWarnings(profile: LogProfile): string[] {
   const { answers, learners, correctShare, backwards, repeated, rareSkills, skills } = profile;
-  const warn = (isTrue: boolean, text: string): string[] => (isTrue ? [text] : []);
-  const share = correctShare === 1 ? 'correct' : 'incorrect';
-  return [
-    ...warn(answers === 0, 'No row has a valid answer'),
-    ...warn(learners === 1, 'All answers are of one learner. Check the column user_id'),
-    ...warn(
-      correctShare === 0 || correctShare === 1,
-      `All answers are ${share}. Check --correct-values and --incorrect-values`,
-    ),
-    ...warn(
-      backwards.order + backwards.time > 0,
-      `${Math.max(backwards.order, backwards.time)} rows are earlier than the learner's previous row. Sort the file by time, or pass --sort-by COLUMN`,
-    ),
-    ...warn(
-      repeated.same > 0,
-      `${repeated.same} rows repeat the learner's previous row. They count as answers`,
-    ),
-    ...warn(
+  const isOneClass = correctShare === 0 || correctShare === 1;
+  const result = correctShare === 1 ? 'correct' : 'incorrect';
+  const late = Math.max(backwards.order, backwards.time);
+  const warnings: readonly (readonly [applies: boolean, text: string])[] = [
+    [answers === 0, 'No row has a valid answer'],
+    [learners === 1, 'All answers are of one learner. Check the column user_id'],
+    [isOneClass, `All answers are ${result}. Check --correct-values and --incorrect-values`],
+    [
+      late > 0,
+      `${late} rows are earlier than the learner's previous row. Sort the file by time, or pass --sort-by COLUMN`,
+    ],
+    [repeated.same > 0, `${repeated.same} rows repeat the learner's previous row. They count as answers`],
+    [
       repeated.otherSkill > 0,
       `${repeated.otherSkill} rows differ from the learner's previous row only in the skill. If they are one answer, write one row with the skills joined by ~~`,
-    ),
-    ...warn(rareSkills > 0, `${rareSkills} of ${skills} skills have fewer than ${minSkillAnswers} answers`),
+    ],
+    [rareSkills > 0, `${rareSkills} of ${skills} skills have fewer than ${minSkillAnswers} answers`],
   ];
+  return warnings.flatMap(([applies, text]) => (applies ? [text] : []));
 }

@@ -66,7 +66,7 @@ export function createAnswerParser(rules: RowRules) {
     const question = questions === null ? null : findQuestion(questions, itemId);
     return {
       userId,
-      skillIds: question === null ? parseSkills(fields) : checkSkills('skill_id', itemId, question.skillIds),
+      skillIds: parseSkills(question === null ? fields : { skill_ids: question.skillIds }),
       isCorrect: question?.key
         ? fields.choice === question.key
         : parseCorrect(toNumber(fields.correct), rules),

@@ -18,8 +18,8 @@ const yearLast = new RegExp(
 );
 
 /**
- * Parses times of an answer log to Unix milliseconds: a number since `startMs` in the unit of `format`, RFC 3339, ISO 8601 without
- * a zone, or a date with the year last. Null if the text is no time, or its day and month are ambiguous.
+ * Parses times of an answer log to Unix milliseconds: a number since `startMs` in the unit of `format`, RFC 3339,
+ * ISO 8601 without a zone, or a date with the year last. Null if the text is no time, or its day and month are ambiguous.
  * @param timeZone IANA name, for times without a zone
  */
 export function createTimeParser(format: TimeFormat, timeZone: string, startMs: number) {
@@ -52,27 +52,16 @@ function buildTime(
   day: string | undefined,
   [hours = '0', minutes = '0', seconds = '0', fraction = '0', half, zone]: readonly (string | undefined)[],
 ) {
-  const hour = half ? (Number(hours) % 12) + (/^p/i.test(half) ? 12 : 0) : Number(hours);
+  const [y, m, d, h, min, s] = [year, month, day, hours, minutes, seconds].map(Number) as SixNumbers;
+  const hour = half ? (h % 12) + (/^p/i.test(half) ? 12 : 0) : h;
   // RFC 3339 allows the leap second 60.
-  const wholeSeconds = Math.min(Number(seconds), 59);
-  const ms = Math.trunc(1000 * Number(`0${fraction}`));
-  const time = Date.UTC(
-    Number(year),
-    Number(month) - 1,
-    Number(day),
-    hour,
-    Number(minutes),
-    wholeSeconds,
-    ms,
-  );
+  const ms = Date.UTC(y, m - 1, d, hour, min, Math.min(s, 59), Math.trunc(1000 * Number(`0${fraction}`)));
   // A day that the month lacks becomes one of the next month.
-  const isPossible =
-    new Date(time).getUTCMonth() === Number(month) - 1 &&
-    hour < 24 &&
-    Number(minutes) < 60 &&
-    Number(seconds) < 61;
-  return isPossible ? { ms: time, zone } : null;
+  const isPossible = new Date(ms).getUTCMonth() === m - 1 && hour < 24 && min < 60 && s < 61;
+  return isPossible ? { ms, zone } : null;
 }
+
+type SixNumbers = [number, number, number, number, number, number];
 
 function parseZone(zone: string): number {
   const [, sign, hours, minutes] = /^([+-])(\d\d):?(\d\d)$/.exec(zone) ?? [];
