@@ -66,6 +66,8 @@ const settings = {
   input_format_csv_allow_variable_number_of_columns: 1,
   input_format_tsv_allow_variable_number_of_columns: 1,
   input_format_csv_empty_as_default: 0,
+  // Accepts both kinds of line ends, and leaves CR in the last field.
+  input_format_tsv_crlf_end_of_line: 1,
   max_memory_usage: memoryBytes,
   max_bytes_before_external_sort: sortBytes,
   max_bytes_ratio_before_external_sort: 0,
@@ -190,7 +192,7 @@ function buildQuery(
   if (sortPlaces.length === 0 && join === null) return `SELECT 0, ${columns} FROM (${from})`;
   const rows = `SELECT * FROM (SELECT toInt64(rowNumberInAllBlocks()) AS number, * FROM (${from}))
     WHERE number >= ${layout.headerLines}`;
-  const keys = sortPlaces.map(nameOf).flatMap((name) => [`toFloat64OrNull(${name})`, name]);
+  const keys = sortPlaces.map(nameOf).flatMap((name) => [`toFloat64OrNull(trimRight(${name}, '\\r'))`, name]);
   return `SELECT number, ${columns} FROM (${join === null ? rows : joinColumn(rows, join)})
     ORDER BY ${[...keys, 'number'].join(', ')}`;
 }
