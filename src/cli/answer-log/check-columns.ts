@@ -9,7 +9,7 @@ import {
   logFormats,
 } from '../../services/answer-log/formats.js';
 import type { ReadOptions } from '../../services/answer-log/options.js';
-import type { LogLayout } from './engine-rows.js';
+import type { LogLayout } from './engine-query.js';
 
 const formatNames = logFormats.map(({ name }) => name).join(', ');
 

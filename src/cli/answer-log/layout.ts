@@ -2,7 +2,8 @@ import { parse } from 'csv-parse/sync';
 import { StartError } from '../../lifecycle.js';
 import { distinct } from '../../lists.js';
 import type { ReadOptions } from '../../services/answer-log/options.js';
-import { type LogLayout, readFirstLines, readParquetColumns } from './engine-rows.js';
+import type { LogLayout } from './engine-query.js';
+import { readFirstLines, readParquetColumns } from './engine-rows.js';
 import type { LogSource } from './source.js';
 
 const maxHeaderLines = 20;

@@ -4,7 +4,8 @@ import { createRowReader, type LogRow } from '../../services/answer-log/log-rows
 import { createRowMerger } from '../../services/answer-log/merge.js';
 import type { ReadOptions } from '../../services/answer-log/options.js';
 import { chooseFormat, findSortPlaces, requireColumns } from './check-columns.js';
-import { type JoinedColumn, streamRows } from './engine-rows.js';
+import type { JoinedColumn } from './engine-query.js';
+import { streamRows } from './engine-rows.js';
 import { detectLayout } from './layout.js';
 import { findNeighbour, readQuestions } from './questions.js';
 import { openSource } from './source.js';
