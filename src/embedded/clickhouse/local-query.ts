@@ -1,10 +1,13 @@
 /** Program: runs the query of argv in a ClickHouse engine without a server, and writes its result to stdout. */
 import { once } from 'node:events';
+import { rmSync } from 'node:fs';
 import { Session } from 'chdb';
 import { toFailure } from './errors.js';
 
 const [dataDir = '', query = '', format = ''] = process.argv.slice(2);
 
+// The parent removes the folder too, except if it was killed.
+process.on('exit', () => rmSync(dataDir, { recursive: true, force: true }));
 // The reader has ended, so nothing needs the result.
 process.stdout.on('error', () => process.exit(1));
 
