@@ -1,0 +1,351 @@
+/** Containers, text formats and damaged files of answer logs. Each opened file starts two engine processes. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { readdir, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { maxLineBytes } from '../../src/cli/answer-log/engine-rows.js';
+import { openAnswerLog } from '../../src/cli/answer-log/open-log.js';
+import { quoteLiteral } from '../../src/embedded/clickhouse/sql.js';
+import { runLocalStatement } from '../../src/embedded/local-query.js';
+import { indices } from '../../src/lists.js';
+import { anyId } from '../support/builders/arbitraries.js';
+import { csv, formatExamples } from '../support/builders/log-formats.js';
+import { assertAsync, fc } from '../support/builders/properties.js';
+import { buildZip } from '../support/builders/zip.js';
+import {
+  parseReadOptions,
+  profileFile,
+  readRows,
+  writeFiles,
+  writeLog,
+} from '../support/commands/answer-logs.js';
+import { childrenOf } from '../support/servers/processes.js';
+import { tempDir } from '../support/temp.js';
+
+type Rows = Awaited<ReturnType<typeof readRows>>;
+
+/** Line, and the answer's learner and skills or the problem. */
+const summarize = (rows: Rows): (readonly [line: number, content: string])[] =>
+  rows.map(({ row }) => [
+    row.line,
+    row.answer === null ? row.message : `${row.answer.userId} ${row.answer.skillIds.join('~~')}`,
+  ]);
+
+const header = 'user_id,note,skill_id,correct';
+
+/** The content in all containers that this machine can write. */
+function buildContainers(text: string): Record<string, Buffer> {
+  const tools = ['zstd', 'xz', 'lz4'].flatMap((tool) => {
+    const { status, stdout } = spawnSync(tool, ['-c'], { input: text });
+    return status === 0 ? [[tool, stdout] as const] : [];
+  });
+  return {
+    plain: Buffer.from(text),
+    'gzip in two parts': Buffer.concat([gzipSync(text.slice(0, 30)), gzipSync(text.slice(30))]),
+    zip: buildZip({ '__MACOSX/._answers.csv': 'no text', 'data/answers.csv': text }),
+    ...Object.fromEntries(tools),
+  };
+}
+
+test('Reads CSV with a byte order mark, CRLF, quotes, blank lines, plain and compressed', async (t) => {
+  const text = `\uFEFF${header}\r\na,9,s,1\r\n\r\n"b,""c""",9,s,1\r\nd"e,"x\ny",s,1\r\n'f,9, "s" ,1`;
+  for (const [container, content] of Object.entries(buildContainers(text))) {
+    const rows = await readRows(await writeLog(t, content));
+    const expected = [
+      [2, 'a s'],
+      [4, 'b,"c" s'],
+      [6, 'd"e s'],
+      [7, "'f s"],
+    ];
+    assert.deepEqual(summarize(rows), expected, container);
+    assert.deepEqual(
+      rows.map(({ place }) => place),
+      [2, 4, 6, 7],
+    );
+  }
+});
+
+test('Reports rows that are too short or too long, with their line, and continues', async (t) => {
+  const rows = await readRows(await writeLog(t, `\n${header}\n\na,9,s\nb,9,s,1,2\nc,"9\n\n",s,x\nd,9,s,1\n`));
+  assert.deepEqual(summarize(rows), [
+    [4, 'the row has 3 fields, the header has 4'],
+    [5, 'the row has 5 fields, the header has 4'],
+    [8, 'correct "x" must be 1, 0, true or false; or pass --correct-values and --incorrect-values'],
+    [9, 'd s'],
+  ]);
+});
+
+test('Reads NDJSON line by line, and reports invalid lines', async (t) => {
+  const line = '{"user_id":"a","skill_id":"s","correct":true}';
+  const long = `{"user_id":"${'x'.repeat(maxLineBytes)}"}`;
+  const text = `\uFEFF${line}\r\n\n[1]\n{"user_id":\n${long}\n{"user_id":"é\\ud800","skill_id":"s","correct":1}\n${line}`;
+  const rows = await readRows(await writeLog(t, gzipSync(text)));
+  assert.deepEqual(summarize(rows), [
+    [1, 'a s'],
+    [3, 'not a JSON object'],
+    [4, 'not valid JSON'],
+    [5, `the line is longer than ${maxLineBytes} bytes`],
+    [6, 'user_id "é\\ud800" must be 1 to 128 characters without control characters'],
+    [7, 'a s'],
+  ]);
+});
+
+test('Reads quotes and backslashes of tab-separated text as text, with any line ends', async (t) => {
+  const text = 'user_id\tskill_id\tcorrect\tn\r\n"a\ts "x" y\t1\t10\r\nb\\n\ts\t1\t9\n\r\nc\ts\t1\t11';
+  const path = await writeLog(t, text);
+  const rows = await readRows(path);
+  const sorted = await readRows(path, '--sort-by', 'n');
+  assert.equal(sorted.map(({ row }) => row.line).join(' '), '3 2 5');
+  assert.deepEqual(summarize(rows), [
+    [2, '"a s "x" y'],
+    [3, 'b\\n s'],
+    [5, 'c s'],
+  ]);
+});
+
+const texts = (unit: string, maxLength: number) =>
+  fc.string({ unit: fc.constantFrom(...unit), minLength: 1, maxLength });
+const ids = fc.oneof(
+  texts('",;|^\\\' aé😀~', 6),
+  anyId.filter((id) => !id.includes('\uFFFD')),
+);
+const writtenRow = fc.record({ id: ids, note: texts('",;|^\t\r\n \u0000a', 6), isValid: fc.boolean() });
+
+test('Reads back what a CSV writer wrote, with the lines of rejected rows', {
+  timeout: 120_000,
+}, async (t) => {
+  const folder = await tempDir(t);
+  const file = fc.record({
+    rows: fc.array(writtenRow, { minLength: 40, maxLength: 200, size: 'max' }),
+    delimiter: fc.constantFrom(',', ';', '|', '\t', '^'),
+    lineEnd: fc.constantFrom('\n', '\r\n'),
+  });
+  let files = 0;
+  const property = fc.asyncProperty(file, async ({ rows, delimiter, lineEnd }) => {
+    const path = join(folder, `${files++}`);
+    const write = (fields: string[]): string => csv([fields], delimiter, lineEnd);
+    const lines = rows.map(({ id, note, isValid }) => write([id, note, id, isValid ? '1' : '?']));
+    // A quote in the header makes quotes special in tab-separated text.
+    await writeFile(
+      path,
+      write(['user_id', 'note', 'skill_id', 'correct']).replace('note', '"note"') + lines.join(''),
+    );
+    let line = 1;
+    const expected = rows.map(({ id, isValid }, i) => {
+      line += (lines[i] ?? '').split('\n').length - 1;
+      return isValid ? [line, id, id] : [line];
+    });
+    const found = await readRows(path, '--delimiter', delimiter, '--skill-separator', '');
+    assert.deepEqual(
+      found.map(({ row: { line, answer } }) =>
+        answer === null ? [line] : [line, answer.userId, ...answer.skillIds],
+      ),
+      expected,
+    );
+  });
+  await assertAsync(property, { numRuns: 5 });
+});
+
+test('Parquet has typed columns, in order or sorted', async (t) => {
+  const folder = await tempDir(t);
+  const path = join(folder, 'a*{b,c}?[d].parquet');
+  const columns = `number AS id, concat('u', toString(number % 3)) AS user_id, ['s', 'it''s'] AS skill_ids, number % 2 = 0 AS correct,
+    toDateTime64('2026-01-01 00:00:00.250', 3, 'UTC') - number AS ts, if(number % 2, NULL, number / 4) AS response_time_s,
+    toFloat64(-number) AS rank`;
+  await runLocalStatement(
+    `INSERT INTO FUNCTION file(${quoteLiteral(join(folder, 'plain'))}, 'Parquet') SELECT ${columns} FROM numbers(20000)`,
+  );
+  await rename(join(folder, 'plain'), path);
+  const rows = await readRows(path);
+  assert.deepEqual(
+    rows.map(({ row }) => row.line),
+    indices(20_000).map((i) => i + 1),
+  );
+  const { row } = rows[2] ?? assert.fail();
+  assert.deepEqual(row.answer, {
+    ...{ userId: 'u2', skillIds: ['s', "it's"], isCorrect: true, itemId: null, order: null, fold: null },
+    ...{ at: Date.UTC(2025, 11, 31, 23, 59, 58, 250), seconds: 0.5, difficulty: null },
+  });
+  assert.equal(rows[3]?.row.answer?.seconds, null);
+  const sorted = await readRows(path, '--sort-by', 'rank');
+  assert.deepEqual(
+    sorted.slice(0, 3).map(({ place, row }) => [place, row.line, row.answer?.userId]),
+    [
+      [1, 20_000, 'u1'],
+      [2, 19_999, 'u0'],
+      [3, 19_998, 'u2'],
+    ],
+  );
+});
+
+test('Sorts numbers by value and other texts by bytes, and keeps the order of equal rows', async (t) => {
+  const text = `user_id,skill_id,correct,n\n${['a,10', 'b,9', 'c,x', 'd,10', 'e,', 'f,1e1', 'g,Y']
+    .map((row) => row.replace(',', ',s,1,'))
+    .join('\n')}\n`;
+  const path = await writeLog(t, text);
+  const order = (await readRows(path, '--sort-by', 'n')).map(({ row }) => row.answer?.userId).join('');
+  assert.equal(order, 'badfegc');
+  await assert.rejects(readRows(path, '--sort-by', 'm'), /has no column "m" for --sort-by/);
+});
+
+test('The options name columns, encoding, delimiter, decimal sign and times', async (t) => {
+  const text =
+    'Schüler;Thema;Punkte;Wann;Dauer\nJürgen;Brüche + Größen;0,5;03.04.2026 12:00;1,5\nZoë;Brüche;0,4;4.4.2026;\n';
+  const columns = 'user_id=Schüler,skill_id=Thema,correct=Punkte,ts=Wann,response_time_s=Dauer';
+  const files = {
+    'noten.csv': Buffer.from(text, 'latin1'),
+    'mapping.json': JSON.stringify({
+      columns: { user_id: 'Schüler', skill_id: 'Thema', correct: 'Punkte', ts: 'Wann' },
+      ...{
+        encoding: 'latin1',
+        decimal: ',',
+        min_score: 0.9,
+        timezone: 'Europe/Berlin',
+        skill_separator: ' + ',
+      },
+    }),
+  };
+  const folder = await writeFiles(t, files);
+  const path = join(folder, 'noten.csv');
+  const given = ['--min-score', '0.5', '--columns', 'response_time_s=Dauer'];
+  const { first, log } = await profileFile(path, '--mapping', join(folder, 'mapping.json'), ...given);
+  const [answer, another] = first;
+  const missing = { itemId: null, order: null, fold: null, difficulty: null };
+  assert.deepEqual(answer, {
+    ...{ userId: 'Jürgen', skillIds: ['Brüche', 'Größen'], isCorrect: true, seconds: 1.5, ...missing },
+    at: Date.UTC(2026, 3, 3, 10),
+  });
+  assert.deepEqual([another?.isCorrect, another?.seconds], [false, null]);
+  assert.equal(log.format.name, 'custom');
+  await assert.rejects(profileFile(path, '--columns', columns), {
+    name: 'StartError',
+    message: /line 1 lacks the columns Sch/,
+  });
+  const utf8 = await writeLog(t, `Name;user_id;skill_id;correct\nZo\xeb;a;s;1\n`);
+  await writeFile(utf8, Buffer.from('Name;user_id;skill_id;correct\nZo\xeb;a;s;1\nx;Zo\xeb;s;1\n', 'latin1'));
+  await assert.rejects(
+    profileFile(utf8),
+    /line 3, column "user_id" is not valid UTF-8\. .*--encoding latin1/,
+  );
+  assert.equal((await profileFile(utf8, '--encoding', 'windows-1252')).first[1]?.userId, 'Zoë');
+});
+
+const exampleOf = (name: string) => formatExamples.find(({ format }) => format === name) ?? assert.fail(name);
+
+test('Options choose the format, the KC model, first attempts, originals and partial credit', async (t) => {
+  const cases: [name: string, argv: string[], answers: number, skills: number, leftOut: object][] = [
+    ['datashop-transactions', ['--first-attempts-only'], 3, 2, { 'not a first attempt': 2 }],
+    ['datashop-transactions', ['--kc', 'Fine'], 4, 3, { 'skill_id is missing': 1 }],
+    ['assistments-2009', ['--originals-only'], 3, 3, { 'scaffolding question': 1, 'skill_id is missing': 1 }],
+    ['assistments-2012', ['--min-score', '0.25'], 3, 2, {}],
+  ];
+  for (const [name, argv, answers, skills, leftOut] of cases) {
+    const { files, open } = exampleOf(name);
+    const { profile } = await profileFile(join(await writeFiles(t, files), open), ...argv);
+    assert.deepEqual(
+      [profile.answers, profile.skills, profile.leftOut],
+      [answers, skills, leftOut],
+      argv.join(' '),
+    );
+  }
+});
+
+test('Explains in one error what is wrong with a file, and what to do', { timeout: 120_000 }, async (t) => {
+  const lines = Array.from({ length: 5000 }, (_, i) => `${Math.sin(i)},n,s,${i % 2}`);
+  const text = `${header}\n${lines.join('\n')}\n`;
+  const gzip = gzipSync(text);
+  const zip = buildZip({ 'answers.csv': text });
+  const damaged = Buffer.from(gzip).fill(0xff, 20_000, 20_100);
+  const parquet = Buffer.concat([Buffer.from('PAR1'), Buffer.alloc(2000, 7), Buffer.from('PAR1')]);
+  const truncated = /answers: the compressed data is damaged or truncated\. Copy or download the file again$/;
+  const cases: readonly (readonly [content: string | Buffer, message: RegExp, ...argv: string[]])[] = [
+    ['', /answers is empty$/],
+    ['\n\n', /answers is empty$/],
+    [
+      'a,b\n',
+      /line 1 matches no known format\. It has the columns a, b\.\nName the columns, for example --columns/,
+    ],
+    [
+      'Student,Topic,Score\n',
+      /for example --columns user_id="Student",skill_id="Topic",correct="Score", or pass --format/,
+    ],
+    [
+      'user_id,correct\n',
+      /line 1 lacks the columns skill_id \(format skilltrace\)\. Name them with --columns/,
+    ],
+    [`${header}\n`, /line 1 lacks the columns No \(--columns item_id\)/, '--columns', 'item_id=No'],
+    [`${header},correct\n`, /line 1 has the column correct twice$/],
+    [`${header}\n`, /has no KC model "X"\. It has none$/, '--kc', 'X'],
+    [`${header}\n`, /--first-attempts-only does not apply to format skilltrace/, '--first-attempts-only'],
+    [`"user_id,${header}\n`, /line 1 is no valid header\. Its quotes are not closed$/],
+    [Buffer.from(`\uFEFF${text}`, 'utf16le'), /answers is UTF-16\. Convert it: iconv -f UTF-16 -t UTF-8/],
+    [text.replaceAll('\n', '\r'), /answers ends lines with CR only\. Convert it: tr /],
+    [`BZh9${text}`, /answers is compressed with bzip2\. Decompress it first: bunzip2 -k /],
+    [gzip.subarray(0, gzip.length - 20), truncated],
+    [damaged, truncated],
+    [zip.subarray(0, zip.length / 2), /answers: the archive is damaged or truncated/],
+    [
+      buildZip({ 'a.csv': text, 'b.csv': text }),
+      /answers contains 2 files \(a\.csv, b\.csv.*\)\. Extract it, and pass one of them$/,
+    ],
+    [parquet, /answers: the Parquet data is damaged\. Write the file again$/],
+    [`${header}\na,"9,s,1\nb,9,s,1\n`, /answers: row 2 has an unclosed quote\. Double the quotes/],
+    [gzipSync(`${header}\na,9,s,"1\nb,9,s,1`), /answers: row 2 has an unclosed quote/],
+    [`${header}\n"a,9,s,1\n${'b,9,s,1\n'.repeat(200_000)}`, /answers: row 2 has an unclosed quote\./],
+    [
+      `${header}\na,9,s,1\na,"9"9,s,1\n`,
+      /answers: row 3 has text after a closing quote, before "9,s,1"\. Double/,
+    ],
+    [`${header}\na,9,s,1\n${'x'.repeat(1_200_000)},9,s,1\n`, /answers: line 3/],
+    ['x'.repeat(1_200_000), /answers: line 1/],
+  ];
+  for (const [content, message, ...argv] of cases)
+    await assert.rejects(profileFile(await writeLog(t, content), ...argv), { name: 'StartError', message });
+});
+
+test('Explains which files of a data set are missing, and which paths are no file', async (t) => {
+  const kt1 = Object.entries(exampleOf('ednet-kt1').files).filter(([name]) => name.startsWith('KT1'));
+  const [, ...others] = Object.entries(exampleOf('eedi-2020').files).filter(
+    ([name]) => !/answer_metadata/.test(name),
+  );
+  const folder = await writeFiles(t, {
+    ...Object.fromEntries(kt1),
+    ...Object.fromEntries(others.map(([name, content]) => [`eedi/${name}`, content])),
+    'empty/readme.txt': '',
+  });
+  for (const [path, message] of [
+    [
+      join(folder, 'KT1'),
+      /KT1 needs questions\.csv\. Put that file of the data set into .*KT1 or the folder above it$/,
+    ],
+    [join(folder, 'eedi/train_data/train_task_3_4.csv'), /needs answer_metadata_task_3_4\.csv/],
+    [join(folder, 'empty'), /is a folder without u\*\.csv\. Pass a file, or the folder KT1 of EdNet$/],
+    ['/nowhere/answers.csv', /^\/nowhere\/answers\.csv cannot be read: no such file$/],
+    ['/dev/null', /is not a file$/],
+  ] as const)
+    await assert.rejects(profileFile(path), { name: 'StartError', message });
+});
+
+test('Engine processes end, and their folders are removed, also after an early stop or an error', async (t) => {
+  const folder = await tempDir(t);
+  const before = process.env.TMPDIR;
+  t.after(() => {
+    if (before === undefined) delete process.env.TMPDIR;
+    else process.env.TMPDIR = before;
+  });
+  const text = `${header}\n${'a,9,s,1\n'.repeat(200_000)}`;
+  const [whole, cut] = [await writeLog(t, text), await writeLog(t, gzipSync(text).subarray(0, 300))];
+  process.env.TMPDIR = folder;
+  const log = await openAnswerLog(whole, parseReadOptions());
+  for await (const { rows } of log.readPages(Date.now(), () => undefined)) {
+    assert.ok(rows.length > 0 && rows.length < 100_000);
+    assert.equal(childrenOf(process.pid, folder).length, 1);
+    assert.equal((await readdir(folder)).length, 1);
+    break;
+  }
+  await assert.rejects(readRows(cut), /truncated/);
+  assert.deepEqual(childrenOf(process.pid, folder), []);
+  assert.deepEqual(await readdir(folder), []);
+});
