@@ -9,7 +9,8 @@ import {
   type Split,
   splitByFold,
 } from '../../../src/lab/evaluate/answers.js';
-import { type MadeAnswer, type MadeColumn, recordsOf } from '../builders/answer-file.js';
+import type { FileAnswer } from '../../../src/services/answer-log/rows.js';
+import type { MadeAnswer, MadeColumn } from '../builders/answer-file.js';
 import { tempDir } from '../temp.js';
 import type { Ended } from './command.js';
 
@@ -41,8 +42,19 @@ export function assertSelfContained(html: string, figures: number): void {
 export function splitOf(made: readonly MadeAnswer[], columns: readonly MadeColumn[]): Split {
   const table = createAnswerTable();
   const trainingFirst = [...made].sort((a, b) => Number(a.fold === 1) - Number(b.fold === 1));
-  for (const [line, fields] of recordsOf(trainingFirst, columns).entries()) {
-    assert.equal(table.add({ line, fields }, Date.now()), null);
-  }
+  for (const one of trainingFirst) table.add(toFileAnswer(one, columns));
   return splitByFold(table, assignFolds(table), 1);
+}
+
+/** The answer of a file with these columns. */
+function toFileAnswer(made: MadeAnswer, columns: readonly MadeColumn[]): FileAnswer {
+  const { skill, correct, user, item, ts, seconds, order, fold, difficulty } = made;
+  const reported = <Value>(column: MadeColumn, value: Value): Value | null =>
+    columns.includes(column) ? value : null;
+  return {
+    ...{ userId: user, skillIds: [skill], isCorrect: correct === 1, itemId: reported('item_id', item) },
+    ...{ at: reported('ts', 1000 * ts), seconds: reported('response_time_s', seconds) },
+    ...{ order: reported('order', order), fold: reported('fold', fold) },
+    difficulty: reported('question_difficulty', difficulty),
+  };
 }
