@@ -11,6 +11,7 @@ import { acquireLock } from '../../src/store/redis/commands/lock.js';
 import { partitionOf } from '../../src/store/redis/keys.js';
 import { defaultPartitions } from '../../src/store/redis/server/deployment.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
+import { assistments2009 } from '../support/builders/log-formats.js';
 import { endOf } from '../support/commands/command.js';
 import { answers, runImport, startImport, stored, withoutWarnings } from '../support/commands/imports.js';
 import { startTestRedis } from '../support/servers/embedded.js';
@@ -30,7 +31,10 @@ test('npm run import counts or rejects every row, and counts a finished file aga
   assert.deepEqual([rows, counted, skipped, rejected, isStored], [1003, 1000, 0, 3, true]);
   const rejects = (await readFile(rejects_file, 'utf8')).trim().split('\n');
   const expected = [
-    { line: 1002, reason: 'correct "maybe" must be 1, 0, true or false' },
+    {
+      line: 1002,
+      reason: 'correct "maybe" must be 1, 0, true or false; or pass --correct-values and --incorrect-values',
+    },
     { line: 1003, reason: 'user_id is missing' },
     { line: 1004, reason: 'the row has 2 fields, the header has 5' },
   ];
@@ -42,7 +46,7 @@ test('npm run import counts or rejects every row, and counts a finished file aga
 
   // A commit in several parts could count a row before an earlier one of the same learner.
   const small = join(dir, 'one-learner.csv');
-  const lines = indices(400).map((i) => `one,s1,1,i${i}`);
+  const lines = indices(400).map((i) => `one,s1,${i % 2},i${i}`);
   await writeFile(small, `user_id,skill_id,correct,item_id\n${lines.join('\n')}\n`);
   const { code, err } = await runImport(servers, small);
   assert.equal(code, 0, err);
@@ -62,6 +66,32 @@ test('npm run import counts or rejects every row, and counts a finished file aga
   const again = await runImport(servers, small, '--again');
   assert.equal(again.code, 0, again.err);
   assert.equal((await stored(servers)).rows, 1000 + 3 * 400);
+
+  // Sorted by order_id, and two rows are one answer.
+  const assistments = join(dir, 'skill_builder_data.csv');
+  await writeFile(assistments, assistments2009);
+  const options = ['--tenant', 'public', '--json'];
+  const merged = JSON.parse((await runImport(servers, assistments, ...options)).out);
+  assert.deepEqual([merged.format, merged.rows, merged.counted], ['assistments-2009', 6, 4]);
+  assert.deepEqual([merged.rejected, merged.left_out], [1, 0]);
+  const history = await selectRows<object>(
+    servers.clickhouse,
+    `SELECT user_id, skill_ids, item_id, is_correct, time_spent_seconds FROM attempts WHERE tenant = 'public'
+      ORDER BY user_id, learner_seq`,
+  );
+  assert.deepEqual(
+    history.map((row) => Object.values(row)),
+    [
+      ['7', ['Mean'], '51', 1, 12.345],
+      ['7', ['Mean'], '52', 1, null],
+      ['7', ['Écart, mean', 'Mode'], '53', 0, 12.345],
+      ['8', ['Mean'], '51', 0, 12.345],
+    ],
+  );
+  assert.match((await runImport(servers, assistments, ...options)).err, /was imported into tenant public/);
+  // Other options make it another import.
+  const originals = JSON.parse((await runImport(servers, assistments, ...options, '--originals-only')).out);
+  assert.deepEqual([originals.counted, originals.rejected, originals.left_out], [3, 1, 1]);
 });
 
 test('npm run import stops on a signal, resumes, and rejects a parallel import of the file', async (t) => {
@@ -109,23 +139,65 @@ test('acquireLock does not acquire a lock in its last millisecond and lose it', 
 test('npm run import starts Redis and ClickHouse itself if no service runs, but not for an invalid file', async (t) => {
   const dir = await tempDir(t);
   const env = { DATA_DIR: join(dir, 'data'), REDIS_URL: '', CLICKHOUSE_URL: '' };
-  const cut = join(dir, 'cut.csv.gz');
-  await writeFile(cut, gzipSync(answers(2000, 5)).subarray(0, 4000));
+  const write = async (name: string, content: string | Buffer): Promise<string> => {
+    await writeFile(join(dir, name), content);
+    return join(dir, name);
+  };
+  const cut = await write('cut.csv.gz', gzipSync(answers(2000, 5)).subarray(0, 4000));
+  const header = 'user_id,skill_id,correct\n';
+  const oneClass = await write('wrong.csv', `${header}${'u,s,wrong\n'.repeat(100)}`);
+  const unclosed = await write('unclosed.csv', `${header}${'u,s,1\n'.repeat(100)}u,"s,0\n`);
+  const encoded = await write('latin1.csv', Buffer.from(`${header}u,s,1\nu,\xe9,1\n`, 'latin1'));
   const help = await runImport({ env }, '--help');
   assert.deepEqual([help.code, help.err], [0, '']);
   assert.match(help.out, /^Usage: npm run import/);
   for (const [path, message] of [
     [join(dir, 'none.csv'), /cannot be read/],
-    [cut, /gzip data is damaged or truncated/],
+    [cut, /cut\.csv\.gz: the compressed data is damaged or truncated/],
+    [oneClass, /all 100 answers are incorrect\. Check the column of the results; --correct-values names/],
+    [unclosed, /row 102 has an unclosed quote/],
+    [encoded, /line 3, column "skill_id" is not valid UTF-8/],
   ] as const) {
     const { code, out, err } = await runImport({ env }, path);
     assert.deepEqual([code, out], [1, ''], err);
     assert.match(err, message);
   }
+  const dry = await runImport(
+    { env },
+    await write('assistments.csv', assistments2009),
+    '--dry-run',
+    '--json',
+  );
+  assert.equal(dry.code, 0, dry.err);
+  const { warnings, ...described } = JSON.parse(dry.out);
+  assert.deepEqual(described, {
+    format: 'assistments-2009',
+    mapping: {
+      ...{ user_id: 'user_id', correct: 'correct', skill_id: 'skill_name', item_id: 'problem_id' },
+      ...{ order: 'order_id', response_time_s: 'ms_first_response' },
+    },
+    ...{ rows: 6, answers: 4, learners: 2, skills: 3, items: 3, several_skills: 1, correct_share: 0.5 },
+    ...{ from: null, to: null, left_out: { 'skill_id is missing': 1 } },
+  });
+  assert.deepEqual(warnings, ['3 of 3 skills have fewer than 20 answers']);
+  const shown = await runImport({ env }, oneClass, '--dry-run');
+  assert.equal(shown.code, 0, shown.err);
+  assert.match(
+    shown.out,
+    /^.*wrong\.csv: format skilltrace \(Skilltrace CSV or NDJSON\)\n\nColumns:\n {2}user_id +user_id\n/,
+  );
+  assert.equal(shown.out.match(/^ {2}u +s +0/gm)?.length, 10, shown.out);
+  assert.match(shown.out, /\n\nContent:\n {2}rows +100\n {2}answers +100, 0 of them on several skills\n/);
+  assert.match(
+    shown.out,
+    /Warning: All answers are incorrect\. Check --correct-values and --incorrect-values\n/,
+  );
   assert.equal(existsSync(env.DATA_DIR), false, 'servers were started');
 
-  const file = join(dir, 'answers.ndjson');
-  await writeFile(file, '{"user_id":"a","skill_id":"s","correct":true}\n{"user_id":"a"}\n');
+  const file = await write(
+    'answers.ndjson',
+    '{"user_id":"a","skill_id":"s","correct":true}\n{"user_id":"a"}\n',
+  );
   const { code, out, err } = await runImport({ env }, file, '--json');
   assert.equal(code, 0, err);
   const { counted, rejected, stored: isStored } = JSON.parse(out);

@@ -1,4 +1,4 @@
-/** `npm run evaluate` and `npm run backtest` on made-up answers. */
+/** `npm run evaluate` and `npm run backtest` on made-up answers and on small files of public data sets. */
 import assert from 'node:assert/strict';
 import { existsSync, readFileSync } from 'node:fs';
 import { symlink } from 'node:fs/promises';
@@ -58,7 +58,7 @@ test('evaluate reports every metric as JSON and writes a self-contained page', a
   const page = join(await tempDir(t), 'page.html');
   const ended = await run('evaluate', file, '--json', '--threads', '1', '--report', page);
   const found = lineOf(ended);
-  assert.equal(ended.err, '');
+  assert.equal(ended.err, `${file}: format skilltrace\n`);
   assert.deepEqual(Object.keys(found).slice(0, 4), ['rows', 'learners', 'models', 'fit']);
   assert.deepEqual([found.rows, found.learners, found.train], [400, 10, { rows: 1600, learners: 40 }]);
   assert.deepEqual([found.fold, found.split, found.left_out], [1, 'fold', 0]);
@@ -107,7 +107,7 @@ test('evaluate reports every metric as JSON and writes a self-contained page', a
 test('evaluate splits a file by a hash, with the same results for any number of threads', async (t) => {
   const file = await fileOf(t, csvOf(short, bare));
   const { code, out, err } = await run('evaluate', file, '--threads', '1');
-  assert.deepEqual([code, err], [0, '']);
+  assert.deepEqual([code, err], [0, `${file}: format skilltrace\n`]);
   const { models, split, learners } = await runJson('evaluate', file, '--threads', '2');
   assert.equal(split, 'hash');
   assert.ok(learners > 3 && learners < 20, `${learners} of 50 learners in a fifth`);
@@ -148,6 +148,24 @@ test('evaluate reads several skills, joined or as a list, and reports the questi
   );
 });
 
+test('evaluate reads the same answers from a file of ASSISTments 2009, with one row per skill and no order', async (t) => {
+  const made = short.map((answer, i) => ({
+    ...{ ...answer, order: i },
+    skill: answer.skill === 's5' ? `s5~~s${answer.order % 2}` : answer.skill,
+  }));
+  const rows = made.flatMap(({ user, skill, item, correct, order, seconds }) =>
+    skill.split('~~').map((one) => [order, user, item, 1, correct, 1000 * seconds, one].join()),
+  );
+  const header = 'order_id,user_id,problem_id,original,correct,ms_first_response,skill_name';
+  const apart = rows.toSorted((a, b) => (a.slice(-1) < b.slice(-1) ? 1 : -1));
+  const file = await fileOf(t, `${[header, ...apart].join('\n')}\n`);
+  const { models, several_skills } = await runJson('evaluate', file);
+  const own = csvOf(made, [...bare, 'item_id', 'order', 'response_time_s']);
+  const expected = await runJson('evaluate', await fileOf(t, own));
+  assert.deepEqual(models, expected.models);
+  assert.deepEqual(several_skills, expected.several_skills);
+});
+
 test('evaluate leaves out invalid rows, and prints its results even if it cannot write the page', async (t) => {
   const invalid = ['u1,s1,2,i1,0,1,1', ',s1,1,i1,0,1,1', 'u1,s1', 'u1,s1,1,i1,0,1,1.5', 'u1,s1,1,i1,x,1,1'];
   const mixed = ['u1,s1,1,i1,0,1,-1', 'u1,s1,1,i1,1700000000,99,4', 'new,s1,1,i1,1700000000,1,'];
@@ -159,7 +177,7 @@ test('evaluate leaves out invalid rows, and prints its results even if it cannot
   assert.equal(code, 1);
   const { left_out, rows, train, split } = lineOf({ code: 0, out, err });
   assert.deepEqual([left_out, rows + train.rows, split], [6, 2002, 'mixed']);
-  assert.match(err, /^6 invalid rows skipped:\n {2}line 2002: correct "2" must be/);
+  assert.match(err, /^.*: format skilltrace\n6 invalid rows skipped:\n {2}line 2002: correct "2" must be/);
   assert.match(err, /line 2004: the row has 2 fields.*\n {2}line 2005: fold "1.5" must be an integer/);
   assert.match(err, /and 1 more\n1 row has a different fold.*\n1 learner has no fold/);
   assert.match(err, /\n--report .* cannot be written: .*\n$/);
@@ -169,6 +187,7 @@ test('Both lab commands report an error in at most two lines on stderr', async (
   const file = await fileOf(t, csvOf(makeAnswers(40, 8), timed));
   const oneLearner = await fileOf(t, csvOf(long.slice(0, 70), timed));
   const invalid = await fileOf(t, 'user_id,skill_id,correct\nu,s,maybe\n');
+  const oneClass = await fileOf(t, `user_id,skill_id,correct\n${'u,s,1\n'.repeat(100)}`);
   const page = join(await tempDir(t), 'missing', 'page.html');
   const common: readonly (readonly [args: readonly string[], err: RegExp])[] = [
     [[], /exactly one FILE/],
@@ -177,6 +196,7 @@ test('Both lab commands report an error in at most two lines on stderr', async (
     [[file, '--fold', 'one'], /--fold "one" must be an integer/],
     [[file, '--threads', '0'], /--threads "0" must be an integer from 1/],
     [[oneLearner], /training needs learners in other folds/],
+    [[oneClass], /all 100 answers are correct\. Check the column of the results; --correct-values names/],
     [[invalid], /contains no valid row\n {2}line 2: correct "maybe"/],
     [[file, '--report', page], /--report .* cannot be written/],
     [[file, '--report', ''], /--report .* cannot be written: it is a directory/],
@@ -286,7 +306,7 @@ test('backtest reports coverage and losses as JSON and writes a self-contained p
   const page = join(await tempDir(t), 'page.html');
   const ended = await run('backtest', file, '--json', '--report', page);
   const found = lineOf(ended);
-  assert.equal(ended.err, '');
+  assert.equal(ended.err, `${file}: format skilltrace\n`);
   assert.deepEqual(Object.keys(found).slice(0, 5), ['cases', 'learners', 'coverage', 'bands', 'models']);
   assert.deepEqual([found.learners, found.unit, found.fold, found.cutoffs], [60, 'days', null, []]);
   assert.deepEqual(Object.keys(found.coverage), ['50', '80', '95']);
@@ -318,7 +338,7 @@ test('backtest of one fold without times uses horizons in answers, with any thre
   const file = await fileOf(t, csvOf(half, [...bare, 'fold']));
   const found = await runJson('backtest', file, '--fold', '3', '--threads', '2');
   const { code, out, err } = await run('backtest', file, '--fold', '3', '--threads', '1');
-  assert.deepEqual([code, err], [0, '']);
+  assert.deepEqual([code, err], [0, `${file}: format skilltrace\n`]);
   assert.deepEqual([found.learners, found.fold, found.unit, found.cutoffs], [6, 3, 'answers', []]);
   assertBands(found.bands, found.cases, [20, 50]);
   assert.match(
@@ -336,7 +356,8 @@ test('backtest replaces a single fold by a hash and forecasts few learners witho
   const inOneFold = makeAnswers(10, 70).map((answer) => ({ ...answer, fold: 7 }));
   const file = await fileOf(t, csvOf(inOneFold, [...bare, 'fold']));
   const ended = await run('backtest', file, '--json');
-  assert.equal(ended.err, 'All learners are in fold 7; a hash of user_id assigns folds 1 to 5 instead\n');
+  const note = 'All learners are in fold 7; a hash of user_id assigns folds 1 to 5 instead';
+  assert.equal(ended.err, `${file}: format skilltrace\n${note}\n`);
   const { seconds: _, run: __, ...found } = lineOf(ended);
   const {
     seconds: ___,
