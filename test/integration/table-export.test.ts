@@ -14,6 +14,7 @@ import { createLogger } from '../../src/logger.js';
 import { runStatement, selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createTenantReader, tenantTables } from '../../src/warehouse/reads/tenant-tables.js';
 import { rollups } from '../../src/warehouse/schema/rollups.js';
+import { readRows } from '../support/commands/answer-logs.js';
 import { endOf, runCommand, spawnCommand } from '../support/commands/command.js';
 import { fileDatabase } from '../support/inspect/warehouse.js';
 import { startTestRedis } from '../support/servers/embedded.js';
@@ -100,6 +101,25 @@ for (const [format, clause] of [
     const content = readFileSync(join(folder, first?.file ?? ''));
     for (const column of ['skill_ids', 'masteries_before', 'masteries_after'])
       assert.ok(content.includes(column), `${column} is missing`);
+  });
+
+  test(`The import reads the ${format} file of an export`, async () => {
+    const rows = await readRows(join(folderOf(format), `attempts-00001.${format}`));
+    const answers = rows.flatMap(({ row }) => row.answer ?? []);
+    const [first, second] = answers;
+    const common = { userId: 'é"\'\\,{}0', skillIds: ['s'], at: Date.UTC(2026, 0, 1, 0, 0, 0, 123) };
+    const missing = { fold: null, difficulty: null };
+    const one = { ...common, isCorrect: false, itemId: 'NULL "x", 1', seconds: null, order: 1, ...missing };
+    assert.deepEqual(first, one);
+    assert.deepEqual(second, {
+      ...common,
+      isCorrect: true,
+      itemId: null,
+      seconds: null,
+      order: 2,
+      ...missing,
+    });
+    assert.deepEqual([rows.length, answers.length], [480, 480]);
   });
 }
 
