@@ -1,24 +1,35 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
 import { createOutbox } from '../../src/store/outbox/outbox.js';
 import { endOf } from '../support/commands/command.js';
-import { answers, runImport, startImport, stored } from '../support/commands/imports.js';
-import { startServers } from '../support/servers/servers.js';
+import { answers, assistmentsAnswers, runImport, startImport, stored } from '../support/commands/imports.js';
+import { type Servers, startServers } from '../support/servers/servers.js';
 import { redisOf } from '../support/servers/service.js';
 import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
 
 const [rows, learners] = [40_000, 300];
 
-test('`npm run import` counts every row once and in order if it is killed and repeated', {
-  timeout: 600_000,
-}, async (t) => {
-  const servers = await startServers(t);
-  const folder = await tempDir(t);
-  const file = join(folder, 'answers.csv');
-  await writeFile(file, answers(rows, learners));
+for (const [format, content] of [
+  ['Skilltrace', answers(rows, learners)],
+  ['ASSISTments 2009, sorted and merged,', assistmentsAnswers(rows, learners)],
+] as const)
+  test(`\`npm run import\` of ${format} counts every answer once and in order if it is killed and repeated`, {
+    timeout: 600_000,
+  }, async (t) => {
+    const servers = await startServers(t);
+    const folder = await tempDir(t);
+    const file = join(folder, 'answers.csv');
+    await writeFile(file, content);
+    await importWithKills(t, servers, file);
+    const correct = rows - rows / 10;
+    assert.deepEqual(await stored(servers), { rows, learners, correct, ids: rows, disordered: 0 });
+  });
+
+/** Kills three imports of the file, completes it, and waits until ClickHouse has all rows. */
+async function importWithKills(t: TestContext, servers: Servers, file: string): Promise<void> {
   const outbox = createOutbox(await redisOf(t, servers.env.REDIS_URL ?? ''), 16);
   const countWaiting = async (): Promise<number> => (await outbox.facts()).outboxLength;
   const countAll = async (): Promise<number> => (await stored(servers)).rows + (await countWaiting());
@@ -34,11 +45,9 @@ test('`npm run import` counts every row once and in order if it is killed and re
   if (code !== 0) {
     // A fast machine finished before the kill; another import drains the remaining rows.
     assert.match(err, /was imported/);
-    const empty = join(folder, 'empty.csv');
+    const empty = `${file}.empty`;
     await writeFile(empty, answers(0, 1));
     assert.equal((await runImport(servers, empty)).code, 0);
   }
   await waitFor('an empty outbox', async () => (await countWaiting()) === 0);
-  const correct = rows - rows / 10;
-  assert.deepEqual(await stored(servers), { rows, learners, correct, ids: rows, disordered: 0 });
-});
+}

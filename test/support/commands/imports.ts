@@ -1,6 +1,7 @@
 /** Imports of made-up answers. */
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
+import { indices } from '../../../src/lists.js';
 import { selectRows } from '../../../src/warehouse/clickhouse/client.js';
 import type { Servers } from '../servers/servers.js';
 import { runCommand, spawnCommand } from './command.js';
@@ -12,12 +13,30 @@ export const runImport = ({ env }: Pick<Servers, 'env'>, ...args: string[]) =>
   runCommand('import', env, ...args);
 
 /** CSV in which learners take turns of 1 to 40 answers. Every tenth answer is wrong. */
-export function answers(rows: number, learners: number): string {
-  const lines = Array.from({ length: rows }, (_, i) => {
-    const user = Math.floor(i / (1 + (i % 40))) % learners;
-    return `u${user},s${i % 7},${i % 10 === 0 ? 0 : 1},i${i},${i}`;
+export const answers = (rows: number, learners: number): string =>
+  toText(
+    'user_id,skill_id,correct,item_id,order',
+    indices(rows).map((i) => toFields(i, learners).join()),
+  );
+
+function toFields(i: number, learners: number) {
+  const user = Math.floor(i / (1 + (i % 40))) % learners;
+  return [`u${user}`, `s${i % 7}`, i % 10 === 0 ? 0 : 1, `i${i}`, i] as const;
+}
+
+const toText = (header: string, lines: readonly string[]): string => `${[header, ...lines].join('\n')}\n`;
+
+/** The same answers in the format of ASSISTments 2009, in order of the skill. Every third answer has two rows. */
+export function assistmentsAnswers(count: number, learners: number): string {
+  const rows = indices(count).flatMap((i) => {
+    const [user, skill, correct, item, order] = toFields(i, learners);
+    return [skill, ...(i % 3 === 0 ? ['t'] : [])].map((one) => [one, order, user, item, correct] as const);
   });
-  return `user_id,skill_id,correct,item_id,order\n${lines.join('\n')}\n`;
+  const sorted = rows.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
+  return toText(
+    'skill_name,order_id,user_id,problem_id,correct',
+    sorted.map((row) => row.join()),
+  );
 }
 
 type Stored = Record<'rows' | 'learners' | 'correct' | 'ids' | 'disordered', number>;
