@@ -13,7 +13,7 @@ export interface LocalQuery {
   /** Format of the result; '' for a statement without result. */
   readonly format: string;
   /** Bytes of `file('stdin', …)`. */
-  readonly input?: AsyncIterable<Buffer>;
+  readonly input?: AsyncIterable<Buffer> | undefined;
 }
 
 /**
@@ -57,6 +57,6 @@ async function* catchErrors(input: LocalQuery['input'], onError: (error: Error) 
 }
 
 /** Runs a statement without result. @throws LocalQueryError; errors of `input` */
-export async function runLocalStatement(sql: string, input: AsyncIterable<Buffer>): Promise<void> {
+export async function runLocalStatement(sql: string, input?: AsyncIterable<Buffer>): Promise<void> {
   for await (const _ of streamLocalQuery({ sql, format: '', input }));
 }

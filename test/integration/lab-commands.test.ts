@@ -177,7 +177,7 @@ test('evaluate leaves out invalid rows, and prints its results even if it cannot
   assert.equal(code, 1);
   const { left_out, rows, train, split } = lineOf({ code: 0, out, err });
   assert.deepEqual([left_out, rows + train.rows, split], [6, 2002, 'mixed']);
-  assert.match(err, /^.*: format skilltrace\n6 invalid rows skipped:\n {2}line 2002: correct "2" must be/);
+  assert.match(err, /^.*: format skilltrace\n6 rows left out:\n {2}line 2002: correct "2" must be/);
   assert.match(err, /line 2004: the row has 2 fields.*\n {2}line 2005: fold "1.5" must be an integer/);
   assert.match(err, /and 1 more\n1 row has a different fold.*\n1 learner has no fold/);
   assert.match(err, /\n--report .* cannot be written: .*\n$/);
@@ -196,8 +196,8 @@ test('Both lab commands report an error in at most two lines on stderr', async (
     [[file, '--fold', 'one'], /--fold "one" must be an integer/],
     [[file, '--threads', '0'], /--threads "0" must be an integer from 1/],
     [[oneLearner], /training needs learners in other folds/],
-    [[oneClass], /all 100 answers are correct\. Check the column of the results; --correct-values names/],
-    [[invalid], /contains no valid row\n {2}line 2: correct "maybe"/],
+    [[oneClass], /all 100 answers are correct\. Check the column of the results, or name/],
+    [[invalid], /contains no valid answer\n {2}line 2: correct "maybe"/],
     [[file, '--report', page], /--report .* cannot be written/],
     [[file, '--report', ''], /--report .* cannot be written: it is a directory/],
     [[file, '--unknown'], /--unknown/],

@@ -115,7 +115,7 @@ for (const [format, clause] of [
       ...common,
       isCorrect: true,
       itemId: null,
-      seconds: null,
+      seconds: 1 / 7,
       order: 2,
       ...missing,
     });

@@ -37,15 +37,12 @@ const header = 'user_id,note,skill_id,correct';
 
 /** The content in all containers that this machine can write. */
 function buildContainers(text: string): Record<string, Buffer> {
-  const tools = ['zstd', 'xz', 'lz4'].flatMap((tool) => {
-    const { status, stdout } = spawnSync(tool, ['-c'], { input: text });
-    return status === 0 ? [[tool, stdout] as const] : [];
-  });
+  const { status, stdout: zstd } = spawnSync('zstd', ['-c'], { input: text });
   return {
     plain: Buffer.from(text),
     'gzip in two parts': Buffer.concat([gzipSync(text.slice(0, 30)), gzipSync(text.slice(30))]),
     zip: buildZip({ '__MACOSX/._answers.csv': 'no text', 'data/answers.csv': text }),
-    ...Object.fromEntries(tools),
+    ...(status === 0 && { zstd }),
   };
 }
 
@@ -150,7 +147,7 @@ test('Reads back what a CSV writer wrote, with the lines of rejected rows', {
 
 test('Parquet has typed columns, in order or sorted', async (t) => {
   const folder = await tempDir(t);
-  const path = join(folder, 'a*{b,c}?[d].parquet');
+  const path = join(folder, "it's [a].parquet");
   const columns = `number AS id, concat('u', toString(number % 3)) AS user_id, ['s', 'it''s'] AS skill_ids, number % 2 = 0 AS correct,
     toDateTime64('2026-01-01 00:00:00.250', 3, 'UTC') - number AS ts, if(number % 2, NULL, number / 4) AS response_time_s,
     toFloat64(-number) AS rank`;
@@ -252,7 +249,9 @@ test('Options choose the format, the KC model, first attempts, originals and par
   }
 });
 
-test('Explains in one error what is wrong with a file, and what to do', { timeout: 120_000 }, async (t) => {
+test('Rejects a damaged or unknown file with one error that names the remedy', {
+  timeout: 120_000,
+}, async (t) => {
   const lines = Array.from({ length: 5000 }, (_, i) => `${Math.sin(i)},n,s,${i % 2}`);
   const text = `${header}\n${lines.join('\n')}\n`;
   const gzip = gzipSync(text);
@@ -282,13 +281,14 @@ test('Explains in one error what is wrong with a file, and what to do', { timeou
     [`"user_id,${header}\n`, /line 1 is no valid header\. Its quotes are not closed$/],
     [Buffer.from(`\uFEFF${text}`, 'utf16le'), /answers is UTF-16\. Convert it: iconv -f UTF-16 -t UTF-8/],
     [text.replaceAll('\n', '\r'), /answers ends lines with CR only\. Convert it: tr /],
-    [`BZh9${text}`, /answers is compressed with bzip2\. Decompress it first: bunzip2 -k /],
+    [`BZh9${text}`, /answers is compressed with bzip2\. Decompress it first/],
+    [Buffer.from('fd377a585a000004', 'hex'), /answers is compressed with xz\. Decompress it first/],
     [gzip.subarray(0, gzip.length - 20), truncated],
     [damaged, truncated],
     [zip.subarray(0, zip.length / 2), /answers: the archive is damaged or truncated/],
     [
       buildZip({ 'a.csv': text, 'b.csv': text }),
-      /answers contains 2 files \(a\.csv, b\.csv.*\)\. Extract it, and pass one of them$/,
+      /answers contains 2 files: a\.csv, b\.csv\. Extract it, and pass one of them$/,
     ],
     [parquet, /answers: the Parquet data is damaged\. Write the file again$/],
     [`${header}\na,"9,s,1\nb,9,s,1\n`, /answers: row 2 has an unclosed quote\. Double the quotes/],

@@ -95,7 +95,7 @@ test('An invalid option is named with its value', async (t) => {
     [['a', '--start', '1969-12-31'], /must be in 1970 or later/],
     [['a', '--start', nextWeek], /in the future/],
     [['a', '--format', 'csv'], /--format "csv" must be .*skilltrace/],
-    [['a', '--columns', 'user=A'], /--columns "user" must be NAME=COLUMN with a name of user_id, correct/],
+    [['a', '--columns', 'user=A'], /--columns "user" must be NAME=COLUMN, with a NAME of user_id, correct/],
     [['a', '--columns', 'user_id'], /--columns "user_id" must be NAME=COLUMN/],
     [['a', '--delimiter', ';;'], /--delimiter ";;" must be one ASCII character, or tab/],
     [['a', '--encoding', 'utf-16'], /--encoding "utf-16" must be utf-8, latin1, .*iconv/],

@@ -30,7 +30,7 @@ const endFrames: Readonly<Record<string, Buffer>> = {
   zstd: Buffer.from('KLUv/QRYQQAACiICZW5kIgp3fhbz', 'base64'),
 };
 
-const maxLineBytes = 64 * 1024;
+export const maxLineBytes = 64 * 1024;
 
 /** First lines of the text. */
 export async function readFirstLines(source: LogSource, most: number, encoding: string): Promise<string[]> {
@@ -62,9 +62,9 @@ async function* query(
   onBytes = (_: Buffer): void => undefined,
   end: readonly Buffer[] = [],
 ): AsyncGenerator<Buffer> {
-  const input = source.isParquet ? {} : { input: append(source.read(onBytes), end) };
+  const input = source.isParquet ? undefined : append(source.read(onBytes), end);
   try {
-    yield* streamLocalQuery({ sql, format, ...input });
+    yield* streamLocalQuery({ sql, format, input });
   } catch (error) {
     throw error instanceof LocalQueryError
       ? explainEngineError(source.path, error)

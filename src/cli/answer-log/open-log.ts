@@ -45,7 +45,8 @@ export async function openAnswerLog(path: string, options: ReadOptions): Promise
   const sortPlaces = findSortPlaces(path, header, format, layout, options);
   const questions = format.questions === undefined ? null : readQuestions(path, isFolder, format.questions);
   const encoding = options.encoding ?? format.encoding ?? 'utf-8';
-  const isReordered = sortPlaces.length > 0 || 'seen' in mapping.positions;
+  const isReordered =
+    sortPlaces.length > 0 || 'seen' in mapping.positions || 'answer_id' in mapping.positions;
 
   async function* readPages(now: number, onBytes: (chunk: Buffer) => void): AsyncGenerator<LogPage> {
     const reader = createRowReader({ format, mapping, options, questions, now });

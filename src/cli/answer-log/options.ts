@@ -112,7 +112,9 @@ export function describeOptions(options: ReadOptions): string {
 
 function parseColumns(text: string, name: string): ReadOptions['columns'] {
   const columns = parseColumnList(text);
-  const unknown = Object.keys(columns).find((column) => !answerColumns.some((one) => one === column));
+  const isKnown = (column: string): boolean =>
+    answerColumns.some((one) => text.includes(`${column}=`) && one === column);
+  const unknown = Object.keys(columns).find((column) => !isKnown(column));
   if (unknown === undefined) return columns;
   throw new UsageError(
     `${name} ${JSON.stringify(unknown)} must be NAME=COLUMN, with a NAME of ${answerColumns.join(', ')}`,
@@ -125,27 +127,32 @@ function readMapping(path: string, name: string): Partial<ReadingValues> {
     Object.entries(parseMapping(path, name)).map(([key, value]) => {
       const found = Object.entries(readingOptions).find(([one]) => one.replaceAll('-', '_') === key);
       if (found === undefined) throw new UsageError(`${name} ${path}: unknown key ${JSON.stringify(key)}`);
-      return [found[0], found[1].parse(value === true ? true : toText(value), `${name} ${path}: ${key}`)];
+      const label = `${name} ${path}: ${key}`;
+      return [found[0], found[1].parse(value === true ? true : toText(value, label), label)];
     }),
   );
 }
 
 /** As on the command line. */
-const toText = (value: unknown): string =>
-  typeof value !== 'object' || value === null || Array.isArray(value)
-    ? String(value)
-    : Object.entries(value)
-        .map((pair) => pair.join('='))
-        .join();
+function toText(value: unknown, label: string): string {
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+  if (isObject && label.endsWith(': columns'))
+    return Object.entries(value)
+      .map((pair) => pair.join('='))
+      .join();
+  if (!isObject && value !== null) return String(value);
+  throw new UsageError(`${label} must be a text, a number, true or a list`);
+}
 
-function parseMapping(path: string, name: string): Record<string, unknown> {
+function parseMapping(path: string, name: string): object {
   try {
-    return { ...JSON.parse(readFileSync(path, 'utf8')) };
+    const value: unknown = JSON.parse(readFileSync(path, 'utf8'));
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
   } catch (cause) {
-    throw new UsageError(
-      `${name} ${path} cannot be read as JSON: ${cause instanceof Error ? cause.message : cause}`,
-    );
+    const reason = cause instanceof Error ? cause.message : cause;
+    throw new UsageError(`${name} ${path} cannot be read as JSON: ${reason}`);
   }
+  throw new UsageError(`${name} ${path} must be a JSON object`);
 }
 
 function parseDelimiter(text: string, name: string): string {

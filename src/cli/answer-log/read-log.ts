@@ -58,12 +58,13 @@ export async function readLog(
 }
 
 /** @throws StartError without answers, or if all are equal and the options do not name the right values */
-export function rejectUnusable(path: string, profile: LogProfile, options: ReadOptions): void {
+export function rejectUnusable(path: string, { profile, problems }: ReadFile, options: ReadOptions): void {
   const { answers, correctShare, leftOut } = profile;
-  const reasons = Object.entries(leftOut).map(
-    ([reason, rows]) => `\n  ${formatNumber(rows)} rows: ${reason}`,
-  );
-  if (answers === 0) throw new StartError(`${path} contains no valid answer${reasons.join('')}`);
+  const reasons = Object.entries(leftOut).map(([reason, rows]) => `  ${formatNumber(rows)} rows: ${reason}`);
+  if (answers === 0)
+    throw new StartError(
+      [`${path} contains no valid answer`, ...(problems.length > 0 ? problems : reasons)].join('\n'),
+    );
   const isOneClass = correctShare === 0 || correctShare === 1;
   if (!isOneClass || answers < minOneClassAnswers || options.correctValues !== null) return;
   const result = correctShare === 1 ? 'correct' : 'incorrect';

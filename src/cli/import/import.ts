@@ -52,7 +52,7 @@ async function importFile(context: CommandContext, args: ImportArguments): Promi
   // Before the first answer counts: a repaired file is another one, so its first rows would count twice.
   const read = await readLog(log, context);
   if (read === null) return;
-  rejectUnusable(args.file, read.profile, args.options);
+  rejectUnusable(args.file, read, args.options);
   const { start } = args.options;
   // Rows of other formats may be sorted and merged, so another reading of a file is another import.
   const reading = `${log.format.name === 'skilltrace' ? '' : `\n${log.format.name}`}${describeOptions(args.options)}`;

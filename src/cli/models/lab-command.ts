@@ -126,7 +126,7 @@ export async function readAnswers(
   const table = createAnswerTable();
   const read = await readLog(log, context, table.add);
   if (read === null) return null;
-  rejectUnusable(file, read.profile, options);
+  rejectUnusable(file, read, options);
   const leftOut = computeSum(Object.values(read.profile.leftOut));
   const notes = [
     `${file}: format ${log.format.name}`,

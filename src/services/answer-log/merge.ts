@@ -5,7 +5,7 @@ import type { LogRow } from './log-rows.js';
 import { isAbsent } from './values.js';
 
 /**
- * Joins consecutive rows of one answer, which differ only in the skill.
+ * Joins consecutive rows of one answer, which differ only in the skill. `add` returns invalid rows immediately.
  * @returns `add` and `flush` return finished rows
  */
 export function createRowMerger() {
@@ -13,8 +13,8 @@ export function createRowMerger() {
   let pendingKey = '';
   const flush = (): LogRow[] => (pending === null ? [] : [pending]);
   const add = (row: LogRow): LogRow[] => {
-    const hasKey = row.answer !== null && !isAbsent(row.mergeKey);
-    const key = hasKey ? `${row.answer.userId}\n${row.mergeKey}` : '';
+    if (row.answer === null) return [row];
+    const key = isAbsent(row.mergeKey) ? '' : `${row.answer.userId}\n${row.mergeKey}`;
     if (key !== '' && key === pendingKey && pending !== null) {
       pending = mergeRows(pending, row);
       return [];

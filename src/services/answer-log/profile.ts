@@ -86,7 +86,7 @@ const isSameMoment = (a: FileAnswer, b: FileAnswer): boolean =>
   a.order === b.order &&
   (a.at ?? a.order) !== null;
 
-/** @returns problems that make results worse, and what to do */
+/** @returns likely mistakes, and what to do */
 export function buildWarnings(profile: LogProfile): string[] {
   const { answers, learners, correctShare, backwards, repeated, rareSkills, skills } = profile;
   const isOneClass = correctShare === 0 || correctShare === 1;

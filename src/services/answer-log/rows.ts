@@ -82,8 +82,9 @@ export function createAnswerParser(rules: RowRules) {
 
 function findQuestion(questions: ReadonlyMap<string, QuestionRow>, itemId: string | null): QuestionRow {
   const found = questions.get(itemId ?? '');
-  if (found !== undefined) return found;
-  throw new RowProblem('item_id', 'is not in the file of questions', itemId);
+  if (found === undefined) throw new RowProblem('item_id', 'is not in the file of questions', itemId);
+  if (found.skillIds.length > 0) return found;
+  throw new RowProblem('item_id', 'has no skill in the file of questions', itemId);
 }
 
 const maxCachedSkills = 20_000;

@@ -71,7 +71,7 @@ const own: readonly FormatExample[] = [
     answers: ownAnswers,
   },
   {
-    title: 'NDJSON of Skilltrace, whose rows name different columns',
+    title: 'NDJSON of Skilltrace with different columns per row',
     format: 'skilltrace',
     files: {
       'answers.ndjson': [
@@ -130,7 +130,7 @@ const stepHeader = (outcome: string): string[] => [
   ...['Correct Step Duration (sec)', 'Error Step Duration (sec)', outcome, 'Incorrects', 'Hints', 'Corrects'],
 ];
 
-/** Exports are in order of learner and last or correct transaction: here, that of the second step is first. */
+/** Exports are in order of learner and last or correct transaction. Here the second step ends first. */
 const steps = (header: readonly string[], kc: string, [right, wrong]: readonly [string, string]) => {
   const outcome = header.find((name) => name.endsWith('First Attempt')) ?? '';
   const row = (step: string, first: string, seconds: string, result: string, kcs: string) => ({
@@ -382,7 +382,7 @@ const santa: readonly FormatExample[] = [
       ['u1', ['15'], 0, 'q2', '2019-08-09T06:27:37.492Z', 24],
       ['u2', ['1', '2', '179'], 0, 'q1', '2019-08-09T06:28:20.000Z', 0.5],
     ],
-    leftOut: { 'skill_id is missing': 1 },
+    leftOut: { 'item_id has no skill in the file of questions': 1 },
   },
   {
     title: 'Riiid, with lectures',

@@ -3,11 +3,12 @@ import assert from 'node:assert/strict';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { openAnswerLog } from '../../../src/cli/answer-log/open-log.js';
-import { profileLog } from '../../../src/cli/answer-log/profile-log.js';
+import { readLog } from '../../../src/cli/answer-log/read-log.js';
 import { importArguments } from '../../../src/cli/import/import.js';
 import { createClosers } from '../../../src/lifecycle.js';
 import { createLogger } from '../../../src/logger.js';
 import type { ReadOptions } from '../../../src/services/answer-log/options.js';
+import { buildWarnings } from '../../../src/services/answer-log/profile.js';
 import type { Scoped } from '../scope.js';
 import { tempDir } from '../temp.js';
 
@@ -41,9 +42,9 @@ const context = {
 /** @returns the file and its profile, with the first ten answers */
 export async function profileFile(path: string, ...argv: readonly string[]) {
   const log = await openAnswerLog(path, parseReadOptions(...argv));
-  const read = await profileLog(log, context);
+  const read = await readLog(log, context);
   assert.ok(read !== null);
-  return { log, ...read };
+  return { log, ...read, warnings: [...log.warnings, ...buildWarnings(read.profile)] };
 }
 
 /** @returns rows with their place and line */
