@@ -1,8 +1,9 @@
 /** Rules of answer logs that need no file. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { customFormat, logFormats, mapColumns } from '../../src/services/answer-log/formats.js';
+import { customFormat, logFormats } from '../../src/services/answer-log/formats.js';
 import { createRowReader, type LogRow } from '../../src/services/answer-log/log-rows.js';
+import { mapColumns } from '../../src/services/answer-log/map-columns.js';
 import { createRowMerger } from '../../src/services/answer-log/merge.js';
 import { buildWarnings, createProfile } from '../../src/services/answer-log/profile.js';
 import type { FileAnswer, RawFields } from '../../src/services/answer-log/rows.js';

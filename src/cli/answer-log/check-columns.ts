@@ -1,13 +1,6 @@
 import { StartError } from '../../lifecycle.js';
-import {
-  type ColumnMapping,
-  customFormat,
-  detectFormat,
-  findLookalikes,
-  type LogFormat,
-  listKcModels,
-  logFormats,
-} from '../../services/answer-log/formats.js';
+import { customFormat, detectFormat, type LogFormat, logFormats } from '../../services/answer-log/formats.js';
+import { type ColumnMapping, findLookalikes, listKcModels } from '../../services/answer-log/map-columns.js';
 import type { ReadOptions } from '../../services/answer-log/options.js';
 import type { LogLayout } from './engine-query.js';
 

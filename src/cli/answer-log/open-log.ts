@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
-import { type ColumnMapping, type LogFormat, mapColumns } from '../../services/answer-log/formats.js';
+import type { LogFormat } from '../../services/answer-log/formats.js';
 import { createRowReader, type LogRow } from '../../services/answer-log/log-rows.js';
+import { type ColumnMapping, mapColumns } from '../../services/answer-log/map-columns.js';
 import { createRowMerger } from '../../services/answer-log/merge.js';
 import type { ReadOptions } from '../../services/answer-log/options.js';
 import { chooseFormat, findSortPlaces, requireColumns } from './check-columns.js';

@@ -134,11 +134,7 @@ async function openZip(path: string): Promise<Pick<LogSource, 'bytes' | 'compres
       yield chunk;
     }
   }
-  return {
-    bytes: entry.uncompressedSize,
-    compression: 'none',
-    read: (onBytes) => limitLines(path, read(onBytes)),
-  };
+  return { bytes: entry.uncompressedSize, compression: 'none', read };
 }
 
 const learnerFile = /^(u\d+)\.csv$/;

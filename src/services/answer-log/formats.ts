@@ -1,5 +1,4 @@
-import { distinct, indices } from '../../lists.js';
-import { type AnswerColumn, answerColumns, type ReadOptions } from './options.js';
+import { answerColumns } from './options.js';
 import type { TimeFormat } from './times.js';
 
 /**
@@ -234,98 +233,5 @@ response_time_s=ms_first_response|ms_first_response_time,original=original,answe
 /** For any file whose columns the options name. */
 export const customFormat = defineFormat('custom', 'columns of --columns', '', '');
 
-const kcColumn = /^KC ?\((.+)\)$/;
-
-export const listKcModels = (header: readonly string[]): string[] =>
-  distinct(header.flatMap((name) => kcColumn.exec(name)?.[1] ?? []));
-
 export const detectFormat = (header: readonly string[]): LogFormat | null =>
   logFormats.find(({ signature }) => signature.every((name) => header.includes(name))) ?? null;
-
-export interface ColumnMapping {
-  /** Positions in the header; several columns are joined. */
-  readonly positions: Readonly<Partial<Record<MappedColumn, readonly number[]>>>;
-  /** The same with the names. */
-  readonly names: Readonly<Record<string, string>>;
-  /** Columns that the options or the format name, but the header lacks. */
-  readonly missing: readonly string[];
-  readonly warnings: readonly string[];
-}
-
-/** The options take precedence over the format. */
-export function mapColumns(
-  header: readonly string[],
-  { columns }: LogFormat,
-  options: Pick<ReadOptions, 'columns' | 'kc'>,
-): ColumnMapping {
-  const kc = options.kc ?? listKcModels(header)[0] ?? null;
-  const wanted = Object.entries({ ...columns, ...options.columns });
-  const found = wanted.map(([column, text]) => [column, findColumns(header, text, kc)] as const);
-  const mapped = found.filter(([, places]) => places.length > 0);
-  const nameColumns = (places: readonly number[]) => distinct(places.map((place) => header[place]));
-  const names = mapped.map(([column, places]) => [column, nameColumns(places)] as const);
-  const used = names.flatMap(([, own]) => own);
-  const columnNames = Object.fromEntries(names.map(([column, own]) => [column, own.join(' + ')]));
-  return {
-    positions: Object.fromEntries(mapped),
-    names: columnNames,
-    missing: Object.entries(options.columns).flatMap(([column, text]) =>
-      text === '' || column in columnNames ? [] : [`${text} (--columns ${column})`],
-    ),
-    warnings: [
-      ...warnOfModels(header, kc, options.kc),
-      ...warnOfUnused(
-        header.filter((name) => !used.includes(name)),
-        columnNames,
-      ),
-    ],
-  };
-}
-
-/** Empty if a column is missing. */
-function findColumns(header: readonly string[], text: string, kc: string | null): number[] {
-  if (text === 'KC')
-    return indices(header.length).filter((i) => kc !== null && kcColumn.exec(header[i] ?? '')?.[1] === kc);
-  if (header.includes(text)) return [header.indexOf(text)];
-  for (const alternative of text.split('|')) {
-    const places = alternative.split('+').map((name) => header.indexOf(name));
-    if (!places.includes(-1)) return places;
-  }
-  return [];
-}
-
-function warnOfModels(header: readonly string[], kc: string | null, given: string | null): string[] {
-  const others = listKcModels(header).filter((name) => name !== kc);
-  if (kc === null || given !== null || others.length === 0) return [];
-  return [`The skills are those of KC model "${kc}". Pass --kc NAME for another one: ${others.join(', ')}`];
-}
-
-/** Names that suggest a column of the answers. */
-const lookalikes: readonly (readonly [column: AnswerColumn, pattern: RegExp, what: string])[] = [
-  ['user_id', /user|student|learner|pupil/i, 'identifies learners'],
-  ['skill_id', /skill|\bkc\b|topic|concept|tags?$|lexeme/i, 'identifies skills'],
-  ['correct', /correct|outcome|score|grade|result/i, 'contains the result'],
-  ['item_id', /item|problem|question|exercise/i, 'identifies items'],
-  ['ts', /^(?!.*(overlap|elapsed|duration|response|taken|spent)).*(time|date|stamp)/i, 'contains times'],
-  ['order', /order|^row|^seq|log_?id/i, 'numbers the answers'],
-];
-
-/** The first similar name for each of the columns. */
-export const findLookalikes = (names: readonly string[], columns: readonly AnswerColumn[]) =>
-  lookalikes
-    .filter(([column]) => columns.includes(column))
-    .map(([column, pattern, what]) => ({ column, what, similar: names.find((name) => pattern.test(name)) }));
-
-/** A time or an order suffices to sort. */
-function warnOfUnused(unused: readonly string[], mapped: Readonly<Record<string, string>>): string[] {
-  const wanted = (['item_id', 'ts', 'order'] as const).filter(
-    (column) => !(column in mapped || (column === 'order' && 'ts' in mapped)),
-  );
-  return findLookalikes(unused, wanted).flatMap(({ column, similar, what }) =>
-    similar === undefined
-      ? []
-      : [
-          `Column "${similar}" is not used. If it ${what}, pass --columns ${column}=${JSON.stringify(similar)}`,
-        ],
-  );
-}

@@ -1,5 +1,6 @@
 import { distinct, indices } from '../../lists.js';
-import type { ColumnMapping, LogFormat, MappedColumn } from './formats.js';
+import type { LogFormat, MappedColumn } from './formats.js';
+import type { ColumnMapping } from './map-columns.js';
 import type { ReadOptions } from './options.js';
 import {
   createAnswerParser,
