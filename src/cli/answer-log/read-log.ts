@@ -21,6 +21,8 @@ interface ReadFile {
   readonly first: readonly FileAnswer[];
   /** First invalid rows. */
   readonly problems: readonly string[];
+  /** Likely mistakes, and what to do. */
+  readonly warnings: readonly string[];
 }
 
 /**
@@ -54,7 +56,9 @@ export async function readLog(
     showProgress(`reading: ${share} %, ${formatNumber(rows)} rows`);
   }
   showProgress('');
-  return { hash: hash.digest(), profile: profile.read(rows), first, problems };
+  const found = profile.read(rows);
+  const warnings = [...log.warnings, ...buildWarnings(found)];
+  return { hash: hash.digest(), profile: found, first, problems, warnings };
 }
 
 /** @throws StartError without answers, or if all are equal and the options do not name the right values */
@@ -86,7 +90,6 @@ export async function printDryRun(
 }
 
 function describeFile(log: AnswerLogFile, read: ReadFile, isJson: boolean): string {
-  const warnings = [...log.warnings, ...buildWarnings(read.profile)];
   const { format, mapping } = log;
   const { correctShare, from, to, leftOut, ...counts } = read.profile;
   const { rows, answers, learners, skills, items, severalSkills } = counts;
@@ -104,7 +107,7 @@ function describeFile(log: AnswerLogFile, read: ReadFile, isJson: boolean): stri
         items,
         severalSkills,
       },
-      ...{ correctShare, from: time(from), to: time(to), leftOut, warnings },
+      ...{ correctShare, from: time(from), to: time(to), leftOut, warnings: read.warnings },
     });
   const entries = (title: string, values: Readonly<Record<string, string>>): string =>
     [title, formatTableLines(Object.entries(values), 'padEnd').map((line) => `  ${line}`)].flat().join('\n');
@@ -121,7 +124,7 @@ function describeFile(log: AnswerLogFile, read: ReadFile, isJson: boolean): stri
       time: from === null ? 'none' : `${time(from)} to ${time(to)}`,
     }),
     ...(reasons.length === 0 ? [] : [entries('Rows left out:', Object.fromEntries(reasons))]),
-    warnings.map((warning) => `Warning: ${warning}`).join('\n'),
+    read.warnings.map((warning) => `Warning: ${warning}`).join('\n'),
   ]
     .join('\n\n')
     .trimEnd();

@@ -50,6 +50,7 @@ async function importFile(context: CommandContext, args: ImportArguments): Promi
   if (args.dryRun) return printDryRun(args, context);
   const log = await openAnswerLog(args.file, args.options);
   // Before the first answer counts: a repaired file is another one, so its first rows would count twice.
+  for (const warning of log.warnings) context.stderr.write(`Warning: ${warning}\n`);
   const read = await readLog(log, context);
   if (read === null) return;
   rejectUnusable(args.file, read, args.options);
@@ -62,7 +63,7 @@ async function importFile(context: CommandContext, args: ImportArguments): Promi
   const summary = await runImport({ ...started, context, args, log });
   if (summary === null) return;
   const { leftOut, backwards } = read.profile;
-  const whole = { ...summary, leftOut, backwards: backwards.order };
+  const whole = { ...summary, leftOut, backwards: backwards.order, warnings: read.warnings };
   context.print(args.json ? formatJsonLine(whole) : formatSummary(whole));
 }
 
@@ -99,6 +100,7 @@ interface WholeFile {
   readonly leftOut: LogProfile['leftOut'];
   /** Rows with a lower `order` than the learner's previous row. */
   readonly backwards: number;
+  readonly warnings: readonly string[];
 }
 
 function formatSummary({ rows, file, tenant, ...summary }: ImportSummary & WholeFile): string {
@@ -113,6 +115,7 @@ function formatSummary({ rows, file, tenant, ...summary }: ImportSummary & Whole
     ...(backwards > 0
       ? [`  ${formatNumber(backwards)} with a lower order than the learner's previous row`]
       : []),
+    ...summary.warnings.map((warning) => `  Warning: ${warning}`),
     ...summary.notes.map((note) => `  Note: ${note}`),
   ].join('\n');
 }

@@ -8,7 +8,6 @@ import { importArguments } from '../../../src/cli/import/import.js';
 import { createClosers } from '../../../src/lifecycle.js';
 import { createLogger } from '../../../src/logger.js';
 import type { ReadOptions } from '../../../src/services/answer-log/options.js';
-import { buildWarnings } from '../../../src/services/answer-log/profile.js';
 import type { Scoped } from '../scope.js';
 import { tempDir } from '../temp.js';
 
@@ -44,7 +43,7 @@ export async function profileFile(path: string, ...argv: readonly string[]) {
   const log = await openAnswerLog(path, parseReadOptions(...argv));
   const read = await readLog(log, context);
   assert.ok(read !== null);
-  return { log, ...read, warnings: [...log.warnings, ...buildWarnings(read.profile)] };
+  return { log, ...read };
 }
 
 /** @returns rows with their place and line */
