@@ -157,7 +157,9 @@ describe('Webhooks', { concurrency: true }, () => {
     assert.deepEqual([status, json.data], [202, { message_id: again }]);
     const payloads = await endpoint.payloads(6);
     assert.equal(endpoint.received.at(-1)?.id, again);
-    assert.equal(new Set(payloads.map((one) => JSON.stringify(one))).size, 5, 'the body changed');
+    // Two messages of one millisecond have equal bodies, so compare those with the id.
+    const [first, second, ...more] = payloads.filter((_, i) => endpoint.received[i]?.id === again);
+    assert.deepEqual([second, more], [first, []], 'the body changed');
     assert.equal((await endpoint.deliveries()).length, 5);
     assert.equal((await endpoint.redeliver('msg_unknown')).status, 404);
   });
