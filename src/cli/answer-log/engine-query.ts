@@ -70,7 +70,8 @@ export const buildSettings = ({ delimiter }: Pick<LogLayout, 'delimiter'> = { de
 
 /** @throws StartError for a path that the engine reads as a pattern */
 export function quotePath(path: string): string {
-  if (/[*?{}]/.test(path)) throw new StartError(`${path}: the path contains *, ?, { or }. Rename the file`);
+  if (/[*?{}]/.test(path))
+    throw new StartError(`${path}: the path cannot contain *, ?, { or }. Rename the file`);
   return quoteLiteral(path);
 }
 

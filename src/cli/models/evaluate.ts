@@ -19,7 +19,6 @@ import { maxFold } from '../../services/answer-log/rows.js';
 import { logHelp } from '../answer-log/options.js';
 import { choiceOption, UsageError } from '../support/arguments.js';
 import type { CommandContext } from '../support/command.js';
-import { type TablePaths, tableOptions, writeTables } from './answer-tables.js';
 import {
   chooseThreads,
   defineLabCommand,
@@ -30,6 +29,7 @@ import {
   requireSplit,
   trainAndScore,
 } from './lab-command.js';
+import { type TablePaths, tableOptions, writeTables } from './output-files.js';
 
 export const main = defineLabCommand({
   name: 'evaluate',

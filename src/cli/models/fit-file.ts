@@ -4,8 +4,8 @@ import { measureFold } from '../../lab/evaluate/folds.js';
 import { formatJsonLine, formatNumber } from '../../lab/report/format.js';
 import type { ReadOptions } from '../../services/answer-log/options.js';
 import type { CommandContext } from '../support/command.js';
-import { type TablePaths, writeTables } from './answer-tables.js';
 import { chooseThreads, openTrainer, readAnswers, trainAndScore } from './lab-command.js';
+import { type TablePaths, writeTables } from './output-files.js';
 
 interface FitFileArguments extends TablePaths {
   readonly file: string;

@@ -13,8 +13,8 @@ import { logHelp, logOptions, toReadOptions } from '../answer-log/options.js';
 import * as read from '../support/arguments.js';
 import { defineCommand } from '../support/command.js';
 import { withDeployment } from '../support/servers.js';
-import { tableOptions } from './answer-tables.js';
 import { fitFile } from './fit-file.js';
+import { tableOptions } from './output-files.js';
 
 export const main = defineCommand({
   name: 'fit',

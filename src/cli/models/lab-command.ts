@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createFitPool } from '../../compute/job-pools.js';
@@ -25,7 +25,7 @@ import {
   requireFile,
 } from '../support/arguments.js';
 import { type CommandContext, defineCommand } from '../support/command.js';
-import { outputOption, writeOutput } from '../support/output-file.js';
+import { outputOption, writeOutput } from './output-files.js';
 
 const maxThreads = 256;
 
@@ -109,8 +109,7 @@ export const defineLabCommand = <Options extends OptionTable>({
       context.print(args.json ? output.json(run) : output.text(run));
       await output.write?.();
       const { report } = args;
-      if (report !== null)
-        await writeOutput('--report', report, () => writeFileSync(report, output.page(run)));
+      if (report !== null) await writeOutput('--report', report, () => writeFile(report, output.page(run)));
     },
   });
 

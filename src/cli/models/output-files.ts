@@ -1,0 +1,88 @@
+/** Files that a command writes: checks before the work, and tables of predicted answers and of skills. */
+import { accessSync, constants, createWriteStream, realpathSync, statSync } from 'node:fs';
+import { rename, rm } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { quoteLiteral } from '../../embedded/clickhouse/sql.js';
+import { streamLocalQuery } from '../../embedded/local-query.js';
+import type { AnswerTable } from '../../lab/evaluate/answers.js';
+import { type ScoredFold, scoreTables } from '../../lab/evaluate/scores.js';
+import { StartError } from '../../lifecycle.js';
+import { quotePath } from '../answer-log/engine-query.js';
+import { type OptionValues, option } from '../support/arguments.js';
+import type { CommandContext } from '../support/command.js';
+
+/** The value is the absolute path of a file that can be written. */
+export const outputOption = (placeholder: string, about: string) =>
+  option(placeholder, about, (path, name) => {
+    try {
+      return findTarget(path);
+    } catch (cause) {
+      throw createOutputError(name, path, cause);
+    }
+  });
+
+function findTarget(path: string): string {
+  const target = resolve(path);
+  accessSync(dirname(target), constants.W_OK);
+  // Rejects names with which no command could read the file.
+  if (target.endsWith('.parquet')) quotePath(target);
+  const existing = statSync(target, { throwIfNoEntry: false });
+  if (existing === undefined) return target;
+  if (!existing.isFile())
+    throw new Error(existing.isDirectory() ? 'it is a directory' : 'it is not a regular file');
+  accessSync(target, constants.W_OK);
+  return realpathSync(target);
+}
+
+/** @param name of the option, with its dashes @throws StartError if the work fails */
+export const writeOutput = (name: string, path: string, work: () => Promise<void>): Promise<void> =>
+  work().catch((cause) => {
+    throw createOutputError(name, path, cause);
+  });
+
+function createOutputError(name: string, path: string, cause: unknown): StartError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  return new StartError(`${name} ${path} cannot be written: ${reason}`, { cause });
+}
+
+export const tableOptions = {
+  predictions: outputOption(
+    'OUT',
+    'write a row for each predicted answer to OUT: CSV, or Parquet if OUT ends with .parquet',
+  ),
+  parameters: outputOption('OUT', 'write a row for each skill to OUT: fitted parameters and figures'),
+};
+
+export type TablePaths = OptionValues<typeof tableOptions>;
+
+/** Replaces a file only if it can be written completely. @throws StartError */
+export async function writeTables(
+  { closers }: CommandContext,
+  paths: TablePaths,
+  table: AnswerTable,
+  scored: readonly ScoredFold[],
+): Promise<void> {
+  for (const name of ['predictions', 'parameters'] as const) {
+    const path = paths[name];
+    if (path === null) continue;
+    const temporary = `${path}.${process.pid}.tmp`;
+    closers.add('temporary file', () => rm(temporary, { force: true }));
+    const { columns, listPages } = scoreTables[name];
+    const format = path.endsWith('.parquet') ? 'Parquet' : 'CSVWithNames';
+    await writeOutput(`--${name}`, path, async () => {
+      await pipeline(encodeRows(columns, listPages(table, scored), format), createWriteStream(temporary));
+      await rename(temporary, path);
+    });
+  }
+}
+
+/** The engine encodes the rows, in their order and with all digits. */
+function encodeRows(columns: string, pages: Iterable<readonly object[]>, format: string) {
+  const sql = `SELECT * FROM file('stdin', 'JSONEachRow', ${quoteLiteral(columns)}) SETTINGS max_threads = 1,
+    input_format_parallel_parsing = 0, precise_float_parsing = 1, format_csv_null_representation = ''`;
+  async function* encode() {
+    for (const page of pages) yield Buffer.from(page.map((row) => `${JSON.stringify(row)}\n`).join(''));
+  }
+  return streamLocalQuery({ sql, format, input: encode() });
+}
