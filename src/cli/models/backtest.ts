@@ -1,5 +1,4 @@
 import { basename } from 'node:path';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { accuracyConstants } from '../../domain/base/accuracy-constants.js';
 import { logLossClip } from '../../domain/base/prediction-metrics.js';
 import { detectHorizonUnit } from '../../domain/fit/accuracy/accuracy-cases.js';
@@ -13,7 +12,7 @@ import { seed } from '../../lab/evaluate/bootstrap.js';
 import { StartError } from '../../lifecycle.js';
 import { logHelp } from '../answer-log/options.js';
 import type { CommandContext } from '../support/command.js';
-import { chooseThreads, defineLabCommand, listFolds, openTrainer, requireSplit } from './lab-command.js';
+import { defineLabCommand, listFolds, openTrainer, requireSplit } from './lab-command.js';
 
 const { horizons, minAnswers } = accuracyConstants;
 
@@ -59,20 +58,17 @@ Brackets are 95 % intervals from ${resamples} bootstrap samples of learners with
     const forecasts: ReturnType<typeof forecastFold> = [];
     let unit: Backtest['unit'] = 'days';
     let windows: readonly ForecastWindow[] = [];
-    let train: ReturnType<typeof openTrainer> | undefined;
+    const train = openTrainer(context, args, table);
     for (const fold of args.fold === null ? listFolds(folds) : [args.fold]) {
       const split = requireSplit(table, folds, fold);
-      train ??= openTrainer(context, chooseThreads(args, split.training));
       unit = detectHorizonUnit(split.training);
       windows = planWindows(split);
       for (const [i, window] of windows.entries()) {
         const training = selectAnswersBefore(split.training, window);
-        const trained = training.correct.length > 0 ? await train(training) : null;
-        if (context.closers.closing) return null;
-        if (trained === null || trained.models.served.model.accuracy.unit !== unit) continue;
-        context.showProgress(`forecasting: fold ${fold}, part ${i + 1} of ${windows.length}`);
-        await nextTurn();
-        if (context.closers.closing) return null;
+        if (training.correct.length === 0) continue;
+        const trained = await train(training, `fold ${fold}, part ${i + 1} of ${windows.length}: `);
+        if (trained === null) return null;
+        if (trained.models.served.model.accuracy.unit !== unit) continue;
         // `push(...all)` with millions of arguments overflows the stack.
         for (const one of forecastFold({ ...split, training }, trained.models.served, fold, window))
           forecasts.push(one);

@@ -1,9 +1,8 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { logLossClip, reliabilityBins } from '../../domain/base/prediction-metrics.js';
-import { type AnswerTable, assignFolds, type Split } from '../../lab/evaluate/answers.js';
+import { type AnswerTable, assignFolds, countAnswers } from '../../lab/evaluate/answers.js';
 import { figureResamples, seed } from '../../lab/evaluate/bootstrap.js';
 import { formatFolds, renderFolds, serializeFolds, summarizeFolds } from '../../lab/evaluate/folds.js';
-import { collectAnswers, predictAll } from '../../lab/evaluate/predict.js';
+import { collectAnswers } from '../../lab/evaluate/predict.js';
 import { createProbes } from '../../lab/evaluate/probe.js';
 import {
   type Evaluation,
@@ -14,20 +13,18 @@ import {
 import { computeResults } from '../../lab/evaluate/results.js';
 import { measureSkills, type ScoredFold, scoreSplit } from '../../lab/evaluate/scores.js';
 import { checkAnswers } from '../../lab/evaluate/validity.js';
-import type { RunInfo } from '../../lab/report/run-info.js';
 import { maxFold } from '../../services/answer-log/rows.js';
 import { logHelp } from '../answer-log/options.js';
 import { choiceOption, UsageError } from '../support/arguments.js';
 import type { CommandContext } from '../support/command.js';
 import {
-  chooseThreads,
   defineLabCommand,
   type LabArguments,
+  type LabOutput,
   type LoadedAnswers,
   listFolds,
   openTrainer,
   requireSplit,
-  trainAndScore,
 } from './lab-command.js';
 import { type TablePaths, tableOptions, writeTables } from './output-files.js';
 
@@ -74,22 +71,7 @@ Other fields of --json:
 
 --folds all prints and returns only the metrics of bkt and served: folds, and mean and sd (n - 1) over the folds.
 
-Columns of --predictions, in the file order of learners and the order of their answers; with --folds all, of every fold:
-  user_id, skill_id, item_id  several skills are joined with ~~; item_id is empty if the answer has none
-  answer                      number of the learner's answer, from 1
-  correct                     1 or 0
-  p_correct, p_correct_bkt    probability by served and by bkt
-  mastery                     mastery before the answer; of several skills the geometric mean, as p_correct averages them
-  fold                        fold of the learner
-
-Columns of --parameters, for every skill of FILE in each predicted fold:
-  skill_id, p_init, p_learn, p_guess, p_slip, p_forget
-                              parameters of served, fitted on the training learners
-  answers, learners           predicted answers on the skill and their learners; a question with several skills counts for
-                              each of them
-  log_loss, auc               of served on these answers; empty if not defined
-  fold                        predicted fold
-
+docs/load-results.md describes the columns of --predictions and --parameters.
 docs/understand/model-results.md ("Does mastery follow the answers?") defines validity and movers. Needs no servers.`,
   options: {
     ...tableOptions,
@@ -107,66 +89,61 @@ docs/understand/model-results.md ("Does mastery follow the answers?") defines va
 
 type EvaluateArguments = LabArguments & TablePaths;
 
-async function evaluateFold(context: CommandContext, args: EvaluateArguments, answers: LoadedAnswers) {
-  const { table, leftOut } = answers;
+async function evaluateFold(
+  context: CommandContext,
+  args: EvaluateArguments,
+  { table, leftOut }: LoadedAnswers,
+): Promise<LabOutput | null> {
   const fold = args.fold ?? 1;
   const split = requireSplit(table, assignFolds(table), fold);
-  const threads = chooseThreads(args, split.training);
-  const trained = await openTrainer(context, threads)(split.training);
+  const trained = await openTrainer(context, args, table)(split.training);
   if (trained === null) return null;
   const { models, figures } = trained;
-  context.showProgress('predicting');
-  await nextTurn();
   const since = performance.now();
   const [probes, collected] = [createProbes(models.served, split), collectAnswers(models.served)];
-  const predicted = predictAll(split, models, (moment, effect) => {
+  const scored = scoreSplit(split, models, (moment, effect) => {
     collected.visit(moment, effect);
     probes.visit(moment);
   });
   const predict = { seconds: (performance.now() - since) / 1000 };
   const evaluation: Evaluation = {
     ...{ file: args.file, fold, split: findFoldSource(table), leftOut },
-    test: countAnswers(split.test),
-    train: countAnswers(split.training),
-    ...{ ...figures, fit: { ...figures.fit, threads }, predict, monotone: probes.check },
+    ...{ test: countAnswers(split.test), train: countAnswers(split.training) },
+    ...{ ...figures, predict, monotone: probes.check },
     ...checkAnswers(collected.answers),
-    results: await computeResults(split, predicted.predictions),
+    results: await computeResults(split, scored.predictions),
   };
-  const scored = [scoreSplit(split, models.served, predicted)];
   return {
-    json: (run: RunInfo) => serializeEvaluation(evaluation, run),
-    text: (run: RunInfo) => formatEvaluation(evaluation, run),
-    page: (run: RunInfo) => renderEvaluation(evaluation, measureSkills(scored, table.skills), run),
-    write: () => writeTables(context, args, table, scored),
+    json: (run) => serializeEvaluation(evaluation, run),
+    text: (run) => formatEvaluation(evaluation, run),
+    page: (run) => renderEvaluation(evaluation, measureSkills([scored], table.skills), run),
+    write: () => writeTables(context, args, table, [scored]),
   };
 }
 
-async function crossValidate(context: CommandContext, args: EvaluateArguments, answers: LoadedAnswers) {
-  const { table, leftOut } = answers;
+async function crossValidate(
+  context: CommandContext,
+  args: EvaluateArguments,
+  { table, leftOut }: LoadedAnswers,
+): Promise<LabOutput | null> {
   const folds = assignFolds(table);
   const listed = listFolds(folds);
+  const train = openTrainer(context, args, table);
   const scored: ScoredFold[] = [];
-  let train: ReturnType<typeof openTrainer> | undefined;
   for (const [i, fold] of listed.entries()) {
     const split = requireSplit(table, folds, fold);
-    train ??= openTrainer(context, chooseThreads(args, split.training));
-    const one = await trainAndScore(context, train, split, `fold ${i + 1} of ${listed.length}: `);
-    if (one === null) return null;
-    scored.push(one);
+    const trained = await train(split.training, `fold ${i + 1} of ${listed.length}: `);
+    if (trained === null) return null;
+    scored.push(scoreSplit(split, trained.models));
   }
   const found = summarizeFolds({ file: args.file, split: findFoldSource(table), leftOut }, scored);
   return {
-    json: (run: RunInfo) => serializeFolds(found, run),
-    text: (run: RunInfo) => formatFolds(found, run),
-    page: (run: RunInfo) => renderFolds(found, measureSkills(scored, table.skills), run),
+    json: (run) => serializeFolds(found, run),
+    text: (run) => formatFolds(found, run),
+    page: (run) => renderFolds(found, measureSkills(scored, table.skills), run),
     write: () => writeTables(context, args, table, scored),
   };
 }
-
-const countAnswers = ({ correct, starts }: Split['test']) => ({
-  rows: correct.length,
-  learners: starts.length - 1,
-});
 
 function findFoldSource({ folds, learners }: AnswerTable): Evaluation['split'] {
   if (folds.size === 0) return 'hash';

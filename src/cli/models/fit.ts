@@ -2,19 +2,24 @@ import { createFitDependencies } from '../../app/processes/consumers.js';
 import type { AccuracyReport } from '../../domain/fit/accuracy/fit-accuracy.js';
 import type { LossComparison } from '../../domain/fit/bkt/trace-log.js';
 import type { FitReport } from '../../domain/fit/fit-tenant.js';
+import { splitInSample } from '../../lab/evaluate/answers.js';
+import { formatFigure } from '../../lab/evaluate/figures.js';
+import { measureFold } from '../../lab/evaluate/folds.js';
+import { scoreSplit } from '../../lab/evaluate/scores.js';
 import { formatJsonLine, formatNumber } from '../../lab/report/format.js';
 import { buildPartRows, partHead } from '../../lab/report/model-parts.js';
 import { textTable } from '../../lab/report/page.js';
 import { StartError } from '../../lifecycle.js';
+import type { ReadOptions } from '../../services/answer-log/options.js';
 import { type FitDependencies, runFits, type TenantFit } from '../../services/models/fit-models.js';
 import { activateVersion } from '../../services/models/model-versions.js';
 import type { RetainedVersion } from '../../store/models/model-store.js';
 import { logHelp, logOptions, toReadOptions } from '../answer-log/options.js';
 import * as read from '../support/arguments.js';
-import { defineCommand } from '../support/command.js';
+import { type CommandContext, defineCommand } from '../support/command.js';
 import { withDeployment } from '../support/servers.js';
-import { fitFile } from './fit-file.js';
-import { tableOptions } from './output-files.js';
+import { openTrainer, readAnswers } from './lab-command.js';
+import { type TablePaths, tableOptions, writeTables } from './output-files.js';
 
 export const main = defineCommand({
   name: 'fit',
@@ -55,21 +60,11 @@ The next fit with new answers may publish a newer version. Set FIT_INTERVAL_HOUR
 It connects to the service running on DATA_DIR, or starts Redis and ClickHouse itself.
 
 ${logHelp}
-npm run evaluate -- --help describes the rows of --predictions and --parameters. Their figures are in-sample: the models are
-fitted on the same answers. fold is empty.`,
+docs/load-results.md describes the columns of --predictions and --parameters. Their figures are in-sample: the models are
+fitted on the same answers.`,
     read: (values, given) => {
-      const {
-        tenant,
-        threads,
-        'dry-run': dryRun,
-        list,
-        back,
-        use,
-        predictions,
-        parameters,
-        json,
-        ...log
-      } = values;
+      const { 'dry-run': dryRun, ...args } = values;
+      const { tenant, list, back, use, predictions, parameters } = args;
       const modes = [dryRun, list, back, use !== null].filter(Boolean).length;
       if (modes > 1) throw new read.UsageError('Pass only one of --dry-run, --list, --back and --use');
       const { file } = given.operands.length > 0 ? read.requireFile({}, given) : { file: null };
@@ -81,8 +76,7 @@ fitted on the same answers. fold is empty.`,
         throw new read.UsageError(
           '--predictions and --parameters need a file of answers. Use npm run fit -- FILE --predictions OUT',
         );
-      const options = toReadOptions(log);
-      return { tenant, threads, dryRun, list, back, use, predictions, parameters, json, options, file };
+      return { ...args, dryRun, options: toReadOptions(values), file };
     },
   }),
   run: (context, args) => {
@@ -109,6 +103,34 @@ fitted on the same answers. fold is empty.`,
     });
   },
 });
+
+interface FileFit extends TablePaths {
+  readonly file: string;
+  readonly options: ReadOptions;
+  readonly threads: number | null;
+  readonly json: boolean;
+}
+
+/** Fits the models on all answers of a file. Publishes nothing and needs no servers. */
+async function fitFile(context: CommandContext, args: FileFit): Promise<void> {
+  const answers = await readAnswers(args, context);
+  if (answers === null) return;
+  const { table, leftOut, since } = answers;
+  const split = splitInSample(table);
+  const trained = await openTrainer(context, args, table)(split.training);
+  if (trained === null) return;
+  const scored = scoreSplit(split, trained.models);
+  const seconds = (performance.now() - since) / 1000;
+  const { rows, learners, models: inSample } = measureFold(scored);
+  const found = { answers: rows, learners, skills: table.skills.length, leftOut, seconds, inSample };
+  const describe = ({ auc, logLoss }: typeof inSample.bkt): string =>
+    `AUC ${formatFigure(auc)}, log loss ${formatFigure(logLoss)}`;
+  const text = `Fitted ${formatNumber(found.skills)} skills on ${formatNumber(rows)} answers of ${formatNumber(learners)} learners in ${seconds.toFixed(1)} s. Published nothing.
+In-sample predictions of the served model: ${describe(inSample.served)}; of plain BKT: ${describe(inSample.bkt)}.
+npm run evaluate measures the predictions of learners that the fit did not use.`;
+  context.print(args.json ? formatJsonLine(found, 6) : text);
+  await writeTables(context, args, table, [scored]);
+}
 
 /**
  * @param requested null: the previous version

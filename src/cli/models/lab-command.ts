@@ -1,11 +1,8 @@
 import { writeFile } from 'node:fs/promises';
-import { availableParallelism } from 'node:os';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { createFitPool } from '../../compute/job-pools.js';
 import type { AnswerLog } from '../../domain/base/answer-log.js';
 import { type AnswerTable, createAnswerTable, type Split, splitByFold } from '../../lab/evaluate/answers.js';
-import { predictAll } from '../../lab/evaluate/predict.js';
-import { type ScoredFold, scoreSplit } from '../../lab/evaluate/scores.js';
 import { type TrainedModels, trainModels } from '../../lab/evaluate/train.js';
 import { formatNumber } from '../../lab/report/format.js';
 import { createRunInfo, type RunInfo } from '../../lab/report/run-info.js';
@@ -36,12 +33,8 @@ export interface LabArguments {
   readonly threads: number | null;
 }
 
-/** Results by format. */
-interface LabOutput {
-  readonly json: (run: RunInfo) => string;
-  readonly text: (run: RunInfo) => string;
-  readonly page: (run: RunInfo) => string;
-  /** Writes further files, after the results are printed. */
+/** Results by format. `write` writes further files, after the results are printed. */
+export interface LabOutput extends Readonly<Record<'json' | 'text' | 'page', (run: RunInfo) => string>> {
   readonly write?: () => Promise<void>;
 }
 
@@ -171,34 +164,28 @@ export const listFolds = (folds: Uint16Array): number[] => distinct(folds).sort(
 /** With fewer answers a second thread costs more time than it saves. */
 const minParallelAnswers = 1_000_000;
 
-export const chooseThreads = ({ threads }: Pick<LabArguments, 'threads'>, { correct }: AnswerLog): number =>
-  threads ?? (correct.length < minParallelAnswers ? 1 : availableParallelism());
-
 /** Other threads train, so that this one can handle signals. The result is null after a signal. */
-export function openTrainer({ closers, showProgress }: CommandContext, threads: number) {
-  const pool = createFitPool({ threads, redisUrl: '', clickhouseUrl: '', servesRequests: false });
+export function openTrainer(
+  { closers, showProgress }: CommandContext,
+  { threads }: Pick<LabArguments, 'threads'>,
+  { columns }: AnswerTable,
+) {
+  const isSmall = columns.correct.length < minParallelAnswers;
+  const pool = createFitPool({
+    ...{ threads: threads ?? (isSmall ? 1 : undefined), servesRequests: false },
+    ...{ redisUrl: '', clickhouseUrl: '' },
+  });
   closers.add('threads of the fit', () => pool.close());
   return async (log: AnswerLog, about = ''): Promise<TrainedModels | null> => {
     try {
-      return await trainModels(log, pool, (step) => showProgress(`${about}fitting: ${step}`));
+      const trained = await trainModels(log, pool, (step) => showProgress(`${about}fitting: ${step}`));
+      showProgress(`${about}predicting`);
+      await nextTurn();
+      return closers.closing ? null : trained;
     } catch (error) {
       // The shutdown stopped the threads.
       if (closers.closing) return null;
       throw error;
     }
   };
-}
-
-/** Trains and predicts. The result is null after a signal. */
-export async function trainAndScore(
-  { closers, showProgress }: CommandContext,
-  train: ReturnType<typeof openTrainer>,
-  split: Split,
-  about = '',
-): Promise<ScoredFold | null> {
-  const models = (await train(split.training, about))?.models;
-  showProgress(`${about}predicting`);
-  await nextTurn();
-  if (models === undefined || closers.closing) return null;
-  return scoreSplit(split, models.served, predictAll(split, models));
 }

@@ -94,6 +94,10 @@ export function splitInSample(table: AnswerTable): Split {
   return { training: log, test: log, learners: [...table.learners.keys()], fold: null };
 }
 
+export const countAnswers = ({ correct, starts }: AnswerLog) => ({
+  ...{ rows: correct.length, learners: starts.length - 1 },
+});
+
 /** By learner, in order. */
 function listRows(table: AnswerTable): number[][] {
   const rowsOf = table.learners.map((): number[] => []);

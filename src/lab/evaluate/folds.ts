@@ -4,6 +4,7 @@ import { computeSum } from '../../lists.js';
 import { formatJsonLine, formatNumber } from '../report/format.js';
 import { headlineBlock, htmlPage, htmlTable, type Row, section, textTable } from '../report/page.js';
 import { formatRunInfo, type RunInfo, renderRunInfo } from '../report/run-info.js';
+import { countAnswers } from './answers.js';
 import { createCell, formatFigure } from './figures.js';
 import { type Evaluation, figuresHead, formatCounts, getModelTitle, splitTexts } from './report.js';
 import { measureMetrics } from './results.js';
@@ -19,10 +20,9 @@ type Model = (typeof models)[number];
 const metricNames = ['auc', 'rmse', 'logLoss', 'accuracy', 'ece'] as const;
 type Metrics = Readonly<Record<(typeof metricNames)[number], number | null>>;
 
-export function measureFold({ fold, test, bkt, served }: ScoredFold) {
+export function measureFold({ fold, test, predictions: { bkt, served } }: ScoredFold) {
   const measure = (column: Float64Array): Metrics => measureMetrics(test.correct, column);
-  const counts = { rows: test.correct.length, learners: test.starts.length - 1 };
-  return { fold, ...counts, models: { bkt: measure(bkt), served: measure(served) } };
+  return { fold, ...countAnswers(test), models: { bkt: measure(bkt), served: measure(served) } };
 }
 
 /** `mean` and `sd` (n - 1) over the folds are null if a fold does not have the metric. */

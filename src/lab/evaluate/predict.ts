@@ -14,7 +14,7 @@ import type { Split } from './answers.js';
 import { replayLog, type ServedModel } from './replay.js';
 import type { ServedAnswer } from './validity.js';
 
-type Visit = Parameters<typeof replayLog>[2];
+export type Visit = Parameters<typeof replayLog>[2];
 export type Predictions = ReturnType<typeof predictAll>['predictions'];
 
 /**

@@ -51,7 +51,6 @@ export interface Evaluation extends TrainingFigures, AnswerChecks {
   readonly train: Evaluation['test'];
   /** Rejected rows. */
   readonly leftOut: number;
-  readonly fit: TrainingFigures['fit'] & { readonly threads: number };
   readonly predict: { readonly seconds: number };
   readonly monotone: MonotoneCheck;
   readonly results: EvaluationResults;

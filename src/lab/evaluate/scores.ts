@@ -6,37 +6,36 @@ import { resolveSkillModel } from '../../domain/catalogue/tenant-model.js';
 import { distinct, indices } from '../../lists.js';
 import { skillSeparator } from '../../services/answer-log/rows.js';
 import type { AnswerTable, Split } from './answers.js';
-import type { predictAll } from './predict.js';
-import type { ServedModel } from './replay.js';
+import { predictAll, type Visit } from './predict.js';
 import { measureMetrics } from './results.js';
+import type { TrainedModels } from './train.js';
 
 export type ScoredFold = ReturnType<typeof scoreSplit>;
 export type SkillFigures = ReturnType<typeof measureSkills>[number];
 
-export const scoreSplit = (
-  { training: _, ...own }: Split,
-  { model, sets }: ServedModel,
-  { predictions, mastery }: ReturnType<typeof predictAll>,
-) => ({
-  ...{ ...own, bkt: predictions.bkt, served: predictions.served, mastery },
+/** @param visit called before each test answer changes the history */
+export function scoreSplit(split: Split, models: TrainedModels['models'], visit?: Visit) {
+  const { training: _, ...own } = split;
+  const { model, sets } = models.served;
+  const skillIds = sets.slice(0, own.test.skills).map(([skillId]) => skillId);
   /** Of the served model, by skill. */
-  parameters: sets.slice(0, own.test.skills).map(([skillId]) => resolveSkillModel(model, skillId).parameters),
-});
+  const parameters = skillIds.map((skillId) => resolveSkillModel(model, skillId).parameters);
+  return { ...own, ...predictAll(split, models, visit), parameters };
+}
 
-/** Pages of rows, one per learner, in the order of the file. */
 function* listPredictions(table: AnswerTable, scored: readonly ScoredFold[]): Generator<object[]> {
   const skillIds = listSkillSets((scored[0] as ScoredFold).test).map((set) =>
     set.map((skill) => table.skills[skill]).join(skillSeparator),
   );
   for (const { one, learner, start, end } of listLearners(scored))
     yield indices(end - start).map((i) => {
-      const { test, served, bkt, mastery, fold } = one;
+      const { test, predictions, mastery, fold } = one;
       const place = start + i;
       const [set, item] = [test.skill[place] as number, test.item[place] as number];
       return {
         ...{ user_id: table.learners[learner], skill_id: skillIds[set], item_id: table.items[item] },
-        ...{ answer: i + 1, correct: test.correct[place], p_correct: served[place] },
-        ...{ p_correct_bkt: bkt[place], mastery: mastery[place], fold },
+        ...{ answer: i + 1, correct: test.correct[place], p_correct: predictions.served[place] },
+        ...{ p_correct_bkt: predictions.bkt[place], mastery: mastery[place], fold },
       };
     });
 }
@@ -87,7 +86,7 @@ export function measureSkills(scored: readonly ScoredFold[], skillIds: readonly 
       for (const skill of readSkillSet(one.test, one.test.skill[place] as number)) {
         const own = answers[skill] as (typeof answers)[0];
         own.correct.push(one.test.correct[place] as number);
-        own.predicted.push(one.served[place] as number);
+        own.predicted.push(one.predictions.served[place] as number);
         own.owners.push(learner);
       }
   const [first, another] = scored;

@@ -41,7 +41,10 @@ export async function trainModels(
     models: { bkt, served },
     figures: {
       /** BKT alone, including the preparation of its data. `iterations`: EM iterations of all skills. */
-      fit: { seconds: (to - from) / 1000, iterations, observations: log.correct.length },
+      fit: {
+        ...{ seconds: (to - from) / 1000, iterations, observations: log.correct.length },
+        threads: stages.threads,
+      },
       /** `peakBytes`: peak memory of the process so far. */
       servedFit: { seconds, peakBytes, ...countPairs(fitted) },
       parts: fitted.report.served.parts,
