@@ -16,17 +16,14 @@ import { checkAnswers } from '../../lab/evaluate/validity.js';
 import { maxFold } from '../../services/answer-log/rows.js';
 import { logHelp } from '../answer-log/options.js';
 import { choiceOption, UsageError } from '../support/arguments.js';
-import type { CommandContext } from '../support/command.js';
-import {
-  defineLabCommand,
-  type LabArguments,
-  type LabOutput,
-  type LoadedAnswers,
-  listFolds,
-  openTrainer,
-  requireSplit,
-} from './lab-command.js';
-import { type TablePaths, tableOptions, writeTables } from './output-files.js';
+import { defineLabCommand, type LabCommand, listFolds, openTrainer, requireSplit } from './lab-command.js';
+import { tableOptions, writeTables } from './output-files.js';
+
+const options = {
+  ...tableOptions,
+  folds: choiceOption('all', 'predict each fold in turn, and print the mean and standard deviation', ['all']),
+};
+type Measure = LabCommand<typeof options>['measure'];
 
 export const main = defineLabCommand({
   name: 'evaluate',
@@ -73,12 +70,7 @@ Other fields of --json:
 
 docs/load-results.md describes the columns of --predictions and --parameters.
 docs/understand/model-results.md ("Does mastery follow the answers?") defines validity and movers. Needs no servers.`,
-  options: {
-    ...tableOptions,
-    folds: choiceOption('all', 'predict each fold in turn, and print the mean and standard deviation', [
-      'all',
-    ]),
-  },
+  options,
   check: ({ fold, folds }) => {
     if (fold !== null && folds !== null)
       throw new UsageError('--fold and --folds exclude each other. Pass only one of them');
@@ -87,13 +79,7 @@ docs/understand/model-results.md ("Does mastery follow the answers?") defines va
     args.folds === 'all' ? crossValidate(context, args, answers) : evaluateFold(context, args, answers),
 });
 
-type EvaluateArguments = LabArguments & TablePaths;
-
-async function evaluateFold(
-  context: CommandContext,
-  args: EvaluateArguments,
-  { table, leftOut }: LoadedAnswers,
-): Promise<LabOutput | null> {
+const evaluateFold: Measure = async (context, args, { table, leftOut }) => {
   const fold = args.fold ?? 1;
   const split = requireSplit(table, assignFolds(table), fold);
   const trained = await openTrainer(context, args, table)(split.training);
@@ -119,13 +105,9 @@ async function evaluateFold(
     page: (run) => renderEvaluation(evaluation, measureSkills([scored], table.skills), run),
     write: () => writeTables(context, args, table, [scored]),
   };
-}
+};
 
-async function crossValidate(
-  context: CommandContext,
-  args: EvaluateArguments,
-  { table, leftOut }: LoadedAnswers,
-): Promise<LabOutput | null> {
+const crossValidate: Measure = async (context, args, { table, leftOut }) => {
   const folds = assignFolds(table);
   const listed = listFolds(folds);
   const train = openTrainer(context, args, table);
@@ -143,7 +125,7 @@ async function crossValidate(
     page: (run) => renderFolds(found, measureSkills(scored, table.skills), run),
     write: () => writeTables(context, args, table, scored),
   };
-}
+};
 
 function findFoldSource({ folds, learners }: AnswerTable): Evaluation['split'] {
   if (folds.size === 0) return 'hash';

@@ -26,7 +26,7 @@ import { outputOption, writeOutput } from './output-files.js';
 
 const maxThreads = 256;
 
-export interface LabArguments {
+interface LabArguments {
   readonly file: string;
   readonly options: ReadOptions;
   readonly fold: number | null;
@@ -34,11 +34,11 @@ export interface LabArguments {
 }
 
 /** Results by format. `write` writes further files, after the results are printed. */
-export interface LabOutput extends Readonly<Record<'json' | 'text' | 'page', (run: RunInfo) => string>> {
+interface LabOutput extends Readonly<Record<'json' | 'text' | 'page', (run: RunInfo) => string>> {
   readonly write?: () => Promise<void>;
 }
 
-interface LabCommand<Options extends OptionTable> {
+export interface LabCommand<Options extends OptionTable> {
   readonly name: string;
   /** Texts of --help: before the options, of --fold, and after the options. */
   readonly about: string;
@@ -106,7 +106,7 @@ export const defineLabCommand = <Options extends OptionTable>({
     },
   });
 
-export type LoadedAnswers = NonNullable<Awaited<ReturnType<typeof readAnswers>>>;
+type LoadedAnswers = NonNullable<Awaited<ReturnType<typeof readAnswers>>>;
 
 /** @returns null after a signal @throws StartError for an unreadable file, or one without valid rows */
 export async function readAnswers(
