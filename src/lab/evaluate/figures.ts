@@ -3,7 +3,8 @@ import { type Cell, minObservations } from '../report/page.js';
 import type { AucEstimate, EvaluationResults } from './results.js';
 import type { Interval } from './validity.js';
 
-export const formatFigure = (value: number | null, digits = 4): string => value?.toFixed(digits) ?? 'none';
+export const formatFigure = (value: number | null, digits = 4): string =>
+  value === null || Number.isNaN(value) ? 'none' : value.toFixed(digits);
 
 export const formatAuc = ({ auc, margin }: AucEstimate): string =>
   margin === null ? formatFigure(auc) : `${formatFigure(auc)} ± ${formatFigure(margin)}`;

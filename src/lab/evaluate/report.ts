@@ -31,15 +31,17 @@ import type { MonotoneCheck } from './probe.js';
 import {
   type CurvePoint,
   type EvaluationResults,
+  type Metrics,
   type ModelName,
   type ModelResult,
+  metricNames,
   modelNames,
   type SizeBand,
 } from './results.js';
 import type { SkillFigures } from './scores.js';
 import { skillsSection } from './skills-report.js';
 import type { TrainedModels } from './train.js';
-import type { AnswerChecks } from './validity.js';
+import type { AnswerChecks, Interval } from './validity.js';
 
 type TrainingFigures = TrainedModels['figures'];
 
@@ -109,34 +111,27 @@ function binRow({ low, high, answers, predicted, correct }: ModelResult['reliabi
 export const formatCounts = ({ rows, learners }: Evaluation['test']): string =>
   `${formatNumber(rows)} answers of ${formatNumber(learners)} learners`;
 
-export const figuresHead = ['Model', 'AUC', 'RMSE', 'Log loss', 'Accuracy', 'ECE', 'Answers'];
+export const describeFile = ({ file, leftOut }: Pick<Evaluation, 'file' | 'leftOut'>): string =>
+  `${basename(file)}, ${formatNumber(leftOut)} invalid rows skipped`;
 
-/** Higher is better: losses are negated. */
-const figureColumns: readonly ((model: ModelResult) => number)[] = [
-  ({ auc }) => auc.auc ?? 0,
-  ({ metrics }) => -metrics.rmse,
-  ({ metrics }) => -metrics.logLoss,
-  ({ metrics }) => metrics.accuracy,
-  ({ metrics }) => -metrics.ece,
-];
+export const figuresHead = ['Model', 'AUC', 'RMSE', 'Log loss', 'Accuracy', 'ECE', 'Answers'];
 
 function figureRows({ test, results }: Evaluation, formatName = (name: ModelName): string => name): Row[] {
   // The overall mean is always calibrated, so it never counts as best.
   const rivals = results.models.filter(({ name }) => name !== 'overall_mean');
-  return results.models.map((model) => [
-    formatName(model.name),
-    ...figureColumns.map((of, i) => {
-      const isBest = rivals.includes(model) && of(model) === Math.max(...rivals.map(of));
-      const figure = i === 0 ? model.auc.auc : Math.abs(of(model));
-      const interval = [model.intervals.auc, model.intervals.rmse][i] ?? null;
-      return createCell(
-        `${formatFigure(figure)}${formatInterval(interval)}`,
-        test.rows,
-        isBest ? 'best' : undefined,
-      );
-    }),
-    formatNumber(test.rows),
-  ]);
+  const findBest = (metric: keyof Metrics): number | null => {
+    const values = rivals.map(({ metrics }) => metrics[metric] ?? 0);
+    return metric === 'auc' || metric === 'accuracy' ? Math.max(...values) : Math.min(...values);
+  };
+  return results.models.map((model) => {
+    const intervals: Partial<Record<keyof Metrics, Interval>> = model.intervals;
+    const cells = metricNames.map((metric) => {
+      const isBest = rivals.includes(model) && model.metrics[metric] === findBest(metric);
+      const text = `${formatFigure(model.metrics[metric])}${formatInterval(intervals[metric] ?? null)}`;
+      return createCell(text, test.rows, isBest ? 'best' : undefined);
+    });
+    return [formatName(model.name), ...cells, formatNumber(test.rows)];
+  });
 }
 
 const modelStyles: Readonly<Record<ModelName, { readonly title: string; readonly color: string }>> = {
@@ -178,7 +173,7 @@ function figuresSection(evaluation: Evaluation): string {
 }
 
 const describeSettings = (evaluation: Evaluation): Readonly<Record<string, string>> => ({
-  File: `${basename(evaluation.file)}, ${formatNumber(evaluation.leftOut)} invalid rows skipped`,
+  File: describeFile(evaluation),
   Fold: `${evaluation.fold}, ${splitTexts[evaluation.split]}`,
   Predicted: formatCounts(evaluation.test),
   'Trained on': formatCounts(evaluation.train),

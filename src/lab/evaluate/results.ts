@@ -13,6 +13,9 @@ import { type Predictions, sumByKey } from './predict.js';
 
 export const modelNames = ['overall_mean', 'skill_mean', 'bkt', 'served'] as const;
 export type ModelName = (typeof modelNames)[number];
+export const metricNames = ['auc', 'rmse', 'logLoss', 'accuracy', 'ece'] as const;
+/** Null or NaN: not defined. */
+export type Metrics = Readonly<Record<(typeof metricNames)[number], number | null>>;
 export type EvaluationResults = Awaited<ReturnType<typeof computeResults>>;
 export type ModelResult = EvaluationResults['models'][number];
 export type AucEstimate = ModelResult['auc'];
