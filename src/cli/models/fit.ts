@@ -10,7 +10,6 @@ import { formatJsonLine, formatNumber } from '../../lab/report/format.js';
 import { buildPartRows, partHead } from '../../lab/report/model-parts.js';
 import { textTable } from '../../lab/report/page.js';
 import { StartError } from '../../lifecycle.js';
-import type { ReadOptions } from '../../services/answer-log/options.js';
 import { type FitDependencies, runFits, type TenantFit } from '../../services/models/fit-models.js';
 import { activateVersion } from '../../services/models/model-versions.js';
 import type { RetainedVersion } from '../../store/models/model-store.js';
@@ -18,7 +17,7 @@ import { logHelp, logOptions, toReadOptions } from '../answer-log/options.js';
 import * as read from '../support/arguments.js';
 import { type CommandContext, defineCommand } from '../support/command.js';
 import { withDeployment } from '../support/servers.js';
-import { openTrainer, readAnswers } from './lab-command.js';
+import { type LabArguments, openTrainer, readAnswers } from './lab-command.js';
 import { type TablePaths, tableOptions, writeTables } from './output-files.js';
 
 export const main = defineCommand({
@@ -104,15 +103,8 @@ fitted on the same answers.`,
   },
 });
 
-interface FileFit extends TablePaths {
-  readonly file: string;
-  readonly options: ReadOptions;
-  readonly threads: number | null;
-  readonly json: boolean;
-}
-
 /** Fits the models on all answers of a file. Publishes nothing and needs no servers. */
-async function fitFile(context: CommandContext, args: FileFit): Promise<void> {
+async function fitFile(context: CommandContext, args: LabArguments & TablePaths): Promise<void> {
   const answers = await readAnswers(args, context);
   if (answers === null) return;
   const { table, leftOut, since } = answers;

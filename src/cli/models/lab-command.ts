@@ -22,16 +22,18 @@ import {
   requireFile,
 } from '../support/arguments.js';
 import { type CommandContext, defineCommand } from '../support/command.js';
-import { outputOption, writeOutput } from './output-files.js';
+import { outputOption } from './output-files.js';
 
 const maxThreads = 256;
 
-interface LabArguments {
+export interface LabArguments {
   readonly file: string;
   readonly options: ReadOptions;
-  readonly fold: number | null;
   readonly threads: number | null;
+  readonly json: boolean;
 }
+
+type FoldArguments = LabArguments & { readonly fold: number | null };
 
 /** Results by format. `write` writes further files, after the results are printed. */
 interface LabOutput extends Readonly<Record<'json' | 'text' | 'page', (run: RunInfo) => string>> {
@@ -50,31 +52,22 @@ export interface LabCommand<Options extends OptionTable> {
   /** @returns null after a signal */
   readonly measure: (
     context: CommandContext,
-    args: LabArguments & OptionValues<Options>,
+    args: FoldArguments & OptionValues<Options>,
     answers: LoadedAnswers,
   ) => Promise<LabOutput | null>;
   /** @throws UsageError */
-  readonly check?: (args: LabArguments & OptionValues<Options>) => void;
+  readonly check?: (args: FoldArguments & OptionValues<Options>) => void;
 }
 
-export const defineLabCommand = <Options extends OptionTable>({
-  name,
-  about,
-  fold,
-  examples,
-  notes,
-  options,
-  measure,
-  check,
-}: LabCommand<Options>) =>
+export const defineLabCommand = <Options extends OptionTable>(command: LabCommand<Options>) =>
   defineCommand({
-    name,
+    name: command.name,
     ...defineArguments({
-      usage: `npm run ${name} -- FILE [options]`,
-      about,
+      ...command,
+      usage: `npm run ${command.name} -- FILE [options]`,
       options: {
-        ...options,
-        fold: integerOption(0, maxFold, fold),
+        ...command.options,
+        fold: integerOption(0, maxFold, command.fold),
         report: outputOption('HTML', 'write an HTML page with charts and tables, which needs no network'),
         threads: integerOption(
           1,
@@ -85,34 +78,28 @@ export const defineLabCommand = <Options extends OptionTable>({
         'dry-run': dryRunFlag,
         ...logOptions,
       },
-      examples,
-      notes,
       read: (values, given) => {
         const args = { ...requireFile(values, given), options: toReadOptions(values) };
-        check?.(args);
-        return { ...args, command: ['npm run', name, '--', ...given.argv].join(' ') };
+        command.check?.(args);
+        return { ...args, line: ['npm run', command.name, '--', ...given.argv].join(' ') };
       },
     }),
     run: async (context, args) => {
       if (args['dry-run']) return printDryRun(args, context);
-      const run = createRunInfo(args.command);
+      const run = createRunInfo(args.line);
       const answers = await readAnswers(args, context);
-      const output = answers && (await measure(context, args, answers));
+      const output = answers && (await command.measure(context, args, answers));
       if (output === null || context.closers.closing) return;
       context.print(args.json ? output.json(run) : output.text(run));
       await output.write?.();
-      const { report } = args;
-      if (report !== null) await writeOutput('--report', report, () => writeFile(report, output.page(run)));
+      await args.report?.write((path) => writeFile(path, output.page(run)));
     },
   });
 
 type LoadedAnswers = NonNullable<Awaited<ReturnType<typeof readAnswers>>>;
 
 /** @returns null after a signal @throws StartError for an unreadable file, or one without valid rows */
-export async function readAnswers(
-  { file, options }: Pick<LabArguments, 'file' | 'options'>,
-  context: CommandContext,
-) {
+export async function readAnswers({ file, options }: LabArguments, context: CommandContext) {
   const since = performance.now();
   const log = await openAnswerLog(file, options);
   const table = createAnswerTable();
@@ -120,12 +107,8 @@ export async function readAnswers(
   if (read === null) return null;
   rejectUnusable(file, read, options);
   const leftOut = computeSum(Object.values(read.profile.leftOut));
-  const notes = [
-    `${file}: format ${log.format.name}`,
-    ...log.warnings,
-    ...buildNotes(table, leftOut, read.problems),
-  ];
-  for (const note of notes) context.stderr.write(`${note}\n`);
+  const notes = [...log.warnings, ...buildNotes(table, leftOut, read.problems)];
+  for (const note of [`${file}: format ${log.format.name}`, ...notes]) context.stderr.write(`${note}\n`);
   return { table, leftOut, since };
 }
 
@@ -167,7 +150,7 @@ const minParallelAnswers = 1_000_000;
 /** Other threads train, so that this one can handle signals. The result is null after a signal. */
 export function openTrainer(
   { closers, showProgress }: CommandContext,
-  { threads }: Pick<LabArguments, 'threads'>,
+  { threads }: LabArguments,
   { columns }: AnswerTable,
 ) {
   const isSmall = columns.correct.length < minParallelAnswers;

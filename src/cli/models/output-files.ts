@@ -12,13 +12,18 @@ import { quotePath } from '../answer-log/engine-query.js';
 import { type OptionValues, option } from '../support/arguments.js';
 import type { CommandContext } from '../support/command.js';
 
-/** The value is the absolute path of a file that can be written. */
+/** A file that can be written. `write` passes its absolute path to the work, and names the option if that fails. */
 export const outputOption = (placeholder: string, about: string) =>
-  option(placeholder, about, (path, name) => {
+  option(placeholder, about, (given, name) => {
+    const fail = (cause: unknown): never => {
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      throw new StartError(`${name} ${given} cannot be written: ${reason}`, { cause });
+    };
     try {
-      return findTarget(path);
+      const path = findTarget(given);
+      return { write: (work: (path: string) => Promise<void>): Promise<void> => work(path).catch(fail) };
     } catch (cause) {
-      throw createOutputError(name, path, cause);
+      return fail(cause);
     }
   });
 
@@ -33,17 +38,6 @@ function findTarget(path: string): string {
     throw new Error(existing.isDirectory() ? 'it is a directory' : 'it is not a regular file');
   accessSync(target, constants.W_OK);
   return realpathSync(target);
-}
-
-/** @param name of the option, with its dashes @throws StartError if the work fails */
-export const writeOutput = (name: string, path: string, work: () => Promise<void>): Promise<void> =>
-  work().catch((cause) => {
-    throw createOutputError(name, path, cause);
-  });
-
-function createOutputError(name: string, path: string, cause: unknown): StartError {
-  const reason = cause instanceof Error ? cause.message : String(cause);
-  return new StartError(`${name} ${path} cannot be written: ${reason}`, { cause });
 }
 
 export const tableOptions = {
@@ -63,18 +57,15 @@ export async function writeTables(
   table: AnswerTable,
   scored: readonly ScoredFold[],
 ): Promise<void> {
-  for (const name of ['predictions', 'parameters'] as const) {
-    const path = paths[name];
-    if (path === null) continue;
-    const temporary = `${path}.${process.pid}.tmp`;
-    closers.add('temporary file', () => rm(temporary, { force: true }));
-    const { columns, listPages } = scoreTables[name];
-    const format = path.endsWith('.parquet') ? 'Parquet' : 'CSVWithNames';
-    await writeOutput(`--${name}`, path, async () => {
+  for (const name of ['predictions', 'parameters'] as const)
+    await paths[name]?.write(async (path) => {
+      const temporary = `${path}.${process.pid}.tmp`;
+      closers.add('temporary file', () => rm(temporary, { force: true }));
+      const { columns, listPages } = scoreTables[name];
+      const format = path.endsWith('.parquet') ? 'Parquet' : 'CSVWithNames';
       await pipeline(encodeRows(columns, listPages(table, scored), format), createWriteStream(temporary));
       await rename(temporary, path);
     });
-  }
 }
 
 /** The engine encodes the rows, in their order and with all digits. */

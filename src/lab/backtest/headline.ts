@@ -1,6 +1,6 @@
 import type { HorizonUnit } from '../../domain/prediction/accuracy-model.js';
 import { groupBy } from '../../lists.js';
-import { formatNumber, formatRange } from '../report/format.js';
+import { formatNumber, formatRange, formatSigned } from '../report/format.js';
 import type { BacktestResults, Band, TrendGroup } from './results.js';
 import {
   countFailingBands,
@@ -8,7 +8,6 @@ import {
   findCoverageFault,
   formatEstimate,
   formatPercent,
-  formatSigned,
   isFew,
 } from './tables.js';
 

@@ -1,7 +1,7 @@
 import { accuracyConstants } from '../../domain/base/accuracy-constants.js';
 import type { HorizonUnit } from '../../domain/prediction/accuracy-model.js';
 import { trendConstants } from '../../domain/tracing/tracing-constants.js';
-import { formatNumber, formatRange } from '../report/format.js';
+import { formatNumber, formatRange, formatSigned } from '../report/format.js';
 import { type Cell, minObservations, type Row } from '../report/page.js';
 import { intervalLevels, type ModelName, modelNames } from './forecasts.js';
 import type { BacktestResults, Band, CaseSummary, Estimate, TrendGroup } from './results.js';
@@ -9,8 +9,6 @@ import type { BacktestResults, Band, CaseSummary, Estimate, TrendGroup } from '.
 export const formatShare = (value: number): string => value.toFixed(3);
 export const formatLoss = (value: number): string => value.toFixed(4);
 export const formatPercent = (value: number): string => `${Math.round(100 * value)} %`;
-export const formatSigned = (value: number): string =>
-  `${value < 0 ? '\u2212' : '+'}${formatShare(Math.abs(value))}`;
 /** One learner, or equal values, have no interval. */
 export const formatEstimate = ({ mean, low, high }: Estimate, format: typeof formatShare): string =>
   low === high ? format(mean) : `${format(mean)} [${format(low)}\u00a0${format(high)}]`;

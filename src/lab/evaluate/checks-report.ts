@@ -2,14 +2,13 @@ import { chartFigure } from '../report/chart.js';
 import { formatNumber, formatTable } from '../report/format.js';
 import { type ChartPoint, diagonalMark, type Series, shareAxis } from '../report/marks.js';
 import { type Cell, htmlTable, minObservations, type Row, section } from '../report/page.js';
+import { formatFigure } from './figures.js';
 import type { MonotoneCheck } from './probe.js';
 import type { ModelResult } from './results.js';
 import type { AnswerChecks, Interval } from './validity.js';
 
 const formatPercent = (share: number | null): string =>
   share === null ? 'none' : `${(100 * share).toFixed(1)} %`;
-
-const formatDecimal = (figure: number | null): string => figure?.toFixed(3) ?? 'none';
 
 const addInterval = (text: string, interval: Interval, format: (bound: number) => string): string =>
   interval === null
@@ -23,7 +22,7 @@ const formatCount = (count: number, all: number, interval: Interval): string =>
   `${formatNumber(count)} of ${formatNumber(all)} (${formatShare(all === 0 ? null : count / all, interval)})`;
 
 const formatBias = (bias: number | null, interval: Interval): string =>
-  addInterval(formatDecimal(bias), interval, formatDecimal);
+  addInterval(formatFigure(bias, 3), interval, (bound) => formatFigure(bound, 3));
 
 function buildRows({ validity, movers }: AnswerChecks): (readonly [label: string, figure: string])[] {
   const { masteredThenLow: low, masteredThenHigh: high, intervals: of } = validity;
@@ -107,13 +106,13 @@ export function binChart(
     marks: [diagonalMark],
     points: bins.flatMap(({ answers, predicted, correct }): ChartPoint[] => {
       if (predicted === null || correct === null) return [];
-      const note = `mean ${formatDecimal(predicted)}, correct ${formatDecimal(correct)}, ${formatNumber(answers)} answers`;
+      const note = `mean ${formatFigure(predicted, 3)}, correct ${formatFigure(correct, 3)}, ${formatNumber(answers)} answers`;
       const isFew = answers < minObservations;
       return [{ series, x: predicted, y: correct, note, weight: answers, isFew }];
     }),
     counts: bins.map(({ low, high, answers }) => ({
       ...{ from: low, to: high, value: answers },
-      note: `${formatDecimal(low)} to ${formatDecimal(high)}: ${formatNumber(answers)} answers`,
+      note: `${formatFigure(low, 3)} to ${formatFigure(high, 3)}: ${formatNumber(answers)} answers`,
     })),
   });
 }

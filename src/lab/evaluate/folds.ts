@@ -24,6 +24,8 @@ type CrossValidation = ReturnType<typeof summarizeFolds>;
 const models = ['served', 'bkt'] as const;
 type Model = (typeof models)[number];
 
+const mapMetrics = (of: (name: keyof Metrics) => number) =>
+  Object.fromEntries(metricNames.map((name) => [name, of(name)])) as unknown as Metrics;
 const mapModels = (of: (model: Model) => Metrics) => ({ bkt: of('bkt'), served: of('served') });
 
 export const measureFold = ({ fold, test, predictions }: ScoredFold) => ({
@@ -37,16 +39,13 @@ export function summarizeFolds(
   scored: readonly ScoredFold[],
 ) {
   const folds = scored.map(measureFold);
+  const total = (name: 'rows' | 'learners'): number => computeSum(folds.map((fold) => fold[name]));
   const combine = (compute: (values: readonly number[]) => number) =>
-    mapModels((model) => {
-      const list = (name: keyof Metrics) => folds.map(({ models }) => models[model][name] ?? Number.NaN);
-      return Object.fromEntries(metricNames.map((name) => [name, compute(list(name))])) as unknown as Metrics;
-    });
-  return {
-    rows: computeSum(folds.map(({ rows }) => rows)),
-    learners: computeSum(folds.map(({ learners }) => learners)),
-    ...{ ...input, folds, mean: combine(computeMean), sd: combine(computeSd) },
-  };
+    mapModels((model) =>
+      mapMetrics((name) => compute(folds.map(({ models }) => models[model][name] ?? Number.NaN))),
+    );
+  const counts = { rows: total('rows'), learners: total('learners') };
+  return { ...counts, ...input, folds, mean: combine(computeMean), sd: combine(computeSd) };
 }
 
 const computeMean = (values: readonly number[]): number => average(values, Number);
@@ -73,17 +72,12 @@ const buildTables = ({ folds, mean, sd }: CrossValidation) =>
   models.map((model): [head: string[], rows: Row[]] => {
     const cells = (of: typeof mean, answers = Number.POSITIVE_INFINITY) =>
       metricNames.map((name) => createCell(formatFigure(of[model][name]), answers));
-    const rows = folds.map(({ fold, rows, learners, models }) => [
+    const rows = folds.map(({ fold, models, rows, learners }) => [
       ...[`Fold ${fold}`, ...cells(models, rows), formatNumber(rows), formatNumber(learners)],
     ]);
-    const totals = [
-      ['Mean', ...cells(mean), '', ''],
-      ['Standard deviation', ...cells(sd), '', ''],
-    ];
-    return [
-      [getModelTitle(model), ...figuresHead.slice(1), 'Learners'],
-      [...rows, ...totals],
-    ];
+    const totals = Object.entries({ Mean: mean, 'Standard deviation': sd });
+    rows.push(...totals.map(([name, of]) => [name, ...cells(of), '', '']));
+    return [[getModelTitle(model), ...figuresHead.slice(1), 'Learners'], rows];
   });
 
 export const serializeFolds = (found: CrossValidation, run: RunInfo): string =>

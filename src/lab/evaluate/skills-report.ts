@@ -1,4 +1,4 @@
-import { formatNumber } from '../report/format.js';
+import { formatNumber, formatSigned } from '../report/format.js';
 import { htmlTable, minObservations, type Row, section } from '../report/page.js';
 import { createCell, formatFigure } from './figures.js';
 import type { SkillFigures } from './scores.js';
@@ -21,11 +21,10 @@ export function skillsSection(skills: readonly SkillFigures[]): string {
 function skillRow({ skillId, answers, learners, parameters, ...figures }: SkillFigures): Row {
   const { correct, predicted, auc, logLoss } = figures;
   const gap = predicted - correct;
-  const signed = `${gap < 0 ? '\u2212' : '+'}${formatFigure(Math.abs(gap), 3)}`;
   const cell = (value: number | null) => createCell(formatFigure(value, 3), answers);
   return [
     ...[skillId, formatNumber(answers), formatNumber(learners), cell(correct), cell(predicted)],
-    createCell(signed, answers, Math.abs(gap) >= largeGap ? 'off' : undefined),
+    createCell(formatSigned(gap), answers, Math.abs(gap) >= largeGap ? 'off' : undefined),
     ...[cell(auc), cell(logLoss), ...Object.values(parameters ?? {}).map((value) => formatFigure(value, 3))],
   ];
 }

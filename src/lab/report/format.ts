@@ -1,5 +1,8 @@
 export const formatNumber = (value: number): string => value.toLocaleString('en-US');
 
+export const formatSigned = (value: number, digits = 3): string =>
+  `${value < 0 ? '\u2212' : '+'}${Math.abs(value).toFixed(digits)}`;
+
 const compactFormat = new Intl.NumberFormat('en-US', { notation: 'compact', maximumSignificantDigits: 3 });
 
 /** For example 12K or 3.4M. */

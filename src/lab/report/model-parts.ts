@@ -1,6 +1,6 @@
 import type { PartTrial } from '../../domain/fit/fit-tenant.js';
 import { partLabels } from '../../domain/fit/prediction/model-parts.js';
-import { formatNumber } from './format.js';
+import { formatNumber, formatSigned } from './format.js';
 import type { Row } from './page.js';
 
 export const partHead = ['Part', 'Log loss without', 'With', 'Change', 'Answers', 'Published'];
@@ -13,7 +13,7 @@ export const buildPartRows = (tried: readonly PartTrial[]): Row[] =>
     capitalize(partLabels[part]),
     without.toFixed(5),
     loss.toFixed(5),
-    `${loss < without ? '\u2212' : '+'}${Math.abs(loss - without).toFixed(5)}`,
+    formatSigned(loss - without, 5),
     formatNumber(answers),
     published ? 'yes' : 'no',
   ]);
