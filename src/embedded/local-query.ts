@@ -10,15 +10,13 @@ export class LocalQueryError extends Error {}
 
 export interface LocalQuery {
   readonly sql: string;
-  /** Format of the result; '' for a statement without result. */
   readonly format: string;
   /** Bytes of `file('stdin', …)`. */
   readonly input?: AsyncIterable<Buffer> | undefined;
 }
 
 /**
- * Runs a query in a ClickHouse engine of its own process, which reads and writes local files and needs no
- * server.
+ * Runs a query in a ClickHouse engine of its own process, which reads local files and needs no server.
  * @returns chunks of the result @throws LocalQueryError with the message of the engine; errors of `input`
  */
 export async function* streamLocalQuery({ sql, format, input }: LocalQuery): AsyncGenerator<Buffer> {
@@ -54,9 +52,4 @@ async function* catchErrors(input: LocalQuery['input'], onError: (error: Error) 
   } catch (error) {
     onError(error as Error);
   }
-}
-
-/** Runs a statement without result. @throws LocalQueryError; errors of `input` */
-export async function runLocalStatement(sql: string, input?: AsyncIterable<Buffer>): Promise<void> {
-  for await (const _ of streamLocalQuery({ sql, format: '', input }));
 }

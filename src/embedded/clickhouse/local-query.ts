@@ -11,20 +11,11 @@ process.on('exit', () => rmSync(dataDir, { recursive: true, force: true }));
 // The reader has ended, so nothing needs the result.
 process.stdout.on('error', () => process.exit(1));
 
-async function run(session: Session): Promise<void> {
+const session = new Session(dataDir);
+try {
   // `raw` is valid only until the next chunk.
   for await (const chunk of session.queryStream(query, { format }))
     if (!process.stdout.write(Uint8Array.from(chunk.raw()))) await once(process.stdout, 'drain');
-}
-
-/** Statements without a result cannot be streamed. */
-async function runStatement(session: Session): Promise<void> {
-  await session.queryAsync(query);
-}
-
-const session = new Session(dataDir);
-try {
-  await (format === '' ? runStatement(session) : run(session));
   // The engine's threads can delay the end of the process.
   process.stdout.end(() => process.exit(0));
 } catch (error) {
