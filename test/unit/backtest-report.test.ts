@@ -2,11 +2,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ScoredCase } from '../../src/lab/backtest/forecasts.js';
-import { renderBacktest } from '../../src/lab/backtest/page.js';
-import { formatBacktest, serializeBacktest } from '../../src/lab/backtest/report.js';
 import { computeResults } from '../../src/lab/backtest/results.js';
 import { createRunInfo } from '../../src/lab/report/run-info.js';
 import { indices } from '../../src/lists.js';
+import { formatBacktest, renderBacktest, serializeBacktest } from '../support/builders/backtest-reports.js';
 
 const casesPerLearner = 5;
 

@@ -3,8 +3,7 @@ import { accuracyConstants } from '../../domain/base/accuracy-constants.js';
 import { logLossClip } from '../../domain/base/prediction-metrics.js';
 import { detectHorizonUnit } from '../../domain/fit/accuracy/accuracy-cases.js';
 import { forecastFold, scoreForecasts } from '../../lab/backtest/forecasts.js';
-import { renderBacktest } from '../../lab/backtest/page.js';
-import { type Backtest, formatBacktest, serializeBacktest } from '../../lab/backtest/report.js';
+import { type Backtest, reportBacktest } from '../../lab/backtest/report.js';
 import { computeResults, resamples } from '../../lab/backtest/results.js';
 import { type ForecastWindow, planWindows, selectAnswersBefore } from '../../lab/backtest/windows.js';
 import { type AnswerTable, assignFolds } from '../../lab/evaluate/answers.js';
@@ -85,11 +84,7 @@ Brackets are 95 % intervals from ${resamples} bootstrap samples of learners with
     const seconds = (performance.now() - since) / 1000;
     const cutoffs = windows.map(({ from }) => from).filter(Number.isFinite);
     const found = { file: basename(args.file), fold: args.fold, unit, cutoffs, seconds, results };
-    return {
-      json: (run) => serializeBacktest(found, run),
-      text: (run) => formatBacktest(found, run),
-      page: (run) => renderBacktest(found, run),
-    };
+    return { report: reportBacktest(found) };
   },
 });
 

@@ -1,15 +1,10 @@
 import { logLossClip, reliabilityBins } from '../../domain/base/prediction-metrics.js';
 import { type AnswerTable, assignFolds, countAnswers } from '../../lab/evaluate/answers.js';
 import { figureResamples, seed } from '../../lab/evaluate/bootstrap.js';
-import { formatFolds, renderFolds, serializeFolds, summarizeFolds } from '../../lab/evaluate/folds.js';
+import { reportFolds, summarizeFolds } from '../../lab/evaluate/folds.js';
 import { collectAnswers } from '../../lab/evaluate/predict.js';
 import { createProbes } from '../../lab/evaluate/probe.js';
-import {
-  type Evaluation,
-  formatEvaluation,
-  renderEvaluation,
-  serializeEvaluation,
-} from '../../lab/evaluate/report.js';
+import { type Evaluation, reportEvaluation } from '../../lab/evaluate/report.js';
 import { computeResults } from '../../lab/evaluate/results.js';
 import { measureSkills, type ScoredFold, scoreSplit } from '../../lab/evaluate/scores.js';
 import { checkAnswers } from '../../lab/evaluate/validity.js';
@@ -99,12 +94,8 @@ const evaluateFold: Measure = async (context, args, { table, leftOut }) => {
     ...checkAnswers(collected.answers),
     results: await computeResults(split, scored.predictions),
   };
-  return {
-    json: (run) => serializeEvaluation(evaluation, run),
-    text: (run) => formatEvaluation(evaluation, run),
-    page: (run) => renderEvaluation(evaluation, measureSkills([scored], table.skills), run),
-    write: () => writeTables(context, args, table, [scored]),
-  };
+  const report = reportEvaluation(evaluation, () => measureSkills([scored], table.skills));
+  return { report, write: () => writeTables(context, args, table, [scored]) };
 };
 
 const crossValidate: Measure = async (context, args, { table, leftOut }) => {
@@ -119,12 +110,8 @@ const crossValidate: Measure = async (context, args, { table, leftOut }) => {
     scored.push(scoreSplit(split, trained.models));
   }
   const found = summarizeFolds({ file: args.file, split: findFoldSource(table), leftOut }, scored);
-  return {
-    json: (run) => serializeFolds(found, run),
-    text: (run) => formatFolds(found, run),
-    page: (run) => renderFolds(found, measureSkills(scored, table.skills), run),
-    write: () => writeTables(context, args, table, scored),
-  };
+  const report = reportFolds(found, () => measureSkills(scored, table.skills));
+  return { report, write: () => writeTables(context, args, table, scored) };
 };
 
 function findFoldSource({ folds, learners }: AnswerTable): Evaluation['split'] {

@@ -1,9 +1,10 @@
 import { formatDate } from '../../domain/base/common.js';
 import type { HorizonUnit } from '../../domain/prediction/accuracy-model.js';
 import { seed } from '../evaluate/bootstrap.js';
-import { formatJsonLine, formatNumber } from '../report/format.js';
-import { textTable } from '../report/page.js';
-import { formatRunInfo, type RunInfo } from '../report/run-info.js';
+import { formatNumber } from '../report/format.js';
+import type { LabReport } from '../report/lab-report.js';
+import { chartGrid, htmlTable, section, textTable } from '../report/page.js';
+import { calibrationSection, coverageSection, lossCharts, modelTitles } from './charts.js';
 import { intervalLevels } from './forecasts.js';
 import { buildHeadline } from './headline.js';
 import {
@@ -36,27 +37,29 @@ export interface Backtest {
   readonly results: BacktestResults;
 }
 
-export function serializeBacktest(
-  { file, fold, unit, cutoffs, seconds, results }: Backtest,
-  run: RunInfo,
-): string {
+export const reportBacktest = (backtest: Backtest): LabReport => ({
+  title: `Backtest of ${backtest.file}${backtest.fold === null ? '' : `, fold ${backtest.fold}`}`,
+  headline: buildHeadline(backtest.results, backtest.unit),
+  settings: describeSettings(backtest),
+  json: buildJson(backtest),
+  text: buildText(backtest),
+  sections: () => buildSections(backtest),
+});
+
+function buildJson({ file, fold, unit, cutoffs, seconds, results }: Backtest): object {
   const { cases, learners, coverage, models, width } = results.all;
-  const found = {
+  return {
     ...{ cases, learners },
     coverage: Object.fromEntries(intervalLevels.map((level, i) => [100 * level, coverage[i]?.mean])),
     bands: results.bands.map(describeBand),
     models: describeLosses(models),
     ...{ file, fold, unit },
     cutoffs: cutoffs.map((time) => new Date(time).toISOString()),
-    width80: width.mean,
-    bootstrap: { seed, resamples },
-    seconds,
-    headline: buildHeadline(results, unit),
+    ...{ width80: width.mean, bootstrap: { seed, resamples }, seconds },
     trends: results.trends.map(describeTrend),
-    ...{ horizons: listHorizons(results.bands), run, isRecalibrated: results.isRecalibrated },
+    ...{ horizons: listHorizons(results.bands), isRecalibrated: results.isRecalibrated },
     ...describeUncalibrated(results.all),
   };
-  return formatJsonLine(found, 6);
 }
 
 const describeUncalibrated = ({ uncalibrated: { coverage, width } }: CaseSummary) => ({
@@ -95,21 +98,33 @@ const describeLosses = (models: CaseSummary['models']) =>
     ]),
   );
 
-export function formatBacktest(backtest: Backtest, run: RunInfo): string {
-  const { unit, results } = backtest;
+function buildText({ unit, results }: Backtest): string[] {
   const tables = buildTables(results, unit, [0.8]);
   return [
-    buildHeadline(results, unit).join('\n'),
-    formatRunInfo(run, describeSettings(backtest)),
     `${textTable(...tables.coverage)}\n${ruleText}`,
     textTable(...tables.losses),
     `By past trend, horizons in ${unit}:\n${textTable(...tables.trends)}\n${trendText}`,
     textTable(...tables.bands),
     bandText,
-  ].join('\n\n');
+  ];
 }
 
-export const describeSettings = (backtest: Backtest): Readonly<Record<string, string>> => ({
+function buildSections({ unit, results }: Backtest): string[] {
+  const tables = buildTables(results, unit, intervalLevels, (name) => modelTitles[name]);
+  const about = `Each forecast predicts the share of correct answers over the next ${unit} from the learner’s earlier answers. Coverage is the share of forecasts with the observed share inside the interval; it should equal the level of the interval. Below and Above are the shares of forecasts with an observed share outside the interval. Brackets are 95 % confidence intervals over learners. ${ruleText} These are in grey italics.`;
+  const losses =
+    'Lower is better; each forecast counts once. “No change” predicts the learner’s share of correct answers in the last 50 answers. “Population” predicts the share of correct answers in the training data. The charts show the mean log loss per answer by number of earlier answers.';
+  return [
+    section('Coverage', about, htmlTable(...tables.coverage)),
+    section('By past trend', trendText, htmlTable(...tables.trends, true)),
+    coverageSection(results.bands, unit),
+    calibrationSection(results),
+    section('Losses', losses, htmlTable(...tables.losses, true), chartGrid(lossCharts(results.bands, unit))),
+    section('Bands', bandText, htmlTable(...tables.bands, true)),
+  ];
+}
+
+const describeSettings = (backtest: Backtest): Readonly<Record<string, string>> => ({
   File: backtest.file,
   Fold:
     backtest.fold === null ? 'all folds, each with models trained on the other folds' : String(backtest.fold),

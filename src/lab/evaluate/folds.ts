@@ -2,9 +2,9 @@
 import { basename } from 'node:path';
 import { average } from '../../domain/base/common.js';
 import { computeSum } from '../../lists.js';
-import { formatJsonLine, formatNumber } from '../report/format.js';
-import { headlineBlock, htmlPage, htmlTable, type Row, section, textTable } from '../report/page.js';
-import { formatRunInfo, type RunInfo, renderRunInfo } from '../report/run-info.js';
+import { formatNumber } from '../report/format.js';
+import type { LabReport } from '../report/lab-report.js';
+import { htmlTable, type Row, section, textTable } from '../report/page.js';
 import { countAnswers } from './answers.js';
 import { createCell, formatFigure } from './figures.js';
 import {
@@ -55,17 +55,33 @@ function computeSd(values: readonly number[]): number {
   return Math.sqrt(computeSum(values.map((value) => (value - mean) ** 2)) / (values.length - 1));
 }
 
-function buildHeadline({ folds, mean, sd }: CrossValidation): string {
+/** @param listSkills called only for the page */
+export function reportFolds(found: CrossValidation, listSkills: () => readonly SkillFigures[]): LabReport {
+  const [tables, folds] = [buildTables(found), found.folds.map(({ fold }) => fold).join(', ')];
+  const text =
+    'Models trained on the learners of the other folds predict each fold, from the earlier answers of the learner. The standard deviation over folds divides by n \u2212 1.';
+  return {
+    title: `Evaluation of ${basename(found.file)}, all folds`,
+    headline: [describeAreas(found)],
+    settings: {
+      File: describeFile(found),
+      Folds: `${folds}; ${splitTexts[found.split]}`,
+      Predicted: formatCounts(found),
+    },
+    json: found,
+    text: tables.map((table) => textTable(...table)),
+    sections: () => [
+      section('Metrics by fold', text, ...tables.map((table) => htmlTable(...table))),
+      skillsSection(listSkills()),
+    ],
+  };
+}
+
+function describeAreas({ folds, mean, sd }: CrossValidation): string {
   const area = (model: Model): string =>
     `${formatFigure(mean[model].auc, 3)} (standard deviation ${formatFigure(sd[model].auc, 3)})`;
   return `Over ${folds.length} folds, the served probability predicts held-out answers with a mean AUC of ${area('served')}, plain BKT with ${area('bkt')}.`;
 }
-
-const describeSettings = (found: CrossValidation): Readonly<Record<string, string>> => ({
-  File: describeFile(found),
-  Folds: `${found.folds.map(({ fold }) => fold).join(', ')}; ${splitTexts[found.split]}`,
-  Predicted: formatCounts(found),
-});
 
 /** One table per model. */
 const buildTables = ({ folds, mean, sd }: CrossValidation) =>
@@ -79,24 +95,3 @@ const buildTables = ({ folds, mean, sd }: CrossValidation) =>
     rows.push(...totals.map(([name, of]) => [name, ...cells(of), '', '']));
     return [[getModelTitle(model), ...figuresHead.slice(1), 'Learners'], rows];
   });
-
-export const serializeFolds = (found: CrossValidation, run: RunInfo): string =>
-  formatJsonLine({ ...found, headline: [buildHeadline(found)], run }, 6);
-
-export const formatFolds = (found: CrossValidation, run: RunInfo): string =>
-  [
-    buildHeadline(found),
-    formatRunInfo(run, describeSettings(found)),
-    ...buildTables(found).map((table) => textTable(...table)),
-  ].join('\n\n');
-
-export function renderFolds(found: CrossValidation, skills: readonly SkillFigures[], run: RunInfo): string {
-  const text =
-    'Models trained on the learners of the other folds predict each fold, from the earlier answers of the learner. The standard deviation over folds divides by n \u2212 1.';
-  return htmlPage(`Evaluation of ${basename(found.file)}, all folds`, [
-    headlineBlock([buildHeadline(found)]),
-    renderRunInfo(run, describeSettings(found)),
-    section('Metrics by fold', text, ...buildTables(found).map((table) => htmlTable(...table))),
-    skillsSection(skills),
-  ]);
-}

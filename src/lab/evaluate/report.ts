@@ -1,13 +1,12 @@
 import { basename } from 'node:path';
 import { reliabilityBins } from '../../domain/base/prediction-metrics.js';
 import { type Chart, chartFigure } from '../report/chart.js';
-import { formatJsonLine, formatNumber, formatRange } from '../report/format.js';
+import { formatNumber, formatRange } from '../report/format.js';
+import type { LabReport } from '../report/lab-report.js';
 import { type ChartPoint, computeDomain, logAxis, shareAxis } from '../report/marks.js';
 import { buildPartRows, partHead } from '../report/model-parts.js';
 import {
   chartGrid,
-  headlineBlock,
-  htmlPage,
   htmlTable,
   minObservations,
   type Row,
@@ -15,7 +14,6 @@ import {
   textTable,
   textTag,
 } from '../report/page.js';
-import { formatRunInfo, type RunInfo, renderRunInfo } from '../report/run-info.js';
 import { figureResamples } from './bootstrap.js';
 import {
   binChart,
@@ -64,37 +62,53 @@ export const splitTexts = {
   mixed: 'folds of the file, or by a hash of user_id if missing',
 } as const;
 
-export function serializeEvaluation(evaluation: Evaluation, run: RunInfo): string {
-  const { test, fit, file, fold, split, train, leftOut, results, ...found } = evaluation;
+/** @param listSkills called only for the page */
+export const reportEvaluation = (
+  evaluation: Evaluation,
+  listSkills: () => readonly SkillFigures[],
+): LabReport => ({
+  title: `Evaluation of ${basename(evaluation.file)}, fold ${evaluation.fold}`,
+  headline: buildHeadline(evaluation.results, evaluation),
+  settings: describeSettings(evaluation),
+  json: buildJson(evaluation),
+  text: buildText(evaluation),
+  sections: () => [
+    figuresSection(evaluation),
+    validitySection(evaluation),
+    monotoneSection(evaluation.monotone),
+    fitSection(evaluation),
+    reliabilitySection(evaluation),
+    curvesSection(evaluation.results),
+    sizesSection(evaluation.results),
+    skillsSection(listSkills()),
+  ],
+});
+
+function buildJson({ test, results, fit, file, fold, split, train, leftOut, ...found }: Evaluation): object {
   const byModel = (of: (model: ModelResult) => object | number | null) =>
     Object.fromEntries(results.models.map((model) => [model.name, of(model)]));
-  const models = byModel(({ metrics }) => metrics);
-  const reliability = byModel((model) => model.reliability);
-  const input = { fit, file, fold, split, train, leftOut, run };
-  const added = {
-    headline: buildHeadline(evaluation.results, evaluation),
+  const several = results.severalSkills;
+  return {
+    ...{ ...test, models: byModel(({ metrics }) => metrics) },
+    ...{ fit, file, fold, split, train, leftOut, ...found },
+    reliability: byModel(({ reliability }) => reliability),
     aucMargins: byModel(({ auc }) => auc.margin),
     intervals: byModel(({ intervals }) => intervals),
-    severalSkills: results.severalSkills && {
-      answers: results.severalSkills.answers,
-      ...results.severalSkills.metrics,
-    },
+    severalSkills: several && { answers: several.answers, ...several.metrics },
   };
-  return formatJsonLine({ ...test, models, ...input, ...found, reliability, ...added }, 6);
 }
 
-export function formatEvaluation(evaluation: Evaluation, run: RunInfo): string {
+function buildText(evaluation: Evaluation): string[] {
   const bins = evaluation.results.models.find(({ name }) => name === 'served')?.reliability ?? [];
   const binTable = textTable(['Predicted', 'Answers', 'Mean prediction', 'Correct', 'Gap'], bins.map(binRow));
   return [
-    buildHeadline(evaluation.results, evaluation).join('\n'),
-    `${formatRunInfo(run, describeSettings(evaluation))}\n${formatFit(evaluation)}`,
+    formatFit(evaluation),
     [textTable(figuresHead, figureRows(evaluation)), ...formatSeveralSkills(evaluation.results)].join('\n'),
     formatMonotone(evaluation.monotone),
     formatValidity(evaluation),
     `Parts of the served model, by cross-fit on the training learners:\n${textTable(partHead, buildPartRows(evaluation.parts))}`,
     `Reliability of the served model:\n${binTable}`,
-  ].join('\n\n');
+  ];
 }
 
 const formatThreads = (threads: number): string => `${threads} ${threads === 1 ? 'thread' : 'threads'}`;
@@ -141,26 +155,6 @@ const modelStyles: Readonly<Record<ModelName, { readonly title: string; readonly
   served: { title: 'Served model', color: 'a' },
 };
 export const getModelTitle = (name: ModelName): string => modelStyles[name].title;
-
-export function renderEvaluation(
-  evaluation: Evaluation,
-  skills: readonly SkillFigures[],
-  run: RunInfo,
-): string {
-  const { fold, results } = evaluation;
-  return htmlPage(`Evaluation of ${basename(evaluation.file)}, fold ${fold}`, [
-    headlineBlock(buildHeadline(evaluation.results, evaluation)),
-    renderRunInfo(run, describeSettings(evaluation)),
-    figuresSection(evaluation),
-    validitySection(evaluation),
-    monotoneSection(evaluation.monotone),
-    fitSection(evaluation),
-    reliabilitySection(evaluation),
-    curvesSection(results),
-    sizesSection(results),
-    skillsSection(skills),
-  ]);
-}
 
 function figuresSection(evaluation: Evaluation): string {
   const text = `${formatCounts(evaluation.test)}, each predicted from the learner’s earlier answers by models trained on the ${formatCounts(evaluation.train)} of the other folds. Higher is better for AUC and accuracy (threshold .5). Lower is better for RMSE, log loss (nats) and expected calibration error (ECE). Brackets are 95 % intervals from ${figureResamples} bootstrap samples of learners.`;
