@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ScoredCase } from '../../src/lab/backtest/forecasts.js';
 import { computeResults } from '../../src/lab/backtest/results.js';
-import { createRunInfo } from '../../src/lab/report/run-info.js';
+import { createRunInfo } from '../../src/lab/report/lab-report.js';
 import { indices } from '../../src/lists.js';
 import { formatBacktest, renderBacktest, serializeBacktest } from '../support/builders/backtest-reports.js';
 

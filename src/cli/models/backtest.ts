@@ -84,7 +84,7 @@ Brackets are 95 % intervals from ${resamples} bootstrap samples of learners with
     const seconds = (performance.now() - since) / 1000;
     const cutoffs = windows.map(({ from }) => from).filter(Number.isFinite);
     const found = { file: basename(args.file), fold: args.fold, unit, cutoffs, seconds, results };
-    return { report: reportBacktest(found) };
+    return reportBacktest(found);
   },
 });
 

@@ -1,6 +1,5 @@
 import { logLossClip, reliabilityBins } from '../../domain/base/prediction-metrics.js';
 import { type AnswerTable, assignFolds, countAnswers } from '../../lab/evaluate/answers.js';
-import { figureResamples, seed } from '../../lab/evaluate/bootstrap.js';
 import { reportFolds, summarizeFolds } from '../../lab/evaluate/folds.js';
 import { collectAnswers } from '../../lab/evaluate/predict.js';
 import { createProbes } from '../../lab/evaluate/probe.js';
@@ -45,25 +44,9 @@ Models:
 Metrics: auc (ties count half; null if all answers are equal), rmse, log_loss (natural logarithm; probabilities are
 clipped at ${logLossClip}), accuracy (threshold .5), ece (expected calibration error over ${reliabilityBins} bins of equal width).
 
-Other fields of --json:
-  rows, learners         predicted answers and their learners; train has the same for training
-  fit                    BKT fit: seconds with data preparation, EM iterations of all skills, observations
-  served_fit.peak_bytes  peak memory of the process until the end of the fit
-  parts                  log loss without and with each part of the served model, on training learners that were
-                         held out by a cross-fit, and whether the part is published
-  monotone               probes of other items of the skill after an answer: right_lowers and wrong_raises count
-                         moves against the answer, furthest is the largest one; met_items counts the probes of
-                         items that the learner had answered before
-  validity               mastery compared with the answers; intervals: 95 %, over learners
-  headline, run          summary; version, date and command of the run
-  intervals              95 % intervals of AUC and RMSE from ${figureResamples} bootstrap samples of learners, seed ${seed}
-  auc_margins            half of the 95 % interval of each AUC, over learners, from a formula
-  several_skills         metrics of the served model for questions with several skills; null without such answers
-  movers                 predictions for learners whose share of correct answers changes by .2 or more
-
 --folds all prints and returns only the metrics of bkt and served: folds, and mean and sd (n - 1) over the folds.
 
-docs/load-results.md describes the columns of --predictions and --parameters.
+docs/load-results.md describes the columns of --predictions and --parameters, and the fields of --json.
 docs/understand/model-results.md ("Does mastery follow the answers?") defines validity and movers. Needs no servers.`,
   options,
   check: ({ fold, folds }) => {
@@ -95,7 +78,7 @@ const evaluateFold: Measure = async (context, args, { table, leftOut }) => {
     results: await computeResults(split, scored.predictions),
   };
   const report = reportEvaluation(evaluation, () => measureSkills([scored], table.skills));
-  return { report, write: () => writeTables(context, args, table, [scored]) };
+  return { ...report, write: () => writeTables(context, args, table, [scored]) };
 };
 
 const crossValidate: Measure = async (context, args, { table, leftOut }) => {
@@ -111,7 +94,7 @@ const crossValidate: Measure = async (context, args, { table, leftOut }) => {
   }
   const found = summarizeFolds({ file: args.file, split: findFoldSource(table), leftOut }, scored);
   const report = reportFolds(found, () => measureSkills(scored, table.skills));
-  return { report, write: () => writeTables(context, args, table, scored) };
+  return { ...report, write: () => writeTables(context, args, table, scored) };
 };
 
 function findFoldSource({ folds, learners }: AnswerTable): Evaluation['split'] {

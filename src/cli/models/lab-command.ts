@@ -5,8 +5,7 @@ import type { AnswerLog } from '../../domain/base/answer-log.js';
 import { type AnswerTable, createAnswerTable, type Split, splitByFold } from '../../lab/evaluate/answers.js';
 import { type TrainedModels, trainModels } from '../../lab/evaluate/train.js';
 import { formatNumber } from '../../lab/report/format.js';
-import { formatReport, type LabReport, renderReport, serializeReport } from '../../lab/report/lab-report.js';
-import { createRunInfo } from '../../lab/report/run-info.js';
+import { createRunInfo, formatReport, type LabReport } from '../../lab/report/lab-report.js';
 import { StartError } from '../../lifecycle.js';
 import { computeSum, distinct } from '../../lists.js';
 import type { ReadOptions } from '../../services/answer-log/options.js';
@@ -36,11 +35,8 @@ export interface LabArguments {
 
 type FoldArguments = LabArguments & { readonly fold: number | null };
 
-interface LabOutput {
-  readonly report: LabReport;
-  /** Writes further files, after the results are printed. */
-  readonly write?: () => Promise<void>;
-}
+/** `write` writes further files, after the results are printed. */
+type LabOutput = LabReport & { readonly write?: () => Promise<void> };
 
 export interface LabCommand<Options extends OptionTable> {
   readonly name: string;
@@ -92,9 +88,10 @@ export const defineLabCommand = <Options extends OptionTable>(command: LabComman
       const answers = await readAnswers(args, context);
       const output = answers && (await command.measure(context, args, answers));
       if (output === null || context.closers.closing) return;
-      context.print((args.json ? serializeReport : formatReport)(output.report, run));
+      const formats = formatReport(output, run);
+      context.print(args.json ? formats.json() : formats.text());
       await output.write?.();
-      await args.report?.write((path) => writeFile(path, renderReport(output.report, run)));
+      await args.report?.write((path) => writeFile(path, formats.page()));
     },
   });
 
@@ -115,26 +112,18 @@ export async function readAnswers({ file, options }: LabArguments, context: Comm
 }
 
 function buildNotes(table: AnswerTable, leftOut: number, examples: readonly string[]): string[] {
-  const conflicts = table.foldConflicts();
   const withoutFold = table.folds.size > 0 ? table.learners.length - table.folds.size : 0;
-  const more = leftOut - examples.length;
-  const notes: readonly (readonly [count: number, note: string])[] = [
-    [leftOut, [`${formatCount(leftOut, 'row', 'rows')} left out:`, ...examples].join('\n')],
-    [more, `  and ${formatNumber(more)} more`],
-    [
-      conflicts,
-      `${formatCount(conflicts, 'row has', 'rows have')} a different fold than the learner's first row; the first fold is used`,
-    ],
-    [
-      withoutFold,
-      `${formatCount(withoutFold, 'learner has', 'learners have')} no fold; a hash of user_id assigns folds 1 to 5`,
-    ],
+  const conflict = "a different fold than the learner's first row; the first fold is used";
+  const note = (count: number, one: string, several: string, rest: string): string[] =>
+    count > 0 ? [`${formatNumber(count)} ${count === 1 ? one : several} ${rest}`] : [];
+  return [
+    ...note(leftOut, 'row', 'rows', 'left out:'),
+    ...examples,
+    ...(leftOut > examples.length ? [`  and ${formatNumber(leftOut - examples.length)} more`] : []),
+    ...note(table.foldConflicts(), 'row has', 'rows have', conflict),
+    ...note(withoutFold, 'learner has', 'learners have', 'no fold; a hash of user_id assigns folds 1 to 5'),
   ];
-  return notes.flatMap(([count, note]) => (count > 0 ? [note] : []));
 }
-
-const formatCount = (count: number, one: string, several: string): string =>
-  `${formatNumber(count)} ${count === 1 ? one : several}`;
 
 /** @throws StartError without test or training learners */
 export function requireSplit(table: AnswerTable, folds: Uint16Array, fold: number): Split {

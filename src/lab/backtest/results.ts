@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { average } from '../../domain/base/common.js';
 import { computeShareLoss } from '../../domain/base/prediction-metrics.js';
 import { historyBands, isInBand } from '../../domain/prediction/correction-grid.js';
 import { distinct, indices } from '../../lists.js';
@@ -105,7 +106,7 @@ async function summarizeCases(scored: readonly ScoredCase[]) {
     rmse: Math.sqrt(squaredError.mean),
     /** By level: share of cases inside, and below the interval. */
     coverage: [figures.half, figures.most, figures.nearlyAll] as const,
-    below: intervalLevels.map((_, i) => computeShareBelow(scored, i)),
+    below: intervalLevels.map((_, i) => average(scored, (one) => Number(isBelow(one, i)))),
     width,
     /** Of the 80 % interval. */
     uncalibrated: { coverage: figures.oldMost, width: figures.oldWidth },
@@ -115,9 +116,8 @@ async function summarizeCases(scored: readonly ScoredCase[]) {
   };
 }
 
-const computeShareBelow = (scored: readonly ScoredCase[], level: number): number =>
-  scored.filter(({ inside, observed, expected }) => !inside[level] && observed < expected.served).length /
-  scored.length;
+const isBelow = ({ inside, observed, expected }: ScoredCase, level: number): boolean =>
+  !inside[level] && observed < expected.served;
 
 /** A turn takes a few tenths of a second. */
 const casesPerTurn = 100_000;
@@ -160,15 +160,13 @@ const reliabilityPoints = 10;
 function computeReliability(scored: readonly ScoredCase[]) {
   const sorted = scored.toSorted((a, b) => a.expected.served - b.expected.served);
   const end = (i: number): number => (i * sorted.length) / reliabilityPoints;
-  const mean = (part: readonly ScoredCase[], of: (one: ScoredCase) => number): number =>
-    part.reduce((sum, one) => sum + of(one), 0) / part.length;
   return indices(reliabilityPoints)
     .map((i) => sorted.slice(end(i), end(i + 1)))
     .filter((part) => part.length > 0)
     .map((part) => ({
       cases: part.length,
-      expected: mean(part, ({ expected }) => expected.served),
-      observed: mean(part, ({ observed }) => observed),
+      expected: average(part, ({ expected }) => expected.served),
+      observed: average(part, ({ observed }) => observed),
     }));
 }
 
@@ -185,5 +183,5 @@ const computePitHistogram = (scored: readonly ScoredCase[]): number[] =>
       if (to > from) return Math.max(0, Math.min(to, high) - Math.max(from, low)) / (to - from);
       return from >= low && (from < high || high === 1) ? 1 : 0;
     };
-    return scored.reduce((sum, one) => sum + shareIn(one), 0) / scored.length;
+    return average(scored, shareIn);
   });

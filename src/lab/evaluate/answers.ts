@@ -14,17 +14,10 @@ export function createAnswerTable() {
   const folds = new Map<number, number>();
   /** 64 bytes per answer, in file order. NaN: not reported. */
   const columns = {
-    learner: [] as number[],
-    /** Index in `sets`. */
-    set: [] as number[],
-    /** From 1; 0: not reported. */
-    item: [] as number[],
-    correct: [] as number[],
-    order: [] as number[],
-    /** Unix milliseconds. */
-    at: [] as number[],
-    seconds: [] as number[],
-    difficulty: [] as number[],
+    /** `set`: index in `sets`; `item`: from 1; 0: not reported. */
+    ...{ learner: [] as number[], set: [] as number[], item: [] as number[], correct: [] as number[] },
+    /** `at`: Unix milliseconds. */
+    ...{ order: [] as number[], at: [] as number[], seconds: [] as number[], difficulty: [] as number[] },
   };
 
   function setFold(learner: number, fold: number): void {
@@ -82,11 +75,8 @@ export function splitByFold(table: AnswerTable, folds: Uint16Array, fold: number
   const rowsOf = listRows(table);
   const inTest = (_: unknown, learner: number): boolean => folds[learner] === fold;
   const learners = [...rowsOf.keys()].filter(inTest);
-  const training = buildLog(
-    table,
-    rowsOf.filter((rows, learner) => !inTest(rows, learner)),
-  );
-  return { training, test: buildLog(table, rowsOf.filter(inTest)), learners, fold };
+  const others = rowsOf.filter((rows, learner) => !inTest(rows, learner));
+  return { training: buildLog(table, others), test: buildLog(table, rowsOf.filter(inTest)), learners, fold };
 }
 
 export function splitInSample(table: AnswerTable): Split {
@@ -142,20 +132,14 @@ function buildLog(
     starts[learner + 1] = start + own.length;
     at.set(fillTimes(columns.at, own), start);
   }
+  const skillSets = columns.set.map((set) => numbers[set] as number);
   return {
-    starts,
-    at,
-    skill: fill(
-      sharedArrays.counts(rows.length),
-      columns.set.map((set) => numbers[set] as number),
-    ),
+    ...{ starts, at, members, skills: skills.length, items: items.length - 1 },
+    skill: fill(sharedArrays.counts(rows.length), skillSets),
     item: fill(sharedArrays.counts(rows.length), columns.item),
     correct: fill(sharedArrays.bytes(rows.length), columns.correct),
     seconds: fill(sharedArrays.floats(rows.length), columns.seconds),
     difficulty: fill(sharedArrays.floats(rows.length), columns.difficulty),
-    skills: skills.length,
-    items: items.length - 1,
-    members,
   };
 }
 

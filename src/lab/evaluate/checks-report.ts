@@ -33,7 +33,8 @@ function buildRows({ validity, movers }: AnswerChecks): (readonly [label: string
   const until = formatShare(validity.unmasteredThenAccuracy, of.unmasteredThenAccuracy);
   const masteredAt60 = formatCount(validity.masteredAt60, validity.pairs, of.masteredAt60);
   const jumps = formatCount(validity.jumps, validity.settledAnswers, of.jumps);
-  const bias = 'Mean prediction minus share correct';
+  const bias = (count: number, kind: string): string =>
+    `Mean prediction minus share correct, ${formatNumber(count)} ${kind} learners`;
   const { rising, falling, longLearners, intervals } = movers;
   const long = `${formatNumber(longLearners)} learners with 150 or more answers`;
   return [
@@ -42,14 +43,8 @@ function buildRows({ validity, movers }: AnswerChecks): (readonly [label: string
     ['Mastery changes of more than .5, from answer 6 of a pair on', jumps],
     ['Share correct in the 5 answers after mastery reached .95', after],
     ['Correct answers until mastery reached .95, from answer 6 on', until],
-    [
-      `${bias}, ${formatNumber(rising)} improving learners`,
-      formatBias(movers.biasRising, intervals.biasRising),
-    ],
-    [
-      `${bias}, ${formatNumber(falling)} declining learners`,
-      formatBias(movers.biasFalling, intervals.biasFalling),
-    ],
+    [bias(rising, 'improving'), formatBias(movers.biasRising, intervals.biasRising)],
+    [bias(falling, 'declining'), formatBias(movers.biasFalling, intervals.biasFalling)],
     [`Root mean square of this difference, ${long}`, formatBias(movers.longRms, intervals.longRms)],
   ];
 }

@@ -25,7 +25,7 @@ const models = ['served', 'bkt'] as const;
 type Model = (typeof models)[number];
 
 const mapMetrics = (of: (name: keyof Metrics) => number) =>
-  Object.fromEntries(metricNames.map((name) => [name, of(name)])) as unknown as Metrics;
+  Object.fromEntries(metricNames.map((name) => [name, of(name)])) as Metrics;
 const mapModels = (of: (model: Model) => Metrics) => ({ bkt: of('bkt'), served: of('served') });
 
 export const measureFold = ({ fold, test, predictions }: ScoredFold) => ({

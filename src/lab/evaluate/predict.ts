@@ -47,11 +47,10 @@ export function predictAll(
 }
 
 /** Geometric mean, as the served probability averages several skills. */
-const averageMastery = (masteries: readonly number[]): number =>
-  averageChance(
-    masteries.reduce((product, mastery) => product * mastery),
-    masteries.length,
-  );
+function averageMastery(masteries: readonly number[]): number {
+  const product = masteries.reduce((product, mastery) => product * mastery);
+  return averageChance(product, masteries.length);
+}
 
 export const computeShareRight = ({ correct }: AnswerLog): number =>
   correct.reduce((sum, value) => sum + value, 0) / correct.length;

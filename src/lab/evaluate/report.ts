@@ -17,6 +17,7 @@ import {
 import { figureResamples } from './bootstrap.js';
 import {
   binChart,
+  describeContradictions,
   formatMonotone,
   formatValidity,
   masteryChart,
@@ -24,9 +25,9 @@ import {
   validitySection,
 } from './checks-report.js';
 import { createCell, formatAuc, formatFigure, formatInterval, formatSeveralSkills } from './figures.js';
-import { buildHeadline } from './headline.js';
 import type { MonotoneCheck } from './probe.js';
 import {
+  type AucEstimate,
   type CurvePoint,
   type EvaluationResults,
   type Metrics,
@@ -83,6 +84,22 @@ export const reportEvaluation = (
     skillsSection(listSkills()),
   ],
 });
+
+/** The first sentence sums up the evaluation. */
+function buildHeadline({ models }: EvaluationResults, { validity }: AnswerChecks): string[] {
+  const ofModels = Object.fromEntries(models.map(({ name, auc }) => [name, auc]));
+  const { bkt, skill_mean: mean, served } = ofModels as Record<string, AucEstimate>;
+  // Conservative: predictions of the same answers are correlated.
+  const isBetter = (rival = served): boolean =>
+    (served?.auc ?? 0) - (rival?.auc ?? 0) > (served?.margin ?? 1);
+  const compare = (title: string, rival = served): string =>
+    `${isBetter(rival) ? '' : 'not clearly '}better than ${title} (${rival?.auc?.toFixed(3) ?? 'none'})`;
+  const area = `${served?.auc?.toFixed(3) ?? 'none'} ± ${served?.margin?.toFixed(3) ?? 'unknown'}`;
+  return [
+    `The served probability predicts held-out answers with AUC ${area}, ${compare('BKT', bkt)} and ${compare('the mean of the skill', mean)}.`,
+    `Pairs of learner and skill with mastery that contradicts the last 10 answers: ${describeContradictions(validity)}.`,
+  ];
+}
 
 function buildJson({ test, results, fit, file, fold, split, train, leftOut, ...found }: Evaluation): object {
   const byModel = (of: (model: ModelResult) => object | number | null) =>

@@ -49,11 +49,8 @@ export const measureMetrics = (correct: Uint8Array, predictions: Float64Array) =
   measureModel(correct, predictions, new Uint32Array(correct.length)).metrics;
 
 /** The served model on questions with several skills; null without such answers. */
-function measureSeveralSkills(
-  { skill, skills, correct }: AnswerLog,
-  served: Float64Array,
-  learner: Uint32Array,
-) {
+function measureSeveralSkills(log: AnswerLog, served: Float64Array, learner: Uint32Array) {
+  const { skill, skills, correct } = log;
   const hasSeveral = (_: number, place: number): boolean => (skill[place] as number) >= skills;
   const own = correct.filter(hasSeveral);
   if (own.length === 0) return null;
@@ -116,11 +113,8 @@ function computeCurve(
 const sizeBandStarts = [0, 1, 100, 1000, 10_000];
 
 /** Groups test answers by training answers of the skill; `auc` in the order of `modelNames`. */
-function computeSizeBands(
-  { training, test }: Split,
-  predictions: readonly Float64Array[],
-  learner: Uint32Array,
-) {
+function computeSizeBands(split: Split, predictions: readonly Float64Array[], learner: Uint32Array) {
+  const { training, test } = split;
   const sizes = sumByKey(training.skill, countSkillSets(training));
   return sizeBandStarts.flatMap((from, i) => {
     const to = (sizeBandStarts[i + 1] ?? Number.POSITIVE_INFINITY) - 1;

@@ -31,7 +31,7 @@ export async function trainModels(
   const seconds = (performance.now() - since) / 1000;
   const peakBytes = 1024 * process.resourceUsage().maxRSS;
   const bkt = await fitPlainBkt(log, training, skillIds, fitted, watch.seen.chosen, stages);
-  const { iterations, from, to } = watch.seen;
+  const [{ iterations, from, to }, { threads }] = [watch.seen, stages];
   const served: ServedModel = {
     model: fitted.model,
     sets: listSetIds(input),
@@ -41,10 +41,7 @@ export async function trainModels(
     models: { bkt, served },
     figures: {
       /** BKT alone, including the preparation of its data. `iterations`: EM iterations of all skills. */
-      fit: {
-        ...{ seconds: (to - from) / 1000, iterations, observations: log.correct.length },
-        threads: stages.threads,
-      },
+      fit: { seconds: (to - from) / 1000, iterations, observations: log.correct.length, threads },
       /** `peakBytes`: peak memory of the process so far. */
       servedFit: { seconds, peakBytes, ...countPairs(fitted) },
       parts: fitted.report.served.parts,

@@ -1,11 +1,9 @@
 /** Reports of a backtest in each format. */
 import { type Backtest, reportBacktest } from '../../../src/lab/backtest/report.js';
-import { formatReport, renderReport, serializeReport } from '../../../src/lab/report/lab-report.js';
-import type { RunInfo } from '../../../src/lab/report/run-info.js';
+import { formatReport, type RunInfo } from '../../../src/lab/report/lab-report.js';
 
-const defineFormat = (format: typeof formatReport) => (backtest: Backtest, run: RunInfo) =>
-  format(reportBacktest(backtest), run);
+const format = (backtest: Backtest, run: RunInfo) => formatReport(reportBacktest(backtest), run);
 
-export const formatBacktest = defineFormat(formatReport);
-export const serializeBacktest = defineFormat(serializeReport);
-export const renderBacktest = defineFormat(renderReport);
+export const formatBacktest = (backtest: Backtest, run: RunInfo): string => format(backtest, run).text();
+export const serializeBacktest = (backtest: Backtest, run: RunInfo): string => format(backtest, run).json();
+export const renderBacktest = (backtest: Backtest, run: RunInfo): string => format(backtest, run).page();
