@@ -29,7 +29,7 @@ const renderRunInfo = (run: RunInfo, settings: Settings): string => {
   return tag('dl', { class: 'run' }, ...pairs);
 };
 
-/** Result of a lab command, for each format. */
+/** Result of a lab command: the parts of its text, its page and its JSON. */
 export interface LabReport {
   readonly title: string;
   /** The first sentence sums up the result. */
@@ -42,7 +42,7 @@ export interface LabReport {
   readonly sections: () => readonly string[];
 }
 
-/** Each format is a text. */
+/** Renders a format only if it is called. */
 export const formatReport = ({ title, headline, settings, ...found }: LabReport, run: RunInfo) => ({
   json: () => formatJsonLine({ ...found.json, headline, run }, 6),
   text: () => {
