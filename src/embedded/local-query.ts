@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
@@ -23,7 +23,8 @@ export async function* streamLocalQuery({ sql, format, input }: LocalQuery): Asy
   const failures = { input: null as Error | null, engine: '' };
   const folder = await mkdtemp(join(tmpdir(), 'skilltrace-query-'));
   const program = resolveProgram('local-query.js');
-  const child = spawn(process.execPath, [program, folder, sql, format], { stdio: 'pipe' });
+  await writeFile(join(folder, 'query.sql'), sql);
+  const child = spawn(process.execPath, [program, folder, format], { stdio: 'pipe' });
   const exit = once(child, 'close');
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
     failures.engine += text;

@@ -1,6 +1,6 @@
 /** Tables and cross-validation of `npm run evaluate` and `npm run fit -- FILE` on made-up answers. */
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { parse } from 'csv-parse/sync';
@@ -214,6 +214,9 @@ test('fit of a FILE reports in-sample metrics, and writes tables without folds',
 test('evaluate and fit reject wrong options, and files that they cannot write, before they read answers', async (t) => {
   const folder = await tempDir(t);
   const [missing, target] = [join(folder, 'missing.csv'), join(folder, 'x', 'out.csv')];
+  const [table, same] = [join(folder, 'table.csv'), join(folder, 'same.csv')];
+  writeFileSync(table, 'user_id,skill_id,correct\n');
+  symlinkSync(table, join(folder, 'link.csv'));
   const cases: readonly (readonly [command: string, args: readonly string[], err: RegExp])[] = [
     ['evaluate', [missing, '--fold', '1', '--folds', 'all'], /--fold and --folds exclude each other/],
     ['evaluate', [missing, '--folds', '3'], /--folds "3" must be one of all/],
@@ -221,6 +224,10 @@ test('evaluate and fit reject wrong options, and files that they cannot write, b
     ['evaluate', [missing, '--parameters', folder], /--parameters .* cannot be written: it is a directory/],
     ['evaluate', [missing, '--parameters', '/dev/null'], /cannot be written: it is not a regular file/],
     ['evaluate', [missing, '--parameters', join(folder, '{a}.parquet')], /cannot contain \*, \?, \{ or \}/],
+    ['evaluate', [table, '--predictions', table], /table\.csv is named twice/],
+    ['evaluate', [table, '--report', join(folder, 'link.csv')], /table\.csv is named twice/],
+    ['evaluate', [missing, '--predictions', same, '--parameters', same], /same\.csv is named twice/],
+    ['fit', [table, '--parameters', table], /table\.csv is named twice/],
     ['fit', [missing, '--predictions', target], /--predictions .*out\.csv cannot be written/],
     ['fit', ['--predictions', missing], /need a file of answers/],
     ['fit', ['--parameters', missing], /need a file of answers/],
@@ -235,7 +242,7 @@ test('evaluate and fit reject wrong options, and files that they cannot write, b
     assert.match(err, expected);
     assert.doesNotMatch(err, /cannot be read/);
   }
-  assert.ok(!existsSync(missing));
+  assert.ok(!existsSync(missing) && !existsSync(same));
 });
 
 test('evaluate keeps an existing file if it cannot write the new one completely', async (t) => {

@@ -181,7 +181,10 @@ test('npm run import starts Redis and ClickHouse itself if no service runs, but 
     ...{ rows: 6, answers: 4, learners: 2, skills: 3, items: 3, several_skills: 1, correct_share: 0.5 },
     ...{ from: null, to: null, left_out: { 'skill_id is missing': 1 } },
   });
-  assert.deepEqual(warnings, ['3 of 3 skills have fewer than 20 answers']);
+  assert.deepEqual(warnings, [
+    '1 of 6 rows are invalid. Check the reasons',
+    '3 of 3 skills have fewer than 20 answers',
+  ]);
   const shown = await runImport({ env }, oneClass, '--dry-run');
   assert.equal(shown.code, 0, shown.err);
   assert.match(

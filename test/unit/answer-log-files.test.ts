@@ -166,6 +166,10 @@ test('Parquet has typed columns, in order or sorted', async (t) => {
     ...{ at: Date.UTC(2025, 11, 31, 23, 59, 58, 250), seconds: 0.5, difficulty: null },
   });
   assert.equal(rows[3]?.row.answer?.seconds, null);
+  await assert.rejects(
+    readRows(path, '--columns', 'skill_ids=,skill_id=skill_ids'),
+    /the column skill_ids has lists or structs, which only skill_ids can have/,
+  );
   const sorted = await readRows(path, '--sort-by', 'rank');
   assert.deepEqual(
     sorted.slice(0, 3).map(({ place, row }) => [place, row.line, row.answer?.userId]),
@@ -218,7 +222,7 @@ test('The options name columns, encoding, delimiter, decimal sign and times', as
   assert.equal(log.format.name, 'custom');
   await assert.rejects(profileFile(path, '--columns', columns), {
     name: 'StartError',
-    message: /line 1 lacks the columns Sch/,
+    message: /line 1 is not valid UTF-8\. Pass --encoding/,
   });
   const utf8 = await writeLog(t, `Name;user_id;skill_id;correct\nZo\xeb;a;s;1\n`);
   await writeFile(utf8, Buffer.from('Name;user_id;skill_id;correct\nZo\xeb;a;s;1\nx;Zo\xeb;s;1\n', 'latin1'));
@@ -247,6 +251,16 @@ test('Options choose the format, the KC model, first attempts, originals and par
       argv.join(' '),
     );
   }
+});
+
+test('Reads a table with 1,500 columns', async (t) => {
+  const others = indices(1500).map((i) => `c${i}`);
+  const rows = [`u,${others.join()},s,1`, `u,${others.join()},s`];
+  const path = await writeLog(t, `user_id,${others.join()},skill_id,correct\n${rows.join('\n')}\n`);
+  assert.deepEqual(summarize(await readRows(path)), [
+    [2, 'u s'],
+    [3, 'the row has 1502 fields, the header has 1503'],
+  ]);
 });
 
 test('Rejects a damaged or unknown file with one error that names the remedy', {
@@ -282,6 +296,8 @@ test('Rejects a damaged or unknown file with one error that names the remedy', {
     [Buffer.from(`\uFEFF${text}`, 'utf16le'), /answers is UTF-16\. Convert it: iconv -f UTF-16 -t UTF-8/],
     [text.replaceAll('\n', '\r'), /answers ends lines with CR only\. Convert it: tr /],
     [`BZh9${text}`, /answers is compressed with bzip2\. Decompress it first/],
+    ['[{"user_id":"a"}]', /answers is a JSON array\. Write one object per line: jq/],
+    [buildZip({ 'xl/workbook.xml': '<x/>' }), /answers is an Excel file\. Save it as CSV$/],
     [Buffer.from('fd377a585a000004', 'hex'), /answers is compressed with xz\. Decompress it first/],
     [gzip.subarray(0, gzip.length - 20), truncated],
     [damaged, truncated],

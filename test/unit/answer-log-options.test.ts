@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { describeOptions } from '../../src/cli/answer-log/options.js';
+import { describeReading } from '../../src/cli/answer-log/options.js';
 import { importArguments } from '../../src/cli/import/import.js';
+import { logFormats } from '../../src/services/answer-log/formats.js';
 import { defaultReadOptions, type ReadOptions } from '../../src/services/answer-log/options.js';
 import { parseReadOptions, writeFiles } from '../support/commands/answer-logs.js';
 
@@ -44,15 +45,22 @@ const given: readonly (readonly [argv: readonly string[], options: Partial<ReadO
   [['--sort-by', 'Row'], { sortBy: 'Row' }],
 ];
 
+const findFormat = (wanted: string) => logFormats.find(({ name }) => name === wanted) ?? assert.fail();
+
 test('The options say how to read a file, and identify the import', () => {
   const descriptions = new Set<string>();
   for (const [argv, options] of given) {
     const expected = { ...defaultReadOptions, ...options };
     assert.deepEqual(parseReadOptions(...argv), expected, argv.join(' '));
-    descriptions.add(describeOptions(expected));
+    descriptions.add(describeReading(expected, findFormat(expected.format ?? 'skilltrace'), []));
   }
   assert.equal(descriptions.size, given.length);
   assert.ok(descriptions.has(''), 'the defaults');
+  const same = parseReadOptions(
+    ...['--kc', 'A', '--timezone', 'UTC', '--time-format', 'auto', '--skill-separator', '~~'],
+    ...['--encoding', 'utf-8', '--columns', 'user_id=user_id', '--start', '2026-01-01'],
+  );
+  assert.equal(describeReading(same, findFormat('skilltrace'), ['A', 'B']), '', 'the same as the defaults');
 });
 
 test('A mapping file has the options, and the command line takes precedence', async (t) => {

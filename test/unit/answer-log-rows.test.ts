@@ -318,13 +318,15 @@ test('The profile counts answers and warns of suspicious rows', () => {
   const found = profile.read(9);
   assert.deepEqual(found, {
     ...{ rows: 9, answers: 6, learners: 2, skills: 2, items: 1, severalSkills: 1, correctShare: 5 / 6 },
-    ...{ from: 1000, to: 9000, leftOut: { r: 2 }, backwards: { order: 1, time: 1 } },
+    ...{ from: 1000, to: 9000, invalid: 2, leftOut: { r: 2 }, backwards: { order: 1, time: 1 } },
     ...{ repeated: { same: 1, otherSkill: 1 }, rareSkills: 2 },
   });
   const expected = [
     /^1 rows are earlier .*--sort-by/,
     /^1 rows repeat/,
     /^1 rows differ .*~~/,
+    /^The first time is 1970-01-01/,
+    /^2 of 9 rows are invalid/,
     /^2 of 2 skills/,
   ];
   const warnings = buildWarnings(found);

@@ -2,7 +2,7 @@ import { StartError } from '../../lifecycle.js';
 import { customFormat, detectFormat, type LogFormat, logFormats } from '../../services/answer-log/formats.js';
 import { type ColumnMapping, findLookalikes, listKcModels } from '../../services/answer-log/map-columns.js';
 import type { ReadOptions } from '../../services/answer-log/options.js';
-import type { LogLayout } from './engine-query.js';
+import { type LogLayout, listType } from './engine-query.js';
 
 const formatNames = logFormats.map(({ name }) => name).join(', ');
 
@@ -33,48 +33,77 @@ const listColumns = (header: readonly string[]): string =>
     .map((name) => (/\p{Cc}/u.test(name) ? JSON.stringify(name) : name))
     .join(', ');
 
-/** @throws StartError */
-export function requireColumns(
+/** @throws StartError for columns that are missing or unsuitable */
+export function checkColumns(
   path: string,
-  header: readonly string[],
+  layout: LogLayout,
   format: LogFormat,
-  { positions, missing }: ColumnMapping,
+  mapping: ColumnMapping,
   options: ReadOptions,
 ): void {
-  const has = (...columns: readonly string[]): boolean => columns.some((column) => column in positions);
+  const problem =
+    findMissingModel(layout, options) ??
+    findMissingColumns(layout, format, mapping) ??
+    findUnsuitableColumn(layout, mapping) ??
+    findIdleOption(format, mapping, options);
+  if (problem !== null) throw new StartError(`${path}: ${problem}`);
+}
+
+function findMissingModel({ header }: LogLayout, { kc }: ReadOptions): string | null {
+  const models = listKcModels(header);
+  if (kc === null || models.includes(kc)) return null;
+  return `line 1 has no KC model ${JSON.stringify(kc)}. It has ${models.join(', ') || 'none'}`;
+}
+
+function findMissingColumns(
+  { header }: LogLayout,
+  { name, questions }: LogFormat,
+  { positions, missing }: ColumnMapping,
+): string | null {
+  const requireOne = (...columns: readonly string[]): string[] =>
+    columns.some((column) => column in positions || missing.some((text) => text.includes(`${column})`)))
+      ? []
+      : columns.slice(0, 1);
   const lacking = [
     ...missing,
-    ...(has('user_id') ? [] : ['user_id']),
-    ...(has('correct', 'choice', 'seen') ? [] : ['correct']),
-    ...(has('skill_id', 'skill_ids') || format.questions !== undefined ? [] : ['skill_id']),
+    ...requireOne('user_id'),
+    ...requireOne('correct', 'choice', 'seen'),
+    ...(questions === undefined ? requireOne('skill_id', 'skill_ids') : []),
   ];
-  const models = listKcModels(header);
-  if (options.kc !== null && !models.includes(options.kc))
-    throw new StartError(
-      `${path} has no KC model ${JSON.stringify(options.kc)}. It has ${models.join(', ') || 'none'}`,
-    );
-  if (lacking.length > 0)
-    throw new StartError(
-      `${path}: line 1 lacks the columns ${lacking.join(', ')} (format ${format.name}). Name them with --columns. The file has ${listColumns(header)}`,
-    );
-  const used = new Set(Object.values(positions).flat());
-  const repeated = header.find(
-    (name, i) => used.has(i) && header.indexOf(name) !== header.lastIndexOf(name) && !name.startsWith('KC'),
-  );
-  if (repeated !== undefined) throw new StartError(`${path}: line 1 has the column ${repeated} twice`);
-  for (const [flag, option] of Object.entries(filterFlags)) {
-    const filter = format.filters?.find((one) => one.option === option);
-    if (options[option] && (filter === undefined || !has(filter.column)))
-      throw new StartError(
-        `${path}: ${flag} does not apply to format ${format.name}, which has no column for it`,
-      );
-  }
+  if (lacking.length === 0) return null;
+  return `line 1 lacks the columns ${lacking.join(', ')} (format ${name}). Name them with --columns. The file has ${listColumns(header)}`;
+}
+
+function findUnsuitableColumn({ header, types }: LogLayout, { positions }: ColumnMapping): string | null {
+  const used = Object.values(positions).flat();
+  const isRepeated = (name: string): boolean => header.indexOf(name) !== header.lastIndexOf(name);
+  const repeated = header.find((name, i) => used.includes(i) && isRepeated(name) && !name.startsWith('KC'));
+  if (repeated !== undefined) return `line 1 has the column ${repeated} twice`;
+  const { skill_ids: _, ...others } = positions;
+  const list = Object.values(others)
+    .flat()
+    .find((place) => listType.test(types[place] ?? ''));
+  if (list === undefined) return null;
+  return `the column ${header[list]} has lists or structs, which only skill_ids can have (--columns skill_id=,skill_ids=NAME)`;
 }
 
 const filterFlags = {
   '--first-attempts-only': 'firstAttemptsOnly',
   '--originals-only': 'originalsOnly',
 } as const;
+
+function findIdleOption(
+  { name, filters = [] }: LogFormat,
+  { positions }: ColumnMapping,
+  options: ReadOptions,
+) {
+  const applies = (option: string): boolean =>
+    filters.some((filter) => filter.option === option && filter.column in positions);
+  const idle = Object.entries(filterFlags).find(([, option]) => options[option] && !applies(option));
+  return idle === undefined
+    ? null
+    : `${idle[0]} does not apply to format ${name}, which has no column for it`;
+}
 
 /** Positions in the header. @throws StartError */
 export function findSortPlaces(

@@ -1,6 +1,6 @@
 import { quoteLiteral, quoteName } from '../../embedded/clickhouse/sql.js';
 import { StartError } from '../../lifecycle.js';
-import { distinct, indices } from '../../lists.js';
+import { distinct, indices, splitIntoParts } from '../../lists.js';
 import type { LogSource } from './source.js';
 
 export interface LogLayout {
@@ -110,7 +110,11 @@ type SelectColumns = (source: LogSource, layout: LogLayout, places: readonly num
 const selectText: SelectColumns = ({ compression }, { kind, header }, places) => {
   const count = header.length;
   const names = indices(count + 1).map((place) => `c${place}`);
-  const sum = (of: (name: string) => string): string => names.map(of).join(' + ');
+  // The engine limits the depth of expressions to 1,000.
+  const sum = (of: (name: string) => string): string =>
+    splitIntoParts(names.map(of), 50)
+      .map((part) => `(${part.join(' + ')})`)
+      .join(' + ');
   const structure = names.map((name) => `${name} Nullable(String)`).join(', ');
   // Only quoted fields of CSV contain line ends.
   return `SELECT ${kind === 'tsv' ? '0' : sum((name) => `countSubstrings(ifNull(${name}, ''), '\n')`)} AS newlines,
@@ -120,12 +124,16 @@ const selectText: SelectColumns = ({ compression }, { kind, header }, places) =>
     WHERE ifNull(c0, '') != '${endText}'`;
 };
 
+/** Types of Parquet whose values become JSON. */
+export const listType = /Array|Tuple|Map/;
+
 const selectParquet: SelectColumns = ({ path }, { header, types }, places) => {
   const columns = places.map((place) => {
     const [name, type] = [quoteName(header[place] as string), types[place] as string];
     if (type.includes('DateTime'))
       return `toString(toUnixTimestamp64Micro(toDateTime64(${name}, 6)) / 1e6) AS c${place}`;
-    return `${/Array|Tuple|Map/.test(type) ? 'toJSONString' : 'toString'}(${name}) AS c${place}`;
+    if (type.includes('Float')) return `toString(if(isNaN(${name}), NULL, ${name})) AS c${place}`;
+    return `${listType.test(type) ? 'toJSONString' : 'toString'}(${name}) AS c${place}`;
   });
   return `SELECT 0 AS newlines, -1 AS fields, ${columns.join(', ')} FROM file(${quotePath(path)}, 'Parquet')`;
 };

@@ -24,6 +24,12 @@ export async function detectLayout(
     throw new StartError(
       `${source.path} ends lines with CR only. Convert it: tr '\\r' '\\n' < FILE > lf.csv`,
     );
+  if (/^\s*\[/.test(first))
+    throw new StartError(
+      `${source.path} is a JSON array. Write one object per line: jq -c '.[]' FILE > FILE.ndjson`,
+    );
+  if (first.includes('\uFFFD'))
+    throw new StartError(`${source.path}: line 1 is not valid UTF-8. Pass --encoding, for example latin1`);
   if (/^\s*\{/.test(first)) return { ...none, kind: 'ndjson', header: listKeys(lines.slice(at)) };
   const sign = delimiter ?? detectDelimiter(first);
   // Quotes in tab-separated files are text, except if the header has them.

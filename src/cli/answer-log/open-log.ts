@@ -1,10 +1,10 @@
 import { statSync } from 'node:fs';
 import type { LogFormat } from '../../services/answer-log/formats.js';
 import { createRowReader, type LogRow } from '../../services/answer-log/log-rows.js';
-import { type ColumnMapping, mapColumns } from '../../services/answer-log/map-columns.js';
+import { type ColumnMapping, listKcModels, mapColumns } from '../../services/answer-log/map-columns.js';
 import { createRowMerger } from '../../services/answer-log/merge.js';
 import type { ReadOptions } from '../../services/answer-log/options.js';
-import { chooseFormat, findSortPlaces, requireColumns } from './check-columns.js';
+import { checkColumns, chooseFormat, findSortPlaces } from './check-columns.js';
 import type { JoinedColumn } from './engine-query.js';
 import { streamRows } from './engine-rows.js';
 import { detectLayout } from './layout.js';
@@ -17,6 +17,8 @@ export interface AnswerLogFile {
   readonly format: LogFormat;
   readonly mapping: ColumnMapping;
   readonly warnings: readonly string[];
+  /** Knowledge component models. */
+  readonly models: readonly string[];
   /** Reads all rows in order. @param now Unix milliseconds @param onBytes receives the content of the file */
   readonly readPages: (now: number, onBytes: (chunk: Buffer) => void) => AsyncGenerator<LogPage>;
 }
@@ -42,7 +44,7 @@ export async function openAnswerLog(path: string, options: ReadOptions): Promise
   const join = findJoin(path, isFolder, format, layout.header);
   const header = join === null ? layout.header : [...layout.header, join.column];
   const mapping = mapColumns(header, format, options);
-  requireColumns(path, header, format, mapping, options);
+  checkColumns(path, { ...layout, header }, format, mapping, options);
   const sortPlaces = findSortPlaces(path, header, format, layout, options);
   const questions = format.questions === undefined ? null : readQuestions(path, isFolder, format.questions);
   const encoding = options.encoding ?? format.encoding ?? 'utf-8';
@@ -70,7 +72,8 @@ export async function openAnswerLog(path: string, options: ReadOptions): Promise
     yield { fileRows: 0, rows: placeRows(merger.flush()) };
   }
   const warnings = [...(format.notes ?? []), ...mapping.warnings];
-  return { path, bytes: source.bytes, format, mapping, warnings, readPages };
+  const models = listKcModels(header);
+  return { path, bytes: source.bytes, format, mapping, warnings, models, readPages };
 }
 
 /** Without the number of fields, which differs between rows. */

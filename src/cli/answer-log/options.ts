@@ -1,8 +1,19 @@
 import { readFileSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { findTimeProblem } from '../../contracts/answers/events.js';
-import { customFormat, logFormats, parseColumnList } from '../../services/answer-log/formats.js';
-import { answerColumns, defaultReadOptions, type ReadOptions } from '../../services/answer-log/options.js';
+import {
+  customFormat,
+  type LogFormat,
+  logFormats,
+  parseColumnList,
+} from '../../services/answer-log/formats.js';
+import {
+  type AnswerColumn,
+  answerColumns,
+  defaultReadOptions,
+  type ReadOptions,
+} from '../../services/answer-log/options.js';
+import { skillSeparator } from '../../services/answer-log/rows.js';
 import { timeFormats } from '../../services/answer-log/times.js';
 import {
   choiceOption,
@@ -87,7 +98,8 @@ type LogOptionValues = OptionValues<typeof logOptions>;
 
 /** Options of the command line take precedence over those of the mapping file. */
 export function toReadOptions({ mapping, ...given }: LogOptionValues): ReadOptions {
-  const isGiven = ([, value]: [string, unknown]): boolean => value !== null && value !== false;
+  const isGiven = ([name, value]: [string, unknown]): boolean =>
+    name in readingOptions && value !== null && value !== false;
   const values = [...Object.entries(mapping ?? {}), ...Object.entries(given).filter(isGiven)];
   const options: Partial<ReadOptions> = Object.fromEntries(
     values.map(([name, value]) => [toCamelCase(name), value]),
@@ -103,11 +115,25 @@ export function toReadOptions({ mapping, ...given }: LogOptionValues): ReadOptio
 const toCamelCase = (name: string): string =>
   name.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 
-/** Options that differ from the default, as text that is equal for equal options. Without `start`. */
-export function describeOptions(options: ReadOptions): string {
-  const names = Object.keys(defaultReadOptions).filter((name) => name !== 'start') as (keyof ReadOptions)[];
-  const changed = names.filter((name) => !isDeepStrictEqual(options[name], defaultReadOptions[name]));
-  return changed.map((name) => `\n${name}=${JSON.stringify(options[name])}`).join('');
+/**
+ * How a file is read, as text that is equal for equal readings: the format and the options that change it. '' for
+ * Skilltrace's own format. Without `start`.
+ */
+export function describeReading(options: ReadOptions, format: LogFormat, models: readonly string[]): string {
+  const columns = Object.entries(options.columns).filter(
+    ([column, name]) => format.columns[column as AnswerColumn] !== name,
+  );
+  const defaults: Readonly<Partial<Record<keyof ReadOptions, unknown>>> = {
+    ...{ kc: models[0], timezone: 'UTC', encoding: format.encoding ?? 'utf-8' },
+    ...{ skillSeparator: format.skillSeparator ?? skillSeparator, timeFormat: format.timeFormat ?? 'auto' },
+  };
+  const chosen = { ...options, columns: Object.fromEntries(columns), format: null, start: null };
+  const names = Object.keys(defaultReadOptions) as (keyof ReadOptions)[];
+  const changed = names.filter(
+    (name) => !isDeepStrictEqual(chosen[name], defaultReadOptions[name]) && chosen[name] !== defaults[name],
+  );
+  const name = format.name === 'skilltrace' ? '' : `\n${format.name}`;
+  return `${name}${changed.map((name) => `\n${name}=${JSON.stringify(chosen[name])}`).join('')}`;
 }
 
 function parseColumns(text: string, name: string): ReadOptions['columns'] {

@@ -120,6 +120,8 @@ async function openZip(path: string): Promise<Pick<LogSource, 'bytes' | 'compres
     const isHidden = /(^|\/)(\.|__MACOSX\/)/.test(entry.fileName);
     if (!entry.fileName.endsWith('/') && !isHidden) entries.push(entry);
   }
+  if (entries.some(({ fileName }) => fileName === 'xl/workbook.xml'))
+    throw new StartError(`${path} is an Excel file. Save it as CSV`);
   const [entry, another] = entries;
   if (entry === undefined || another !== undefined) {
     const names = entries.slice(0, maxListedFiles).map(({ fileName }) => fileName);

@@ -6,7 +6,7 @@ import { StartError } from '../../lifecycle.js';
 import type { LogProfile } from '../../services/answer-log/profile.js';
 import { createImportStore, type ImportStore, importLockKey } from '../../store/learners/import-store.js';
 import { openAnswerLog } from '../answer-log/open-log.js';
-import { describeOptions, logHelp, logOptions, toReadOptions } from '../answer-log/options.js';
+import { describeReading, logHelp, logOptions, toReadOptions } from '../answer-log/options.js';
 import { dryRunFlag, printDryRun, readLog, rejectUnusable } from '../answer-log/read-log.js';
 import * as read from '../support/arguments.js';
 import { type CommandContext, defineCommand } from '../support/command.js';
@@ -56,7 +56,7 @@ async function importFile(context: CommandContext, args: ImportArguments): Promi
   rejectUnusable(args.file, read, args.options);
   const { start } = args.options;
   // Rows of other formats may be sorted and merged, so another reading of a file is another import.
-  const reading = `${log.format.name === 'skilltrace' ? '' : `\n${log.format.name}`}${describeOptions(args.options)}`;
+  const reading = describeReading(args.options, log.format, log.models);
   const importOptions = `${args.tenant}\n${start ?? ''}${reading}`;
   const contentHash = createHash('sha256').update(read.hash).update(importOptions).digest('hex');
   const started = await startImport(context, args, contentHash);

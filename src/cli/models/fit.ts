@@ -18,7 +18,7 @@ import * as read from '../support/arguments.js';
 import { type CommandContext, defineCommand } from '../support/command.js';
 import { withDeployment } from '../support/servers.js';
 import { type LabArguments, openTrainer, readAnswers } from './lab-command.js';
-import { type TablePaths, tableOptions, writeTables } from './output-files.js';
+import { checkOutputs, type TablePaths, tableOptions, writeTables } from './output-files.js';
 
 export const main = defineCommand({
   name: 'fit',
@@ -75,6 +75,7 @@ fitted on the same answers.`,
         throw new read.UsageError(
           '--predictions and --parameters need a file of answers. Use npm run fit -- FILE --predictions OUT',
         );
+      if (file !== null) checkOutputs(file, args);
       return { ...args, dryRun, options: toReadOptions(values), file };
     },
   }),

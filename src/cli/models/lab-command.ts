@@ -22,7 +22,7 @@ import {
   requireFile,
 } from '../support/arguments.js';
 import { type CommandContext, defineCommand } from '../support/command.js';
-import { outputOption } from './output-files.js';
+import { checkOutputs, outputOption } from './output-files.js';
 
 const maxThreads = 256;
 
@@ -78,6 +78,7 @@ export const defineLabCommand = <Options extends OptionTable>(command: LabComman
       },
       read: (values, given) => {
         const args = { ...requireFile(values, given), options: toReadOptions(values) };
+        checkOutputs(args.file, values);
         command.check?.(args);
         return { ...args, line: ['npm run', command.name, '--', ...given.argv].join(' ') };
       },

@@ -1,5 +1,5 @@
 /** Files that a command writes: checks before the work, and tables of predicted answers and of skills. */
-import { accessSync, constants, createWriteStream, realpathSync, statSync } from 'node:fs';
+import { accessSync, constants, createWriteStream, existsSync, realpathSync, statSync } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
@@ -9,7 +9,7 @@ import type { AnswerTable } from '../../lab/evaluate/answers.js';
 import { type ScoredFold, scoreTables } from '../../lab/evaluate/scores.js';
 import { StartError } from '../../lifecycle.js';
 import { quotePath } from '../answer-log/engine-query.js';
-import { type OptionValues, option } from '../support/arguments.js';
+import { type OptionValues, option, UsageError } from '../support/arguments.js';
 import type { CommandContext } from '../support/command.js';
 
 /** A file that can be written. `write` passes its absolute path to the work, and names the option if that fails. */
@@ -21,11 +21,26 @@ export const outputOption = (placeholder: string, about: string) =>
     };
     try {
       const path = findTarget(given);
-      return { write: (work: (path: string) => Promise<void>): Promise<void> => work(path).catch(fail) };
+      return {
+        path,
+        write: (work: (path: string) => Promise<void>): Promise<void> => work(path).catch(fail),
+      };
     } catch (cause) {
       return fail(cause);
     }
   });
+
+/** @param values of a command line @throws UsageError if an output would replace FILE or another output */
+export function checkOutputs(file: string, values: object): void {
+  const outputs = Object.values(values).flatMap((value: unknown) => (isOutput(value) ? value.path : []));
+  const paths = [existsSync(file) ? realpathSync(file) : file, ...outputs];
+  const repeated = paths.find((path, i) => paths.indexOf(path) < i);
+  if (repeated !== undefined)
+    throw new UsageError(`${repeated} is named twice. Pass another file for each output`);
+}
+
+const isOutput = (value: unknown): value is { readonly path: string } =>
+  typeof value === 'object' && value !== null && 'write' in value;
 
 function findTarget(path: string): string {
   const target = resolve(path);

@@ -1,10 +1,13 @@
-/** Program: runs the query of argv in a ClickHouse engine without a server, and writes its result to stdout. */
+/** Program: runs the query in the file `query.sql` of a folder in a ClickHouse engine, and writes the result to stdout. */
 import { once } from 'node:events';
-import { rmSync } from 'node:fs';
+import { readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
 import { Session } from 'chdb';
 import { toFailure } from './errors.js';
 
-const [dataDir = '', query = '', format = ''] = process.argv.slice(2);
+const [dataDir = '', format = ''] = process.argv.slice(2);
+// A query can be longer than an argument may be.
+const query = readFileSync(join(dataDir, 'query.sql'), 'utf8');
 
 // The parent removes the folder too, except if it was killed.
 process.on('exit', () => rmSync(dataDir, { recursive: true, force: true }));

@@ -10,6 +10,11 @@ type AnswerRow = Extract<LogRow, { readonly answer: FileAnswer }>;
 const maxRecentLearners = 50_000;
 /** Fewer answers do not determine the parameters of a skill. */
 const minSkillAnswers = 20;
+const maxInvalidShare = 0.05;
+/** No usual log is older. A wrong unit or start gives times near 1970. */
+const earliestUsual = Date.UTC(2000, 0, 1);
+
+const formatDay = (ms: number | null): string => new Date(ms ?? 0).toISOString().slice(0, 10);
 
 /** Memory grows with learners, skills and items, not with rows. */
 export function createProfile() {
@@ -21,6 +26,7 @@ export function createProfile() {
     answers: 0,
     right: 0,
     severalSkills: 0,
+    invalid: 0,
     ...{ sameRow: 0, otherSkill: 0, order: 0, time: 0 },
   };
   let [from, to] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
@@ -43,6 +49,7 @@ export function createProfile() {
     add: (row: LogRow): void => {
       if (row.answer === null) {
         leftOut.set(row.reason, (leftOut.get(row.reason) ?? 0) + 1);
+        if (!row.isFiltered) counts.invalid++;
         return;
       }
       const { answer } = row;
@@ -64,6 +71,8 @@ export function createProfile() {
       /** Unix milliseconds; null without times. */
       from: Number.isFinite(from) ? from : null,
       to: Number.isFinite(to) ? to : null,
+      /** Rows without an answer, except those that a rule leaves out. */
+      invalid: counts.invalid,
       /** Rows by reason. */
       leftOut: Object.fromEntries(leftOut),
       /** Rows that are earlier than the learner's previous row, by `order` or by time. */
@@ -88,7 +97,8 @@ const isSameMoment = (a: FileAnswer, b: FileAnswer): boolean =>
 
 /** @returns likely mistakes, and what to do */
 export function buildWarnings(profile: LogProfile): string[] {
-  const { answers, learners, correctShare, backwards, repeated, rareSkills, skills } = profile;
+  const { rows, answers, learners, correctShare, from, backwards, repeated, rareSkills, skills, invalid } =
+    profile;
   const isOneClass = correctShare === 0 || correctShare === 1;
   const result = correctShare === 1 ? 'correct' : 'incorrect';
   const late = Math.max(backwards.order, backwards.time);
@@ -105,6 +115,11 @@ export function buildWarnings(profile: LogProfile): string[] {
       repeated.otherSkill > 0,
       `${repeated.otherSkill} rows differ from the learner's previous row only in the skill. If they are one answer, write one row with the skills joined by ~~`,
     ],
+    [
+      from !== null && from < earliestUsual,
+      `The first time is ${formatDay(from)}. Check --time-format, --start and the column of ts`,
+    ],
+    [invalid > maxInvalidShare * rows, `${invalid} of ${rows} rows are invalid. Check the reasons`],
     [rareSkills > 0, `${rareSkills} of ${skills} skills have fewer than ${minSkillAnswers} answers`],
   ];
   return warnings.flatMap(([applies, text]) => (applies ? [text] : []));

@@ -177,9 +177,12 @@ function parseCorrect(value: unknown, { results, minScore }: RowRules): boolean 
   if (score !== null && minScore !== null) return score >= minScore;
   const byNumber = score === null ? undefined : results.get(`${score + 0}`);
   if (byNumber !== undefined) return byNumber;
-  const advice =
-    score === null ? '--correct-values and --incorrect-values' : '--min-score for partial credit';
-  throw new RowProblem('correct', `must be 1, 0, true or false; or pass ${advice}`, value);
+  throw new RowProblem('correct', `must be 1, 0, true or false; or pass ${adviseResult(text, score)}`, value);
+}
+
+function adviseResult(text: string, score: number | null): string {
+  if (score !== null) return '--min-score for partial credit';
+  return /^\d+,\d+$/.test(text) ? '--decimal ,' : '--correct-values and --incorrect-values';
 }
 
 function parseTimestamp(value: unknown, { parseTime, now }: RowRules): number | null {
