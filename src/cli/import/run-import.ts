@@ -85,12 +85,14 @@ export async function runImport(run: ImportRun) {
       enterStage('storing');
       const speed = watch.speed();
       await lock.confirm();
-      await store.finish(record.id, position(), Date.now());
+      await store.savePosition(position());
       return speed;
     });
     if (speed === null) return null;
     const { bytes: _, ...counts } = figures;
     const stored = await waitUntilStored(run);
+    // A finished import rejects the same command, which stores the rows if this process is killed before.
+    if (!closers.closing) await withResumeHint(() => finish(run, position()));
     return {
       ...{ file: log.path, format: log.format.name, tenant: args.tenant, ...counts },
       rejectsFile: figures.rejected > 0 ? rejects.path : null,
@@ -103,6 +105,11 @@ export async function runImport(run: ImportRun) {
     enterStage('done');
     watch.end();
   }
+}
+
+async function finish({ store, lock, record }: ImportRun, line: number): Promise<void> {
+  await lock.confirm();
+  await store.finish(record.id, line, Date.now());
 }
 
 /** `skipped`: counted by an earlier run. */
