@@ -232,4 +232,4 @@ Columns, from FILE or by --columns; empty or missing if optional:
   order                number that sorts the answers of a learner
   fold                 evaluate and backtest: integer of the learner's fold
   question_difficulty  evaluate and backtest: -3 to 3
---dry-run shows how FILE is read. docs/import-data.md describes the formats.`;
+--dry-run shows how FILE is read. docs/answer-log-formats.md describes the formats.`;

@@ -143,7 +143,7 @@ export const formatCounts = ({ rows, learners }: Evaluation['test']): string =>
   `${formatNumber(rows)} answers of ${formatNumber(learners)} learners`;
 
 export const describeFile = ({ file, leftOut }: Pick<Evaluation, 'file' | 'leftOut'>): string =>
-  `${basename(file)}, ${formatNumber(leftOut)} invalid rows skipped`;
+  `${basename(file)}, ${formatNumber(leftOut)} rows left out`;
 
 export const figuresHead = ['Model', 'AUC', 'RMSE', 'Log loss', 'Accuracy', 'ECE', 'Answers'];
 
