@@ -231,6 +231,7 @@ test('evaluate and fit reject wrong options, and files that they cannot write, b
     ['fit', [missing, '--predictions', target], /--predictions .*out\.csv cannot be written/],
     ['fit', ['--predictions', missing], /need a file of answers/],
     ['fit', ['--parameters', missing], /need a file of answers/],
+    ['fit', ['--kc', 'Default'], /Options that say how to read FILE need a FILE/],
     ['fit', [missing, missing], /Pass exactly one FILE/],
     ...[['--tenant', 'a'], ['--list'], ['--back'], ['--use', '0'], ['--dry-run']].map(
       (args) => ['fit', [missing, ...args], /A fit of FILE publishes nothing/] as const,

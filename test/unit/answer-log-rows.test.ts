@@ -94,6 +94,7 @@ test('Results have common spellings, or the options list them', () => {
     [false, true, true, true, false],
   );
   assert.equal(readAnswer({ correct: '0,7' }, '--min-score', '0.6', '--decimal', ',').isCorrect, true);
+  assert.equal(readAnswer({ correct: '1' }, '--min-score', '60').isCorrect, false, 'a scale from 0 to 100');
 });
 
 test('Numbers have a decimal point or comma', () => {

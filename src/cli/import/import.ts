@@ -49,8 +49,8 @@ export const main = defineCommand({ name: 'import', ...importArguments, run: imp
 async function importFile(context: CommandContext, args: ImportArguments): Promise<void> {
   if (args.dryRun) return printDryRun(args, context);
   const log = await openAnswerLog(args.file, args.options);
-  // Before the first answer counts: a repaired file is another one, so its first rows would count twice.
   for (const warning of log.warnings) context.stderr.write(`Warning: ${warning}\n`);
+  // Before the first answer counts: a repaired file is another one, so its first rows would count twice.
   const read = await readLog(log, context);
   if (read === null) return;
   rejectUnusable(args.file, read, args.options);

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { createFitDependencies } from '../../app/processes/consumers.js';
 import type { AccuracyReport } from '../../domain/fit/accuracy/fit-accuracy.js';
 import type { LossComparison } from '../../domain/fit/bkt/trace-log.js';
@@ -10,6 +11,7 @@ import { formatJsonLine, formatNumber } from '../../lab/report/format.js';
 import { buildPartRows, partHead } from '../../lab/report/model-parts.js';
 import { textTable } from '../../lab/report/page.js';
 import { StartError } from '../../lifecycle.js';
+import { defaultReadOptions, type ReadOptions } from '../../services/answer-log/options.js';
 import { type FitDependencies, runFits, type TenantFit } from '../../services/models/fit-models.js';
 import { activateVersion } from '../../services/models/model-versions.js';
 import type { RetainedVersion } from '../../store/models/model-store.js';
@@ -61,22 +63,13 @@ It connects to the service running on DATA_DIR, or starts Redis and ClickHouse i
 ${logHelp}
 docs/load-results.md describes the columns of --predictions and --parameters. Their figures are in-sample: the models are
 fitted on the same answers.`,
-    read: (values, given) => {
-      const { 'dry-run': dryRun, ...args } = values;
-      const { tenant, list, back, use, predictions, parameters } = args;
-      const modes = [dryRun, list, back, use !== null].filter(Boolean).length;
-      if (modes > 1) throw new read.UsageError('Pass only one of --dry-run, --list, --back and --use');
+    read: ({ 'dry-run': dryRun, ...values }, given) => {
       const { file } = given.operands.length > 0 ? read.requireFile({}, given) : { file: null };
-      if (file !== null && (modes > 0 || tenant !== null))
-        throw new read.UsageError(
-          'A fit of FILE publishes nothing. Omit FILE, or omit --tenant, --dry-run, --list, --back and --use',
-        );
-      if (file === null && (predictions ?? parameters) !== null)
-        throw new read.UsageError(
-          '--predictions and --parameters need a file of answers. Use npm run fit -- FILE --predictions OUT',
-        );
-      if (file !== null) checkOutputs(file, args);
-      return { ...args, dryRun, options: toReadOptions(values), file };
+      const args = { ...values, dryRun, options: toReadOptions(values), file };
+      const modes = [dryRun, args.list, args.back, args.use !== null].filter(Boolean).length;
+      if (file === null) checkDeploymentFit(args, modes);
+      else checkFileFit(file, args, modes);
+      return args;
     },
   }),
   run: (context, args) => {
@@ -103,6 +96,31 @@ fitted on the same answers.`,
     });
   },
 });
+
+interface FitArguments extends TablePaths {
+  readonly tenant: string | null;
+  readonly options: ReadOptions;
+}
+
+/** @param modes options that exclude each other @throws UsageError */
+function checkDeploymentFit({ predictions, parameters, options }: FitArguments, modes: number): void {
+  if (modes > 1) throw new read.UsageError('Pass only one of --dry-run, --list, --back and --use');
+  if ((predictions ?? parameters) !== null)
+    throw new read.UsageError(
+      '--predictions and --parameters need a file of answers. Use npm run fit -- FILE --predictions OUT',
+    );
+  if (!isDeepStrictEqual(options, defaultReadOptions))
+    throw new read.UsageError('Options that say how to read FILE need a FILE');
+}
+
+/** @throws UsageError */
+function checkFileFit(file: string, args: FitArguments, modes: number): void {
+  checkOutputs(file, args);
+  if (modes > 0 || args.tenant !== null)
+    throw new read.UsageError(
+      'A fit of FILE publishes nothing. Omit FILE, or omit --tenant, --dry-run, --list, --back and --use',
+    );
+}
 
 /** Fits the models on all answers of a file. Publishes nothing and needs no servers. */
 async function fitFile(context: CommandContext, args: LabArguments & TablePaths): Promise<void> {

@@ -171,12 +171,11 @@ function shortenId(text: string): string {
 function parseCorrect(value: unknown, { results, minScore }: RowRules): boolean {
   if (isAbsent(value)) throw new RowProblem('correct', 'is missing');
   const text = String(value).trim().toLowerCase();
-  const found = results.get(text);
-  if (found !== undefined) return found;
   const score = parseNumber(text);
   if (score !== null && minScore !== null) return score >= minScore;
-  const byNumber = score === null ? undefined : results.get(`${score + 0}`);
-  if (byNumber !== undefined) return byNumber;
+  // 1.0 is the result 1.
+  const found = results.get(text) ?? (score === null ? undefined : results.get(`${score + 0}`));
+  if (found !== undefined) return found;
   throw new RowProblem('correct', `must be 1, 0, true or false; or pass ${adviseResult(text, score)}`, value);
 }
 
