@@ -188,6 +188,13 @@ test('Sorts numbers by value and other texts by bytes, and keeps the order of eq
   const path = await writeLog(t, text);
   const order = (await readRows(path, '--sort-by', 'n')).map(({ row }) => row.answer?.userId).join('');
   assert.equal(order, 'badfegc');
+  const dates = 'user_id,skill_id,correct,t\na,s,1,3/4/2026 2:05 PM\nb,s,1,4/3/2026 2:05\nc,s,1,12/1/2025\n';
+  const days = await writeLog(t, dates);
+  const sortDays = async (format: string) =>
+    (await readRows(days, '--sort-by', 't', '--time-format', format))
+      .map(({ row }) => row.answer?.userId)
+      .join('');
+  assert.deepEqual([await sortDays('mdy'), await sortDays('dmy')], ['cab', 'cba']);
   await assert.rejects(readRows(path, '--sort-by', 'm'), /has no column "m" for --sort-by/);
 });
 

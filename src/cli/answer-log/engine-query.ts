@@ -20,6 +20,8 @@ export interface RowSelection {
   /** Adds a column of another CSV file. */
   readonly join: JoinedColumn | null;
   readonly encoding: string;
+  /** Dates such as 3/4/2026 start with the month. Matters only for sorting. */
+  readonly isMonthFirst: boolean;
 }
 
 export interface JoinedColumn {
@@ -85,7 +87,7 @@ export const selectLines = ({ compression }: LogSource): string =>
 export function buildQuery(
   source: LogSource,
   layout: LogLayout,
-  { places, sortPlaces, join }: RowSelection,
+  { places, sortPlaces, join, isMonthFirst }: RowSelection,
 ): string {
   const count = layout.header.length;
   const nameOf = (place: number): string => (place < count ? `c${place}` : 'extra');
@@ -100,7 +102,11 @@ export function buildQuery(
   if (sortPlaces.length === 0 && join === null) return `SELECT 0, ${columns} FROM (${from})`;
   const rows = `SELECT * FROM (SELECT toInt64(rowNumberInAllBlocks()) AS number, * FROM (${from}))
     WHERE number >= ${layout.headerLines}`;
-  const keys = sortPlaces.map(nameOf).flatMap((name) => [`toFloat64OrNull(trimRight(${name}, '\\r'))`, name]);
+  const parseDate = isMonthFirst ? 'parseDateTime64BestEffortUSOrNull' : 'parseDateTime64BestEffortOrNull';
+  const keys = sortPlaces.map(nameOf).flatMap((name) => {
+    const text = `trimRight(${name}, '\\r')`;
+    return [`toFloat64OrNull(${text})`, `${parseDate}(${text}, 3, 'UTC')`, name];
+  });
   return `SELECT number, ${columns} FROM (${join === null ? rows : joinColumn(rows, join)})
     ORDER BY ${[...keys, 'number'].join(', ')}`;
 }

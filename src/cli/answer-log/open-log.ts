@@ -60,7 +60,8 @@ export async function openAnswerLog(path: string, options: ReadOptions): Promise
         place = isReordered ? place + 1 : row.line;
         return { place, row };
       });
-    const selection = { places: reader.places, sortPlaces, join, encoding };
+    const isMonthFirst = options.timeFormat === 'mdy';
+    const selection = { places: reader.places, sortPlaces, join, encoding, isMonthFirst };
     for await (const page of streamRows(source, layout, selection, onBytes)) {
       const rows = page.flatMap(({ line, values, problem }): LogRow[] =>
         problem === null

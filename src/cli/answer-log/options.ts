@@ -78,7 +78,7 @@ YYYY-MM-DD hh:mm:ss, DD.MM.YYYY, and numbers in the unit that gives plausible da
   'originals-only': flag('leave out scaffolding questions (ASSISTments)'),
   'sort-by': option(
     'COLUMN',
-    'sort the rows by this column of FILE; numbers by value, other texts by bytes',
+    'sort the rows by this column of FILE: numbers by value, dates by time, other texts by bytes',
     String,
   ),
 };

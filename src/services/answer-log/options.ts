@@ -36,7 +36,7 @@ export interface ReadOptions {
   readonly originalsOnly: boolean;
   /** Partial credit from this score on is correct. */
   readonly minScore: number | null;
-  /** Column of the file; numbers sort by value, other texts by bytes. */
+  /** Column of the file; numbers sort by value, dates by time, other texts by bytes. */
   readonly sortBy: string | null;
   /** Unix milliseconds of the numeric time 0. */
   readonly start: number | null;
