@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { gzipSync } from 'node:zlib';
 import { LocalQueryError, streamLocalQuery } from '../../embedded/local-query.js';
 import { StartError } from '../../lifecycle.js';
@@ -131,7 +132,8 @@ export async function* streamRows(
     const text = decoder.decode(bytes);
     const rows = text.slice(0, -1).split('\n').map(parse);
     line = rows.at(-1)?.line ?? line;
-    if (text.includes('\uFFFD')) rejectEncoding(source.path, layout, selection, rows);
+    // Valid UTF-8 can contain U+FFFD.
+    if (text.includes('\uFFFD') && !isUtf8(bytes)) rejectEncoding(source.path, layout, selection, rows);
     yield rows.filter(({ values, problem }) => values.length > 0 || problem !== null);
   }
 }
