@@ -32,6 +32,8 @@ const endFrames: Readonly<Record<string, Buffer>> = {
 };
 
 export const maxLineBytes = 64 * 1024;
+/** Replaces a longer line of NDJSON. */
+const longLine = '\u0002long';
 
 /** First lines of the text. */
 export async function readFirstLines(source: LogSource, most: number, encoding: string): Promise<string[]> {
@@ -121,7 +123,7 @@ export async function* streamRows(
   const isJson = layout.kind === 'ndjson';
   const parse = (isJson ? createJsonParser : createTextParser)(layout, selection);
   const sql = isJson
-    ? `SELECT substring(line, 1, ${maxLineBytes + 1}) FROM ${selectLines(source)}`
+    ? `SELECT if(length(line) > ${maxLineBytes}, '${longLine}', line) FROM ${selectLines(source)}`
     : buildQuery(source, layout, selection);
   if (source.isParquet) for await (const _ of source.read(onBytes));
   const end = layout.kind === 'csv' ? [endFrames[source.compression] as Buffer] : [];
@@ -182,7 +184,7 @@ function createJsonParser({ header }: LogLayout, { places }: RowSelection): RowP
   let line = 0;
   return (text) => {
     line++;
-    if (text.length > maxLineBytes)
+    if (text === longLine)
       return { line, values: [], problem: `the line is longer than ${maxLineBytes} bytes` };
     if (text.trim() === '') return { line, values: [], problem: null };
     const value = parseObject(text.replace(/^\uFEFF/, ''));
