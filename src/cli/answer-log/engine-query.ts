@@ -136,10 +136,9 @@ export const listType = /Array|Tuple|Map/;
 const selectParquet: SelectColumns = ({ path }, { header, types }, places) => {
   const columns = places.map((place) => {
     const [name, type] = [quoteName(header[place] as string), types[place] as string];
-    if (type.includes('DateTime'))
-      return `toString(toUnixTimestamp64Micro(toDateTime64(${name}, 6)) / 1e6) AS c${place}`;
-    if (type.includes('Float')) return `toString(if(isNaN(${name}), NULL, ${name})) AS c${place}`;
-    return `${listType.test(type) ? 'toJSONString' : 'toString'}(${name}) AS c${place}`;
+    if (listType.test(type)) return `toJSONString(${name}) AS c${place}`;
+    if (type.includes('DateTime')) return `toString(toDateTime64(${name}, 6, 'UTC')) || 'Z' AS c${place}`;
+    return `toString(${type.includes('Float') ? `if(isNaN(${name}), NULL, ${name})` : name}) AS c${place}`;
   });
   return `SELECT 0 AS newlines, -1 AS fields, ${columns.join(', ')} FROM file(${quotePath(path)}, 'Parquet')`;
 };
