@@ -10,7 +10,7 @@ const unitsPerSecond: Readonly<Partial<Record<TimeFormat, number>>> = { s: 1, ms
 const guessUnit = (number: number): number => (number < 1e11 ? 1 : number < 1e14 ? 1e3 : 1e6);
 
 const clock = String.raw`(\d\d?):(\d\d)(?::(\d\d)(\.\d+)?)?`;
-const zone = String.raw`(Z|UTC|[+-]\d\d:?\d\d)?`;
+const zone = String.raw`(Z|UTC|[+-]\d\d(?::?\d\d)?)?`;
 const yearFirst = new RegExp(String.raw`^(\d{4})[-/](\d\d?)[-/](\d\d?)(?:[T ]${clock}()\s*${zone})?$`, 'i');
 const yearLast = new RegExp(
   String.raw`^(\d\d?)([/.-])(\d\d?)\2(\d{4})(?:,?[T ]\s*${clock}\s*([AP]M)?\s*${zone})?$`,
@@ -64,7 +64,7 @@ function buildTime(
 type SixNumbers = [number, number, number, number, number, number];
 
 function parseZone(zone: string): number {
-  const [, sign, hours, minutes] = /^([+-])(\d\d):?(\d\d)$/.exec(zone) ?? [];
+  const [, sign, hours, minutes = 0] = /^([+-])(\d\d):?(\d\d)?$/.exec(zone) ?? [];
   return sign === undefined ? 0 : Number(`${sign}1`) * (Number(hours) * 60 + Number(minutes)) * 60_000;
 }
 
