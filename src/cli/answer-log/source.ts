@@ -151,6 +151,7 @@ function openFolder(path: string): LogSource {
     let header = '';
     for (const name of names) {
       const bytes = readFileSync(join(path, name));
+      if (bytes.length === 0) continue;
       onBytes(Buffer.from(name));
       onBytes(bytes);
       const [first = '', ...rows] = bytes.toString('latin1').trimEnd().split(/\r?\n/);
