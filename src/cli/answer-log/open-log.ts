@@ -87,7 +87,7 @@ function findJoin(
   { join }: LogFormat,
   header: readonly string[],
 ): JoinedColumn | null {
-  if (join === undefined || header.includes(join.column)) return null;
+  if (join === undefined || header.includes(join.column) || !header.includes(join.id)) return null;
   return {
     path: findNeighbour(path, isFolder, join.file),
     place: header.indexOf(join.id),
