@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { buffer, text } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { LocalQueryError, streamLocalQuery } from '../../embedded/local-query.js';
 import { StartError } from '../../lifecycle.js';
@@ -38,46 +39,31 @@ const longLine = '\u0002long';
 /** First lines of the text. */
 export async function readFirstLines(source: LogSource, most: number, encoding: string): Promise<string[]> {
   const sql = `SELECT substring(line, 1, ${maxRecordBytes}) FROM ${selectLines(source)} LIMIT ${most} ${buildSettings()}`;
-  const text = new TextDecoder(encoding).decode(await readAll(query(source, sql, 'TSVRaw')));
-  return text.split(/\r?\n/);
+  const lines = await buffer(query(source, sql, 'TSVRaw', source.read(ignoreBytes)));
+  return new TextDecoder(encoding).decode(lines).split(/\r?\n/);
 }
 
 /** Names and types of the columns. */
 export async function readParquetColumns(source: LogSource) {
   const sql = `SELECT * FROM file(${quotePath(source.path)}, 'Parquet') LIMIT 0`;
-  const text = await readAll(query(source, sql, 'JSONCompactEachRowWithNamesAndTypes'));
-  const [header = [], types = []]: string[][] = JSON.parse(
-    `[${text.toString('utf8').trim().replaceAll('\n', ',')}]`,
-  );
+  const lines = await text(query(source, sql, 'JSONCompactEachRowWithNamesAndTypes'));
+  const [header = [], types = []]: string[][] = lines.split('\n', 2).map((line) => JSON.parse(line));
   return { header, types };
 }
 
-async function readAll(chunks: AsyncIterable<Buffer>): Promise<Buffer> {
-  const all: Buffer[] = [];
-  for await (const chunk of chunks) all.push(chunk);
-  return Buffer.concat(all);
-}
+const ignoreBytes = (): void => undefined;
 
-async function* query(
-  source: LogSource,
-  sql: string,
-  format: string,
-  onBytes = (_: Buffer): void => undefined,
-  end: readonly Buffer[] = [],
-): AsyncGenerator<Buffer> {
-  const input = source.isParquet ? undefined : append(source.read(onBytes), end);
+async function* query({ path }: LogSource, sql: string, format: string, input?: AsyncIterable<Buffer>) {
   try {
     yield* streamLocalQuery({ sql, format, input });
   } catch (error) {
-    throw error instanceof LocalQueryError
-      ? explainEngineError(source.path, error)
-      : explainReadError(source.path, error);
+    throw error instanceof LocalQueryError ? explainEngineError(path, error) : explainReadError(path, error);
   }
 }
 
-async function* append(chunks: AsyncIterable<Buffer>, end: readonly Buffer[]): AsyncGenerator<Buffer> {
+async function* append(chunks: AsyncIterable<Buffer>, end: Buffer) {
   yield* chunks;
-  yield* end;
+  yield end;
 }
 
 /** Causes by the name of the engine's error. */
@@ -125,17 +111,20 @@ export async function* streamRows(
   const sql = isJson
     ? `SELECT if(length(line) > ${maxLineBytes}, '${longLine}', line) FROM ${selectLines(source)}`
     : buildQuery(source, layout, selection);
-  if (source.isParquet) for await (const _ of source.read(onBytes));
-  const end = layout.kind === 'csv' ? [endFrames[source.compression] as Buffer] : [];
-  const chunks = query(source, `${sql} ${buildSettings(layout)}`, isJson ? 'TSVRaw' : 'TSV', onBytes, end);
+  const bytes = source.read(onBytes);
+  const end = endFrames[source.compression] as Buffer;
+  const input = layout.kind === 'csv' ? append(bytes, end) : bytes;
+  // The engine opens a Parquet file by its path. This loop only reports the bytes.
+  if (source.isParquet) for await (const _ of bytes);
+  const chunks = query(source, `${sql} ${buildSettings(layout)}`, isJson ? 'TSVRaw' : 'TSV', input);
   const decoder = new TextDecoder(selection.encoding, { ignoreBOM: true });
   let line = 0;
-  for await (const bytes of splitAtLines(source.path, chunks, () => line)) {
-    const text = decoder.decode(bytes);
+  for await (const block of splitAtLines(source.path, chunks, () => line)) {
+    const text = decoder.decode(block);
     const rows = text.slice(0, -1).split('\n').map(parse);
     line = rows.at(-1)?.line ?? line;
     // Valid UTF-8 can contain U+FFFD.
-    if (text.includes('\uFFFD') && !isUtf8(bytes)) rejectEncoding(source.path, layout, selection, rows);
+    if (text.includes('\uFFFD') && !isUtf8(block)) rejectEncoding(source.path, layout, selection, rows);
     yield rows.filter(({ values, problem }) => values.length > 0 || problem !== null);
   }
 }

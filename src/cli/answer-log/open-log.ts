@@ -1,7 +1,6 @@
-import { statSync } from 'node:fs';
 import type { LogFormat } from '../../services/answer-log/formats.js';
 import { createRowReader, type LogRow } from '../../services/answer-log/log-rows.js';
-import { type ColumnMapping, listKcModels, mapColumns } from '../../services/answer-log/map-columns.js';
+import { listKcModels, mapColumns } from '../../services/answer-log/map-columns.js';
 import { createRowMerger } from '../../services/answer-log/merge.js';
 import type { ReadOptions } from '../../services/answer-log/options.js';
 import { checkColumns, chooseFormat, findSortPlaces } from './check-columns.js';
@@ -11,17 +10,7 @@ import { detectLayout } from './layout.js';
 import { findNeighbour, readQuestions } from './questions.js';
 import { openSource } from './source.js';
 
-export interface AnswerLogFile {
-  readonly path: string;
-  readonly bytes: number;
-  readonly format: LogFormat;
-  readonly mapping: ColumnMapping;
-  readonly warnings: readonly string[];
-  /** Knowledge component models. */
-  readonly models: readonly string[];
-  /** Reads all rows in order. @param now Unix milliseconds @param onBytes receives the content of the file */
-  readonly readPages: (now: number, onBytes: (chunk: Buffer) => void) => AsyncGenerator<LogPage>;
-}
+export type AnswerLogFile = Awaited<ReturnType<typeof openAnswerLog>>;
 
 export interface LogPage {
   /** Rows of the file behind the page. */
@@ -36,21 +25,21 @@ export interface PlacedRow {
 }
 
 /** @throws StartError */
-export async function openAnswerLog(path: string, options: ReadOptions): Promise<AnswerLogFile> {
+export async function openAnswerLog(path: string, options: ReadOptions) {
   const source = await openSource(path);
   const layout = await detectLayout(source, options);
   const format = chooseFormat(path, layout.header, options);
-  const isFolder = statSync(path).isDirectory();
-  const join = findJoin(path, isFolder, format, layout.header);
+  const join = findJoin(path, format, layout.header);
   const header = join === null ? layout.header : [...layout.header, join.column];
   const mapping = mapColumns(header, format, options);
   checkColumns(path, { ...layout, header }, format, mapping, options);
   const sortPlaces = findSortPlaces(path, header, format, layout, options);
-  const questions = format.questions === undefined ? null : readQuestions(path, isFolder, format.questions);
+  const questions = format.questions === undefined ? null : readQuestions(path, format.questions);
   const encoding = options.encoding ?? format.encoding ?? 'utf-8';
   const isReordered =
     sortPlaces.length > 0 || 'seen' in mapping.positions || 'answer_id' in mapping.positions;
 
+  /** Reads all rows in order. @param now Unix milliseconds @param onBytes receives the content of the file */
   async function* readPages(now: number, onBytes: (chunk: Buffer) => void): AsyncGenerator<LogPage> {
     const reader = createRowReader({ format, mapping, options, questions, now });
     const merger = createRowMerger();
@@ -73,25 +62,20 @@ export async function openAnswerLog(path: string, options: ReadOptions): Promise
     yield { fileRows: 0, rows: placeRows(merger.flush()) };
   }
   const warnings = [...(format.notes ?? []), ...mapping.warnings];
-  const models = listKcModels(header);
-  return { path, bytes: source.bytes, format, mapping, warnings, models, readPages };
+  /** `models`: knowledge component models. */
+  return {
+    ...{ path, bytes: source.bytes, format, mapping },
+    warnings,
+    models: listKcModels(header),
+    readPages,
+  };
 }
 
 /** Without the number of fields, which differs between rows. */
 const describeShape = (problem: string): string =>
   problem.replace(/^the row has \d+ fields/, 'the row has fewer or more fields');
 
-function findJoin(
-  path: string,
-  isFolder: boolean,
-  { join }: LogFormat,
-  header: readonly string[],
-): JoinedColumn | null {
+function findJoin(path: string, { join }: LogFormat, header: readonly string[]): JoinedColumn | null {
   if (join === undefined || header.includes(join.column) || !header.includes(join.id)) return null;
-  return {
-    path: findNeighbour(path, isFolder, join.file),
-    place: header.indexOf(join.id),
-    id: join.id,
-    column: join.column,
-  };
+  return { ...join, path: findNeighbour(path, join.file), place: header.indexOf(join.id) };
 }

@@ -1,7 +1,8 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { parse } from 'csv-parse/sync';
 import { StartError } from '../../lifecycle.js';
+import { distinct } from '../../lists.js';
 import type { QuestionTable } from '../../services/answer-log/formats.js';
 import type { QuestionRow } from '../../services/answer-log/rows.js';
 
@@ -9,8 +10,8 @@ import type { QuestionRow } from '../../services/answer-log/rows.js';
 const folders = ['.', '..', 'contents', '../contents', 'metadata', '../metadata'];
 
 /** The tasks of Eedi number questions and answers separately, in a file for each. @throws StartError */
-export function findNeighbour(path: string, isFolder: boolean, fileName: string): string {
-  const base = isFolder ? path : dirname(path);
+export function findNeighbour(path: string, fileName: string): string {
+  const base = statSync(path).isDirectory() ? path : dirname(path);
   const task = /task_\d_\d/.exec(basename(path))?.[0] ?? '$&';
   const name = fileName.replace('task_1_2', task);
   const found = folders.map((folder) => join(base, folder, name)).find((one) => existsSync(one));
@@ -23,23 +24,16 @@ export function findNeighbour(path: string, isFolder: boolean, fileName: string)
 /** @returns questions by id @throws StartError */
 export function readQuestions(
   path: string,
-  isFolder: boolean,
-  table: QuestionTable,
+  { file, id, skills, separator, key, subjects }: QuestionTable,
 ): Map<string, QuestionRow> {
-  const file = findNeighbour(path, isFolder, table.file);
-  const rows = readTable(file, [table.id, table.skills, ...(table.key === undefined ? [] : [table.key])]);
-  const nameSkills =
-    table.subjects === undefined
-      ? (ids: readonly string[]) => ids
-      : readSubjects(findNeighbour(path, isFolder, table.subjects));
+  const columns = [id, skills, ...(key === undefined ? [] : [key])];
+  const nameSkills = subjects === undefined ? distinct : readSubjects(findNeighbour(path, subjects));
   return new Map(
-    rows.map((row) => {
-      const skills = (row[table.skills] ?? '').replace(/[[\]]/g, '').split(table.separator);
-      const ids = skills.map((skill) => skill.trim()).filter((skill) => skill !== '' && skill !== '-1');
-      return [
-        row[table.id] ?? '',
-        { skillIds: nameSkills(ids), key: table.key === undefined ? null : (row[table.key] ?? '') },
-      ];
+    readTable(findNeighbour(path, file), columns).map((row) => {
+      const listed = (row[skills] ?? '').replace(/[[\]]/g, '').split(separator);
+      const ids = listed.map((skill) => skill.trim()).filter((skill) => skill !== '' && skill !== '-1');
+      const right = key === undefined ? null : (row[key] ?? '');
+      return [row[id] ?? '', { skillIds: nameSkills(ids), key: right }];
     }),
   );
 }
@@ -52,7 +46,7 @@ function readSubjects(file: string) {
   return (ids: readonly string[]): string[] => {
     const parents = new Set(ids.map((id) => subjects.get(id)?.ParentId?.replace(/\.0$/, '')));
     const lowest = ids.filter((id) => !parents.has(id));
-    return [...new Set(lowest.map((id) => subjects.get(id)?.Name?.trim() || id))];
+    return distinct(lowest.map((id) => subjects.get(id)?.Name?.trim() || id));
   };
 }
 

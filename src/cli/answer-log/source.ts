@@ -1,13 +1,6 @@
-import {
-  closeSync,
-  createReadStream,
-  openSync,
-  readdirSync,
-  readFileSync,
-  readSync,
-  statSync,
-} from 'node:fs';
+import { createReadStream, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { openPromise } from 'yauzl';
 import { StartError } from '../../lifecycle.js';
 import { computeSum } from '../../lists.js';
@@ -20,7 +13,7 @@ export interface LogSource {
   readonly compression: string;
   readonly isParquet: boolean;
   /** @param onBytes receives the bytes that identify the content */
-  readonly read: (onBytes: (chunk: Buffer) => void) => AsyncGenerator<Buffer>;
+  readonly read: (onBytes: (chunk: Buffer) => void) => AsyncIterable<Buffer>;
 }
 
 const bufferBytes = 256 * 1024;
@@ -44,42 +37,31 @@ export async function openSource(path: string): Promise<LogSource> {
     const stat = statSync(path);
     if (stat.isDirectory()) return openFolder(path);
     if (!stat.isFile()) throw new StartError(`${path} is not a file`);
-    const start = readStart(path);
-    if (start.length === 0) throw new StartError(`${path} is empty`);
-    const kind = containers.find(([hex]) => start.toString('hex').startsWith(hex))?.[1];
+    const start = (await buffer(createReadStream(path, { end: 7 }))).toString('hex');
+    if (start === '') throw new StartError(`${path} is empty`);
+    const kind = containers.find(([hex]) => start.startsWith(hex))?.[1];
     const own = { path, bytes: stat.size, isParquet: kind === 'parquet' };
     if (kind === 'zip') return { ...own, ...(await openZip(path)) };
     if (kind === 'xz' || kind === 'bzip2' || kind === 'lz4')
       throw new StartError(`${path} is compressed with ${kind}. Decompress it first`);
-    rejectUtf16(path, start);
+    if (/^(fffe|feff)/.test(start))
+      throw new StartError(`${path} is UTF-16. Convert it: iconv -f UTF-16 -t UTF-8 ${path} > utf8.csv`);
     const isText = kind === undefined;
     return {
       ...own,
       compression: isText || own.isParquet ? 'none' : kind,
-      read: (onBytes) => (isText ? limitLines(path, readFile(path, onBytes)) : readFile(path, onBytes)),
+      read: (onBytes) => {
+        const chunks = reportBytes(createReadStream(path, { highWaterMark: bufferBytes }), onBytes);
+        return isText ? limitLines(path, chunks) : chunks;
+      },
     };
   } catch (error) {
     throw explainReadError(path, error);
   }
 }
 
-function readStart(path: string): Buffer {
-  const file = openSync(path, 'r');
-  try {
-    const start = Buffer.alloc(8);
-    return start.subarray(0, readSync(file, start));
-  } finally {
-    closeSync(file);
-  }
-}
-
-function rejectUtf16(path: string, start: Buffer): void {
-  if (/^(fffe|feff)/.test(start.toString('hex')))
-    throw new StartError(`${path} is UTF-16. Convert it: iconv -f UTF-16 -t UTF-8 ${path} > utf8.csv`);
-}
-
-async function* readFile(path: string, onBytes: (chunk: Buffer) => void): AsyncGenerator<Buffer> {
-  for await (const chunk of createReadStream(path, { highWaterMark: bufferBytes })) {
+async function* reportBytes(chunks: AsyncIterable<Buffer>, onBytes: (chunk: Buffer) => void) {
+  for await (const chunk of chunks) {
     onBytes(chunk);
     yield chunk;
   }
@@ -113,7 +95,7 @@ async function rejectLine(path: string, start: number): Promise<StartError> {
 const maxListedFiles = 5;
 
 /** Reads the only file in an archive. */
-async function openZip(path: string): Promise<Pick<LogSource, 'bytes' | 'compression' | 'read'>> {
+async function openZip(path: string) {
   const zip = await openPromise(path, { lazyEntries: true, autoClose: false });
   const entries = [];
   for await (const entry of zip.eachEntry()) {
@@ -129,14 +111,12 @@ async function openZip(path: string): Promise<Pick<LogSource, 'bytes' | 'compres
       `${path} contains ${entries.length} files: ${names.join(', ')}. Extract it, and pass one of them`,
     );
   }
-  const stored = entry;
-  async function* read(onBytes: (chunk: Buffer) => void): AsyncGenerator<Buffer> {
-    for await (const chunk of await zip.openReadStreamPromise(stored)) {
-      onBytes(chunk);
-      yield chunk;
-    }
-  }
-  return { bytes: entry.uncompressedSize, compression: 'none', read };
+  return {
+    ...{ bytes: entry.uncompressedSize, compression: 'none' },
+    read: async function* (onBytes: (chunk: Buffer) => void) {
+      yield* reportBytes(await zip.openReadStreamPromise(entry), onBytes);
+    },
+  };
 }
 
 const learnerFile = /^(u\d+)\.csv$/;
@@ -176,10 +156,7 @@ export function explainReadError(path: string, error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof StartError) return error;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   const cause = { cause: error };
-  if (
-    code.startsWith('Z_') ||
-    /zip|central directory|crc|(relative|absolute) path|fileName/i.test(error.message)
-  )
+  if (/^Z_|zip|central directory|crc|(relative|absolute) path|fileName/i.test(`${code} ${error.message}`))
     return new StartError(`${path}: the archive is damaged or truncated (${error.message})`, cause);
   if (!('syscall' in error)) return error;
   return new StartError(`${path} cannot be read: ${systemErrors[code] ?? error.message}`, cause);
