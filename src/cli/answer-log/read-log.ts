@@ -3,7 +3,7 @@ import { formatJsonLine, formatNumber, formatTableLines } from '../../lab/report
 import { textTable } from '../../lab/report/page.js';
 import { StartError } from '../../lifecycle.js';
 import type { ReadOptions } from '../../services/answer-log/options.js';
-import { buildWarnings, createProfile, type LogProfile } from '../../services/answer-log/profile.js';
+import { buildWarnings, createProfile } from '../../services/answer-log/profile.js';
 import type { FileAnswer } from '../../services/answer-log/rows.js';
 import { flag } from '../support/arguments.js';
 import type { CommandContext } from '../support/command.js';
@@ -14,25 +14,17 @@ const shownProblems = 5;
 /** Fewer answers can be equal by chance. */
 const minOneClassAnswers = 100;
 
-interface ReadFile {
-  /** SHA-256 of the content. */
-  readonly hash: Buffer;
-  readonly profile: LogProfile;
-  readonly first: readonly FileAnswer[];
-  /** First invalid rows. */
-  readonly problems: readonly string[];
-  /** Likely mistakes, and what to do. */
-  readonly warnings: readonly string[];
-}
+type ReadFile = NonNullable<Awaited<ReturnType<typeof readLog>>>;
 
 /**
- * Reads the whole file. @returns null after a signal @throws StartError for a damaged file
+ * Reads the whole file. `hash`: SHA-256 of the content; `first` answers; `problems`: first invalid rows.
+ * @returns null after a signal @throws StartError for a damaged file
  */
 export async function readLog(
   log: AnswerLogFile,
   { closers, showProgress }: Pick<CommandContext, 'closers' | 'showProgress'>,
   onAnswer: (answer: FileAnswer) => void = () => undefined,
-): Promise<ReadFile | null> {
+) {
   const hash = createHash('sha256');
   const profile = createProfile();
   const [first, problems]: [FileAnswer[], string[]] = [[], []];
@@ -92,22 +84,13 @@ export async function printDryRun(
 function describeFile(log: AnswerLogFile, read: ReadFile, isJson: boolean): string {
   const { format, mapping } = log;
   const { correctShare, from, to, leftOut, ...counts } = read.profile;
-  const { rows, answers, learners, skills, items, severalSkills } = counts;
+  const { rows, answers, learners, skills, items, severalSkills, repeated } = counts;
   const time = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());
   const reasons = Object.entries(leftOut).map(([reason, count]) => [reason, formatNumber(count)]);
   if (isJson)
     return formatJsonLine({
-      ...{
-        format: format.name,
-        mapping: mapping.names,
-        rows,
-        answers,
-        learners,
-        skills,
-        items,
-        severalSkills,
-      },
-      ...{ correctShare, from: time(from), to: time(to), leftOut, warnings: read.warnings },
+      ...{ format: format.name, mapping: mapping.names, rows, answers, learners, skills, items },
+      ...{ severalSkills, correctShare, from: time(from), to: time(to), leftOut, warnings: read.warnings },
     });
   const entries = (title: string, values: Readonly<Record<string, string>>): string =>
     [title, formatTableLines(Object.entries(values), 'padEnd').map((line) => `  ${line}`)].flat().join('\n');
@@ -120,7 +103,7 @@ function describeFile(log: AnswerLogFile, read: ReadFile, isJson: boolean): stri
       answers: `${formatNumber(answers)}, ${formatNumber(severalSkills)} of them on several skills`,
       ...{ learners: formatNumber(learners), skills: formatNumber(skills), items: formatNumber(items) },
       'share correct': correctShare === null ? 'none' : correctShare.toFixed(3),
-      'repeated rows': formatNumber(read.profile.repeated.same + read.profile.repeated.otherSkill),
+      'repeated rows': formatNumber(repeated.same + repeated.otherSkill),
       time: from === null ? 'none' : `${time(from)} to ${time(to)}`,
     }),
     ...(reasons.length === 0 ? [] : [entries('Rows left out:', Object.fromEntries(reasons))]),
