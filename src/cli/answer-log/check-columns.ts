@@ -75,42 +75,33 @@ function findMissingColumns(
 }
 
 function findUnsuitableColumn({ header, types }: LogLayout, { positions }: ColumnMapping): string | null {
-  const used = Object.values(positions).flat();
+  const { skill_ids: listed = [], ...others } = positions;
+  const places = Object.values(others).flat();
   const isRepeated = (name: string): boolean => header.indexOf(name) !== header.lastIndexOf(name);
-  const repeated = header.find((name, i) => used.includes(i) && isRepeated(name) && !name.startsWith('KC'));
+  const names = [...places, ...listed].map((place) => header[place] ?? '');
+  const repeated = names.find((name) => isRepeated(name) && !name.startsWith('KC'));
   if (repeated !== undefined) return `line 1 has the column ${repeated} twice`;
-  const { skill_ids: _, ...others } = positions;
-  const list = Object.values(others)
-    .flat()
-    .find((place) => listType.test(types[place] ?? ''));
+  const list = places.find((place) => listType.test(types[place] ?? ''));
   if (list === undefined) return null;
   return `the column ${header[list]} has lists or structs, which only skill_ids can have (--columns skill_id=,skill_ids=NAME)`;
 }
 
-const filterFlags = {
-  '--first-attempts-only': 'firstAttemptsOnly',
-  '--originals-only': 'originalsOnly',
-} as const;
-
-function findIdleOption(
-  { name, filters = [] }: LogFormat,
-  { positions }: ColumnMapping,
-  options: ReadOptions,
-) {
-  const applies = (option: string): boolean =>
-    filters.some((filter) => filter.option === option && filter.column in positions);
-  const idle = Object.entries(filterFlags).find(([, option]) => options[option] && !applies(option));
+function findIdleOption({ name, filter }: LogFormat, { positions }: ColumnMapping, options: ReadOptions) {
+  const applied = filter !== undefined && filter.column in positions ? filter.option : null;
+  const flags = { firstAttemptsOnly: '--first-attempts-only', originalsOnly: '--originals-only' } as const;
+  const idle = (['firstAttemptsOnly', 'originalsOnly'] as const).find(
+    (one) => options[one] && one !== applied,
+  );
   return idle === undefined
     ? null
-    : `${idle[0]} does not apply to format ${name}, which has no column for it`;
+    : `${flags[idle]} does not apply to format ${name}, which has no column for it`;
 }
 
 /** Positions in the header. @throws StartError */
 export function findSortPlaces(
   path: string,
-  header: readonly string[],
+  { header, kind }: LogLayout,
   { sortBy = [] }: LogFormat,
-  { kind }: LogLayout,
   options: ReadOptions,
 ): number[] {
   const names = options.sortBy === null ? sortBy.filter((name) => header.includes(name)) : [options.sortBy];

@@ -31,9 +31,10 @@ export async function openAnswerLog(path: string, options: ReadOptions) {
   const format = chooseFormat(path, layout.header, options);
   const join = findJoin(path, format, layout.header);
   const header = join === null ? layout.header : [...layout.header, join.column];
+  const joined = { ...layout, header };
   const mapping = mapColumns(header, format, options);
-  checkColumns(path, { ...layout, header }, format, mapping, options);
-  const sortPlaces = findSortPlaces(path, header, format, layout, options);
+  checkColumns(path, joined, format, mapping, options);
+  const sortPlaces = findSortPlaces(path, joined, format, options);
   const questions = format.questions === undefined ? null : readQuestions(path, format.questions);
   const encoding = options.encoding ?? format.encoding ?? 'utf-8';
   const isReordered =

@@ -28,6 +28,7 @@ export const parseColumnList = (text: string): ColumnNames =>
     }),
   );
 
+/** Only rows with this value count. */
 interface RowFilter {
   readonly column: MappedColumn;
   readonly value: string;
@@ -58,20 +59,13 @@ export interface LogFormat {
   readonly encoding?: string;
   /** Response times per second; default 1. */
   readonly responseUnit?: number;
-  readonly filters?: readonly RowFilter[];
+  readonly filter?: RowFilter;
   readonly sortBy?: readonly string[];
   readonly questions?: QuestionTable;
   /** Another file with a column of the answers. */
   readonly join?: { readonly file: string; readonly id: string; readonly column: string };
   readonly notes?: readonly string[];
 }
-
-const keepRows = (
-  column: MappedColumn,
-  value: string,
-  option: RowFilter['option'],
-  reason: string,
-): Pick<LogFormat, 'filters'> => ({ filters: [{ column, value, option, reason }] });
 
 /** @param columns as in --columns @param signature separated by commas */
 const defineFormat = (
@@ -92,8 +86,12 @@ const dataShop = 'user_id=Anon Student Id,skill_id=KC,item_id=Problem Name+Step 
 const firstTry = 'ts=First Transaction Time,response_time_s=Step Duration (sec)';
 /** DataShop orders the steps of a learner by their end, and transactions by session. */
 const stepOrder = { sortBy: ['First Transaction Time'] };
-const originals = keepRows('original', '1', 'originalsOnly', 'scaffolding question');
-const assistments = { encoding: 'windows-1252', skillSeparator: '', ...originals };
+const assistments: Partial<LogFormat> = {
+  ...{ encoding: 'windows-1252', skillSeparator: '' },
+  filter: { column: 'original', value: '1', option: 'originalsOnly', reason: 'scaffolding question' },
+};
+
+const ednetQuestions = { file: 'questions.csv', id: 'question_id', skills: 'tags' };
 
 /** The first format with all columns of its signature applies. */
 export const logFormats: readonly LogFormat[] = [
@@ -109,7 +107,10 @@ response_time_s=time_spent_seconds,question_difficulty=question_difficulty`,
     'DataShop transaction export',
     'Anon Student Id,Outcome,Time',
     `${dataShop},correct=Outcome,ts=Time,response_time_s=Duration (sec),attempt=Attempt At Step`,
-    { ...keepRows('attempt', '1', 'firstAttemptsOnly', 'not a first attempt'), sortBy: ['Time'] },
+    {
+      filter: { column: 'attempt', value: '1', option: 'firstAttemptsOnly', reason: 'not a first attempt' },
+      sortBy: ['Time'],
+    },
   ),
   defineFormat(
     'datashop-steps',
@@ -161,10 +162,7 @@ response_time_s=ms_first_response|ms_first_response_time,original=original,answe
     'user_id=user_id,item_id=question_id,choice=user_answer,ts=timestamp,response_time_s=elapsed_time',
     {
       ...{ timeFormat: 'ms', responseUnit: 1000 },
-      questions: {
-        ...{ file: 'questions.csv', id: 'question_id', skills: 'tags', separator: ';' },
-        key: 'correct_answer',
-      },
+      questions: { ...ednetQuestions, separator: ';', key: 'correct_answer' },
     },
   ),
   defineFormat(
@@ -173,9 +171,9 @@ response_time_s=ms_first_response|ms_first_response_time,original=original,answe
     'timestamp,user_id,content_id,content_type_id,answered_correctly',
     'user_id=user_id,item_id=content_id,correct=answered_correctly,ts=timestamp,content_type=content_type_id',
     {
-      ...keepRows('content_type', '0', null, 'lecture, which has no answer'),
+      filter: { column: 'content_type', value: '0', option: null, reason: 'lecture, which has no answer' },
       timeFormat: 'ms',
-      questions: { file: 'questions.csv', id: 'question_id', skills: 'tags', separator: ' ' },
+      questions: { ...ednetQuestions, separator: ' ' },
       notes: [
         "Times count from each learner's first event. Pass --start DATE to choose the date of that event.",
         'prior_question_elapsed_time is not used: it belongs to earlier questions.',

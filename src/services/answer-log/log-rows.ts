@@ -59,7 +59,8 @@ interface RowReaderInput {
 
 /** `places`: of the header, in the order of the values that `read` expects. `merges`: see createRowMerger. */
 export function createRowReader({ format, mapping, options, questions, now }: RowReaderInput) {
-  const filters = (format.filters ?? []).filter(({ option }) => option === null || options[option]);
+  const { filter } = format;
+  const isFiltering = filter && (filter.option === null || options[filter.option]);
   const places = distinct(Object.values(mapping.positions).flat());
   const isForeign = !format.name.startsWith('skilltrace');
   const pick = createFieldPicker(mapping, places, isForeign ? missingMarks : new Set());
@@ -72,9 +73,8 @@ export function createRowReader({ format, mapping, options, questions, now }: Ro
     ...{ minScore, decimal, questions, now, isForeign },
   });
   const readFields = (line: number, fields: PickedFields): LogRow[] => {
-    const failed = filters.find(({ column, value }) => String(fields[column] ?? '').trim() !== value);
-    if (failed !== undefined)
-      return [{ line, answer: null, reason: failed.reason, message: failed.reason, isFiltered: true }];
+    if (isFiltering && String(fields[filter.column] ?? '').trim() !== filter.value)
+      return [{ line, answer: null, reason: filter.reason, message: filter.reason, isFiltered: true }];
     if ('seen' in fields) return expandCounts(line, fields, parse);
     return [{ line, answer: parse(fields), mergeKey: fields.answer_id }];
   };
