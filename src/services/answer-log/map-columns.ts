@@ -7,43 +7,33 @@ const kcColumn = /^KC ?\((.+)\)$/;
 export const listKcModels = (header: readonly string[]): string[] =>
   distinct(header.flatMap((name) => kcColumn.exec(name)?.[1] ?? []));
 
-export interface ColumnMapping {
-  /** Positions in the header; several columns are joined. */
-  readonly positions: Readonly<Partial<Record<MappedColumn, readonly number[]>>>;
-  /** The same with the names. */
-  readonly names: Readonly<Record<string, string>>;
-  /** Columns that the options or the format name, but the header lacks. */
-  readonly missing: readonly string[];
-  readonly warnings: readonly string[];
-}
+export type ColumnMapping = ReturnType<typeof mapColumns>;
+type Positions = Readonly<Partial<Record<MappedColumn, readonly number[]>>>;
 
 /** The options take precedence over the format. */
 export function mapColumns(
   header: readonly string[],
   { columns }: LogFormat,
   options: Pick<ReadOptions, 'columns' | 'kc'>,
-): ColumnMapping {
+) {
   const kc = options.kc ?? listKcModels(header)[0] ?? null;
   const wanted = Object.entries({ ...columns, ...options.columns });
   const found = wanted.map(([column, text]) => [column, findColumns(header, text, kc)] as const);
   const mapped = found.filter(([, places]) => places.length > 0);
   const nameColumns = (places: readonly number[]) => distinct(places.map((place) => header[place]));
-  const names = mapped.map(([column, places]) => [column, nameColumns(places)] as const);
-  const used = names.flatMap(([, own]) => own);
-  const columnNames = Object.fromEntries(names.map(([column, own]) => [column, own.join(' + ')]));
+  const positions: Positions = Object.fromEntries(mapped);
+  const used = nameColumns(mapped.flatMap(([, places]) => places));
+  const unused = header.filter((name) => !used.includes(name));
   return {
-    positions: Object.fromEntries(mapped),
-    names: columnNames,
+    /** Positions in the header; several columns are joined. */
+    positions,
+    /** The same with the names. */
+    names: Object.fromEntries(mapped.map(([column, places]) => [column, nameColumns(places).join(' + ')])),
+    /** Columns that the options name, but the header lacks. */
     missing: Object.entries(options.columns).flatMap(([column, text]) =>
-      text === '' || column in columnNames ? [] : [`${text} (--columns ${column})`],
+      text === '' || column in positions ? [] : [`${text} (--columns ${column})`],
     ),
-    warnings: [
-      ...warnOfModels(header, kc, options.kc),
-      ...warnOfUnused(
-        header.filter((name) => !used.includes(name)),
-        columnNames,
-      ),
-    ],
+    warnings: [...warnOfModels(header, kc, options.kc), ...warnOfUnused(unused, positions)],
   };
 }
 
@@ -82,15 +72,13 @@ export const findLookalikes = (names: readonly string[], columns: readonly Answe
     .map(([column, pattern, what]) => ({ column, what, similar: names.find((name) => pattern.test(name)) }));
 
 /** A time or an order suffices to sort. */
-function warnOfUnused(unused: readonly string[], mapped: Readonly<Record<string, string>>): string[] {
+function warnOfUnused(unused: readonly string[], mapped: Positions): string[] {
   const wanted = (['item_id', 'ts', 'order'] as const).filter(
     (column) => !(column in mapped || (column === 'order' && 'ts' in mapped)),
   );
+  const advise = (column: string, what: string, name: string): string =>
+    `Column "${name}" is not used. If it ${what}, pass --columns ${column}=${JSON.stringify(name)}`;
   return findLookalikes(unused, wanted).flatMap(({ column, similar, what }) =>
-    similar === undefined
-      ? []
-      : [
-          `Column "${similar}" is not used. If it ${what}, pass --columns ${column}=${JSON.stringify(similar)}`,
-        ],
+    similar === undefined ? [] : advise(column, what, similar),
   );
 }

@@ -9,30 +9,26 @@ import { isAbsent } from './values.js';
  * @returns `add` and `flush` return finished rows
  */
 export function createRowMerger() {
-  let pending: LogRow | null = null;
+  let pending: LogRow[] = [];
   let pendingKey = '';
-  const flush = (): LogRow[] => (pending === null ? [] : [pending]);
+  const flush = (): LogRow[] => pending.splice(0);
   const add = (row: LogRow): LogRow[] => {
     if (row.answer === null) return [row];
     const key = isAbsent(row.mergeKey) ? '' : `${row.answer.userId}\n${row.mergeKey}`;
-    if (key !== '' && key === pendingKey && pending !== null) {
-      pending = mergeRows(pending, row);
-      return [];
-    }
-    const finished = flush();
-    [pending, pendingKey] = [row, key];
+    const [first] = pending;
+    const isSame = first !== undefined && key !== '' && key === pendingKey;
+    const finished = isSame ? [] : flush();
+    pending = [isSame ? addSkills(first, row.answer.skillIds) : row];
+    pendingKey = key;
     return finished;
   };
   return { add, flush };
 }
 
-function mergeRows(first: LogRow, { answer }: LogRow): LogRow {
-  if (first.answer === null || answer === null) return first;
-  const skillIds = distinct([...first.answer.skillIds, ...answer.skillIds]);
+function addSkills(first: LogRow, others: readonly string[]): LogRow {
+  if (first.answer === null) return first;
+  const skillIds = distinct([...first.answer.skillIds, ...others]) as readonly string[] as NonEmpty<string>;
   const reason = `skill_id has more than ${maxQuestionSkills} skills`;
   if (skillIds.length > maxQuestionSkills) return { line: first.line, answer: null, reason, message: reason };
-  return {
-    ...first,
-    answer: { ...first.answer, skillIds: skillIds as readonly string[] as NonEmpty<string> },
-  };
+  return { ...first, answer: { ...first.answer, skillIds } };
 }

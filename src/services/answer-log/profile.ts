@@ -23,10 +23,7 @@ export function createProfile() {
   const leftOut = new Map<string, number>();
   const recent = new Map<string, AnswerRow>();
   const counts = {
-    answers: 0,
-    right: 0,
-    severalSkills: 0,
-    invalid: 0,
+    ...{ answers: 0, right: 0, severalSkills: 0, invalid: 0 },
     ...{ sameRow: 0, otherSkill: 0, order: 0, time: 0 },
   };
   let [from, to] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
@@ -97,8 +94,8 @@ const isSameMoment = (a: FileAnswer, b: FileAnswer): boolean =>
 
 /** @returns likely mistakes, and what to do */
 export function buildWarnings(profile: LogProfile): string[] {
-  const { rows, answers, learners, correctShare, from, backwards, repeated, rareSkills, skills, invalid } =
-    profile;
+  const { rows, answers, learners, skills, ...found } = profile;
+  const { correctShare, from, backwards, repeated, rareSkills, invalid } = found;
   const isOneClass = correctShare === 0 || correctShare === 1;
   const result = correctShare === 1 ? 'correct' : 'incorrect';
   const late = Math.max(backwards.order, backwards.time);

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { findTimeProblem, maxQuestionSkills } from '../../contracts/answers/events.js';
 import { findIdProblem } from '../../contracts/schema/ids.js';
 import type { NonEmpty } from '../../domain/base/common.js';
+import { distinct } from '../../lists.js';
 import type { AnswerColumn } from './options.js';
 import { isAbsent, parseNumber, parseNumberField, RowProblem } from './values.js';
 
@@ -96,7 +97,7 @@ function createSkillParser({ skillSeparator, isForeign }: RowRules) {
     skillSeparator === '' ? [text] : text.split(skillSeparator);
   const parse = (name: 'skill_id' | 'skill_ids', value: unknown, parts: readonly unknown[]) => {
     const ids = parts.map((part) => parseIdField(name, part, isForeign));
-    return checkSkills(name, value, isForeign ? [...new Set(ids.filter((id) => id !== null))] : ids);
+    return checkSkills(name, value, isForeign ? distinct(ids.filter((id) => id !== null)) : ids);
   };
   return ({ skill_id: joined, skill_ids: list }: RawFields): NonEmpty<string> => {
     if (!isAbsent(joined) && !isAbsent(list))
@@ -104,10 +105,8 @@ function createSkillParser({ skillSeparator, isForeign }: RowRules) {
     if (!isAbsent(list)) return parse('skill_ids', list, parseList(list));
     if (isAbsent(joined)) throw new RowProblem('skill_id', 'is missing');
     if (typeof joined !== 'string') return parse('skill_id', joined, [joined]);
-    const found = known.get(joined);
-    if (found !== undefined) return found;
+    const ids = known.get(joined) ?? parse('skill_id', joined, split(joined));
     if (known.size >= maxCachedSkills) known.clear();
-    const ids = parse('skill_id', joined, split(joined));
     known.set(joined, ids);
     return ids;
   };
@@ -201,8 +200,7 @@ function parseTimestamp(value: unknown, { parseTime, now }: RowRules): number | 
 /** Logs of other systems contain negative times, and times of several days. */
 function parseSeconds(value: unknown, { responseUnit, isForeign }: RowRules): number | null {
   if (!isForeign) return parseNumberField('response_time_s', value, [0, maxResponseSeconds]);
-  const number = isAbsent(value) ? null : parseNumber(value);
-  const seconds = number === null ? Number.NaN : number / responseUnit;
+  const seconds = (parseNumber(value) ?? Number.NaN) / responseUnit;
   return seconds >= 0 && seconds <= maxResponseSeconds ? seconds : null;
 }
 

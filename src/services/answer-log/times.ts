@@ -79,9 +79,7 @@ function createOffsetLookup(timeZone: string) {
   const known = new Map<number, number>();
   return (wallMs: number): number => {
     const quarter = Math.floor(wallMs / quarterHourMs);
-    const found = known.get(quarter);
-    if (found !== undefined) return found;
-    const offset = offsetAt(wallMs - offsetAt(wallMs));
+    const offset = known.get(quarter) ?? offsetAt(wallMs - offsetAt(wallMs));
     if (known.size >= maxOffsets) known.clear();
     known.set(quarter, offset);
     return offset;
