@@ -3,6 +3,7 @@ import { buffer, text } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { LocalQueryError, streamLocalQuery } from '../../embedded/local-query.js';
 import { StartError } from '../../lifecycle.js';
+import { parseJson } from '../../services/answer-log/values.js';
 import {
   buildQuery,
   buildSettings,
@@ -182,15 +183,12 @@ function createJsonParser({ header }: LogLayout, { places }: RowSelection): RowP
   };
 }
 
-function parseObject(text: string): Readonly<Record<string, unknown>> | string {
-  try {
-    const value: unknown = JSON.parse(text);
-    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-    return isObject ? (value as Record<string, unknown>) : 'not a JSON object';
-  } catch (error) {
-    if (error instanceof SyntaxError) return 'not valid JSON';
-    throw error;
-  }
+/** @returns an object, or why the text is none */
+export function parseObject(text: string): Readonly<Record<string, unknown>> | string {
+  const value = parseJson(text);
+  if (value === undefined) return 'not valid JSON';
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+  return isObject ? (value as Record<string, unknown>) : 'not a JSON object';
 }
 
 function rejectEncoding(

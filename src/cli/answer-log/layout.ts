@@ -3,7 +3,7 @@ import { StartError } from '../../lifecycle.js';
 import { distinct } from '../../lists.js';
 import type { ReadOptions } from '../../services/answer-log/options.js';
 import type { LogLayout } from './engine-query.js';
-import { readFirstLines, readParquetColumns } from './engine-rows.js';
+import { parseObject, readFirstLines, readParquetColumns } from './engine-rows.js';
 import type { LogSource } from './source.js';
 
 const maxHeaderLines = 20;
@@ -39,16 +39,8 @@ export async function detectLayout(
 }
 
 /** The names of the first objects: optional fields can be missing in the first one. */
-const listKeys = (lines: readonly string[]): string[] => distinct(lines.flatMap(readKeys));
-
-function readKeys(line: string): string[] {
-  try {
-    return Object.keys(JSON.parse(line));
-  } catch (error) {
-    if (error instanceof SyntaxError) return [];
-    throw error;
-  }
-}
+const listKeys = (lines: readonly string[]): string[] =>
+  distinct(lines.map(parseObject).flatMap((value) => (typeof value === 'string' ? [] : Object.keys(value))));
 
 const delimiters = [',', '\t', ';', '|'];
 

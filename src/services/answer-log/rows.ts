@@ -4,7 +4,7 @@ import { findIdProblem } from '../../contracts/schema/ids.js';
 import type { NonEmpty } from '../../domain/base/common.js';
 import { distinct } from '../../lists.js';
 import type { AnswerColumn } from './options.js';
-import { isAbsent, parseNumber, parseNumberField, RowProblem } from './values.js';
+import { isAbsent, parseJson, parseNumber, parseNumberField, RowProblem } from './values.js';
 
 /** Strings, or values from NDJSON. Undefined, null and '' mean absent. */
 export type RawFields = Readonly<Partial<Record<AnswerColumn | 'choice', unknown>>>;
@@ -126,16 +126,6 @@ function parseList(list: unknown): readonly unknown[] {
   const parsed = typeof list === 'string' ? (parseJson(list) ?? parseClickhouseList(list)) : list;
   if (Array.isArray(parsed)) return parsed;
   throw new RowProblem('skill_ids', 'must be a JSON list of ids', list);
-}
-
-/** Null if invalid. */
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    if (error instanceof SyntaxError) return null;
-    throw error;
-  }
 }
 
 const clickhouseItem = String.raw`'((?:[^'\\]|\\.)*)'`;

@@ -26,6 +26,16 @@ export function parseNumberField(
   throw new RowProblem(name, `must be a number${range}`, value);
 }
 
+/** Undefined if invalid. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
 const decimalPattern = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d{1,3})?$/i;
 
 export function parseNumber(value: unknown): number | null {
