@@ -1,6 +1,7 @@
 import { quoteLiteral, quoteName } from '../../embedded/clickhouse/sql.js';
 import { StartError } from '../../lifecycle.js';
 import { distinct, indices, splitIntoParts } from '../../lists.js';
+import type { LogFormat } from '../../services/answer-log/formats.js';
 import type { LogSource } from './source.js';
 
 export interface LogLayout {
@@ -24,12 +25,8 @@ export interface RowSelection {
   readonly isMonthFirst: boolean;
 }
 
-export interface JoinedColumn {
-  readonly path: string;
-  readonly place: number;
-  readonly id: string;
-  readonly column: string;
-}
+/** `place`: of the id. */
+export type JoinedColumn = NonNullable<LogFormat['join']> & { readonly path: string; readonly place: number };
 
 /** Marks a missing value. Ids cannot contain it. */
 export const missing = '\u0001';

@@ -15,13 +15,8 @@ export type AnswerLogFile = Awaited<ReturnType<typeof openAnswerLog>>;
 export interface LogPage {
   /** Rows of the file behind the page. */
   readonly fileRows: number;
-  readonly rows: readonly PlacedRow[];
-}
-
-/** `place` increases; without sorted, merged or expanded rows, it is the line. */
-export interface PlacedRow {
-  readonly place: number;
-  readonly row: LogRow;
+  /** `place` increases; without sorted, merged or expanded rows, it is the line. */
+  readonly rows: readonly { readonly place: number; readonly row: LogRow }[];
 }
 
 /** @throws StartError */
@@ -45,7 +40,7 @@ export async function openAnswerLog(path: string, options: ReadOptions) {
     const reader = createRowReader({ format, mapping, options, questions, now });
     const merger = createRowMerger();
     let place = 0;
-    const placeRows = (rows: readonly LogRow[]): PlacedRow[] =>
+    const placeRows = (rows: readonly LogRow[]): LogPage['rows'] =>
       rows.map((row) => {
         place = isReordered ? place + 1 : row.line;
         return { place, row };

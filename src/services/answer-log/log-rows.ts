@@ -1,15 +1,14 @@
 import { distinct, indices } from '../../lists.js';
-import type { LogFormat, MappedColumn } from './formats.js';
+import type { MappedColumn } from './formats.js';
 import type { ColumnMapping } from './map-columns.js';
-import type { ReadOptions } from './options.js';
 import {
   createAnswerParser,
   type FileAnswer,
-  type QuestionRow,
+  isForeign,
+  type ParserInput,
   type RawFields,
   skillSeparator,
 } from './rows.js';
-import { createTimeParser } from './times.js';
 import { isAbsent, parseNumberField, RowProblem } from './values.js';
 
 /** An answer, or why the row has none. */
@@ -31,47 +30,17 @@ export type LogRow =
       readonly isFiltered?: true;
     };
 
-const correctValues = ['1', 'true', 't', 'correct', 'y', 'yes'];
-const incorrectValues = ['0', 'false', 'f', 'incorrect', 'wrong', 'n', 'no', 'hint'];
-
-/** Given values replace the default ones of their side. */
-function buildResults(options: ReadOptions): ReadonlyMap<string, boolean> {
-  const entries = (values: readonly string[], isCorrect: boolean) =>
-    values.map((value) => [value.trim().toLowerCase(), isCorrect] as const);
-  const given = [
-    ...entries(options.correctValues ?? [], true),
-    ...entries(options.incorrectValues ?? [], false),
-  ];
-  const right = options.correctValues === null ? correctValues : [];
-  const wrong = options.incorrectValues === null ? incorrectValues : [];
-  return new Map([...entries(right, true), ...entries(wrong, false), ...given]);
-}
-
-interface RowReaderInput {
-  readonly format: LogFormat;
+interface RowReaderInput extends ParserInput {
   readonly mapping: ColumnMapping;
-  readonly options: ReadOptions;
-  /** By item; null if the log needs no file of questions. */
-  readonly questions: ReadonlyMap<string, QuestionRow> | null;
-  /** Unix milliseconds. */
-  readonly now: number;
 }
 
 /** `places`: of the header, in the order of the values that `read` expects. `merges`: see createRowMerger. */
-export function createRowReader({ format, mapping, options, questions, now }: RowReaderInput) {
-  const { filter } = format;
-  const isFiltering = filter && (filter.option === null || options[filter.option]);
+export function createRowReader({ mapping, ...input }: RowReaderInput) {
+  const { filter } = input.format;
+  const isFiltering = filter && (filter.option === null || input.options[filter.option]);
   const places = distinct(Object.values(mapping.positions).flat());
-  const isForeign = !format.name.startsWith('skilltrace');
-  const pick = createFieldPicker(mapping, places, isForeign ? missingMarks : new Set());
-  const { timeFormat, timezone, start, minScore, decimal } = options;
-  const parse = createAnswerParser({
-    skillSeparator: options.skillSeparator ?? format.skillSeparator ?? skillSeparator,
-    parseTime: createTimeParser(timeFormat ?? format.timeFormat ?? 'auto', timezone ?? 'UTC', start ?? 0),
-    results: buildResults(options),
-    responseUnit: format.responseUnit ?? 1,
-    ...{ minScore, decimal, questions, now, isForeign },
-  });
+  const pick = createFieldPicker(mapping, places, isForeign(input.format) ? missingMarks : new Set());
+  const parse = createAnswerParser(input);
   const readFields = (line: number, fields: PickedFields): LogRow[] => {
     if (isFiltering && String(fields[filter.column] ?? '').trim() !== filter.value)
       return [{ line, answer: null, reason: filter.reason, message: filter.reason, isFiltered: true }];
@@ -108,22 +77,13 @@ function createFieldPicker(
   return (values: readonly unknown[]): PickedFields => {
     const fields: Partial<Record<MappedColumn, unknown>> = {};
     for (const { column, indexes, separator } of sources) {
-      const [first = 0, another] = indexes;
-      const value =
-        another === undefined
-          ? values[first]
-          : joinValues(
-              indexes.map((i) => values[i]),
-              separator,
-            );
+      const own = indexes.map((i) => values[i]);
+      const value = own.length === 1 ? own[0] : own.filter((part) => !isAbsent(part)).join(separator);
       fields[column] = missing.has(value) ? undefined : value;
     }
     return fields;
   };
 }
-
-const joinValues = (values: readonly unknown[], separator: string): string =>
-  values.filter((value) => !isAbsent(value)).join(separator);
 
 const maxCount = 10_000;
 

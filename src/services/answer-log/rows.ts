@@ -3,7 +3,9 @@ import { findTimeProblem, maxQuestionSkills } from '../../contracts/answers/even
 import { findIdProblem } from '../../contracts/schema/ids.js';
 import type { NonEmpty } from '../../domain/base/common.js';
 import { distinct } from '../../lists.js';
-import type { AnswerColumn } from './options.js';
+import type { LogFormat } from './formats.js';
+import type { AnswerColumn, ReadOptions } from './options.js';
+import { createTimeParser } from './times.js';
 import { isAbsent, parseJson, parseNumber, parseNumberField, RowProblem } from './values.js';
 
 /** Strings, or values from NDJSON. Undefined, null and '' mean absent. */
@@ -30,18 +32,10 @@ export interface QuestionRow {
   readonly key: string | null;
 }
 
-export interface RowRules {
-  readonly skillSeparator: string;
-  readonly parseTime: (value: unknown) => number | null;
-  /** Lower-case values of `correct`. */
-  readonly results: ReadonlyMap<string, boolean>;
-  readonly minScore: number | null;
-  readonly decimal: '.' | ',';
-  /** Response times per second: 1000 for milliseconds. */
-  readonly responseUnit: number;
-  /** Ids from other systems may exceed the limit of the API, and name a skill twice. */
-  readonly isForeign: boolean;
-  /** By item. */
+export interface ParserInput {
+  readonly format: LogFormat;
+  readonly options: ReadOptions;
+  /** By item; null if the log needs no file of questions. */
   readonly questions: ReadonlyMap<string, QuestionRow> | null;
   /** Unix milliseconds; times must not be later. */
   readonly now: number;
@@ -53,8 +47,40 @@ export const maxFold = 65_534;
 export const skillSeparator = '~~';
 const maxIdLength = 128;
 
+/** Ids from other systems may exceed the limit of the API, and name a skill twice. */
+export const isForeign = ({ name }: LogFormat): boolean => !name.startsWith('skilltrace');
+
+type RowRules = ReturnType<typeof buildRules>;
+
+function buildRules({ format, options, questions, now }: ParserInput) {
+  const { timeFormat, timezone, start, minScore, decimal } = options;
+  return {
+    ...{ questions, now, minScore, decimal, isForeign: isForeign(format) },
+    skillSeparator: options.skillSeparator ?? format.skillSeparator ?? skillSeparator,
+    parseTime: createTimeParser(timeFormat ?? format.timeFormat ?? 'auto', timezone ?? 'UTC', start ?? 0),
+    results: buildResults(options),
+    responseUnit: format.responseUnit ?? 1,
+  };
+}
+
+const defaultCorrect = ['1', 'true', 't', 'correct', 'y', 'yes'];
+const defaultIncorrect = ['0', 'false', 'f', 'incorrect', 'wrong', 'n', 'no', 'hint'];
+
+/** Lower-case values of `correct`. Given values take precedence, and replace the default ones of their side. */
+function buildResults({ correctValues, incorrectValues }: ReadOptions): ReadonlyMap<string, boolean> {
+  const entries = (values: readonly string[] | null, isCorrect: boolean) =>
+    (values ?? []).map((value) => [value.trim().toLowerCase(), isCorrect] as const);
+  return new Map([
+    ...entries(correctValues === null ? defaultCorrect : null, true),
+    ...entries(incorrectValues === null ? defaultIncorrect : null, false),
+    ...entries(correctValues, true),
+    ...entries(incorrectValues, false),
+  ]);
+}
+
 /** @returns a parser of rows, which throws RowProblem */
-export function createAnswerParser(rules: RowRules) {
+export function createAnswerParser(input: ParserInput) {
+  const rules = buildRules(input);
   const { questions, decimal } = rules;
   const parseSkills = createSkillParser(rules);
   const toNumber = (value: unknown): unknown =>
