@@ -153,21 +153,22 @@ function readMapping(path: string, name: string): Partial<ReadingValues> {
     Object.entries(parseMapping(path, name)).map(([key, value]) => {
       const found = Object.entries(readingOptions).find(([one]) => one.replaceAll('-', '_') === key);
       if (found === undefined) throw new UsageError(`${name} ${path}: unknown key ${JSON.stringify(key)}`);
+      const [option, { parse, placeholder }] = found;
       const label = `${name} ${path}: ${key}`;
-      return [found[0], found[1].parse(value === true ? true : toText(value, label), label)];
+      const isFlag = placeholder === '';
+      const given = isFlag ? value : toText(value, option === 'columns');
+      if (typeof given === (isFlag ? 'boolean' : 'string')) return [option, parse(given as string, label)];
+      throw new UsageError(`${label} must be a text, a number, true or a list`);
     }),
   );
 }
 
-/** As on the command line. */
-function toText(value: unknown, label: string): string {
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-  if (isObject && label.endsWith(': columns'))
-    return Object.entries(value)
-      .map((pair) => pair.join('='))
-      .join();
-  if (!isObject && value !== null) return String(value);
-  throw new UsageError(`${label} must be a text, a number, true or a list`);
+/** As on the command line; null for other values. */
+function toText(value: unknown, isColumns: boolean): string | null {
+  if (value === null || typeof value === 'boolean') return null;
+  if (typeof value !== 'object' || Array.isArray(value)) return String(value);
+  const pairs = Object.entries(value).map((pair) => pair.join('='));
+  return isColumns ? pairs.join() : null;
 }
 
 function parseMapping(path: string, name: string): object {
