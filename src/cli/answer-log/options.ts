@@ -24,15 +24,12 @@ import {
   UsageError,
 } from '../support/arguments.js';
 
-const formatNames = [...logFormats, customFormat].map(({ name }) => name);
+const formatNames = ['auto', ...logFormats.map(({ name }) => name), customFormat.name];
 const encodings = 'utf-8, latin1, windows-1250 to windows-1258, or iso-8859-2 to iso-8859-16';
 const singleByte = /^(utf-?8|latin1|windows-125[0-8]|iso-8859-(?:[1-9]|1[0-6]))$/i;
 
 const readingOptions = {
-  format: choiceOption('NAME', 'format of FILE, listed below (default: auto, by the header)', [
-    'auto',
-    ...formatNames,
-  ]),
+  format: choiceOption('NAME', 'format of FILE, listed below (default: auto, by the header)', formatNames),
   columns: option(
     'LIST',
     'columns of FILE, for example user_id="Student ID",skill_id=Topic,correct=Score',
@@ -101,19 +98,14 @@ export function toReadOptions({ mapping, ...given }: LogOptionValues): ReadOptio
   const isGiven = ([name, value]: [string, unknown]): boolean =>
     name in readingOptions && value !== null && value !== false;
   const values = [...Object.entries(mapping ?? {}), ...Object.entries(given).filter(isGiven)];
-  const options: Partial<ReadOptions> = Object.fromEntries(
-    values.map(([name, value]) => [toCamelCase(name), value]),
-  );
-  return {
+  const toCamelCase = (name: string) => name.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
+  const options: ReadOptions = {
     ...defaultReadOptions,
-    ...options,
+    ...Object.fromEntries(values.map(([name, value]) => [toCamelCase(name), value])),
     columns: { ...mapping?.columns, ...given.columns },
-    format: options.format === 'auto' || options.format === undefined ? null : options.format,
   };
+  return { ...options, format: options.format === 'auto' ? null : options.format };
 }
-
-const toCamelCase = (name: string): string =>
-  name.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase());
 
 /**
  * How a file is read, as text that is equal for equal readings: the format and the options that change it. '' for
@@ -138,9 +130,8 @@ export function describeReading(options: ReadOptions, format: LogFormat, models:
 
 function parseColumns(text: string, name: string): ReadOptions['columns'] {
   const columns = parseColumnList(text);
-  const isKnown = (column: string): boolean =>
-    answerColumns.some((one) => text.includes(`${column}=`) && one === column);
-  const unknown = Object.keys(columns).find((column) => !isKnown(column));
+  const known = answerColumns.filter((column) => text.includes(`${column}=`)) as readonly string[];
+  const unknown = Object.keys(columns).find((column) => !known.includes(column));
   if (unknown === undefined) return columns;
   throw new UsageError(
     `${name} ${JSON.stringify(unknown)} must be NAME=COLUMN, with a NAME of ${answerColumns.join(', ')}`,
