@@ -58,7 +58,7 @@ const settings = {
   format_tsv_null_representation: missing,
 };
 
-export const buildSettings = ({ delimiter }: Pick<LogLayout, 'delimiter'> = { delimiter: ',' }): string =>
+export const buildSettings = (delimiter = ','): string =>
   `SETTINGS ${Object.entries({
     ...settings,
     format_csv_delimiter: delimiter,
@@ -88,13 +88,9 @@ export function buildQuery(
 ): string {
   const count = layout.header.length;
   const nameOf = (place: number): string => (place < count ? `c${place}` : 'extra');
-  const stored = distinct([...places, ...sortPlaces, ...(join === null ? [] : [join.place])]);
-  const select = layout.kind === 'parquet' ? selectParquet : selectText;
-  const from = select(
-    source,
-    layout,
-    stored.filter((place) => place < count),
-  );
+  const all = distinct([...places, ...sortPlaces, ...(join === null ? [] : [join.place])]);
+  const stored = all.filter((place) => place < count);
+  const from = (layout.kind === 'parquet' ? selectParquet : selectText)(source, layout, stored);
   const columns = ['newlines', 'fields', ...places.map(nameOf)].join(', ');
   if (sortPlaces.length === 0 && join === null) return `SELECT 0, ${columns} FROM (${from})`;
   const rows = `SELECT * FROM (SELECT toInt64(rowNumberInAllBlocks()) AS number, * FROM (${from}))

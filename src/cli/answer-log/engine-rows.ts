@@ -19,7 +19,7 @@ import { explainReadError, type LogSource, maxRecordBytes } from './source.js';
 
 /** One row, or its problem. */
 export interface EngineRow {
-  /** Last line of the row, from 1; in Parquet, the number of the row. */
+  /** Last line of the row, from 1; in Parquet and in sorted files, the number of the row. */
   readonly line: number;
   /** In the order of the selection; undefined: missing. */
   readonly values: readonly unknown[];
@@ -117,7 +117,7 @@ export async function* streamRows(
   const input = layout.kind === 'csv' ? append(bytes, end) : bytes;
   // The engine opens a Parquet file by its path. This loop only reports the bytes.
   if (source.isParquet) for await (const _ of bytes);
-  const chunks = query(source, `${sql} ${buildSettings(layout)}`, isJson ? 'TSVRaw' : 'TSV', input);
+  const chunks = query(source, `${sql} ${buildSettings(layout.delimiter)}`, isJson ? 'TSVRaw' : 'TSV', input);
   const decoder = new TextDecoder(selection.encoding, { ignoreBOM: true });
   let line = 0;
   for await (const block of splitAtLines(source.path, chunks, () => line)) {

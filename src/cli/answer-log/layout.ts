@@ -8,6 +8,13 @@ import type { LogSource } from './source.js';
 
 const maxHeaderLines = 20;
 
+/** Problems of the first line. */
+const lineProblems: readonly (readonly [pattern: RegExp, problem: string])[] = [
+  [/\r/, " ends lines with CR only. Convert it: tr '\\r' '\\n' < FILE > lf.csv"],
+  [/^\s*\[/, " is a JSON array. Write one object per line: jq -c '.[]' FILE > FILE.ndjson"],
+  [/\uFFFD/, ': line 1 is not valid UTF-8. Pass --encoding, for example latin1'],
+];
+
 /** @throws StartError for an empty file */
 export async function detectLayout(
   source: LogSource,
@@ -20,16 +27,8 @@ export async function detectLayout(
   const first = lines[at];
   if (first === undefined)
     throw new StartError(`${source.path} is empty${source.compression === 'none' ? '' : ', or truncated'}`);
-  if (first.includes('\r'))
-    throw new StartError(
-      `${source.path} ends lines with CR only. Convert it: tr '\\r' '\\n' < FILE > lf.csv`,
-    );
-  if (/^\s*\[/.test(first))
-    throw new StartError(
-      `${source.path} is a JSON array. Write one object per line: jq -c '.[]' FILE > FILE.ndjson`,
-    );
-  if (first.includes('\uFFFD'))
-    throw new StartError(`${source.path}: line 1 is not valid UTF-8. Pass --encoding, for example latin1`);
+  const problem = lineProblems.find(([pattern]) => pattern.test(first))?.[1];
+  if (problem !== undefined) throw new StartError(`${source.path}${problem}`);
   if (/^\s*\{/.test(first)) return { ...none, kind: 'ndjson', header: listKeys(lines.slice(at)) };
   const sign = delimiter ?? detectDelimiter(first);
   // Quotes in tab-separated files are text, except if the header has them.

@@ -53,7 +53,7 @@ export async function openAnswerLog(path: string, options: ReadOptions) {
           ? reader.read(line, values)
           : [{ line, answer: null, reason: describeShape(problem), message: problem }],
       );
-      yield { fileRows: page.length, rows: placeRows(reader.merges ? rows.flatMap(merger.add) : rows) };
+      yield { fileRows: page.length, rows: placeRows(rows.flatMap(merger.add)) };
     }
     yield { fileRows: 0, rows: placeRows(merger.flush()) };
   }

@@ -147,10 +147,7 @@ function openFolder(path: string): LogSource {
   return { path, bytes, compression: 'none', isParquet: false, read };
 }
 
-const systemErrors: Readonly<Record<string, string>> = {
-  ENOENT: 'no such file',
-  EACCES: 'permission denied',
-};
+const systemErrors: Partial<Record<string, string>> = { ENOENT: 'no such file', EACCES: 'permission denied' };
 
 export function explainReadError(path: string, error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof StartError) return error;

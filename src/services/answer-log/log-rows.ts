@@ -34,7 +34,7 @@ interface RowReaderInput extends ParserInput {
   readonly mapping: ColumnMapping;
 }
 
-/** `places`: of the header, in the order of the values that `read` expects. `merges`: see createRowMerger. */
+/** `places`: of the header, in the order of the values that `read` expects. */
 export function createRowReader({ mapping, ...input }: RowReaderInput) {
   const { filter } = input.format;
   const isFiltering = filter && (filter.option === null || input.options[filter.option]);
@@ -55,7 +55,7 @@ export function createRowReader({ mapping, ...input }: RowReaderInput) {
       return [{ line, answer: null, reason: error.reason, message: error.message }];
     }
   };
-  return { places, read, merges: 'answer_id' in mapping.positions };
+  return { places, read };
 }
 
 type PickedFields = Readonly<Partial<Record<MappedColumn, unknown>>>;

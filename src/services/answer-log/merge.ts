@@ -5,7 +5,7 @@ import type { LogRow } from './log-rows.js';
 import { isAbsent } from './values.js';
 
 /**
- * Joins consecutive rows of one answer, which differ only in the skill. `add` returns invalid rows immediately.
+ * Joins consecutive rows of one answer, which differ only in the skill. `add` returns invalid rows, and rows without a key, immediately.
  * @returns `add` and `flush` return finished rows
  */
 export function createRowMerger() {
@@ -14,9 +14,10 @@ export function createRowMerger() {
   const flush = (): LogRow[] => pending.splice(0);
   const add = (row: LogRow): LogRow[] => {
     if (row.answer === null) return [row];
-    const key = isAbsent(row.mergeKey) ? '' : `${row.answer.userId}\n${row.mergeKey}`;
+    if (isAbsent(row.mergeKey)) return [...flush(), row];
+    const key = `${row.answer.userId}\n${row.mergeKey}`;
     const [first] = pending;
-    const isSame = first !== undefined && key !== '' && key === pendingKey;
+    const isSame = first !== undefined && key === pendingKey;
     const finished = isSame ? [] : flush();
     pending = [isSame ? addSkills(first, row.answer.skillIds) : row];
     pendingKey = key;
