@@ -88,13 +88,12 @@ function findUnsuitableColumn({ header, types }: LogLayout, { positions }: Colum
 
 function findIdleOption({ name, filter }: LogFormat, { positions }: ColumnMapping, options: ReadOptions) {
   const applied = filter !== undefined && filter.column in positions ? filter.option : null;
-  const flags = { firstAttemptsOnly: '--first-attempts-only', originalsOnly: '--originals-only' } as const;
-  const idle = (['firstAttemptsOnly', 'originalsOnly'] as const).find(
-    (one) => options[one] && one !== applied,
-  );
-  return idle === undefined
-    ? null
-    : `${flags[idle]} does not apply to format ${name}, which has no column for it`;
+  const flags = [
+    ['firstAttemptsOnly', '--first-attempts-only'],
+    ['originalsOnly', '--originals-only'],
+  ] as const;
+  const idle = flags.find(([option]) => options[option] && option !== applied)?.[1];
+  return idle === undefined ? null : `${idle} does not apply to format ${name}, which has no column for it`;
 }
 
 /** Positions in the header. @throws StartError */

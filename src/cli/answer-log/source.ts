@@ -71,13 +71,12 @@ const lineFeed = 0x0a;
 
 /** @throws StartError for a line above the limit */
 async function* limitLines(path: string, chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-  let [lineBytes, start, offset] = [0, 0, 0];
+  let [start, offset] = [0, 0];
   for await (const chunk of chunks) {
     const last = chunk.lastIndexOf(lineFeed);
-    lineBytes = last < 0 ? lineBytes + chunk.length : chunk.length - last - 1;
     if (last >= 0) start = offset + last + 1;
     offset += chunk.length;
-    if (lineBytes > maxRecordBytes) throw await rejectLine(path, start);
+    if (offset - start > maxRecordBytes) throw await rejectLine(path, start);
     yield chunk;
   }
 }

@@ -30,18 +30,14 @@ export type LogRow =
       readonly isFiltered?: true;
     };
 
-interface RowReaderInput extends ParserInput {
-  readonly mapping: ColumnMapping;
-}
-
 /** `places`: of the header, in the order of the values that `read` expects. */
-export function createRowReader({ mapping, ...input }: RowReaderInput) {
+export function createRowReader({ mapping, ...input }: ParserInput & { readonly mapping: ColumnMapping }) {
   const { filter } = input.format;
   const isFiltering = filter && (filter.option === null || input.options[filter.option]);
   const places = distinct(Object.values(mapping.positions).flat());
   const pick = createFieldPicker(mapping, places, isForeign(input.format) ? missingMarks : new Set());
   const parse = createAnswerParser(input);
-  const readFields = (line: number, fields: PickedFields): LogRow[] => {
+  const readFields = (line: number, fields: RawFields): LogRow[] => {
     if (isFiltering && String(fields[filter.column] ?? '').trim() !== filter.value)
       return [{ line, answer: null, reason: filter.reason, message: filter.reason, isFiltered: true }];
     if ('seen' in fields) return expandCounts(line, fields, parse);
@@ -58,8 +54,6 @@ export function createRowReader({ mapping, ...input }: RowReaderInput) {
   return { places, read };
 }
 
-type PickedFields = Readonly<Partial<Record<MappedColumn, unknown>>>;
-
 /** How other systems write a missing value. */
 const missingMarks: ReadonlySet<unknown> = new Set('. NA N/A NaN nan NULL null None \\N'.split(' '));
 
@@ -74,7 +68,7 @@ function createFieldPicker(
     indexes: own.map((place) => places.indexOf(place)),
     separator: column === 'skill_id' ? skillSeparator : '/',
   }));
-  return (values: readonly unknown[]): PickedFields => {
+  return (values: readonly unknown[]): RawFields => {
     const fields: Partial<Record<MappedColumn, unknown>> = {};
     for (const { column, indexes, separator } of sources) {
       const own = indexes.map((i) => values[i]);
@@ -88,11 +82,7 @@ function createFieldPicker(
 const maxCount = 10_000;
 
 /** Wrong answers first: the order within a session is unknown. */
-function expandCounts(
-  line: number,
-  fields: PickedFields,
-  parse: (fields: RawFields) => FileAnswer,
-): LogRow[] {
+function expandCounts(line: number, fields: RawFields, parse: (fields: RawFields) => FileAnswer): LogRow[] {
   const seen = parseNumberField('seen', fields.seen, [0, maxCount]) ?? 0;
   const right = parseNumberField('right', fields.right, [0, maxCount]) ?? 0;
   if (right > seen) throw new RowProblem('right', 'must not exceed the number of answers', right);

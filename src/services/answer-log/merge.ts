@@ -5,7 +5,8 @@ import type { LogRow } from './log-rows.js';
 import { isAbsent } from './values.js';
 
 /**
- * Joins consecutive rows of one answer, which differ only in the skill. `add` returns invalid rows, and rows without a key, immediately.
+ * Joins consecutive rows of one answer, which differ only in the skill. Invalid rows and rows without a key are
+ * finished immediately.
  * @returns `add` and `flush` return finished rows
  */
 export function createRowMerger() {

@@ -3,13 +3,13 @@ import { findTimeProblem, maxQuestionSkills } from '../../contracts/answers/even
 import { findIdProblem } from '../../contracts/schema/ids.js';
 import type { NonEmpty } from '../../domain/base/common.js';
 import { distinct } from '../../lists.js';
-import type { LogFormat } from './formats.js';
+import type { LogFormat, MappedColumn } from './formats.js';
 import type { AnswerColumn, ReadOptions } from './options.js';
 import { createTimeParser } from './times.js';
 import { isAbsent, parseJson, parseNumber, parseNumberField, RowProblem } from './values.js';
 
 /** Strings, or values from NDJSON. Undefined, null and '' mean absent. */
-export type RawFields = Readonly<Partial<Record<AnswerColumn | 'choice', unknown>>>;
+export type RawFields = Readonly<Partial<Record<MappedColumn, unknown>>>;
 
 export interface FileAnswer {
   readonly userId: string;
