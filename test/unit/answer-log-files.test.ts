@@ -87,6 +87,12 @@ test('Reads NDJSON line by line, and reports invalid lines', async (t) => {
     [6, 'user_id "é\\ud800" must be 1 to 128 characters without control characters'],
     [7, 'a s'],
   ]);
+  const wide = `{"user_id":"${'é'.repeat(maxLineBytes / 2)}"}`;
+  assert.deepEqual(summarize(await readRows(await writeLog(t, `${line}\nnull\n${wide}`))), [
+    [1, 'a s'],
+    [2, 'not a JSON object'],
+    [3, `the line is longer than ${maxLineBytes} bytes`],
+  ]);
 });
 
 test('Reads quotes and backslashes of tab-separated text as text, with any line ends', async (t) => {
@@ -166,6 +172,8 @@ test('Parquet has typed columns, in order or sorted', async (t) => {
     ...{ at: Date.UTC(2025, 11, 31, 23, 59, 58, 250), seconds: 0.5, difficulty: null },
   });
   assert.equal(rows[3]?.row.answer?.seconds, null);
+  const [inMilliseconds] = await readRows(path, '--time-format', 'ms');
+  assert.equal(inMilliseconds?.row.answer?.at, Date.UTC(2026, 0, 1, 0, 0, 0, 250), 'only for numeric times');
   await assert.rejects(
     readRows(path, '--columns', 'skill_ids=,skill_id=skill_ids'),
     /the column skill_ids has lists or structs, which only skill_ids can have/,
@@ -238,6 +246,8 @@ test('The options name columns, encoding, delimiter, decimal sign and times', as
     /line 3, column "user_id" is not valid UTF-8\. .*--encoding latin1/,
   );
   assert.equal((await profileFile(utf8, '--encoding', 'windows-1252')).first[1]?.userId, 'Zoë');
+  await writeFile(utf8, 'user_id,skill_id,correct\nZo\uFFFD,s,1\n');
+  assert.equal((await profileFile(utf8)).first[0]?.userId, 'Zo\uFFFD', 'valid UTF-8');
 });
 
 const exampleOf = (name: string) => formatExamples.find(({ format }) => format === name) ?? assert.fail(name);
@@ -326,6 +336,16 @@ test('Rejects a damaged or unknown file with one error that names the remedy', {
   ];
   for (const [content, message, ...argv] of cases)
     await assert.rejects(profileFile(await writeLog(t, content), ...argv), { name: 'StartError', message });
+});
+
+test('Skips an empty file of EdNet, and joins no times without the id of the answers', async (t) => {
+  const [kt1, eedi] = [exampleOf('ednet-kt1'), exampleOf('eedi-2020')];
+  const empty = await writeFiles(t, { ...kt1.files, [`${kt1.open}/u0.csv`]: '' });
+  assert.ok((await profileFile(join(empty, kt1.open))).profile.answers > 0);
+  const log = 'QuestionId,UserId,IsCorrect\n1,2,1\n';
+  const folder = await writeFiles(t, { ...eedi.files, [eedi.open]: log });
+  const { profile, log: read } = await profileFile(join(folder, eedi.open), '--format', 'eedi-2020');
+  assert.deepEqual([profile.rows, Object.keys(read.mapping.names)], [1, ['user_id', 'item_id', 'correct']]);
 });
 
 test('Explains which files of a data set are missing, and which paths are no file', async (t) => {

@@ -90,6 +90,8 @@ test('An invalid option is named with its value', async (t) => {
     'column.json': '{"columns": {"user": "A"}}',
     'value.json': '{"decimal": ";"}',
     'type.json': '{"kc": {"a": 1}}',
+    'true.json': '{"kc": true}',
+    'flag.json': '{"originals_only": "yes"}',
   };
   const folder = await writeFiles(t, files);
   const nextWeek = new Date(Date.now() + 7 * 86_400_000).toISOString();
@@ -121,6 +123,8 @@ test('An invalid option is named with its value', async (t) => {
       ['a', '--mapping', join(folder, 'type.json')],
       /type\.json: kc must be a text, a number, true or a list/,
     ],
+    [['a', '--mapping', join(folder, 'true.json')], /true\.json: kc must be a text/],
+    [['a', '--mapping', join(folder, 'flag.json')], /flag\.json: originals_only must be .* true/],
   ];
   for (const [argv, message] of invalid)
     assert.throws(() => parse(...argv), { name: 'StartError', message }, argv.join(' '));

@@ -112,6 +112,7 @@ test('Times are numbers of a unit, RFC 3339, ISO 8601 without a zone, or have th
     ['2026-03-04t14:00:00+02:00', noon],
     ['2026-03-04 12:00:00 UTC', noon],
     ['2026-03-04 12:00:00.0', noon],
+    ['2026-03-04 14:00:00+02', noon],
     ['2026-3-4 12:00', noon],
     ['2026/03/04 12:00:00', noon],
     ['2026-03-04', noon - 12 * hour],
