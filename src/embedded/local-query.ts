@@ -10,13 +10,17 @@ export class LocalQueryError extends Error {}
 
 export interface LocalQuery {
   readonly sql: string;
+  /**
+   * Of the result; '' for a statement without one. Each chunk is a separate output, so formats with a header or a footer
+   * need a statement that writes a file.
+   */
   readonly format: string;
   /** Bytes of `file('stdin', …)`. */
   readonly input?: AsyncIterable<Buffer> | undefined;
 }
 
 /**
- * Runs a query in a ClickHouse engine of its own process, which reads local files and needs no server.
+ * Runs a query in a ClickHouse engine of its own process, which reads and writes local files and needs no server.
  * @returns chunks of the result @throws LocalQueryError with the message of the engine; errors of `input`
  */
 export async function* streamLocalQuery({ sql, format, input }: LocalQuery): AsyncGenerator<Buffer> {

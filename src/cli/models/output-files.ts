@@ -1,8 +1,7 @@
 /** Files that a command writes: checks before the work, and tables of predicted answers and of skills. */
-import { accessSync, constants, createWriteStream, existsSync, realpathSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, realpathSync, statSync } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { quoteLiteral } from '../../embedded/clickhouse/sql.js';
 import { streamLocalQuery } from '../../embedded/local-query.js';
 import type { AnswerTable } from '../../lab/evaluate/answers.js';
@@ -12,8 +11,11 @@ import { quotePath } from '../answer-log/engine-query.js';
 import { type OptionValues, option, UsageError } from '../support/arguments.js';
 import type { CommandContext } from '../support/command.js';
 
-/** A file that can be written. `write` passes its absolute path to the work, and names the option if that fails. */
-export const outputOption = (placeholder: string, about: string) =>
+/**
+ * A file that can be written. `write` passes its absolute path to the work, and names the option if that fails.
+ * @param check throws for a path that the work cannot write
+ */
+export const outputOption = (placeholder: string, about: string, check = (_: string): unknown => null) =>
   option(placeholder, about, (given, name) => {
     const fail = (cause: unknown): never => {
       const reason = cause instanceof Error ? cause.message : String(cause);
@@ -21,6 +23,7 @@ export const outputOption = (placeholder: string, about: string) =>
     };
     try {
       const path = findTarget(given);
+      check(path);
       return {
         path,
         write: (work: (path: string) => Promise<void>): Promise<void> => work(path).catch(fail),
@@ -45,8 +48,6 @@ const isOutput = (value: unknown): value is { readonly path: string } =>
 function findTarget(path: string): string {
   const target = resolve(path);
   accessSync(dirname(target), constants.W_OK);
-  // Rejects names with which no command could read the file.
-  if (target.endsWith('.parquet')) quotePath(target);
   const existing = statSync(target, { throwIfNoEntry: false });
   if (existing === undefined) return target;
   if (!existing.isFile())
@@ -59,8 +60,13 @@ export const tableOptions = {
   predictions: outputOption(
     'OUT',
     'write a row for each predicted answer to OUT: CSV, or Parquet if OUT ends with .parquet',
+    quotePath,
   ),
-  parameters: outputOption('OUT', 'write a row for each skill to OUT: fitted parameters and figures'),
+  parameters: outputOption(
+    'OUT',
+    'write a row for each skill to OUT: fitted parameters and figures',
+    quotePath,
+  ),
 };
 
 export type TablePaths = OptionValues<typeof tableOptions>;
@@ -78,17 +84,19 @@ export async function writeTables(
       closers.add('temporary file', () => rm(temporary, { force: true }));
       const { columns, listPages } = scoreTables[name];
       const format = path.endsWith('.parquet') ? 'Parquet' : 'CSVWithNames';
-      await pipeline(encodeRows(columns, listPages(table, scored), format), createWriteStream(temporary));
+      const target = `file(${quotePath(temporary)}, '${format}')`;
+      for await (const _ of encodeRows(columns, listPages(table, scored), target));
       await rename(temporary, path);
     });
 }
 
-/** The engine encodes the rows, in their order and with all digits. */
-function encodeRows(columns: string, pages: Iterable<readonly object[]>, format: string) {
-  const sql = `SELECT * FROM file('stdin', 'JSONEachRow', ${quoteLiteral(columns)}) SETTINGS max_threads = 1,
-    input_format_parallel_parsing = 0, precise_float_parsing = 1, format_csv_null_representation = ''`;
+/** The engine writes the rows to `target`, in their order and with all digits. */
+function encodeRows(columns: string, pages: Iterable<readonly object[]>, target: string) {
+  const sql = `INSERT INTO FUNCTION ${target} SETTINGS max_threads = 1, input_format_parallel_parsing = 0,
+    precise_float_parsing = 1, format_csv_null_representation = ''
+    SELECT * FROM file('stdin', 'JSONEachRow', ${quoteLiteral(columns)})`;
   async function* encode() {
     for (const page of pages) yield Buffer.from(page.map((row) => `${JSON.stringify(row)}\n`).join(''));
   }
-  return streamLocalQuery({ sql, format, input: encode() });
+  return streamLocalQuery({ sql, format: '', input: encode() });
 }

@@ -16,9 +16,12 @@ process.stdout.on('error', () => process.exit(1));
 
 const session = new Session(dataDir);
 try {
+  // A statement cannot be streamed.
+  if (format === '') await session.queryAsync(query);
   // `raw` is valid only until the next chunk.
-  for await (const chunk of session.queryStream(query, { format }))
-    if (!process.stdout.write(Uint8Array.from(chunk.raw()))) await once(process.stdout, 'drain');
+  else
+    for await (const chunk of session.queryStream(query, { format }))
+      if (!process.stdout.write(Uint8Array.from(chunk.raw()))) await once(process.stdout, 'drain');
   // The engine's threads can delay the end of the process.
   process.stdout.end(() => process.exit(0));
 } catch (error) {
