@@ -35,6 +35,8 @@ const summarize = (rows: Rows): (readonly [line: number, content: string])[] =>
 
 const header = 'user_id,note,skill_id,correct';
 
+const exampleOf = (name: string) => formatExamples.find(({ format }) => format === name) ?? assert.fail(name);
+
 /** The content in all containers that this machine can write. */
 function buildContainers(text: string): Record<string, Buffer> {
   const { status, stdout: zstd } = spawnSync('zstd', ['-c'], { input: text });
@@ -60,6 +62,20 @@ test('Reads CSV with a byte order mark, CRLF, quotes, blank lines, plain and com
     assert.deepEqual(
       rows.map(({ place }) => place),
       [2, 4, 6, 7],
+    );
+  }
+});
+
+test('Places increase, also of invalid rows between answers, so that an import resumes without a gap', async (t) => {
+  const valid = ['a,9,s,1', 'b,9,s,0'];
+  const lines = indices(30).map((i) => (i % 3 === 2 ? 'c,9,s,x' : valid[i % 3]));
+  const { files, open } = exampleOf('assistments-2009');
+  const plain = await writeLog(t, `${header}\n${lines.join('\n')}\n`);
+  for (const path of [plain, join(await writeFiles(t, files), open)]) {
+    const places = (await readRows(path)).map(({ place }) => place);
+    assert.deepEqual(
+      places,
+      [...new Set(places)].sort((x, y) => x - y),
     );
   }
 });
@@ -249,8 +265,6 @@ test('The options name columns, encoding, delimiter, decimal sign and times', as
   await writeFile(utf8, 'user_id,skill_id,correct\nZo\uFFFD,s,1\n');
   assert.equal((await profileFile(utf8)).first[0]?.userId, 'Zo\uFFFD', 'valid UTF-8');
 });
-
-const exampleOf = (name: string) => formatExamples.find(({ format }) => format === name) ?? assert.fail(name);
 
 test('Options choose the format, the KC model, first attempts, originals and partial credit', async (t) => {
   const cases: [name: string, argv: string[], answers: number, skills: number, leftOut: object][] = [

@@ -32,8 +32,8 @@ export async function openAnswerLog(path: string, options: ReadOptions) {
   const sortPlaces = findSortPlaces(path, joined, format, options);
   const questions = format.questions === undefined ? null : readQuestions(path, format.questions);
   const encoding = options.encoding ?? format.encoding ?? 'utf-8';
-  const isReordered =
-    sortPlaces.length > 0 || 'seen' in mapping.positions || 'answer_id' in mapping.positions;
+  const isMerged = 'answer_id' in mapping.positions;
+  const isReordered = isMerged || sortPlaces.length > 0 || 'seen' in mapping.positions;
 
   /** Reads all rows in order. @param now Unix milliseconds @param onBytes receives the content of the file */
   async function* readPages(now: number, onBytes: (chunk: Buffer) => void): AsyncGenerator<LogPage> {
@@ -53,7 +53,8 @@ export async function openAnswerLog(path: string, options: ReadOptions) {
           ? reader.read(line, values)
           : [{ line, answer: null, reason: describeShape(problem), message: problem }],
       );
-      yield { fileRows: page.length, rows: placeRows(rows.flatMap(merger.add)) };
+      // The merger delays answers. With lines as places, a resumed import would skip them.
+      yield { fileRows: page.length, rows: placeRows(isMerged ? rows.flatMap(merger.add) : rows) };
     }
     yield { fileRows: 0, rows: placeRows(merger.flush()) };
   }
