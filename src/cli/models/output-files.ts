@@ -93,7 +93,7 @@ export async function writeTables(
 /** The engine writes the rows to `target`, in their order and with all digits. */
 function encodeRows(columns: string, pages: Iterable<readonly object[]>, target: string) {
   const sql = `INSERT INTO FUNCTION ${target} SETTINGS max_threads = 1, input_format_parallel_parsing = 0,
-    precise_float_parsing = 1, format_csv_null_representation = ''
+    precise_float_parsing = 1, format_csv_null_representation = '', engine_file_truncate_on_insert = 1
     SELECT * FROM file('stdin', 'JSONEachRow', ${quoteLiteral(columns)})`;
   async function* encode() {
     for (const page of pages) yield Buffer.from(page.map((row) => `${JSON.stringify(row)}\n`).join(''));
