@@ -294,6 +294,17 @@ test('Reads a table with 1,500 columns', async (t) => {
   ]);
 });
 
+/** The engine reads truncated zstd without an error. Several blocks of data are whole. */
+function zstdCases(message: RegExp): [content: Buffer, message: RegExp][] {
+  const users = indices(20_000).map((i) => `${Math.sin(i)}`);
+  const csv = `${header}\n${users.map((user) => `${user},n,s,1\n`).join('')}`;
+  const ndjson = users.map((user) => `{"user_id":"${user}","skill_id":"s","correct":1}\n`).join('');
+  return [csv, csv.replaceAll(',', '\t'), ndjson].flatMap((content): [Buffer, RegExp][] => {
+    const { status, stdout } = spawnSync('zstd', ['-c'], { input: content });
+    return status === 0 ? [[stdout.subarray(0, stdout.length - 500), message]] : [];
+  });
+}
+
 test('Rejects a damaged or unknown file with one error that names the remedy', {
   timeout: 120_000,
 }, async (t) => {
@@ -333,6 +344,7 @@ test('Rejects a damaged or unknown file with one error that names the remedy', {
     [gzip.subarray(0, gzip.length - 20), truncated],
     [damaged, truncated],
     [zip.subarray(0, zip.length / 2), /answers: the archive is damaged or truncated/],
+    ...zstdCases(truncated),
     [
       buildZip({ 'a.csv': text, 'b.csv': text }),
       /answers contains 2 files: a\.csv, b\.csv\. Extract it, and pass one of them$/,

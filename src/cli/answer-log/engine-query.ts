@@ -31,8 +31,8 @@ export type JoinedColumn = NonNullable<LogFormat['join']> & { readonly path: str
 /** Marks a missing value. Ids cannot contain it. */
 export const missing = '\u0001';
 /**
- * Row after the last one of a CSV. The engine ignores an unclosed quote at the end of the data. With this row, it
- * reports text after a closing quote.
+ * Row after the last one. If it is missing in the result, the data is truncated: the engine reports no error for
+ * truncated zstd. In CSV it also reveals an unclosed quote, which the engine ignores at the end of the data.
  */
 export const endText = '\u0002end';
 export const endRow = Buffer.from(`\n"${endText}"\n`);
@@ -78,8 +78,8 @@ export const selectLines = ({ compression }: LogSource): string =>
   `file('stdin', 'LineAsString', 'line String', '${compression}')`;
 
 /**
- * Each row starts with three numbers: its place in the file if rows are sorted, else 0; line ends in its
- * fields; and the number of its fields if it is wrong, else -1.
+ * Each row starts with its place in the file if rows are sorted, else 0; the number of line ends in its fields; and the
+ * number of its fields if it is wrong, else -1, or `endText` for the end row.
  */
 export function buildQuery(
   source: LogSource,
@@ -117,13 +117,13 @@ const selectText: SelectColumns = ({ compression }, { kind, header }, places) =>
   const structure = names.map((name) => `${name} Nullable(String)`).join(', ');
   // Only quoted fields of CSV contain line ends.
   return `SELECT ${kind === 'tsv' ? '0' : sum((name) => `countSubstrings(ifNull(${name}, ''), '\n')`)} AS newlines,
-    if(isNull(c${count - 1}) OR isNotNull(c${count}), ${sum((name) => `isNotNull(${name})`)}, -1) AS fields,
+    multiIf(ifNull(c0, '') IN ('${endText}', '"${endText}"'), '${endText}',
+      isNull(c${count - 1}) OR isNotNull(c${count}), toString(${sum((name) => `isNotNull(${name})`)}), '-1') AS fields,
     ${places.map((place) => `c${place}`).join(', ')}
-    FROM file('stdin', '${kind === 'tsv' ? 'TSVRaw' : 'CSV'}', ${quoteLiteral(structure)}, '${compression}')
-    WHERE ifNull(c0, '') != '${endText}'`;
+    FROM file('stdin', '${kind === 'tsv' ? 'TSVRaw' : 'CSV'}', ${quoteLiteral(structure)}, '${compression}')`;
 };
 
-/** Types of Parquet whose values become JSON. */
+/** Parquet types that are passed on as JSON. */
 export const listType = /Array|Tuple|Map/;
 
 const selectParquet: SelectColumns = ({ path }, { header, types }, places) => {

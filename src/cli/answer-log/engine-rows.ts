@@ -54,11 +54,13 @@ export async function readParquetColumns(source: LogSource) {
 
 const ignoreBytes = (): void => undefined;
 
-async function* query({ path }: LogSource, sql: string, format: string, input?: AsyncIterable<Buffer>) {
+async function* query(source: LogSource, sql: string, format: string, input?: AsyncIterable<Buffer>) {
   try {
     yield* streamLocalQuery({ sql, format, input });
   } catch (error) {
-    throw error instanceof LocalQueryError ? explainEngineError(path, error) : explainReadError(path, error);
+    throw error instanceof LocalQueryError
+      ? explainEngineError(source, error)
+      : explainReadError(source.path, error);
   }
 }
 
@@ -67,37 +69,42 @@ async function* append(chunks: AsyncIterable<Buffer>, end: Buffer) {
   yield end;
 }
 
-/** Causes by the name of the engine's error. */
-const engineErrors: readonly (readonly [name: RegExp, problem: string])[] = [
-  [
-    /INFLATE_FAILED|ZSTD_DECODER|LZMA|BZIP2|LZ4_DECODER|CANNOT_DECOMPRESS|UNEXPECTED_END_OF_FILE|CANNOT_READ_ALL/,
-    'the compressed data is damaged or truncated. Copy or download the file again',
-  ],
-  [
-    /MEMORY_LIMIT_EXCEEDED|TOO_LARGE_STRING_SIZE/,
+const truncatedProblem = 'the compressed data is damaged or truncated. Copy or download the file again';
+
+/** By the name of the engine's error. */
+const engineProblems: Readonly<Record<string, string>> = {
+  ZLIB_INFLATE_FAILED: truncatedProblem,
+  ZSTD_DECODER_FAILED: truncatedProblem,
+  MEMORY_LIMIT_EXCEEDED:
     'a line or a quoted field is too long. Close the quote, or check that each line has one answer',
-  ],
-  [
-    /@chdb|libchdb/,
-    'the engine that reads files is not installed (package chdb). In containers, use the service import',
-  ],
-  [/INCORRECT_DATA|PARQUET|TABLE_STRUCTURE/i, 'the Parquet data is damaged. Write the file again'],
-];
+};
+
+/** The engine's error ends with its name, for example (ZLIB_INFLATE_FAILED). */
+function findEngineProblem({ isParquet }: LogSource, message: string): string {
+  const name = /\((\w+)\)$/.exec(message)?.[1] ?? '';
+  const found = engineProblems[name];
+  if (found !== undefined) return found;
+  // chdb fails while it is loaded, so there is no name.
+  if (/Chdb\w+Error|@chdb\//.test(message))
+    return 'the engine that reads files is not installed (package chdb). In containers, use the service import';
+  if (isParquet && name !== '') return 'the Parquet data is damaged. Write the file again';
+  return `the engine cannot read it: ${message.slice(0, maxMessageCharacters)}`;
+}
 
 const maxMessageCharacters = 300;
 
-function explainEngineError(path: string, error: LocalQueryError): StartError {
-  const [, rest] = /expected '.+?' before: '((?:(?!\\n)(?:[^'\\]|\\.)){0,40})/.exec(error.message) ?? [];
-  const row = /\(at row (\d+)\)/.exec(error.message)?.[1];
+function explainEngineError(source: LogSource, cause: LocalQueryError): StartError {
+  const { message } = cause;
+  const [, rest] = /expected '.+?' before: '((?:(?!\\n)(?:[^'\\]|\\.)){0,40})/.exec(message) ?? [];
+  const row = /\(at row (\d+)\)/.exec(message)?.[1];
   const quoting = rest?.startsWith(endText)
     ? 'an unclosed quote'
     : `text after a closing quote, before ${JSON.stringify(rest)}`;
   const problem =
     rest === undefined
-      ? (engineErrors.find(([name]) => name.test(error.message))?.[1] ??
-        `the engine cannot read it: ${error.message.slice(0, maxMessageCharacters)}`)
+      ? findEngineProblem(source, message)
       : `row ${row} has ${quoting}. Double the quotes inside a quoted field ("")`;
-  return new StartError(`${path}: ${problem}`, { cause: error });
+  return new StartError(`${source.path}: ${problem}`, { cause });
 }
 
 /** @yields pages of rows @throws StartError for damaged data, or text in another encoding */
@@ -113,21 +120,23 @@ export async function* streamRows(
     ? `SELECT if(length(line) > ${maxLineBytes}, '${longLine}', line) FROM ${selectLines(source)}`
     : buildQuery(source, layout, selection);
   const bytes = source.read(onBytes);
-  const end = endFrames[source.compression] as Buffer;
-  const input = layout.kind === 'csv' ? append(bytes, end) : bytes;
   // The engine opens a Parquet file by its path. This loop only reports the bytes.
   if (source.isParquet) for await (const _ of bytes);
+  const input = append(bytes, endFrames[source.compression] as Buffer);
   const chunks = query(source, `${sql} ${buildSettings(layout.delimiter)}`, isJson ? 'TSVRaw' : 'TSV', input);
   const decoder = new TextDecoder(selection.encoding, { ignoreBOM: true });
   let line = 0;
+  let isComplete = source.isParquet;
   for await (const block of splitAtLines(source.path, chunks, () => line)) {
     const text = decoder.decode(block);
     const rows = text.slice(0, -1).split('\n').map(parse);
     line = rows.at(-1)?.line ?? line;
+    isComplete ||= text.includes(endText);
     // Valid UTF-8 can contain U+FFFD.
     if (text.includes('\uFFFD') && !isUtf8(block)) rejectEncoding(source.path, layout, selection, rows);
     yield rows.filter(({ values, problem }) => values.length > 0 || problem !== null);
   }
+  if (!isComplete) throw new StartError(`${source.path}: ${truncatedProblem}`);
 }
 
 /** Blocks of whole lines. */
@@ -147,14 +156,15 @@ const escapes: Readonly<Record<string, string>> = { t: '\t', n: '\n', r: '\r', b
 
 type RowParser = (text: string) => EngineRow;
 
-/** Blank lines and the header have neither values nor a problem. */
+/** Blank lines, the header and the end row have no values and no problem. */
 function createTextParser({ headerLines, header }: LogLayout, { sortPlaces, join }: RowSelection): RowParser {
   const isNumbered = sortPlaces.length > 0 || join !== null;
   let line = 0;
   return (text) => {
     const [number, newlines, fields, ...values] = text.split('\t');
     line = isNumbered ? Number(number) + 1 : line + Number(newlines) + 1;
-    if (fields === '0' || line <= headerLines) return { line, values: [], problem: null };
+    if (fields === '0' || fields === endText || line <= headerLines)
+      return { line, values: [], problem: null };
     const problem = fields === '-1' ? null : `the row has ${fields} fields, the header has ${header.length}`;
     return { line, values: values.map(parseCell), problem };
   };
@@ -176,7 +186,7 @@ function createJsonParser({ header }: LogLayout, { places }: RowSelection): RowP
     line++;
     if (text === longLine)
       return { line, values: [], problem: `the line is longer than ${maxLineBytes} bytes` };
-    if (text.trim() === '') return { line, values: [], problem: null };
+    if (text.trim() === '' || text === `"${endText}"`) return { line, values: [], problem: null };
     const value = parseObject(text.replace(/^\uFEFF/, ''));
     if (typeof value === 'string') return { line, values: [], problem: value };
     return { line, values: names.map((name) => value[name]), problem: null };

@@ -1,7 +1,7 @@
 import { createReadStream, readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { openPromise } from 'yauzl';
+import { type Entry, openPromise, type ZipFile } from 'yauzl';
 import { StartError } from '../../lifecycle.js';
 import { computeSum } from '../../lists.js';
 
@@ -95,12 +95,11 @@ const maxListedFiles = 5;
 
 /** Reads the only file in an archive. */
 async function openZip(path: string) {
-  const zip = await openPromise(path, { lazyEntries: true, autoClose: false });
-  const entries = [];
-  for await (const entry of zip.eachEntry()) {
-    const isHidden = /(^|\/)(\.|__MACOSX\/)/.test(entry.fileName);
-    if (!entry.fileName.endsWith('/') && !isHidden) entries.push(entry);
-  }
+  const rejectArchive = (cause: Error): never => {
+    throw new StartError(`${path}: the archive is damaged or truncated (${cause.message})`, { cause });
+  };
+  const zip = await openPromise(path, { lazyEntries: true, autoClose: false }).catch(rejectArchive);
+  const entries = await listEntries(zip).catch(rejectArchive);
   if (entries.some(({ fileName }) => fileName === 'xl/workbook.xml'))
     throw new StartError(`${path} is an Excel file. Save it as CSV`);
   const [entry, another] = entries;
@@ -110,12 +109,22 @@ async function openZip(path: string) {
       `${path} contains ${entries.length} files: ${names.join(', ')}. Extract it, and pass one of them`,
     );
   }
-  return {
-    ...{ bytes: entry.uncompressedSize, compression: 'none' },
-    read: async function* (onBytes: (chunk: Buffer) => void) {
-      yield* reportBytes(await zip.openReadStreamPromise(entry), onBytes);
-    },
-  };
+  async function* read(onBytes: (chunk: Buffer) => void) {
+    try {
+      yield* reportBytes(await zip.openReadStreamPromise(entry as Entry), onBytes);
+    } catch (error) {
+      rejectArchive(error as Error);
+    }
+  }
+  return { bytes: entry.uncompressedSize, compression: 'none', read };
+}
+
+/** Without folders and hidden files. */
+async function listEntries(zip: ZipFile): Promise<Entry[]> {
+  const entries = [];
+  for await (const entry of zip.eachEntry())
+    if (!/\/$|(^|\/)(\.|__MACOSX\/)/.test(entry.fileName)) entries.push(entry);
+  return entries;
 }
 
 const learnerFile = /^(u\d+)\.csv$/;
@@ -148,12 +157,8 @@ function openFolder(path: string): LogSource {
 
 const systemErrors: Partial<Record<string, string>> = { ENOENT: 'no such file', EACCES: 'permission denied' };
 
-export function explainReadError(path: string, error: unknown): unknown {
-  if (!(error instanceof Error) || error instanceof StartError) return error;
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
-  const cause = { cause: error };
-  if (/^Z_|zip|central directory|crc|(relative|absolute) path|fileName/i.test(`${code} ${error.message}`))
-    return new StartError(`${path}: the archive is damaged or truncated (${error.message})`, cause);
-  if (!('syscall' in error)) return error;
-  return new StartError(`${path} cannot be read: ${systemErrors[code] ?? error.message}`, cause);
+export function explainReadError(path: string, cause: unknown): unknown {
+  if (!(cause instanceof Error && 'syscall' in cause)) return cause;
+  const code = 'code' in cause ? String(cause.code) : '';
+  return new StartError(`${path} cannot be read: ${systemErrors[code] ?? cause.message}`, { cause });
 }
