@@ -20,7 +20,7 @@ export interface LocalQuery {
 }
 
 /**
- * Runs a query in a ClickHouse engine of its own process, which reads and writes local files and needs no server.
+ * Runs a query on local files in a ClickHouse engine in a separate process. Needs no server.
  * @returns chunks of the result @throws LocalQueryError with the message of the engine; errors of `input`
  */
 export async function* streamLocalQuery({ sql, format, input }: LocalQuery): AsyncGenerator<Buffer> {

@@ -133,7 +133,7 @@ test('evaluate writes predictions and parameters that reproduce its metrics, as 
   assert.equal(readdirSync(folder).length, 4, 'no temporary files');
 });
 
-test('evaluate --folds all predicts each answer once, with mean and deviation of its own folds', async (t) => {
+test('evaluate --folds all predicts each answer once, and averages the folds', async (t) => {
   const file = await writeAnswers(t);
   const folder = await tempDir(t);
   const [predictions, parameters, page] = ['a.csv', 'b.csv', 'page.html'].map((name) =>
@@ -217,6 +217,8 @@ test('evaluate and fit reject wrong options, and files that they cannot write, b
   const [table, same] = [join(folder, 'table.csv'), join(folder, 'same.csv')];
   writeFileSync(table, 'user_id,skill_id,correct\n');
   symlinkSync(table, join(folder, 'link.csv'));
+  const mapping = join(folder, 'mapping.json');
+  writeFileSync(mapping, '{}');
   const cases: readonly (readonly [command: string, args: readonly string[], err: RegExp])[] = [
     ['evaluate', [missing, '--fold', '1', '--folds', 'all'], /--fold and --folds exclude each other/],
     ['evaluate', [missing, '--folds', '3'], /--folds "3" must be one of all/],
@@ -228,6 +230,7 @@ test('evaluate and fit reject wrong options, and files that they cannot write, b
     ['evaluate', [table, '--report', join(folder, 'link.csv')], /table\.csv is named twice/],
     ['evaluate', [missing, '--predictions', same, '--parameters', same], /same\.csv is named twice/],
     ['fit', [table, '--parameters', table], /table\.csv is named twice/],
+    ['evaluate', [missing, '--mapping', mapping, '--report', mapping], /mapping\.json is named twice/],
     ['fit', [missing, '--predictions', target], /--predictions .*out\.csv cannot be written/],
     ['fit', ['--predictions', missing], /need a file of answers/],
     ['fit', ['--parameters', missing], /need a file of answers/],

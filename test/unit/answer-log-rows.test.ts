@@ -254,7 +254,7 @@ test('A row with counts becomes that many answers', () => {
   );
   assert.deepEqual(read('u', 's', '0', '0', '5'), []);
   for (const [seen, right, message] of [
-    ['1', '2', 'right 2 must not exceed the number of answers'],
+    ['1', '2', 'right 2 is larger than the number of answers'],
     ['10001', '2', 'seen "10001" must be a number from 0 to 10000'],
   ] as const) {
     const [row, another] = read('u', 's', seen, right, '5');
@@ -351,7 +351,7 @@ test('mapColumns prefers the options, joins columns, and reports unused and miss
     'Column "Row" is not used. If it numbers the answers, pass --columns order="Row"',
   ]);
   assert.deepEqual(map('--columns', `${columns},item_id=Task,ts=Whenever`).missing, [
-    'Whenever (--columns ts)',
+    { column: 'ts', text: 'Whenever' },
   ]);
   const own = ['user_id', 'skill_id', 'correct', 'question', 'created_date', 'elapsed_time'];
   assert.deepEqual(mapColumns(own, skilltraceFormat, parseReadOptions()).warnings, [

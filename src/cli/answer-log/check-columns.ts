@@ -61,11 +61,11 @@ function findMissingColumns(
   { positions, missing }: ColumnMapping,
 ): string | null {
   const requireOne = (...columns: readonly string[]): string[] =>
-    columns.some((column) => column in positions || missing.some((text) => text.includes(`${column})`)))
+    columns.some((name) => name in positions || missing.some(({ column }) => column === name))
       ? []
       : columns.slice(0, 1);
   const lacking = [
-    ...missing,
+    ...missing.map(({ column, text }) => `${text} (--columns ${column})`),
     ...requireOne('user_id'),
     ...requireOne('correct', 'choice', 'seen'),
     ...(questions === undefined ? requireOne('skill_id', 'skill_ids') : []),

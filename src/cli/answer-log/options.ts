@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, realpathSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
 import { findTimeProblem } from '../../contracts/answers/events.js';
 import {
@@ -93,8 +93,9 @@ export const logOptions = {
 type ReadingValues = OptionValues<typeof readingOptions>;
 type LogOptionValues = OptionValues<typeof logOptions>;
 
-/** Options of the command line take precedence over those of the mapping file. */
-export function toReadOptions({ mapping, ...given }: LogOptionValues): ReadOptions {
+/** The command line takes precedence over the mapping file. */
+export function toReadOptions({ mapping: file, ...given }: LogOptionValues): ReadOptions {
+  const mapping = file?.values;
   const isGiven = ([name, value]: [string, unknown]): boolean =>
     name in readingOptions && value !== null && value !== false;
   const values = [...Object.entries(mapping ?? {}), ...Object.entries(given).filter(isGiven)];
@@ -118,14 +119,22 @@ export function describeReading(options: ReadOptions, format: LogFormat, models:
   const defaults: Readonly<Partial<Record<keyof ReadOptions, unknown>>> = {
     ...{ kc: models[0], timezone: 'UTC', encoding: format.encoding ?? 'utf-8' },
     ...{ skillSeparator: format.skillSeparator ?? skillSeparator, timeFormat: format.timeFormat ?? 'auto' },
+    sortBy: format.sortBy?.join(),
   };
-  const chosen = { ...options, columns: Object.fromEntries(columns), format: null, start: null };
-  const names = Object.keys(defaultReadOptions) as (keyof ReadOptions)[];
-  const changed = names.filter(
-    (name) => !isDeepStrictEqual(chosen[name], defaultReadOptions[name]) && chosen[name] !== defaults[name],
-  );
-  const name = format.name === 'skilltrace' ? '' : `\n${format.name}`;
-  return `${name}${changed.map((name) => `\n${name}=${JSON.stringify(chosen[name])}`).join('')}`;
+  // A file has columns with one delimiter only.
+  const chosen = {
+    ...options,
+    columns: Object.fromEntries(columns),
+    format: null,
+    start: null,
+    delimiter: null,
+  };
+  const isChanged = (name: keyof ReadOptions): boolean =>
+    !isDeepStrictEqual(chosen[name], defaultReadOptions[name]) && chosen[name] !== defaults[name];
+  const changed = (Object.keys(defaultReadOptions) as (keyof ReadOptions)[]).filter(isChanged);
+  const parts = changed.map((name) => `${name}=${JSON.stringify(chosen[name])}`);
+  if (format.name !== 'skilltrace') parts.unshift(format.name);
+  return parts.map((part) => `\n${part}`).join('');
 }
 
 function parseColumns(text: string, name: string): ReadOptions['columns'] {
@@ -139,8 +148,8 @@ function parseColumns(text: string, name: string): ReadOptions['columns'] {
 }
 
 /** The keys are the names of options with underscores. */
-function readMapping(path: string, name: string): Partial<ReadingValues> {
-  return Object.fromEntries(
+function readMapping(path: string, name: string) {
+  const values: Partial<ReadingValues> = Object.fromEntries(
     Object.entries(parseMapping(path, name)).map(([key, value]) => {
       const found = Object.entries(readingOptions).find(([one]) => one.replaceAll('-', '_') === key);
       if (found === undefined) throw new UsageError(`${name} ${path}: unknown key ${JSON.stringify(key)}`);
@@ -152,6 +161,7 @@ function readMapping(path: string, name: string): Partial<ReadingValues> {
       throw new UsageError(`${label} must be a text, a number, true or a list`);
     }),
   );
+  return { path: realpathSync(path), values };
 }
 
 /** As on the command line; null for other values. */
@@ -180,7 +190,7 @@ function parseDelimiter(text: string, name: string): string {
 }
 
 function parseEncoding(text: string, name: string): string {
-  if (singleByte.test(text)) return text.toLowerCase();
+  if (singleByte.test(text)) return text.toLowerCase().replace('utf8', 'utf-8');
   throw new UsageError(
     `${name} ${JSON.stringify(text)} must be ${encodings}. Convert other files with iconv`,
   );

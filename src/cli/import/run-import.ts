@@ -91,7 +91,7 @@ export async function runImport(run: ImportRun) {
     if (speed === null) return null;
     const { bytes: _, ...counts } = figures;
     const stored = await waitUntilStored(run);
-    // A finished import rejects the same command, which stores the rows if this process is killed before.
+    // Last: until then, the same command resumes the import and stores the remaining rows.
     if (!closers.closing) await withResumeHint(() => finish(run, position()));
     return {
       ...{ file: log.path, format: log.format.name, tenant: args.tenant, ...counts },

@@ -33,17 +33,20 @@ export const outputOption = (placeholder: string, about: string, check = (_: str
     }
   });
 
-/** @param values of a command line @throws UsageError if an output would replace FILE or another output */
+/**
+ * @param values of a command line; those with a path are outputs, or the mapping file
+ * @throws UsageError if an output would replace FILE or one of the others
+ */
 export function checkOutputs(file: string, values: object): void {
-  const outputs = Object.values(values).flatMap((value: unknown) => (isOutput(value) ? value.path : []));
-  const paths = [existsSync(file) ? realpathSync(file) : file, ...outputs];
+  const others = Object.values(values).flatMap((value: unknown) => (hasPath(value) ? value.path : []));
+  const paths = [existsSync(file) ? realpathSync(file) : file, ...others];
   const repeated = paths.find((path, i) => paths.indexOf(path) < i);
   if (repeated !== undefined)
     throw new UsageError(`${repeated} is named twice. Pass another file for each output`);
 }
 
-const isOutput = (value: unknown): value is { readonly path: string } =>
-  typeof value === 'object' && value !== null && 'write' in value;
+const hasPath = (value: unknown): value is { readonly path: string } =>
+  typeof value === 'object' && value !== null && 'path' in value;
 
 function findTarget(path: string): string {
   const target = resolve(path);

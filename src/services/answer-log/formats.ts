@@ -228,7 +228,7 @@ response_time_s=ms_first_response|ms_first_response_time,original=original,answe
   ),
 ];
 
-/** For any file whose columns the options name. */
+/** For other files. The options name the columns. */
 export const customFormat = defineFormat('custom', 'columns of --columns', '', '');
 
 export const detectFormat = (header: readonly string[]): LogFormat | null =>

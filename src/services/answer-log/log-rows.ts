@@ -85,7 +85,7 @@ const maxCount = 10_000;
 function expandCounts(line: number, fields: RawFields, parse: (fields: RawFields) => FileAnswer): LogRow[] {
   const seen = parseNumberField('seen', fields.seen, [0, maxCount]) ?? 0;
   const right = parseNumberField('right', fields.right, [0, maxCount]) ?? 0;
-  if (right > seen) throw new RowProblem('right', 'must not exceed the number of answers', right);
+  if (right > seen) throw new RowProblem('right', 'is larger than the number of answers', right);
   return indices(seen).map((i) => ({
     line,
     answer: parse({ ...fields, correct: i < seen - right ? '0' : '1' }),

@@ -31,7 +31,7 @@ export function mapColumns(
     names: Object.fromEntries(mapped.map(([column, places]) => [column, nameColumns(places).join(' + ')])),
     /** Columns that the options name, but the header lacks. */
     missing: Object.entries(options.columns).flatMap(([column, text]) =>
-      text === '' || column in positions ? [] : [`${text} (--columns ${column})`],
+      text === '' || column in positions ? [] : [{ column, text }],
     ),
     warnings: [...warnOfModels(header, kc, options.kc), ...warnOfUnused(unused, positions)],
   };
@@ -52,7 +52,7 @@ function findColumns(header: readonly string[], text: string, kc: string | null)
 function warnOfModels(header: readonly string[], kc: string | null, given: string | null): string[] {
   const others = listKcModels(header).filter((name) => name !== kc);
   if (kc === null || given !== null || others.length === 0) return [];
-  return [`The skills are those of KC model "${kc}". Pass --kc NAME for another one: ${others.join(', ')}`];
+  return [`The skills come from KC model "${kc}". Pass --kc NAME for another one: ${others.join(', ')}`];
 }
 
 /** Names that suggest a column of the answers. */

@@ -3,6 +3,7 @@ import { findTimeProblem, maxQuestionSkills } from '../../contracts/answers/even
 import { findIdProblem } from '../../contracts/schema/ids.js';
 import type { NonEmpty } from '../../domain/base/common.js';
 import { distinct } from '../../lists.js';
+import { setRecentlyUsed } from '../../store/redis/commands/recently-used.js';
 import type { LogFormat, MappedColumn } from './formats.js';
 import type { AnswerColumn, ReadOptions } from './options.js';
 import { createTimeParser } from './times.js';
@@ -37,7 +38,7 @@ export interface ParserInput {
   readonly options: ReadOptions;
   /** By item; null if the log needs no file of questions. */
   readonly questions: ReadonlyMap<string, QuestionRow> | null;
-  /** Unix milliseconds; times must not be later. */
+  /** Unix milliseconds. Later times are invalid. */
   readonly now: number;
 }
 
@@ -131,9 +132,10 @@ function createSkillParser({ skillSeparator, isForeign }: RowRules) {
     if (!isAbsent(list)) return parse('skill_ids', list, parseList(list));
     if (isAbsent(joined)) throw new RowProblem('skill_id', 'is missing');
     if (typeof joined !== 'string') return parse('skill_id', joined, [joined]);
-    const ids = known.get(joined) ?? parse('skill_id', joined, split(joined));
-    if (known.size >= maxCachedSkills) known.clear();
-    known.set(joined, ids);
+    const found = known.get(joined);
+    if (found !== undefined) return found;
+    const ids = parse('skill_id', joined, split(joined));
+    setRecentlyUsed(known, joined, ids, maxCachedSkills);
     return ids;
   };
 }

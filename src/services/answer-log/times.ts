@@ -1,3 +1,4 @@
+import { setRecentlyUsed } from '../../store/redis/commands/recently-used.js';
 import { parseNumber } from './values.js';
 
 /** Units of numeric times, or the order of day and month in dates such as 3/4/2026. */
@@ -76,12 +77,13 @@ function createOffsetLookup(timeZone: string) {
   if (timeZone === 'UTC') return () => 0;
   const format = new Intl.DateTimeFormat('en-US', { timeZone, timeZoneName: 'longOffset' });
   const offsetAt = (ms: number): number => parseZone(/[+-]\d\d:\d\d$/.exec(format.format(ms))?.[0] ?? 'UTC');
-  const known = new Map<number, number>();
+  const known = new Map<string, number>();
   return (wallMs: number): number => {
-    const quarter = Math.floor(wallMs / quarterHourMs);
-    const offset = known.get(quarter) ?? offsetAt(wallMs - offsetAt(wallMs));
-    if (known.size >= maxOffsets) known.clear();
-    known.set(quarter, offset);
+    const quarter = `${Math.floor(wallMs / quarterHourMs)}`;
+    const found = known.get(quarter);
+    if (found !== undefined) return found;
+    const offset = offsetAt(wallMs - offsetAt(wallMs));
+    setRecentlyUsed(known, quarter, offset, maxOffsets);
     return offset;
   };
 }

@@ -149,6 +149,15 @@ const stepAnswers: readonly ExpectedAnswer[] = [
   ['Stu_1', ['add', 'carry'], 1, 'P1/y', '2006-10-26T09:53:41.000Z', 11],
 ];
 
+function kddCup(title: string, open: string, write: typeof tsv, model: string): FormatExample {
+  const kc = `KC(${model})`;
+  const header = [...stepHeader('Correct First Attempt'), kc, `Opportunity(${model})`];
+  return {
+    ...{ title, format: 'kdd-cup-2010', open, answers: stepAnswers, leftOut: { 'skill_id is missing': 1 } },
+    files: { [open]: write(steps(header, kc, ['1', '0'])) },
+  };
+}
+
 const dataShop: readonly FormatExample[] = [
   {
     title: 'DataShop transactions, with two skills of a step in two columns',
@@ -162,7 +171,7 @@ const dataShop: readonly FormatExample[] = [
       ['Stu_1', ['add', 'carry'], 0, 'P1/y', '2005-09-09T12:01:00.000Z', null],
     ],
     leftOut: { 'skill_id is missing': 1 },
-    warnings: [/The skills are those of KC model "Default"\. Pass --kc NAME for another one: Fine/],
+    warnings: [/The skills come from KC model "Default"\. Pass --kc NAME for another one: Fine/],
   },
   {
     title: 'DataShop student-step rollup',
@@ -176,38 +185,8 @@ const dataShop: readonly FormatExample[] = [
     answers: stepAnswers,
     leftOut: { 'skill_id is missing': 1 },
   },
-  {
-    title: 'KDD Cup 2010',
-    format: 'kdd-cup-2010',
-    files: {
-      'algebra_train.txt': tsv(
-        steps(
-          [...stepHeader('Correct First Attempt'), 'KC(SubSkills)', 'Opportunity(SubSkills)'],
-          'KC(SubSkills)',
-          ['1', '0'],
-        ),
-      ),
-    },
-    open: 'algebra_train.txt',
-    answers: stepAnswers,
-    leftOut: { 'skill_id is missing': 1 },
-  },
-  {
-    title: 'Cognitive Tutor example of pyBKT',
-    format: 'kdd-cup-2010',
-    files: {
-      'ct.csv': csv(
-        steps(
-          [...stepHeader('Correct First Attempt'), 'KC(Default)', 'Opportunity(Default)'],
-          'KC(Default)',
-          ['1', '0'],
-        ),
-      ),
-    },
-    open: 'ct.csv',
-    answers: stepAnswers,
-    leftOut: { 'skill_id is missing': 1 },
-  },
+  kddCup('KDD Cup 2010', 'algebra_train.txt', tsv, 'SubSkills'),
+  kddCup('Cognitive Tutor example of pyBKT', 'ct.csv', csv, 'Default'),
 ];
 
 const header2009 = (
