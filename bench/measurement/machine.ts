@@ -4,6 +4,7 @@ import { availableParallelism, cpus, release, totalmem, type } from 'node:os';
 import { join } from 'node:path';
 import { version } from '../../src/version.js';
 import type { BenchResults } from '../results/results.js';
+import { findPostgres } from '../targets/postgres.js';
 import { resolveBenchPath } from '../targets/targets.js';
 
 const root = resolveBenchPath('../..');
@@ -23,7 +24,7 @@ export function readCommit(): string | null {
   return head.stdout.trim() + (git('status', '--porcelain').stdout.trim() === '' ? '' : '+');
 }
 
-const listedPackages = ['uWebSockets.js', 'piscina', 'ioredis', 'bullmq', 'fastify'];
+const listedPackages = ['uWebSockets.js', 'piscina', 'ioredis', 'bullmq', 'fastify', 'pg'];
 
 export function readVersions(): Record<string, string> {
   const redis = spawnSync('redis-server', ['--version'], { encoding: 'utf8' }).stdout;
@@ -31,10 +32,19 @@ export function readVersions(): Record<string, string> {
     node: process.versions.node,
     skilltrace: version,
     redis: /v=(\S+)/.exec(redis)?.[1] ?? 'unknown',
+    postgres: readPostgresVersion(),
     v8: process.versions.v8,
     clickhouse: `chdb ${readPackageVersion('chdb')}`,
     ...Object.fromEntries(listedPackages.map((name) => [name, readPackageVersion(name)])),
   };
+}
+
+/** `postgres --version` prints "postgres (PostgreSQL) 15.14 (Debian 15.14-0+deb12u1)". */
+function readPostgresVersion(): string {
+  const folder = findPostgres();
+  if (folder === null) return 'not installed';
+  const { stdout } = spawnSync(join(folder, 'postgres'), ['--version'], { encoding: 'utf8' });
+  return /\) (\S+)/.exec(stdout)?.[1] ?? 'unknown';
 }
 
 function readPackageVersion(name: string): string {

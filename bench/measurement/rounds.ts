@@ -13,6 +13,7 @@ export const acceptingParts: readonly string[] = [
   'rest',
   'server',
   'redis',
+  'postgres',
 ];
 /** Parts that move answers to ClickHouse. Redis also does, but counts as accepting. */
 export const drainingParts: readonly string[] = ['pipeline', 'clickhouse'];

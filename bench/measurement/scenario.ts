@@ -136,7 +136,7 @@ export const createPeerContestant = (target: Peer, key: string, traffic: Traffic
   traffic,
   tally: createTally(),
   drains: null,
-  waitUntilSettled: target.waitUntilSettled,
+  waitUntilSettled: null,
 });
 
 /** All learners of the tenant must have ids of one kind. */

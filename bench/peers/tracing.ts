@@ -1,6 +1,6 @@
-const learn = 0.15;
-const guess = 0.2;
-const slip = 0.1;
+export const learn = 0.15;
+export const guess = 0.2;
+export const slip = 0.1;
 
 export interface SkillRecord {
   readonly mastery: number;

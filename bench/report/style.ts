@@ -11,8 +11,10 @@ const colors: Readonly<Record<string, string>> = {
   echo: 'soft',
   fastify: 'b',
   'fastify-outbox': 'e',
-  'fastify-bullmq': 'c',
-  'task-per-request': 'd',
+  'fastify-postgres': 'c',
+  'fastify-postgres-sync': 'c',
+  'fastify-postgres-function': 'd',
+  'fastify-postgres-function-sync': 'd',
 };
 
 export const targetColor = (target: string): string => colors[target] ?? 'e';
@@ -30,6 +32,7 @@ const partColors: Readonly<Record<string, string>> = {
   libuv: 'b',
   rest: 'soft',
   redis: 'redis',
+  postgres: 'a',
   pipeline: 'pipe',
   clickhouse: 'click',
 };

@@ -8,7 +8,6 @@ import { latency } from './latency.js';
 import { memory } from './memory.js';
 import { overload } from './overload.js';
 import {
-  alternatives,
   batches,
   pipeline,
   predictions,
@@ -31,7 +30,6 @@ export const scenarios: readonly Scenario[] = [
   ...trafficScenarios,
   predictions,
   memory,
-  alternatives,
   sittings,
   sustained,
   overload,

@@ -192,14 +192,6 @@ export const predictions = createSharedScenario({
   ],
 });
 
-export const alternatives = createSharedScenario({
-  name: 'alternatives',
-  about: 'single answers, compared with one BullMQ job per answer and one Piscina task per request',
-  isLong: false,
-  pace: 'glance',
-  peers: ['echo', 'fastify-bullmq', 'task-per-request'],
-});
-
 export const sittings = createSharedScenario({
   name: 'sittings',
   about: '200 concurrent learners in sittings of about 20 answers, and learners in random order',

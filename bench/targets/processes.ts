@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { computeSum } from '../../src/lists.js';
 
 /** USER_HZ, in which Linux counts CPU time. */
 const ticksPerSecond = 100;
@@ -15,7 +16,9 @@ const maxStopMs = 6000;
  */
 export function readFamilySeconds(pid: number, except: readonly number[] = []): number {
   if (process.platform !== 'linux') return parsePsTime(runPs('time=', pid));
-  const own = readStatSeconds(`/proc/${pid}/stat`) + readStatSeconds(`/proc/${pid}/stat`, childFields);
+  const own =
+    Math.max(readStatSeconds(`/proc/${pid}/stat`), sumThreadSeconds(pid)) +
+    readStatSeconds(`/proc/${pid}/stat`, childFields);
   const children = listChildren(pid).filter((child) => !except.includes(child));
   return children.reduce(
     (total, child) => total + readOrDefault(() => readFamilySeconds(child, except)),
@@ -39,6 +42,10 @@ export function readOrDefault<Found>(read: () => Found, fallback: Found = 0 as F
     return fallback;
   }
 }
+
+/** Of living threads. More exact than the ticks of the process, which include ended threads. */
+const sumThreadSeconds = (pid: number): number =>
+  computeSum(readdirSync(`/proc/${pid}/task`).map((tid) => readThreadSeconds(pid, Number(tid))));
 
 const nanoseconds = 1e9;
 

@@ -23,8 +23,8 @@ export const readCpuSeconds = ({ pids, threads }: Target): Record<string, number
   ...mapValues(pids, (pid) => readFamilySeconds(pid, Object.values(pids))),
 });
 
-/** Resident MB by part. */
-export const readMemory = ({ pids, threads }: Target): Record<string, number> => ({
-  ...(threads && { server: sumMemoryMb(threads()) }),
-  ...mapValues(pids, readMemoryMb),
-});
+/** Resident MB by part, without PostgreSQL: its processes share most of their memory. */
+export const readMemory = ({ pids, threads }: Target): Record<string, number> => {
+  const { postgres: _, ...others } = pids;
+  return { ...(threads && { server: sumMemoryMb(threads()) }), ...mapValues(others, readMemoryMb) };
+};
