@@ -12,7 +12,6 @@ import { main as movers } from './movers/main.js';
 import { main as nextItems } from './next-items/main.js';
 import { type BenchArguments, benchArguments, formatScenarios } from './options.js';
 import { profileAll } from './profile/profile-targets.js';
-import { formatComparison } from './report/compare.js';
 import { writeReport } from './report/page.js';
 import { formatTables } from './report/table.js';
 import { sortFigures } from './results/goals.js';
@@ -45,7 +44,6 @@ async function runBenchmark({ closers }: CommandContext, args: BenchArguments): 
   const { results, failure } = await runScenarios(bench, args);
   process.stdout.write(`${formatTables(results)}\n${saveResults(results, args.json)}\n`);
   if (failure !== null) throw failure;
-  if (args.compare !== null) process.stdout.write(`\n${formatComparison(args.compare, results)}`);
   if (args.report === null) return;
   writeReport(results, args.report);
   process.stdout.write(`Report: ${args.report}\n`);
@@ -95,7 +93,7 @@ async function runScenarios(
   }
   showProgress('');
   const results: BenchResults = {
-    format: 1,
+    format: 2,
     startedAt: startedAt.toISOString(),
     form: args.full ? 'full' : 'short',
     seconds: (Date.now() - startedAt.getTime()) / 1000,

@@ -8,7 +8,6 @@ import {
 import { StartError } from '../src/lifecycle.js';
 import type { BenchSettings, Pace } from './measurement/bench.js';
 import type { Scenario } from './measurement/scenario.js';
-import { readResults } from './results/results.js';
 import { scenarios } from './scenarios/all.js';
 
 const toText = (text: string): string => text;
@@ -24,7 +23,7 @@ with other implementations in the same run. Takes about eight minutes.`,
     list: flag('list the scenarios'),
     rounds: integerOption(
       1,
-      maxCount,
+      1000,
       'rounds per measurement (default: 5; 2 for minor scenarios without --full)',
     ),
     seconds: integerOption(
@@ -41,14 +40,13 @@ until the target has served 100,000 answers, because V8 still compiles before)`,
     connections: integerOption(1, maxCount, 'connections of the load generator (default: 64)'),
     json: option('FILE', 'file for the results (default: bench-results/DATE.json)', toText),
     report: option('FILE', 'write an HTML report', toText),
-    compare: option('OLD.json', 'compare with the results of an earlier run', readResults),
     profile:
       flag(`write flame graphs of the Node threads, and counters of Redis and ClickHouse, for single answers,
 batches of 1000 and three other implementations, to bench-results/ (two minutes)`),
   },
   examples: [
     'npm run bench -- --report bench.html',
-    'npm run bench -- --only single,latency --compare bench-results/OLD.json',
+    'npm run bench -- --only single,batches',
     'npm run bench -- --micro forecast',
   ],
   notes: `Other modes; the option must be the first argument:

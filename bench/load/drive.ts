@@ -79,7 +79,7 @@ class Load {
       onResponse: (status) => this.handleResponse(channel, status),
       onLost: (reason) => this.fail(new Error(reason)),
     });
-    const channel: Channel = { connection, request: null, requestIndex: 0 };
+    const channel: Channel = { connection, request: null, requestIndex: 0, sentAt: 0 };
     return channel;
   }
 
@@ -98,6 +98,7 @@ class Load {
     this.nextNumber += request.answers;
     channel.request = request;
     channel.requestIndex = this.sent++;
+    channel.sentAt = performance.now() - this.start;
     channel.connection.send(request.bytes);
   }
 
@@ -116,11 +117,9 @@ class Load {
   private recordSuccess(channel: Channel): void {
     this.answered += 1;
     this.answers += (channel.request as PooledRequest).answers;
-    const due = this.schedule.dueAt(channel.requestIndex);
-    if (due !== null) {
-      const ms = performance.now() - this.start - due;
-      this.latencies.record(Math.max(1, Math.round(1000 * ms)));
-    }
+    const due = this.schedule.dueAt(channel.requestIndex) ?? channel.sentAt;
+    const ms = performance.now() - this.start - due;
+    this.latencies.record(Math.max(1, Math.round(1000 * ms)));
   }
 
   private result(seconds: number): LoadResult {
@@ -131,7 +130,7 @@ class Load {
       offered: this.plan.rate,
       numbersUsed: this.nextNumber - this.plan.firstAnswer,
       seconds,
-      latency: this.plan.rate === null ? null : this.percentiles(),
+      latency: this.percentiles(),
     };
   }
 
@@ -145,4 +144,6 @@ interface Channel {
   readonly connection: Connection;
   request: PooledRequest | null;
   requestIndex: number;
+  /** Milliseconds since the start. */
+  sentAt: number;
 }

@@ -22,8 +22,7 @@ export interface LoadResult {
   readonly numbersUsed: number;
   /** From the first request to the last response. */
   readonly seconds: number;
-  /** Milliseconds since requests were due; null for a closed loop. */
-  readonly latency: Percentiles | null;
+  readonly latency: Percentiles;
 }
 
-export type Percentiles = Pick<Latency, 'p50' | 'p90' | 'p99' | 'p999' | 'max'>;
+export type Percentiles = Latency;

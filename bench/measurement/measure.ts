@@ -11,7 +11,7 @@ import { readCpuSeconds, readMemory, type Target } from '../targets/targets.js';
 export type Tally = ReturnType<typeof createTally>;
 
 /** `nextNumber`: of the next answer. No number is used twice. */
-export const createTally = () => ({ acknowledged: 0, unanswered: 0, nextNumber: 0 });
+export const createTally = () => ({ acknowledged: 0, nextNumber: 0 });
 
 export interface Contestant {
   readonly name: string;
@@ -29,8 +29,8 @@ export interface Contestant {
   readonly connections?: number;
   /** Requests per second; absent: closed loop. */
   readonly rate?: number;
-  /** Counts a 503 instead of failing. */
-  readonly mayRefuse?: boolean;
+  /** Default: the pace of the measurement. */
+  readonly seconds?: number;
   /** Its pipeline pauses during the load and drains afterwards. */
   readonly paused?: Service;
   /** Runs during the load, until the signal. */
@@ -95,13 +95,12 @@ async function measureContestant(
 
 async function runLoad(
   runner: LoadRunner,
-  { name, target, traffic, key, tally, waitUntilSettled, connections, mayRefuse = false }: Contestant,
+  { name, target, traffic, key, tally, waitUntilSettled, connections }: Contestant,
   settings: LoadSettings,
 ): Promise<{ load: LoadResult; settledSeconds: number }> {
   const plan = {
     ...settings,
     connections: connections ?? settings.connections,
-    mayRefuse,
     port: target.port,
     pool: runner.pool(traffic, key),
     firstAnswer: tally.nextNumber,
@@ -111,8 +110,6 @@ async function runLoad(
     throw new StartError(`${name}: ${cause instanceof Error ? cause.message : cause}`, { cause });
   });
   tally.acknowledged += load.answers;
-  // The service may have counted a rejected answer if Redis was slow.
-  tally.unanswered += load.rejected;
   tally.nextNumber += load.numbersUsed;
   await waitUntilSettled?.();
   return { load, settledSeconds: (performance.now() - since) / 1000 };

@@ -9,7 +9,7 @@ import type { Service } from '../targets/service.js';
 import { type Bench, measureInTurns, type Pace } from './bench.js';
 import { checkLedger } from './ledger.js';
 import { type Contestant, createTally, type Sample } from './measure.js';
-import { computeLatency, type Rounds } from './rounds.js';
+import type { Rounds } from './rounds.js';
 import { type AnswerGenerator, seedAnswers } from './seed.js';
 
 /** Default: no axis, and the unit `answer`. */
@@ -95,7 +95,6 @@ export async function runLoadScenario(
   const measurementFor = (contestant: Contestant): Measurement => {
     const samples = rounds.getSamples(contestant.name);
     return buildMeasurement(contestant.axis ? service.name : contestant.name, samples, {
-      ...(contestant.rate !== undefined && { throughput: null, latencies: [computeLatency(samples)] }),
       ledger: contestant.target === service ? ledger : null,
     });
   };
@@ -158,9 +157,16 @@ export function buildMeasurement(
   const drained = samples.flatMap(({ pipeline }) => (pipeline === null ? [] : [pipeline]));
   return {
     target,
+    offered: samples[0]?.load.offered ?? null,
     throughput: each(({ perSecond }) => perSecond),
     cpu: Object.fromEntries(parts.map((part) => [part, each(({ cpu }) => cpu[part] ?? 0)])),
-    latencies: [],
+    latency: {
+      p50: each(({ load }) => load.latency.p50),
+      p90: each(({ load }) => load.latency.p90),
+      p99: each(({ load }) => load.latency.p99),
+      p999: each(({ load }) => load.latency.p999),
+      max: each(({ load }) => load.latency.max),
+    },
     memory: findLargest(samples.map(({ memory }) => memory)),
     pipeline:
       drained.length === 0

@@ -2,7 +2,8 @@ import * as Plot from '@observablehq/plot';
 import { chartFigure } from '../../src/lab/report/chart.js';
 import { createColorScale, type Series } from '../../src/lab/report/marks.js';
 import type { Spread } from '../results/results.js';
-import { formatFigure } from './section.js';
+import { formatFigure, formatSpread } from './section.js';
+import { targetColor } from './style.js';
 
 export interface BarPart {
   readonly from: number;
@@ -29,12 +30,26 @@ export interface BarChart {
   readonly level?: number;
 }
 
-export const createSpreadBar = (name: string, series: string, value: Spread, note: string): BarRow => ({
-  name,
-  value: formatFigure(value.median),
-  parts: [{ from: 0, to: value.median, series, note }],
-  range: value,
-});
+export interface SpreadBar {
+  readonly name: string;
+  readonly target: string;
+  readonly value: Spread;
+}
+
+/** @returns no chart without bars */
+export function spreadChart(title: string, unit: string, bars: readonly SpreadBar[]): string[] {
+  if (bars.length === 0) return [];
+  const rows = bars.map(
+    ({ name, target, value }): BarRow => ({
+      name,
+      value: formatFigure(value.median),
+      parts: [{ from: 0, to: value.median, series: target, note: `${name}: ${formatSpread(value)} ${unit}` }],
+      range: value,
+    }),
+  );
+  const colors = Object.fromEntries(bars.map(({ target }) => [target, targetColor(target)]));
+  return [barFigure({ title, x: createZeroAxis(rows, unit), colors, rows })];
+}
 
 export const createZeroAxis = (rows: readonly BarRow[], label: string): Plot.ScaleOptions => ({
   domain: [0, Math.max(...rows.map(({ parts, range }) => range?.high ?? parts.at(-1)?.to ?? 0))],

@@ -1,11 +1,16 @@
-import { computeSum } from '../../src/lists.js';
-import type { BenchResults, Measurement, ScenarioResult, Spread } from '../results/results.js';
+import {
+  type BenchResults,
+  type Measurement,
+  peersScenario,
+  type ScenarioResult,
+  type Spread,
+} from '../results/results.js';
 import { type BarRow, barFigure, createZeroAxis } from './bars.js';
 import {
   buildMeasurementRows,
-  compareWithBaseline,
-  filterMeasurements,
   formatFigure,
+  formatTarget,
+  orDash,
   type Section,
   selectContests,
   sumAcceptingCpu,
@@ -13,34 +18,31 @@ import {
 } from './section.js';
 import { partColor, sortParts } from './style.js';
 
+const formatMedian = ({ median }: Spread): string => formatFigure(median);
+const partNames = ({ cpu }: Measurement): string[] => Object.keys(cpu);
+
 export function cpuSection({ scenarios }: BenchResults): Section {
-  const measured = filterMeasurements(scenarios, ({ cpu }) => Object.keys(cpu).length > 0);
-  const parts = sortParts(measured.flatMap(({ measurements }) => measurements.flatMap(partNames)));
+  const parts = sortParts(scenarios.flatMap(({ measurements }) => measurements.flatMap(partNames)));
   return {
     heading: 'CPU time',
     about:
-      'CPU time of all processes per answer or request, including the kernel. The value after the plus sign is CPU time after the response, of the pipeline and of ClickHouse; the ratio to the echo excludes it. “rest” is CPU time of other threads and child processes. Shorter bars are better.',
-    head: ['Medians, µs per unit', ...parts, 'All processes', 'Without rest'],
-    rows: buildMeasurementRows(measured, ({ cpu }) => {
-      const whole = computeSum(Object.values(cpu).map(({ median }) => median));
-      const texts = parts.map((part) => (cpu[part] ? formatFigure(cpu[part].median) : '–'));
-      return [[...texts, formatFigure(whole), formatFigure(whole - (cpu.rest?.median ?? 0))]];
-    }),
-    charts: () => [...selectContests(measured).map(targetsChart), ...scenariosCharts(measured)],
+      'CPU time by part, including the kernel. In charts, the value after the plus sign is CPU time after the response, of the pipeline and of ClickHouse. “rest” is CPU time of other threads and child processes. Shorter bars are better.',
+    head: ['Medians, µs per unit', ...parts],
+    rows: buildMeasurementRows(scenarios, ({ cpu }) =>
+      Object.keys(cpu).length === 0 ? [] : [parts.map((part) => orDash(cpu[part] ?? null, formatMedian))],
+    ),
+    charts: () => [
+      ...selectContests(scenarios.filter(({ name }) => name !== peersScenario)).map(cpuChart),
+      ...scenariosCharts(scenarios),
+    ],
   };
 }
 
-const partNames = ({ cpu }: Measurement): string[] => Object.keys(cpu);
-
-const targetsChart = (scenario: ScenarioResult): string =>
+export const cpuChart = ({ name, unit, measurements }: ScenarioResult): string =>
   stackChart(
-    `${scenario.name}: CPU per ${scenario.unit}, by target`,
-    scenario.unit,
-    scenario.measurements.map((measurement) => {
-      const ratio = compareWithBaseline(scenario, measurement).cpu;
-      const suffix = ratio === null ? '' : `, ${formatFigure(ratio.median)} × echo`;
-      return { name: measurement.target, measurement, suffix };
-    }),
+    `${name}: CPU per ${unit}, by target`,
+    unit,
+    measurements.map((measurement) => ({ name: formatTarget(measurement), measurement })),
   );
 
 const scenariosCharts = (scenarios: readonly ScenarioResult[]): string[] =>
@@ -49,7 +51,7 @@ const scenariosCharts = (scenarios: readonly ScenarioResult[]): string[] =>
       .filter((scenario) => scenario.unit === unit && scenario.axis === null)
       .flatMap(({ name, measurements }) =>
         measurements
-          .filter(({ target }) => target === 'skilltrace')
+          .filter(({ target, latency }) => target === 'skilltrace' && latency !== null)
           .map((measurement) => ({ name, measurement })),
       );
     return rows.length < 2 ? [] : [stackChart(`skilltrace: CPU per ${unit}, by scenario`, unit, rows)];
@@ -58,14 +60,13 @@ const scenariosCharts = (scenarios: readonly ScenarioResult[]): string[] =>
 interface StackRow {
   readonly name: string;
   readonly measurement: Measurement;
-  readonly suffix?: string;
 }
 
 function stackChart(title: string, unit: string, stacks: readonly StackRow[]): string {
   const rows = stacks.map(
-    ({ name, measurement, suffix = '' }): BarRow => ({
+    ({ name, measurement }): BarRow => ({
       name,
-      value: `${formatTotal(measurement)} µs${suffix}`,
+      value: `${formatTotal(measurement)} µs`,
       parts: stackParts(measurement),
     }),
   );

@@ -1,7 +1,7 @@
 import { goalNames } from '../results/goals.js';
 import type { BenchResults, Figure } from '../results/results.js';
 import { type BarRow, barFigure } from './bars.js';
-import { formatFigure, formatSpread, type Section } from './section.js';
+import { formatFigure, formatRatio, formatSpread, type Section } from './section.js';
 
 export function goalSection({ figures }: BenchResults): Section {
   const judged = figures.filter(({ goal }) => goal !== null);
@@ -9,7 +9,7 @@ export function goalSection({ figures }: BenchResults): Section {
   return {
     heading: 'Goals',
     about:
-      'Bars to the right of the line reach the goal, bars to the left miss it; the length shows the factor. Thin lines show the range of all rounds. Figures without a goal are only reported.',
+      'Bars to the right of the line reach the goal, bars to the left miss it; the length shows the factor. Thin lines show the interval of the median. Figures without a goal are only reported.',
     notes: [
       `${judged.filter(isReached).length} of ${judged.length} goals reached`,
       ...(missing.length === 0 ? [] : [`Not measured in this run: ${missing.join('; ')}`]),
@@ -17,7 +17,7 @@ export function goalSection({ figures }: BenchResults): Section {
     head: ['Figure', 'Value', 'Goal', 'Aim', 'Result'],
     rows: figures.map((figure) => [
       figure.name,
-      formatValue(figure, formatSpread(figure.value)),
+      formatInterval(figure),
       formatGoal(figure),
       figure.aim === undefined ? '' : formatFigure(figure.aim),
       { text: formatVerdict(figure), look: isReached(figure) === false ? 'off' : undefined },
@@ -39,6 +39,9 @@ function formatVerdict({ value, goal, aim }: Figure): string {
   if (isReached({ goal: further, value })) return 'aim reached';
   return reached ? 'reached' : 'MISSED';
 }
+
+const formatInterval = (figure: Figure): string =>
+  figure.unit === 'times' ? formatRatio(figure.value) : formatValue(figure, formatSpread(figure.value));
 
 const formatValue = ({ unit }: Figure, text: string): string => `${text} ${unit}`.trimEnd();
 

@@ -1,13 +1,12 @@
 import { distinct } from '../../src/lists.js';
 import type { BenchResults, Measurement, ScenarioResult, Spread } from '../results/results.js';
-import { type BarRow, barFigure, createSpreadBar, createZeroAxis } from './bars.js';
-import { formatFigure, formatSpread, type Section, sumAcceptingCpu } from './section.js';
-import { targetColors } from './style.js';
+import { type SpreadBar, spreadChart } from './bars.js';
+import { formatFigure, type Section, sumAcceptingCpu } from './section.js';
 
 export const growthSection = ({ scenarios }: BenchResults): Section => ({
   heading: 'Growth',
   about:
-    'The same load with more learners, cores, processes or answers per request. CPU time until the response, without the pipeline. Thin lines show the range of all rounds; the tables above contain all values.',
+    'The same load with more learners, cores, processes or answers per request. CPU time until the response, without the pipeline. Thin lines show the interval of the median; the tables above contain all values.',
   head: [],
   rows: [],
   charts: () => {
@@ -20,32 +19,30 @@ function buildCharts(places: readonly ScenarioResult[]): string[] {
   const [first] = places;
   if (first === undefined || places.length < 2) return [];
   const { unit, axis } = first;
+  const closedThroughput = ({ offered, throughput }: Measurement) => (offered === null ? throughput : null);
   return [
-    ...growthChart(`CPU per ${unit} by ${axis?.label}`, `µs of CPU per ${unit}`, places, sumAcceptingCpu),
-    ...growthChart(
+    ...spreadChart(
+      `CPU per ${unit} by ${axis?.label}`,
+      `µs of CPU per ${unit}`,
+      growthBars(places, sumAcceptingCpu),
+    ),
+    ...spreadChart(
       `${unit}s per second by ${axis?.label}`,
       `${unit}s per second`,
-      places,
-      ({ throughput }) => throughput,
+      growthBars(places, closedThroughput),
     ),
   ];
 }
 
-function growthChart(
-  title: string,
-  unit: string,
+const growthBars = (
   places: readonly ScenarioResult[],
-  of: (measurement: Measurement) => Spread | null,
-): string[] {
-  const rows = places.flatMap(({ axis, measurements }) =>
-    measurements.flatMap((measurement): BarRow[] => {
+  pick: (measurement: Measurement) => Spread | null,
+): SpreadBar[] =>
+  places.flatMap(({ axis, measurements }) =>
+    measurements.flatMap((measurement) => {
       const { target } = measurement;
-      const value = of(measurement);
+      const value = pick(measurement);
       const name = `${axis?.label}: ${formatFigure(axis?.value ?? 0)}, ${target}`;
-      return value === null ? [] : [createSpreadBar(name, target, value, `${name}: ${formatSpread(value)}`)];
+      return value === null ? [] : [{ name, target, value }];
     }),
   );
-  if (rows.length === 0) return [];
-  const targets = places.flatMap(({ measurements }) => measurements.map(({ target }) => target));
-  return [barFigure({ title, x: createZeroAxis(rows, unit), colors: targetColors(targets), rows })];
-}

@@ -3,15 +3,14 @@ import { cpuSection } from './cpu.js';
 import { createDataSections } from './data-sections.js';
 import { goalSection } from './goals.js';
 import { growthSection } from './growth.js';
-import { latencySection } from './latency.js';
+import { loadsSection, peersSection } from './loads.js';
 import { formatFigure, formatNoise, formatRun, type Section } from './section.js';
-import { throughputSection } from './throughput.js';
 
 /** Goals come first. */
 export const buildSections = (results: BenchResults): [Section, ...Section[]] => [
   goalSection(results),
-  latencySection(results),
-  throughputSection(results),
+  peersSection(results),
+  loadsSection(results),
   cpuSection(results),
   growthSection(results),
   ...createDataSections(results),

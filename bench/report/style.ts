@@ -19,9 +19,6 @@ const colors: Readonly<Record<string, string>> = {
 
 export const targetColor = (target: string): string => colors[target] ?? 'e';
 
-export const targetColors = (targets: readonly string[]): Record<string, string> =>
-  Object.fromEntries(targets.map((target) => [target, targetColor(target)]));
-
 /** In stacking order. */
 const partColors: Readonly<Record<string, string>> = {
   'front end': 'front',

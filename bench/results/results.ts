@@ -1,134 +1,105 @@
-import { readFileSync } from 'node:fs';
-import { Type } from 'typebox';
-import { Compile } from 'typebox/compile';
-import { validate } from '../../src/contracts/schema/validate.js';
-import { StartError } from '../../src/lifecycle.js';
+/** Median and interval of the median over the rounds; see `computeSpread`. */
+export interface Spread {
+  readonly median: number;
+  readonly low: number;
+  readonly high: number;
+  /** One per round, in order. */
+  readonly values: readonly number[];
+}
 
-type DeepReadonly<Of> = { readonly [Key in keyof Of]: DeepReadonly<Of[Key]> };
-type Static<Schema extends Type.TSchema> = DeepReadonly<Type.Static<Schema>>;
-
-const nonNegative = Type.Number({ minimum: 0 });
-const nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
-
-/** Median, smallest and largest value of the rounds. */
-export type Spread = Static<typeof Spread>;
-const Spread = Type.Object({
-  median: nonNegative,
-  low: nonNegative,
-  high: nonNegative,
-  rounds: Type.Integer({ minimum: 1 }),
-});
-
-/** Milliseconds since a request was due, so that waiting counts (coordinated omission). */
-export type Latency = Static<typeof Latency>;
-const Latency = Type.Object({
-  /** Requests per second. `refused`: with 503, if allowed. */
-  offered: nonNegative,
-  achieved: nonNegative,
-  refused: Type.Optional(nonNegative),
-  p50: nonNegative,
-  p90: nonNegative,
-  p99: nonNegative,
-  p999: nonNegative,
-  max: nonNegative,
-});
+/** Milliseconds from the time when a request was due; in a closed loop, from the time when it was sent. */
+export interface Latency {
+  readonly p50: number;
+  readonly p90: number;
+  readonly p99: number;
+  readonly p999: number;
+  readonly max: number;
+}
 
 /** Answers of all loads on one tenant, with warm-up and seeding. */
-export type Ledger = Static<typeof Ledger>;
-const Ledger = Type.Object({
+export interface Ledger {
   /** With status 200. */
-  acknowledged: nonNegative,
-  /** Rejected under overload. The service may have counted some. */
-  unanswered: nonNegative,
+  readonly acknowledged: number;
   /** Attempts of all learners and skills. */
-  inRedis: nonNegative,
+  readonly inRedis: number;
   /** Rows, and distinct outbox ids. */
-  inClickHouse: nonNegative,
-  distinctInClickHouse: nonNegative,
-});
+  readonly inClickHouse: number;
+  readonly distinctInClickHouse: number;
+}
 
-export type Measurement = Static<typeof Measurement>;
-const Measurement = Type.Object({
+export interface Measurement {
   /** `skilltrace`, `skilltrace, pipeline paused`, or a peer such as `echo`. */
-  target: Type.String(),
-  /** Per second in a closed loop; null if not measured. */
-  throughput: nullable(Spread),
+  readonly target: string;
+  /** Requests per second of an open loop; null in a closed loop. */
+  readonly offered: number | null;
+  /** Units per second; null if not measured. */
+  readonly throughput: Spread | null;
   /**
    * CPU µs per unit by part: `front end` (main threads), `workers`, `forecast`, `runtime` (V8's compiler and
-   * garbage collector), `libuv`, `rest` (other threads, and children), `redis`, `pipeline`, `clickhouse`;
-   * `server` if threads cannot be distinguished. The sum covers all processes.
+   * garbage collector), `libuv`, `rest` (other threads, and children), `redis`, `postgres`, `pipeline`,
+   * `clickhouse`; `server` if threads cannot be distinguished. The sum covers all processes.
    */
-  cpu: Type.Record(Type.String(), Spread),
-  /** Ascending by offered rate. */
-  latencies: Type.Array(Latency),
+  readonly cpu: Readonly<Record<string, Spread>>;
+  /** Null if not measured. */
+  readonly latency: Readonly<Record<keyof Latency, Spread>> | null;
   /** Maximum MB by part. */
-  memory: Type.Record(Type.String(), nonNegative),
+  readonly memory: Readonly<Record<string, number>>;
   /**
    * Rows per second until ClickHouse has the last row; maximum lag in seconds. Null for peers and if paused.
    */
-  pipeline: nullable(Type.Object({ rowsPerSecond: Spread, lag: Spread })),
+  readonly pipeline: { readonly rowsPerSecond: Spread; readonly lag: Spread } | null;
   /** Null for a peer. */
-  ledger: nullable(Ledger),
-});
+  readonly ledger: Ledger | null;
+}
 
-export type ScenarioResult = Static<typeof ScenarioResult>;
-const ScenarioResult = Type.Object({
-  name: Type.String(),
-  about: Type.String(),
+export interface ScenarioResult {
+  readonly name: string;
+  readonly about: string;
   /** Variable of plots (learners, API processes); null: no variable. */
-  axis: nullable(Type.Object({ label: Type.String(), value: Type.Number() })),
-  unit: Type.Union([Type.Literal('answer'), Type.Literal('request')]),
-  measurements: Type.Array(Measurement),
-});
+  readonly axis: { readonly label: string; readonly value: number } | null;
+  readonly unit: 'answer' | 'request';
+  readonly measurements: readonly Measurement[];
+}
 
-const Goal = Type.Union([Type.Object({ atMost: Type.Number() }), Type.Object({ atLeast: Type.Number() })]);
-export type Goal = Static<typeof Goal>;
+export type Goal = { readonly atMost: number } | { readonly atLeast: number };
 
 /** A ratio if the absolute value depends on the machine. */
-export type Figure = Static<typeof Figure>;
-const Figure = Type.Object({
-  name: Type.String(),
-  about: Type.String(),
-  unit: Type.String(),
-  value: Spread,
+export interface Figure {
+  readonly name: string;
+  readonly about: string;
+  /** `times`: a ratio, computed round by round. */
+  readonly unit: string;
+  readonly value: Spread;
   /** Null if the figure is only shown. */
-  goal: nullable(Goal),
-  aim: Type.Optional(Type.Number()),
-});
+  readonly goal: Goal | null;
+  readonly aim?: number;
+}
 
 /** The echo before, between and after the scenarios: µs per request, and requests per second. */
-export type Noise = Static<typeof Noise>;
-const Noise = Type.Object({ cpu: Type.Array(nonNegative), perSecond: Type.Array(nonNegative) });
+export interface Noise {
+  readonly cpu: readonly number[];
+  readonly perSecond: readonly number[];
+}
 
-export type BenchResults = Static<typeof BenchResults>;
-const BenchResults = Type.Object({
-  format: Type.Literal(1),
+/** Name of the scenario with all comparable servers. */
+export const peersScenario = 'peers';
+
+export interface BenchResults {
+  readonly format: 2;
   /** ISO time. */
-  startedAt: Type.String(),
-  form: Type.Union([Type.Literal('short'), Type.Literal('full')]),
-  seconds: nonNegative,
-  machine: Type.Object({
-    processor: Type.String(),
-    cores: nonNegative,
-    memoryMb: nonNegative,
-    system: Type.String(),
-  }),
-  /** Absent in results of earlier versions. */
-  noise: Type.Optional(Noise),
-  versions: Type.Record(Type.String(), Type.String()),
+  readonly startedAt: string;
+  readonly form: 'short' | 'full';
+  readonly seconds: number;
+  readonly machine: {
+    readonly processor: string;
+    readonly cores: number;
+    readonly memoryMb: number;
+    readonly system: string;
+  };
+  readonly noise: Noise;
+  readonly versions: Readonly<Record<string, string>>;
   /** With `+` if files are changed; null outside a repository. */
-  commit: nullable(Type.String()),
-  scenarios: Type.Array(ScenarioResult),
-  figures: Type.Array(Figure),
-});
-const resultsCheck = Compile(BenchResults);
-
-/** @throws StartError */
-export function readResults(file: string): BenchResults {
-  try {
-    return validate(resultsCheck, JSON.parse(readFileSync(file, 'utf8')), 'results of a benchmark');
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    throw new StartError(`Cannot read the benchmark results ${file}: ${reason}`, { cause });
-  }
+  readonly commit: string | null;
+  readonly scenarios: readonly ScenarioResult[];
+  readonly figures: readonly Figure[];
 }

@@ -4,35 +4,20 @@ import { analysts } from './analysts.js';
 import { analystsLoad } from './analysts-load.js';
 import { cores } from './cores.js';
 import { growth } from './growth.js';
-import { latency } from './latency.js';
 import { memory } from './memory.js';
-import { overload } from './overload.js';
-import {
-  batches,
-  pipeline,
-  predictions,
-  severalSkills,
-  single,
-  sittings,
-  steady,
-  sustained,
-  trafficScenarios,
-} from './shared-service.js';
+import { peers } from './peers.js';
+import { batches, pipeline, predictions, severalSkills, single, trafficScenarios } from './shared-service.js';
 import { webhooks } from './webhooks.js';
 
 export const scenarios: readonly Scenario[] = [
   single,
-  pipeline,
   batches,
+  peers,
+  pipeline,
   severalSkills,
-  latency,
-  steady,
   ...trafficScenarios,
   predictions,
   memory,
-  sittings,
-  sustained,
-  overload,
   analysts,
   analystsLoad,
   webhooks,

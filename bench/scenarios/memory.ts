@@ -41,7 +41,7 @@ export const memory: Scenario = {
       event_id: `event-${`${i}`.padStart(numberPlaceholder.length, '0')}`,
     }));
     const ledger = await checkTenantLedger(contestant);
-    const more = { throughput: null, memory: readMemory(service), ledger };
+    const more = { throughput: null, latency: null, memory: readMemory(service), ledger };
     return {
       results: [{ measurements: [buildMeasurement(service.name, [], more)] }],
       figures: [

@@ -1,10 +1,8 @@
 import { type Traffic, usualTraffic } from '../load/traffic.js';
-import { measureSaturation } from '../measurement/bench.js';
 import { allParts, drainingParts } from '../measurement/rounds.js';
 import { createSharedScenario, type Scenario, withScheduledDrain } from '../measurement/scenario.js';
 import { createAnswerGenerator } from '../measurement/seed.js';
 import { computeScaledSpread, createGoalFigure, createPlainFigure } from '../results/goals.js';
-import type { Spread } from '../results/results.js';
 import { computeRatioSpread, computeSpread } from '../results/spread.js';
 
 const serviceName = 'skilltrace';
@@ -15,21 +13,15 @@ export const single = createSharedScenario({
   isLong: false,
   pace: 'main',
   peers: ['echo', 'fastify', 'fastify-outbox'],
+  contestants: (usual) => [withScheduledDrain(usual)],
   figures: (rounds) => {
-    const cpu = (peer: string): Spread => computeRatioSpread(rounds.cpu(serviceName), rounds.cpu(peer));
-    const perSecond = (peer: string): Spread =>
-      computeRatioSpread(rounds.perSecond(serviceName), rounds.perSecond(peer));
+    const echo = rounds.cpu('echo');
+    const later = rounds.cpu(serviceName, drainingParts);
+    const outbox = computeRatioSpread(rounds.cpu(serviceName), rounds.cpu('fastify-outbox'));
     return [
-      createGoalFigure('echo', cpu('echo')),
-      createGoalFigure('fastify', cpu('fastify')),
-      createGoalFigure('throughput', perSecond('fastify')),
-      createGoalFigure('promises', perSecond('fastify-outbox')),
-      createPlainFigure(
-        'CPU per single answer, relative to fastify-outbox',
-        'server, workers and Redis',
-        'times',
-        cpu('fastify-outbox'),
-      ),
+      createGoalFigure('whole', computeRatioSpread(rounds.cpu(serviceName, allParts), echo)),
+      createGoalFigure('outbox', outbox),
+      createGoalFigure('draining', computeScaledSpread(later, echo)),
     ];
   },
 });
@@ -40,9 +32,8 @@ export const pipeline = createSharedScenario({
   name: 'pipeline',
   about:
     'single answers, closed loop, with the pipeline running and paused (the backlog is drained between rounds)',
-  isLong: false,
+  isLong: true,
   pace: 'main',
-  peers: ['echo'],
   contestants: (usual) => [
     withScheduledDrain(usual),
     { ...usual, name: pausedName, drains: null, waitUntilSettled: null, paused: usual.drains },
@@ -54,11 +45,6 @@ export const pipeline = createSharedScenario({
       .cpu(serviceName, ['redis'])
       .map((all, round) => Math.max(0, all - (redisPaused[round] as number)));
     return [
-      createGoalFigure('whole', computeRatioSpread(rounds.cpu(serviceName, allParts), rounds.cpu('echo'))),
-      createGoalFigure(
-        'draining',
-        computeScaledSpread(rounds.cpu(serviceName, drainingParts), rounds.cpu('echo')),
-      ),
       createPlainFigure(
         'CPU of Redis for the drain, per answer',
         'difference between a running and a paused pipeline',
@@ -123,20 +109,6 @@ export const severalSkills = createSharedScenario({
   ],
 });
 
-/** Batches are small here, so an answer costs most. */
-export const steady = createSharedScenario({
-  name: 'steady',
-  about:
-    'open loop with 1000 single answers per second; the echo runs in a closed loop, as a measure of machine speed',
-  isLong: false,
-  pace: 'main',
-  peers: ['echo'],
-  contestants: (usual) => [{ ...withScheduledDrain(usual), rate: 1000 }],
-  figures: (rounds) => [
-    createGoalFigure('steady', computeScaledSpread(rounds.cpu(serviceName), rounds.cpu('echo'))),
-  ],
-});
-
 const createTrafficScenario = (
   name: string,
   about: string,
@@ -190,38 +162,4 @@ export const predictions = createSharedScenario({
       computeRatioSpread(rounds.perSecond(serviceName), rounds.perSecond('echo')),
     ),
   ],
-});
-
-export const sittings = createSharedScenario({
-  name: 'sittings',
-  about: '200 concurrent learners in sittings of about 20 answers, and learners in random order',
-  isLong: true,
-  pace: 'side',
-  contestants: (usual) =>
-    (['random', 'sittings'] as const).map((order) => ({
-      ...usual,
-      name: `${serviceName}, ${order}`,
-      traffic: { ...usual.traffic, order },
-    })),
-  figures: (rounds) => [
-    createPlainFigure(
-      'CPU per answer in sittings, relative to random learners',
-      'server, workers and Redis',
-      'times',
-      computeRatioSpread(rounds.cpu(`${serviceName}, sittings`), rounds.cpu(`${serviceName}, random`)),
-    ),
-  ],
-});
-
-export const sustained = createSharedScenario({
-  name: 'sustained',
-  about: 'open loop at half of saturation for 60 s',
-  isLong: true,
-  pace: { rounds: 1, seconds: 60 },
-  contestants: async (usual, bench) => {
-    const once = { rounds: 1, seconds: bench.settings.main.seconds };
-    const contestant = withScheduledDrain(usual);
-    return [{ ...contestant, rate: (await measureSaturation(bench, contestant, once)) / 2 }];
-  },
-  figures: (rounds) => [createGoalFigure('minute', computeSpread(rounds.lag(serviceName)))],
 });

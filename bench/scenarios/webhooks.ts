@@ -8,7 +8,7 @@ import { learnerId, usualTraffic } from '../load/traffic.js';
 import { type Bench, measureInTurns, startDedicatedService } from '../measurement/bench.js';
 import { checkLedger } from '../measurement/ledger.js';
 import type { Contestant } from '../measurement/measure.js';
-import { allParts, computeLatency } from '../measurement/rounds.js';
+import { allParts } from '../measurement/rounds.js';
 import {
   buildMeasurement,
   createServiceContestant,
@@ -135,10 +135,7 @@ async function measureBurst(stage: WebhookStage) {
   const [untold = [], told = []] = contestants.map((one) => measured.p99(one.name));
   const perSecond = seconds.map((took) => burst.learners / took);
   return {
-    measurements: contestants.map((one) => {
-      const samples = measured.getSamples(one.name);
-      return buildMeasurement(one.name, samples, { throughput: null, latencies: [computeLatency(samples)] });
-    }),
+    measurements: contestants.map(({ name }) => buildMeasurement(name, measured.getSamples(name))),
     figures: [
       createGoalFigure('webhooksP99', computeRatioSpread(told, untold)),
       createWebhookFigure('time to deliver a burst of 10,000 webhooks', 's', seconds),

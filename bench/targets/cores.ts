@@ -2,15 +2,6 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { cpus } from 'node:os';
 
-/** Null with one core, outside Linux, or without `taskset`. */
-export function splitCores() {
-  if (!canPinCores()) return null;
-  const cores = listAllowedCores();
-  if (cores.length < 2) return null;
-  const half = Math.ceil(cores.length / 2);
-  return { service: cores.slice(0, half).join(), generator: cores.slice(half).join() };
-}
-
 export const canPinCores = (): boolean =>
   process.platform === 'linux' && spawnSync('taskset', ['--version']).status === 0;
 

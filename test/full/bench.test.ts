@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { readResults } from '../../bench/results/results.js';
+import type { BenchResults } from '../../bench/results/results.js';
 import { endOf } from '../support/commands/command.js';
 import { tempDir } from '../support/temp.js';
 import { waitFor } from '../support/wait.js';
@@ -33,8 +33,8 @@ test('`npm run bench` measures all targets, counts each answer and removes its f
   const options = `--rounds 1 --seconds 1 --warm-up 1 --connections 8 --json ${json} --report ${report}`;
   const { code, out, err } = await endOf(startBench(t, folder, options));
   assert.equal(code, 0, err);
-  assert.match(out, /CPU per single answer, relative to echo/);
-  const { scenarios, figures } = readResults(json);
+  assert.match(out, /CPU of the whole service per single answer, relative to echo/);
+  const { scenarios, figures }: BenchResults = JSON.parse(readFileSync(json, 'utf8'));
   const measurements = scenarios[0]?.measurements ?? [];
   const targets = measurements.map(({ target }) => target);
   assert.deepEqual(targets, ['echo', 'fastify', 'fastify-outbox', 'skilltrace']);
@@ -43,11 +43,10 @@ test('`npm run bench` measures all targets, counts each answer and removes its f
   for (const part of ['front end', 'workers', 'runtime', 'redis', 'pipeline', 'clickhouse'])
     assert.ok(service?.cpu[part] !== undefined, part);
   const ledger = service?.ledger;
-  assert.ok(ledger && ledger.acknowledged > 0);
-  assert.ok(ledger.inRedis >= ledger.acknowledged);
-  assert.ok(ledger.inRedis <= ledger.acknowledged + ledger.unanswered);
-  assert.deepEqual([ledger.inClickHouse, ledger.distinctInClickHouse], [ledger.inRedis, ledger.inRedis]);
-  assert.ok(figures.every(({ value }) => value.median > 0 && value.rounds === 1));
+  const { acknowledged = 0, ...stored } = ledger ?? {};
+  assert.ok(acknowledged > 0);
+  assert.deepEqual(Object.values(stored), [acknowledged, acknowledged, acknowledged]);
+  assert.ok(figures.every(({ value }) => value.median > 0 && value.values.length === 1));
   assert.deepEqual(listLeftovers(folder), []);
   assert.ok(existsSync(report));
 });

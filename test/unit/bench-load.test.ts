@@ -1,4 +1,4 @@
-/** The load generator of `npm run bench`, and the statistics of its rounds. */
+/** The load generator of `npm run bench`. */
 import assert from 'node:assert/strict';
 import { createServer, type RequestListener, type ServerResponse } from 'node:http';
 import { type TestContext, test } from 'node:test';
@@ -8,7 +8,6 @@ import { fillNumbers, readPool, writePool } from '../../bench/load/request-pool.
 import { createResponseReader } from '../../bench/load/response-reader.js';
 import { createClosedLoop, createOpenLoop } from '../../bench/load/schedule.js';
 import { numberPlaceholder, prepareRequests, usualTraffic } from '../../bench/load/traffic.js';
-import { computeRatioSpread, computeSpread } from '../../bench/results/spread.js';
 import { listen } from '../support/servers/ports.js';
 import { tempDir } from '../support/temp.js';
 
@@ -21,13 +20,6 @@ test('createOpenLoop schedules requests at even times, createClosedLoop whenever
   const endless = Number.POSITIVE_INFINITY;
   assert.deepEqual([0, 1999, 2000].map(closed.countDue), [endless, endless, 0]);
   assert.equal(closed.dueAt(5), null);
-});
-
-test('computeSpread returns median and ends of the rounds, computeRatioSpread compares round by round', () => {
-  assert.deepEqual(computeSpread([5, 1, 3]), { median: 3, low: 1, high: 5, rounds: 3 });
-  assert.deepEqual(computeSpread([4, 1]), { median: 2.5, low: 1, high: 4, rounds: 2 });
-  // The machine was half as fast in the second round.
-  assert.deepEqual(computeRatioSpread([6, 12], [3, 6]), { median: 2, low: 2, high: 2, rounds: 2 });
 });
 
 test('createResponseReader reads responses from chunks of any size', () => {

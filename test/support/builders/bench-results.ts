@@ -1,4 +1,4 @@
-/** Invented results of the benchmark: three targets, latencies, growth, and goals. */
+/** Invented results of the benchmark: peers, three targets of one load, growth, and goals. */
 import type {
   BenchResults,
   Figure,
@@ -8,28 +8,36 @@ import type {
   ScenarioResult,
   Spread,
 } from '../../../bench/results/results.js';
+import { computeSpread } from '../../../bench/results/spread.js';
 
-export const spread = (median: number, noise = 0.02, rounds = 5): Spread => ({
-  ...{ median, low: median * (1 - noise), high: median * (1 + noise), rounds },
-});
+/** Values at even distances around the median. @param noise share of the median */
+export const spread = (median: number, noise = 0.02, rounds = 5): Spread =>
+  computeSpread(
+    Array.from(
+      { length: rounds },
+      (_, i) => median * (1 + noise * (rounds < 2 ? 0 : (2 * i) / (rounds - 1) - 1)),
+    ),
+  );
 
 export const figure = (name: string, value: Spread, goal: Figure['goal'], unit = 'times'): Figure => ({
   ...{ name, about: `about ${name}`, unit, value, goal },
 });
 
-const latencyAt = (offered: number, capacity: number): Latency => {
-  const p50 = offered < capacity ? 0.3 + offered / capacity : 500;
-  const achieved = Math.min(offered, capacity);
-  return { offered, achieved, p50, p90: 2 * p50, p99: 5 * p50, p999: 9 * p50, max: 20 * p50 };
-};
+const latencyAround = (p50: number): Record<keyof Latency, Spread> => ({
+  ...{ p50: spread(p50), p90: spread(2 * p50), p99: spread(5 * p50) },
+  ...{ p999: spread(9 * p50), max: spread(20 * p50) },
+});
 
 const fullLedger: Ledger = {
-  ...{ acknowledged: 5000, unanswered: 3, inRedis: 5001, inClickHouse: 5001, distinctInClickHouse: 5001 },
+  acknowledged: 5001,
+  inRedis: 5001,
+  inClickHouse: 5001,
+  distinctInClickHouse: 5001,
 };
 
 const peer = (target: string, perSecond: number, cpu: Measurement['cpu']): Measurement => ({
   ...{ target, throughput: spread(perSecond), cpu, memory: { server: 80 }, pipeline: null, ledger: null },
-  latencies: [1000, 2000, 5000, 10_000].map((offered) => latencyAt(offered, perSecond)),
+  ...{ offered: null, latency: latencyAround(64_000 / perSecond) },
 });
 
 /** @param cost factor of the cost of an answer */
@@ -46,29 +54,45 @@ export const service = (cost = 1, ledger: Ledger | null = fullLedger): Measureme
   ledger,
 });
 
-/** @param pace factor by which the machine is slower */
-export const single = (measurement: Measurement, pace = 1): ScenarioResult => ({
+const echo = peer('echo', 60_000, { server: spread(10) });
+
+export const single = (measurement: Measurement): ScenarioResult => ({
   ...{ name: 'single', about: 'single answers', axis: null, unit: 'answer' },
   measurements: [
     measurement,
-    peer('echo', 60_000 / pace, { server: spread(10 * pace) }),
-    peer('fastify', 4000 / pace, { server: spread(50 * pace), redis: spread(20 * pace) }),
+    echo,
+    peer('fastify', 4000, { server: spread(50), redis: spread(20) }),
+    peer('fastify-outbox', 4000, { server: spread(30), redis: spread(18) }),
   ],
 });
 
+const atRate = (one: Measurement, offered: number): Measurement => ({
+  ...{ ...one, offered, throughput: spread(offered), ledger: null },
+});
+
+/** @param target its CPU is four times the service's */
+export const peers = (target = 'fastify-postgres'): ScenarioResult => {
+  const postgres = peer(target, 1500, { server: spread(92), postgres: spread(100) });
+  return {
+    ...{ name: 'peers', about: 'comparable servers', axis: null, unit: 'answer' },
+    measurements: [echo, postgres, service(), atRate(postgres, 1000), atRate(service(2), 1000)],
+  };
+};
+
 const grown = (name: string, label: string, value: number, cost: number): ScenarioResult => ({
   ...{ name, about: `more ${label}`, axis: { label, value }, unit: 'answer' },
-  measurements: [{ ...service(cost), latencies: [] }],
+  measurements: [service(cost)],
 });
 
 export const benchResults = (changes: Partial<BenchResults> = {}): BenchResults => ({
-  ...{ format: 1, startedAt: '2026-03-01T10:20:30.000Z', form: 'short', seconds: 100 },
+  ...{ format: 2, startedAt: '2026-03-01T10:20:30.000Z', form: 'short', seconds: 100 },
   noise: { cpu: [10, 12, 11], perSecond: [60_000, 50_000, 55_000] },
   machine: { processor: 'Test processor', cores: 2, memoryMb: 4096, system: 'Linux 6' },
   versions: { node: '20.0.0', skilltrace: '0.1.0', redis: '7.0.0' },
   commit: 'abcdef123456+',
   scenarios: [
     single(service()),
+    peers(),
     ...[1e3, 1e4, 1e5, 1e6].map((learners, i) => grown('growth', 'learners', learners, 1 + i / 20)),
     ...[1, 2, 4].map((processes) => grown('processes', 'API processes', processes, 1)),
   ],
