@@ -99,9 +99,12 @@ export async function measureInTurns(
   for (const contestant of contestants) await warmUpTarget(bench, contestant);
   for (let round = 1; round <= pace.rounds; round++) {
     for (const contestant of contestants) {
-      const { name, rate = null, seconds = pace.seconds } = contestant;
+      const { name, rate = null } = contestant;
       bench.progress(`${name}, round ${round} of ${pace.rounds}`);
-      rounds.add(name, await measureLoad(bench.runner, contestant, { connections, seconds, rate }));
+      rounds.add(
+        name,
+        await measureLoad(bench.runner, contestant, { connections, seconds: pace.seconds, rate }),
+      );
     }
   }
   return rounds;

@@ -29,8 +29,6 @@ export interface Contestant {
   readonly connections?: number;
   /** Requests per second; absent: closed loop. */
   readonly rate?: number;
-  /** Default: the pace of the measurement. */
-  readonly seconds?: number;
   /** Its pipeline pauses during the load and drains afterwards. */
   readonly paused?: Service;
   /** Runs during the load, until the signal. */
@@ -115,7 +113,7 @@ async function runLoad(
   return { load, settledSeconds: (performance.now() - since) / 1000 };
 }
 
-/** Linux rounds the time of processes but not of threads, so `rest` could be negative. */
+/** Rounded to ns, because `rest` is a difference. Linux rounds the time of ended threads, so it could be negative. */
 const computeCpuPerUnit = (
   before: Readonly<Record<string, number>>,
   after: Readonly<Record<string, number>>,
@@ -124,7 +122,7 @@ const computeCpuPerUnit = (
   Object.fromEntries(
     Object.entries(after).map(([part, seconds]) => [
       part,
-      Math.max(0, (1e6 * (seconds - (before[part] ?? 0))) / units),
+      Math.max(0, Math.round((1e9 * (seconds - (before[part] ?? 0))) / units) / 1000),
     ]),
   );
 

@@ -31,10 +31,10 @@ export function cpuSection({ scenarios }: BenchResults): Section {
     rows: buildMeasurementRows(scenarios, ({ cpu }) =>
       Object.keys(cpu).length === 0 ? [] : [parts.map((part) => orDash(cpu[part] ?? null, formatMedian))],
     ),
-    charts: () => [
-      ...selectContests(scenarios.filter(({ name }) => name !== peersScenario)).map(cpuChart),
-      ...scenariosCharts(scenarios),
-    ],
+    charts: () => {
+      const others = scenarios.filter(({ name }) => name !== peersScenario);
+      return [...selectContests(others).map(cpuChart), ...scenariosCharts(others)];
+    },
   };
 }
 

@@ -26,8 +26,8 @@ import {
 } from './section.js';
 
 const columns = [
-  ...['Per second', 'p50, ms', 'p99, ms', 'CPU until confirmed, µs'],
-  ...['CPU of pipeline and ClickHouse, µs', 'CPU, µs'],
+  ...['Per second', 'p50, ms', 'p99, ms'],
+  ...['CPU until confirmed, µs', 'Warehouse, µs', 'Sum, µs'],
 ];
 
 const isPeers = ({ name }: ScenarioResult): boolean => name === peersScenario;
@@ -47,9 +47,9 @@ export function peersSection({ scenarios }: BenchResults): Section {
   return {
     heading: 'Peers',
     about:
-      'Single answers at saturation (closed loop) and at fixed rates (open loop). The ratio compares all processes of the target with all processes of the service, including pipeline and ClickHouse, round by round. Shorter bars of CPU time are better.',
+      'Single answers at saturation (closed loop) and at fixed rates (open loop). Warehouse is the CPU time of the pipeline and of ClickHouse. The ratio compares the sums round by round. Shorter bars of CPU time are better.',
     notes: measurements.length === 0 || hasPostgres ? differences : [missingPostgres, ...differences],
-    head: ['Target', ...columns, 'CPU, relative to skilltrace'],
+    head: ['Target', ...columns, 'Sum, relative to skilltrace'],
     rows: measurements.map((measurement) => [
       formatTarget(measurement),
       ...costCells(measurement, measurements, 'skilltrace'),
@@ -74,7 +74,7 @@ export function loadsSection({ scenarios }: BenchResults): Section {
     heading: 'Loads',
     about:
       'In a closed loop, every connection sends its next request when the response arrives. In an open loop, requests have fixed times, and latency counts from the scheduled time, so it includes waiting. Thin lines show the interval of the median.',
-    head: ['Scenario, target', ...columns, 'CPU, relative to echo'],
+    head: ['Scenario, target', ...columns, 'Sum, relative to echo'],
     rows: buildMeasurementRows(others, (measurement, scenario): Row[] =>
       measurement.latency === null ? [] : [costCells(measurement, scenario.measurements, 'echo')],
     ),

@@ -1,8 +1,8 @@
 export const benchStyle = `
 :root { --front: #0072b2; --work: #56b4e9; --runtime: #a08bb8; --redis: #d55e00; --pipe: #00876a; --click: #d9a400;
-  --other: #b5407c; }
+  --other: #b5407c; --postgres: #7b4b2a; }
 @media (prefers-color-scheme: dark) { :root { --front: #3f8fd2; --work: #9ad4f7; --runtime: #8f7ba8; --redis: #f0853a;
-  --pipe: #35b894; --click: #ecc94b; --other: #f08fbb; } }
+  --pipe: #35b894; --click: #ecc94b; --other: #f08fbb; --postgres: #c9976b; } }
 .charts { align-items: start; grid-template-columns: repeat(auto-fill, minmax(min(100%, 25rem), 1fr)); }
 `;
 
@@ -29,7 +29,7 @@ const partColors: Readonly<Record<string, string>> = {
   libuv: 'b',
   rest: 'soft',
   redis: 'redis',
-  postgres: 'a',
+  postgres: 'postgres',
   pipeline: 'pipe',
   clickhouse: 'click',
 };

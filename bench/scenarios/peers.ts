@@ -40,22 +40,20 @@ export const peers: Scenario = {
     const always = [...(await start([...redisPeers, ...(hasPostgres ? postgresPeers : [])])), ours];
     const sync = await start(hasPostgres ? syncPeers : []);
     const contestants = rates.flatMap((rate) =>
-      (rate === null || full ? [...always, ...sync] : always).map((one) => atRate(one, rate, main.seconds)),
+      (rate === null || full ? [...always, ...sync] : always).map((one) => atRate(one, rate)),
     );
     const rounds = await measureInTurns(bench, contestants, main);
     const ledger = await checkTenantLedger(ours);
-    const measurements = contestants.map(({ name, target, rate }) =>
-      buildMeasurement(target.name, rounds.getSamples(name), {
-        ledger: target === service && rate === undefined ? ledger : null,
-      }),
-    );
+    const measurements = contestants.map(({ name, target, rate }) => {
+      const once = rate === undefined ? { ledger: target === service ? ledger : null } : { memory: {} };
+      return buildMeasurement(target.name, rounds.getSamples(name), once);
+    });
     return { results: [{ measurements }], figures: listFigures(rounds, hasPostgres) };
   },
 };
 
-/** Slow loads take twice the time, because a round has few answers and inserts. */
-const atRate = (one: Contestant, rate: number | null, seconds: number): Contestant =>
-  rate === null ? one : { ...one, name: nameAt(one.name, rate), rate, seconds: 2 * seconds };
+const atRate = (one: Contestant, rate: number | null): Contestant =>
+  rate === null ? one : { ...one, name: nameAt(one.name, rate), rate };
 
 const nameAt = (name: string, rate: number): string => `${name} at ${rate}/s`;
 

@@ -105,8 +105,8 @@ function openParents(home: string): void {
     chmodSync(path, 0o711);
 }
 
-/** `cat` ends with this process, also after SIGKILL. SIGINT is PostgreSQL's fast shutdown. */
-const guardScript = '"$@" & cat; kill -INT $!; wait $!';
+/** `cat` ends with this process, also after SIGKILL. SIGQUIT shuts PostgreSQL down without a checkpoint. */
+const guardScript = '"$@" & cat; kill -QUIT $!; wait $!';
 
 function startGuarded(command: readonly string[], cwd: string, owner: Owner, closers: Closers): void {
   const stdio = ['pipe', 'ignore', 'inherit'] as const;

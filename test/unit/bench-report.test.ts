@@ -51,7 +51,7 @@ test('formatTables shows each measurement, lost or repeated answers, and which g
   assert.match(findLine(text, 'throughput to Fastify'), /1\.5 times \[.*\] +≥ 1\.8 +MISSED$/);
   assert.match(findLine(text, 'saturation'), /answers\/s$/);
   const unmeasured =
-    /\n2 of 3 goals reached\nNot measured in this run: CPU of the whole service per single answer, relative to echo; /;
+    /\n2 of 3 goals reached\nNot measured in this run: CPU per single answer, relative to echo; /;
   assert.match(text, unmeasured);
   assert.match(text, /echo before, .*: 10, 12, 11 µs of CPU \(range 18\.2 % of the median\)/);
   const name = 'single, skilltrace ';
