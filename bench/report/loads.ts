@@ -73,7 +73,7 @@ export function loadsSection({ scenarios }: BenchResults): Section {
   return {
     heading: 'Loads',
     about:
-      'In a closed loop, every connection sends its next request when the response arrives. In an open loop, requests have fixed times, and latency counts from the scheduled time, so it includes waiting. Thin lines show the interval of the median.',
+      'In a closed loop, every connection sends its next request when the response arrives. Values are per answer, or per request if the load also reads. In an open loop, requests have fixed times, and latency counts from the scheduled time, so it includes waiting. Thin lines show the interval of the median.',
     head: ['Scenario, target', ...columns, 'Sum, relative to echo'],
     rows: buildMeasurementRows(others, (measurement, scenario): Row[] =>
       measurement.latency === null ? [] : [costCells(measurement, scenario.measurements, 'echo')],

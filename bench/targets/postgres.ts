@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { delimiter, dirname, join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { findFreePort } from '../../src/embedded/free-port.js';
 import { type Closers, StartError } from '../../src/lifecycle.js';
 import { readOrDefault } from './processes.js';
@@ -28,15 +28,16 @@ const startMs = 30_000;
 /** @returns the folder of `initdb` and `postgres`, preferring the newest of Debian's versions; null if not installed */
 export function findPostgres(): string | null {
   const versions = readOrDefault(() => readdirSync(debianFolder), []).sort((a, b) => Number(b) - Number(a));
-  const configured = spawnSync('pg_config', ['--bindir'], { encoding: 'utf8' }).stdout ?? '';
+  const print = (command: string): string =>
+    spawnSync('sh', ['-c', command], { encoding: 'utf8' }).stdout.trim();
   const folders = [
     ...versions.map((version) => join(debianFolder, version, 'bin')),
-    configured.trim(),
-    ...(process.env.PATH ?? '').split(delimiter),
+    print('pg_config --bindir'),
+    dirname(print('command -v initdb')),
   ];
   const isComplete = (folder: string): boolean =>
     ['initdb', 'postgres'].every((name) => existsSync(join(folder, name)));
-  return folders.find((folder) => folder !== '' && isComplete(folder)) ?? null;
+  return folders.find(isComplete) ?? null;
 }
 
 /** Returns when PostgreSQL accepts connections. @throws StartError if it is missing or does not start */
@@ -58,23 +59,28 @@ export async function startPostgres(folder: string, synchronousCommit: 'on' | 'o
   ];
   execFileSync(join(binaries, 'initdb'), ['-D', data, ...options], { ...owner, cwd: home });
   const port = await findFreePort();
-  const settings = {
+  const settings = buildSettings(synchronousCommit);
+  startGuarded([join(binaries, 'postgres'), '-D', data, '-p', `${port}`, ...settings], home, owner, closers);
+  const postgresUrl = `postgres://bench:${password}@127.0.0.1:${port}/postgres`;
+  return { postgresUrl, pid: await waitForPid(data) };
+}
+
+const buildSettings = (synchronousCommit: string): string[] =>
+  Object.entries({
     listen_addresses: '127.0.0.1',
     unix_socket_directories: '',
     shared_buffers: '256MB',
     synchronous_commit: synchronousCommit,
     log_min_messages: 'fatal',
-  };
-  const named = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-  startGuarded([join(binaries, 'postgres'), '-D', data, '-p', `${port}`, ...named], home, owner, closers);
-  const readState = (): string[] =>
+  }).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+
+/** The first line of the file is the process id, the eighth the state. */
+async function waitForPid(data: string): Promise<number> {
+  const readLines = (): string[] =>
     readOrDefault(() => readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n'), []);
-  const findMissing = async () => (readState()[7]?.trim() === 'ready' ? null : 'PostgreSQL did not start');
+  const findMissing = async () => (readLines()[7]?.trim() === 'ready' ? null : 'PostgreSQL did not start');
   await waitUntilDone(findMissing, { limitMs: startMs });
-  return {
-    postgresUrl: `postgres://bench:${password}@127.0.0.1:${port}/postgres`,
-    pid: Number(readState()[0]),
-  };
+  return Number(readLines()[0]);
 }
 
 type Owner = ReturnType<typeof findOwner>;
