@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { type CommandContext, defineCommand } from '../src/cli/support/command.js';
+import { loadDeployment } from './deployment/main.js';
 import { createLoadRunner } from './load/load-runner.js';
 import { type Bench, createBench } from './measurement/bench.js';
 import { describeMachine, readCommit, readVersions } from './measurement/machine.js';
@@ -18,6 +19,7 @@ import { sortFigures } from './results/goals.js';
 import type { BenchResults } from './results/results.js';
 
 export async function main(argv: readonly string[]): Promise<void> {
+  if (argv.some((one) => /^--url(=|$)/.test(one))) return loadDeployment(argv);
   if (argv[0] === '--micro') return micro(argv[1]);
   if (argv[0] === '--movers') return movers(argv.slice(1));
   if (argv[0] === '--next-items') return nextItems(argv.slice(1), showProgress);
@@ -37,7 +39,7 @@ async function runBenchmark({ closers }: CommandContext, args: BenchArguments): 
     tenants: args.profile ? profiledScenarios : args.scenarios.map(({ name }) => name),
     profile: args.profile,
     closers,
-    runner: createLoadRunner(root, closers),
+    runner: createLoadRunner(closers),
     progress: showProgress,
   });
   if (args.profile) return runProfile(bench);

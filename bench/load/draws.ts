@@ -3,12 +3,7 @@ export interface AnswerDraw {
   readonly skill: number;
 }
 
-export type LearnerOrder = 'random' | 'zipf' | 'sittings' | 'hot' | 'one skill';
-
-const concurrentSittings = 200;
-const sittingAnswers = { least: 10, most: 30 };
-/** Probability that an answer of a sitting is on another skill. */
-const otherSkillShare = 0.2;
+export type LearnerOrder = 'uniform' | 'zipf' | 'hot' | 'one skill';
 
 /**
  * Endless. `hot`: one learner; `one skill`: one skill per learner.
@@ -18,14 +13,13 @@ export function createDraws(
   order: LearnerOrder,
   learners: number,
   skills: number,
-  random: () => number = Math.random,
+  random: () => number,
 ): () => AnswerDraw {
   const upTo = (end: number): number => Math.floor(random() * end);
   const drawn = (learner: number): AnswerDraw => ({ learner, skill: upTo(skills) });
-  if (order === 'random') return () => drawn(upTo(learners));
+  if (order === 'uniform') return () => drawn(upTo(learners));
   if (order === 'hot') return () => drawn(0);
   if (order === 'zipf') return () => drawn(zipf(learners, random()));
-  if (order === 'sittings') return createSittingDraws(learners, skills, upTo, random);
   return () => {
     const learner = upTo(learners);
     return { learner, skill: learner % skills };
@@ -38,28 +32,3 @@ export function createDraws(
  */
 const zipf = (learners: number, share: number): number =>
   Math.min(learners - 1, Math.floor((learners + 1) ** share) - 1);
-
-interface Sitting extends AnswerDraw {
-  answersLeft: number;
-}
-
-function createSittingDraws(
-  learners: number,
-  skills: number,
-  upTo: (end: number) => number,
-  random: () => number,
-): () => AnswerDraw {
-  const startSitting = (): Sitting => ({
-    learner: upTo(learners),
-    skill: upTo(skills),
-    answersLeft: sittingAnswers.least + upTo(sittingAnswers.most - sittingAnswers.least + 1),
-  });
-  const sittings = Array.from({ length: concurrentSittings }, startSitting);
-  return () => {
-    const index = upTo(concurrentSittings);
-    const sitting = sittings[index] as Sitting;
-    sitting.answersLeft -= 1;
-    if (sitting.answersLeft === 0) sittings[index] = startSitting();
-    return random() < otherSkillShare ? { learner: sitting.learner, skill: upTo(skills) } : sitting;
-  };
-}

@@ -1,21 +1,25 @@
-import { createHistogram } from 'node:perf_hooks';
+import { createHistogram, performance } from 'node:perf_hooks';
 import { type Connection, openConnection } from './connection.js';
-import type { LoadPlan, LoadResult, Percentiles } from './plan.js';
-import { fillNumbers, type PooledRequest } from './request-pool.js';
-import { createClosedLoop, createOpenLoop, type Schedule } from './schedule.js';
+import type { OperationCounts, ThreadPlan, ThreadResult } from './plan.js';
+import type { HttpResponse } from './response-reader.js';
+import { createBurstLoop, createClosedLoop, createOpenLoop, type Schedule } from './schedule.js';
+import { createRequestSource, type LoadRequest, type Operation } from './traffic.js';
 
 /** Maximum delay of a due request; it counts as latency. */
 const tickMs = 1;
 /** Opening thousands one by one takes so long that the server closes the first as idle. */
 const parallelOpens = 100;
-/** Time for responses after the schedule ends. */
-const graceMs = 20_000;
+const requestTimeoutMs = 30_000;
+const reconnectMs = 200;
 const maxShownBytes = 500;
-const unavailable = 503;
+const maxUnsettled = 20_000;
 
-/** @throws Error if a response is missing, or has another status than 200 (or 503 with `mayRefuse`) */
-export async function driveLoad(plan: LoadPlan, requests: readonly PooledRequest[]): Promise<LoadResult> {
-  const load = new Load(plan, requests);
+/** @throws Error if no connection can be opened, or with `failsFast` if a request fails */
+export async function driveLoad(
+  plan: ThreadPlan,
+  onProgress: (responses: number, errors: number) => void = () => undefined,
+): Promise<ThreadResult> {
+  const load = new Load(plan, onProgress);
   try {
     return await load.run();
   } finally {
@@ -23,127 +27,232 @@ export async function driveLoad(plan: LoadPlan, requests: readonly PooledRequest
   }
 }
 
+function createSchedule({ rate, seconds, isBurst = false, thread, threads }: ThreadPlan): Schedule {
+  if (rate === null) return createClosedLoop(seconds);
+  if (!isBurst) return createOpenLoop(rate / threads, seconds, thread / threads);
+  return createBurstLoop(Math.floor((rate + threads - 1 - thread) / threads), seconds);
+}
+
+interface Channel {
+  connection: Connection | null;
+  request: LoadRequest | null;
+  /** Milliseconds since the start. */
+  dueAt: number;
+  sentAt: number;
+}
+
 class Load {
   private readonly schedule: Schedule;
-  private readonly latencies = createHistogram();
+  private readonly nextRequest: () => LoadRequest;
+  private readonly operations = new Map<Operation, OperationCounts>();
+  private readonly acknowledged: Uint32Array;
+  private readonly unsettled: LoadRequest[] = [];
   private readonly idle: Channel[] = [];
   private readonly channels: Channel[] = [];
   private readonly timers: NodeJS.Timeout[] = [];
   private readonly done: Promise<void>;
   private finish: () => void = () => undefined;
   private fail: (error: Error) => void = () => undefined;
+  private closed = false;
   private start = 0;
   private sent = 0;
-  private answered = 0;
+  private succeeded = 0;
+  private failed = 0;
   private answers = 0;
-  private rejected = 0;
-  private nextNumber: number;
+  private lastResponse = 0;
+  private numbers = 0;
 
   constructor(
-    private readonly plan: LoadPlan,
-    private readonly requests: readonly PooledRequest[],
+    private readonly plan: ThreadPlan,
+    private readonly onProgress: (responses: number, errors: number) => void,
   ) {
-    const { rate, seconds } = plan;
-    this.schedule = rate === null ? createClosedLoop(seconds) : createOpenLoop(rate, seconds);
-    this.nextNumber = plan.firstAnswer;
+    const { traffic, seed, thread, threads, firstAnswer } = plan;
+    this.schedule = createSchedule(plan);
+    this.acknowledged = new Uint32Array(traffic.newLearners ? 0 : traffic.learners);
+    const nextNumber = (): number => firstAnswer + thread + threads * this.numbers++;
+    this.nextRequest = createRequestSource(traffic, seed + thread, nextNumber);
     this.done = new Promise((resolve, reject) => {
       this.finish = resolve;
       this.fail = reject;
     });
   }
 
-  async run(): Promise<LoadResult> {
-    const { connections } = this.plan;
-    while (this.channels.length < connections) {
-      const length = Math.min(parallelOpens, connections - this.channels.length);
+  async run(): Promise<ThreadResult> {
+    while (this.channels.length < this.plan.connections) {
+      const length = Math.min(parallelOpens, this.plan.connections - this.channels.length);
       this.channels.push(...(await Promise.all(Array.from({ length }, () => this.openChannel()))));
     }
     this.idle.push(...this.channels);
     this.start = performance.now();
+    const before = performance.eventLoopUtilization();
     this.timers.push(setInterval(() => this.sendDue(), tickMs));
-    const giveUp = (): void =>
-      this.fail(new Error(`${this.sent - this.answered - this.rejected} requests got no response in time`));
-    this.timers.push(setTimeout(giveUp, this.schedule.endMs + graceMs));
+    this.timers.push(setInterval(() => this.checkTime(), 100));
     this.sendDue();
     await this.done;
-    return this.result((performance.now() - this.start) / 1000);
+    const { utilization } = performance.eventLoopUtilization(before);
+    return this.result(utilization);
   }
 
   close(): void {
+    this.closed = true;
     this.timers.forEach(clearTimeout);
-    for (const { connection } of this.channels) connection.close();
+    for (const { connection } of this.channels) connection?.close();
   }
 
   private async openChannel(): Promise<Channel> {
-    const connection = await openConnection(this.plan.port, {
-      onResponse: (status) => this.handleResponse(channel, status),
-      onLost: (reason) => this.fail(new Error(reason)),
-    });
-    const channel: Channel = { connection, request: null, requestIndex: 0, sentAt: 0 };
+    const channel: Channel = { connection: null, request: null, dueAt: 0, sentAt: 0 };
+    channel.connection = await this.connect(channel);
     return channel;
   }
 
+  private connect(channel: Channel): Promise<Connection> {
+    return openConnection(this.plan.endpoint, {
+      onResponse: (response) => this.handleResponse(channel, response),
+      onLost: (reason) => this.handleLost(channel, reason),
+    });
+  }
+
+  private now(): number {
+    return performance.now() - this.start;
+  }
+
   private sendDue(): void {
-    const elapsed = performance.now() - this.start;
+    const elapsed = this.now();
     const due = this.schedule.countDue(elapsed);
     // Servers close idle connections, so all take turns.
     while (this.sent < due && this.idle.length > 0) this.send(this.idle.shift() as Channel);
-    const allSent = elapsed >= this.schedule.endMs && this.sent >= due;
-    if (allSent && this.idle.length === this.channels.length) this.finish();
+    if (elapsed >= this.schedule.endMs && this.sent >= due && this.countPending() === 0) this.finish();
+  }
+
+  private countPending(): number {
+    return this.sent - this.succeeded - this.failed;
   }
 
   private send(channel: Channel): void {
-    const request = this.requests[this.sent % this.requests.length] as PooledRequest;
-    fillNumbers(request, this.nextNumber);
-    this.nextNumber += request.answers;
+    const request = this.nextRequest();
     channel.request = request;
-    channel.requestIndex = this.sent++;
-    channel.sentAt = performance.now() - this.start;
-    channel.connection.send(request.bytes);
+    channel.sentAt = this.now();
+    channel.dueAt = this.schedule.dueAt(this.sent++) ?? channel.sentAt;
+    this.countsOf(request.operation).bytesSent += (channel.connection as Connection).send(request);
   }
 
-  private handleResponse(channel: Channel, status: number): void {
-    const { bytes } = channel.request as PooledRequest;
-    if (status === 200) this.recordSuccess(channel);
-    else if (status === unavailable && this.plan.mayRefuse === true) this.rejected += 1;
-    else {
-      this.fail(new Error(`HTTP status ${status} for ${bytes.subarray(0, maxShownBytes)}`));
-      return;
-    }
-    this.idle.push(channel);
-    this.sendDue();
-  }
-
-  private recordSuccess(channel: Channel): void {
-    this.answered += 1;
-    this.answers += (channel.request as PooledRequest).answers;
-    const due = this.schedule.dueAt(channel.requestIndex) ?? channel.sentAt;
-    const ms = performance.now() - this.start - due;
-    this.latencies.record(Math.max(1, Math.round(1000 * ms)));
-  }
-
-  private result(seconds: number): LoadResult {
-    return {
-      requests: this.answered,
-      answers: this.answers,
-      rejected: this.rejected,
-      offered: this.plan.rate,
-      numbersUsed: this.nextNumber - this.plan.firstAnswer,
-      seconds,
-      latency: this.percentiles(),
+  private countsOf(operation: Operation): OperationCounts {
+    const known = this.operations.get(operation);
+    if (known !== undefined) return known;
+    const counts: OperationCounts = {
+      ...{ latencies: createHistogram(), requests: 0, errors: new Map() },
+      ...{ bytesSent: 0, bytesReceived: 0 },
     };
+    this.operations.set(operation, counts);
+    return counts;
   }
 
-  private percentiles(): Percentiles {
-    const ms = (percentile: number): number => this.latencies.percentile(percentile) / 1000;
-    return { p50: ms(50), p90: ms(90), p99: ms(99), p999: ms(99.9), max: this.latencies.max / 1000 };
+  private handleResponse(channel: Channel, { status, body, bytes, isLast }: HttpResponse): void {
+    const { request } = channel;
+    if (request === null) return;
+    channel.request = null;
+    this.lastResponse = this.now();
+    this.countsOf(request.operation).bytesReceived += bytes;
+    if (status === 200) this.recordSuccess(channel, request);
+    else
+      this.recordFailure(
+        request,
+        describeError(status, body),
+        status >= 500 || status === 207 || status === 409,
+      );
+    if (isLast) {
+      channel.connection?.close();
+      void this.reconnect(channel);
+    } else {
+      this.idle.push(channel);
+      this.sendDue();
+    }
+  }
+
+  private recordSuccess({ dueAt }: Channel, request: LoadRequest): void {
+    const counts = this.countsOf(request.operation);
+    this.succeeded += 1;
+    counts.requests += 1;
+    this.answers += request.answers;
+    for (const learner of request.learners) (this.acknowledged[learner] as number) += 1;
+    counts.latencies.record(Math.max(1, Math.round(1000 * (this.lastResponse - dueAt))));
+  }
+
+  /** @param isUncertain the service may have counted the answers */
+  private recordFailure(request: LoadRequest, reason: string, isUncertain: boolean): void {
+    this.failed += 1;
+    const { errors } = this.countsOf(request.operation);
+    errors.set(reason, (errors.get(reason) ?? 0) + 1);
+    if (this.plan.failsFast)
+      this.fail(new Error(`${reason} for ${request.path} ${request.body?.slice(0, maxShownBytes)}`));
+    if (!isUncertain || request.answers === 0) return;
+    if (this.unsettled.length >= maxUnsettled)
+      this.fail(new Error(`more than ${maxUnsettled} requests failed; the last reason: ${reason}`));
+    this.unsettled.push(request);
+  }
+
+  private handleLost(channel: Channel, reason: string): void {
+    const { request } = channel;
+    channel.request = null;
+    if (request !== null) this.recordFailure(request, reason, true);
+    else if (this.plan.failsFast) this.fail(new Error(reason));
+    void this.reconnect(channel);
+  }
+
+  /** Retries until the load ends. */
+  private async reconnect(channel: Channel): Promise<void> {
+    channel.connection = null;
+    this.removeIdle(channel);
+    const connection = await this.connect(channel).catch(() => null);
+    if (this.closed) connection?.close();
+    else if (connection === null)
+      this.timers.push(setTimeout(() => void this.reconnect(channel), reconnectMs));
+    else {
+      channel.connection = connection;
+      this.idle.push(channel);
+    }
+  }
+
+  private removeIdle(channel: Channel): void {
+    const place = this.idle.indexOf(channel);
+    if (place >= 0) this.idle.splice(place, 1);
+  }
+
+  private checkTime(): void {
+    const now = this.now();
+    this.onProgress(this.succeeded, this.failed);
+    for (const channel of this.channels) {
+      if (channel.request === null || now - channel.sentAt < requestTimeoutMs) continue;
+      channel.connection?.close();
+      this.handleLost(channel, `no response within ${requestTimeoutMs / 1000} s`);
+    }
+    if (now > this.schedule.endMs + this.plan.graceMs) this.giveUp();
+  }
+
+  /** Requests without a response count as errors, and so do due requests that were not sent. */
+  private giveUp(): void {
+    for (const { request } of this.channels)
+      if (request !== null) this.recordFailure(request, 'no response at the end', true);
+    for (let left = this.schedule.countDue(this.schedule.endMs) - this.sent; left > 0; left--)
+      this.recordFailure(this.nextRequest(), 'not sent: all connections were busy', false);
+    this.finish();
+  }
+
+  private result(utilization: number): ThreadResult {
+    return {
+      operations: this.operations,
+      acknowledged: this.acknowledged,
+      answers: this.answers,
+      unsettled: this.unsettled,
+      numbersUsed: this.numbers * this.plan.threads,
+      seconds: this.lastResponse / 1000,
+      utilization,
+    };
   }
 }
 
-interface Channel {
-  readonly connection: Connection;
-  request: PooledRequest | null;
-  requestIndex: number;
-  /** Milliseconds since the start. */
-  sentAt: number;
+/** Status and error code; for 207 the code of the first failed answer. */
+function describeError(status: number, body: string): string {
+  const code = /"code":"([A-Z_]+)"/.exec(body)?.[1];
+  return code === undefined ? `${status}` : `${status} ${code}`;
 }

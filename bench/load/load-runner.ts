@@ -1,43 +1,104 @@
-import { type ChildProcessByStdio, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { join } from 'node:path';
-import type { Readable } from 'node:stream';
-import { text } from 'node:stream/consumers';
+import { createHistogram } from 'node:perf_hooks';
+import { Worker } from 'node:worker_threads';
 import { type Closers, StartError } from '../../src/lifecycle.js';
-import { stopProcess } from '../targets/processes.js';
+import { computeSum, indices } from '../../src/lists.js';
 import { resolveBenchPath } from '../targets/targets.js';
-import type { LoadPlan, LoadResult } from './plan.js';
-import { writePool } from './request-pool.js';
-import { prepareRequests, type Traffic } from './traffic.js';
+import type { LoadProgress } from './generator.js';
+import {
+  computePercentiles,
+  type LoadPlan,
+  type LoadResult,
+  type OperationCounts,
+  type ThreadPlan,
+  type ThreadResult,
+} from './plan.js';
+import type { Operation } from './traffic.js';
 
 export type LoadRunner = ReturnType<typeof createLoadRunner>;
 
-export function createLoadRunner(folder: string, closers: Closers) {
-  const pools = new Map<string, string>();
-  /** @returns folder of the prepared requests */
-  const pool = (traffic: Traffic, key: string): string => {
-    const name = JSON.stringify({ ...traffic, key });
-    const made = pools.get(name) ?? join(folder, `pool-${pools.size}`);
-    if (!pools.has(name)) writePool(made, prepareRequests(traffic, key));
-    pools.set(name, made);
-    return made;
+/** Sends load from threads of this process. */
+export function createLoadRunner(closers: Closers) {
+  /** @throws StartError if the server cannot be reached, or with `failsFast` if a request fails */
+  return async (
+    plan: LoadPlan,
+    threads = 1,
+    onProgress: (progress: LoadProgress) => void = () => undefined,
+  ): Promise<LoadResult> => {
+    const shares = indices(threads).map((thread) => ({
+      ...plan,
+      thread,
+      threads,
+      connections: shareOf(plan.connections, thread, threads),
+    }));
+    const latest: LoadProgress[] = [];
+    const results = shares.map((share) =>
+      runThread(share, closers, (progress) => {
+        latest[share.thread] = progress;
+        onProgress({
+          responses: computeSum(latest.map(({ responses }) => responses)),
+          errors: computeSum(latest.map(({ errors }) => errors)),
+        });
+      }),
+    );
+    return mergeResults(await Promise.all(results), plan);
   };
-  /** @throws StartError */
-  const run = async (plan: LoadPlan): Promise<LoadResult> => {
-    const args = [resolveBenchPath('./load/main.js'), JSON.stringify(plan)];
-    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], detached: true });
-    closers.add('load generator', () => stopProcess(child));
-    return JSON.parse(await readOutput(child));
-  };
-  return { pool, run };
 }
 
-async function readOutput(child: ChildProcessByStdio<null, Readable, Readable>): Promise<string> {
-  const [out, errors, [code]] = await Promise.all([
-    text(child.stdout),
-    text(child.stderr),
-    once(child, 'close'),
-  ]);
-  if (code !== 0) throw new StartError(`the load generator ended with ${code}: ${errors}`);
-  return out;
+const shareOf = (total: number, thread: number, threads: number): number =>
+  Math.max(1, Math.floor((total + thread) / threads));
+
+function runThread(
+  plan: ThreadPlan,
+  closers: Closers,
+  onProgress: (progress: LoadProgress) => void,
+): Promise<ThreadResult> {
+  const worker = new Worker(resolveBenchPath('./load/generator.js'), { workerData: plan });
+  closers.add('load generator', () => worker.terminate());
+  return new Promise((resolve, reject) => {
+    worker.on('message', (message: LoadProgress | ThreadResult) =>
+      'operations' in message ? resolve(message) : onProgress(message),
+    );
+    worker.on('error', (error) => reject(new StartError(error.message, { cause: error })));
+    worker.on('exit', () => reject(new StartError('the load generator was stopped')));
+  });
+}
+
+export function mergeResults(results: readonly ThreadResult[], { rate }: Pick<LoadPlan, 'rate'>): LoadResult {
+  const operations = new Map<Operation, OperationCounts>();
+  for (const [operation, counts] of results.flatMap((result) => [...result.operations]))
+    operations.set(operation, mergeCounts([...[operations.get(operation) ?? []].flat(), counts]));
+  const all = mergeCounts([...operations.values()]);
+  const acknowledged = new Uint32Array(results[0]?.acknowledged.length ?? 0);
+  for (const result of results)
+    result.acknowledged.forEach((count, learner) => {
+      (acknowledged[learner] as number) += count;
+    });
+  return {
+    operations,
+    acknowledged,
+    requests: all.requests,
+    errors: computeSum([...all.errors.values()]),
+    answers: computeSum(results.map(({ answers }) => answers)),
+    unsettled: results.flatMap(({ unsettled }) => unsettled),
+    numbersUsed: Math.max(...results.map(({ numbersUsed }) => numbersUsed)),
+    seconds: Math.max(...results.map(({ seconds }) => seconds)),
+    utilization: Math.max(...results.map(({ utilization }) => utilization)),
+    offered: rate,
+    latency: computePercentiles(all.latencies),
+  };
+}
+
+export function mergeCounts(parts: readonly OperationCounts[]): OperationCounts {
+  const errors = new Map<string, number>();
+  for (const [reason, count] of parts.flatMap((part) => [...part.errors]))
+    errors.set(reason, (errors.get(reason) ?? 0) + count);
+  const latencies = createHistogram();
+  for (const part of parts) if (part.latencies.count > 0) latencies.add(part.latencies);
+  return {
+    latencies,
+    errors,
+    requests: computeSum(parts.map(({ requests }) => requests)),
+    bytesSent: computeSum(parts.map(({ bytesSent }) => bytesSent)),
+    bytesReceived: computeSum(parts.map(({ bytesReceived }) => bytesReceived)),
+  };
 }

@@ -1,28 +1,90 @@
+import type { RecordableHistogram } from 'node:perf_hooks';
 import type { Latency } from '../results/results.js';
+import type { LoadRequest, Operation, Traffic } from './traffic.js';
+
+/** Where requests go. */
+export interface Endpoint {
+  readonly host: string;
+  /** Host and port, for the header Host. */
+  readonly authority: string;
+  readonly port: number;
+  readonly isTls: boolean;
+  /** Before `/api/v1`; '' without a prefix. */
+  readonly basePath: string;
+  readonly key: string;
+}
+
+export const createLocalEndpoint = (port: number, key: string): Endpoint => ({
+  ...{ host: '127.0.0.1', authority: `127.0.0.1:${port}`, port, key },
+  ...{ isTls: false, basePath: '' },
+});
 
 export interface LoadPlan {
-  readonly port: number;
+  readonly endpoint: Endpoint;
+  readonly traffic: Traffic;
+  readonly seed: number;
   readonly connections: number;
   readonly seconds: number;
   /** Requests per second; null for a closed loop. */
   readonly rate: number | null;
-  /** Counts responses with 503 instead of failing. */
-  readonly mayRefuse?: boolean;
-  readonly pool: string;
+  /** All requests of a second are due at its start. */
+  readonly isBurst?: boolean;
+  /** Time for responses after the schedule ends. */
+  readonly graceMs: number;
+  /** Rejects at the first failed request, instead of counting it. */
+  readonly failsFast: boolean;
   readonly firstAnswer: number;
 }
 
-export interface LoadResult {
-  readonly requests: number;
-  /** In requests with status 200. */
+/** One generator thread sends every n-th request. */
+export interface ThreadPlan extends LoadPlan {
+  readonly thread: number;
+  readonly threads: number;
+}
+
+export interface OperationCounts {
+  /** Microseconds of successful requests, from the time when they were due. */
+  readonly latencies: RecordableHistogram;
+  /** With status 200 or 207. */
+  requests: number;
+  /** By status and code, for example `503 UNAVAILABLE`, or the reason if there was no response. */
+  readonly errors: Map<string, number>;
+  bytesSent: number;
+  bytesReceived: number;
+}
+
+export interface ThreadResult {
+  readonly operations: ReadonlyMap<Operation, OperationCounts>;
+  /** Acknowledged answers by learner; empty for new learners. */
+  readonly acknowledged: Uint32Array;
   readonly answers: number;
-  readonly rejected: number;
-  readonly offered: number | null;
-  /** Answer numbers used, from `firstAnswer` on. */
+  /** Requests that the service may have counted. */
+  readonly unsettled: readonly LoadRequest[];
   readonly numbersUsed: number;
   /** From the first request to the last response. */
   readonly seconds: number;
-  readonly latency: Percentiles;
+  /** Share of time in which the thread was busy. */
+  readonly utilization: number;
 }
 
-export type Percentiles = Latency;
+export interface LoadResult extends Omit<ThreadResult, 'operations' | 'utilization'> {
+  readonly operations: Map<Operation, OperationCounts>;
+  readonly requests: number;
+  readonly errors: number;
+  readonly offered: number | null;
+  readonly latency: Percentiles;
+  /** Of the busiest thread. */
+  readonly utilization: number;
+}
+
+/** Milliseconds. */
+export type Percentiles = Pick<Latency, 'p50' | 'p90' | 'p99' | 'p999' | 'max'>;
+
+export function computePercentiles(
+  latencies: Pick<RecordableHistogram, 'percentile' | 'max' | 'count'>,
+): Percentiles {
+  const ms = (percentile: number): number =>
+    latencies.count === 0 ? 0 : latencies.percentile(percentile) / 1000;
+  const max = latencies.count === 0 ? 0 : latencies.max / 1000;
+  return { p50: ms(50), p90: ms(90), p99: ms(99), p999: ms(99.9), max };
+}

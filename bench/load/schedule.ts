@@ -10,15 +10,22 @@ export interface Schedule {
   readonly endMs: number;
 }
 
-/** @param rate requests per second */
-export function createOpenLoop(rate: number, seconds: number): Schedule {
-  const total = Math.floor(rate * seconds);
+/** @param rate requests per second @param offset of the first request, in intervals */
+export function createOpenLoop(rate: number, seconds: number, offset = 0): Schedule {
+  const total = Math.max(0, Math.ceil(rate * seconds - offset));
   return {
-    countDue: (elapsedMs) => Math.min(total, Math.floor((elapsedMs * rate) / 1000) + 1),
-    dueAt: (i) => (i * 1000) / rate,
+    countDue: (elapsedMs) => Math.min(total, Math.max(0, Math.floor((elapsedMs * rate) / 1000 - offset) + 1)),
+    dueAt: (i) => ((i + offset) * 1000) / rate,
     endMs: 1000 * seconds,
   };
 }
+
+/** @param size requests that are due together at the start of each second */
+export const createBurstLoop = (size: number, seconds: number): Schedule => ({
+  countDue: (elapsedMs) => size * Math.min(Math.ceil(seconds), Math.floor(elapsedMs / 1000) + 1),
+  dueAt: (i) => 1000 * Math.floor(i / size),
+  endMs: 1000 * seconds,
+});
 
 export function createClosedLoop(seconds: number): Schedule {
   const endMs = 1000 * seconds;

@@ -1,101 +1,130 @@
-/** Prepared before a load, so that all targets of a scenario get the same bytes. */
+/** Seeded, so that all targets of a round get the same requests. */
 import { indices } from '../../src/lists.js';
+import { createSeededRandom } from '../../src/seeded-random.js';
 import { type AnswerDraw, createDraws, type LearnerOrder } from './draws.js';
 
 export interface Traffic {
   readonly order: LearnerOrder;
   readonly learners: number;
   readonly skills: number;
+  /** Per skill; 0: answers have no item. */
+  readonly items: number;
   /** 1 means `skill_id`, more mean `skill_ids`. */
   readonly skillsPerAnswer: number;
   /** Answers per request; 1 means POST track-answer. */
   readonly batch: number;
-  /** `all`: also item, confidence and time; `no ids`: for learners above the daily limit of event ids. */
-  readonly fields: 'usual' | 'all' | 'no ids';
-  /** `mixed`: 90 % answers, 8 % mastery and predictions, 2 % velocity. */
-  readonly kind: 'answers' | 'mixed' | 'predictions';
+  /** Off for learners above the daily limit of event ids. */
+  readonly eventIds: boolean;
+  /**
+   * `mixed`: 90 % answers, 8 % mastery and predictions, 2 % velocity. `class`: mastery and predictions of 30
+   * learners, in turns.
+   */
+  readonly kind: 'answers' | 'mixed' | 'predictions' | 'class';
   readonly newLearners: boolean;
+  /** Of learner and event ids. */
+  readonly prefix: string;
+  /** Of skill and item ids. */
+  readonly skillPrefix: string;
 }
 
 export const usualTraffic: Traffic = {
-  order: 'random',
+  order: 'uniform',
   learners: 10_000,
   skills: 50,
+  items: 0,
   skillsPerAnswer: 1,
   batch: 1,
-  fields: 'usual',
+  eventIds: true,
   kind: 'answers',
   newLearners: false,
+  prefix: '',
+  skillPrefix: '',
 };
 
-export interface PreparedRequest {
-  readonly bytes: Buffer;
+export type Operation = 'answer' | 'batch' | 'mastery' | 'predictions' | 'velocity';
+
+export interface LoadRequest {
+  readonly operation: Operation;
+  /** From /api/v1/ on. */
+  readonly path: string;
+  /** ASCII. Null for GET. */
+  readonly body: string | null;
   readonly answers: number;
+  /** Of the answers; empty for new learners. */
+  readonly learners: readonly number[];
 }
 
-export const numberPlaceholder = '############';
+export const learnerId = (learner: number, prefix = ''): string => `${prefix}learner-${learner}`;
+export const newLearnerId = (answer: number, prefix = ''): string => `${prefix}new-${answer}`;
 
-export const learnerId = (learner: number): string => `learner-${learner}`;
-export const newLearnerId = (answer: number): string =>
-  `new-${`${answer}`.padStart(numberPlaceholder.length, '0')}`;
-const skillId = (skill: number): string => `skill-${skill}`;
-const upTo = (end: number): number => Math.floor(Math.random() * end);
+export const classSize = 30;
 
-function drawEvent({ learner, skill }: AnswerDraw, traffic: Traffic): object {
-  const { fields, newLearners, skills, skillsPerAnswer } = traffic;
-  return {
-    user_id: newLearners ? `new-${numberPlaceholder}` : learnerId(learner),
-    ...(skillsPerAnswer === 1
-      ? { skill_id: skillId(skill) }
-      : { skill_ids: indices(skillsPerAnswer).map((i) => skillId((skill + i) % skills)) }),
-    is_correct: Math.random() < 0.6,
-    time_spent_seconds: 5 + upTo(115),
-    question_difficulty: (upTo(61) - 30) / 10,
-    ...(fields !== 'no ids' && { event_id: `event-${numberPlaceholder}` }),
-    ...(fields === 'all' && {
-      item_id: `item-${skill}-${upTo(20)}`,
-      confidence_score: 1 + upTo(5),
-      occurred_at: new Date(Date.now() - upTo(60_000)).toISOString(),
-    }),
+/** @param nextNumber returns a number that no other answer has */
+export function createRequestSource(
+  traffic: Traffic,
+  seed: number,
+  nextNumber: () => number,
+): () => LoadRequest {
+  const random = createSeededRandom(seed);
+  const draw = createDraws(traffic.order, traffic.learners, traffic.skills, random);
+  const upTo = (end: number): number => Math.floor(random() * end);
+  const createPost = (): LoadRequest => {
+    const draws = Array.from({ length: traffic.batch }, draw);
+    const events = draws.map((drawn) => drawEvent(traffic, drawn, nextNumber(), upTo));
+    const answers = {
+      answers: traffic.batch,
+      learners: traffic.newLearners ? [] : draws.map(({ learner }) => learner),
+    };
+    return traffic.batch === 1
+      ? { operation: 'answer', path: 'track-answer', body: events[0] as string, ...answers }
+      : { operation: 'batch', path: 'track-answers', body: `{"events":[${events}]}`, ...answers };
+  };
+  let isPredictions = true;
+  const createClassRequest = (): LoadRequest => {
+    isPredictions = !isPredictions;
+    const first = classSize * upTo(Math.ceil(traffic.learners / classSize));
+    const size = Math.min(classSize, traffic.learners - first);
+    const body = JSON.stringify({ user_ids: indices(size).map((i) => learnerId(first + i, traffic.prefix)) });
+    const operation = isPredictions ? 'predictions' : 'mastery';
+    return { operation, path: operation, body, ...noAnswers };
+  };
+  if (traffic.kind === 'answers') return createPost;
+  if (traffic.kind === 'class') return createClassRequest;
+  const getOne = (operation: 'mastery' | 'predictions' | 'velocity'): LoadRequest => ({
+    operation,
+    path: `${operation}/${learnerId(draw().learner, traffic.prefix)}`,
+    body: null,
+    ...noAnswers,
+  });
+  if (traffic.kind === 'predictions') return () => getOne('predictions');
+  return () => {
+    const share = random();
+    if (share < 0.9) return createPost();
+    if (share < 0.98) return getOne(share < 0.94 ? 'mastery' : 'predictions');
+    return getOne('velocity');
   };
 }
 
-const buildPost = (path: string, key: string, body: string): Buffer =>
-  Buffer.from(
-    `POST /api/v1/${path} HTTP/1.1\r\nHost: bench\r\nX-API-Key: ${key}\r\n` +
-      `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
-    'latin1',
-  );
+const noAnswers = { answers: 0, learners: [] };
 
-const buildGet = (path: string, key: string): Buffer =>
-  Buffer.from(`GET /api/v1/${path} HTTP/1.1\r\nHost: bench\r\nX-API-Key: ${key}\r\n\r\n`, 'latin1');
-
-function prepareRequest(traffic: Traffic, key: string, draw: () => AnswerDraw): PreparedRequest {
-  const read = drawReadPath(traffic.kind, draw);
-  if (read !== null) return { bytes: buildGet(read, key), answers: 0 };
-  const events = Array.from({ length: traffic.batch }, () => drawEvent(draw(), traffic));
-  const single = traffic.batch === 1;
-  const body = JSON.stringify(single ? events[0] : { events });
-  return { bytes: buildPost(single ? 'track-answer' : 'track-answers', key, body), answers: traffic.batch };
-}
-
-function drawReadPath(kind: Traffic['kind'], draw: () => AnswerDraw): string | null {
-  if (kind === 'answers') return null;
-  const user = learnerId(draw().learner);
-  if (kind === 'predictions') return `predictions/${user}`;
-  const share = Math.random();
-  if (share < 0.9) return null;
-  if (share < 0.98) return share < 0.94 ? `mastery/${user}` : `predictions/${user}`;
-  return `velocity/${user}`;
-}
-
-const singleRequests = 50_000;
-const batchedAnswers = 200_000;
-/** Otherwise a request could be refilled while a connection still sends it. */
-const minRequests = 300;
-
-export function prepareRequests(traffic: Traffic, key: string): PreparedRequest[] {
-  const draw = createDraws(traffic.order, traffic.learners, traffic.skills);
-  const length = traffic.batch === 1 ? singleRequests : Math.max(minRequests, batchedAnswers / traffic.batch);
-  return Array.from({ length }, () => prepareRequest(traffic, key, draw));
+/** As JSON. Built from parts, because JSON.stringify takes a third of the generator's time. */
+function drawEvent(
+  traffic: Traffic,
+  { learner, skill }: AnswerDraw,
+  number: number,
+  upTo: (end: number) => number,
+): string {
+  const { newLearners, prefix, skillPrefix, skills, skillsPerAnswer, items, eventIds } = traffic;
+  const skillId = (i: number): string => `"${skillPrefix}skill-${(skill + i) % skills}"`;
+  const skillField =
+    skillsPerAnswer === 1
+      ? `"skill_id":${skillId(0)}`
+      : `"skill_ids":[${indices(skillsPerAnswer).map(skillId)}]`;
+  const eventField = eventIds ? `,"event_id":"${prefix}event-${number}"` : '';
+  const itemFields =
+    items > 0
+      ? `,"item_id":"${skillPrefix}item-${skill}-${upTo(items)}","confidence_score":${1 + upTo(5)}`
+      : '';
+  const userId = newLearners ? newLearnerId(number, prefix) : learnerId(learner, prefix);
+  return `{"user_id":"${userId}",${skillField},"is_correct":${upTo(10) < 6},"time_spent_seconds":${5 + upTo(115)},"question_difficulty":${(upTo(61) - 30) / 10}${eventField}${itemFields}}`;
 }

@@ -85,7 +85,7 @@ export async function warmUpTarget(
   warmedTargets.add(kind);
   progress(`warming up ${name}`);
   for (let times = 0, units = 0; times < maxWarmUps && units < minWarmUnits; times++)
-    units += (await measureLoad(runner, contestant, { connections, seconds, rate: null })).units;
+    units += (await measureLoad(runner, contestant, { connections, seconds, rate: null, seed: 0 })).units;
 }
 
 /** Contestants take turns, so that a slow minute of the machine affects all of them. */
@@ -103,7 +103,12 @@ export async function measureInTurns(
       bench.progress(`${name}, round ${round} of ${pace.rounds}`);
       rounds.add(
         name,
-        await measureLoad(bench.runner, contestant, { connections, seconds: pace.seconds, rate }),
+        await measureLoad(bench.runner, contestant, {
+          connections,
+          seconds: pace.seconds,
+          rate,
+          seed: round,
+        }),
       );
     }
   }

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StartError } from '../../src/lifecycle.js';
 import type { LoadRunner } from '../load/load-runner.js';
-import type { LoadPlan, LoadResult } from '../load/plan.js';
+import { createLocalEndpoint, type LoadPlan, type LoadResult } from '../load/plan.js';
 import type { Traffic } from '../load/traffic.js';
 import type { ScenarioResult } from '../results/results.js';
 import type { Service } from '../targets/service.js';
@@ -35,7 +35,7 @@ export interface Contestant {
   readonly beside?: (end: AbortSignal) => Promise<void>;
 }
 
-export type LoadSettings = Pick<LoadPlan, 'connections' | 'seconds' | 'rate'>;
+export type LoadSettings = Pick<LoadPlan, 'connections' | 'seconds' | 'rate' | 'seed'>;
 
 export interface Sample {
   readonly load: LoadResult;
@@ -99,12 +99,14 @@ async function runLoad(
   const plan = {
     ...settings,
     connections: connections ?? settings.connections,
-    port: target.port,
-    pool: runner.pool(traffic, key),
+    endpoint: createLocalEndpoint(target.port, key),
+    traffic,
     firstAnswer: tally.nextNumber,
+    failsFast: true,
+    graceMs: 20_000,
   };
   const since = performance.now();
-  const load = await runner.run(plan).catch((cause: unknown) => {
+  const load = await runner(plan).catch((cause: unknown) => {
     throw new StartError(`${name}: ${cause instanceof Error ? cause.message : cause}`, { cause });
   });
   tally.acknowledged += load.answers;

@@ -142,8 +142,8 @@ export const createPeerContestant = (target: Peer, key: string, traffic: Traffic
 export function checkTenantLedger(contestant: ServiceContestant): Promise<Ledger> {
   const { newLearners, learners, skillsPerAnswer } = contestant.traffic;
   const userIds = newLearners
-    ? indices(contestant.tally.nextNumber).map(newLearnerId)
-    : indices(learners).map(learnerId);
+    ? indices(contestant.tally.nextNumber).map((i) => newLearnerId(i))
+    : indices(learners).map((i) => learnerId(i));
   return checkLedger(contestant, userIds, skillsPerAnswer);
 }
 

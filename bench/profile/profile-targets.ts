@@ -106,7 +106,7 @@ async function profileOne(bench: Bench, subject: ProfileSubject, into: string): 
   const watch = watchRuntime(contestant.target.threads?.() ?? [], perf);
   writeFileSync(requestFile(notesFolder), into);
   const { connections, main } = bench.settings;
-  const settings = { connections, seconds: main.rounds * main.seconds, rate: null };
+  const settings = { connections, seconds: main.rounds * main.seconds, rate: null, seed: 1 };
   const sample = await measureLoad(bench.runner, contestant, settings);
   rmSync(requestFile(notesFolder));
   const split = (await watch?.end()) ?? null;

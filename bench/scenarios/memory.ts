@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { numberPlaceholder, usualTraffic } from '../load/traffic.js';
+import { usualTraffic } from '../load/traffic.js';
 import {
   buildMeasurement,
   checkTenantLedger,
@@ -38,7 +38,7 @@ export const memory: Scenario = {
     const pairs = await bytesOf(skills * answersPerSkill);
     const items = await bytesOf(itemsPerLearner, (i) => ({ item_id: `item-${Math.floor(i / learners)}` }));
     const ids = await bytesOf(idsPerLearner, (i) => ({
-      event_id: `event-${`${i}`.padStart(numberPlaceholder.length, '0')}`,
+      event_id: `event-${`${i}`.padStart(12, '0')}`,
     }));
     const ledger = await checkTenantLedger(contestant);
     const more = { throughput: null, latency: null, memory: readMemory(service), ledger };

@@ -131,19 +131,14 @@ export const trafficScenarios: readonly Scenario[] = [
   createTrafficScenario(
     'mixed',
     '90 % answers, 8 % mastery and predictions, 2 % velocity; learners drawn by Zipf’s law, no event ids',
-    { kind: 'mixed', order: 'zipf', fields: 'no ids' },
+    { kind: 'mixed', order: 'zipf', eventIds: false },
   ),
   createTrafficScenario('hot', 'all answers from one learner, no event ids', {
     order: 'hot',
-    fields: 'no ids',
+    eventIds: false,
   }),
   createTrafficScenario('cold', 'every answer from a new learner', { newLearners: true }),
-  createTrafficScenario(
-    'full-events',
-    'single answers with item, confidence and time',
-    { fields: 'all' },
-    true,
-  ),
+  createTrafficScenario('full-events', 'single answers with item and confidence', { items: 20 }, true),
 ];
 
 export const predictions = createSharedScenario({

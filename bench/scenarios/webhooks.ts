@@ -59,7 +59,7 @@ export const webhooks: Scenario = {
     const stage = { bench, usual, subscriber };
     const found = [await measureUsual(stage), await measureBurst(stage)];
     const learners = [
-      ...indices(traffic.learners).map(learnerId),
+      ...indices(traffic.learners).map((i) => learnerId(i)),
       ...indices(burst.learners).map(burstLearnerId),
     ];
     const ledger = await checkLedger(usual, learners);

@@ -1,0 +1,12 @@
+/** Rejects with the first error; running work continues. */
+export async function forEachConcurrently<Item>(
+  items: readonly Item[],
+  parallel: number,
+  work: (item: Item) => Promise<unknown>,
+): Promise<void> {
+  const left = [...items].reverse();
+  const runNext = async (): Promise<void> => {
+    for (let item = left.pop(); item !== undefined; item = left.pop()) await work(item);
+  };
+  await Promise.all(Array.from({ length: parallel }, runNext));
+}

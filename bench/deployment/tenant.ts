@@ -1,0 +1,122 @@
+/** Checks of key and tenant before a run, and the erasure of learners after it. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ListedLearner, OwnKey, Skilltrace } from '../../src/client/index.js';
+import { SkilltraceError } from '../../src/client/index.js';
+import { StartError } from '../../src/lifecycle.js';
+import { forEachConcurrently } from './for-each.js';
+import { benchPrefix } from './session.js';
+
+const pageLimit = 1000;
+const maxLagPolls = 30;
+const pollMs = 1000;
+const maxErasureMs = 30 * 60_000;
+const parallelErasures = 16;
+
+interface Requirements {
+  readonly needsErasure: boolean;
+  /** Requests per second; null for a closed loop. */
+  readonly rate: number | null;
+}
+
+/** @returns a warning, or null @throws StartError if the key does not allow the run */
+export function checkKey(
+  { scopes, requests_per_minute: quota, tenant }: OwnKey,
+  { needsErasure, rate }: Requirements,
+): string | null {
+  const needed = ['read', 'write', ...(needsErasure ? ['admin'] : [])] as const;
+  const missing = needed.filter((scope) => !scopes.some((one) => one === scope));
+  const createKey = `npm run keys -- create --tenant ${tenant} --quota 1000000000`;
+  if (missing.length > 0)
+    throw new StartError(
+      `The key lacks the scope ${missing.join(' and ')}; create another key: ${createKey}`,
+    );
+  if (quota === null) return null;
+  const advice = `The key allows ${quota} requests per minute. Create a key with a higher quota: ${createKey}`;
+  if (rate !== null && rate * 60 > quota) throw new StartError(`${advice} (this load needs ${rate * 60})`);
+  return rate === null ? advice : null;
+}
+
+/** @throws StartError if the tenant has learners of another origin */
+export async function requireBenchTenant(client: Skilltrace, tenant: string): Promise<void> {
+  for await (const { user_id } of listLearners(client, '')) {
+    if (user_id.startsWith(benchPrefix)) continue;
+    throw new StartError(
+      `Tenant ${tenant} has learners that no load test created (${JSON.stringify(user_id)}). Use a key of a tenant for load tests, or pass --yes-this-tenant`,
+    );
+  }
+}
+
+async function* listLearners(client: Skilltrace, prefix: string): AsyncGenerator<ListedLearner> {
+  let cursor: string | null = null;
+  do {
+    const { learners, next_cursor }: Awaited<ReturnType<Skilltrace['learners']>> = await client.learners({
+      limit: pageLimit,
+      ...(prefix !== '' && { prefix }),
+      ...(cursor !== null && { cursor }),
+    });
+    yield* learners;
+    cursor = next_cursor;
+  } while (cursor !== null);
+}
+
+/** Includes the newest learners: waits until ClickHouse has all answers, at most 30 s. */
+export async function listBenchLearners(client: Skilltrace): Promise<string[]> {
+  for (let polls = 0; polls < maxLagPolls; polls++) {
+    const { source_lag_seconds } = await client.learners({ limit: 1, prefix: benchPrefix });
+    if (source_lag_seconds === 0) break;
+    await sleep(pollMs);
+  }
+  const found: string[] = [];
+  for await (const { user_id } of listLearners(client, benchPrefix)) found.push(user_id);
+  return found;
+}
+
+/** @returns the number of erasures that were started */
+export async function startErasures(
+  client: Skilltrace,
+  userIds: readonly string[],
+  onProgress: (erased: number) => void,
+): Promise<Set<string>> {
+  const started = new Set<string>();
+  await forEachConcurrently(userIds, parallelErasures, async (userId) => {
+    try {
+      started.add((await client.eraseLearner(userId)).erasure_id);
+    } catch (error) {
+      if (!(error instanceof SkilltraceError) || error.code !== 'USER_NOT_FOUND') throw error;
+    }
+    onProgress(started.size);
+  });
+  return started;
+}
+
+/** Resolves when the deployment has removed all rows. @throws StartError after 30 minutes */
+export async function waitUntilErased(
+  client: Skilltrace,
+  erasureIds: ReadonlySet<string>,
+  onProgress: (left: number) => void,
+): Promise<void> {
+  const deadline = performance.now() + maxErasureMs;
+  for (let left = erasureIds.size; left > 0; left = await countOpenErasures(client, erasureIds)) {
+    onProgress(left);
+    if (performance.now() > deadline)
+      throw new StartError(`${left} learners are not erased after 30 minutes`);
+    await sleep(pollMs);
+  }
+}
+
+/** The list begins with the newest ones, so the wanted erasures are in the first pages. */
+async function countOpenErasures(client: Skilltrace, wanted: ReadonlySet<string>): Promise<number> {
+  const missing = new Set(wanted);
+  let open = 0;
+  let cursor: string | null = null;
+  do {
+    const { erasures, next_cursor }: Awaited<ReturnType<Skilltrace['erasures']>> = await client.erasures({
+      limit: pageLimit,
+      ...(cursor !== null && { cursor }),
+    });
+    for (const { erasure_id, status } of erasures)
+      if (missing.delete(erasure_id) && status !== 'done') open += 1;
+    cursor = next_cursor;
+  } while (cursor !== null && missing.size > 0);
+  return open + missing.size;
+}
