@@ -25,7 +25,15 @@ import { checkKey, listBenchLearners, requireBenchTenant, startErasures, waitUnt
 import { findDifference, verifyAnswers } from './verify.js';
 
 const defaults = {
-  ...{ connections: 64, seconds: 10, stepSeconds: 5, warmUp: 3, burst: 200, firstRate: 100 },
+  ...{
+    connections: 64,
+    heavyConnections: 8,
+    seconds: 10,
+    stepSeconds: 5,
+    warmUp: 3,
+    burst: 200,
+    firstRate: 100,
+  },
   ...{ skills: 50, batch: 100, slo: 'p99=50ms,errors=0.1%' },
 };
 const graceMs = 30_000;
@@ -160,7 +168,7 @@ function createScenarioRunner({ showProgress }: CommandContext, session: Session
   ): Promise<LoadResult> =>
     session.load({
       traffic: createTraffic(name, args),
-      connections: args.connections ?? defaults.connections,
+      connections: args.connections ?? scenarioConnections(name),
       ...(name === 'burst' ? { isBurst: true, rate: rate ?? defaults.burst } : { rate }),
       ...{ seconds, graceMs, generators },
       onProgress: (text) =>
@@ -182,6 +190,10 @@ function createScenarioRunner({ showProgress }: CommandContext, session: Session
         ];
   return { run, warmUp, findSaturation };
 }
+
+/** Requests of these scenarios are a hundred times as heavy. */
+const scenarioConnections = (name: ScenarioName): number =>
+  name === 'batch' || name === 'class' ? defaults.heavyConnections : defaults.connections;
 
 const scenarioTraffic: Readonly<Record<ScenarioName, (batch: number) => Partial<Traffic>>> = {
   single: () => ({}),
@@ -235,7 +247,7 @@ const isRateReached = (offered: number, { rate }: OperationSummary): boolean => 
 const describeSettings = (args: DeploymentArguments): DeploymentResults['settings'] => ({
   scenarios: args.scenarios.join(),
   rate: args.rate ?? (args['find-capacity'] ? 'searched' : 'closed loop'),
-  connections: args.connections ?? defaults.connections,
+  connections: args.connections ?? 'default',
   seconds: args.duration ?? (args['find-capacity'] ? defaults.stepSeconds : defaults.seconds),
   learners: args.learners,
   skills: args.skills ?? defaults.skills,

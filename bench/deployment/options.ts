@@ -34,7 +34,10 @@ export const deploymentArguments = defineArguments({
       `requests per second (open loop). Latency counts from the scheduled time, so it includes the time in which
 a request waits for a connection (default: closed loop, as fast as the connections allow)`,
     ),
-    connections: integers(20_000, 'connections, each with one request at a time (default: 64)'),
+    connections: integers(
+      20_000,
+      'connections, each with one request at a time (default: 64; 8 for batch and class)',
+    ),
     duration: integers(86_400, 'seconds per scenario, or per step of the search (default: 10, or 5)'),
     'warm-up': integerOption(0, 3600, 'seconds of load before each scenario (default: 3)'),
     learners: integers(1_000_000, 'learners (default: 1000)'),

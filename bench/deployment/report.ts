@@ -1,12 +1,13 @@
 import { writeFileSync } from 'node:fs';
-import { formatTable } from '../../src/lab/report/format.js';
-import { htmlPage, htmlTable, section, tag, textTag } from '../../src/lab/report/page.js';
-import { latencySection } from '../report/latency.js';
-import { renderSection } from '../report/page.js';
+import * as Plot from '@observablehq/plot';
+import { chartFigure } from '../../src/lab/report/chart.js';
+import { formatCompact, formatTable } from '../../src/lab/report/format.js';
+import { levelMark } from '../../src/lab/report/marks.js';
+import { chartGrid, htmlPage, htmlTable, section, tag, textTag } from '../../src/lab/report/page.js';
 import { formatFigure } from '../report/section.js';
 import { benchStyle } from '../report/style.js';
-import type { Latency, ScenarioResult } from '../results/results.js';
-import type { CapacityStep, DeploymentResults, OperationSummary } from './results.js';
+import { parseObjectives } from './objectives.js';
+import type { DeploymentResults } from './results.js';
 
 const operationHead = [
   'Operation',
@@ -92,55 +93,120 @@ export const formatDeployment = (results: DeploymentResults): string =>
   ].join('\n\n');
 
 export function writeDeploymentReport(results: DeploymentResults, file: string): void {
-  const facts = [
-    ['Run', `${results.run}, ${results.started_at}`],
-    ...Object.entries(results.settings).flatMap(([name, value]) => [[name, `${value}`]]),
-  ].flatMap(([name, text]) => [textTag('dt', {}, name as string), textTag('dd', {}, text as string)]);
+  const facts = Object.entries({
+    run: results.run,
+    started: results.started_at,
+    ...results.settings,
+  }).flatMap(([name, value]) => [
+    textTag('dt', {}, name.replaceAll('_', ' ')),
+    textTag('dd', {}, `${value}`),
+  ]);
   const outcome = describeOutcome(results).map((text) => textTag('li', {}, text));
-  const steps =
-    results.capacity_steps.length === 0
+  const parts = [
+    tag('dl', { class: 'run' }, ...facts),
+    section(
+      'Result',
+      about,
+      tag('ul', {}, ...outcome),
+      chartGrid(percentileChart(results)),
+      htmlTable(operationHead, operationRows(results)),
+    ),
+    ...(results.capacity_steps.length === 0
       ? []
       : [
           section(
-            'Steps of the search',
-            'In the order of measurement.',
+            'Search for the capacity',
+            searchAbout,
+            chartGrid([capacityChart(results)]),
             htmlTable(stepHead, stepRows(results)),
           ),
-        ];
-  const parts = [
-    tag('dl', { class: 'run' }, ...facts),
-    section('Result', '', tag('ul', {}, ...outcome), htmlTable(operationHead, operationRows(results))),
-    renderSection(latencySection({ scenarios: toScenarios(results) })),
-    ...steps,
+        ]),
   ];
   writeFileSync(file, htmlPage(`Load test of ${results.url}`, parts, benchStyle));
 }
 
-/** For the charts of the benchmark report. */
-const toScenarios = ({ operations, capacity_steps }: DeploymentResults): ScenarioResult[] =>
-  capacity_steps.length > 0
-    ? [
-        createScenario(
-          'capacity',
-          [...capacity_steps].sort((a, b) => a.offered - b.offered).map(toStepLatency),
-        ),
-      ]
-    : Object.entries(operations).map(([name, summary]) =>
-        createScenario(name, [toLatency(summary, summary.rate)]),
-      );
+const about =
+  'Percentiles of successful requests, in milliseconds. With a rate, latency counts from the scheduled time of a request, so it includes the time in which the request waits for a connection.';
+const searchAbout =
+  'Steps in the order of measurement. The vertical line is the capacity, the horizontal one the objective. Hollow dots missed the objectives.';
 
-const toStepLatency = ({ offered, summary }: CapacityStep): Latency => toLatency(summary, offered);
+/** One of `oneIn` requests takes longer. */
+const percentiles = [
+  { key: 'p50_ms', name: 'p50', oneIn: 2 },
+  { key: 'p90_ms', name: 'p90', oneIn: 10 },
+  { key: 'p99_ms', name: 'p99', oneIn: 100 },
+  { key: 'p999_ms', name: 'p99.9', oneIn: 1000 },
+] as const;
 
-const toLatency = (
-  { rate, p50_ms, p90_ms, p99_ms, p999_ms, max_ms }: OperationSummary,
-  offered: number,
-): Latency => ({
-  ...{ offered, achieved: rate, p50: p50_ms, p90: p90_ms, p99: p99_ms, p999: p999_ms, max: max_ms },
-});
+const colors = ['a', 'b', 'c', 'd', 'e'];
+const timeAxis = {
+  type: 'log',
+  nice: true,
+  grid: true,
+  label: 'milliseconds',
+  tickFormat: formatCompact,
+  ticks: 5,
+} as const;
 
-const createScenario = (name: string, latencies: readonly Latency[]): ScenarioResult => ({
-  ...{ name, about: '', axis: null, unit: 'request' },
-  measurements: [
-    { target: 'skilltrace', throughput: null, cpu: {}, latencies, memory: {}, pipeline: null, ledger: null },
-  ],
-});
+/** Of scenarios; their calls are in the table. */
+function percentileChart({ operations }: DeploymentResults): string[] {
+  const shown = Object.entries(operations).filter(([name, { p50_ms }]) => !name.includes('_') && p50_ms > 0);
+  if (shown.length === 0) return [];
+  const chart = chartFigure({
+    title: 'Latency by scenario',
+    about: shown
+      .map(
+        ([name, { p50_ms, p99_ms }]) =>
+          `${name}: p50 ${formatFigure(p50_ms)} ms, p99 ${formatFigure(p99_ms)} ms`,
+      )
+      .join('; '),
+    x: {
+      ...{
+        type: 'log',
+        domain: [2, 1000],
+        label: 'percentile',
+        ticks: percentiles.map(({ oneIn }) => oneIn),
+      },
+      tickFormat: (oneIn: number) => percentiles.find((one) => one.oneIn === oneIn)?.name ?? '',
+    },
+    y: timeAxis,
+    series: Object.fromEntries(shown.map(([name], i) => [name, colors[i % colors.length] as string])),
+    points: shown.flatMap(([series, summary]) =>
+      percentiles.map(({ key, name, oneIn }) => ({
+        series,
+        x: oneIn,
+        y: summary[key],
+        note: `${name} ${formatFigure(summary[key])} ms`,
+      })),
+    ),
+  });
+  return [chart];
+}
+
+function capacityChart({ capacity, capacity_steps, settings }: DeploymentResults): string {
+  const limits = parseObjectives(`${settings.slo}`, '--slo').flatMap(({ metric, limit }) =>
+    metric === 'p99' ? [limit] : [],
+  );
+  return chartFigure({
+    title: 'Latency by offered rate',
+    about: capacity_steps
+      .map(({ offered, summary }) => `${formatFigure(offered)}/s: p99 ${formatFigure(summary.p99_ms)} ms`)
+      .join('; '),
+    x: { label: 'offered requests per second', tickFormat: formatCompact },
+    y: timeAxis,
+    series: { p50: 'c', p99: 'a' },
+    marks: [
+      levelMark(limits),
+      ...(capacity === null ? [] : [Plot.ruleX([capacity.rate], { stroke: 'var(--text)' })]),
+    ],
+    points: [...capacity_steps]
+      .sort((a, b) => a.offered - b.offered)
+      .flatMap(({ offered, summary, isMet }) =>
+        (['p50', 'p99'] as const).map((series) => ({
+          ...{ series, x: offered, y: summary[`${series}_ms`], isFew: !isMet },
+          note: `${formatFigure(summary[`${series}_ms`])} ms at ${formatFigure(offered)}/s`,
+        })),
+      )
+      .filter(({ y }) => y > 0),
+  });
+}

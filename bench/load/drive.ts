@@ -245,7 +245,7 @@ class Load {
       answers: this.answers,
       unsettled: this.unsettled,
       numbersUsed: this.numbers * this.plan.threads,
-      seconds: this.lastResponse / 1000,
+      seconds: Math.max(this.lastResponse / 1000, this.plan.rate === null ? 0 : this.plan.seconds),
       utilization,
     };
   }

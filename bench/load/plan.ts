@@ -61,7 +61,7 @@ export interface ThreadResult {
   /** Requests that the service may have counted. */
   readonly unsettled: readonly LoadRequest[];
   readonly numbersUsed: number;
-  /** From the first request to the last response. */
+  /** From the first request to the last response; in an open loop at least the planned time. */
   readonly seconds: number;
   /** Share of time in which the thread was busy. */
   readonly utilization: number;

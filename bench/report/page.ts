@@ -21,14 +21,7 @@ function renderPage(results: BenchResults): string {
   return htmlPage('Benchmark of Skilltrace', parts, benchStyle);
 }
 
-export function renderSection({
-  heading,
-  about,
-  notes = [],
-  head,
-  rows,
-  charts = () => [],
-}: Section): string {
+function renderSection({ heading, about, notes = [], head, rows, charts = () => [] }: Section): string {
   const drawn = charts();
   const table = rows.length === 0 ? [] : [htmlTable(head, rows)];
   const content = drawn.length === 0 ? table : [chartGrid(drawn), ...table];
