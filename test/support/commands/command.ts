@@ -25,10 +25,20 @@ export const runCommand = (name: string, env: Environment, ...args: string[]): P
 export const runOnTerminal = (name: string, env: Environment, ...args: string[]): Promise<Ended> =>
   runOn(true, name, env, ...args);
 
+type CommandMain = (argv: readonly string[], host: CommandHost) => Promise<void>;
+
 async function runOn(isTTY: boolean, name: string, env: Environment, ...args: string[]): Promise<Ended> {
-  const { main } = (await import(entryOf(name))) as {
-    main(argv: string[], host: CommandHost): Promise<void>;
-  };
+  const { main } = (await import(entryOf(name))) as { main: CommandMain };
+  return runMain(main, env, args, isTTY);
+}
+
+/** Runs the main function of a command in this process. */
+export async function runMain(
+  main: CommandMain,
+  env: Environment,
+  args: readonly string[],
+  isTTY = false,
+): Promise<Ended> {
   const written = { out: '', err: '' };
   let code = 0;
   const host = Object.assign(new EventEmitter(), {
