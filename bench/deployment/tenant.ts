@@ -25,7 +25,7 @@ export function checkKey(
 ): string | null {
   const needed = ['read', 'write', ...(needsErasure ? ['admin'] : [])] as const;
   const missing = needed.filter((scope) => !scopes.some((one) => one === scope));
-  const createKey = `npm run keys -- create --tenant ${tenant} --quota 1000000000`;
+  const createKey = `npm run keys -- create --tenant ${tenant} --unlimited`;
   if (missing.length > 0)
     throw new StartError(
       `The key lacks the scope ${missing.join(' and ')}; create another key: ${createKey}`,
