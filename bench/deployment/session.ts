@@ -64,16 +64,22 @@ export function createSession({
     );
     firstAnswer += result.numbersUsed;
     for (const [learner, count] of result.acknowledged.entries()) add(acknowledged, learner, count);
-    onProgress(`repeating ${result.unsettled.length} failed requests`);
-    await forEachConcurrently(result.unsettled, parallelRequests, settle);
+    onProgress('repeating requests without a clear response');
+    await settle(result.unsettled.flatMap(listAnswers));
     return result;
   };
-  const settle = async (request: LoadRequest): Promise<void> => {
-    const isCounted = await repeatRequest(client, request);
-    request.learners.forEach((learner, i) => {
-      const counted = isCounted(i);
-      if (counted !== false) add(counted ? acknowledged : uncertain, learner, 1);
-    });
+  const settle = async (answers: readonly SentAnswer[]): Promise<void> => {
+    const setOutcome = ({ learner }: SentAnswer, isCounted: boolean | null): void => {
+      if (isCounted !== false) add(isCounted ? acknowledged : uncertain, learner, 1);
+    };
+    // Without an id, a repeated answer would count twice.
+    const [first] = answers;
+    let isRepeatable = first?.answer.event_id !== undefined;
+    for (const part of splitIntoParts(answers, answersPerBatch)) {
+      const outcomes = isRepeatable ? await repeatAnswers(client, part) : null;
+      for (const [i, sent] of part.entries()) setOutcome(sent, outcomes?.[i] ?? null);
+      isRepeatable &&= outcomes !== null;
+    }
   };
   const createLearners = async (): Promise<void> => {
     const create = async (part: readonly number[]): Promise<void> => {
@@ -99,20 +105,27 @@ function add(counts: Uint32Array, learner: number, count: number): void {
   counts[learner] = (counts[learner] as number) + count;
 }
 
-/** @returns whether the i-th answer is counted; null if unknown */
-async function repeatRequest(
+interface SentAnswer {
+  readonly answer: Answer;
+  readonly learner: number;
+}
+
+function listAnswers({ body, learners }: LoadRequest): SentAnswer[] {
+  const sent: Answer & { readonly events?: readonly Answer[] } = JSON.parse(body as string);
+  return (sent.events ?? [sent]).map((answer, i) => ({ answer, learner: learners[i] as number }));
+}
+
+/** @returns whether each answer is counted, null if unknown; null if the deployment does not respond */
+async function repeatAnswers(
   client: Skilltrace,
-  { body }: LoadRequest,
-): Promise<(i: number) => boolean | null> {
-  const sent = JSON.parse(body as string) as Answer & { readonly events?: readonly Answer[] };
-  const answers = sent.events ?? [sent];
-  if (answers[0]?.event_id === undefined) return () => null;
+  sent: readonly SentAnswer[],
+): Promise<(boolean | null)[] | null> {
   try {
-    const { results } = await client.trackAnswers(answers);
-    return (i) => results[i]?.status === 200;
+    const { results } = await client.trackAnswers(sent.map(({ answer }) => answer));
+    return results.map(({ status }) => (status >= 500 || status === 409 ? null : status === 200));
   } catch (error) {
     if (!(error instanceof SkilltraceError)) throw error;
-    return () => (error.retryable ? null : false);
+    return error.retryable ? null : sent.map(() => false);
   }
 }
 

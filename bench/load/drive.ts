@@ -12,6 +12,7 @@ const parallelOpens = 100;
 const requestTimeoutMs = 30_000;
 const reconnectMs = 200;
 const maxShownBytes = 500;
+/** A load with more failed requests ends early. */
 const maxUnsettled = 20_000;
 
 /** @throws Error if no connection can be opened, or with `failsFast` if a request fails */
@@ -117,6 +118,7 @@ class Load {
   }
 
   private sendDue(): void {
+    if (this.closed) return;
     const elapsed = this.now();
     const due = this.schedule.countDue(elapsed);
     // Servers close idle connections, so all take turns.
@@ -184,11 +186,10 @@ class Load {
     const { errors } = this.countsOf(request.operation);
     errors.set(reason, (errors.get(reason) ?? 0) + 1);
     if (this.plan.failsFast)
-      this.fail(new Error(`${reason} for ${request.path} ${request.body?.slice(0, maxShownBytes)}`));
+      this.fail(new Error(`${reason} for ${request.path} ${request.body?.slice(0, maxShownBytes) ?? ''}`));
     if (!isUncertain || request.answers === 0) return;
-    if (this.unsettled.length >= maxUnsettled)
-      this.fail(new Error(`more than ${maxUnsettled} requests failed; the last reason: ${reason}`));
     this.unsettled.push(request);
+    if (this.unsettled.length >= maxUnsettled) this.giveUp();
   }
 
   private handleLost(channel: Channel, reason: string): void {
@@ -231,9 +232,12 @@ class Load {
 
   /** Requests without a response count as errors, and so do due requests that were not sent. */
   private giveUp(): void {
+    if (this.closed) return;
+    this.closed = true;
     for (const { request } of this.channels)
       if (request !== null) this.recordFailure(request, 'no response at the end', true);
-    for (let left = this.schedule.countDue(this.schedule.endMs) - this.sent; left > 0; left--)
+    const due = this.schedule.countDue(Math.min(this.now(), this.schedule.endMs));
+    for (let left = Number.isFinite(due) ? due - this.sent : 0; left > 0; left--)
       this.recordFailure(this.nextRequest(), 'not sent: all connections were busy', false);
     this.finish();
   }
