@@ -249,7 +249,7 @@ class Load {
       answers: this.answers,
       unsettled: this.unsettled,
       numbersUsed: this.numbers * this.plan.threads,
-      seconds: Math.max(this.lastResponse / 1000, this.plan.rate === null ? 0 : this.plan.seconds),
+      seconds: Math.max(this.lastResponse, Math.min(this.now(), this.schedule.endMs)) / 1000,
       utilization,
     };
   }
