@@ -57,7 +57,7 @@ export interface LoadRequest {
 export const learnerId = (learner: number, prefix = ''): string => `${prefix}learner-${learner}`;
 export const newLearnerId = (answer: number, prefix = ''): string => `${prefix}new-${answer}`;
 
-export const classSize = 30;
+const classSize = 30;
 
 /** @param nextNumber returns a number that no other answer has */
 export function createRequestSource(
