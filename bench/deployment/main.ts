@@ -5,6 +5,7 @@ import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type CommandContext, defineCommand } from '../../src/cli/support/command.js';
 import { Skilltrace, SkilltraceError } from '../../src/client/index.js';
+import { describeConnectionError } from '../../src/connection-problem.js';
 import { StartError } from '../../src/lifecycle.js';
 import { createLoadRunner } from '../load/load-runner.js';
 import type { LoadResult } from '../load/plan.js';
@@ -51,7 +52,9 @@ export const loadDeployment = defineCommand({
       await runLoadTest(context, args);
     } catch (error) {
       if (!(error instanceof SkilltraceError)) throw error;
-      throw new StartError(`${args.address.baseUrl}: ${error.code}: ${error.message}`, { cause: error });
+      const reason =
+        error.code === 'NETWORK_ERROR' ? describeConnectionError(error.cause).text : error.message;
+      throw new StartError(`${args.address.baseUrl}: ${reason}`, { cause: error });
     }
   },
 });
