@@ -57,7 +57,7 @@ async function runProfile(bench: Bench): Promise<void> {
   const folder = resolve('bench-results', `profile-${new Date().toISOString().replaceAll(':', '-')}`);
   const text = await profileAll(bench, profiledScenarios, folder);
   showProgress('');
-  process.stdout.write(`${text}\nProfiles and flame graphs: ${folder}\n`);
+  process.stdout.write(`${text}\nProfiles for Chrome DevTools: ${folder}\n`);
 }
 
 function saveResults(results: BenchResults, requestedFile: string | null): string {
@@ -103,7 +103,7 @@ async function runScenarios(
     noise: noise.told,
     versions: readVersions(),
     commit: readCommit(),
-    scenarios: findings.flatMap(({ results }) => results),
+    scenarios: findings.map(({ result }) => result),
     figures: sortFigures(findings.flatMap(({ figures }) => figures)),
   };
   return { results, failure };

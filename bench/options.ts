@@ -21,11 +21,7 @@ with other implementations in the same run. Takes about eight minutes.`,
     full: flag('run all scenarios with more and longer rounds (about forty minutes)'),
     only: option('NAME,NAME', 'run only these scenarios; see --list', toText),
     list: flag('list the scenarios'),
-    rounds: integerOption(
-      1,
-      1000,
-      'rounds per measurement (default: 5; 2 for minor scenarios without --full)',
-    ),
+    rounds: integerOption(1, 1000, 'rounds per measurement (default: 5)'),
     seconds: integerOption(
       1,
       maxCount,
@@ -41,7 +37,7 @@ until the target has served 100,000 answers, because V8 still compiles before)`,
     json: option('FILE', 'file for the results (default: bench-results/DATE.json)', toText),
     report: option('FILE', 'write an HTML report', toText),
     profile:
-      flag(`write flame graphs of the Node threads, and counters of Redis and ClickHouse, for single answers,
+      flag(`write CPU profiles of the Node threads, and counters of Redis and ClickHouse, for single answers,
 batches of 1000 and three other implementations, to bench-results/ (two minutes)`),
   },
   examples: [
@@ -49,7 +45,8 @@ batches of 1000 and three other implementations, to bench-results/ (two minutes)
     'npm run bench -- --only single,batches',
     'npm run bench -- --micro forecast',
   ],
-  notes: `Other modes; the option must be the first argument:
+  notes: `Other modes; --micro, --next-items and --movers must be the first argument:
+  --url URL                       load a running deployment, find its capacity, check objectives (--url URL --help)
   --micro [FILTER]                time single steps of the models and codecs in one thread; FILTER is a regular expression
   --next-items [N] [WORLD,WORLD]  simulate how many answers N learners per school (default: 8) need to master 40 skills
                                   with next-items and with other item orders (20 minutes for all worlds)
@@ -73,7 +70,6 @@ Exit codes: 0 success, 1 a failed request or a missing or duplicate answer. A mi
       connections: others.connections ?? 64,
       main: pace({ rounds: 5, seconds: full ? 4 : 2 }),
       side: pace({ rounds: 5, seconds: full ? 3 : 1 }),
-      glance: pace(full ? { rounds: 5, seconds: 3 } : { rounds: 2, seconds: 1 }),
       warmUp: others['warm-up'] ?? 10,
       scenarios: selectScenarios(only, full),
     } satisfies BenchSettings & Record<string, unknown>;

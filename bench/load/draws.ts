@@ -3,12 +3,9 @@ export interface AnswerDraw {
   readonly skill: number;
 }
 
-export type LearnerOrder = 'uniform' | 'zipf' | 'hot' | 'one skill';
+export type LearnerOrder = 'uniform' | 'zipf';
 
-/**
- * Endless. `hot`: one learner; `one skill`: one skill per learner.
- * @param random from 0 to below 1
- */
+/** Endless. @param random from 0 to below 1 */
 export function createDraws(
   order: LearnerOrder,
   learners: number,
@@ -16,14 +13,8 @@ export function createDraws(
   random: () => number,
 ): () => AnswerDraw {
   const upTo = (end: number): number => Math.floor(random() * end);
-  const drawn = (learner: number): AnswerDraw => ({ learner, skill: upTo(skills) });
-  if (order === 'uniform') return () => drawn(upTo(learners));
-  if (order === 'hot') return () => drawn(0);
-  if (order === 'zipf') return () => drawn(zipf(learners, random()));
-  return () => {
-    const learner = upTo(learners);
-    return { learner, skill: learner % skills };
-  };
+  const drawLearner = () => (order === 'zipf' ? zipf(learners, random()) : upTo(learners));
+  return () => ({ learner: drawLearner(), skill: upTo(skills) });
 }
 
 /**

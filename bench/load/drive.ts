@@ -69,7 +69,7 @@ class Load {
   ) {
     const { traffic, seed, thread, threads, firstAnswer } = plan;
     this.schedule = createSchedule(plan);
-    this.acknowledged = new Uint32Array(traffic.newLearners ? 0 : traffic.learners);
+    this.acknowledged = new Uint32Array(traffic.learners);
     const nextNumber = (): number => firstAnswer + thread + threads * this.numbers++;
     this.nextRequest = createRequestSource(traffic, seed + thread, nextNumber);
     this.done = new Promise((resolve, reject) => {

@@ -55,7 +55,7 @@ export interface OperationCounts {
 
 export interface ThreadResult {
   readonly operations: ReadonlyMap<Operation, OperationCounts>;
-  /** Acknowledged answers by learner; empty for new learners. */
+  /** Acknowledged answers by learner. */
   readonly acknowledged: Uint32Array;
   readonly answers: number;
   /** Requests that the service may have counted. */

@@ -20,7 +20,6 @@ export interface Traffic {
    * learners, in turns.
    */
   readonly kind: 'answers' | 'mixed' | 'predictions' | 'class';
-  readonly newLearners: boolean;
   /** Of learner and event ids. */
   readonly prefix: string;
   /** Of skill and item ids. */
@@ -36,7 +35,6 @@ export const usualTraffic: Traffic = {
   batch: 1,
   eventIds: true,
   kind: 'answers',
-  newLearners: false,
   prefix: '',
   skillPrefix: '',
 };
@@ -50,12 +48,11 @@ export interface LoadRequest {
   /** ASCII. Null for GET. */
   readonly body: string | null;
   readonly answers: number;
-  /** Of the answers; empty for new learners. */
+  /** Of the answers. */
   readonly learners: readonly number[];
 }
 
 export const learnerId = (learner: number, prefix = ''): string => `${prefix}learner-${learner}`;
-export const newLearnerId = (answer: number, prefix = ''): string => `${prefix}new-${answer}`;
 
 const classSize = 30;
 
@@ -73,7 +70,7 @@ export function createRequestSource(
     const events = draws.map((drawn) => drawEvent(traffic, drawn, nextNumber(), upTo));
     const answers = {
       answers: traffic.batch,
-      learners: traffic.newLearners ? [] : draws.map(({ learner }) => learner),
+      learners: draws.map(({ learner }) => learner),
     };
     return traffic.batch === 1
       ? { operation: 'answer', path: 'track-answer', body: events[0] as string, ...answers }
@@ -114,7 +111,7 @@ function drawEvent(
   number: number,
   upTo: (end: number) => number,
 ): string {
-  const { newLearners, prefix, skillPrefix, skills, skillsPerAnswer, items, eventIds } = traffic;
+  const { prefix, skillPrefix, skills, skillsPerAnswer, items, eventIds } = traffic;
   const skillId = (i: number): string => `"${skillPrefix}skill-${(skill + i) % skills}"`;
   const skillField =
     skillsPerAnswer === 1
@@ -125,6 +122,5 @@ function drawEvent(
     items > 0
       ? `,"item_id":"${skillPrefix}item-${skill}-${upTo(items)}","confidence_score":${1 + upTo(5)}`
       : '';
-  const userId = newLearners ? newLearnerId(number, prefix) : learnerId(learner, prefix);
-  return `{"user_id":"${userId}",${skillField},"is_correct":${upTo(10) < 6},"time_spent_seconds":${5 + upTo(115)},"question_difficulty":${(upTo(61) - 30) / 10}${eventField}${itemFields}}`;
+  return `{"user_id":"${learnerId(learner, prefix)}",${skillField},"is_correct":${upTo(10) < 6},"time_spent_seconds":${5 + upTo(115)},"question_difficulty":${(upTo(61) - 30) / 10}${eventField}${itemFields}}`;
 }

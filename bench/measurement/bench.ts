@@ -2,9 +2,8 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Closers } from '../../src/lifecycle.js';
 import type { LoadRunner } from '../load/load-runner.js';
-import { computeSpread } from '../results/spread.js';
 import { createPeers, type Peer, type PeerName } from '../targets/peers.js';
-import { type Service, type ServiceLayout, startSplitService } from '../targets/service.js';
+import { type Service, startSplitService } from '../targets/service.js';
 import { type Contestant, measureLoad } from './measure.js';
 import { Rounds } from './rounds.js';
 
@@ -18,7 +17,6 @@ export interface BenchSettings {
   readonly connections: number;
   readonly main: Pace;
   readonly side: Pace;
-  readonly glance: Pace;
   /** Seconds per target and kind of load; up to three times as long. */
   readonly warmUp: number;
 }
@@ -61,13 +59,9 @@ function createFolder({ root }: BenchOptions, name: string): string {
   return path;
 }
 
-export const startDedicatedService = (
-  options: BenchOptions,
-  name: string,
-  form: ServiceLayout = {},
-): Promise<Service> => {
+export const startDedicatedService = (options: BenchOptions, name: string): Promise<Service> => {
   const { tenants, profile, closers } = options;
-  return startSplitService({ dataDir: createFolder(options, name), tenants, profile, ...form }, closers);
+  return startSplitService({ dataDir: createFolder(options, name), tenants, profile }, closers);
 };
 
 /** V8 compiles after a number of calls, so time alone is no measure on a busy machine. */
@@ -113,10 +107,4 @@ export async function measureInTurns(
     }
   }
   return rounds;
-}
-
-/** Answers per second in a closed loop. */
-export async function measureSaturation(bench: Bench, contestant: Contestant, pace: Pace): Promise<number> {
-  const rounds = await measureInTurns(bench, [contestant], pace);
-  return computeSpread(rounds.perSecond(contestant.name)).median;
 }

@@ -4,7 +4,6 @@ import { StartError } from '../../src/lifecycle.js';
 import type { LoadRunner } from '../load/load-runner.js';
 import { createLocalEndpoint, type LoadPlan, type LoadResult } from '../load/plan.js';
 import type { Traffic } from '../load/traffic.js';
-import type { ScenarioResult } from '../results/results.js';
 import type { Service } from '../targets/service.js';
 import { readCpuSeconds, readMemory, type Target } from '../targets/targets.js';
 
@@ -23,16 +22,10 @@ export interface Contestant {
   readonly drains: Service | null;
   /** Resolves when all work of the load is done, before CPU time is read. */
   readonly waitUntilSettled: (() => Promise<void>) | null;
-  /** The measurement becomes a separate result at this place. */
-  readonly axis?: NonNullable<ScenarioResult['axis']>;
   /** Default: the setting of the run. */
   readonly connections?: number;
   /** Requests per second; absent: closed loop. */
   readonly rate?: number;
-  /** Its pipeline pauses during the load and drains afterwards. */
-  readonly paused?: Service;
-  /** Runs during the load, until the signal. */
-  readonly beside?: (end: AbortSignal) => Promise<void>;
 }
 
 export type LoadSettings = Pick<LoadPlan, 'connections' | 'seconds' | 'rate' | 'seed'>;
@@ -51,26 +44,6 @@ export interface Sample {
 
 /** @throws StartError if a request fails, or the pipeline exceeds its time limit */
 export async function measureLoad(
-  runner: LoadRunner,
-  contestant: Contestant,
-  settings: LoadSettings,
-): Promise<Sample> {
-  contestant.paused?.pause();
-  const end = new AbortController();
-  const beside = contestant.beside?.(end.signal);
-  // The `await` below throws the error.
-  beside?.catch(() => undefined);
-  try {
-    return await measureContestant(runner, contestant, settings);
-  } finally {
-    end.abort();
-    await beside;
-    contestant.paused?.resume();
-    await contestant.paused?.drainImmediately();
-  }
-}
-
-async function measureContestant(
   runner: LoadRunner,
   contestant: Contestant,
   settings: LoadSettings,

@@ -1,23 +1,21 @@
 import { createClosers } from '../../src/lifecycle.js';
 import { indices } from '../../src/lists.js';
 import { createLogger } from '../../src/logger.js';
-import { learnerId, newLearnerId, type Traffic, usualTraffic } from '../load/traffic.js';
+import { learnerId, type Traffic, usualTraffic } from '../load/traffic.js';
 import type { Figure, Ledger, Measurement, ScenarioResult, Spread } from '../results/results.js';
 import { computeSpread } from '../results/spread.js';
 import type { Peer, PeerName } from '../targets/peers.js';
 import type { Service } from '../targets/service.js';
-import { type Bench, measureInTurns, type Pace } from './bench.js';
+import { type Bench, measureInTurns } from './bench.js';
 import { checkLedger } from './ledger.js';
 import { type Contestant, createTally, type Sample } from './measure.js';
 import type { Rounds } from './rounds.js';
 import { type AnswerGenerator, seedAnswers } from './seed.js';
 
-/** Default: no axis, and the unit `answer`. */
-export type ScenarioFinding = Pick<ScenarioResult, 'measurements'> &
-  Partial<Pick<ScenarioResult, 'axis' | 'unit'>>;
-
 export interface Findings {
-  readonly results: readonly ScenarioFinding[];
+  /** Default: `answer`. */
+  readonly unit?: ScenarioResult['unit'];
+  readonly measurements: readonly Measurement[];
   readonly figures: readonly Figure[];
 }
 
@@ -37,12 +35,8 @@ export async function runScenario(bench: Bench, { name, about, run }: Scenario) 
   bench.closers.add('servers of a scenario', () => closers.close());
   const progress = (text: string): void => bench.progress(`${name}: ${text}`);
   try {
-    const { results, figures } = await run({ ...bench, closers, progress });
-    const complete = (one: ScenarioFinding): ScenarioResult => ({
-      ...{ name, about, axis: null, unit: 'answer' },
-      ...one,
-    });
-    return { results: results.map(complete), figures };
+    const { unit = 'answer', measurements, figures } = await run({ ...bench, closers, progress });
+    return { result: { name, about, unit, measurements }, figures };
   } finally {
     await closers.close();
   }
@@ -51,59 +45,40 @@ export async function runScenario(bench: Bench, { name, about, run }: Scenario) 
 export interface LoadScenario extends Omit<Scenario, 'run'> {
   /** Default: `answer`. */
   readonly unit?: ScenarioResult['unit'];
-  readonly pace: 'main' | 'side' | 'glance' | Pace;
+  readonly pace: 'main' | 'side';
   readonly peers?: readonly PeerName[];
   /** Default: `usualTraffic`. */
   readonly traffic?: Traffic;
   readonly seed?: { readonly answers: number; readonly seed: AnswerGenerator };
   /** Default: one contestant with `traffic`. */
-  readonly contestants?: (
-    usual: ServiceContestant,
-    bench: Bench,
-  ) => readonly Contestant[] | Promise<readonly Contestant[]>;
+  readonly contestants?: (usual: ServiceContestant) => readonly Contestant[];
   readonly figures?: (rounds: Rounds) => Figure[];
 }
 
 export const createSharedScenario = (loads: LoadScenario): Scenario => ({
   ...loads,
-  run: async (bench) => runLoadScenario(bench, await bench.service(), loads),
+  run: (bench) => runLoadScenario(bench, loads),
 });
 
-export async function runLoadScenario(
-  bench: Bench,
-  service: Service,
-  loads: LoadScenario,
-): Promise<Findings> {
+async function runLoadScenario(bench: Bench, loads: LoadScenario): Promise<Findings> {
   const { name, unit, pace, traffic = usualTraffic, seed } = loads;
+  const service = await bench.service();
   const peers = await Promise.all((loads.peers ?? []).map((peer) => bench.peer(peer)));
   const usual = createServiceContestant(service, name, traffic);
   if (seed !== undefined) {
     bench.progress('generating learners');
     await seedAnswers(usual, seed.answers, seed.seed);
   }
-  const serviceContestants = (await loads.contestants?.(usual, bench)) ?? [usual];
   const contestants = [
     ...peers.map((peer) => createPeerContestant(peer, name, traffic)),
-    ...serviceContestants,
+    ...(loads.contestants?.(usual) ?? [usual]),
   ];
-  const rounds = await measureInTurns(
-    bench,
-    contestants,
-    typeof pace === 'string' ? bench.settings[pace] : pace,
-  );
+  const rounds = await measureInTurns(bench, contestants, bench.settings[pace]);
   const ledger = await checkTenantLedger(usual);
-  const measurementFor = (contestant: Contestant): Measurement => {
-    const samples = rounds.getSamples(contestant.name);
-    return buildMeasurement(contestant.axis ? service.name : contestant.name, samples, {
-      ledger: contestant.target === service ? ledger : null,
-    });
-  };
-  const results = serviceContestants.flatMap((one): ScenarioFinding[] =>
-    one.axis ? [{ axis: one.axis, ...(unit && { unit }), measurements: [measurementFor(one)] }] : [],
+  const measurements = contestants.map(({ name: target, drains }) =>
+    buildMeasurement(target, rounds.getSamples(target), { ledger: drains === null ? null : ledger }),
   );
-  if (results.length === 0)
-    results.push({ ...(unit && { unit }), measurements: contestants.map(measurementFor) });
-  return { results, figures: loads.figures?.(rounds) ?? [] };
+  return { ...(unit && { unit }), measurements, figures: loads.figures?.(rounds) ?? [] };
 }
 
 export type ServiceContestant = Contestant & { readonly drains: Service };
@@ -138,12 +113,9 @@ export const createPeerContestant = (target: Peer, key: string, traffic: Traffic
   waitUntilSettled: null,
 });
 
-/** All learners of the tenant must have ids of one kind. */
 export function checkTenantLedger(contestant: ServiceContestant): Promise<Ledger> {
-  const { newLearners, learners, skillsPerAnswer } = contestant.traffic;
-  const userIds = newLearners
-    ? indices(contestant.tally.nextNumber).map((i) => newLearnerId(i))
-    : indices(learners).map((i) => learnerId(i));
+  const { learners, skillsPerAnswer } = contestant.traffic;
+  const userIds = indices(learners).map((i) => learnerId(i));
   return checkLedger(contestant, userIds, skillsPerAnswer);
 }
 

@@ -14,7 +14,6 @@ import { formatFigure } from '../report/section.js';
 import { sortParts } from '../report/style.js';
 import { waitUntilDone } from '../targets/wait.js';
 import { buildFlame, readProfile, sumFunctionTimes } from './cpu-profile.js';
-import { renderFlamePage } from './flame-page.js';
 import { requestFile } from './recorder.js';
 import { type RuntimeSplit, watchRuntime } from './runtime-split.js';
 import {
@@ -157,7 +156,6 @@ function writeThreadTable(folder: string, file: string, answers: number): string
   const thread = file.replace('.cpuprofile', '');
   const flame = buildFlame(readProfile(join(folder, file)));
   if (flame.total / answers < minThreadMicros) return '';
-  writeFileSync(join(folder, `${thread}.html`), renderFlamePage(thread, flame, answers));
   const rows = sumFunctionTimes(flame)
     .slice(0, maxFunctions)
     .map(({ label, self, total }) => [label, (self / answers).toFixed(2), (total / answers).toFixed(2)]);

@@ -33,7 +33,7 @@ export function cpuSection({ scenarios }: BenchResults): Section {
     ),
     charts: () => {
       const others = scenarios.filter(({ name }) => name !== peersScenario);
-      return [...selectContests(others).map(cpuChart), ...scenariosCharts(others)];
+      return selectContests(others).map(cpuChart);
     },
   };
 }
@@ -44,18 +44,6 @@ export const cpuChart = ({ name, unit, measurements }: ScenarioResult): string =
     unit,
     measurements.map((measurement) => ({ name: formatTarget(measurement), measurement })),
   );
-
-const scenariosCharts = (scenarios: readonly ScenarioResult[]): string[] =>
-  (['answer', 'request'] as const).flatMap((unit) => {
-    const rows = scenarios
-      .filter((scenario) => scenario.unit === unit && scenario.axis === null)
-      .flatMap(({ name, measurements }) =>
-        measurements
-          .filter(({ target, latency }) => target === 'skilltrace' && latency !== null)
-          .map((measurement) => ({ name, measurement })),
-      );
-    return rows.length < 2 ? [] : [stackChart(`skilltrace: CPU per ${unit}, by scenario`, unit, rows)];
-  });
 
 interface StackRow {
   readonly name: string;

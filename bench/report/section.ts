@@ -61,9 +61,6 @@ export function formatNoise({ noise }: BenchResults): string {
   return `echo before, between and after the scenarios: ${through} µs of CPU (range ${formatFigure(100 * range)} % of the median), ${formatSpread(computeSpread(noise.perSecond))} requests/s`;
 }
 
-const formatScenarioTitle = ({ name, axis }: ScenarioResult): string =>
-  axis === null ? name : `${name}, ${axis.label}: ${formatFigure(axis.value)}`;
-
 /** With the rate of an open loop. */
 export const formatTarget = ({ target, offered }: Measurement): string =>
   offered === null ? target : `${target}, ${formatFigure(offered)}/s`;
@@ -74,14 +71,14 @@ export const buildMeasurementRows = (
 ): Row[] =>
   scenarios.flatMap((scenario) =>
     scenario.measurements.flatMap((measurement) => {
-      const name = `${formatScenarioTitle(scenario)}, ${formatTarget(measurement)}`;
+      const name = `${scenario.name}, ${formatTarget(measurement)}`;
       return rowsOf(measurement, scenario).map((row) => [name, ...row]);
     }),
   );
 
-/** Scenarios with several targets and no axis. */
+/** Scenarios with several targets. */
 export const selectContests = (scenarios: readonly ScenarioResult[]): ScenarioResult[] =>
-  scenarios.filter(({ axis, measurements }) => axis === null && measurements.length > 1);
+  scenarios.filter(({ measurements }) => measurements.length > 1);
 
 /** Empty if each answer is stored exactly once. */
 export function findLedgerProblems(ledger: Ledger): string[] {

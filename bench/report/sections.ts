@@ -2,7 +2,6 @@ import type { BenchResults } from '../results/results.js';
 import { cpuSection } from './cpu.js';
 import { createDataSections } from './data-sections.js';
 import { goalSection } from './goals.js';
-import { growthSection } from './growth.js';
 import { loadsSection, peersSection } from './loads.js';
 import { formatFigure, formatNoise, formatRun, type Section } from './section.js';
 
@@ -12,7 +11,6 @@ export const buildSections = (results: BenchResults): [Section, ...Section[]] =>
   peersSection(results),
   loadsSection(results),
   cpuSection(results),
-  growthSection(results),
   ...createDataSections(results),
 ];
 

@@ -13,9 +13,6 @@ const accepting = 'front end, workers, runtime and Redis';
 const closed = 'closed loop';
 const lag = 'maximum age of the oldest waiting answer';
 const stored = '100 per learner';
-const oneProcess = 'one process, closed loop';
-const delivered = 'all processes, including delivery';
-const webhooksTogether = 'p99 during 10,000 webhooks, relative to none';
 const whole = 'all processes, including pipeline and ClickHouse';
 
 const goalRows = {
@@ -33,21 +30,9 @@ const goalRows = {
   batches: ['CPU per answer in batches of 1000', `without the runtime; ${scaled}`, 'µs', atMost(25), 18],
   draining: ['CPU of pipeline and ClickHouse per answer', scaled, 'µs', atMost(15), 10],
   predictions: ['predictions per second, relative to echo', closed, 'times', atLeast(0.1), 0.15],
-  lanes: ['CPU per answer on all cores, relative to one lane', oneProcess, 'times', atMost(1.3), 1.15],
   pair: ['Redis memory per learner and skill', '50 skills per learner, full state', 'bytes', atMost(200)],
   item: ['Redis memory per stored item of a learner', stored, 'bytes', atMost(32)],
   id: ['Redis memory per event id', stored, 'bytes', atMost(64)],
-  growth: ['CPU per answer with 1,000,000 learners, relative to 1000', 'same load', 'times', atMost(1.2)],
-  analystsP99: ['p99 with four analysts, relative to none', 'at 1000 answers per second', 'times', atMost(2)],
-  analystsCpu: ['CPU per answer with four analysts, relative to none', accepting, 'times', atMost(1.2)],
-  analystsLag: ['additional lag of ClickHouse with four analysts', lag, 's', atMost(1)],
-  webhooksCpu: [
-    'CPU per answer with a webhook subscriber, relative to none',
-    delivered,
-    'times',
-    atMost(1.1),
-  ],
-  webhooksP99: [webhooksTogether, 'at 500 answers per second, with the same batches', 'times', atMost(1.2)],
 } satisfies Record<string, GoalRow>;
 
 export type GoalKey = keyof typeof goalRows;

@@ -28,7 +28,7 @@ export interface Ledger {
 }
 
 export interface Measurement {
-  /** `skilltrace`, `skilltrace, pipeline paused`, or a peer such as `echo`. */
+  /** `skilltrace`, also with a kind of load, or a peer such as `echo`. */
   readonly target: string;
   /** Requests per second of an open loop; null in a closed loop. */
   readonly offered: number | null;
@@ -55,8 +55,6 @@ export interface Measurement {
 export interface ScenarioResult {
   readonly name: string;
   readonly about: string;
-  /** Variable of plots (learners, API processes); null: no variable. */
-  readonly axis: { readonly label: string; readonly value: number } | null;
   readonly unit: 'answer' | 'request';
   readonly measurements: readonly Measurement[];
 }

@@ -44,7 +44,7 @@ export const analysts: Scenario = {
       for (const table of await listTables(service))
         await service.clickhouse.command({ query: `TRUNCATE TABLE ${table}` });
     }
-    return { results: [], figures };
+    return { measurements: [], figures };
   },
 };
 
@@ -93,7 +93,7 @@ async function measureView(
   const query = `SELECT count() FROM (SELECT * FROM ${view} WHERE tenant = '${tenant}') WHERE NOT ignore(*)`;
   const sufficientMb = await findMemoryLimit(service, query);
   const times: number[] = [];
-  for (let round = 0; round < settings.glance.rounds && sufficientMb !== null; round++) {
+  for (let round = 0; round < settings.side.rounds && sufficientMb !== null; round++) {
     const since = performance.now();
     await queryAsAnalyst(service.analystUrl, query);
     times.push((performance.now() - since) / 1000);

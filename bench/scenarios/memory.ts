@@ -43,7 +43,7 @@ export const memory: Scenario = {
     const ledger = await checkTenantLedger(contestant);
     const more = { throughput: null, latency: null, memory: readMemory(service), ledger };
     return {
-      results: [{ measurements: [buildMeasurement(service.name, [], more)] }],
+      measurements: [buildMeasurement(service.name, [], more)],
       figures: [
         createGoalFigure('pair', computeSpread([pairs / (learners * skills)])),
         createGoalFigure('item', computeSpread([items / (learners * itemsPerLearner)])),

@@ -48,7 +48,7 @@ export const peers: Scenario = {
       const once = rate === undefined ? { ledger: target === service ? ledger : null } : { memory: {} };
       return buildMeasurement(target.name, rounds.getSamples(name), once);
     });
-    return { results: [{ measurements }], figures: listFigures(rounds, hasPostgres) };
+    return { measurements, figures: listFigures(rounds, hasPostgres) };
   },
 };
 

@@ -1,9 +1,9 @@
-import { type Traffic, usualTraffic } from '../load/traffic.js';
+import { usualTraffic } from '../load/traffic.js';
 import { allParts, drainingParts } from '../measurement/rounds.js';
-import { createSharedScenario, type Scenario, withScheduledDrain } from '../measurement/scenario.js';
+import { createSharedScenario, withScheduledDrain } from '../measurement/scenario.js';
 import { createAnswerGenerator } from '../measurement/seed.js';
 import { computeScaledSpread, createGoalFigure, createPlainFigure } from '../results/goals.js';
-import { computeRatioSpread, computeSpread } from '../results/spread.js';
+import { computeRatioSpread } from '../results/spread.js';
 
 const serviceName = 'skilltrace';
 
@@ -26,37 +26,10 @@ export const single = createSharedScenario({
   },
 });
 
-const pausedName = `${serviceName}, pipeline paused`;
-
-export const pipeline = createSharedScenario({
-  name: 'pipeline',
-  about:
-    'single answers, closed loop, with the pipeline running and paused (the backlog is drained between rounds)',
-  isLong: true,
-  pace: 'main',
-  contestants: (usual) => [
-    withScheduledDrain(usual),
-    { ...usual, name: pausedName, drains: null, waitUntilSettled: null, paused: usual.drains },
-  ],
-  figures: (rounds) => {
-    // While the pipeline is paused, Redis only accepts answers.
-    const redisPaused = rounds.cpu(pausedName, ['redis']);
-    const redisDraining = rounds
-      .cpu(serviceName, ['redis'])
-      .map((all, round) => Math.max(0, all - (redisPaused[round] as number)));
-    return [
-      createPlainFigure(
-        'CPU of Redis for the drain, per answer',
-        'difference between a running and a paused pipeline',
-        'µs',
-        computeSpread(redisDraining),
-      ),
-    ];
-  },
-});
-
 /** More connections could overfill a lane: the service would reject answers. */
 const batchConnections = 4;
+
+const nameBatch = (answers: number): string => `${serviceName}, ${answers} per request`;
 
 export const batches = createSharedScenario({
   name: 'batches',
@@ -67,24 +40,25 @@ export const batches = createSharedScenario({
   contestants: (usual) =>
     [1, 100, 1000].map((batch) => ({
       ...usual,
-      name: `${batch}`,
-      axis: { label: 'answers per request', value: batch },
+      name: nameBatch(batch),
       traffic: { ...usual.traffic, batch },
       ...(batch > 1 && { connections: batchConnections }),
     })),
   figures: (rounds) => [
     createGoalFigure(
       'batches',
-      computeScaledSpread(rounds.cpu('1000', ['front end', 'workers', 'redis']), rounds.cpu('echo')),
+      computeScaledSpread(rounds.cpu(nameBatch(1000), ['front end', 'workers', 'redis']), rounds.cpu('echo')),
     ),
     createPlainFigure(
       'CPU per answer in batches of 1000, relative to single answers',
       'server, workers, runtime and Redis',
       'times',
-      computeRatioSpread(rounds.cpu('1000'), rounds.cpu('1')),
+      computeRatioSpread(rounds.cpu(nameBatch(1000)), rounds.cpu(nameBatch(1))),
     ),
   ],
 });
+
+const nameSkills = (skills: number): string => `${serviceName}, skills per answer: ${skills}`;
 
 export const severalSkills = createSharedScenario({
   name: 'several-skills',
@@ -95,8 +69,7 @@ export const severalSkills = createSharedScenario({
   contestants: (usual) =>
     [1, 3].map((skillsPerAnswer) => ({
       ...usual,
-      name: `${skillsPerAnswer}`,
-      axis: { label: 'skills per answer', value: skillsPerAnswer },
+      name: nameSkills(skillsPerAnswer),
       traffic: { ...usual.traffic, skillsPerAnswer },
     })),
   figures: (rounds) => [
@@ -104,42 +77,10 @@ export const severalSkills = createSharedScenario({
       'CPU per answer with three skills, relative to one skill',
       'server, workers, runtime and Redis',
       'times',
-      computeRatioSpread(rounds.cpu('3'), rounds.cpu('1')),
+      computeRatioSpread(rounds.cpu(nameSkills(3)), rounds.cpu(nameSkills(1))),
     ),
   ],
 });
-
-const createTrafficScenario = (
-  name: string,
-  about: string,
-  special: Partial<Traffic>,
-  isLong = false,
-): Scenario => {
-  const traffic = { ...usualTraffic, ...special };
-  const isMixed = traffic.kind === 'mixed';
-  return createSharedScenario({
-    ...{ name, about, isLong, pace: 'glance', traffic },
-    unit: isMixed ? 'request' : 'answer',
-    // Reads need learners with answers.
-    ...(isMixed && {
-      seed: { answers: traffic.learners, seed: createAnswerGenerator(traffic.learners, traffic.skills) },
-    }),
-  });
-};
-
-export const trafficScenarios: readonly Scenario[] = [
-  createTrafficScenario(
-    'mixed',
-    '90 % answers, 8 % mastery and predictions, 2 % velocity; learners drawn by Zipf’s law, no event ids',
-    { kind: 'mixed', order: 'zipf', eventIds: false },
-  ),
-  createTrafficScenario('hot', 'all answers from one learner, no event ids', {
-    order: 'hot',
-    eventIds: false,
-  }),
-  createTrafficScenario('cold', 'every answer from a new learner', { newLearners: true }),
-  createTrafficScenario('full-events', 'single answers with item and confidence', { items: 20 }, true),
-];
 
 export const predictions = createSharedScenario({
   name: 'predictions',

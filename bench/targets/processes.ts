@@ -110,7 +110,6 @@ export async function stopProcess(child: ChildProcess): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const killer = setTimeout(() => child.kill('SIGKILL'), maxStopMs);
   child.kill('SIGTERM');
-  child.kill('SIGCONT'); // a paused process cannot handle SIGTERM
   await once(child, 'exit');
   clearTimeout(killer);
 }

@@ -25,9 +25,6 @@ export interface Service extends Target {
   readonly clickhouse: ClickHouseClient;
   readonly analystUrl: string;
   readonly partitions: number;
-  /** Pauses the process of the pipeline. The API does not depend on it. */
-  pause(): void;
-  resume(): void;
   facts(): Promise<PipelineFacts>;
   /** @throws StartError after the time limit */
   waitUntilDrained(): Promise<void>;
@@ -35,18 +32,12 @@ export interface Service extends Target {
   drainImmediately(): Promise<void>;
 }
 
-export interface ServiceOptions extends ServiceLayout {
+export interface ServiceOptions {
   /** Must be empty. */
   readonly dataDir: string;
   /** Each has a key of the same name. */
   readonly tenants: readonly string[];
-}
-
-export interface ServiceLayout {
-  readonly apiProcesses?: number;
-  /** Per API process; null: the default. */
-  readonly lanes?: number | null;
-  readonly profile?: boolean;
+  readonly profile: boolean;
 }
 
 const logger = createLogger('warn', 'bench');
@@ -88,8 +79,6 @@ export async function startSplitService(options: ServiceOptions, closers: Closer
     clickhouse,
     analystUrl: endpoints.analystUrl as string,
     partitions: defaultPartitions,
-    pause: () => process.kill(pipeline, 'SIGSTOP'),
-    resume: () => process.kill(pipeline, 'SIGCONT'),
     facts,
     waitUntilDrained: () => pollUntilDrained(facts),
     drainImmediately: () => pollUntilDrained(facts, drainNow),
@@ -100,22 +89,18 @@ const notesFolder = (dataDir: string): string => join(dataDir, 'threads');
 
 async function startRole(
   role: { readonly ROLE: 'api' | 'pipeline'; readonly PORT: string },
-  { dataDir, tenants, apiProcesses = 1, lanes = null, profile = false }: ServiceOptions,
+  { dataDir, tenants, profile }: ServiceOptions,
   closers: Closers,
 ): Promise<number> {
   const environment = createChildEnvironment({
     ...clearedSettings,
     ...role,
     DATA_DIR: dataDir,
-    // Rejections are expected under overload.
     LOG_LEVEL: 'error',
-    // Receivers run on this machine.
-    WEBHOOK_ALLOW_PRIVATE: 'true',
-    API_PROCESSES: `${apiProcesses}`,
+    API_PROCESSES: '1',
     API_KEYS: tenants.map((tenant) => `${tenant}:${tenant}:${quota}`).join(),
   });
   if (role.ROLE === 'api') environment.NODE_OPTIONS = buildNotesOption(notesFolder(dataDir), profile);
-  if (lanes !== null) environment.LANES = `${lanes}`;
   const child = await startProcess([resolveBenchPath('../../src/setup.mjs'), 'start'], environment);
   closers.add(role.ROLE, () => stopProcess(child));
   return child.pid as number;

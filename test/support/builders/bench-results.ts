@@ -1,4 +1,4 @@
-/** Invented results of the benchmark: peers, three targets of one load, growth, and goals. */
+/** Invented results of the benchmark: peers, targets of one load, batches, and goals. */
 import type {
   BenchResults,
   Figure,
@@ -57,7 +57,7 @@ export const service = (cost = 1, ledger: Ledger | null = fullLedger): Measureme
 const echo = peer('echo', 60_000, { server: spread(10) });
 
 export const single = (measurement: Measurement): ScenarioResult => ({
-  ...{ name: 'single', about: 'single answers', axis: null, unit: 'answer' },
+  ...{ name: 'single', about: 'single answers', unit: 'answer' },
   measurements: [
     measurement,
     echo,
@@ -74,15 +74,18 @@ const atRate = (one: Measurement, offered: number): Measurement => ({
 export const peers = (target = 'fastify-postgres'): ScenarioResult => {
   const postgres = peer(target, 1500, { server: spread(92), postgres: spread(100) });
   return {
-    ...{ name: 'peers', about: 'comparable servers', axis: null, unit: 'answer' },
+    ...{ name: 'peers', about: 'comparable servers', unit: 'answer' },
     measurements: [echo, postgres, service(), atRate(postgres, 1000), atRate(service(2), 1000)],
   };
 };
 
-const grown = (name: string, label: string, value: number, cost: number): ScenarioResult => ({
-  ...{ name, about: `more ${label}`, axis: { label, value }, unit: 'answer' },
-  measurements: [service(cost)],
-});
+const batches: ScenarioResult = {
+  ...{ name: 'batches', about: 'batches of two sizes', unit: 'answer' },
+  measurements: [1, 100].map((size) => ({
+    ...service(1 / Math.sqrt(size)),
+    target: `skilltrace, ${size} per request`,
+  })),
+};
 
 export const benchResults = (changes: Partial<BenchResults> = {}): BenchResults => ({
   ...{ format: 2, startedAt: '2026-03-01T10:20:30.000Z', form: 'short', seconds: 100 },
@@ -90,12 +93,7 @@ export const benchResults = (changes: Partial<BenchResults> = {}): BenchResults 
   machine: { processor: 'Test processor', cores: 2, memoryMb: 4096, system: 'Linux 6' },
   versions: { node: '20.0.0', skilltrace: '0.1.0', redis: '7.0.0' },
   commit: 'abcdef123456+',
-  scenarios: [
-    single(service()),
-    peers(),
-    ...[1e3, 1e4, 1e5, 1e6].map((learners, i) => grown('growth', 'learners', learners, 1 + i / 20)),
-    ...[1, 2, 4].map((processes) => grown('processes', 'API processes', processes, 1)),
-  ],
+  scenarios: [single(service()), peers(), batches],
   figures: [
     { ...figure('CPU to the echo', spread(2.9), { atMost: 3.5 }), aim: 3 },
     { ...figure('CPU to Fastify', spread(1.1), { atMost: 1.2 }), aim: 1 },
