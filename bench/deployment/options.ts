@@ -77,25 +77,35 @@ Percentiles are those of successful requests. A request that may have been count
 
 Exit codes: 0 success, 1 a missed limit, a difference found by --verify, or a failure.`,
   read: (values, given) => {
-    const { url, only, learners, ...others } = rejectOperands(values, given);
+    const { url, only, ...others } = rejectOperands(values, given);
+    const search = others['find-capacity'];
     if (others['analyst-url'] !== null && !others.verify)
       throw new UsageError('--analyst-url needs --verify');
-    const search = others['find-capacity'];
     if (!search && others.slo !== null)
       throw new UsageError('--slo needs --find-capacity; use --assert to check one run');
     const scenarios = only ?? (search ? (['single'] as const) : scenarioNames);
     if (search && scenarios.length > 1)
       throw new UsageError('--find-capacity searches one scenario; pass --only with one name');
+    const settings = {
+      ...{ scenarios, rate: others.rate, connections: others.connections },
+      seconds: others.duration ?? (search ? 5 : 10),
+      ...{ learners: others.learners ?? 1000, skills: others.skills ?? 50, items: others.items ?? 0 },
+      ...{ distribution: others.distribution ?? 'uniform', batch: others.batch ?? 100 },
+      ...{ event_ids: !others['no-event-ids'], seed: others.seed ?? 1 },
+      slo: search ? (others.slo ?? parseObjectives('p99=50ms,errors=0.1%', '--slo')) : null,
+      assert: others.assert ?? [],
+    } as const;
     return {
-      ...others,
-      scenarios,
-      learners: learners ?? 1000,
-      address: parseAddress(url ?? ''),
+      ...{ settings, address: parseAddress(url ?? ''), key: others.key, generators: others.generators },
+      ...{ warmUp: others['warm-up'] ?? 3, json: others.json, report: others.report },
+      ...{ verify: others.verify, analystUrl: others['analyst-url'] },
+      ...{ cleanUp: others['clean-up'], isAnyTenant: others['yes-this-tenant'] },
     };
   },
 });
 
 export type DeploymentArguments = NonNullable<ReturnType<typeof deploymentArguments.read>>;
+export type LoadSettings = DeploymentArguments['settings'];
 
 function parseScenarios(text: string, name: string): ScenarioName[] {
   return text.split(',').map((one) => {

@@ -6,7 +6,6 @@ import { levelMark } from '../../src/lab/report/marks.js';
 import { chartGrid, htmlPage, htmlTable, section, tag, textTag } from '../../src/lab/report/page.js';
 import { formatFigure } from '../report/section.js';
 import { benchStyle } from '../report/style.js';
-import { parseObjectives } from './objectives.js';
 import type { DeploymentResults } from './results.js';
 
 const operationHead = [
@@ -41,7 +40,6 @@ const stepRows = ({ capacity_steps }: DeploymentResults): string[][] =>
 function describeOutcome({
   capacity,
   capacity_steps,
-  settings,
   verified,
   cleaned_learners,
   operations,
@@ -57,9 +55,7 @@ function describeOutcome({
       : [
           `Capacity: ${formatFigure(capacity.rate)} requests per second met the objectives three times in a row (p99 up to ${formatFigure(capacity.p99_ms)} ms).`,
         ]),
-    ...(capacity === null && capacity_steps.length > 0
-      ? [`Capacity: no rate met the objectives ${settings.slo ?? ''}.`]
-      : []),
+    ...(capacity === null && capacity_steps.length > 0 ? ['Capacity: no rate met the objectives.'] : []),
     ...(verified === null ? [] : [describeVerification(verified)]),
     ...(cleaned_learners === null ? [] : [`Erased ${formatFigure(cleaned_learners)} learners.`]),
     ...errors.map((text) => `Errors: ${text}.`),
@@ -96,7 +92,7 @@ export function writeDeploymentReport(results: DeploymentResults, file: string):
   const facts = Object.entries({
     run: results.run,
     started: results.started_at,
-    ...results.settings,
+    ...describeSettings(results),
   }).flatMap(([name, value]) => [
     textTag('dt', {}, name.replaceAll('_', ' ')),
     textTag('dd', {}, `${value}`),
@@ -124,6 +120,16 @@ export function writeDeploymentReport(results: DeploymentResults, file: string):
   ];
   writeFileSync(file, htmlPage(`Load test of ${results.url}`, parts, benchStyle));
 }
+
+const describeSettings = ({ settings }: DeploymentResults): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(settings).flatMap(([name, value]) => {
+      const text = Array.isArray(value)
+        ? value.map((one) => (typeof one === 'string' ? one : one.text)).join(', ')
+        : `${value ?? ''}`;
+      return text === '' ? [] : [[name, text]];
+    }),
+  );
 
 const about =
   'Percentiles of successful requests, in milliseconds. With a rate, latency counts from the scheduled time of a request, so it includes the time in which the request waits for a connection.';
@@ -184,9 +190,7 @@ function percentileChart({ operations }: DeploymentResults): string[] {
 }
 
 function capacityChart({ capacity, capacity_steps, settings }: DeploymentResults): string {
-  const limits = parseObjectives(`${settings.slo}`, '--slo').flatMap(({ metric, limit }) =>
-    metric === 'p99' ? [limit] : [],
-  );
+  const limits = (settings.slo ?? []).flatMap(({ metric, limit }) => (metric === 'p99' ? [limit] : []));
   return chartFigure({
     title: 'Latency by offered rate',
     about: capacity_steps

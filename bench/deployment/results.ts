@@ -1,7 +1,7 @@
 import { mergeCounts } from '../load/load-runner.js';
 import { computePercentiles, type LoadResult, type OperationCounts } from '../load/plan.js';
 import type { Figures } from './objectives.js';
-import type { ScenarioName } from './options.js';
+import type { LoadSettings, ScenarioName } from './options.js';
 import type { Verification } from './verify.js';
 
 /** Percentiles are those of successful requests, from the time when they were due. */
@@ -44,7 +44,7 @@ export interface DeploymentResults {
   readonly url: string;
   /** Prefix of the learners. */
   readonly run: string;
-  readonly settings: Readonly<Record<string, string | number | boolean>>;
+  readonly settings: LoadSettings;
   /** By scenario, and `scenario_call` for scenarios of several calls. */
   readonly operations: Readonly<Record<string, OperationSummary>>;
   readonly capacity: Capacity | null;

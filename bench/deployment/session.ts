@@ -1,10 +1,10 @@
 /** Load on one deployment, with a count of the acknowledged answers of each learner. */
 import { type Answer, type Skilltrace, SkilltraceError } from '../../src/client/index.js';
 import { indices, splitIntoParts } from '../../src/lists.js';
+import { forEachConcurrently } from '../load/for-each.js';
 import type { LoadRunner } from '../load/load-runner.js';
 import type { Endpoint, LoadPlan, LoadResult } from '../load/plan.js';
 import { type LoadRequest, learnerId } from '../load/traffic.js';
-import { forEachConcurrently } from './for-each.js';
 
 /** All learners of all runs. */
 export const benchPrefix = 'bench-';

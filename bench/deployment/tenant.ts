@@ -1,9 +1,8 @@
 /** Checks of key and tenant before a run, and the erasure of learners after it. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ListedLearner, OwnKey, Skilltrace } from '../../src/client/index.js';
-import { SkilltraceError } from '../../src/client/index.js';
+import { type OwnKey, type Skilltrace, SkilltraceError } from '../../src/client/index.js';
 import { StartError } from '../../src/lifecycle.js';
-import { forEachConcurrently } from './for-each.js';
+import { forEachConcurrently } from '../load/for-each.js';
 import { benchPrefix } from './session.js';
 
 const pageLimit = 1000;
@@ -38,25 +37,28 @@ export function checkKey(
 
 /** @throws StartError if the tenant has learners of another origin */
 export async function requireBenchTenant(client: Skilltrace, tenant: string): Promise<void> {
-  for await (const { user_id } of listLearners(client, '')) {
-    if (user_id.startsWith(benchPrefix)) continue;
+  for await (const { learners } of readPages(client.learners)) {
+    const other = learners.find(({ user_id }) => !user_id.startsWith(benchPrefix));
+    if (other === undefined) continue;
     throw new StartError(
-      `Tenant ${tenant} has learners that no load test created (${JSON.stringify(user_id)}). Use a key of a tenant for load tests, or pass --yes-this-tenant`,
+      `Tenant ${tenant} has learners that no load test created (${JSON.stringify(other.user_id)}). Use a key of a tenant for load tests, or pass --yes-this-tenant`,
     );
   }
 }
 
-async function* listLearners(client: Skilltrace, prefix: string): AsyncGenerator<ListedLearner> {
-  let cursor: string | null = null;
-  do {
-    const { learners, next_cursor }: Awaited<ReturnType<Skilltrace['learners']>> = await client.learners({
-      limit: pageLimit,
-      ...(prefix !== '' && { prefix }),
-      ...(cursor !== null && { cursor }),
-    });
-    yield* learners;
-    cursor = next_cursor;
-  } while (cursor !== null);
+interface PageQuery {
+  readonly limit: number;
+  readonly cursor?: string;
+}
+
+async function* readPages<Page extends { readonly next_cursor: string | null }>(
+  read: (query: PageQuery) => Promise<Page>,
+): AsyncGenerator<Page> {
+  for (let page = await read({ limit: pageLimit }); ; ) {
+    yield page;
+    if (page.next_cursor === null) return;
+    page = await read({ limit: pageLimit, cursor: page.next_cursor });
+  }
 }
 
 /** Includes the newest learners: waits until ClickHouse has all answers, at most 30 s. */
@@ -67,7 +69,8 @@ export async function listBenchLearners(client: Skilltrace): Promise<string[]> {
     await sleep(pollMs);
   }
   const found: string[] = [];
-  for await (const { user_id } of listLearners(client, benchPrefix)) found.push(user_id);
+  const read = (query: PageQuery) => client.learners({ ...query, prefix: benchPrefix });
+  for await (const { learners } of readPages(read)) found.push(...learners.map(({ user_id }) => user_id));
   return found;
 }
 
@@ -108,15 +111,10 @@ export async function waitUntilErased(
 async function countOpenErasures(client: Skilltrace, wanted: ReadonlySet<string>): Promise<number> {
   const missing = new Set(wanted);
   let open = 0;
-  let cursor: string | null = null;
-  do {
-    const { erasures, next_cursor }: Awaited<ReturnType<Skilltrace['erasures']>> = await client.erasures({
-      limit: pageLimit,
-      ...(cursor !== null && { cursor }),
-    });
+  for await (const { erasures } of readPages(client.erasures)) {
     for (const { erasure_id, status } of erasures)
       if (missing.delete(erasure_id) && status !== 'done') open += 1;
-    cursor = next_cursor;
-  } while (cursor !== null && missing.size > 0);
+    if (missing.size === 0) break;
+  }
   return open + missing.size;
 }

@@ -1,9 +1,9 @@
 /** Compares the answers of the deployment with the acknowledged ones. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { computeSum, splitIntoParts } from '../../src/lists.js';
+import { forEachConcurrently } from '../load/for-each.js';
 import { learnerId } from '../load/traffic.js';
 import { queryAsAnalyst } from '../scenarios/clickhouse-school.js';
-import { forEachConcurrently } from './for-each.js';
 import { listUsedLearners, type Session } from './session.js';
 
 export interface Verification {

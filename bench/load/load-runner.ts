@@ -1,7 +1,7 @@
 import { createHistogram } from 'node:perf_hooks';
 import { Worker } from 'node:worker_threads';
 import { type Closers, StartError } from '../../src/lifecycle.js';
-import { computeSum, indices } from '../../src/lists.js';
+import { computeSum, groupBy, indices } from '../../src/lists.js';
 import { resolveBenchPath } from '../targets/targets.js';
 import type { LoadProgress } from './generator.js';
 import {
@@ -12,7 +12,6 @@ import {
   type ThreadPlan,
   type ThreadResult,
 } from './plan.js';
-import type { Operation } from './traffic.js';
 
 export type LoadRunner = ReturnType<typeof createLoadRunner>;
 
@@ -64,9 +63,16 @@ function runThread(
 }
 
 export function mergeResults(results: readonly ThreadResult[], { rate }: Pick<LoadPlan, 'rate'>): LoadResult {
-  const operations = new Map<Operation, OperationCounts>();
-  for (const [operation, counts] of results.flatMap((result) => [...result.operations]))
-    operations.set(operation, mergeCounts([...[operations.get(operation) ?? []].flat(), counts]));
+  const byOperation = groupBy(
+    results.flatMap((result) => [...result.operations]),
+    ([operation]) => operation,
+  );
+  const operations = new Map(
+    Array.from(byOperation, ([operation, parts]) => [
+      operation,
+      mergeCounts(parts.map(([, counts]) => counts)),
+    ]),
+  );
   const all = mergeCounts([...operations.values()]);
   const acknowledged = new Uint32Array(results[0]?.acknowledged.length ?? 0);
   for (const result of results)

@@ -1,5 +1,6 @@
 import { StartError } from '../../src/lifecycle.js';
-import { indices } from '../../src/lists.js';
+import { indices, splitIntoParts } from '../../src/lists.js';
+import { forEachConcurrently } from '../load/for-each.js';
 import { learnerId } from '../load/traffic.js';
 import type { Service } from '../targets/service.js';
 import type { TenantAnswers } from './ledger.js';
@@ -21,33 +22,16 @@ export const createAnswerGenerator =
 const answersPerBatch = 1000;
 const parallelRequests = 4;
 
-/** @throws StartError if an answer is rejected */
-export async function postAnswers(
+/** Waits for ClickHouse. @throws StartError if an answer is rejected */
+export async function seedAnswers(
   { drains: service, key, tally }: TenantAnswers,
   answers: number,
   seed: AnswerGenerator,
 ): Promise<void> {
-  let next = 0;
-  const work = async (): Promise<void> => {
-    while (next < answers) {
-      const from = next;
-      next = Math.min(answers, from + answersPerBatch);
-      const events = indices(next - from).map((i) => seed(from + i));
-      await postBatch(service, key, events);
-    }
-  };
-  await Promise.all(Array.from({ length: parallelRequests }, work));
+  const batches = splitIntoParts(indices(answers), answersPerBatch);
+  await forEachConcurrently(batches, parallelRequests, (batch) => postBatch(service, key, batch.map(seed)));
   tally.acknowledged += answers;
-}
-
-/** Waits for ClickHouse. @throws StartError if an answer is rejected */
-export async function seedAnswers(
-  tenant: TenantAnswers,
-  answers: number,
-  seed: AnswerGenerator,
-): Promise<void> {
-  await postAnswers(tenant, answers, seed);
-  await tenant.drains.drainImmediately();
+  await service.drainImmediately();
 }
 
 async function postBatch({ port }: Service, key: string, events: readonly object[]): Promise<void> {

@@ -3,18 +3,16 @@ import type { Profiler } from 'node:inspector';
 import { SourceMap } from 'node:module';
 import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { computeSum } from '../../src/lists.js';
 import { resolveBenchPath } from '../targets/targets.js';
 
-/** A function, or a state of V8 in brackets. */
-export interface FlameNode {
+/** Wall-clock µs of a function, or of a state of V8 in brackets. */
+export interface FunctionTime {
   readonly label: string;
-  /** Wall-clock µs, with callees. */
-  total: number;
   self: number;
-  readonly children: Map<string, FlameNode>;
+  /** With callees. */
+  total: number;
 }
-
-export type FunctionTime = Pick<FlameNode, 'label' | 'self' | 'total'>;
 
 /** V8 also samples waiting threads. */
 const idleLabel = '(idle)';
@@ -64,24 +62,26 @@ function formatLabel({ functionName, url, lineNumber }: Profiler.ProfileNode['ca
   return `${name} ${path.replace(/^.*node_modules\//, '')}:${lineNumber + 1}`;
 }
 
-const createNode = (label: string): FlameNode => ({ label, total: 0, self: 0, children: new Map() });
-
-export function buildFlame(profile: Profiler.Profile): FlameNode {
+/** Without idle time, sorted by self time. A recursive function's total counts once. */
+export function sumFunctionTimes(profile: Profiler.Profile): FunctionTime[] {
   const nodes = new Map(profile.nodes.map((node) => [node.id, node]));
-  const self = sumSelfTimes(profile);
-  const grow = (id: number, into: FlameNode): void => {
+  const selfTimes = sumSelfTimes(profile);
+  const times = new Map<string, FunctionTime>();
+  const visit = (id: number, above: ReadonlySet<string>): number => {
     const { callFrame, children = [] } = nodes.get(id) as Profiler.ProfileNode;
     const label = formatLabel(callFrame);
-    if (label === idleLabel || label.includes(recorderPath)) return;
-    const node = into.children.get(label) ?? createNode(label);
-    into.children.set(label, node);
-    node.self += self.get(id) ?? 0;
-    for (const child of children) grow(child, node);
+    if (label === idleLabel || label.includes(recorderPath)) return 0;
+    const time = times.get(label) ?? { label, self: 0, total: 0 };
+    times.set(label, time);
+    const self = selfTimes.get(id) ?? 0;
+    const path = new Set([...above, label]);
+    const total = self + computeSum(children.map((child) => visit(child, path)));
+    time.self += self;
+    if (!above.has(label)) time.total += total;
+    return total;
   };
-  const all = createNode('all');
-  for (const child of profile.nodes[0]?.children ?? []) grow(child, all);
-  addTotals(all);
-  return all;
+  for (const child of profile.nodes[0]?.children ?? []) visit(child, new Set());
+  return [...times.values()].sort((a, b) => b.self - a.self);
 }
 
 function sumSelfTimes({ samples = [], timeDeltas = [] }: Profiler.Profile): Map<number, number> {
@@ -90,24 +90,4 @@ function sumSelfTimes({ samples = [], timeDeltas = [] }: Profiler.Profile): Map<
     self.set(id, (self.get(id) ?? 0) + (timeDeltas[i] ?? 0));
   });
   return self;
-}
-
-function addTotals(node: FlameNode): number {
-  node.total = node.self;
-  for (const child of node.children.values()) node.total += addTotals(child);
-  return node.total;
-}
-
-/** Sorted by self time. A recursive function's total counts once. */
-export function sumFunctionTimes(flame: FlameNode): FunctionTime[] {
-  const times = new Map<string, FunctionTime>();
-  const visit = (node: FlameNode, above: ReadonlySet<string>): void => {
-    const time = times.get(node.label) ?? { label: node.label, self: 0, total: 0 };
-    times.set(node.label, time);
-    time.self += node.self;
-    if (!above.has(node.label)) time.total += node.total;
-    for (const child of node.children.values()) visit(child, new Set([...above, node.label]));
-  };
-  for (const child of flame.children.values()) visit(child, new Set());
-  return [...times.values()].sort((a, b) => b.self - a.self);
 }

@@ -2,6 +2,7 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { formatTable } from '../../src/lab/report/format.js';
+import { computeSum } from '../../src/lists.js';
 import { usualTraffic } from '../load/traffic.js';
 import { type Bench, warmUpTarget } from '../measurement/bench.js';
 import { type Contestant, measureLoad, type Sample } from '../measurement/measure.js';
@@ -13,9 +14,8 @@ import {
 import { formatFigure } from '../report/section.js';
 import { sortParts } from '../report/style.js';
 import { waitUntilDone } from '../targets/wait.js';
-import { buildFlame, readProfile, sumFunctionTimes } from './cpu-profile.js';
+import { readProfile, sumFunctionTimes } from './cpu-profile.js';
 import { requestFile } from './recorder.js';
-import { type RuntimeSplit, watchRuntime } from './runtime-split.js';
 import {
   type Counters,
   readCommandCounters,
@@ -100,16 +100,12 @@ async function profileOne(bench: Bench, subject: ProfileSubject, into: string): 
   const { contestant, name, notesFolder, readCounters } = subject;
   await warmUpTarget({ ...bench, progress: (text) => bench.progress(`${name}: ${text}`) }, contestant);
   bench.progress(`profile: ${name}`);
-  const perf = join(into, 'perf.data');
   const before = await readCounters();
-  const watch = watchRuntime(contestant.target.threads?.() ?? [], perf);
   writeFileSync(requestFile(notesFolder), into);
   const { connections, main } = bench.settings;
   const settings = { connections, seconds: main.rounds * main.seconds, rate: null, seed: 1 };
   const sample = await measureLoad(bench.runner, contestant, settings);
   rmSync(requestFile(notesFolder));
-  const split = (await watch?.end()) ?? null;
-  rmSync(perf, { force: true });
   const after = await readCounters();
   const threads = await waitForProfiles(into, contestant.target.threads?.() ?? []);
   const tables = Object.entries(after).map(([title, now]) =>
@@ -117,7 +113,7 @@ async function profileOne(bench: Bench, subject: ProfileSubject, into: string): 
   );
   return [
     `${name}: ${contestant.name}, ${formatFigure(sample.units)} answers, ${formatFigure(sample.perSecond)} per second`,
-    formatParts(sample, split),
+    formatParts(sample),
     ...threads.map((file) => writeThreadTable(into, file, sample.units)),
     ...tables,
   ]
@@ -142,25 +138,21 @@ async function waitForProfiles(
   return files().sort();
 }
 
-function formatParts({ cpu }: Sample, split: RuntimeSplit | null): string {
+function formatParts({ cpu }: Sample): string {
   const parts = sortParts(Object.keys(cpu)).map((part) => `${part} ${formatFigure(cpu[part] ?? 0)}`);
-  const runtime = cpu.runtime ?? 0;
-  const splitText =
-    split === null
-      ? 'unknown (perf is not installed or lacks permission)'
-      : `compilation ${formatFigure(runtime * split.compiling)}, garbage collection ${formatFigure(runtime * split.collecting)}`;
-  return `  CPU µs per answer, including the profiler: ${parts.join(', ')}\n  runtime by perf: ${splitText}`;
+  return `  CPU µs per answer, including the profiler: ${parts.join(', ')}`;
 }
 
 function writeThreadTable(folder: string, file: string, answers: number): string {
   const thread = file.replace('.cpuprofile', '');
-  const flame = buildFlame(readProfile(join(folder, file)));
-  if (flame.total / answers < minThreadMicros) return '';
-  const rows = sumFunctionTimes(flame)
+  const times = sumFunctionTimes(readProfile(join(folder, file)));
+  const micros = computeSum(times.map(({ self }) => self)) / answers;
+  if (micros < minThreadMicros) return '';
+  const rows = times
     .slice(0, maxFunctions)
     .map(({ label, self, total }) => [label, (self / answers).toFixed(2), (total / answers).toFixed(2)]);
   const head = [
-    `  ${thread}: ${formatFigure(flame.total / answers)} µs per answer, wall clock without idle time`,
+    `  ${thread}: ${formatFigure(micros)} µs per answer, wall clock without idle time`,
     'self',
     'total',
   ];

@@ -14,13 +14,12 @@ export function goalSection({ figures }: BenchResults): Section {
       `${judged.filter(isReached).length} of ${judged.length} goals reached`,
       ...(missing.length === 0 ? [] : [`Not measured in this run: ${missing.join('; ')}`]),
     ],
-    head: ['Figure', 'Value', 'Goal', 'Aim', 'Result'],
+    head: ['Figure', 'Value', 'Goal', 'Result'],
     rows: figures.map((figure) => [
       figure.name,
       formatInterval(figure),
       formatGoal(figure),
-      figure.aim === undefined ? '' : formatFigure(figure.aim),
-      { text: formatVerdict(figure), look: isReached(figure) === false ? 'off' : undefined },
+      { text: formatVerdict(isReached(figure)), look: isReached(figure) === false ? 'off' : undefined },
     ]),
     charts: () => goalCharts(judged),
   };
@@ -32,13 +31,8 @@ function isReached({ goal, value }: Pick<Figure, 'goal' | 'value'>): boolean | n
   return 'atMost' in goal ? value.median <= goal.atMost : value.median >= goal.atLeast;
 }
 
-function formatVerdict({ value, goal, aim }: Figure): string {
-  const reached = isReached({ goal, value });
-  if (goal === null || reached === null) return '';
-  const further = aim === undefined ? null : 'atMost' in goal ? { atMost: aim } : { atLeast: aim };
-  if (isReached({ goal: further, value })) return 'aim reached';
-  return reached ? 'reached' : 'MISSED';
-}
+const formatVerdict = (reached: boolean | null): string =>
+  reached === null ? '' : reached ? 'reached' : 'MISSED';
 
 const formatInterval = (figure: Figure): string =>
   figure.unit === 'times' ? formatRatio(figure.value) : formatValue(figure, formatSpread(figure.value));

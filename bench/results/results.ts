@@ -70,7 +70,6 @@ export interface Figure {
   readonly value: Spread;
   /** Null if the figure is only shown. */
   readonly goal: Goal | null;
-  readonly aim?: number;
 }
 
 /** The echo before, between and after the scenarios: µs per request, and requests per second. */

@@ -99,8 +99,8 @@ test('The options of a load test reject what does not fit together', () => {
   const { host, port, basePath, authority, baseUrl } = read()?.address ?? {};
   assert.deepEqual([host, port, basePath, authority], ['::1', 3000, '/api-proxy', '[::1]:3000']);
   assert.equal(baseUrl, 'http://[::1]:3000/api-proxy');
-  assert.deepEqual(read()?.scenarios, ['single', 'batch', 'mixed', 'class', 'burst']);
-  assert.deepEqual(read('--find-capacity')?.scenarios, ['single']);
+  assert.deepEqual(read()?.settings.scenarios, ['single', 'batch', 'mixed', 'class', 'burst']);
+  assert.deepEqual(read('--find-capacity')?.settings.scenarios, ['single']);
   assert.throws(() => read('--find-capacity', '--only', 'single,batch'), /one scenario/);
   assert.throws(() => read('--only', 'singles'), /must be one of single, batch/);
   assert.throws(() => read('--slo', 'p99=1ms'), /--slo needs --find-capacity/);
