@@ -18,15 +18,11 @@ export const benchArguments = defineArguments({
   about: `Measures the throughput, latency, CPU time and memory of the service, and compares them with a bare HTTP server and
 with other implementations in the same run. Takes about eleven minutes.`,
   options: {
-    full: flag('run all scenarios with more and longer rounds (about forty minutes)'),
+    full: flag('run all scenarios with more and longer rounds (about twenty minutes)'),
     only: option('NAME,NAME', 'run only these scenarios; see --list', toText),
     list: flag('list the scenarios'),
     rounds: integerOption(1, 1000, 'rounds per measurement (default: 5)'),
-    seconds: integerOption(
-      1,
-      maxCount,
-      'seconds per round (default: 2, or 1 for secondary scenarios; with --full: 4, or 3)',
-    ),
+    seconds: integerOption(1, maxCount, 'seconds per round (default: 2 or 1; with --full: 4 or 3)'),
     'warm-up': integerOption(
       1,
       maxCount,

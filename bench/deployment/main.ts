@@ -99,11 +99,10 @@ function listMissed({ operations, capacity }: Measured, { scenarios, slo, assert
   if (slo !== null && capacity === null) return ['no rate meets the objectives'];
   return [
     ...findMissed(assert, capacity === null ? {} : { capacity: capacity.rate }),
-    ...scenarios.flatMap((name) =>
-      findMissed(assert, computeFigures(operations[name] as OperationSummary)).map(
-        (text) => `${name}: ${text}`,
-      ),
-    ),
+    ...scenarios.flatMap((name) => {
+      const figures = computeFigures(operations[name] as OperationSummary);
+      return findMissed(assert, figures).map((text) => `${name}: ${text}`);
+    }),
   ];
 }
 

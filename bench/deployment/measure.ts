@@ -19,9 +19,7 @@ export type Measured = Pick<DeploymentResults, 'operations' | 'capacity' | 'capa
 
 type Progress = (text: string) => void;
 
-const defaultConnections: Readonly<Record<ScenarioName, number>> = {
-  ...{ single: 64, batch: 8, mixed: 64, class: 8, burst: 64 },
-};
+const defaultConnections = { single: 64, batch: 8, mixed: 64, class: 8, burst: 64 } as const;
 const defaultBurst = 200;
 const firstRate = 100;
 const graceMs = 30_000;

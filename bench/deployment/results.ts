@@ -30,13 +30,6 @@ export interface CapacityStep {
   readonly isMet: boolean;
 }
 
-export interface Capacity {
-  /** Requests per second. */
-  readonly rate: number;
-  /** Highest of the three confirming steps. */
-  readonly p99_ms: number;
-}
-
 export interface DeploymentResults {
   readonly format: 1;
   /** ISO time. */
@@ -47,7 +40,8 @@ export interface DeploymentResults {
   readonly settings: LoadSettings;
   /** By scenario, and `scenario_call` for scenarios of several calls. */
   readonly operations: Readonly<Record<string, OperationSummary>>;
-  readonly capacity: Capacity | null;
+  /** Requests per second, and the highest p99 of the three confirming steps. */
+  readonly capacity: { readonly rate: number; readonly p99_ms: number } | null;
   /** Of the search, in the order of measurement. */
   readonly capacity_steps: readonly CapacityStep[];
   readonly verified: Verification | null;

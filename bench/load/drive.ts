@@ -1,6 +1,6 @@
 import { createHistogram, performance } from 'node:perf_hooks';
 import { type Connection, openConnection } from './connection.js';
-import type { OperationCounts, ThreadPlan, ThreadResult } from './plan.js';
+import type { LoadProgress, OperationCounts, ThreadPlan, ThreadResult } from './plan.js';
 import type { HttpResponse } from './response-reader.js';
 import { createBurstLoop, createClosedLoop, createOpenLoop, type Schedule } from './schedule.js';
 import { createRequestSource, type LoadRequest, type Operation } from './traffic.js';
@@ -18,7 +18,7 @@ const maxUnsettled = 20_000;
 /** @throws Error if no connection can be opened, or with `failsFast` if a request fails */
 export async function driveLoad(
   plan: ThreadPlan,
-  onProgress: (responses: number, errors: number) => void = () => undefined,
+  onProgress: (progress: LoadProgress) => void = () => undefined,
 ): Promise<ThreadResult> {
   const load = new Load(plan, onProgress);
   try {
@@ -65,7 +65,7 @@ class Load {
 
   constructor(
     private readonly plan: ThreadPlan,
-    private readonly onProgress: (responses: number, errors: number) => void,
+    private readonly onProgress: (progress: LoadProgress) => void,
   ) {
     const { traffic, seed, thread, threads, firstAnswer } = plan;
     this.schedule = createSchedule(plan);
@@ -156,12 +156,7 @@ class Load {
     this.lastResponse = this.now();
     this.countsOf(request.operation).bytesReceived += bytes;
     if (status === 200) this.recordSuccess(channel, request);
-    else
-      this.recordFailure(
-        request,
-        describeError(status, body),
-        status >= 500 || status === 207 || status === 409,
-      );
+    else this.recordFailure(request, describeError(status, body), isUncertain(status));
     if (isLast) {
       channel.connection?.close();
       void this.reconnect(channel);
@@ -203,7 +198,8 @@ class Load {
   /** Retries until the load ends. */
   private async reconnect(channel: Channel): Promise<void> {
     channel.connection = null;
-    this.removeIdle(channel);
+    const place = this.idle.indexOf(channel);
+    if (place >= 0) this.idle.splice(place, 1);
     const connection = await this.connect(channel).catch(() => null);
     if (this.closed) connection?.close();
     else if (connection === null)
@@ -214,14 +210,9 @@ class Load {
     }
   }
 
-  private removeIdle(channel: Channel): void {
-    const place = this.idle.indexOf(channel);
-    if (place >= 0) this.idle.splice(place, 1);
-  }
-
   private checkTime(): void {
     const now = this.now();
-    this.onProgress(this.succeeded, this.failed);
+    this.onProgress({ responses: this.succeeded, errors: this.failed });
     for (const channel of this.channels) {
       if (channel.request === null || now - channel.sentAt < requestTimeoutMs) continue;
       channel.connection?.close();
@@ -254,6 +245,8 @@ class Load {
     };
   }
 }
+
+const isUncertain = (status: number): boolean => status >= 500 || status === 207 || status === 409;
 
 /** Status and error code; for 207 the code of the first failed answer. */
 function describeError(status: number, body: string): string {

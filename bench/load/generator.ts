@@ -2,12 +2,4 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { driveLoad } from './drive.js';
 
-export interface LoadProgress {
-  readonly responses: number;
-  readonly errors: number;
-}
-
-const result = await driveLoad(workerData, (responses, errors) =>
-  parentPort?.postMessage({ responses, errors } satisfies LoadProgress),
-);
-parentPort?.postMessage(result);
+parentPort?.postMessage(await driveLoad(workerData, (progress) => parentPort?.postMessage(progress)));

@@ -3,10 +3,10 @@ import { Worker } from 'node:worker_threads';
 import { type Closers, StartError } from '../../src/lifecycle.js';
 import { computeSum, groupBy, indices } from '../../src/lists.js';
 import { resolveBenchPath } from '../targets/targets.js';
-import type { LoadProgress } from './generator.js';
 import {
   computePercentiles,
   type LoadPlan,
+  type LoadProgress,
   type LoadResult,
   type OperationCounts,
   type ThreadPlan,

@@ -42,6 +42,11 @@ export interface ThreadPlan extends LoadPlan {
   readonly threads: number;
 }
 
+export interface LoadProgress {
+  readonly responses: number;
+  readonly errors: number;
+}
+
 export interface OperationCounts {
   /** Microseconds of successful requests, from the time when they were due. */
   readonly latencies: RecordableHistogram;

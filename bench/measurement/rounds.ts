@@ -38,10 +38,6 @@ export class Rounds {
     return this.getSamples(contestant).map(({ perSecond }) => perSecond);
   }
 
-  p99(contestant: string): number[] {
-    return this.getSamples(contestant).map(({ load }) => load.latency.p99);
-  }
-
   /** Seconds. */
   lag(contestant: string): number[] {
     return this.getSamples(contestant).map(({ pipeline }) => pipeline?.lag ?? 0);
