@@ -10,7 +10,7 @@ import {
   type Scenario,
   withScheduledDrain,
 } from '../measurement/scenario.js';
-import { computeScaledSpread, createGoalFigure } from '../results/goals.js';
+import { createGoalFigure } from '../results/goals.js';
 import { type Figure, peersScenario } from '../results/results.js';
 import { computeRatioSpread, computeSpread } from '../results/spread.js';
 import type { PeerName } from '../targets/peers.js';
@@ -68,7 +68,7 @@ function listFigures(rounds: Rounds, hasPostgres: boolean): Figure[] {
           createGoalFigure('postgresFunction', toService('fastify-postgres-function')),
         ]
       : []),
-    createGoalFigure('steady', computeScaledSpread(whole(ours), rounds.cpu('echo'))),
+    createGoalFigure('steady', computeSpread(whole(ours))),
     createGoalFigure('lag', computeSpread(rounds.lag(ours))),
   ];
 }

@@ -44,7 +44,7 @@ test('bench --url measures all scenarios, verifies each answer and erases its le
     ...['--analyst-url', service.clickhouseUrl, '--json', json, '--report', report],
   );
   assert.equal(code, 0, err);
-  assert.match(out, /single +60 +0 +60/);
+  assert.match(out, /single +60 +0 /);
   const { operations, capacity, verified, cleaned_learners } = readJson(json);
   const names = ['single', 'batch', 'mixed', 'class', 'burst'];
   for (const name of [...names, 'mixed_answer', 'class_mastery', 'class_predictions']) {
