@@ -11,7 +11,6 @@ const maxRate = 1_000_000;
 /** The search ends when the rates above and below differ by less than this factor. */
 const precision = 1.05;
 const confirmations = 3;
-const maxSteps = 60;
 
 /**
  * Doubles the rate until a step fails, bisects, and lowers the result until it holds three times in a row.
@@ -22,21 +21,16 @@ export async function findCapacity<Measured extends Step>(
   measure: (rate: number) => Promise<Measured>,
   firstRate: number,
 ): Promise<readonly Measured[] | null> {
-  let steps = 0;
-  const measureNext = (rate: number): Promise<Measured> => {
-    steps += 1;
-    return measure(rate);
-  };
-  const bracket = await findBracket(measureNext, firstRate);
+  const bracket = await findBracket(measure, firstRate);
   if (bracket === null) return null;
   let { low, high } = bracket;
   while (high / low > precision) {
     const middle = Math.sqrt(low * high);
-    if ((await measureNext(middle)).isMet) low = middle;
+    if ((await measure(middle)).isMet) low = middle;
     else high = middle;
   }
-  for (; low >= minRate && steps < maxSteps; low /= precision) {
-    const confirmed = await confirm(measureNext, low);
+  for (const lowest = Math.max(minRate, low / 4); low >= lowest; low /= precision) {
+    const confirmed = await confirm(measure, low);
     if (confirmed !== null) return confirmed;
   }
   return null;

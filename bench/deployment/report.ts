@@ -37,15 +37,8 @@ const stepRows = ({ capacity_steps }: DeploymentResults): string[][] =>
   ]);
 
 /** In sentences. */
-function describeOutcome({
-  capacity,
-  capacity_steps,
-  verified,
-  cleaned_learners,
-  operations,
-  warnings,
-  failures,
-}: DeploymentResults): string[] {
+function describeOutcome(results: DeploymentResults): string[] {
+  const { capacity, capacity_steps, verified, cleaned_learners, operations, warnings, failures } = results;
   const errors = Object.entries(operations).flatMap(([name, { error_counts }]) =>
     Object.entries(error_counts).map(([reason, count]) => `${name}: ${formatFigure(count)} times ${reason}`),
   );
@@ -64,14 +57,8 @@ function describeOutcome({
   ];
 }
 
-function describeVerification({
-  acknowledged,
-  uncertain,
-  found,
-  differences,
-  rows,
-  duplicates,
-}: NonNullable<DeploymentResults['verified']>): string {
+function describeVerification(verified: NonNullable<DeploymentResults['verified']>): string {
+  const { acknowledged, uncertain, found, differences, rows, duplicates } = verified;
   const doubt = uncertain === 0 ? '' : `, ${formatFigure(uncertain)} without a clear response`;
   const stored =
     rows === null

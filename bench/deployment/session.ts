@@ -42,14 +42,8 @@ export interface SessionOptions {
 const answersPerBatch = 1000;
 const parallelRequests = 8;
 
-export function createSession({
-  endpoint,
-  client,
-  prefix,
-  learners,
-  seed,
-  runLoad,
-}: SessionOptions): Session {
+export function createSession(options: SessionOptions): Session {
+  const { endpoint, client, prefix, learners, seed, runLoad } = options;
   const acknowledged = new Uint32Array(learners);
   const uncertain = new Uint32Array(learners);
   let [firstAnswer, loads] = [0, 0];
