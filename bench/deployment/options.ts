@@ -8,6 +8,7 @@ import {
   UsageError,
 } from '../../src/cli/support/arguments.js';
 import { StartError } from '../../src/lifecycle.js';
+import { distinct } from '../../src/lists.js';
 import type { Endpoint } from '../load/plan.js';
 import { parseObjectives } from './objectives.js';
 
@@ -83,6 +84,8 @@ Exit codes: 0 success, 1 a missed limit, a difference found by --verify, or a fa
       throw new UsageError('--analyst-url needs --verify');
     if (!search && others.slo !== null)
       throw new UsageError('--slo needs --find-capacity; use --assert to check one run');
+    if (!search && others.assert?.some(({ metric }) => metric === 'capacity'))
+      throw new UsageError('--assert with capacity needs --find-capacity');
     const scenarios = only ?? (search ? (['single'] as const) : scenarioNames);
     if (search && scenarios.length > 1)
       throw new UsageError('--find-capacity searches one scenario; pass --only with one name');
@@ -108,7 +111,7 @@ export type DeploymentArguments = NonNullable<ReturnType<typeof deploymentArgume
 export type LoadSettings = DeploymentArguments['settings'];
 
 function parseScenarios(text: string, name: string): ScenarioName[] {
-  return text.split(',').map((one) => {
+  return distinct(text.split(',')).map((one) => {
     const found = scenarioNames.find((scenario) => scenario === one.trim());
     if (found !== undefined) return found;
     throw new UsageError(`${name} ${JSON.stringify(one)} must be one of ${scenarioNames.join(', ')}`);
