@@ -22,10 +22,7 @@ export interface Session {
   load(plan: SessionPlan): Promise<LoadResult>;
 }
 
-export type SessionPlan = Pick<
-  LoadPlan,
-  'traffic' | 'seconds' | 'rate' | 'isBurst' | 'connections' | 'graceMs'
-> & {
+export type SessionPlan = Omit<LoadPlan, 'endpoint' | 'seed' | 'firstAnswer' | 'failsFast'> & {
   readonly generators: number;
   readonly onProgress: (text: string) => void;
 };
@@ -109,7 +106,7 @@ function listAnswers({ body, learners }: LoadRequest): SentAnswer[] {
   return (sent.events ?? [sent]).map((answer, i) => ({ answer, learner: learners[i] as number }));
 }
 
-/** @returns whether each answer is counted, null if unknown; null if the deployment does not respond */
+/** @returns whether each answer is counted, null if unknown; null if the call fails */
 async function repeatAnswers(
   client: Skilltrace,
   sent: readonly SentAnswer[],
@@ -119,7 +116,7 @@ async function repeatAnswers(
     return results.map(({ status }) => (status >= 500 || status === 409 ? null : status === 200));
   } catch (error) {
     if (!(error instanceof SkilltraceError)) throw error;
-    return error.retryable ? null : sent.map(() => false);
+    return null;
   }
 }
 

@@ -175,11 +175,11 @@ class Load {
     counts.latencies.record(Math.max(1, Math.round(1000 * (this.lastResponse - dueAt))));
   }
 
-  /** @param isUncertain the service may have counted the answers */
-  private recordFailure(request: LoadRequest, reason: string, isUncertain: boolean): void {
-    this.failed += 1;
+  /** @param isUncertain the service may have counted the answers @param count such requests */
+  private recordFailure(request: LoadRequest, reason: string, isUncertain: boolean, count = 1): void {
+    this.failed += count;
     const { errors } = this.countsOf(request.operation);
-    errors.set(reason, (errors.get(reason) ?? 0) + 1);
+    errors.set(reason, (errors.get(reason) ?? 0) + count);
     if (this.plan.failsFast)
       this.fail(new Error(`${reason} for ${request.path} ${request.body?.slice(0, maxShownBytes) ?? ''}`));
     if (!isUncertain || request.answers === 0) return;
@@ -228,8 +228,9 @@ class Load {
     for (const { request } of this.channels)
       if (request !== null) this.recordFailure(request, 'no response at the end', true);
     const due = this.schedule.countDue(Math.min(this.now(), this.schedule.endMs));
-    for (let left = Number.isFinite(due) ? due - this.sent : 0; left > 0; left--)
-      this.recordFailure(this.nextRequest(), 'not sent: all connections were busy', false);
+    const left = Number.isFinite(due) ? due - this.sent : 0;
+    // Drawing all of them could take minutes.
+    if (left > 0) this.recordFailure(this.nextRequest(), 'not sent: all connections were busy', false, left);
     this.finish();
   }
 
@@ -246,7 +247,7 @@ class Load {
   }
 }
 
-const isUncertain = (status: number): boolean => status >= 500 || status === 207 || status === 409;
+const isUncertain = (status: number): boolean => status < 400 || status >= 500 || status === 409;
 
 /** Status and error code; for 207 the code of the first failed answer. */
 function describeError(status: number, body: string): string {

@@ -50,7 +50,7 @@ export interface LoadProgress {
 export interface OperationCounts {
   /** Microseconds of successful requests, from the time when they were due. */
   readonly latencies: RecordableHistogram;
-  /** With status 200 or 207. */
+  /** With status 200. */
   requests: number;
   /** By status and code, for example `503 UNAVAILABLE`, or the reason if there was no response. */
   readonly errors: Map<string, number>;

@@ -68,10 +68,7 @@ export function createRequestSource(
   const createPost = (): LoadRequest => {
     const draws = Array.from({ length: traffic.batch }, draw);
     const events = draws.map((drawn) => drawEvent(traffic, drawn, nextNumber(), upTo));
-    const answers = {
-      answers: traffic.batch,
-      learners: draws.map(({ learner }) => learner),
-    };
+    const answers = { answers: traffic.batch, learners: draws.map(({ learner }) => learner) };
     return traffic.batch === 1
       ? { operation: 'answer', path: 'track-answer', body: events[0] as string, ...answers }
       : { operation: 'batch', path: 'track-answers', body: `{"events":[${events}]}`, ...answers };

@@ -24,6 +24,18 @@ test('createOpenLoop schedules requests at even times, createClosedLoop whenever
   assert.equal(closed.dueAt(5), null);
 });
 
+test('Open loops of several threads send as many requests as one', () => {
+  for (const [rate, threads] of [
+    [100, 3],
+    [2, 5],
+    [1, 8],
+  ] as const)
+    for (const seconds of [1, 5, 7]) {
+      const loops = indices(threads).map((i) => createOpenLoop(rate / threads, seconds, i / threads));
+      assert.equal(computeSum(loops.map(({ countDue }) => countDue(60_000))), rate * seconds);
+    }
+});
+
 test('createResponseReader reads responses with a length or in chunks, from pieces of any size', () => {
   const texts = [
     'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello',
@@ -177,4 +189,8 @@ test('driveLoad counts requests without a response, and due requests that it cou
   assert.deepEqual([requests, errors, unsettled.length], [0, 10, 2]);
   const reasons = Object.fromEntries(operations.get('answer')?.errors ?? []);
   assert.deepEqual(reasons, { 'no response at the end': 2, 'not sent: all connections were busy': 8 });
+  // 10,000,000 requests, too many to create.
+  const huge = await drive(t, { ...load, rate: 10_000_000 }, () => undefined);
+  assert.deepEqual([huge.errors, huge.unsettled.length], [10_000_000, 2]);
+  assert.ok(huge.numbersUsed < 10);
 });
