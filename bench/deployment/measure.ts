@@ -65,7 +65,7 @@ function createScenarioRunner(session: Session, args: DeploymentArguments, showP
     return session.load({
       traffic: createTraffic(name, settings),
       connections: settings.connections ?? defaultConnections[name],
-      ...(name === 'burst' ? { isBurst: true, rate: rate ?? defaultBurst } : { rate }),
+      ...(name === 'burst' ? { isBurst: true, rate: Math.ceil(rate ?? defaultBurst) } : { rate }),
       ...{ seconds, graceMs, generators },
       onProgress: (text) => showProgress(`${title}: ${text}`),
     });
@@ -85,16 +85,12 @@ function createScenarioRunner(session: Session, args: DeploymentArguments, showP
   return { run, warmUp, findSaturation };
 }
 
-const createTraffic = (name: ScenarioName, settings: LoadSettings): Traffic => ({
-  ...usualTraffic,
-  order: settings.distribution,
-  learners: settings.learners,
-  skills: settings.skills,
-  items: settings.items,
-  eventIds: settings.event_ids,
-  batch: name === 'batch' ? settings.batch : 1,
-  ...(name === 'mixed' || name === 'class' ? { kind: name } : {}),
-});
+function createTraffic(name: ScenarioName, settings: LoadSettings): Traffic {
+  const { distribution: order, event_ids: eventIds, learners, skills, items } = settings;
+  const batch = name === 'batch' ? settings.batch : 1;
+  const kind = name === 'mixed' || name === 'class' ? name : 'answers';
+  return { ...usualTraffic, order, learners, skills, items, eventIds, batch, kind };
+}
 
 async function searchCapacity(
   runner: ScenarioRunner,
@@ -106,7 +102,7 @@ async function searchCapacity(
   const measureStep = async (offered: number) => {
     const load = await runner.run(name, offered, seconds, stepGraceMs);
     const summary = summarizeScenario(name, load)[name] as OperationSummary;
-    const isMet = isRateReached(offered, summary) && findMissed(slo, computeFigures(summary)).length === 0;
+    const isMet = isRateReached(offered, load) && findMissed(slo, computeFigures(summary)).length === 0;
     capacity_steps.push({ offered, summary, isMet });
     await sleep(stepPauseMs);
     return { rate: offered, isMet, load, summary };
@@ -124,5 +120,6 @@ async function searchCapacity(
   };
 }
 
-/** Otherwise requests wait longer the longer the load lasts. */
-const isRateReached = (offered: number, { rate }: OperationSummary): boolean => rate >= 0.95 * offered;
+/** Otherwise requests wait longer the longer the load lasts. The usual latency after the end is no delay. */
+const isRateReached = (offered: number, { requests, seconds, latency }: LoadResult): boolean =>
+  requests >= 0.95 * offered * (seconds - latency.p50 / 1000);
