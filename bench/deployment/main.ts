@@ -1,11 +1,12 @@
 /** `npm run bench -- --url`: loads a running deployment. */
 import { randomBytes } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { appendFileSync, writeFileSync } from 'node:fs';
 import { type CommandContext, defineCommand } from '../../src/cli/support/command.js';
 import { Skilltrace, SkilltraceError } from '../../src/client/index.js';
 import { describeConnectionError } from '../../src/connection-problem.js';
 import { StartError } from '../../src/lifecycle.js';
 import { createLoadRunner } from '../load/load-runner.js';
+import { formatFigure } from '../report/section.js';
 import { type Measured, measureScenarios } from './measure.js';
 import { findMissed } from './objectives.js';
 import { type DeploymentArguments, deploymentArguments, type LoadSettings } from './options.js';
@@ -13,7 +14,7 @@ import { formatDeployment, writeDeploymentReport } from './report.js';
 import { computeFigures, type DeploymentResults, type OperationSummary } from './results.js';
 import { benchPrefix, createSession, listUsedLearners, type Session } from './session.js';
 import { checkKey, listBenchLearners, requireBenchTenant, startErasures, waitUntilErased } from './tenant.js';
-import { findDifference, verifyAnswers } from './verify.js';
+import { checkAnalyst, findDifference, verifyAnswers } from './verify.js';
 
 export const loadDeployment = defineCommand({
   name: 'bench',
@@ -32,9 +33,11 @@ export const loadDeployment = defineCommand({
 
 async function runLoadTest(context: CommandContext, args: DeploymentArguments): Promise<void> {
   const { address, settings, cleanUp, verify, analystUrl } = args;
-  const { showProgress } = context;
+  const { showProgress, print } = context;
   const key = args.key ?? context.env.SKILLTRACE_KEY;
   if (!key) throw new StartError('Pass --key KEY, or set the variable SKILLTRACE_KEY');
+  for (const file of [args.json, args.report]) if (file !== null) requireWritable(file);
+  if (analystUrl !== null) await checkAnalyst(analystUrl);
   const startedAt = new Date().toISOString();
   const client = new Skilltrace({ baseUrl: address.baseUrl, apiKey: key });
   const warnings = await checkTarget(client, args);
@@ -51,20 +54,34 @@ async function runLoadTest(context: CommandContext, args: DeploymentArguments): 
   const showRead = (read: number): void => showProgress(`verifying: ${read} learners`);
   const verified = verify ? await verifyAnswers(session, analystUrl, showRead) : null;
   const difference = verified && findDifference(verified);
-  report(context, args, {
+  const results: DeploymentResults = {
     ...{ format: 1, started_at: startedAt, url: address.baseUrl, run: session.prefix, settings },
     ...measured,
     warnings: [...warnings, ...measured.warnings],
     verified,
-    cleaned_learners: cleanSession && cleanedBefore + (await cleanSession()),
+    cleaned_learners: null,
     failures: [...listMissed(measured, settings), ...(difference === null ? [] : [difference])],
-  });
+  };
+  // The erasure takes minutes, and may fail or be interrupted.
+  writeResults(args, results);
+  print(formatDeployment(results));
+  if (cleanSession !== null) {
+    const cleaned_learners = cleanedBefore + (await cleanSession());
+    writeResults(args, { ...results, cleaned_learners });
+    print(`Erased ${formatFigure(cleaned_learners)} learners.`);
+  }
+  if (results.failures.length === 0) return;
+  context.stderr.write(`skilltrace: ${results.failures.join('; ')}\n`);
+  context.endWith(1);
 }
 
 /** @returns warnings @throws StartError if the key or the tenant does not allow the run */
 async function checkTarget(client: Skilltrace, args: DeploymentArguments): Promise<string[]> {
   const own = await client.ownKey();
-  const warning = checkKey(own, { needsErasure: args.cleanUp, rate: args.settings.rate });
+  if (!Array.isArray(own?.scopes))
+    throw new StartError(`${args.address.baseUrl} is not a Skilltrace service; check --url`);
+  const { rate, slo } = args.settings;
+  const warning = checkKey(own, { needsErasure: args.cleanUp, rate: slo === null ? rate : null });
   if (!args.isAnyTenant) await requireBenchTenant(client, own.tenant);
   return warning === null ? [] : [warning];
 }
@@ -106,11 +123,16 @@ function listMissed({ operations, capacity }: Measured, { scenarios, slo, assert
   ];
 }
 
-function report(context: CommandContext, args: DeploymentArguments, results: DeploymentResults): void {
-  if (args.json !== null) writeFileSync(args.json, `${JSON.stringify(results, null, 1)}\n`);
-  if (args.report !== null) writeDeploymentReport(results, args.report);
-  context.print(formatDeployment(results));
-  if (results.failures.length === 0) return;
-  context.stderr.write(`skilltrace: ${results.failures.join('; ')}\n`);
-  context.endWith(1);
+function writeResults({ json, report }: DeploymentArguments, results: DeploymentResults): void {
+  if (json !== null) writeFileSync(json, `${JSON.stringify(results, null, 1)}\n`);
+  if (report !== null) writeDeploymentReport(results, report);
+}
+
+/** @throws StartError */
+function requireWritable(file: string): void {
+  try {
+    appendFileSync(file, '');
+  } catch (cause) {
+    throw new StartError(`Cannot write ${file}: ${(cause as Error).message}`, { cause });
+  }
 }

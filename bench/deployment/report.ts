@@ -154,12 +154,8 @@ function percentileChart({ operations }: DeploymentResults): string[] {
       )
       .join('; '),
     x: {
-      ...{
-        type: 'log',
-        domain: [2, 1000],
-        label: 'percentile',
-        ticks: percentiles.map(({ oneIn }) => oneIn),
-      },
+      ...{ type: 'log', domain: [2, 1000], label: 'percentile' },
+      ticks: percentiles.map(({ oneIn }) => oneIn),
       tickFormat: (oneIn: number) => percentiles.find((one) => one.oneIn === oneIn)?.name ?? '',
     },
     y: timeAxis,

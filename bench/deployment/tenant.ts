@@ -8,12 +8,13 @@ import { benchPrefix } from './session.js';
 const pageLimit = 1000;
 const maxLagPolls = 30;
 const pollMs = 1000;
-const maxErasureMs = 30 * 60_000;
+/** Twice the usual time. */
+const computeMaxMinutes = (learners: number): number => 10 + Math.ceil(learners / 1000);
 const parallelErasures = 16;
 
 interface Requirements {
   readonly needsErasure: boolean;
-  /** Requests per second; null for a closed loop. */
+  /** Requests per second; null for a closed loop or a search. */
   readonly rate: number | null;
 }
 
@@ -92,17 +93,18 @@ export async function startErasures(
   return started;
 }
 
-/** Resolves when the deployment has removed all rows. @throws StartError after 30 minutes */
+/** Resolves when the deployment has removed all rows. @throws StartError if it takes too long */
 export async function waitUntilErased(
   client: Skilltrace,
   erasureIds: ReadonlySet<string>,
   onProgress: (left: number) => void,
 ): Promise<void> {
-  const deadline = performance.now() + maxErasureMs;
+  const maxMinutes = computeMaxMinutes(erasureIds.size);
+  const deadline = performance.now() + 60_000 * maxMinutes;
   for (let left = erasureIds.size; left > 0; left = await countOpenErasures(client, erasureIds)) {
     onProgress(left);
     if (performance.now() > deadline)
-      throw new StartError(`${left} learners are not erased after 30 minutes`);
+      throw new StartError(`${left} learners are not erased after ${maxMinutes} minutes`);
     await sleep(pollMs);
   }
 }

@@ -1,10 +1,12 @@
 /** Compares the answers of the deployment with the acknowledged ones. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { describeConnectionError } from '../../src/connection-problem.js';
+import { StartError } from '../../src/lifecycle.js';
 import { computeSum, splitIntoParts } from '../../src/lists.js';
 import { forEachConcurrently } from '../load/for-each.js';
 import { learnerId } from '../load/traffic.js';
 import { queryAsAnalyst } from '../scenarios/clickhouse-school.js';
-import { listUsedLearners, type Session } from './session.js';
+import { benchPrefix, listUsedLearners, type Session } from './session.js';
 
 export interface Verification {
   /** Answers that the deployment confirmed. */
@@ -51,10 +53,7 @@ export async function verifyAnswers(
 }
 
 /** Attempts by learner. */
-async function readAttempts(
-  session: Session,
-  onProgress: (read: number) => void,
-): Promise<Map<string, number>> {
+async function readAttempts(session: Session, onProgress: (read: number) => void) {
   const found = new Map<string, number>();
   const parts = splitIntoParts(listUsedLearners(session), learnersPerRequest);
   await forEachConcurrently(parts, parallelRequests, async (user_ids) => {
@@ -64,6 +63,16 @@ async function readAttempts(
     onProgress(found.size);
   });
   return found;
+}
+
+/** Before the load, because the results would be lost. @throws StartError */
+export async function checkAnalyst(analystUrl: string): Promise<void> {
+  try {
+    await waitForRows(analystUrl, benchPrefix, 0);
+  } catch (cause) {
+    if (cause instanceof StartError) throw cause;
+    throw new StartError(`--analyst-url: ${describeConnectionError(cause).text}`, { cause });
+  }
 }
 
 /** Polls for up to two minutes, because rows arrive after the responses. */

@@ -89,6 +89,26 @@ test('bench --url exits with 1 and one line if a limit is missed', async () => {
   assert.match(err, /^skilltrace: single: p99 is [\d.,]+ ms, not p99<0\.001ms\n$/);
 });
 
+test('bench --url checks its files, the analyst account and the service before the load', async (t) => {
+  const service = await sharedService();
+  const file = join(await tempDir(t), 'missing', 'load');
+  for (const name of ['--json', '--report']) {
+    const { code, err } = await runLoad(service, name, file);
+    assert.equal(code, 1);
+    assert.match(err, /^Cannot write \S+load: ENOENT.*\n$/);
+  }
+  for (const url of ['nonsense', 'http://127.0.0.1:1']) {
+    const { code, err } = await runLoad(service, '--verify', '--analyst-url', url);
+    assert.equal(code, 1);
+    assert.match(err, /^--analyst-url: .+\n$/);
+  }
+  const other = createServer((_, response) => response.end('{"success":true}'));
+  const url = `http://127.0.0.1:${await listen(t, other)}`;
+  const { err } = await runMain(loadDeployment, {}, ['--url', url, '--key', 'k']);
+  assert.match(err, /is not a Skilltrace service; check --url\n$/);
+  assert.deepEqual(await listLearners(service, 'bench-'), []);
+});
+
 /** Forwards requests. Drops the response to every fifth single answer after the service has counted it. */
 async function startLossyProxy(t: TestContext, target: string): Promise<string> {
   let singles = 0;
