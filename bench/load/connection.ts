@@ -1,6 +1,6 @@
 /** Keep-alive, with one request in flight. */
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
+import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import type { Endpoint } from './plan.js';
 import { createResponseReader, type HttpResponse } from './response-reader.js';
@@ -67,7 +67,7 @@ function openPlain({ host, port }: Endpoint, feed: Feed): Socket {
 }
 
 function openTls({ host, port }: Endpoint, feed: Feed): Socket {
-  const socket = connectTls({ host, port, servername: host, ALPNProtocols: ['http/1.1'] });
+  const socket = connectTls({ host, port, servername: isIP(host) ? '' : host, ALPNProtocols: ['http/1.1'] });
   return socket.setNoDelay(true).on('data', (piece: Buffer) => feed(piece, piece.length));
 }
 

@@ -12,7 +12,7 @@ export interface Schedule {
 
 /** @param rate requests per second @param offset of the first request, in intervals */
 export function createOpenLoop(rate: number, seconds: number, offset = 0): Schedule {
-  // The subtrahend is above the rounding error, which would add a request to a whole number.
+  // Without the last term, a rounding error could add a request.
   const total = Math.max(0, Math.ceil(rate * seconds - offset - 1e-6));
   return {
     countDue: (elapsedMs) => Math.min(total, Math.max(0, Math.floor((elapsedMs * rate) / 1000 - offset) + 1)),
