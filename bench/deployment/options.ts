@@ -67,7 +67,7 @@ a request waits for a connection (default: closed loop, as fast as the connectio
     report: option('FILE', 'write an HTML report', toText),
   },
   examples: [
-    'npm run bench -- --url https://skilltrace.example --key KEY --rate 500 --verify --clean-up',
+    'npm run bench -- --url https://skilltrace.example --key KEY --only single --rate 500 --verify --clean-up',
     'npm run bench -- --url URL --key KEY --find-capacity --slo p99=50ms,errors=0.1% --report load.html',
     'npm run bench -- --url URL --key KEY --only single --rate 200 --assert "p99<50ms,errors<0.1%"',
   ],

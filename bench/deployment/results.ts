@@ -45,7 +45,7 @@ export interface DeploymentResults {
   /** Of the search, in the order of measurement. */
   readonly capacity_steps: readonly CapacityStep[];
   readonly verified: Verification | null;
-  /** With those of earlier runs; null without --clean-up. */
+  /** With those of earlier runs; null without --clean-up, and before its end. */
   readonly cleaned_learners: number | null;
   readonly warnings: readonly string[];
   /** Missed limits and differences. */
