@@ -81,7 +81,7 @@ async function checkTarget(client: Skilltrace, args: DeploymentArguments): Promi
   if (!Array.isArray(own?.scopes))
     throw new StartError(`${args.address.baseUrl} is not a Skilltrace service; check --url`);
   const { rate, slo } = args.settings;
-  const warning = checkKey(own, { needsErasure: args.cleanUp, rate: slo === null ? rate : null });
+  const warning = checkKey(own, { needsErasure: args.cleanUp, rate: slo === null ? rate : Infinity });
   if (!args.isAnyTenant) await requireBenchTenant(client, own.tenant);
   return warning === null ? [] : [warning];
 }

@@ -14,7 +14,7 @@ const parallelErasures = 16;
 
 interface Requirements {
   readonly needsErasure: boolean;
-  /** Requests per second; null for a closed loop or a search. */
+  /** Requests per second; null for a closed loop, Infinity for a search. */
   readonly rate: number | null;
 }
 
@@ -32,7 +32,7 @@ export function checkKey(
     );
   if (quota === null) return null;
   const advice = `The key allows ${quota} requests per minute. Create a key with a higher quota: ${createKey}`;
-  if (rate !== null && rate * 60 > quota) throw new StartError(`${advice} (this load needs ${rate * 60})`);
+  if (rate !== null && rate * 60 > quota) throw new StartError(`This load exceeds the quota. ${advice}`);
   return rate === null ? advice : null;
 }
 
