@@ -13,7 +13,7 @@ const precision = 1.05;
 const confirmations = 3;
 
 /**
- * Doubles the rate until a step fails, bisects, and lowers the result until it holds three times in a row.
+ * Doubles the rate until a step fails, bisects, and lowers the result until three steps in a row succeed.
  * @param measure one step at the rate
  * @returns the three confirming steps, or null if no rate meets the objectives
  */

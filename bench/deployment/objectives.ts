@@ -36,7 +36,7 @@ export const parseObjectives = (text: string, option: string): Objective[] =>
 
 export type Figures = Readonly<Partial<Record<Metric, number>>>;
 
-/** @returns for each missed objective, what was measured. Objectives without a figure are skipped. */
+/** @returns the measured value of each missed objective, as text. Objectives without a figure are skipped. */
 export const findMissed = (objectives: readonly Objective[], figures: Figures): string[] =>
   objectives.flatMap(({ metric, comparison, limit, text }) => {
     const value = figures[metric];

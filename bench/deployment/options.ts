@@ -73,7 +73,7 @@ a request waits for a connection (default: closed loop, as fast as the connectio
   ],
   notes: `Scenarios: single (POST track-answer), batch (POST track-answers), mixed (90 % answers, 8 % mastery and predictions, 2 %
 velocity), class (mastery and predictions of 30 learners), burst (all answers of a second at its start; default: 200).
-Percentiles are those of successful requests. A request that may have been counted is repeated with the same event_id.
+Percentiles cover successful requests. A request that may have been counted is repeated with the same event_id.
 --clean-up needs a key with the scope admin.
 
 Exit codes: 0 success, 1 a missed limit, a difference found by --verify, or a failure.`,

@@ -4,7 +4,7 @@ import type { Figures } from './objectives.js';
 import type { LoadSettings, ScenarioName } from './options.js';
 import type { Verification } from './verify.js';
 
-/** Percentiles are those of successful requests, from the time when they were due. */
+/** Percentiles cover successful requests, from the time when they were due. */
 export interface OperationSummary {
   /** With errors. */
   readonly requests: number;
@@ -45,7 +45,7 @@ export interface DeploymentResults {
   /** Of the search, in the order of measurement. */
   readonly capacity_steps: readonly CapacityStep[];
   readonly verified: Verification | null;
-  /** With those of earlier runs; null without --clean-up, and before its end. */
+  /** Includes learners of earlier runs; null without --clean-up, and before its end. */
   readonly cleaned_learners: number | null;
   readonly warnings: readonly string[];
   /** Missed limits and differences. */

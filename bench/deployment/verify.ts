@@ -88,7 +88,7 @@ async function waitForRows(analystUrl: string, prefix: string, expected: number)
   }
 }
 
-/** @returns what is wrong, in one line, or null */
+/** @returns the first difference in one line, or null */
 export function findDifference({ differences, found, rows, duplicates }: Verification): string | null {
   if (differences > 0) return `${differences} learners have other counts than acknowledged`;
   if (rows !== null && rows !== found)
