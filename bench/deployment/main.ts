@@ -10,7 +10,7 @@ import { formatFigure } from '../report/section.js';
 import { type Measured, measureScenarios } from './measure.js';
 import { findMissed } from './objectives.js';
 import { type DeploymentArguments, deploymentArguments, type LoadSettings } from './options.js';
-import { formatDeployment, writeDeploymentReport } from './report.js';
+import { describeVerification, formatDeployment, writeDeploymentReport } from './report.js';
 import { computeFigures, type DeploymentResults, type OperationSummary } from './results.js';
 import { benchPrefix, createSession, listUsedLearners, type Session } from './session.js';
 import { checkKey, listBenchLearners, requireBenchTenant, startErasures, waitUntilErased } from './tenant.js';
@@ -51,20 +51,24 @@ async function runLoadTest(context: CommandContext, args: DeploymentArguments): 
   });
   const cleanSession = cleanUp ? createCleanUp(context, session) : null;
   const measured = await measureScenarios(session, args, showProgress);
-  const showRead = (read: number): void => showProgress(`verifying: ${read} learners`);
-  const verified = verify ? await verifyAnswers(session, analystUrl, showRead) : null;
-  const difference = verified && findDifference(verified);
-  const results: DeploymentResults = {
+  const failures = listMissed(measured, settings);
+  let results: DeploymentResults = {
     ...{ format: 1, started_at: startedAt, url: address.baseUrl, run: session.prefix, settings },
     ...measured,
     warnings: [...warnings, ...measured.warnings],
-    verified,
-    cleaned_learners: null,
-    failures: [...listMissed(measured, settings), ...(difference === null ? [] : [difference])],
+    ...{ verified: null, cleaned_learners: null, failures },
   };
-  // The erasure takes minutes, and may fail or be interrupted.
   writeResults(args, results);
   print(formatDeployment(results));
+  // Verification and erasure may fail, take minutes, or be interrupted.
+  if (verify) {
+    const showRead = (read: number): void => showProgress(`verifying: ${read} learners`);
+    const verified = await verifyAnswers(session, analystUrl, showRead);
+    const difference = findDifference(verified);
+    results = { ...results, verified, failures: difference === null ? failures : [...failures, difference] };
+    writeResults(args, results);
+    print(describeVerification(verified));
+  }
   if (cleanSession !== null) {
     const cleaned_learners = cleanedBefore + (await cleanSession());
     writeResults(args, { ...results, cleaned_learners });
@@ -111,14 +115,16 @@ function createCleanUp(context: CommandContext, session: Session): () => Promise
   };
 }
 
-/** A search without a result misses its objectives. */
-function listMissed({ operations, capacity }: Measured, { scenarios, slo, assert }: LoadSettings): string[] {
+/** A search without a result, and a scenario without a success, also fail. */
+function listMissed({ operations, capacity }: Measured, settings: LoadSettings): string[] {
+  const { scenarios, slo, assert } = settings;
   if (slo !== null && capacity === null) return ['no rate meets the objectives'];
   return [
     ...findMissed(assert, capacity === null ? {} : { capacity: capacity.rate }),
     ...scenarios.flatMap((name) => {
-      const figures = computeFigures(operations[name] as OperationSummary);
-      return findMissed(assert, figures).map((text) => `${name}: ${text}`);
+      const summary = operations[name] as OperationSummary;
+      if (summary.errors === summary.requests) return [`${name}: all requests failed`];
+      return findMissed(assert, computeFigures(summary)).map((text) => `${name}: ${text}`);
     }),
   ];
 }

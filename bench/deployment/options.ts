@@ -51,7 +51,7 @@ a request waits for a connection (default: closed loop, as fast as the connectio
     batch: integers(1000, 'answers per batch (default: 100)'),
     'no-event-ids': flag('send answers without event_id; failed requests are then not repeated'),
     seed: integers(1_000_000_000, 'seed of the generated answers (default: 1)'),
-    generators: integers(64, 'threads of the load generator (default: as many as the warm-up needs)'),
+    generators: integers(64, 'threads of the load generator (default: 1, doubled after a busy warm-up)'),
     'find-capacity': flag('find the highest rate of the scenario that meets --slo three times in a row'),
     slo: option('LIMITS', 'objectives of the search (default: p99=50ms,errors=0.1%)', parseObjectives),
     assert: option(

@@ -57,7 +57,7 @@ function describeOutcome(results: DeploymentResults): string[] {
   ];
 }
 
-function describeVerification(verified: NonNullable<DeploymentResults['verified']>): string {
+export function describeVerification(verified: NonNullable<DeploymentResults['verified']>): string {
   const { acknowledged, uncertain, found, differences, rows, duplicates } = verified;
   const doubt = uncertain === 0 ? '' : `, ${formatFigure(uncertain)} without a clear response`;
   const stored =

@@ -5,6 +5,9 @@ export interface AnswerDraw {
 
 export type LearnerOrder = 'uniform' | 'zipf';
 
+/** Of each learner, so that most answers are on known skills, as in practice. */
+const activeSkills = 5;
+
 /** Endless. @param random from 0 to below 1 */
 export function createDraws(
   order: LearnerOrder,
@@ -14,7 +17,10 @@ export function createDraws(
 ): () => AnswerDraw {
   const upTo = (end: number): number => Math.floor(random() * end);
   const drawLearner = () => (order === 'zipf' ? zipf(learners, random()) : upTo(learners));
-  return () => ({ learner: drawLearner(), skill: upTo(skills) });
+  return () => {
+    const learner = drawLearner();
+    return { learner, skill: (activeSkills * learner + upTo(activeSkills)) % skills };
+  };
 }
 
 /**
