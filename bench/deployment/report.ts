@@ -6,7 +6,9 @@ import { levelMark } from '../../src/lab/report/marks.js';
 import { chartGrid, htmlPage, htmlTable, section, tag, textTag } from '../../src/lab/report/page.js';
 import { formatFigure } from '../report/section.js';
 import { benchStyle } from '../report/style.js';
+import type { LoadSettings } from './options.js';
 import type { DeploymentResults } from './results.js';
+import type { Verification } from './verify.js';
 
 const operationHead = [
   'Operation',
@@ -38,17 +40,12 @@ const stepRows = ({ capacity_steps }: DeploymentResults): string[][] =>
 
 /** In sentences. */
 function describeOutcome(results: DeploymentResults): string[] {
-  const { capacity, capacity_steps, verified, cleaned_learners, operations, warnings, failures } = results;
+  const { capacity, settings, verified, cleaned_learners, operations, warnings, failures } = results;
   const errors = Object.entries(operations).flatMap(([name, { error_counts }]) =>
     Object.entries(error_counts).map(([reason, count]) => `${name}: ${formatFigure(count)} times ${reason}`),
   );
   return [
-    ...(capacity === null
-      ? []
-      : [
-          `Capacity: ${formatFigure(capacity.rate)} requests per second met the objectives three times in a row (p99 up to ${formatFigure(capacity.p99_ms)} ms).`,
-        ]),
-    ...(capacity === null && capacity_steps.length > 0 ? ['Capacity: no rate met the objectives.'] : []),
+    ...(settings.slo === null ? [] : [describeCapacity(capacity)]),
     ...(verified === null ? [] : [describeVerification(verified)]),
     ...(cleaned_learners === null ? [] : [`Erased ${formatFigure(cleaned_learners)} learners.`]),
     ...errors.map((text) => `Errors: ${text}.`),
@@ -57,14 +54,21 @@ function describeOutcome(results: DeploymentResults): string[] {
   ];
 }
 
-export function describeVerification(verified: NonNullable<DeploymentResults['verified']>): string {
-  const { acknowledged, uncertain, found, differences, rows, duplicates } = verified;
+function describeCapacity(capacity: DeploymentResults['capacity']): string {
+  if (capacity === null) return 'Capacity: no rate met the objectives.';
+  const [rate, p99] = [capacity.rate, capacity.p99_ms].map(formatFigure);
+  return `Capacity: ${rate} requests per second met the objectives three times in a row (p99 up to ${p99} ms).`;
+}
+
+export function describeVerification(verified: Verification): string {
+  const { uncertain, rows } = verified;
+  const [sent, found, different] = [verified.acknowledged, verified.found, verified.differences].map(
+    formatFigure,
+  );
   const doubt = uncertain === 0 ? '' : `, ${formatFigure(uncertain)} without a clear response`;
-  const stored =
-    rows === null
-      ? ''
-      : `; ClickHouse has ${formatFigure(rows)} rows, ${formatFigure(duplicates ?? 0)} of them duplicates`;
-  return `Verified: ${formatFigure(acknowledged)} answers acknowledged${doubt}, ${formatFigure(found)} found, ${formatFigure(differences)} learners differ${stored}.`;
+  const duplicates = formatFigure(verified.duplicates ?? 0);
+  const stored = rows === null ? '' : `; ClickHouse has ${formatFigure(rows)} rows, ${duplicates} duplicates`;
+  return `Verified: ${sent} answers acknowledged${doubt}, ${found} found, ${different} learners differ${stored}.`;
 }
 
 export const formatDeployment = (results: DeploymentResults): string =>
@@ -76,47 +80,30 @@ export const formatDeployment = (results: DeploymentResults): string =>
   ].join('\n\n');
 
 export function writeDeploymentReport(results: DeploymentResults, file: string): void {
-  const facts = Object.entries({
-    run: results.run,
-    started: results.started_at,
-    ...describeSettings(results),
-  }).flatMap(([name, value]) => [
-    textTag('dt', {}, name.replaceAll('_', ' ')),
-    textTag('dd', {}, `${value}`),
-  ]);
-  const outcome = describeOutcome(results).map((text) => textTag('li', {}, text));
+  const { run, started_at: started, settings, capacity_steps } = results;
+  const facts = Object.entries({ run, started, ...settings }).flatMap(([name, value]) => {
+    const text = formatSetting(value);
+    return text === '' ? [] : [textTag('dt', {}, name.replaceAll('_', ' ')), textTag('dd', {}, text)];
+  });
+  const outcome = tag('ul', {}, ...describeOutcome(results).map((text) => textTag('li', {}, text)));
+  const operations = htmlTable(operationHead, operationRows(results));
   const parts = [
     tag('dl', { class: 'run' }, ...facts),
-    section(
-      'Result',
-      about,
-      tag('ul', {}, ...outcome),
-      chartGrid(percentileChart(results)),
-      htmlTable(operationHead, operationRows(results)),
-    ),
-    ...(results.capacity_steps.length === 0
-      ? []
-      : [
-          section(
-            'Search for the capacity',
-            searchAbout,
-            chartGrid([capacityChart(results)]),
-            htmlTable(stepHead, stepRows(results)),
-          ),
-        ]),
+    section('Result', about, outcome, chartGrid(percentileChart(results)), operations),
+    capacity_steps.length === 0 ? '' : searchSection(results),
   ];
   writeFileSync(file, htmlPage(`Load test of ${results.url}`, parts, benchStyle));
 }
 
-const describeSettings = ({ settings }: DeploymentResults): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(settings).flatMap(([name, value]) => {
-      const text = Array.isArray(value)
-        ? value.map((one) => (typeof one === 'string' ? one : one.text)).join(', ')
-        : `${value ?? ''}`;
-      return text === '' ? [] : [[name, text]];
-    }),
-  );
+function searchSection(results: DeploymentResults): string {
+  const content = [chartGrid([capacityChart(results)]), htmlTable(stepHead, stepRows(results))];
+  return section('Search for the capacity', searchAbout, ...content);
+}
+
+const formatSetting = (value: LoadSettings[keyof LoadSettings] | string): string =>
+  Array.isArray(value)
+    ? value.map((one) => (typeof one === 'string' ? one : one.text)).join(', ')
+    : `${value ?? ''}`;
 
 const about =
   'Percentiles of successful requests, in milliseconds. With a rate, latency counts from the scheduled time of a request, so it includes the time in which the request waits for a connection.';

@@ -50,7 +50,7 @@ export function createResponseReader(
     const bodyAt = end + headEnd.length - partialHead.length;
     partialHead = '';
     const status = Number(head.slice(9, 12));
-    const isLast = /\r\nconnection: *close/i.test(head);
+    const isLast = /\r\n[Cc]onnection: *close/.test(head);
     current = { ...createBodyReader(head, status), status, isLast, bytes: end + headEnd.length };
     readBody(buffer, bodyAt, length);
   };
@@ -64,7 +64,7 @@ interface BodyReader {
 }
 
 function createBodyReader(head: string, status: number): BodyReader {
-  const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1];
+  const length = /\r\n[Cc]ontent-[Ll]ength: *(\d+)/.exec(head)?.[1];
   if (length !== undefined || status === 204) return createLengthReader(Number(length ?? 0), status !== 200);
   if (/\r\ntransfer-encoding: *chunked/i.test(head)) return createChunkedReader();
   throw new Error(`response without a length: ${head.slice(0, 300)}`);
