@@ -16,7 +16,7 @@ const maxCount = 1_000_000;
 export const benchArguments = defineArguments({
   usage: 'npm run bench -- [options]',
   about: `Measures the throughput, latency, CPU time and memory of the service, and compares them with a bare HTTP server and
-with other implementations in the same run. Takes about eleven minutes.`,
+with other implementations in the same run. Takes about nine minutes.`,
   options: {
     full: flag('run all scenarios with more and longer rounds (about twenty minutes)'),
     only: option('NAME,NAME', 'run only these scenarios; see --list', toText),

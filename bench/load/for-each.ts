@@ -4,9 +4,9 @@ export async function forEachConcurrently<Item>(
   parallel: number,
   work: (item: Item) => Promise<unknown>,
 ): Promise<void> {
-  const left = [...items].reverse();
+  const left = items.values();
   const runNext = async (): Promise<void> => {
-    for (let item = left.pop(); item !== undefined; item = left.pop()) await work(item);
+    for (const item of left) await work(item);
   };
   await Promise.all(Array.from({ length: parallel }, runNext));
 }
