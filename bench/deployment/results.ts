@@ -1,3 +1,4 @@
+import { computeSum } from '../../src/lists.js';
 import { mergeCounts } from '../load/load-runner.js';
 import { computePercentiles, type LoadResult, type OperationCounts } from '../load/plan.js';
 import type { Figures } from './objectives.js';
@@ -60,11 +61,9 @@ export function summarizeScenario(name: ScenarioName, load: LoadResult): Record<
   return Object.fromEntries(named.map(([key, counts]) => [key, summarize(counts, load.seconds)]));
 }
 
-function summarize(
-  { latencies, requests, errors, bytesSent, bytesReceived }: OperationCounts,
-  seconds: number,
-): OperationSummary {
-  const failed = [...errors.values()].reduce((sum, count) => sum + count, 0);
+function summarize(counts: OperationCounts, seconds: number): OperationSummary {
+  const { latencies, requests, errors, bytesSent, bytesReceived } = counts;
+  const failed = computeSum([...errors.values()]);
   const { p50, p90, p99, p999, max } = computePercentiles(latencies);
   return {
     ...{ requests: requests + failed, errors: failed, rate: seconds === 0 ? 0 : requests / seconds },
