@@ -33,50 +33,54 @@ export const loadDeployment = defineCommand({
 
 async function runLoadTest(context: CommandContext, args: DeploymentArguments): Promise<void> {
   const { address, settings, cleanUp, verify, analystUrl } = args;
-  const { showProgress, print } = context;
-  const key = args.key ?? context.env.SKILLTRACE_KEY;
-  if (!key) throw new StartError('Pass --key KEY, or set the variable SKILLTRACE_KEY');
-  for (const file of [args.json, args.report]) if (file !== null) requireWritable(file);
-  if (analystUrl !== null) await checkAnalyst(analystUrl);
-  const startedAt = new Date().toISOString();
-  const client = new Skilltrace({ baseUrl: address.baseUrl, apiKey: key });
-  const warnings = await checkTarget(client, args);
-  const cleanedBefore = cleanUp ? await eraseLearners(context, client, await listBenchLearners(client)) : 0;
-  const session = createSession({
-    endpoint: { ...address, key },
-    client,
-    prefix: `${benchPrefix}${Date.now().toString(36)}${randomBytes(2).toString('hex')}-`,
-    ...{ learners: settings.learners, seed: settings.seed },
-    runLoad: createLoadRunner(context.closers),
-  });
+  const started_at = new Date().toISOString();
+  const { session, warnings, cleanedBefore } = await openSession(context, args);
   const cleanSession = cleanUp ? createCleanUp(context, session) : null;
-  const measured = await measureScenarios(session, args, showProgress);
+  const measured = await measureScenarios(session, args, context.showProgress);
   const failures = listMissed(measured, settings);
   let results: DeploymentResults = {
-    ...{ format: 1, started_at: startedAt, url: address.baseUrl, run: session.prefix, settings },
-    ...measured,
-    warnings: [...warnings, ...measured.warnings],
+    ...{ format: 1, started_at, url: address.baseUrl, run: session.prefix, settings },
+    ...{ ...measured, warnings: [...warnings, ...measured.warnings] },
     ...{ verified: null, cleaned_learners: null, failures },
   };
-  writeResults(args, results);
-  print(formatDeployment(results));
-  // Verification and erasure may fail, take minutes, or be interrupted.
-  if (verify) {
-    const showRead = (read: number): void => showProgress(`verifying: ${read} learners`);
-    const verified = await verifyAnswers(session, analystUrl, showRead);
-    const difference = findDifference(verified);
-    results = { ...results, verified, failures: difference === null ? failures : [...failures, difference] };
+  const publish = (change: Partial<DeploymentResults>, text: string): void => {
+    results = { ...results, ...change };
     writeResults(args, results);
-    print(describeVerification(verified));
+    context.print(text);
+  };
+  // Verification and erasure may fail, take minutes, or be interrupted.
+  publish({}, formatDeployment(results));
+  if (verify) {
+    const verified = await verifyAnswers(session, analystUrl, context.showProgress);
+    const difference = findDifference(verified);
+    const all = difference === null ? failures : [...failures, difference];
+    publish({ verified, failures: all }, describeVerification(verified));
   }
   if (cleanSession !== null) {
     const cleaned_learners = cleanedBefore + (await cleanSession());
-    writeResults(args, { ...results, cleaned_learners });
-    print(`Erased ${formatFigure(cleaned_learners)} learners.`);
+    publish({ cleaned_learners }, `Erased ${formatFigure(cleaned_learners)} learners.`);
   }
   if (results.failures.length === 0) return;
   context.stderr.write(`skilltrace: ${results.failures.join('; ')}\n`);
   context.endWith(1);
+}
+
+/** Checks everything that could make the results useless. @throws StartError */
+async function openSession(context: CommandContext, args: DeploymentArguments) {
+  const { address, settings, cleanUp, analystUrl } = args;
+  const key = args.key ?? context.env.SKILLTRACE_KEY;
+  if (!key) throw new StartError('Pass --key KEY, or set the variable SKILLTRACE_KEY');
+  for (const file of [args.json, args.report]) if (file !== null) requireWritable(file);
+  if (analystUrl !== null) await checkAnalyst(analystUrl);
+  const client = new Skilltrace({ baseUrl: address.baseUrl, apiKey: key });
+  const warnings = await checkTarget(client, args);
+  const cleanedBefore = cleanUp ? await eraseLearners(context, client, await listBenchLearners(client)) : 0;
+  const session = createSession({
+    ...{ endpoint: { ...address, key }, client, learners: settings.learners, seed: settings.seed },
+    prefix: `${benchPrefix}${Date.now().toString(36)}${randomBytes(2).toString('hex')}-`,
+    runLoad: createLoadRunner(context.closers),
+  });
+  return { session, warnings, cleanedBefore };
 }
 
 /** @returns warnings @throws StartError if the key or the tenant does not allow the run */

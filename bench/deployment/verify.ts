@@ -31,9 +31,10 @@ const pollMs = 1000;
 export async function verifyAnswers(
   session: Session,
   analystUrl: string | null,
-  onProgress: (read: number) => void,
+  showProgress: (text: string) => void,
 ): Promise<Verification> {
-  const found = await readAttempts(session, onProgress);
+  const showRead = (read: number): void => showProgress(`verifying: ${read} learners`);
+  const found = await readAttempts(session, showRead);
   const { acknowledged, uncertain, prefix } = session;
   let differences = 0;
   acknowledged.forEach((count, learner) => {
@@ -47,8 +48,7 @@ export async function verifyAnswers(
     uncertain: computeSum([...uncertain]),
     found: sum,
     differences,
-    rows: rows?.rows ?? null,
-    duplicates: rows?.duplicates ?? null,
+    ...(rows ?? { rows: null, duplicates: null }),
   };
 }
 

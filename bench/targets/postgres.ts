@@ -48,15 +48,8 @@ export async function startPostgres(folder: string, synchronousCommit: 'on' | 'o
   const password = randomUUID();
   const owner = prepareHome(home, password);
   const data = join(home, 'data');
-  const options = [
-    '-U',
-    'bench',
-    '-A',
-    'scram-sha-256',
-    `--pwfile=${passwordFile(home)}`,
-    '--locale=C',
-    '-N',
-  ];
+  const login = '-U bench -A scram-sha-256 --locale=C -N'.split(' ');
+  const options = [`--pwfile=${passwordFile(home)}`, ...login];
   execFileSync(join(binaries, 'initdb'), ['-D', data, ...options], { ...owner, cwd: home });
   const port = await findFreePort();
   const settings = buildSettings(synchronousCommit);
