@@ -84,6 +84,8 @@ Exit codes: 0 success, 1 a missed limit, a difference found by --verify, or a fa
       throw new UsageError('--analyst-url needs --verify');
     if (!search && others.slo !== null)
       throw new UsageError('--slo needs --find-capacity; use --assert to check one run');
+    if (others.slo?.some(({ metric }) => metric === 'capacity'))
+      throw new UsageError('--slo cannot limit capacity; use --assert');
     if (!search && others.assert?.some(({ metric }) => metric === 'capacity'))
       throw new UsageError('--assert with capacity needs --find-capacity');
     const scenarios = only ?? (search ? (['single'] as const) : scenarioNames);

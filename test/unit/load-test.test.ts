@@ -111,6 +111,7 @@ test('The options of a load test reject what does not fit together', () => {
   assert.throws(() => read('--assert', 'rate>1,capacity>5'), /capacity needs --find-capacity/);
   assert.equal(read('--find-capacity', '--assert', 'capacity>5')?.settings.assert.length, 1);
   assert.deepEqual(read('--only', 'single,single')?.settings.scenarios, ['single']);
+  assert.throws(() => read('--find-capacity', '--slo', 'capacity>1'), /cannot limit capacity/);
   assert.throws(() => read('--analyst-url', 'http://x'), /needs --verify/);
   assert.throws(() => deploymentArguments.read(['--url', 'skilltrace.example']), /must be an address/);
 });
