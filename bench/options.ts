@@ -18,7 +18,7 @@ export const benchArguments = defineArguments({
   about: `Measures the throughput, latency, CPU time and memory of the service, and compares them with a bare HTTP server and
 with other implementations in the same run. Takes about nine minutes.`,
   options: {
-    full: flag('run all scenarios with more and longer rounds (about twenty minutes)'),
+    full: flag('run all scenarios with more and longer rounds (about half an hour)'),
     only: option('NAME,NAME', 'run only these scenarios; see --list', toText),
     list: flag('list the scenarios'),
     rounds: integerOption(1, 1000, 'rounds per measurement (default: 5)'),

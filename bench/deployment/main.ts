@@ -45,8 +45,8 @@ async function runLoadTest(context: CommandContext, args: DeploymentArguments): 
   };
   const publish = (change: Partial<DeploymentResults>, text: string): void => {
     results = { ...results, ...change };
-    writeResults(args, results);
     context.print(text);
+    writeResults(args, results);
   };
   // Verification and erasure may fail, take minutes, or be interrupted.
   publish({}, formatDeployment(results));

@@ -129,8 +129,10 @@ const timeAxis = {
 } as const;
 
 /** Of scenarios; their calls are in the table. */
-function percentileChart({ operations }: DeploymentResults): string[] {
-  const shown = Object.entries(operations).filter(([name, { p50_ms }]) => !name.includes('_') && p50_ms > 0);
+function percentileChart({ operations, settings }: DeploymentResults): string[] {
+  const shown = Object.entries(operations).filter(
+    ([name, { p50_ms }]) => settings.scenarios.some((one) => one === name) && p50_ms > 0,
+  );
   if (shown.length === 0) return [];
   const chart = chartFigure({
     title: 'Latency by scenario',

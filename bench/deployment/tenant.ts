@@ -1,5 +1,6 @@
 /** Checks of key and tenant before a run, and the erasure of learners after it. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { iterateEntries } from '../../src/client/call-builder.js';
 import { type OwnKey, type Skilltrace, SkilltraceError } from '../../src/client/index.js';
 import { StartError } from '../../src/lifecycle.js';
 import { forEachConcurrently } from '../load/for-each.js';
@@ -36,29 +37,22 @@ export function checkKey(
   return rate === null ? advice : null;
 }
 
-/** @throws StartError if the tenant has learners of another origin */
+/** Stricter than the prefix: the tenant may have learners such as `bench-press`. */
+const benchLearner = /^bench-[a-z\d]+-learner-\d+$/;
+
+const listLearners = (client: Skilltrace, query: { readonly prefix?: string }) =>
+  iterateEntries(
+    (cursor) => client.learners({ ...query, limit: pageLimit, cursor }),
+    ({ learners }) => learners,
+  );
+
+/** @throws StartError if the tenant has learners that no load test created */
 export async function requireBenchTenant(client: Skilltrace, tenant: string): Promise<void> {
-  for await (const { learners } of readPages(client.learners)) {
-    const other = learners.find(({ user_id }) => !user_id.startsWith(benchPrefix));
-    if (other === undefined) continue;
+  for await (const { user_id } of listLearners(client, {})) {
+    if (benchLearner.test(user_id)) continue;
     throw new StartError(
-      `Tenant ${tenant} has learners that no load test created (${JSON.stringify(other.user_id)}). Use a key of a tenant for load tests, or pass --yes-this-tenant`,
+      `Tenant ${tenant} has learners that no load test created (${JSON.stringify(user_id)}). Use a key of a tenant for load tests, or pass --yes-this-tenant`,
     );
-  }
-}
-
-interface PageQuery {
-  readonly limit: number;
-  readonly cursor?: string;
-}
-
-async function* readPages<Page extends { readonly next_cursor: string | null }>(
-  read: (query: PageQuery) => Promise<Page>,
-): AsyncGenerator<Page> {
-  for (let page = await read({ limit: pageLimit }); ; ) {
-    yield page;
-    if (page.next_cursor === null) return;
-    page = await read({ limit: pageLimit, cursor: page.next_cursor });
   }
 }
 
@@ -70,8 +64,8 @@ export async function listBenchLearners(client: Skilltrace): Promise<string[]> {
     await sleep(pollMs);
   }
   const found: string[] = [];
-  const read = (query: PageQuery) => client.learners({ ...query, prefix: benchPrefix });
-  for await (const { learners } of readPages(read)) found.push(...learners.map(({ user_id }) => user_id));
+  for await (const { user_id } of listLearners(client, { prefix: benchPrefix }))
+    if (benchLearner.test(user_id)) found.push(user_id);
   return found;
 }
 
@@ -113,9 +107,12 @@ export async function waitUntilErased(
 async function countOpenErasures(client: Skilltrace, wanted: ReadonlySet<string>): Promise<number> {
   const missing = new Set(wanted);
   let open = 0;
-  for await (const { erasures } of readPages(client.erasures)) {
-    for (const { erasure_id, status } of erasures)
-      if (missing.delete(erasure_id) && status !== 'done') open += 1;
+  const listed = iterateEntries(
+    (cursor) => client.erasures({ limit: pageLimit, cursor }),
+    ({ erasures }) => erasures,
+  );
+  for await (const { erasure_id, status } of listed) {
+    if (missing.delete(erasure_id) && status !== 'done') open += 1;
     if (missing.size === 0) break;
   }
   return open + missing.size;

@@ -5,7 +5,7 @@ export interface AnswerDraw {
 
 export type LearnerOrder = 'uniform' | 'zipf';
 
-/** Of each learner, so that most answers are on known skills, as in practice. */
+/** Skills that each learner practises: as in practice, most answers are on known skills. */
 const activeSkills = 5;
 
 /** Endless. @param random from 0 to below 1 */

@@ -68,26 +68,20 @@ export interface ThreadResult {
   readonly numbersUsed: number;
   /** From the first request to the last response; in an open loop at least the planned time. */
   readonly seconds: number;
-  /** Share of time in which the thread was busy. */
+  /** Share of time in which the thread, or the busiest of several, was busy. */
   readonly utilization: number;
 }
 
-export interface LoadResult extends Omit<ThreadResult, 'operations' | 'utilization'> {
-  readonly operations: Map<Operation, OperationCounts>;
+export interface LoadResult extends ThreadResult {
   readonly requests: number;
   readonly errors: number;
   readonly offered: number | null;
-  readonly latency: Percentiles;
-  /** Of the busiest thread. */
-  readonly utilization: number;
+  readonly latency: Latency;
 }
-
-/** Milliseconds. */
-export type Percentiles = Pick<Latency, 'p50' | 'p90' | 'p99' | 'p999' | 'max'>;
 
 export function computePercentiles(
   latencies: Pick<RecordableHistogram, 'percentile' | 'max' | 'count'>,
-): Percentiles {
+): Latency {
   const ms = (percentile: number): number =>
     latencies.count === 0 ? 0 : latencies.percentile(percentile) / 1000;
   const max = latencies.count === 0 ? 0 : latencies.max / 1000;

@@ -2,7 +2,7 @@
 
 export interface HttpResponse {
   readonly status: number;
-  /** Latin-1; '' for status 200. */
+  /** Latin-1, the beginning; '' for status 200 with a length. */
   readonly body: string;
   /** Head and body. */
   readonly bytes: number;
@@ -12,6 +12,8 @@ export interface HttpResponse {
 
 const headEnd = '\r\n\r\n';
 const maxHead = 8192;
+/** Only the first error code is needed. */
+const maxBody = 65_536;
 
 /**
  * The result reads `length` bytes of a buffer, which the caller can reuse.
@@ -42,7 +44,7 @@ export function createResponseReader(
     const text = partialHead + buffer.toString('latin1', 0, Math.min(length, maxHead));
     const end = text.indexOf(headEnd);
     if (end < 0) {
-      if (text.length >= maxHead) throw new Error(`not an HTTP response: ${text.slice(0, 100)}`);
+      if (text.length >= maxHead) throw new Error('not an HTTP response');
       partialHead = text;
       return;
     }
@@ -67,7 +69,7 @@ function createBodyReader(head: string, status: number): BodyReader {
   const length = /\r\n[Cc]ontent-[Ll]ength: *(\d+)/.exec(head)?.[1];
   if (length !== undefined || status === 204) return createLengthReader(Number(length ?? 0), status !== 200);
   if (/\r\ntransfer-encoding: *chunked/i.test(head)) return createChunkedReader();
-  throw new Error(`response without a length: ${head.slice(0, 300)}`);
+  throw new Error('response without a length');
 }
 
 function createLengthReader(total: number, needsText: boolean): BodyReader {
@@ -76,7 +78,7 @@ function createLengthReader(total: number, needsText: boolean): BodyReader {
   return {
     needsText,
     read: (piece, length) => {
-      body += piece;
+      if (body.length < maxBody) body += piece;
       missing -= length;
       if (missing < 0) throw new Error('received more bytes than one response');
       return missing === 0;
@@ -95,9 +97,9 @@ function createChunkedReader(): BodyReader {
         const size = Number.parseInt(raw.slice(0, end), 16);
         // The last chunk has no bytes; trailers may follow.
         if (size === 0) return raw.includes(headEnd, end);
-        if (Number.isNaN(size)) throw new Error(`invalid chunk: ${raw.slice(0, 100)}`);
+        if (Number.isNaN(size)) throw new Error('invalid chunk');
         if (raw.length < end + 2 + size + 2) return false;
-        body += raw.slice(end + 2, end + 2 + size);
+        if (body.length < maxBody) body += raw.slice(end + 2, end + 2 + size);
         raw = raw.slice(end + 2 + size + 2);
       }
       return false;

@@ -48,7 +48,7 @@ export interface LoadRequest {
   /** ASCII. Null for GET. */
   readonly body: string | null;
   readonly answers: number;
-  /** Of the answers. */
+  /** The learner of each answer. */
   readonly learners: readonly number[];
 }
 
@@ -108,7 +108,7 @@ const noAnswers = { answers: 0, learners: [] };
 /** As text, because V8 formats fractions slowly. */
 const difficulties = indices(61).map((i) => `${(i - 30) / 10}`);
 
-/** As JSON. Built from parts, because JSON.stringify takes a third of the generator's time. */
+/** As JSON. JSON.stringify would take three times as long. */
 function drawEvent(
   traffic: Traffic,
   { learner, skill }: AnswerDraw,
