@@ -24,6 +24,7 @@ export interface ExportLine {
 
 type User = [userId: string];
 type Skill = [skillId: string];
+type Group = [groupId: string];
 type Webhook = [webhookId: string];
 type Key = [keyId: string];
 
@@ -71,6 +72,22 @@ export class ApiCalls extends CallBuilder {
   readonly deleteGoal = this.remove<User, Api.DeletedGoal, WriteOptions>('/goals/{}');
   /** Learners with ids that begin with `prefix`. */
   readonly learners = this.get<[], Api.LearnerPage, Api.LearnersQuery>('/learners');
+  /** Sorted by `group_id`. */
+  readonly groups = this.get<[], Api.GroupPage, Api.GroupsQuery>('/groups');
+  readonly group = this.get<Group, Api.Group>('/groups/{}');
+  /** Replaces the whole group, with its members. */
+  readonly setGroup = this.put<[groupId: string, group: Api.GroupSetting], Api.Group>('/groups/{}');
+  readonly deleteGroup = this.remove<Group, Api.DeletedGroup>('/groups/{}');
+  readonly changeMembers = this.post<[groupId: string, change: Api.MemberChange], Api.ChangedMembers>(
+    '/groups/{}/members',
+  );
+  readonly profile = this.get<User, Api.Profile>('/learners/{}/profile');
+  /** Replaces the whole profile. */
+  readonly setProfile = this.put<[userId: string, profile: Api.ProfileSetting], Api.Profile>(
+    '/learners/{}/profile',
+  );
+  /** Of up to 2,000 learners, without those that have no profile. */
+  readonly profiles = this.post<[request: Api.ProfilesRequest], Api.Profiles>('/learners/profiles');
   /** Newest first. */
   readonly attempts = this.get<User, Api.AttemptPage, Api.PageQuery>('/learners/{}/attempts');
 

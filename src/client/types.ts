@@ -164,6 +164,40 @@ export type LiveQuery = {
   readonly events?: number | undefined;
 };
 
+export type GroupSetting = {
+  readonly name: string;
+  readonly kind?: string | undefined;
+  /** Members. A learner need not have answers. Repeated ids count once. */
+  readonly user_ids: readonly Id[];
+  /** Group that contains this one; not checked. */
+  readonly parent_group_id?: string | null | undefined;
+};
+
+export type MemberChange = {
+  readonly add?: readonly Id[] | null | undefined;
+  readonly remove?: readonly Id[] | null | undefined;
+};
+
+export type ProfileSetting = {
+  readonly display_name?: string | null | undefined;
+  /** Up to 10 attributes: names of 1 to 64 characters, values of 1 to 128. */
+  readonly attributes?:
+    | {
+        readonly [field: string]: string;
+      }
+    | null
+    | undefined;
+};
+
+export type ProfilesRequest = {
+  readonly user_ids: readonly Id[];
+};
+
+export type GroupsQuery = PageQuery & {
+  /** Only groups of this kind. */
+  readonly kind?: string | undefined;
+};
+
 export type PageQuery = {
   /** Maximum entries per page; 100 by default, no limit by default for mastery. */
   readonly limit?: number | undefined;
@@ -600,6 +634,70 @@ export type SkillPage = {
 export type DeletedSkill = {
   readonly skill_id: Id;
   readonly answers: number;
+};
+
+export type Group = {
+  readonly group_id: Id;
+  readonly name: string;
+  readonly kind: string;
+  readonly parent_group_id: Id | null;
+  readonly created_at: Time;
+  readonly updated_at: Time;
+  readonly user_ids: readonly Id[];
+};
+
+export type GroupPage = {
+  readonly groups: readonly {
+    readonly group_id: Id;
+    readonly name: string;
+    readonly kind: string;
+    readonly parent_group_id: Id | null;
+    readonly created_at: Time;
+    readonly updated_at: Time;
+    readonly members: number;
+  }[];
+  readonly next_cursor: string | null;
+};
+
+export type ChangedMembers = {
+  readonly group_id: Id;
+  readonly updated_at: Time;
+  readonly added: number;
+  readonly removed: number;
+  readonly members: number;
+};
+
+export type DeletedGroup = {
+  readonly group_id: Id;
+  readonly deleted_at: Time;
+};
+
+export type Profile = {
+  readonly user_id: Id;
+  readonly display_name: string | null;
+  /** Up to 10 attributes: names of 1 to 64 characters, values of 1 to 128. */
+  readonly attributes: {
+    readonly [field: string]: string;
+  };
+  /** Groups of the learner, sorted by group_id. */
+  readonly groups: readonly {
+    readonly group_id: Id;
+    readonly name: string;
+    readonly kind: string;
+  }[];
+  readonly updated_at: Time | null;
+};
+
+export type Profiles = {
+  /** In the order of the request, without learners that have no profile. */
+  readonly profiles: readonly {
+    readonly user_id: Id;
+    readonly display_name: string | null;
+    /** Up to 10 attributes: names of 1 to 64 characters, values of 1 to 128. */
+    readonly attributes: {
+      readonly [field: string]: string;
+    };
+  }[];
 };
 
 export type ListedLearner = {

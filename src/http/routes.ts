@@ -45,6 +45,7 @@ import { PageQuery } from '../services/paging/pages.js';
 import * as webhooks from '../services/webhooks/manage-webhooks.js';
 import type { MappingPorts } from '../services/xapi/manage-mapping.js';
 import type { StatementPorts } from '../services/xapi/record-statements.js';
+import { createGroupRoutes, type GroupRoutePorts } from './group-routes.js';
 import {
   createBatchReply,
   createErrorReply,
@@ -76,6 +77,7 @@ export interface RoutePorts {
   readonly velocity: VelocityPorts;
   readonly learners: LearnerListPorts;
   readonly goals: GoalPorts;
+  readonly groups: GroupRoutePorts;
   readonly skills: SkillWritePorts;
   readonly overview: statistics.StatisticsPorts & quality.QualityPorts & versions.VersionPorts;
   readonly attempts: attempts.AttemptPorts;
@@ -111,6 +113,7 @@ const operatorPages = { scope: 'operator', query: PageQuery } as const;
 
 export const createRoutes = (ports: RoutePorts): readonly Route[] => [
   ...tenantRoutes(ports),
+  ...createGroupRoutes(ports.groups),
   ...operatorRoutes(ports),
   ...webhookRoutes(ports.webhooks),
   ...createXapiRoutes(ports.xapi),

@@ -23,10 +23,13 @@ const service = await sharedService();
 const keys = await keysOf({ after }, service);
 const caller = callerOf(service, await keys.add({ quota: 10_000, scopes: allScopes }));
 
-/** Calls that create come first, calls that delete last, then the status of the erasure. */
+/** Calls that create come first, then changes, calls that delete last, then the status of the erasure. */
 const methods = ['POST', 'PUT', 'PATCH', 'GET', 'DELETE'];
-const rankOf = (name: string): number =>
-  name === 'GET /api/v1/erasures/:erasure_id' ? 9 : methods.indexOf(name.split(' ')[0] ?? '');
+const lateRanks: Readonly<Record<string, number>> = {
+  'POST /api/v1/groups/:group_id/members': 2,
+  'GET /api/v1/erasures/:erasure_id': 9,
+};
+const rankOf = (name: string): number => lateRanks[name] ?? methods.indexOf(name.split(' ')[0] ?? '');
 const routes = [...apiRoutes].sort((a, b) => rankOf(nameOf(a)) - rankOf(nameOf(b)));
 
 const { user_id = '', skill_id = '', event_id = '' } = pathExamples;

@@ -94,7 +94,17 @@ async function startErasure(userId: string, id: string): Promise<void> {
   const record = JSON.stringify({ v: 1, tenant: 'default', userId });
   const hash = hashLearner('default', userId);
   const prefix = 'st:{p1}';
-  const [status] = await eraseLearnerScript(redis, prefix, `default:${userId}`, id, record, 100, hash, 1000);
+  const [status] = await eraseLearnerScript(
+    redis,
+    prefix,
+    `default:${userId}`,
+    id,
+    record,
+    100,
+    hash,
+    1000,
+    0,
+  );
   assert.equal(status, 'begun');
 }
 

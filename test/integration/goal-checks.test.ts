@@ -176,7 +176,7 @@ test('A goal check of a dead run is repeated, and its late result is discarded',
   await checks.complete(lost, late);
   assert.deepEqual(await client.hgetall(goalAlertsKey(partition)), alerts);
   // A new goal and an erasure invalidate the claim of the previous goal.
-  const erase = () => createErasureStore(client, partitions).begin(tenant, userId);
+  const erase = () => createErasureStore(client, partitions).begin(tenant, userId, false);
   for (const invalidate of [() => setGoal(900), erase]) {
     await setAbility(0);
     clock += minuteMs;

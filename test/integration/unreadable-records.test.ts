@@ -44,7 +44,7 @@ test('The stores of erasures report unreadable records, return the others, and k
   const erasures = createErasureStore(redis, 1, report);
   const erase = async (userId: string): Promise<string> => {
     await redis.hset(learnerKey(0, 'x', userId), 'L', Buffer.alloc(198, 1));
-    const begun = await erasures.begin('x', userId);
+    const begun = await erasures.begin('x', userId, false);
     assert.ok('id' in begun);
     return begun.id;
   };

@@ -154,7 +154,7 @@ function createRoutePorts(
   health: Health,
 ): Omit<RoutePorts, 'live' | 'metrics'> {
   const { redis, clickhouse, partitions, outbox, compute, blockReason, logger } = engine;
-  const { learners, models, skills, goals, catalogue } = engine;
+  const { learners, models, skills, goals, groups, profiles, catalogue } = engine;
   const limitReads = createLimiter(readLimits);
   const stored = createStoredRows(clickhouse, limitReads);
   const tenantRead = createTenantRead(clickhouse, limitReads);
@@ -188,6 +188,7 @@ function createRoutePorts(
     velocity: history,
     learners: { ...history, list: createLearnerList(tenantRead), erasures: erasureLookup },
     goals: { goals, now },
+    groups: { groups, profiles, learners },
     skills: {
       ...{ models, skills, catalogue, now, oldestPendingSeconds },
       countAnswers: (tenant, skillId) =>
@@ -204,7 +205,7 @@ function createRoutePorts(
     attempts: { ...history, pendingAttempts, stored, erasures: erasureLookup },
     retraction,
     erasures: {
-      erasures,
+      ...{ erasures, groups },
       receipts: {
         find: (tenant, id) => limitReads(tenant, () => findReceipt(clickhouse, tenant, id)),
         list: (tenant, after, atMost) => listReceipts(tenantRead, tenant, after, atMost),

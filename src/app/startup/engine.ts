@@ -13,6 +13,8 @@ import {
 } from '../../store/catalogue/catalogue-store.js';
 import { createRegisteredSkills } from '../../store/catalogue/registered-skills.js';
 import { createServedModels } from '../../store/catalogue/served-models.js';
+import { createGroupStore } from '../../store/groups/group-store.js';
+import { createProfileStore } from '../../store/groups/profile-store.js';
 import { createGoalStore } from '../../store/learners/goals.js';
 import { createLearnerReads } from '../../store/learners/learner-reads.js';
 import { createJournal } from '../../store/outbox/journal.js';
@@ -76,6 +78,8 @@ export async function startEngine(
     skills: rejectWhenBlocked(blockReason, createRegisteredSkills(redis)),
     models: rejectWhenBlocked(blockReason, { current: servedModels.get }),
     goals: rejectWhenBlocked(blockReason, createGoalStore(redis, partitions)),
+    groups: rejectWhenBlocked(blockReason, createGroupStore(redis)),
+    profiles: rejectWhenBlocked(blockReason, createProfileStore(redis, partitions)),
     webhooks: rejectWhenBlocked(blockReason, createEndpointStore(redis)),
     catalogue: createCatalogueWriter(redis, skillLimits.perTenant, blockReason),
   };

@@ -8,6 +8,7 @@ import { indices } from '../../lists.js';
 import { removeCatalogue } from '../../store/catalogue/catalogue-store.js';
 import { removeMapping } from '../../store/catalogue/xapi-mappings.js';
 import { createErasureStore } from '../../store/corrections/erasures.js';
+import { removeGroups } from '../../store/groups/group-store.js';
 import { removeModels } from '../../store/models/model-store.js';
 import { removeEndpoints } from '../../store/webhooks/endpoints.js';
 import { selectRows } from '../../warehouse/clickhouse/client.js';
@@ -43,7 +44,7 @@ export async function hasDemo({ skills, clickhouse }: Engine, tenant: string): P
 export async function removeDemo(context: CommandContext, engine: Engine, tenant: string) {
   const { redis, clickhouse, partitions, endpoints } = engine;
   const store = createErasureStore(redis, partitions);
-  const erasures = await Promise.all(allLearners.map((userId) => store.begin(tenant, userId)));
+  const erasures = await Promise.all(allLearners.map((userId) => store.begin(tenant, userId, false)));
   if (erasures.some(({ status }) => status === 'full' || status === 'lost'))
     throw new StartError('Redis accepts no erasures now. Run the command again later');
   /** Two per learner: delete the rows, then verify. */
@@ -58,6 +59,7 @@ export async function removeDemo(context: CommandContext, engine: Engine, tenant
   // times.
   const hashes = new Set(allLearners.map((userId) => hashLearner(tenant, userId)));
   for (const one of await store.listErased()) if (hashes.has(one.hash)) await store.recordCheck(one, true);
+  await removeGroups(redis, tenant);
   await removeModels(redis, tenant);
   await removeEndpoints(redis, tenant);
   await removeMapping(redis, tenant);

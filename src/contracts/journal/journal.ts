@@ -7,6 +7,7 @@ import type { AccuracyForecast } from '../../domain/prediction/accuracy-model.js
 import type { IntervalFactors } from '../../domain/prediction/interval-calibration.js';
 import type { ScoreForecast, Scores } from '../../domain/score/scores.js';
 import { maxClockSkewMs } from '../corrections/corrections.js';
+import type { GroupSetting, Profile } from '../learners/groups.js';
 import type { LearnerId } from '../learners/learner-name.js';
 import type { OutboxId } from '../outbox/outbox-ids.js';
 import type { WebhookRecord } from '../webhooks/webhooks.js';
@@ -15,7 +16,10 @@ import type { WebhookRecord } from '../webhooks/webhooks.js';
  * Field `k` of a journal entry; field `r` is the row. Rows with other columns need a new kind: rows wait
  * across upgrades.
  */
-export const journalKinds = ['goal', 'skill', 'forecast', 'forecast_2', 'taken_back', 'webhook'] as const;
+export const journalKinds = [
+  ...(['goal', 'skill', 'forecast', 'forecast_2', 'taken_back', 'webhook'] as const),
+  ...(['profile', 'group', 'group_member'] as const),
+] as const;
 export type JournalKind = (typeof journalKinds)[number];
 
 const forecastColumns = [
@@ -43,6 +47,9 @@ export const journalColumns = {
     ...(['taken_back_at', 'tenant', 'user_id', 'event_id', 'skill_id', 'learner_seq'] as const),
     ...(['received_at', 'first_answer'] as const),
   ],
+  profile: ['updated_at', 'tenant', 'user_id', 'display_name', 'attributes'],
+  group: ['updated_at', 'tenant', 'group_id', 'name', 'kind', 'parent_group_id', 'created_at'],
+  group_member: ['updated_at', 'tenant', 'user_id', 'group_id', 'is_member'],
   webhook: [
     ...(['updated_at', 'tenant', 'webhook_id', 'url', 'event_types'] as const),
     ...(['description', 'disabled_reason', 'created_at'] as const),
@@ -146,23 +153,37 @@ export const encodeWebhookRow = (endpoint: WebhookRecord): string => {
   return encodeRow([updatedAt, tenant, id, url, types, description, disabledReason ?? '', createdAt]);
 };
 
+/** Without `updated_at` (Unix milliseconds and a tab). */
+export const encodeProfileRow = (
+  { tenant, userId }: LearnerId,
+  { displayName, attributes }: Profile,
+): string => encodeRow([tenant, userId, displayName, encodeMap(attributes)]);
+
+const encodeMap = (fields: Readonly<Record<string, string>>): string =>
+  `{${Object.entries(fields).map((pair) => pair.map(quote).join(':'))}}`;
+const quote = (text: string): string => `'${text.replace(/[\\']/g, '\\$&')}'`;
+
+/** Without `updated_at` (Unix milliseconds and a tab) and `created_at`. @param setting null: deleted */
+export const encodeGroupRow = (tenant: string, groupId: string, setting: GroupSetting | null): string =>
+  encodeRow([tenant, groupId, setting?.name, setting?.kind ?? '', setting?.parentGroupId ?? '']);
+
 /** @returns null for kinds without a learner */
 export function parseRowLearner(kind: string, line: string): (LearnerId & { readonly at: number }) | null {
-  if (!/^(goal|forecast(_2)?|taken_back)$/.test(kind)) return null;
+  if (!/^(goal|forecast(_2)?|taken_back|profile|group_member)$/.test(kind)) return null;
   const [at = '', tenant = '', userId = ''] = line.split('\t').map(decodeText);
   return { at: Number(at), tenant, userId };
 }
 
 /**
- * @returns Unix milliseconds of the last row that belongs to the erased history. Redis dates goals, retractions
- * and erasures; a process dates forecasts, and its clock may differ.
+ * @returns Unix milliseconds of the last row that belongs to the erased history. Redis dates retractions, profiles,
+ * memberships and erasures; a process dates goals and forecasts, and its clock may differ.
  */
 export function findErasureCutoff(
   kind: string,
   erasure: { readonly goalAt: number; readonly below: OutboxId },
 ): number {
   if (kind === 'goal') return erasure.goalAt;
-  return kind === 'taken_back' ? erasure.below.ms : erasure.below.ms + maxClockSkewMs;
+  return kind.startsWith('forecast') ? erasure.below.ms + maxClockSkewMs : erasure.below.ms;
 }
 
 /** Prefix of a learner's rows after their time. */
@@ -174,7 +195,7 @@ type Column = (typeof journalColumns)[JournalKind][number];
 const timeColumns: ReadonlySet<Column> = new Set(['updated_at', 'made_at', 'taken_back_at', 'received_at']);
 const textColumns: ReadonlySet<Column> = new Set([
   ...(['tenant', 'user_id', 'skill_id', 'event_id', 'name', 'section'] as const),
-  ...(['target_date', 'first_answer'] as const),
+  ...(['target_date', 'first_answer', 'display_name', 'attributes', 'group_id'] as const),
 ]);
 
 /** Times in RFC 3339, missing values null. */

@@ -1,8 +1,23 @@
 import type { SkillEntry } from '../../domain/catalogue/catalogue.js';
 import type { GoalChange, RetractedAnswer, SkillChange } from '../journal/journal.js';
+import type { GroupSetting, Profile } from '../learners/groups.js';
 import type { LearnerId } from '../learners/learner-name.js';
 
 export type GoalRecord = GoalChange & { readonly updatedAt: number };
+export type ProfileRecord = Profile & LearnerId & { readonly updatedAt: number };
+
+export interface GroupRecord extends GroupSetting {
+  readonly tenant: string;
+  readonly groupId: string;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+export interface MembershipRecord extends LearnerId {
+  readonly groupId: string;
+  readonly joinedAt: number;
+}
+
 export type CatalogueRecord = SkillChange & SkillEntry;
 
 /** Rejects late repeats of a retracted answer. */

@@ -7,7 +7,7 @@ export const description = `Rules for all calls.
 The property \`x-scope\` of a call names the scope that the key needs; if it is a list, one scope of the list is enough. Calls
 without \`x-scope\` need no key.
 
-- \`write\`: send and retract answers, set goals.
+- \`write\`: send and retract answers, set goals, groups and profiles.
 - \`read\`: read learners and skills, run what-if forecasts.
 - \`admin\`: configure skills, webhooks and xAPI, export and erase learners, manage keys of the tenant. A new key has at most the
   rights of the key that creates it.
@@ -91,6 +91,20 @@ export const operations: Readonly<Record<RouteName, Operation>> = {
   'PUT /api/v1/skills/:skill_id': ['setSkill', 'Replace the settings of a skill', 'ETag'],
   'DELETE /api/v1/skills/:skill_id': ['deleteSkill', 'Delete a skill that has fewer than 20 answers'],
   'GET /api/v1/learners': ['learners', 'List learners, optionally by a prefix of their ids'],
+  'GET /api/v1/groups': ['groups', 'List groups of learners'],
+  'GET /api/v1/groups/:group_id': ['group', 'Read a group and its members'],
+  'PUT /api/v1/groups/:group_id': ['setGroup', 'Create or replace a group and its members'],
+  'DELETE /api/v1/groups/:group_id': ['deleteGroup', 'Delete a group; its learners stay'],
+  'POST /api/v1/groups/:group_id/members': ['changeMembers', 'Add and remove members of a group'],
+  'GET /api/v1/learners/:user_id/profile': [
+    'profile',
+    'Read the display name, attributes and groups of a learner',
+  ],
+  'PUT /api/v1/learners/:user_id/profile': [
+    'setProfile',
+    'Replace the display name and attributes of a learner',
+  ],
+  'POST /api/v1/learners/profiles': ['profiles', 'Read the display names and attributes of learners'],
   'GET /api/v1/skills/:skill_id/statistics': [
     'statisticsOfSkill',
     'Read the statistics of a skill over all learners',
@@ -169,6 +183,7 @@ export const pathExamples: Readonly<Record<string, string>> = {
   user_id: 'ada',
   skill_id: 'linear-equations',
   event_id: 'a-1',
+  group_id: 'year-9-lee',
 };
 
 export const errorDescriptions: Readonly<Record<ErrorCode, string>> = {
@@ -177,7 +192,7 @@ export const errorDescriptions: Readonly<Record<ErrorCode, string>> = {
   FORBIDDEN: 'The key lacks a scope or right that the call needs.',
   NOT_FOUND: 'The path does not exist, or the tenant has no resource with this id.',
   USER_NOT_FOUND:
-    'The tenant has no recorded answers of this learner (for export and erasure: no goal either).',
+    'The tenant has no recorded answers of this learner (for profiles, export and erasure: nothing else either).',
   SKILL_NOT_FOUND: 'The skill is unknown in this tenant, or has no answers of this learner.',
   GOAL_NOT_FOUND: 'The learner has no goal.',
   WEBHOOK_NOT_FOUND: 'The tenant has no webhook with this id.',
@@ -189,7 +204,7 @@ export const errorDescriptions: Readonly<Record<ErrorCode, string>> = {
   UNSUPPORTED_MEDIA_TYPE: 'The Content-Type or Content-Encoding is not supported.',
   IDEMPOTENCY_KEY_REUSED: 'The event_id was used for a different event of this learner.',
   LIMIT_EXCEEDED:
-    'A limit is exceeded: skills per learner or tenant, webhooks, secrets, keys, or masteries per response.',
+    'A limit is exceeded: skills per learner or tenant, groups, members, webhooks, secrets, keys, or masteries per response.',
   TOO_LATE: 'The answer is archived and cannot be retracted.',
   RATE_LIMITED: 'The quota of the key is exhausted; see Retry-After.',
   INTERNAL: 'Internal error. The log line has the X-Request-Id.',

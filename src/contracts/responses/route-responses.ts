@@ -7,6 +7,7 @@ import { Uuid } from '../xapi/statement.js';
 import * as access from './access.js';
 import * as attempts from './attempts.js';
 import * as erasures from './erasures.js';
+import * as groups from './groups.js';
 import * as learners from './learners.js';
 import * as mastery from './mastery.js';
 import * as models from './models.js';
@@ -106,6 +107,14 @@ const responses = {
     ...([skills.DeletedSkill, 'SKILL_NOT_FOUND', 'CONFLICT', 'PRECONDITION_FAILED'] as const),
   ),
   'GET /api/v1/learners': ok(learners.LearnerPage),
+  'GET /api/v1/groups': ok(groups.GroupPage),
+  'GET /api/v1/groups/:group_id': ok(groups.Group, 'NOT_FOUND'),
+  'PUT /api/v1/groups/:group_id': ok(groups.Group, 'LIMIT_EXCEEDED'),
+  'DELETE /api/v1/groups/:group_id': ok(groups.DeletedGroup, 'NOT_FOUND'),
+  'POST /api/v1/groups/:group_id/members': ok(groups.ChangedMembers, 'NOT_FOUND', 'LIMIT_EXCEEDED'),
+  'GET /api/v1/learners/:user_id/profile': ok(groups.Profile, 'USER_NOT_FOUND'),
+  'PUT /api/v1/learners/:user_id/profile': ok(groups.Profile),
+  'POST /api/v1/learners/profiles': ok(groups.Profiles),
   'GET /api/v1/skills/:skill_id/statistics': ok(statistics.SkillStatistics, 'SKILL_NOT_FOUND'),
   'GET /api/v1/skills/:skill_id/items': ok(statistics.SkillItemPage, 'SKILL_NOT_FOUND'),
   'GET /api/v1/skill-statistics': ok(statistics.SkillStatisticsPage),

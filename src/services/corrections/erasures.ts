@@ -6,6 +6,7 @@ import { ApiError, rejectAsUnavailable, unavailable } from '../../errors.js';
 import { splitIntoParts } from '../../lists.js';
 import type { Logger } from '../../logger.js';
 import type { ErasureStore, OpenErasure } from '../../store/corrections/erasures.js';
+import type { GroupStore } from '../../store/groups/group-store.js';
 import type {
   CorrectionWarehouse,
   ErasureReceipt,
@@ -23,6 +24,7 @@ import { selectForStatement } from './apply-corrections.js';
 
 export interface ErasurePorts {
   readonly erasures: Pick<ErasureStore, 'begin' | 'find' | 'listOpenOf'>;
+  readonly groups: Pick<GroupStore, 'hasMember'>;
   readonly receipts: {
     find(tenant: string, id: string): Promise<ErasureReceipt | null>;
     /** Newest first. @param after RFC 3339 request time, space, id */
@@ -31,8 +33,8 @@ export interface ErasurePorts {
 }
 
 /** Resolves when the learner is unknown. ClickHouse rows are removed later. */
-export async function eraseLearner({ erasures }: ErasurePorts, { tenant }: Call, userId: string) {
-  const started = await erasures.begin(tenant, userId);
+export async function eraseLearner({ erasures, groups }: ErasurePorts, { tenant }: Call, userId: string) {
+  const started = await erasures.begin(tenant, userId, await groups.hasMember(tenant, userId));
   if ('id' in started) return { erasure_id: started.id, status_url: `/api/v1/erasures/${started.id}` };
   if (started.status === 'absent') throw learnerNotFound();
   if (started.status === 'full') throw unavailable('Too many erasures are in progress; retry later.');
@@ -132,6 +134,7 @@ export function createErasureFinisher({ store, messages, warehouse, logger, now 
     const rows = some.map((erasure) => erasure.rows);
     const marked = await store.removeImportMarks(rows);
     await store.removeFromSkills(rows);
+    await store.removeFromGroups(rows);
     await removeLateRows(rows);
     // Events before messages: a message created in between sees the erasure.
     await store.removeEvents(rows);

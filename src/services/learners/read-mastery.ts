@@ -67,9 +67,9 @@ export async function readHistory<History, Found>(
 export const userNotFound = (): ApiError =>
   new ApiError('USER_NOT_FOUND', 'No answers recorded for this user_id.');
 
-/** For calls that accept a learner with a goal only. */
+/** For calls that accept a learner without answers. */
 export const learnerNotFound = (): ApiError =>
-  new ApiError('USER_NOT_FOUND', 'No answers and no goal recorded for this user_id.');
+  new ApiError('USER_NOT_FOUND', 'No answers, goal, profile or group recorded for this user_id.');
 
 export async function readLearner({ learners, models }: MasteryPorts, tenant: string, userId: string) {
   const [found, model] = await Promise.all([learners.read(tenant, userId), models.current(tenant)]);

@@ -69,6 +69,7 @@ async function findRestorableShared(
     models: async () => (await source.fetchModelChanges()).length > 0,
     webhooks: async () => (await source.fetchWebhooks()).length > 0,
     mappings: async () => (await source.mappings()).length > 0,
+    groups: async () => (await source.fetchGroups()).length > 0,
   };
   const lost = await Promise.all(missing.map((name) => isStored[name]()));
   return missing.filter((_, i) => lost[i]);
@@ -144,6 +145,13 @@ async function restoreOtherState(
     await store.restoreRetractedIds(ids, partitions, partitionCount);
   step('goals');
   for await (const goals of source.readGoals()) await store.restoreGoals(goals, partitions, partitionCount);
+  step('groups and profiles');
+  for await (const profiles of source.readProfiles())
+    await store.restoreProfiles(profiles, partitions, partitionCount);
+  if (checkpoint.shared.includes('groups')) {
+    for await (const memberships of source.readMemberships()) await store.restoreMemberships(memberships);
+    await store.restoreGroups(await source.fetchGroups());
+  }
   step('daily counts');
   await store.restoreAcceptedCounts(partitions, await source.fetchDailyAnswers(partitions));
   const month = await source.fetchArchivedMonth();

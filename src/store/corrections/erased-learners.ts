@@ -9,6 +9,7 @@ import { hashLearner, learnerName } from '../../contracts/learners/learner-name.
 import { toFirstRowId } from '../../contracts/outbox/outbox-ids.js';
 import { groupBy, groupByPartition, indices, splitIntoParts } from '../../lists.js';
 import { removeLearners } from '../catalogue/registered-skills.js';
+import { removeLearnerFromGroups } from '../groups/group-store.js';
 import { listImportMarks } from '../learners/import-store.js';
 import type { JournalEntry } from '../outbox/journal.js';
 import {
@@ -24,6 +25,7 @@ import { mapRedisErrors, type RedisClient } from '../redis/connection/client.js'
 import {
   erasedLearnersKey,
   forecastsKey,
+  groupsJournalKey,
   journalKey,
   learnerKey,
   parkedKey,
@@ -124,6 +126,7 @@ export const createErasedLearners = (client: RedisClient, partitions: number) =>
     const streams = [
       ...[...groupByPartition(rows).keys()].map(journalKey),
       ...indices(partitions).map(forecastsKey),
+      groupsJournalKey,
     ];
     for (const stream of [...streams, ...streams.map(parkedKey)])
       await removeMatchingEntries(client, stream, isErased);
@@ -142,6 +145,9 @@ export const createErasedLearners = (client: RedisClient, partitions: number) =>
       }
     }
     return importing;
+  },
+  removeFromGroups: async (rows: readonly CorrectedRows[]): Promise<void> => {
+    for (const one of rows) await removeLearnerFromGroups(client, one, one.below.ms);
   },
   removeFromSkills: async (rows: readonly CorrectedRows[]): Promise<void> => {
     for (const [tenant, own] of groupBy(rows, (one) => one.tenant)) {

@@ -69,8 +69,8 @@ export function createErasureStore(
 
   return {
     ...createErasedLearners(client, partitions),
-    /** Atomic: deletes the learner's states and records the erasure. */
-    begin: async (tenant: string, userId: string): Promise<ErasureStart> => {
+    /** Atomic: deletes the learner's states and records the erasure. @param isMember of a group */
+    begin: async (tenant: string, userId: string, isMember: boolean): Promise<ErasureStart> => {
       const partition = partitionOf(tenant, userId, partitions);
       const erasureId = `${partition}-${randomUUID()}`;
       const record = JSON.stringify({ v: 1, tenant, userId });
@@ -78,7 +78,7 @@ export function createErasureStore(
       const [status, id] = await withReplication(client, prefix, () =>
         eraseLearnerScript(
           ...([client, prefix, learnerName(tenant, userId), erasureId, record] as const),
-          ...([maxOpenErasures, hashLearner(tenant, userId), maxErasedLearners] as const),
+          ...([maxOpenErasures, hashLearner(tenant, userId), maxErasedLearners, isMember ? 1 : 0] as const),
         ),
       );
       return (id === '' ? { status } : { status, id }) as ErasureStart;
@@ -123,15 +123,17 @@ export function decodeErasure(id: string, partition: number, text: string) {
 export const eraseLearnerScript = defineScript(1)<
   [
     ...[prefix: string, name: string, id: string, record: string],
-    ...[maxOpen: number, hash: string, maxErased: number],
+    ...[maxOpen: number, hash: string, maxErased: number, isMember: 0 | 1],
   ],
   [status: string, id: string]
 >(`
 ${nowLua}
 local prefix, name, id = KEYS[1], ARGV[1], ARGV[2]
-local erasures, key = prefix .. ':erasures', prefix .. ':l:' .. name
+local erasures, key, profile = prefix .. ':erasures', prefix .. ':l:' .. name, prefix .. ':u:' .. name
 if redis.call('EXISTS', prefix .. ':${markerName}') == 0 then return { 'lost', '' } end
-if redis.call('HEXISTS', key, 'L') == 0 and redis.call('HEXISTS', key, 'G') == 0 then
+local profiles = redis.call('EXISTS', profile)
+local isKnown = ARGV[7] == '1' or profiles == 1
+if not isKnown and redis.call('HEXISTS', key, 'L') == 0 and redis.call('HEXISTS', key, 'G') == 0 then
   local open = redis.call('HGET', erasures, '@' .. name)
   return { open and 'open' or 'absent', open or '' }
 end
@@ -142,10 +144,10 @@ if not earlier and redis.call('HLEN', ended) >= tonumber(ARGV[6]) then return { 
 local record = cjson.decode(ARGV[3])
 local goal = redis.call('HGET', key, 'G')
 local items = redis.call('HLEN', prefix .. ':h0:' .. name) + redis.call('HLEN', prefix .. ':h1:' .. name)
-record.removed = { records = redis.call('HLEN', key), items = items }
+record.removed = { records = redis.call('HLEN', key) + profiles, items = items }
 record.goalAt = goal and tonumber(string.match(goal, '"updatedAt":(%d+)')) or 0
 record.requestedAt = tonumber(now())
-redis.call('DEL', key, prefix .. ':e:' .. name, prefix .. ':h0:' .. name, prefix .. ':h1:' .. name)
+redis.call('DEL', key, profile, prefix .. ':e:' .. name, prefix .. ':h0:' .. name, prefix .. ':h1:' .. name)
 redis.call('HDEL', prefix .. ':goal:alerts', name)
 redis.call('ZREM', prefix .. ':goal:checks', name, '!' .. name)
 -- The outbox id separates earlier rows from later rows.

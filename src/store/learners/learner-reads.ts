@@ -10,6 +10,8 @@ import {
 } from '../../domain/tracing/learner-states.js';
 import { ApiError } from '../../errors.js';
 import { waitForSlice } from '../../slices.js';
+import { createGroupStore } from '../groups/group-store.js';
+import { readStoredProfile } from '../groups/profile-store.js';
 import { readPendingRecords } from '../outbox/pending-rows.js';
 import { callPerSlot } from '../redis/commands/bulk-operations.js';
 import { defineScript } from '../redis/commands/script.js';
@@ -224,15 +226,17 @@ export type LearnerExport = ReturnType<typeof createLearnerExport>;
 
 export function createLearnerExport(client: RedisClient, partitions: number) {
   return {
-    /** Null without answers and goal. */
+    /** Null without answers, goal, profile and group. */
     readState: async (tenant: string, userId: string): Promise<ExportedLearner | null> => {
       const location = locateLearner(tenant, userId, partitions);
       const found = await readWithItems(client, location);
-      if (found !== null) return { learner: found.learner, records: toExportRecords(found) };
+      const others = await readProfileRecords(client, location);
+      if (found !== null) return { learner: found.learner, records: [...toExportRecords(found), ...others] };
       const key = learnerKey(location.partition, tenant, userId);
       const goal = await mapRedisErrors(client.hget(key, goalField));
       // Also for a removed goal: ClickHouse still has its changes.
-      return goal === null ? null : { learner: newLearner, records: toGoalRecords(goal) };
+      if (goal === null && others.length === 0) return null;
+      return { learner: newLearner, records: [...toGoalRecords(goal), ...others] };
     },
     readEventIds: async (tenant: string, userId: string, events: readonly IdentifiedEvent[]) => {
       const hashes = events.map(({ eventId }) => hashEventId(eventId));
@@ -249,6 +253,17 @@ export function createLearnerExport(client: RedisClient, partitions: number) {
     },
     readPending: (tenant: string, userId: string) => readPendingRecords(client, tenant, userId, partitions),
   };
+}
+
+async function readProfileRecords(client: RedisClient, { tenant, userId, partition }: LearnerLocation) {
+  const [profile, groups] = await Promise.all([
+    readStoredProfile(client, partition, { tenant, userId }),
+    createGroupStore(client).findLearnerGroups(tenant, userId),
+  ]);
+  const records: ExportRecord[] = groups.map(({ groupId, name }) => ({ type: 'group', groupId, name }));
+  if (profile !== null)
+    records.unshift({ type: 'profile', ...profile, updatedAt: toIsoTime(profile.updatedAt) });
+  return records;
 }
 
 function toGoalRecords(record: string | null): ExportRecord[] {

@@ -8,7 +8,10 @@ import type {
   CatalogueRecord,
   DailyAnswers,
   GoalRecord,
+  GroupRecord,
   ItemCountRecord,
+  MembershipRecord,
+  ProfileRecord,
   RetractedEvent,
 } from '../../contracts/rebuild/rebuild-tasks.js';
 import type { WebhookRecord } from '../../contracts/webhooks/webhooks.js';
@@ -17,6 +20,8 @@ import { createKeyStore } from '../access/api-keys.js';
 import { raiseFence } from '../audit/retention-fence.js';
 import { storeCatalogueEntries } from '../catalogue/catalogue-store.js';
 import { recordLearners, registerRareSkills, registerSkills } from '../catalogue/registered-skills.js';
+import { restoreGroups, restoreMemberships } from '../groups/group-store.js';
+import { restoreProfile } from '../groups/profile-store.js';
 import { hashEventId } from '../learners/event-ids.js';
 import { restoreDailyCheck } from '../learners/goal-checks.js';
 import { encodeGoal } from '../learners/goals.js';
@@ -77,6 +82,16 @@ export function createFactsRestore(client: RedisClient) {
         await restoreDailyCheck(client, place, goal);
       }
     },
+    restoreProfiles: async (
+      profiles: readonly ProfileRecord[],
+      partitions: readonly number[],
+      count: number,
+    ) => {
+      for (const [{ partition }, profile] of locateLearners(profiles, partitions, count))
+        await restoreProfile(client, partition, profile);
+    },
+    restoreGroups: (groups: readonly GroupRecord[]) => restoreGroups(client, groups),
+    restoreMemberships: (memberships: readonly MembershipRecord[]) => restoreMemberships(client, memberships),
     restoreMapping: (tenant: string, text: string) => run(client.hset(xapiMappingsKey, tenant, text)),
     raiseFence: (partition: number, month: number) => run(raiseFence(client, partition, month)),
     /** Adds and removes an entry, so that later rows get higher ids. Does nothing if the stream exists. */

@@ -18,6 +18,7 @@ import {
   apiKeysKey,
   catalogueRevisionsKey,
   erasuresKey,
+  groupTenantsKey,
   journalKey,
   markerKey,
   metaKey,
@@ -38,7 +39,7 @@ export const rebuildLockKey = 'st:rebuild:lock';
 /** State outside partitions. Each state has one key here: if the key is missing, Redis lost the state. */
 const sharedKeys = {
   ...{ keys: apiKeysKey, catalogues: catalogueRevisionsKey, models: activeModelsKey },
-  ...{ webhooks: subscriptionsKey, mappings: xapiMappingsKey },
+  ...{ webhooks: subscriptionsKey, mappings: xapiMappingsKey, groups: groupTenantsKey },
 } as const;
 export type SharedState = keyof typeof sharedKeys;
 const sharedStates = Object.keys(sharedKeys) as SharedState[];

@@ -102,9 +102,23 @@ export const nextDeliveriesKey = 'st:{webhooks}:next';
 export const messagesPrefix = (webhookId: string): string => `st:{webhooks}:m:${webhookId}`;
 export const endpointMessageKeys = (webhookId: string): string[] =>
   ['s', 'b', 'log', 'due', 'last'].map((name) => `${messagesPrefix(webhookId)}:${name}`);
+export const groupsPrefix = 'st:{groups}';
+/** Tenants that changed a group. If the key is missing, Redis lost the groups. */
+export const groupTenantsKey = `${groupsPrefix}:tenants`;
+/** Group id → JSON (groups/group-store.ts). */
+export const groupsKey = (tenant: string): string => `${groupsPrefix}:g:${tenant}`;
+/** User id → Unix ms of joining. */
+export const groupMembersKey = (tenant: string, groupId: string): string =>
+  `${groupsPrefix}:m:${tenant}:${groupId}`;
+/** Group ids of a learner. */
+export const learnerGroupsKey = (tenant: string, userId: string): string =>
+  `${groupsPrefix}:l:${learnerName(tenant, userId)}`;
+export const groupsJournalKey = `${groupsPrefix}:journal`;
+export const profileKey = (partition: number, tenant: string, userId: string): string =>
+  `${partitionPrefix(partition)}:u:${learnerName(tenant, userId)}`;
 export const endpointsKey = (tenant: string): string => `st:{webhooks}:e:${tenant}`;
 export const webhooksJournalKey = 'st:{webhooks}:journal';
-export const sharedJournalKeys = [catalogueJournalKey, webhooksJournalKey] as const;
+export const sharedJournalKeys = [catalogueJournalKey, webhooksJournalKey, groupsJournalKey] as const;
 
 /** Never change it. FNV-1a over UTF-16 code units with murmur3's finaliser. */
 export function partitionOf(tenant: string, userId: string, partitions: number): number {

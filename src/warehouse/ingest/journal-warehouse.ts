@@ -1,6 +1,7 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import { type JournalKind, journalColumns } from '../../contracts/journal/journal.js';
 import { insertRows, RowContentError } from '../clickhouse/insert-rows.js';
+import { groupChanges, groupMemberChanges, learnerProfileChanges } from '../schema/group-tables.js';
 import {
   goalChanges,
   retractedAnswers,
@@ -11,6 +12,7 @@ import {
 
 const tables = {
   ...{ goal: goalChanges, skill: skillChanges, taken_back: retractedAnswers, webhook: webhooks },
+  ...{ profile: learnerProfileChanges, group: groupChanges, group_member: groupMemberChanges },
   ...{ forecast: servedForecasts, forecast_2: servedForecasts },
 };
 

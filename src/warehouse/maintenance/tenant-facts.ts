@@ -2,6 +2,7 @@ import type { ClickHouseClient } from '@clickhouse/client';
 import { runStatement } from '../clickhouse/client.js';
 import { buildDeleteFrom, type ClusterName } from '../clickhouse/ddl.js';
 import { xapiMappings } from '../schema/deployment-tables.js';
+import { groupChanges } from '../schema/group-tables.js';
 import { skillChanges, webhooks } from '../schema/journal-tables.js';
 import { modelVersions, skillParameters } from '../schema/model-tables.js';
 
@@ -11,7 +12,14 @@ export async function removeTenantFacts(
   tenant: string,
   cluster: ClusterName = null,
 ): Promise<void> {
-  for (const { name } of [skillChanges, skillParameters, modelVersions, webhooks, xapiMappings]) {
+  for (const { name } of [
+    skillChanges,
+    groupChanges,
+    skillParameters,
+    modelVersions,
+    webhooks,
+    xapiMappings,
+  ]) {
     const statement = `${buildDeleteFrom(name, cluster)} WHERE tenant = {tenant:String}`;
     await runStatement(client, statement, { params: { tenant } });
   }

@@ -7,7 +7,10 @@ import type {
   CatalogueRecord,
   DailyAnswers,
   GoalRecord,
+  GroupRecord,
   ItemCountRecord,
+  MembershipRecord,
+  ProfileRecord,
   RetractedEvent,
 } from '../../contracts/rebuild/rebuild-tasks.js';
 import type { WebhookRecord } from '../../contracts/webhooks/webhooks.js';
@@ -45,6 +48,25 @@ FROM (
   SELECT tenant, user_id, argMax(tuple(target_score, toString(target_date)), updated_at) AS last, max(updated_at) AS at
   FROM goal_changes ${isFirstPage ? '' : `WHERE ${afterLearnerCondition}`} GROUP BY tenant, user_id
 ) ORDER BY tenant, user_id LIMIT ${learnersPerPage}`;
+
+const buildProfilesQuery = (
+  isFirstPage: boolean,
+): string => `SELECT tenant, user_id AS userId, display_name AS displayName, attributes,
+  toFloat64(toUnixTimestamp64Milli(updated_at)) AS updatedAt
+FROM learner_profiles ${isFirstPage ? '' : `WHERE ${afterLearnerCondition}`}
+ORDER BY tenant, user_id LIMIT ${learnersPerPage}`;
+
+const buildMembershipsQuery = (
+  isFirstPage: boolean,
+): string => `SELECT tenant, user_id AS userId, group_id AS groupId,
+  toFloat64(toUnixTimestamp64Milli(joined_at)) AS joinedAt
+FROM group_members WHERE left_at IS NULL ${isFirstPage ? '' : `AND ${afterLearnerCondition}`}
+ORDER BY tenant, user_id LIMIT ${learnersPerPage} WITH TIES`;
+
+const selectGroups = `SELECT tenant, group_id AS groupId, name, kind, nullIf(parent_group_id, '') AS parentGroupId,
+  toFloat64(toUnixTimestamp64Milli(created_at)) AS createdAt,
+  toFloat64(toUnixTimestamp64Milli(updated_at)) AS updatedAt
+FROM groups ORDER BY tenant, group_id`;
 
 const buildRetractedQuery = (
   isFirstPage: boolean,
@@ -175,6 +197,10 @@ export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: str
     /** @param fromSecond Unix seconds of arrival */
     readRetracted: (fromSecond: number) =>
       readPages<RetractedEvent>(learnersPerPage, buildRetractedQuery, { fromSecond }),
+    readProfiles: () => readPages<ProfileRecord>(learnersPerPage, buildProfilesQuery, {}),
+    /** Of current members. */
+    readMemberships: () => readPages<MembershipRecord>(learnersPerPage, buildMembershipsQuery, {}),
+    fetchGroups: () => select<GroupRecord>(selectGroups),
     fetchCatalogue: async (): Promise<CatalogueRecord[]> =>
       (await select<CatalogueRow>(selectCatalogue)).map(
         ({ pInit, pLearn, pGuess, pSlip, pForget, ...entry }) => ({

@@ -16,6 +16,12 @@ export const tenantTables = `
   forecasts | made_at | user_id String, made_at DateTime64(3,'UTC'), forecast_days UInt16, confidence_level Float64
   goal_changes FINAL | updated_at | user_id String, updated_at DateTime64(3,'UTC')
   goals | updated_at | user_id String
+  group_changes FINAL | updated_at | group_id String, updated_at DateTime64(3,'UTC')
+  group_member_changes FINAL | updated_at | user_id String, group_id String, updated_at DateTime64(3,'UTC')
+  group_members | joined_at | user_id String, group_id String, joined_at DateTime64(3,'UTC')
+  groups | updated_at | group_id String
+  learner_profile_changes FINAL | updated_at | user_id String, updated_at DateTime64(3,'UTC')
+  learner_profiles | updated_at | user_id String
   learner_skill_daily | day | user_id String, skill_id String, day Date
   learner_skill_total | last_day | user_id String, skill_id String
   learner_snapshots FINAL | - | user_id String

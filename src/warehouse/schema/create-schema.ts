@@ -17,6 +17,14 @@ import { attempts, buildSummedSource, learnerSnapshots, skillAnswers } from './a
 import { forecasts, goals, skillCatalogue } from './current-views.js';
 import { apiKeys, deployments, erasures, xapiMappings } from './deployment-tables.js';
 import { forecastCoverage, forecastOutcomes } from './forecast-views.js';
+import {
+  groupChanges,
+  groupMemberChanges,
+  groupMembers,
+  groups,
+  learnerProfileChanges,
+  learnerProfiles,
+} from './group-tables.js';
 import { goalChanges, retractedAnswers, servedForecasts, skillChanges, webhooks } from './journal-tables.js';
 import { modelVersions, skillParameters } from './model-tables.js';
 import { buildRollupSelect, type Rollup } from './rollup.js';
@@ -24,7 +32,7 @@ import { archivedLearnerSkill, archivedMonths, furtherNames, rollups } from './r
 import { cohortSkillWeekly, skillVelocity } from './skill-views.js';
 
 /** Increase it when a table or view changes, but not for comments. */
-const schemaVersion = 12;
+const schemaVersion = 13;
 /** This and later versions lack only the columns in `addedColumns`. */
 const upgradableVersion = 10;
 const addedColumns: readonly (readonly [Table, readonly string[]])[] = [
@@ -50,6 +58,7 @@ const otherTables = [
   ...rollups.map(({ table }) => table),
   ...[modelVersions, skillParameters],
   ...[goalChanges, skillChanges, servedForecasts, retractedAnswers, webhooks],
+  ...[groupChanges, groupMemberChanges, learnerProfileChanges],
   ...[deployments, apiKeys, erasures, xapiMappings],
   ...[archivedMonths, archivedLearnerSkill, learnerSnapshots],
 ];
@@ -60,6 +69,7 @@ const viewGroups: readonly (readonly View[])[] = [
     skillAnswers,
     ...rollups.flatMap(({ levels }) => levels.map(({ view }) => view)),
     ...[goals, skillCatalogue, forecasts, cohortSkillWeekly, skillVelocity],
+    ...[groups, groupMembers, learnerProfiles],
   ],
   [forecastOutcomes],
   [forecastCoverage],

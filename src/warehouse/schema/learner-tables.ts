@@ -4,6 +4,7 @@
  */
 import type { Table } from '../clickhouse/ddl.js';
 import { attempts, learnerSnapshots, skillCount } from './attempt-tables.js';
+import { groupMemberChanges, learnerProfileChanges } from './group-tables.js';
 import { goalChanges, retractedAnswers, servedForecasts } from './journal-tables.js';
 import {
   archivedCondition,
@@ -77,6 +78,16 @@ export const learnerTables: readonly LearnerTable[] = [
     table: retractedAnswers,
     rowType: 'taken_back',
     endedCondition: buildUntilCondition('taken_back_at', 'below_ms'),
+  },
+  {
+    table: groupMemberChanges,
+    rowType: 'group_member_change',
+    endedCondition: buildUntilCondition('updated_at', 'below_ms'),
+  },
+  {
+    table: learnerProfileChanges,
+    rowType: 'profile_change',
+    endedCondition: buildUntilCondition('updated_at', 'below_ms'),
   },
 ];
 

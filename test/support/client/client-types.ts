@@ -4,9 +4,11 @@ import { KeyChange, NewKey, Tenant } from '../../../src/contracts/access/keys.js
 import { LearningEvent, LearningEventResult } from '../../../src/contracts/answers/events.js';
 import { ManualParameters, SkillRequest } from '../../../src/contracts/catalogue/skills.js';
 import { GoalBody } from '../../../src/contracts/learners/goals.js';
+import { GroupBody, MembersBody, ProfileBody, ProfilesBody } from '../../../src/contracts/learners/groups.js';
 import * as access from '../../../src/contracts/responses/access.js';
 import * as attempts from '../../../src/contracts/responses/attempts.js';
 import * as erasures from '../../../src/contracts/responses/erasures.js';
+import * as groups from '../../../src/contracts/responses/groups.js';
 import * as learners from '../../../src/contracts/responses/learners.js';
 import * as mastery from '../../../src/contracts/responses/mastery.js';
 import * as models from '../../../src/contracts/responses/models.js';
@@ -34,6 +36,7 @@ import {
   WhatIfRequest,
 } from '../../../src/services/forecasts/forecast-scores.js';
 import { NextItemsRequest } from '../../../src/services/forecasts/next-items.js';
+import { GroupsQuery } from '../../../src/services/groups/manage-groups.js';
 import { LearnersQuery } from '../../../src/services/learners/list-learners.js';
 import { VelocityQuery } from '../../../src/services/learners/read-velocity.js';
 import { ReliabilityQuery } from '../../../src/services/models/model-quality.js';
@@ -72,6 +75,8 @@ const sent: Readonly<Record<string, TSchema>> = {
   ...{ XapiMappingSetting: MappingRequest, Rollback: RollbackRequest },
   ...{ PredictionQuery: query(PredictionQuery), VelocityQuery: query(VelocityQuery) },
   ...{ ReliabilityQuery: query(ReliabilityQuery), LearnersQuery: query(LearnersQuery), LiveQuery },
+  ...{ GroupSetting: GroupBody, MemberChange: MembersBody, ProfileSetting: ProfileBody },
+  ...{ ProfilesRequest: ProfilesBody, GroupsQuery: query(GroupsQuery) },
   ...{ PageQuery: query(PageQuery), KeyQuery: query(KeyQuery) },
 };
 
@@ -93,6 +98,8 @@ const received: Readonly<Record<string, TSchema>> = {
   ...{ SkillMastery: mastery.SkillMastery, Velocity: mastery.Velocity, Goal: learners.Goal },
   ...{ DeletedGoal: learners.DeletedGoal, ListedSkill: skills.ListedSkill, Skill: skills.Skill },
   ...{ SkillPage: skills.SkillPage, DeletedSkill: skills.DeletedSkill },
+  ...{ Group: groups.Group, GroupPage: groups.GroupPage, ChangedMembers: groups.ChangedMembers },
+  ...{ DeletedGroup: groups.DeletedGroup, Profile: groups.Profile, Profiles: groups.Profiles },
   ...{ ListedLearner: learners.ListedLearner, LearnerPage: learners.LearnerPage },
   ...{ SkillStatisticsPage: statistics.SkillStatisticsPage, SkillStatistics: statistics.SkillStatistics },
   ...{ SkillItem: statistics.SkillItem, SkillItemPage: statistics.SkillItemPage },

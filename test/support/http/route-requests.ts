@@ -47,6 +47,10 @@ const bodies: Readonly<Record<string, (ids: Ids) => object>> = {
   'POST /api/v1/next-items/:user_id': ({ skillId }) => ({ items: [{ skill_id: skillId, item_id: 'i' }] }),
   'POST /api/v1/mastery': ({ userId, skillId }) => ({ user_ids: [userId], skill_ids: [skillId] }),
   'PUT /api/v1/goals/:user_id': () => ({ target_score: 1000 }),
+  'PUT /api/v1/groups/:group_id': ({ userId }) => ({ name: 'Year 9', user_ids: [userId] }),
+  'POST /api/v1/groups/:group_id/members': ({ userId }) => ({ add: [`${userId}-2`] }),
+  'PUT /api/v1/learners/:user_id/profile': () => ({ display_name: 'Ada L.' }),
+  'POST /api/v1/learners/profiles': ({ userId }) => ({ user_ids: [userId] }),
   'PUT /api/v1/skills/:skill_id': () => ({ name: 'Set' }),
   'POST /api/v1/model/rollback': () => ({ version: 0 }),
   'POST /api/v1/keys': () => ({}),
@@ -77,7 +81,7 @@ const headers: Readonly<Record<string, RequestParts['headers']>> = {
 const parametersOf = (ids: Ids, path: string): Readonly<Record<string, string | undefined>> => ({
   ...{ user_id: ids.userId, skill_id: ids.skillId, event_id: ids.eventId, erasure_id: ids.erasureId },
   ...{ webhook_id: ids.webhookId, message_id: ids.messageId ?? 'msg_1', key_id: ids.keyId ?? '0123456789ab' },
-  version: '0',
+  ...{ group_id: 'year-9-lee', version: '0' },
   ...(path.endsWith(':file') && { file: styleFile(path.startsWith('/docs') ? 'docs' : 'dashboard') }),
 });
 
