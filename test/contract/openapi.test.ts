@@ -32,8 +32,8 @@ const lateRanks: Readonly<Record<string, number>> = {
 const rankOf = (name: string): number => lateRanks[name] ?? methods.indexOf(name.split(' ')[0] ?? '');
 const routes = [...apiRoutes].sort((a, b) => rankOf(nameOf(a)) - rankOf(nameOf(b)));
 
-const { user_id = '', skill_id = '', event_id = '' } = pathExamples;
-const ids = { userId: user_id, skillId: skill_id, eventId: event_id };
+const { user_id = '', skill_id = '', event_id = '', group_id = '' } = pathExamples;
+const ids = { userId: user_id, skillId: skill_id, eventId: event_id, groupId: group_id };
 const made = { erasureId: '', keyId: '', webhookId: '', messageId: '' };
 const recorded: Record<string, unknown> = {};
 

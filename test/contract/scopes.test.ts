@@ -33,6 +33,8 @@ const scopes: Readonly<Record<Scope, readonly RegExp[]>> = {
     /^(POST|PUT) \/xapi\/statements$/,
     /^(PUT|DELETE) .*\/goals\//,
     /^DELETE .*\/attempts\//,
+    /^(PUT|DELETE|POST) .*\/groups\//,
+    /^PUT .*\/profile$/,
   ],
   admin: [
     /^(PUT|DELETE) .*\/skills\//,
@@ -50,6 +52,8 @@ const scopes: Readonly<Record<Scope, readonly RegExp[]>> = {
     /^POST \/api\/v1\/(predictions|next-items|mastery$)/,
     /^GET .*\/(predictions|mastery|velocity|goals|skills|skill-statistics|learners$)/,
     /^GET .*\/attempts$/,
+    /^GET .*\/(groups|profile)/,
+    /^POST .*\/profiles$/,
     /^GET .*\/model\//,
   ],
 };

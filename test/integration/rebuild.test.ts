@@ -84,6 +84,21 @@ async function configure(): Promise<void> {
     const skill = { section: pick(['math', 'rw', null]), weight: 0.5 + random(), name: `Name "${i}"` };
     await put(i, `/api/v1/skills/skill%20${i % 7}`, i % 4 === 0 ? { ...skill, parameters } : skill);
   }
+  for (let i = 0; i < 6; i++) {
+    const user_ids = indices(5 + i).map((n) => `learner \\ ${n}`);
+    await put(i, `/api/v1/groups/group%20${i % 4}`, {
+      name: `Name \\ '${i}'`,
+      user_ids,
+      parent_group_id: 'all',
+    });
+    const profile = {
+      display_name: i < 4 ? `Ana ${i}` : null,
+      attributes: i === 5 ? {} : { "a'\\": `b\\'${i}` },
+    };
+    await put(i, `/api/v1/learners/learner%20%5C%20${i}/profile`, profile);
+  }
+  const path = '/api/v1/groups/group%203';
+  assert.equal((await callerAt(0).call({ method: 'DELETE', path })).status, 200);
   await keys.revoke(await keys.add({ tenant: 'second', scopes: ['read'], quota: 5 }));
 }
 

@@ -157,11 +157,19 @@ export const encodeWebhookRow = (endpoint: WebhookRecord): string => {
 export const encodeProfileRow = (
   { tenant, userId }: LearnerId,
   { displayName, attributes }: Profile,
-): string => encodeRow([tenant, userId, displayName, encodeMap(attributes)]);
+): string => `${encodeRow([tenant, userId, displayName])}\t${encodeMap(attributes)}`;
 
+/** ClickHouse does not apply the escapes of TabSeparated to a Map. */
 const encodeMap = (fields: Readonly<Record<string, string>>): string =>
-  `{${Object.entries(fields).map((pair) => pair.map(quote).join(':'))}}`;
-const quote = (text: string): string => `'${text.replace(/[\\']/g, '\\$&')}'`;
+  `{${Object.entries(fields).map((pair) => pair.map(quoteText).join(':'))}}`;
+const quoteText = (text: string): string => `'${text.replace(/[\\']/g, '\\$&')}'`;
+
+function decodeMap(text: string): Record<string, string> {
+  const pairs = text.matchAll(/'((?:\\.|[^'\\])*)':'((?:\\.|[^'\\])*)'/g);
+  return Object.fromEntries(
+    Array.from(pairs, (pair) => pair.slice(1).map((quoted) => quoted.replace(/\\(.)/g, '$1'))),
+  );
+}
 
 /** Without `updated_at` (Unix milliseconds and a tab) and `created_at`. @param setting null: deleted */
 export const encodeGroupRow = (tenant: string, groupId: string, setting: GroupSetting | null): string =>
@@ -195,16 +203,17 @@ type Column = (typeof journalColumns)[JournalKind][number];
 const timeColumns: ReadonlySet<Column> = new Set(['updated_at', 'made_at', 'taken_back_at', 'received_at']);
 const textColumns: ReadonlySet<Column> = new Set([
   ...(['tenant', 'user_id', 'skill_id', 'event_id', 'name', 'section'] as const),
-  ...(['target_date', 'first_answer', 'display_name', 'attributes', 'group_id'] as const),
+  ...(['target_date', 'first_answer', 'display_name', 'group_id'] as const),
 ]);
 
 /** Times in RFC 3339, missing values null. */
-export function decodeJournalRow(kind: JournalKind, line: string): Record<string, string | number | null> {
+export function decodeJournalRow(kind: JournalKind, line: string): Record<string, unknown> {
   const values = line.split('\t');
   return Object.fromEntries(
     journalColumns[kind].map((name, i) => {
       const field = values[i] ?? '\\N';
       if (field === '\\N') return [name, null];
+      if (name === 'attributes') return [name, decodeMap(field)];
       if (timeColumns.has(name)) return [name, new Date(Number(field)).toISOString()];
       return [name, textColumns.has(name) ? decodeText(field) : Number(field)];
     }),

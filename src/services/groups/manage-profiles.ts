@@ -1,10 +1,10 @@
 import type { Call } from '../../contracts/access/call.js';
-import { profileCheck, profilesCheck } from '../../contracts/learners/groups.js';
+import { type Profile, profileCheck, profilesCheck } from '../../contracts/learners/groups.js';
 import { parseJson, parseLargeJson } from '../../contracts/schema/json.js';
 import { validate } from '../../contracts/schema/validate.js';
 import { distinct } from '../../lists.js';
-import type { GroupStore } from '../../store/groups/group-store.js';
-import type { DatedProfile, ProfileStore } from '../../store/groups/profile-store.js';
+import type { Group, GroupStore } from '../../store/groups/group-store.js';
+import type { ProfileStore } from '../../store/groups/profile-store.js';
 import { learnerNotFound, type MasteryPorts } from '../learners/read-mastery.js';
 import { sortIdsAfter } from '../paging/pages.js';
 
@@ -14,33 +14,35 @@ export interface ProfilePorts extends Pick<MasteryPorts, 'learners'> {
 }
 
 export async function readProfile(ports: ProfilePorts, { tenant }: Call, userId: string) {
-  const { profiles, groups, learners } = ports;
-  const profile = await profiles.read(tenant, userId);
-  const found = new Map((await groups.findLearnerGroups(tenant, userId)).map((one) => [one.groupId, one]));
-  if (profile === null && found.size === 0 && (await learners.readState(tenant, userId)) === null)
-    throw learnerNotFound();
-  const sorted = sortIdsAfter(found.keys(), null).map((groupId) => ({
-    group_id: groupId,
-    name: found.get(groupId)?.name,
-    kind: found.get(groupId)?.kind,
-  }));
-  const updatedAt = profile === null ? null : new Date(profile.updatedAt).toISOString();
-  return { ...describeProfile(userId, profile), groups: sorted, updated_at: updatedAt };
+  const profile = await describeLearner(ports, tenant, userId);
+  const isKnown = profile.updated_at !== null || profile.groups.length > 0;
+  if (!isKnown && (await ports.learners.readState(tenant, userId)) === null) throw learnerNotFound();
+  return profile;
 }
 
-const describeProfile = (userId: string, profile: DatedProfile | null) => ({
+async function describeLearner({ profiles, groups }: ProfilePorts, tenant: string, userId: string) {
+  const profile = await profiles.read(tenant, userId);
+  const found = new Map((await groups.findLearnerGroups(tenant, userId)).map((one) => [one.groupId, one]));
+  const described = sortIdsAfter(found.keys(), null).map((groupId) => {
+    const { name, kind } = found.get(groupId) as Group;
+    return { group_id: groupId, name, kind };
+  });
+  const updatedAt = profile === null ? null : new Date(profile.updatedAt).toISOString();
+  return { ...describeProfile(userId, profile), groups: described, updated_at: updatedAt };
+}
+
+const describeProfile = (userId: string, profile: Profile | null) => ({
   user_id: userId,
   display_name: profile?.displayName ?? null,
   attributes: profile?.attributes ?? {},
 });
 
 /** Replaces the profile. Without name and attributes, removes it. */
-export async function putProfile(ports: ProfilePorts, call: Call, userId: string) {
-  const { tenant, body } = call;
+export async function putProfile(ports: ProfilePorts, { tenant, body }: Call, userId: string) {
   const { display_name, attributes } = validate(profileCheck, parseJson(body), 'profile');
   const profile = { displayName: display_name ?? null, attributes: attributes ?? {} };
   await ports.profiles.write(tenant, userId, profile);
-  return readProfile(ports, call, userId);
+  return describeLearner(ports, tenant, userId);
 }
 
 const maxBodyValues = 5000;

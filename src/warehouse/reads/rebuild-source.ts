@@ -51,10 +51,12 @@ FROM (
 
 const buildProfilesQuery = (
   isFirstPage: boolean,
-): string => `SELECT tenant, user_id AS userId, display_name AS displayName, attributes,
-  toFloat64(toUnixTimestamp64Milli(updated_at)) AS updatedAt
-FROM learner_profiles ${isFirstPage ? '' : `WHERE ${afterLearnerCondition}`}
-ORDER BY tenant, user_id LIMIT ${learnersPerPage}`;
+): string => `SELECT tenant, user_id AS userId, last.1 AS displayName, last.2 AS attributes,
+  toFloat64(toUnixTimestamp64Milli(at)) AS updatedAt
+FROM (
+  SELECT tenant, user_id, argMax(tuple(display_name, attributes), updated_at) AS last, max(updated_at) AS at
+  FROM learner_profile_changes ${isFirstPage ? '' : `WHERE ${afterLearnerCondition}`} GROUP BY tenant, user_id
+) ORDER BY tenant, user_id LIMIT ${learnersPerPage}`;
 
 const buildMembershipsQuery = (
   isFirstPage: boolean,
@@ -197,6 +199,7 @@ export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: str
     /** @param fromSecond Unix seconds of arrival */
     readRetracted: (fromSecond: number) =>
       readPages<RetractedEvent>(learnersPerPage, buildRetractedQuery, { fromSecond }),
+    /** Includes removed profiles, with the time of the removal. */
     readProfiles: () => readPages<ProfileRecord>(learnersPerPage, buildProfilesQuery, {}),
     /** Of current members. */
     readMemberships: () => readPages<MembershipRecord>(learnersPerPage, buildMembershipsQuery, {}),

@@ -10,6 +10,8 @@ export interface Ids {
   readonly eventId: string;
   readonly erasureId: string;
   readonly webhookId: string;
+  /** By default derived from the learner. */
+  readonly groupId?: string;
   /** Of an API key; by default an unknown one. */
   readonly keyId?: string;
   /** Of a webhook message; by default an unknown one. */
@@ -81,7 +83,7 @@ const headers: Readonly<Record<string, RequestParts['headers']>> = {
 const parametersOf = (ids: Ids, path: string): Readonly<Record<string, string | undefined>> => ({
   ...{ user_id: ids.userId, skill_id: ids.skillId, event_id: ids.eventId, erasure_id: ids.erasureId },
   ...{ webhook_id: ids.webhookId, message_id: ids.messageId ?? 'msg_1', key_id: ids.keyId ?? '0123456789ab' },
-  ...{ group_id: 'year-9-lee', version: '0' },
+  ...{ group_id: ids.groupId ?? `group-${ids.userId}`, version: '0' },
   ...(path.endsWith(':file') && { file: styleFile(path.startsWith('/docs') ? 'docs' : 'dashboard') }),
 });
 
