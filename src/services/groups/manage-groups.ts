@@ -111,12 +111,10 @@ export async function changeMembers({ groups }: GroupPorts, { tenant, body }: Ca
   const both = add.find((userId) => remove.has(userId));
   if (both !== undefined)
     throw validationError('change of members', { path: 'remove', message: 'must not contain ids of add' });
-  const { before, planned, updatedAt } = await groups.change(tenant, groupId, (group) =>
+  const { updatedAt, ...counts } = await groups.change(tenant, groupId, (group) =>
     planMembers(requireGroup(group), add, [...remove]),
   );
-  const [added, removed] = [planned?.added.length ?? 0, planned?.removed.length ?? 0];
-  const members = (before?.members.size ?? 0) + added - removed;
-  return { group_id: groupId, added, removed, members, updated_at: formatTime(updatedAt) };
+  return { group_id: groupId, ...counts, updated_at: formatTime(updatedAt) };
 }
 
 /** @returns null if nothing changes */

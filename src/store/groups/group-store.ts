@@ -95,6 +95,39 @@ redis.call('XADD', journal, '*', 'k', 'group', 'r', at .. '\\t' .. ARGV[5] .. '\
 return { 'written', at }
 `);
 
+/** Redis needs 8 µs per member. */
+const membersPerScript = 250;
+
+/** @returns the change itself if it is small enough */
+function takePart(change: GroupChange, before: GroupWithMembers | null): GroupChange {
+  const { setting, added, removed } = change;
+  if (added.length + removed.length <= membersPerScript) return change;
+  const firstAdded = added.slice(0, membersPerScript);
+  return {
+    // Delete a group together with its last members.
+    setting: setting ?? before,
+    added: firstAdded,
+    removed: removed.slice(0, membersPerScript - firstAdded.length),
+  };
+}
+
+const createWriteError = (status: 'full' | 'many'): ApiError =>
+  status === 'full'
+    ? unavailable('Too many changes are waiting for ClickHouse; retry later.')
+    : new ApiError(
+        'LIMIT_EXCEEDED',
+        `The tenant has the maximum of ${groupLimits.groupsPerTenant} groups; delete one first.`,
+      );
+
+export interface ChangedGroup {
+  readonly added: number;
+  readonly removed: number;
+  /** Afterwards. */
+  readonly members: number;
+  /** Unix milliseconds on Redis' clock. */
+  readonly updatedAt: number;
+}
+
 export type GroupStore = ReturnType<typeof createGroupStore>;
 
 export function createGroupStore(client: RedisClient, maxJournal = maxJournalEntries) {
@@ -110,28 +143,30 @@ export function createGroupStore(client: RedisClient, maxJournal = maxJournalEnt
     text === '' ? null : { ...toGroup(groupId, text), members: await readMembers(tenant, groupId) };
 
   /**
-   * Repeats the plan after concurrent changes.
+   * Repeats the plan after concurrent changes, and until all parts of a large change are written.
    * @param plan null: change nothing
-   * @throws ApiError LIMIT_EXCEEDED, UNAVAILABLE
+   * @throws ApiError LIMIT_EXCEEDED, UNAVAILABLE: some parts may be written
    */
   async function change(
     tenant: string,
     groupId: string,
     plan: (before: GroupWithMembers | null) => GroupChange | null,
-  ) {
+  ): Promise<ChangedGroup> {
+    const counts = { added: 0, removed: 0 };
     for (;;) {
       const text = await readText(tenant, groupId);
       const before = await readGroup(tenant, groupId, text);
       const planned = plan(before);
-      if (planned === null) return { before, planned, updatedAt: before?.updatedAt ?? 0 };
-      const [status, updatedAt] = await write(tenant, groupId, text, planned);
-      if (status === 'written') return { before, planned, updatedAt: Number(updatedAt) };
-      if (status === 'full') throw unavailable('Too many changes are waiting for ClickHouse; retry later.');
-      if (status === 'many')
-        throw new ApiError(
-          'LIMIT_EXCEEDED',
-          `The tenant has the maximum of ${groupLimits.groupsPerTenant} groups; delete one first.`,
-        );
+      const members = before?.members.size ?? 0;
+      if (planned === null) return { ...counts, members, updatedAt: before?.updatedAt ?? 0 };
+      const part = takePart(planned, before);
+      const [status, updatedAt] = await write(tenant, groupId, text, part);
+      if (status === 'changed') continue;
+      if (status !== 'written') throw createWriteError(status);
+      counts.added += part.added.length;
+      counts.removed += part.removed.length;
+      const left = members + part.added.length - part.removed.length;
+      if (part === planned) return { ...counts, members: left, updatedAt: Number(updatedAt) };
     }
   }
 
