@@ -51,7 +51,7 @@ const bodies: Readonly<Record<string, (ids: Ids) => object>> = {
   'PUT /api/v1/goals/:user_id': () => ({ target_score: 1000 }),
   'PUT /api/v1/groups/:group_id': ({ userId }) => ({ name: 'Year 9', user_ids: [userId] }),
   'POST /api/v1/groups/:group_id/members': ({ userId }) => ({ add: [`${userId}-2`] }),
-  'PUT /api/v1/learners/:user_id/profile': () => ({ display_name: 'Ada L.' }),
+  'PUT /api/v1/learners/:user_id/profile': ({ userId }) => ({ display_name: `Name of ${userId}` }),
   'POST /api/v1/learners/profiles': ({ userId }) => ({ user_ids: [userId] }),
   'PUT /api/v1/skills/:skill_id': () => ({ name: 'Set' }),
   'POST /api/v1/model/rollback': () => ({ version: 0 }),
