@@ -1,17 +1,13 @@
 /** The class page of the dashboard: status of a learner, and lists of learner ids. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { computeStatus, explainStatus, type StatusInput } from '../../src/domain/classes/learner-status.js';
 import {
   joinIds,
   parseFileIds,
   parsePastedIds,
   splitIds,
 } from '../../src/pages/dashboard/pages/class/learner-ids.js';
-import {
-  computeStatus,
-  explainStatus,
-  type StatusInput,
-} from '../../src/pages/dashboard/pages/class/status.js';
 
 const now = Date.parse('2026-06-30T00:30:00Z');
 

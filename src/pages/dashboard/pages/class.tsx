@@ -7,10 +7,10 @@ import { Button } from '../parts/button.jsx';
 import { ErrorNote, Loading } from '../parts/loaded.jsx';
 import { Chooser } from './class/chooser.jsx';
 import './class/class.css';
+import { type Status, statusTexts } from '../../../domain/classes/learner-status.js';
 import { HeatMap } from './class/heat-map.jsx';
 import { type ClassSelection, loadClass, type SchoolClass } from './class/load-class.js';
 import { MemberTable } from './class/member-table.jsx';
-import { type Status, statusTexts } from './class/status.js';
 import { StatusRuleNote, StatusTiles } from './class/status-tiles.jsx';
 
 export function ClassPage({ route: { query } }: { readonly route: Route }) {

@@ -1,11 +1,11 @@
 /** Draws one path per band, because an element for each of 20,000 cells takes a second. */
 import * as Plot from '@observablehq/plot';
+import { type Status, statusTexts } from '../../../../domain/classes/learner-status.js';
 import { truncate } from '../../base/format.js';
 import { formatSection, type SkillLabel } from '../../base/skill-names.js';
 import { renderPlot } from '../../parts/chart.jsx';
 import { accuracyBands, bandColors, findBand } from '../skills/bands.jsx';
 import type { Member } from './load-class.js';
-import { type Status, statusTexts } from './status.js';
 
 export interface HeatMapSkill extends SkillLabel {
   readonly id: string;

@@ -5,6 +5,7 @@ import { navigate } from '../../base/route.js';
 import { useWidth } from '../../parts/chart.jsx';
 import { QuerySelect } from '../../parts/query-select.jsx';
 import '../skills/skills.css';
+import { type Status, statusTexts } from '../../../../domain/classes/learner-status.js';
 import { formatSection, type SkillLabel } from '../../base/skill-names.js';
 import { MasteryMeaning } from '../../parts/mastery-meaning.jsx';
 import { type Column, createColumnBuilder, Table } from '../../parts/table.jsx';
@@ -17,7 +18,6 @@ import {
   locateCell,
 } from './heat-map-drawing.js';
 import type { Member } from './load-class.js';
-import { type Status, statusTexts } from './status.js';
 
 interface HeatMapProps {
   readonly members: readonly Member[];

@@ -1,8 +1,14 @@
 import type { ClassMastery, ClassPredictions, ListedLearner, Prediction } from '../../../../client/types.js';
+import {
+  computeStatus,
+  explainStatus,
+  type Status,
+  type StatusInput,
+} from '../../../../domain/classes/learner-status.js';
 import type { Api } from '../../base/session.js';
 import { indexSkillLabels, type SkillLabel } from '../../base/skill-names.js';
 import { maxLearners, splitIds } from './learner-ids.js';
-import { buildStatusInput, computeStatus, explainStatus, type Status, type StatusInput } from './status.js';
+import { buildStatusInput } from './status-input.js';
 
 type Progress = Extract<ClassMastery['results'][number], { readonly status: 200 }>['data'];
 

@@ -1,3 +1,4 @@
+import { statusTexts } from '../../../../domain/classes/learner-status.js';
 import {
   countDaysSince,
   formatDay,
@@ -8,7 +9,6 @@ import {
 import { buildHref } from '../../base/route.js';
 import { type Column, createColumnBuilder, Table } from '../../parts/table.jsx';
 import type { Member } from './load-class.js';
-import { statusTexts } from './status.js';
 import { StatusBadge } from './status-badge.jsx';
 
 const field = createColumnBuilder<Member>();

@@ -1,5 +1,5 @@
+import { type Status, statusTexts } from '../../../../domain/classes/learner-status.js';
 import { Badge } from '../../parts/stat.jsx';
-import { type Status, statusTexts } from './status.js';
 
 export const statusTones: Readonly<Record<Status, 'good' | 'alert' | 'soft'>> = {
   ...{ unlikely: 'alert', at_risk: 'alert', on_track: 'good', reached: 'good' },

@@ -1,9 +1,9 @@
 import { goalConstants } from '../../../../domain/base/score-constants.js';
+import { type Status, statusRule, statusTexts } from '../../../../domain/classes/learner-status.js';
 import { formatPercent } from '../../base/format.js';
 import { updateQuery } from '../../base/route.js';
 import { Button } from '../../parts/button.jsx';
 import type { Member } from './load-class.js';
-import { type Status, statusRule, statusTexts } from './status.js';
 import { statusTones } from './status-badge.jsx';
 
 interface StatusTilesProps {

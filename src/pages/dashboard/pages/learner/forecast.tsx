@@ -1,12 +1,13 @@
 import { useMemo } from 'preact/hooks';
 import type { Prediction } from '../../../../client/types.js';
+import { hasOpenGoal } from '../../../../domain/classes/learner-status.js';
 import { formatDay, formatDecimal, formatPercent, formatPercentRange, pluralize } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
 import { useViewer } from '../../base/viewer.js';
 import { Loaded } from '../../parts/loaded.jsx';
 import { QuerySelect } from '../../parts/query-select.jsx';
 import { Panel, Stat, Stats } from '../../parts/stat.jsx';
-import { buildStatusInput, hasOpenGoal } from '../class/status.js';
+import { buildStatusInput } from '../class/status-input.js';
 import { Advice } from './advice.jsx';
 import { Evidence, rateEvidence } from './evidence.jsx';
 import { type FanPoint, ForecastFan, type Measure, measureTexts } from './forecast-fan.jsx';

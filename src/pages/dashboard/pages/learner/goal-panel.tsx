@@ -1,4 +1,11 @@
 import type { GoalSetting, Prediction } from '../../../../client/types.js';
+import {
+  computeStatus,
+  explainStatus,
+  hasOpenGoal,
+  type StatusInput,
+  statusTexts,
+} from '../../../../domain/classes/learner-status.js';
 import { isDatePast } from '../../../../domain/score/goal.js';
 import { useAction } from '../../base/action.js';
 import { formatDay, formatDecimal, formatPercent, pluralize } from '../../base/format.js';
@@ -6,7 +13,6 @@ import { useViewer } from '../../base/viewer.js';
 import { Button } from '../../parts/button.jsx';
 import { ErrorNote } from '../../parts/loaded.jsx';
 import { Facts } from '../../parts/stat.jsx';
-import { computeStatus, explainStatus, hasOpenGoal, type StatusInput, statusTexts } from '../class/status.js';
 import { StatusBadge } from '../class/status-badge.jsx';
 
 type GoalTracking = Prediction['goal_tracking'];

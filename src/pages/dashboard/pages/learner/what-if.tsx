@@ -1,6 +1,7 @@
 import * as Plot from '@observablehq/plot';
 import { useMemo, useState } from 'preact/hooks';
 import type { Plan, Prediction, WhatIf } from '../../../../client/types.js';
+import { hasOpenGoal } from '../../../../domain/classes/learner-status.js';
 import { computeDomain } from '../../../../lab/report/marks.js';
 import { useDebounced } from '../../base/debounced.js';
 import {
@@ -17,7 +18,6 @@ import { Chart } from '../../parts/chart.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
 import { Panel } from '../../parts/stat.jsx';
 import { type Column, createColumnBuilder } from '../../parts/table.jsx';
-import { hasOpenGoal } from '../class/status.js';
 import type { LearnerProps, NamedSkills } from './learner-props.js';
 
 interface WhatIfProps extends LearnerProps {

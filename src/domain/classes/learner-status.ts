@@ -1,9 +1,9 @@
-import type { ClassMastery, Prediction } from '../../../../client/types.js';
+import { toDay } from '../base/common.js';
+import type { GoalStatus } from '../score/goal.js';
 
 /** UTC days without an answer; minimum number of answers to judge a forecast. */
 export const statusRule = { idleDays: 14, fewAnswers: 20 } as const;
 
-type GoalStatus = Prediction['goal_tracking']['status'];
 export type Status = GoalStatus | 'idle' | 'few';
 
 /** Most urgent first. */
@@ -40,42 +40,21 @@ export interface StatusInput {
   readonly plateaus: readonly string[];
 }
 
-type AnswerTotals = Pick<
-  Extract<ClassMastery['results'][number], { readonly status: 200 }>['data'],
-  'total_attempts' | 'last_attempt_at' | 'plateaus'
->;
-
-export const buildStatusInput = (
-  answerTotals: AnswerTotals,
-  { goal_tracking: goal, assumed_practice: practice, current_total, recommendation_codes }: Prediction,
-  getSkillName: (skillId: string) => string,
-): StatusInput => ({
-  answers: answerTotals.total_attempts,
-  lastAnswerAt: answerTotals.last_attempt_at,
-  goalStatus: goal.status,
-  isOnTrack: goal.on_track,
-  currentTotal: current_total,
-  targetScore: goal.is_set ? goal.target_score : null,
-  targetDate: goal.target_date,
-  daysToGoal: goal.days_to_goal,
-  chance: hasOpenGoal(goal) ? goal.goal_probability : null,
-  answersPerDay: practice.math.answers_per_day + practice.rw.answers_per_day,
-  isFalling: recommendation_codes.some(({ code }) => code === 'DECLINE'),
-  plateaus: answerTotals.plateaus.map(getSkillName),
-});
-
 /** Is a goal set whose date has not passed? A goal that is reached stays open. */
-export const hasOpenGoal = ({ status }: Pick<Prediction['goal_tracking'], 'status'>): boolean =>
+export const hasOpenGoal = ({ status }: { readonly status: GoalStatus }): boolean =>
   status !== 'none' && status !== 'expired';
 
-const toDayNumber = (time: number): number => Math.floor(time / 86_400_000);
-
 /** UTC days since the last answer. @param now Unix milliseconds */
-const countIdleDays = ({ lastAnswerAt }: Pick<StatusInput, 'lastAnswerAt'>, now: number): number | null =>
-  lastAnswerAt === null ? null : toDayNumber(now) - toDayNumber(Date.parse(lastAnswerAt));
+export const countIdleDays = (
+  { lastAnswerAt }: Pick<StatusInput, 'lastAnswerAt'>,
+  now: number,
+): number | null => (lastAnswerAt === null ? null : toDay(now) - toDay(Date.parse(lastAnswerAt)));
 
 /** Ignores the forecast of idle learners and beginners. @param now Unix milliseconds */
-export function computeStatus(input: StatusInput, now: number): Status {
+export function computeStatus(
+  input: Pick<StatusInput, 'answers' | 'lastAnswerAt' | 'goalStatus'>,
+  now: number,
+): Status {
   const { goalStatus, answers } = input;
   const hasAnswers = answers >= statusRule.fewAnswers;
   if (goalStatus === 'expired' || (goalStatus === 'reached' && hasAnswers)) return goalStatus;
