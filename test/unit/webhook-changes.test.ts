@@ -45,7 +45,13 @@ const totals = fc.integer({ min: 100, max: 140 }).map((tens) => 10 * tens);
 const totalPairs = fc.array(fc.tuple(totals, totals), { minLength: 1, maxLength: 40 });
 
 const statusOf = (currentTotal: number, predictedTotal: number): GoalStanding => {
-  const goal = { targetScore: 1200, targetDate: null, updatedAt: 7, status: null };
+  const goal = {
+    targetScore: 1200,
+    targetDate: null,
+    updatedAt: 7,
+    status: 'at_risk',
+    hasBaseline: true,
+  } as const;
   return {
     ...goal,
     currentTotal,

@@ -20,6 +20,7 @@ import type { ForecastSubject } from '../../src/domain/score/assessment.js';
 import { countDaysUntil, type GoalStanding, isDatePast } from '../../src/domain/score/goal.js';
 import {
   defaultForecastDays,
+  forecastGoal,
   forecastLearner,
   forecastPlan,
   type LearnerForecast,
@@ -129,26 +130,18 @@ export function buildForecast(
 
 /** No caller sees this forecast, so no row records it. */
 function buildGoalStanding(
-  { order }: Pick<LearnerRequest, 'order'>,
+  _: LearnerRequest,
   found: LearnerStates,
   tenantContext: TenantContext,
   now: number,
 ) {
   const goal = decodeGoal(found.goalRecord);
-  // Without a baseline there are too few answers for an alert.
-  if (goal === null || found.learner.baselineTotal === null) return null;
-  const { current, goal: outlook } = forecastLearner(buildSubject(found, tenantContext, now), {
-    ...order,
-    goal,
-  });
-  const { predictedTotal, probability, onTrack } = outlook;
-  const standing: GoalStanding = {
-    ...goal,
-    currentTotal: current.total,
-    predictedTotal,
-    probability,
-    onTrack,
-  };
+  if (goal === null) return null;
+  const outlook = forecastGoal(buildSubject(found, tenantContext, now), goal);
+  const { status, currentTotal, predictedTotal, probability, onTrack } = outlook;
+  const hasBaseline = found.learner.baselineTotal !== null;
+  const figures = { status, hasBaseline, currentTotal, predictedTotal, probability, onTrack };
+  const standing: GoalStanding = { ...goal, ...figures };
   return { result: JSON.stringify(standing), row: null, newStatus: null };
 }
 

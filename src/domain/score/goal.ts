@@ -60,6 +60,9 @@ function findOnTrackLimit(previous: GoalStatus | null): number {
 }
 
 export interface GoalStanding extends StoredGoal {
+  readonly status: GoalStatus;
+  /** There are enough answers for an alert. */
+  readonly hasBaseline: boolean;
   readonly currentTotal: number;
   /** At the target date, or in a year without a date. */
   readonly predictedTotal: number;

@@ -35,9 +35,7 @@ export interface ForecastRequest {
 export type LearnerForecast = ReturnType<typeof forecastLearner>;
 
 export function forecastLearner(subject: ForecastSubject, request: ForecastRequest) {
-  const assessment = assessLearner(subject);
-  const practice = estimateCurrentPractice(subject);
-  const forecast = createForecast(assessment, buildHabit(assessment, practice));
+  const { assessment, practice, forecast } = forecastHabit(subject);
   const requested = forecast.forecastIn(request.days, request.level);
   const goal = assessGoal(assessment, forecast, request.goal);
   return {
@@ -53,6 +51,18 @@ export function forecastLearner(subject: ForecastSubject, request: ForecastReque
     /** 1 - variance / population variance. */
     reliability: mapSections((section) => clamp(1 - assessment.estimate.variance[section], 0, 1)),
   };
+}
+
+function forecastHabit(subject: ForecastSubject) {
+  const assessment = assessLearner(subject);
+  const practice = estimateCurrentPractice(subject);
+  return { assessment, practice, forecast: createForecast(assessment, buildHabit(assessment, practice)) };
+}
+
+/** The same figures as `goal` of `forecastLearner`, for a fraction of the time. */
+export function forecastGoal(subject: ForecastSubject, tracked: TrackedGoal) {
+  const { assessment, forecast } = forecastHabit(subject);
+  return { ...assessGoal(assessment, forecast, tracked), currentTotal: forecast.current.total };
 }
 
 function forecastAnswerAccuracy(assessment: LearnerAssessment, { days, level }: ForecastRequest) {

@@ -73,7 +73,7 @@ function computeCheckResult(
   subscriptions: string,
   now: number,
 ): CheckResult {
-  if (standing === null) return { alerts: check.alerts, events: [], nextAt: null };
+  if (standing === null || !standing.hasBaseline) return { alerts: check.alerts, events: [], nextAt: null };
   const nextAt = computeDailyCheck(standing, now);
   if (!subscribesToGoals(subscriptions)) return { alerts: null, events: [], nextAt };
   const before = check.alerts?.updatedAt === standing.updatedAt ? check.alerts : null;
