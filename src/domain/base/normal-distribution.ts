@@ -77,3 +77,10 @@ const tailRational: Rational = [
     0.014875361290850615, 0.1369298809227358, 0.599832206555888, 1,
   ],
 ];
+
+/** Expansion in 1 / freedom (Abramowitz & Stegun 26.7.5). Relative error below .3 % at p = .9 from 4 degrees of freedom. */
+export function studentQuantile(p: number, freedom: number): number {
+  const z = normalQuantile(p);
+  const [first, second] = [(z ** 3 + z) / 4, (5 * z ** 5 + 16 * z ** 3 + 3 * z) / 96];
+  return z + first / freedom + second / freedom ** 2;
+}

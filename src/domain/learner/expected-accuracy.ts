@@ -46,5 +46,8 @@ export interface SkillContext {
 }
 
 export const isMastered = (view: SkillView, { learner, model, now }: SkillContext): boolean =>
-  hasSteadyMastery(view.state, view.mastery) &&
-  isAccuracySufficient(computeExpectedAccuracy(view, learner, model, now).expected, view.model.parameters);
+  isMasteredAt(view, () => computeExpectedAccuracy(view, learner, model, now).expected);
+
+/** For callers that know the expected accuracy. */
+export const isMasteredAt = ({ state, mastery, model }: SkillView, expected: () => number): boolean =>
+  hasSteadyMastery(state, mastery) && isAccuracySufficient(expected(), model.parameters);

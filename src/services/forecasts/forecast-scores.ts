@@ -3,6 +3,7 @@ import { Compile } from 'typebox/compile';
 import type { Compute } from '../../compute/compute.js';
 import type { ForecastResult } from '../../compute/forecast-batcher.js';
 import type { Call } from '../../contracts/access/call.js';
+import type { ForecastOrder } from '../../contracts/forecasts/forecast-tasks.js';
 import { TargetScore } from '../../contracts/learners/goals.js';
 import { Id } from '../../contracts/schema/ids.js';
 import { parseJson, parseLargeJson } from '../../contracts/schema/json.js';
@@ -73,22 +74,31 @@ function toClassResult(forecast: ForecastResult | undefined): ClassResult['resul
   });
 }
 
+/** Results in the order of `userIds`. */
+export async function forecastInParts(
+  forecaster: Pick<Compute, 'forecast'>,
+  { userIds, ...order }: ForecastOrder,
+  throwIfDisconnected: Call['throwIfDisconnected'],
+): Promise<ForecastResult[]> {
+  const results: ForecastResult[] = [];
+  for (const part of splitIntoParts(userIds, learnersPerOrder))
+    results.push(...(await forecaster.forecast({ ...order, userIds: part }, throwIfDisconnected)));
+  return results;
+}
+
 export async function forecastClass(
   forecaster: Forecaster,
   { tenant, body, throwIfDisconnected }: Call,
 ): Promise<ClassResult[]> {
   const request = validate(classValidator, await parseLargeJson(body, maxClassValues), 'request');
-  const options = {
+  const order = {
+    ...{ tenant, userIds: request.user_ids },
     days: request.days ?? defaultForecast.days,
     level: request.confidence_level ?? defaultForecast.level,
     locale: request.locale ?? defaultForecast.locale,
   };
-  const forecasts: ClassResult[] = [];
-  for (const userIds of splitIntoParts(request.user_ids, learnersPerOrder)) {
-    const results = await forecaster.forecast({ tenant, userIds, ...options }, throwIfDisconnected);
-    forecasts.push(...userIds.map((userId, i) => ({ userId, result: toClassResult(results[i]) })));
-  }
-  return forecasts;
+  const results = await forecastInParts(forecaster, order, throwIfDisconnected);
+  return request.user_ids.map((userId, i) => ({ userId, result: toClassResult(results[i]) }));
 }
 
 const maxPlanSkills = 100;

@@ -52,7 +52,11 @@ export interface HistoryPorts<History> extends MasteryPorts, SourceLagPorts {
  * pending.
  */
 export async function readHistory<History, Found>(
-  { history, sourceLagSeconds, logger }: HistoryPorts<History>,
+  {
+    history,
+    sourceLagSeconds,
+    logger,
+  }: Pick<HistoryPorts<History>, 'history' | 'sourceLagSeconds' | 'logger'>,
   read: (history: History) => Promise<Found | null>,
 ): Promise<{ readonly lag: number | null; readonly found: Found | null }> {
   const lag = await sourceLagSeconds();

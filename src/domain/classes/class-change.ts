@@ -1,0 +1,55 @@
+/** Changes of the share of correct answers between two periods. Not adjusted for the difficulty of the items. */
+import { average, clamp } from '../base/common.js';
+import { normalQuantile, studentQuantile } from '../base/normal-distribution.js';
+import { classConstants } from './class-constants.js';
+
+/** Mean and standard deviation of the changes of learners with answers in both periods. */
+export interface ChangeSums {
+  readonly learners: number;
+  readonly mean: number;
+  readonly sd: number;
+}
+
+/** Of one learner. */
+export interface PeriodSums {
+  readonly answers: number;
+  readonly correct: number;
+  readonly earlierAnswers: number;
+  readonly earlierCorrect: number;
+}
+
+const { minLearners, minAnswers, level: usualLevel, listedLevel } = classConstants.change;
+
+/** Each learner counts once. Interval: Student's t. @returns null with too few learners */
+export function computeChange({ learners, mean, sd }: ChangeSums, level: number = usualLevel) {
+  if (learners < minLearners) return null;
+  const reach = (studentQuantile((1 + level) / 2, learners - 1) * sd) / Math.sqrt(learners);
+  return { mean, low: clamp(mean - reach, -1, 1), high: clamp(mean + reach, -1, 1), learners };
+}
+
+/** At the usual level, one skill in ten would rise by chance. */
+export const isClearRise = (sums: ChangeSums): boolean => (computeChange(sums, listedLevel)?.low ?? 0) > 0;
+
+export function sumChanges(sums: readonly PeriodSums[]): ChangeSums {
+  const changes = sums.filter((one) => one.answers > 0 && one.earlierAnswers > 0).map(subtractShares);
+  const mean = average(changes, (change) => change);
+  const variance =
+    (average(changes, (change) => (change - mean) ** 2) * changes.length) / (changes.length - 1);
+  return { learners: changes.length, mean, sd: Math.sqrt(variance) };
+}
+
+const subtractShares = ({ answers, correct, earlierAnswers, earlierCorrect }: PeriodSums): number =>
+  correct / answers - earlierCorrect / earlierAnswers;
+
+/** Interval for two shares: Agresti & Caffo 2000. @returns null if the rise may be chance */
+export function findClearRise(sums: PeriodSums): number | null {
+  const { answers, correct, earlierAnswers, earlierCorrect } = sums;
+  if (Math.min(answers, earlierAnswers) < minAnswers) return null;
+  const [now, before] = [(correct + 1) / (answers + 2), (earlierCorrect + 1) / (earlierAnswers + 2)];
+  const variance = (now * (1 - now)) / (answers + 2) + (before * (1 - before)) / (earlierAnswers + 2);
+  const isClear = now - before > normalQuantile((1 + listedLevel) / 2) * Math.sqrt(variance);
+  return isClear ? subtractShares(sums) : null;
+}
+
+export const describeRise = (change: number): string =>
+  `share of right answers up by ${Math.round(100 * change)} points`;
