@@ -81,6 +81,10 @@ export class ApiCalls extends CallBuilder {
   readonly changeMembers = this.post<[groupId: string, change: Api.MemberChange], Api.ChangedMembers>(
     '/groups/{}/members',
   );
+  /** Skills of a class, by need of help. */
+  readonly groupSkills = this.get<Group, Api.GroupSkills, Api.GroupReadQuery>('/groups/{}/skills');
+  /** Learners and skills of a class that need the teacher today. */
+  readonly groupSummary = this.get<Group, Api.GroupSummary, Api.GroupReadQuery>('/groups/{}/summary');
   readonly profile = this.get<User, Api.Profile>('/learners/{}/profile');
   /** Replaces the whole profile. */
   readonly setProfile = this.put<[userId: string, profile: Api.ProfileSetting], Api.Profile>(

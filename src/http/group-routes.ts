@@ -1,11 +1,13 @@
 import { GroupBody, MembersBody, ProfileBody, ProfilesBody } from '../contracts/learners/groups.js';
+import { type GroupReadPorts, GroupReadQuery, readGroupSkills } from '../services/classes/read-group.js';
+import { readGroupSummary } from '../services/classes/read-group-summary.js';
 import * as groups from '../services/groups/manage-groups.js';
 import * as profiles from '../services/groups/manage-profiles.js';
 import { handleJson } from './replies.js';
 import { type Route, route } from './route.js';
 import { allowRead, allowReadWithBody, allowWrite, largeBody, smallBody } from './route-rules.js';
 
-export type GroupRoutePorts = groups.GroupPorts & profiles.ProfilePorts;
+export type GroupRoutePorts = groups.GroupPorts & profiles.ProfilePorts & GroupReadPorts;
 
 const group = '/api/v1/groups/:group_id';
 const profile = '/api/v1/learners/:user_id/profile';
@@ -20,6 +22,8 @@ export const createGroupRoutes = (ports: GroupRoutePorts): readonly Route[] => [
     allowWrite(largeBody(MembersBody)),
     handleJson(groups.changeMembers, ports, 'Members changed'),
   ),
+  route(`GET ${group}/skills`, allowRead(GroupReadQuery), handleJson(readGroupSkills, ports)),
+  route(`GET ${group}/summary`, allowRead(GroupReadQuery), handleJson(readGroupSummary, ports)),
   route(`GET ${profile}`, allowRead(), handleJson(profiles.readProfile, ports)),
   route(
     `PUT ${profile}`,

@@ -28,6 +28,7 @@ import { createMessageStore } from '../../store/webhooks/messages.js';
 import { createModelHistory } from '../../warehouse/ingest/model-history.js';
 import { findReceipt, listReceipts } from '../../warehouse/maintenance/correction-warehouse.js';
 import { countSkillAnswers } from '../../warehouse/reads/answer-columns.js';
+import { createClassAnswers } from '../../warehouse/reads/class-answers.js';
 import { createFactsHistory } from '../../warehouse/reads/facts-history.js';
 import { createLearnerList } from '../../warehouse/reads/learner-list.js';
 import { createModelChanges } from '../../warehouse/reads/model-changes.js';
@@ -156,6 +157,7 @@ function createRoutePorts(
   const { redis, clickhouse, partitions, outbox, compute, blockReason, logger } = engine;
   const { learners, models, skills, goals, groups, profiles, catalogue } = engine;
   const limitReads = createLimiter(readLimits);
+  const limitClasses = createLimiter(classLimits);
   const stored = createStoredRows(clickhouse, limitReads);
   const tenantRead = createTenantRead(clickhouse, limitReads);
   const pendingAttempts = createPendingAttempts(redis, partitions);
@@ -184,11 +186,14 @@ function createRoutePorts(
       history: createFactsHistory(clickhouse, engine.endpoints.clickhouseUrl),
     },
     forecaster: compute,
-    mastery: { ...history, limit: createLimiter(classLimits) },
+    mastery: { ...history, limit: limitClasses },
     velocity: history,
     learners: { ...history, list: createLearnerList(tenantRead), erasures: erasureLookup },
     goals: { goals, now },
-    groups: { groups, profiles, learners },
+    groups: {
+      ...{ ...history, groups, profiles, forecaster: compute, limit: limitClasses },
+      history: createClassAnswers(tenantRead),
+    },
     skills: {
       ...{ models, skills, catalogue, now, oldestPendingSeconds },
       countAnswers: (tenant, skillId) =>

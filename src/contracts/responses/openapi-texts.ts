@@ -95,6 +95,11 @@ export const operations: Readonly<Record<RouteName, Operation>> = {
   'GET /api/v1/groups/:group_id': ['group', 'Read a group and its members'],
   'PUT /api/v1/groups/:group_id': ['setGroup', 'Create or replace a group and its members'],
   'DELETE /api/v1/groups/:group_id': ['deleteGroup', 'Delete a group; its learners stay'],
+  'GET /api/v1/groups/:group_id/skills': ['groupSkills', 'Read the skills of a class, by need of help'],
+  'GET /api/v1/groups/:group_id/summary': [
+    'groupSummary',
+    'Read what a teacher should know of a class today',
+  ],
   'POST /api/v1/groups/:group_id/members': ['changeMembers', 'Add and remove members of a group'],
   'GET /api/v1/learners/:user_id/profile': [
     'profile',

@@ -6,6 +6,7 @@ import { XapiMapping } from '../xapi/mapping.js';
 import { Uuid } from '../xapi/statement.js';
 import * as access from './access.js';
 import * as attempts from './attempts.js';
+import * as classes from './classes.js';
 import * as erasures from './erasures.js';
 import * as groups from './groups.js';
 import * as learners from './learners.js';
@@ -111,6 +112,8 @@ const responses = {
   'GET /api/v1/groups/:group_id': ok(groups.Group, 'NOT_FOUND'),
   'PUT /api/v1/groups/:group_id': ok(groups.Group, 'LIMIT_EXCEEDED'),
   'DELETE /api/v1/groups/:group_id': ok(groups.DeletedGroup, 'NOT_FOUND'),
+  'GET /api/v1/groups/:group_id/skills': ok(classes.GroupSkills, 'NOT_FOUND'),
+  'GET /api/v1/groups/:group_id/summary': ok(classes.GroupSummary, 'NOT_FOUND'),
   'POST /api/v1/groups/:group_id/members': ok(groups.ChangedMembers, 'NOT_FOUND', 'LIMIT_EXCEEDED'),
   'GET /api/v1/learners/:user_id/profile': ok(groups.Profile, 'USER_NOT_FOUND'),
   'PUT /api/v1/learners/:user_id/profile': ok(groups.Profile),

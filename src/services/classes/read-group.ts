@@ -8,28 +8,21 @@ import { findPlacement } from '../../domain/catalogue/catalogue.js';
 import { type ChangeSums, computeChange } from '../../domain/classes/class-change.js';
 import { type ClassSkill, rankByNeed } from '../../domain/classes/class-skills.js';
 import { computeFirstDay } from '../../domain/learner/velocity.js';
-import { ApiError } from '../../errors.js';
 import { groupBy } from '../../lists.js';
+import type { GroupStore } from '../../store/groups/group-store.js';
+import type { ProfileStore } from '../../store/groups/profile-store.js';
 import type { ClassAnswers } from '../../warehouse/reads/class-answers.js';
+import { groupNotFound } from '../groups/manage-groups.js';
 import { type HistoryPorts, readHistory } from '../learners/read-mastery.js';
 import { collectClass } from './collect-class.js';
 import type { ClassMasteryPorts } from './read-class-mastery.js';
-
-/** Replaced by the stores of groups and profiles. */
-interface Group {
-  readonly groupId: string;
-  readonly name: string;
-  readonly kind: string;
-  readonly members: ReadonlyMap<string, number>;
-}
-type Profiles = ReadonlyMap<string, { readonly displayName: string | null }>;
 
 export interface GroupReadPorts
   extends ClassMasteryPorts,
     Pick<HistoryPorts<ClassAnswers>, 'history' | 'logger' | 'sourceLagSeconds'> {
   readonly forecaster: Pick<Compute, 'forecast'>;
-  readonly groups: { read(tenant: string, groupId: string): Promise<Group | null> };
-  readonly profiles: { readMany(tenant: string, userIds: readonly string[]): Promise<Profiles> };
+  readonly groups: Pick<GroupStore, 'read'>;
+  readonly profiles: Pick<ProfileStore, 'readMany'>;
 }
 
 /** UTC days. The period includes today. */
@@ -45,7 +38,7 @@ export async function openClass(ports: GroupReadPorts, { tenant, query }: GroupC
     ports.groups.read(tenant, groupId),
     ports.models.current(tenant),
   ]);
-  if (group === null) throw new ApiError('NOT_FOUND', 'No group has this group_id.');
+  if (group === null) throw groupNotFound();
   const now = ports.now();
   const from = computeFirstDay(query.days, toDay(now)) * dayMs;
   const userIds = [...group.members.keys()];

@@ -7,6 +7,7 @@ import { GoalBody } from '../../../src/contracts/learners/goals.js';
 import { GroupBody, MembersBody, ProfileBody, ProfilesBody } from '../../../src/contracts/learners/groups.js';
 import * as access from '../../../src/contracts/responses/access.js';
 import * as attempts from '../../../src/contracts/responses/attempts.js';
+import * as classes from '../../../src/contracts/responses/classes.js';
 import * as erasures from '../../../src/contracts/responses/erasures.js';
 import * as groups from '../../../src/contracts/responses/groups.js';
 import * as learners from '../../../src/contracts/responses/learners.js';
@@ -30,6 +31,7 @@ import { MappingRequest, XapiMapping } from '../../../src/contracts/xapi/mapping
 import { distinct } from '../../../src/lists.js';
 import { KeyQuery } from '../../../src/services/access/manage-keys.js';
 import { ClassMasteryRequest } from '../../../src/services/classes/read-class-mastery.js';
+import { GroupReadQuery } from '../../../src/services/classes/read-group.js';
 import {
   ClassForecastRequest,
   PredictionQuery,
@@ -77,6 +79,7 @@ const sent: Readonly<Record<string, TSchema>> = {
   ...{ ReliabilityQuery: query(ReliabilityQuery), LearnersQuery: query(LearnersQuery), LiveQuery },
   ...{ GroupSetting: GroupBody, MemberChange: MembersBody, ProfileSetting: ProfileBody },
   ...{ ProfilesRequest: ProfilesBody, GroupsQuery: query(GroupsQuery) },
+  GroupReadQuery: query(GroupReadQuery),
   ...{ PageQuery: query(PageQuery), KeyQuery: query(KeyQuery) },
 };
 
@@ -99,6 +102,8 @@ const received: Readonly<Record<string, TSchema>> = {
   ...{ DeletedGoal: learners.DeletedGoal, ListedSkill: skills.ListedSkill, Skill: skills.Skill },
   ...{ SkillPage: skills.SkillPage, DeletedSkill: skills.DeletedSkill },
   ...{ Group: groups.Group, GroupPage: groups.GroupPage, ChangedMembers: groups.ChangedMembers },
+  ...{ GroupSkill: classes.GroupSkill, GroupSkills: classes.GroupSkills },
+  ...{ GroupSummary: classes.GroupSummary },
   ...{ DeletedGroup: groups.DeletedGroup, Profile: groups.Profile, Profiles: groups.Profiles },
   ...{ ListedLearner: learners.ListedLearner, LearnerPage: learners.LearnerPage },
   ...{ SkillStatisticsPage: statistics.SkillStatisticsPage, SkillStatistics: statistics.SkillStatistics },
