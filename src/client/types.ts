@@ -198,6 +198,10 @@ export type GroupsQuery = PageQuery & {
   readonly kind?: string | undefined;
 };
 
+export type GroupReadQuery = {
+  readonly days?: number | undefined;
+};
+
 export type PageQuery = {
   /** Maximum entries per page; 100 by default, no limit by default for mastery. */
   readonly limit?: number | undefined;
@@ -665,6 +669,110 @@ export type ChangedMembers = {
   readonly added: number;
   readonly removed: number;
   readonly members: number;
+};
+
+export type GroupSkill = {
+  readonly skill_id: Id;
+  readonly name: string;
+  readonly section: 'math' | 'rw' | null;
+  readonly learners: number;
+  readonly struggling: number;
+  readonly stuck: number;
+  readonly answers: number | null;
+  readonly expected_accuracy: {
+    readonly mean: number;
+    readonly q1: number;
+    readonly median: number;
+    readonly q3: number;
+  };
+  /** Share of the learners. */
+  readonly mastered: number;
+  /** Change of the share of correct answers, with an 80 % interval. Each learner counts once. */
+  readonly change: {
+    readonly mean: number;
+    readonly low: number;
+    readonly high: number;
+    readonly learners: number;
+  } | null;
+  readonly hardest_items:
+    | readonly {
+        readonly item_id: Id;
+        readonly answers: number;
+        readonly accuracy: number;
+        readonly expected: number;
+      }[]
+    | null;
+};
+
+export type GroupSkills = {
+  readonly group_id: Id;
+  readonly days: number;
+  readonly since: Day;
+  readonly learners: number;
+  readonly source_lag_seconds: number | null;
+  readonly skills: readonly GroupSkill[];
+};
+
+export type GroupSummary = {
+  readonly group_id: Id;
+  readonly days: number;
+  readonly since: Day;
+  readonly learners: number;
+  readonly source_lag_seconds: number | null;
+  readonly name: string;
+  readonly kind: string;
+  readonly with_answers: number;
+  readonly active: number;
+  readonly on_track: number;
+  readonly at_risk: number;
+  readonly no_goal: number;
+  readonly goal_passed: number;
+  readonly idle: number;
+  readonly few_answers: number;
+  readonly answers_per_day: number | null;
+  /** Change of the share of correct answers, with an 80 % interval. Each learner counts once. */
+  readonly change: {
+    readonly mean: number;
+    readonly low: number;
+    readonly high: number;
+    readonly learners: number;
+  } | null;
+  readonly attention: readonly {
+    readonly user_id: Id;
+    readonly display_name: string | null;
+    readonly reason: 'IDLE' | 'GOAL_UNLIKELY' | 'DECLINE' | 'STUCK';
+    readonly skill_id: Id | null;
+    readonly skill_name: string | null;
+    readonly text: string;
+  }[];
+  readonly reteach: readonly {
+    readonly skill_id: Id;
+    readonly skill_name: string;
+    readonly struggling: number;
+    readonly learners: number;
+    readonly expected_accuracy: number;
+    readonly text: string;
+  }[];
+  readonly improved: {
+    readonly skills: readonly {
+      readonly skill_id: Id;
+      readonly skill_name: string;
+      /** Change of the share of correct answers, with an 80 % interval. Each learner counts once. */
+      readonly change: {
+        readonly mean: number;
+        readonly low: number;
+        readonly high: number;
+        readonly learners: number;
+      };
+      readonly text: string;
+    }[];
+    readonly learners: readonly {
+      readonly user_id: Id;
+      readonly display_name: string | null;
+      readonly change: number;
+      readonly text: string;
+    }[];
+  } | null;
 };
 
 export type DeletedGroup = {
