@@ -4,8 +4,17 @@ import { countDaysUntil } from '../score/goal.js';
 import { classConstants } from './class-constants.js';
 import { countIdleDays, type Status, type StatusInput } from './learner-status.js';
 
-/** Most urgent first: without answers no other help works, a goal has a date, a fall is new, a plateau may be old. */
-export const attentionCodes = ['IDLE', 'GOAL_UNLIKELY', 'DECLINE', 'STUCK'] as const;
+/**
+ * Most urgent first: without answers no other help works; fast answers show nothing; a fall is new, a plateau may be old.
+ * A goal comes last, because the other reasons are causes.
+ */
+export const attentionCodes = ['IDLE', 'RAPID', 'DECLINE', 'STUCK', 'GOAL_UNLIKELY'] as const;
+type AttentionCode = (typeof attentionCodes)[number];
+
+interface NamedSkill {
+  readonly skillId: string;
+  readonly skillName: string;
+}
 
 /** Of the latest answers of a learner to a skill. */
 export interface LatestAnswers {
@@ -19,47 +28,59 @@ export interface AttentionSubject extends Pick<StatusInput, 'lastAnswerAt' | 'ta
   readonly status: Status;
   /** Points that recent accuracy is below earlier accuracy; null: no clear fall. */
   readonly fallPoints: number | null;
+  /** With answers that are too fast to be solutions; null: none. */
+  readonly rapid: NamedSkill | null;
   /** `answers` 0: unknown. Null: not stuck. */
-  readonly stuck: (LatestAnswers & { readonly skillName: string }) | null;
+  readonly stuck: (NamedSkill & LatestAnswers) | null;
 }
 
-export type Attention = NonNullable<ReturnType<typeof findAttention>>;
+export interface Attention {
+  readonly userId: string;
+  readonly code: AttentionCode;
+  readonly skill: NamedSkill | null;
+  readonly text: string;
+  /** Smaller is more urgent. Compares entries with the same code. */
+  readonly rank: number;
+}
 
-/** The most urgent reason of a learner; null: none. A smaller `rank` is more urgent within the code. */
-function findAttention({ userId, stuck, ...subject }: AttentionSubject, now: number) {
-  const build = (code: (typeof attentionCodes)[number], rank: number, text: string) => ({
-    ...{ userId, code, rank, text, skillId: code === 'STUCK' && stuck !== null ? stuck.skillId : null },
+/** The most urgent reason of a learner; null: none. */
+function findAttention(subject: AttentionSubject, now: number): Attention | null {
+  const { userId, rapid, fallPoints, stuck } = subject;
+  const goal = describeGoal(subject, now);
+  const build = (code: AttentionCode, rank: number, text: string, skill: NamedSkill | null = null) => ({
+    ...{ userId, code, rank, skill, text: goal === null ? text : `${text}; ${goal.text}` },
   });
   const idleDays = countIdleDays(subject, now) ?? 0;
   const { days, activeDays } = classConstants.idle;
   if (idleDays >= days + activeDays) return null;
   if (idleDays >= days) return build('IDLE', -idleDays, `no answers for ${idleDays} days`);
-  const daysLeft = countUrgentDays(subject, now);
-  if (daysLeft !== null) return build('GOAL_UNLIKELY', daysLeft, describeGoal(daysLeft, subject.chance ?? 0));
-  const { fallPoints } = subject;
-  if (fallPoints !== null)
-    return build('DECLINE', -fallPoints, `recent accuracy ${fallPoints} points below earlier accuracy`);
-  if (stuck === null) return null;
-  const { skillName, answers, correct } = stuck;
+  if (rapid !== null) return build('RAPID', 0, withNames(texts.rapid, rapid.skillName), rapid);
+  if (fallPoints !== null) return build('DECLINE', -fallPoints, texts.fall(fallPoints));
+  if (stuck !== null) return build('STUCK', computeShare(stuck), describeStuck(stuck), stuck);
+  return goal && { userId, code: 'GOAL_UNLIKELY', rank: goal.days, skill: null, text: goal.text };
+}
+
+const texts = {
+  rapid: (skill: string) => `many answers on ${skill} are too fast to be solutions`,
+  fall: (points: number) => `recent accuracy ${points} points below earlier accuracy`,
+};
+
+const computeShare = ({ answers, correct }: LatestAnswers): number => (answers === 0 ? 1 : correct / answers);
+
+function describeStuck({ skillName, answers, correct }: NamedSkill & LatestAnswers): string {
   const results = answers === 0 ? '' : `: ${correct} of the last ${answers} right`;
-  const text = withNames((name) => `stuck on ${name}${results}`, skillName);
-  return build('STUCK', answers === 0 ? 1 : correct / answers, text);
+  return withNames((name) => `stuck on ${name}${results}`, skillName);
 }
 
-/** Days to a goal that is soon and unlikely; else null. */
-function countUrgentDays(
-  { status, targetDate, chance }: Pick<AttentionSubject, 'status' | 'targetDate' | 'chance'>,
-  now: number,
-): number | null {
+/** A goal that is soon and unlikely; else null. */
+function describeGoal({ status, targetDate, chance }: AttentionSubject, now: number) {
   const { withinDays, below } = classConstants.goal;
-  if ((status !== 'at_risk' && status !== 'unlikely') || chance === null || chance >= below) return null;
   const days = countDaysUntil(targetDate, now);
-  return days !== null && days <= withinDays ? days : null;
-}
-
-function describeGoal(days: number, chance: number): string {
+  const isOpen = status === 'at_risk' || status === 'unlikely';
+  if (!isOpen || chance === null || chance >= below || days === null || days > withinDays) return null;
   const due = days === 0 ? 'today' : days === 1 ? 'tomorrow' : `in ${days} days`;
-  return `goal ${due}, ${chance < 0.01 ? 'less than 1' : Math.floor(100 * chance)} % likely`;
+  const percent = chance < 0.01 ? 'less than 1' : Math.floor(100 * chance);
+  return { days, text: `goal ${due}, ${percent} % likely` };
 }
 
 /** Codes take turns, so that ten idle learners do not hide the others. @param now Unix milliseconds */
@@ -81,8 +102,7 @@ export function selectStuckSkill(
 ): LatestAnswers | null {
   const [skillId] = plateaus;
   if (latest === null) return skillId === undefined ? null : { skillId, answers: 0, correct: 0 };
-  const [worst] = latest
-    .filter((one) => plateaus.includes(one.skillId))
-    .sort((a, b) => a.correct / a.answers - b.correct / b.answers);
+  const ofPlateaus = latest.filter((one) => plateaus.includes(one.skillId));
+  const [worst] = ofPlateaus.sort((a, b) => computeShare(a) - computeShare(b));
   return worst === undefined || worst.correct > classConstants.stuck.atMost ? null : worst;
 }

@@ -6,6 +6,7 @@ import { type SkillTallies, tallySkill } from '../../domain/classes/class-skills
 import { buildSkillViews } from '../../domain/learner/skill-view.js';
 import { computeChangePoints } from '../../domain/prediction/term-texts.js';
 import { isPlateau } from '../../domain/tracing/plateau.js';
+import { isRapidFlagged } from '../../domain/tracing/response-times.js';
 import { isFalling } from '../../domain/tracing/trend.js';
 import { splitIntoParts } from '../../lists.js';
 import type { Logger } from '../../logger.js';
@@ -61,16 +62,19 @@ function describeLearner(
 ) {
   const views = buildSkillViews(skills, model, now);
   for (const view of views) tallySkill(tallies, view, { learner, model, now });
-  const recent = now - classConstants.stuck.days * dayMs;
   const lastAt = views.reduce((last, { state }) => Math.max(last, state.lastAttemptAt), 0);
+  const recent = views.filter(({ state }) => state.lastAttemptAt > now - classConstants.recentDays * dayMs);
+  const rapid = recent
+    .filter(({ state }) => isRapidFlagged(state.rapid))
+    .sort((a, b) => b.state.attempts - a.state.attempts);
+  const onPlateau = recent.filter(({ state }) => isPlateau(state.plateau));
   return {
     userId,
     answers: learner.attempts,
     lastAnswerAt: new Date(lastAt).toISOString(),
     fallPoints: isFalling(learner.trend) ? computeChangePoints(learner.trend) : null,
+    rapid: rapid[0] ?? null,
     /** Lowest mastery first. */
-    plateaus: views
-      .filter(({ state }) => isPlateau(state.plateau) && state.lastAttemptAt > recent)
-      .sort((a, b) => a.mastery - b.mastery),
+    plateaus: onPlateau.sort((a, b) => a.mastery - b.mastery),
   };
 }

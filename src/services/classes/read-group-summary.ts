@@ -54,7 +54,7 @@ export async function readGroupSummary(ports: GroupReadPorts, call: GroupCall, g
       answers_per_day: sums && round6(computeSum(sums.learners.map(({ answers }) => answers)) / days),
       change: sums && describeChange(sumChanges(sums.learners)),
       source_lag_seconds: lag,
-      attention: attention.map((one) => ({ ...nameLearner(one), ...describeReason(one, model) })),
+      attention: attention.map((one) => ({ ...nameLearner(one), ...describeReason(one) })),
       reteach: listReteach(tallies, model),
       improved: risen && {
         skills: listRisenSkills(sums?.skills ?? [], model),
@@ -115,17 +115,21 @@ async function fetchGoals({ forecaster, logger }: GroupReadPorts, opened: OpenCl
   return goals;
 }
 
-const buildSubject = (
+function buildSubject(
   learner: ClassLearner,
   goal: GoalStanding | undefined,
   stuck: ReturnType<typeof selectStuckSkill> | undefined,
   { model, now }: OpenClass,
-) => ({
-  ...learner,
-  status: computeStatus({ ...learner, goalStatus: goal?.status ?? 'none' }, now),
-  ...{ targetDate: goal?.targetDate ?? null, chance: goal?.probability ?? null },
-  stuck: stuck ? { ...stuck, skillName: findSkillName({ model }, stuck.skillId) } : null,
-});
+) {
+  const nameSkill = <Skill extends { readonly skillId: string }>(skill: Skill | null = null) =>
+    skill && { ...skill, skillName: findSkillName({ model }, skill.skillId) };
+  return {
+    ...learner,
+    status: computeStatus({ ...learner, goalStatus: goal?.status ?? 'none' }, now),
+    ...{ targetDate: goal?.targetDate ?? null, chance: goal?.probability ?? null },
+    ...{ rapid: nameSkill(learner.rapid), stuck: nameSkill(stuck) },
+  };
+}
 
 /** Each learner with answers counts once. */
 function countStatuses(statuses: readonly Status[]) {
@@ -140,9 +144,8 @@ function countStatuses(statuses: readonly Status[]) {
   };
 }
 
-const describeReason = ({ code, text, skillId }: Attention, model: TenantModel) => ({
-  ...{ reason: code, text, skill_id: skillId },
-  skill_name: skillId === null ? null : findSkillName({ model }, skillId),
+const describeReason = ({ code, text, skill }: Attention) => ({
+  ...{ reason: code, text, skill_id: skill?.skillId ?? null, skill_name: skill?.skillName ?? null },
 });
 
 const listReteach = (tallies: SkillTallies, model: TenantModel) =>
