@@ -74,6 +74,25 @@ test('track-answer accepts answers while ClickHouse hangs, and health reports de
   await waitFor('health', async () => (await anonymous.get('/api/v1/health')).json.data.status === 'ok');
 });
 
+test('Class calls return the figures of Redis while ClickHouse hangs, and null for the others', async () => {
+  await answer('noa');
+  const group = { name: 'Class', user_ids: ['noa'] };
+  assert.equal((await caller.send('PUT', '/api/v1/groups/class', group)).status, 200);
+  await whileClickHouseHangs(async () => {
+    const skills = await caller.get('/api/v1/groups/class/skills');
+    const [skill] = skills.json.data.skills;
+    assert.deepEqual(
+      [skill.learners, skill.answers, skill.change, skill.hardest_items],
+      [1, null, null, null],
+    );
+    const { json } = await caller.get('/api/v1/groups/class/summary');
+    const { with_answers, few_answers, attention, ...others } = json.data;
+    assert.deepEqual([with_answers, few_answers, attention], [1, 1, []]);
+    for (const name of ['answers_per_day', 'change', 'improved', 'source_lag_seconds'])
+      assert.equal(others[name], null, name);
+  });
+});
+
 test('An explanation has no steps while ClickHouse hangs, and keeps its other fields', async () => {
   const path = '/api/v1/mastery/gil/algebra';
   const explain = () => caller.get(`${path}?explain=true`);

@@ -50,6 +50,8 @@ export const maxClassLearners = 500;
 export const maxClassValues = 5000;
 /** Few, so that other requests run in between and work stops soon after a disconnect. */
 const learnersPerOrder = 8;
+/** The worker reads one order while it computes the other. */
+const parallelOrders = 2;
 
 export const ClassForecastRequest = Type.Object(
   {
@@ -81,8 +83,11 @@ export async function forecastInParts(
   throwIfDisconnected: Call['throwIfDisconnected'],
 ): Promise<ForecastResult[]> {
   const results: ForecastResult[] = [];
-  for (const part of splitIntoParts(userIds, learnersPerOrder))
-    results.push(...(await forecaster.forecast({ ...order, userIds: part }, throwIfDisconnected)));
+  const parts = splitIntoParts(userIds, learnersPerOrder).map((part) => ({ ...order, userIds: part }));
+  for (const some of splitIntoParts(parts, parallelOrders)) {
+    const found = await Promise.all(some.map((one) => forecaster.forecast(one, throwIfDisconnected)));
+    results.push(...found.flat());
+  }
   return results;
 }
 

@@ -12,6 +12,9 @@ export interface ClassPeriod {
   readonly before: string;
 }
 
+/** More threads take more CPU for so few rows. */
+const oneThread = 'SETTINGS max_threads = 1';
+
 const classCondition = 'tenant = {tenant:String} AND user_id IN {userIds:Array(String)}';
 
 /** @param further part of a column that counts under another skill */
@@ -23,13 +26,13 @@ function buildPeriodSums(keys: string, further = (_: string): string => ''): str
 FROM learner_sums AS r WHERE ${classCondition} AND kind = 'day' AND day >= {before:Date} GROUP BY ALL`;
 }
 
-const selectLearners = buildPeriodSums('user_id AS userId', (column) => ` - r.further_${column}`);
+const selectLearners = `${buildPeriodSums('user_id AS userId', (column) => ` - r.further_${column}`)} ${oneThread}`;
 
 const change = 'l.correct / l.answers - l.earlierCorrect / l.earlierAnswers';
 const isPaired = 'l.answers > 0 AND l.earlierAnswers > 0';
 const selectSkills = `SELECT skill_id, toUInt32(sum(l.answers)) AS answers, toUInt32(countIf(${isPaired})) AS learners,
   avgIf(${change}, ${isPaired}) AS mean, stddevSampIf(${change}, ${isPaired}) AS sd
-FROM (${buildPeriodSums('skill_id, user_id')}) AS l GROUP BY skill_id`;
+FROM (${buildPeriodSums('skill_id, user_id')}) AS l GROUP BY skill_id ${oneThread}`;
 
 /** Orders by the share with one more right and one more wrong answer: few answers are weak evidence. */
 const selectItems = `SELECT skill_id, item_id, toUInt32(count()) AS answers, avg(is_correct) AS accuracy,
@@ -38,14 +41,14 @@ FROM skill_answers
 WHERE ${retainedCondition} AND ${classCondition} AND item_id != '' AND rapid = 0
   AND occurred_at >= {since:Date} AND received_at >= {since:Date} - 1
 GROUP BY skill_id, item_id HAVING answers >= 5
-ORDER BY (sum(is_correct) + 1) / (answers + 2), item_id LIMIT 3 BY skill_id`;
+ORDER BY (sum(is_correct) + 1) / (answers + 2), item_id LIMIT 3 BY skill_id ${oneThread}`;
 
 const selectLatest = `SELECT user_id AS userId, skill_id AS skillId, toUInt32(count()) AS answers, toUInt32(sum(is_correct)) AS correct
 FROM (
   SELECT user_id, skill_id, is_correct FROM skill_answers
   WHERE ${retainedCondition} AND ${classCondition} AND skill_id IN {skillIds:Array(String)}
   ORDER BY learner_seq DESC LIMIT ${classConstants.stuck.latest} BY user_id, skill_id
-) GROUP BY userId, skillId`;
+) GROUP BY userId, skillId ${oneThread}`;
 
 export interface SkillSums extends ChangeSums {
   readonly skill_id: string;

@@ -22,7 +22,7 @@ interface Habit {
 
 export const classSkills = ['algebra', 'ratios', 'geometry', 'reading'];
 
-/** One learner of each kind that a teacher knows. */
+/** A class of learners whom every teacher knows. */
 export const habits: Readonly<Record<string, Habit>> = {
   beginner: { days: [10, 0, 1], perDay: 3, right: [0.5, 0.5] },
   strong: { days: [55, 0, 2], perDay: 8, right: [0.93, 0.93] },
@@ -30,6 +30,7 @@ export const habits: Readonly<Record<string, Habit>> = {
   declines: { days: [55, 0, 2], perDay: 8, right: [0.35, 0.85] },
   guesses: { days: [55, 0, 2], perDay: 8, right: [0.25, 0.25], seconds: 1 },
   stopped: { days: [55, 9, 2], perDay: 8, right: [0.7, 0.7] },
+  stuck: { days: [55, 0, 2], perDay: 8, right: [0.5, 0.5] },
   four: { days: [3, 3, 1], perDay: 4, right: [0.5, 0.5] },
 };
 

@@ -1,0 +1,156 @@
+/** Texts and order of the learners who need the teacher, and changes of a class between two periods. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { normalQuantile, studentQuantile } from '../../src/domain/base/normal-distribution.js';
+import {
+  type AttentionSubject,
+  selectAttention,
+  selectStuckSkill,
+} from '../../src/domain/classes/class-attention.js';
+import {
+  computeChange,
+  findClearRise,
+  isClearRise,
+  sumChanges,
+} from '../../src/domain/classes/class-change.js';
+import { assertNear } from '../support/near.js';
+import { valuesOf } from '../support/values-of.js';
+
+const now = Date.parse('2026-06-30T09:00:00Z');
+
+const learner: AttentionSubject = {
+  ...{
+    userId: 'ada',
+    status: 'on_track',
+    lastAnswerAt: '2026-06-30T08:00:00Z',
+    targetDate: null,
+    chance: 0.6,
+  },
+  ...{ fallPoints: null, rapid: null, stuck: null },
+};
+const listed = (change: Partial<AttentionSubject>) => selectAttention([{ ...learner, ...change }], now);
+const textOf = (change: Partial<AttentionSubject>) => listed(change)[0]?.text ?? null;
+const ratios = { skillId: 'ratios', skillName: 'Ratios' };
+
+test('selectAttention lists idle learners from 7 to 34 UTC days without answers', () => {
+  const cases = [
+    ['2026-06-24T00:00:00Z', null],
+    ['2026-06-23T23:59:59Z', 'no answers for 7 days'],
+    ['2026-05-27T00:00:00Z', 'no answers for 34 days'],
+    ['2026-05-26T23:59:59Z', null],
+  ] as const;
+  for (const [lastAnswerAt, text] of cases) assert.equal(textOf({ lastAnswerAt }), text, lastAnswerAt);
+});
+
+test('selectAttention lists goals within 60 days that are less than half likely, in whole percent', () => {
+  const cases: readonly [
+    status: AttentionSubject['status'],
+    targetDate: string | null,
+    chance: number,
+    text: string | null,
+  ][] = [
+    ['at_risk', '2026-07-14', 0.1299, 'goal in 14 days, 12 % likely'],
+    ['at_risk', '2026-06-30', 0.4999, 'goal today, 49 % likely'],
+    ['unlikely', '2026-07-01', 0.004, 'goal tomorrow, less than 1 % likely'],
+    ['unlikely', '2026-08-29', 0.1, 'goal in 60 days, 10 % likely'],
+    ['unlikely', '2026-08-30', 0.1, null],
+    ['unlikely', null, 0.1, null],
+    ['at_risk', '2026-07-14', 0.5, null],
+    // The status tolerates small changes of the chance.
+    ['on_track', '2026-07-14', 0.45, null],
+    ['expired', '2026-06-29', 0, null],
+    ['few', '2026-07-14', 0.1, null],
+  ];
+  for (const [status, targetDate, chance, text] of cases)
+    assert.equal(textOf({ status, targetDate, chance }), text, `${status} ${targetDate} ${chance}`);
+});
+
+test('selectAttention gives the first cause, with the goal', () => {
+  const stuck = { ...ratios, answers: 12, correct: 3 };
+  const goal = { status: 'unlikely', targetDate: '2026-07-14', chance: 0.12 } as const;
+  assert.equal(textOf({ stuck }), 'stuck on Ratios: 3 of the last 12 right');
+  assert.equal(textOf({ stuck: { ...ratios, answers: 0, correct: 0 } }), 'stuck on Ratios');
+  assert.equal(textOf({ stuck, fallPoints: 18 }), 'recent accuracy 18 points below earlier accuracy');
+  const rapid = listed({ stuck, fallPoints: 18, rapid: ratios, ...goal });
+  assert.deepEqual(valuesOf(rapid, 'code'), ['RAPID']);
+  assert.equal(
+    rapid[0]?.text,
+    'many answers on Ratios are too fast to be solutions; goal in 14 days, 12 % likely',
+  );
+  assert.equal(rapid[0]?.skill?.skillId, 'ratios');
+  assert.equal(textOf({ ...goal, stuck: { ...stuck, skillName: 'x'.repeat(500) } })?.includes('…'), true);
+});
+
+test('selectAttention takes turns between the reasons and lists at most ten learners', () => {
+  const idle = Array.from({ length: 12 }, (_, i) => ({
+    ...{ ...learner, userId: `idle-${i}`, lastAnswerAt: new Date(now - (7 + i) * 86_400_000).toISOString() },
+  }));
+  const falling = [12, 30].map((fallPoints) => ({ ...learner, userId: `falling-${fallPoints}`, fallPoints }));
+  const stuck = { ...learner, userId: 'stuck', stuck: { ...ratios, answers: 12, correct: 5 } };
+  assert.deepEqual(valuesOf(selectAttention([...idle, ...falling, stuck, learner], now), 'userId'), [
+    ...[
+      'idle-11',
+      'falling-30',
+      'stuck',
+      'idle-10',
+      'falling-12',
+      'idle-9',
+      'idle-8',
+      'idle-7',
+      'idle-6',
+      'idle-5',
+    ],
+  ]);
+});
+
+test('selectStuckSkill takes the plateau with the fewest right answers, at most 8 of 12', () => {
+  const latest = (skillId: string, correct: number, answers = 12) => ({ skillId, correct, answers });
+  const rows = [latest('a', 6), latest('b', 3), latest('c', 1)];
+  assert.deepEqual(selectStuckSkill(['a', 'b'], rows), latest('b', 3));
+  assert.deepEqual(selectStuckSkill(['a', 'b'], null), latest('a', 0, 0));
+  assert.equal(selectStuckSkill([], null), null);
+  assert.equal(selectStuckSkill(['a'], []), null);
+  assert.equal(selectStuckSkill(['a'], [latest('a', 9)]), null);
+  assert.deepEqual(selectStuckSkill(['a'], [latest('a', 8)]), latest('a', 8));
+});
+
+test('studentQuantile agrees with tables', () => {
+  const table = [
+    [0.9, 4, 1.5332],
+    [0.9, 10, 1.3722],
+    [0.9, 100, 1.2901],
+    [0.975, 4, 2.7764],
+    [0.975, 30, 2.0423],
+  ] as const;
+  for (const [p, freedom, value] of table)
+    assertNear(studentQuantile(p, freedom) / value, 1, freedom < 10 ? 0.02 : 1e-3, `${p} ${freedom}`);
+  assertNear(studentQuantile(0.9, 1e9), normalQuantile(0.9), 1e-8);
+});
+
+test('computeChange needs 5 learners, and isClearRise a 95 % interval above 0', () => {
+  assert.equal(computeChange({ learners: 4, mean: 0.5, sd: 0.1 }), null);
+  const change = computeChange({ learners: 25, mean: 0.1, sd: 0.2 });
+  assertNear(change?.low, 0.1 - 1.3178 * 0.04, 1e-4);
+  assertNear(change?.high, 0.1 + 1.3178 * 0.04, 1e-4);
+  assert.equal(isClearRise({ learners: 25, mean: 0.1, sd: 0.2 }), true);
+  assert.equal(isClearRise({ learners: 25, mean: 0.08, sd: 0.2 }), false);
+  assert.equal(isClearRise({ learners: 4, mean: 0.9, sd: 0 }), false);
+});
+
+test('sumChanges ignores learners without answers in both periods, and findClearRise few answers', () => {
+  const sums = (answers: number, correct: number, earlierAnswers: number, earlierCorrect: number) => ({
+    ...{ answers, correct, earlierAnswers, earlierCorrect },
+  });
+  const { learners, mean, sd } = sumChanges([
+    sums(4, 3, 4, 1),
+    sums(10, 5, 10, 5),
+    sums(5, 5, 0, 0),
+    sums(0, 0, 5, 0),
+  ]);
+  assert.deepEqual([learners, mean], [2, 0.25]);
+  assertNear(sd, 0.5 / Math.SQRT2);
+  assert.equal(findClearRise(sums(19, 19, 50, 0)), null);
+  assert.equal(findClearRise(sums(20, 20, 20, 10)), 0.5);
+  assert.equal(findClearRise(sums(20, 13, 20, 10)), null);
+  assert.equal(findClearRise(sums(40, 10, 40, 30)), null);
+});
