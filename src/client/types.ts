@@ -740,7 +740,7 @@ export type GroupSummary = {
   readonly attention: readonly {
     readonly user_id: Id;
     readonly display_name: string | null;
-    readonly reason: 'IDLE' | 'GOAL_UNLIKELY' | 'DECLINE' | 'STUCK';
+    readonly reason: 'IDLE' | 'RAPID' | 'DECLINE' | 'STUCK' | 'GOAL_UNLIKELY';
     readonly skill_id: Id | null;
     readonly skill_name: string | null;
     readonly text: string;
