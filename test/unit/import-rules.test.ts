@@ -35,7 +35,8 @@ const layers: Readonly<Record<string, readonly string[]>> = {
 /** The rooms of each layer that has several. A room may import the rooms before it. */
 const rooms: Readonly<Record<string, readonly string[]>> = {
   'src/domain': [
-    ...['base', 'tracing', 'prediction', 'catalogue', 'answer', 'learner', 'score', 'advice', 'history'],
+    ...['base', 'tracing', 'prediction', 'catalogue', 'answer', 'learner', 'score', 'advice', 'classes'],
+    'history',
     ...['fit/bkt', 'fit/prediction', 'fit/accuracy', 'fit'],
   ],
   'src/contracts': [

@@ -20,7 +20,7 @@ interface Habit {
   readonly seconds?: number;
 }
 
-export const classSkills = ['algebra', 'ratios', 'geometry', 'reading'];
+const classSkills = ['algebra', 'ratios', 'geometry', 'reading'];
 
 /** A class of learners whom every teacher knows. */
 export const habits: Readonly<Record<string, Habit>> = {
