@@ -71,7 +71,7 @@ test('selectAttention gives the first cause, with the goal', () => {
   assert.equal(textOf({ stuck }), 'stuck on Ratios: 3 of the last 12 right');
   assert.equal(textOf({ stuck: { ...ratios, answers: 0, correct: 0 } }), 'stuck on Ratios');
   assert.equal(textOf({ stuck, fallPoints: 18 }), 'recent accuracy 18 points below earlier accuracy');
-  const rapid = listed({ stuck, fallPoints: 18, rapid: ratios, ...goal });
+  const rapid = listed({ stuck, fallPoints: 18, rapid: { ...ratios, rapidSkills: 3 }, ...goal });
   assert.deepEqual(valuesOf(rapid, 'code'), ['RAPID']);
   assert.equal(
     rapid[0]?.text,
@@ -88,18 +88,8 @@ test('selectAttention takes turns between the reasons and lists at most ten lear
   const falling = [12, 30].map((fallPoints) => ({ ...learner, userId: `falling-${fallPoints}`, fallPoints }));
   const stuck = { ...learner, userId: 'stuck', stuck: { ...ratios, answers: 12, correct: 5 } };
   assert.deepEqual(valuesOf(selectAttention([...idle, ...falling, stuck, learner], now), 'userId'), [
-    ...[
-      'idle-11',
-      'falling-30',
-      'stuck',
-      'idle-10',
-      'falling-12',
-      'idle-9',
-      'idle-8',
-      'idle-7',
-      'idle-6',
-      'idle-5',
-    ],
+    ...['idle-0', 'falling-30', 'stuck', 'idle-1', 'falling-12'],
+    ...['idle-2', 'idle-3', 'idle-4', 'idle-5', 'idle-6'],
   ]);
 });
 
@@ -127,14 +117,14 @@ test('studentQuantile agrees with tables', () => {
   assertNear(studentQuantile(0.9, 1e9), normalQuantile(0.9), 1e-8);
 });
 
-test('computeChange needs 5 learners, and isClearRise a 95 % interval above 0', () => {
+test('computeChange needs 5 learners, and isClearRise 8 learners and a 98 % interval above 0', () => {
   assert.equal(computeChange({ learners: 4, mean: 0.5, sd: 0.1 }), null);
   const change = computeChange({ learners: 25, mean: 0.1, sd: 0.2 });
   assertNear(change?.low, 0.1 - 1.3178 * 0.04, 1e-4);
   assertNear(change?.high, 0.1 + 1.3178 * 0.04, 1e-4);
   assert.equal(isClearRise({ learners: 25, mean: 0.1, sd: 0.2 }), true);
-  assert.equal(isClearRise({ learners: 25, mean: 0.08, sd: 0.2 }), false);
-  assert.equal(isClearRise({ learners: 4, mean: 0.9, sd: 0 }), false);
+  assert.equal(isClearRise({ learners: 25, mean: 0.09, sd: 0.2 }), false);
+  assert.equal(isClearRise({ learners: 7, mean: 0.9, sd: 0 }), false);
 });
 
 test('sumChanges ignores learners without answers in both periods, and findClearRise few answers', () => {

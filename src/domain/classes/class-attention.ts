@@ -29,7 +29,7 @@ export interface AttentionSubject extends Pick<StatusInput, 'lastAnswerAt' | 'ta
   /** Points that recent accuracy is below earlier accuracy; null: no clear fall. */
   readonly fallPoints: number | null;
   /** With answers that are too fast to be solutions; null: none. */
-  readonly rapid: NamedSkill | null;
+  readonly rapid: (NamedSkill & { readonly rapidSkills: number }) | null;
   /** `answers` 0: unknown. Null: not stuck. */
   readonly stuck: (NamedSkill & LatestAnswers) | null;
 }
@@ -53,8 +53,9 @@ function findAttention(subject: AttentionSubject, now: number): Attention | null
   const idleDays = countIdleDays(subject, now) ?? 0;
   const { days, activeDays } = classConstants.idle;
   if (idleDays >= days + activeDays) return null;
-  if (idleDays >= days) return build('IDLE', -idleDays, `no answers for ${idleDays} days`);
-  if (rapid !== null) return build('RAPID', 0, withNames(texts.rapid, rapid.skillName), rapid);
+  if (idleDays >= days) return build('IDLE', idleDays, `no answers for ${idleDays} days`);
+  if (rapid !== null)
+    return build('RAPID', -rapid.rapidSkills, withNames(texts.rapid, rapid.skillName), rapid);
   if (fallPoints !== null) return build('DECLINE', -fallPoints, texts.fall(fallPoints));
   if (stuck !== null) return build('STUCK', computeShare(stuck), describeStuck(stuck), stuck);
   return goal && { userId, code: 'GOAL_UNLIKELY', rank: goal.days, skill: null, text: goal.text };

@@ -18,17 +18,18 @@ export interface PeriodSums {
   readonly earlierCorrect: number;
 }
 
-const { minLearners, minAnswers, level: usualLevel, listedLevel } = classConstants.change;
+const { change, rise } = classConstants;
 
 /** Each learner counts once. Interval: Student's t. @returns null with too few learners */
-export function computeChange({ learners, mean, sd }: ChangeSums, level: number = usualLevel) {
-  if (learners < minLearners) return null;
+export function computeChange({ learners, mean, sd }: ChangeSums, level: number = change.level) {
+  if (learners < change.minLearners) return null;
   const reach = (studentQuantile((1 + level) / 2, learners - 1) * sd) / Math.sqrt(learners);
   return { mean, low: clamp(mean - reach, -1, 1), high: clamp(mean + reach, -1, 1), learners };
 }
 
-/** At the usual level, one skill in ten would rise by chance. */
-export const isClearRise = (sums: ChangeSums): boolean => (computeChange(sums, listedLevel)?.low ?? 0) > 0;
+/** At the level of other intervals, one skill in ten would rise by chance. */
+export const isClearRise = (sums: ChangeSums): boolean =>
+  sums.learners >= rise.minLearners && (computeChange(sums, rise.level)?.low ?? 0) > 0;
 
 export function sumChanges(sums: readonly PeriodSums[]): ChangeSums {
   const changes = sums.filter((one) => one.answers > 0 && one.earlierAnswers > 0).map(subtractShares);
@@ -44,12 +45,12 @@ const subtractShares = ({ answers, correct, earlierAnswers, earlierCorrect }: Pe
 /** Interval for two shares: Agresti & Caffo 2000. @returns null if the rise may be chance */
 export function findClearRise(sums: PeriodSums): number | null {
   const { answers, correct, earlierAnswers, earlierCorrect } = sums;
-  if (Math.min(answers, earlierAnswers) < minAnswers) return null;
+  if (Math.min(answers, earlierAnswers) < rise.minAnswers) return null;
   const [now, before] = [(correct + 1) / (answers + 2), (earlierCorrect + 1) / (earlierAnswers + 2)];
   const variance = (now * (1 - now)) / (answers + 2) + (before * (1 - before)) / (earlierAnswers + 2);
-  const isClear = now - before > normalQuantile((1 + listedLevel) / 2) * Math.sqrt(variance);
+  const isClear = now - before > normalQuantile((1 + rise.level) / 2) * Math.sqrt(variance);
   return isClear ? subtractShares(sums) : null;
 }
 
-export const describeRise = (change: number): string =>
-  `share of right answers up by ${Math.round(100 * change)} points`;
+export const describeRise = (points: number): string =>
+  `share of right answers up by ${Math.round(100 * points)} points`;

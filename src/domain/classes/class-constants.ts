@@ -2,8 +2,9 @@
 export const classConstants = {
   /** A learner struggles with a skill on a plateau, or below this expected accuracy after so many answers. */
   struggling: { below: 0.6, minAnswers: 3 },
-  /** Level of intervals, and level from which a rise is listed. `minAnswers`: of one learner, in each period. */
-  change: { minLearners: 5, level: 0.8, listedLevel: 0.95, minAnswers: 20 },
+  change: { minLearners: 5, level: 0.8 },
+  /** A rise is listed if its interval is above 0. `minAnswers`: of one learner, in each period. */
+  rise: { minLearners: 8, minAnswers: 20, level: 0.98 },
   reteach: { minLearners: 2, minShare: 1 / 3 },
   /** Learners who answered in the `activeDays` before. */
   idle: { days: 7, activeDays: 28 },

@@ -73,7 +73,7 @@ function describeLearner(
     answers: learner.attempts,
     lastAnswerAt: new Date(lastAt).toISOString(),
     fallPoints: isFalling(learner.trend) ? computeChangePoints(learner.trend) : null,
-    rapid: rapid[0] ?? null,
+    rapid: rapid[0] === undefined ? null : { skillId: rapid[0].skillId, rapidSkills: rapid.length },
     /** Lowest mastery first. */
     plateaus: onPlateau.sort((a, b) => a.mastery - b.mastery),
   };

@@ -34,13 +34,13 @@ const selectSkills = `SELECT skill_id, toUInt32(sum(l.answers)) AS answers, toUI
   avgIf(${change}, ${isPaired}) AS mean, stddevSampIf(${change}, ${isPaired}) AS sd
 FROM (${buildPeriodSums('skill_id, user_id')}) AS l GROUP BY skill_id ${oneThread}`;
 
-/** Orders by the share with one more right and one more wrong answer: few answers are weak evidence. */
+/** Only items that are harder than mastery explains. One more right and wrong answer: few answers are weak evidence. */
 const selectItems = `SELECT skill_id, item_id, toUInt32(count()) AS answers, avg(is_correct) AS accuracy,
   avg(mastery_chance) AS expected
 FROM skill_answers
 WHERE ${retainedCondition} AND ${classCondition} AND item_id != '' AND rapid = 0
   AND occurred_at >= {since:Date} AND received_at >= {since:Date} - 1
-GROUP BY skill_id, item_id HAVING answers >= 5
+GROUP BY skill_id, item_id HAVING answers >= 5 AND accuracy < expected
 ORDER BY (sum(is_correct) + 1) / (answers + 2), item_id LIMIT 3 BY skill_id ${oneThread}`;
 
 const selectLatest = `SELECT user_id AS userId, skill_id AS skillId, toUInt32(count()) AS answers, toUInt32(sum(is_correct)) AS correct
