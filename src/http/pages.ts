@@ -27,7 +27,7 @@ const pageHeaders = {
 export function withDescription(api: readonly Route[]): readonly Route[] {
   const described = memoize((): Reply => {
     const body = JSON.stringify(buildOpenapi(routes));
-    const ETag = `"${hash('sha256', body).slice(0, 16)}"`;
+    const ETag = `W/"${hash('sha256', body).slice(0, 16)}"`;
     return { status: 200, body, headers: { 'Cache-Control': 'no-cache', ETag } };
   });
   const routes = [...api, route('GET /openapi.json', {}, described)];

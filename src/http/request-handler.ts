@@ -1,5 +1,6 @@
 import { ApiError } from '../errors.js';
 import type { StartSpan } from '../spans.js';
+import { compressReply, isCompressible } from './compression.js';
 import { ClientDisconnectedError, type Exchange, type Headers } from './exchange.js';
 import { type AdmittedRequest, createCall, type Gate } from './gate.js';
 import { createErrorReply } from './replies.js';
@@ -85,6 +86,14 @@ export class RequestHandler {
   }
 
   private respond(reply: Reply): void {
+    if (!isCompressible(reply, this.context.match.route)) this.logAndSend(reply);
+    else {
+      const packed = compressReply(reply, this.exchange.header('accept-encoding'));
+      this.awaitThen(packed, (one) => this.logAndSend(one));
+    }
+  }
+
+  private logAndSend(reply: Reply): void {
     const { log, match } = this.context;
     try {
       if (reply.status >= 500 && reply.error) log.logFailure(this.exchange, match.route, reply.error);

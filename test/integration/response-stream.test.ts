@@ -2,35 +2,14 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createGate } from '../../src/http/gate.js';
-import type { Reply, Route } from '../../src/http/route.js';
-import { type Server, startServer } from '../../src/http/server.js';
-import { createLogger } from '../../src/logger.js';
+import type { Reply } from '../../src/http/route.js';
 import type { MetricRegistry } from '../../src/services/operations/metric-registry.js';
 import { exchangeRaw, openWire, rawRequest, type Wire } from '../support/http/http.js';
+import { startRoutes } from '../support/http/route-server.js';
 import { waitFor } from '../support/wait.js';
 
 const piece = `${'x'.repeat(64 * 1024 - 1)}\n`;
 const get = (path: string, method = 'GET'): Buffer => rawRequest(null, { method, path });
-
-async function startRoutes(
-  t: TestContext,
-  handlers: Record<string, () => Reply>,
-  figures: MetricRegistry = { add: () => undefined },
-  maxUnreadBytes = 64 * 1024 * 1024,
-): Promise<Server> {
-  const routes = Object.entries(handlers).map(
-    ([path, handle]): Route => ({ method: 'GET', path, scope: null, body: null, query: null, handle }),
-  );
-  const authenticator = { authenticate: () => Promise.reject(new Error('no route needs a key')) };
-  const server = await startServer({
-    ...{ host: '127.0.0.1', port: 0, sharePort: false, routes, figures, maxUnreadBytes },
-    gate: createGate(authenticator, { pass: () => ({}) }),
-    logger: createLogger('silent', 'test'),
-  });
-  t.after(() => server.close(0));
-  return server;
-}
 
 /** A server that streams so many pieces, and then perhaps fails. */
 async function startStream(t: TestContext, pieces: number, fails = false) {

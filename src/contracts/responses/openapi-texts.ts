@@ -25,7 +25,8 @@ unsupported methods, do not count. RateLimit and RateLimit-Policy
 report the state of the quota. A 429 response has Retry-After.
 
 **Formats.** Unknown values are null. Times are RFC 3339 in UTC. Unknown body fields and query parameters are ignored. New fields can
-be added to responses. HEAD is supported where GET is, and returns only the headers.`;
+be added to responses. HEAD is supported where GET is, and returns only the headers. JSON over 8 KiB is gzip-compressed if
+Accept-Encoding allows gzip.`;
 
 export const securitySchemes = {
   ApiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key' },

@@ -11,11 +11,13 @@ const unroutedCodes: readonly ErrorCode[] = ['INVALID_REQUEST', 'UNAUTHORIZED', 
 /** Headers of HTTP and of the server, which no description lists. */
 const transport = [
   'connection',
+  'content-encoding',
   'content-length',
   'content-type',
   'date',
   'transfer-encoding',
   'uwebsockets',
+  'vary',
 ];
 
 export interface Judged {
