@@ -5,6 +5,7 @@ import type { Redis } from 'ioredis';
 import {
   encodeForecastRow,
   encodeGoalRow,
+  encodeProfileRow,
   encodeSkillRow,
   type GoalChange,
   type ServedForecast,
@@ -193,11 +194,18 @@ test('The journal drain parks no rows while their table is missing and still ser
   assert.equal(await countOf(client, 'goals'), 1);
 });
 
+type Profile = { readonly displayName: string; readonly attributes: Readonly<Record<string, string>> };
+const toComparable = ({ displayName, attributes }: Profile) => [
+  displayName,
+  Object.entries(attributes).sort(),
+];
+
+const text = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 128 }),
+  fc.string({ unit: fc.constantFrom(...'\\\t\n\r\0\b\fN\'":,{}'), maxLength: 20 }),
+);
+
 test('The journal drain stores every text unchanged', async () => {
-  const text = fc.oneof(
-    fc.string({ unit: 'binary', maxLength: 128 }),
-    fc.string({ unit: fc.constantFrom(...'\\\t\n\r\0\b\fN\'"'), maxLength: 20 }),
-  );
   let revision = 0;
   const property = fc.asyncProperty(
     fc.array(fc.tuple(text, text), { minLength: 10, maxLength: 60 }),
@@ -210,6 +218,30 @@ test('The journal drain stores every text unchanged', async () => {
       assert.deepEqual(await selectRows(client, query), expected);
     },
   );
+  await assertAsync(property, { numRuns: roundsOf(5, 40) });
+  assert.equal((await journal.facts()).parked, 0);
+});
+
+test('The journal drain stores every attribute of a profile unchanged', async () => {
+  let at = firstAt;
+  // The API rejects control characters.
+  const plain = text.map((one) => one.replaceAll(/\p{Cc}/gu, ''));
+  const attributes = fc.dictionary(plain, plain, { maxKeys: 10 });
+  const profile = fc.record({ displayName: text, attributes });
+  const property = fc.asyncProperty(fc.array(profile, { minLength: 5, maxLength: 20 }), async (profiles) => {
+    const first = at + 1;
+    for (const one of profiles) {
+      const row = `${++at}\t${encodeProfileRow({ tenant: 'default', userId: 'ada' }, one)}`;
+      await redis.xadd(journalKey(1), '*', 'k', 'profile', 'r', row);
+    }
+    await drain();
+    const query = `SELECT display_name AS displayName, attributes FROM learner_profile_changes
+      WHERE updated_at >= fromUnixTimestamp64Milli(${first}) ORDER BY updated_at`;
+    assert.deepEqual(
+      (await selectRows<Profile>(client, query)).map(toComparable),
+      profiles.map(toComparable),
+    );
+  });
   await assertAsync(property, { numRuns: roundsOf(5, 40) });
   assert.equal((await journal.facts()).parked, 0);
 });

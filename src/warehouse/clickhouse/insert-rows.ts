@@ -47,6 +47,7 @@ const contentErrorCodes = new Set([
   '321', // VALUE_IS_OUT_OF_RANGE_OF_DATA_TYPE
   '349', // CANNOT_INSERT_NULL_IN_ORDINARY_COLUMN
   '469', // VIOLATED_CONSTRAINT
+  '563', // CANNOT_READ_MAP_FROM_TEXT
 ]);
 
 export class RowContentError extends Error {
