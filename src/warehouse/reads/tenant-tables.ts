@@ -22,6 +22,7 @@ export const tenantTables = `
   groups | updated_at | group_id String
   learner_profile_changes FINAL | updated_at | user_id String, updated_at DateTime64(3,'UTC')
   learner_profiles | updated_at | user_id String
+  group_weekly | week | group_id String, week Date
   learner_skill_daily | day | user_id String, skill_id String, day Date
   learner_skill_total | last_day | user_id String, skill_id String
   learner_snapshots FINAL | - | user_id String

@@ -25,6 +25,7 @@ import {
   learnerProfileChanges,
   learnerProfiles,
 } from './group-tables.js';
+import { groupWeekly } from './group-views.js';
 import { goalChanges, retractedAnswers, servedForecasts, skillChanges, webhooks } from './journal-tables.js';
 import { modelVersions, skillParameters } from './model-tables.js';
 import { buildRollupSelect, type Rollup } from './rollup.js';
@@ -71,7 +72,7 @@ const viewGroups: readonly (readonly View[])[] = [
     ...[goals, skillCatalogue, forecasts, cohortSkillWeekly, skillVelocity],
     ...[groups, groupMembers, learnerProfiles],
   ],
-  [forecastOutcomes],
+  [forecastOutcomes, groupWeekly],
   [forecastCoverage],
 ];
 

@@ -3,7 +3,17 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../runner/root.js';
 
-const names = ['activity', 'learners', 'skills', 'habits', 'items', 'forecasts', 'models', 'operations'];
+const names = [
+  'activity',
+  'learners',
+  'skills',
+  'groups',
+  'habits',
+  'items',
+  'forecasts',
+  'models',
+  'operations',
+];
 
 export const queryPages = names.map((name) => join(root, `docs/analytics/${name}.md`));
 

@@ -8,6 +8,8 @@ import { type AttemptRow, encodeAttemptRow } from '../../../src/contracts/answer
 import {
   encodeForecastRow,
   encodeGoalRow,
+  encodeGroupRow,
+  encodeProfileRow,
   encodeSkillRow,
   type ServedForecast,
 } from '../../../src/contracts/journal/journal.js';
@@ -163,6 +165,67 @@ const createSkillRows = (): string[] =>
     return `${i + 1}\t${begin + i}\t${encodeSkillRow({ tenant, skillId, ...entry, parameters: null })}`;
   });
 
+/** Kind and members, by the number of the learner. */
+const groups: Readonly<Record<string, readonly [kind: string, has: (number: number) => boolean]>> = {
+  'class-10-A': ['class', (number) => number % 3 === 0 || number === 7],
+  'class-10-B': ['class', (number) => number % 3 === 1],
+  'class-11-A': ['class', (number) => number % 3 === 2],
+  'class-closed': ['class', (number) => number > 11],
+  'grade-9': ['grade', (number) => number < 17],
+  'teacher-Osei': ['teacher', (number) => number % 3 === 2],
+  'teacher-Rivera': ['teacher', (number) => number % 3 !== 2],
+};
+/** Day, hour, group, learner, and whether the learner joins. */
+const moves: readonly (readonly [
+  day: number,
+  hour: number,
+  groupId: string,
+  number: number,
+  joins: boolean,
+])[] = [
+  [40, 15, 'class-10-A', 25, true],
+  [60, 10, 'class-10-A', 9, false],
+  [60, 11, 'class-10-B', 9, true],
+  [70, 0, 'grade-9', 4, false],
+  [70, 8, 'teacher-Rivera', 4, false],
+  [85, 23, 'teacher-Rivera', 4, true],
+  [95, 12, 'class-11-A', 26, true],
+  [95, 12, 'teacher-Osei', 26, true],
+  ...indices(26)
+    .filter((number) => number > 11)
+    .map((number) => [100, 5, 'class-closed', number, false] as const),
+];
+
+/** Created on day 40; one is deleted on day 100. The last learner has no answers. */
+function createGroupRows() {
+  const created = begin + 40 * dayMs + 36_000_000;
+  const closed = begin + 100 * dayMs + 5 * 3_600_000;
+  const rows = Object.entries(groups).map(([groupId, [kind]]) => {
+    const setting = { name: `The ${groupId}`, kind, parentGroupId: null };
+    return `${created}\t${encodeGroupRow(tenant, groupId, setting)}\t${created}`;
+  });
+  const first = Object.entries(groups).flatMap(([groupId, [, has]]) =>
+    learners.flatMap((_, number) => (has(number) ? [[40, 10, groupId, number, true] as const] : [])),
+  );
+  const members = [...first, ...moves].map(([day, hour, groupId, number, joins]) => {
+    const at = begin + day * dayMs + hour * 3_600_000;
+    return [at, tenant, learners[number] ?? 'demo-idle', groupId, joins ? 1 : 0].join('\t');
+  });
+  return {
+    rows: [...rows, `${closed}\t${encodeGroupRow(tenant, 'class-closed', null)}\t${created}`],
+    members,
+  };
+}
+
+/** Every ninth learner has no hints setting; the profile of the first learner changes. */
+const createProfileRows = (): string[] =>
+  [0, ...learners.keys()].map((number, i) => {
+    const hints = (number + (i === 0 ? 1 : 0)) % 2 === 0 ? 'on' : 'off';
+    const attributes: Record<string, string> = number % 9 === 8 ? { plan: "it's free" } : { hints };
+    const profile = { displayName: `Learner ${number}`, attributes };
+    return `${begin + i}\t${encodeProfileRow({ tenant, userId: learners[number] as string }, profile)}`;
+  });
+
 const createVersions = () =>
   fittedAt.map((at, i) => ({
     ...{ tenant, change: i + 1, version: i + 1, based_on: i, action: 'fit' },
@@ -206,6 +269,10 @@ export async function storeSchool(
   await journal.insert('forecast_2', toLines(createForecasts(answers).map(encodeForecastRow)));
   await journal.insert('goal', toLines(createGoalRows()));
   await journal.insert('skill', toLines(createSkillRows()));
+  const { rows, members } = createGroupRows();
+  await journal.insert('group', toLines(rows));
+  await journal.insert('group_member', toLines(members));
+  await journal.insert('profile', toLines(createProfileRows()));
   await client.insert({ table: 'model_versions', format: 'JSONEachRow', values: createVersions() });
   await client.insert({ table: 'skill_parameters', format: 'JSONEachRow', values: createParameters() });
   const copied = {
@@ -213,6 +280,9 @@ export async function storeSchool(
     served_forecasts: "user_id != 'demo-001'",
     goal_changes: "user_id != 'demo-001'",
     skill_changes: "skill_id != 'circles'",
+    group_changes: '1',
+    group_member_changes: "user_id != 'demo-001'",
+    learner_profile_changes: "user_id != 'demo-001'",
     model_versions: 'version = 2',
     skill_parameters: 'version = 2',
   };
