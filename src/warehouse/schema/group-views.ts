@@ -33,7 +33,7 @@ export const groupWeekly: View = {
   avg(d.last_mastery) AS mean_mastery
 FROM learner_skill_daily AS d
 JOIN (
-  SELECT s.tenant AS tenant, s.group_id AS group_id, s.user_id AS user_id, assumeNotNull(g.name) AS name, g.kind AS kind,
+  SELECT s.tenant AS tenant, s.group_id AS group_id, s.user_id AS user_id, g.name AS name, g.kind AS kind,
     if(toDate(s.joined_at) = toDate(g.created_at), toDate(0), toDate(s.joined_at)) AS first_day,
     ifNull(toDate(s.left_at), toDate(65535)) AS end_day
   FROM group_members AS s JOIN groups AS g ON g.tenant = s.tenant AND g.group_id = s.group_id
