@@ -213,7 +213,7 @@ export class ApiCalls extends CallBuilder {
 
   /** Only this result has the key. If it is lost, the key may exist. */
   readonly createKey = this.post<[key?: Api.KeySetting], Api.CreatedKey>('/keys', nonIdempotent);
-  /** Sets the quota. */
+  /** Changes only the given fields. An empty name or note removes it. */
   readonly changeKey = this.patch<[keyId: string, change: Api.KeyChange], Api.Key>('/keys/{}');
   /** Also works for the client's key. The service rejects it within 5 s. */
   readonly revokeKey = this.remove<Key, Api.Key>('/keys/{}');
@@ -223,6 +223,10 @@ export class ApiCalls extends CallBuilder {
   /** Queues all dead-letter rows again. */
   readonly redrive = this.trigger<[], Api.Redriven>('/parked/redrive');
   readonly audits = this.get<[], Api.LastAudit>('/audits');
+  /** `audits` reports the result. */
+  readonly startAudit = this.trigger<[], Api.StartedAudit>('/audits', nonIdempotent);
+  /** Changes through the API, newest first. Operators see all tenants. */
+  readonly activity = this.get<[], Api.ActivityPage, Api.PageQuery>('/activity');
   readonly deployment = this.get<[], Api.Deployment>('/deployment');
 
   /** Figures each second, until the caller or the service ends the stream. */
@@ -232,6 +236,9 @@ export class ApiCalls extends CallBuilder {
     for await (const line of this.transport.streamLines(request, { signal }))
       if (line.startsWith('data: ')) yield JSON.parse(line.slice('data: '.length)) as Api.LiveFigures;
   }
+
+  /** Means of up to 24 hours, and the busiest keys. */
+  readonly liveHistory = this.get<[], Api.LiveHistory, Api.HistoryQuery>('/live/history');
 
   readonly #health = this.probe<{ readonly data: Api.Health }>('/api/v1/health');
 

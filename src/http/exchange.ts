@@ -45,6 +45,8 @@ export class Exchange extends OpenResponse {
   readonly requestId: string;
   readonly framingProblem: string | null;
   span: Span | null = null;
+  /** Empty without a valid key. */
+  keyHash = '';
   private readonly headers: readonly string[];
   /**
    * Responses are sent in a later turn: thousands of requests that a client sends together would delay all

@@ -45,6 +45,7 @@ export function createGate(auth: Authenticator, quota: QuotaGate) {
   };
 
   function checkQuota(exchange: Exchange, match: RouteMatch, headers: Headers[], grant: Grant) {
+    exchange.keyHash = grant.keyHash;
     if (grant.development) checkLocalCaller(exchange);
     const route = requireRoute(exchange, match);
     const admitted = (more: Headers): AdmittedRequest => {

@@ -15,11 +15,19 @@ const profile = '/api/v1/learners/:user_id/profile';
 export const createGroupRoutes = (ports: GroupRoutePorts): readonly Route[] => [
   route('GET /api/v1/groups', allowRead(groups.GroupsQuery), handleJson(groups.listGroups, ports)),
   route(`GET ${group}`, allowRead(), handleJson(groups.readGroup, ports)),
-  route(`PUT ${group}`, allowWrite(largeBody(GroupBody)), handleJson(groups.putGroup, ports, 'Group saved')),
-  route(`DELETE ${group}`, allowWrite(), handleJson(groups.deleteGroup, ports, 'Group deleted')),
+  route(
+    `PUT ${group}`,
+    allowWrite(largeBody(GroupBody), 'group.saved'),
+    handleJson(groups.putGroup, ports, 'Group saved'),
+  ),
+  route(
+    `DELETE ${group}`,
+    allowWrite(null, 'group.deleted'),
+    handleJson(groups.deleteGroup, ports, 'Group deleted'),
+  ),
   route(
     `POST ${group}/members`,
-    allowWrite(largeBody(MembersBody)),
+    allowWrite(largeBody(MembersBody), 'group.members_changed'),
     handleJson(groups.changeMembers, ports, 'Members changed'),
   ),
   route(`GET ${group}/skills`, allowRead(GroupReadQuery), handleJson(readGroupSkills, ports)),

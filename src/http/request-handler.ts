@@ -1,4 +1,5 @@
 import { ApiError } from '../errors.js';
+import type { KeyTraffic } from '../services/operations/key-traffic.js';
 import type { StartSpan } from '../spans.js';
 import { compressReply, isCompressible } from './compression.js';
 import { ClientDisconnectedError, type Exchange, type Headers } from './exchange.js';
@@ -15,6 +16,7 @@ interface HandlerContext {
   readonly log: RequestLog;
   readonly traffic: Traffic;
   readonly figures: RouteFigures;
+  readonly keyTraffic: Pick<KeyTraffic, 'countResponse'>;
   readonly spans: StartSpan | null;
 }
 
@@ -121,7 +123,9 @@ export class RequestHandler {
   private end(reply: Reply | null, error?: unknown): void {
     if (this.isEnded) return;
     this.isEnded = true;
-    const { match, log, traffic, figures } = this.context;
+    const { match, log, traffic, figures, keyTraffic } = this.context;
+    const { keyHash } = this.exchange;
+    if (keyHash !== '' && reply !== null) keyTraffic.countResponse(keyHash, reply.status);
     if (error !== undefined) log.logFailure(this.exchange, match.route, error);
     else if (reply !== null)
       recordResponse(figures, reply.status, reply.isEndless ? null : performance.now() - this.since);

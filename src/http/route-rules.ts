@@ -1,4 +1,5 @@
 import type { TObject, TSchema } from 'typebox';
+import type { ActivityName } from '../contracts/access/activity.js';
 import type { BodyRules } from './route.js';
 
 export const jsonMediaType = 'application/json';
@@ -20,5 +21,8 @@ export const largeBody = (schema: TSchema): BodyRules =>
 export const allowRead = <Query extends TObject>(query: Query | null = null) =>
   ({ scope: 'read', query }) as const;
 export const allowReadWithBody = (body: BodyRules) => ({ scope: 'read', body }) as const;
-export const allowWrite = (body: BodyRules | null = null) => ({ scope: 'write', body }) as const;
-export const allowAdmin = (body: BodyRules | null = null) => ({ scope: 'admin', body }) as const;
+/** @param activity name in the activity log; absent: not logged */
+export const allowWrite = (body: BodyRules | null = null, activity?: ActivityName) =>
+  ({ scope: 'write', body, activity }) as const;
+export const allowAdmin = (body: BodyRules | null = null, activity?: ActivityName) =>
+  ({ scope: 'admin', body, activity }) as const;

@@ -3,6 +3,7 @@ import { gunzip } from 'node:zlib';
 import type { Static, TObject, TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { RequiredScope } from '../contracts/access/access.js';
+import type { ActivityName } from '../contracts/access/activity.js';
 import type { Call } from '../contracts/access/call.js';
 import { findIdProblem } from '../contracts/schema/ids.js';
 import { validate, validationError } from '../contracts/schema/validate.js';
@@ -71,6 +72,8 @@ export interface Route {
   readonly body: BodyRules | null;
   readonly query: QueryReader | null;
   readonly protocol?: Protocol | undefined;
+  /** Name in the activity log; absent: not logged. */
+  readonly activity?: ActivityName | undefined;
   readonly handle: Handler<unknown, string[]>;
 }
 
@@ -81,17 +84,17 @@ type IdsOf<Path extends string> = Path extends `${string}/:${string}/${infer Res
     : [];
 
 type RouteRules<Query> = Partial<
-  Pick<Route, 'scope' | 'body' | 'protocol'> & { readonly query: Query | null }
+  Pick<Route, 'scope' | 'body' | 'protocol' | 'activity'> & { readonly query: Query | null }
 >;
 
 export function route<Name extends `${Route['method']} /${string}`, Query extends TObject>(
   name: Name,
-  { scope = null, body = null, query = null, protocol }: RouteRules<Query>,
+  { scope = null, body = null, query = null, protocol, activity }: RouteRules<Query>,
   handle: Handler<Static<Query>, IdsOf<Name>>,
 ): Route {
   const [method, path] = name.split(' ') as [Route['method'], string];
   return {
-    ...{ method, path, scope, body, protocol },
+    ...{ method, path, scope, body, protocol, activity },
     query: query && createQueryReader(query),
     handle: handle as Route['handle'],
   };

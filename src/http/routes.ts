@@ -6,7 +6,7 @@ import { GoalBody } from '../contracts/learners/goals.js';
 import { NewWebhook, RotationRequest, WebhookChange } from '../contracts/webhooks/webhooks.js';
 import * as keys from '../services/access/manage-keys.js';
 import type { AttemptRecorder } from '../services/answers/record-attempts.js';
-import { readAudit } from '../services/audit/run-audit.js';
+import { type AuditPorts, readAudit, startAudit } from '../services/audit/run-audit.js';
 import { listSkills, readSkill } from '../services/catalogue/read-skills.js';
 import * as statistics from '../services/catalogue/skill-statistics.js';
 import { deleteSkill, putSkill, type SkillWritePorts } from '../services/catalogue/write-skill.js';
@@ -39,7 +39,9 @@ import { readVelocity, type VelocityPorts, VelocityQuery } from '../services/lea
 import * as quality from '../services/models/model-quality.js';
 import * as versions from '../services/models/model-versions.js';
 import type { Health } from '../services/operations/health.js';
+import { type HistoryPorts, HistoryQuery, readLiveHistory } from '../services/operations/live-history.js';
 import { LiveQuery, type LiveStream } from '../services/operations/live-stream.js';
+import { listActivity } from '../services/operations/read-activity.js';
 import { type DeploymentPorts, readDeployment } from '../services/operations/read-deployment.js';
 import { PageQuery } from '../services/paging/pages.js';
 import * as webhooks from '../services/webhooks/manage-webhooks.js';
@@ -87,7 +89,9 @@ export interface RoutePorts {
   readonly exportLearner: ExportLearner;
   readonly keys: keys.KeyPorts;
   readonly parked: Parameters<typeof listParked>[0];
-  readonly lastAudit: Parameters<typeof readAudit>[0];
+  readonly audits: AuditPorts;
+  readonly activity: Parameters<typeof listActivity>[0];
+  readonly history: HistoryPorts;
   readonly deployment: DeploymentPorts;
   readonly webhooks: webhooks.WebhookPorts;
   readonly live: LiveStream;
@@ -106,7 +110,7 @@ const classMasteryRequest = allowReadWithBody(largeBody(ClassMasteryRequest));
 const nextItemsRequest = allowReadWithBody(largeBody(NextItemsRequest));
 const plan = allowReadWithBody(smallBody(forecasts.WhatIfRequest));
 const goal = allowWrite(smallBody(GoalBody));
-const skill = allowAdmin(smallBody(SkillRequest));
+const skill = allowAdmin(smallBody(SkillRequest), 'skill.saved');
 const pages = allowRead(PageQuery);
 const adminPages = { scope: 'admin', query: PageQuery } as const;
 const operatorPages = { scope: 'operator', query: PageQuery } as const;
@@ -167,7 +171,7 @@ const tenantRoutes = (ports: RoutePorts): readonly Route[] => [
   route('PUT /api/v1/skills/:skill_id', skill, handleTagged(putSkill, ports.skills, 'Skill saved')),
   route(
     'DELETE /api/v1/skills/:skill_id',
-    allowAdmin(),
+    allowAdmin(null, 'skill.deleted'),
     handleJson(deleteSkill, ports.skills, 'Skill deleted'),
   ),
   route('GET /api/v1/learners', allowRead(LearnersQuery), handleJson(listLearners, ports.learners)),
@@ -185,14 +189,18 @@ const tenantRoutes = (ports: RoutePorts): readonly Route[] => [
   }),
   route(
     'DELETE /api/v1/learners/:user_id',
-    allowAdmin(),
+    allowAdmin(null, 'erasure.started'),
     handleJson(eraseLearner, ports.erasures, 'Erasure started', 202),
   ),
   route('GET /api/v1/erasures', adminPages, handleJson(listErasures, ports.erasures)),
   route('GET /api/v1/erasures/:erasure_id', allowAdmin(), handleJson(readErasure, ports.erasures)),
 ];
 
-const rollback = { scope: 'operator', body: smallBody(versions.RollbackRequest) } as const;
+const rollback = {
+  scope: 'operator',
+  body: smallBody(versions.RollbackRequest),
+  activity: 'model.rolled_back',
+} as const;
 
 const overviewRoutes = (ports: RoutePorts['overview']): readonly Route[] => [
   route('GET /api/v1/skill-statistics', pages, handleJson(statistics.listSkillStatistics, ports)),
@@ -214,8 +222,8 @@ const overviewRoutes = (ports: RoutePorts['overview']): readonly Route[] => [
 ];
 
 const keyManagers = ['admin', 'operator'] as const;
-const newKey = { scope: keyManagers, body: smallBody(NewKey) };
-const keyChange = { scope: keyManagers, body: smallBody(KeyChange) };
+const newKey = { scope: keyManagers, body: smallBody(NewKey), activity: 'key.created' } as const;
+const keyChange = { scope: keyManagers, body: smallBody(KeyChange), activity: 'key.changed' } as const;
 
 const operatorRoutes = (ports: RoutePorts): readonly Route[] => [
   route('GET /api/v1/key', { scope: allScopes }, handleJson(keys.readCallerKey, ports.keys)),
@@ -225,24 +233,35 @@ const operatorRoutes = (ports: RoutePorts): readonly Route[] => [
     handleJson(keys.listKeys, ports.keys),
   ),
   route('POST /api/v1/keys', newKey, handleJson(keys.createKey, ports.keys, 'Key created', 201)),
-  route('PATCH /api/v1/keys/:key_id', keyChange, handleJson(keys.changeQuota, ports.keys, 'Quota set')),
+  route('PATCH /api/v1/keys/:key_id', keyChange, handleJson(keys.changeKey, ports.keys, 'Key changed')),
   route(
     'DELETE /api/v1/keys/:key_id',
-    { scope: keyManagers },
+    { scope: keyManagers, activity: 'key.revoked' },
     handleJson(keys.revokeKey, ports.keys, 'Key revoked'),
   ),
   route('GET /api/v1/parked', operatorPages, handleJson(listParked, ports.parked)),
-  route('POST /api/v1/parked/redrive', { scope: 'operator' }, async () =>
+  route('POST /api/v1/parked/redrive', { scope: 'operator', activity: 'rows.redriven' }, async () =>
     createOkReply(await ports.parked.redrive(await ports.parked.listStreams(null)), 'Rows requeued'),
   ),
-  route('GET /api/v1/audits', { scope: 'operator' }, handleJson(readAudit, ports.lastAudit)),
+  route('GET /api/v1/audits', { scope: 'operator' }, handleJson(readAudit, ports.audits)),
+  route(
+    'POST /api/v1/audits',
+    { scope: 'operator', activity: 'audit.started' },
+    handleJson(startAudit, ports.audits, 'Audit started', 202),
+  ),
+  route(
+    'GET /api/v1/activity',
+    { scope: keyManagers, query: PageQuery },
+    handleJson(listActivity, ports.activity),
+  ),
   route('GET /api/v1/deployment', { scope: 'operator' }, handleJson(readDeployment, ports.deployment)),
 ];
 
 const endpoint = '/api/v1/webhooks/:webhook_id';
-const newWebhook = allowAdmin(smallBody(NewWebhook));
-const change = allowAdmin(smallBody(WebhookChange));
-const rotation = allowAdmin({ ...smallBody(RotationRequest), optional: true });
+const newWebhook = allowAdmin(smallBody(NewWebhook), 'webhook.created');
+const change = allowAdmin(smallBody(WebhookChange), 'webhook.changed');
+const removal = allowAdmin(null, 'webhook.deleted');
+const rotation = allowAdmin({ ...smallBody(RotationRequest), optional: true }, 'webhook.secret_rotated');
 
 const webhookRoutes = (ports: webhooks.WebhookPorts): readonly Route[] => [
   route(
@@ -253,7 +272,7 @@ const webhookRoutes = (ports: webhooks.WebhookPorts): readonly Route[] => [
   route('GET /api/v1/webhooks', adminPages, handleJson(webhooks.listWebhooks, ports)),
   route(`GET ${endpoint}`, allowAdmin(), handleJson(webhooks.readWebhook, ports)),
   route(`PATCH ${endpoint}`, change, handleJson(webhooks.changeWebhook, ports, 'Webhook updated')),
-  route(`DELETE ${endpoint}`, allowAdmin(), handleJson(webhooks.deleteWebhook, ports, 'Webhook deleted')),
+  route(`DELETE ${endpoint}`, removal, handleJson(webhooks.deleteWebhook, ports, 'Webhook deleted')),
   route(
     `POST ${endpoint}/rotate-secret`,
     rotation,
@@ -278,6 +297,11 @@ const serviceRoutes = (ports: RoutePorts): readonly Route[] => [
     const headers = { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store' };
     return { status: 200, body: '', headers, pieces: events, onEnd: release, isEndless: true };
   }),
+  route(
+    'GET /api/v1/live/history',
+    { scope: 'operator', query: HistoryQuery },
+    handleJson(readLiveHistory, ports.history),
+  ),
   route('GET /api/v1/health', {}, async () => createHealthReply(await ports.health.health())),
   route('GET /livez', {}, () => createProbeReply(ports.health.livez(), 'ok')),
   route('GET /readyz', {}, async () => createProbeReply(await ports.health.readyz(), 'ready')),

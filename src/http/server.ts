@@ -11,6 +11,7 @@ import {
 import { waitAtMost } from '../lifecycle.js';
 import { groupBy } from '../lists.js';
 import type { Logger } from '../logger.js';
+import type { KeyTraffic } from '../services/operations/key-traffic.js';
 import type { MetricRegistry } from '../services/operations/metric-registry.js';
 import type { StartSpan } from '../spans.js';
 import { Exchange } from './exchange.js';
@@ -41,6 +42,7 @@ interface ServerOptions {
   readonly routes: readonly Route[];
   readonly gate: Gate;
   readonly figures: MetricRegistry;
+  readonly keyTraffic: Pick<KeyTraffic, 'countResponse'>;
   readonly logger: Logger;
   readonly spans?: StartSpan | null;
   readonly maxConnections?: number;
@@ -51,14 +53,15 @@ export type Server = Awaited<ReturnType<typeof startServer>>;
 
 /** @throws Error if the port is unavailable */
 export async function startServer(options: ServerOptions) {
-  const { routes, gate, figures, logger, spans = null } = options;
+  const { routes, gate, figures, keyTraffic, logger, spans = null } = options;
   const app = App();
   limitConnections(app, options);
   const log = createRequestLog(figures, logger);
   const unread = createUnreadResponses(figures, options.maxUnreadBytes);
   const traffic: Traffic = { open: 0, closing: false, onIdle: () => undefined };
   registerRoutes(app, routes, (match, method, path) => {
-    const context = { match, gate, log, traffic, spans, figures: log.getRouteFigures(method, path) };
+    const routeFigures = log.getRouteFigures(method, path);
+    const context = { match, gate, log, traffic, spans, keyTraffic, figures: routeFigures };
     return (res, req) => new RequestHandler(context, new Exchange(res, req, match, unread)).start();
   });
   const socket = await listen(app, options);

@@ -57,7 +57,7 @@ const statements = {
 /** 50 values for each of 1,000 statements. */
 const maxStatementValues = 50_000;
 const StatementQuery = Type.Object({ statementId: Uuid });
-const mapping = allowAdmin(largeBody(MappingRequest));
+const mapping = allowAdmin(largeBody(MappingRequest), 'xapi_mapping.saved');
 
 const createJsonReply = (data: object): Reply => ({ status: 200, body: JSON.stringify(data) });
 

@@ -55,6 +55,7 @@ test('GET /key returns tenant, scopes and quota to a key with any scope', async 
     const { created_at, ...rest } = await self();
     assert.deepEqual(rest, {
       ...{ key_id: id, tenant, scopes: [scope], requests_per_minute: 9, development: false },
+      ...{ name: null, note: null },
     });
     assert.ok(Date.parse(created_at) <= Date.now());
   }
@@ -228,4 +229,28 @@ test('POST /keys creates at most 1,000 keys per tenant, including revoked ones, 
   assert.equal(new Set(all.map(({ keyHash }) => keyHash)).size, all.length);
   const times = all.map(({ createdAt }) => createdAt);
   assert.deepEqual(times, times.toSorted());
+});
+
+test('POST and PATCH /keys set a name and a note, which are text, and null or a missing field keeps them', async () => {
+  const admin = await createHolder({ tenant: 'named' });
+  const name = '<script>alert(1)</script>';
+  const { data } = await admin.create({ name, note: 'Nightly export' });
+  assert.deepEqual([data.name, data.note, data.last_used_at], [name, 'Nightly export', null]);
+  const changed = await admin.change(data.key_id, { note: '', name: null });
+  assert.deepEqual([changed.data.name, changed.data.note], [name, null]);
+  assert.equal(changed.data.requests_per_minute, data.requests_per_minute);
+  const self = callerOf(service, data.key);
+  assert.equal((await self.get('/api/v1/key')).json.data.name, name);
+  for (const body of [{ name: 'x'.repeat(65) }, { note: 'x'.repeat(257) }, { name: 'a\u0000' }, { name: 7 }])
+    await assertOutcome(admin.change(data.key_id, body), invalid);
+});
+
+test('ClickHouse stores the name and the note of a key for a rebuild', async (t) => {
+  const admin = await createHolder({ tenant: 'stored' });
+  const { data } = await admin.create({ name: 'Reports', note: 'School 1' });
+  const history = createFactsHistory(clickhouseOf(t, service), service.clickhouseUrl);
+  const find = async () =>
+    (await history.fetchKeys()).keys.find(({ keyHash }) => keyHash === hashKey(data.key));
+  await waitFor('the key in ClickHouse', async () => (await find()) !== undefined);
+  assert.deepEqual(await find(), await keys.store.get(hashKey(data.key)));
 });

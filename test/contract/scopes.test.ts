@@ -44,9 +44,10 @@ const scopes: Readonly<Record<Scope, readonly RegExp[]>> = {
     /\/webhooks/,
     anyKey,
     /\/keys/,
+    /\/activity$/,
     /^(GET|PUT) .*\/xapi-mapping$/,
   ],
-  operator: [anyKey, /\/keys/, /\/(parked|audits|deployment|live)/, /^POST .*\/model\/rollback$/],
+  operator: [anyKey, /\/keys/, /\/(parked|audits|activity|deployment|live)/, /^POST .*\/model\/rollback$/],
   read: [
     anyKey,
     /^POST \/api\/v1\/(predictions|next-items|mastery$)/,

@@ -177,7 +177,7 @@ test('npm run keys creates, lists and revokes keys', async (t) => {
   const { createdAt: _, ...grant } = (await store.findActive(keyHash)) ?? {};
   assert.deepEqual(grant, {
     ...{ keyHash, tenant: 'default', requestsPerMinute: 100, scopes: ['read', 'write', 'admin'] },
-    ...{ development: false, revokedAt: null },
+    ...{ development: false, revokedAt: null, name: null, note: null },
   });
   const options = ['--key', 'mine', '--tenant', 'school', '--unlimited', '--scopes', 'write,read'];
   assert.equal((await keys('create', ...options)).out, 'mine');
@@ -207,12 +207,29 @@ test('npm run keys changes the quota of a stored key and never its tenant', asyn
   assert.match(other.err, /exists for tenant default .*Create another key/);
 });
 
+test('npm run keys sets and shows the name and the note, and the last use', async (t) => {
+  const { keys } = await prepare(t);
+  await keys('create', '--key', 'mine', '--name', 'Reports', '--note', 'School 1');
+  const id = hashKey('mine').slice(0, 12);
+  await store.recordUses([hashKey('mine')], Date.parse('2026-03-01T10:05:00Z'));
+  assert.match((await keys('list')).out, /2026-03-01T10:05:00.000Z {2}Reports {2}School 1/);
+  const changed = await keys('change', id, '--name', '', '--note', 'School 2');
+  assert.deepEqual([changed.code, changed.out], [0, `changed ${id}`]);
+  const { name, note } = (await store.findActive(hashKey('mine'))) ?? {};
+  assert.deepEqual([name, note], [null, 'School 2']);
+  assert.equal((await keys('change', 'unknown0', '--name', 'x')).code, 1);
+});
+
 test('npm run keys rejects wrong arguments', async (t) => {
   const { keys } = await prepare(t);
   const cases: [args: string, message: RegExp][] = [
-    ['', /Pass create, list or revoke/],
+    ['', /Pass create, list, change or revoke/],
     ['revoke', /Pass one KEY or HASH/],
-    ['list --unlimited', /apply only to create/],
+    ['list --unlimited', /--unlimited does not apply to list/],
+    ['change 12345678 --tenant a', /--tenant does not apply to change/],
+    ['change 12345678', /Pass --name or --note/],
+    ['change --name x', /Pass one KEY or HASH to change/],
+    [`create --name ${'x'.repeat(65)}`, /--name must have up to 64 characters/],
     ['create --key a:b', /--key/],
     ['create --tenant=', /--tenant/],
     ['create --requests-per-minute 0', /--requests-per-minute/],

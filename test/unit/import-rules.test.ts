@@ -45,7 +45,8 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   ],
   'src/store': [
     ...['redis', 'redis/wire', 'redis/connection', 'redis/commands', 'redis/server'],
-    ...['models', 'catalogue', 'outbox', 'learners', 'corrections', 'audit', 'access', 'webhooks', 'rebuild'],
+    ...['models', 'catalogue', 'outbox', 'learners', 'corrections', 'audit', 'access', 'operations'],
+    ...['webhooks', 'rebuild'],
   ],
   'src/warehouse': ['clickhouse', 'schema', 'ingest', 'reads', 'maintenance'],
   'src/embedded': ['.', 'clickhouse'],

@@ -1,8 +1,10 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Endpoints } from '../../embedded/data-dir.js';
 import type { Logger } from '../../logger.js';
 import type { AuditDependencies } from '../../services/audit/audit-checks.js';
 import { mismatchKinds } from '../../services/audit/audit-report.js';
-import { auditAndRecord } from '../../services/audit/run-audit.js';
+import { type AuditPorts, auditAndRecord } from '../../services/audit/run-audit.js';
 import type { MetricName, MetricRegistry, MetricSample } from '../../services/operations/metric-registry.js';
 import {
   applyRetention,
@@ -12,6 +14,9 @@ import {
 } from '../../services/retention/apply-retention.js';
 import { type AuditRecord, createAuditStore, loadLastAudit } from '../../store/audit/audit-store.js';
 import { createRetentionFence } from '../../store/audit/retention-fence.js';
+import { acquireLock, releaseLock } from '../../store/redis/commands/lock.js';
+import { mapRedisErrors } from '../../store/redis/connection/client.js';
+import { auditLockKey } from '../../store/redis/keys.js';
 import { connectWarehouse } from '../../warehouse/clickhouse/client.js';
 import { createAnswerArchive } from '../../warehouse/maintenance/answer-archive.js';
 import { createAuditWarehouse } from '../../warehouse/maintenance/audit-warehouse.js';
@@ -42,10 +47,49 @@ export async function withMaintenance<Result>(
   }
 }
 
-export const runAuditOnce = (engine: Engine, signal: AbortSignal): Promise<unknown> =>
-  withMaintenance(engine, engine.endpoints, engine.logger, (dependencies) =>
+const auditRenewalMs = 2000;
+
+/** @returns the running audit in `done`; null if another audit of the deployment is running */
+async function startAudit(engine: Engine, signal: AbortSignal) {
+  const { redis, logger } = engine;
+  const holder = randomUUID();
+  const lock = () => mapRedisErrors(acquireLock(redis, auditLockKey, holder));
+  if ((await lock()) > 0) return null;
+  const renewal = setInterval(() => lock().catch(() => undefined), auditRenewalMs);
+  const audit = withMaintenance(engine, engine.endpoints, logger, (dependencies) =>
     auditAndRecord(dependencies, { days: null, signal }),
   );
+  const unlock = async (): Promise<void> => {
+    clearInterval(renewal);
+    await releaseLock(redis, auditLockKey, holder);
+  };
+  return { done: audit.finally(unlock) };
+}
+
+/** Waits while another audit is running, or until the lock of a dead process expires. */
+export async function runAuditOnce(engine: Engine, signal: AbortSignal): Promise<unknown> {
+  for (;;) {
+    const started = await startAudit(engine, signal);
+    if (started !== null) return started.done;
+    await sleep(auditRenewalMs, undefined, { signal });
+  }
+}
+
+/** For requests. The audit ends with the service. */
+export function createAuditPorts(engine: Engine): AuditPorts {
+  const { redis, logger, closers } = engine;
+  const stopping = new AbortController();
+  closers.add('audit', () => stopping.abort());
+  return {
+    last: () => loadLastAudit(redis),
+    isRunning: async () => (await mapRedisErrors(redis.exists(auditLockKey))) === 1,
+    start: async () => {
+      const started = await startAudit(engine, stopping.signal);
+      started?.done.catch((error: unknown) => logger.error({ err: error }, 'the requested audit failed'));
+      return started !== null;
+    },
+  };
+}
 
 export const applyRetentionOnce = (engine: Engine, days: number, signal: AbortSignal): Promise<unknown> =>
   withMaintenance(engine, engine.endpoints, engine.logger, async (dependencies) => {

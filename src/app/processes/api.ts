@@ -2,6 +2,7 @@ import { createLimiter, type LimiterOptions, singleFlight } from '../../concurre
 import type { Config } from '../../config.js';
 import { toKeyId } from '../../contracts/access/access.js';
 import { ApiError } from '../../errors.js';
+import { recordActivities } from '../../http/activity.js';
 import { createAuthenticator } from '../../http/authenticator.js';
 import { createGate, createQuotaGate } from '../../http/gate.js';
 import { createAllPageRoutes, withDescription } from '../../http/pages.js';
@@ -11,16 +12,17 @@ import { StartError } from '../../lifecycle.js';
 import { type AnswerTally, createAttemptRecorder } from '../../services/answers/record-attempts.js';
 import { createLearnerExports } from '../../services/learners/export-learner.js';
 import { createHealth, type Health } from '../../services/operations/health.js';
+import { createKeyTraffic, type KeyTraffic } from '../../services/operations/key-traffic.js';
 import { createLiveStream } from '../../services/operations/live-stream.js';
-import type { MetricRegistry } from '../../services/operations/metric-registry.js';
 import { createKeyLookup, createKeyStore, createQuotaCounter } from '../../store/access/api-keys.js';
-import { loadLastAudit } from '../../store/audit/audit-store.js';
 import { createMappingStore } from '../../store/catalogue/xapi-mappings.js';
 import { createErasureStore } from '../../store/corrections/erasures.js';
 import { createParkedRows } from '../../store/corrections/redrive.js';
 import { acquireSweepTurn, sweepIds } from '../../store/learners/id-sweep.js';
 import { createLearnerExport } from '../../store/learners/learner-reads.js';
 import { createModelStore } from '../../store/models/model-store.js';
+import { type ActivityStore, createActivityStore } from '../../store/operations/activity-store.js';
+import { createMinuteStore } from '../../store/operations/minute-store.js';
 import { createPendingAttempts } from '../../store/outbox/pending-rows.js';
 import { readDeployment } from '../../store/redis/server/deployment.js';
 import { fetchRedisVersion } from '../../store/redis/server/server-info.js';
@@ -38,14 +40,21 @@ import { createSkillReads } from '../../warehouse/reads/skill-statistics.js';
 import { createStoredRows } from '../../warehouse/reads/stored-rows.js';
 import { createTenantRead } from '../../warehouse/reads/tenant-read.js';
 import { fetchWarehouseVersions } from '../../warehouse/schema/create-schema.js';
-import { addAnswerMetrics, type CollectedMetrics, formatMetrics } from '../operations/metrics.js';
+import { createAuditPorts } from '../operations/maintenance.js';
+import {
+  addAnswerMetrics,
+  type CollectedMetrics,
+  formatMetrics,
+  type Metrics,
+} from '../operations/metrics.js';
+import { startMinuteRecorder } from '../operations/minute-recorder.js';
 import { type Engine, rejectWhenBlocked } from '../startup/engine.js';
 import { computeConnectionLimit } from '../startup/open-files.js';
 
 interface ApiOptions {
   readonly config: Pick<Config, 'role' | 'apiProcesses' | 'host' | 'port' | 'webhookAllowPrivate'>;
   readonly stallReason: () => string | null;
-  readonly metricRegistry: MetricRegistry;
+  readonly metricRegistry: Metrics;
   readonly collect: () => Promise<readonly CollectedMetrics[]>;
 }
 
@@ -66,14 +75,26 @@ export async function startApi(engine: Engine, options: ApiOptions): Promise<num
   const keyRing = createKeyLookup(redis);
   const live = createLiveStream({ collect, findKey: keyRing.find });
   const metrics = async () => formatMetrics(await collect());
-  const ports = createRoutePorts(engine, config, tally, health);
-  const routes = createRoutes({ ...ports, live, metrics: singleFlight(metrics) });
+  const keyTraffic = createKeyTraffic();
+  const ports = createRoutePorts(engine, config, tally, keyTraffic, health);
+  const { activity, ...routePorts } = ports;
+  const routes = recordActivities(
+    createRoutes({ ...routePorts, activity, live, metrics: singleFlight(metrics) }),
+    activity,
+    logger,
+  );
   const gate = createGate(
     createAuthenticator(keyRing, () => performance.now()),
     createQuotaGate(createQuotaCounter(redis), Date.now),
   );
+  if (!servesProbesOnly)
+    await startMinuteRecorder({
+      ...{ collect: metricRegistry.collect, keyTraffic, logger, closers },
+      minutes: rejectWhenBlocked(engine.blockReason, createMinuteStore(redis)),
+      keys: rejectWhenBlocked(engine.blockReason, createKeyStore(redis)),
+    });
   const server = await startServer({
-    ...{ host, port, gate, figures: metricRegistry, logger, spans },
+    ...{ host, port, gate, figures: metricRegistry, keyTraffic, logger, spans },
     sharePort: apiProcesses > 1 && !servesProbesOnly,
     routes: servesProbesOnly
       ? routes.filter(({ scope, protocol }) => scope === null && !protocol)
@@ -152,8 +173,9 @@ function createRoutePorts(
   engine: Engine,
   { webhookAllowPrivate: allowPrivate }: ApiOptions['config'],
   tally: AnswerTally,
+  keyTraffic: KeyTraffic,
   health: Health,
-): Omit<RoutePorts, 'live' | 'metrics'> {
+): Omit<RoutePorts, 'live' | 'metrics'> & { readonly activity: ActivityStore } {
   const { redis, clickhouse, partitions, outbox, compute, blockReason, logger } = engine;
   const { learners, models, skills, goals, groups, profiles, catalogue } = engine;
   const limitReads = createLimiter(readLimits);
@@ -165,9 +187,10 @@ function createRoutePorts(
   const logUnreadable = (what: string) => (error: unknown) =>
     logger.error({ err: error }, `cannot read ${what}; it is omitted from the list`);
   const erasures = createErasureStore(redis, partitions, logUnreadable('an erasure'));
+  const keys = rejectWhenBlocked(blockReason, createKeyStore(redis, logUnreadable('a stored API key')));
   const { findErased, isOpen } = erasures;
   const erasureLookup = rejectWhenBlocked(blockReason, { findErased, isOpen });
-  const recorder = createAttemptRecorder(compute, tally, now);
+  const recorder = createAttemptRecorder(compute, tally, keyTraffic.countAnswers, now);
   const retraction = {
     ...{ learners, models, now, pendingAttempts, stored, rewriter: compute },
     limit: createLimiter(retractionLimits),
@@ -221,12 +244,14 @@ function createRoutePorts(
       records: { ...records, ...rejectWhenBlocked(blockReason, { readState: records.readState }) },
     }),
     keys: {
-      ...rejectWhenBlocked(blockReason, createKeyStore(redis, logUnreadable('a stored API key'))),
+      ...keys,
       logChange: (act, { keyHash, tenant }, by) =>
         logger.info({ key: toKeyId(keyHash), tenant, by: toKeyId(by.keyHash) }, `API key ${act}`),
     },
     parked: createParkedRows(redis),
-    lastAudit: () => loadLastAudit(redis),
+    audits: createAuditPorts(engine),
+    activity: createActivityStore(redis),
+    history: { minutes: createMinuteStore(redis), keys, now },
     deployment: {
       readFacts: () => readDeployment(redis),
       readRedisVersion: () => fetchRedisVersion(redis),

@@ -8,7 +8,7 @@ import {
   type Scope,
   toKeyId,
 } from '../../contracts/access/access.js';
-import { plainName } from '../../contracts/schema/ids.js';
+import { noControls, plainName } from '../../contracts/schema/ids.js';
 import { formatTableLines } from '../../lab/report/format.js';
 import { StartError } from '../../lifecycle.js';
 import { addKey, generateKey } from '../../services/access/manage-keys.js';
@@ -16,6 +16,13 @@ import { createKeyStore, type KeyStore } from '../../store/access/api-keys.js';
 import * as read from '../support/arguments.js';
 import { defineCommand } from '../support/command.js';
 import { openRedisOnly } from '../support/servers.js';
+
+const checkLabel =
+  (maxLength: number) =>
+  (text: string, name: string): string => {
+    if (text.length <= maxLength && new RegExp(noControls).test(text)) return text;
+    throw new read.UsageError(`${name} must have up to ${maxLength} characters, without control characters`);
+  };
 
 const options = {
   tenant: read.tenantOption(`tenant of the key (default: ${read.defaultTenant})`),
@@ -36,6 +43,12 @@ operator grants deployment-wide data and actions`,
       throw new read.UsageError(`${name} ${JSON.stringify(unknown)} must be one of ${allScopes.join(', ')}`);
     },
   ),
+  name: read.option('TEXT', 'display name, up to 64 characters; empty: none', checkLabel(64)),
+  note: read.option(
+    'TEXT',
+    'note for the owners of the key, up to 256 characters; empty: none',
+    checkLabel(256),
+  ),
   key: read.option(
     'KEY',
     `store this key, 1 to 128 characters of A-Za-z0-9._~-, instead of a random one;
@@ -54,30 +67,39 @@ type KeyAction = (store: KeyStore) => Promise<string>;
 export const main = defineCommand({
   name: 'keys',
   ...read.defineArguments({
-    usage: 'npm run keys -- create [options] | list | revoke KEY|HASH',
-    about: `Creates, lists and revokes API keys.
+    usage: 'npm run keys -- create [options] | list | change KEY|HASH [options] | revoke KEY|HASH',
+    about: `Creates, lists, changes and revokes API keys.
 
   create           prints the new key; only its hash is stored, so the key cannot be shown again
-  list             prints hash, tenant, quota, scopes and creation time of the active keys
+  list             prints hash, tenant, quota, scopes, creation time, last use, name and note of the active keys
+  change KEY|HASH  changes the name or note of a key
   revoke KEY|HASH  revokes a key, given as the key or as at least 8 leading characters of its hash;
                    the running service rejects it within 2 s
 
-The options apply to create.`,
+The options apply to create, --name and --note also to change.`,
     options,
     examples: [
       'npm run keys -- create --tenant school-1 --requests-per-minute 600 --scopes read,write',
       'npm run keys -- list',
+      "npm run keys -- change 1f2e3d4c --name 'Reports of school 1'",
       'npm run keys -- revoke 1f2e3d4c',
     ],
     notes: `It connects to Redis at REDIS_URL or of the service running on DATA_DIR, or starts the embedded servers itself.`,
     read: (values, { operands: [action, name, ...rest] }): KeyAction => {
-      const hasOptions = Object.values(values).some((value) => value !== null && value !== false);
-      if (action !== 'create' && hasOptions) throw new read.UsageError('The options apply only to create');
+      const given = Object.entries(values).flatMap(([option, value]) =>
+        value === null || value === false ? [] : [option],
+      );
+      const allowed = { create: given, change: changeOptions }[action ?? ''] ?? [];
+      const rejected = given.find((option) => !allowed.includes(option));
+      if (rejected !== undefined) throw new read.UsageError(`--${rejected} does not apply to ${action}`);
       if (action === 'create' && name === undefined) return create(values);
       if (action === 'list' && name === undefined) return list;
       if (action === 'revoke' && name !== undefined && rest.length === 0) return revoke(name);
+      if (action === 'change' && name !== undefined && rest.length === 0) return change(name, values);
       throw new read.UsageError(
-        action === 'revoke' ? 'Pass one KEY or HASH to revoke' : 'Pass create, list or revoke',
+        action === 'revoke' || action === 'change'
+          ? `Pass one KEY or HASH to ${action}`
+          : 'Pass create, list, change or revoke',
       );
     },
   }),
@@ -100,6 +122,7 @@ function create(values: read.OptionValues<typeof options>): KeyAction {
     requestsPerMinute: unlimited ? null : (quota ?? defaultQuota),
     scopes: scopes ?? defaultScopes,
     development: false,
+    ...readLabels(values),
   };
   return async (store) => {
     const stored = await store.findActive(grant.keyHash);
@@ -118,36 +141,61 @@ function requireSameGrant(stored: Grant, requested: Grant): void {
 }
 
 const list: KeyAction = async (store) => {
-  const keys = await store.listActive();
-  const rows = keys.map(({ keyHash, tenant, requestsPerMinute, scopes, development, createdAt }) => [
-    toKeyId(keyHash),
-    tenant,
-    requestsPerMinute === null ? 'unlimited' : `${requestsPerMinute}/min`,
-    scopes.join(),
-    createdAt,
-    development ? 'development key' : '',
-  ]);
-  return formatTableLines([['HASH', 'TENANT', 'QUOTA', 'SCOPES', 'CREATED', ''], ...rows], 'padEnd').join(
-    '\n',
+  const [keys, lastUses] = [await store.listActive(), await store.readLastUses()];
+  const rows = keys.map(
+    ({ keyHash, tenant, requestsPerMinute, scopes, development, createdAt, ...labels }) => {
+      const lastUse = lastUses.get(keyHash);
+      return [
+        ...[toKeyId(keyHash), tenant, requestsPerMinute === null ? 'unlimited' : `${requestsPerMinute}/min`],
+        ...[scopes.join(), createdAt, lastUse === undefined ? '' : new Date(lastUse).toISOString()],
+        ...[labels.name ?? (development ? 'development key' : ''), labels.note ?? ''],
+      ];
+    },
   );
+  const titles = ['HASH', 'TENANT', 'QUOTA', 'SCOPES', 'CREATED', 'LAST USED', 'NAME', 'NOTE'];
+  return formatTableLines([titles, ...rows], 'padEnd').join('\n');
 };
+
+const changeOptions: readonly string[] = ['name', 'note'];
+
+function change(name: string, values: read.OptionValues<typeof options>): KeyAction {
+  const update = readLabels(values);
+  if (Object.keys(update).length === 0) throw new read.UsageError('Pass --name or --note');
+  return async (store) => {
+    const keyHash = await findActive(store, name);
+    await store.change(keyHash, update);
+    return `changed ${toKeyId(keyHash)}`;
+  };
+}
+
+/** Empty texts remove a label. */
+const readLabels = ({ name, note }: read.OptionValues<typeof options>) => ({
+  ...(name !== null && { name: name || null }),
+  ...(note !== null && { note: note || null }),
+});
 
 const minPrefixLength = 8;
 
-/** Accepts a key, or a unique prefix of a hash. */
 function revoke(name: string): KeyAction {
   return async (store) => {
-    const hash = hashKey(name);
-    if (await store.revoke(hash)) return `revoked ${toKeyId(hash)}`;
-    const prefix = name.toLowerCase();
-    const keys = prefix.length < minPrefixLength ? [] : await store.listActive();
-    const [found, ...others] = keys.filter(({ keyHash }) => keyHash.startsWith(prefix));
-    if (others.length > 0)
-      throw new StartError(
-        `${others.length + 1} keys have a hash that starts with ${prefix}. Pass more characters`,
-      );
-    if (found === undefined || !(await store.revoke(found.keyHash)))
-      throw new StartError('No active key matches. npm run keys -- list shows the hashes');
-    return `revoked ${toKeyId(found.keyHash)}`;
+    const keyHash = await findActive(store, name);
+    await store.revoke(keyHash);
+    return `revoked ${toKeyId(keyHash)}`;
   };
+}
+
+/** @param name a key, or a unique prefix of a hash @returns the hash @throws StartError */
+async function findActive(store: KeyStore, name: string): Promise<string> {
+  const hash = hashKey(name);
+  if ((await store.findActive(hash)) !== null) return hash;
+  const prefix = name.toLowerCase();
+  const keys = prefix.length < minPrefixLength ? [] : await store.listActive();
+  const [found, ...others] = keys.filter(({ keyHash }) => keyHash.startsWith(prefix));
+  if (others.length > 0)
+    throw new StartError(
+      `${others.length + 1} keys have a hash that starts with ${prefix}. Pass more characters`,
+    );
+  if (found === undefined)
+    throw new StartError('No active key matches. npm run keys -- list shows the hashes');
+  return found.keyHash;
 }

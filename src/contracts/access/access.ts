@@ -21,6 +21,10 @@ export interface Grant {
   readonly scopes: readonly Scope[];
   /** Valid on this machine only. */
   readonly development: boolean;
+  /** Display name. */
+  readonly name?: string | null;
+  /** Free text of the owner. */
+  readonly note?: string | null;
 }
 
 /** Revoked keys stay stored: a missing key would look like data loss. */

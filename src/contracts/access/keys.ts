@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
-import { plainName } from '../schema/ids.js';
+import { noControls, plainName } from '../schema/ids.js';
 import { optionalNullable, validate, validationError } from '../schema/validate.js';
 import { allScopes, maxQuota, type Scope } from './access.js';
 
@@ -19,12 +19,22 @@ export const Scopes = Type.Array(Type.Enum([...allScopes]), {
   ...{ minItems: 1, maxItems: allScopes.length, uniqueItems: true },
 });
 
+export const KeyName = Type.String({ maxLength: 64, pattern: noControls, description: 'Display name.' });
+export const KeyNote = Type.String({
+  ...{ maxLength: 256, pattern: noControls },
+  description: 'Note for the owners of the key. Do not store personal data here.',
+});
+const labels = { name: optionalNullable(KeyName), note: optionalNullable(KeyNote) };
+
 export const NewKey = Type.Object(
-  { scopes: optionalNullable(Scopes), ...quota, tenant: optionalNullable(Tenant) },
-  { examples: [{ scopes: ['read'], requests_per_minute: 60 }] },
+  { scopes: optionalNullable(Scopes), ...quota, tenant: optionalNullable(Tenant), ...labels },
+  { examples: [{ scopes: ['read'], requests_per_minute: 60, name: 'Reports' }] },
 );
 const newCheck = Compile(NewKey);
-export const KeyChange = Type.Object(quota, { examples: [{ requests_per_minute: 120 }] });
+export const KeyChange = Type.Object(
+  { ...quota, ...labels },
+  { examples: [{ requests_per_minute: 120, note: 'Nightly export' }] },
+);
 const changeCheck = Compile(KeyChange);
 
 export type Quota = number | null;
@@ -34,14 +44,26 @@ export function parseNewKey(body: unknown) {
   const request = validate(newCheck, body, 'key');
   const named: readonly Scope[] | undefined = request.scopes ?? undefined;
   const scopes = named && allScopes.filter((scope) => named.includes(scope));
-  return { tenant: request.tenant ?? undefined, scopes, quota: parseQuota(request) };
+  const { tenant, name, note } = request;
+  return { tenant: tenant ?? undefined, scopes, quota: parseQuota(request), ...parseLabels({ name, note }) };
 }
 
-/** @throws ApiError INVALID_REQUEST */
-export function parseKeyChange(body: unknown): Quota {
-  const newQuota = parseQuota(validate(changeCheck, body, 'change'));
-  return newQuota === undefined ? rejectKey('requests_per_minute', 'or unlimited is required') : newQuota;
+/** Fields of the change only. An empty name or note removes it. @throws ApiError INVALID_REQUEST */
+export function parseKeyChange(body: unknown) {
+  const { name, note, ...request } = validate(changeCheck, body, 'change');
+  const requestsPerMinute = parseQuota(request);
+  const change = {
+    ...(requestsPerMinute !== undefined && { requestsPerMinute }),
+    ...parseLabels({ name, note }),
+  };
+  if (Object.keys(change).length > 0) return change;
+  return rejectKey('requests_per_minute', 'or unlimited, name or note is required');
 }
+
+const parseLabels = (labels: { readonly [Name in 'name' | 'note']: string | null | undefined }) =>
+  Object.fromEntries(
+    Object.entries(labels).flatMap(([label, text]) => (text == null ? [] : [[label, text || null]])),
+  ) as { name?: string | null; note?: string | null };
 
 function parseQuota(request: { requests_per_minute?: number | null; unlimited?: boolean | null }) {
   const amount = request.requests_per_minute ?? undefined;

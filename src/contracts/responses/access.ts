@@ -1,11 +1,14 @@
 import Type from 'typebox';
-import { Scopes, Tenant } from '../access/keys.js';
+import { activityNames } from '../access/activity.js';
+import { KeyName, KeyNote, Scopes, Tenant } from '../access/keys.js';
 import { nullable } from '../schema/validate.js';
 import { Amount, Count, Day, namedFields, pageSchema, Time } from './shared-schemas.js';
 
 const key = {
   key_id: Type.String({ description: 'First 12 characters of the SHA-256 of the key.' }),
   tenant: Tenant,
+  name: nullable(KeyName),
+  note: nullable(KeyNote),
   scopes: Scopes,
   requests_per_minute: nullable(Type.Integer({ minimum: 1 })),
   development: Type.Boolean({ description: 'If true, the key only works on the machine of the service.' }),
@@ -13,7 +16,12 @@ const key = {
 };
 export const OwnKey = Type.Object(key);
 
-const stored = { ...key, revoked_at: nullable(Time) };
+const stored = {
+  ...{ ...key, revoked_at: nullable(Time) },
+  last_used_at: nullable(
+    Type.String({ format: 'date-time', description: 'Last request with the key, to the minute.' }),
+  ),
+};
 export const Key = Type.Object(stored);
 export const KeyPage = pageSchema('keys', Key);
 export const CreatedKey = Type.Object({
@@ -47,7 +55,23 @@ const Audit = Type.Object({
   not_compared: Type.Array(Type.String(), { description: 'At most 200 reasons.' }),
   not_compared_count: Count,
 });
-export const LastAudit = Type.Object({ last: nullable(Audit) });
+const running = { running: Type.Boolean({ description: 'True while an audit is running.' }) };
+export const LastAudit = Type.Object({ ...running, last: nullable(Audit) });
+export const StartedAudit = Type.Object(running);
+
+export const ActivityPage = pageSchema(
+  'entries',
+  Type.Object({
+    at: Time,
+    tenant: Tenant,
+    key_id: Type.String({ description: 'Key that made the change.' }),
+    key_name: nullable(KeyName),
+    action: Type.Enum([...activityNames]),
+    target: nullable(
+      Type.String({ description: 'Id of the key, webhook, skill, group, erasure or model version.' }),
+    ),
+  }),
+);
 
 export const Deployment = Type.Object({
   ...namedFields(Type.String(), 'version', 'deployment_id', 'node_version', 'redis_version'),
@@ -57,9 +81,8 @@ export const Deployment = Type.Object({
   clickhouse_version: nullable(Type.String()),
 });
 
-export const LiveFigures = Type.Object({
+const rates = {
   at: Time,
-  processes: Type.Integer({ minimum: 0, description: 'API processes included in the figures.' }),
   ...namedFields(nullable(Amount), 'answers_per_second', 'requests_per_second'),
   errors: nullable(
     Type.Record(Type.String(), Amount, {
@@ -67,6 +90,27 @@ export const LiveFigures = Type.Object({
     }),
   ),
   latency_ms: nullable(Type.Object(namedFields(Amount, 'p50', 'p90', 'p99'))),
+};
+
+export const LiveHistory = Type.Object({
+  ...namedFields(Count, 'hours', 'step_minutes'),
+  points: Type.Array(Type.Object(rates), {
+    description: 'Means per step, oldest first. Steps without a running service are missing.',
+  }),
+  keys: Type.Array(
+    Type.Object({
+      key_id: Type.String(),
+      name: nullable(KeyName),
+      tenant: nullable(Tenant),
+      ...namedFields(Count, 'requests', 'answers', 'errors', 'rejected'),
+    }),
+    { description: 'The ten keys with the most requests. `rejected`: status 429, not part of `errors`.' },
+  ),
+});
+
+export const LiveFigures = Type.Object({
+  ...rates,
+  processes: Type.Integer({ minimum: 0, description: 'API processes included in the figures.' }),
   ...namedFields(nullable(Count), 'outbox_length', 'journal_length', 'parked_rows'),
   ...namedFields(nullable(Count), 'lanes_waiting', 'connections_open'),
   oldest_pending_seconds: nullable(Amount),

@@ -142,6 +142,8 @@ const responses = {
   'GET /api/v1/parked': ok(access.ParkedPage),
   'POST /api/v1/parked/redrive': ok(access.RedriveResult),
   'GET /api/v1/audits': ok(access.LastAudit),
+  'POST /api/v1/audits': accepted(access.StartedAudit, 'CONFLICT'),
+  'GET /api/v1/activity': ok(access.ActivityPage),
   'GET /api/v1/deployment': ok(access.Deployment),
   'POST /api/v1/webhooks': created(webhooks.WebhookWithSecret, 'LIMIT_EXCEEDED'),
   'GET /api/v1/webhooks': ok(webhooks.WebhookPage),
@@ -164,6 +166,7 @@ const responses = {
   'PUT /xapi/statements': withoutEnvelope({ 204: null }, ...countingErrors, 'TOO_LATE'),
   'GET /xapi/about': withoutEnvelope({ 200: Type.Object({ version: Type.Array(Type.String()) }) }),
   'GET /api/v1/live': withoutEnvelope({ 200: access.LiveEvents }),
+  'GET /api/v1/live/history': ok(access.LiveHistory),
   'GET /api/v1/health': withoutEnvelope(
     {
       200: successSchema(health(Type.Enum(['ok', 'degraded']))),

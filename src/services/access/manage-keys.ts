@@ -23,8 +23,9 @@ import {
   sortNewestFirst,
 } from '../paging/pages.js';
 
-export interface KeyPorts extends Pick<KeyStore, 'all' | 'get' | 'save' | 'setQuota' | 'revoke'> {
-  readonly logChange: (act: 'created' | 'quota changed' | 'revoked', key: StoredKey, by: Grant) => void;
+export interface KeyPorts
+  extends Pick<KeyStore, 'all' | 'get' | 'save' | 'change' | 'revoke' | 'readLastUses'> {
+  readonly logChange: (act: 'created' | 'changed' | 'revoked', key: StoredKey, by: Grant) => void;
 }
 
 /** Per tenant, including revoked keys, because all keys are read together. Operators may exceed it. */
@@ -45,7 +46,7 @@ export async function addKey(keys: Pick<KeyStore, 'save'>, grant: Grant): Promis
 }
 
 export async function readCallerKey(keys: KeyPorts, { grant }: Call): Promise<object> {
-  const { revoked_at: _, ...own } = describeKey(await requireActiveKey(keys, grant));
+  const { revoked_at: _, last_used_at: __, ...own } = describeKey(await requireActiveKey(keys, grant));
   return own;
 }
 
@@ -76,7 +77,8 @@ export async function listKeys(keys: KeyPorts, { grant: caller, query }: Call<St
   );
   const left = sortNewestFirst(visibleKeys, toPosition, after);
   const page = buildPage(left, limit, (last) => cursors.encode(toPosition(last)));
-  return encodeList({}, 'keys', page, describeKey);
+  const lastUses = await keys.readLastUses();
+  return encodeList({}, 'keys', page, (key) => describeKey(key, lastUses.get(key.keyHash)));
 }
 
 export async function createKey(keys: KeyPorts, { grant, body }: Call): Promise<object> {
@@ -94,7 +96,8 @@ export async function createKey(keys: KeyPorts, { grant, body }: Call): Promise<
   await checkKeyCount(keys, caller);
   const key = generateKey();
   const keyHash = hashKey(key);
-  await addKey(keys, { keyHash, tenant, requestsPerMinute, scopes, development: false });
+  const { name = null, note = null } = requested;
+  await addKey(keys, { keyHash, tenant, requestsPerMinute, scopes, development: false, name, note });
   const createdKey = requireStored(await keys.get(keyHash));
   keys.logChange('created', createdKey, caller);
   return { ...describeKey(createdKey), key };
@@ -121,16 +124,16 @@ async function checkKeyCount(keys: KeyPorts, caller: Grant): Promise<void> {
     );
 }
 
-export async function changeQuota(keys: KeyPorts, { grant, body }: Call, id: string): Promise<object> {
-  const quota = parseKeyChange(parseJson(body));
+export async function changeKey(keys: KeyPorts, { grant, body }: Call, id: string): Promise<object> {
+  const change = parseKeyChange(parseJson(body));
   const caller = await requireActiveKey(keys, grant);
   const found = await findManageableKey(keys, caller, id);
-  checkQuota(caller, quota);
-  const changed = requireStored(await keys.setQuota(found.keyHash, quota));
+  if (change.requestsPerMinute !== undefined) checkQuota(caller, change.requestsPerMinute);
+  const changed = requireStored(await keys.change(found.keyHash, change));
   if (changed.revokedAt !== null)
     throw new ApiError('CONFLICT', 'This key is revoked and cannot be changed.');
-  keys.logChange('quota changed', changed, caller);
-  return describeKey(changed);
+  keys.logChange('changed', changed, caller);
+  return describeUsedKey(keys, changed);
 }
 
 export async function revokeKey(keys: KeyPorts, { grant }: Call, id: string): Promise<object> {
@@ -139,7 +142,7 @@ export async function revokeKey(keys: KeyPorts, { grant }: Call, id: string): Pr
   await keys.revoke(keyHash);
   const revoked = requireStored(await keys.get(keyHash));
   keys.logChange('revoked', revoked, caller);
-  return describeKey(revoked);
+  return describeUsedKey(keys, revoked);
 }
 
 async function findManageableKey(keys: KeyPorts, caller: Grant, id: string): Promise<StoredKey> {
@@ -150,12 +153,18 @@ async function findManageableKey(keys: KeyPorts, caller: Grant, id: string): Pro
   throw forbidden('This key has scopes that the calling key lacks.');
 }
 
-const describeKey = (key: StoredKey) => ({
+const describeUsedKey = async (keys: KeyPorts, key: StoredKey) =>
+  describeKey(key, (await keys.readLastUses()).get(key.keyHash));
+
+const describeKey = (key: StoredKey, lastUsedAt?: number) => ({
   key_id: toKeyId(key.keyHash),
   tenant: key.tenant,
+  name: key.name ?? null,
+  note: key.note ?? null,
   scopes: key.scopes,
   requests_per_minute: key.requestsPerMinute,
   development: key.development,
   created_at: key.createdAt,
   revoked_at: key.revokedAt,
+  last_used_at: lastUsedAt === undefined ? null : new Date(lastUsedAt).toISOString(),
 });

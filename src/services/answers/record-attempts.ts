@@ -1,5 +1,6 @@
 import type { Lanes } from '../../compute/lanes.js';
 import { type EventsRequest, parseInvalidEvent } from '../../compute/track-task.js';
+import type { Call } from '../../contracts/access/call.js';
 import type { EventOutcome, EventsFormat, TrackOutcome } from '../../contracts/answers/track-task.js';
 import { ApiError, countingError, unavailable } from '../../errors.js';
 import { mapInSlices } from '../../slices.js';
@@ -14,13 +15,14 @@ export type EventResult = RecordedAnswer | ApiError;
 /** Since the process started. `unmapped`: xAPI statements without a skill. */
 export type AnswerTally = Partial<Record<TrackOutcome | 'unmapped', number>>;
 
-type EventRequest = Omit<EventsRequest, 'form' | 'receivedAt'>;
+type EventRequest = Omit<EventsRequest, 'form' | 'receivedAt'> & Pick<Call, 'grant'>;
 
 export type AttemptRecorder = ReturnType<typeof createAttemptRecorder>;
 
 export function createAttemptRecorder(
   lanes: Pick<Lanes, 'findOverload' | 'track' | 'trackEvent'>,
   tally: AnswerTally,
+  countAnswers: (keyHash: string, answers: number) => void,
   now: () => number,
 ) {
   const tallyResult = ({ outcome, data }: EventOutcome): EventResult => {
@@ -31,12 +33,15 @@ export function createAttemptRecorder(
     findOverload: lanes.findOverload,
     /** @param onResult called once, possibly synchronously */
     recordOne: (request: EventRequest, onResult: (result: EventResult) => void): void =>
-      lanes.trackEvent(buildSentEvents('event', request, now()), (tracked) =>
-        onResult(tracked instanceof Error ? toApiError(tracked) : tallyResult(tracked)),
-      ),
+      lanes.trackEvent(buildSentEvents('event', request, now()), (tracked) => {
+        if (tracked instanceof Error) return onResult(toApiError(tracked));
+        if (tracked.outcome === 'counted') countAnswers(request.grant.keyHash, 1);
+        onResult(tallyResult(tracked));
+      }),
     /** @returns results in order of events @throws ApiError if no event was accepted */
     recordBatch: async (form: EventsFormat, request: EventRequest): Promise<EventResult[]> => {
       const tracked = await lanes.track(buildSentEvents(form, request, now()), null).catch(rethrowBatchError);
+      countAnswers(request.grant.keyHash, tracked.filter(({ outcome }) => outcome === 'counted').length);
       // In slices: a thousand rejections take 14 ms.
       return mapInSlices(tracked, tallyResult);
     },

@@ -4,6 +4,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { DayRange } from '../../contracts/schema/tenant-day.js';
 import { dayMs } from '../../domain/base/common.js';
+import { ApiError } from '../../errors.js';
 import type { Logger } from '../../logger.js';
 import type { AuditRecord, AuditStore } from '../../store/audit/audit-store.js';
 import {
@@ -102,11 +103,24 @@ export async function auditAndRecord(
   return report;
 }
 
-export async function readAudit(last: () => Promise<AuditRecord | null>): Promise<object> {
-  const record = await last();
-  if (record?.report === undefined) return { last: null };
+export interface AuditPorts {
+  readonly last: () => Promise<AuditRecord | null>;
+  readonly isRunning: () => Promise<boolean>;
+  /** @returns false if an audit is running */
+  readonly start: () => Promise<boolean>;
+}
+
+export async function readAudit({ last, isRunning }: AuditPorts): Promise<object> {
+  const [record, running] = [await last(), await isRunning()];
+  if (record?.report === undefined) return { running, last: null };
   const { report, mismatches, notCompared } = record;
-  return { last: { ...report, mismatches_by_kind: mismatches, not_compared_count: notCompared } };
+  return { running, last: { ...report, mismatches_by_kind: mismatches, not_compared_count: notCompared } };
+}
+
+/** @throws ApiError CONFLICT if an audit is running */
+export async function startAudit({ start }: AuditPorts): Promise<object> {
+  if (await start()) return { running: true };
+  throw new ApiError('CONFLICT', 'An audit is running; read its result with GET /api/v1/audits.');
 }
 
 function logReport({ mismatches, notCompared, totals, seconds }: AuditReport, logger: Logger): void {

@@ -15,7 +15,7 @@ interface Series {
   readonly value: number;
 }
 
-interface MetricSnapshot {
+export interface MetricSnapshot {
   /** Monotonic, in milliseconds. */
   readonly at: number;
   readonly processes: ReadonlySet<unknown>;
@@ -24,7 +24,10 @@ interface MetricSnapshot {
 
 const namePrefix = /^skilltrace_/;
 
-function createSnapshot(processes: readonly (readonly ReportedMetric[])[], at: number): MetricSnapshot {
+export function createSnapshot(
+  processes: readonly (readonly ReportedMetric[])[],
+  at: number,
+): MetricSnapshot {
   const all = processes.flat().flatMap(({ name, values }) =>
     values.map(({ value, labels, metricName = name }) => ({
       ...{ name: metricName.replace(namePrefix, ''), labels, value },
@@ -48,6 +51,20 @@ const computeGrowth = (
     const { value = 0 } = before.series.get(key) ?? {};
     return [{ ...series, value: series.value < value ? series.value : series.value - value }];
   });
+
+/** Requests by status, counted answers, and tracking requests by upper bound of the duration in seconds. */
+export function countRequests(before: MetricSnapshot, now: MetricSnapshot) {
+  const grow = (name: string) => computeGrowth(before, now, (series) => series.name === name);
+  const [statuses, buckets] = [new Map<string, number>(), new Map<string, number>()];
+  for (const { labels, value } of grow('http_requests_total')) add(statuses, `${labels.status}`, value);
+  for (const { labels, value } of grow('http_request_duration_seconds_bucket'))
+    if (trackingRoutes.includes(`${labels.route}`)) add(buckets, `${labels.le}`, value);
+  const counted = grow('answers_total').filter(({ labels }) => labels.outcome === 'counted');
+  return { answers: sumSeries(counted), statuses, buckets };
+}
+
+export const add = (sums: Map<string, number>, name: string, value: number): unknown =>
+  sums.set(name, (sums.get(name) ?? 0) + value);
 
 const sumSeries = (series: readonly Series[]): number => computeSum(series.map(({ value }) => value));
 
@@ -91,34 +108,31 @@ export function createLiveMetrics() {
 
 function computeRates(before: MetricSnapshot | undefined, now: MetricSnapshot): object {
   if (before === undefined) return { answers_per_second: null, requests_per_second: null, errors: null };
-  const perSecond = (count: number): number => Math.round((count * 1e4) / (now.at - before.at)) / 10;
-  const requests = computeGrowth(before, now, ({ name }) => name === 'http_requests_total');
-  const isAccepted = ({ name, labels }: Series): boolean =>
-    name === 'answers_total' && labels.outcome === 'counted';
-  const statuses = new Set(requests.map(({ labels }) => `${labels.status}`));
-  const errors = [...statuses].sort().flatMap((status) => {
-    const count = sumSeries(requests.filter(({ labels }) => labels.status === status));
-    return status >= '400' && count > 0 ? [[status, perSecond(count)] as const] : [];
-  });
+  return describeRates(countRequests(before, now), (now.at - before.at) / 1000);
+}
+
+export function describeRates(
+  { answers, statuses }: Pick<ReturnType<typeof countRequests>, 'answers' | 'statuses'>,
+  seconds: number,
+) {
+  const perSecond = (count: number): number => Math.round((count * 1000) / seconds) / 1000;
+  const errors = [...statuses].sort().filter(([status, count]) => status >= '400' && count > 0);
   return {
-    answers_per_second: perSecond(sumSeries(computeGrowth(before, now, isAccepted))),
-    requests_per_second: perSecond(sumSeries(requests)),
-    errors: Object.fromEntries(errors),
+    answers_per_second: perSecond(answers),
+    requests_per_second: perSecond(computeSum([...statuses.values()])),
+    errors: Object.fromEntries(errors.map(([status, count]) => [status, perSecond(count)])),
   };
 }
 
 const trackingRoutes = ['/api/v1/track-answer', '/api/v1/track-answers'];
 
-/** Quantiles of tracking requests, interpolated within a bucket. */
-function computeLatency(before: MetricSnapshot, now: MetricSnapshot): object | null {
-  const isTrackingBucket = ({ name, labels }: Series): boolean =>
-    name === 'http_request_duration_seconds_bucket' && trackingRoutes.includes(`${labels.route}`);
-  const upTo = new Map<number, number>();
-  for (const { labels, value } of computeGrowth(before, now, isTrackingBucket)) {
-    const bound = labels.le === '+Inf' ? Number.POSITIVE_INFINITY : Number(labels.le);
-    upTo.set(bound, (upTo.get(bound) ?? 0) + value);
-  }
-  const buckets = [...upTo].sort(([a], [b]) => a - b);
+const computeLatency = (before: MetricSnapshot, now: MetricSnapshot) =>
+  computeQuantiles(countRequests(before, now).buckets);
+
+/** Milliseconds, interpolated within a bucket. @param upTo requests by upper bound in seconds */
+export function computeQuantiles(upTo: ReadonlyMap<string, number>) {
+  const toBound = (le: string): number => (le === '+Inf' ? Number.POSITIVE_INFINITY : Number(le));
+  const buckets = [...upTo].map(([le, count]) => [toBound(le), count] as const).sort(([a], [b]) => a - b);
   const all = buckets.at(-1)?.[1] ?? 0;
   if (all === 0) return null;
   const quantile = (share: number): number => {

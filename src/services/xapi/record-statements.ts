@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { EventsRequest } from '../../compute/track-task.js';
+import type { Call } from '../../contracts/access/call.js';
 import {
   findTimeProblem,
   type LearningEvent,
@@ -33,14 +34,15 @@ export interface StatementPorts {
   readonly now: () => number;
 }
 
-type Sender = Pick<EventsRequest, 'tenant' | 'span'>;
+type Sender = Pick<EventsRequest, 'tenant' | 'span'> & Pick<Call, 'grant'>;
 
 /**
  * @returns ids, including assigned ones
  * @throws ApiError INVALID_REQUEST: no answer was counted; other codes: some may be counted, and a retry is
  * safe
  */
-export async function recordStatements(ports: StatementPorts, { tenant, span }: Sender, body: unknown) {
+export async function recordStatements(ports: StatementPorts, sender: Sender, body: unknown) {
+  const { tenant } = sender;
   const overload = ports.recorder.findOverload(tenant);
   if (overload !== null) throw overload;
   const sent: readonly unknown[] = Array.isArray(body) ? body : [body];
@@ -54,7 +56,7 @@ export async function recordStatements(ports: StatementPorts, { tenant, span }: 
   if (distinct(parsed.map(({ id }) => id.toLowerCase())).length < parsed.length)
     throw invalid('Two statements of the request have the same id.');
   const events = parsed.flatMap(({ meaning }) => (meaning.kind === 'answer' ? [meaning.event] : []));
-  if (events.length > 0) await recordAnswers(ports.recorder, { tenant, span }, events);
+  if (events.length > 0) await recordAnswers(ports.recorder, sender, events);
   for (const { meaning } of parsed)
     if (meaning.kind === 'voiding') await retractVoided(ports, tenant, meaning.statementId);
   const unmapped = parsed.filter(({ meaning }) => meaning.kind === 'unmapped').length;
@@ -89,7 +91,9 @@ function parseAndInterpret(value: unknown, path: string, mapping: XapiMapping, n
 /** @throws ApiError with the rejected ids; retryable errors take precedence */
 async function recordAnswers(recorder: AttemptRecorder, sender: Sender, events: readonly LearningEvent[]) {
   const body = Buffer.from(JSON.stringify({ events }));
-  const results = await recorder.recordBatch('batch', { ...sender, body, idempotencyKey: null });
+  const { tenant, span, grant } = sender;
+  const request = { tenant, span, grant, body, idempotencyKey: null };
+  const results = await recorder.recordBatch('batch', request);
   const rejected = results.flatMap((error, i) =>
     error instanceof ApiError ? [{ error, path: events[i]?.event_id ?? '', message: error.message }] : [],
   );

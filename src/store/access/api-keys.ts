@@ -1,12 +1,13 @@
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import { allScopes, type Grant, type StoredKey } from '../../contracts/access/access.js';
-import { nullable } from '../../contracts/schema/validate.js';
+import { nullable, optionalNullable } from '../../contracts/schema/validate.js';
 import { unavailable } from '../../errors.js';
+import { splitIntoParts } from '../../lists.js';
 import { readHash, type UnreadableHandler } from '../redis/commands/bulk-operations.js';
 import { compareAndSetField, defineScript } from '../redis/commands/script.js';
 import { mapRedisErrors, type RedisClient } from '../redis/connection/client.js';
-import { apiKeysKey, metaKey, quotaKey } from '../redis/keys.js';
+import { apiKeysKey, lastUsesKey, metaKey, quotaKey } from '../redis/keys.js';
 
 /** Stored under the key's hash. The key itself is never stored. */
 const keyRecordCheck = Compile(
@@ -17,17 +18,28 @@ const keyRecordCheck = Compile(
     development: Type.Boolean(),
     createdAt: Type.String(),
     revokedAt: nullable(Type.String()),
+    name: optionalNullable(Type.String()),
+    note: optionalNullable(Type.String()),
   }),
 );
 
 /** Fixed field order: a rebuild restores the same bytes. */
-const encode = ({ tenant, requestsPerMinute, scopes, development, createdAt, revokedAt }: StoredKey) =>
-  JSON.stringify({ tenant, requestsPerMinute, scopes, development, createdAt, revokedAt });
+const encode = ({ keyHash: _, name = null, note = null, ...key }: StoredKey) => {
+  const { tenant, requestsPerMinute, scopes, development, createdAt, revokedAt } = key;
+  return JSON.stringify({ tenant, requestsPerMinute, scopes, development, createdAt, revokedAt, name, note });
+};
 
 function decode(keyHash: string, stored: string): StoredKey {
   const record: unknown = JSON.parse(stored);
   if (!keyRecordCheck.Check(record)) throw new Error(`the stored API key ${keyHash} is unreadable`);
-  return { ...record, keyHash, scopes: allScopes.filter((scope) => record.scopes.includes(scope)) };
+  const { name = null, note = null } = record;
+  return {
+    ...record,
+    name,
+    note,
+    keyHash,
+    scopes: allScopes.filter((scope) => record.scopes.includes(scope)),
+  };
 }
 
 /** The window starts with the first request. `leftMs`: time until it ends. */
@@ -44,6 +56,7 @@ end
 return { taken, left }
 `);
 
+export type KeyUpdate = Partial<Pick<StoredKey, 'requestsPerMinute' | 'name' | 'note'>>;
 export type KeyStore = ReturnType<typeof createKeyStore>;
 
 const now = (): string => new Date().toISOString();
@@ -76,21 +89,29 @@ export function createKeyStore(client: RedisClient, onUnreadable?: UnreadableHan
     get,
     all: listAll,
     listActive: async () => (await listAll()).filter(({ revokedAt }) => revokedAt === null),
-    /** For a stored key, changes only the quota (and scopes of the development key). */
+    /** For a stored key, changes only the quota and given labels (and scopes of the development key). */
     save: async (grant: Grant): Promise<'added' | 'updated' | 'revoked'> => {
-      const { requestsPerMinute, scopes, development } = grant;
+      const { requestsPerMinute, scopes, development, name, note } = grant;
+      const labels = { ...(name !== undefined && { name }), ...(note !== undefined && { note }) };
       const stored = await update(grant.keyHash, (found) => {
         if (found === null) return { ...grant, createdAt: now(), revokedAt: null };
         if (found.revokedAt !== null) return null;
-        return { ...found, requestsPerMinute, ...(development && { scopes, development }) };
+        return { ...found, requestsPerMinute, ...labels, ...(development && { scopes, development }) };
       });
       if (stored === null) return 'added';
       return stored.revokedAt === null ? 'updated' : 'revoked';
     },
     /** Does not change a revoked key. */
-    setQuota: async (keyHash: string, requestsPerMinute: number | null): Promise<StoredKey | null> => {
-      await update(keyHash, (found) => (found?.revokedAt === null ? { ...found, requestsPerMinute } : null));
+    change: async (keyHash: string, change: KeyUpdate): Promise<StoredKey | null> => {
+      await update(keyHash, (found) => (found?.revokedAt === null ? { ...found, ...change } : null));
       return get(keyHash);
+    },
+    /** Unix milliseconds by key hash, for keys that were used. Lost in a rebuild. */
+    readLastUses: async (): Promise<ReadonlyMap<string, number>> =>
+      readHash(client, lastUsesKey, (_, text) => Number(text)),
+    recordUses: async (keyHashes: readonly string[], at: number): Promise<void> => {
+      for (const some of splitIntoParts(keyHashes, 500))
+        await mapRedisErrors(client.hset(lastUsesKey, Object.fromEntries(some.map((one) => [one, at]))));
     },
     /** Does not replace a stored key, but always applies a revocation. */
     restore: (key: StoredKey) =>

@@ -8,6 +8,12 @@ import { formulaVersion } from '../../domain/base/formula-version.js';
 
 export const metaKey = 'st:meta';
 export const apiKeysKey = 'st:keys';
+/** Key hash → Unix ms of the last use, to the minute. */
+export const lastUsesKey = 'st:keys:used';
+/** Both share a slot. */
+export const activityKey = (tenant: string | null): string =>
+  tenant === null ? 'st:{activity}' : `st:{activity}:${tenant}`;
+export const minutesKey = 'st:minutes';
 
 export const partitionPrefix = (partition: number): string => `st:{p${partition}}`;
 
@@ -30,6 +36,7 @@ export const removedCountsKey = (partition: number): string => `${partitionPrefi
 /** @param day UTC day of arrival, days since 1970 */
 export const acceptedField = tenantDay;
 export const auditKey = 'st:audit';
+export const auditLockKey = 'st:audit:lock';
 export const demoLockKey = (tenant: string): string => `st:demo:lock:${tenant}`;
 /** Field: learner's key. Value: last counted line. */
 export const importMarksKey = (partition: number, id: string): string =>

@@ -13,7 +13,7 @@ import { apiKeys, deployments, xapiMappings } from '../schema/deployment-tables.
 type KeyRow = Omit<StoredKey, 'keyHash' | 'scopes' | 'development'> & { scopes: string; sealed: string };
 
 const selectKeys = `SELECT tenant, requests_per_minute AS requestsPerMinute, scopes, created_at AS createdAt,
-  revoked_at AS revokedAt, sealed_hash AS sealed
+  revoked_at AS revokedAt, name, note, sealed_hash AS sealed
 FROM ${apiKeys.name} ORDER BY updated_at DESC LIMIT 1 BY tenant, key_id`;
 
 const selectDeployment = `SELECT deployment_id AS deploymentId, created_at AS createdAt, partitions
@@ -76,6 +76,8 @@ const toRow = (key: StoredKey, { sealing, naming }: Secrets) => ({
   scopes: formatRights(key),
   created_at: key.createdAt,
   revoked_at: key.revokedAt,
+  name: key.name ?? null,
+  note: key.note ?? null,
   sealed_hash: seal(key.keyHash, buildAuthenticatedData(key.tenant, formatRights(key)), sealing),
 });
 

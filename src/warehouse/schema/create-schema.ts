@@ -42,6 +42,7 @@ const addedColumns: readonly (readonly [Table, readonly string[]])[] = [
   ...[...rollups.map(({ table }) => table), archivedLearnerSkill].map(
     (table) => [table, furtherNames] as const,
   ),
+  [apiKeys, ['name', 'note']],
 ];
 
 /** Two processes may record the same version: readers take the highest. */

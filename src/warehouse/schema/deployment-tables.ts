@@ -24,6 +24,8 @@ export const apiKeys = defineTable(
     created_at DateTime64(3, 'UTC') -- Time of creation
     revoked_at Nullable(DateTime64(3, 'UTC')) -- Time of revocation; NULL: valid
     sealed_hash String -- Hash of the key, encrypted with a secret of the service
+    name Nullable(String) -- Display name; NULL: none
+    note Nullable(String) -- Note of the owner; NULL: none
   `,
   { engine, orderBy: '(tenant, key_id, updated_at)', shardBy: 'cityHash64(tenant)' },
 );

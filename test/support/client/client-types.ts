@@ -43,6 +43,7 @@ import { LearnersQuery } from '../../../src/services/learners/list-learners.js';
 import { VelocityQuery } from '../../../src/services/learners/read-velocity.js';
 import { ReliabilityQuery } from '../../../src/services/models/model-quality.js';
 import { RollbackRequest } from '../../../src/services/models/model-versions.js';
+import { HistoryQuery } from '../../../src/services/operations/live-history.js';
 import { LiveQuery } from '../../../src/services/operations/live-stream.js';
 import { PageQuery } from '../../../src/services/paging/pages.js';
 import type { Schema } from '../http/description.js';
@@ -80,6 +81,7 @@ const sent: Readonly<Record<string, TSchema>> = {
   ...{ GroupSetting: GroupBody, MemberChange: MembersBody, ProfileSetting: ProfileBody },
   ...{ ProfilesRequest: ProfilesBody, GroupsQuery: query(GroupsQuery) },
   GroupReadQuery: query(GroupReadQuery),
+  HistoryQuery: query(HistoryQuery),
   ...{ PageQuery: query(PageQuery), KeyQuery: query(KeyQuery) },
 };
 
@@ -114,6 +116,11 @@ const received: Readonly<Record<string, TSchema>> = {
   ...{ Erasure: erasures.Erasure, EventTypes, OwnKey: access.OwnKey, Key: access.Key },
   ...{ CreatedKey: access.CreatedKey, KeyPage: access.KeyPage, ErasurePage: erasures.ErasurePage },
   ...{ ParkedPage: access.ParkedPage, Redriven: access.RedriveResult, LastAudit: access.LastAudit },
+  ...{
+    StartedAudit: access.StartedAudit,
+    ActivityPage: access.ActivityPage,
+    LiveHistory: access.LiveHistory,
+  },
   ...{ Deployment: access.Deployment, Webhook: webhooks.Webhook },
   ...{ WebhookWithSecret: webhooks.WebhookWithSecret, WebhookPage: webhooks.WebhookPage },
   ...{ DeletedWebhook: webhooks.DeletedWebhook, SentMessage: webhooks.SentMessage },

@@ -3,6 +3,7 @@ import { createGate } from '../../../src/http/gate.js';
 import type { Reply, Route } from '../../../src/http/route.js';
 import { type Server, startServer } from '../../../src/http/server.js';
 import { createLogger } from '../../../src/logger.js';
+import { createKeyTraffic } from '../../../src/services/operations/key-traffic.js';
 import type { MetricRegistry } from '../../../src/services/operations/metric-registry.js';
 
 /** Starts the HTTP server with GET routes that need no key. @param handlers by path */
@@ -18,6 +19,7 @@ export async function startRoutes(
   const authenticator = { authenticate: () => Promise.reject(new Error('no route needs a key')) };
   const server = await startServer({
     ...{ host: '127.0.0.1', port: 0, sharePort: false, routes, figures, maxUnreadBytes },
+    keyTraffic: createKeyTraffic(),
     gate: createGate(authenticator, { pass: () => ({}) }),
     logger: createLogger('silent', 'test'),
   });

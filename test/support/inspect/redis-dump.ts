@@ -23,7 +23,7 @@ const inOrder = (entry: string): string => {
 };
 /** Keys of data in flight, and keys that expire. */
 const passing =
-  /^(bull|st:(quota|ids|rebuild|audit|purged|erased:looked|v\d+:))|^\{bull|:(out|journal|forecasts)(:parked|:rows)?$|:events$|:goal:(checks|alerts)$|:m[\d.]*$|:import:/;
+  /^(bull|st:(quota|ids|rebuild|audit|keys:used|minutes|\{activity|purged|erased:looked|v\d+:))|^\{bull|:(out|journal|forecasts)(:parked|:rows)?$|:events$|:goal:(checks|alerts)$|:m[\d.]*$|:import:/;
 
 /** @returns entries by key: sorted for hashes and sets, in stored order for lists */
 export async function dumpRedis(client: RedisClient): Promise<Map<string, string[]>> {
