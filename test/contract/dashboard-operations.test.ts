@@ -2,12 +2,14 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { allScopes } from '../../src/contracts/access/access.js';
-import { callerOf } from '../support/http/http.js';
+import { findFreePort } from '../../src/embedded/free-port.js';
+import { callerOf, event } from '../support/http/http.js';
 import { inBrowser } from '../support/pages/browser.js';
 import { type Dashboard, openDashboard } from '../support/pages/dashboard.js';
-import { keysOf, sharedService } from '../support/servers/service.js';
+import { keysOf, sharedService, startService } from '../support/servers/service.js';
 
 const service = await sharedService();
+const script = '<script>alert(1)</script>';
 
 async function openAsOperator(t: TestContext): Promise<Dashboard> {
   const key = await (await keysOf(t, service)).add({ scopes: allScopes });
@@ -71,3 +73,142 @@ test('The live page updates each second until "Pause", and sums up on request', 
   await request;
   assert.deepEqual(complaints, []);
 });
+
+const looks = [360, 1280, 2560].flatMap((width) =>
+  (['light', 'dark'] as const).map((colorScheme) => ({ width, colorScheme })),
+);
+
+/** Checks the page in all widths and themes. */
+async function assertUsableEverywhere({ page, assertUsable }: Dashboard): Promise<void> {
+  for (const { width, colorScheme } of looks) {
+    await page.setViewportSize({ width, height: 900 });
+    await page.emulateMedia({ colorScheme });
+    await assertUsable();
+  }
+  await page.setViewportSize({ width: 1280, height: 900 });
+}
+
+test('The keys page sets a name and a note, which stay text', inBrowser, async (t) => {
+  const dashboard = await openAsOperator(t);
+  const { page, show, complaints } = dashboard;
+  await show(`#/operations/keys?tenant=${service.tenant}`);
+  await page.getByRole('button', { name: 'Create key' }).click();
+  await page.getByLabel('Name', { exact: true }).fill(script);
+  await page.getByRole('dialog').getByRole('button', { name: 'Create key' }).click();
+  await page.getByRole('button', { name: 'Done' }).click();
+  const row = page.getByRole('row', { name: script });
+  await row.getByRole('button', { name: /^Edit/ }).click();
+  await page.getByLabel('Note for the owners').fill('Owner: platform team');
+  await assertUsableEverywhere(dashboard);
+  await page.getByRole('button', { name: 'Save' }).click();
+  await row.getByText('Owner: platform team').waitFor();
+  await assertUsableEverywhere(dashboard);
+  await show('#/operations/activity');
+  await page.getByRole('cell', { name: 'key changed' }).first().waitFor();
+  await assertUsableEverywhere(dashboard);
+  assert.deepEqual(complaints, []);
+});
+
+test('The webhooks page creates, changes, rotates and deletes a webhook', inBrowser, async (t) => {
+  const dashboard = await openAsOperator(t);
+  const { page, show, complaints } = dashboard;
+  await show('#/operations/webhooks');
+  await page.getByRole('button', { name: 'Create webhook' }).click();
+  await page.getByLabel('URL').fill('https://hooks.example.org/a');
+  await page.getByLabel('Description').fill(script);
+  await page.getByLabel('All, including types of later versions').uncheck();
+  await page.getByLabel('goal.reached').uncheck();
+  await assertUsableEverywhere(dashboard);
+  await page.getByRole('button', { name: 'Save' }).click();
+  assert.match(await page.getByLabel('Signing secret').inputValue(), /^whsec_/);
+  await page.getByRole('button', { name: 'Done' }).click();
+  const row = page.getByRole('row', { name: script });
+  assert.doesNotMatch((await row.textContent()) ?? '', /goal\.reached/);
+  await assertUsableEverywhere(dashboard);
+  await row.getByRole('button', { name: /^Edit/ }).click();
+  await page.getByLabel('URL').fill('https://hooks.example.org/b');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await row.getByText('https://hooks.example.org/b').waitFor();
+  await row.getByRole('button', { name: /^Rotate secret/ }).click();
+  await assertUsableEverywhere(dashboard);
+  await page.getByRole('dialog').getByRole('button', { name: 'Rotate' }).click();
+  assert.match(await page.getByLabel('Signing secret').inputValue(), /^whsec_/);
+  await page.getByRole('button', { name: 'Done' }).click();
+  await row.getByRole('button', { name: /^Delete/ }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+  await page.getByText('No webhooks yet.').waitFor();
+  assert.deepEqual(complaints, []);
+});
+
+test(
+  'The erasures page erases a learner whose id is typed twice, and shows the proof',
+  inBrowser,
+  async (t) => {
+    const dashboard = await openAsOperator(t);
+    const { page, show, complaints } = dashboard;
+    const userId = `${script} to erase`;
+    assert.equal((await callerOf(service, service.key).track(event({ user_id: userId }))).status, 200);
+    await show('#/operations/erasures');
+    await page.getByRole('button', { name: 'Erase a learner' }).click();
+    await page.getByLabel('Learner id', { exact: true }).fill(userId);
+    const erase = page.getByRole('button', { name: 'Erase permanently' });
+    await page.getByLabel('Type the learner id again').fill('another');
+    assert.ok(await erase.isDisabled());
+    await page.getByLabel('Type the learner id again').fill(userId);
+    await assertUsableEverywhere(dashboard);
+    await erase.click();
+    await page
+      .getByRole('status')
+      .getByText(/^Erasure \S+ is started\./)
+      .waitFor();
+    await page.getByRole('cell', { name: 'done', exact: true }).waitFor({ timeout: 60_000 });
+    await page.getByRole('button', { name: /^Proof/ }).click();
+    await page.getByRole('cell', { name: 'attempts', exact: true }).waitFor();
+    assert.doesNotMatch(await page.content(), /to erase/);
+    await assertUsableEverywhere(dashboard);
+    assert.deepEqual(complaints, []);
+  },
+);
+
+test('The audit page runs an audit and shows its result', inBrowser, async (t) => {
+  const dashboard = await openAsOperator(t);
+  const { page, show, complaints } = dashboard;
+  await show('#/operations/audit');
+  const run = page.getByRole('button', { name: 'Run now' });
+  await run.click();
+  await page.getByRole('status').getByText('An audit is running.').waitFor();
+  await page.locator('button:enabled', { hasText: 'Run now' }).waitFor({ timeout: 60_000 });
+  await page.getByText('Mismatches').waitFor();
+  await assertUsableEverywhere(dashboard);
+  assert.deepEqual(complaints, []);
+});
+
+test(
+  'The live page turns grey when the service stops, and recovers; the history survives',
+  inBrowser,
+  async (t) => {
+    const own = await startService(t, { port: await findFreePort() });
+    const { page, show, ...dashboard } = await openDashboard(t, {
+      ...{ ...own, key: await (await keysOf(t, own)).add({ scopes: allScopes }) },
+    });
+    const everywhere = () => assertUsableEverywhere({ page, show, ...dashboard });
+    await show('#/live');
+    await page.getByText(/live, \d\d:\d\d:\d\d UTC/).waitFor();
+    await everywhere();
+    await own.stop();
+    await page.getByText(/^Last update \d+ s ago$/).waitFor();
+    assert.equal(await page.locator('.stale').count(), 1);
+    await everywhere();
+    const { dataDir, port, clickhouseUrl } = own;
+    const again = await startService(t, { dataDir, port, clickhouseUrl });
+    await page.getByText(/live, \d\d:\d\d:\d\d UTC/).waitFor({ timeout: 60_000 });
+    assert.equal(await page.locator('.stale').count(), 0);
+    for (const hours of ['1', '6', '24']) {
+      await page.getByLabel('Charts').selectOption(hours);
+      await page.getByRole('img', { name: 'Answers and requests per second' }).waitFor();
+    }
+    await page.getByRole('heading', { name: 'Traffic per key' }).waitFor();
+    await everywhere();
+    assert.ok(again.port === port);
+  },
+);

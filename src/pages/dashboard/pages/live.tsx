@@ -2,23 +2,31 @@ import { useState } from 'preact/hooks';
 import type { LiveFigures } from '../../../client/types.js';
 import { computeSum } from '../../../lists.js';
 import { formatDecimal, formatInteger, pluralize } from '../base/format.js';
+import { useNow } from '../base/interval.js';
+import type { Route } from '../base/route.js';
 import { useViewer } from '../base/viewer.js';
 import { Button } from '../parts/button.jsx';
 import { ErrorNote, Loading } from '../parts/loaded.jsx';
+import { QuerySelect } from '../parts/query-select.jsx';
 import { Badge, Stat, Stats } from '../parts/stat.jsx';
-import { ErrorChart, LatencyChart, RateChart } from './live/charts.jsx';
+import { LiveCharts } from './live/charts.jsx';
+import { History } from './live/history.jsx';
 import { formatUpState, ServiceTiles } from './live/service-tiles.jsx';
-import { type LiveState, useLiveFigures } from './live/use-live-figures.js';
+import { type LiveState, useLiveFigures, windowMs } from './live/use-live-figures.js';
 
-export function LivePage() {
+/** Figures arrive each second. */
+const staleMs = 5_000;
+
+export function LivePage({ route: { query } }: { readonly route: Route }) {
   const live = useLiveFigures(useViewer().api);
+  const ageMs = useNow() - live.receivedAt;
   const last = live.figures.at(-1);
   const [summary, setSummary] = useState('');
   return (
     <>
       <div class="row apart">
         <h1>Live</h1>
-        <Controls live={live} last={last} onSummary={setSummary} />
+        <Controls live={live} last={last} ageMs={ageMs} onSummary={setSummary} />
       </div>
       <p role="status" class="soft summary">
         {summary}
@@ -32,7 +40,12 @@ export function LivePage() {
       {last === undefined ? (
         live.disconnection === null && <Loading subject="live metrics" />
       ) : (
-        <LiveView live={live} last={last} />
+        <LiveView
+          live={live}
+          last={last}
+          period={query.period ?? 'live'}
+          isStale={live.isPaused || ageMs > staleMs}
+        />
       )}
     </>
   );
@@ -41,22 +54,26 @@ export function LivePage() {
 interface ControlsProps {
   readonly live: LiveState;
   readonly last: LiveFigures | undefined;
+  readonly ageMs: number;
   readonly onSummary: (text: string) => void;
 }
 
-function Controls({ live, last, onSummary }: ControlsProps) {
+function Controls({ live, last, ageMs, onSummary }: ControlsProps) {
+  const isStale = last !== undefined && !live.isPaused && ageMs > staleMs;
+  const isBroken = live.disconnection !== null || isStale;
   return (
     <div class="row">
-      <Badge
-        tone={live.disconnection !== null ? 'alert' : last === undefined || live.isPaused ? 'soft' : 'good'}
-      >
-        {describeStream(live, last)}
+      <Badge tone={isBroken ? 'alert' : last === undefined || live.isPaused ? 'soft' : 'good'}>
+        {isStale ? `Last update ${formatAge(ageMs)} ago` : describeStream(live, last)}
       </Badge>
       {last !== undefined && <Button onClick={() => onSummary(summarize(last))}>Show summary</Button>}
       <Button onClick={() => live.setPaused(!live.isPaused)}>{live.isPaused ? 'Resume' : 'Pause'}</Button>
     </div>
   );
 }
+
+const formatAge = (ms: number): string =>
+  ms < 60_000 ? `${Math.floor(ms / 1000)} s` : `${Math.floor(ms / 60_000)} min`;
 
 function describeStream({ disconnection, isPaused }: LiveState, last: LiveFigures | undefined): string {
   if (isPaused) return 'paused';
@@ -84,10 +101,21 @@ function summarize(figures: LiveFigures): string {
   ].join(', ');
 }
 
-function LiveView({ live: { figures }, last }: { live: LiveState; last: LiveFigures }) {
+interface LiveViewProps {
+  readonly live: LiveState;
+  readonly last: LiveFigures;
+  readonly period: string;
+  readonly isStale: boolean;
+}
+
+const periods: Readonly<Record<number, string>> = { 1: 'last hour', 6: 'last 6 hours', 24: 'last 24 hours' };
+
+function LiveView({ live: { figures }, last, period, isStale }: LiveViewProps) {
+  const hours = Number(period);
+  const isHistory = hours in periods;
   const errorRate = sumErrors(last);
   return (
-    <>
+    <div class={isStale ? 'stack stale' : 'stack'}>
       <Stats>
         <Stat label="Answers per second" value={formatDecimal(1)(last.answers_per_second)}>
           Answers of all tenants that were counted in the last second.
@@ -118,14 +146,20 @@ function LiveView({ live: { figures }, last }: { live: LiveState; last: LiveFigu
         </Stat>
       </Stats>
       <ServiceTiles figures={last} />
-      <div class="grid thirds" aria-live="off">
-        <RateChart figures={figures} />
-        <LatencyChart figures={figures} />
-        <ErrorChart figures={figures} />
+      <div class="row">
+        <QuerySelect
+          label="Charts"
+          parameter="period"
+          value={isHistory ? hours : 'live'}
+          options={[['live', 'last 5 minutes'], ...Object.entries(periods)]}
+        />
       </div>
+      {!isHistory && <LiveCharts figures={figures} windowMs={windowMs} stepMs={1000} />}
+      <History key={period} hours={isHistory ? hours : 1} hasCharts={isHistory} isStale={isStale} />
       <p class="soft">
-        Shows the last 5 minutes. The page does not load data while it is paused or hidden. Times are UTC.
+        The page does not load live figures while it is paused or hidden. History: means of{' '}
+        {hours > 6 ? '15 minutes' : hours > 1 ? '5 minutes' : 'one minute'}. Times are UTC.
       </p>
-    </>
+    </div>
   );
 }

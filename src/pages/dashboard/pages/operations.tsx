@@ -1,5 +1,6 @@
 import { buildHref, type Route } from '../base/route.js';
 import { RequireScope, type ScopedPart } from '../parts/require-scope.jsx';
+import { ActivityPart } from './operations/activity.jsx';
 import { AuditPart } from './operations/audit.jsx';
 import { ErasuresPart } from './operations/erasures.jsx';
 import { HealthPart } from './operations/health.jsx';
@@ -13,6 +14,7 @@ const parts: Readonly<Record<string, ScopedPart>> = {
   erasures: { title: 'Erasures', scopes: ['admin'], Content: ErasuresPart },
   parked: { title: 'Parked rows', scopes: ['operator'], Content: ParkedPart },
   audit: { title: 'Audit', scopes: ['operator'], Content: AuditPart },
+  activity: { title: 'Activity', scopes: ['admin', 'operator'], Content: ActivityPart },
   versions: { title: 'Health and versions', scopes: ['admin', 'operator'], Content: HealthPart },
 };
 

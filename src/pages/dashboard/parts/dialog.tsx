@@ -2,6 +2,7 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useLayoutEffect, useRef } from 'preact/hooks';
 import { useAction } from '../base/action.js';
+import { Button } from './button.jsx';
 import { ErrorNote } from './loaded.jsx';
 
 interface DialogProps {
@@ -35,6 +36,63 @@ export function Dialog({ title, onClose, children, isOpenerGone }: DialogProps) 
       <h2 id={id}>{title}</h2>
       {children}
     </dialog>
+  );
+}
+
+interface FormDialogProps extends Omit<DialogProps, 'isOpenerGone'> {
+  readonly submitLabel: string;
+  readonly isDangerous?: boolean;
+  readonly isIncomplete?: boolean;
+  /** Replaces the form after a submission that keeps the dialog open. */
+  readonly result?: ComponentChildren;
+  /** @returns false to keep the dialog open */
+  readonly onSubmit: () => Promise<boolean>;
+}
+
+/** The browser checks the fields before it submits. */
+export function FormDialog({
+  title,
+  submitLabel,
+  result,
+  onSubmit,
+  onClose,
+  children,
+  ...options
+}: FormDialogProps) {
+  const { run, isBusy, error } = useAction(async () => {
+    if (await onSubmit()) onClose();
+  });
+  const submit = (event: Event): void => {
+    event.preventDefault();
+    void run();
+  };
+  if (result) {
+    return (
+      <Dialog title={title} onClose={onClose}>
+        {result}
+        <div>
+          <Button onClick={onClose}>Done</Button>
+        </div>
+      </Dialog>
+    );
+  }
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form class="form" onSubmit={submit}>
+        {children}
+        {error !== null && <ErrorNote error={error} />}
+        <div class="row">
+          <button
+            type="submit"
+            class={options.isDangerous ? 'danger' : 'primary'}
+            disabled={isBusy || options.isIncomplete}
+          >
+            {submitLabel}
+          </button>
+          <Button onClick={onClose}>Cancel</Button>
+        </div>
+      </form>
+    </Dialog>
   );
 }
 

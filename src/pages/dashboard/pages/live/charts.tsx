@@ -1,10 +1,13 @@
 import * as Plot from '@observablehq/plot';
 import { useMemo } from 'preact/hooks';
-import type { LiveFigures } from '../../../../client/types.js';
+import type { LiveHistory } from '../../../../client/types.js';
 import { computeSum } from '../../../../lists.js';
 import { formatCompact } from '../../base/format.js';
 import { Chart, type ChartProps } from '../../parts/chart.jsx';
 import type { Column } from '../../parts/table.jsx';
+
+/** Live figures have the same fields. */
+export type ChartFigures = LiveHistory['points'][number];
 
 /** The line breaks at null, an unknown value. */
 interface SeriesPoint {
@@ -17,35 +20,40 @@ interface ChartLine {
   readonly name: string;
   readonly column: string;
   readonly color: string;
-  readonly value: (figures: LiveFigures) => number | null;
+  readonly value: (figures: ChartFigures) => number | null;
 }
 
 const formatTime = (at: string): string => at.slice(11, 19);
-const timeColumn: Column<LiveFigures> = { title: 'Time (UTC)', value: ({ at }) => formatTime(at) };
+const timeColumn: Column<ChartFigures> = { title: 'Time (UTC)', value: ({ at }) => formatTime(at) };
 
-const windowMs = 5 * 60_000;
-const minAxisMs = 60_000;
-/** Longer intervals mean a paused, hidden or disconnected page. */
-const gapMs = 3_500;
+interface ChartSpan {
+  readonly windowMs: number;
+  /** Between two points. Gaps mean a stopped service, or a paused, hidden or disconnected page. */
+  readonly stepMs: number;
+}
+
+/** Fewer points leave the left of the chart empty. */
+const minAxisSteps = 60;
 
 function createLinePlot(
   lines: readonly ChartLine[],
   label: string,
-): (figures: readonly LiveFigures[]) => Plot.PlotOptions {
+  { windowMs, stepMs }: ChartSpan,
+): (figures: readonly ChartFigures[]) => Plot.PlotOptions {
   return (figures) => {
-    const points = figures.flatMap((one, i) => buildPoints(one, figures[i - 1], lines));
+    const points = figures.flatMap((one, i) => buildPoints(one, figures[i - 1], lines, stepMs));
     const [begin, end] = [figures.at(0), figures.at(-1)].map((one) => Date.parse(one?.at ?? '')) as [
       number,
       number,
     ];
-    const start = Math.max(end - windowMs, Math.min(begin, end - minAxisMs));
+    const start = Math.max(end - windowMs, Math.min(begin, end - minAxisSteps * stepMs));
     return {
       x: {
         type: 'utc',
         domain: [new Date(start), new Date(end)],
         label: null,
         ticks: 4,
-        tickFormat: end - start < 3 * minAxisMs ? '%H:%M:%S' : '%H:%M',
+        tickFormat: end - start < 180_000 ? '%H:%M:%S' : '%H:%M',
       },
       y: {
         label,
@@ -78,16 +86,17 @@ function createLinePlot(
 }
 
 function buildPoints(
-  figures: LiveFigures,
-  before: LiveFigures | undefined,
+  figures: ChartFigures,
+  before: ChartFigures | undefined,
   lines: readonly ChartLine[],
+  stepMs: number,
 ): SeriesPoint[] {
   const now = Date.parse(figures.at);
   const at = (ms: number, isKnown: boolean): SeriesPoint[] =>
     lines.map(({ name, value }) => ({
       ...{ series: name, at: new Date(ms), value: isKnown ? value(figures) : null },
     }));
-  const isGap = before !== undefined && now - Date.parse(before.at) > gapMs;
+  const isGap = before !== undefined && now - Date.parse(before.at) > 3.5 * stepMs;
   return isGap ? [...at(now - 1, false), ...at(now, true)] : at(now, true);
 }
 
@@ -100,16 +109,18 @@ const dashStyles = [
   { pattern: '1 6', name: ' (sparse dots)' },
 ] as const;
 
-interface LinesChartProps extends Pick<ChartProps<LiveFigures>, 'title' | 'about' | 'rows' | 'empty'> {
+interface LinesChartProps
+  extends Pick<ChartProps<ChartFigures>, 'title' | 'about' | 'rows' | 'empty'>,
+    ChartSpan {
   readonly unit: string;
   readonly lines: readonly ChartLine[];
 }
 
-const LinesChart = ({ lines, unit, ...chart }: LinesChartProps) => (
+const LinesChart = ({ lines, unit, windowMs, stepMs, ...chart }: LinesChartProps) => (
   <Chart
     {...chart}
     series={Object.fromEntries(lines.map(({ name, color }) => [name, color]))}
-    plot={useMemo(() => createLinePlot(lines, unit), [lines, unit])}
+    plot={useMemo(() => createLinePlot(lines, unit, { windowMs, stepMs }), [lines, unit, windowMs, stepMs])}
     columns={[timeColumn, ...lines.map(({ column, value }) => ({ title: column, value }))]}
   />
 );
@@ -123,8 +134,22 @@ const rates = [
   createLine('all requests (dashed)', 'Requests per second', 'd', (figures) => figures.requests_per_second),
 ];
 
-export const RateChart = ({ figures }: { figures: readonly LiveFigures[] }) => (
+interface LiveChartsProps extends ChartSpan {
+  readonly figures: readonly ChartFigures[];
+  readonly empty?: string;
+}
+
+export const LiveCharts = (props: LiveChartsProps) => (
+  <div class="grid thirds" aria-live="off">
+    <RateChart {...props} />
+    <LatencyChart {...props} />
+    <ErrorChart {...props} />
+  </div>
+);
+
+const RateChart = ({ figures, ...chart }: LiveChartsProps) => (
   <LinesChart
+    {...chart}
     title="Answers and requests per second"
     about="A batch request contains up to 1,000 answers."
     unit="per second"
@@ -139,10 +164,11 @@ const latencies = [
   createLine('p99 (dotted)', 'p99 (ms)', 'b', ({ latency_ms }) => latency_ms?.p99 ?? null),
 ];
 
-export const LatencyChart = ({ figures }: { figures: readonly LiveFigures[] }) => (
+const LatencyChart = ({ figures, ...chart }: LiveChartsProps) => (
   <LinesChart
+    {...chart}
     title="Latency of requests with answers"
-    about="Time from the request header to the response, over 10 seconds. A gap in a line means no answers."
+    about="Time from the request header to the response. A gap in a line means no answers."
     unit="milliseconds"
     lines={latencies}
     rows={figures}
@@ -152,7 +178,7 @@ export const LatencyChart = ({ figures }: { figures: readonly LiveFigures[] }) =
 const errorColors = ['b', 'a', 'c', 'd', 'e'];
 
 /** A line per status. Beyond five statuses, the rarest share a line. */
-function buildStatusLines(figures: readonly LiveFigures[]): ChartLine[] {
+function buildStatusLines(figures: readonly ChartFigures[]): ChartLine[] {
   const totals = new Map<string, number>();
   for (const { errors } of figures)
     for (const [status, count] of Object.entries(errors ?? {}))
@@ -173,17 +199,18 @@ function buildStatusLines(figures: readonly LiveFigures[]): ChartLine[] {
   });
 }
 
-export function ErrorChart({ figures }: { figures: readonly LiveFigures[] }) {
+function ErrorChart({ figures, ...chart }: LiveChartsProps) {
   const lines = buildStatusLines(figures);
   const soleStatus = lines.length === 1 ? ` Status of all errors: ${lines[0]?.name}.` : '';
   return (
     <LinesChart
+      {...chart}
       title="Errors per second, by status"
       about={`4xx: rejected requests. 5xx: failed requests, for example because a server is unavailable.${soleStatus}`}
       unit="per second"
       lines={lines}
       rows={lines.length === 0 ? [] : figures}
-      empty="No errors in the last 5 minutes."
+      empty={(figures.length === 0 && chart.empty) || 'No errors in this period.'}
     />
   );
 }

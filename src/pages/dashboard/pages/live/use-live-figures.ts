@@ -3,7 +3,7 @@ import type { LiveFigures } from '../../../../client/types.js';
 import type { Api } from '../../base/session.js';
 import { streamLiveFigures } from './live-stream.js';
 
-const windowMs = 5 * 60_000;
+export const windowMs = 5 * 60_000;
 
 export interface Disconnection {
   readonly error: unknown;
@@ -14,6 +14,8 @@ export interface Disconnection {
 export interface LiveState {
   /** Last five minutes, oldest first. */
   readonly figures: readonly LiveFigures[];
+  /** Unix milliseconds on the clock of the browser. */
+  readonly receivedAt: number;
   readonly isPaused: boolean;
   readonly setPaused: (isPaused: boolean) => void;
   readonly disconnection: Disconnection | null;
@@ -23,6 +25,7 @@ export interface LiveState {
 /** Pauses the stream while the page is hidden. */
 export function useLiveFigures(api: Api): LiveState {
   const [figures, setFigures] = useState<readonly LiveFigures[]>([]);
+  const [receivedAt, setReceivedAt] = useState(0);
   const [isPaused, setPaused] = useState(false);
   const [disconnection, setLost] = useState<Disconnection | null>(null);
   const [reconnectCount, setReconnectCount] = useState(0);
@@ -34,6 +37,7 @@ export function useLiveFigures(api: Api): LiveState {
       signal: abort.signal,
       onFigures: (next) => {
         setLost(null);
+        setReceivedAt(Date.now());
         setFigures((before) => selectRecent([...before, next]));
       },
       onDisconnect: (error, waitMs) => setLost({ error, waitMs }),
@@ -42,6 +46,7 @@ export function useLiveFigures(api: Api): LiveState {
   }, [api, isPaused, isVisible, reconnectCount]);
   return {
     figures,
+    receivedAt,
     isPaused,
     setPaused,
     disconnection,

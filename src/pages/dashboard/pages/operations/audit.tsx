@@ -1,28 +1,45 @@
 import type { LastAudit } from '../../../../client/types.js';
 import { computeSum } from '../../../../lists.js';
+import { useAction } from '../../base/action.js';
 import { formatDay, formatDayTime, formatDecimal, formatNumber } from '../../base/format.js';
+import { useInterval } from '../../base/interval.js';
 import { useLoad } from '../../base/load.js';
 import { useViewer } from '../../base/viewer.js';
-import { Loaded } from '../../parts/loaded.jsx';
+import { Button } from '../../parts/button.jsx';
+import { ErrorNote, Loaded } from '../../parts/loaded.jsx';
 import { Facts, Panel, Stat, Stats } from '../../parts/stat.jsx';
 import { type Column, createColumnBuilder, Table } from '../../parts/table.jsx';
 
 type Audit = NonNullable<LastAudit['last']>;
 
+const pollMs = 2000;
+
 export function AuditPart() {
   const { api } = useViewer();
   const audit = useLoad((signal) => api.audits({ signal }), [api]);
+  const isRunning = audit.data?.running ?? false;
+  const start = useAction(async () => {
+    await api.startAudit();
+    audit.reload();
+  });
+  useInterval(audit.reload, isRunning ? pollMs : null);
   return (
     <Panel
       title="Last audit"
       about="Each accepted answer must be stored once, pending or parked, and sums must match their rows. An audit checks this by tenant and UTC day."
     >
+      <div class="row">
+        <Button class="primary" disabled={isRunning || start.isBusy} onClick={() => start.run()}>
+          Run now
+        </Button>
+        <p role="status">{isRunning && 'An audit is running.'}</p>
+      </div>
+      {start.error !== null && <ErrorNote error={start.error} />}
       <Loaded load={audit} subject="the last audit">
         {({ last }) =>
           last === null ? (
             <p class="soft">
-              No audit yet. The service runs an audit after startup and every AUDIT_INTERVAL_HOURS.{' '}
-              <code>npm run audit</code> runs one immediately and prints the result.
+              No audit yet. The service runs an audit after startup and every AUDIT_INTERVAL_HOURS.
             </p>
           ) : (
             <AuditView audit={last} />

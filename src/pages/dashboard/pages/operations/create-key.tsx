@@ -1,12 +1,9 @@
 import { useState } from 'preact/hooks';
 import type { CreatedKey, OwnKey } from '../../../../client/types.js';
-import { useAction } from '../../base/action.js';
 import { useViewer } from '../../base/viewer.js';
-import { Button } from '../../parts/button.jsx';
-import { Dialog } from '../../parts/dialog.jsx';
-import { ErrorNote } from '../../parts/loaded.jsx';
+import { FormDialog } from '../../parts/dialog.jsx';
+import { type KeyLabels, LabelFields, type Quota, QuotaFields, toQuotaSetting } from './edit-key.jsx';
 import { OneTimeSecret } from './one-time-secret.jsx';
-import { type Quota, QuotaFields, toQuotaSetting } from './quota.jsx';
 
 type Scope = OwnKey['scopes'][number];
 
@@ -23,53 +20,31 @@ interface CreateKeyDialogProps {
 }
 
 export function CreateKeyDialog({ onClose, onDone }: CreateKeyDialogProps) {
-  const [createdKey, setCreatedKey] = useState<CreatedKey | null>(null);
-  const handleCreated = (key: CreatedKey): void => {
-    setCreatedKey(key);
-    onDone();
-  };
-  return (
-    <Dialog title={createdKey === null ? 'Create key' : 'Key created'} onClose={onClose}>
-      {createdKey === null ? (
-        <CreateKeyForm onClose={onClose} onDone={handleCreated} />
-      ) : (
-        <CreatedKeyView created={createdKey} onClose={onClose} />
-      )}
-    </Dialog>
-  );
-}
-
-const CreatedKeyView = ({ created, onClose }: { created: CreatedKey; onClose: () => void }) => (
-  <>
-    <OneTimeSecret
-      label={`Key ${created.key_id} of ${created.tenant}, scopes ${created.scopes.join(', ')}`}
-      secret={created.key}
-    />
-    <p>Copy the key now. It is shown only once.</p>
-    <div>
-      <Button onClick={onClose}>Done</Button>
-    </div>
-  </>
-);
-
-function CreateKeyForm({ onClose, onDone }: { onClose: () => void; onDone: (key: CreatedKey) => void }) {
   const { api, ownKey, hasScope } = useViewer();
+  const [createdKey, setCreatedKey] = useState<CreatedKey | null>(null);
   const [scopes, setScopes] = useState<readonly Scope[]>(['read']);
   const [tenant, setTenant] = useState<string>(ownKey.tenant);
+  const [labels, setLabels] = useState<KeyLabels>({ name: '', note: '' });
   const [quota, setQuota] = useState<Quota>({
     isUnlimited: false,
     perMinute: `${Math.min(100, ownKey.requests_per_minute ?? 100)}`,
   });
-  const { run, isBusy, error } = useAction(async () => {
+  const create = async (): Promise<boolean> => {
     const tenantOption = hasScope('operator') ? { tenant } : {};
-    onDone(await api.createKey({ scopes, ...tenantOption, ...toQuotaSetting(quota) }));
-  });
-  const submit = (event: Event): void => {
-    event.preventDefault();
-    void run();
+    setCreatedKey(await api.createKey({ scopes, ...labels, ...tenantOption, ...toQuotaSetting(quota) }));
+    onDone();
+    return false;
   };
   return (
-    <form class="form" onSubmit={submit}>
+    <FormDialog
+      title={createdKey === null ? 'Create key' : 'Key created'}
+      submitLabel="Create key"
+      isIncomplete={scopes.length === 0}
+      result={createdKey !== null && <CreatedKeyView created={createdKey} />}
+      onSubmit={create}
+      onClose={onClose}
+    >
+      <LabelFields labels={labels} onChange={setLabels} />
       {hasScope('operator') && (
         <label class="field">
           Tenant
@@ -85,16 +60,19 @@ function CreateKeyForm({ onClose, onDone }: { onClose: () => void; onDone: (key:
       )}
       <ScopeFields scopes={scopes} onChange={setScopes} />
       <QuotaFields quota={quota} onChange={setQuota} />
-      {error !== null && <ErrorNote error={error} />}
-      <div class="row">
-        <button type="submit" class="primary" disabled={isBusy || scopes.length === 0}>
-          Create key
-        </button>
-        <Button onClick={onClose}>Cancel</Button>
-      </div>
-    </form>
+    </FormDialog>
   );
 }
+
+const CreatedKeyView = ({ created }: { created: CreatedKey }) => (
+  <>
+    <OneTimeSecret
+      label={`Key ${created.key_id} of ${created.tenant}, scopes ${created.scopes.join(', ')}`}
+      secret={created.key}
+    />
+    <p>Copy the key now. It is shown only once.</p>
+  </>
+);
 
 interface ScopeFieldsProps {
   readonly scopes: readonly Scope[];

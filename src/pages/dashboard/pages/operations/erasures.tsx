@@ -1,11 +1,12 @@
 import { useState } from 'preact/hooks';
 import type { Erasure, ErasurePage } from '../../../../client/types.js';
 import { formatDayTime } from '../../base/format.js';
+import { useInterval } from '../../base/interval.js';
 import { useLoad } from '../../base/load.js';
 import { usePagedList } from '../../base/paged-list.js';
 import { useViewer } from '../../base/viewer.js';
 import { Button } from '../../parts/button.jsx';
-import { Dialog } from '../../parts/dialog.jsx';
+import { Dialog, FormDialog } from '../../parts/dialog.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
 import { PagedTable } from '../../parts/paged-table.jsx';
 import { Badge, Panel } from '../../parts/stat.jsx';
@@ -22,12 +23,27 @@ type Row = ErasurePage['erasures'][number];
 export function ErasuresPart() {
   const { api, ownKey } = useViewer();
   const [shownId, setShownId] = useState<string | null>(null);
+  const [isStarting, setStarting] = useState(false);
+  const [outcome, setOutcome] = useState('');
   const erasures = usePagedList((page) => api.erasures(page), 'erasures', [api]);
+  const hasOpen = erasures.rows?.some(({ status }) => status !== 'done') ?? false;
+  useInterval(erasures.reload, hasOpen ? pollMs : null);
+  const handleStarted = (erasureId: string): void => {
+    setOutcome(`Erasure ${erasureId} is started.`);
+    erasures.reload();
+  };
   return (
     <Panel
       title={`Erasures of ${ownKey.tenant}`}
       about="Erased learners, without their ids. An erasure is done when a query proves that no rows of the learner remain."
     >
+      <div class="row">
+        <Button class="danger" onClick={() => setStarting(true)}>
+          Erase a learner
+        </Button>
+        <p role="status">{outcome}</p>
+      </div>
+      {isStarting && <EraseDialog onClose={() => setStarting(false)} onDone={handleStarted} />}
       <PagedTable
         list={erasures}
         subject="erasures"
@@ -35,7 +51,7 @@ export function ErasuresPart() {
         columns={buildColumns(setShownId)}
         rowKey={({ erasure_id }) => erasure_id}
         filter
-        empty="No erasures yet. DELETE /api/v1/learners/{user_id} erases a learner."
+        empty="No erasures yet."
       />
       {shownId !== null && (
         <Dialog title="Erasure" onClose={() => setShownId(null)}>
@@ -46,6 +62,55 @@ export function ErasuresPart() {
         </Dialog>
       )}
     </Panel>
+  );
+}
+
+/** While an erasure is running. */
+const pollMs = 3000;
+
+/** The learner id is typed twice: it is the confirmation. */
+function EraseDialog({ onClose, onDone }: { onClose: () => void; onDone: (erasureId: string) => void }) {
+  const { api } = useViewer();
+  const [userId, setUserId] = useState('');
+  const [repeated, setRepeated] = useState('');
+  const erase = async (): Promise<boolean> => {
+    onDone((await api.eraseLearner(userId)).erasure_id);
+    return true;
+  };
+  return (
+    <FormDialog
+      title="Erase a learner"
+      submitLabel="Erase permanently"
+      isDangerous
+      isIncomplete={userId === '' || userId !== repeated}
+      onSubmit={erase}
+      onClose={onClose}
+    >
+      <p>
+        The service deletes all answers, goals, forecasts and messages of the learner, in Redis and
+        ClickHouse. You cannot undo this. Backups keep the data until they expire.
+      </p>
+      <label class="field">
+        Learner id
+        <input
+          required
+          maxLength={128}
+          autocomplete="off"
+          value={userId}
+          onInput={(event) => setUserId(event.currentTarget.value)}
+        />
+      </label>
+      <label class="field">
+        Type the learner id again
+        <input
+          required
+          maxLength={128}
+          autocomplete="off"
+          value={repeated}
+          onInput={(event) => setRepeated(event.currentTarget.value)}
+        />
+      </label>
+    </FormDialog>
   );
 }
 

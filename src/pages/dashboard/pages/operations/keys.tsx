@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { Key } from '../../../../client/types.js';
-import { formatDay, formatDayTime, formatNumber } from '../../base/format.js';
+import { formatDay, formatDayTime, formatNumber, missingText } from '../../base/format.js';
 import { usePagedList } from '../../base/paged-list.js';
 import { type Route, updateQuery } from '../../base/route.js';
 import { useViewer, type Viewer } from '../../base/viewer.js';
@@ -10,9 +10,9 @@ import { PagedTable } from '../../parts/paged-table.jsx';
 import { Badge, Panel } from '../../parts/stat.jsx';
 import { type Column, createActionColumn, createColumnBuilder, RowButton } from '../../parts/table.jsx';
 import { CreateKeyDialog } from './create-key.jsx';
-import { ChangeQuotaDialog } from './quota.jsx';
+import { EditKeyDialog } from './edit-key.jsx';
 
-type DialogRequest = { readonly kind: 'quota' | 'revoke'; readonly key: Key } | { readonly kind: 'create' };
+type DialogRequest = { readonly kind: 'edit' | 'revoke'; readonly key: Key } | { readonly kind: 'create' };
 
 export function KeysPart({ route: { query } }: { readonly route: Route }) {
   const viewer = useViewer();
@@ -61,12 +61,10 @@ export function KeysPart({ route: { query } }: { readonly route: Route }) {
         empty={tenant === undefined ? 'No active keys.' : `No active keys of the tenant ${tenant}.`}
       />
       {dialog?.kind === 'create' && <CreateKeyDialog onClose={close} onDone={keys.reload} />}
-      {dialog?.kind === 'quota' && (
-        <ChangeQuotaDialog apiKey={dialog.key} onClose={close} onDone={keys.reload} />
-      )}
+      {dialog?.kind === 'edit' && <EditKeyDialog apiKey={dialog.key} onClose={close} onDone={keys.reload} />}
       {dialog?.kind === 'revoke' && (
         <ConfirmDialog
-          title={`Revoke the key ${dialog.key.key_id}?`}
+          title={`Revoke the key ${dialog.key.name ?? dialog.key.key_id}?`}
           confirmLabel="Revoke"
           isDangerous
           onClose={close}
@@ -99,6 +97,19 @@ const buildColumns = (
   { ownKey, hasScope }: Viewer,
   openDialog: (asked: DialogRequest) => void,
 ): Column<Key>[] => [
+  field('Name', 'name', {
+    show: ({ name, note }) => (
+      <>
+        <bdi class="words">{name ?? missingText}</bdi>
+        {note !== null && (
+          <div class="soft">
+            <bdi>{note}</bdi>
+          </div>
+        )}
+      </>
+    ),
+  }),
+  field('Note', 'note', { isForFile: true }),
   field('Key', 'key_id', {
     show: ({ key_id, development }) => (
       <>
@@ -116,6 +127,7 @@ const buildColumns = (
   field('Created (UTC)', 'created_at', {
     format: (created_at) => <span title={formatDayTime(created_at)}>{formatDay(created_at)}</span>,
   }),
+  field('Last used (UTC)', 'last_used_at', { format: formatDayTime }),
   field('Status', ({ revoked_at }) => (revoked_at === null ? 'active' : `revoked ${revoked_at}`), {
     show: ({ revoked_at }) =>
       revoked_at === null ? <Badge tone="good">active</Badge> : <>revoked {formatDay(revoked_at)}</>,
@@ -124,11 +136,8 @@ const buildColumns = (
     (key) =>
       key.revoked_at === null && (
         <span class="row tight">
-          <RowButton
-            aria-label={`Change the quota of ${key.key_id}`}
-            onClick={() => openDialog({ kind: 'quota', key })}
-          >
-            Quota
+          <RowButton aria-label={`Edit ${key.key_id}`} onClick={() => openDialog({ kind: 'edit', key })}>
+            Edit
           </RowButton>
           <RowButton aria-label={`Revoke ${key.key_id}`} onClick={() => openDialog({ kind: 'revoke', key })}>
             Revoke

@@ -5,49 +5,71 @@ import { formatDay } from '../../base/format.js';
 import { usePagedList } from '../../base/paged-list.js';
 import { buildHref, type Route } from '../../base/route.js';
 import { useViewer } from '../../base/viewer.js';
+import { Button } from '../../parts/button.jsx';
 import { ConfirmDialog } from '../../parts/dialog.jsx';
 import { ErrorNote } from '../../parts/loaded.jsx';
 import { PagedTable } from '../../parts/paged-table.jsx';
 import { Badge, Panel } from '../../parts/stat.jsx';
 import { type Column, createActionColumn, createColumnBuilder, RowButton } from '../../parts/table.jsx';
 import { DeliveriesPanel } from './deliveries.jsx';
+import { DeleteWebhookDialog, RotateDialog, WebhookDialog } from './webhook-dialogs.jsx';
+
+type DialogRequest =
+  | { readonly kind: 'create' }
+  | { readonly kind: 'toggle' | 'edit' | 'rotate' | 'delete'; readonly webhook: Webhook };
 
 export function WebhooksPart({ route: { args } }: { readonly route: Route }) {
   const { api } = useViewer();
   const [, chosen] = args;
-  const [toggledWebhook, setToggledWebhook] = useState<Webhook | null>(null);
+  const [dialog, setDialog] = useState<DialogRequest | null>(null);
   const [outcome, setOutcome] = useState('');
   const webhooks = usePagedList((page) => api.webhooks(page), 'webhooks', [api]);
   const test = useAction(async ({ webhook_id }: Webhook) => {
     const { message_id } = await api.testWebhook(webhook_id);
     setOutcome(`Test message ${message_id} is queued for ${webhook_id}.`);
   });
-  const toggleWebhook = async ({ webhook_id, enabled }: Webhook): Promise<void> => {
-    await api.changeWebhook(webhook_id, { enabled: !enabled });
-    setOutcome(`${webhook_id} is ${enabled ? 'disabled' : 'enabled'}.`);
+  const finish = (text: string): void => {
+    setOutcome(text);
     webhooks.reload();
   };
+  const close = (): void => setDialog(null);
+  const toggleWebhook = async ({ webhook_id, enabled }: Webhook): Promise<void> => {
+    await api.changeWebhook(webhook_id, { enabled: !enabled });
+    finish(`${webhook_id} is ${enabled ? 'disabled' : 'enabled'}.`);
+  };
+  const toggledWebhook = dialog?.kind === 'toggle' ? dialog.webhook : null;
   return (
     <>
       <Panel title="Webhooks" about="Endpoints that receive events of this tenant.">
+        <div>
+          <Button class="primary" onClick={() => setDialog({ kind: 'create' })}>
+            Create webhook
+          </Button>
+        </div>
         <PagedTable
           list={webhooks}
           subject="webhooks"
           name="Webhooks"
-          columns={buildColumns({ chosen, onTest: test.run, onToggle: setToggledWebhook })}
+          columns={buildColumns({ chosen, onTest: test.run, onOpen: setDialog })}
           rowKey={({ webhook_id }) => webhook_id}
-          empty="No webhooks yet. Create one with POST /api/v1/webhooks."
+          empty="No webhooks yet."
         />
         {test.error !== null && <ErrorNote error={test.error} />}
         <p role="status">{outcome}</p>
       </Panel>
       {chosen !== undefined && <DeliveriesPanel key={chosen} webhookId={chosen} />}
+      {dialog?.kind === 'create' && <WebhookDialog onClose={close} onDone={finish} />}
+      {dialog?.kind === 'edit' && <WebhookDialog webhook={dialog.webhook} onClose={close} onDone={finish} />}
+      {dialog?.kind === 'rotate' && <RotateDialog webhook={dialog.webhook} onClose={close} onDone={finish} />}
+      {dialog?.kind === 'delete' && (
+        <DeleteWebhookDialog webhook={dialog.webhook} onClose={close} onDone={finish} />
+      )}
       {toggledWebhook !== null && (
         <ConfirmDialog
           title={`${toggledWebhook.enabled ? 'Disable' : 'Enable'} ${toggledWebhook.webhook_id}?`}
           confirmLabel={toggledWebhook.enabled ? 'Disable' : 'Enable'}
           onConfirm={() => toggleWebhook(toggledWebhook)}
-          onClose={() => setToggledWebhook(null)}
+          onClose={close}
         >
           <p>
             <code>{toggledWebhook.url}</code>{' '}
@@ -69,14 +91,20 @@ const disabledReasons: Readonly<Record<NonNullable<Webhook['disabled_reason']>, 
   restored: 'restored without its secrets: rotate the secret first',
 };
 
+const rowDialogs = [
+  ['edit', 'Edit'],
+  ['rotate', 'Rotate secret'],
+  ['delete', 'Delete'],
+] as const;
+
 interface WebhookActions {
   readonly chosen: string | undefined;
   readonly onTest: (webhook: Webhook) => unknown;
-  readonly onToggle: (webhook: Webhook) => void;
+  readonly onOpen: (dialog: DialogRequest) => void;
 }
 
 const field = createColumnBuilder<Webhook>();
-const buildColumns = ({ chosen, onTest, onToggle }: WebhookActions): Column<Webhook>[] => [
+const buildColumns = ({ chosen, onTest, onOpen }: WebhookActions): Column<Webhook>[] => [
   field('Endpoint', 'url', {
     show: ({ url, webhook_id, description }) => (
       <>
@@ -121,10 +149,19 @@ const buildColumns = ({ chosen, onTest, onToggle }: WebhookActions): Column<Webh
       )}
       <RowButton
         aria-label={`${webhook.enabled ? 'Disable' : 'Enable'} ${webhook.webhook_id}`}
-        onClick={() => onToggle(webhook)}
+        onClick={() => onOpen({ kind: 'toggle', webhook })}
       >
         {webhook.enabled ? 'Disable' : 'Enable'}
       </RowButton>
+      {rowDialogs.map(([kind, label]) => (
+        <RowButton
+          key={kind}
+          aria-label={`${label} ${webhook.webhook_id}`}
+          onClick={() => onOpen({ kind, webhook })}
+        >
+          {label}
+        </RowButton>
+      ))}
     </span>
   )),
 ];

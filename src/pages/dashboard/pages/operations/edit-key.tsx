@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { Key } from '../../../../client/types.js';
 import { useViewer } from '../../base/viewer.js';
-import { ConfirmDialog } from '../../parts/dialog.jsx';
+import { FormDialog } from '../../parts/dialog.jsx';
 
 export interface Quota {
   readonly isUnlimited: boolean;
@@ -48,38 +48,70 @@ export function QuotaFields({ quota, onChange }: QuotaFieldsProps) {
   );
 }
 
-interface ChangeQuotaDialogProps {
+export interface KeyLabels {
+  readonly name: string;
+  readonly note: string;
+}
+
+interface LabelFieldsProps {
+  readonly labels: KeyLabels;
+  readonly onChange: (labels: KeyLabels) => void;
+}
+
+export const LabelFields = ({ labels, onChange }: LabelFieldsProps) => (
+  <>
+    <label class="field">
+      Name
+      <input
+        maxLength={64}
+        value={labels.name}
+        onInput={(event) => onChange({ ...labels, name: event.currentTarget.value })}
+      />
+    </label>
+    <label class="field">
+      Note for the owners
+      <input
+        maxLength={256}
+        value={labels.note}
+        onInput={(event) => onChange({ ...labels, note: event.currentTarget.value })}
+      />
+    </label>
+  </>
+);
+
+interface EditKeyDialogProps {
   readonly apiKey: Key;
   readonly onClose: () => void;
   readonly onDone: () => void;
 }
 
-export function ChangeQuotaDialog({
-  apiKey: { key_id, requests_per_minute },
+export function EditKeyDialog({
+  apiKey: { key_id, requests_per_minute, name, note },
   onClose,
   onDone,
-}: ChangeQuotaDialogProps) {
+}: EditKeyDialogProps) {
   const { api } = useViewer();
-  const [quota, setQuota] = useState<Quota>({
+  const initialQuota: Quota = {
     isUnlimited: requests_per_minute === null,
     perMinute: `${requests_per_minute ?? 100}`,
-  });
-  const save = async (): Promise<void> => {
-    await api.changeKey(key_id, toQuotaSetting(quota));
+  };
+  const [quota, setQuota] = useState(initialQuota);
+  const [labels, setLabels] = useState<KeyLabels>({ name: name ?? '', note: note ?? '' });
+  const save = async (): Promise<boolean> => {
+    const isChanged =
+      quota.isUnlimited !== initialQuota.isUnlimited || quota.perMinute !== initialQuota.perMinute;
+    await api.changeKey(key_id, { ...labels, ...(isChanged && toQuotaSetting(quota)) });
     onDone();
+    return true;
   };
   return (
-    <ConfirmDialog
-      title={`Change quota of key ${key_id}`}
-      confirmLabel="Set quota"
-      onConfirm={save}
-      onClose={onClose}
-    >
+    <FormDialog title={`Edit key ${key_id}`} submitLabel="Save" onSubmit={save} onClose={onClose}>
+      <LabelFields labels={labels} onChange={setLabels} />
       <QuotaFields quota={quota} onChange={setQuota} />
       <p class="soft">
         The quota counts requests, not answers. Requests above the quota get status 429. A change takes effect
         within 5 seconds.
       </p>
-    </ConfirmDialog>
+    </FormDialog>
   );
 }

@@ -1,0 +1,163 @@
+import { useState } from 'preact/hooks';
+import type { EventTypes, Webhook } from '../../../../client/types.js';
+import { useViewer } from '../../base/viewer.js';
+import { ConfirmDialog, FormDialog } from '../../parts/dialog.jsx';
+import { OneTimeSecret } from './one-time-secret.jsx';
+
+const eventTypes = [
+  ...(['mastery.reached', 'plateau.detected', 'plateau.ended'] as const),
+  ...(['goal.reached', 'goal.at_risk', 'model.published', 'erasure.completed'] as const),
+];
+
+export interface WebhookDialogProps {
+  readonly webhook: Webhook;
+  readonly onClose: () => void;
+  readonly onDone: (outcome: string) => void;
+}
+
+/** Creates a webhook, or changes the given one. */
+export function WebhookDialog({
+  webhook,
+  onClose,
+  onDone,
+}: Omit<WebhookDialogProps, 'webhook'> & { readonly webhook?: Webhook }) {
+  const { api } = useViewer();
+  const [url, setUrl] = useState(webhook?.url ?? '');
+  const [description, setDescription] = useState(webhook?.description ?? '');
+  const [types, setTypes] = useState<EventTypes>(webhook?.event_types ?? ['*']);
+  const [secret, setSecret] = useState<string | null>(null);
+  const save = async (): Promise<boolean> => {
+    const setting = { url, description, event_types: types };
+    if (webhook === undefined) setSecret((await api.createWebhook(setting)).secret);
+    else await api.changeWebhook(webhook.webhook_id, setting);
+    onDone(`${url} is saved.`);
+    return webhook !== undefined;
+  };
+  const title = webhook === undefined ? 'Create webhook' : `Change ${webhook.webhook_id}`;
+  return (
+    <FormDialog
+      title={title}
+      submitLabel="Save"
+      result={secret !== null && <SecretView secret={secret} />}
+      onSubmit={save}
+      onClose={onClose}
+    >
+      <label class="field">
+        URL
+        <input
+          required
+          type="url"
+          maxLength={2048}
+          placeholder="https://"
+          value={url}
+          onInput={(event) => setUrl(event.currentTarget.value)}
+        />
+      </label>
+      <label class="field">
+        Description
+        <input
+          maxLength={256}
+          value={description}
+          onInput={(event) => setDescription(event.currentTarget.value)}
+        />
+      </label>
+      <EventFields types={types} onChange={setTypes} />
+    </FormDialog>
+  );
+}
+
+interface EventFieldsProps {
+  readonly types: EventTypes;
+  readonly onChange: (types: EventTypes) => void;
+}
+
+function EventFields({ types, onChange }: EventFieldsProps) {
+  const isAll = types.includes('*');
+  const toggle = (type: (typeof eventTypes)[number], isOn: boolean): void =>
+    onChange(isOn ? [...types, type] : types.filter((other) => other !== type));
+  return (
+    <fieldset class="list">
+      <legend>Events</legend>
+      <label class="check">
+        <input
+          type="checkbox"
+          checked={isAll}
+          onChange={(event) => onChange(event.currentTarget.checked ? ['*'] : eventTypes)}
+        />{' '}
+        All, including types of later versions
+      </label>
+      {eventTypes.map((type) => (
+        <label key={type} class="check">
+          <input
+            type="checkbox"
+            disabled={isAll}
+            checked={isAll || types.includes(type)}
+            onChange={(event) => toggle(type, event.currentTarget.checked)}
+          />{' '}
+          <code>{type}</code>
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+const SecretView = ({ secret }: { secret: string }) => (
+  <>
+    <OneTimeSecret label="Signing secret" secret={secret} />
+    <p>Copy the secret now. It is shown only once.</p>
+  </>
+);
+
+export function RotateDialog({ webhook: { webhook_id, url }, onClose, onDone }: WebhookDialogProps) {
+  const { api } = useViewer();
+  const [revokesOld, setRevokesOld] = useState(false);
+  const [secret, setSecret] = useState<string | null>(null);
+  const rotate = async (): Promise<boolean> => {
+    setSecret((await api.rotateSecret(webhook_id, { revoke_old: revokesOld })).secret);
+    onDone(`The secret of ${webhook_id} is rotated.`);
+    return false;
+  };
+  return (
+    <FormDialog
+      title={`Rotate the secret of ${webhook_id}?`}
+      submitLabel="Rotate"
+      result={secret !== null && <SecretView secret={secret} />}
+      onSubmit={rotate}
+      onClose={onClose}
+    >
+      <p>
+        Messages to <code>{url}</code> are signed with a new secret. The old secret also signs for 24 hours.
+      </p>
+      <label class="check">
+        <input
+          type="checkbox"
+          checked={revokesOld}
+          onChange={(event) => setRevokesOld(event.currentTarget.checked)}
+        />{' '}
+        Revoke the old secret immediately
+      </label>
+    </FormDialog>
+  );
+}
+
+export function DeleteWebhookDialog({ webhook: { webhook_id, url }, onClose, onDone }: WebhookDialogProps) {
+  const { api } = useViewer();
+  const remove = async (): Promise<void> => {
+    await api.deleteWebhook(webhook_id);
+    onDone(`${webhook_id} is deleted.`);
+  };
+  return (
+    <ConfirmDialog
+      title={`Delete ${webhook_id}?`}
+      confirmLabel="Delete"
+      isDangerous
+      onConfirm={remove}
+      onClose={onClose}
+    >
+      <p>
+        <code>{url}</code> receives no more messages. Undelivered messages and the list of deliveries are
+        deleted. You cannot undo this.
+      </p>
+    </ConfirmDialog>
+  );
+}
