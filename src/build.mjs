@@ -150,35 +150,44 @@ const typebox = (out) => ({
 
 const PAGES = { docs: 'page.js', dashboard: 'main.tsx' };
 
-/** File names contain content hashes, for long caching. */
+/** Parts of the script that a page imports dynamically are separate files. All styles are one file. */
 async function buildPage(out, name, entry) {
   const source = join('src/pages', name);
   if (!existsSync(join(ROOT, source))) return;
-  const { outputFiles, metafile } = await build({
-    absWorkingDir: ROOT,
-    entryPoints: { page: join(source, entry) },
-    outdir: ROOT,
-    entryNames: '[name].[hash]',
-    bundle: true,
-    minify: true,
-    format: 'esm',
-    target: 'es2022',
-    jsx: 'automatic',
-    jsxImportSource: 'preact',
-    legalComments: 'none',
-    metafile: true,
-    write: false,
-  });
+  const [scripts, whole] = await Promise.all(
+    [true, false].map((splitting) =>
+      build({
+        absWorkingDir: ROOT,
+        entryPoints: { page: join(source, entry) },
+        outdir: ROOT,
+        // Names contain content hashes, for long caching.
+        entryNames: '[name].[hash]',
+        chunkNames: 'part.[hash]',
+        bundle: true,
+        splitting,
+        minify: true,
+        format: 'esm',
+        target: 'es2022',
+        jsx: 'automatic',
+        jsxImportSource: 'preact',
+        legalComments: 'none',
+        metafile: true,
+        write: false,
+      }),
+    ),
+  );
+  const isOf = (type) => (file) => file.path.endsWith(type);
+  const files = [...scripts.outputFiles.filter(isOf('.js')), ...whole.outputFiles.filter(isOf('.css'))];
   const folder = join(out, 'bundle', name);
   mkdirSync(folder, { recursive: true });
   let page = readFileSync(join(ROOT, source, 'index.html'), 'utf8');
-  for (const { path, contents } of outputFiles) {
+  for (const { path, contents } of files) {
     const file = basename(path);
     page = page.replace(file.replace(/\.\w+(?=\.\w+$)/, ''), `${name}/${file}`);
     writeFileSync(join(folder, `${file}.gz`), gzipSync(contents, { level: 9 }));
   }
   writeFileSync(join(folder, 'index.html'), page);
-  writeFileSync(join(folder, 'LICENSES.txt'), licencesOf(Object.keys(metafile.inputs)));
+  writeFileSync(join(folder, 'LICENSES.txt'), licencesOf(Object.keys(whole.metafile.inputs)));
 }
 
 function licencesOf(files) {

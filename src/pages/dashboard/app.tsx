@@ -6,24 +6,26 @@ import { buildHref, useRoute } from './base/route.js';
 import { type Api, consumeAddressKey, createApi, loadKey, removeKey, storeKey } from './base/session.js';
 import { ThemeButton } from './base/theme.jsx';
 import { type Viewer, ViewerContext } from './base/viewer.js';
-import { AboutDemo } from './pages/about-demo.jsx';
 import { ClassPage } from './pages/class.jsx';
-import { LearnerPage } from './pages/learner.jsx';
-import { LivePage } from './pages/live.jsx';
-import { ModelPage } from './pages/model.jsx';
-import { OperationsPage } from './pages/operations.jsx';
-import { SkillsPage } from './pages/skills.jsx';
 import { Button } from './parts/button.jsx';
+import { lazy } from './parts/lazy.jsx';
 import { ErrorNote, Loading } from './parts/loaded.jsx';
 import { RequireScope, type ScopedPart } from './parts/require-scope.jsx';
 
+const teacherPages = () => import('./pages/teacher-pages.js');
+const operatorPages = () => import('./pages/operator-pages.js');
+
+/** Only the first pages are in the first script, so that they appear soon. */
 const pages: Readonly<Record<string, ScopedPart>> = {
   class: { title: 'Class', scopes: ['read'], Content: ClassPage },
-  learner: { title: 'Learner', scopes: ['read'], Content: LearnerPage },
-  skills: { title: 'Skills', scopes: ['read'], Content: SkillsPage },
-  model: { title: 'Model', scopes: ['read'], Content: ModelPage },
-  live: { title: 'Live', scopes: ['operator'], Content: LivePage },
-  operations: { title: 'Operations', scopes: ['admin', 'operator'], Content: OperationsPage },
+  learner: { title: 'Learner', scopes: ['read'], Content: lazy(teacherPages, (all) => all.LearnerPage) },
+  skills: { title: 'Skills', scopes: ['read'], Content: lazy(teacherPages, (all) => all.SkillsPage) },
+  model: { title: 'Model', scopes: ['read'], Content: lazy(teacherPages, (all) => all.ModelPage) },
+  live: { title: 'Live', scopes: ['operator'], Content: lazy(operatorPages, (all) => all.LivePage) },
+  operations: {
+    ...{ title: 'Operations', scopes: ['admin', 'operator'] },
+    Content: lazy(operatorPages, (all) => all.OperationsPage),
+  },
 };
 
 consumeAddressKey();
@@ -161,7 +163,11 @@ function useFocusOnNavigation(path: string): void {
   }, [path]);
 }
 
-const aboutDemo: ScopedPart = { title: 'About the demo', scopes: ['read'], Content: AboutDemo };
+const aboutDemo: ScopedPart = {
+  title: 'About the demo',
+  scopes: ['read'],
+  Content: lazy(operatorPages, (all) => all.AboutDemo),
+};
 
 const Brand = () => (
   <a class="brand" href="#/">

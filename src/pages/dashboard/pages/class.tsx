@@ -4,14 +4,19 @@ import { useLoad } from '../base/load.js';
 import { buildHref, type Query, type Route, updateQuery } from '../base/route.js';
 import { useViewer } from '../base/viewer.js';
 import { Button } from '../parts/button.jsx';
+import { lazy } from '../parts/lazy.jsx';
 import { ErrorNote, Loading } from '../parts/loaded.jsx';
 import { Chooser } from './class/chooser.jsx';
 import './class/class.css';
 import { type Status, statusTexts } from '../../../domain/classes/learner-status.js';
-import { HeatMap } from './class/heat-map.jsx';
 import { type ClassSelection, loadClass, type SchoolClass } from './class/load-class.js';
 import { MemberTable } from './class/member-table.jsx';
 import { StatusRuleNote, StatusTiles } from './class/status-tiles.jsx';
+
+const HeatMap = lazy(
+  () => import('./teacher-pages.js'),
+  (pages) => pages.HeatMap,
+);
 
 export function ClassPage({ route: { query } }: { readonly route: Route }) {
   const { api } = useViewer();

@@ -1,0 +1,3 @@
+export { AboutDemo } from './about-demo.jsx';
+export { LivePage } from './live.jsx';
+export { OperationsPage } from './operations.jsx';
