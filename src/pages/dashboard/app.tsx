@@ -3,6 +3,7 @@ import { SkilltraceError } from '../../client/errors.js';
 import type { OwnKey } from '../../client/types.js';
 import { useLoad } from './base/load.js';
 import { buildHref, useRoute } from './base/route.js';
+import { isNewEntry, keepScrollPositions } from './base/scroll.js';
 import { type Api, consumeAddressKey, createApi, loadKey, removeKey, storeKey } from './base/session.js';
 import { ThemeButton } from './base/theme.jsx';
 import { type Viewer, ViewerContext } from './base/viewer.js';
@@ -29,6 +30,7 @@ const pages: Readonly<Record<string, ScopedPart>> = {
 };
 
 consumeAddressKey();
+keepScrollPositions();
 // The user may open another link with a key in the same tab.
 addEventListener('hashchange', () => {
   if (consumeAddressKey()) location.reload();
@@ -151,12 +153,13 @@ function Frame({ api, ownKey, onSignOut }: { api: Api; ownKey: OwnKey; onSignOut
   );
 }
 
-/** Moves the focus from the menu to the new page, for keyboards and screen readers. */
+/** Starts at the top, and moves the focus from the menu to the new page, for keyboards and screen readers. */
 function useFocusOnNavigation(path: string): void {
   const lastPath = useRef(path);
   useEffect(() => {
     if (lastPath.current === path) return;
     lastPath.current = path;
+    if (isNewEntry()) scrollTo(0, 0);
     const { activeElement: focused } = document;
     if (focused !== document.body && focused?.closest('.top') == null) return;
     document.getElementById('content')?.focus({ preventScroll: true });

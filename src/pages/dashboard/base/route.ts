@@ -1,5 +1,6 @@
 /** Routes are in the URL fragment. Browsers never send it, so learner ids stay local. */
 import { useEffect, useState } from 'preact/hooks';
+import { saveScrollPosition } from './scroll.js';
 
 /** For example `#/learner/ada?skill=inference`. */
 export interface Route {
@@ -57,12 +58,13 @@ export function useRoute(): Route {
 }
 
 export const navigate = (page: string, args: readonly string[] = [], query: Query = {}): void => {
+  saveScrollPosition();
   location.hash = buildHref(page, args, query);
 };
 
 /** Changes view options without a history entry. Null removes an option. */
 export function updateQuery(changes: Query): void {
   const { page, args, query } = readRoute();
-  history.replaceState(null, '', buildHref(page, args, { ...query, ...changes }));
+  history.replaceState(history.state, '', buildHref(page, args, { ...query, ...changes }));
   for (const listener of listeners) listener();
 }

@@ -101,7 +101,10 @@ function ClassView({ schoolClass, query, selection }: ClassViewProps) {
             </Button>
           </fieldset>
           {isMap ? (
-            <HeatMap members={members} labels={schoolClass.skills} order={String(query.order ?? 'status')} />
+            <HeatMap
+              {...{ members, labels: schoolClass.skills }}
+              {...{ order: query.order?.toString(), columns: query.skills?.toString() }}
+            />
           ) : (
             <MemberTable members={members} />
           )}

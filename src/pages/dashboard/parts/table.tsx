@@ -1,6 +1,7 @@
 import type { ButtonHTMLAttributes, ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { type CellValue, downloadCsv, formatCsv } from '../base/csv.js';
+import { useEntryState } from '../base/entry-state.js';
 import { formatNumber, missingText, pluralize } from '../base/format.js';
 import { updateQuery, useRoute } from '../base/route.js';
 import { Button } from './button.jsx';
@@ -16,6 +17,8 @@ export interface Column<Row> {
   readonly align?: 'start' | 'end';
   /** Only in the CSV file. */
   readonly isForFile?: boolean;
+  /** Hidden on phones. */
+  readonly isSecondary?: boolean;
   /** Has buttons: not sortable, not in the CSV file. */
   readonly isAction?: boolean;
 }
@@ -75,7 +78,8 @@ export interface TableProps<Row> {
   readonly orderParameter?: string;
 }
 
-const initialRows = 100;
+/** A whole class, so that it can be printed. */
+const initialRows = 500;
 
 export function Table<Row>({
   name,
@@ -88,8 +92,8 @@ export function Table<Row>({
   orderParameter,
 }: TableProps<Row>) {
   const [order, setOrder] = useOrder(columns, sortedBy ?? null, orderParameter);
-  const [text, setText] = useState('');
-  const [rowLimit, setRowLimit] = useState(initialRows);
+  const [text, setText] = useEntryState(`${name} filter`, '');
+  const [rowLimit, setRowLimit] = useEntryState(`${name} rows`, initialRows);
   const filteredRows = useMemo(() => filterRows(rows, columns, text), [rows, columns, text]);
   const orderedRows = useMemo(() => sortRows(filteredRows, columns, order), [filteredRows, columns, order]);
   const fileColumns = columns.filter(({ isAction }) => isAction !== true);
@@ -135,7 +139,7 @@ export function Table<Row>({
                 <HeaderCell
                   key={column.title}
                   column={column}
-                  isNumeric={resolveAlignment(column, rows) === 'end'}
+                  class={resolveClass(column, rows)}
                   order={order}
                   onOrder={setOrder}
                 />
@@ -146,10 +150,7 @@ export function Table<Row>({
             {orderedRows.slice(0, rowLimit).map((row) => (
               <tr key={rowKey(row)}>
                 {shownColumns.map((column) => (
-                  <td
-                    key={column.title}
-                    class={resolveAlignment(column, rows) === 'end' ? 'number' : undefined}
-                  >
+                  <td key={column.title} class={resolveClass(column, rows)}>
                     {renderCell(column, row)}
                   </td>
                 ))}
@@ -207,19 +208,19 @@ function ColumnMeanings<Row>({ columns }: { columns: readonly Column<Row>[] }) {
 
 interface HeaderCellProps<Row> {
   readonly column: Column<Row>;
-  readonly isNumeric: boolean;
+  readonly class: string;
   readonly order: SortOrder;
   readonly onOrder: (order: SortOrder) => void;
 }
 
 function HeaderCell<Row>({
   column: { title, about, isAction = false },
-  isNumeric,
+  class: className,
   order,
   onOrder,
 }: HeaderCellProps<Row>) {
   const isSorted = order?.[0] === title;
-  const descending = isSorted ? !order[1] : isNumeric;
+  const descending = isSorted ? !order[1] : className.startsWith('number');
   if (isAction)
     return (
       <th scope="col" class="acts">
@@ -229,7 +230,7 @@ function HeaderCell<Row>({
   return (
     <th
       scope="col"
-      class={isNumeric ? 'number' : undefined}
+      class={className}
       aria-sort={isSorted ? (order[1] ? 'descending' : 'ascending') : undefined}
     >
       <Button title={about} onClick={() => onOrder([title, descending])}>
@@ -239,6 +240,9 @@ function HeaderCell<Row>({
     </th>
   );
 }
+
+const resolveClass = <Row,>(column: Column<Row>, rows: readonly Row[]): string =>
+  `${resolveAlignment(column, rows) === 'end' ? 'number' : ''} ${column.isSecondary ? 'secondary' : ''}`.trim();
 
 function resolveAlignment<Row>({ align, value }: Column<Row>, rows: readonly Row[]): 'start' | 'end' {
   if (align !== undefined) return align;

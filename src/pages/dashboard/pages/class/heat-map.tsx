@@ -1,12 +1,13 @@
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { computeSum } from '../../../../lists.js';
 import { formatPercent, pluralize } from '../../base/format.js';
-import { navigate } from '../../base/route.js';
+import { buildHref, navigate } from '../../base/route.js';
 import { useWidth } from '../../parts/chart.jsx';
 import { QuerySelect } from '../../parts/query-select.jsx';
 import '../skills/skills.css';
 import { type Status, statusTexts } from '../../../../domain/classes/learner-status.js';
 import { formatSection, type SkillLabel } from '../../base/skill-names.js';
+import { LearnerLink } from '../../parts/learner-link.jsx';
 import { MasteryMeaning } from '../../parts/mastery-meaning.jsx';
 import { type Column, createColumnBuilder, Table } from '../../parts/table.jsx';
 import { accuracyBands, BandLegend } from '../skills/bands.jsx';
@@ -14,46 +15,54 @@ import {
   computeLayout,
   drawHeatMap,
   type HeatMapLayout,
+  type HeatMapMember,
   type HeatMapSkill,
   locateCell,
-} from './heat-map-drawing.js';
+} from './heat-map-drawing.jsx';
 import type { Member } from './load-class.js';
 
 interface HeatMapProps {
   readonly members: readonly Member[];
   readonly labels: ReadonlyMap<string, SkillLabel>;
   readonly order: string | undefined;
+  readonly columns: string | undefined;
 }
 
 /** More columns are unreadable. */
 const maxSkills = 100;
 
 const orderTexts: Readonly<Record<string, string>> = {
-  status: 'status, then expected accuracy',
-  expected: 'expected accuracy, lowest first',
-  id: 'learner id',
+  need: 'need: lowest mean first',
+  status: 'status, then need',
+  name: 'name',
+};
+const columnTexts: Readonly<Record<string, string>> = {
+  need: 'need: most learners below 60 % first',
+  name: 'section and name',
 };
 
-export function HeatMap({ members, labels, order = 'status' }: HeatMapProps) {
+export function HeatMap({ members, labels, order = 'need', columns = 'need' }: HeatMapProps) {
   const skills = useMemo(() => collectSkills(members, labels), [members, labels]);
-  const shown = useMemo(() => skills.slice(0, maxSkills).sort(compareBySection), [skills]);
+  const shown = useMemo(() => orderSkills(skills.slice(0, maxSkills), columns), [skills, columns]);
   const sorted = useMemo(() => orderMembers(members, order), [members, order]);
   const [isTableOpen, setTableOpen] = useState(false);
   return (
     <figure class="chart">
       <div class="row apart">
         <figcaption>Expected accuracy by learner and skill</figcaption>
-        <QuerySelect
-          class="row"
-          label="Order by"
-          parameter="order"
-          value={order}
-          options={Object.entries(orderTexts)}
-        />
+        <div class="row">
+          <QuerySelect label="Learners by" parameter="order" value={order} options={toOptions(orderTexts)} />
+          <QuerySelect
+            label="Skills by"
+            parameter="skills"
+            value={columns}
+            options={toOptions(columnTexts)}
+          />
+        </div>
       </div>
       <p class="soft">
-        Expected share of correct answers on questions of average difficulty. Click a cell to open the
-        learner's skill, or use the arrow keys and Enter.
+        Expected share of correct answers on questions of average difficulty, and its mean of each row and
+        column. Click a cell or a name to open it, or use the arrow keys and Enter.
         {skills.length > maxSkills &&
           ` Shows ${maxSkills} of ${pluralize(skills.length, 'skill')}, those with the most learners.`}
       </p>
@@ -63,17 +72,17 @@ export function HeatMap({ members, labels, order = 'status' }: HeatMapProps) {
         <p class="soft">No answers yet.</p>
       ) : (
         <>
-          <HeatMapDrawing members={sorted} skills={shown} isGrouped={order === 'status'} />
+          <HeatMapDrawing
+            {...{ members: sorted, skills: shown }}
+            isGrouped={order === 'status'}
+            hasSections={columns === 'name'}
+          />
           <details onToggle={(event) => setTableOpen(event.currentTarget.open)}>
             <summary>Show as table</summary>
             {isTableOpen && (
               <Table
-                {...{
-                  name: 'Expected accuracy in the class',
-                  columns: buildColumns(shown),
-                  rows: sorted,
-                  filter: true,
-                }}
+                {...{ name: 'Expected accuracy in the class', rows: sorted, filter: true }}
+                columns={buildColumns(shown)}
                 rowKey={({ userId }) => userId}
               />
             )}
@@ -84,12 +93,16 @@ export function HeatMap({ members, labels, order = 'status' }: HeatMapProps) {
   );
 }
 
+const toOptions = (texts: Readonly<Record<string, string>>) => Object.entries(texts);
+
 interface HeatMapDrawingProps {
-  readonly members: readonly Member[];
+  readonly members: readonly HeatMapMember[];
   readonly skills: readonly HeatMapSkill[];
   readonly isGrouped: boolean;
+  readonly hasSections: boolean;
 }
 
+/** Column -1 is the name of the learner. */
 interface CellPosition {
   readonly column: number;
   readonly row: number;
@@ -100,27 +113,25 @@ const keySteps: Readonly<Record<string, readonly [right: number, down: number]>>
   ...{ PageUp: [0, -10], PageDown: [0, 10] },
 };
 
-function HeatMapDrawing({ members, skills, isGrouped }: HeatMapDrawingProps) {
+function HeatMapDrawing({ members, skills, isGrouped, hasSections }: HeatMapDrawingProps) {
   const { element, width, setElement } = useWidth();
   const [cell, setCell] = useState<CellPosition | null>(null);
   const layout = computeLayout(members.length, skills.length, width);
-  useEffect(() => {
-    if (element === null || width === 0) return;
-    element.replaceChildren(drawHeatMap(members, skills, layout, isGrouped));
-    setCell(null);
-  }, [element, width, members, skills, isGrouped]);
+  const drawing = useMemo(
+    () => width > 0 && drawHeatMap({ members, skills, layout }, isGrouped, hasSections),
+    [width, members, skills, isGrouped, hasSections],
+  );
+  const details = cell === null ? null : readCell(cell, members, skills);
   const findCell = (event: MouseEvent): CellPosition | null => {
     const box = element?.getBoundingClientRect();
-    const found = box && locateCell(layout, event.clientX - box.left, event.clientY - box.top);
-    return found && members[found.row] && skills[found.column] ? found : null;
+    return box === undefined ? null : locateCell(layout, event.clientX - box.left, event.clientY - box.top);
   };
-  const openLearner = (found: CellPosition | null): void => {
-    const [member, skill] = [members[found?.row ?? -1], skills[found?.column ?? -1]];
-    if (member !== undefined && skill !== undefined)
-      navigate('learner', [member.userId], { skill: skill.id });
+  const open = (found: CellPosition | null): void => {
+    const target = found && readCell(found, members, skills);
+    if (target) navigate('learner', [target.member.userId], { skill: target.skill?.id });
   };
   const handleKey = (event: KeyboardEvent): void => {
-    if (event.key === 'Enter') openLearner(cell);
+    if (event.key === 'Enter') open(cell);
     const step = keySteps[event.key];
     if (step === undefined) return;
     event.preventDefault();
@@ -138,12 +149,32 @@ function HeatMapDrawing({ members, skills, isGrouped }: HeatMapDrawingProps) {
       onKeyDown={handleKey}
       onPointerMove={(event) => setCell(findCell(event))}
       onPointerLeave={() => setCell(null)}
-      onClick={(event) => openLearner(findCell(event))}
+      // A tap on a touch screen has no link below it yet.
+      onClick={(event) => event.target instanceof HTMLAnchorElement || open(findCell(event))}
     >
-      <div class="drawing" ref={setElement} />
-      {cell !== null && <CellDetails {...{ cell, layout, members, skills }} />}
+      <div class="drawing" ref={setElement}>
+        {drawing}
+      </div>
+      {details !== null && <CellDetails {...details} layout={layout} />}
     </div>
   );
+}
+
+interface Cell extends CellPosition {
+  readonly member: HeatMapMember;
+  /** Undefined for the name of the learner. */
+  readonly skill: HeatMapSkill | undefined;
+}
+
+function readCell(
+  { column, row }: CellPosition,
+  members: readonly HeatMapMember[],
+  skills: readonly HeatMapSkill[],
+): Cell | null {
+  const member = members[row];
+  return member === undefined || column >= skills.length
+    ? null
+    : { column, row, member, skill: skills[column] };
 }
 
 const moveCell = (
@@ -152,7 +183,7 @@ const moveCell = (
   columns: number,
   rows: number,
 ): CellPosition => ({
-  column: Math.min(columns - 1, Math.max(0, cell.column + right)),
+  column: Math.min(columns - 1, Math.max(-1, cell.column + right)),
   row: Math.min(rows - 1, Math.max(0, cell.row + down)),
 });
 
@@ -170,91 +201,109 @@ function scrollToCell(
   if (y < 100 || y > innerHeight - 100) scrollBy({ top: y - innerHeight / 2 });
 }
 
+/** The frame of a cell is a link, so that it can be opened in another tab. */
 function CellDetails({
-  cell,
+  column,
+  row,
+  member,
+  skill,
   layout: { left, top, columnWidth, rowHeight, width },
-  members,
-  skills,
-}: {
-  cell: CellPosition;
-  layout: HeatMapLayout;
-  members: readonly Member[];
-  skills: readonly HeatMapSkill[];
-}) {
-  const [member, skill] = [members[cell.row], skills[cell.column]];
-  if (member === undefined || skill === undefined) return null;
-  const [x, y] = [left + columnWidth * cell.column, top + rowHeight * cell.row];
-  const { [skill.id]: expected } = member.progress.expected_accuracy;
-  const side = x > width / 2 ? { right: `calc(100% - ${x - 8}px)` } : { left: `${x + columnWidth + 8}px` };
+}: Cell & { readonly layout: HeatMapLayout }) {
+  const x = skill === undefined ? 0 : left + columnWidth * column;
+  const y = top + rowHeight * row;
+  const cellWidth = skill === undefined ? left - 4 : columnWidth;
+  const side = x > width / 2 ? { right: `calc(100% - ${x - 8}px)` } : { left: `${x + cellWidth + 8}px` };
   return (
     <>
-      <div
-        {...{ class: 'heat-cell', 'aria-hidden': true }}
+      <a
+        {...{ class: 'heat-cell', 'aria-hidden': true, tabIndex: -1 }}
+        href={buildHref('learner', [member.userId], { skill: skill?.id })}
         style={{
           left: `${x - 1}px`,
           top: `${y - 1}px`,
-          width: `${columnWidth + 1}px`,
+          width: `${cellWidth + 1}px`,
           height: `${rowHeight + 1}px`,
         }}
       />
       <p class="heat-tip" role="status" style={{ top: `${Math.max(0, y - 12)}px`, ...side }}>
         <strong>
-          <bdi>{member.userId}</bdi>
+          <bdi>{member.name}</bdi>
         </strong>{' '}
         {statusTexts[member.status]}
         <br />
-        {skill.name}: {expected === undefined ? 'no answers' : `expected accuracy ${formatPercent(expected)}`}
-        {expected !== undefined && (
-          <>
-            <br />
-            mastery {formatPercent(member.progress.mastery[skill.id])}
-            {formatPlateau(member, skill)}
-          </>
-        )}
+        {skill === undefined
+          ? `mean expected accuracy ${formatPercent(member.mean)}`
+          : describe(member, skill)}
       </p>
     </>
   );
 }
 
-const formatPlateau = ({ progress }: Member, { id }: HeatMapSkill): string =>
-  progress.plateaus.includes(id) ? ', on a plateau' : '';
+function describe({ progress }: Member, { id, name }: HeatMapSkill): string {
+  const { [id]: expected } = progress.expected_accuracy;
+  if (expected === undefined) return `${name}: no answers`;
+  const plateau = progress.plateaus.includes(id) ? ', on a plateau' : '';
+  return `${name}: expected accuracy ${formatPercent(expected)}, mastery ${formatPercent(progress.mastery[id])}${plateau}`;
+}
+
+const computeMean = (shares: readonly number[]): number => computeSum(shares) / Math.max(1, shares.length);
 
 /** Skills with the most learners first. */
-function collectSkills(members: readonly Member[], labels: ReadonlyMap<string, SkillLabel>): HeatMapSkill[] {
-  const counts = new Map<string, number>();
+function collectSkills(members: readonly Member[], labels: ReadonlyMap<string, SkillLabel>): WeighedSkill[] {
+  const shares = new Map<string, number[]>();
   for (const { progress } of members)
-    for (const id of Object.keys(progress.mastery)) counts.set(id, (counts.get(id) ?? 0) + 1);
-  return [...counts]
-    .sort(([, a], [, b]) => b - a)
-    .map(([id]) => ({ id, ...(labels.get(id) ?? { name: id, section: null }) }));
+    for (const [id, expected] of Object.entries(progress.expected_accuracy))
+      shares.get(id)?.push(expected) ?? shares.set(id, [expected]);
+  return [...shares]
+    .sort(([, a], [, b]) => b.length - a.length)
+    .map(([id, all]) => ({
+      ...{ id, ...(labels.get(id) ?? { name: id, section: null }) },
+      ...{ mean: computeMean(all), weak: all.filter((share) => share < weakBelow).length },
+    }));
 }
+
+interface WeighedSkill extends HeatMapSkill {
+  /** Learners who need help. */
+  readonly weak: number;
+}
+
+/** Expected accuracy. */
+const weakBelow = 0.6;
+
+const orderSkills = (skills: readonly WeighedSkill[], order: string): readonly WeighedSkill[] =>
+  skills.toSorted(order === 'name' ? compareBySection : (a, b) => b.weak - a.weak || a.mean - b.mean);
 
 const compareBySection = (a: HeatMapSkill, b: HeatMapSkill): number =>
   formatSection(a.section).localeCompare(formatSection(b.section)) || a.name.localeCompare(b.name);
 
-function computeMeanExpected({ progress }: Member): number {
-  const all = Object.values(progress.expected_accuracy);
-  return computeSum(all) / Math.max(1, all.length);
-}
+const statusRank = Object.keys(statusTexts) as Status[];
 
-function orderMembers(members: readonly Member[], order: string): readonly Member[] {
-  if (order === 'id') return members.toSorted((a, b) => a.userId.localeCompare(b.userId));
-  const means = new Map(members.map((member) => [member, computeMeanExpected(member)]));
-  const rank = Object.keys(statusTexts) as Status[];
-  const compareByExpected = (a: Member, b: Member): number => (means.get(a) ?? 0) - (means.get(b) ?? 0);
-  if (order === 'expected') return members.toSorted(compareByExpected);
-  return members.toSorted(
-    (a, b) => rank.indexOf(a.status) - rank.indexOf(b.status) || compareByExpected(a, b),
+function orderMembers(members: readonly Member[], order: string): readonly HeatMapMember[] {
+  const all = members.map((member): HeatMapMember => {
+    const shares = Object.values(member.progress.expected_accuracy);
+    return { ...member, mean: shares.length === 0 ? null : computeMean(shares) };
+  });
+  if (order === 'name') return all.sort((a, b) => a.name.localeCompare(b.name));
+  const compareByNeed = (a: HeatMapMember, b: HeatMapMember): number => (a.mean ?? 1) - (b.mean ?? 1);
+  if (order === 'need') return all.sort(compareByNeed);
+  return all.sort(
+    (a, b) => statusRank.indexOf(a.status) - statusRank.indexOf(b.status) || compareByNeed(a, b),
   );
 }
 
-const field = createColumnBuilder<Member>();
-const buildColumns = (skills: readonly HeatMapSkill[]): readonly Column<Member>[] => [
-  field('Learner', 'userId'),
+const field = createColumnBuilder<HeatMapMember>();
+const buildColumns = (skills: readonly HeatMapSkill[]): readonly Column<HeatMapMember>[] => [
+  field('Learner', 'name', { show: (member) => <LearnerLink {...member} /> }),
+  field('Learner id', 'userId', { isForFile: true }),
   field('Status', ({ status }) => statusTexts[status]),
+  field('Mean', 'mean', { format: formatPercent, align: 'end' }),
   ...skills.map(({ id, name }) =>
     field(name, ({ progress }) => progress.expected_accuracy[id] ?? null, {
-      format: formatPercent,
+      show: ({ userId, progress }) => (
+        <a href={buildHref('learner', [userId], { skill: id })}>
+          {formatPercent(progress.expected_accuracy[id])}
+        </a>
+      ),
       align: 'end',
     }),
   ),

@@ -14,6 +14,8 @@ type Progress = Extract<ClassMastery['results'][number], { readonly status: 200 
 
 export interface Member extends StatusInput {
   readonly userId: string;
+  /** Display name; the id of a learner without one. */
+  readonly name: string;
   readonly status: Status;
   readonly reason: string | null;
   readonly progress: Progress;
@@ -98,7 +100,7 @@ function buildMember(
 ): Member {
   const statusInput = buildStatusInput(progress, prediction, (id) => skills.get(id)?.name ?? id);
   return {
-    ...{ userId, progress, prediction, ...statusInput },
+    ...{ userId, name: userId, progress, prediction, ...statusInput },
     status: computeStatus(statusInput, now),
     reason: explainStatus(statusInput, now),
   };

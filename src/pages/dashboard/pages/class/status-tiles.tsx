@@ -12,7 +12,7 @@ interface StatusTilesProps {
 }
 
 export const StatusTiles = ({ members, shownStatus }: StatusTilesProps) => (
-  <fieldset class="stats">
+  <fieldset class="stats tiles">
     <legend class="hidden">Filter learners by status</legend>
     {countByStatus(members)
       .filter(([status, count]) => count > 0 || status === shownStatus)
