@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { SkilltraceError } from '../../client/errors.js';
 import type { OwnKey } from '../../client/types.js';
+import { readLastGroup } from './base/groups.js';
 import { useLoad } from './base/load.js';
 import { buildHref, useRoute } from './base/route.js';
 import { isNewEntry, keepScrollPositions } from './base/scroll.js';
@@ -8,6 +9,7 @@ import { type Api, consumeAddressKey, createApi, loadKey, removeKey, storeKey } 
 import { ThemeButton } from './base/theme.jsx';
 import { type Viewer, ViewerContext } from './base/viewer.js';
 import { ClassPage } from './pages/class.jsx';
+import { TodayPage } from './pages/today.jsx';
 import { Button } from './parts/button.jsx';
 import { lazy } from './parts/lazy.jsx';
 import { ErrorNote, Loading } from './parts/loaded.jsx';
@@ -18,6 +20,7 @@ const operatorPages = () => import('./pages/operator-pages.js');
 
 /** Only the first pages are in the first script, so that they appear soon. */
 const pages: Readonly<Record<string, ScopedPart>> = {
+  today: { title: 'Today', scopes: ['read'], Content: TodayPage },
   class: { title: 'Class', scopes: ['read'], Content: ClassPage },
   learner: { title: 'Learner', scopes: ['read'], Content: lazy(teacherPages, (all) => all.LearnerPage) },
   skills: { title: 'Skills', scopes: ['read'], Content: lazy(teacherPages, (all) => all.SkillsPage) },
@@ -28,6 +31,9 @@ const pages: Readonly<Record<string, ScopedPart>> = {
     Content: lazy(operatorPages, (all) => all.OperationsPage),
   },
 };
+
+/** The menu opens the class that the user opened last. */
+const classPages = ['today', 'class'];
 
 consumeAddressKey();
 keepScrollPositions();
@@ -125,7 +131,10 @@ function Frame({ api, ownKey, onSignOut }: { api: Api; ownKey: OwnKey; onSignOut
         <Brand />
         <nav aria-label="Pages">
           {visiblePages.map(([id, { title }]) => (
-            <a key={id} href={buildHref(id)} aria-current={id === pageName ? 'page' : undefined}>
+            <a
+              key={id}
+              href={buildHref(id, [], classPages.includes(id) ? { group: readLastGroup(ownKey.tenant) } : {})}
+              aria-current={id === pageName ? 'page' : undefined}>
               {title}
             </a>
           ))}

@@ -1,14 +1,20 @@
+import { useEffect, useState } from 'preact/hooks';
 import { SkilltraceError } from '../../../client/errors.js';
+import type { Group } from '../../../client/types.js';
+import { type Status, statusTexts } from '../../../domain/classes/learner-status.js';
 import { pluralize } from '../base/format.js';
+import { forgetLastGroup, storeLastGroup, useGroups } from '../base/groups.js';
 import { useLoad } from '../base/load.js';
-import { buildHref, type Query, type Route, updateQuery } from '../base/route.js';
+import { buildHref, navigate, type Route, updateQuery } from '../base/route.js';
 import { useViewer } from '../base/viewer.js';
 import { Button } from '../parts/button.jsx';
 import { lazy } from '../parts/lazy.jsx';
 import { ErrorNote, Loading } from '../parts/loaded.jsx';
 import { Chooser } from './class/chooser.jsx';
 import './class/class.css';
-import { type Status, statusTexts } from '../../../domain/classes/learner-status.js';
+import { ClassSkills } from './class/class-skills.jsx';
+import { GroupDialog } from './class/group-dialog.jsx';
+import { splitIds } from './class/learner-ids.js';
 import { type ClassSelection, loadClass, type SchoolClass } from './class/load-class.js';
 import { MemberTable } from './class/member-table.jsx';
 import { StatusRuleNote, StatusTiles } from './class/status-tiles.jsx';
@@ -18,40 +24,90 @@ const HeatMap = lazy(
   (pages) => pages.HeatMap,
 );
 
+const views = { list: 'List', skills: 'Skills', map: 'Heat map' };
+
 export function ClassPage({ route: { query } }: { readonly route: Route }) {
-  const { api } = useViewer();
-  const { ids, prefix, cursor, status, view, order } = query;
-  const selection: ClassSelection = { ids, prefix, cursor };
-  const loadedClass = useLoad((signal) => loadClass(api, selection, signal), [api, ids, prefix, cursor]);
+  const { api, ownKey } = useViewer();
+  const { group: groupId, status, view, order, skills, days } = query;
+  const groups = useGroups(api);
+  const group = useLoad(
+    async (signal) => (groupId === undefined ? null : api.group(groupId, { signal })),
+    [api, groupId],
+  );
+  useEffect(() => {
+    if (group.data !== null) storeLastGroup(ownKey.tenant, group.data.group_id);
+  }, [group.data]);
+  const showSaved = ({ group_id }: Group): void => {
+    groups.reload();
+    if (group_id === groupId) group.reload();
+    else navigate('class', [], { view, group: group_id });
+  };
   return (
     <>
       <div class="row apart">
-        <h1>Class</h1>
-        <Chooser selection={selection} view={{ status, view, order }} />
+        <h1>{group.data === null ? 'Class' : <bdi>{group.data.name}</bdi>}</h1>
+        <Chooser groups={groups.data ?? []} query={query} view={{ status, view, order, skills, days }} />
       </div>
-      {loadedClass.error !== null && (
-        <ClassErrorNote error={loadedClass.error} selection={selection} retry={loadedClass.reload} />
-      )}
-      {loadedClass.error === null && loadedClass.data === null && <Loading subject="the class" />}
-      {loadedClass.error === null && loadedClass.data !== null && (
-        <ClassView schoolClass={loadedClass.data} query={query} selection={selection} />
+      <fieldset class="switch">
+        <legend class="hidden">Class view</legend>
+        {Object.entries(views).map(([id, title]) => (
+          <Button
+            key={id}
+            aria-pressed={id === (view ?? 'list')}
+            onClick={() => updateQuery({ view: id === 'list' ? null : id })}
+          >
+            {title}
+          </Button>
+        ))}
+      </fieldset>
+      {group.error !== null && <ClassErrorNote error={group.error} isList={false} retry={group.reload} />}
+      {groupId !== undefined && group.data === null && group.error === null && <Loading subject="the class" />}
+      {view === 'skills' && groupId === undefined && <UnsavedNote />}
+      {view === 'skills' && group.data !== null && <ClassSkills group={group.data} query={query} />}
+      {view !== 'skills' && (groupId === undefined || group.data !== null) && (
+        <ClassMembers group={group.data} query={query} onSaved={showSaved} onDeleted={groups.reload} />
       )}
     </>
   );
 }
 
+const UnsavedNote = () => (
+  <div class="note">
+    <p>
+      The skills of a class need a saved class. Choose a class above, or open <em>List</em>, select learners and
+      click <em>Save as class</em>.
+    </p>
+  </div>
+);
+
+interface ClassMembersProps {
+  /** Null if the address has a list of ids or a prefix. */
+  readonly group: Group | null;
+  readonly query: Route['query'];
+  readonly onSaved: (group: Group) => void;
+  readonly onDeleted: () => void;
+}
+
+function ClassMembers({ group, query, onSaved, onDeleted }: ClassMembersProps) {
+  const { api } = useViewer();
+  const { ids, prefix, cursor } = query;
+  const selection: ClassSelection = { userIds: group?.user_ids ?? (ids === undefined ? undefined : splitIds(ids)), prefix, cursor };
+  const loaded = useLoad((signal) => loadClass(api, selection, signal), [api, group, ids, prefix, cursor]);
+  if (loaded.error !== null)
+    return (
+      <ClassErrorNote
+        error={loaded.error}
+        isList={selection.userIds === undefined}
+        retry={loaded.reload}
+      />
+    );
+  if (loaded.data === null) return <Loading subject="the class" />;
+  return <ClassView {...{ schoolClass: loaded.data, group, query, selection, onSaved, onDeleted }} />;
+}
+
 /** Searches need ClickHouse. Learners by id are in Redis. */
-function ClassErrorNote({
-  error,
-  selection,
-  retry,
-}: {
-  error: unknown;
-  selection: ClassSelection;
-  retry: () => void;
-}) {
-  const isListUnavailable =
-    selection.ids === undefined && error instanceof SkilltraceError && error.code === 'UNAVAILABLE';
+function ClassErrorNote({ error, isList, retry }: { error: unknown; isList: boolean; retry: () => void }) {
+  const isListUnavailable = isList && error instanceof SkilltraceError && error.code === 'UNAVAILABLE';
   return (
     <>
       <ErrorNote error={error} retry={retry} />
@@ -69,13 +125,13 @@ function ClassErrorNote({
   );
 }
 
-interface ClassViewProps {
+interface ClassViewProps extends ClassMembersProps {
   readonly schoolClass: SchoolClass;
-  readonly query: Query;
   readonly selection: ClassSelection;
 }
 
-function ClassView({ schoolClass, query, selection }: ClassViewProps) {
+function ClassView(props: ClassViewProps) {
+  const { schoolClass, query } = props;
   const shownStatus = Object.keys(statusTexts).find((status) => status === query.status) as
     | Status
     | undefined;
@@ -83,27 +139,17 @@ function ClassView({ schoolClass, query, selection }: ClassViewProps) {
     shownStatus === undefined
       ? schoolClass.members
       : schoolClass.members.filter(({ status }) => status === shownStatus);
-  const isMap = query.view === 'map';
   return (
     <>
-      <ClassSummary {...{ schoolClass, selection, query }} />
+      <ClassSummary {...props} />
       {schoolClass.members.length > 0 && (
         <>
           <StatusTiles members={schoolClass.members} shownStatus={shownStatus ?? null} />
           <StatusRuleNote />
-          <fieldset class="switch">
-            <legend class="hidden">Class view</legend>
-            <Button aria-pressed={!isMap} onClick={() => updateQuery({ view: null })}>
-              List
-            </Button>
-            <Button aria-pressed={isMap} onClick={() => updateQuery({ view: 'map' })}>
-              Heat map
-            </Button>
-          </fieldset>
-          {isMap ? (
+          {query.view === 'map' ? (
             <HeatMap
               {...{ members, labels: schoolClass.skills }}
-              {...{ order: query.order?.toString(), columns: query.skills?.toString() }}
+              {...{ order: query.order, columns: query.skills }}
             />
           ) : (
             <MemberTable members={members} />
@@ -114,26 +160,28 @@ function ClassView({ schoolClass, query, selection }: ClassViewProps) {
   );
 }
 
-function ClassSummary({
-  schoolClass: { members, missing, failed, nextCursor },
-  selection,
-  query,
-}: ClassViewProps) {
-  if (members.length + missing.length + failed.length === 0) return <EmptyClassNote {...selection} />;
+function ClassSummary(props: ClassViewProps) {
+  const { group, selection, query } = props;
+  const { members, missing, failed, nextCursor } = props.schoolClass;
+  if (members.length + missing.length + failed.length === 0) return <EmptyClassNote {...props} />;
   const { cursor: _, ...view } = query;
   return (
     <>
-      <p class="soft">
-        {pluralize(members.length, 'learner')}
-        {describeSelection(selection)}. Days are UTC days.{' '}
-        {selection.cursor !== undefined && <a href={buildHref('class', [], view)}>First page</a>}{' '}
-        {nextCursor !== null && (
-          <a href={buildHref('class', [], { ...view, cursor: nextCursor })}>Next page</a>
-        )}
-      </p>
+      <div class="row apart">
+        <p class="soft">
+          {pluralize(members.length, 'learner')}
+          {group === null && describeSelection(selection)}. Days are UTC days.{' '}
+          {selection.cursor !== undefined && <a href={buildHref('class', [], view)}>First page</a>}{' '}
+          {nextCursor !== null && (
+            <a href={buildHref('class', [], { ...view, cursor: nextCursor })}>Next page</a>
+          )}
+        </p>
+        <GroupButton {...props} />
+      </div>
       {missing.length > 0 && (
         <p class="note">
-          Unknown, or without answers: <bdi>{missing.join(', ')}</bdi>
+          {group === null ? 'Unknown, or without answers: ' : 'Without answers: '}
+          <bdi>{missing.join(', ')}</bdi>
         </p>
       )}
       {failed.length > 0 && (
@@ -145,8 +193,32 @@ function ClassSummary({
   );
 }
 
-function describeSelection({ ids, prefix }: ClassSelection) {
-  if (ids !== undefined) return ' in the list';
+/** Saves the shown learners, or changes the saved class. */
+function GroupButton({ group, schoolClass: { members, missing }, onSaved, onDeleted }: ClassViewProps) {
+  const { ownKey, hasScope } = useViewer();
+  const [isOpen, setOpen] = useState(false);
+  if (!hasScope('write')) return null;
+  const remove = (): void => {
+    forgetLastGroup(ownKey.tenant);
+    onDeleted();
+    navigate('class');
+  };
+  return (
+    <>
+      <Button onClick={() => setOpen(true)}>{group === null ? 'Save as class' : 'Edit class'}</Button>
+      {isOpen && (
+        <GroupDialog
+          {...{ group, onSaved, onDeleted: remove }}
+          userIds={group?.user_ids ?? [...members.map(({ userId }) => userId), ...missing]}
+          onClose={() => setOpen(false)}
+        />
+      )}
+    </>
+  );
+}
+
+function describeSelection({ userIds, prefix }: ClassSelection) {
+  if (userIds !== undefined) return ' in the list';
   if (prefix === undefined) return '';
   return (
     <>
@@ -156,16 +228,27 @@ function describeSelection({ ids, prefix }: ClassSelection) {
   );
 }
 
-const EmptyClassNote = ({ prefix, cursor }: ClassSelection) => (
-  <p class="note">
-    {prefix === undefined && cursor === undefined ? (
-      <span>
-        No answers yet. Post an answer to <code>/api/v1/track-answer</code>, or run <code>npm run demo</code>.
-      </span>
-    ) : (
-      <span>
-        No learners found. Ids are case-sensitive. <a href={buildHref('class')}>Show all learners</a>
-      </span>
-    )}
-  </p>
-);
+const EmptyClassNote = (props: ClassViewProps) => {
+  const { prefix, cursor } = props.selection;
+  if (props.group !== null)
+    return (
+      <div class="row apart">
+        <p class="note">This class has no learners.</p>
+        <GroupButton {...props} />
+      </div>
+    );
+  return (
+    <p class="note">
+      {prefix === undefined && cursor === undefined ? (
+        <span>
+          No answers yet. Post an answer to <code>/api/v1/track-answer</code>, or run <code>npm run demo</code>
+          .
+        </span>
+      ) : (
+        <span>
+          No learners found. Ids are case-sensitive. <a href={buildHref('class')}>Show all learners</a>
+        </span>
+      )}
+    </p>
+  );
+};

@@ -1,17 +1,20 @@
 import { useState } from 'preact/hooks';
-import { pluralize } from '../../base/format.js';
-import { navigate } from '../../base/route.js';
+import { type ListedGroup, maxLearners } from '../../base/groups.js';
+import { navigate, type Query } from '../../base/route.js';
 import { Button } from '../../parts/button.jsx';
 import { Dialog } from '../../parts/dialog.jsx';
-import { joinIds, maxLearners, parseFileIds, parsePastedIds, splitIds } from './learner-ids.js';
-import type { ClassSelection } from './load-class.js';
+import { GroupSelect } from '../../parts/group-select.jsx';
+import { IdsField, useIdsInput } from './ids-field.jsx';
+import { joinIds, splitIds } from './learner-ids.js';
 
 export interface ChooserProps {
-  readonly selection: ClassSelection;
-  readonly view: Readonly<Record<string, string | undefined>>;
+  /** Of the address. */
+  readonly query: Readonly<Record<string, string>>;
+  /** View options, which stay for other learners. */
+  readonly view: Query;
 }
 
-export function Chooser({ selection, view }: ChooserProps) {
+export function Chooser({ groups, query, view }: ChooserProps & { readonly groups: readonly ListedGroup[] }) {
   const [isListOpen, setListOpen] = useState(false);
   const submit = (event: Event): void => {
     event.preventDefault();
@@ -19,20 +22,26 @@ export function Chooser({ selection, view }: ChooserProps) {
     navigate('class', [], { ...view, prefix: String(prefix ?? '') });
   };
   return (
-    <div class="row">
+    <div class="row tools">
+      {groups.length > 0 && (
+        <GroupSelect
+          {...{ groups, groupId: query.group }}
+          onSelect={(group) => navigate('class', [], { ...view, group })}
+        />
+      )}
       <form class="row" onSubmit={submit}>
         <label for="prefix">Learner id starts with</label>
         <input
-          key={selection.prefix}
+          key={query.prefix}
           {...{ id: 'prefix', name: 'prefix', type: 'search', maxLength: 128, placeholder: 'all learners' }}
-          {...{ autocomplete: 'off', spellcheck: false, defaultValue: selection.prefix ?? '' }}
+          {...{ autocomplete: 'off', spellcheck: false, defaultValue: query.prefix ?? '' }}
         />
         <button type="submit">Show</button>
       </form>
       <Button onClick={() => setListOpen(true)}>
-        {selection.ids === undefined ? 'Paste learner ids' : 'Edit learner ids'}
+        {query.ids === undefined ? 'Paste learner ids' : 'Edit learner ids'}
       </Button>
-      {isListOpen && <ListDialog selection={selection} view={view} onClose={() => setListOpen(false)} />}
+      {isListOpen && <ListDialog {...{ query, view }} onClose={() => setListOpen(false)} />}
     </div>
   );
 }
@@ -40,39 +49,24 @@ export function Chooser({ selection, view }: ChooserProps) {
 /** The list is part of the URL, which browsers limit. */
 const maxCharacters = 40_000;
 
-function ListDialog({ selection, view, onClose }: ChooserProps & { readonly onClose: () => void }) {
-  const [text, setText] = useState(() =>
-    formatIds(selection.ids === undefined ? [] : splitIds(selection.ids)),
-  );
-  const ids = parsePastedIds(text);
-  const problem = findProblem(ids);
+function ListDialog({ query, view, onClose }: ChooserProps & { readonly onClose: () => void }) {
+  const typed = useIdsInput(query.ids === undefined ? [] : splitIds(query.ids), maxLearners);
+  const { ids } = typed;
+  const isTooLong = joinIds(ids).length > maxCharacters;
+  const input = isTooLong
+    ? { ...typed, problem: 'The list is too long for a URL. Remove some ids.' }
+    : typed;
   const submit = (event: Event): void => {
     event.preventDefault();
     navigate('class', [], { ...view, ids: joinIds(ids) });
     onClose();
   };
-  const readFile = async (file: File | undefined): Promise<void> => {
-    if (file !== undefined) setText(formatIds(parseFileIds(await file.text())));
-  };
   return (
     <Dialog title="Choose learners" onClose={onClose}>
       <form class="field" onSubmit={submit}>
-        <label for="ids">Learner ids, separated by line breaks or commas</label>
-        <textarea
-          {...{ id: 'ids', rows: 10, value: text, spellcheck: false }}
-          onInput={(event) => setText(event.currentTarget.value)}
-        />
-        <label for="file">Or upload a CSV file with the ids in its first column</label>
-        <input
-          {...{ id: 'file', type: 'file', accept: '.csv,.tsv,.txt,text/csv,text/plain' }}
-          onChange={(event) => readFile(event.currentTarget.files?.[0])}
-        />
-        <p class="soft" role="status">
-          {problem ??
-            `${pluralize(ids.length, 'learner')}. The page URL contains the list. The service does not store it.`}
-        </p>
+        <IdsField input={input} note="The page URL contains the list. The service does not store it." />
         <div class="row">
-          <button type="submit" class="primary" disabled={ids.length === 0 || problem !== null}>
+          <button type="submit" class="primary" disabled={ids.length === 0 || input.problem !== null}>
             Show learners
           </button>
           <Button onClick={onClose}>Cancel</Button>
@@ -81,14 +75,3 @@ function ListDialog({ selection, view, onClose }: ChooserProps & { readonly onCl
     </Dialog>
   );
 }
-
-function findProblem(ids: readonly string[]): string | null {
-  if (ids.length > maxLearners)
-    return `${pluralize(ids.length, 'learner')}, but the limit is ${maxLearners}. Remove some ids.`;
-  if (joinIds(ids).length > maxCharacters) return 'The list is too long for a URL. Remove some ids.';
-  return null;
-}
-
-/** Inverse of `parsePastedIds`. */
-const formatIds = (ids: readonly string[]): string =>
-  ids.map((id) => (/[",]/.test(id) ? `"${id.replaceAll('"', '""')}"` : id)).join('\n');

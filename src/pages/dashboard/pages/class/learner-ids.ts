@@ -1,8 +1,5 @@
 import { dsvFormat } from 'd3-dsv';
 
-/** Limit of POST /predictions and POST /mastery. */
-export const maxLearners = 500;
-
 /** Line breaks can separate ids, because ids contain none. */
 export const splitIds = (list: string): string[] => list.split('\n');
 export const joinIds = (ids: readonly string[]): string => ids.join('\n');

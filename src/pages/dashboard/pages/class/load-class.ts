@@ -5,9 +5,9 @@ import {
   type Status,
   type StatusInput,
 } from '../../../../domain/classes/learner-status.js';
+import { fetchInParts, fetchNames, maxLearners } from '../../base/groups.js';
 import type { Api } from '../../base/session.js';
 import { indexSkillLabels, type SkillLabel } from '../../base/skill-names.js';
-import { maxLearners, splitIds } from './learner-ids.js';
 import { buildStatusInput } from './status-input.js';
 
 type Progress = Extract<ClassMastery['results'][number], { readonly status: 200 }>['data'];
@@ -33,8 +33,8 @@ export interface SchoolClass {
 }
 
 export interface ClassSelection {
-  /** If undefined, `prefix` selects the learners. */
-  readonly ids?: string | undefined;
+  /** Members of a saved class, or a list; if undefined, `prefix` selects the learners. */
+  readonly userIds?: readonly string[] | undefined;
   readonly prefix?: string | undefined;
   readonly cursor?: string | undefined;
 }
@@ -48,36 +48,43 @@ export async function loadClass(
 ): Promise<SchoolClass> {
   const { ids, nextCursor } = await resolveSelection(api, selection, signal);
   if (ids.length === 0) return emptyClass;
-  const [predictions, mastery, catalogue] = await Promise.all([
-    api.classPredictions({ user_ids: ids }, { signal }),
-    api.classMastery({ user_ids: ids }, { signal }),
+  const [predictions, mastery, catalogue, names] = await Promise.all([
+    fetchInParts(ids, (user_ids) => api.classPredictions({ user_ids }, { signal })),
+    fetchInParts(ids, (user_ids) => api.classMastery({ user_ids }, { signal })),
     api.skills({ limit: 1000, signal }),
+    fetchNames(api, ids, signal),
   ]);
   const skills = indexSkillLabels(catalogue.skills);
-  return { ...mergeResults(predictions, mastery, skills), nextCursor, skills };
+  return { ...mergeResults(predictions, mastery, { skills, names }), nextCursor, skills };
 }
 
-async function resolveSelection(api: Api, { ids, prefix, cursor }: ClassSelection, signal: AbortSignal) {
-  if (ids !== undefined) return { ids: splitIds(ids), nextCursor: null };
+async function resolveSelection(api: Api, { userIds, prefix, cursor }: ClassSelection, signal: AbortSignal) {
+  if (userIds !== undefined) return { ids: userIds, nextCursor: null };
   const page = await api.learners({ prefix, cursor, limit: maxLearners, signal });
   return { ids: page.learners.map(({ user_id }: ListedLearner) => user_id), nextCursor: page.next_cursor };
 }
 
+interface Labels {
+  readonly skills: ReadonlyMap<string, SkillLabel>;
+  /** Display names by user id. */
+  readonly names: ReadonlyMap<string, string>;
+}
+
 /** Both responses have the order of the request. */
 function mergeResults(
-  predictions: ClassPredictions,
-  mastery: ClassMastery,
-  skills: ReadonlyMap<string, SkillLabel>,
+  predictions: ClassPredictions['results'],
+  mastery: ClassMastery['results'],
+  labels: Labels,
 ): Pick<SchoolClass, 'members' | 'missing' | 'failed'> {
   const members: Member[] = [];
   const missing: string[] = [];
   const failed: { userId: string; reason: string }[] = [];
   const now = Date.now();
-  for (const [i, predicted] of predictions.results.entries()) {
-    const progress = mastery.results[i];
+  for (const [i, predicted] of predictions.entries()) {
+    const progress = mastery[i];
     const userId = predicted.user_id;
     if (predicted.status === 200 && progress?.status === 200)
-      members.push(buildMember(userId, predicted.data, progress.data, skills, now));
+      members.push(buildMember(userId, predicted.data, progress.data, labels, now));
     else if (predicted.status === 404 || progress?.status === 404) missing.push(userId);
     else
       failed.push({
@@ -95,12 +102,12 @@ function buildMember(
   userId: string,
   prediction: Prediction,
   progress: Progress,
-  skills: ReadonlyMap<string, SkillLabel>,
+  { skills, names }: Labels,
   now: number,
 ): Member {
   const statusInput = buildStatusInput(progress, prediction, (id) => skills.get(id)?.name ?? id);
   return {
-    ...{ userId, name: userId, progress, prediction, ...statusInput },
+    ...{ userId, name: names.get(userId) ?? userId, progress, prediction, ...statusInput },
     status: computeStatus(statusInput, now),
     reason: explainStatus(statusInput, now),
   };

@@ -1,0 +1,54 @@
+/** Saved classes, and other groups of learners. */
+import type { GroupPage } from '../../../client/types.js';
+import { distinct, splitIntoParts } from '../../../lists.js';
+import { useLoad } from './load.js';
+import type { Api } from './session.js';
+
+export type ListedGroup = GroupPage['groups'][number];
+
+/** More are found by typing the id. */
+const maxListed = 1000;
+
+export const useGroups = (api: Api) =>
+  useLoad(async (signal) => sortClassesFirst((await api.groups({ limit: maxListed, signal })).groups), [api]);
+
+const sortClassesFirst = (groups: readonly ListedGroup[]): readonly ListedGroup[] =>
+  groups.toSorted(
+    (a, b) =>
+      Number(b.kind === 'class') - Number(a.kind === 'class') ||
+      a.name.localeCompare(b.name, undefined, { numeric: true }),
+  );
+
+const storageKey = (tenant: string): string => `skilltrace-class:${tenant}`;
+
+/** The class that the user opened last. */
+export const readLastGroup = (tenant: string): string | undefined =>
+  localStorage.getItem(storageKey(tenant)) ?? undefined;
+export const storeLastGroup = (tenant: string, groupId: string): void =>
+  localStorage.setItem(storageKey(tenant), groupId);
+export const forgetLastGroup = (tenant: string): void => localStorage.removeItem(storageKey(tenant));
+
+/** Display names by user id, of the learners that have one. */
+export async function fetchNames(
+  api: Api,
+  userIds: readonly string[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, string>> {
+  const { profiles } = await api.profiles({ user_ids: distinct(userIds) }, { signal });
+  return new Map(
+    profiles.flatMap(({ user_id, display_name }) => (display_name === null ? [] : [[user_id, display_name]])),
+  );
+}
+
+/** Limit of POST /predictions and POST /mastery. */
+export const maxLearners = 500;
+
+/** Fetches a result for each learner, one part after the other. */
+export async function fetchInParts<Result>(
+  userIds: readonly string[],
+  fetchPart: (userIds: readonly string[]) => Promise<{ readonly results: readonly Result[] }>,
+): Promise<Result[]> {
+  const all: Result[] = [];
+  for (const part of splitIntoParts(userIds, maxLearners)) all.push(...(await fetchPart(part)).results);
+  return all;
+}

@@ -1,0 +1,195 @@
+/** What a teacher should know about a class today. */
+import type { ComponentChildren } from 'preact';
+import { useEffect } from 'preact/hooks';
+import type { GroupSummary } from '../../../client/types.js';
+import { formatDay, formatDecimal, formatPoints, missingText, pluralize } from '../base/format.js';
+import { type ListedGroup, readLastGroup, storeLastGroup, useGroups } from '../base/groups.js';
+import { useLoad } from '../base/load.js';
+import { buildHref, navigate, type Route, updateQuery } from '../base/route.js';
+import { useViewer } from '../base/viewer.js';
+import { GroupSelect } from '../parts/group-select.jsx';
+import { Loaded } from '../parts/loaded.jsx';
+import { PeriodSelect, readDays } from '../parts/period-select.jsx';
+import { Panel, Stat } from '../parts/stat.jsx';
+import './today.css';
+
+export function TodayPage({ route: { query } }: { readonly route: Route }) {
+  const { api, ownKey } = useViewer();
+  const groups = useGroups(api);
+  const groupId = query.group ?? readLastGroup(ownKey.tenant) ?? groups.data?.[0]?.group_id;
+  useEffect(() => {
+    if (groupId !== undefined && query.group === undefined) updateQuery({ group: groupId });
+  }, [groupId, query.group]);
+  return (
+    <Loaded load={groups} subject="the classes">
+      {(groups) =>
+        groups.length === 0 ? <NoClassNote /> : <TodayOfGroup {...{ groups, groupId, days: readDays(query) }} />
+      }
+    </Loaded>
+  );
+}
+
+const NoClassNote = () => (
+  <>
+    <h1>Today</h1>
+    <div class="note">
+      <p>
+        No classes saved yet. Select learners on the <a href={buildHref('class')}>Class</a> page, by the first
+        characters of their ids or from a list, and click <em>Save as class</em>.
+      </p>
+      <p>
+        <a href={buildHref('class')}>Show all learners</a>
+      </p>
+    </div>
+  </>
+);
+
+interface TodayProps {
+  readonly groups: readonly ListedGroup[];
+  readonly groupId: string | undefined;
+  readonly days: number;
+}
+
+function TodayOfGroup({ groups, groupId, days }: TodayProps) {
+  const { api, ownKey } = useViewer();
+  const summary = useLoad(
+    async (signal) => (groupId === undefined ? null : api.groupSummary(groupId, { days, signal })),
+    [api, groupId, days],
+  );
+  useEffect(() => {
+    if (summary.data) storeLastGroup(ownKey.tenant, summary.data.group_id);
+  }, [summary.data]);
+  const name = groups.find(({ group_id }) => group_id === groupId)?.name ?? summary.data?.name;
+  return (
+    <>
+      <div class="row apart">
+        <h1>
+          Today{name !== undefined && ': '}
+          <bdi>{name}</bdi>
+        </h1>
+        <div class="row tools">
+          <GroupSelect {...{ groups, groupId }} onSelect={(group) => navigate('today', [], { group, days })} />
+          <PeriodSelect days={days} />
+        </div>
+      </div>
+      <Loaded load={summary} subject="the class">
+        {(summary) => summary !== null && <Summary summary={summary} />}
+      </Loaded>
+    </>
+  );
+}
+
+const Summary = ({ summary }: { readonly summary: GroupSummary }) => (
+  <div class="stack">
+    <SummaryStats {...summary} />
+    <div class="today">
+      <Attention {...summary} />
+      <div class="stack">
+        <Reteach {...summary} />
+        <Improved {...summary} />
+      </div>
+    </div>
+    <p class="soft">Days are UTC days.{describeLag(summary.source_lag_seconds)}</p>
+  </div>
+);
+
+const describeLag = (seconds: number | null): string => {
+  if (seconds === null) return ' Answers per day and changes need ClickHouse, which does not respond.';
+  return seconds < 60 ? '' : ` Answers of the last ${pluralize(Math.ceil(seconds / 60), 'minute')} may be missing.`;
+};
+
+function SummaryStats({ group_id: group, days, since, change, ...counts }: GroupSummary) {
+  return (
+    <div class="stats tiles">
+      <Stat label="Learners" value={counts.learners} note={`${counts.with_answers} with answers`} />
+      <Stat label="Active" value={counts.active} note={`answered since ${formatDay(since)}`} />
+      <Stat label="On track" value={counts.on_track} tone="good" note="or goal reached" />
+      <Stat
+        label="At risk"
+        value={<a href={buildHref('class', [], { group })}>{counts.at_risk}</a>}
+        tone={counts.at_risk > 0 ? 'alert' : undefined}
+        note="goal not likely"
+      />
+      <Stat label="No goal" value={<a href={buildHref('class', [], { group, status: 'none' })}>{counts.no_goal}</a>} note="set one on the learner's page" />
+      <Stat
+        label="Answers per day"
+        value={formatDecimal(1)(counts.answers_per_day)}
+        note={`of the class, last ${days} days`}
+      />
+      <ChangeStat change={change} days={days} />
+    </div>
+  );
+}
+
+function ChangeStat({ change, days }: Pick<GroupSummary, 'change' | 'days'>) {
+  const tone = change === null ? undefined : change.low > 0 ? 'good' : change.high < 0 ? 'alert' : undefined;
+  const clear = tone === undefined ? 'no clear change' : tone === 'good' ? 'improved' : 'declined';
+  return (
+    <Stat
+      label="Right answers"
+      value={change === null ? missingText : `${formatPoints(change.mean)} points`}
+      tone={tone}
+      note={
+        change === null
+          ? 'fewer than 5 learners answered in both periods'
+          : `${clear}; range ${formatPoints(change.low)} to ${formatPoints(change.high)}, against the ${days} days before`
+      }
+    />
+  );
+}
+
+const Lines = ({ children, empty }: { children: readonly ComponentChildren[]; empty: string }) =>
+  children.length === 0 ? <p class="soft">{empty}</p> : <ul class="lines">{children}</ul>;
+
+const Attention = ({ attention }: GroupSummary) => (
+  <Panel title="Learners to look at">
+    <Lines empty="No learner stands out: all answered recently, and no goal is at risk soon.">
+      {attention.map(({ user_id, display_name, skill_id, text }) => (
+        <li key={user_id}>
+          <LineLink href={buildHref('learner', [user_id])}>{display_name ?? user_id}</LineLink>{' '}
+          {skill_id === null ? text : <a href={buildHref('learner', [user_id], { skill: skill_id })}>{text}</a>}
+        </li>
+      ))}
+    </Lines>
+  </Panel>
+);
+
+const LineLink = ({ href, children }: { href: string; children: string }) => (
+  <a class="line-name" href={href}>
+    <bdi>{children}</bdi>
+  </a>
+);
+
+const hrefOfSkill = ({ group_id: group, days }: GroupSummary, skill: string): string =>
+  buildHref('class', [], { group, view: 'skills', skill, days });
+
+const Reteach = (summary: GroupSummary) => (
+  <Panel title="Skills to teach again">
+    <Lines empty="No skill is hard for a large part of the class.">
+      {summary.reteach.map(({ skill_id, skill_name, text }) => (
+        <li key={skill_id}>
+          <LineLink href={hrefOfSkill(summary, skill_id)}>{skill_name}</LineLink> {text}
+        </li>
+      ))}
+    </Lines>
+  </Panel>
+);
+
+const Improved = (summary: GroupSummary) => (
+  <Panel title="What improved" about={`Last ${summary.days} days, compared with the ${summary.days} days before.`}>
+    <Lines empty="No clear improvement of a skill or a learner.">
+      {[
+        ...(summary.improved?.skills ?? []).map(({ skill_id, skill_name, text }) => (
+          <li key={`skill ${skill_id}`}>
+            <LineLink href={hrefOfSkill(summary, skill_id)}>{skill_name}</LineLink> {text}
+          </li>
+        )),
+        ...(summary.improved?.learners ?? []).map(({ user_id, display_name, text }) => (
+          <li key={`learner ${user_id}`}>
+            <LineLink href={buildHref('learner', [user_id])}>{display_name ?? user_id}</LineLink> {text}
+          </li>
+        )),
+      ]}
+    </Lines>
+  </Panel>
+);
