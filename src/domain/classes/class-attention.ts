@@ -80,9 +80,12 @@ function describeGoal({ status, targetDate, chance }: AttentionSubject, now: num
   const isOpen = status === 'at_risk' || status === 'unlikely';
   if (!isOpen || chance === null || chance >= below || days === null || days > withinDays) return null;
   const due = days === 0 ? 'today' : days === 1 ? 'tomorrow' : `in ${days} days`;
-  const percent = chance < 0.01 ? 'less than 1' : Math.floor(100 * chance);
-  return { days, text: `goal ${due}, ${percent} % likely` };
+  return { days, text: `goal ${due}, ${describeChance(chance)}` };
 }
+
+/** Rounds down, so that a chance below a limit never reads like the limit. @param chance 0 to 1 */
+export const describeChance = (chance: number): string =>
+  `${chance < 0.01 ? 'less than 1' : Math.floor(100 * chance)} % likely`;
 
 /** Codes take turns, so that ten idle learners do not hide the others. @param now Unix milliseconds */
 export function selectAttention(subjects: readonly AttentionSubject[], now: number): Attention[] {

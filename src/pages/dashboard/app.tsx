@@ -134,7 +134,8 @@ function Frame({ api, ownKey, onSignOut }: { api: Api; ownKey: OwnKey; onSignOut
             <a
               key={id}
               href={buildHref(id, [], classPages.includes(id) ? { group: readLastGroup(ownKey.tenant) } : {})}
-              aria-current={id === pageName ? 'page' : undefined}>
+              aria-current={id === pageName ? 'page' : undefined}
+            >
               {title}
             </a>
           ))}

@@ -61,7 +61,9 @@ export function ClassPage({ route: { query } }: { readonly route: Route }) {
         ))}
       </fieldset>
       {group.error !== null && <ClassErrorNote error={group.error} isList={false} retry={group.reload} />}
-      {groupId !== undefined && group.data === null && group.error === null && <Loading subject="the class" />}
+      {groupId !== undefined && group.data === null && group.error === null && (
+        <Loading subject="the class" />
+      )}
       {view === 'skills' && groupId === undefined && <UnsavedNote />}
       {view === 'skills' && group.data !== null && <ClassSkills group={group.data} query={query} />}
       {view !== 'skills' && (groupId === undefined || group.data !== null) && (
@@ -74,8 +76,8 @@ export function ClassPage({ route: { query } }: { readonly route: Route }) {
 const UnsavedNote = () => (
   <div class="note">
     <p>
-      The skills of a class need a saved class. Choose a class above, or open <em>List</em>, select learners and
-      click <em>Save as class</em>.
+      The skills of a class need a saved class. Choose a class above, or open <em>List</em>, select learners
+      and click <em>Save as class</em>.
     </p>
   </div>
 );
@@ -91,15 +93,15 @@ interface ClassMembersProps {
 function ClassMembers({ group, query, onSaved, onDeleted }: ClassMembersProps) {
   const { api } = useViewer();
   const { ids, prefix, cursor } = query;
-  const selection: ClassSelection = { userIds: group?.user_ids ?? (ids === undefined ? undefined : splitIds(ids)), prefix, cursor };
+  const selection: ClassSelection = {
+    userIds: group?.user_ids ?? (ids === undefined ? undefined : splitIds(ids)),
+    prefix,
+    cursor,
+  };
   const loaded = useLoad((signal) => loadClass(api, selection, signal), [api, group, ids, prefix, cursor]);
   if (loaded.error !== null)
     return (
-      <ClassErrorNote
-        error={loaded.error}
-        isList={selection.userIds === undefined}
-        retry={loaded.reload}
-      />
+      <ClassErrorNote error={loaded.error} isList={selection.userIds === undefined} retry={loaded.reload} />
     );
   if (loaded.data === null) return <Loading subject="the class" />;
   return <ClassView {...{ schoolClass: loaded.data, group, query, selection, onSaved, onDeleted }} />;
@@ -241,8 +243,8 @@ const EmptyClassNote = (props: ClassViewProps) => {
     <p class="note">
       {prefix === undefined && cursor === undefined ? (
         <span>
-          No answers yet. Post an answer to <code>/api/v1/track-answer</code>, or run <code>npm run demo</code>
-          .
+          No answers yet. Post an answer to <code>/api/v1/track-answer</code>, or run{' '}
+          <code>npm run demo</code>.
         </span>
       ) : (
         <span>

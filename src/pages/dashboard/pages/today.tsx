@@ -23,7 +23,11 @@ export function TodayPage({ route: { query } }: { readonly route: Route }) {
   return (
     <Loaded load={groups} subject="the classes">
       {(groups) =>
-        groups.length === 0 ? <NoClassNote /> : <TodayOfGroup {...{ groups, groupId, days: readDays(query) }} />
+        groups.length === 0 ? (
+          <NoClassNote />
+        ) : (
+          <TodayOfGroup {...{ groups, groupId, days: readDays(query) }} />
+        )
       }
     </Loaded>
   );
@@ -68,7 +72,10 @@ function TodayOfGroup({ groups, groupId, days }: TodayProps) {
           <bdi>{name}</bdi>
         </h1>
         <div class="row tools">
-          <GroupSelect {...{ groups, groupId }} onSelect={(group) => navigate('today', [], { group, days })} />
+          <GroupSelect
+            {...{ groups, groupId }}
+            onSelect={(group) => navigate('today', [], { group, days })}
+          />
           <PeriodSelect days={days} />
         </div>
       </div>
@@ -89,13 +96,18 @@ const Summary = ({ summary }: { readonly summary: GroupSummary }) => (
         <Improved {...summary} />
       </div>
     </div>
-    <p class="soft">Days are UTC days.{describeLag(summary.source_lag_seconds)}</p>
+    <p class="soft">
+      Changes compare the last {summary.days} days with the {summary.days} days before; the range covers 80 %
+      of the uncertainty. Days are UTC days.{describeLag(summary.source_lag_seconds)}
+    </p>
   </div>
 );
 
 const describeLag = (seconds: number | null): string => {
   if (seconds === null) return ' Answers per day and changes need ClickHouse, which does not respond.';
-  return seconds < 60 ? '' : ` Answers of the last ${pluralize(Math.ceil(seconds / 60), 'minute')} may be missing.`;
+  return seconds < 60
+    ? ''
+    : ` Answers of the last ${pluralize(Math.ceil(seconds / 60), 'minute')} may be missing.`;
 };
 
 function SummaryStats({ group_id: group, days, since, change, ...counts }: GroupSummary) {
@@ -110,29 +122,41 @@ function SummaryStats({ group_id: group, days, since, change, ...counts }: Group
         tone={counts.at_risk > 0 ? 'alert' : undefined}
         note="goal not likely"
       />
-      <Stat label="No goal" value={<a href={buildHref('class', [], { group, status: 'none' })}>{counts.no_goal}</a>} note="set one on the learner's page" />
+      <Stat
+        label="No goal"
+        value={<a href={buildHref('class', [], { group, status: 'none' })}>{counts.no_goal}</a>}
+        note="set one for a forecast"
+      />
       <Stat
         label="Answers per day"
         value={formatDecimal(1)(counts.answers_per_day)}
-        note={`of the class, last ${days} days`}
+        note={`all learners, last ${days} days`}
       />
-      <ChangeStat change={change} days={days} />
+      <ChangeStat change={change} />
     </div>
   );
 }
 
-function ChangeStat({ change, days }: Pick<GroupSummary, 'change' | 'days'>) {
+function ChangeStat({ change }: Pick<GroupSummary, 'change'>) {
   const tone = change === null ? undefined : change.low > 0 ? 'good' : change.high < 0 ? 'alert' : undefined;
   const clear = tone === undefined ? 'no clear change' : tone === 'good' ? 'improved' : 'declined';
   return (
     <Stat
       label="Right answers"
-      value={change === null ? missingText : `${formatPoints(change.mean)} points`}
+      value={
+        change === null ? (
+          missingText
+        ) : (
+          <>
+            {formatPoints(change.mean)} <small>points</small>
+          </>
+        )
+      }
       tone={tone}
       note={
         change === null
-          ? 'fewer than 5 learners answered in both periods'
-          : `${clear}; range ${formatPoints(change.low)} to ${formatPoints(change.high)}, against the ${days} days before`
+          ? 'under 5 learners in both periods'
+          : `${clear}: ${formatPoints(change.low)} to ${formatPoints(change.high)}`
       }
     />
   );
@@ -147,7 +171,11 @@ const Attention = ({ attention }: GroupSummary) => (
       {attention.map(({ user_id, display_name, skill_id, text }) => (
         <li key={user_id}>
           <LineLink href={buildHref('learner', [user_id])}>{display_name ?? user_id}</LineLink>{' '}
-          {skill_id === null ? text : <a href={buildHref('learner', [user_id], { skill: skill_id })}>{text}</a>}
+          {skill_id === null ? (
+            text
+          ) : (
+            <a href={buildHref('learner', [user_id], { skill: skill_id })}>{text}</a>
+          )}
         </li>
       ))}
     </Lines>
@@ -176,7 +204,7 @@ const Reteach = (summary: GroupSummary) => (
 );
 
 const Improved = (summary: GroupSummary) => (
-  <Panel title="What improved" about={`Last ${summary.days} days, compared with the ${summary.days} days before.`}>
+  <Panel title="What improved">
     <Lines empty="No clear improvement of a skill or a learner.">
       {[
         ...(summary.improved?.skills ?? []).map(({ skill_id, skill_name, text }) => (

@@ -16,7 +16,8 @@ export function GroupSelect({ groups, groupId, onSelect }: GroupSelectProps) {
   // While the user types; null: shows the current class.
   const [text, setText] = useState<string | null>(null);
   const change = (typed: string): void => {
-    const chosen = groups[labels.indexOf(typed)]?.group_id ?? groups.find(({ group_id }) => group_id === typed)?.group_id;
+    const chosen =
+      groups[labels.indexOf(typed)]?.group_id ?? groups.find(({ group_id }) => group_id === typed)?.group_id;
     setText(chosen === undefined ? typed : null);
     if (chosen !== undefined) onSelect(chosen);
   };

@@ -29,18 +29,29 @@ export function Chooser({ groups, query, view }: ChooserProps & { readonly group
           onSelect={(group) => navigate('class', [], { ...view, group })}
         />
       )}
-      <form class="row" onSubmit={submit}>
-        <label for="prefix">Learner id starts with</label>
-        <input
-          key={query.prefix}
-          {...{ id: 'prefix', name: 'prefix', type: 'search', maxLength: 128, placeholder: 'all learners' }}
-          {...{ autocomplete: 'off', spellcheck: false, defaultValue: query.prefix ?? '' }}
-        />
-        <button type="submit">Show</button>
-      </form>
-      <Button onClick={() => setListOpen(true)}>
-        {query.ids === undefined ? 'Paste learner ids' : 'Edit learner ids'}
-      </Button>
+      <details class="other" open={query.group === undefined}>
+        <summary>Other learners</summary>
+        <div class="row">
+          <form class="row" onSubmit={submit}>
+            <label for="prefix">Learner id starts with</label>
+            <input
+              key={query.prefix}
+              {...{
+                id: 'prefix',
+                name: 'prefix',
+                type: 'search',
+                maxLength: 128,
+                placeholder: 'all learners',
+              }}
+              {...{ autocomplete: 'off', spellcheck: false, defaultValue: query.prefix ?? '' }}
+            />
+            <button type="submit">Show</button>
+          </form>
+          <Button onClick={() => setListOpen(true)}>
+            {query.ids === undefined ? 'Paste learner ids' : 'Edit learner ids'}
+          </Button>
+        </div>
+      </details>
       {isListOpen && <ListDialog {...{ query, view }} onClose={() => setListOpen(false)} />}
     </div>
   );
@@ -53,9 +64,7 @@ function ListDialog({ query, view, onClose }: ChooserProps & { readonly onClose:
   const typed = useIdsInput(query.ids === undefined ? [] : splitIds(query.ids), maxLearners);
   const { ids } = typed;
   const isTooLong = joinIds(ids).length > maxCharacters;
-  const input = isTooLong
-    ? { ...typed, problem: 'The list is too long for a URL. Remove some ids.' }
-    : typed;
+  const input = isTooLong ? { ...typed, problem: 'The list is too long for a URL. Remove some ids.' } : typed;
   const submit = (event: Event): void => {
     event.preventDefault();
     navigate('class', [], { ...view, ids: joinIds(ids) });

@@ -44,7 +44,11 @@ export function ClassSkills({ group, query }: ClassSkillsProps) {
               />
             </section>
             {chosen !== undefined && (
-              <ClassSkill key={chosen.skill_id} {...{ group, skill: chosen }} isChosen={query.skill !== undefined} />
+              <ClassSkill
+                key={chosen.skill_id}
+                {...{ group, skill: chosen }}
+                isChosen={query.skill !== undefined}
+              />
             )}
           </div>
         );
@@ -69,7 +73,8 @@ const buildColumns = (chosenId: string | undefined): readonly Column<GroupSkill>
   field('Skill id', 'skill_id', { isForFile: true }),
   field('Expected accuracy', ({ expected_accuracy }) => expected_accuracy.mean, {
     align: 'start',
-    about: 'Expected share of right answers on questions of average difficulty: quartiles and mean of the learners',
+    about:
+      'Expected share of right answers on questions of average difficulty: quartiles and mean of the learners',
     show: ({ expected_accuracy: expected }) => (
       <span class="nowrap">
         <QuartileBar {...expected} /> {formatPercent(expected.mean)}
@@ -92,7 +97,7 @@ const buildColumns = (chosenId: string | undefined): readonly Column<GroupSkill>
   field('Mastered', 'mastered', { format: formatPercent, isSecondary: true, about: 'Share of the learners' }),
   field('Answers', 'answers', { isForFile: true }),
   field('Change', ({ change }) => change?.mean ?? null, {
-    align: 'end',
+    ...{ align: 'end', isSecondary: true },
     about:
       'Change of the share of right answers, in percentage points, and its 80 % range. Each learner with answers in both periods counts once. A dash: fewer than 5 learners',
     show: ({ change }) =>
@@ -135,7 +140,10 @@ function ClassSkill({ group, skill, isChosen }: ClassSkillProps) {
     if (isChosen) heading.current?.focus();
   }, [isChosen]);
   const { skill_id, name, hardest_items: items } = skill;
-  const learners = useLoad((signal) => loadSkillLearners(api, group, skill_id, signal), [api, group, skill_id]);
+  const learners = useLoad(
+    (signal) => loadSkillLearners(api, group, skill_id, signal),
+    [api, group, skill_id],
+  );
   return (
     <section class="panel skill-detail">
       <div class="row apart">

@@ -40,7 +40,9 @@ export function GroupDialog({ group, userIds, onSaved, onDeleted, onClose }: Gro
         {...{ title: `Delete ${group.name}?`, confirmLabel: 'Delete class', isDangerous: true, onClose }}
         onConfirm={() => api.deleteGroup(group.group_id).then(onDeleted)}
       >
-        <p>{pluralize(group.user_ids.length, 'learner')} and their answers stay. Only the group is deleted.</p>
+        <p>
+          {pluralize(group.user_ids.length, 'learner')} and their answers stay. Only the group is deleted.
+        </p>
       </ConfirmDialog>
     );
   return (
@@ -76,4 +78,7 @@ export function GroupDialog({ group, userIds, onSaved, onDeleted, onClose }: Gro
 
 /** Readable, and different from the ids of other groups with this name. */
 const createGroupId = (name: string): string =>
-  `${name.toLowerCase().replaceAll(/[^\p{L}\p{N}]+/gu, '-').slice(0, 64)}-${Date.now().toString(36)}`;
+  `${name
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N}]+/gu, '-')
+    .slice(0, 64)}-${Date.now().toString(36)}`;

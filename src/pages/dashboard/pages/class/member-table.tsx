@@ -1,3 +1,4 @@
+import { describeChance } from '../../../../domain/classes/class-attention.js';
 import { type Status, statusTexts } from '../../../../domain/classes/learner-status.js';
 import { countDaysSince, formatDay, formatPercent, formatPercentRange } from '../../base/format.js';
 import { buildHref } from '../../base/route.js';
@@ -75,7 +76,7 @@ function Forecast({ userId, chance, targetScore, targetDate, prediction }: Membe
   const due = targetDate === null ? 'within a year' : `by ${formatDay(targetDate)}`;
   return (
     <span class="forecast">
-      {chance !== null && `${formatPercent(chance)} likely to reach ${targetScore} ${due}`}
+      {chance !== null && `${describeChance(chance)} to reach ${targetScore} ${due}`}
       {chance === null && targetScore !== null && `Goal was ${targetScore} ${due}`}
       {targetScore === null && <SetGoalLink userId={userId} text="Set a goal" />}
       <span class="sub">
