@@ -88,6 +88,7 @@ test('Every page of the dashboard without data says what to do next', inBrowser,
   const look = { width: 360, scheme: 'dark' } as const;
   const { page, show, assertUsable, complaints } = await openDashboard(t, { ...service, key }, look);
   const texts = {
+    '#/today': 'No classes saved yet',
     '#/class': 'npm run demo',
     '#/learner': 'Learners with answers',
     '#/skills': 'npm run demo',

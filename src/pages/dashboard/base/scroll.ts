@@ -1,7 +1,7 @@
 import { readEntryState, writeEntryState } from './entry-state.js';
 
-/** Limits the wait for a page that has become shorter. */
-const maxWaitMs = 5000;
+/** The page grows while its data are loading. */
+const maxLoadMs = 5000;
 
 /** For "back": the page returns to this position when its data are loaded. */
 export const saveScrollPosition = (): void => writeEntryState('scrollY', scrollY);
@@ -18,12 +18,9 @@ export function keepScrollPositions(): void {
 function restoreScrollPosition(): void {
   if (isNewEntry()) return;
   const y = readEntryState('scrollY') as number;
-  const observer = new ResizeObserver(() => {
-    scrollTo(0, y);
-    if (Math.abs(scrollY - y) <= 1) observer.disconnect();
-  });
+  const observer = new ResizeObserver(() => scrollTo(0, y));
   const stop = (): void => observer.disconnect();
-  addEventListener('wheel', stop, { once: true });
-  setTimeout(stop, maxWaitMs);
+  for (const input of ['wheel', 'pointerdown', 'keydown']) addEventListener(input, stop, { once: true });
+  setTimeout(stop, maxLoadMs);
   observer.observe(document.body);
 }

@@ -22,10 +22,10 @@ export function GroupSelect({ groups, groupId, onSelect }: GroupSelectProps) {
     if (chosen !== undefined) onSelect(chosen);
   };
   return (
-    <label class="group-select">
-      Class{' '}
+    <div class="group-select">
+      <label for={`${id}-text`}>Class</label>{' '}
       <input
-        {...{ list: id, type: 'text', autocomplete: 'off', spellcheck: false }}
+        {...{ id: `${id}-text`, list: id, type: 'text', autocomplete: 'off', spellcheck: false }}
         placeholder={`Search ${pluralize(groups.length, 'group')}`}
         value={text ?? labels[current] ?? ''}
         // An empty field shows all suggestions.
@@ -40,7 +40,7 @@ export function GroupSelect({ groups, groupId, onSelect }: GroupSelectProps) {
           </option>
         ))}
       </datalist>
-    </label>
+    </div>
   );
 }
 
