@@ -14,8 +14,8 @@ const dayMs = 86_400_000;
 const markup = '<script>alert(1)</script>';
 const skills = ['ratios', 'commas', `${markup} skill`];
 const learners = [...indices(29).map((i) => `learner-${i + 10}`), `${markup} id`];
-/** The last eight learners are weak, and stopped ten days ago. */
-const isWeak = (learner: number): boolean => learner >= 22;
+/** The last twelve learners are weak, and stopped ten days ago. */
+const isWeak = (learner: number): boolean => learner >= 18;
 
 const daysAgo = (days: number): string => new Date(Date.now() - days * dayMs).toISOString();
 
@@ -115,7 +115,10 @@ test(
     const learnersOfSkill = page.getByRole('region', { name: 'Learners of Ratios' }).locator('tbody a');
     await learnersOfSkill.nth(29).waitFor();
     const names = await learnersOfSkill.allTextContents();
-    assert.deepEqual(new Set(names.slice(0, 8)), new Set(indices(8).map((i) => `Name ${22 + i} ${markup}`)));
+    assert.deepEqual(
+      new Set(names.slice(0, 12)),
+      new Set(indices(12).map((i) => `Name ${18 + i} ${markup}`)),
+    );
     assert.match((await learnersOfSkill.first().getAttribute('href')) ?? '', /skill=ratios$/);
     await page.getByText('1 learner without answers on this skill').waitFor();
     await show(`#/class?ids=learner-10&view=skills`);

@@ -8,21 +8,16 @@ import { useLoad } from '../base/load.js';
 import { buildHref, navigate, type Route, updateQuery } from '../base/route.js';
 import { useViewer } from '../base/viewer.js';
 import { Button } from '../parts/button.jsx';
-import { lazy } from '../parts/lazy.jsx';
 import { ErrorNote, Loading } from '../parts/loaded.jsx';
 import { Chooser } from './class/chooser.jsx';
 import './class/class.css';
 import { ClassSkills } from './class/class-skills.jsx';
 import { GroupDialog } from './class/group-dialog.jsx';
+import { HeatMap } from './class/heat-map.jsx';
 import { splitIds } from './class/learner-ids.js';
 import { type ClassSelection, loadClass, type SchoolClass } from './class/load-class.js';
 import { MemberTable } from './class/member-table.jsx';
 import { StatusRuleNote, StatusTiles } from './class/status-tiles.jsx';
-
-const HeatMap = lazy(
-  () => import('./teacher-pages.js'),
-  (pages) => pages.HeatMap,
-);
 
 const views = { list: 'List', skills: 'Skills', map: 'Heat map' };
 

@@ -1,4 +1,3 @@
-export { HeatMap } from './class/heat-map.jsx';
 export { LearnerPage } from './learner.jsx';
 export { ModelPage } from './model.jsx';
 export { SkillsPage } from './skills.jsx';

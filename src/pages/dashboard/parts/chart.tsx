@@ -3,6 +3,7 @@ import * as Plot from '@observablehq/plot';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import { createColorScale, type Series } from '../../../lab/report/marks.js';
+import { useWidth } from '../base/width.js';
 import { type Column, Table, type TableProps } from './table.jsx';
 
 export interface ChartProps<Row> {
@@ -76,7 +77,7 @@ export function Chart<Row>({
 const margins = { marginLeft: 48, marginRight: 16, marginTop: 22, marginBottom: 38 };
 
 /** The content security policy forbids the style rules of Plot. style.css contains them. */
-export function renderPlot(options: Plot.PlotOptions, title: string): Element {
+function renderPlot(options: Plot.PlotOptions, title: string): Element {
   const figure = Plot.plot({ ...margins, className: 'plot', ...options, ariaLabel: title });
   for (const style of figure.querySelectorAll('style')) style.remove();
   // Screen readers get one image with one label.
@@ -97,16 +98,3 @@ const Legend = ({ series }: { series: Series }) => (
     ))}
   </ul>
 );
-
-/** Whole pixels; 0 before the first measurement. */
-export function useWidth() {
-  const [element, setElement] = useState<HTMLElement | null>(null);
-  const [width, setWidth] = useState(0);
-  useEffect(() => {
-    if (element === null) return;
-    const observer = new ResizeObserver(([entry]) => entry && setWidth(Math.floor(entry.contentRect.width)));
-    observer.observe(element);
-    return () => observer.disconnect();
-  }, [element]);
-  return { element, width, setElement };
-}

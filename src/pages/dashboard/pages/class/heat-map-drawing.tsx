@@ -1,6 +1,5 @@
 /** Draws one path per band, because an element for each of 20,000 cells takes a second. */
 
-import { type Status, statusTexts } from '../../../../domain/classes/learner-status.js';
 import { truncate } from '../../base/format.js';
 import { formatSection, type SkillLabel } from '../../base/skill-names.js';
 import { accuracyBands, bandColors, findBand } from '../skills/bands.jsx';
@@ -59,7 +58,7 @@ interface DrawingProps {
 }
 
 /** Members from top to bottom and skills from left to right. */
-export const drawHeatMap = (drawing: DrawingProps, isGrouped: boolean, hasSections: boolean) => {
+export const drawHeatMap = (drawing: DrawingProps, hasSections: boolean) => {
   const { width, height, rowHeight } = drawing.layout;
   return (
     <svg
@@ -73,7 +72,7 @@ export const drawHeatMap = (drawing: DrawingProps, isGrouped: boolean, hasSectio
       {drawCells(drawing)}
       {drawSkillHeads(drawing)}
       {hasSections && drawSectionHeads(drawing)}
-      {rowHeight >= minNamedHeight ? drawMemberHeads(drawing) : isGrouped && drawStatusGroups(drawing)}
+      {rowHeight >= minNamedHeight && drawMemberHeads(drawing)}
     </svg>
   );
 };
@@ -164,32 +163,6 @@ function drawSectionHeads({ skills, layout: { left, columnWidth, height } }: Dra
               </text>
             )}
           </g>
-        );
-      })}
-    </g>
-  );
-}
-
-/** Expects the members of a status to be adjacent. */
-function drawStatusGroups({ members, layout: { left, top, rowHeight, width } }: DrawingProps) {
-  let next = top;
-  return (
-    <g class="heat-groups">
-      {(Object.entries(statusTexts) as [Status, string][]).map(([status, name]) => {
-        const height = rowHeight * members.filter((member) => member.status === status).length;
-        const y = next;
-        next += height;
-        return (
-          height > 0 && (
-            <g key={status}>
-              <path d={`M0 ${y}H${width}`} />
-              {height >= 14 && (
-                <text x={left - meanWidth - 6} y={y + 11} text-anchor="end">
-                  {name}
-                </text>
-              )}
-            </g>
-          )
         );
       })}
     </g>

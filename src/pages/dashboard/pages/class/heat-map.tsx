@@ -2,10 +2,10 @@ import { useMemo, useState } from 'preact/hooks';
 import { computeSum } from '../../../../lists.js';
 import { formatPercent, pluralize } from '../../base/format.js';
 import { buildHref, navigate } from '../../base/route.js';
-import { useWidth } from '../../parts/chart.jsx';
+import { useWidth } from '../../base/width.js';
 import { QuerySelect } from '../../parts/query-select.jsx';
 import '../skills/skills.css';
-import { type Status, statusTexts } from '../../../../domain/classes/learner-status.js';
+import { statusTexts } from '../../../../domain/classes/learner-status.js';
 import { formatSection, type SkillLabel } from '../../base/skill-names.js';
 import { LearnerLink } from '../../parts/learner-link.jsx';
 import { MasteryMeaning } from '../../parts/mastery-meaning.jsx';
@@ -31,15 +31,14 @@ interface HeatMapProps {
 /** More columns are unreadable. */
 const maxSkills = 100;
 
-const orderTexts: Readonly<Record<string, string>> = {
-  need: 'need: lowest mean first',
-  status: 'status, then need',
-  name: 'name',
-};
-const columnTexts: Readonly<Record<string, string>> = {
-  need: 'need: most learners below 60 % first',
-  name: 'section and name',
-};
+const orders = [
+  ['need', 'need: lowest mean first'],
+  ['name', 'name'],
+] as const;
+const columnOrders = [
+  ['need', 'need: most learners below 60 % first'],
+  ['name', 'section and name'],
+] as const;
 
 export function HeatMap({ members, labels, order = 'need', columns = 'need' }: HeatMapProps) {
   const skills = useMemo(() => collectSkills(members, labels), [members, labels]);
@@ -51,13 +50,8 @@ export function HeatMap({ members, labels, order = 'need', columns = 'need' }: H
       <div class="row apart">
         <figcaption>Expected accuracy by learner and skill</figcaption>
         <div class="row">
-          <QuerySelect label="Learners by" parameter="order" value={order} options={toOptions(orderTexts)} />
-          <QuerySelect
-            label="Skills by"
-            parameter="skills"
-            value={columns}
-            options={toOptions(columnTexts)}
-          />
+          <QuerySelect label="Learners by" parameter="order" value={order} options={orders} />
+          <QuerySelect label="Skills by" parameter="skills" value={columns} options={columnOrders} />
         </div>
       </div>
       <p class="soft">
@@ -72,11 +66,7 @@ export function HeatMap({ members, labels, order = 'need', columns = 'need' }: H
         <p class="soft">No answers yet.</p>
       ) : (
         <>
-          <HeatMapDrawing
-            {...{ members: sorted, skills: shown }}
-            isGrouped={order === 'status'}
-            hasSections={columns === 'name'}
-          />
+          <HeatMapDrawing members={sorted} skills={shown} hasSections={columns === 'name'} />
           <details onToggle={(event) => setTableOpen(event.currentTarget.open)}>
             <summary>Show as table</summary>
             {isTableOpen && (
@@ -93,12 +83,9 @@ export function HeatMap({ members, labels, order = 'need', columns = 'need' }: H
   );
 }
 
-const toOptions = (texts: Readonly<Record<string, string>>) => Object.entries(texts);
-
 interface HeatMapDrawingProps {
   readonly members: readonly HeatMapMember[];
   readonly skills: readonly HeatMapSkill[];
-  readonly isGrouped: boolean;
   readonly hasSections: boolean;
 }
 
@@ -113,13 +100,13 @@ const keySteps: Readonly<Record<string, readonly [right: number, down: number]>>
   ...{ PageUp: [0, -10], PageDown: [0, 10] },
 };
 
-function HeatMapDrawing({ members, skills, isGrouped, hasSections }: HeatMapDrawingProps) {
+function HeatMapDrawing({ members, skills, hasSections }: HeatMapDrawingProps) {
   const { element, width, setElement } = useWidth();
   const [cell, setCell] = useState<CellPosition | null>(null);
   const layout = computeLayout(members.length, skills.length, width);
   const drawing = useMemo(
-    () => width > 0 && drawHeatMap({ members, skills, layout }, isGrouped, hasSections),
-    [width, members, skills, isGrouped, hasSections],
+    () => width > 0 && drawHeatMap({ members, skills, layout }, hasSections),
+    [width, members, skills, hasSections],
   );
   const details = cell === null ? null : readCell(cell, members, skills);
   const findCell = (event: MouseEvent): CellPosition | null => {
@@ -276,18 +263,14 @@ const orderSkills = (skills: readonly WeighedSkill[], order: string): readonly W
 const compareBySection = (a: HeatMapSkill, b: HeatMapSkill): number =>
   formatSection(a.section).localeCompare(formatSection(b.section)) || a.name.localeCompare(b.name);
 
-const statusRank = Object.keys(statusTexts) as Status[];
-
+/** By need, unless by name. */
 function orderMembers(members: readonly Member[], order: string): readonly HeatMapMember[] {
   const all = members.map((member): HeatMapMember => {
     const shares = Object.values(member.progress.expected_accuracy);
     return { ...member, mean: shares.length === 0 ? null : computeMean(shares) };
   });
-  if (order === 'name') return all.sort((a, b) => a.name.localeCompare(b.name));
-  const compareByNeed = (a: HeatMapMember, b: HeatMapMember): number => (a.mean ?? 1) - (b.mean ?? 1);
-  if (order === 'need') return all.sort(compareByNeed);
   return all.sort(
-    (a, b) => statusRank.indexOf(a.status) - statusRank.indexOf(b.status) || compareByNeed(a, b),
+    order === 'name' ? (a, b) => a.name.localeCompare(b.name) : (a, b) => (a.mean ?? 1) - (b.mean ?? 1),
   );
 }
 
