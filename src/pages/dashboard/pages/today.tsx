@@ -132,32 +132,28 @@ function SummaryStats({ group_id: group, days, since, change, ...counts }: Group
         value={formatDecimal(1)(counts.answers_per_day)}
         note={`all learners, last ${days} days`}
       />
-      <ChangeStat change={change} />
+      <ChangeStat change={change} answers_per_day={counts.answers_per_day} />
     </div>
   );
 }
 
-function ChangeStat({ change }: Pick<GroupSummary, 'change'>) {
-  const tone = change === null ? undefined : change.low > 0 ? 'good' : change.high < 0 ? 'alert' : undefined;
-  const clear = tone === undefined ? 'no clear change' : tone === 'good' ? 'improved' : 'declined';
+function ChangeStat({ change, answers_per_day }: Pick<GroupSummary, 'change' | 'answers_per_day'>) {
+  if (change === null) {
+    const note = answers_per_day === null ? 'not available' : 'under 5 learners in both periods';
+    return <Stat label="Right answers" value={missingText} note={note} />;
+  }
+  const [tone, verdict] =
+    change.low > 0
+      ? (['good', 'improved'] as const)
+      : change.high < 0
+        ? (['alert', 'declined'] as const)
+        : [undefined, 'no clear change'];
   return (
     <Stat
       label="Right answers"
-      value={
-        change === null ? (
-          missingText
-        ) : (
-          <>
-            {formatPoints(change.mean)} <small>points</small>
-          </>
-        )
-      }
+      value={[formatPoints(change.mean), ' ', <small key="unit">points</small>]}
       tone={tone}
-      note={
-        change === null
-          ? 'under 5 learners in both periods'
-          : `${clear}: ${formatPoints(change.low)} to ${formatPoints(change.high)}`
-      }
+      note={`${verdict}: ${formatPoints(change.low)} to ${formatPoints(change.high)}`}
     />
   );
 }

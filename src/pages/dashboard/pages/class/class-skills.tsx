@@ -139,7 +139,8 @@ function ClassSkill({ group, skill, isChosen }: ClassSkillProps) {
   useEffect(() => {
     if (isChosen) heading.current?.focus();
   }, [isChosen]);
-  const { skill_id, name, hardest_items: items } = skill;
+  const { skill_id, name } = skill;
+  const items = skill.hardest_items?.filter(({ accuracy, expected }) => accuracy < expected) ?? [];
   const learners = useLoad(
     (signal) => loadSkillLearners(api, group, skill_id, signal),
     [api, group, skill_id],
@@ -156,7 +157,7 @@ function ClassSkill({ group, skill, isChosen }: ClassSkillProps) {
         {skill.struggling} of {pluralize(skill.learners, 'learner')} struggle, {skill.stuck} of them on a
         plateau. {formatPercent(skill.mastered)} have mastered the skill.
       </p>
-      {items !== null && items.length > 0 && <HardestItems items={items} />}
+      {items.length > 0 && <HardestItems items={items} />}
       <Loaded load={learners} subject="the learners">
         {(rows) => (
           <>

@@ -1,7 +1,7 @@
 /** Draws one path per band, because an element for each of 20,000 cells takes a second. */
 
 import { truncate } from '../../base/format.js';
-import { formatSection, type SkillLabel } from '../../base/skill-names.js';
+import type { SkillLabel } from '../../base/skill-names.js';
 import { accuracyBands, bandColors, findBand } from '../skills/bands.jsx';
 import type { Member } from './load-class.js';
 
@@ -58,7 +58,7 @@ interface DrawingProps {
 }
 
 /** Members from top to bottom and skills from left to right. */
-export const drawHeatMap = (drawing: DrawingProps, hasSections: boolean) => {
+export const drawHeatMap = (drawing: DrawingProps) => {
   const { width, height, rowHeight } = drawing.layout;
   return (
     <svg
@@ -71,7 +71,6 @@ export const drawHeatMap = (drawing: DrawingProps, hasSections: boolean) => {
     >
       {drawCells(drawing)}
       {drawSkillHeads(drawing)}
-      {hasSections && drawSectionHeads(drawing)}
       {rowHeight >= minNamedHeight && drawMemberHeads(drawing)}
     </svg>
   );
@@ -143,28 +142,3 @@ const drawMemberHeads = ({ members, layout: { left, top, rowHeight } }: DrawingP
     })}
   </g>
 );
-
-/** Expects the skills of a section to be adjacent. */
-function drawSectionHeads({ skills, layout: { left, columnWidth, height } }: DrawingProps) {
-  const starts = skills.flatMap(({ section }, i) => (i > 0 && skills[i - 1]?.section === section ? [] : [i]));
-  return (
-    <g class="heat-groups">
-      {starts.map((start, i) => {
-        const x = left + columnWidth * start - 0.5;
-        const name = formatSection(skills[start]?.section ?? null);
-        // A wider name would overlap the next name.
-        const isNamed = ((starts[i + 1] ?? skills.length) - start) * columnWidth >= 6.5 * name.length;
-        return (
-          <g key={start}>
-            <path d={`M${x} 0V${height}`} />
-            {isNamed && (
-              <text x={x + 6} y={11}>
-                {name}
-              </text>
-            )}
-          </g>
-        );
-      })}
-    </g>
-  );
-}

@@ -6,7 +6,7 @@ import { useWidth } from '../../base/width.js';
 import { QuerySelect } from '../../parts/query-select.jsx';
 import '../skills/skills.css';
 import { statusTexts } from '../../../../domain/classes/learner-status.js';
-import { formatSection, type SkillLabel } from '../../base/skill-names.js';
+import type { SkillLabel } from '../../base/skill-names.js';
 import { LearnerLink } from '../../parts/learner-link.jsx';
 import { MasteryMeaning } from '../../parts/mastery-meaning.jsx';
 import { type Column, createColumnBuilder, Table } from '../../parts/table.jsx';
@@ -37,7 +37,7 @@ const orders = [
 ] as const;
 const columnOrders = [
   ['need', 'need: most learners below 60 % first'],
-  ['name', 'section and name'],
+  ['name', 'name'],
 ] as const;
 
 export function HeatMap({ members, labels, order = 'need', columns = 'need' }: HeatMapProps) {
@@ -66,7 +66,7 @@ export function HeatMap({ members, labels, order = 'need', columns = 'need' }: H
         <p class="soft">No answers yet.</p>
       ) : (
         <>
-          <HeatMapDrawing members={sorted} skills={shown} hasSections={columns === 'name'} />
+          <HeatMapDrawing members={sorted} skills={shown} />
           <details onToggle={(event) => setTableOpen(event.currentTarget.open)}>
             <summary>Show as table</summary>
             {isTableOpen && (
@@ -86,7 +86,6 @@ export function HeatMap({ members, labels, order = 'need', columns = 'need' }: H
 interface HeatMapDrawingProps {
   readonly members: readonly HeatMapMember[];
   readonly skills: readonly HeatMapSkill[];
-  readonly hasSections: boolean;
 }
 
 /** Column -1 is the name of the learner. */
@@ -100,13 +99,13 @@ const keySteps: Readonly<Record<string, readonly [right: number, down: number]>>
   ...{ PageUp: [0, -10], PageDown: [0, 10] },
 };
 
-function HeatMapDrawing({ members, skills, hasSections }: HeatMapDrawingProps) {
+function HeatMapDrawing({ members, skills }: HeatMapDrawingProps) {
   const { element, width, setElement } = useWidth();
   const [cell, setCell] = useState<CellPosition | null>(null);
   const layout = computeLayout(members.length, skills.length, width);
   const drawing = useMemo(
-    () => width > 0 && drawHeatMap({ members, skills, layout }, hasSections),
-    [width, members, skills, hasSections],
+    () => width > 0 && drawHeatMap({ members, skills, layout }),
+    [width, members, skills],
   );
   const details = cell === null ? null : readCell(cell, members, skills);
   const findCell = (event: MouseEvent): CellPosition | null => {
@@ -258,10 +257,9 @@ interface WeighedSkill extends HeatMapSkill {
 const weakBelow = 0.6;
 
 const orderSkills = (skills: readonly WeighedSkill[], order: string): readonly WeighedSkill[] =>
-  skills.toSorted(order === 'name' ? compareBySection : (a, b) => b.weak - a.weak || a.mean - b.mean);
-
-const compareBySection = (a: HeatMapSkill, b: HeatMapSkill): number =>
-  formatSection(a.section).localeCompare(formatSection(b.section)) || a.name.localeCompare(b.name);
+  skills.toSorted(
+    order === 'name' ? (a, b) => a.name.localeCompare(b.name) : (a, b) => b.weak - a.weak || a.mean - b.mean,
+  );
 
 /** By need, unless by name. */
 function orderMembers(members: readonly Member[], order: string): readonly HeatMapMember[] {
