@@ -11,6 +11,7 @@ import { startServers } from '../support/servers/servers.js';
 import { startService } from '../support/servers/service.js';
 
 const pages: Readonly<Record<string, string>> = {
+  today: '#/today',
   class: '#/class',
   'heat-map': '#/class?view=map',
   learner: '#/learner/demo-at-risk',
