@@ -121,8 +121,8 @@ const counted: CountedAnswer[] = [];
 const getList = (query = '', as = caller): Promise<JsonAnswer> => as.get(`/api/v1/skill-statistics${query}`);
 const getStatistics = (skill: string, as = caller): Promise<JsonAnswer> =>
   as.get(`/api/v1/skills/${encodeURIComponent(skill)}/statistics`);
-const getItems = (skill: string, query = ''): Promise<JsonAnswer> =>
-  caller.get(`/api/v1/skills/${encodeURIComponent(skill)}/items${query}`);
+const getItems = (skill: string, query = '', by = caller): Promise<JsonAnswer> =>
+  by.get(`/api/v1/skills/${encodeURIComponent(skill)}/items${query}`);
 
 before(async () => {
   await awayFromMidnight();
@@ -284,11 +284,12 @@ test('Statistics of a skill return the cohorts of the last 26 weeks only', async
 /** Without a fit, answers under 3 s are rapid. */
 const isSolution = ({ time_spent_seconds: seconds }: CountedAnswer): boolean => seconds >= 3;
 
-function isMisleading(answers: readonly CountedAnswer[]): boolean | null {
+/** @param high upper end of the interval of the accuracy, minus the prediction */
+function isMisleading(answers: readonly CountedAnswer[], high: number): boolean | null {
   const strong = answers.filter(({ masteryBefore }) => masteryBefore >= 0.8);
   const weak = answers.filter(({ masteryBefore }) => masteryBefore < 0.5);
   if (strong.length < 15 || weak.length < 15) return null;
-  return meanOf('is_correct', strong) <= meanOf('is_correct', weak);
+  return meanOf('is_correct', strong) <= meanOf('is_correct', weak) && high < 0;
 }
 
 test('GET items returns the items with ten answers, hardest first, without rapid answers', async () => {
@@ -319,12 +320,34 @@ test('GET items returns the items with ten answers, hardest first, without rapid
     const sure = answers.filter(({ confidence_score }) => confidence_score >= 4);
     if (sure.length < 10) assert.equal(item.sure_and_wrong, null);
     else assertNear(item.sure_and_wrong, 1 - meanOf('is_correct', sure), 5e-5);
-    assert.equal(item.misleading, isMisleading(answers));
+    assert.equal(item.misleading, isMisleading(answers, high - predicted));
   }
   const known = items.filter(({ misleading }: SkillItem) => misleading !== null);
   assert.notEqual(known.length, 0, 'no item has enough learners, so misleading is not tested');
   const rare = (await getItems(specialName)).json.data.items;
   assert.ok(rare.every(({ answers }: SkillItem) => answers >= 10));
+});
+
+test('GET items marks an item as misleading only if learners also do worse than predicted', async () => {
+  const tenant = callerOf(service, await keys.add({ tenant: 'misled' }));
+  // Strong learners answer 12 questions correctly first. All fail `trap` and solve `easy`.
+  const events = indices(40).flatMap((i) => {
+    const answer = { user_id: `misled-${i}`, skill_id: 'misled' };
+    const practice = indices(i % 2 === 0 ? 12 : 0).map(() => event({ ...answer, item_id: 'practice' }));
+    const answers = { trap: false, easy: true };
+    return [
+      ...practice,
+      ...Object.entries(answers).map(([item_id, is_correct]) => event({ ...answer, item_id, is_correct })),
+    ];
+  });
+  assert.equal((await tenant.trackAll(events)).status, 200);
+  const { json } = await askUntil(
+    'the items',
+    () => getItems('misled', '', tenant),
+    ({ json }) => json.data?.items?.length === 3,
+  );
+  const flags = json.data.items.map(({ item_id, misleading }: SkillItem) => [item_id, misleading]);
+  assert.deepEqual(Object.fromEntries(flags), { practice: false, easy: false, trap: true });
 });
 
 test('GET items continues after the last item of a page and rejects an invalid cursor', async () => {

@@ -47,7 +47,12 @@ export const SkillItem = Type.Object({
   ...namedFields(Change, 'beyond', 'low', 'high'),
   median_seconds: nullable(Amount),
   sure_and_wrong: nullable(Share),
-  misleading: nullable(Type.Boolean()),
+  misleading: nullable(
+    Type.Boolean({
+      description:
+        'True if learners with a mastery of at least .8 of every skill of the question do no better than learners below .5 of one, and the item does worse than predicted (high is below 0). null: fewer than 15 answers of either.',
+    }),
+  ),
 });
 export type SkillItem = Static<typeof SkillItem>;
 export const SkillItemPage = pageSchema('items', SkillItem, { skill_id: Id, ...lagField });

@@ -85,9 +85,13 @@ function parsePosition(text: string): ItemPosition | null {
 
 const itemCursors = createCursors('item:', (text) => (parsePosition(text) === null ? null : text));
 
-/** `beyond`: accuracy minus prediction, with its interval. */
+/**
+ * `beyond`: accuracy minus prediction, with its 95 % interval. A misleading item also does worse than predicted: the
+ * interval is below 0.
+ */
 function describeItem(item: Awaited<ReturnType<SkillReads['listItems']>>[number]): object {
-  const { low, high } = computeShareInterval(item.accuracy, item.answers);
-  const beyond = (share: number): number => share - item.p_correct;
-  return roundFields({ ...item, beyond: beyond(item.accuracy), low: beyond(low), high: beyond(high) });
+  const { accuracy, answers, p_correct, misleading } = item;
+  const { low, high } = computeShareInterval(accuracy, answers);
+  const difference = { beyond: accuracy - p_correct, low: low - p_correct, high: high - p_correct };
+  return roundFields({ ...item, ...difference, misleading: misleading && difference.high < 0 });
 }

@@ -63,18 +63,18 @@ QUALIFY dense_rank() OVER (ORDER BY cohort DESC) <= {cohorts:UInt8}
 ORDER BY cohort, week`;
 
 /**
- * "Which items are hardest?", "Which items mislead?" and "Which mistakes are learners sure of?"; null: too
- * few answers.
+ * "Which items are hardest?", "Which items do strong learners fail?" and "Which items cause confident mistakes?"; null:
+ * too few answers. `misleading`: strong learners do no better than weak ones.
  */
 const selectItems = `
-WITH countIf(confidence_score >= 4) AS sure,
-  countIf(mastery_before >= 0.8) AS strong, countIf(mastery_before < 0.5) AS weak
+WITH countIf(confidence_score >= 4) AS sure, arrayMin(masteries_before) AS mastery,
+  countIf(mastery >= 0.8) AS strong, countIf(mastery < 0.5) AS weak
 SELECT item_id, uniq(user_id) AS learners, count() AS answers, avg(is_correct) AS accuracy, avg(a.p_correct) AS p_correct,
   avg(mastery_chance) AS expected,
   round(quantileExactInclusive(0.5)(time_spent_seconds), 1) AS median_seconds,
   if(sure >= 10, countIf(confidence_score >= 4 AND is_correct = 0) / sure, NULL) AS sure_and_wrong,
   if(strong >= 15 AND weak >= 15,
-    toBool(avgIf(is_correct, mastery_before >= 0.8) <= avgIf(is_correct, mastery_before < 0.5)), NULL) AS misleading
+    toBool(avgIf(is_correct, mastery >= 0.8) <= avgIf(is_correct, mastery < 0.5)), NULL) AS misleading
 FROM skill_answers AS a
 WHERE ${retainedCondition} AND tenant = {tenant:String} AND skill_id = {skillId:String} AND item_id != '' AND rapid = 0
 GROUP BY item_id HAVING answers >= 10 AND (accuracy, item_id) > ({accuracy:Float64}, {item_id:String})

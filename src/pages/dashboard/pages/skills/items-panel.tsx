@@ -6,7 +6,7 @@ import { type Column, createColumnBuilder, Table } from '../../parts/table.jsx';
 export const ItemsPanel = ({ page: { skill_id, items, next_cursor } }: { page: SkillItemPage }) => (
   <Panel
     title="Items"
-    about="Hardest items first, with at least 10 answers. Rapid guesses do not count. On a misleading item, learners with a mastery of 80 % or more do no better than learners below 50 %. Check the question and its answer key."
+    about="Hardest items first, with at least 10 answers. Rapid guesses do not count. On a misleading item, learners with a mastery of 80 % or more do no better than learners below 50 %, and all learners do worse than predicted: the 95 % interval of the difference is below 0. Check the question and its answer key."
   >
     {next_cursor !== null && <p class="soft">Shows the {items.length} hardest items.</p>}
     {items.length > 0 && <p>{describeMisleading(items)}</p>}
@@ -24,7 +24,7 @@ function describeMisleading(items: readonly SkillItem[]): string {
   return [
     names.length === 0
       ? 'No misleading items.'
-      : `${pluralize(names.length, 'item')} may be misleading: ${names.join(', ')}.`,
+      : `${pluralize(names.length, 'item is', 'items are')} misleading: ${names.join(', ')}.`,
     ...(undecided === 0
       ? []
       : [`${pluralize(undecided, 'item has', 'items have')} too few answers to decide.`]),
@@ -68,6 +68,7 @@ const columns: readonly Column<SkillItem>[] = [
   field('Misleading', 'misleading', {
     format: (misleading) =>
       misleading === null ? missingText : misleading ? <Badge tone="alert">misleading</Badge> : 'no',
-    about: 'Learners who know the skill do no better on this item. A dash means too few answers',
+    about:
+      'Learners who know the skill do no better on this item, and the item does worse than predicted. A dash means too few answers',
   }),
 ];
