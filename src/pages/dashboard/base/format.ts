@@ -1,3 +1,5 @@
+import { masteryThresholds } from '../../../domain/base/bkt-parameters.js';
+import { toDay } from '../../../domain/base/common.js';
 import { formatCompact, formatNumber, formatRange } from '../../../lab/report/format.js';
 
 export { formatCompact, formatNumber, formatRange };
@@ -12,12 +14,26 @@ const formatNullable =
 /** Shows 0 % and 100 % only for exact values. */
 export const formatPercent = formatNullable((share) => {
   if (share > 0 && share < 0.005) return '<1 %';
-  if (share > 0.995 && share < 1) return '>99 %';
+  if (share >= 0.995 && share < 1) return '>99 %';
   return `${Math.round(100 * share)} %`;
 });
 /** For example "48 to 74 %". */
 export const formatPercentRange = (low: number | null, high: number | null): string =>
-  low === null || high === null ? missingText : `${Math.round(100 * low)} to ${formatPercent(high)}`;
+  low === null || high === null
+    ? missingText
+    : `${formatPercent(low).replace(' %', '')} to ${formatPercent(high)}`;
+
+/** Never rounds a lower share up to the threshold. */
+const formatUpTo = (threshold: number) =>
+  formatNullable((share) => formatPercent(share < threshold ? Math.min(share, threshold - 0.01) : share));
+/** Below the threshold of a mastered skill, at most 94 %. */
+export const formatMastery = formatUpTo(masteryThresholds.mastery);
+/** Expected accuracy on a skill: below the threshold of a mastered skill, at most 74 %. */
+export const formatSkillAccuracy = formatUpTo(masteryThresholds.accuracy);
+/** A chance is never 0 % or 100 %. The service rounds it to four digits. */
+export const formatChance = formatNullable((chance) =>
+  formatPercent(Math.min(0.999, Math.max(0.001, chance))),
+);
 export const formatPoints = formatNullable((change) => formatSigned(Math.round(100 * change)));
 export const formatDecimal = (digits: number) => formatNullable((value) => value.toFixed(digits));
 export const formatInteger = formatNullable((value) => formatNumber(Math.round(value)));
@@ -44,8 +60,13 @@ export const formatDay = (time: string | null | undefined): string =>
 export const formatDayTime = (time: string | null | undefined): string =>
   time === null || time === undefined ? missingText : utcTimeFormat.format(new Date(time));
 
-export const countDaysSince = (time: string): number =>
-  Math.floor((Date.now() - Date.parse(time)) / 86_400_000);
+/** UTC days, as in the status of a learner. */
+export const countDaysSince = (time: string): number => toDay(Date.now()) - toDay(Date.parse(time));
+
+export function formatDaysAgo(time: string): string {
+  const days = countDaysSince(time);
+  return days <= 0 ? 'today' : days === 1 ? 'yesterday' : `${formatNumber(days)} days ago`;
+}
 
 export const pluralize = (count: number, singular: string, pluralForm = `${singular}s`): string =>
   `${formatNumber(count)} ${count === 1 ? singular : pluralForm}`;

@@ -7,39 +7,64 @@ interface AdviceProps extends LearnerProps {
   readonly prediction: Prediction;
 }
 
-export function Advice({ userId, query, prediction, skills, getSkillName }: AdviceProps) {
-  // A learner page has no details of skills without answers.
-  const buildLink = (id: string): string =>
-    skills.some(({ skill_id }) => skill_id === id)
-      ? buildHref('learner', [userId], { ...query, skill: id })
-      : buildHref('skills', [id]);
+/** A learner page has no details of skills without answers. */
+export const buildSkillHref = ({ userId, query, skills }: LearnerProps, skillId: string): string =>
+  skills.some(({ skill_id }) => skill_id === skillId)
+    ? buildHref('learner', [userId], { ...query, skill: skillId })
+    : buildHref('skills', [skillId]);
 
+interface Recommendation {
+  readonly text: string;
+  readonly skillId: string | null;
+}
+
+const listRecommendations = (prediction: Prediction): Recommendation[] =>
+  prediction.recommendations.map((text, i) => ({
+    text,
+    skillId: prediction.recommendation_codes[i]?.skill_id ?? null,
+  }));
+
+/** Prefers a recommendation with a skill. Null without recommendations. */
+export function findNextStep(prediction: Prediction): Recommendation | null {
+  const all = listRecommendations(prediction);
+  return all.find(({ skillId }) => skillId !== null) ?? all[0] ?? null;
+}
+
+/** The name of the skill is a link. */
+export function AdviceText({ text, skillId, ...learner }: LearnerProps & Recommendation) {
+  if (skillId === null) return <>{text}</>;
+  const name = learner.getSkillName(skillId);
+  // The service shortens long names.
+  const start = text.indexOf(name);
+  return (
+    <>
+      {start < 0 ? `${text} ` : text.slice(0, start)}
+      <a href={buildSkillHref(learner, skillId)}>
+        <bdi>{name}</bdi>
+      </a>
+      {start >= 0 && text.slice(start + name.length)}
+    </>
+  );
+}
+
+export function Advice({ prediction, ...learner }: AdviceProps) {
+  const recommendations = listRecommendations(prediction);
   return (
     <Panel
       title="Recommendations"
       about={
-        prediction.recommendations.length === 0
+        recommendations.length === 0
           ? undefined
           : 'Sorted by the expected gain per hour of practice. Points are rough estimates, shown from 20 answers per section.'
       }
     >
-      {prediction.recommendations.length === 0 && (
-        <p>{prediction.recommendations_reason ?? 'No recommendations.'}</p>
-      )}
+      {recommendations.length === 0 && <p>{prediction.recommendations_reason ?? 'No recommendations.'}</p>}
       <ol class="advice">
-        {prediction.recommendations.map((text, i) => {
-          const skillId = prediction.recommendation_codes[i]?.skill_id ?? null;
-          return (
-            <li key={text}>
-              {text}{' '}
-              {skillId !== null && (
-                <a href={buildLink(skillId)}>
-                  Open <bdi>{getSkillName(skillId)}</bdi>
-                </a>
-              )}
-            </li>
-          );
-        })}
+        {recommendations.map((recommendation) => (
+          <li key={recommendation.text}>
+            <AdviceText {...learner} {...recommendation} />
+          </li>
+        ))}
       </ol>
     </Panel>
   );

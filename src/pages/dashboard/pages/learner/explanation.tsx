@@ -5,9 +5,11 @@ import { shareAxis } from '../../../../lab/report/marks.js';
 import {
   formatDayTime,
   formatDecimal,
+  formatMastery,
   formatPercent,
   formatPoints,
   formatSigned,
+  formatSkillAccuracy,
   missingText,
   pluralize,
 } from '../../base/format.js';
@@ -134,14 +136,14 @@ const columns: readonly Column<Step>[] = [
   field('Time (UTC)', 'occurred_at', { format: formatDayTime }),
   field('Answer', ({ is_correct }) => (is_correct ? 'correct' : 'incorrect')),
   field('Before', 'mastery_before_forgetting', {
-    format: formatPercent,
+    format: formatMastery,
     align: 'end',
     about: 'Mastery after the previous answer',
   }),
   createChangeColumn('Forgetting', 'forgetting', 'Percentage points lost since the previous answer'),
   createChangeColumn('Evidence', 'evidence', 'Percentage points from the result of the answer'),
   createChangeColumn('Learning', 'learning', 'Percentage points from practice'),
-  field('After', 'mastery_after', { format: formatPercent }),
+  field('After', 'mastery_after', { format: formatMastery }),
   field('Predicted', 'p_correct', { format: formatPercent }),
 ];
 
@@ -162,10 +164,10 @@ export const ExpectedTerms = ({
   explanation: { p_correct, log_odds, recent_change, terms },
 }: ExplanationProps) => (
   <section class="inner">
-    <h3>Why the expected accuracy is {formatPercent(p_correct)}</h3>
+    <h3>Why the expected accuracy is {formatSkillAccuracy(p_correct)}</h3>
     <p class="soft">
       The factors add up to log-odds of {formatDecimal(2)(log_odds)}, which correspond to{' '}
-      {formatPercent(p_correct)}.
+      {formatSkillAccuracy(p_correct)}.
     </p>
     {recent_change !== null && <p>{recent_change}</p>}
     <Table
@@ -189,14 +191,14 @@ export const NextAnswer = ({ mastery, explanation: { next } }: NextAnswerProps) 
         <span aria-hidden="true">● </span>If correct
       </dt>
       <dd>
-        {formatPercent(mastery)} → {formatPercent(next.if_correct.mastery)} (
+        {formatMastery(mastery)} → {formatMastery(next.if_correct.mastery)} (
         {formatPoints(next.if_correct.change)} points)
       </dd>
       <dt>
         <span aria-hidden="true">✕ </span>If incorrect
       </dt>
       <dd>
-        {formatPercent(mastery)} → {formatPercent(next.if_wrong.mastery)} (
+        {formatMastery(mastery)} → {formatMastery(next.if_wrong.mastery)} (
         {formatPoints(next.if_wrong.change)} points)
       </dd>
     </dl>

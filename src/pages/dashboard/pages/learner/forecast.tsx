@@ -1,7 +1,7 @@
 import { useMemo } from 'preact/hooks';
 import type { Prediction } from '../../../../client/types.js';
 import { hasOpenGoal } from '../../../../domain/classes/learner-status.js';
-import { formatDay, formatDecimal, formatPercent, formatPercentRange, pluralize } from '../../base/format.js';
+import { formatDecimal, formatPercent, formatPercentRange, pluralize } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
 import { useViewer } from '../../base/viewer.js';
 import { Loaded } from '../../parts/loaded.jsx';
@@ -29,7 +29,11 @@ const selectForecastDays = (days: number): number[] => {
   return [...new Set([1, ...between, ...(days > 90 ? [Math.ceil(days / 2)] : []), days])];
 };
 
-export function Forecast(learner: LearnerProps) {
+interface ForecastProps extends LearnerProps {
+  readonly onGoalChange: () => void;
+}
+
+export function Forecast({ onGoalChange, ...learner }: ForecastProps) {
   const { userId, query, totals, getSkillName } = learner;
   const { api } = useViewer();
   const days = parseChoice(query.days, horizons, 90);
@@ -72,7 +76,10 @@ export function Forecast(learner: LearnerProps) {
                   userId={userId}
                   goal={last.goal_tracking}
                   statusInput={buildStatusInput(totals, last, getSkillName)}
-                  onChange={forecasts.reload}
+                  onChange={() => {
+                    forecasts.reload();
+                    onGoalChange();
+                  }}
                 />
               </div>
             </Panel>
@@ -133,26 +140,16 @@ function FanPanel({
 
 function ScoreTiles({ prediction }: { readonly prediction: Prediction }) {
   const { forecast_days: days, confidence_intervals: intervals, confidence_level: level } = prediction;
-  const { expected_accuracy: share, goal_tracking: goal } = prediction;
+  const { expected_accuracy: share } = prediction;
   return (
     <Stats>
-      {hasOpenGoal(goal) && (
-        <Stat
-          label="Chance to reach the goal"
-          value={formatPercent(goal.goal_probability)}
-          note={`${goal.target_score} points or more ${goal.target_date === null ? 'in one year' : `on ${formatDay(goal.target_date)}`}`}
-        >
-          Probability of at least the target score, if practice continues as in the last 14 days. It includes
-          the uncertainty of the forecast.
-        </Stat>
-      )}
       <Stat
-        label="Expected accuracy"
+        label={`Expected accuracy, next ${pluralize(days, 'day')}`}
         value={formatPercent(share.share)}
         note={`${formatPercent(level)} range ${formatPercentRange(share.low, share.high)}`}
       >
-        Expected share of correct answers, over the next {pluralize(share.answers, 'answer')} (about{' '}
-        {pluralize(days, 'day')}). The Model page compares such forecasts with the results.
+        Expected share of correct answers, over the next {pluralize(share.answers, 'answer')}. The Model page
+        compares such forecasts with the results.
       </Stat>
       <Stat
         label="Current score"

@@ -4,11 +4,10 @@ import {
   explainStatus,
   hasOpenGoal,
   type StatusInput,
-  statusTexts,
 } from '../../../../domain/classes/learner-status.js';
 import { isDatePast } from '../../../../domain/score/goal.js';
 import { useAction } from '../../base/action.js';
-import { formatDay, formatDecimal, formatPercent, pluralize } from '../../base/format.js';
+import { formatChance, formatDay, formatDecimal, pluralize } from '../../base/format.js';
 import { useViewer } from '../../base/viewer.js';
 import { Button } from '../../parts/button.jsx';
 import { ErrorNote } from '../../parts/loaded.jsx';
@@ -54,25 +53,31 @@ export function GoalPanel({ userId, goal, statusInput, onChange }: GoalPanelProp
   );
 }
 
-function GoalOutlook({ goal, statusInput }: Pick<GoalPanelProps, 'goal' | 'statusInput'>) {
+type GoalOutlookProps = Pick<GoalPanelProps, 'goal' | 'statusInput'>;
+
+/** Status, chance and reason in words. */
+export function GoalChance({ goal, statusInput }: GoalOutlookProps) {
   const now = Date.now();
   const status = computeStatus(statusInput, now);
   const reason = explainStatus(statusInput, now);
-  if (status === 'expired')
-    return (
-      <p>
-        <strong>
-          {statusTexts.expired}; {reason}.
-        </strong>
-      </p>
-    );
+  return (
+    <p>
+      <StatusBadge status={status} />{' '}
+      {hasOpenGoal(goal) && (
+        <>
+          <strong>{formatChance(goal.goal_probability)}</strong> chance of {goal.target_score} points or more{' '}
+          {formatDeadline(goal.target_date, now)}.
+        </>
+      )}{' '}
+      {reason !== null && `Reason: ${reason}.`}
+    </p>
+  );
+}
+
+function GoalOutlook({ goal, statusInput }: GoalOutlookProps) {
   return (
     <>
-      <p>
-        <span class="stat-value">{formatPercent(goal.goal_probability)}</span> chance of {goal.target_score}{' '}
-        points or more {formatDeadline(goal.target_date, now)} <StatusBadge status={status} />
-      </p>
-      {reason !== null && <p>Reason: {reason}.</p>}
+      <GoalChance goal={goal} statusInput={statusInput} />
       <Facts
         facts={[
           ['Goal reached', formatReached(goal, statusInput)],

@@ -5,13 +5,13 @@ import { computeDomain, shareAxis } from '../../../../lab/report/marks.js';
 import {
   formatDay,
   formatDecimal,
+  formatMastery,
   formatPercent,
   formatSigned,
   missingText,
   pluralize,
 } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
-import { buildHref } from '../../base/route.js';
 import { useViewer } from '../../base/viewer.js';
 import { Chart } from '../../parts/chart.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
@@ -54,7 +54,6 @@ export function PacePanel({ userId, query, skills, getSkillName }: LearnerProps)
               </p>
             )}
             <PaceTiles velocity={velocity} />
-            <Plateaus userId={userId} query={query} velocity={velocity} getSkillName={getSkillName} />
             {velocity.series !== null && (
               <DailyCharts
                 series={velocity.series}
@@ -123,7 +122,7 @@ function PaceTiles({ velocity }: { readonly velocity: Velocity }) {
         skills. Above 1 point: building. Below −1 point: fading. Idle days count, so forgetting is included.
       </Stat>
       <Stat
-        label="Answers per day"
+        label={`Answers per day, last ${pluralize(velocity.days, 'day')}`}
         value={formatDecimal(1)(velocity.answers_per_day)}
         note={
           velocity.active_days === null
@@ -131,12 +130,12 @@ function PaceTiles({ velocity }: { readonly velocity: Velocity }) {
             : `active on ${velocity.active_days} of ${pluralize(velocity.days, 'day')}`
         }
       >
-        Average over the last {pluralize(velocity.days, 'day')}, including idle days.
+        Average over these UTC days, including today and idle days. The forecast uses the last 14 days.
       </Stat>
       <Stat
-        label="Correct, 7 days"
+        label="Correct, last 7 days"
         value={formatPercent(velocity.accuracy_7d)}
-        note={`28 days: ${formatPercent(velocity.accuracy_28d)}`}
+        note={`last 28 days: ${formatPercent(velocity.accuracy_28d)}`}
       >
         Share of correct answers in the last 7 and 28 days. A dash means no answers.
       </Stat>
@@ -153,30 +152,12 @@ function PaceTiles({ velocity }: { readonly velocity: Velocity }) {
   );
 }
 
-interface PlateausProps extends Omit<LearnerProps, 'skills' | 'totals'> {
-  readonly velocity: Velocity;
-}
-
-const Plateaus = ({ userId, query, velocity, getSkillName }: PlateausProps) => (
-  <p>
-    {velocity.plateaus.length === 0 ? 'No skill is on a plateau.' : 'On a plateau: '}
-    {velocity.plateaus.map((id, i) => (
-      <>
-        {i > 0 && ', '}
-        <a key={id} href={buildHref('learner', [userId], { ...query, skill: id })}>
-          <bdi>{getSkillName(id)}</bdi>
-        </a>
-      </>
-    ))}
-  </p>
-);
-
 type SeriesDay = NonNullable<Velocity['series']>[number];
 
 const field = createColumnBuilder<SeriesDay>();
 const columns: readonly Column<SeriesDay>[] = [
   field('UTC day', 'date', { format: formatDay }),
-  field('Mastery', 'mastery', { format: formatPercent, align: 'end' }),
+  field('Mastery', 'mastery', { format: formatMastery, align: 'end' }),
   field('Answers', 'attempts'),
   field('Correct', 'correct'),
   field('Incorrect', ({ attempts, correct }) => attempts - correct),
@@ -201,7 +182,7 @@ function plotMastery(series: readonly SeriesDay[], days: number): Plot.PlotOptio
       Plot.line(known, { x: toDate, y: 'mastery', stroke: 'var(--a)', strokeWidth: 2 }),
       Plot.dot(known, {
         ...{ x: toDate, y: 'mastery', r: 3, fill: 'var(--a)', stroke: 'var(--panel)' },
-        title: ({ date, mastery }: SeriesDay) => `${formatDay(date)}: ${formatPercent(mastery)}`,
+        title: ({ date, mastery }: SeriesDay) => `${formatDay(date)}: ${formatMastery(mastery)}`,
       }),
     ],
   };
@@ -261,7 +242,7 @@ function DailyCharts({ series, days, isSingleSkill }: DailyChartsProps) {
         empty="No day in this period has enough answers."
       />
       <Chart
-        title="Answers per day"
+        title="Answers on each day"
         about="Correct answers at the bottom, incorrect answers on top."
         series={answerSeries}
         plot={plots.answers}

@@ -3,9 +3,11 @@ import {
   formatDay,
   formatDayTime,
   formatDecimal,
+  formatMastery,
   formatPercent,
   formatPercentRange,
   formatPoints,
+  formatSkillAccuracy,
   pluralize,
 } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
@@ -81,7 +83,7 @@ function SkillTiles({ skill }: { readonly skill: LearnerSkill }) {
     <Stats>
       <Stat
         label="Expected accuracy"
-        value={formatPercent(skill.expected_accuracy)}
+        value={formatSkillAccuracy(skill.expected_accuracy)}
         note={`${formatPercentRange(skill.expected_low, skill.expected_high)}, 80 % range`}
       >
         Expected share of correct answers on questions of average difficulty. The estimate also uses answers
@@ -90,7 +92,7 @@ function SkillTiles({ skill }: { readonly skill: LearnerSkill }) {
       </Stat>
       <Stat
         label="Mastery now"
-        value={formatPercent(skill.mastery)}
+        value={formatMastery(skill.mastery)}
         note={<SkillStates skill={skill} />}
         tone={skill.mastered ? 'good' : undefined}
       >
@@ -101,7 +103,7 @@ function SkillTiles({ skill }: { readonly skill: LearnerSkill }) {
       <Stat
         label="Forgotten"
         value={`${formatPoints(lost)} points`}
-        note={`${formatPercent(skill.mastery_at_last_attempt)} after the last answer, ${formatDay(skill.last_attempt_at)}`}
+        note={`${formatMastery(skill.mastery_at_last_attempt)} after the last answer, ${formatDay(skill.last_attempt_at)}`}
       >
         After one day without practice, mastery falls towards its initial value, with a half-life of 30 to 365
         days. More days with correct answers make the decline slower.

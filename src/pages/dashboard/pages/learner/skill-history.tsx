@@ -5,8 +5,10 @@ import { shareAxis } from '../../../../lab/report/marks.js';
 import {
   formatDayTime,
   formatDecimal,
+  formatMastery,
   formatPercent,
   formatPercentRange,
+  formatSkillAccuracy,
   missingText,
   pluralize,
 } from '../../base/format.js';
@@ -167,7 +169,7 @@ const columns: readonly Column<NumberedAnswer>[] = [
   field('Expected accuracy', 'expected_accuracy', {
     show: ({ expected_accuracy, expected_low, expected_high }) => (
       <>
-        {formatPercent(expected_accuracy)}
+        {formatSkillAccuracy(expected_accuracy)}
         {expected_low !== null && <span class="sub">{formatPercentRange(expected_low, expected_high)}</span>}
       </>
     ),
@@ -186,10 +188,10 @@ const columns: readonly Column<NumberedAnswer>[] = [
     about: 'Difficulty as reported by the platform, -3 (easy) to 3 (hard)',
   }),
   field('Before', 'mastery_before', {
-    format: formatPercent,
+    format: formatMastery,
     about: 'Mastery before the answer, after forgetting',
   }),
-  field('After', 'mastery_after', { format: formatPercent, about: 'Mastery after the answer' }),
+  field('After', 'mastery_after', { format: formatMastery, about: 'Mastery after the answer' }),
   field('Plateau', 'plateau_detected'),
 ];
 
@@ -231,7 +233,7 @@ function plotHistory(
   }));
   const segment = { x1: 'x1', x2: 'x2', y1: 'y1', y2: 'y2' };
   const title = (row: NumberedAnswer): string =>
-    `${row.number}. ${formatResult(row.is_correct)}, ${formatDayTime(row.occurred_at)}: ${formatPercent(row.mastery_before)} to ${formatPercent(row.mastery_after)}, predicted ${formatPercent(row.p_correct)}${row.item_id === null ? '' : `, ${row.item_id}`}${formatTogether(row.others)}`;
+    `${row.number}. ${formatResult(row.is_correct)}, ${formatDayTime(row.occurred_at)}: ${formatMastery(row.mastery_before)} to ${formatMastery(row.mastery_after)}, predicted ${formatPercent(row.p_correct)}${row.item_id === null ? '' : `, ${row.item_id}`}${formatTogether(row.others)}`;
   const [right, wrong] = [rows.filter((row) => row.is_correct), rows.filter((row) => !row.is_correct)];
   return {
     x:
@@ -257,7 +259,7 @@ function plotHistory(
         ? []
         : [
             Plot.text([since[0] as Segment], {
-              ...{ x: 'x2', y: 'y2', text: () => `now ${formatPercent(currentMastery)}` },
+              ...{ x: 'x2', y: 'y2', text: () => `now ${formatMastery(currentMastery)}` },
               ...{ textAnchor: 'end', dy: -10, fill: 'var(--text)', stroke: 'var(--panel)', strokeWidth: 5 },
             }),
           ]),

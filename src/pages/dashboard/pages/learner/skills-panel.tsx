@@ -2,9 +2,11 @@ import { useMemo } from 'preact/hooks';
 import {
   formatDay,
   formatDecimal,
+  formatMastery,
   formatPercent,
   formatPercentRange,
   formatPoints,
+  formatSkillAccuracy,
   missingText,
 } from '../../base/format.js';
 import { buildHref } from '../../base/route.js';
@@ -98,7 +100,7 @@ const buildColumns = (
   field('Expected accuracy', 'expected_accuracy', {
     show: (skill) => (
       <>
-        <RangeBar skill={skill} /> {formatPercent(skill.expected_accuracy)}
+        <RangeBar skill={skill} /> {formatSkillAccuracy(skill.expected_accuracy)}
         <span class="sub">{formatPercentRange(skill.expected_low, skill.expected_high)}</span>
       </>
     ),
@@ -106,7 +108,7 @@ const buildColumns = (
   }),
   field('Expected low', 'expected_low', { isForFile: true }),
   field('Expected high', 'expected_high', { isForFile: true }),
-  field('Mastery', 'mastery', { format: formatPercent, about: masteryMeaning }),
+  field('Mastery', 'mastery', { format: formatMastery, about: masteryMeaning }),
   field('Mastery after last answer', 'mastery_at_last_attempt', { isForFile: true }),
   field('Forgotten', (skill) => skill.mastery - skill.mastery_at_last_attempt, {
     format: formatPoints,
@@ -115,7 +117,7 @@ const buildColumns = (
   field('Answers', 'total_attempts'),
   field('Correct', ({ correct_attempts, total_attempts }) => correct_attempts / total_attempts, {
     format: formatPercent,
-    about: 'Share of correct answers on the skill',
+    about: 'Share of correct answers on the skill, all time',
   }),
   field('Efficiency', 'efficiency_index', {
     show: (skill) => explainMissingEfficiency(skill) ?? formatDecimal(0)(skill.efficiency_index),

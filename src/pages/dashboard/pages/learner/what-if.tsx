@@ -5,6 +5,7 @@ import { hasOpenGoal } from '../../../../domain/classes/learner-status.js';
 import { computeDomain } from '../../../../lab/report/marks.js';
 import { useDebounced } from '../../base/debounced.js';
 import {
+  formatChance,
   formatDay,
   formatDecimal,
   formatPercent,
@@ -59,7 +60,7 @@ export function WhatIfPanel({ userId, prediction, skills, getSkillName, level }:
       about="Forecast for another practice plan, every day from today. The plan is not stored."
     >
       <Slider
-        label="Answers per day"
+        label="Planned answers per day"
         value={answers}
         min={0}
         max={maxAnswers}
@@ -180,7 +181,7 @@ function PlanOutcome({ forecast, usual }: { readonly forecast: WhatIf; readonly 
             {' '}
             Chance of {target_score} points or more{' '}
             {target_date === null ? 'in one year' : `on ${formatDay(target_date)}`}:{' '}
-            <strong>{formatPercent(goal_probability)}</strong>.
+            <strong>{formatChance(goal_probability)}</strong>.
           </>
         )}
       </p>

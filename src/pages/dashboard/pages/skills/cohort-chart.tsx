@@ -1,6 +1,6 @@
 import * as Plot from '@observablehq/plot';
 import type { SkillStatistics } from '../../../../client/types.js';
-import { formatDay, formatPercent, pluralize } from '../../base/format.js';
+import { formatDay, formatMastery, formatPercent, pluralize } from '../../base/format.js';
 import { Chart } from '../../parts/chart.jsx';
 import { type Column, createColumnBuilder } from '../../parts/table.jsx';
 import { BandLegend, bandColors, masteryBands } from './bands.jsx';
@@ -14,7 +14,7 @@ const columns: readonly Column<CohortWeek>[] = [
   field('Learners', 'learners'),
   field('Answers', 'answers'),
   field('Correct', 'accuracy', { format: formatPercent }),
-  field('Mastery', 'mean_mastery', { format: formatPercent }),
+  field('Mastery', 'mean_mastery', { format: formatMastery }),
 ];
 
 export const CohortChart = ({ rows }: { rows: readonly CohortWeek[] }) => (
@@ -51,7 +51,7 @@ const plotCohorts = (rows: readonly CohortWeek[]): Plot.PlotOptions => ({
     Plot.cell(rows, {
       ...{ x: 'week', y: 'cohort', fill: 'mean_mastery', rx: 2 },
       title: ({ cohort, week, learners, answers, accuracy, mean_mastery }: CohortWeek) =>
-        `${formatDay(cohort)}, week ${week}: mastery ${formatPercent(mean_mastery)}; ${pluralize(learners, 'learner')}, ${pluralize(answers, 'answer')}, ${formatPercent(accuracy)} correct`,
+        `${formatDay(cohort)}, week ${week}: mastery ${formatMastery(mean_mastery)}; ${pluralize(learners, 'learner')}, ${pluralize(answers, 'answer')}, ${formatPercent(accuracy)} correct`,
     }),
   ],
 });

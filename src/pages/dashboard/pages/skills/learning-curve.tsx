@@ -6,7 +6,7 @@ import {
   createSeriesMarks,
   shareAxis,
 } from '../../../../lab/report/marks.js';
-import { formatPercent, pluralize } from '../../base/format.js';
+import { formatMastery, formatPercent, pluralize } from '../../base/format.js';
 import { Chart } from '../../parts/chart.jsx';
 import { type Column, createColumnBuilder } from '../../parts/table.jsx';
 
@@ -22,7 +22,7 @@ const columns: readonly Column<CurveStep>[] = [
   field('Low', 'low', { format: formatPercent }),
   field('High', 'high', { format: formatPercent }),
   field('Predicted', 'p_correct', { format: formatPercent }),
-  field('Mastery before', 'mastery', { format: formatPercent }),
+  field('Mastery before', 'mastery', { format: formatMastery }),
 ];
 
 export const LearningCurve = ({ rows }: { rows: readonly CurveStep[] }) => (
