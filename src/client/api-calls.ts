@@ -194,7 +194,7 @@ export class ApiCalls extends CallBuilder {
   readonly rollBack = this.post<[rollback: Api.Rollback], Api.UsedVersion>('/model/rollback');
   readonly reliability = this.get<[], Api.Reliability, Api.ReliabilityQuery>('/model/reliability');
   /** Share of forecast intervals that contained the result. */
-  readonly coverage = this.get<[], Api.Coverage>('/model/coverage');
+  readonly coverage = this.get<[], Api.Coverage, Api.CoverageQuery>('/model/coverage');
 
   /** Scopes and quota of the client's key. */
   readonly ownKey = this.get<[], Api.OwnKey>('/key');

@@ -149,8 +149,14 @@ export type VelocityQuery = {
   readonly days?: number | undefined;
 };
 
+export type CoverageQuery = {
+  /** Forecasts that ended in the last days before today; default: all. */
+  readonly days?: number | undefined;
+};
+
 export type ReliabilityQuery = {
   readonly skill_id?: Id | undefined;
+  /** UTC days, including today. */
   readonly days?: number | undefined;
 };
 
@@ -883,6 +889,7 @@ export type SkillItem = {
   readonly high: number;
   readonly median_seconds: number | null;
   readonly sure_and_wrong: number | null;
+  /** True if learners with a mastery of at least .8 of every skill of the question do no better than learners below .5 of one, and the item does worse than predicted (high is below 0). null: fewer than 15 answers of either. */
   readonly misleading: boolean | null;
 };
 

@@ -217,7 +217,11 @@ const overviewRoutes = (ports: RoutePorts['overview']): readonly Route[] => [
     allowRead(quality.ReliabilityQuery),
     handleJson(quality.readReliability, ports),
   ),
-  route('GET /api/v1/model/coverage', allowRead(), handleJson(quality.readCoverage, ports)),
+  route(
+    'GET /api/v1/model/coverage',
+    allowRead(quality.CoverageQuery),
+    handleJson(quality.readCoverage, ports),
+  ),
   route('POST /api/v1/model/rollback', rollback, handleJson(versions.rollBack, ports, 'Version activated')),
 ];
 

@@ -135,4 +135,26 @@ test('GET model/coverage returns the bands of forecast_coverage of its tenant', 
     uncalibrated_mean_width_80: middle,
     ...{ expected_share: 0.7, observed_share: 0.7, mean_squared_error: 0, brier: 0.21 },
   });
+  const path = '/api/v1/model/coverage?days=1';
+  assert.deepEqual((await caller.get(path)).json.data.bands, bands, 'ended yesterday');
+});
+
+test('GET model/coverage with days leaves out forecasts that ended earlier', async () => {
+  const caller = await callerOfTenant('ended');
+  // Ended 3 days ago.
+  const forecast = servedForecast({
+    ...{ tenant: keys.nameOf('ended'), userId: 'a', madeAt: Date.now() - 10 * dayMs, learnerSeq: 25 },
+  });
+  await createJournalWarehouse(clickhouse).insert('forecast_2', [Buffer.from(encodeForecastRow(forecast))]);
+  const answers = indices(10).map(() => event({ user_id: 'a', occurred_at: timeAgo(5) }));
+  assert.equal((await caller.trackAll(answers)).status, 200);
+  const countBands = async (days: number): Promise<number> =>
+    (await caller.get(`/api/v1/model/coverage?days=${days}`)).json.data.bands.length;
+  await askUntil(
+    'a band',
+    () => countBands(3),
+    (count) => count === 1,
+  );
+  assert.equal(await countBands(2), 0);
+  assert.equal((await caller.get('/api/v1/model/coverage?days=0')).status, 400);
 });

@@ -1,21 +1,31 @@
 import Type, { type Static } from 'typebox';
 import type { Call } from '../../contracts/access/call.js';
 import { Id } from '../../contracts/schema/ids.js';
-import { dayMs, round4, roundFields } from '../../domain/base/common.js';
+import { dayMs, round4, roundFields, toDay } from '../../domain/base/common.js';
 import { computeShareInterval } from '../../domain/base/prediction-metrics.js';
 import {
   minCalibrationLearners as minLearners,
   minCalibrationOutcomes as minOutcomes,
 } from '../../domain/fit/accuracy/calibrate-intervals.js';
+import { computeFirstDay } from '../../domain/learner/velocity.js';
 import type { IntervalCalibration } from '../../domain/prediction/interval-calibration.js';
 import { computeSum } from '../../lists.js';
 import type { ModelStore } from '../../store/models/model-store.js';
 import type { ModelQuality, OutcomeCounts, ReliabilityBin } from '../../warehouse/reads/model-quality.js';
 import type { SourceLagPorts } from '../outbox/wait-until-stored.js';
 
+const days = { minimum: 1, maximum: 365 };
 export const ReliabilityQuery = Type.Object({
   skill_id: Type.Optional(Id),
-  days: Type.Integer({ minimum: 1, maximum: 365, default: 28 }),
+  days: Type.Integer({ ...days, default: 28, description: 'UTC days, including today.' }),
+});
+export const CoverageQuery = Type.Object({
+  days: Type.Optional(
+    Type.Integer({
+      ...days,
+      description: 'Forecasts that ended in the last days before today; default: all.',
+    }),
+  ),
 });
 
 export interface QualityPorts extends SourceLagPorts {
@@ -30,7 +40,7 @@ export async function readReliability(
 ): Promise<object> {
   const lag = await sourceLagSeconds();
   const { days, skill_id: skillId = null } = query;
-  const bins = await quality.fetchReliability(tenant, skillId, now() - days * dayMs);
+  const bins = await quality.fetchReliability(tenant, skillId, computeFirstDay(days, toDay(now())) * dayMs);
   const answers = computeSum(bins.map((bin) => bin.answers));
   const mean = (field: keyof ReliabilityBin): number | null =>
     answers === 0 ? null : round4(computeSum(bins.map((bin) => bin.answers * bin[field])) / answers);
@@ -51,11 +61,12 @@ const describeBin = ({ tenth, answers, accuracy, p_correct }: ReliabilityBin): o
 
 export async function readCoverage(
   { quality, models, now }: QualityPorts,
-  { tenant }: Call,
+  { tenant, query: { days } }: Call<Static<typeof CoverageQuery>>,
 ): Promise<object> {
+  const since = days === undefined ? 0 : (toDay(now()) - days) * dayMs;
   const found = await models.readCalibration(tenant);
   const [bands, counts] = await Promise.all([
-    quality.fetchCoverage(tenant),
+    quality.fetchCoverage(tenant, since),
     found === null ? quality.countOutcomes(tenant, now()) : null,
   ]);
   return {

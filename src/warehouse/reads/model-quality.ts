@@ -2,7 +2,7 @@ import type { CoverageBand } from '../../contracts/responses/models.js';
 import { logLossClip } from '../../domain/base/prediction-metrics.js';
 import { formatSqlTime } from '../clickhouse/client.js';
 import { askedSkillCondition } from '../schema/attempt-tables.js';
-import { forecastCoverage } from '../schema/forecast-views.js';
+import { buildCoverageQuery } from '../schema/forecast-views.js';
 import { retainedCondition } from '../schema/rollups.js';
 import { buildRecentParams, recentOutcomes } from './forecast-outcomes.js';
 import type { TenantRead } from './tenant-read.js';
@@ -29,8 +29,10 @@ WHERE ${retainedCondition} AND tenant = {tenant:String} AND occurred_at >= {sinc
   AND received_at >= {since:DateTime64(3, 'UTC')} - INTERVAL 1 DAY${skillId === null ? '' : ` AND ${askedSkillCondition}`}
 GROUP BY tenth ORDER BY tenth`;
 
+const lastDayCondition =
+  "WHERE tenant = {tenant:String} AND made_day + forecast_days >= toDate({since:DateTime64(3, 'UTC')}) ";
 const selectBands = `
-SELECT * EXCEPT (tenant) FROM ${forecastCoverage.name} WHERE tenant = {tenant:String} ORDER BY forecast_days, history_from`;
+SELECT * EXCEPT (tenant) FROM (${buildCoverageQuery(lastDayCondition)}) ORDER BY forecast_days, history_from`;
 
 const countRecentOutcomes = `
 SELECT toUInt32(count()) AS outcomes, toUInt32(uniqExact(user_id)) AS learners FROM ${recentOutcomes}`;
@@ -47,7 +49,9 @@ export const createModelQuality = (read: TenantRead) => ({
       ...(skillId && { skillId }),
     }),
 
-  fetchCoverage: (tenant: string): Promise<CoverageBand[]> => read(selectBands, tenant),
+  /** @param since earliest last day of a forecast, Unix milliseconds */
+  fetchCoverage: (tenant: string, since: number): Promise<CoverageBand[]> =>
+    read(selectBands, tenant, { since: formatSqlTime(since) }),
 
   /** Outcomes that a recalibration would use. */
   countOutcomes: async (tenant: string, now: number) =>

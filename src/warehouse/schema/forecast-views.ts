@@ -110,6 +110,19 @@ const bandStart =
   'multiIf(history >= 500, 500, history >= 200, 200, history >= 100, 100, history >= 50, 50, history >= 20, 20, 1)';
 const bandEnd = 'transform(history_from, [1, 20, 50, 100, 200], [19, 49, 99, 199, 499], NULL)';
 
+/** @param condition on rows of forecast_outcomes */
+export const buildCoverageQuery = (
+  condition = '',
+): string => `SELECT tenant, forecast_days, toUInt32(${bandStart}) AS history_from, ${bandEnd} AS history_to,
+  count() AS cases, uniqExact(user_id) AS learners, sum(o.answers) AS answers,
+  ${selectLevels((level) => `avg(o.covered_${level}) AS coverage_${level}`)},
+  ${selectLevels((level) => `avg(o.interval_width_${level}) AS mean_width_${level}`)},
+  ${selectLevels((level) => `avg(o.uncalibrated_covered_${level}) AS uncalibrated_coverage_${level}`)},
+  avg(o.uncalibrated_interval_width_80) AS uncalibrated_mean_width_80,
+  avg(o.expected_share) AS expected_share, avg(o.observed_share) AS observed_share,
+  avg(o.squared_error) AS mean_squared_error, avg(o.brier) AS brier
+FROM forecast_outcomes AS o ${condition}GROUP BY tenant, forecast_days, history_from`;
+
 export const forecastCoverage: View = {
   name: 'forecast_coverage',
   comment: 'Coverage of the intervals of served forecasts, by tenant, horizon and amount of history',
@@ -137,13 +150,5 @@ export const forecastCoverage: View = {
       brier Float64 -- Mean of brier with equal weights for all forecasts, as in a backtest; lower is better
     `),
   ],
-  query: `SELECT tenant, forecast_days, toUInt32(${bandStart}) AS history_from, ${bandEnd} AS history_to,
-  count() AS cases, uniqExact(user_id) AS learners, sum(o.answers) AS answers,
-  ${selectLevels((level) => `avg(o.covered_${level}) AS coverage_${level}`)},
-  ${selectLevels((level) => `avg(o.interval_width_${level}) AS mean_width_${level}`)},
-  ${selectLevels((level) => `avg(o.uncalibrated_covered_${level}) AS uncalibrated_coverage_${level}`)},
-  avg(o.uncalibrated_interval_width_80) AS uncalibrated_mean_width_80,
-  avg(o.expected_share) AS expected_share, avg(o.observed_share) AS observed_share,
-  avg(o.squared_error) AS mean_squared_error, avg(o.brier) AS brier
-FROM forecast_outcomes AS o GROUP BY tenant, forecast_days, history_from`,
+  query: buildCoverageQuery(),
 };

@@ -41,7 +41,7 @@ import { NextItemsRequest } from '../../../src/services/forecasts/next-items.js'
 import { GroupsQuery } from '../../../src/services/groups/manage-groups.js';
 import { LearnersQuery } from '../../../src/services/learners/list-learners.js';
 import { VelocityQuery } from '../../../src/services/learners/read-velocity.js';
-import { ReliabilityQuery } from '../../../src/services/models/model-quality.js';
+import { CoverageQuery, ReliabilityQuery } from '../../../src/services/models/model-quality.js';
 import { RollbackRequest } from '../../../src/services/models/model-versions.js';
 import { HistoryQuery } from '../../../src/services/operations/live-history.js';
 import { LiveQuery } from '../../../src/services/operations/live-stream.js';
@@ -77,6 +77,7 @@ const sent: Readonly<Record<string, TSchema>> = {
   ...{ WebhookChange, SecretRotation: RotationRequest, KeySetting: NewKey, KeyChange },
   ...{ XapiMappingSetting: MappingRequest, Rollback: RollbackRequest },
   ...{ PredictionQuery: query(PredictionQuery), VelocityQuery: query(VelocityQuery) },
+  ...{ CoverageQuery: query(CoverageQuery) },
   ...{ ReliabilityQuery: query(ReliabilityQuery), LearnersQuery: query(LearnersQuery), LiveQuery },
   ...{ GroupSetting: GroupBody, MemberChange: MembersBody, ProfileSetting: ProfileBody },
   ...{ ProfilesRequest: ProfilesBody, GroupsQuery: query(GroupsQuery) },
