@@ -1,11 +1,9 @@
 /** Mastery needs only Redis. Every other part of the page can fail alone. */
-import { SkilltraceError } from '../../../../client/errors.js';
 import { formatNumber, formatPercent, missingText, pluralize } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
 import { buildHref } from '../../base/route.js';
 import { useSkillNames } from '../../base/skill-names.js';
 import { useViewer } from '../../base/viewer.js';
-import { Button } from '../../parts/button.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
 import { masteryMeaning } from '../../parts/mastery-meaning.jsx';
 import { Stat, Stats } from '../../parts/stat.jsx';
@@ -15,6 +13,7 @@ import { minSkillAnswers } from './evidence.jsx';
 import { Forecast } from './forecast.jsx';
 import { Headline } from './headline.jsx';
 import { LastAnswers } from './last-answers.jsx';
+import { isUnknownLearner, LearnerHead } from './learner-head.jsx';
 import type { LearnerProps } from './learner-props.js';
 import { PacePanel } from './pace-panel.jsx';
 import { SkillDetail } from './skill-detail.jsx';
@@ -26,16 +25,10 @@ export function LearnerView({ userId, query }: Pick<LearnerProps, 'userId' | 'qu
   const { api } = useViewer();
   const getSkillName = useSkillNames(api);
   const mastery = useLoad((signal) => api.mastery(userId, { signal }), [api, userId]);
-  const isUnknown = mastery.error instanceof SkilltraceError && mastery.error.code === 'USER_NOT_FOUND';
   return (
     <>
-      <div class="row apart learner-head">
-        <h1>
-          <bdi>{userId}</bdi>
-        </h1>
-        <Button onClick={() => print()}>Print report</Button>
-      </div>
-      {isUnknown ? (
+      <LearnerHead userId={userId} />
+      {isUnknownLearner(mastery.error) ? (
         <div class="note">
           <p>
             No answers recorded for this learner id. Ids are case-sensitive.{' '}
