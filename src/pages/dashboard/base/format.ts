@@ -35,6 +35,8 @@ export const formatChance = formatNullable((chance) =>
   formatPercent(Math.min(0.999, Math.max(0.001, chance))),
 );
 export const formatPoints = formatNullable((change) => formatSigned(Math.round(100 * change)));
+/** With one digit after the point. */
+export const formatFinePoints = formatNullable((change) => formatSigned(Number((100 * change).toFixed(1))));
 export const formatDecimal = (digits: number) => formatNullable((value) => value.toFixed(digits));
 export const formatInteger = formatNullable((value) => formatNumber(Math.round(value)));
 

@@ -5,12 +5,12 @@ import { shareAxis } from '../../../../lab/report/marks.js';
 import {
   formatDayTime,
   formatDecimal,
+  formatFinePoints,
   formatMastery,
   formatPercent,
   formatPoints,
   formatSigned,
   formatSkillAccuracy,
-  missingText,
   pluralize,
 } from '../../base/format.js';
 import { Chart } from '../../parts/chart.jsx';
@@ -128,7 +128,7 @@ function plotWaterfall(steps: readonly Step[]): Plot.PlotOptions {
 const field = createColumnBuilder<Step>();
 const createChangeColumn = (title: string, part: Part, about: string): Column<Step> =>
   field(title, part, {
-    format: (value) => (value === null ? missingText : formatSigned(Number((100 * value).toFixed(1)))),
+    format: formatFinePoints,
     align: 'end',
     about,
   });

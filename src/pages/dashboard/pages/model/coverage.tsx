@@ -12,8 +12,7 @@ import {
   formatRange,
   pluralize,
 } from '../../base/format.js';
-import { useLoad } from '../../base/load.js';
-import { useViewer } from '../../base/viewer.js';
+import type { LoadState } from '../../base/load.js';
 import { Chart } from '../../parts/chart.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
 import { QuerySelect } from '../../parts/query-select.jsx';
@@ -32,13 +31,16 @@ const minLearners = 30;
 
 const formatHistory = ({ history_from, history_to }: Band): string => formatRange(history_from, history_to);
 
-export function CoveragePart({ horizon }: { horizon: string | undefined }) {
-  const { api } = useViewer();
-  const coverage = useLoad((signal) => api.coverage({ signal }), [api]);
+interface CoveragePartProps {
+  readonly coverage: LoadState<Coverage>;
+  readonly horizon: string | undefined;
+}
+
+export function CoveragePart({ coverage, horizon }: CoveragePartProps) {
   return (
     <Panel
       title="Forecasts"
-      about="An 80 % interval should contain the result in 80 of 100 forecasts. This section compares past forecasts with their results."
+      about="An 80 % interval should contain the result in 80 of 100 forecasts. This section compares past forecasts with their results in the period."
     >
       <Loaded load={coverage} subject="forecast results">
         {(loaded) => (
@@ -73,8 +75,8 @@ function CoverageView({ bands, horizon }: { bands: readonly Band[]; horizon: str
   if (bands.length === 0)
     return (
       <p class="soft">
-        No forecasts with results yet. Open a learner to create a forecast. It counts when its days have
-        passed and the learner gave at least 10 answers in them. <code>npm run demo</code> includes past
+        No forecasts with results in this period. Open a learner to create a forecast. It counts when its days
+        have passed and the learner gave at least 10 answers in them. <code>npm run demo</code> includes past
         forecasts.
       </p>
     );

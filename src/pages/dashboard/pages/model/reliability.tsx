@@ -3,10 +3,10 @@ import type { Reliability } from '../../../../client/types.js';
 import { diagonalMark } from '../../../../lab/report/marks.js';
 import {
   formatDecimal,
+  formatFinePoints,
   formatInteger,
   formatNumber,
   formatPercent,
-  formatPoints,
   pluralize,
 } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
@@ -19,21 +19,13 @@ import { type Column, createColumnBuilder } from '../../parts/table.jsx';
 
 type Bin = Reliability['bins'][number];
 
-const dayChoices = [7, 28, 90, 365];
-
-const parseDays = (text: string | undefined): number => {
-  const days = Number(text);
-  return Number.isInteger(days) && days >= 1 && days <= 365 ? days : 28;
-};
-
 interface ReliabilityProps {
-  readonly days: string | undefined;
+  readonly days: number;
   readonly skill: string | undefined;
 }
 
-export function ReliabilityPart({ days: text, skill }: ReliabilityProps) {
+export function ReliabilityPart({ days, skill }: ReliabilityProps) {
   const { api } = useViewer();
-  const days = parseDays(text);
   const reliability = useLoad(
     (signal) => api.reliability({ days, skill_id: skill, signal }),
     [api, days, skill],
@@ -44,15 +36,12 @@ export function ReliabilityPart({ days: text, skill }: ReliabilityProps) {
   );
   const isListed = listed.some(([id]) => id === skill);
   const unlisted = skill === undefined || isListed ? [] : [[skill, skill] as const];
-  const shown = dayChoices.includes(days) ? dayChoices : [...dayChoices, days].sort((a, b) => a - b);
-  const spans = shown.map((choice) => [choice, `last ${pluralize(choice, 'day')}`] as const);
   return (
     <Panel
       title="Predictions of answers"
       about="Before each answer, the service predicts the probability that it is correct. This section compares predictions with results."
     >
       <div class="row">
-        <QuerySelect label="Period" parameter="days" value={days} options={spans} />
         <QuerySelect
           label="Skill"
           parameter="skill"
@@ -108,7 +97,7 @@ function ReliabilityTiles({
       <Stat
         label="Correct / predicted"
         value={`${formatPercent(accuracy)} / ${formatPercent(mean_p_correct)}`}
-        note={`${formatPoints(bias)} points`}
+        note={`${formatFinePoints(bias)} points`}
       >
         Share of correct answers and mean prediction. A large difference means that predictions are too low or
         too high overall. A fit corrects this.

@@ -11,6 +11,7 @@ import {
 } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
 import { buildHref, type Route } from '../../base/route.js';
+import type { Api } from '../../base/session.js';
 import { useViewer } from '../../base/viewer.js';
 import { Chart } from '../../parts/chart.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
@@ -23,7 +24,7 @@ type Parameter = (typeof parameters)[number];
 
 const parameters = ['p_init', 'p_learn', 'p_guess', 'p_slip', 'p_forget'] as const;
 
-const parameterTexts: Readonly<Record<Parameter, string>> = {
+export const parameterTexts: Readonly<Record<Parameter, string>> = {
   p_init: 'known before the first answer',
   p_learn: 'learned per answer',
   p_guess: 'correct without knowing',
@@ -67,6 +68,36 @@ function pairSkills(before: ModelVersion, after: ModelVersion): readonly SkillPa
     before: earlier.get(skillId) ?? null,
     after: later.get(skillId) ?? null,
   }));
+}
+
+export async function fetchPairs(api: Api, from: number, to: number, signal: AbortSignal) {
+  const options = { limit: 1000, signal };
+  const [before, after] = await Promise.all([api.modelVersion(from, options), api.modelVersion(to, options)]);
+  return {
+    pairs: pairSkills(before, after),
+    isCut: before.next_cursor !== null || after.next_cursor !== null,
+  };
+}
+
+/**
+ * Changes of published parameters, largest first. null: not published, so the skill has its default parameters.
+ */
+export function listChanges(pairs: readonly SkillPair[]) {
+  const value = (skill: Skill | null, parameter: Parameter): number | null =>
+    skill === null || skill.parameters_version === 0 ? null : skill[parameter];
+  const size = ([before, after]: readonly (number | null)[]): number =>
+    Math.abs((before ?? 0) - (after ?? 0));
+  return pairs
+    .flatMap((pair) =>
+      parameters.map((parameter) => ({
+        skillId: pair.skillId,
+        parameter,
+        before: value(pair.before, parameter),
+        after: value(pair.after, parameter),
+      })),
+    )
+    .filter(({ before, after }) => before !== after)
+    .toSorted((a, b) => size([b.before, b.after]) - size([a.before, a.after]));
 }
 
 const computeChange = ({ before, after }: SkillPair, parameter: Parameter): number | null =>
@@ -114,20 +145,7 @@ interface DifferencesProps {
 
 function Differences({ from, to, parameter }: DifferencesProps) {
   const { api } = useViewer();
-  const loaded = useLoad(
-    async (signal) => {
-      const options = { limit: 1000, signal };
-      const [before, after] = await Promise.all([
-        api.modelVersion(from, options),
-        api.modelVersion(to, options),
-      ]);
-      return {
-        pairs: pairSkills(before, after),
-        isCut: before.next_cursor !== null || after.next_cursor !== null,
-      };
-    },
-    [api, from, to],
-  );
+  const loaded = useLoad((signal) => fetchPairs(api, from, to, signal), [api, from, to]);
   return (
     <Loaded load={loaded} subject="both versions">
       {({ pairs, isCut }) => (

@@ -14,6 +14,7 @@ import {
   RowButton,
   Table,
 } from '../../parts/table.jsx';
+import { RollBackPreview } from './rollback-preview.jsx';
 import { VersionComparison } from './version-comparison.jsx';
 
 type Change = ModelVersionPage['versions'][number];
@@ -38,7 +39,7 @@ export function VersionsPart({ query }: { query: Route['query'] }) {
       {rollbackVersion !== null && versions.data !== null && (
         <RollBackDialog
           version={rollbackVersion}
-          activeVersion={versions.data.in_force}
+          page={versions.data}
           onClose={() => setRollbackVersion(null)}
           onDone={versions.reload}
         />
@@ -139,12 +140,13 @@ const selectVerb = (version: number, activeVersion: number): string =>
 
 interface RollBackDialogProps {
   readonly version: number;
-  readonly activeVersion: number;
+  readonly page: ModelVersionPage;
   readonly onClose: () => void;
   readonly onDone: () => void;
 }
 
-function RollBackDialog({ version, activeVersion, onClose, onDone }: RollBackDialogProps) {
+function RollBackDialog({ version, page, onClose, onDone }: RollBackDialogProps) {
+  const { in_force: activeVersion, versions } = page;
   const { api, ownKey } = useViewer();
   const verb = selectVerb(version, activeVersion);
   const target = version === 0 ? 'the defaults' : `version ${version}`;
@@ -160,6 +162,7 @@ function RollBackDialog({ version, activeVersion, onClose, onDone }: RollBackDia
         answers do not change. You can switch between the last ten versions. The next fit compares its result
         with the version that is current then.
       </p>
+      <RollBackPreview from={activeVersion} to={version} versions={versions} />
     </ConfirmDialog>
   );
 }
