@@ -69,8 +69,14 @@ export const diagonalMark: Plot.Markish = Plot.line([0, 1], {
   ...dashed,
 });
 
+/** As many digits as needed, so that no two labels of an axis are equal. */
+export const formatShareTick = (share: number): string => `${Number((100 * share).toFixed(2))}%`;
+/** Labels only whole numbers, so that no two labels of an axis are equal. */
+export const formatCountTick = (count: number): string =>
+  Number.isInteger(count) ? formatNumber(count) : '';
+
 export const shareAxis = (label: string, domain: readonly [number, number] = [0, 1]): Plot.ScaleOptions => ({
-  ...{ domain, label, grid: true, tickFormat: '.0%' },
+  ...{ domain, label, grid: true, tickFormat: formatShareTick },
 });
 
 /** Labels at 1, 2 and 5 times powers of ten. */

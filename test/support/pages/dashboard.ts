@@ -20,6 +20,12 @@ const findings = `axe.run({ resultTypes: ['violations'] }).then(({ violations })
   .filter(({ impact }) => impact === 'serious' || impact === 'critical')
   .map(({ id, nodes }) => id + ': ' + nodes.slice(0, 3).map(({ html }) => html.slice(0, 200)).join(' | ')))`;
 
+/** Names of charts in which an axis has the same label twice in a row. */
+const repeatedLabels = `[...document.querySelectorAll('.plot g[font-variant="tabular-nums"]')]
+  .filter((axis) => [...axis.querySelectorAll('text')].map((label) => label.textContent)
+    .some((text, i, all) => text !== '' && text === all[i - 1]))
+  .map((axis) => axis.closest('svg').getAttribute('aria-label'))`;
+
 /** The link that `npm start` prints. */
 export const linkOf = ({ baseUrl }: Pick<Service, 'baseUrl'>, key: string): string =>
   `${baseUrl}/dashboard#key=${key}`;
@@ -55,9 +61,10 @@ export async function openDashboard(
         await settled();
       }
     },
-    /** Also fails if the page breaks a rule of axe, which takes a third of a second of CPU. */
+    /** Also fails if an axis repeats a label, or a rule of axe is broken. axe takes a third of a second of CPU. */
     assertUsable: async (): Promise<void> => {
       await assertFits();
+      assert.deepEqual(await opened.evaluate(repeatedLabels), [], 'axis labels repeat');
       if (!(await opened.evaluate<boolean>("'axe' in globalThis"))) await opened.page.evaluate(axe.source);
       assert.deepEqual(await opened.evaluate(findings), [], await opened.evaluate('location.hash'));
     },

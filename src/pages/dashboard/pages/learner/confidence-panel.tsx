@@ -83,6 +83,7 @@ function plotBias(rows: readonly SkillBias[]): Plot.PlotOptions {
       domain: [-reach, reach],
       label: 'points',
       grid: true,
+      ticks: 5,
       tickFormat: (share: number) => formatPoints(share),
     },
     y: {

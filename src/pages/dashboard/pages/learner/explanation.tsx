@@ -1,7 +1,7 @@
 import * as Plot from '@observablehq/plot';
 import { useMemo } from 'preact/hooks';
 import type { SkillMastery } from '../../../../client/types.js';
-import { shareAxis } from '../../../../lab/report/marks.js';
+import { formatCountTick, shareAxis } from '../../../../lab/report/marks.js';
 import {
   formatDayTime,
   formatDecimal,
@@ -92,7 +92,7 @@ function plotWaterfall(steps: readonly Step[]): Plot.PlotOptions {
     x: {
       label: 'answer, oldest first',
       domain: [0.5, steps.length + 0.5],
-      tickFormat: 'd',
+      tickFormat: formatCountTick,
       ticks: Math.min(steps.length, 12),
     },
     y: shareAxis('mastery'),

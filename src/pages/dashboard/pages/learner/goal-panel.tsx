@@ -69,7 +69,7 @@ export function GoalChance({ goal, statusInput }: GoalOutlookProps) {
           {formatDeadline(goal.target_date, now)}.
         </>
       )}{' '}
-      {reason !== null && `Reason: ${reason}.`}
+      {reason !== null && `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`}
     </p>
   );
 }

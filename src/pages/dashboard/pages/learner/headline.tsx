@@ -1,3 +1,4 @@
+import { Fragment } from 'preact';
 import type { Prediction } from '../../../../client/types.js';
 import {
   formatDay,
@@ -9,7 +10,7 @@ import {
   pluralize,
 } from '../../base/format.js';
 import { buildStatusInput } from '../class/status-input.js';
-import { AdviceText, findNextStep } from './advice.jsx';
+import { AdviceText, listNextSteps } from './advice.jsx';
 import { ThinEvidenceNote } from './evidence.jsx';
 import { GoalChance } from './goal-panel.jsx';
 import type { LearnerProps } from './learner-props.js';
@@ -24,7 +25,7 @@ export function Headline({ prediction, ...learner }: HeadlineProps) {
   const { skills, totals, getSkillName } = learner;
   const { share, low, high } = prediction.expected_accuracy;
   const { total_attempts: answers, last_attempt_at: last } = totals;
-  const nextStep = findNextStep(prediction);
+  const nextSteps = listNextSteps(prediction);
   return (
     <section class="panel headline" aria-label="Summary">
       <p>
@@ -34,11 +35,12 @@ export function Headline({ prediction, ...learner }: HeadlineProps) {
       </p>
       <p>
         <strong>Next step:</strong>{' '}
-        {nextStep === null ? (
-          (prediction.recommendations_reason ?? 'No recommendations.')
-        ) : (
-          <AdviceText {...learner} {...nextStep} />
-        )}
+        {nextSteps.length === 0 && (prediction.recommendations_reason ?? 'No recommendations.')}
+        {nextSteps.map((step) => (
+          <Fragment key={step.text}>
+            <AdviceText {...learner} {...step} />{' '}
+          </Fragment>
+        ))}
       </p>
       <GoalChance
         goal={prediction.goal_tracking}

@@ -37,8 +37,7 @@ const AnswerStrip = ({ answers, ...learner }: AnswerStripProps) => (
   <>
     <p>
       {answers.filter(({ is_correct }) => is_correct).length} of {answers.length} correct, from{' '}
-      {formatDay(answers[0]?.occurred_at)} to {formatDay(answers.at(-1)?.occurred_at)}. Oldest first. Select
-      an answer to open its skill.
+      {formatDay(answers[0]?.occurred_at)} to {formatDay(answers.at(-1)?.occurred_at)}. Oldest first.
     </p>
     <ol class="strip">
       {answers.map((answer) => (
@@ -53,7 +52,7 @@ const AnswerStrip = ({ answers, ...learner }: AnswerStripProps) => (
 function StripLink({ answer, ...learner }: LearnerProps & { readonly answer: Attempt }) {
   const { is_correct, skill_id, skill_ids, occurred_at } = answer;
   const names = skill_ids.map(learner.getSkillName).join(', ');
-  const text = `${is_correct ? 'correct' : 'incorrect'}, ${names}, ${formatDayTime(occurred_at)}`;
+  const text = `${is_correct ? 'correct' : 'incorrect'}, ${formatDayTime(occurred_at)}: ${names}`;
   return (
     <a class={is_correct ? 'right' : 'wrong'} href={buildSkillHref(learner, skill_id)} title={text}>
       <span aria-hidden="true">{is_correct ? '●' : '✕'}</span> <span class="hidden">{text}</span>

@@ -1,7 +1,7 @@
 import * as Plot from '@observablehq/plot';
 import { useMemo } from 'preact/hooks';
 import type { Velocity } from '../../../../client/types.js';
-import { computeDomain, shareAxis } from '../../../../lab/report/marks.js';
+import { computeDomain, formatCountTick, shareAxis } from '../../../../lab/report/marks.js';
 import {
   formatDay,
   formatDecimal,
@@ -201,7 +201,7 @@ function plotAnswers(series: readonly SeriesDay[], days: number): Plot.PlotOptio
   });
   return {
     x: buildSpanAxis(days),
-    y: { label: 'answers', grid: true },
+    y: { label: 'answers', grid: true, tickFormat: formatCountTick },
     marks: [
       Plot.rect(
         bars.filter(({ count }) => count > 0),

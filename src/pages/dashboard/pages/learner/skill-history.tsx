@@ -1,7 +1,7 @@
 import * as Plot from '@observablehq/plot';
 import { useCallback, useMemo, useState } from 'preact/hooks';
 import type { SkillAnswerPage } from '../../../../client/types.js';
-import { shareAxis } from '../../../../lab/report/marks.js';
+import { formatCountTick, shareAxis } from '../../../../lab/report/marks.js';
 import {
   formatDayTime,
   formatDecimal,
@@ -238,7 +238,7 @@ function plotHistory(
   return {
     x:
       axis === 'answer'
-        ? { label: 'answer on the skill', tickFormat: 'd' }
+        ? { label: 'answer on the skill', tickFormat: formatCountTick }
         : { type: 'utc', label: 'UTC day' },
     y: shareAxis('mastery'),
     marks: [

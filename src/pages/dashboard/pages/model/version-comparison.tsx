@@ -1,6 +1,7 @@
 import * as Plot from '@observablehq/plot';
 import { useMemo } from 'preact/hooks';
 import type { ModelVersion, ModelVersionPage } from '../../../../client/types.js';
+import { formatShareTick } from '../../../../lab/report/marks.js';
 import {
   formatDecimal,
   formatPercent,
@@ -205,7 +206,7 @@ const createChangePlot =
       `${skill?.skill_id}, version ${version}: ${formatPercent(value(skill))}`;
     return {
       marginLeft: 140,
-      x: { label: parameter, tickFormat: '.0%', grid: true, nice: true, ticks: 5, zero: true },
+      x: { label: parameter, tickFormat: formatShareTick, grid: true, nice: true, ticks: 5, zero: true },
       y: {
         label: null,
         domain: pairs.map(({ skillId }) => skillId),

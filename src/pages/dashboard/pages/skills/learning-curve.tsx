@@ -4,6 +4,7 @@ import {
   type ChartPoint,
   computeDomain,
   createSeriesMarks,
+  formatCountTick,
   shareAxis,
 } from '../../../../lab/report/marks.js';
 import { formatMastery, formatPercent, pluralize } from '../../base/format.js';
@@ -63,12 +64,12 @@ function plotCurve(rows: readonly CurveStep[]): Plot.PlotOptions {
 
 /** Aligns the columns of both charts. */
 const buildAnswerAxis = (rows: readonly CurveStep[]): Plot.ScaleOptions => ({
-  ...{ label: 'Answer', domain: [0.5, Math.max(10, rows.length) + 0.5], tickFormat: 'd' },
+  ...{ label: 'Answer', domain: [0.5, Math.max(10, rows.length) + 0.5], tickFormat: formatCountTick },
 });
 
 const plotLearners = (rows: readonly CurveStep[]): Plot.PlotOptions => ({
   x: buildAnswerAxis(rows),
-  y: { label: '', grid: true, ticks: 3, tickFormat: 'd' },
+  y: { label: '', grid: true, ticks: 3, tickFormat: formatCountTick },
   marks: [
     Plot.rect(rows, {
       ...{
