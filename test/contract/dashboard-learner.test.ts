@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { indices } from '../../src/lists.js';
 import { callerOf, event } from '../support/http/http.js';
 import { inBrowser } from '../support/pages/browser.js';
 import { openDashboard } from '../support/pages/dashboard.js';
@@ -101,3 +102,71 @@ test('The learner page sets and removes a goal, and forecasts a plan', inBrowser
   assert.equal((await caller.get(goals)).status, 404);
   assert.deepEqual(complaints, []);
 });
+
+/** Long texts, and markup in each text that users can set. */
+async function createLongReport(userId: string): Promise<void> {
+  const skillIds = indices(12).map((i) => `long-${i}`);
+  const markup = '<script>alert(1)</script>';
+  for (const id of skillIds)
+    await caller.send('PUT', `/api/v1/skills/${id}`, { name: `${markup}${id}${'W'.repeat(90)}` });
+  const events = indices(60).map((i) =>
+    event({ user_id: userId, skill_id: skillIds[i % 12], is_correct: i % 12 < i / 6, event_id: `r${i}` }),
+  );
+  assert.equal((await caller.trackAll(events)).status, 200);
+  const attributes = Object.fromEntries(indices(10).map((i) => [`${markup}${i}`, 'x'.repeat(128)]));
+  const profile = { display_name: `${markup} ${'N'.repeat(100)}`, attributes };
+  assert.equal((await caller.send('PUT', `/api/v1/learners/${userId}/profile`, profile)).status, 200);
+  const group = { name: `8b ${markup}`, user_ids: [userId] };
+  assert.equal((await caller.send('PUT', '/api/v1/groups/8b', group)).status, 200);
+  await waitUntilStored(caller);
+}
+
+test(
+  'The learner page leads with outlook, next step and last answers, and prints one page',
+  inBrowser,
+  async (t) => {
+    const userId = 'printed';
+    await createLongReport(userId);
+    const { page, show, assertUsable, complaints } = await openDashboard(t, service);
+    await show(`#/learner/${userId}`);
+    await page.getByRole('heading', { level: 1, name: '<script>alert(1)</script> NNN' }).waitFor();
+    assert.equal(
+      await page.getByRole('link', { name: '8b <script>' }).getAttribute('href'),
+      '#/class?group=8b',
+    );
+    const { json } = await caller.get(`/api/v1/predictions/${userId}`);
+    const { share } = json.data.expected_accuracy;
+    await page.getByText(`about ${Math.round(100 * share)} of 100 answers should be correct`).waitFor();
+    const skillId = json.data.recommendation_codes.find(
+      (one: { skill_id: string | null }) => one.skill_id,
+    ).skill_id;
+    const summary = page.getByRole('region', { name: 'Summary' });
+    const step = summary.getByRole('link').first();
+    assert.equal(await step.getAttribute('href'), `#/learner/${userId}?skill=${skillId}`);
+    await page
+      .getByText('20 of 20 correct')
+      .or(page.getByText(/\d+ of 20 correct/))
+      .waitFor();
+    const answers = page.locator('.strip').getByRole('listitem');
+    const texts = await answers.allTextContents();
+    const expected = indices(20).map((i) => ((40 + i) % 12 < (40 + i) / 6 ? '● correct' : '✕ incorrect'));
+    assert.deepEqual(
+      texts.map((text) => text.split(',')[0]),
+      expected,
+    );
+    for (const scheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme: scheme });
+      for (const width of [360, 1280, 2560]) {
+        await page.setViewportSize({ width, height: 900 });
+        await assertUsable();
+      }
+    }
+    const margin = { top: '10mm', bottom: '10mm', left: '10mm', right: '10mm' };
+    const pdf = await page.pdf({ format: 'A4', margin });
+    assert.equal(pdf.toString('latin1').match(/\/Type\s*\/Page\b/g)?.length, 1);
+    await page.emulateMedia({ media: 'print' });
+    await page.getByText(/Report of \d/).waitFor();
+    assert.equal(await page.getByRole('heading', { name: 'Forecast', exact: true }).isVisible(), false);
+    assert.deepEqual([await page.locator('main script, main img').count(), complaints], [0, []]);
+  },
+);

@@ -145,6 +145,7 @@ test('The model page compares two versions and activates one after a confirmatio
   const { page, show, assertUsable, complaints } = await openDashboard(t, { ...service, key: operatorKey });
   await show('#/model?from=1&to=2&parameter=p_guess&days=365');
   await page.getByRole('img', { name: 'Reliability of predictions' }).waitFor();
+  await page.getByText('Not enough data to judge predictions').waitFor();
   await page.getByRole('img', { name: 'p_guess of each skill' }).waitFor();
   const { skills } = await get(`${path}/2`);
   const { reason } = skills.find((one: { skill_id: string }) => one.skill_id === 'few');
@@ -155,6 +156,7 @@ test('The model page compares two versions and activates one after a confirmatio
   await goButtons.first().click();
   const dialog = page.getByRole('dialog');
   await dialog.getByText(`instead of version ${in_force}`).waitFor();
+  await dialog.getByText(/^\d+ skills? gets? other parameters, of \d+\./).waitFor();
   await assertUsable();
   await dialog.getByRole('button', { name: /^Roll/ }).click();
   await dialog.waitFor({ state: 'detached' });
