@@ -1,4 +1,4 @@
-import { countDays, memoizeByObject, type Section, sections } from '../base/common.js';
+import { countDays, memoizeByObject, type Section, sections, toDay } from '../base/common.js';
 import { goalConstants } from '../base/score-constants.js';
 import { computeSectionShare } from '../catalogue/catalogue.js';
 import { resolveSkillModel, type TenantModel } from '../catalogue/tenant-model.js';
@@ -61,8 +61,9 @@ export function buildStudyAdvice(context: StudyContext): StudyAdvice[] {
 
 const compareIds = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
+/** UTC days, as in the status of a learner. */
 const countIdleDays = (views: readonly SkillView[], now: number): number =>
-  countDays(Math.max(0, ...views.map(({ state }) => state.lastAttemptAt)), now);
+  toDay(now) - toDay(Math.max(0, ...views.map(({ state }) => state.lastAttemptAt)));
 
 export function adviceUnavailableReason(context: StudyContext): string {
   const { views, locale } = context;

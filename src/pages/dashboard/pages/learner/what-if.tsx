@@ -179,7 +179,7 @@ function PlanOutcome({ forecast, usual }: { readonly forecast: WhatIf; readonly 
         {hasGoal && (
           <>
             {' '}
-            Chance of {target_score} points or more{' '}
+            With this plan, chance of {target_score} points or more{' '}
             {target_date === null ? 'in one year' : `on ${formatDay(target_date)}`}:{' '}
             <strong>{formatChance(goal_probability)}</strong>.
           </>

@@ -6,7 +6,7 @@ import { formatPercent, pluralize } from '../../base/format.js';
 type Band = Coverage['bands'][number];
 
 /** Our choice: with fewer forecasts or learners, the share may be chance. */
-export const verdictMinimum = { forecasts: 200, learners: 30 } as const;
+const verdictMinimum = { forecasts: 200, learners: 30 } as const;
 
 const level = 80;
 /** In percent. */

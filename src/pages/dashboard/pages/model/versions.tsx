@@ -109,7 +109,7 @@ const buildColumns = (
   field('Time (UTC)', 'published_at', { format: formatDayTime }),
   field('Action', 'action', { isForFile: true }),
   field('Changes', 'summary', { format: (summary) => <span class="long">{summary}</span> }),
-  field('Skills changed', 'skills_published', {
+  field('Skills published', 'skills_published', {
     show: ({ skills, skills_published }) =>
       skills === null ? '–' : `${formatNumber(skills_published ?? 0)} of ${formatNumber(skills)}`,
     align: 'end',
