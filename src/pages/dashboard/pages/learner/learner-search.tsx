@@ -1,11 +1,13 @@
 import { useEffect, useId, useState } from 'preact/hooks';
-import type { ListedLearner } from '../../../../client/types.js';
+import type { LearnersQuery, ListedLearner } from '../../../../client/types.js';
 import { useDebounced } from '../../base/debounced.js';
 import { formatDay, formatPercent, pluralize } from '../../base/format.js';
+import { fetchNames } from '../../base/groups.js';
 import { useLoad } from '../../base/load.js';
 import { usePagedList } from '../../base/paged-list.js';
 import { buildHref } from '../../base/route.js';
 import type { Api } from '../../base/session.js';
+import { LearnerLink } from '../../parts/learner-link.jsx';
 import { PagedTable } from '../../parts/paged-table.jsx';
 import { type Column, createColumnBuilder } from '../../parts/table.jsx';
 
@@ -64,7 +66,7 @@ export function LearnerSearch({ api, onOpen }: SearchProps) {
           <button type="submit">Open</button>
         </div>
         <div id={`${id}-list`} role="listbox" aria-label="Matching learners" class="found" hidden={!isOpen}>
-          {learners.map(({ user_id, total_attempts, last_day }, i) => (
+          {learners.map(({ user_id, name, total_attempts, last_day }, i) => (
             <a
               key={user_id}
               id={`${id}-${i}`}
@@ -74,7 +76,7 @@ export function LearnerSearch({ api, onOpen }: SearchProps) {
               href={buildHref('learner', [user_id])}
               onClick={() => setText('')}
             >
-              <bdi>{user_id}</bdi>
+              <bdi>{name === user_id ? name : `${name} (${user_id})`}</bdi>
               <span class="soft">
                 {pluralize(total_attempts, 'answer')}, last answer {formatDay(last_day)}
               </span>
@@ -101,7 +103,9 @@ function useLearnerSearch(api: Api, text: string) {
   const prefix = useDebounced(text.trim(), 200);
   const load = useLoad(
     async (signal) =>
-      prefix === '' ? [] : (await api.learners({ prefix, limit: maxResults + 1, signal })).learners,
+      prefix === ''
+        ? []
+        : (await fetchNamedLearners(api, { prefix, limit: maxResults + 1, signal })).learners,
     [api, prefix],
     true,
   );
@@ -112,17 +116,28 @@ function useLearnerSearch(api: Api, text: string) {
   };
 }
 
-const noLearners: readonly ListedLearner[] = [];
+interface NamedLearner extends ListedLearner {
+  /** The id replaces a missing name. */
+  readonly name: string;
+}
 
-const field = createColumnBuilder<ListedLearner>();
-const columns: readonly Column<ListedLearner>[] = [
-  field('Learner', 'user_id', {
-    format: (user_id) => (
-      <a href={buildHref('learner', [user_id])}>
-        <bdi>{user_id}</bdi>
-      </a>
-    ),
-  }),
+const noLearners: readonly NamedLearner[] = [];
+
+async function fetchNamedLearners(api: Api, query: LearnersQuery & { readonly signal: AbortSignal }) {
+  const page = await api.learners(query);
+  const ids = page.learners.map(({ user_id }) => user_id);
+  const names = ids.length === 0 ? null : await fetchNames(api, ids, query.signal);
+  const addName = (learner: ListedLearner): NamedLearner => ({
+    ...learner,
+    name: names?.get(learner.user_id) ?? learner.user_id,
+  });
+  return { ...page, learners: page.learners.map(addName) };
+}
+
+const field = createColumnBuilder<NamedLearner>();
+const columns: readonly Column<NamedLearner>[] = [
+  field('Learner', 'name', { show: ({ user_id, name }) => <LearnerLink userId={user_id} name={name} /> }),
+  field('Learner id', 'user_id', { isForFile: true }),
   field('Answers', 'total_attempts'),
   field('Correct', ({ correct_attempts, total_attempts }) => correct_attempts / total_attempts, {
     format: formatPercent,
@@ -133,7 +148,9 @@ const columns: readonly Column<ListedLearner>[] = [
 ];
 
 export function LearnerTable({ api }: { readonly api: Api }) {
-  const learners = usePagedList((page) => api.learners({ ...page, limit: 100 }), 'learners', [api]);
+  const learners = usePagedList((page) => fetchNamedLearners(api, { ...page, limit: 100 }), 'learners', [
+    api,
+  ]);
   return (
     <PagedTable
       list={learners}
