@@ -183,7 +183,7 @@ test('The dashboard shows what Redis knows while ClickHouse hangs, and the rest 
     await Promise.all(pages.map(({ show }, i) => show(hashes[i] as string, 0)));
     const [learner, group, ...others] = pages as [Dashboard, Dashboard, ...Dashboard[]];
     await learner.page.getByText('24 answers').first().waitFor();
-    await learner.page.getByRole('link', { name: 'algebra' }).waitFor();
+    await learner.page.getByRole('link', { name: 'algebra' }).first().waitFor();
     await group.page.getByRole('link', { name: 'ada' }).first().waitFor();
     for (const { page, assertUsable } of others) {
       await page.getByRole('alert').first().waitFor();
