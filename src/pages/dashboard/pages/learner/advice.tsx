@@ -15,22 +15,19 @@ export const buildSkillHref = ({ userId, query, skills }: LearnerProps, skillId:
 
 interface Recommendation {
   readonly text: string;
-  readonly code: string | null;
   readonly skillId: string | null;
 }
 
 const listRecommendations = (prediction: Prediction): Recommendation[] =>
   prediction.recommendations.map((text, i) => ({
     text,
-    code: prediction.recommendation_codes[i]?.code ?? null,
     skillId: prediction.recommendation_codes[i]?.skill_id ?? null,
   }));
 
-/** The first recommendation and, if it has no skill, the first one with a skill. Without the goal. */
-export function listNextSteps(prediction: Prediction): Recommendation[] {
-  const all = listRecommendations(prediction).filter(({ code }) => code !== 'GOAL_GAP');
-  const step = all.findIndex(({ skillId }) => skillId !== null);
-  return [...new Set([all[0], all[step]])].filter((one) => one !== undefined);
+/** Prefers a recommendation with a skill. Undefined without recommendations. */
+export function findNextStep(prediction: Prediction): Recommendation | undefined {
+  const all = listRecommendations(prediction);
+  return all.find(({ skillId }) => skillId !== null) ?? all[0];
 }
 
 /** The name of the skill is a link. */

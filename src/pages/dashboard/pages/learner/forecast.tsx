@@ -1,7 +1,7 @@
 import { useMemo } from 'preact/hooks';
 import type { Prediction } from '../../../../client/types.js';
 import { hasOpenGoal } from '../../../../domain/classes/learner-status.js';
-import { formatDecimal, formatPercent, formatPercentRange, pluralize } from '../../base/format.js';
+import { formatDecimal, formatPercent, pluralize } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
 import { useViewer } from '../../base/viewer.js';
 import { Loaded } from '../../parts/loaded.jsx';
@@ -140,17 +140,8 @@ function FanPanel({
 
 function ScoreTiles({ prediction }: { readonly prediction: Prediction }) {
   const { forecast_days: days, confidence_intervals: intervals, confidence_level: level } = prediction;
-  const { expected_accuracy: share } = prediction;
   return (
     <Stats>
-      <Stat
-        label={`Expected accuracy, next ${pluralize(days, 'day')}`}
-        value={formatPercent(share.share)}
-        note={`${formatPercent(level)} range ${formatPercentRange(share.low, share.high)}`}
-      >
-        Expected share of correct answers, over the next {pluralize(share.answers, 'answer')}. The Model page
-        compares such forecasts with the results.
-      </Stat>
       <Stat
         label="Current score"
         value={prediction.current_total}

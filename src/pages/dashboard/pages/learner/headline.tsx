@@ -1,4 +1,3 @@
-import { Fragment } from 'preact';
 import type { Prediction } from '../../../../client/types.js';
 import {
   formatDay,
@@ -10,7 +9,7 @@ import {
   pluralize,
 } from '../../base/format.js';
 import { buildStatusInput } from '../class/status-input.js';
-import { AdviceText, listNextSteps } from './advice.jsx';
+import { AdviceText, findNextStep } from './advice.jsx';
 import { ThinEvidenceNote } from './evidence.jsx';
 import { GoalChance } from './goal-panel.jsx';
 import type { LearnerProps } from './learner-props.js';
@@ -25,7 +24,7 @@ export function Headline({ prediction, ...learner }: HeadlineProps) {
   const { skills, totals, getSkillName } = learner;
   const { share, low, high } = prediction.expected_accuracy;
   const { total_attempts: answers, last_attempt_at: last } = totals;
-  const nextSteps = listNextSteps(prediction);
+  const nextStep = findNextStep(prediction);
   return (
     <section class="panel headline" aria-label="Summary">
       <p>
@@ -35,12 +34,11 @@ export function Headline({ prediction, ...learner }: HeadlineProps) {
       </p>
       <p>
         <strong>Next step:</strong>{' '}
-        {nextSteps.length === 0 && (prediction.recommendations_reason ?? 'No recommendations.')}
-        {nextSteps.map((step) => (
-          <Fragment key={step.text}>
-            <AdviceText {...learner} {...step} />{' '}
-          </Fragment>
-        ))}
+        {nextStep === undefined ? (
+          (prediction.recommendations_reason ?? 'No recommendations.')
+        ) : (
+          <AdviceText {...learner} {...nextStep} />
+        )}
       </p>
       <GoalChance
         goal={prediction.goal_tracking}

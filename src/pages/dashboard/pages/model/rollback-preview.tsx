@@ -1,5 +1,5 @@
 import type { ModelVersionPage } from '../../../../client/types.js';
-import { formatDecimal, formatPercent, missingText, pluralize } from '../../base/format.js';
+import { formatDecimal, formatPercent, pluralize } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
 import { useSkillNames } from '../../base/skill-names.js';
 import { useViewer } from '../../base/viewer.js';
@@ -53,14 +53,9 @@ export function RollBackPreview({ from, to, versions }: RollBackPreviewProps) {
 /** A fit compares its result with the version on which it is based, on the same answers. */
 function describeAccuracy(from: number, to: number, versions: ModelVersionPage['versions']): string {
   const fit = versions.find(
-    ({ action, version, based_on }) =>
-      action === 'fit' &&
-      Math.max(version, based_on) === Math.max(from, to) &&
-      Math.min(version, based_on) === Math.min(from, to),
+    ({ action, version, based_on }) => action === 'fit' && version === from && based_on === to,
   );
-  if (fit?.old_log_loss == null || fit.new_log_loss === null)
-    return 'Accuracy: these two versions were never compared on the same answers.';
-  const losses = [fit.old_log_loss, fit.new_log_loss].map(formatDecimal(4));
-  const [now, then] = fit.version === from ? losses.reverse() : losses;
-  return `Accuracy: log loss ${now ?? missingText} → ${then ?? missingText} on answers that the fit of version ${fit.version} did not use. Lower is better.`;
+  return fit === undefined
+    ? 'Accuracy: no fit compared these two versions on the same answers.'
+    : `Accuracy: log loss ${formatDecimal(4)(fit.new_log_loss)} → ${formatDecimal(4)(fit.old_log_loss)} on answers that the fit did not use. Lower is better.`;
 }
