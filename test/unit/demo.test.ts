@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { findPageOpener, formatDashboard } from '../../src/cli/demo/demo-dashboard.js';
 import { generateDemo } from '../../src/lab/demo/generate-demo.js';
-import { namedLearnerIds } from '../../src/lab/demo/school.js';
+import { demoLearnerId, maxLearners, namedLearnerIds } from '../../src/lab/demo/school.js';
+import { groupBy } from '../../src/lists.js';
 
 const dayMs = 86_400_000;
 const options = { until: '2026-06-30', seed: 1, learners: 50 };
@@ -98,6 +99,106 @@ test('A named learner of the demo behaves as the name says, on any last day', ()
     const targets = goals.map(({ setting }) => setting?.targetScore);
     assert.deepEqual(targets, [1300, undefined]);
   }
+});
+
+const school = { until: '2026-11-28', seed: 1, learners: 300 };
+const whole = generateDemo(school);
+const wholeAnswers = whole.weeks.flatMap((week) => week.answers);
+const schoolEnds = Date.parse(school.until) + dayMs;
+const membersOf = (groupId: string): Set<string> =>
+  new Set(whole.groups.find((group) => group.groupId === groupId)?.userIds);
+/** Answers of a group, from `days` before the end until `until` days before it. */
+const recentAnswers = (groupId: string, days: number, until = 0): Answers => {
+  const members = membersOf(groupId);
+  const [from, to] = [schoolEnds - days * dayMs, schoolEnds - until * dayMs];
+  return wholeAnswers.filter(
+    ({ userId, occurredAt }) => members.has(userId) && occurredAt >= from && occurredAt < to,
+  );
+};
+
+test('Learners of the demo are in a school, a grade, a class and with a teacher, and have a name', () => {
+  const kinds = groupBy(whole.groups, ({ kind }) => kind);
+  const sizes = [...kinds].map(([kind, groups]) => [kind, groups.length]);
+  assert.deepEqual(sizes.sort(), [
+    ['class', 12],
+    ['grade', 4],
+    ['school', 1],
+    ['teacher', 6],
+  ]);
+  const all = [...whole.profiles.map(({ userId }) => userId)].sort();
+  assert.equal(all.length, 300 + namedLearnerIds.length);
+  for (const groups of kinds.values()) assert.deepEqual(groups.flatMap(({ userIds }) => userIds).sort(), all);
+  for (const { userIds, parentGroupId } of kinds.get('class') ?? []) {
+    assertWithin(userIds.length, 24, 30, 'learners of a class');
+    const parent = membersOf(`${parentGroupId}`);
+    assert.ok(userIds.every((userId) => parent.has(userId)));
+  }
+  const names = new Map(whole.profiles.map(({ userId, displayName }) => [userId, displayName]));
+  assert.equal(names.get('demo-ليلى'), 'ليلى حداد');
+  assert.match(`${names.get('demo-<script>alert(1)</script>')}`, /<script>/);
+  assert.ok(membersOf('class-11-A').has('demo-at-risk'));
+  const hints = whole.profiles.filter(({ attributes }) => attributes.hints === 'on').length;
+  assertWithin(hints / all.length, 0.4, 0.6, 'share of learners with hints');
+  const largest = generateDemo({ ...school, learners: maxLearners });
+  const last = largest.groups.filter(({ userIds }) => userIds.includes(demoLearnerId(maxLearners)));
+  assert.deepEqual(
+    last.map(({ groupId }) => groupId),
+    ['school', 'grade-12', 'class-12-J', 'teacher-Reyes'],
+  );
+});
+
+test('One class of the demo improves after its lessons, one declines, and one grade forgets in the holidays', () => {
+  const changeOf = (groupId: string, skills?: readonly string[]): number => {
+    const parts = [recentAnswers(groupId, 28), recentAnswers(groupId, 56, 28)].map((some) =>
+      some.filter(({ skillIds: [skillId] }) => skills === undefined || skills.includes(skillId)),
+    );
+    const [now = 0, before = 0] = parts.map(shareOf);
+    return now - before;
+  };
+  const lessons = ['linear-functions', 'exponents-and-radicals'];
+  assertWithin(
+    changeOf('class-10-A', lessons),
+    0.15,
+    0.6,
+    'change of the class in the skills of the lessons',
+  );
+  assertWithin(changeOf('class-10-A'), 0.03, 0.2, 'change of the class with lessons');
+  assertWithin(changeOf('class-11-A'), -0.3, -0.08, 'change of the declining class');
+  const changes = ['B', 'C'].flatMap((letter) =>
+    [10, 11].map((grade) => changeOf(`class-${grade}-${letter}`)),
+  );
+  for (const change of changes) assertWithin(change, -0.07, 0.07, 'change of another class');
+  const forgotten = ['polynomials', 'paired-texts'];
+  const [grade9, ...others] = [9, 10, 11, 12].map((grade) => changeOf(`grade-${grade}`, forgotten));
+  assertWithin(grade9 ?? 0, -0.5, -0.15, 'change of grade 9 after the holidays');
+  for (const change of others) assertWithin(change, -0.12, 0.12, 'change of another grade');
+});
+
+test('Learners of the demo with hints improve faster, and the classes of one teacher practise least', () => {
+  const withHints = new Set(
+    whole.profiles.flatMap(({ userId, attributes }) => (attributes.hints === 'on' ? [userId] : [])),
+  );
+  const counts = new Map<string, number>();
+  const shares = [true, false].map((hasHints) =>
+    [0, 6].map((attempt) => {
+      counts.clear();
+      return shareOf(
+        wholeAnswers.filter(({ userId, skillIds: [skillId] }) => {
+          const key = `${userId} ${skillId}`;
+          const before = counts.get(key) ?? 0;
+          counts.set(key, before + 1);
+          return before === attempt && withHints.has(userId) === hasHints;
+        }),
+      );
+    }),
+  ) as [[number, number], [number, number]];
+  const [gainWith, gainWithout] = shares.map(([first, seventh]) => seventh - first) as [number, number];
+  assertWithin(gainWith - gainWithout, 0.04, 0.15, 'lead in the gain until the seventh answer');
+  const teachers = whole.groups.filter(({ kind }) => kind === 'teacher');
+  const rate = ({ groupId, userIds }: (typeof teachers)[number]): number =>
+    recentAnswers(groupId, 56).length / userIds.length;
+  const [least] = teachers.sort((a, b) => rate(a) - rate(b));
+  assert.equal(least?.name, 'Mr Brandt');
 });
 
 test('findPageOpener returns a program on a desktop only: not in a pipe, in CI or over SSH', () => {

@@ -13,6 +13,7 @@ import {
   sigmoid,
 } from '../../domain/base/common.js';
 import { indices } from '../../lists.js';
+import { type Enrolment, gradeOf } from './enrolment.js';
 import type { DemoItem, DemoLearner, DemoSkill, Draws } from './school.js';
 
 export interface DemoAnswer extends Answer {
@@ -29,19 +30,43 @@ const hourMs = 3_600_000;
 /** Every ninth week, counted from the epoch, ends with a school test. */
 export const isTestWeek = (monday: number): boolean => Math.floor(monday / (7 * dayMs) + 0.5) % 9 === 4;
 
-function computeWeekFactor(monday: number): number {
-  const day = new Date(monday + 3 * dayMs).toISOString().slice(5, 10);
-  if (day >= '12-21' || day <= '01-04') return 0.15;
+/** Share of the usual practice in holidays. */
+function findHolidayPractice(ms: number): number | undefined {
+  const day = new Date(ms).toISOString().slice(5, 10);
+  if (day >= '12-21' || day <= '01-04' || (day >= '10-19' && day <= '11-01')) return 0.15;
   if (day >= '07-01' && day <= '08-31') return 0.3;
-  if (day >= '04-03' && day <= '04-09') return 0.25;
-  return isTestWeek(monday) ? 1.4 : 1;
+  return day >= '04-03' && day <= '04-09' ? 0.25 : undefined;
 }
 
-export function simulateAnswers(
-  learner: DemoLearner,
-  skills: readonly DemoSkill[],
-  draws: Draws,
-): DemoAnswer[] {
+/** Weeks belong to the holidays of their Thursday. */
+const computeWeekFactor = (monday: number): number =>
+  findHolidayPractice(monday + 3 * dayMs) ?? (isTestWeek(monday) ? 1.4 : 1);
+
+const hasHoliday = (from: number, to: number): boolean =>
+  indices(Math.floor((to - from) / dayMs)).some((day) => findHolidayPractice(from + day * dayMs));
+
+export interface Student extends DemoLearner, Enrolment {
+  /** End of the last day of the school, Unix milliseconds. */
+  readonly schoolEnds: number;
+}
+
+/** One class does not understand these skills until its teacher explains them again, and gets homework on them. */
+const lessons = { className: '10-A', skillIds: ['linear-functions', 'exponents-and-radicals'] };
+/** One grade forgets these skills in holidays. */
+const holidayLoss = { grade: '9', skillIds: ['polynomials', 'paired-texts'] };
+
+const isInLastDays = ({ schoolEnds }: Student, days: number, at: number): boolean =>
+  at >= schoolEnds - days * dayMs;
+
+/** One class practises less and guesses more. */
+const isDeclining = (student: Student, at: number): boolean =>
+  student.className === '11-A' && isInLastDays(student, 28, at);
+
+/** The classes of one teacher practise less. */
+const computePractice = (student: Student, monday: number): number =>
+  isDeclining(student, monday) ? 0.7 : /^(9|12)-C$/.test(student.className) ? 0.6 : 1;
+
+export function simulateAnswers(learner: Student, skills: readonly DemoSkill[], draws: Draws): DemoAnswer[] {
   const answerSession = createStudent(learner, skills, draws);
   const all: DemoAnswer[] = [];
   for (let monday = learner.from; monday < learner.to; monday += 7 * dayMs)
@@ -53,8 +78,8 @@ export function simulateAnswers(
   return all.slice(0, learner.atMostAnswers);
 }
 
-function drawSessions(learner: DemoLearner, monday: number, draws: Draws) {
-  const factor = computeWeekFactor(monday);
+function drawSessions(learner: Student, monday: number, draws: Draws) {
+  const factor = computeWeekFactor(monday) * computePractice(learner, monday);
   const isActive = monday === learner.from || draws.chance(learner.weeks * Math.min(1, 2 * factor));
   const count = isActive ? Math.max(1, Math.round(learner.sessions * factor * draws.between(0.5, 1.5))) : 0;
   // Sessions end before midnight, and before the forecasts of Sunday evening.
@@ -124,11 +149,15 @@ const drawSeconds = (mean: number, draws: Draws): number =>
     : Math.round(clamp(Math.exp(draws.normal(mean, 0.45)), 5, 900));
 
 /** The result takes a start, a number of answers, and a delay of arrival in milliseconds. */
-function createStudent(learner: DemoLearner, skills: readonly DemoSkill[], draws: Draws) {
+function createStudent(learner: Student, skills: readonly DemoSkill[], draws: Draws) {
   const knowledge = new Map<DemoSkill, ReturnType<typeof drawKnowledge>>();
   const nextSkill = createSkillPath(learner, skills, draws);
   const mathShare = draws.between(0.35, 0.7);
   const isOld = learner.device === 'old';
+  const learning = 0.15 * learner.learning * (learner.hasHints ? 2 : 1);
+  const losesSkills = gradeOf(learner.className) === holidayLoss.grade;
+  const isTaught = learner.className === lessons.className;
+  const lessonSkills = skills.filter(({ id }) => isTaught && lessons.skillIds.includes(id));
   let number = 0;
 
   function recall(skill: DemoSkill, item: DemoItem, at: number) {
@@ -136,12 +165,14 @@ function createStudent(learner: DemoLearner, skills: readonly DemoSkill[], draws
     const state = knowledge.get(skill) ?? drawKnowledge(learner, skill, at, draws);
     knowledge.set(skill, state);
     const idleDays = Math.max(0, (at - state.lastAt) / dayMs - 2);
-    if (draws.chance(1 - Math.exp(-learner.forgets * idleDays))) state.knows.fill(false);
+    const isLost = losesSkills && holidayLoss.skillIds.includes(skill.id) && hasHoliday(state.lastAt, at);
+    if (draws.chance(isLost ? 0.9 : 1 - Math.exp(-learner.forgets * idleDays))) state.knows.fill(false);
+    if (lessonSkills.includes(skill)) state.knows.fill(isInLastDays(learner, 21, at) && draws.chance(0.85));
     return { skill, half, state, knows: state.knows[half] === true };
   }
 
   function practise({ half, state }: ReturnType<typeof recall>, isRapid: boolean, at: number): void {
-    if (!isRapid && !state.stuck && draws.chance(0.15 * learner.learning)) state.knows[half] = true;
+    if (!isRapid && !state.stuck && draws.chance(learning)) state.knows[half] = true;
     state.answers += 1;
     state.lastAt = at;
   }
@@ -151,7 +182,7 @@ function createStudent(learner: DemoLearner, skills: readonly DemoSkill[], draws
     const second = skills.find(({ id }) => id === item.second);
     const asked: NonEmpty<DemoSkill> = second === undefined ? [skill] : [skill, second];
     const recalled = mapNonEmpty(asked, (one) => recall(one, item, occurredAt));
-    const isRapid = draws.chance(learner.rapid);
+    const isRapid = draws.chance(learner.rapid + (isDeclining(learner, occurredAt) ? 0.3 : 0));
     // The weakest skill decides.
     const chances = recalled.map(({ skill, state, knows }) =>
       computeChance(learner, skill, item, knows, state.answers),
@@ -184,7 +215,9 @@ function createStudent(learner: DemoLearner, skills: readonly DemoSkill[], draws
     const main = draws.chance(mathShare) ? 0 : 1;
     let at = from;
     return indices(count).flatMap(() => {
-      const made = answer(nextSkill(draws.chance(0.9) ? main : 1 - main), at, late);
+      const isHomework = isTaught && isInLastDays(learner, 56, at) && draws.chance(0.25);
+      const skill = isHomework ? draws.pick(lessonSkills) : nextSkill(draws.chance(0.9) ? main : 1 - main);
+      const made = answer(skill, at, late);
       at += 1000 * (Math.min(900, made.timeSpentSeconds ?? 60) + draws.whole(3, 20));
       return isOld && draws.chance(0.02) ? [made, made] : [made];
     });

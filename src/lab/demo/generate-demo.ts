@@ -1,6 +1,7 @@
 import { dayMs, formatDate } from '../../domain/base/common.js';
 import { distinct, groupBy, indices } from '../../lists.js';
 import { type DemoAnswer, isTestWeek, simulateAnswers } from './answers.js';
+import { buildDemoGroups, drawEnrolment, type Enrolment, findNamedEnrolment } from './enrolment.js';
 import {
   createDraws,
   type DemoLearner,
@@ -30,10 +31,11 @@ const weekMs = 7 * dayMs;
 const sundayEveningMs = 6 * dayMs + 20 * 3_600_000;
 /** Separate seeds: adding learners does not change the others. */
 const seedsPerSchool = 100_000;
+const firstEnrolmentSeed = 50_000;
 
 const findNextMonday = (ms: number): number => ms + ((8 - new Date(ms).getUTCDay()) % 7) * dayMs;
 
-/** Deterministic. Answers are in the order of arrival. */
+/** Deterministic. Answers are in the order of arrival. `from`: start of the first week, Unix milliseconds. */
 export function generateDemo({ until, seed, learners }: DemoOptions) {
   const lastDay = Date.parse(until);
   const [start, end] = [new Date(lastDay), lastDay + dayMs];
@@ -41,25 +43,40 @@ export function generateDemo({ until, seed, learners }: DemoOptions) {
   const from = findNextMonday(start.getTime());
   const skills = drawSkills(seed);
   const drawsFor = (number: number): Draws => createDraws(seed * seedsPerSchool + number + 1);
+  const simulate = (
+    drawn: DemoLearner,
+    enrolment: Enrolment,
+    draws: Draws,
+    listGoals: () => ReturnType<typeof drawGoals>,
+  ) => {
+    const learner = { ...drawn, ...enrolment, schoolEnds: end };
+    return { learner, answers: simulateAnswers(learner, skills, draws), goals: listGoals() };
+  };
   const drawn = indices(learners).map((number) => {
     const draws = drawsFor(number);
     const learner = drawLearner(draws, number + 1, from, end);
-    return { answers: simulateAnswers(learner, skills, draws), goals: drawGoals(learner, lastDay, draws) };
+    const enrolment = drawEnrolment(drawsFor(firstEnrolmentSeed + number), number + 1);
+    return simulate(learner, enrolment, draws, () => drawGoals(learner, lastDay, draws));
   });
   const named = namedLearnerIds.map((_, place) => {
     const draws = drawsFor(maxLearners + place);
     const { goal, ...learner } = drawNamedLearner(draws, place, from, end);
-    return {
-      answers: simulateAnswers(learner, skills, draws),
-      goals: buildNamedGoals(learner, goal, lastDay),
-    };
+    return simulate(learner, findNamedEnrolment(place), draws, () => buildNamedGoals(learner, goal, lastDay));
   });
   const generated = [...drawn, ...named];
   const answers = generated.flatMap((one) => one.answers).filter(({ sentAt }) => sentAt < end);
   const goals = generated.flatMap((one) => one.goals).filter(({ at }) => at < end);
   // Stable: simultaneous answers of a learner remain in order.
   answers.sort((a, b) => a.sentAt - b.sentAt);
-  return { skills, weeks: groupByWeek(answers, goals, from + sundayEveningMs, end) };
+  const students = generated.map(({ learner }) => learner);
+  return {
+    ...{ skills, from, weeks: groupByWeek(answers, goals, from + sundayEveningMs, end) },
+    groups: buildDemoGroups(students),
+    profiles: students.map(({ userId, displayName, hasHints }) => ({
+      ...{ userId, displayName },
+      attributes: { hints: hasHints ? 'on' : 'off' },
+    })),
+  };
 }
 
 function groupByWeek(
