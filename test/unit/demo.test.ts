@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { findPageOpener, formatDashboard } from '../../src/cli/demo/demo-dashboard.js';
+import { buildDemoGroups, drawEnrolment } from '../../src/lab/demo/enrolment.js';
 import { generateDemo } from '../../src/lab/demo/generate-demo.js';
-import { demoLearnerId, maxLearners, namedLearnerIds } from '../../src/lab/demo/school.js';
+import { createDraws, maxLearners, namedLearnerIds } from '../../src/lab/demo/school.js';
 import { groupBy } from '../../src/lists.js';
 
 const dayMs = 86_400_000;
@@ -139,12 +140,9 @@ test('Learners of the demo are in a school, a grade, a class and with a teacher,
   assert.ok(membersOf('class-11-A').has('demo-at-risk'));
   const hints = whole.profiles.filter(({ attributes }) => attributes.hints === 'on').length;
   assertWithin(hints / all.length, 0.4, 0.6, 'share of learners with hints');
-  const largest = generateDemo({ ...school, learners: maxLearners });
-  const last = largest.groups.filter(({ userIds }) => userIds.includes(demoLearnerId(maxLearners)));
-  assert.deepEqual(
-    last.map(({ groupId }) => groupId),
-    ['school', 'grade-12', 'class-12-J', 'teacher-Reyes'],
-  );
+  const last = { userId: 'demo-1000', ...drawEnrolment(createDraws(1), maxLearners) };
+  const groupsOfLast = buildDemoGroups([last]).map(({ groupId }) => groupId);
+  assert.deepEqual(groupsOfLast, ['school', 'grade-12', 'class-12-J', 'teacher-Reyes']);
 });
 
 test('One class of the demo improves after its lessons, one declines, and one grade forgets in the holidays', () => {
