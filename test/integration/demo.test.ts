@@ -19,7 +19,8 @@ const learnerCount = drawn + namedLearnerIds.length;
 const options = ['--until', '2026-06-30', '--learners', `${drawn}`];
 
 const tables = ['attempts', 'learner_skill_daily', 'skill_daily', 'goal_changes', 'served_forecasts'];
-const facts = ['skill_changes', 'model_versions', 'skill_parameters', 'xapi_mappings'];
+const facts = ['skill_changes', 'model_versions', 'skill_parameters', 'xapi_mappings', 'group_changes'];
+const groupTables = ['group_member_changes', 'learner_profile_changes'];
 
 const rowHash = `SELECT toString(sum(cityHash64(tuple(* EXCEPT (received_at, outbox_ms, outbox_seq, learner_version))))) AS hash
 FROM attempts WHERE tenant = 'demo'`;
@@ -73,9 +74,21 @@ test('npm run demo stores a school and opens a link with its key; --reset remove
   assert.equal(page, join(dir, 'demo.html'));
   assert.equal(statSync(page).mode & 0o777, 0o600);
   assert.ok(readFileSync(page, 'utf8').includes(`url=${link}"`));
-  const fetchSkills = () => fetch(`${baseUrl}/api/v1/skills?limit=1`, { headers: { 'X-API-Key': key } });
+  const request = (path: string) => fetch(`${baseUrl}/api/v1/${path}`, { headers: { 'X-API-Key': key } });
+  const fetchSkills = () => request('skills?limit=1');
   const { data } = (await (await fetchSkills()).json()) as { data: { skills: unknown[] } };
   assert.equal(data.skills.length, 1);
+  const profile = (await (await request('learners/demo-at-risk/profile')).json()) as {
+    data: { display_name: string; attributes: object; groups: { group_id: string }[] };
+  };
+  assert.deepEqual([profile.data.display_name, profile.data.attributes], ['Ruben Costa', { hints: 'off' }]);
+  const groupIds = profile.data.groups.map(({ group_id }) => group_id);
+  assert.deepEqual(groupIds, ['class-11-A', 'grade-11', 'school', 'teacher-Rivera']);
+  const memberships =
+    await select(`SELECT toUInt32(count()) AS members, toUInt32(countIf(joined_at > first_at)) AS late
+    FROM group_members JOIN (SELECT user_id, min(occurred_at) AS first_at FROM attempts GROUP BY user_id)
+    AS learners USING (user_id) WHERE group_id = 'school'`);
+  assert.deepEqual(memberships, [{ members: learnerCount, late: 0 }]);
   const second = await run(...options);
   assert.deepEqual([second.code, second.out], [1, '']);
   assert.ok(second.err.startsWith(`Tenant demo already has a demo, or a part of one (${link}).`), second.err);
@@ -96,7 +109,7 @@ test('npm run demo stores a school and opens a link with its key; --reset remove
   assert.equal(reset.code, 0, reset.err);
   assert.deepEqual(JSON.parse(reset.out), { tenant: 'demo', erased: learnerCount });
   assert.deepEqual([existsSync(join(dir, 'demo-key')), existsSync(page)], [false, false]);
-  for (const table of [...tables, ...facts]) assert.equal(await count(table), 0, table);
+  for (const table of [...tables, ...facts, ...groupTables]) assert.equal(await count(table), 0, table);
   assert.equal(await redis.hget(xapiMappingsKey, 'demo'), null);
   await waitFor('the revocation of the key', async () => (await fetchSkills()).status === 401);
   assert.deepEqual(await redis.keys('*demo*'), []);

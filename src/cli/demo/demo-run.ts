@@ -5,7 +5,8 @@ import type { DemoAnswer } from '../../lab/demo/answers.js';
 import { type DemoOptions, type DemoWeek, generateDemo } from '../../lab/demo/generate-demo.js';
 import { formatNumber } from '../../lab/report/format.js';
 import { StartError, waitAtMost } from '../../lifecycle.js';
-import { distinct, splitIntoParts } from '../../lists.js';
+import { computeSum, distinct, splitIntoParts } from '../../lists.js';
+import { replaceGroup } from '../../services/groups/manage-groups.js';
 import { createFeeder } from '../../services/import/feeder.js';
 import { calibrateTenants } from '../../services/models/calibrate-tenants.js';
 import { runFits } from '../../services/models/fit-models.js';
@@ -32,7 +33,7 @@ export async function runDemo(run: DemoRun) {
   const { tenant } = args;
   const since = performance.now();
   context.showProgress('generating the school');
-  const { skills, weeks } = generateDemo(args);
+  const { skills, weeks, from: startsAt, groups, profiles } = generateDemo(args);
   for (const { id, name, section } of skills) {
     const setting = { name, section, weight: 1, parameters: null };
     const write = { skillId: id, setting, ifRevision: null };
@@ -40,7 +41,14 @@ export async function runDemo(run: DemoRun) {
     if (status !== 'written')
       throw new StartError('The demo needs 40 skills. Increase MAX_SKILLS_PER_TENANT');
   }
-  const counts = { attempts: 0, goal_changes: 0, served_forecasts: 0 };
+  for (const { groupId, userIds, ...setting } of groups)
+    await replaceGroup(engine.groups, tenant, groupId, setting, userIds, startsAt);
+  for (const { userId, ...profile } of profiles) await engine.profiles.write(tenant, userId, profile);
+  const counts = {
+    ...{ attempts: 0, goal_changes: 0, served_forecasts: 0, group_changes: groups.length },
+    group_member_changes: computeSum(groups.map(({ userIds }) => userIds.length)),
+    learner_profile_changes: profiles.length,
+  };
   const fits = fitShares.map((share) => Math.floor(weeks.length * share));
   let [version, from, current] = [0, 0, engine];
   for (const until of fits) {
@@ -55,6 +63,7 @@ export async function runDemo(run: DemoRun) {
   return {
     ...{ tenant, until: args.until, seed: args.seed, skills: skills.length, modelVersion: version },
     learners: distinct(weeks.flatMap(({ answers }) => answers.map(({ userId }) => userId))).length,
+    groups: groups.length,
     ...{ answers: counts.attempts, goals: counts.goal_changes, forecasts: counts.served_forecasts },
     fittedUntil: new Date(weeks[from - 1]?.end ?? 0).toISOString(),
     seconds: (performance.now() - since) / 1000,

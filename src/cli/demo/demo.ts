@@ -19,8 +19,8 @@ import { hasDemo, removeDemo } from './remove-demo.js';
 
 const demoArguments = read.defineArguments({
   usage: 'npm run demo [-- options]',
-  about: `Fills a tenant with a generated school: eight months of answers on 40 skills, with goals, weekly forecasts and two
-fits. All data passes through the engine, like the data of a live tenant.`,
+  about: `Fills a tenant with a generated school: eight months of answers on 40 skills, with classes, names, goals, weekly
+forecasts and two fits. All data passes through the engine, like the data of a live tenant.`,
   options: {
     until: read.option(
       'DATE',
@@ -39,7 +39,8 @@ fits. All data passes through the engine, like the data of a live tenant.`,
     'no-open': read.flag('do not open a browser; implied by --json, a pipe, CI, SSH, or a missing display'),
   },
   examples: ['npm run demo', 'npm run demo -- --until 2026-06-30', 'npm run demo -- --reset'],
-  notes: `The same --until, --seed and --learners produce the same rows, except received_at, outbox ids and learner_version.
+  notes: `The same --until, --seed and --learners produce the same rows, except received_at, outbox ids, learner_version, and
+the times of profiles.
 
 The command prints a dashboard link. Its key belongs to the tenant, works only on this machine, and is revoked by --reset.
 
@@ -117,12 +118,12 @@ async function resetDemo(context: CommandContext, args: DemoArguments, engine: E
 }
 
 function formatSummary({ tenant, ...summary }: NonNullable<Awaited<ReturnType<typeof runDemo>>>): string {
-  const { until, seed, seconds, answers, learners, skills, goals, forecasts, modelVersion, fittedUntil } =
-    summary;
+  const { until, seed, seconds, answers, learners, groups, skills, goals, forecasts } = summary;
+  const { modelVersion, fittedUntil } = summary;
   return [
     `Tenant ${tenant} has a demo school of ${learners} learners until ${until} (seed ${seed})`,
     `  ${formatNumber(answers)} answers on ${skills} skills in ${seconds.toFixed(1)} s`,
-    `  ${goals} goal changes, ${formatNumber(forecasts)} forecasts`,
+    `  ${groups} groups, ${goals} goal changes, ${formatNumber(forecasts)} forecasts`,
     modelVersion === 0
       ? '  no model version published'
       : `  model version ${modelVersion}, fitted on the answers until ${fittedUntil.slice(0, 10)}`,

@@ -11,12 +11,20 @@ import { dryRunFlag, printDryRun, readLog, rejectUnusable } from '../answer-log/
 import * as read from '../support/arguments.js';
 import { type CommandContext, defineCommand } from '../support/command.js';
 import { acquireProcessLock, openEngine } from '../support/servers.js';
+import { importRoster } from './import-roster.js';
 import { type ImportSummary, runImport } from './run-import.js';
 
 export const importArguments = read.defineArguments({
   usage: 'npm run import -- FILE [options]',
-  about: `Imports the answers of FILE. Each answer counts like a live one, in the order of the file for each learner.`,
+  about: `Imports the answers of FILE. Each answer counts like a live one, in the order of the file for each learner.
+With --groups or --oneroster, it imports groups of learners and their names instead.`,
   options: {
+    groups: read.option('FILE', 'import groups: CSV with a row per member (docs/import-data.md)', String),
+    oneroster: read.option(
+      'FOLDER',
+      'import groups: classes.csv, users.csv, enrollments.csv of OneRoster 1.1',
+      String,
+    ),
     tenant: read.tenantOption(`import into this tenant (default: ${read.defaultTenant})`),
     again: read.flag('import a file again and count all of its rows a second time'),
     'dry-run': dryRunFlag,
@@ -26,6 +34,7 @@ export const importArguments = read.defineArguments({
   examples: [
     'npm run import -- answers.csv --tenant school-1',
     'npm run import -- tx.txt --kc Default --dry-run',
+    'npm run import -- --groups classes.csv --tenant school-1',
     'npm run import -- grades.csv --columns user_id="Student ID",skill_id=Topic,correct=Score --min-score 0.6',
   ],
   notes: `${logHelp}
@@ -35,11 +44,15 @@ line number and reason to a file in DATA_DIR/imports, and the import continues. 
 import.
 
 It connects to the service running on DATA_DIR, or starts Redis and ClickHouse itself.`,
-  read: ({ tenant, again, json, 'dry-run': dryRun, ...values }, given) =>
-    read.requireFile(
-      { tenant: tenant ?? read.defaultTenant, again, json, dryRun, options: toReadOptions(values) },
-      given,
-    ),
+  read: ({ tenant, again, json, 'dry-run': dryRun, groups, oneroster, ...values }, given) => {
+    const shared = { tenant: tenant ?? read.defaultTenant, again, json, dryRun };
+    const args = { ...shared, options: toReadOptions(values) };
+    const roster = groups ?? oneroster;
+    if (roster === null) return { ...read.requireFile(args, given), roster: null };
+    if ([again, groups && oneroster, ...given.operands, ...Object.values(values)].some(Boolean))
+      throw new read.UsageError('--groups and --oneroster allow only --tenant, --dry-run and --json');
+    return { ...args, file: roster, roster: groups === null ? ('oneroster' as const) : ('groups' as const) };
+  },
 });
 
 type ImportArguments = NonNullable<ReturnType<typeof importArguments.read>>;
@@ -47,6 +60,8 @@ type ImportArguments = NonNullable<ReturnType<typeof importArguments.read>>;
 export const main = defineCommand({ name: 'import', ...importArguments, run: importFile });
 
 async function importFile(context: CommandContext, args: ImportArguments): Promise<void> {
+  const { roster } = args;
+  if (roster !== null) return importRoster(context, { ...args, roster });
   if (args.dryRun) return printDryRun(args, context);
   const log = await openAnswerLog(args.file, args.options);
   for (const warning of log.warnings) context.stderr.write(`Warning: ${warning}\n`);

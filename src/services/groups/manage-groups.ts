@@ -72,23 +72,30 @@ export async function putGroup(ports: GroupPorts, call: Call, groupId: string) {
   return readGroup(ports, call, groupId);
 }
 
-/** Creates or replaces a group. An equal group is not written. */
+/**
+ * Creates or replaces a group. An equal group is not written.
+ * @param at time of the change, Unix milliseconds; null: now
+ * @throws ApiError LIMIT_EXCEEDED, UNAVAILABLE
+ */
 export const replaceGroup = (
   groups: Pick<GroupStore, 'change'>,
   tenant: string,
   groupId: string,
   setting: GroupSetting,
-  userIds: readonly string[],
-) =>
-  groups.change(tenant, groupId, (before) => {
-    const members = new Set(userIds);
+  userIds: Iterable<string>,
+  at: number | null = null,
+) => {
+  const members = new Set(userIds);
+  const plan = (before: GroupWithMembers | null): GroupChange | null => {
     const added = [...members].filter((userId) => !before?.members.has(userId));
     const removed = [...(before?.members.keys() ?? [])].filter((userId) => !members.has(userId));
     const isEqual = before !== null && added.length + removed.length === 0 && hasSetting(before, setting);
     return isEqual ? null : { setting, added, removed };
-  });
+  };
+  return groups.change(tenant, groupId, plan, at);
+};
 
-const hasSetting = (group: Group, { name, kind, parentGroupId }: GroupSetting): boolean =>
+export const hasSetting = (group: GroupSetting, { name, kind, parentGroupId }: GroupSetting): boolean =>
   group.name === name && group.kind === kind && group.parentGroupId === parentGroupId;
 
 export async function deleteGroup({ groups }: GroupPorts, { tenant }: Call, groupId: string) {

@@ -51,12 +51,12 @@ export interface GroupChange {
 /**
  * ARGV: tenant, id, expected JSON ('': none), JSON after the times ('': delete), row after its time and before
  * `created_at`, encoded tenant and group for rows of members, limits of the journal and of groups, number of added members,
- * added and removed members. Ids contain no control characters, so rows escape only backslashes.
+ * time ('': now), added and removed members. Ids contain no control characters, so rows escape only backslashes.
  */
 const changeGroup = defineScript(1)<
   [
     ...[prefix: string, tenant: string, groupId: string, expected: string, rest: string, row: string],
-    ...[maxJournal: number, maxGroups: number, added: number, ...userIds: string[]],
+    ...[maxJournal: number, maxGroups: number, added: number, at: string, ...userIds: string[]],
   ],
   [status: 'written' | 'changed' | 'full' | 'many', updatedAt: string]
 >(`
@@ -66,16 +66,16 @@ local groups, journal = prefix .. ':g:' .. tenant, prefix .. ':journal'
 local members = prefix .. ':m:' .. tenant .. ':' .. id
 if (redis.call('HGET', groups, id) or '') ~= expected then return { 'changed', '' } end
 if expected == '' and redis.call('HLEN', groups) >= tonumber(ARGV[7]) then return { 'many', '' } end
-if redis.call('XLEN', journal) + #ARGV - 8 > tonumber(ARGV[6]) then return { 'full', '' } end
+if redis.call('XLEN', journal) + #ARGV - 9 > tonumber(ARGV[6]) then return { 'full', '' } end
 local function escape(text) return (string.gsub(text, '\\\\', '\\\\\\\\')) end
 local previous = tonumber(string.match(expected, '"updatedAt":(%d+)')) or 0
-local at = string.format('%.0f', math.max(tonumber(now()), previous + 1))
+local at = string.format('%.0f', math.max(tonumber(ARGV[9]) or tonumber(now()), previous + 1))
 local created = string.match(expected, '"createdAt":(%d+)') or at
 redis.call('SADD', prefix .. ':tenants', tenant)
-for i = 9, #ARGV do
+for i = 10, #ARGV do
   local user = ARGV[i]
   local learnerGroups = prefix .. ':l:' .. tenant .. ':' .. user
-  local joins = i - 8 <= tonumber(ARGV[8])
+  local joins = i - 9 <= tonumber(ARGV[8])
   if joins then
     redis.call('HSET', members, user, at)
     redis.call('SADD', learnerGroups, id)
@@ -145,12 +145,14 @@ export function createGroupStore(client: RedisClient, maxJournal = maxJournalEnt
   /**
    * Repeats the plan after concurrent changes, and until all parts of a large change are written.
    * @param plan null: change nothing
+   * @param at time of the change, Unix milliseconds; null: now. Demos have past times
    * @throws ApiError LIMIT_EXCEEDED, UNAVAILABLE: some parts may be written
    */
   async function change(
     tenant: string,
     groupId: string,
     plan: (before: GroupWithMembers | null) => GroupChange | null,
+    at: number | null = null,
   ): Promise<ChangedGroup> {
     const counts = { added: 0, removed: 0 };
     for (;;) {
@@ -160,7 +162,7 @@ export function createGroupStore(client: RedisClient, maxJournal = maxJournalEnt
       const members = before?.members.size ?? 0;
       if (planned === null) return { ...counts, members, updatedAt: before?.updatedAt ?? 0 };
       const part = takePart(planned, before);
-      const [status, updatedAt] = await write(tenant, groupId, text, part);
+      const [status, updatedAt] = await write(tenant, groupId, text, part, at);
       if (status === 'changed') continue;
       if (status !== 'written') throw createWriteError(status);
       counts.added += part.added.length;
@@ -175,6 +177,7 @@ export function createGroupStore(client: RedisClient, maxJournal = maxJournalEnt
     groupId: string,
     expected: string,
     { setting, added, removed }: GroupChange,
+    at: number | null,
   ) {
     if ((await mapRedisErrors(client.exists(metaKey))) === 0)
       throw unavailable('Learner state was lost and is not rebuilt yet; retry later.');
@@ -183,7 +186,8 @@ export function createGroupStore(client: RedisClient, maxJournal = maxJournalEnt
     return withReplication(client, groupsPrefix, () =>
       changeGroup(
         ...([client, groupsPrefix, tenant, groupId, expected, rest, row] as const),
-        ...([maxJournal, groupLimits.groupsPerTenant, added.length, ...added, ...removed] as const),
+        ...([maxJournal, groupLimits.groupsPerTenant, added.length, `${at ?? ''}`] as const),
+        ...[...added, ...removed],
       ),
     );
   }
