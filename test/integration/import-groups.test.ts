@@ -160,7 +160,7 @@ test('import --oneroster reads schools, classes, grades and teachers of OneRoste
   const users = [
     ...[user('t1', 'teacher', 'Ana Rivera'), user('s1', 'student', 'Ada Lee', '09')],
     ...[user('s2', 'student', 'Ben Cohen', '09'), user('s3', 'student', 'Cleo Ito', '10')],
-    user('gone', 'student', 'Gus Old', '09', 'tobedeleted'),
+    ...[user('gone', 'student', 'Gus Old', '09', 'tobedeleted'), user('t2', 'teacher', 'Mo Osei')],
   ];
   const enrollments = [
     ...[enrollment('c1', 's1', 'student'), enrollment('c1', 't1', 'teacher')],
@@ -178,8 +178,8 @@ test('import --oneroster reads schools, classes, grades and teachers of OneRoste
   ]);
   await write('manifest.csv', ['propertyName,value', 'oneroster.version,1.1', 'file.enrollments,bulk']);
   const { groups, members, names, changed } = await runJson('--oneroster', dir);
-  assert.deepEqual([groups, members, names], [6, 9, 3]);
-  assert.deepEqual(changed, { groups: 6, names: 3, removed: 0 });
+  assert.deepEqual([groups, members, names], [7, 9, 3]);
+  assert.deepEqual(changed, { groups: 7, names: 3, removed: 0 });
   const expected = {
     c1: ['Algebra', 'class', 'org-1', 's1 s2'],
     c2: ['Geometry', 'class', 'org-1', 's3'],
@@ -187,6 +187,7 @@ test('import --oneroster reads schools, classes, grades and teachers of OneRoste
     'grade-org-1-10': ['Grade 10', 'grade', 'org-1', 's3'],
     'org-1': ['North', 'school', null, ''],
     'teacher-t1': ['Ana Rivera', 'teacher', null, 's1 s2 s3'],
+    'teacher-t2': ['Mo Osei', 'teacher', null, ''],
   };
   assert.deepEqual(await listGroups('default'), expected);
   assert.deepEqual([await nameOf('default', 's1'), await nameOf('default', 'gone')], ['Ada Lee', undefined]);

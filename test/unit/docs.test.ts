@@ -109,10 +109,13 @@ test('Tables of settings, errors and webhook payloads in the docs match the sche
   assertTable('docs/webhooks.md', 'payloads', ['type', 'fields of `data`'], payloads);
 });
 
-/** Numbers of the school that the queries in docs/analytics read. */
+/** The school that the queries in docs/analytics read. */
+const demoUntil = '2026-06-30';
+const demo = generateDemo({ until: demoUntil, seed: 1, learners: 300 });
+const answers = demo.weeks.flatMap((week) => week.answers);
+
 function countDemo(): string[][] {
-  const { skills, weeks } = generateDemo({ until: '2026-06-30', seed: 1, learners: 300 });
-  const answers = weeks.flatMap((week) => week.answers);
+  const { skills, weeks, groups } = demo;
   const goals = weeks.flatMap((week) => week.goals);
   const items = skills.flatMap((skill) => skill.items);
   const percentOf = (condition: (answer: DemoAnswer) => boolean): string =>
@@ -120,9 +123,11 @@ function countDemo(): string[][] {
   const learners = new Set(answers.map(({ userId }) => userId)).size;
   const setters = new Set(goals.map(({ userId }) => userId)).size;
   const givenUp = goals.filter(({ setting }) => setting === null).length;
+  const countKind = (kind: string): number => groups.filter((group) => group.kind === kind).length;
   const isLate = ({ sentAt, occurredAt }: DemoAnswer): boolean => sentAt - occurredAt >= 86_400_000;
   return [
     ['learners', `${learners}, of whom ${namedLearnerIds.length} have names`],
+    ['grades, classes, teachers', ['grade', 'class', 'teacher'].map(countKind).join(', ')],
     ['weeks', `${weeks.length}`],
     ['skills, items', `${skills.length}, ${items.length}`],
     ['items with two skills', `${items.filter(({ second }) => second !== null).length}`],
@@ -137,8 +142,95 @@ function countDemo(): string[][] {
   ];
 }
 
+const dayMs = 86_400_000;
+const formatShare = (share: number): string => `${Math.round(100 * share)} %`;
+const shareOf = (some: readonly DemoAnswer[], condition: (answer: DemoAnswer) => boolean): number =>
+  some.filter(condition).length / some.length;
+const isRight = ({ isCorrect }: DemoAnswer): boolean => isCorrect;
+
+/** Answers of learners, of some skills, from one day until before another. Days: YYYY-MM-DD. */
+function selectAnswers(userIds: readonly string[], skillIds: readonly string[], from: string, until: string) {
+  const [members, fromMs, untilMs] = [new Set(userIds), Date.parse(from), Date.parse(until)];
+  return answers.filter(
+    ({ userId, occurredAt, skillIds: [skillId] }) =>
+      members.has(userId) &&
+      occurredAt >= fromMs &&
+      occurredAt < untilMs &&
+      (skillIds.length === 0 || skillIds.includes(skillId)),
+  );
+}
+
+/** What a teacher sees in the demo: the effects that the pages and queries must show. */
+function describeEffects(): string[][] {
+  const end = Date.parse(demoUntil) + dayMs;
+  const daysBefore = (days: number): string => new Date(end - days * dayMs).toISOString().slice(0, 10);
+  const membersOf = (groupId: string): readonly string[] =>
+    demo.groups.find((group) => group.groupId === groupId)?.userIds ?? [];
+  const compare = (
+    groupIds: readonly string[],
+    skillIds: readonly string[],
+    days: readonly [string, string, string, string],
+    condition = isRight,
+  ): string[] => {
+    const members = groupIds.flatMap(membersOf);
+    const [from, until, laterFrom, laterUntil] = days;
+    return [[from, until] as const, [laterFrom, laterUntil] as const].map(([since, before]) =>
+      formatShare(shareOf(selectAnswers(members, skillIds, since, before), condition)),
+    );
+  };
+  const lessons = [daysBefore(56), daysBefore(21), daysBefore(21), daysBefore(0)] as const;
+  const month = [daysBefore(56), daysBefore(28), daysBefore(28), daysBefore(0)] as const;
+  const easter = ['2026-03-06', '2026-04-03', '2026-04-10', '2026-05-08'] as const;
+  const forgotten = ['polynomials', 'paired-texts'];
+  const isRapid = ({ timeSpentSeconds }: DemoAnswer): boolean => (timeSpentSeconds ?? 9) <= 2;
+  const skillsOf = (name: string): string[] => [name.toLowerCase().replaceAll(' ', '-')];
+  return [
+    ...['Linear functions', 'Exponents and radicals'].map((name) => [
+      `10-A, right answers on ${name}, before and after the lessons`,
+      ...compare(['class-10-A'], skillsOf(name), lessons),
+    ]),
+    ['10-A, right answers, in both months', ...compare(['class-10-A'], [], month)],
+    ['11-A, right answers, in both months', ...compare(['class-11-A'], [], month)],
+    ['11-A, answers within two seconds, in both months', ...compare(['class-11-A'], [], month, isRapid)],
+    ['other classes, right answers, in both months', ...compare(otherClasses(), [], month)],
+    [
+      'grade 9, right answers on Polynomials and Paired texts, before and after the April holidays',
+      ...compare(['grade-9'], forgotten, easter),
+    ],
+    ['grades 10 to 12, the same', ...compare(['grade-10', 'grade-11', 'grade-12'], forgotten, easter)],
+    ...['on', 'off'].map((hints) => [
+      `hints ${hints}, right answers, first and seventh answer to a skill`,
+      ...describeGain(hints),
+    ]),
+  ];
+}
+
+const otherClasses = (): string[] =>
+  demo.groups.flatMap(({ groupId, kind }) =>
+    kind === 'class' && !/-1[01]-A$/.test(groupId) ? [groupId] : [],
+  );
+
+function describeGain(hints: string): string[] {
+  const learners = new Set(
+    demo.profiles.flatMap(({ userId, attributes }) => (attributes.hints === hints ? [userId] : [])),
+  );
+  const counts = new Map<string, number>();
+  const numbered = answers
+    .filter(({ userId }) => learners.has(userId))
+    .map((answer) => {
+      const key = `${answer.userId} ${answer.skillIds[0]}`;
+      counts.set(key, (counts.get(key) ?? 0) + 1);
+      return { answer, number: counts.get(key) };
+    });
+  return [1, 7].map((wanted) => {
+    const some = numbered.flatMap(({ answer, number }) => (number === wanted ? [answer] : []));
+    return formatShare(shareOf(some, isRight));
+  });
+}
+
 test('docs/demo.md has the numbers of the demo, and names its learners as the dashboard does', () => {
   assertTable('docs/demo.md', 'demo', ['what', 'how much'], countDemo());
+  assertTable('docs/demo.md', 'effects', ['who and what', 'before', 'after'], describeEffects());
   const texts = ['docs/demo.md', 'src/pages/dashboard/pages/about-demo.tsx'].map(readText);
   for (const id of namedLearnerIds) for (const text of texts) assert.ok(text.includes(id), id);
 });

@@ -69,7 +69,7 @@ export async function* readOneRoster(folder: string, today: string): AsyncGenera
         throw new StartError(`${place}: delta files are not supported, only bulk files`);
   if (hasFile('orgs')) yield* readGroups(findFile('orgs'), settings);
   yield* readGroups(findFile('classes'), settings);
-  yield* readGrades(findFile('users'), names);
+  yield* readUsers(findFile('users'), names);
   const teachers = new Map<string, string[]>();
   for (const pass of ['teacher', 'student'])
     for await (const row of readEnrollments(findFile('enrollments'), pass, names, settings, today)) {
@@ -78,10 +78,8 @@ export async function* readOneRoster(folder: string, today: string): AsyncGenera
         teachers.set(row.groupId, [...(teachers.get(row.groupId) ?? []), row.member.userId]);
       else {
         yield row;
-        for (const id of teachers.get(row.groupId) ?? []) {
-          const setting = { name: `${names.get(id)}`, kind: 'teacher', parentGroupId: null };
-          yield { ...row, groupId: `teacher-${id}`, setting };
-        }
+        for (const id of teachers.get(row.groupId) ?? [])
+          yield { ...row, ...describeTeacher(id, `${names.get(id)}`) };
       }
     }
 }
@@ -98,11 +96,18 @@ async function* readGroups(path: string, settings: Settings): AsyncGenerator<Ros
   }
 }
 
-async function* readGrades(path: string, names: Names): AsyncGenerator<RosterRow> {
+const describeTeacher = (userId: string, name: string) => ({
+  groupId: `teacher-${userId}`,
+  setting: { name, kind: 'teacher', parentGroupId: null },
+});
+
+async function* readUsers(path: string, names: Names): AsyncGenerator<RosterRow> {
   for await (const { place, row } of readCsv(path, 'sourcedId', 'role', 'givenName', 'familyName')) {
     const { sourcedId: userId = '', orgSourcedIds = '', role, givenName, familyName, grades } = row;
     const displayName = `${givenName} ${familyName}`.trim();
     names.set(userId, isRemoved(row) ? null : displayName);
+    const teacher = { place, ...describeTeacher(userId, displayName), member: null };
+    if (role === 'teacher') yield isRemoved(row) ? { place, removedGroupId: teacher.groupId } : teacher;
     if (isRemoved(row) || role !== 'student' || !grades) continue;
     const [parentGroupId = ''] = orgSourcedIds.split(',');
     const setting = { name: `Grade ${grades}`, kind: 'grade', parentGroupId };

@@ -13,8 +13,8 @@ const featuredLearners: readonly (readonly [id: string, shows: string])[] = [
   ['demo-guesser', 'answers almost all questions in 1 or 2 seconds; a quarter are correct'],
   ['demo-goal-reached', 'has reached the goal'],
   ['demo-goal-given-up', 'set a goal and removed it three months later'],
-  ['demo-ليلى', 'has an id in a right-to-left script'],
-  ['demo-<script>alert(1)</script>', 'has an id with HTML markup, which pages show as text'],
+  ['demo-ليلى', 'has an id and a name in a right-to-left script'],
+  ['demo-<script>alert(1)</script>', 'has an id and a name with HTML markup, which pages show as text'],
 ];
 
 const generationRules: readonly (readonly [topic: string, text: string])[] = [
@@ -32,7 +32,7 @@ const generationRules: readonly (readonly [topic: string, text: string])[] = [
   ],
   [
     'Learning and forgetting',
-    'A learner either knows a skill or does not. Each answer without guessing teaches the skill with a probability of 15 % times the speed of the learner. From the third idle day, the learner forgets the skill with a probability of 0.4 to 2 % per day.',
+    'A learner either knows a skill or does not. Each answer without guessing teaches the skill with a probability of 15 % times the speed of the learner, twice as much with hints. From the third idle day, the learner forgets the skill with a probability of 0.4 to 2 % per day.',
   ],
   [
     'Answers',
@@ -40,7 +40,11 @@ const generationRules: readonly (readonly [topic: string, text: string])[] = [
   ],
   [
     'Calendar',
-    'Learners practise little around New Year, in summer and in one week of April. Every ninth week ends with a test.',
+    'Learners practise little around New Year, in summer, in one week of April and in two of autumn. Every ninth week ends with a test.',
+  ],
+  [
+    'Classes',
+    'The learners are in four grades and twelve classes, and six teachers have two classes each. Class 10-A learned Linear functions and Exponents and radicals only three weeks before the end, in extra lessons. Class 11-A practises less and guesses more in the last four weeks. Grade 9 forgets Polynomials and Paired texts in holidays. Classes 9-C and 12-C practise least. Learners with the attribute hints: on learn twice as fast. All names are made up.',
   ],
   [
     'Devices',
@@ -55,7 +59,7 @@ const generationRules: readonly (readonly [topic: string, text: string])[] = [
 const demoLimits: readonly string[] = [
   'The demo is not evidence of accuracy. Its effects were chosen to look plausible. The accuracy for real learners was measured on public answer logs.',
   'The demo does not follow the model of the engine. Forecast intervals are not exactly calibrated, and the unusual skills do not fit. The pages show these differences on purpose.',
-  'The data is cleaner than real data. Learners do not copy and have no teachers or bad days. Skills are independent of each other.',
+  'The data is cleaner than real data. Learners do not copy and have no bad days. Skills are independent of each other.',
   'The data is not live. All answers arrived with the import of the demo.',
 ];
 
