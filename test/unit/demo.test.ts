@@ -153,7 +153,7 @@ test('One class of the demo improves after its lessons, one declines, and one gr
     const [now = 0, before = 0] = parts.map(shareOf);
     return now - before;
   };
-  const lessons = ['linear-functions', 'exponents-and-radicals'];
+  const lessons = ['absolute-value', 'exponents-and-radicals'];
   assertWithin(
     changeOf('class-10-A', lessons),
     0.15,

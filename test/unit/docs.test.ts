@@ -185,7 +185,7 @@ function describeEffects(): string[][] {
   const isRapid = ({ timeSpentSeconds }: DemoAnswer): boolean => (timeSpentSeconds ?? 9) <= 2;
   const skillsOf = (name: string): string[] => [name.toLowerCase().replaceAll(' ', '-')];
   return [
-    ...['Linear functions', 'Exponents and radicals'].map((name) => [
+    ...['Absolute value', 'Exponents and radicals'].map((name) => [
       `10-A, right answers on ${name}, before and after the lessons`,
       ...compare(['class-10-A'], skillsOf(name), lessons),
     ]),

@@ -51,7 +51,7 @@ export interface Student extends DemoLearner, Enrolment {
 }
 
 /** One class does not understand these skills until its teacher explains them again, and gets homework on them. */
-const lessons = { className: '10-A', skillIds: ['linear-functions', 'exponents-and-radicals'] };
+const lessons = { className: '10-A', skillIds: ['absolute-value', 'exponents-and-radicals'] };
 /** One grade forgets these skills in holidays. */
 const holidayLoss = { grade: '9', skillIds: ['polynomials', 'paired-texts'] };
 
@@ -167,7 +167,7 @@ function createStudent(learner: Student, skills: readonly DemoSkill[], draws: Dr
     const idleDays = Math.max(0, (at - state.lastAt) / dayMs - 2);
     const isLost = losesSkills && holidayLoss.skillIds.includes(skill.id) && hasHoliday(state.lastAt, at);
     if (draws.chance(isLost ? 0.9 : 1 - Math.exp(-learner.forgets * idleDays))) state.knows.fill(false);
-    if (lessonSkills.includes(skill)) state.knows.fill(isInLastDays(learner, 21, at) && draws.chance(0.85));
+    if (lessonSkills.includes(skill)) state.knows.fill(isInLastDays(learner, 21, at) && draws.chance(0.95));
     return { skill, half, state, knows: state.knows[half] === true };
   }
 
