@@ -116,7 +116,7 @@ type NamedLearner = Partial<typeof defaultKind> & {
 
 /** One learner for each case that pages must show. `begins` and `leaves`: days before the end. */
 const namedLearners: Readonly<Record<string, NamedLearner>> = {
-  'on-track': { weeks: 1, sessions: 3, learning: 1.4, ability: 0.8, goal: { score: 1150, inDays: 60 } },
+  'on-track': { weeks: 1, sessions: 3, learning: 1.4, ability: 0.8, goal: { score: 1100, inDays: 60 } },
   'at-risk': { weeks: 0.9, learning: 0.5, ability: -0.5, stuck: true, goal: { score: 1400, inDays: 30 } },
   idle: { leaves: 45, goal: { score: 1200, inDays: 60 } },
   'four-answers': { begins: 7, atMostAnswers: 4, goal: null },
