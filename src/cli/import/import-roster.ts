@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import { startJournal } from '../../app/processes/consumers.js';
+import type { Engine } from '../../app/startup/engine.js';
 import { prepareSchema } from '../../app/startup/prepare-schema.js';
 import {
   DisplayName,
@@ -17,6 +18,7 @@ import { formatJsonLine, formatNumber } from '../../lab/report/format.js';
 import { StartError } from '../../lifecycle.js';
 import { computeSum, splitIntoParts } from '../../lists.js';
 import { hasSetting, replaceGroup } from '../../services/groups/manage-groups.js';
+import type { GroupChange, GroupWithMembers } from '../../store/groups/group-store.js';
 import type { CommandContext } from '../support/command.js';
 import { openEngine } from '../support/servers.js';
 import { type RosterRow, readGroupsFile, readOneRoster } from './roster-rows.js';
@@ -32,27 +34,21 @@ interface RosterArguments {
 
 /** Replaces the groups of the files, and the names of their members. Invalid files change nothing. */
 export async function importRoster(context: CommandContext, args: RosterArguments): Promise<void> {
-  const { file, tenant, dryRun } = args;
+  const { file, tenant } = args;
   const rows = args.roster === 'groups' ? readGroupsFile(file) : readOneRoster(file, formatDate(Date.now()));
   const roster = await collectRoster(rows);
-  const { groups, removed, names } = roster;
-  const members = computeSum([...groups.values()].map((group) => group.members.size));
-  const found = { tenant, groups: groups.size, members, names: names.size, removed: removed.size };
-  const changed = dryRun ? null : await writeRoster(context, tenant, roster);
-  if (args.json) return context.print(formatJsonLine({ file, ...found, changed }));
-  const foundText = `${file}: ${formatCounts(found)} for tenant ${tenant}`;
-  const changedText =
-    changed === null ? 'Nothing was written (--dry-run)' : `Changed: ${formatCounts(changed)}`;
-  context.print(`${foundText}\n${changedText}`);
+  const members = computeSum([...roster.groups.values()].map((group) => group.members.size));
+  const { groups, names, removed } = roster;
+  const found = { groups: groups.size, members, names: names.size, removed: removed.size };
+  const changed = args.dryRun ? null : await writeRoster(context, tenant, roster);
+  const text = `${file}: ${formatCounts(found)}\nChanged in tenant ${tenant}: ${formatCounts(changed ?? {})}`;
+  context.print(args.json ? formatJsonLine({ file, tenant, ...found, changed }) : text);
 }
 
-type RosterCounts = Readonly<Record<'groups' | 'names' | 'removed', number>> & { readonly members?: number };
-
-const formatCounts = ({ groups, members, names, removed }: RosterCounts): string =>
-  [
-    `${formatNumber(groups)} groups${members === undefined ? '' : ` with ${formatNumber(members)} members`}`,
-    `${formatNumber(names)} names, ${formatNumber(removed)} removed groups`,
-  ].join(', ');
+const formatCounts = (counts: Readonly<Record<string, number>>): string =>
+  Object.entries(counts)
+    .map(([name, count]) => `${formatNumber(count)} ${name}`)
+    .join(', ') || 'nothing';
 
 const rowCheck = Compile(
   Type.Object({
@@ -85,19 +81,14 @@ async function collectRoster(rows: AsyncIterable<RosterRow>): Promise<Roster> {
 
 /** @returns why the row is invalid, or null */
 function addRow({ groups, removed, names }: Roster, row: RosterRow): string | null {
-  if ('problem' in row) return row.problem;
-  if ('removedGroupId' in row) {
-    removed.add(row.removedGroupId);
-    return null;
-  }
   const { groupId, setting, member } = row;
+  if (setting === null) return removed.add(groupId) && null;
   const { name, kind, parentGroupId: parent_group_id } = setting;
   const { userId: user_id = null, displayName: display_name = null } = member ?? {};
   const values = { group_id: groupId, name, kind, parent_group_id, user_id, display_name };
-  if (!rowCheck.Check(values))
-    return describeErrors(rowCheck.Errors(values))
-      .map(({ path, message }) => `${path} ${message}`)
-      .join('; ');
+  const [error] = rowCheck.Check(values) ? [] : describeErrors(rowCheck.Errors(values));
+  if (error !== undefined) return `${error.path} ${error.message}`;
+  if (parent_group_id === groupId) return 'parent_group_id must be another group';
   const group = groups.get(groupId) ?? { setting, members: new Set() };
   groups.set(groupId, group);
   if (!hasSetting(group.setting, setting))
@@ -113,10 +104,13 @@ function addRow({ groups, removed, names }: Roster, row: RosterRow): string | nu
   return groups.size > groupLimits.groupsPerTenant ? `more than ${groupLimits.groupsPerTenant} groups` : null;
 }
 
-/** Far below the limit of the journal, which changes by the service share. */
+const planRemoval = (group: GroupWithMembers | null): GroupChange | null =>
+  group && { setting: null, added: [], removed: [...group.members.keys()] };
+
+/** Far below the limit of the journal, which the service shares. */
 const maxWaitingChanges = 50_000;
 const waitMs = 200;
-const namesPerRead = 1000;
+const namesPerWrite = 1000;
 
 /** Equal groups and names are not written. @returns counts of changes */
 async function writeRoster(context: CommandContext, tenant: string, { groups, removed, names }: Roster) {
@@ -131,27 +125,30 @@ async function writeRoster(context: CommandContext, tenant: string, { groups, re
   const changed = { groups: 0, names: 0, removed: 0 };
   for (const [groupId, { setting, members }] of groups) {
     await waitForRoom();
-    const { updatedAt } = await replaceGroup(engine.groups, tenant, groupId, setting, members);
+    const { updatedAt } = await replaceGroup(engine.groups, tenant, groupId, setting, [...members]);
     if (updatedAt !== stored.get(groupId)) changed.groups++;
   }
   for (const groupId of [...removed].filter((id) => stored.has(id))) {
-    await engine.groups.change(
-      tenant,
-      groupId,
-      (before) => before && { setting: null, added: [], removed: [...before.members.keys()] },
-    );
+    await engine.groups.change(tenant, groupId, planRemoval);
     changed.removed++;
   }
-  for (const part of splitIntoParts([...names], namesPerRead)) {
+  for (const part of splitIntoParts([...names], namesPerWrite)) {
     await waitForRoom();
-    const userIds = part.map(([userId]) => userId);
-    const profiles = await engine.profiles.readMany(tenant, userIds);
-    for (const [userId, displayName] of part) {
-      const before = profiles.get(userId);
-      if (before?.displayName === displayName) continue;
-      await engine.profiles.write(tenant, userId, { displayName, attributes: before?.attributes ?? {} });
-      changed.names++;
-    }
+    changed.names += await writeNames(engine, tenant, part);
   }
   return changed;
+}
+
+/** Keeps the attributes of the learners. @returns number of changed names */
+async function writeNames(
+  { profiles }: Pick<Engine, 'profiles'>,
+  tenant: string,
+  names: readonly (readonly [userId: string, displayName: string])[],
+): Promise<number> {
+  const userIds = names.map(([userId]) => userId);
+  const stored = await profiles.readMany(tenant, userIds);
+  const changed = names.filter(([userId, displayName]) => stored.get(userId)?.displayName !== displayName);
+  for (const [userId, displayName] of changed)
+    await profiles.write(tenant, userId, { displayName, attributes: stored.get(userId)?.attributes ?? {} });
+  return changed.length;
 }

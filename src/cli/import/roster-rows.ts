@@ -6,16 +6,16 @@ import { parse } from 'csv-parse';
 import type { GroupSetting } from '../../contracts/learners/groups.js';
 import { StartError } from '../../lifecycle.js';
 
-/** A group, and one of its members or null. `place`: file and line. */
-export type RosterRow = { readonly place: string } & (
-  | { readonly problem: string }
-  | { readonly removedGroupId: string }
-  | { readonly groupId: string; readonly setting: GroupSetting; readonly member: Member | null }
-);
-interface Member {
-  readonly userId: string;
-  readonly displayName: string | null;
+export interface RosterRow {
+  /** File and line. */
+  readonly place: string;
+  readonly groupId: string;
+  /** Null: removed. */
+  readonly setting: GroupSetting | null;
+  readonly member: { readonly userId: string; readonly displayName: string | null } | null;
 }
+
+type CsvRow = Readonly<Record<string, string>>;
 
 async function* decodeText(chunks: AsyncIterable<Buffer>) {
   const decoder = new TextDecoder('utf-8', { fatal: true });
@@ -35,7 +35,7 @@ async function* readCsv(path: string, ...required: readonly string[]) {
   pipeline(createReadStream(path), decodeText, parser, () => undefined);
   try {
     for await (const { record, info } of parser)
-      yield { place: `${path}, line ${info.lines}`, row: record as Readonly<Record<string, string>> };
+      yield { place: `${path}, line ${info.lines}`, row: record as CsvRow };
   } catch (error) {
     throw new StartError(`${path}: ${error instanceof Error ? error.message : error}`, { cause: error });
   }
@@ -50,84 +50,85 @@ export async function* readGroupsFile(path: string): AsyncGenerator<RosterRow> {
   }
 }
 
-/** Null: removed. */
-type Names = Map<string, string | null>;
-type Settings = Map<string, GroupSetting | null>;
+type Rows = Map<string, RosterRow>;
+
+const isRemoved = ({ status }: CsvRow): boolean => status === 'tobedeleted';
 
 /**
- * Schools and classes are groups, and so are `grade-SCHOOL-GRADE` and `teacher-USER`.
+ * Organizations, classes, teachers (`teacher-USER`) and grades (`grade-SCHOOL-GRADE`) are groups.
  * @param today YYYY-MM-DD; enrollments of other days are left out
  * @throws StartError
  */
 export async function* readOneRoster(folder: string, today: string): AsyncGenerator<RosterRow> {
   const findFile = (name: string): string => join(folder, `${name}.csv`);
-  const hasFile = (name: string): boolean => existsSync(findFile(name));
-  const [names, settings]: [Names, Settings] = [new Map(), new Map()];
-  if (hasFile('manifest'))
-    for await (const { place, row } of readCsv(findFile('manifest'), 'propertyName', 'value'))
-      if (row.value === 'delta')
-        throw new StartError(`${place}: delta files are not supported, only bulk files`);
-  if (hasFile('orgs')) yield* readGroups(findFile('orgs'), settings);
-  yield* readGroups(findFile('classes'), settings);
-  yield* readUsers(findFile('users'), names);
-  const teachers = new Map<string, string[]>();
-  for (const pass of ['teacher', 'student'])
-    for await (const row of readEnrollments(findFile('enrollments'), pass, names, settings, today)) {
-      if ('problem' in row) yield row;
-      else if (pass === 'teacher')
-        teachers.set(row.groupId, [...(teachers.get(row.groupId) ?? []), row.member.userId]);
-      else {
-        yield row;
-        for (const id of teachers.get(row.groupId) ?? [])
-          yield { ...row, ...describeTeacher(id, `${names.get(id)}`) };
-      }
+  const [manifest, orgs] = ['manifest', 'orgs'].map(findFile).map((path) => existsSync(path) && path);
+  if (manifest) await rejectDelta(manifest);
+  const [groups, users]: [Rows, Rows] = [new Map(), new Map()];
+  if (orgs) yield* readGroups(orgs, groups);
+  yield* readGroups(findFile('classes'), groups);
+  yield* readUsers(findFile('users'), users);
+  const teachers = new Map<string, RosterRow[]>();
+  for (const role of ['teacher', 'student'])
+    for await (const { user, ...row } of readEnrollments(
+      findFile('enrollments'),
+      role,
+      users,
+      groups,
+      today,
+    )) {
+      const others = teachers.get(row.groupId) ?? [];
+      if (role === 'teacher') teachers.set(row.groupId, [...others, user]);
+      else for (const { groupId, setting } of [row, ...others]) yield { ...row, groupId, setting };
     }
 }
 
-const isRemoved = ({ status }: Readonly<Record<string, string>>): boolean => status === 'tobedeleted';
+async function rejectDelta(path: string): Promise<void> {
+  for await (const { place, row } of readCsv(path, 'propertyName', 'value'))
+    if (row.value === 'delta')
+      throw new StartError(`${place}: delta files are not supported, only bulk files`);
+}
 
 /** Reads organizations or classes. */
-async function* readGroups(path: string, settings: Settings): AsyncGenerator<RosterRow> {
+async function* readGroups(path: string, groups: Rows): AsyncGenerator<RosterRow> {
   for await (const { place, row } of readCsv(path, 'sourcedId')) {
     const { sourcedId: groupId = '', name = '', title = name, type: kind = 'class' } = row;
-    const setting = { name: title, kind, parentGroupId: row.schoolSourcedId || row.parentSourcedId || null };
-    settings.set(groupId, isRemoved(row) ? null : setting);
-    yield isRemoved(row) ? { place, removedGroupId: groupId } : { place, groupId, setting, member: null };
+    const parentGroupId = row.schoolSourcedId || row.parentSourcedId || null;
+    const setting = isRemoved(row) ? null : { name: title, kind, parentGroupId };
+    groups.set(groupId, { place, groupId, setting, member: null });
+    yield { place, groupId, setting, member: null };
   }
 }
 
-const describeTeacher = (userId: string, name: string) => ({
-  groupId: `teacher-${userId}`,
-  setting: { name, kind: 'teacher', parentGroupId: null },
-});
-
-async function* readUsers(path: string, names: Names): AsyncGenerator<RosterRow> {
+/** Returns teachers and members of grades. `users` receives a group of each user as a teacher. */
+async function* readUsers(path: string, users: Rows): AsyncGenerator<RosterRow> {
   for await (const { place, row } of readCsv(path, 'sourcedId', 'role', 'givenName', 'familyName')) {
-    const { sourcedId: userId = '', orgSourcedIds = '', role, givenName, familyName, grades } = row;
-    const displayName = `${givenName} ${familyName}`.trim();
-    names.set(userId, isRemoved(row) ? null : displayName);
-    const teacher = { place, ...describeTeacher(userId, displayName), member: null };
-    if (role === 'teacher') yield isRemoved(row) ? { place, removedGroupId: teacher.groupId } : teacher;
-    if (isRemoved(row) || role !== 'student' || !grades) continue;
+    const { sourcedId: userId = '', role, givenName, familyName, orgSourcedIds = '', grades } = row;
+    const member = { userId, displayName: `${givenName} ${familyName}`.trim() };
+    const teacher = { name: member.displayName, kind: 'teacher', parentGroupId: null };
+    const user = { place, groupId: `teacher-${userId}`, setting: isRemoved(row) ? null : teacher, member };
+    users.set(userId, user);
+    if (role === 'teacher') yield { ...user, member: null };
+    if (role !== 'student' || !grades || isRemoved(row)) continue;
     const [parentGroupId = ''] = orgSourcedIds.split(',');
     const setting = { name: `Grade ${grades}`, kind: 'grade', parentGroupId };
-    yield { place, groupId: `grade-${parentGroupId}-${grades}`, setting, member: { userId, displayName } };
+    yield { place, groupId: `grade-${parentGroupId}-${grades}`, setting, member };
   }
 }
 
-async function* readEnrollments(path: string, role: string, names: Names, settings: Settings, today: string) {
+/** @throws StartError */
+async function* readEnrollments(path: string, role: string, users: Rows, groups: Rows, today: string) {
   for await (const { place, row } of readCsv(path, 'classSourcedId', 'userSourcedId', 'role')) {
-    const { classSourcedId: groupId = '', userSourcedId: userId = '', beginDate = '', endDate = '' } = row;
-    const [displayName, setting] = [names.get(userId), settings.get(groupId)];
+    const { classSourcedId = '', userSourcedId = '', beginDate = '', endDate = '' } = row;
     if (row.role !== role) continue;
-    if (displayName === undefined) yield { place, problem: `userSourcedId "${userId}" is not in users.csv` };
-    else if (setting === undefined)
-      yield { place, problem: `classSourcedId "${groupId}" is not in classes.csv` };
-    else if (!/^(\d{4}-\d\d-\d\d)? (\d{4}-\d\d-\d\d)?$/.test(`${beginDate} ${endDate}`))
-      yield { place, problem: 'beginDate and endDate must be YYYY-MM-DD or empty' };
+    const [user, group] = [users.get(userSourcedId), groups.get(classSourcedId)];
+    if (user === undefined) throw new StartError(`${place}: user "${userSourcedId}" is not in users.csv`);
+    if (group === undefined)
+      throw new StartError(`${place}: class "${classSourcedId}" is not in classes.csv`);
+    if (!/^(\d{4}-\d\d-\d\d)? (\d{4}-\d\d-\d\d)?$/.test(`${beginDate} ${endDate}`))
+      throw new StartError(`${place}: beginDate and endDate must be YYYY-MM-DD or empty`);
     // An enrollment ends before endDate.
-    else if (beginDate > today || (endDate !== '' && endDate <= today) || isRemoved(row)) continue;
-    else if (displayName !== null && setting !== null)
-      yield { place, groupId, setting, member: { userId, displayName } };
+    const isCurrent = beginDate <= today && (endDate === '' || today < endDate);
+    if (isCurrent && !isRemoved(row) && user.setting !== null && group.setting !== null)
+      yield { ...group, place, user, member: user.member };
   }
 }

@@ -154,7 +154,7 @@ function createStudent(learner: Student, skills: readonly DemoSkill[], draws: Dr
   const nextSkill = createSkillPath(learner, skills, draws);
   const mathShare = draws.between(0.35, 0.7);
   const isOld = learner.device === 'old';
-  const learning = 0.15 * learner.learning * (learner.hasHints ? 2 : 1);
+  const learning = 0.15 * learner.learning * (learner.attributes.hints === 'on' ? 2 : 1);
   const losesSkills = gradeOf(learner.className) === holidayLoss.grade;
   const isTaught = learner.className === lessons.className;
   const lessonSkills = skills.filter(({ id }) => isTaught && lessons.skillIds.includes(id));

@@ -26,8 +26,8 @@ export interface Enrolment {
   readonly displayName: string;
   /** Grade and letter, for example 10-A. */
   readonly className: string;
-  /** The app shows hints, which speed learning up. */
-  readonly hasHints: boolean;
+  /** Hints of the app speed learning up. */
+  readonly attributes: { readonly hints: 'on' | 'off' };
 }
 
 /** Each hundred learners are four classes, one per grade. @param number of the learner, from 1 */
@@ -38,13 +38,13 @@ export function drawEnrolment(draws: Draws, number: number): Enrolment {
   return {
     displayName: `${draws.pick(firstNames)} ${draws.chance(0.5) ? surname : `${surname.slice(0, 1)}.`}`,
     className: `${grade}-${'ABCDEFGHIJ'[Math.floor((number - 1) / 100)]}`,
-    hasHints: draws.chance(0.5),
+    attributes: { hints: draws.chance(0.5) ? 'on' : 'off' },
   };
 }
 
 export function findNamedEnrolment(place: number): Enrolment {
   const [className = '', ...name] = `${namedLearners[place]}`.split(' ');
-  return { displayName: name.join(' '), className, hasHints: place % 2 === 0 };
+  return { displayName: name.join(' '), className, attributes: { hints: place % 2 === 0 ? 'on' : 'off' } };
 }
 
 export const gradeOf = (className: string): string => className.slice(0, -2);

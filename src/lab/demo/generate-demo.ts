@@ -1,7 +1,7 @@
 import { dayMs, formatDate } from '../../domain/base/common.js';
 import { distinct, groupBy, indices } from '../../lists.js';
 import { type DemoAnswer, isTestWeek, simulateAnswers } from './answers.js';
-import { buildDemoGroups, drawEnrolment, type Enrolment, findNamedEnrolment } from './enrolment.js';
+import { buildDemoGroups, drawEnrolment, findNamedEnrolment } from './enrolment.js';
 import {
   createDraws,
   type DemoLearner,
@@ -43,39 +43,32 @@ export function generateDemo({ until, seed, learners }: DemoOptions) {
   const from = findNextMonday(start.getTime());
   const skills = drawSkills(seed);
   const drawsFor = (number: number): Draws => createDraws(seed * seedsPerSchool + number + 1);
-  const simulate = (
-    drawn: DemoLearner,
-    enrolment: Enrolment,
-    draws: Draws,
-    listGoals: () => ReturnType<typeof drawGoals>,
-  ) => {
-    const learner = { ...drawn, ...enrolment, schoolEnds: end };
-    return { learner, answers: simulateAnswers(learner, skills, draws), goals: listGoals() };
-  };
   const drawn = indices(learners).map((number) => {
     const draws = drawsFor(number);
-    const learner = drawLearner(draws, number + 1, from, end);
     const enrolment = drawEnrolment(drawsFor(firstEnrolmentSeed + number), number + 1);
-    return simulate(learner, enrolment, draws, () => drawGoals(learner, lastDay, draws));
+    return { ...drawLearner(draws, number + 1, from, end), ...enrolment, draws, goal: undefined };
   });
   const named = namedLearnerIds.map((_, place) => {
     const draws = drawsFor(maxLearners + place);
-    const { goal, ...learner } = drawNamedLearner(draws, place, from, end);
-    return simulate(learner, findNamedEnrolment(place), draws, () => buildNamedGoals(learner, goal, lastDay));
+    return { ...drawNamedLearner(draws, place, from, end), ...findNamedEnrolment(place), draws };
   });
-  const generated = [...drawn, ...named];
+  const students = [...drawn, ...named];
+  const generated = students.map(({ draws, goal, ...learner }) => {
+    const answers = simulateAnswers({ ...learner, schoolEnds: end }, skills, draws);
+    const isDrawn = goal === undefined;
+    return {
+      answers,
+      goals: isDrawn ? drawGoals(learner, lastDay, draws) : buildNamedGoals(learner, goal, lastDay),
+    };
+  });
   const answers = generated.flatMap((one) => one.answers).filter(({ sentAt }) => sentAt < end);
   const goals = generated.flatMap((one) => one.goals).filter(({ at }) => at < end);
   // Stable: simultaneous answers of a learner remain in order.
   answers.sort((a, b) => a.sentAt - b.sentAt);
-  const students = generated.map(({ learner }) => learner);
   return {
     ...{ skills, from, weeks: groupByWeek(answers, goals, from + sundayEveningMs, end) },
     groups: buildDemoGroups(students),
-    profiles: students.map(({ userId, displayName, hasHints }) => ({
-      ...{ userId, displayName },
-      attributes: { hints: hasHints ? 'on' : 'off' },
-    })),
+    profiles: students.map(({ userId, displayName, attributes }) => ({ userId, displayName, attributes })),
   };
 }
 

@@ -72,17 +72,13 @@ export async function putGroup(ports: GroupPorts, call: Call, groupId: string) {
   return readGroup(ports, call, groupId);
 }
 
-/**
- * Creates or replaces a group. An equal group is not written.
- * @param at time of the change, Unix milliseconds; null: now
- * @throws ApiError LIMIT_EXCEEDED, UNAVAILABLE
- */
+/** Creates or replaces a group. An equal group is not written. @param at as for `change` */
 export const replaceGroup = (
   groups: Pick<GroupStore, 'change'>,
   tenant: string,
   groupId: string,
   setting: GroupSetting,
-  userIds: Iterable<string>,
+  userIds: readonly string[],
   at: number | null = null,
 ) => {
   const members = new Set(userIds);
