@@ -107,6 +107,10 @@ export type KeyChange = {
   readonly requests_per_minute?: number | null | undefined;
   /** If true, the key has no quota. */
   readonly unlimited?: boolean | null | undefined;
+  /** Display name. */
+  readonly name?: string | null | undefined;
+  /** Note for the owners of the key. Do not store personal data here. */
+  readonly note?: string | null | undefined;
 };
 
 export type XapiMappingSetting = {
@@ -206,6 +210,11 @@ export type GroupsQuery = PageQuery & {
 
 export type GroupReadQuery = {
   readonly days?: number | undefined;
+};
+
+export type HistoryQuery = {
+  /** Hours back from now, 1 by default. */
+  readonly hours?: number | undefined;
 };
 
 export type PageQuery = {
@@ -1012,6 +1021,10 @@ export type OwnKey = {
   /** First 12 characters of the SHA-256 of the key. */
   readonly key_id: string;
   readonly tenant: Tenant;
+  /** Display name. */
+  readonly name: string | null;
+  /** Note for the owners of the key. Do not store personal data here. */
+  readonly note: string | null;
   readonly scopes: readonly ('read' | 'write' | 'admin' | 'operator')[];
   readonly requests_per_minute: number | null;
   /** If true, the key only works on the machine of the service. */
@@ -1021,6 +1034,8 @@ export type OwnKey = {
 
 export type Key = OwnKey & {
   readonly revoked_at: Time | null;
+  /** Last request with the key, to the minute. */
+  readonly last_used_at: string | null;
 };
 
 export type CreatedKey = Key & {
@@ -1056,6 +1071,8 @@ export type Redriven = {
 };
 
 export type LastAudit = {
+  /** True while an audit is running. */
+  readonly running: boolean;
   readonly last: {
     readonly at: Time;
     readonly seconds: number;
@@ -1088,6 +1105,74 @@ export type LastAudit = {
     readonly not_compared: readonly string[];
     readonly not_compared_count: number;
   } | null;
+};
+
+export type StartedAudit = {
+  /** True while an audit is running. */
+  readonly running: boolean;
+};
+
+export type ActivityPage = {
+  readonly entries: readonly {
+    readonly at: Time;
+    readonly tenant: Tenant;
+    /** Key that made the change. */
+    readonly key_id: string;
+    /** Display name. */
+    readonly key_name: string | null;
+    readonly action:
+      | 'key.created'
+      | 'key.changed'
+      | 'key.revoked'
+      | 'webhook.created'
+      | 'webhook.changed'
+      | 'webhook.deleted'
+      | 'webhook.secret_rotated'
+      | 'erasure.started'
+      | 'audit.started'
+      | 'rows.redriven'
+      | 'model.rolled_back'
+      | 'skill.saved'
+      | 'skill.deleted'
+      | 'xapi_mapping.saved'
+      | 'group.saved'
+      | 'group.deleted'
+      | 'group.members_changed';
+    /** Id of the key, webhook, skill, group, erasure or model version. */
+    readonly target: string | null;
+  }[];
+  readonly next_cursor: string | null;
+};
+
+export type LiveHistory = {
+  readonly hours: number;
+  readonly step_minutes: number;
+  /** Means per step, oldest first. Steps without a running service are missing. */
+  readonly points: readonly {
+    readonly at: Time;
+    readonly answers_per_second: number | null;
+    readonly requests_per_second: number | null;
+    /** Responses per second by status. Rates are null at the first measurement. */
+    readonly errors: {
+      readonly [field: string]: number;
+    } | null;
+    readonly latency_ms: {
+      readonly p50: number;
+      readonly p90: number;
+      readonly p99: number;
+    } | null;
+  }[];
+  /** The ten keys with the most requests. `rejected`: status 429, not part of `errors`. */
+  readonly keys: readonly {
+    readonly key_id: string;
+    /** Display name. */
+    readonly name: string | null;
+    readonly tenant: Tenant | null;
+    readonly requests: number;
+    readonly answers: number;
+    readonly errors: number;
+    readonly rejected: number;
+  }[];
 };
 
 export type Deployment = {
@@ -1303,8 +1388,6 @@ export type Coverage = {
 
 export type LiveFigures = {
   readonly at: Time;
-  /** API processes included in the figures. */
-  readonly processes: number;
   readonly answers_per_second: number | null;
   readonly requests_per_second: number | null;
   /** Responses per second by status. Rates are null at the first measurement. */
@@ -1316,6 +1399,8 @@ export type LiveFigures = {
     readonly p90: number;
     readonly p99: number;
   } | null;
+  /** API processes included in the figures. */
+  readonly processes: number;
   readonly outbox_length: number | null;
   readonly journal_length: number | null;
   readonly parked_rows: number | null;
