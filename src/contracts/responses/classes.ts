@@ -19,7 +19,11 @@ const opened = {
   ...lagField,
 };
 
-const hardItem = Type.Object({ item_id: Id, answers: Count, ...namedFields(Share, 'accuracy', 'expected') });
+export const HardItem = Type.Object({
+  item_id: Id,
+  answers: Count,
+  ...namedFields(Share, 'accuracy', 'expected'),
+});
 
 export const GroupSkill = Type.Object({
   ...{ skill_id: Id, name: Type.String(), section: nullable(Type.Enum([...sections])) },
@@ -28,7 +32,7 @@ export const GroupSkill = Type.Object({
   expected_accuracy: Type.Object(namedFields(Share, 'mean', 'q1', 'median', 'q3')),
   mastered: Type.Number({ minimum: 0, maximum: 1, description: 'Share of the learners.' }),
   change: nullable(classChange),
-  hardest_items: nullable(Type.Array(hardItem, { maxItems: 3 })),
+  hardest_items: nullable(Type.Array(HardItem, { maxItems: 3 })),
 });
 export const GroupSkills = Type.Object({ ...opened, skills: Type.Array(GroupSkill) });
 

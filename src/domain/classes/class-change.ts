@@ -4,19 +4,12 @@ import { normalQuantile, studentQuantile } from '../base/normal-distribution.js'
 import { classConstants } from './class-constants.js';
 
 /** Mean and standard deviation of the changes of learners with answers in both periods. */
-export interface ChangeSums {
-  readonly learners: number;
-  readonly mean: number;
-  readonly sd: number;
-}
+export type ChangeSums = Readonly<Record<'learners' | 'mean' | 'sd', number>>;
 
 /** Of one learner. */
-export interface PeriodSums {
-  readonly answers: number;
-  readonly correct: number;
-  readonly earlierAnswers: number;
-  readonly earlierCorrect: number;
-}
+export type PeriodSums = Readonly<
+  Record<'answers' | 'correct' | 'earlierAnswers' | 'earlierCorrect', number>
+>;
 
 const { change, rise } = classConstants;
 
@@ -32,24 +25,22 @@ export const isClearRise = (sums: ChangeSums): boolean =>
   sums.learners >= rise.minLearners && (computeChange(sums, rise.level)?.low ?? 0) > 0;
 
 export function sumChanges(sums: readonly PeriodSums[]): ChangeSums {
-  const changes = sums.filter((one) => one.answers > 0 && one.earlierAnswers > 0).map(subtractShares);
-  const mean = average(changes, (change) => change);
-  const variance =
-    (average(changes, (change) => (change - mean) ** 2) * changes.length) / (changes.length - 1);
-  return { learners: changes.length, mean, sd: Math.sqrt(variance) };
+  const changes = sums.filter((one) => one.answers > 0 && one.earlierAnswers > 0).map(computeRise);
+  const { length: learners } = changes;
+  const mean = average(changes, (one) => one);
+  const variance = (average(changes, (one) => (one - mean) ** 2) * learners) / (learners - 1);
+  return { learners, mean, sd: Math.sqrt(variance) };
 }
 
-const subtractShares = ({ answers, correct, earlierAnswers, earlierCorrect }: PeriodSums): number =>
+export const computeRise = ({ answers, correct, earlierAnswers, earlierCorrect }: PeriodSums): number =>
   correct / answers - earlierCorrect / earlierAnswers;
 
-/** Interval for two shares: Agresti & Caffo 2000. @returns null if the rise may be chance */
-export function findClearRise(sums: PeriodSums): number | null {
-  const { answers, correct, earlierAnswers, earlierCorrect } = sums;
-  if (Math.min(answers, earlierAnswers) < rise.minAnswers) return null;
+/** Interval for two shares: Agresti & Caffo 2000. */
+export function hasClearRise({ answers, correct, earlierAnswers, earlierCorrect }: PeriodSums): boolean {
+  if (Math.min(answers, earlierAnswers) < rise.minAnswers) return false;
   const [now, before] = [(correct + 1) / (answers + 2), (earlierCorrect + 1) / (earlierAnswers + 2)];
   const variance = (now * (1 - now)) / (answers + 2) + (before * (1 - before)) / (earlierAnswers + 2);
-  const isClear = now - before > normalQuantile((1 + rise.level) / 2) * Math.sqrt(variance);
-  return isClear ? subtractShares(sums) : null;
+  return now - before > normalQuantile((1 + rise.level) / 2) * Math.sqrt(variance);
 }
 
 export const describeRise = (points: number): string =>

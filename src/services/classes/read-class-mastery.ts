@@ -21,7 +21,6 @@ import type { LearnerReads, PackedLearner } from '../../store/learners/learner-r
 import { type ClassResult, maxClassLearners, maxClassValues } from '../forecasts/forecast-scores.js';
 import { countAnswers, type MasteryPorts, userNotFound } from '../learners/read-mastery.js';
 import { sortIdsAfter } from '../paging/pages.js';
-import { learnersPerPage } from './collect-class.js';
 
 export interface ClassMasteryPorts extends Pick<MasteryPorts, 'models' | 'now'> {
   readonly limit: Limiter;
@@ -39,6 +38,8 @@ const requestValidator = Compile(ClassMasteryRequest);
 
 /** A response of about 16 MB. */
 const maxMasteries = 200_000;
+/** Limits memory: a learner may have 2,000 skills. */
+export const learnersPerPage = 25;
 
 const tooManyMasteries = () =>
   new ApiError(

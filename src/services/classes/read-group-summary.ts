@@ -2,8 +2,8 @@
 import { findSkillName } from '../../domain/advice/study-advice.js';
 import { round4, round6 } from '../../domain/base/common.js';
 import type { TenantModel } from '../../domain/catalogue/tenant-model.js';
-import { type Attention, selectAttention, selectStuckSkill } from '../../domain/classes/class-attention.js';
-import { describeRise, findClearRise, isClearRise, sumChanges } from '../../domain/classes/class-change.js';
+import { selectAttention, selectStuckSkill } from '../../domain/classes/class-attention.js';
+import * as changes from '../../domain/classes/class-change.js';
 import { classConstants } from '../../domain/classes/class-constants.js';
 import {
   describeNeed,
@@ -17,8 +17,9 @@ import { computeSum, distinct, groupBy } from '../../lists.js';
 import type { LearnerSums, SkillSums } from '../../warehouse/reads/class-answers.js';
 import { defaultForecast, forecastInParts } from '../forecasts/forecast-scores.js';
 import { readHistory } from '../learners/read-mastery.js';
-import { type ClassLearner, collectClass } from './collect-class.js';
 import {
+  type ClassLearner,
+  collectClass,
   describeChange,
   type GroupCall,
   type GroupReadPorts,
@@ -35,11 +36,17 @@ export async function readGroupSummary(ports: GroupReadPorts, call: GroupCall, g
   const { tenant, group, model, userIds, period, now } = opened;
   const { days } = call.query;
   return ports.limit(tenant, async () => {
-    const { tallies, learners, stuck, goals, sums, lag } = await gatherClass(ports, opened, call);
-    const subjects = learners.map((one) =>
-      buildSubject(one, goals.get(one.userId), stuck.get(one.userId), opened),
-    );
-    const attention = selectAttention(subjects, now);
+    const { tallies, learners, stuck, goals, sums, lag } = await gatherClass(ports, opened);
+    const subjects = learners.map((one) => {
+      const { status, targetDate = null, probability = null } = goals.get(one.userId) ?? { status: 'none' };
+      const standing = {
+        status: computeStatus({ ...one, goalStatus: status }, now),
+        targetDate,
+        chance: probability,
+      };
+      return { ...one, ...standing, stuck: stuck.get(one.userId) ?? null };
+    });
+    const attention = selectAttention(subjects, (skillId) => findSkillName({ model }, skillId), now);
     const risen = sums && selectRisenLearners(sums.learners);
     const listed = [...attention, ...(risen ?? [])].map(({ userId }) => userId);
     const profiles = await ports.profiles.readMany(tenant, distinct(listed));
@@ -52,29 +59,30 @@ export async function readGroupSummary(ports: GroupReadPorts, call: GroupCall, g
       active: learners.filter(({ lastAnswerAt }) => lastAnswerAt >= period.since).length,
       ...countStatuses(subjects.map(({ status }) => status)),
       answers_per_day: sums && round6(computeSum(sums.learners.map(({ answers }) => answers)) / days),
-      change: sums && describeChange(sumChanges(sums.learners)),
+      change: sums && describeChange(changes.sumChanges(sums.learners)),
       source_lag_seconds: lag,
-      attention: attention.map((one) => ({ ...nameLearner(one), ...describeReason(one) })),
+      attention: attention.map(({ code, text, skillId, ...one }) => ({
+        ...{ ...nameLearner(one), reason: code, text, skill_id: skillId },
+        skill_name: skillId === null ? null : findSkillName({ model }, skillId),
+      })),
       reteach: listReteach(tallies, model),
-      improved: risen && {
-        skills: listRisenSkills(sums?.skills ?? [], model),
-        learners: risen.map((one) => ({
-          ...nameLearner(one),
-          change: round4(one.rise),
-          text: describeRise(one.rise),
+      improved: sums && {
+        skills: listRisenSkills(sums.skills, model),
+        learners: (risen ?? []).map(({ rise, ...one }) => ({
+          ...{ ...nameLearner(one), change: round4(rise), text: changes.describeRise(rise) },
         })),
       },
     };
   });
 }
 
-async function gatherClass(ports: GroupReadPorts, opened: OpenClass, call: GroupCall) {
+async function gatherClass(ports: GroupReadPorts, opened: OpenClass) {
   const { tenant, period } = opened;
-  const collected = collectClass(ports, opened, call);
+  const collected = collectClass(ports, opened);
   const [{ tallies, learners }, stuck, goals, { lag, found }] = await Promise.all([
     collected,
     collected.then((some) => findStuckSkills(ports, tenant, some.learners)),
-    fetchGoals(ports, opened, call),
+    fetchGoals(ports, opened),
     readHistory(ports, (history) =>
       Promise.all([history.fetchSkills(tenant, period), history.fetchLearners(tenant, period)]),
     ),
@@ -95,40 +103,21 @@ async function findStuckSkills(ports: GroupReadPorts, tenant: string, learners: 
     history.fetchLatest(tenant, userIds, distinct(skillIds)),
   );
   const latest = found && groupBy(found, ({ userId }) => userId);
-  return new Map(
-    chosen.map((one) => [
-      one.userId,
-      selectStuckSkill(one.skillIds, latest && (latest.get(one.userId) ?? [])),
-    ]),
-  );
+  const select = (userId: string, ids: readonly string[]) =>
+    selectStuckSkill(ids, latest && (latest.get(userId) ?? []));
+  return new Map(chosen.map((one) => [one.userId, select(one.userId, one.skillIds)]));
 }
 
-async function fetchGoals({ forecaster, logger }: GroupReadPorts, opened: OpenClass, call: GroupCall) {
+async function fetchGoals({ forecaster, logger }: GroupReadPorts, opened: OpenClass) {
   const { tenant, userIds } = opened;
   const order = { ...defaultForecast, tenant, userIds, standing: true } as const;
-  const results = await forecastInParts(forecaster, order, call.throwIfDisconnected);
+  const results = await forecastInParts(forecaster, order, opened.throwIfDisconnected);
   const goals = new Map<string, GoalStanding>();
   for (const [i, result] of results.entries()) {
     if (result instanceof Error) logger.error({ err: result, tenant }, 'cannot assess a goal');
     else if (result !== null) goals.set(userIds[i] as string, JSON.parse(result));
   }
   return goals;
-}
-
-function buildSubject(
-  learner: ClassLearner,
-  goal: GoalStanding | undefined,
-  stuck: ReturnType<typeof selectStuckSkill> | undefined,
-  { model, now }: OpenClass,
-) {
-  const nameSkill = <Skill extends { readonly skillId: string }>(skill: Skill | null = null) =>
-    skill && { ...skill, skillName: findSkillName({ model }, skill.skillId) };
-  return {
-    ...learner,
-    status: computeStatus({ ...learner, goalStatus: goal?.status ?? 'none' }, now),
-    ...{ targetDate: goal?.targetDate ?? null, chance: goal?.probability ?? null },
-    ...{ rapid: nameSkill(learner.rapid), stuck: nameSkill(stuck) },
-  };
 }
 
 /** Each learner with answers counts once. */
@@ -144,10 +133,6 @@ function countStatuses(statuses: readonly Status[]) {
   };
 }
 
-const describeReason = ({ code, text, skill }: Attention) => ({
-  ...{ reason: code, text, skill_id: skill?.skillId ?? null, skill_name: skill?.skillName ?? null },
-});
-
 const listReteach = (tallies: SkillTallies, model: TenantModel) =>
   rankByNeed(tallies)
     .filter(isForReteaching)
@@ -160,17 +145,17 @@ const listReteach = (tallies: SkillTallies, model: TenantModel) =>
 
 const listRisenSkills = (sums: readonly SkillSums[], model: TenantModel) =>
   sums
-    .filter(isClearRise)
+    .filter(changes.isClearRise)
     .sort((a, b) => b.mean - a.mean)
     .slice(0, maxListed)
     .map((one) => ({
       ...{ skill_id: one.skill_id, skill_name: findSkillName({ model }, one.skill_id) },
-      ...{ change: describeChange(one), text: describeRise(one.mean) },
+      ...{ change: describeChange(one), text: changes.describeRise(one.mean) },
     }));
 
 const selectRisenLearners = (sums: readonly LearnerSums[]) =>
   sums
-    .map((one) => ({ userId: one.userId, rise: findClearRise(one) ?? 0 }))
-    .filter(({ rise }) => rise > 0)
+    .filter(changes.hasClearRise)
+    .map((one) => ({ userId: one.userId, rise: changes.computeRise(one) }))
     .sort((a, b) => b.rise - a.rise)
     .slice(0, maxListed);

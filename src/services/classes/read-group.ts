@@ -6,16 +6,28 @@ import { findSkillName } from '../../domain/advice/study-advice.js';
 import { dayMs, formatDate, round4, roundFields, toDay } from '../../domain/base/common.js';
 import { findPlacement } from '../../domain/catalogue/catalogue.js';
 import { type ChangeSums, computeChange } from '../../domain/classes/class-change.js';
-import { type ClassSkill, rankByNeed } from '../../domain/classes/class-skills.js';
+import { classConstants } from '../../domain/classes/class-constants.js';
+import {
+  type ClassSkill,
+  rankByNeed,
+  type SkillTallies,
+  tallySkill,
+} from '../../domain/classes/class-skills.js';
+import { buildSkillViews, type SkillView } from '../../domain/learner/skill-view.js';
 import { computeFirstDay } from '../../domain/learner/velocity.js';
-import { groupBy } from '../../lists.js';
+import { computeChangePoints } from '../../domain/prediction/term-texts.js';
+import { isPlateau } from '../../domain/tracing/plateau.js';
+import { isRapidFlagged } from '../../domain/tracing/response-times.js';
+import { isFalling } from '../../domain/tracing/trend.js';
+import { groupBy, splitIntoParts } from '../../lists.js';
+import { mapInSlices } from '../../slices.js';
 import type { GroupStore } from '../../store/groups/group-store.js';
 import type { ProfileStore } from '../../store/groups/profile-store.js';
+import type { LearnerStates } from '../../store/learners/learner-reads.js';
 import type { ClassAnswers } from '../../warehouse/reads/class-answers.js';
 import { groupNotFound } from '../groups/manage-groups.js';
 import { type HistoryPorts, readHistory } from '../learners/read-mastery.js';
-import { collectClass } from './collect-class.js';
-import type { ClassMasteryPorts } from './read-class-mastery.js';
+import { type ClassMasteryPorts, learnersPerPage } from './read-class-mastery.js';
 
 export interface GroupReadPorts
   extends ClassMasteryPorts,
@@ -33,17 +45,61 @@ export type GroupCall = Call<Static<typeof GroupReadQuery>>;
 
 export type OpenClass = Awaited<ReturnType<typeof openClass>>;
 
-export async function openClass(ports: GroupReadPorts, { tenant, query }: GroupCall, groupId: string) {
-  const [group, model] = await Promise.all([
-    ports.groups.read(tenant, groupId),
-    ports.models.current(tenant),
-  ]);
+export async function openClass({ groups, models, now }: GroupReadPorts, call: GroupCall, groupId: string) {
+  const { tenant, query, throwIfDisconnected } = call;
+  const [group, model] = await Promise.all([groups.read(tenant, groupId), models.current(tenant)]);
   if (group === null) throw groupNotFound();
-  const now = ports.now();
-  const from = computeFirstDay(query.days, toDay(now)) * dayMs;
+  const at = now();
+  const from = computeFirstDay(query.days, toDay(at)) * dayMs;
   const userIds = [...group.members.keys()];
   const period = { userIds, since: formatDate(from), before: formatDate(from - query.days * dayMs) };
-  return { tenant, group, model, userIds, period, now };
+  return { tenant, group, model, userIds, period, now: at, throwIfDisconnected };
+}
+
+export type ClassLearner = ReturnType<typeof describeLearner>;
+
+/** Members with answers, and their sums by skill. An unreadable learner does not affect the others. */
+export async function collectClass({ learners, logger }: GroupReadPorts, opened: OpenClass) {
+  const tallies: SkillTallies = new Map();
+  const collected: ClassLearner[] = [];
+  for (const userIds of splitIntoParts(opened.userIds, learnersPerPage)) {
+    opened.throwIfDisconnected();
+    const packed = await learners.readPacked(opened.tenant, userIds);
+    await mapInSlices(packed.entries(), ([i, one]) => {
+      try {
+        const found = one.unpack();
+        if (found !== null) collected.push(describeLearner(userIds[i] as string, found, opened, tallies));
+      } catch (error) {
+        logger.error({ err: error }, 'cannot read a learner of a class; the figures omit the learner');
+      }
+    });
+  }
+  return { tallies, learners: collected };
+}
+
+function describeLearner(userId: string, found: LearnerStates, opened: OpenClass, tallies: SkillTallies) {
+  const { learner, skills } = found;
+  const { model, now } = opened;
+  const views = buildSkillViews(skills, model, now);
+  for (const view of views) tallySkill(tallies, view, { learner, model, now });
+  const recent = views.filter(({ state }) => state.lastAttemptAt > now - classConstants.recentDays * dayMs);
+  const lastAt = views.reduce((last, { state }) => Math.max(last, state.lastAttemptAt), 0);
+  const listRecent = (isListed: (view: SkillView) => boolean, order: (view: SkillView) => number) =>
+    recent.filter(isListed).sort((a, b) => order(a) - order(b));
+  return {
+    userId,
+    answers: learner.attempts,
+    lastAnswerAt: new Date(lastAt).toISOString(),
+    fallPoints: isFalling(learner.trend) ? computeChangePoints(learner.trend) : null,
+    rapidSkills: listRecent(
+      ({ state }) => isRapidFlagged(state.rapid),
+      ({ state }) => -state.attempts,
+    ).map(({ skillId }) => skillId),
+    plateaus: listRecent(
+      ({ state }) => isPlateau(state.plateau),
+      ({ mastery }) => mastery,
+    ),
+  };
 }
 
 export async function readGroupSkills(ports: GroupReadPorts, call: GroupCall, groupId: string) {
@@ -51,7 +107,7 @@ export async function readGroupSkills(ports: GroupReadPorts, call: GroupCall, gr
   const { tenant, model, period } = opened;
   return ports.limit(tenant, async () => {
     const [{ tallies }, { lag, found }] = await Promise.all([
-      collectClass(ports, opened, call),
+      collectClass(ports, opened),
       readHistory(ports, (history) =>
         Promise.all([history.fetchSkills(tenant, period), history.fetchHardItems(tenant, period)]),
       ),

@@ -1,4 +1,6 @@
 /** Sums of the answers of a class, in a period and in the period of the same length before. */
+import type { Static } from 'typebox';
+import type { HardItem } from '../../contracts/responses/classes.js';
 import type { LatestAnswers } from '../../domain/classes/class-attention.js';
 import type { ChangeSums, PeriodSums } from '../../domain/classes/class-change.js';
 import { classConstants } from '../../domain/classes/class-constants.js';
@@ -50,31 +52,17 @@ FROM (
   ORDER BY learner_seq DESC LIMIT ${classConstants.stuck.latest} BY user_id, skill_id
 ) GROUP BY userId, skillId ${oneThread}`;
 
-export interface SkillSums extends ChangeSums {
-  readonly skill_id: string;
-  /** In the current period. */
-  readonly answers: number;
-}
-
-export interface LearnerSums extends PeriodSums {
-  readonly userId: string;
-}
-
-interface HardItem {
-  readonly skill_id: string;
-  readonly item_id: string;
-  readonly answers: number;
-  readonly accuracy: number;
-  /** By mastery alone. */
-  readonly expected: number;
-}
+/** `answers`: in the current period. */
+export type SkillSums = ChangeSums & { readonly skill_id: string; readonly answers: number };
+export type LearnerSums = PeriodSums & { readonly userId: string };
 
 export type ClassAnswers = ReturnType<typeof createClassAnswers>;
 
 export const createClassAnswers = (read: TenantRead) => ({
   fetchSkills: (tenant: string, period: ClassPeriod) => read<SkillSums>(selectSkills, tenant, period),
   /** Up to three items per skill, hardest first. */
-  fetchHardItems: (tenant: string, period: ClassPeriod) => read<HardItem>(selectItems, tenant, period),
+  fetchHardItems: (tenant: string, period: ClassPeriod) =>
+    read<Static<typeof HardItem> & Pick<SkillSums, 'skill_id'>>(selectItems, tenant, period),
   /** Counts an answer with several skills once. */
   fetchLearners: (tenant: string, period: ClassPeriod) => read<LearnerSums>(selectLearners, tenant, period),
   fetchLatest: (tenant: string, userIds: readonly string[], skillIds: readonly string[]) =>
