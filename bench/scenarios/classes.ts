@@ -38,7 +38,7 @@ export const classes: Scenario = {
   name,
   about:
     'GET skills and summary of a class of 500 learners with 40 skills and 150 answers each, one call at a time',
-  isLong: false,
+  isLong: true,
   run: async (bench) => {
     const service = await bench.service();
     const contestant = createServiceContestant(service, name, { ...usualTraffic, learners });
