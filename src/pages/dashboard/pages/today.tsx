@@ -112,7 +112,7 @@ const describeLag = (seconds: number | null): string => {
 
 function SummaryStats({ group_id: group, days, since, change, ...counts }: GroupSummary) {
   return (
-    <div class="stats tiles">
+    <div class="stats tiles of-class">
       <Stat label="Learners" value={counts.learners} note={`${counts.with_answers} with answers`} />
       <Stat label="Active" value={counts.active} note={`answered since ${formatDay(since)}`} />
       <Stat label="On track" value={counts.on_track} tone="good" note="or goal reached" />
