@@ -3,7 +3,7 @@ import { SkilltraceError } from '../../../client/errors.js';
 import { useLoad } from '../base/load.js';
 import { Loaded } from './loaded.jsx';
 
-/** A component whose script is loaded when it is first shown. */
+/** Loads the script of a component when it is first shown. */
 export const lazy = <Module, Props extends object>(
   load: () => Promise<Module>,
   select: (module: Module) => ComponentType<Props>,

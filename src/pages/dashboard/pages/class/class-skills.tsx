@@ -139,8 +139,7 @@ function ClassSkill({ group, skill, isChosen }: ClassSkillProps) {
   useEffect(() => {
     if (isChosen) heading.current?.focus();
   }, [isChosen]);
-  const { skill_id, name } = skill;
-  const items = skill.hardest_items?.filter(({ accuracy, expected }) => accuracy < expected) ?? [];
+  const { skill_id, name, hardest_items: items } = skill;
   const learners = useLoad(
     (signal) => loadSkillLearners(api, group, skill_id, signal),
     [api, group, skill_id],
@@ -157,7 +156,7 @@ function ClassSkill({ group, skill, isChosen }: ClassSkillProps) {
         {skill.struggling} of {pluralize(skill.learners, 'learner')} struggle, {skill.stuck} of them on a
         plateau. {formatPercent(skill.mastered)} have mastered the skill.
       </p>
-      {items.length > 0 && <HardestItems items={items} />}
+      {items !== null && items.length > 0 && <HardestItems items={items} />}
       <Loaded load={learners} subject="the learners">
         {(rows) => (
           <>
