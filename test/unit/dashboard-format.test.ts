@@ -34,8 +34,9 @@ test('formatMastery and formatSkillAccuracy never round a share up to the thresh
   });
 });
 
-test('formatChance never claims certainty', () => {
-  assert.deepEqual([0, 0.12, 1, null].map(formatChance), ['<1 %', '12 %', '>99 %', '–']);
+test('formatChance rounds down and never claims certainty', () => {
+  const texts = [0, 0.126, 0.29, 0.4999, 0.99, 1, null].map(formatChance);
+  assert.deepEqual(texts, ['<1 %', '12 %', '29 %', '49 %', '99 %', '>99 %', '–']);
 });
 
 test('formatFinePoints shows small differences', () => {

@@ -30,10 +30,12 @@ const formatUpTo = (threshold: number) =>
 export const formatMastery = formatUpTo(masteryThresholds.mastery);
 /** Expected accuracy on a skill: below the threshold of a mastered skill, at most 74 %. */
 export const formatSkillAccuracy = formatUpTo(masteryThresholds.accuracy);
-/** A chance is never 0 % or 100 %. The service rounds it to four digits. */
-export const formatChance = formatNullable((chance) =>
-  formatPercent(Math.min(0.999, Math.max(0.001, chance))),
-);
+/** Rounds down, so that a chance below a limit never reads like the limit. Never 0 % or 100 %. */
+export const formatChance = formatNullable((chance) => {
+  if (chance < 0.01) return '<1 %';
+  // 100 * 0.29 is below 29.
+  return chance > 0.99 ? '>99 %' : `${Math.floor(100 * chance + 1e-9)} %`;
+});
 export const formatPoints = formatNullable((change) => formatSigned(Math.round(100 * change)));
 /** With one digit after the point. */
 export const formatFinePoints = formatNullable((change) => formatSigned(Number((100 * change).toFixed(1))));
