@@ -62,7 +62,7 @@ function describeGoal({ status, targetDate, chance }: AttentionSubject, now: num
 
 /** Rounds down, so that a chance below a limit never reads like the limit. @param chance 0 to 1 */
 export const describeChance = (chance: number): string =>
-  `${chance < 0.01 ? 'less than 1' : Math.floor(100 * chance)} % likely`;
+  `${chance < 0.01 ? 'less than 1' : Math.floor(100 * chance + 1e-9)} % likely`;
 
 /** A learner appears once. Codes take turns, so that ten idle learners do not hide the others. @param now Unix ms */
 export function selectAttention(subjects: readonly AttentionSubject[], nameSkill: NameSkill, now: number) {

@@ -1,6 +1,14 @@
 import { useEffect, useRef } from 'preact/hooks';
 import type { Group, GroupSkill } from '../../../../client/types.js';
-import { formatDay, formatPercent, formatPoints, missingText, pluralize } from '../../base/format.js';
+import {
+  formatDay,
+  formatMastery,
+  formatPercent,
+  formatPoints,
+  formatSkillAccuracy,
+  missingText,
+  pluralize,
+} from '../../base/format.js';
 import { fetchInParts, fetchNames } from '../../base/groups.js';
 import { useLoad } from '../../base/load.js';
 import { buildHref, type Route, updateQuery } from '../../base/route.js';
@@ -239,8 +247,8 @@ const learnerColumns = (skillId: string): readonly Column<SkillLearner>[] => [
     ),
   }),
   learnerField('Learner id', 'userId', { isForFile: true }),
-  learnerField('Expected', 'expected', { format: formatPercent, about: 'Expected accuracy' }),
-  learnerField('Mastery', 'mastery', { format: formatPercent }),
+  learnerField('Expected', 'expected', { format: formatSkillAccuracy, about: 'Expected accuracy' }),
+  learnerField('Mastery', 'mastery', { format: formatMastery }),
   learnerField('Right', ({ correct, answers }) => correct / answers, {
     about: 'Right answers of all answers',
     show: ({ correct, answers }) => `${correct} of ${answers}`,

@@ -1,6 +1,6 @@
 import { useMemo, useState } from 'preact/hooks';
 import { computeSum } from '../../../../lists.js';
-import { formatPercent, pluralize } from '../../base/format.js';
+import { formatMastery, formatPercent, formatSkillAccuracy, pluralize } from '../../base/format.js';
 import { buildHref, navigate } from '../../base/route.js';
 import { useWidth } from '../../base/width.js';
 import { QuerySelect } from '../../parts/query-select.jsx';
@@ -229,7 +229,7 @@ function describe({ progress }: Member, { id, name }: HeatMapSkill): string {
   const { [id]: expected } = progress.expected_accuracy;
   if (expected === undefined) return `${name}: no answers`;
   const plateau = progress.plateaus.includes(id) ? ', on a plateau' : '';
-  return `${name}: expected accuracy ${formatPercent(expected)}, mastery ${formatPercent(progress.mastery[id])}${plateau}`;
+  return `${name}: expected accuracy ${formatSkillAccuracy(expected)}, mastery ${formatMastery(progress.mastery[id])}${plateau}`;
 }
 
 const computeMean = (shares: readonly number[]): number => computeSum(shares) / Math.max(1, shares.length);
@@ -282,7 +282,7 @@ const buildColumns = (skills: readonly HeatMapSkill[]): readonly Column<HeatMapM
     field(name, ({ progress }) => progress.expected_accuracy[id] ?? null, {
       show: ({ userId, progress }) => (
         <a href={buildHref('learner', [userId], { skill: id })}>
-          {formatPercent(progress.expected_accuracy[id])}
+          {formatSkillAccuracy(progress.expected_accuracy[id])}
         </a>
       ),
       align: 'end',
