@@ -49,15 +49,15 @@ test('explainStatus names the missing points, answers or practice', () => {
       { goalStatus: 'none', isFalling: true, plateaus: ['Commas'] },
       'recent results are weaker; plateau on Commas',
     ],
-    [{}, '140 below goal; 1.5 answers per day in 14 days'],
+    [{}, '140 below goal; 1.5 answers per day over 14 days'],
     [
       { goalStatus: 'unlikely', plateaus: ['Commas', 'Circles'], answersPerDay: 0.05 },
       '140 below goal; almost no practice; plateau on Commas and 1 more',
     ],
-    [{ isOnTrack: true }, 'forecast barely meets the goal; 1.5 answers per day in 14 days'],
+    [{ isOnTrack: true }, 'forecast barely meets the goal; 1.5 answers per day over 14 days'],
     [
       { daysToGoal: 40 },
-      'forecast meets the goal in 40 days: too late or only temporarily; 1.5 answers per day in 14 days',
+      'forecast meets the goal in 40 days: too late or only temporarily; 1.5 answers per day over 14 days',
     ],
     [{ goalStatus: 'reached', currentTotal: 1220, isOnTrack: true }, null],
     [{ goalStatus: 'reached', currentTotal: 1220 }, 'forecast falls below the goal'],

@@ -94,7 +94,7 @@ function describeGap({ daysToGoal, isOnTrack }: StatusInput, gap: number): strin
 }
 
 const describePace = ({ answersPerDay }: StatusInput): string =>
-  answersPerDay < 0.1 ? 'almost no practice' : `${answersPerDay.toFixed(1)} answers per day in 14 days`;
+  answersPerDay < 0.1 ? 'almost no practice' : `${answersPerDay.toFixed(1)} answers per day over 14 days`;
 
 function describeResults({ isFalling, plateaus: [first, ...others] }: StatusInput): string[] {
   const more = others.length === 0 ? '' : ` and ${others.length} more`;
