@@ -16,7 +16,6 @@ import {
 import { Chart } from '../../parts/chart.jsx';
 import { type Column, createColumnBuilder, Table } from '../../parts/table.jsx';
 import type { LearnerProps } from './learner-props.js';
-import { formatTogether } from './several-skills.js';
 
 type Explanation = NonNullable<SkillMastery['explanation']>;
 type Step = NonNullable<Explanation['steps']>[number] & {
@@ -204,3 +203,7 @@ export const NextAnswer = ({ mastery, explanation: { next } }: NextAnswerProps) 
     </dl>
   </section>
 );
+
+/** @param others names of the other skills of a question */
+export const formatTogether = (others: readonly string[]): string =>
+  others.length === 0 ? '' : `, together with ${others.join(', ')}`;

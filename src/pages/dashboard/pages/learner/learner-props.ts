@@ -1,7 +1,6 @@
 import type { Mastery } from '../../../../client/types.js';
 import type { Route } from '../../base/route.js';
 import type { SkillNameLookup } from '../../base/skill-names.js';
-import type { AnswerTotals } from './answer-totals.js';
 
 export type LearnerSkill = Mastery['skills'][number];
 
@@ -15,3 +14,17 @@ export interface LearnerProps extends NamedSkills {
   readonly totals: AnswerTotals;
   readonly query: Route['query'];
 }
+
+type AnswerTotals = ReturnType<typeof summarizeAnswers>;
+
+/** Uses the field names of POST /mastery. */
+export const summarizeAnswers = ({ total_attempts, correct_attempts, skills }: Mastery) => ({
+  total_attempts,
+  correct_attempts,
+  last_attempt_at:
+    skills
+      .map(({ last_attempt_at }) => last_attempt_at)
+      .sort()
+      .at(-1) ?? null,
+  plateaus: skills.filter(({ plateau_detected }) => plateau_detected).map(({ skill_id }) => skill_id),
+});

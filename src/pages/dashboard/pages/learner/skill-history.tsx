@@ -20,7 +20,10 @@ import { Button } from '../../parts/button.jsx';
 import { Chart } from '../../parts/chart.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
 import { type Column, createColumnBuilder } from '../../parts/table.jsx';
-import { formatTogether, severalSkillsMeaning } from './several-skills.js';
+import { formatTogether } from './explanation.jsx';
+
+const severalSkillsMeaning =
+  'A correct answer is evidence for every skill of the question. An incorrect answer lowers most the skill that was probably missing.';
 
 type Answer = SkillAnswerPage['answers'][number];
 export type HistoryAxis = 'answer' | 'time';
