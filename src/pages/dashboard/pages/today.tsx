@@ -1,9 +1,16 @@
 /** What a teacher should know about a class today. */
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
+import { SkilltraceError } from '../../../client/errors.js';
 import type { GroupSummary } from '../../../client/types.js';
 import { formatDay, formatDecimal, formatPoints, missingText, pluralize } from '../base/format.js';
-import { type ListedGroup, readLastGroup, storeLastGroup, useGroups } from '../base/groups.js';
+import {
+  forgetLastGroup,
+  type ListedGroup,
+  readLastGroup,
+  storeLastGroup,
+  useGroups,
+} from '../base/groups.js';
 import { useLoad } from '../base/load.js';
 import { buildHref, navigate, type Route, updateQuery } from '../base/route.js';
 import { useViewer } from '../base/viewer.js';
@@ -62,7 +69,10 @@ function TodayOfGroup({ groups, groupId, days }: TodayProps) {
   );
   useEffect(() => {
     if (summary.data) storeLastGroup(ownKey.tenant, summary.data.group_id);
-  }, [summary.data]);
+    // For example deleted: the menu should not open it again.
+    if (summary.error instanceof SkilltraceError && summary.error.status === 404)
+      forgetLastGroup(ownKey.tenant);
+  }, [summary.data, summary.error]);
   const name = groups.find(({ group_id }) => group_id === groupId)?.name ?? summary.data?.name;
   return (
     <>

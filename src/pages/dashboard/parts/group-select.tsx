@@ -15,11 +15,20 @@ export function GroupSelect({ groups, groupId, onSelect }: GroupSelectProps) {
   const current = groups.findIndex(({ group_id }) => group_id === groupId);
   // While the user types; null: shows the current class.
   const [text, setText] = useState<string | null>(null);
+  const select = (chosen: string): void => {
+    setText(null);
+    onSelect(chosen);
+  };
   const change = (typed: string): void => {
-    const chosen =
-      groups[labels.indexOf(typed)]?.group_id ?? groups.find(({ group_id }) => group_id === typed)?.group_id;
-    setText(chosen === undefined ? typed : null);
-    if (chosen !== undefined) onSelect(chosen);
+    const chosen = groups[labels.indexOf(typed)] ?? groups.find(({ group_id }) => group_id === typed);
+    if (chosen === undefined) setText(typed);
+    else select(chosen.group_id);
+  };
+  /** The list may be too short for this group. */
+  const selectUnlisted = ({ key }: KeyboardEvent): void => {
+    const typed = text?.trim().toLowerCase() ?? '';
+    if (key === 'Enter' && typed !== '' && !labels.some((label) => label.toLowerCase().includes(typed)))
+      select(text?.trim() ?? '');
   };
   return (
     <div class="group-select">
@@ -32,6 +41,7 @@ export function GroupSelect({ groups, groupId, onSelect }: GroupSelectProps) {
         onFocus={() => setText('')}
         onBlur={() => setText(null)}
         onInput={(event) => change(event.currentTarget.value)}
+        onKeyDown={selectUnlisted}
       />
       <datalist id={id}>
         {groups.map(({ group_id, kind, members }, i) => (
