@@ -7,6 +7,7 @@ import { callerOf, event } from '../support/http/http.js';
 import { inBrowser } from '../support/pages/browser.js';
 import { type Dashboard, openDashboard } from '../support/pages/dashboard.js';
 import { keysOf, sharedService, startService } from '../support/servers/service.js';
+import { waitUntilNoAudit } from '../support/wait.js';
 
 const service = await sharedService();
 const script = '<script>alert(1)</script>';
@@ -171,7 +172,9 @@ test(
 );
 
 test('The audit page runs an audit and shows its result', inBrowser, async (t) => {
-  const dashboard = await openAsOperator(t);
+  const key = await (await keysOf(t, service)).add({ scopes: allScopes });
+  await waitUntilNoAudit(callerOf(service, key));
+  const dashboard = await openDashboard(t, { ...service, key });
   const { page, show, complaints } = dashboard;
   await show('#/operations/audit');
   const run = page.getByRole('button', { name: 'Run now' });

@@ -7,6 +7,7 @@ import { createMinuteStore, type StoredMinute } from '../../src/store/operations
 import { minutesKey } from '../../src/store/redis/keys.js';
 import { callerOf, event } from '../support/http/http.js';
 import { keysOf, redisOf, startSecondApi, startService } from '../support/servers/service.js';
+import { waitUntilNoAudit } from '../support/wait.js';
 
 const service = await startService({ after });
 const keys = await keysOf({ after }, service);
@@ -128,8 +129,7 @@ test('POST /audits starts one audit at a time, also over processes', async (t) =
   assert.deepEqual([one?.status, other?.status].sort(), [202, 409]);
   const readAudit = async () => (await operator.get('/api/v1/audits')).json.data;
   assert.equal((await readAudit()).running, true);
-  for (let left = 100; left > 0 && (await readAudit()).running; left--)
-    await new Promise((resolve) => setTimeout(resolve, 200));
+  await waitUntilNoAudit(operator);
   const { running, last } = await readAudit();
   assert.deepEqual([running, last.mismatches], [false, []]);
   assert.equal((await operator.send('POST', '/api/v1/audits')).status, 202, 'the lock is not released');

@@ -17,7 +17,7 @@ import { routeRequests } from '../support/http/route-requests.js';
 import { apiRoutes, nameOf } from '../support/http/route-table.js';
 import { root } from '../support/runner/root.js';
 import { keysOf, sharedService } from '../support/servers/service.js';
-import { waitUntilStored } from '../support/wait.js';
+import { waitUntilNoAudit, waitUntilStored } from '../support/wait.js';
 
 const service = await sharedService();
 const keys = await keysOf({ after }, service);
@@ -52,6 +52,7 @@ for (const route of routes) {
     const body = exampleBody(method, route.path);
     // Examples of reads need the answers in ClickHouse.
     if (method === 'GET') await waitUntilStored(caller);
+    if (name === 'POST /api/v1/audits') await waitUntilNoAudit(caller);
     const answer = await askInTurn(() => caller.raw({ method, path, headers, body }));
     assert.ok(answer.status < 400, answer.text);
     assertDescribed(answer, method, path);

@@ -51,6 +51,14 @@ export const waitUntilHealthy = (caller: Caller, path = '/api/v1/health'): Promi
     ({ json }) => json.data?.status === 'ok' || json.reasons?.length === 0,
   );
 
+/** Other tests of the service may have started an audit. @param operator key with scope operator */
+export const waitUntilNoAudit = (operator: Caller): Promise<JsonAnswer> =>
+  askUntil(
+    'the end of the audit',
+    () => operator.get('/api/v1/audits'),
+    ({ json }) => json.data?.running === false,
+  );
+
 /** Waits until ClickHouse has all rows of the service. */
 export const waitUntilStored = (caller: Caller): Promise<JsonAnswer> =>
   askUntil(

@@ -19,8 +19,8 @@ export function AuditPart() {
   const audit = useLoad((signal) => api.audits({ signal }), [api]);
   const isRunning = audit.data?.running ?? false;
   const start = useAction(async () => {
-    await api.startAudit();
-    audit.reload();
+    // Another operator may have started an audit.
+    await api.startAudit().finally(audit.reload);
   });
   useInterval(audit.reload, isRunning ? pollMs : null);
   return (
