@@ -166,7 +166,7 @@ test('One class of the demo improves after its lessons, one declines, and one gr
     [10, 11].map((grade) => changeOf(`class-${grade}-${letter}`)),
   );
   for (const change of changes) assertWithin(change, -0.07, 0.07, 'change of another class');
-  const forgotten = ['polynomials', 'paired-texts'];
+  const forgotten = ['polynomials', 'text-structure'];
   const [grade9, ...others] = [9, 10, 11, 12].map((grade) => changeOf(`grade-${grade}`, forgotten));
   assertWithin(grade9 ?? 0, -0.5, -0.15, 'change of grade 9 after the holidays');
   for (const change of others) assertWithin(change, -0.12, 0.12, 'change of another grade');

@@ -181,7 +181,7 @@ function describeEffects(): string[][] {
   const lessons = [daysBefore(56), daysBefore(21), daysBefore(21), daysBefore(0)] as const;
   const month = [daysBefore(56), daysBefore(28), daysBefore(28), daysBefore(0)] as const;
   const easter = ['2026-03-06', '2026-04-03', '2026-04-10', '2026-05-08'] as const;
-  const forgotten = ['polynomials', 'paired-texts'];
+  const forgotten = ['polynomials', 'text-structure'];
   const isRapid = ({ timeSpentSeconds }: DemoAnswer): boolean => (timeSpentSeconds ?? 9) <= 2;
   const skillsOf = (name: string): string[] => [name.toLowerCase().replaceAll(' ', '-')];
   return [
@@ -194,7 +194,7 @@ function describeEffects(): string[][] {
     ['11-A, answers within two seconds, in both months', ...compare(['class-11-A'], [], month, isRapid)],
     ['other classes, right answers, in both months', ...compare(otherClasses(), [], month)],
     [
-      'grade 9, right answers on Polynomials and Paired texts, before and after the April holidays',
+      'grade 9, right answers on Polynomials and Text structure, before and after the April holidays',
       ...compare(['grade-9'], forgotten, easter),
     ],
     ['grades 10 to 12, the same', ...compare(['grade-10', 'grade-11', 'grade-12'], forgotten, easter)],

@@ -53,7 +53,7 @@ export interface Student extends DemoLearner, Enrolment {
 /** One class does not understand these skills until its teacher explains them again, and gets homework on them. */
 const lessons = { className: '10-A', skillIds: ['absolute-value', 'exponents-and-radicals'] };
 /** One grade forgets these skills in holidays. */
-const holidayLoss = { grade: '9', skillIds: ['polynomials', 'paired-texts'] };
+const holidayLoss = { grade: '9', skillIds: ['polynomials', 'text-structure'] };
 
 const isInLastDays = ({ schoolEnds }: Student, days: number, at: number): boolean =>
   at >= schoolEnds - days * dayMs;

@@ -44,7 +44,7 @@ const generationRules: readonly (readonly [topic: string, text: string])[] = [
   ],
   [
     'Classes',
-    'The learners are in four grades and twelve classes, and six teachers have two classes each. Class 10-A learned Absolute value and Exponents and radicals only three weeks before the end, in extra lessons. Class 11-A practises less and guesses more in the last four weeks. Grade 9 forgets Polynomials and Paired texts in holidays. Classes 9-C and 12-C practise least. Learners with the attribute hints: on learn twice as fast. All names are made up.',
+    'The learners are in four grades and twelve classes, and six teachers have two classes each. Class 10-A learned Absolute value and Exponents and radicals only three weeks before the end, in extra lessons. Class 11-A practises less and guesses more in the last four weeks. Grade 9 forgets Polynomials and Text structure in holidays. Classes 9-C and 12-C practise least. Learners with the attribute hints: on learn twice as fast. All names are made up.',
   ],
   [
     'Devices',
