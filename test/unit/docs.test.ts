@@ -230,7 +230,7 @@ function describeGain(hints: string): string[] {
 
 test('docs/demo.md has the numbers of the demo, and names its learners as the dashboard does', () => {
   assertTable('docs/demo.md', 'demo', ['what', 'how much'], countDemo());
-  assertTable('docs/demo.md', 'effects', ['who and what', 'before', 'after'], describeEffects());
+  assertTable('docs/demo.md', 'effects', ['learners, figure', 'before', 'after'], describeEffects());
   const texts = ['docs/demo.md', 'src/pages/dashboard/pages/about-demo.tsx'].map(readText);
   for (const id of namedLearnerIds) for (const text of texts) assert.ok(text.includes(id), id);
 });
