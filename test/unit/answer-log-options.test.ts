@@ -13,12 +13,13 @@ const parse = (...argv: string[]) => importArguments.read(argv);
 test('npm run import parses its options', () => {
   const start = Date.UTC(2005, 7, 1);
   const options = defaultReadOptions;
-  const defaults = { file: 'f', tenant: 'default', again: false, json: false, dryRun: false, options };
+  const flags = { again: false, json: false, dryRun: false };
+  const defaults = { file: 'f', tenant: 'default', ...flags, options, roster: null };
   assert.deepEqual(parse('f'), defaults);
   assert.deepEqual(parse('f', '--start', '2005-08-01'), { ...defaults, options: { ...options, start } });
   assert.deepEqual(
     parse('--tenant=a~b', 'f', '--start=2005-08-01T02:00:00+02:00', '--again', '--json', '--dry-run'),
-    { file: 'f', tenant: 'a~b', again: true, json: true, dryRun: true, options: { ...options, start } },
+    { ...defaults, tenant: 'a~b', again: true, json: true, dryRun: true, options: { ...options, start } },
   );
   assert.equal(parse('--help'), null);
 });
