@@ -37,7 +37,7 @@ export function buildMinute(
     ...{ minute, answers, statuses: Object.fromEntries(statuses), buckets: Object.fromEntries(buckets) },
     keys: Object.fromEntries(
       busiest.map(([hash, { requests, answers, errors, rejected }]) => [
-        hash,
+        toKeyId(hash),
         [requests, answers, errors, rejected],
       ]),
     ),
@@ -78,17 +78,17 @@ function describePoint(from: number, parts: readonly StoredMinute[]): object {
 function describeKeys(minutes: readonly StoredMinute[], stored: readonly StoredKey[]): object[] {
   const totals = new Map<string, number[]>();
   for (const { keys } of minutes)
-    for (const [hash, counts] of Object.entries(keys))
+    for (const [id, counts] of Object.entries(keys))
       totals.set(
-        hash,
-        counts.map((count, i) => count + (totals.get(hash)?.[i] ?? 0)),
+        id,
+        counts.map((count, i) => count + (totals.get(id)?.[i] ?? 0)),
       );
-  const known = new Map(stored.map((key) => [key.keyHash, key]));
+  const known = new Map(stored.map((key) => [toKeyId(key.keyHash), key]));
   const busiest = [...totals].sort(([, [a = 0]], [, [b = 0]]) => b - a).slice(0, shownKeys);
-  return busiest.map(([hash, [requests, answers, errors, rejected]]) => ({
-    key_id: toKeyId(hash),
-    name: known.get(hash)?.name ?? null,
-    tenant: known.get(hash)?.tenant ?? null,
+  return busiest.map(([id, [requests, answers, errors, rejected]]) => ({
+    key_id: id,
+    name: known.get(id)?.name ?? null,
+    tenant: known.get(id)?.tenant ?? null,
     ...{ requests, answers, errors, rejected },
   }));
 }

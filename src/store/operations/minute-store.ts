@@ -12,7 +12,7 @@ export interface StoredMinute {
   readonly statuses: Counts;
   /** Tracking requests by upper bound in seconds. */
   readonly buckets: Counts;
-  /** By key hash. */
+  /** By key id. */
   readonly keys: Readonly<
     Record<string, readonly [requests: number, answers: number, errors: number, rejected: number]>
   >;
@@ -20,7 +20,7 @@ export interface StoredMinute {
 
 export const maxHistoryHours = 24;
 const minuteMs = 60_000;
-/** 24 hours of 20 processes: about 20 MB. */
+/** 24 hours of 20 processes: about 30 MB. */
 const maxEntries = 30_000;
 
 export type MinuteStore = ReturnType<typeof createMinuteStore>;

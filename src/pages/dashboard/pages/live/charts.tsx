@@ -32,6 +32,8 @@ interface ChartSpan {
   readonly stepMs: number;
 }
 
+/** Live figures may arrive late. */
+const jitterMs = 2000;
 /** Fewer points leave the left of the chart empty. */
 const minAxisSteps = 60;
 
@@ -57,7 +59,7 @@ function createLinePlot(
       },
       y: {
         label,
-        domain: [0, Math.max(1, ...points.map(({ value }) => value ?? 0))],
+        domain: [0, Math.max(0, ...points.map(({ value }) => value ?? 0)) || 1],
         grid: true,
         nice: true,
         ticks: 5,
@@ -96,7 +98,7 @@ function buildPoints(
     lines.map(({ name, value }) => ({
       ...{ series: name, at: new Date(ms), value: isKnown ? value(figures) : null },
     }));
-  const isGap = before !== undefined && now - Date.parse(before.at) > 3.5 * stepMs;
+  const isGap = before !== undefined && now - Date.parse(before.at) > 1.5 * stepMs + jitterMs;
   return isGap ? [...at(now - 1, false), ...at(now, true)] : at(now, true);
 }
 
