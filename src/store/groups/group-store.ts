@@ -49,9 +49,9 @@ export interface GroupChange {
 }
 
 /**
- * ARGV: tenant, id, expected JSON ('': none), JSON after the times ('': delete), row after its time and before
- * `created_at`, encoded tenant and group for rows of members, limits of the journal and of groups, number of added members,
- * time ('': now), added and removed members. Ids contain no control characters, so rows escape only backslashes.
+ * ARGV: tenant, id, expected JSON ('': none), JSON after the times ('': delete), row between its time and `created_at`,
+ * limits of the journal and of groups, number of added members, time ('': now), added and removed members. Ids contain no
+ * control characters, so rows escape only backslashes.
  */
 const changeGroup = defineScript(1)<
   [
