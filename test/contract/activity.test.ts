@@ -60,6 +60,19 @@ test('The activity log lists successful changes with key, action and target, new
   assert.doesNotMatch(JSON.stringify(stored), /ada-the-learner/);
 });
 
+test('Changes of groups are logged, without the members', async () => {
+  const { caller, list } = await createHolder('groups', ['write', 'admin']);
+  const path = '/api/v1/groups/7a';
+  await caller.send('PUT', path, { name: 'Class 7a', user_ids: ['ada-the-learner'] });
+  await caller.send('POST', `${path}/members`, { add: ['bob-the-learner'] });
+  await caller.send('DELETE', path);
+  const { entries } = (await list()).data;
+  const actions = ['group.deleted', 'group.members_changed', 'group.saved'];
+  assert.deepEqual(valuesOf(entries, 'action'), actions);
+  assert.deepEqual(valuesOf(entries, 'target'), ['7a', '7a', '7a']);
+  assert.doesNotMatch(JSON.stringify(entries), /-the-learner/);
+});
+
 test('An entry has the name of the key, and belongs to the tenant of the changed key', async () => {
   const admin = await createHolder('owner', ['read', 'admin']);
   const operator = await createHolder('office', allScopes);

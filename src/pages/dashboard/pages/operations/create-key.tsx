@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import type { CreatedKey, OwnKey } from '../../../../client/types.js';
 import { useViewer } from '../../base/viewer.js';
 import { FormDialog } from '../../parts/dialog.jsx';
+import { CheckField, TextField } from '../../parts/field.jsx';
 import { type KeyLabels, LabelFields, type Quota, QuotaFields, toQuotaSetting } from './edit-key.jsx';
 import { OneTimeSecret } from './one-time-secret.jsx';
 
@@ -46,17 +47,15 @@ export function CreateKeyDialog({ onClose, onDone }: CreateKeyDialogProps) {
     >
       <LabelFields labels={labels} onChange={setLabels} />
       {hasScope('operator') && (
-        <label class="field">
-          Tenant
-          <input
-            required
-            maxLength={128}
-            pattern="[A-Za-z0-9._~\-]+"
-            title="Allowed characters: A-Z, a-z, 0-9 and . _ ~ -"
-            value={tenant}
-            onInput={(event) => setTenant(event.currentTarget.value)}
-          />
-        </label>
+        <TextField
+          label="Tenant"
+          required
+          maxLength={128}
+          pattern="[A-Za-z0-9._~\-]+"
+          title="Allowed characters: A-Z, a-z, 0-9 and . _ ~ -"
+          value={tenant}
+          onChange={setTenant}
+        />
       )}
       <ScopeFields scopes={scopes} onChange={setScopes} />
       <QuotaFields quota={quota} onChange={setQuota} />
@@ -88,20 +87,18 @@ function ScopeFields({ scopes, onChange }: ScopeFieldsProps) {
       {all
         .filter(([scope]) => hasScope(scope))
         .map(([scope, meaning]) => (
-          <label key={scope} class="check">
-            <input
-              type="checkbox"
-              checked={scopes.includes(scope)}
-              onChange={(event) =>
-                onChange(
-                  event.currentTarget.checked
-                    ? [...scopes, scope]
-                    : scopes.filter((other) => other !== scope),
-                )
-              }
-            />{' '}
-            <code>{scope}</code> <span class="soft">{meaning}</span>
-          </label>
+          <CheckField
+            key={scope}
+            label={
+              <>
+                <code>{scope}</code> <span class="soft">{meaning}</span>
+              </>
+            }
+            checked={scopes.includes(scope)}
+            onChange={(isChecked) =>
+              onChange(isChecked ? [...scopes, scope] : scopes.filter((other) => other !== scope))
+            }
+          />
         ))}
     </fieldset>
   );

@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import type { Key } from '../../../../client/types.js';
 import { useViewer } from '../../base/viewer.js';
 import { FormDialog } from '../../parts/dialog.jsx';
+import { CheckField, TextField } from '../../parts/field.jsx';
 
 export interface Quota {
   readonly isUnlimited: boolean;
@@ -34,15 +35,12 @@ export function QuotaFields({ quota, onChange }: QuotaFieldsProps) {
           onInput={(event) => onChange({ ...quota, perMinute: event.currentTarget.value })}
         />
       </label>
-      <label class="check">
-        <input
-          type="checkbox"
-          checked={quota.isUnlimited}
-          disabled={maxPerMinute !== null}
-          onChange={(event) => onChange({ ...quota, isUnlimited: event.currentTarget.checked })}
-        />{' '}
-        Unlimited
-      </label>
+      <CheckField
+        label="Unlimited"
+        checked={quota.isUnlimited}
+        disabled={maxPerMinute !== null}
+        onChange={(isChecked) => onChange({ ...quota, isUnlimited: isChecked })}
+      />
       {maxPerMinute !== null && <p class="soft">Maximum: {maxPerMinute}, the quota of your key.</p>}
     </fieldset>
   );
@@ -60,22 +58,18 @@ interface LabelFieldsProps {
 
 export const LabelFields = ({ labels, onChange }: LabelFieldsProps) => (
   <>
-    <label class="field">
-      Name
-      <input
-        maxLength={64}
-        value={labels.name}
-        onInput={(event) => onChange({ ...labels, name: event.currentTarget.value })}
-      />
-    </label>
-    <label class="field">
-      Note for the owners
-      <input
-        maxLength={256}
-        value={labels.note}
-        onInput={(event) => onChange({ ...labels, note: event.currentTarget.value })}
-      />
-    </label>
+    <TextField
+      label="Name"
+      maxLength={64}
+      value={labels.name}
+      onChange={(text) => onChange({ ...labels, name: text })}
+    />
+    <TextField
+      label="Note for the owners"
+      maxLength={256}
+      value={labels.note}
+      onChange={(text) => onChange({ ...labels, note: text })}
+    />
   </>
 );
 

@@ -7,6 +7,7 @@ import { usePagedList } from '../../base/paged-list.js';
 import { useViewer } from '../../base/viewer.js';
 import { Button } from '../../parts/button.jsx';
 import { Dialog, FormDialog } from '../../parts/dialog.jsx';
+import { TextField } from '../../parts/field.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
 import { PagedTable } from '../../parts/paged-table.jsx';
 import { Badge, Panel } from '../../parts/stat.jsx';
@@ -90,26 +91,22 @@ function EraseDialog({ onClose, onDone }: { onClose: () => void; onDone: (erasur
         The service deletes all answers, goals, forecasts and messages of the learner, in Redis and
         ClickHouse. You cannot undo this. Backups keep the data until they expire.
       </p>
-      <label class="field">
-        Learner id
-        <input
-          required
-          maxLength={128}
-          autocomplete="off"
-          value={userId}
-          onInput={(event) => setUserId(event.currentTarget.value)}
-        />
-      </label>
-      <label class="field">
-        Type the learner id again
-        <input
-          required
-          maxLength={128}
-          autocomplete="off"
-          value={repeated}
-          onInput={(event) => setRepeated(event.currentTarget.value)}
-        />
-      </label>
+      <TextField
+        label="Learner id"
+        required
+        maxLength={128}
+        autocomplete="off"
+        value={userId}
+        onChange={setUserId}
+      />
+      <TextField
+        label="Type the learner id again"
+        required
+        maxLength={128}
+        autocomplete="off"
+        value={repeated}
+        onChange={setRepeated}
+      />
     </FormDialog>
   );
 }

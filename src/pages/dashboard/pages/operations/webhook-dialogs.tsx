@@ -2,6 +2,7 @@ import { useState } from 'preact/hooks';
 import type { EventTypes, Webhook } from '../../../../client/types.js';
 import { useViewer } from '../../base/viewer.js';
 import { ConfirmDialog, FormDialog } from '../../parts/dialog.jsx';
+import { CheckField, TextField } from '../../parts/field.jsx';
 import { OneTimeSecret } from './one-time-secret.jsx';
 
 const eventTypes = [
@@ -42,25 +43,17 @@ export function WebhookDialog({
       onSubmit={save}
       onClose={onClose}
     >
-      <label class="field">
-        URL
-        <input
-          required
-          type="url"
-          maxLength={2048}
-          placeholder="https://"
-          value={url}
-          onInput={(event) => setUrl(event.currentTarget.value)}
-        />
-      </label>
-      <label class="field">
-        Description
-        <input
-          maxLength={256}
-          value={description}
-          onInput={(event) => setDescription(event.currentTarget.value)}
-        />
-      </label>
+      <TextField
+        label="URL"
+        required
+        pattern="https?://.+"
+        title="A URL that starts with https://"
+        maxLength={2048}
+        placeholder="https://"
+        value={url}
+        onChange={setUrl}
+      />
+      <TextField label="Description" maxLength={256} value={description} onChange={setDescription} />
       <EventFields types={types} onChange={setTypes} />
     </FormDialog>
   );
@@ -78,24 +71,19 @@ function EventFields({ types, onChange }: EventFieldsProps) {
   return (
     <fieldset class="list">
       <legend>Events</legend>
-      <label class="check">
-        <input
-          type="checkbox"
-          checked={isAll}
-          onChange={(event) => onChange(event.currentTarget.checked ? ['*'] : eventTypes)}
-        />{' '}
-        All, including types of later versions
-      </label>
+      <CheckField
+        label="All, including types of later versions"
+        checked={isAll}
+        onChange={(isChecked) => onChange(isChecked ? ['*'] : eventTypes)}
+      />
       {eventTypes.map((type) => (
-        <label key={type} class="check">
-          <input
-            type="checkbox"
-            disabled={isAll}
-            checked={isAll || types.includes(type)}
-            onChange={(event) => toggle(type, event.currentTarget.checked)}
-          />{' '}
-          <code>{type}</code>
-        </label>
+        <CheckField
+          key={type}
+          label={<code>{type}</code>}
+          disabled={isAll}
+          checked={isAll || types.includes(type)}
+          onChange={(isChecked) => toggle(type, isChecked)}
+        />
       ))}
     </fieldset>
   );
@@ -128,14 +116,7 @@ export function RotateDialog({ webhook: { webhook_id, url }, onClose, onDone }: 
       <p>
         Messages to <code>{url}</code> are signed with a new secret. The old secret also signs for 24 hours.
       </p>
-      <label class="check">
-        <input
-          type="checkbox"
-          checked={revokesOld}
-          onChange={(event) => setRevokesOld(event.currentTarget.checked)}
-        />{' '}
-        Revoke the old secret immediately
-      </label>
+      <CheckField label="Revoke the old secret immediately" checked={revokesOld} onChange={setRevokesOld} />
     </FormDialog>
   );
 }
