@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import { connect } from 'node:net';
+import { gunzipSync } from 'node:zlib';
 
 /** A response as received. */
 export interface Answer {
   readonly status: number;
   /** Keys are lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
+  /** Decompressed. */
   readonly text: string;
 }
 
@@ -95,8 +97,11 @@ function parseAnswer(bytes: Buffer, head: boolean): { answer: Answer; end: numbe
   }
   const end = start + (head ? 0 : Number(headers['content-length'] ?? 0));
   if (bytes.length < end) return null;
-  return { answer: { status, headers, text: bytes.subarray(start, end).toString('utf8') }, end };
+  return { answer: { status, headers, text: decodeBody(headers, bytes.subarray(start, end)) }, end };
 }
+
+const decodeBody = (headers: Answer['headers'], body: Buffer): string =>
+  (headers['content-encoding'] === 'gzip' && body.length > 0 ? gunzipSync(body) : body).toString('utf8');
 
 /** A chunked body (RFC 9112, 7.1) without trailers; null if it is incomplete. */
 function parseChunks(bytes: Buffer, start: number): { text: string; end: number } | null {
