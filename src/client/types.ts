@@ -768,6 +768,20 @@ export type GroupSummary = {
     readonly expected_accuracy: number;
     readonly text: string;
   }[];
+  readonly declined: {
+    readonly skills: readonly {
+      readonly skill_id: Id;
+      readonly skill_name: string;
+      /** Change of the share of correct answers, with an 80 % interval. Each learner counts once. */
+      readonly change: {
+        readonly mean: number;
+        readonly low: number;
+        readonly high: number;
+        readonly learners: number;
+      };
+      readonly text: string;
+    }[];
+  } | null;
   readonly improved: {
     readonly skills: readonly {
       readonly skill_id: Id;

@@ -276,6 +276,7 @@ test('A class without members, or without answers, has empty lists', async () =>
     );
     assert.deepEqual([summary.attention, summary.reteach, summary.change], [[], [], null]);
     assert.deepEqual(summary.improved, { skills: [], learners: [] });
+    assert.deepEqual(summary.declined, { skills: [] });
   }
 });
 

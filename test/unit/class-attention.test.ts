@@ -9,8 +9,8 @@ import {
 } from '../../src/domain/classes/class-attention.js';
 import {
   computeChange,
+  findClearSign,
   hasClearRise,
-  isClearRise,
   sumChanges,
 } from '../../src/domain/classes/class-change.js';
 import { assertNear } from '../support/near.js';
@@ -122,14 +122,15 @@ test('studentQuantile agrees with tables', () => {
   assertNear(studentQuantile(0.9, 1e9), normalQuantile(0.9), 1e-8);
 });
 
-test('computeChange needs 5 learners, and isClearRise 8 learners and a 98 % interval above 0', () => {
+test('computeChange needs 5 learners, and findClearSign 8 learners and a 98 % interval without 0', () => {
   assert.equal(computeChange({ learners: 4, mean: 0.5, sd: 0.1 }), null);
   const change = computeChange({ learners: 25, mean: 0.1, sd: 0.2 });
   assertNear(change?.low, 0.1 - 1.3178 * 0.04, 1e-4);
   assertNear(change?.high, 0.1 + 1.3178 * 0.04, 1e-4);
-  assert.equal(isClearRise({ learners: 25, mean: 0.1, sd: 0.2 }), true);
-  assert.equal(isClearRise({ learners: 25, mean: 0.09, sd: 0.2 }), false);
-  assert.equal(isClearRise({ learners: 7, mean: 0.9, sd: 0 }), false);
+  assert.equal(findClearSign({ learners: 25, mean: 0.1, sd: 0.2 }), 1);
+  assert.equal(findClearSign({ learners: 25, mean: -0.1, sd: 0.2 }), -1);
+  assert.equal(findClearSign({ learners: 25, mean: 0.09, sd: 0.2 }), 0);
+  assert.equal(findClearSign({ learners: 7, mean: 0.9, sd: 0 }), 0);
 });
 
 test('sumChanges ignores learners without answers in both periods, and hasClearRise few answers', () => {

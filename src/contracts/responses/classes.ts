@@ -47,6 +47,8 @@ const attention = learnerEntry({
 });
 const reteach = skillEntry({ ...namedFields(Count, 'struggling', 'learners'), expected_accuracy: Share });
 
+const changedSkills = Type.Array(skillEntry({ change: classChange }), { maxItems: 5 });
+
 export const GroupSummary = Type.Object({
   ...{ ...opened, name: GroupName, kind: GroupKind },
   ...namedFields(Count, 'with_answers', 'active'),
@@ -55,9 +57,10 @@ export const GroupSummary = Type.Object({
   change: nullable(classChange),
   attention: Type.Array(attention, { maxItems: 10 }),
   reteach: Type.Array(reteach, { maxItems: 5 }),
+  declined: nullable(Type.Object({ skills: changedSkills })),
   improved: nullable(
     Type.Object({
-      skills: Type.Array(skillEntry({ change: classChange }), { maxItems: 5 }),
+      skills: changedSkills,
       learners: Type.Array(learnerEntry({ change: Change }), { maxItems: 5 }),
     }),
   ),

@@ -20,9 +20,12 @@ export function computeChange({ learners, mean, sd }: ChangeSums, level: number 
   return { mean, low: clamp(mean - reach, -1, 1), high: clamp(mean + reach, -1, 1), learners };
 }
 
-/** At the level of other intervals, one skill in ten would rise by chance. */
-export const isClearRise = (sums: ChangeSums): boolean =>
-  sums.learners >= rise.minLearners && (computeChange(sums, rise.level)?.low ?? 0) > 0;
+/** At the level of other intervals, one skill in ten would rise by chance. @returns 1: rise; -1: fall; 0: not clear */
+export function findClearSign(sums: ChangeSums): -1 | 0 | 1 {
+  const { low, high } = computeChange(sums, rise.level) ?? { low: 0, high: 0 };
+  if (sums.learners < rise.minLearners) return 0;
+  return low > 0 ? 1 : high < 0 ? -1 : 0;
+}
 
 export function sumChanges(sums: readonly PeriodSums[]): ChangeSums {
   const changes = sums.filter((one) => one.answers > 0 && one.earlierAnswers > 0).map(computeRise);
@@ -43,5 +46,6 @@ export function hasClearRise({ answers, correct, earlierAnswers, earlierCorrect 
   return now - before > normalQuantile((1 + rise.level) / 2) * Math.sqrt(variance);
 }
 
-export const describeRise = (points: number): string =>
-  `share of right answers up by ${Math.round(100 * points)} points`;
+/** @param share -1 to 1 */
+export const describeChange = (share: number): string =>
+  `share of right answers ${share < 0 ? 'down' : 'up'} by ${Math.round(100 * Math.abs(share))} points`;

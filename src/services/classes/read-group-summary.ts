@@ -67,11 +67,12 @@ export async function readGroupSummary(ports: GroupReadPorts, call: GroupCall, g
       })),
       reteach: listReteach(tallies, model),
       improved: sums && {
-        skills: listRisenSkills(sums.skills, model),
+        skills: listChangedSkills(sums.skills, 1, model),
         learners: (risen ?? []).map(({ rise, ...one }) => ({
-          ...{ ...nameLearner(one), change: round4(rise), text: changes.describeRise(rise) },
+          ...{ ...nameLearner(one), change: round4(rise), text: changes.describeChange(rise) },
         })),
       },
+      declined: sums && { skills: listChangedSkills(sums.skills, -1, model) },
     };
   });
 }
@@ -143,14 +144,15 @@ const listReteach = (tallies: SkillTallies, model: TenantModel) =>
       expected_accuracy: round4(skill.expected.mean),
     }));
 
-const listRisenSkills = (sums: readonly SkillSums[], model: TenantModel) =>
+/** Largest changes first. */
+const listChangedSkills = (sums: readonly SkillSums[], sign: -1 | 1, model: TenantModel) =>
   sums
-    .filter(changes.isClearRise)
-    .sort((a, b) => b.mean - a.mean)
+    .filter((one) => changes.findClearSign(one) === sign)
+    .sort((a, b) => sign * (b.mean - a.mean))
     .slice(0, maxListed)
     .map((one) => ({
       ...{ skill_id: one.skill_id, skill_name: findSkillName({ model }, one.skill_id) },
-      ...{ change: describeChange(one), text: changes.describeRise(one.mean) },
+      ...{ change: describeChange(one), text: changes.describeChange(one.mean) },
     }));
 
 const selectRisenLearners = (sums: readonly LearnerSums[]) =>
