@@ -23,7 +23,9 @@ test('`npm run` parked, audit, retain and rebuild cover all nodes of a Redis Clu
   const run = (name: string, ...args: string[]) => runCommand(name, env, ...args);
   const records = async () => {
     const dumps = await Promise.all(redis.nodes('master').map(dumpRedis));
-    return dumps.flatMap((dump) => [...dump].filter(([name]) => /:(l|h[01]):|:rare$/.test(name))).sort();
+    return dumps
+      .flatMap((dump) => [...dump].filter(([name]) => /:(l|h[01]|u):|:rare$|^st:\{groups\}:[gm]:/.test(name)))
+      .sort();
   };
   const learners = indices(24).map((i) => `learner ${i}`);
   const rejected = learners.slice(0, 2);
@@ -38,6 +40,10 @@ test('`npm run` parked, audit, retain and rebuild cover all nodes of a Redis Clu
   await waitFor('the table', async () => (await countOf(clickhouse, 'attempts')) === 0);
   await clickhouse.command({ query: constraint });
   assert.equal((await caller.trackAll(events)).status, 200);
+  const group = { name: 'Class', user_ids: learners };
+  assert.equal((await caller.send('PUT', '/api/v1/groups/class', group)).status, 200);
+  const profile = { display_name: 'First learner' };
+  assert.equal((await caller.send('PUT', '/api/v1/learners/learner%200/profile', profile)).status, 200);
   await stored(2 * learners.length);
   await waitFor('parked rows', async () => {
     const { out } = await run('parked', 'list', '--json');
@@ -71,7 +77,7 @@ test('`npm run` parked, audit, retain and rebuild cover all nodes of a Redis Clu
   const verified = await run('rebuild', '--verify', '--json');
   assert.deepEqual([verified.code, verified.err], [0, ''], verified.out);
   // The rebuild also restores learners from the archive.
-  const restored = [...now.keys()].filter((name) => name.includes(':l:')).length;
+  const restored = [...now.keys()].filter((name) => /^st:\{p\d+\}:l:/.test(name)).length;
   assert.ok(restored > learners.length, `${restored} learners`);
   assert.equal(JSON.parse(rebuilt.out).learners, restored);
 });
