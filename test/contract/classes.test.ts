@@ -263,9 +263,12 @@ test('The class summary names each learner who needs help once, with the cause, 
 test('A class without members, or without answers, has empty lists', async () => {
   await put('groups/empty', { name: 'Empty', user_ids: [] });
   await put('groups/new', { name: 'New', user_ids: ['not-yet', markup] });
+  const longIds = Array.from({ length: 2000 }, (_, i) => `${i}'`.padEnd(128, '\u00e9'));
+  await put('groups/long', { name: 'Long ids', user_ids: longIds });
   for (const [group, members] of [
     ['empty', 0],
     ['new', 2],
+    ['long', 2000],
   ] as const) {
     const { skills, learners: size } = await readSkills(group);
     assert.deepEqual([skills, size], [[], members]);

@@ -101,7 +101,7 @@ async function findStuckSkills(ports: GroupReadPorts, tenant: string, learners: 
     .map(({ userId, plateaus }) => ({ userId, skillIds: plateaus.map(({ skillId }) => skillId) }));
   const [userIds, skillIds] = [chosen.map(({ userId }) => userId), chosen.flatMap((one) => one.skillIds)];
   const { found } = await readHistory(ports, (history) =>
-    history.fetchLatest(tenant, userIds, distinct(skillIds)),
+    history.fetchLatest(tenant, { userIds, skillIds: distinct(skillIds) }),
   );
   const latest = found && groupBy(found, ({ userId }) => userId);
   const select = (userId: string, ids: readonly string[]) =>

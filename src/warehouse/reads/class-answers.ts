@@ -4,6 +4,7 @@ import type { HardItem } from '../../contracts/responses/classes.js';
 import type { LatestAnswers } from '../../domain/classes/class-attention.js';
 import type { ChangeSums, PeriodSums } from '../../domain/classes/class-change.js';
 import { classConstants } from '../../domain/classes/class-constants.js';
+import { quote } from '../clickhouse/ddl.js';
 import { retainedCondition } from '../schema/rollups.js';
 import type { TenantRead } from './tenant-read.js';
 
@@ -17,7 +18,8 @@ export interface ClassPeriod {
 /** More threads take more CPU for so few rows. */
 const oneThread = 'SETTINGS max_threads = 1';
 
-const classCondition = 'tenant = {tenant:String} AND user_id IN {userIds:Array(String)}';
+const idsPlace = '{userIds}';
+const classCondition = `tenant = {tenant:String} AND user_id IN ${idsPlace}`;
 
 /** @param further part of a column that counts under another skill */
 function buildPeriodSums(keys: string, further = (_: string): string => ''): string {
@@ -58,13 +60,29 @@ export type LearnerSums = PeriodSums & { readonly userId: string };
 
 export type ClassAnswers = ReturnType<typeof createClassAnswers>;
 
-export const createClassAnswers = (read: TenantRead) => ({
-  fetchSkills: (tenant: string, period: ClassPeriod) => read<SkillSums>(selectSkills, tenant, period),
-  /** Up to three items per skill, hardest first. */
-  fetchHardItems: (tenant: string, period: ClassPeriod) =>
-    read<Static<typeof HardItem> & Pick<SkillSums, 'skill_id'>>(selectItems, tenant, period),
-  /** Counts an answer with several skills once. */
-  fetchLearners: (tenant: string, period: ClassPeriod) => read<LearnerSums>(selectLearners, tenant, period),
-  fetchLatest: (tenant: string, userIds: readonly string[], skillIds: readonly string[]) =>
-    read<LatestAnswers & Pick<LearnerSums, 'userId'>>(selectLatest, tenant, { userIds, skillIds }),
-});
+export function createClassAnswers(read: TenantRead) {
+  /** Ids are part of the statement: parameters are part of the URL, which is too short for those of a large class. */
+  const readClass = <Row>(
+    query: string,
+    tenant: string,
+    { userIds, ...params }: Pick<ClassPeriod, 'userIds'>,
+  ) =>
+    read<Row>(
+      query.replace(idsPlace, () => `[${userIds.map(quote).join()}]`),
+      tenant,
+      params,
+    );
+  return {
+    fetchSkills: (tenant: string, period: ClassPeriod) => readClass<SkillSums>(selectSkills, tenant, period),
+    /** Up to three items per skill, hardest first. */
+    fetchHardItems: (tenant: string, period: ClassPeriod) =>
+      readClass<Static<typeof HardItem> & Pick<SkillSums, 'skill_id'>>(selectItems, tenant, period),
+    /** Counts an answer with several skills once. */
+    fetchLearners: (tenant: string, period: ClassPeriod) =>
+      readClass<LearnerSums>(selectLearners, tenant, period),
+    fetchLatest: (
+      tenant: string,
+      stuck: Pick<ClassPeriod, 'userIds'> & { readonly skillIds: readonly string[] },
+    ) => readClass<LatestAnswers & Pick<LearnerSums, 'userId'>>(selectLatest, tenant, stuck),
+  };
+}

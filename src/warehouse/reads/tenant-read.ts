@@ -5,7 +5,7 @@ import { selectRows } from '../clickhouse/client.js';
 
 const maxSeconds = 5;
 const settings = {
-  ...{ max_execution_time: maxSeconds, max_memory_usage: '1000000000' },
+  ...{ max_execution_time: maxSeconds, max_memory_usage: '1000000000', max_query_size: '2000000' },
   output_format_json_quote_64bit_integers: 0,
   date_time_output_format: 'iso',
 } as const;
