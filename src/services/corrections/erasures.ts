@@ -23,7 +23,7 @@ import {
 import { selectForStatement } from './apply-corrections.js';
 
 export interface ErasurePorts {
-  readonly erasures: Pick<ErasureStore, 'begin' | 'find' | 'listOpenOf'>;
+  readonly erasures: Pick<ErasureStore, 'begin' | 'find' | 'listOpenOf' | 'removeFromGroups'>;
   readonly groups: Pick<GroupStore, 'hasMember'>;
   readonly receipts: {
     find(tenant: string, id: string): Promise<ErasureReceipt | null>;
@@ -35,7 +35,12 @@ export interface ErasurePorts {
 /** Resolves when the learner is unknown. ClickHouse rows are removed later. */
 export async function eraseLearner({ erasures, groups }: ErasurePorts, { tenant }: Call, userId: string) {
   const started = await erasures.begin(tenant, userId, await groups.hasMember(tenant, userId));
-  if ('id' in started) return { erasure_id: started.id, status_url: `/api/v1/erasures/${started.id}` };
+  if ('id' in started) {
+    // Immediately, because a learner who joins again before the erasure ends must become a new member.
+    const open = await erasures.find(started.id);
+    if (open !== null) await erasures.removeFromGroups([open.rows]);
+    return { erasure_id: started.id, status_url: `/api/v1/erasures/${started.id}` };
+  }
   if (started.status === 'absent') throw learnerNotFound();
   if (started.status === 'full') throw unavailable('Too many erasures are in progress; retry later.');
   throw unavailable('Learner state was lost and is not rebuilt yet; retry later.');
