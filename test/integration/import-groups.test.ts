@@ -134,6 +134,7 @@ test('import --groups reports invalid rows with their lines, and writes nothing'
   const groups = indices(10_001).map((i) => `g${i},Name,,,ada,`);
   await rejects([header, ...groups], '10002: more than 10000 groups');
   await rejects(['group_id,name', 'a,b'], /line 1 lacks the columns user_id/);
+  await rejects([], /the file is empty/);
   await rejects([header, 'a,b'], /Invalid Record Length: columns length is 6, got 2 on line 2/);
   const options = await run('--groups', 'a.csv', '--again');
   assert.match(options.err, /--groups and --oneroster allow only --tenant, --dry-run and --json/);

@@ -23,10 +23,11 @@ async function* decodeText(chunks: AsyncIterable<Buffer>) {
   yield decoder.decode();
 }
 
-/** @throws StartError if a column is missing or the file is damaged */
+/** @throws StartError if a column is missing, or the file is damaged or has no first line */
 async function* readCsv(path: string, ...required: readonly string[]) {
+  let missing = required;
   const columns = (names: string[]): string[] => {
-    const missing = required.filter((name) => !names.includes(name));
+    missing = required.filter((name) => !names.includes(name));
     if (missing.length > 0) throw new StartError(`line 1 lacks the columns ${missing.join(', ')}`);
     return names;
   };
@@ -36,6 +37,7 @@ async function* readCsv(path: string, ...required: readonly string[]) {
   try {
     for await (const { record, info } of parser)
       yield { place: `${path}, line ${info.lines}`, row: record as CsvRow };
+    if (missing.length > 0) throw new StartError('the file is empty');
   } catch (error) {
     throw new StartError(`${path}: ${error instanceof Error ? error.message : error}`, { cause: error });
   }
@@ -110,7 +112,7 @@ async function* readUsers(path: string, users: Rows): AsyncGenerator<RosterRow> 
     if (role === 'teacher') yield { ...user, member: null };
     if (role !== 'student' || !grades || isRemoved(row)) continue;
     const [parentGroupId = ''] = orgSourcedIds.split(',');
-    const setting = { name: `Grade ${grades}`, kind: 'grade', parentGroupId };
+    const setting = { name: `Grade ${grades}`, kind: 'grade', parentGroupId: parentGroupId || null };
     yield { place, groupId: `grade-${parentGroupId}-${grades}`, setting, member };
   }
 }
