@@ -75,7 +75,10 @@ test(
         .waitFor();
     for (const { skill_name } of reteach)
       await page.getByRole('link', { name: skill_name, exact: true }).waitFor();
-    assert.equal(await page.locator('.stat-value').first().textContent(), `${count}`);
+    const tiles = await page.locator('.stat-value').allTextContents();
+    assert.equal(tiles[0], `${count}`);
+    const assessed = tiles.slice(2, 6).reduce((sum, tile) => sum + Number(tile), 0);
+    assert.equal(assessed, json.data.with_answers);
     assert.ok((await evaluate<number>('document.documentElement.scrollHeight')) <= 900);
     await page.getByRole('link', { name: weakest }).first().click();
     await page.getByRole('heading', { level: 1 }).filter({ hasText: markup }).waitFor();
@@ -93,6 +96,26 @@ test(
     );
   },
 );
+
+test('Today and Class open the class that was chosen last on either page', inBrowser, async (t) => {
+  await saved;
+  const { page, show } = await openDashboard(t, service);
+  const menu = page.getByRole('navigation');
+  const choose = (name: string) => page.getByLabel('Class', { exact: true }).fill(name);
+  const waitForTitle = (name: string) => page.getByRole('heading', { level: 1, name }).waitFor();
+  await show('#/today?group=class-8a');
+  await choose('9b');
+  await waitForTitle('Today: 9b');
+  await menu.getByRole('link', { name: 'Class' }).click();
+  await waitForTitle('9b');
+  await choose(`8a ${markup}`);
+  await waitForTitle('8a');
+  await menu.getByRole('link', { name: 'Today' }).click();
+  await waitForTitle('Today: 8a');
+  await menu.getByRole('link', { name: 'Skills' }).click();
+  await menu.getByRole('link', { name: 'Class' }).click();
+  await waitForTitle('8a');
+});
 
 test(
   'The skills of a class are ranked by need, with the weakest learners of a skill first',
@@ -121,6 +144,9 @@ test(
     );
     assert.match((await learnersOfSkill.first().getAttribute('href')) ?? '', /skill=ratios$/);
     await page.getByText('1 learner without answers on this skill').waitFor();
+    const marked = page.getByRole('region', { name: 'Learners of Ratios' }).getByText('struggles');
+    const { struggling } = ranked.find(({ name }) => name === 'Ratios') ?? {};
+    assert.equal(await marked.count(), struggling);
     await show(`#/class?ids=learner-10&view=skills`);
     await page.getByText('need a saved class').waitFor();
     assert.deepEqual(complaints, []);
@@ -153,7 +179,7 @@ test('The heat map has means, names and a link to each learner and skill', inBro
   const { page, show } = await openDashboard(t, service);
   await show('#/class?group=class-8a&view=map');
   const labels = await page.locator('.heat text').allTextContents();
-  assert.ok(labels.includes('Mean, %'));
+  assert.ok(labels.includes('Mean of skills'));
   assert.ok(labels.some((label) => label.startsWith('Name 29')));
   const { json } = await caller.send('POST', '/api/v1/mastery', { user_ids: learners });
   const ratios = json.data.results.map((one: { data: { expected_accuracy: Record<string, number> } }) =>
@@ -164,7 +190,7 @@ test('The heat map has means, names and a link to each learner and skill', inBro
   const map = page.getByRole('application');
   await map.press('ArrowDown');
   await map.press('ArrowLeft');
-  await page.getByText(/mean expected accuracy/).waitFor();
+  await page.getByText(/mean of skills \d/).waitFor();
   await map.press('ArrowRight');
   const href = await page.locator('a.heat-cell').getAttribute('href');
   assert.match(href ?? '', /^#\/learner\/.*\?skill=/);
@@ -250,5 +276,17 @@ test('Today and the class views pass axe at three widths in two themes, and fit 
   await page.setViewportSize({ width: 360, height: 900 });
   const cut = await page.locator('.members .scroll').evaluate((part) => part.scrollWidth - part.clientWidth);
   assert.ok(cut <= 0, `the table is ${cut} pixels wider than a phone`);
+  await page
+    .getByRole('cell', { name: /^\d+ %/ })
+    .first()
+    .waitFor();
+  await show('#/class?group=class-8a&view=skills');
+  await page
+    .getByRole('region', { name: 'Skills of the class' })
+    .locator('td', { hasText: / to / })
+    .first()
+    .waitFor();
+  const menuCut = await page.getByRole('navigation').evaluate((part) => part.scrollWidth - part.clientWidth);
+  assert.ok(menuCut <= 0, `the menu is ${menuCut} pixels wider than a phone`);
   assert.deepEqual(complaints, []);
 });

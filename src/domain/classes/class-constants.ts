@@ -15,3 +15,15 @@ export const classConstants = {
   recentDays: 14,
   listed: { attention: 10, others: 5 },
 } as const;
+
+interface SkillStanding {
+  /** Expected accuracy, 0 to 1. */
+  readonly expected: number;
+  /** Answers on the skill. */
+  readonly answers: number;
+  /** On a plateau. */
+  readonly isStuck: boolean;
+}
+
+export const isStruggling = ({ expected, answers, isStuck }: SkillStanding): boolean =>
+  isStuck || (expected < classConstants.struggling.below && answers >= classConstants.struggling.minAnswers);

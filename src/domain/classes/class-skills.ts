@@ -2,7 +2,7 @@ import { average } from '../base/common.js';
 import { computeExpectedAccuracy, isMasteredAt, type SkillContext } from '../learner/expected-accuracy.js';
 import type { SkillView } from '../learner/skill-view.js';
 import { isPlateau } from '../tracing/plateau.js';
-import { classConstants } from './class-constants.js';
+import { classConstants, isStruggling } from './class-constants.js';
 
 const newTally = () => ({ expected: [] as number[], mastered: 0, struggling: 0, stuck: 0 });
 type SkillTally = ReturnType<typeof newTally>;
@@ -13,12 +13,11 @@ export type SkillTallies = Map<string, SkillTally>;
 export function tallySkill(tallies: SkillTallies, view: SkillView, context: SkillContext): void {
   const { expected } = computeExpectedAccuracy(view, context.learner, context.model, context.now);
   const tally = tallies.get(view.skillId) ?? newTally();
-  const { below, minAnswers } = classConstants.struggling;
   const isStuck = isPlateau(view.state.plateau);
   tally.expected.push(expected);
   if (isMasteredAt(view, () => expected)) tally.mastered++;
   if (isStuck) tally.stuck++;
-  if (isStuck || (expected < below && view.state.attempts >= minAnswers)) tally.struggling++;
+  if (isStruggling({ expected, isStuck, answers: view.state.attempts })) tally.struggling++;
   tallies.set(view.skillId, tally);
 }
 

@@ -32,7 +32,7 @@ const pages: Readonly<Record<string, ScopedPart>> = {
   },
 };
 
-/** The menu opens the class that the user opened last. */
+/** The menu opens the class of the address, or else the class that the user opened last. */
 const classPages = ['today', 'class'];
 
 consumeAddressKey();
@@ -118,6 +118,7 @@ function Frame({ api, ownKey, onSignOut }: { api: Api; ownKey: OwnKey; onSignOut
   const page =
     pageName === 'about-demo' ? aboutDemo : Object.hasOwn(pages, pageName) ? pages[pageName] : undefined;
   const title = page?.title ?? 'Not found';
+  const group = route.query.group ?? readLastGroup(ownKey.tenant);
   useEffect(() => {
     document.title = [...route.args, title, 'Skilltrace'].join(' · ');
   }, [route, title]);
@@ -133,7 +134,7 @@ function Frame({ api, ownKey, onSignOut }: { api: Api; ownKey: OwnKey; onSignOut
           {visiblePages.map(([id, { title }]) => (
             <a
               key={id}
-              href={buildHref(id, [], classPages.includes(id) ? { group: readLastGroup(ownKey.tenant) } : {})}
+              href={buildHref(id, [], classPages.includes(id) ? { group } : {})}
               aria-current={id === pageName ? 'page' : undefined}
             >
               {title}

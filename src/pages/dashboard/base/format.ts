@@ -1,5 +1,6 @@
 import { masteryThresholds } from '../../../domain/base/bkt-parameters.js';
 import { toDay } from '../../../domain/base/common.js';
+import { classConstants } from '../../../domain/classes/class-constants.js';
 import { formatCompact, formatNumber, formatRange } from '../../../lab/report/format.js';
 
 export { formatCompact, formatNumber, formatRange };
@@ -23,13 +24,16 @@ export const formatPercentRange = (low: number | null, high: number | null): str
     ? missingText
     : `${formatPercent(low).replace(' %', '')} to ${formatPercent(high)}`;
 
-/** Never rounds a lower share up to the threshold. */
-const formatUpTo = (threshold: number) =>
-  formatNullable((share) => formatPercent(share < threshold ? Math.min(share, threshold - 0.01) : share));
+/** Never rounds a lower share up to a threshold. */
+const formatUpTo = (...thresholds: readonly number[]) =>
+  formatNullable((share) => {
+    const next = Math.min(...thresholds.filter((threshold) => share < threshold));
+    return formatPercent(Math.min(share, next - 0.01));
+  });
 /** Below the threshold of a mastered skill, at most 94 %. */
 export const formatMastery = formatUpTo(masteryThresholds.mastery);
-/** Expected accuracy on a skill: below the threshold of a mastered skill, at most 74 %. */
-export const formatSkillAccuracy = formatUpTo(masteryThresholds.accuracy);
+/** Expected accuracy on a skill: at most 59 % if a learner struggles, and 74 % if the skill is not mastered. */
+export const formatSkillAccuracy = formatUpTo(classConstants.struggling.below, masteryThresholds.accuracy);
 /** Rounds down, so that a chance below a limit never reads like the limit. Never 0 % or 100 %. */
 export const formatChance = formatNullable((chance) => {
   if (chance < 0.01) return '<1 %';

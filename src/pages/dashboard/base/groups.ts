@@ -1,7 +1,9 @@
 /** Saved classes, and other groups of learners. */
+import { useEffect } from 'preact/hooks';
+import { SkilltraceError } from '../../../client/errors.js';
 import type { GroupPage } from '../../../client/types.js';
 import { distinct, splitIntoParts } from '../../../lists.js';
-import { useLoad } from './load.js';
+import { type LoadState, useLoad } from './load.js';
 import type { Api } from './session.js';
 
 export type ListedGroup = GroupPage['groups'][number];
@@ -24,9 +26,18 @@ const storageKey = (tenant: string): string => `skilltrace-class:${tenant}`;
 /** The class that the user opened last. */
 export const readLastGroup = (tenant: string): string | undefined =>
   localStorage.getItem(storageKey(tenant)) ?? undefined;
-export const storeLastGroup = (tenant: string, groupId: string): void =>
-  localStorage.setItem(storageKey(tenant), groupId);
 export const forgetLastGroup = (tenant: string): void => localStorage.removeItem(storageKey(tenant));
+
+/** Remembers a class when it is loaded, and forgets it if it is deleted. */
+export function useLastGroup(
+  tenant: string,
+  { data, error }: LoadState<{ readonly group_id: string } | null>,
+): void {
+  useEffect(() => {
+    if (data !== null) localStorage.setItem(storageKey(tenant), data.group_id);
+    if (error instanceof SkilltraceError && error.status === 404) forgetLastGroup(tenant);
+  }, [data, error]);
+}
 
 /** Display names by user id, of the learners that have one. */
 export async function fetchNames(

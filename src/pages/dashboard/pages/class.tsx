@@ -1,9 +1,9 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import { SkilltraceError } from '../../../client/errors.js';
 import type { Group } from '../../../client/types.js';
 import { type Status, statusTexts } from '../../../domain/classes/learner-status.js';
 import { pluralize } from '../base/format.js';
-import { forgetLastGroup, storeLastGroup, useGroups } from '../base/groups.js';
+import { forgetLastGroup, useGroups, useLastGroup } from '../base/groups.js';
 import { useLoad } from '../base/load.js';
 import { buildHref, navigate, type Route, updateQuery } from '../base/route.js';
 import { useViewer } from '../base/viewer.js';
@@ -29,9 +29,7 @@ export function ClassPage({ route: { query } }: { readonly route: Route }) {
     async (signal) => (groupId === undefined ? null : api.group(groupId, { signal })),
     [api, groupId],
   );
-  useEffect(() => {
-    if (group.data !== null) storeLastGroup(ownKey.tenant, group.data.group_id);
-  }, [group.data]);
+  useLastGroup(ownKey.tenant, group);
   const showSaved = ({ group_id }: Group): void => {
     groups.reload();
     if (group_id === groupId) group.reload();

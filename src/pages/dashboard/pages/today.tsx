@@ -1,16 +1,11 @@
 /** What a teacher should know about a class today. */
 import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
-import { SkilltraceError } from '../../../client/errors.js';
 import type { GroupSummary } from '../../../client/types.js';
+import { classConstants } from '../../../domain/classes/class-constants.js';
+import { statusRule } from '../../../domain/classes/learner-status.js';
 import { formatDay, formatDecimal, formatPoints, missingText, pluralize } from '../base/format.js';
-import {
-  forgetLastGroup,
-  type ListedGroup,
-  readLastGroup,
-  storeLastGroup,
-  useGroups,
-} from '../base/groups.js';
+import { type ListedGroup, readLastGroup, useGroups, useLastGroup } from '../base/groups.js';
 import { useLoad } from '../base/load.js';
 import { buildHref, navigate, type Route, updateQuery } from '../base/route.js';
 import { useViewer } from '../base/viewer.js';
@@ -67,12 +62,7 @@ function TodayOfGroup({ groups, groupId, days }: TodayProps) {
     async (signal) => (groupId === undefined ? null : api.groupSummary(groupId, { days, signal })),
     [api, groupId, days],
   );
-  useEffect(() => {
-    if (summary.data) storeLastGroup(ownKey.tenant, summary.data.group_id);
-    // For example deleted: the menu should not open it again.
-    if (summary.error instanceof SkilltraceError && summary.error.status === 404)
-      forgetLastGroup(ownKey.tenant);
-  }, [summary.data, summary.error]);
+  useLastGroup(ownKey.tenant, summary);
   const name = groups.find(({ group_id }) => group_id === groupId)?.name ?? summary.data?.name;
   return (
     <>
@@ -103,6 +93,7 @@ const Summary = ({ summary }: { readonly summary: GroupSummary }) => (
       <Attention {...summary} />
       <div class="stack">
         <Reteach {...summary} />
+        <Declined {...summary} />
         <Improved {...summary} />
       </div>
     </div>
@@ -125,9 +116,9 @@ function SummaryStats({ group_id: group, days, since, change, ...counts }: Group
     <div class="stats tiles of-class">
       <Stat label="Learners" value={counts.learners} note={`${counts.with_answers} with answers`} />
       <Stat label="Active" value={counts.active} note={`answered since ${formatDay(since)}`} />
-      <Stat label="On track" value={counts.on_track} tone="good" note="or goal reached" />
+      <Stat label="On track or reached" value={counts.on_track} tone="good" note="goal likely" />
       <Stat
-        label="At risk"
+        label="At risk or unlikely"
         value={<a href={buildHref('class', [], { group })}>{counts.at_risk}</a>}
         tone={counts.at_risk > 0 ? 'alert' : undefined}
         note="goal not likely"
@@ -136,6 +127,11 @@ function SummaryStats({ group_id: group, days, since, change, ...counts }: Group
         label="No goal"
         value={<a href={buildHref('class', [], { group, status: 'none' })}>{counts.no_goal}</a>}
         note="set one for a forecast"
+      />
+      <Stat
+        label="Not assessed"
+        value={counts.goal_passed + counts.idle + counts.few_answers}
+        note={`${counts.goal_passed} past the goal date, ${counts.idle} idle for ${statusRule.idleDays} days or more, ${counts.few_answers} with too few answers`}
       />
       <Stat
         label="Answers per day"
@@ -171,8 +167,19 @@ function ChangeStat({ change, answers_per_day }: Pick<GroupSummary, 'change' | '
 const Lines = ({ children, empty }: { children: readonly ComponentChildren[]; empty: string }) =>
   children.length === 0 ? <p class="soft">{empty}</p> : <ul class="lines">{children}</ul>;
 
-const Attention = ({ attention }: GroupSummary) => (
-  <Panel title="Learners to look at">
+const { listed, idle } = classConstants;
+
+const Attention = ({ group_id: group, attention }: GroupSummary) => (
+  <Panel
+    title="Learners to look at"
+    about={
+      <>
+        Up to {listed.attention}. The reasons take turns, the most urgent learner of each first. Learners
+        without answers for {idle.days + idle.activeDays} days or more are only in the{' '}
+        <a href={buildHref('class', [], { group })}>list of the class</a>.
+      </>
+    }
+  >
     <Lines empty="No learner stands out: all answered recently, and no goal is at risk soon.">
       {attention.map(({ user_id, display_name, skill_id, text }) => (
         <li key={user_id}>
@@ -197,15 +204,26 @@ const LineLink = ({ href, children }: { href: string; children: string }) => (
 const hrefOfSkill = ({ group_id: group, days }: GroupSummary, skill: string): string =>
   buildHref('class', [], { group, view: 'skills', skill, days });
 
+type SkillLine = Pick<GroupSummary['reteach'][number], 'skill_id' | 'skill_name' | 'text'>;
+
+const listSkills = (summary: GroupSummary, skills: readonly SkillLine[] = []) =>
+  skills.map(({ skill_id, skill_name, text }) => (
+    <li key={`skill ${skill_id}`}>
+      <LineLink href={hrefOfSkill(summary, skill_id)}>{skill_name}</LineLink> {text}
+    </li>
+  ));
+
 const Reteach = (summary: GroupSummary) => (
   <Panel title="Skills to teach again">
     <Lines empty="No skill is hard for a large part of the class.">
-      {summary.reteach.map(({ skill_id, skill_name, text }) => (
-        <li key={skill_id}>
-          <LineLink href={hrefOfSkill(summary, skill_id)}>{skill_name}</LineLink> {text}
-        </li>
-      ))}
+      {listSkills(summary, summary.reteach)}
     </Lines>
+  </Panel>
+);
+
+const Declined = (summary: GroupSummary) => (
+  <Panel title="What got worse">
+    <Lines empty="No clear decline of a skill.">{listSkills(summary, summary.declined?.skills)}</Lines>
   </Panel>
 );
 
@@ -213,11 +231,7 @@ const Improved = (summary: GroupSummary) => (
   <Panel title="What improved">
     <Lines empty="No clear improvement of a skill or a learner.">
       {[
-        ...(summary.improved?.skills ?? []).map(({ skill_id, skill_name, text }) => (
-          <li key={`skill ${skill_id}`}>
-            <LineLink href={hrefOfSkill(summary, skill_id)}>{skill_name}</LineLink> {text}
-          </li>
-        )),
+        ...listSkills(summary, summary.improved?.skills),
         ...(summary.improved?.learners ?? []).map(({ user_id, display_name, text }) => (
           <li key={`learner ${user_id}`}>
             <LineLink href={buildHref('learner', [user_id])}>{display_name ?? user_id}</LineLink> {text}

@@ -17,8 +17,8 @@ export interface Column<Row> {
   readonly align?: 'start' | 'end';
   /** Only in the CSV file. */
   readonly isForFile?: boolean;
-  /** Hidden on phones. */
-  readonly isSecondary?: boolean;
+  /** Phones show the table as cards, with the title of this column. */
+  readonly isLabelled?: boolean;
   /** Has buttons: not sortable, not in the CSV file. */
   readonly isAction?: boolean;
 }
@@ -108,7 +108,7 @@ export function Table<Row>({
   const shownColumns = columns.filter(({ isForFile }) => isForFile !== true);
   if (rows.length === 0) return <p class="soft">{empty ?? 'No data yet.'}</p>;
   return (
-    <div class="table">
+    <div class={`table ${columns.some(({ isLabelled }) => isLabelled) ? 'cards' : ''}`}>
       <div class="table-tools">
         {filter && (
           <input
@@ -150,7 +150,7 @@ export function Table<Row>({
             {orderedRows.slice(0, rowLimit).map((row) => (
               <tr key={rowKey(row)}>
                 {shownColumns.map((column) => (
-                  <td key={column.title} class={resolveClass(column, rows)}>
+                  <td key={column.title} class={resolveClass(column, rows)} data-title={column.title}>
                     {renderCell(column, row)}
                   </td>
                 ))}
@@ -242,7 +242,7 @@ function HeaderCell<Row>({
 }
 
 const resolveClass = <Row,>(column: Column<Row>, rows: readonly Row[]): string =>
-  `${resolveAlignment(column, rows) === 'end' ? 'number' : ''} ${column.isSecondary ? 'secondary' : ''}`.trim();
+  `${resolveAlignment(column, rows) === 'end' ? 'number' : ''} ${column.isLabelled ? 'labelled' : ''}`.trim();
 
 function resolveAlignment<Row>({ align, value }: Column<Row>, rows: readonly Row[]): 'start' | 'end' {
   if (align !== undefined) return align;

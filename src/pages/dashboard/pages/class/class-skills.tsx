@@ -1,5 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks';
 import type { Group, GroupSkill } from '../../../../client/types.js';
+import { isStruggling } from '../../../../domain/classes/class-constants.js';
 import {
   formatDay,
   formatMastery,
@@ -17,6 +18,7 @@ import { useViewer } from '../../base/viewer.js';
 import { Button } from '../../parts/button.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
 import { PeriodSelect, readDays } from '../../parts/period-select.jsx';
+import { Badge } from '../../parts/stat.jsx';
 import { type Column, createColumnBuilder, Table } from '../../parts/table.jsx';
 
 interface ClassSkillsProps {
@@ -80,7 +82,7 @@ const buildColumns = (chosenId: string | undefined): readonly Column<GroupSkill>
   }),
   field('Skill id', 'skill_id', { isForFile: true }),
   field('Expected accuracy', ({ expected_accuracy }) => expected_accuracy.mean, {
-    align: 'start',
+    ...{ align: 'start', isLabelled: true },
     about:
       'Expected share of right answers on questions of average difficulty: quartiles and mean of the learners',
     show: ({ expected_accuracy: expected }) => (
@@ -93,6 +95,7 @@ const buildColumns = (chosenId: string | undefined): readonly Column<GroupSkill>
   field('Median', ({ expected_accuracy }) => expected_accuracy.median, { isForFile: true }),
   field('Third quartile', ({ expected_accuracy }) => expected_accuracy.q3, { isForFile: true }),
   field('Struggling', 'struggling', {
+    isLabelled: true,
     about: 'Learners with an expected accuracy below 60 % after at least 3 answers, or on a plateau',
     show: ({ struggling, learners }) => (
       <>
@@ -101,11 +104,11 @@ const buildColumns = (chosenId: string | undefined): readonly Column<GroupSkill>
     ),
   }),
   field('Learners', 'learners', { isForFile: true }),
-  field('Stuck', 'stuck', { isSecondary: true, about: 'Learners on a plateau: practice brings no progress' }),
-  field('Mastered', 'mastered', { format: formatPercent, isSecondary: true, about: 'Share of the learners' }),
+  field('Stuck', 'stuck', { isLabelled: true, about: 'Learners on a plateau: practice brings no progress' }),
+  field('Mastered', 'mastered', { format: formatPercent, isLabelled: true, about: 'Share of the learners' }),
   field('Answers', 'answers', { isForFile: true }),
   field('Change', ({ change }) => change?.mean ?? null, {
-    ...{ align: 'end', isSecondary: true },
+    ...{ align: 'end', isLabelled: true },
     about:
       'Change of the share of right answers, in percentage points, and its 80 % range. Each learner with answers in both periods counts once. A dash: fewer than 5 learners',
     show: ({ change }) =>
@@ -162,7 +165,8 @@ function ClassSkill({ group, skill, isChosen }: ClassSkillProps) {
       </div>
       <p>
         {skill.struggling} of {pluralize(skill.learners, 'learner')} struggle, {skill.stuck} of them on a
-        plateau. {formatPercent(skill.mastered)} have mastered the skill.
+        plateau. {formatPercent(skill.mastered)} have mastered the skill. The list starts with the learners
+        who struggle.
       </p>
       {items !== null && items.length > 0 && <HardestItems items={items} />}
       <Loaded load={learners} subject="the learners">
@@ -205,10 +209,12 @@ interface SkillLearner {
   readonly mastery: number;
   readonly answers: number;
   readonly correct: number;
+  /** RFC 3339; the last answer on the skill. */
+  readonly lastAnswerAt: string | null;
   readonly isStuck: boolean;
 }
 
-/** Members with answers on the skill, weakest first. */
+/** Members with answers on the skill: first those who struggle, then by expected accuracy. */
 async function loadSkillLearners(
   api: Api,
   { user_ids: userIds }: Group,
@@ -228,29 +234,41 @@ async function loadSkillLearners(
         ...{ userId, name: names.get(userId) ?? userId, isStuck: data.plateaus.length > 0 },
         ...{ expected: data.expected_accuracy[skillId] ?? 0, mastery: data.mastery[skillId] ?? 0 },
         ...{ answers: data.total_attempts, correct: data.correct_attempts },
+        lastAnswerAt: data.last_attempt_at,
       },
     ];
   });
-  return learners.sort((a, b) => a.expected - b.expected);
+  return learners.sort(
+    (a, b) => Number(isStruggling(b)) - Number(isStruggling(a)) || a.expected - b.expected,
+  );
 }
 
 const learnerField = createColumnBuilder<SkillLearner>();
 const learnerColumns = (skillId: string): readonly Column<SkillLearner>[] => [
   learnerField('Learner', 'name', {
-    show: ({ userId, name, isStuck }) => (
+    show: ({ userId, name, ...standing }) => (
       <>
         <a href={buildHref('learner', [userId], { skill: skillId })}>
           <bdi>{name}</bdi>
-        </a>
-        {isStuck && <span class="sub">on a plateau</span>}
+        </a>{' '}
+        {isStruggling(standing) && <Badge tone="alert">struggles</Badge>}
+        {standing.isStuck && <span class="sub">on a plateau</span>}
       </>
     ),
   }),
   learnerField('Learner id', 'userId', { isForFile: true }),
-  learnerField('Expected', 'expected', { format: formatSkillAccuracy, about: 'Expected accuracy' }),
-  learnerField('Mastery', 'mastery', { format: formatMastery }),
+  learnerField('Struggles', isStruggling, { isForFile: true }),
+  learnerField('Expected', 'expected', {
+    ...{ format: formatSkillAccuracy, isLabelled: true },
+    about: 'Expected accuracy',
+  }),
+  learnerField('Mastery', 'mastery', { format: formatMastery, isLabelled: true }),
   learnerField('Right', ({ correct, answers }) => correct / answers, {
-    about: 'Right answers of all answers',
+    ...{ about: 'Right answers of all answers', isLabelled: true },
     show: ({ correct, answers }) => `${correct} of ${answers}`,
+  }),
+  learnerField('Last answer', 'lastAnswerAt', {
+    ...{ about: 'UTC day of the last answer on this skill', isLabelled: true },
+    format: (time) => <span class="nowrap">{formatDay(time)}</span>,
   }),
 ];

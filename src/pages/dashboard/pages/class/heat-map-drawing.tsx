@@ -105,7 +105,13 @@ const meanClass = (mean: number): string => `heat-mean band-${findBand(accuracyB
 const drawSkillHeads = ({ skills, layout: { left, top, columnWidth } }: DrawingProps) => (
   <g font-size="11">
     <text class="heat-label" x={left - meanWidth - 6} y={top - 8} text-anchor="end">
-      Mean, %
+      Mean of learners
+    </text>
+    <text
+      class="heat-label"
+      transform={`translate(${left - meanWidth / 2 + 2} ${top - meanHeight - 6}) rotate(-90)`}
+    >
+      Mean of skills
     </text>
     {skills.map(({ id, name, mean }, i) => {
       const x = left + columnWidth * (i + 0.5) - 0.5;

@@ -5,6 +5,7 @@ import { buildHref, navigate } from '../../base/route.js';
 import { useWidth } from '../../base/width.js';
 import { QuerySelect } from '../../parts/query-select.jsx';
 import '../skills/skills.css';
+import { classConstants } from '../../../../domain/classes/class-constants.js';
 import { statusTexts } from '../../../../domain/classes/learner-status.js';
 import type { SkillLabel } from '../../base/skill-names.js';
 import { LearnerLink } from '../../parts/learner-link.jsx';
@@ -55,8 +56,9 @@ export function HeatMap({ members, labels, order = 'need', columns = 'need' }: H
         </div>
       </div>
       <p class="soft">
-        Expected share of correct answers on questions of average difficulty, and its mean of each row and
-        column. Click a cell or a name to open it, or use the arrow keys and Enter.
+        Expected share of correct answers on questions of average difficulty, and its means in percent. The
+        mean of the skills of a learner differs from the expected accuracy in the list, which is for the
+        answers of the next 30 days. Click a cell or a name to open it, or use the arrow keys and Enter.
         {skills.length > maxSkills &&
           ` Shows ${maxSkills} of ${pluralize(skills.length, 'skill')}, those with the most learners.`}
       </p>
@@ -217,9 +219,7 @@ function CellDetails({
         </strong>{' '}
         {statusTexts[member.status]}
         <br />
-        {skill === undefined
-          ? `mean expected accuracy ${formatPercent(member.mean)}`
-          : describe(member, skill)}
+        {skill === undefined ? `mean of skills ${formatPercent(member.mean)}` : describe(member, skill)}
       </p>
     </>
   );
@@ -244,7 +244,10 @@ function collectSkills(members: readonly Member[], labels: ReadonlyMap<string, S
     .sort(([, a], [, b]) => b.length - a.length)
     .map(([id, all]) => ({
       ...{ id, ...(labels.get(id) ?? { name: id, section: null }) },
-      ...{ mean: computeMean(all), weak: all.filter((share) => share < weakBelow).length },
+      ...{
+        mean: computeMean(all),
+        weak: all.filter((share) => share < classConstants.struggling.below).length,
+      },
     }));
 }
 
@@ -252,9 +255,6 @@ interface WeighedSkill extends HeatMapSkill {
   /** Learners who need help. */
   readonly weak: number;
 }
-
-/** Expected accuracy. */
-const weakBelow = 0.6;
 
 const orderSkills = (skills: readonly WeighedSkill[], order: string): readonly WeighedSkill[] =>
   skills.toSorted(
@@ -277,7 +277,7 @@ const buildColumns = (skills: readonly HeatMapSkill[]): readonly Column<HeatMapM
   field('Learner', 'name', { show: (member) => <LearnerLink {...member} /> }),
   field('Learner id', 'userId', { isForFile: true }),
   field('Status', ({ status }) => statusTexts[status]),
-  field('Mean', 'mean', { format: formatPercent, align: 'end' }),
+  field('Mean of skills', 'mean', { format: formatPercent, align: 'end' }),
   ...skills.map(({ id, name }) =>
     field(name, ({ progress }) => progress.expected_accuracy[id] ?? null, {
       show: ({ userId, progress }) => (

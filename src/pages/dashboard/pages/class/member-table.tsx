@@ -39,7 +39,7 @@ const columns: readonly Column<Member>[] = [
   field('High', ({ prediction }) => prediction.confidence_intervals.total.high, { isForFile: true }),
   field('Expected accuracy', ({ prediction }) => prediction.expected_accuracy.share, {
     about: 'Expected share of correct answers in the next 30 days, and its 80 % range',
-    isSecondary: true,
+    isLabelled: true,
     show: ({ prediction: { expected_accuracy: accuracy } }) => (
       <>
         {formatPercent(accuracy.share)}
@@ -50,7 +50,7 @@ const columns: readonly Column<Member>[] = [
   field('Accuracy low', ({ prediction }) => prediction.expected_accuracy.low, { isForFile: true }),
   field('Accuracy high', ({ prediction }) => prediction.expected_accuracy.high, { isForFile: true }),
   field('Last answer', 'lastAnswerAt', {
-    isSecondary: true,
+    isLabelled: true,
     format: (lastAnswerAt) => (
       <span class="nowrap" title={lastAnswerAt === null ? undefined : formatAge(lastAnswerAt)}>
         {formatDay(lastAnswerAt)}
@@ -58,12 +58,12 @@ const columns: readonly Column<Member>[] = [
     ),
     about: 'UTC day of the last answer',
   }),
-  field('Answers', 'answers', { isSecondary: true }),
+  field('Answers', 'answers', { isLabelled: true }),
   field('Correct', ({ progress, answers }) => (answers === 0 ? null : progress.correct_attempts / answers), {
     isForFile: true,
   }),
   field('Mastered', ({ progress }) => progress.mastered, {
-    isSecondary: true,
+    isLabelled: true,
     about: 'Number of mastered skills: mastery of at least 95 % and expected accuracy of at least 75 %',
   }),
   field('Plateaus', ({ plateaus }) => plateaus.length, { isForFile: true }),

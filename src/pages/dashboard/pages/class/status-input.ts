@@ -1,5 +1,6 @@
 import type { ClassMastery, Prediction } from '../../../../client/types.js';
 import { hasOpenGoal, type StatusInput } from '../../../../domain/classes/learner-status.js';
+import { isDatePast } from '../../../../domain/score/goal.js';
 
 type AnswerTotals = Pick<
   Extract<ClassMastery['results'][number], { readonly status: 200 }>['data'],
@@ -19,7 +20,7 @@ export const buildStatusInput = (
   targetScore: goal.is_set ? goal.target_score : null,
   targetDate: goal.target_date,
   daysToGoal: goal.days_to_goal,
-  chance: hasOpenGoal(goal) ? goal.goal_probability : null,
+  chance: hasOpenGoal(goal) && !isDatePast(goal.target_date, Date.now()) ? goal.goal_probability : null,
   answersPerDay: practice.math.answers_per_day + practice.rw.answers_per_day,
   isFalling: recommendation_codes.some(({ code }) => code === 'DECLINE'),
   plateaus: answerTotals.plateaus.map(getSkillName),
