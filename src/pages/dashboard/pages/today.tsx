@@ -99,7 +99,8 @@ const Summary = ({ summary }: { readonly summary: GroupSummary }) => (
     </div>
     <p class="soft">
       Changes compare the last {summary.days} days with the {summary.days} days before; the range covers 80 %
-      of the uncertainty. Days are UTC days.{describeLag(summary.source_lag_seconds)}
+      of the uncertainty. Idle: no answers for {statusRule.idleDays} days or more. Few answers: under{' '}
+      {statusRule.fewAnswers}. Days are UTC days.{describeLag(summary.source_lag_seconds)}
     </p>
   </div>
 );
@@ -131,7 +132,7 @@ function SummaryStats({ group_id: group, days, since, change, ...counts }: Group
       <Stat
         label="Not assessed"
         value={counts.goal_passed + counts.idle + counts.few_answers}
-        note={`${counts.goal_passed} past the goal date, ${counts.idle} idle for ${statusRule.idleDays} days or more, ${counts.few_answers} with too few answers`}
+        note={`${counts.goal_passed} past goal date, ${counts.idle} idle, ${counts.few_answers} few answers`}
       />
       <Stat
         label="Answers per day"
@@ -174,9 +175,8 @@ const Attention = ({ group_id: group, attention }: GroupSummary) => (
     title="Learners to look at"
     about={
       <>
-        Up to {listed.attention}. The reasons take turns, the most urgent learner of each first. Learners
-        without answers for {idle.days + idle.activeDays} days or more are only in the{' '}
-        <a href={buildHref('class', [], { group })}>list of the class</a>.
+        Up to {listed.attention}, most urgent first. Idle for {idle.days + idle.activeDays} days or more: see{' '}
+        <a href={buildHref('class', [], { group })}>the list</a>.
       </>
     }
   >
@@ -223,7 +223,7 @@ const Reteach = (summary: GroupSummary) => (
 
 const Declined = (summary: GroupSummary) => (
   <Panel title="What got worse">
-    <Lines empty="No clear decline of a skill.">{listSkills(summary, summary.declined?.skills)}</Lines>
+    <Lines empty="No single skill declined clearly.">{listSkills(summary, summary.declined?.skills)}</Lines>
   </Panel>
 );
 

@@ -87,7 +87,7 @@ const buildColumns = (chosenId: string | undefined): readonly Column<GroupSkill>
       'Expected share of right answers on questions of average difficulty: quartiles and mean of the learners',
     show: ({ expected_accuracy: expected }) => (
       <span class="nowrap">
-        <QuartileBar {...expected} /> {formatPercent(expected.mean)}
+        <QuartileBar {...expected} /> {formatSkillAccuracy(expected.mean)}
       </span>
     ),
   }),

@@ -1,6 +1,6 @@
 /** Draws one path per band, because an element for each of 20,000 cells takes a second. */
 
-import { truncate } from '../../base/format.js';
+import { formatSkillAccuracy, truncate } from '../../base/format.js';
 import type { SkillLabel } from '../../base/skill-names.js';
 import { accuracyBands, bandColors, findBand } from '../skills/bands.jsx';
 import type { Member } from './load-class.js';
@@ -76,7 +76,7 @@ export const drawHeatMap = (drawing: DrawingProps) => {
   );
 };
 
-const formatMean = (mean: number): string => `${Math.round(100 * mean)}`;
+const formatMean = (mean: number): string => formatSkillAccuracy(mean).replace(' %', '');
 
 function drawCells({ members, skills, layout: { left, top, columnWidth, rowHeight } }: DrawingProps) {
   const paths = bandColors.map((): string[] => []);

@@ -1,6 +1,6 @@
 import { useMemo, useState } from 'preact/hooks';
 import { computeSum } from '../../../../lists.js';
-import { formatMastery, formatPercent, formatSkillAccuracy, pluralize } from '../../base/format.js';
+import { formatMastery, formatSkillAccuracy, pluralize } from '../../base/format.js';
 import { buildHref, navigate } from '../../base/route.js';
 import { useWidth } from '../../base/width.js';
 import { QuerySelect } from '../../parts/query-select.jsx';
@@ -219,7 +219,7 @@ function CellDetails({
         </strong>{' '}
         {statusTexts[member.status]}
         <br />
-        {skill === undefined ? `mean of skills ${formatPercent(member.mean)}` : describe(member, skill)}
+        {skill === undefined ? `mean of skills ${formatSkillAccuracy(member.mean)}` : describe(member, skill)}
       </p>
     </>
   );
@@ -277,7 +277,7 @@ const buildColumns = (skills: readonly HeatMapSkill[]): readonly Column<HeatMapM
   field('Learner', 'name', { show: (member) => <LearnerLink {...member} /> }),
   field('Learner id', 'userId', { isForFile: true }),
   field('Status', ({ status }) => statusTexts[status]),
-  field('Mean of skills', 'mean', { format: formatPercent, align: 'end' }),
+  field('Mean of skills', 'mean', { format: formatSkillAccuracy, align: 'end' }),
   ...skills.map(({ id, name }) =>
     field(name, ({ progress }) => progress.expected_accuracy[id] ?? null, {
       show: ({ userId, progress }) => (
