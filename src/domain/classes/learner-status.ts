@@ -63,8 +63,8 @@ export function computeStatus(
   return hasAnswers ? goalStatus : 'few';
 }
 
-/** Null if there is nothing to explain. @param now Unix milliseconds */
-export function explainStatus(input: StatusInput, now: number): string | null {
+/** Null if there is nothing to explain. @param now Unix milliseconds @param isBrief omits the answers per day */
+export function explainStatus(input: StatusInput, now: number, isBrief = false): string | null {
   const gap = countMissingPoints(input);
   switch (computeStatus(input, now)) {
     case 'idle':
@@ -77,7 +77,7 @@ export function explainStatus(input: StatusInput, now: number): string | null {
       return gap > 0 ? `${gap} below goal again` : input.isOnTrack ? null : 'forecast falls below the goal';
     case 'at_risk':
     case 'unlikely':
-      return [describeGap(input, gap), describePace(input), ...describeResults(input)].join('; ');
+      return [describeGap(input, gap), ...describePace(input, isBrief), ...describeResults(input)].join('; ');
     default:
       return describeResults(input).join('; ') || null;
   }
@@ -93,8 +93,10 @@ function describeGap({ daysToGoal, isOnTrack }: StatusInput, gap: number): strin
   return `${gap} below goal`;
 }
 
-const describePace = ({ answersPerDay }: StatusInput): string =>
-  answersPerDay < 0.1 ? 'almost no practice' : `${answersPerDay.toFixed(1)} answers per day over 14 days`;
+function describePace({ answersPerDay }: StatusInput, isBrief: boolean): string[] {
+  if (answersPerDay < 0.1) return ['almost no practice'];
+  return isBrief ? [] : [`${answersPerDay.toFixed(1)} answers per day over 14 days`];
+}
 
 function describeResults({ isFalling, plateaus: [first, ...others] }: StatusInput): string[] {
   const more = others.length === 0 ? '' : ` and ${others.length} more`;

@@ -45,6 +45,7 @@ export async function fetchNames(
   userIds: readonly string[],
   signal: AbortSignal,
 ): Promise<ReadonlyMap<string, string>> {
+  if (userIds.length === 0) return new Map();
   const { profiles } = await api.profiles({ user_ids: distinct(userIds) }, { signal });
   return new Map(
     profiles.flatMap(({ user_id, display_name }) => (display_name === null ? [] : [[user_id, display_name]])),

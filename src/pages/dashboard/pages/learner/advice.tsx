@@ -55,7 +55,7 @@ export function Advice({ prediction, ...learner }: AdviceProps) {
       about={
         recommendations.length === 0
           ? undefined
-          : 'Sorted by the expected gain per hour of practice. Points are rough estimates, shown from 20 answers per section.'
+          : 'Activity, sections without answers and the goal come first, then skills by expected gain per hour of practice. Only advice on low mastery names the points: rough estimates, from 20 answers per section.'
       }
     >
       {recommendations.length === 0 && <p>{prediction.recommendations_reason ?? 'No recommendations.'}</p>}

@@ -180,7 +180,7 @@ function SectionTile({
   const { low, high } = prediction.confidence_intervals[section];
   const practice = prediction.assumed_practice[section];
   const reliability = prediction.reliability[section];
-  const answers = prediction.data_points[section];
+  const answers = Math.round(prediction.data_points[section]);
   return (
     <Stat
       label={`${measureTexts[section]} now`}

@@ -59,7 +59,7 @@ type GoalOutlookProps = Pick<GoalPanelProps, 'goal' | 'statusInput'>;
 export function GoalChance({ goal, statusInput }: GoalOutlookProps) {
   const now = Date.now();
   const status = computeStatus(statusInput, now);
-  const reason = explainStatus(statusInput, now);
+  const reason = explainStatus(statusInput, now, true);
   return (
     <p>
       <StatusBadge status={status} />{' '}

@@ -2,7 +2,6 @@ import type { Prediction } from '../../../../client/types.js';
 import {
   formatDay,
   formatDaysAgo,
-  formatDayTime,
   formatPercent,
   formatPercentRange,
   missingText,
@@ -30,7 +29,7 @@ export function Headline({ prediction, ...learner }: HeadlineProps) {
       <p>
         <strong class="stat-value">{formatPercent(share)}</strong> expected accuracy: in the next{' '}
         {pluralize(prediction.forecast_days, 'day')}, about {Math.round(100 * share)} of 100 answers should be
-        correct, probably {formatPercentRange(low, high)} (80 % range).
+        correct, probably {formatPercentRange(low, high)}.
       </p>
       <p>
         <strong>Next step:</strong>{' '}
@@ -47,8 +46,9 @@ export function Headline({ prediction, ...learner }: HeadlineProps) {
       <ThinEvidenceNote answers={answers} />
       <p class="soft">
         {pluralize(answers, 'answer')} on {pluralize(skills.length, 'skill')}. Last answer:{' '}
-        {last === null ? missingText : `${formatDayTime(last)} UTC, ${formatDaysAgo(last)}`}. Days are UTC
-        days. <span class="print-only">Report of {formatDay(new Date().toISOString())}.</span>
+        {last === null ? missingText : `${formatDay(last)}, ${formatDaysAgo(last)}`}.{' '}
+        <span class="screen-only">Days are UTC days.</span>{' '}
+        <span class="print-only">Report of {formatDay(new Date().toISOString())}.</span>
       </p>
     </section>
   );

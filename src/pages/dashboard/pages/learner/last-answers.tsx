@@ -1,5 +1,5 @@
 import type { Attempt } from '../../../../client/types.js';
-import { formatDay, formatDayTime } from '../../base/format.js';
+import { formatDay } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
 import { useViewer } from '../../base/viewer.js';
 import { Loaded } from '../../parts/loaded.jsx';
@@ -52,7 +52,7 @@ const AnswerStrip = ({ answers, ...learner }: AnswerStripProps) => (
 function StripLink({ answer, ...learner }: LearnerProps & { readonly answer: Attempt }) {
   const { is_correct, skill_id, skill_ids, occurred_at } = answer;
   const names = skill_ids.map(learner.getSkillName).join(', ');
-  const text = `${is_correct ? 'correct' : 'incorrect'}, ${formatDayTime(occurred_at)}: ${names}`;
+  const text = `${is_correct ? 'correct' : 'incorrect'}, ${formatDay(occurred_at)}: ${names}`;
   return (
     <a class={is_correct ? 'right' : 'wrong'} href={buildSkillHref(learner, skill_id)} title={text}>
       <span aria-hidden="true">{is_correct ? '●' : '✕'}</span> <span class="hidden">{text}</span>

@@ -1,29 +1,34 @@
-import { useEffect, useId, useState } from 'preact/hooks';
+import { useEffect, useId, useMemo, useState } from 'preact/hooks';
 import type { LearnersQuery, ListedLearner } from '../../../../client/types.js';
 import { useDebounced } from '../../base/debounced.js';
 import { formatDay, formatPercent, pluralize } from '../../base/format.js';
-import { fetchNames } from '../../base/groups.js';
+import { fetchNames, readLastGroup } from '../../base/groups.js';
 import { useLoad } from '../../base/load.js';
 import { usePagedList } from '../../base/paged-list.js';
 import { buildHref } from '../../base/route.js';
 import type { Api } from '../../base/session.js';
+import { useViewer } from '../../base/viewer.js';
 import { LearnerLink } from '../../parts/learner-link.jsx';
 import { PagedTable } from '../../parts/paged-table.jsx';
 import { type Column, createColumnBuilder } from '../../parts/table.jsx';
 
 const maxResults = 12;
 
+interface Match extends Pick<NamedLearner, 'user_id' | 'name'> {
+  readonly note: string;
+}
+
 interface SearchProps {
   readonly api: Api;
   readonly onOpen: (userId: string) => void;
 }
 
-/** Enter opens the typed id, even if the search is unavailable. */
+/** Enter opens the typed id, even if the search is unavailable. A name opens its only match. */
 export function LearnerSearch({ api, onOpen }: SearchProps) {
   const [text, setText] = useState('');
   const [activeIndex, setActiveIndex] = useState(-1);
   const id = useId();
-  const { learners, isPending, error } = useLearnerSearch(api, text);
+  const { className, learners, isPending, error } = useLearnerSearch(api, text);
   useEffect(() => setActiveIndex(-1), [learners]);
   useEffect(
     () => document.getElementById(`${id}-${activeIndex}`)?.scrollIntoView({ block: 'nearest' }),
@@ -31,8 +36,8 @@ export function LearnerSearch({ api, onOpen }: SearchProps) {
   );
   const submit = (event: Event): void => {
     event.preventDefault();
-    const userId = learners[activeIndex]?.user_id ?? text.trim();
-    if (userId !== '') onOpen(userId);
+    const userId = learners[activeIndex]?.user_id ?? selectLearner(text.trim(), learners);
+    if (userId !== undefined && userId !== '') onOpen(userId);
   };
   const handleKey = (event: KeyboardEvent): void => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
@@ -45,7 +50,10 @@ export function LearnerSearch({ api, onOpen }: SearchProps) {
   return (
     <search class="search">
       <form onSubmit={submit}>
-        <label for={`${id}-text`}>Find a learner by the first characters of the id</label>
+        <label for={`${id}-text`}>
+          Find a learner by the first characters of the id
+          {className !== undefined && `, or by name in ${className}`}
+        </label>
         <div class="row">
           <input
             id={`${id}-text`}
@@ -66,7 +74,7 @@ export function LearnerSearch({ api, onOpen }: SearchProps) {
           <button type="submit">Open</button>
         </div>
         <div id={`${id}-list`} role="listbox" aria-label="Matching learners" class="found" hidden={!isOpen}>
-          {learners.map(({ user_id, name, total_attempts, last_day }, i) => (
+          {learners.map(({ user_id, name, note }, i) => (
             <a
               key={user_id}
               id={`${id}-${i}`}
@@ -77,9 +85,7 @@ export function LearnerSearch({ api, onOpen }: SearchProps) {
               onClick={() => setText('')}
             >
               <bdi>{name === user_id ? name : `${name} (${user_id})`}</bdi>
-              <span class="soft">
-                {pluralize(total_attempts, 'answer')}, last answer {formatDay(last_day)}
-              </span>
+              <span class="soft">{note}</span>
             </a>
           ))}
         </div>
@@ -99,21 +105,53 @@ function describeResults(text: string, isPending: boolean, error: unknown, count
   return count > maxResults ? `Shows the first ${maxResults} learners. Type more characters.` : '';
 }
 
-function useLearnerSearch(api: Api, text: string) {
-  const prefix = useDebounced(text.trim(), 200);
-  const load = useLoad(
-    async (signal) =>
-      prefix === ''
-        ? []
-        : (await fetchNamedLearners(api, { prefix, limit: maxResults + 1, signal })).learners,
-    [api, prefix],
-    true,
+const hasName = ({ user_id, name }: Match, typed: string): boolean =>
+  name !== user_id && name.toLowerCase().includes(typed.toLowerCase());
+
+/** Undefined if a name has several matches. */
+function selectLearner(typed: string, learners: readonly Match[]): string | undefined {
+  const isId = learners.some(({ user_id }) => user_id === typed);
+  if (isId || !learners.some((learner) => hasName(learner, typed))) return typed;
+  return learners.length === 1 ? learners[0]?.user_id : undefined;
+}
+
+/** The class that the user opened last. Without its names, the search finds ids only. */
+function useLastClass(api: Api) {
+  const groupId = readLastGroup(useViewer().ownKey.tenant);
+  const { data } = useLoad(
+    async (signal) => {
+      if (groupId === undefined) return null;
+      const { name: note, user_ids } = await api.group(groupId, { signal });
+      const names = await fetchNames(api, user_ids, signal);
+      return { name: note, members: Array.from(names, ([user_id, name]) => ({ user_id, name, note })) };
+    },
+    [api, groupId],
   );
-  return {
-    learners: load.data ?? noLearners,
-    isPending: load.isLoading || prefix !== text.trim(),
-    error: load.error,
-  };
+  return data;
+}
+
+function useLearnerSearch(api: Api, text: string) {
+  const group = useLastClass(api);
+  const typed = text.trim();
+  const prefix = useDebounced(typed, 200);
+  const load = useLoad((signal) => fetchById(api, prefix, signal), [api, prefix], true);
+  const learners = useMemo(() => {
+    if (typed === '') return [];
+    const byName = group?.members.filter((learner) => hasName(learner, typed)) ?? [];
+    const others = load.data?.filter(({ user_id }) => byName.every((one) => one.user_id !== user_id)) ?? [];
+    return [...byName, ...others].slice(0, maxResults + 1);
+  }, [group, typed, load.data]);
+  const isPending = load.isLoading || prefix !== typed;
+  return { className: group?.name, learners, isPending, error: load.error };
+}
+
+async function fetchById(api: Api, prefix: string, signal: AbortSignal): Promise<Match[]> {
+  if (prefix === '') return [];
+  const { learners } = await fetchNamedLearners(api, { prefix, limit: maxResults + 1, signal });
+  return learners.map(({ user_id, name, total_attempts, last_day }) => ({
+    ...{ user_id, name },
+    note: `${pluralize(total_attempts, 'answer')}, last answer ${formatDay(last_day)}`,
+  }));
 }
 
 interface NamedLearner extends ListedLearner {
@@ -121,15 +159,13 @@ interface NamedLearner extends ListedLearner {
   readonly name: string;
 }
 
-const noLearners: readonly NamedLearner[] = [];
-
 async function fetchNamedLearners(api: Api, query: LearnersQuery & { readonly signal: AbortSignal }) {
   const page = await api.learners(query);
   const ids = page.learners.map(({ user_id }) => user_id);
-  const names = ids.length === 0 ? null : await fetchNames(api, ids, query.signal);
+  const names = await fetchNames(api, ids, query.signal);
   const addName = (learner: ListedLearner): NamedLearner => ({
     ...learner,
-    name: names?.get(learner.user_id) ?? learner.user_id,
+    name: names.get(learner.user_id) ?? learner.user_id,
   });
   return { ...page, learners: page.learners.map(addName) };
 }

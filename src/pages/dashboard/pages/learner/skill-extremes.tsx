@@ -6,7 +6,7 @@ import type { LearnerProps, LearnerSkill } from './learner-props.js';
 
 const maxSkills = 5;
 
-/** No skill is in both lists. */
+/** No skill is in both lists. Many fast answers or a plateau exclude a skill from the strongest. */
 export function SkillExtremes(learner: LearnerProps) {
   const ranked = learner.skills
     .filter(({ total_attempts }) => total_attempts >= minSkillAnswers)
@@ -14,12 +14,12 @@ export function SkillExtremes(learner: LearnerProps) {
   const count = Math.min(maxSkills, Math.ceil(ranked.length / 2));
   const lists = {
     Weakest: ranked.slice(0, count),
-    Strongest: ranked.slice(count).slice(-maxSkills).reverse(),
+    Strongest: ranked.slice(count).filter(isReliable).slice(-maxSkills).reverse(),
   };
   return (
     <Panel
       title="Weakest and strongest skills"
-      about={`Expected accuracy with its 80 % range, of skills with at least ${minSkillAnswers} answers.`}
+      about={`Expected share of correct answers on questions of average difficulty, for skills with at least ${minSkillAnswers} answers.`}
     >
       {ranked.length === 0 && <p>No skill has {minSkillAnswers} answers yet.</p>}
       <div class="extremes">
@@ -37,10 +37,13 @@ export function SkillExtremes(learner: LearnerProps) {
   );
 }
 
+const isReliable = ({ plateau_detected, efficiency_reason }: LearnerSkill): boolean =>
+  !plateau_detected && efficiency_reason !== 'rapid_answers';
+
 const describeSkill = (learner: LearnerProps, skill: LearnerSkill) =>
   [
     <a key="skill" href={buildSkillHref(learner, skill.skill_id)}>
       <bdi>{learner.getSkillName(skill.skill_id)}</bdi>
     </a>,
-    `${formatSkillAccuracy(skill.expected_accuracy)} (${formatPercentRange(skill.expected_low, skill.expected_high)})`,
+    `${formatSkillAccuracy(skill.expected_accuracy)}, probably ${formatPercentRange(skill.expected_low, skill.expected_high)}`,
   ] as const;
