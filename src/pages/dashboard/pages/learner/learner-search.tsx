@@ -14,9 +14,7 @@ import { type Column, createColumnBuilder } from '../../parts/table.jsx';
 
 const maxResults = 12;
 
-interface Match extends Pick<NamedLearner, 'user_id' | 'name'> {
-  readonly note: string;
-}
+type Match = Pick<NamedLearner, 'user_id' | 'name'> & { readonly note: string };
 
 interface SearchProps {
   readonly api: Api;
@@ -28,7 +26,7 @@ export function LearnerSearch({ api, onOpen }: SearchProps) {
   const [text, setText] = useState('');
   const [activeIndex, setActiveIndex] = useState(-1);
   const id = useId();
-  const { className, learners, isPending, error } = useLearnerSearch(api, text);
+  const { nameScope, learners, isPending, error } = useLearnerSearch(api, text);
   useEffect(() => setActiveIndex(-1), [learners]);
   useEffect(
     () => document.getElementById(`${id}-${activeIndex}`)?.scrollIntoView({ block: 'nearest' }),
@@ -50,10 +48,7 @@ export function LearnerSearch({ api, onOpen }: SearchProps) {
   return (
     <search class="search">
       <form onSubmit={submit}>
-        <label for={`${id}-text`}>
-          Find a learner by the first characters of the id
-          {className !== undefined && `, or by name in ${className}`}
-        </label>
+        <label for={`${id}-text`}>Find a learner by the first characters of the id{nameScope}</label>
         <div class="row">
           <input
             id={`${id}-text`}
@@ -118,7 +113,7 @@ function selectLearner(typed: string, learners: readonly Match[]): string | unde
 /** The class that the user opened last. Without its names, the search finds ids only. */
 function useLastClass(api: Api) {
   const groupId = readLastGroup(useViewer().ownKey.tenant);
-  const { data } = useLoad(
+  return useLoad(
     async (signal) => {
       if (groupId === undefined) return null;
       const { name: note, user_ids } = await api.group(groupId, { signal });
@@ -126,8 +121,7 @@ function useLastClass(api: Api) {
       return { name: note, members: Array.from(names, ([user_id, name]) => ({ user_id, name, note })) };
     },
     [api, groupId],
-  );
-  return data;
+  ).data;
 }
 
 function useLearnerSearch(api: Api, text: string) {
@@ -142,7 +136,8 @@ function useLearnerSearch(api: Api, text: string) {
     return [...byName, ...others].slice(0, maxResults + 1);
   }, [group, typed, load.data]);
   const isPending = load.isLoading || prefix !== typed;
-  return { className: group?.name, learners, isPending, error: load.error };
+  const nameScope = group === null ? '' : `, or by name in ${group.name}`;
+  return { nameScope, learners, isPending, error: load.error };
 }
 
 async function fetchById(api: Api, prefix: string, signal: AbortSignal): Promise<Match[]> {

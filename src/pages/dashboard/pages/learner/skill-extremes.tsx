@@ -6,7 +6,7 @@ import type { LearnerProps, LearnerSkill } from './learner-props.js';
 
 const maxSkills = 5;
 
-/** No skill is in both lists. Many fast answers or a plateau exclude a skill from the strongest. */
+/** No skill is in both lists. */
 export function SkillExtremes(learner: LearnerProps) {
   const ranked = learner.skills
     .filter(({ total_attempts }) => total_attempts >= minSkillAnswers)
@@ -19,7 +19,7 @@ export function SkillExtremes(learner: LearnerProps) {
   return (
     <Panel
       title="Weakest and strongest skills"
-      about={`Expected share of correct answers on questions of average difficulty, for skills with at least ${minSkillAnswers} answers.`}
+      about={`Expected accuracy and its probable range, of skills with at least ${minSkillAnswers} answers. Skills with many fast answers or a plateau are not among the strongest.`}
     >
       {ranked.length === 0 && <p>No skill has {minSkillAnswers} answers yet.</p>}
       <div class="extremes">
@@ -45,5 +45,5 @@ const describeSkill = (learner: LearnerProps, skill: LearnerSkill) =>
     <a key="skill" href={buildSkillHref(learner, skill.skill_id)}>
       <bdi>{learner.getSkillName(skill.skill_id)}</bdi>
     </a>,
-    `${formatSkillAccuracy(skill.expected_accuracy)}, probably ${formatPercentRange(skill.expected_low, skill.expected_high)}`,
+    `${formatSkillAccuracy(skill.expected_accuracy)} (${formatPercentRange(skill.expected_low, skill.expected_high)})`,
   ] as const;
