@@ -166,7 +166,61 @@ test(
     assert.equal(pdf.toString('latin1').match(/\/Type\s*\/Page\b/g)?.length, 1);
     await page.emulateMedia({ media: 'print' });
     await page.getByText(/Report of \d/).waitFor();
+    const printed = (await page.evaluate('document.body.innerText')) as string;
+    assert.doesNotMatch(printed, /UTC|80 % range|answers per day|xxx|Id /);
     assert.equal(await page.getByRole('heading', { name: 'Forecast', exact: true }).isVisible(), false);
     assert.deepEqual([await page.locator('main script, main img').count(), complaints], [0, []]);
   },
 );
+
+test('The learner page finds learners by name in the last class', inBrowser, async (t) => {
+  const users = { 'name-1': 'Linh <b>', 'name-2': 'Lina', 'name-3': 'Zoe' };
+  for (const [userId, display_name] of Object.entries(users)) {
+    await answer(userId);
+    await caller.send('PUT', `/api/v1/learners/${userId}/profile`, { display_name });
+  }
+  const group = { name: 'Class <i>', user_ids: Object.keys(users) };
+  assert.equal((await caller.send('PUT', '/api/v1/groups/named', group)).status, 200);
+  const { page, show, assertUsable, complaints } = await openDashboard(t, service);
+  await show('#/class?group=named');
+  await page.getByRole('heading', { level: 1, name: 'Class <i>' }).waitFor();
+  await show('#/learner');
+  const search = page.getByRole('combobox', { name: 'or by name in Class <i>' });
+  const options = page.getByRole('listbox', { name: 'Matching learners' }).getByRole('option');
+  await search.fill('lin');
+  await options.nth(1).waitFor();
+  assert.deepEqual(await options.allTextContents(), ['Linh <b> (name-1)Class <i>', 'Lina (name-2)Class <i>']);
+  await assertUsable();
+  await search.press('Enter');
+  assert.equal(await page.evaluate('location.hash'), '#/learner');
+  await search.fill('LINH');
+  await page.getByRole('button', { name: 'Open', exact: true }).click();
+  await page.getByRole('heading', { level: 1, name: 'Linh <b>' }).waitFor();
+  assert.equal(await page.evaluate('location.hash'), '#/learner/name-1');
+  await search.fill('name-3');
+  await search.press('Enter');
+  await page.getByRole('heading', { level: 1, name: 'Zoe' }).waitFor();
+  assert.deepEqual(complaints, []);
+});
+
+test('Skills with many fast answers are not among the strongest', inBrowser, async (t) => {
+  const userId = 'fast';
+  const answers = ['fast-skill', 'slow-skill', 'weak-1', 'weak-2'].flatMap((skill_id) =>
+    indices(10).map((i) =>
+      event({
+        ...{ user_id: userId, skill_id, event_id: `${skill_id}${i}` },
+        ...{
+          is_correct: !skill_id.startsWith('weak'),
+          time_spent_seconds: skill_id === 'fast-skill' ? 1 : 40,
+        },
+      }),
+    ),
+  );
+  assert.equal((await caller.trackAll(answers)).status, 200);
+  const { page, show, complaints } = await openDashboard(t, service);
+  await show(`#/learner/${userId}`);
+  const strongest = page.locator('.extremes > div').nth(1);
+  await strongest.getByRole('link', { name: 'slow-skill' }).waitFor();
+  assert.equal(await strongest.getByRole('link').count(), 1);
+  assert.deepEqual(complaints, []);
+});

@@ -67,6 +67,7 @@ test('explainStatus names the missing points, answers or practice', () => {
     [{ lastAnswerAt: '2026-06-01T12:00:00Z' }, 'no answer for 29 days'],
   ];
   for (const [changes, reason] of cases) assert.equal(explainStatus({ ...learner, ...changes }, now), reason);
+  assert.equal(explainStatus(learner, now, true), '140 below goal');
 });
 
 test('parsePastedIds splits ids at any separator, and removes duplicates', () => {
