@@ -66,7 +66,7 @@ async function takePictures({ page, show }: Dashboard): Promise<void> {
   await page.setViewportSize({ width: 1440, height: 960 });
   for (const scheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme: scheme });
-    await show('#/class?prefix=demo-0&view=map');
+    await show('#/today?group=class-10-A');
     await page.screenshot({ path: join(root, `docs/images/dashboard-${scheme}.png`) });
   }
 }
