@@ -25,6 +25,7 @@ test('formatMastery and formatSkillAccuracy never round a share up to the thresh
   const { mastery, accuracy } = masteryThresholds;
   assert.deepEqual([0.9499, 0.946, 0.95, 0.3].map(formatMastery), ['94 %', '94 %', '95 %', '30 %']);
   assert.deepEqual([0.7499, 0.75, 0.751].map(formatSkillAccuracy), ['74 %', '75 %', '75 %']);
+  assert.deepEqual([0.3, 0.599, 0.6].map(formatSkillAccuracy), ['30 %', '59 %', '60 %']);
   const readPercent = (text: string): number => Number(/\d+/.exec(text)?.[0]);
   const shares = fc.double({ min: 0, max: 1, noNaN: true });
   forAll(shares, (share) => {

@@ -16,14 +16,8 @@ export const classConstants = {
   listed: { attention: 10, others: 5 },
 } as const;
 
-interface SkillStanding {
-  /** Expected accuracy, 0 to 1. */
-  readonly expected: number;
-  /** Answers on the skill. */
-  readonly answers: number;
-  /** On a plateau. */
-  readonly isStuck: boolean;
-}
+type SkillStanding = Readonly<Record<'expected' | 'answers', number> & { isStuck: boolean }>;
 
+/** @param skill expected accuracy (0 to 1) and answers of a learner. Stuck: on a plateau. */
 export const isStruggling = ({ expected, answers, isStuck }: SkillStanding): boolean =>
   isStuck || (expected < classConstants.struggling.below && answers >= classConstants.struggling.minAnswers);

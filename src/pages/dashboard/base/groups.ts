@@ -29,10 +29,8 @@ export const readLastGroup = (tenant: string): string | undefined =>
 export const forgetLastGroup = (tenant: string): void => localStorage.removeItem(storageKey(tenant));
 
 /** Remembers a class when it is loaded, and forgets it if it is deleted. */
-export function useLastGroup(
-  tenant: string,
-  { data, error }: LoadState<{ readonly group_id: string } | null>,
-): void {
+export function useLastGroup(tenant: string, load: LoadState<{ readonly group_id: string } | null>): void {
+  const { data, error } = load;
   useEffect(() => {
     if (data !== null) localStorage.setItem(storageKey(tenant), data.group_id);
     if (error instanceof SkilltraceError && error.status === 404) forgetLastGroup(tenant);

@@ -93,14 +93,15 @@ const Summary = ({ summary }: { readonly summary: GroupSummary }) => (
       <Attention {...summary} />
       <div class="stack">
         <Reteach {...summary} />
-        <Declined {...summary} />
-        <Improved {...summary} />
+        {summary.declined && <Declined {...summary} />}
+        {summary.improved && <Improved {...summary} />}
       </div>
     </div>
     <p class="soft">
       Changes compare the last {summary.days} days with the {summary.days} days before; the range covers 80 %
-      of the uncertainty. Idle: no answers for {statusRule.idleDays} days or more. Few answers: under{' '}
-      {statusRule.fewAnswers}. Days are UTC days.{describeLag(summary.source_lag_seconds)}
+      of the uncertainty. Not assessed: goal date passed, no answers for {statusRule.idleDays} days or more
+      (idle), or fewer than {statusRule.fewAnswers} answers. Days are UTC days.
+      {describeLag(summary.source_lag_seconds)}
     </p>
   </div>
 );
@@ -117,7 +118,7 @@ function SummaryStats({ group_id: group, days, since, change, ...counts }: Group
     <div class="stats tiles of-class">
       <Stat label="Learners" value={counts.learners} note={`${counts.with_answers} with answers`} />
       <Stat label="Active" value={counts.active} note={`answered since ${formatDay(since)}`} />
-      <Stat label="On track or reached" value={counts.on_track} tone="good" note="goal likely" />
+      <Stat label="On track or reached" value={counts.on_track} tone="good" note="goal likely or met" />
       <Stat
         label="At risk or unlikely"
         value={<a href={buildHref('class', [], { group })}>{counts.at_risk}</a>}
@@ -170,15 +171,10 @@ const Lines = ({ children, empty }: { children: readonly ComponentChildren[]; em
 
 const { listed, idle } = classConstants;
 
-const Attention = ({ group_id: group, attention }: GroupSummary) => (
+const Attention = ({ attention }: GroupSummary) => (
   <Panel
     title="Learners to look at"
-    about={
-      <>
-        Up to {listed.attention}, most urgent first. Idle for {idle.days + idle.activeDays} days or more: see{' '}
-        <a href={buildHref('class', [], { group })}>the list</a>.
-      </>
-    }
+    about={`Up to ${listed.attention}; reasons take turns. No answers for ${idle.days + idle.activeDays} days or more: see Class.`}
   >
     <Lines empty="No learner stands out: all answered recently, and no goal is at risk soon.">
       {attention.map(({ user_id, display_name, skill_id, text }) => (

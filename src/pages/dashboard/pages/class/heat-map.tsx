@@ -37,7 +37,7 @@ const orders = [
   ['name', 'name'],
 ] as const;
 const columnOrders = [
-  ['need', 'need: most learners below 60 % first'],
+  ['need', 'need: most below 60 % first'],
   ['name', 'name'],
 ] as const;
 
