@@ -8,7 +8,7 @@ export interface Answer {
   readonly status: number;
   /** Keys are lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Decompressed. */
+  /** Decompressed if it is JSON. */
   readonly text: string;
 }
 
@@ -100,8 +100,11 @@ function parseAnswer(bytes: Buffer, head: boolean): { answer: Answer; end: numbe
   return { answer: { status, headers, text: decodeBody(headers, bytes.subarray(start, end)) }, end };
 }
 
-const decodeBody = (headers: Answer['headers'], body: Buffer): string =>
-  (headers['content-encoding'] === 'gzip' && body.length > 0 ? gunzipSync(body) : body).toString('utf8');
+/** Decompresses JSON: pages have bytes after the end of gzip in some responses. */
+function decodeBody(headers: Answer['headers'], body: Buffer): string {
+  const isPacked = headers['content-encoding'] === 'gzip' && headers['content-type'] === 'application/json';
+  return (isPacked && body.length > 0 ? gunzipSync(body) : body).toString('utf8');
+}
 
 /** A chunked body (RFC 9112, 7.1) without trailers; null if it is incomplete. */
 function parseChunks(bytes: Buffer, start: number): { text: string; end: number } | null {
