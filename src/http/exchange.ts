@@ -102,6 +102,10 @@ export class Exchange extends OpenResponse {
     return this.isDone ? '' : Buffer.from(this.res.getRemoteAddressAsText()).toString();
   }
 
+  get hasWholeBody(): boolean {
+    return this.received;
+  }
+
   onBody(take: BodyCallback): void {
     if (this.body === null) this.bodyCallback = take;
     else take(this.body);

@@ -90,7 +90,9 @@ export class RequestHandler {
   private respond(reply: Reply): void {
     if (!isCompressible(reply, this.context.match.route)) this.logAndSend(reply);
     else {
-      const packed = compressReply(reply, this.exchange.header('accept-encoding'));
+      // Before the end of the body, exchange.ts adds bytes that some clients reject after gzip.
+      const accepted = this.exchange.hasWholeBody ? this.exchange.header('accept-encoding') : null;
+      const packed = compressReply(reply, accepted);
       this.awaitThen(packed, (one) => this.logAndSend(one));
     }
   }

@@ -8,7 +8,7 @@ import { gunzipSync } from 'node:zlib';
 import { ApiError } from '../../src/errors.js';
 import { createErrorReply } from '../../src/http/replies.js';
 import type { Reply } from '../../src/http/route.js';
-import { openWire, rawRequest } from '../support/http/http.js';
+import { exchangeRaw, openWire, rawRequest } from '../support/http/http.js';
 import { startRoutes } from '../support/http/route-server.js';
 import { waitFor } from '../support/wait.js';
 
@@ -111,6 +111,14 @@ test('A weak tag is kept, and HEAD has the headers of GET', async (t) => {
       accepted,
     );
   }
+});
+
+test('A response before the end of the request body is not compressed, because bytes follow it', async (t) => {
+  const port = await startBodies(t);
+  const headers = { ...gzip, 'Content-Length': '5' };
+  const early = await exchangeRaw(port, rawRequest(null, { method: 'GET', path: '/large', headers }));
+  assert.deepEqual([early.status, early.headers['content-encoding']], [200, undefined]);
+  assert.equal(early.text.trim(), large);
 });
 
 test('A connection serves compressed and uncompressed responses in turn', async (t) => {
