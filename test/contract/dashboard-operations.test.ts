@@ -181,7 +181,8 @@ test('The audit page runs an audit and shows its result', inBrowser, async (t) =
   await run.click();
   await page.getByRole('status').getByText('An audit is running.').waitFor();
   await page.locator('button:enabled', { hasText: 'Run now' }).waitFor({ timeout: 60_000 });
-  await page.getByText('Mismatches').waitFor();
+  // Other test files damage rows of the shared servers, so a table of mismatches may follow.
+  await page.getByText('Mismatches').first().waitFor();
   await assertUsableEverywhere(dashboard);
   assert.deepEqual(complaints, []);
 });
