@@ -55,7 +55,7 @@ export class Exchange extends OpenResponse {
    */
   private readonly arrivalTurn = currentTurn();
   /** True even if the body was dropped. */
-  private received: boolean;
+  hasWholeBody: boolean;
   private awaitsBody = false;
   /** Bytes of the request body since an early response, plus 1; 0: no early response. */
   private drainedBytes = 0;
@@ -81,7 +81,7 @@ export class Exchange extends OpenResponse {
     this.requestId = chooseRequestId(this.header('x-request-id'));
     const sendsBody = this.header('content-length') || this.header('transfer-encoding');
     const limit = route?.body?.limit ?? (sendsBody ? 0 : null);
-    this.received = limit === null;
+    this.hasWholeBody = limit === null;
     if (limit !== null) this.receiveBody(limit);
     res.onAborted(() => {
       this.finish();
@@ -102,10 +102,6 @@ export class Exchange extends OpenResponse {
     return this.isDone ? '' : Buffer.from(this.res.getRemoteAddressAsText()).toString();
   }
 
-  get hasWholeBody(): boolean {
-    return this.received;
-  }
-
   onBody(take: BodyCallback): void {
     if (this.body === null) this.bodyCallback = take;
     else take(this.body);
@@ -116,7 +112,7 @@ export class Exchange extends OpenResponse {
     if (this.arrivalTurn === currentTurn())
       setImmediate(() => this.sendResponse(answer, closeConnection, onEnd));
     else if (this.isDone) onEnd();
-    else if (this.method !== 'HEAD' && !closeConnection && this.received) this.send(answer, onEnd);
+    else if (this.method !== 'HEAD' && !closeConnection && this.hasWholeBody) this.send(answer, onEnd);
     else {
       if (this.method === 'HEAD')
         this.sendHeadAndDrain(answer, 'Content-Length', `${Buffer.byteLength(answer.body)}\r\n`);
@@ -132,7 +128,7 @@ export class Exchange extends OpenResponse {
    */
   async streamResponse(head: ResponseHead, pieces: AsyncIterable<string>): Promise<void> {
     if (this.arrivalTurn === currentTurn()) await nextTurn();
-    if (!this.received) await this.waitForBody();
+    if (!this.hasWholeBody) await this.waitForBody();
     if (this.isDone) return;
     if (this.method === 'HEAD') return this.sendHeadAndDrain(head, 'Transfer-Encoding', 'chunked\r\n');
     this.res.cork(() => writeHead(this.res, head));
@@ -167,7 +163,7 @@ export class Exchange extends OpenResponse {
       );
       this.releaseMemory = arriving.release;
       arriving.add(piece);
-      if (this.received && this.body === null) this.deliverBody(arriving.complete());
+      if (this.hasWholeBody && this.body === null) this.deliverBody(arriving.complete());
     };
     if (Number(this.header('content-length')) > limit) reject(payloadTooLarge(limit));
     this.res.onData((chunk, isLast) => {
@@ -177,7 +173,7 @@ export class Exchange extends OpenResponse {
       const isWhole = isLast && size === 0;
       size += chunk.byteLength;
       if (isLast) {
-        this.received = true;
+        this.hasWholeBody = true;
         this.onProgress();
       }
       if (this.awaitsBody && size > maxDrainedBytes) return this.cut();
@@ -233,7 +229,7 @@ export class Exchange extends OpenResponse {
       writeHead(this.res, { status, headers: [...others, { Connection: 'close' }] });
       this.res.writeHeader(lastName, lastLine);
     });
-    if (this.received) this.drain(0, true);
+    if (this.hasWholeBody) this.drain(0, true);
   }
 
   private drain(bytes: number, isLast: boolean): void {

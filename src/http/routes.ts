@@ -3,7 +3,6 @@ import { KeyChange, NewKey } from '../contracts/access/keys.js';
 import { BatchRequest, EventLines, LearningEvent } from '../contracts/answers/events.js';
 import { SkillRequest } from '../contracts/catalogue/skills.js';
 import { GoalBody } from '../contracts/learners/goals.js';
-import { NewWebhook, RotationRequest, WebhookChange } from '../contracts/webhooks/webhooks.js';
 import * as keys from '../services/access/manage-keys.js';
 import type { AttemptRecorder } from '../services/answers/record-attempts.js';
 import { type AuditPorts, readAudit, startAudit } from '../services/audit/run-audit.js';
@@ -44,7 +43,7 @@ import { LiveQuery, type LiveStream } from '../services/operations/live-stream.j
 import { listActivity } from '../services/operations/read-activity.js';
 import { type DeploymentPorts, readDeployment } from '../services/operations/read-deployment.js';
 import { PageQuery } from '../services/paging/pages.js';
-import * as webhooks from '../services/webhooks/manage-webhooks.js';
+import type { WebhookPorts } from '../services/webhooks/manage-webhooks.js';
 import type { MappingPorts } from '../services/xapi/manage-mapping.js';
 import type { StatementPorts } from '../services/xapi/record-statements.js';
 import { createGroupRoutes, type GroupRoutePorts } from './group-routes.js';
@@ -70,6 +69,7 @@ import {
   largeBytes,
   smallBody,
 } from './route-rules.js';
+import { createWebhookRoutes } from './webhook-routes.js';
 import { createXapiRoutes } from './xapi.js';
 
 export interface RoutePorts {
@@ -93,7 +93,7 @@ export interface RoutePorts {
   readonly activity: Parameters<typeof listActivity>[0];
   readonly history: HistoryPorts;
   readonly deployment: DeploymentPorts;
-  readonly webhooks: webhooks.WebhookPorts;
+  readonly webhooks: WebhookPorts;
   readonly live: LiveStream;
   readonly health: Health;
   readonly metrics: () => Promise<string>;
@@ -119,7 +119,7 @@ export const createRoutes = (ports: RoutePorts): readonly Route[] => [
   ...tenantRoutes(ports),
   ...createGroupRoutes(ports.groups),
   ...operatorRoutes(ports),
-  ...webhookRoutes(ports.webhooks),
+  ...createWebhookRoutes(ports.webhooks),
   ...createXapiRoutes(ports.xapi),
   ...serviceRoutes(ports),
 ];
@@ -259,40 +259,6 @@ const operatorRoutes = (ports: RoutePorts): readonly Route[] => [
     handleJson(listActivity, ports.activity),
   ),
   route('GET /api/v1/deployment', { scope: 'operator' }, handleJson(readDeployment, ports.deployment)),
-];
-
-const endpoint = '/api/v1/webhooks/:webhook_id';
-const newWebhook = allowAdmin(smallBody(NewWebhook), 'webhook.created');
-const change = allowAdmin(smallBody(WebhookChange), 'webhook.changed');
-const removal = allowAdmin(null, 'webhook.deleted');
-const rotation = allowAdmin({ ...smallBody(RotationRequest), optional: true }, 'webhook.secret_rotated');
-
-const webhookRoutes = (ports: webhooks.WebhookPorts): readonly Route[] => [
-  route(
-    'POST /api/v1/webhooks',
-    newWebhook,
-    handleJson(webhooks.createWebhook, ports, 'Webhook created', 201),
-  ),
-  route('GET /api/v1/webhooks', adminPages, handleJson(webhooks.listWebhooks, ports)),
-  route(`GET ${endpoint}`, allowAdmin(), handleJson(webhooks.readWebhook, ports)),
-  route(`PATCH ${endpoint}`, change, handleJson(webhooks.changeWebhook, ports, 'Webhook updated')),
-  route(`DELETE ${endpoint}`, removal, handleJson(webhooks.deleteWebhook, ports, 'Webhook deleted')),
-  route(
-    `POST ${endpoint}/rotate-secret`,
-    rotation,
-    handleJson(webhooks.rotateSecret, ports, 'Secret rotated'),
-  ),
-  route(
-    `POST ${endpoint}/test`,
-    allowAdmin(),
-    handleJson(webhooks.testWebhook, ports, 'Test event queued', 202),
-  ),
-  route(`GET ${endpoint}/deliveries`, adminPages, handleJson(webhooks.listDeliveries, ports)),
-  route(
-    `POST ${endpoint}/deliveries/:message_id/redeliver`,
-    allowAdmin(),
-    handleJson(webhooks.redeliver, ports, 'Message queued', 202),
-  ),
 ];
 
 const serviceRoutes = (ports: RoutePorts): readonly Route[] => [

@@ -8,7 +8,7 @@ import { indices } from '../../lists.js';
 import { removeCatalogue } from '../../store/catalogue/catalogue-store.js';
 import { removeMapping } from '../../store/catalogue/xapi-mappings.js';
 import { createErasureStore } from '../../store/corrections/erasures.js';
-import { removeGroups } from '../../store/groups/group-store.js';
+import { removeGroups } from '../../store/groups/restore-groups.js';
 import { removeModels } from '../../store/models/model-store.js';
 import { removeEndpoints } from '../../store/webhooks/endpoints.js';
 import { selectRows } from '../../warehouse/clickhouse/client.js';

@@ -5,7 +5,7 @@ import { classConstants } from './class-constants.js';
 import { countIdleDays, type Status, type StatusInput } from './learner-status.js';
 
 /**
- * Most urgent first: without answers no other help works; fast answers show nothing; a fall is new, a plateau may be old.
+ * Most urgent first. Without answers, no other help works. Fast answers show nothing. A fall is new, a plateau may be old.
  * A goal comes last, because the other reasons are causes.
  */
 export const attentionCodes = ['IDLE', 'RAPID', 'DECLINE', 'STUCK', 'GOAL_UNLIKELY'] as const;
@@ -24,28 +24,42 @@ export interface AttentionSubject extends Pick<StatusInput, 'lastAnswerAt' | 'ta
   readonly stuck: LatestAnswers | null;
 }
 
-/** A smaller rank is more urgent within the code. */
-type Reason = readonly [code: AttentionCode, rank: number, text: string, skillId: string | null];
+interface Reason {
+  readonly code: AttentionCode;
+  /** Smaller is more urgent. Compares reasons with the same code. */
+  readonly rank: number;
+  readonly text: string;
+  readonly skillId: string | null;
+}
 type NameSkill = (skillId: string) => string;
 
 function findCause(subject: AttentionSubject, nameSkill: NameSkill, now: number): Reason | null {
   const { rapidSkills, fallPoints, stuck } = subject;
-  const [rapid] = rapidSkills;
   const idleDays = countIdleDays(subject, now) ?? 0;
   const { days, activeDays } = classConstants.idle;
   if (idleDays >= days + activeDays) return null;
-  if (idleDays >= days) return ['IDLE', idleDays, `no answers for ${idleDays} days`, null];
-  const describe = (text: (name: string) => string, skillId: string) => withNames(text, nameSkill(skillId));
+  if (idleDays >= days)
+    return { code: 'IDLE', rank: idleDays, text: `no answers for ${idleDays} days`, skillId: null };
+  const [rapid] = rapidSkills;
   if (rapid !== undefined) {
-    const text = describe((name) => `many answers on ${name} are too fast to be solutions`, rapid);
-    return ['RAPID', -rapidSkills.length, text, rapid];
+    const text = withNames(
+      (name) => `many answers on ${name} are too fast to be solutions`,
+      nameSkill(rapid),
+    );
+    return { code: 'RAPID', rank: -rapidSkills.length, text, skillId: rapid };
   }
-  if (fallPoints !== null)
-    return ['DECLINE', -fallPoints, `recent accuracy ${fallPoints} points below earlier accuracy`, null];
-  if (stuck === null) return null;
+  if (fallPoints !== null) {
+    const text = `recent accuracy ${fallPoints} points below earlier accuracy`;
+    return { code: 'DECLINE', rank: -fallPoints, text, skillId: null };
+  }
+  return stuck && describeStuck(stuck, nameSkill);
+}
+
+function describeStuck(stuck: LatestAnswers, nameSkill: NameSkill): Reason {
   const { answers, correct, skillId } = stuck;
   const results = answers === 0 ? '' : `: ${correct} of the last ${answers} right`;
-  return ['STUCK', computeShare(stuck), describe((name) => `stuck on ${name}${results}`, skillId), skillId];
+  const text = withNames((name) => `stuck on ${name}${results}`, nameSkill(skillId));
+  return { code: 'STUCK', rank: computeShare(stuck), text, skillId };
 }
 
 const computeShare = ({ answers, correct }: LatestAnswers): number => (answers === 0 ? 1 : correct / answers);
@@ -57,24 +71,30 @@ function describeGoal({ status, targetDate, chance }: AttentionSubject, now: num
   const isOpen = status === 'at_risk' || status === 'unlikely';
   if (!isOpen || chance === null || chance >= below || days === null || days > withinDays) return null;
   const due = days === 0 ? 'today' : days === 1 ? 'tomorrow' : `in ${days} days`;
-  return ['GOAL_UNLIKELY', days, `goal ${due}, ${describeChance(chance)}`, null];
+  return {
+    code: 'GOAL_UNLIKELY',
+    rank: days,
+    text: `goal ${due}, ${describeChance(chance)}`,
+    skillId: null,
+  };
 }
 
 /** Rounds down, so that a chance below a limit never reads like the limit. @param chance 0 to 1 */
 export const describeChance = (chance: number): string =>
   `${chance < 0.01 ? 'less than 1' : Math.floor(100 * chance + 1e-9)} % likely`;
 
-/** A learner appears once. Codes take turns, so that ten idle learners do not hide the others. @param now Unix ms */
+/** The most urgent reason of a learner. Its text adds a goal that is near. */
+function findReason(subject: AttentionSubject, nameSkill: NameSkill, now: number) {
+  const [cause, goal] = [findCause(subject, nameSkill, now), describeGoal(subject, now)];
+  const reason = cause ?? goal;
+  if (reason === null) return null;
+  const text = cause && goal ? `${cause.text}; ${goal.text}` : reason.text;
+  return { ...reason, userId: subject.userId, text };
+}
+
+/** Codes take turns, so that ten idle learners do not hide the others. @param now Unix milliseconds */
 export function selectAttention(subjects: readonly AttentionSubject[], nameSkill: NameSkill, now: number) {
-  const found = subjects.flatMap((subject) => {
-    const reasons = [findCause(subject, nameSkill, now), describeGoal(subject, now)].filter(
-      (one) => one !== null,
-    );
-    const text = reasons.map(([, , part]) => part).join('; ');
-    return reasons
-      .slice(0, 1)
-      .map(([code, rank, , skillId]) => ({ userId: subject.userId, code, rank, text, skillId }));
-  });
+  const found = subjects.flatMap((subject) => findReason(subject, nameSkill, now) ?? []);
   const inTurns = attentionCodes.flatMap((code, order) =>
     found
       .filter((one) => one.code === code)

@@ -1,17 +1,17 @@
-/** Our choices (docs/api.md, "Classes"). */
+/** Our choices (docs/classes.md). */
 export const classConstants = {
   /** A learner struggles with a skill on a plateau, or below this expected accuracy after so many answers. */
   struggling: { below: 0.6, minAnswers: 3 },
   change: { minLearners: 5, level: 0.8 },
-  /** A rise is listed if its interval is above 0. `minAnswers`: of one learner, in each period. */
+  /** Conditions to list a change: its interval excludes 0. `minAnswers`: of one learner, in each period. */
   rise: { minLearners: 8, minAnswers: 20, level: 0.98 },
   reteach: { minLearners: 2, minShare: 1 / 3 },
-  /** Learners who answered in the `activeDays` before. */
+  /** No answers for `days`, but answers in the `activeDays` before. */
   idle: { days: 7, activeDays: 28 },
   goal: { withinDays: 60, below: 0.5 },
   /** At most so many of the latest answers are right. */
   stuck: { latest: 12, atMost: 8 },
-  /** Skills without answers in so many days need nobody today. */
+  /** Reasons name only skills with answers in so many days. */
   recentDays: 14,
   listed: { attention: 10, others: 5 },
 } as const;

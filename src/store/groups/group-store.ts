@@ -3,20 +3,18 @@ import Type, { type Static } from 'typebox';
 import { encodeGroupRow } from '../../contracts/journal/journal.js';
 import { type GroupSetting, groupLimits } from '../../contracts/learners/groups.js';
 import type { LearnerId } from '../../contracts/learners/learner-name.js';
-import type { GroupRecord, MembershipRecord } from '../../contracts/rebuild/rebuild-tasks.js';
 import { createStoredParser } from '../../contracts/schema/stored-json.js';
 import { nullable } from '../../contracts/schema/validate.js';
 import { ApiError, unavailable } from '../../errors.js';
-import { distinct, splitIntoParts } from '../../lists.js';
+import { splitIntoParts } from '../../lists.js';
 import { readHash, sendPerKey } from '../redis/commands/bulk-operations.js';
 import { defineScript, nowLua } from '../redis/commands/script.js';
-import { executeAll, mapRedisErrors, type RedisClient } from '../redis/connection/client.js';
+import { mapRedisErrors, type RedisClient } from '../redis/connection/client.js';
 import { withReplication } from '../redis/connection/replication.js';
 import {
   groupMembersKey,
   groupsKey,
   groupsPrefix,
-  groupTenantsKey,
   learnerGroupsKey,
   maxJournalEntries,
   metaKey,
@@ -222,7 +220,7 @@ function toGroup(groupId: string, text: string): Group {
   return { ...group, groupId };
 }
 
-const encodeSetting = ({ name, kind, parentGroupId }: GroupSetting): string =>
+export const encodeSetting = ({ name, kind, parentGroupId }: GroupSetting): string =>
   JSON.stringify({ name, kind, parentGroupId }).slice(1);
 
 /**
@@ -258,45 +256,3 @@ return removed
 /** @param until Unix milliseconds on Redis' clock */
 export const removeLearnerFromGroups = (client: RedisClient, { tenant, userId }: LearnerId, until: number) =>
   removeMemberships(client, groupsPrefix, tenant, userId, until);
-
-/** Not journaled: the caller also removes the stored rows. */
-export async function removeGroups(client: RedisClient, tenant: string): Promise<void> {
-  for (const groupId of await mapRedisErrors(client.hkeys(groupsKey(tenant)))) {
-    const members = await mapRedisErrors(client.hkeys(groupMembersKey(tenant, groupId)));
-    await sendPerKey(
-      client,
-      'unlink',
-      members.map((userId) => learnerGroupsKey(tenant, userId)),
-    );
-    await mapRedisErrors(client.unlink(groupMembersKey(tenant, groupId)));
-  }
-  await mapRedisErrors(client.unlink(groupsKey(tenant)));
-  await mapRedisErrors(client.srem(groupTenantsKey, tenant));
-}
-
-const recordsPerCommand = 500;
-
-/** Keeps groups and memberships that exist. */
-export async function restoreGroups(client: RedisClient, groups: readonly GroupRecord[]): Promise<void> {
-  for (const { tenant, groupId, updatedAt, createdAt, ...setting } of groups) {
-    const text = `{"v":1,"updatedAt":${updatedAt},"createdAt":${createdAt},${encodeSetting(setting)}`;
-    await mapRedisErrors(client.hsetnx(groupsKey(tenant), groupId, text));
-  }
-  const tenants = distinct(groups.map(({ tenant }) => tenant));
-  for (const part of splitIntoParts(tenants, recordsPerCommand))
-    await mapRedisErrors(client.sadd(groupTenantsKey, ...part));
-}
-
-export async function restoreMemberships(
-  client: RedisClient,
-  memberships: readonly MembershipRecord[],
-): Promise<void> {
-  for (const part of splitIntoParts(memberships, recordsPerCommand)) {
-    const commands = client.pipeline();
-    for (const { tenant, userId, groupId, joinedAt } of part) {
-      commands.hsetnx(groupMembersKey(tenant, groupId), userId, `${joinedAt}`);
-      commands.sadd(learnerGroupsKey(tenant, userId), groupId);
-    }
-    await executeAll(commands);
-  }
-}
