@@ -123,9 +123,10 @@ test('A process stores its last minute and the last use of its keys when it stop
 });
 
 test('POST /audits starts one audit at a time, also over processes', async (t) => {
-  const second = callerOf(await startSecondApi(t, service), operatorKey);
+  const second = await startSecondApi(t, service);
+  const secondCaller = callerOf(second, operatorKey);
   const [one, other] = await Promise.all(
-    [operator, second].map((caller) => caller.send('POST', '/api/v1/audits')),
+    [operator, secondCaller].map((caller) => caller.send('POST', '/api/v1/audits')),
   );
   assert.deepEqual([one?.status, other?.status].sort(), [202, 409]);
   const readAudit = async () => (await operator.get('/api/v1/audits')).json.data;
@@ -133,5 +134,7 @@ test('POST /audits starts one audit at a time, also over processes', async (t) =
   await waitUntilNoAudit(operator);
   const { running, last } = await readAudit();
   assert.deepEqual([running, last.mismatches], [false, []]);
-  assert.equal((await operator.send('POST', '/api/v1/audits')).status, 202, 'the lock is not released');
+  assert.equal((await secondCaller.send('POST', '/api/v1/audits')).status, 202, 'the lock is not released');
+  await second.stop();
+  assert.equal((await readAudit()).running, false, 'a stopped process keeps the lock');
 });

@@ -55,7 +55,9 @@ async function startAudit(engine: Engine, signal: AbortSignal) {
   const holder = randomUUID();
   const lock = () => mapRedisErrors(acquireLock(redis, auditLockKey, holder));
   if ((await lock()) > 0) return null;
-  const renewal = setInterval(() => lock().catch(() => undefined), auditRenewalMs);
+  const logError = (error: unknown): void =>
+    logger.debug({ err: error }, 'renewing the lock of the audit failed; it is retried');
+  const renewal = setInterval(() => lock().catch(logError), auditRenewalMs);
   const audit = withMaintenance(engine, engine.endpoints, logger, (dependencies) =>
     auditAndRecord(dependencies, { days: null, signal }),
   );
@@ -79,14 +81,21 @@ export async function runAuditOnce(engine: Engine, signal: AbortSignal): Promise
 export function createAuditPorts(engine: Engine): AuditPorts {
   const { redis, logger, closers } = engine;
   const stopping = new AbortController();
-  closers.add('audit', () => stopping.abort());
+  let running: Promise<unknown> = Promise.resolve();
+  closers.add('audit', () => {
+    stopping.abort();
+    return running;
+  });
   return {
     last: () => loadLastAudit(redis),
     isRunning: async () => (await mapRedisErrors(redis.exists(auditLockKey))) === 1,
     start: async () => {
       const started = await startAudit(engine, stopping.signal);
-      started?.done.catch((error: unknown) => logger.error({ err: error }, 'the requested audit failed'));
-      return started !== null;
+      if (started === null) return false;
+      running = started.done.catch((error: unknown) => {
+        if (!stopping.signal.aborted) logger.error({ err: error }, 'the requested audit failed');
+      });
+      return true;
     },
   };
 }
