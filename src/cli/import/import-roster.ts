@@ -82,7 +82,10 @@ async function collectRoster(rows: AsyncIterable<RosterRow>): Promise<Roster> {
 /** @returns why the row is invalid, or null */
 function addRow({ groups, removed, names }: Roster, row: RosterRow): string | null {
   const { groupId, setting, member } = row;
-  if (setting === null) return removed.add(groupId) && null;
+  if (setting === null) {
+    removed.add(groupId);
+    return null;
+  }
   const { name, kind, parentGroupId: parent_group_id } = setting;
   const { userId: user_id = null, displayName: display_name = null } = member ?? {};
   const values = { group_id: groupId, name, kind, parent_group_id, user_id, display_name };
@@ -129,6 +132,7 @@ async function writeRoster(context: CommandContext, tenant: string, { groups, re
     if (updatedAt !== stored.get(groupId)) changed.groups++;
   }
   for (const groupId of [...removed].filter((id) => stored.has(id))) {
+    await waitForRoom();
     await engine.groups.change(tenant, groupId, planRemoval);
     changed.removed++;
   }

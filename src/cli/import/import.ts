@@ -19,7 +19,7 @@ export const importArguments = read.defineArguments({
   about: `Imports the answers of FILE. Each answer counts like a live one, in the order of the file for each learner.
 With --groups or --oneroster, it imports groups of learners and their names instead.`,
   options: {
-    groups: read.option('FILE', 'import groups: CSV with a row per member (docs/import-data.md)', String),
+    groups: read.option('FILE', 'import groups: CSV with a row per member (docs/import-groups.md)', String),
     oneroster: read.option(
       'FOLDER',
       'import groups: classes.csv, users.csv, enrollments.csv of OneRoster 1.1',

@@ -63,25 +63,20 @@ const isRemoved = ({ status }: CsvRow): boolean => status === 'tobedeleted';
  */
 export async function* readOneRoster(folder: string, today: string): AsyncGenerator<RosterRow> {
   const findFile = (name: string): string => join(folder, `${name}.csv`);
-  const [manifest, orgs] = ['manifest', 'orgs'].map(findFile).map((path) => existsSync(path) && path);
-  if (manifest) await rejectDelta(manifest);
+  const [manifest, orgs] = [findFile('manifest'), findFile('orgs')];
+  if (existsSync(manifest)) await rejectDelta(manifest);
   const [groups, users]: [Rows, Rows] = [new Map(), new Map()];
-  if (orgs) yield* readGroups(orgs, groups);
+  if (existsSync(orgs)) yield* readGroups(orgs, groups);
   yield* readGroups(findFile('classes'), groups);
   yield* readUsers(findFile('users'), users);
+  const enrollments = () => readEnrollments(findFile('enrollments'), users, groups, today);
   const teachers = new Map<string, RosterRow[]>();
-  for (const role of ['teacher', 'student'])
-    for await (const { user, ...row } of readEnrollments(
-      findFile('enrollments'),
-      role,
-      users,
-      groups,
-      today,
-    )) {
-      const others = teachers.get(row.groupId) ?? [];
-      if (role === 'teacher') teachers.set(row.groupId, [...others, user]);
-      else for (const { groupId, setting } of [row, ...others]) yield { ...row, groupId, setting };
-    }
+  const teachersOf = (classId: string): RosterRow[] => teachers.get(classId) ?? [];
+  for await (const { role, user, group } of enrollments())
+    if (role === 'teacher') teachers.set(group.groupId, [...teachersOf(group.groupId), user]);
+  for await (const { place, role, user, group } of enrollments())
+    if (role === 'student')
+      for (const one of [group, ...teachersOf(group.groupId)]) yield { ...one, place, member: user.member };
 }
 
 async function rejectDelta(path: string): Promise<void> {
@@ -117,11 +112,11 @@ async function* readUsers(path: string, users: Rows): AsyncGenerator<RosterRow> 
   }
 }
 
-/** @throws StartError */
-async function* readEnrollments(path: string, role: string, users: Rows, groups: Rows, today: string) {
+/** Of teachers and students, on `today`. @throws StartError */
+async function* readEnrollments(path: string, users: Rows, groups: Rows, today: string) {
   for await (const { place, row } of readCsv(path, 'classSourcedId', 'userSourcedId', 'role')) {
-    const { classSourcedId = '', userSourcedId = '', beginDate = '', endDate = '' } = row;
-    if (row.role !== role) continue;
+    const { role, classSourcedId = '', userSourcedId = '', beginDate = '', endDate = '' } = row;
+    if (role !== 'teacher' && role !== 'student') continue;
     const [user, group] = [users.get(userSourcedId), groups.get(classSourcedId)];
     if (user === undefined) throw new StartError(`${place}: user "${userSourcedId}" is not in users.csv`);
     if (group === undefined)
@@ -131,6 +126,6 @@ async function* readEnrollments(path: string, role: string, users: Rows, groups:
     // An enrollment ends before endDate.
     const isCurrent = beginDate <= today && (endDate === '' || today < endDate);
     if (isCurrent && !isRemoved(row) && user.setting !== null && group.setting !== null)
-      yield { ...group, place, user, member: user.member };
+      yield { place, role, user, group };
   }
 }
