@@ -227,6 +227,7 @@ test('npm run keys rejects wrong arguments', async (t) => {
     ['revoke', /Pass one KEY or HASH/],
     ['list --unlimited', /--unlimited does not apply to list/],
     ['change 12345678 --tenant a', /--tenant does not apply to change/],
+    ['constructor --name x', /--name does not apply to constructor/],
     ['change 12345678', /Pass --name or --note/],
     ['change --name x', /Pass one KEY or HASH to change/],
     [`create --name ${'x'.repeat(65)}`, /--name must have up to 64 characters/],

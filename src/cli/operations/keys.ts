@@ -89,18 +89,16 @@ The options apply to create, --name and --note also to change.`,
       const given = Object.entries(values).flatMap(([option, value]) =>
         value === null || value === false ? [] : [option],
       );
-      const allowed = { create: given, change: changeOptions }[action ?? ''] ?? [];
-      const rejected = given.find((option) => !allowed.includes(option));
+      const allowed = action === 'change' ? changeOptions : [];
+      const rejected = given.find((option) => action !== 'create' && !allowed.includes(option));
       if (rejected !== undefined) throw new read.UsageError(`--${rejected} does not apply to ${action}`);
       if (action === 'create' && name === undefined) return create(values);
       if (action === 'list' && name === undefined) return list;
-      if (action === 'revoke' && name !== undefined && rest.length === 0) return revoke(name);
-      if (action === 'change' && name !== undefined && rest.length === 0) return change(name, values);
-      throw new read.UsageError(
-        action === 'revoke' || action === 'change'
-          ? `Pass one KEY or HASH to ${action}`
-          : 'Pass create, list, change or revoke',
-      );
+      if (action !== 'change' && action !== 'revoke')
+        throw new read.UsageError('Pass create, list, change or revoke');
+      if (name === undefined || rest.length > 0)
+        throw new read.UsageError(`Pass one KEY or HASH to ${action}`);
+      return action === 'change' ? change(name, values) : revoke(name);
     },
   }),
   run: async (context, action) => {
@@ -142,16 +140,13 @@ function requireSameGrant(stored: Grant, requested: Grant): void {
 
 const list: KeyAction = async (store) => {
   const [keys, lastUses] = [await store.listActive(), await store.readLastUses()];
-  const rows = keys.map(
-    ({ keyHash, tenant, requestsPerMinute, scopes, development, createdAt, ...labels }) => {
-      const lastUse = lastUses.get(keyHash);
-      return [
-        ...[toKeyId(keyHash), tenant, requestsPerMinute === null ? 'unlimited' : `${requestsPerMinute}/min`],
-        ...[scopes.join(), createdAt, lastUse === undefined ? '' : new Date(lastUse).toISOString()],
-        ...[labels.name ?? (development ? 'development key' : ''), labels.note ?? ''],
-      ];
-    },
-  );
+  const rows = keys.map(({ keyHash, tenant, requestsPerMinute, scopes, createdAt, ...key }) => {
+    const quota = requestsPerMinute === null ? 'unlimited' : `${requestsPerMinute}/min`;
+    const lastUse = lastUses.get(keyHash);
+    const lastUsed = lastUse === undefined ? '' : new Date(lastUse).toISOString();
+    const name = key.name ?? (key.development ? 'development key' : '');
+    return [toKeyId(keyHash), tenant, quota, scopes.join(), createdAt, lastUsed, name, key.note ?? ''];
+  });
   const titles = ['HASH', 'TENANT', 'QUOTA', 'SCOPES', 'CREATED', 'LAST USED', 'NAME', 'NOTE'];
   return formatTableLines([titles, ...rows], 'padEnd').join('\n');
 };
