@@ -30,7 +30,7 @@ WHERE ${retainedCondition} AND tenant = {tenant:String} AND occurred_at >= {sinc
 GROUP BY tenth ORDER BY tenth`;
 
 const lastDayCondition =
-  "WHERE tenant = {tenant:String} AND made_day + forecast_days >= toDate({since:DateTime64(3, 'UTC')}) ";
+  "WHERE tenant = {tenant:String} AND made_day + forecast_days >= toDate({since:DateTime64(3, 'UTC')})";
 const selectBands = `
 SELECT * EXCEPT (tenant) FROM (${buildCoverageQuery(lastDayCondition)}) ORDER BY forecast_days, history_from`;
 

@@ -40,23 +40,25 @@ GROUP BY skill ORDER BY skill LIMIT ${skillsPerPage}`;
 
 const learnersPerPage = 20_000;
 
-const buildGoalsQuery = (
-  isFirstPage: boolean,
-): string => `SELECT tenant, user_id AS userId, last.1 AS targetScore,
-  last.2 AS targetDate, toFloat64(toUnixTimestamp64Milli(at)) AS updatedAt
-FROM (
-  SELECT tenant, user_id, argMax(tuple(target_score, toString(target_date)), updated_at) AS last, max(updated_at) AS at
-  FROM goal_changes ${isFirstPage ? '' : `WHERE ${afterLearnerCondition}`} GROUP BY tenant, user_id
-) ORDER BY tenant, user_id LIMIT ${learnersPerPage}`;
-
-const buildProfilesQuery = (
-  isFirstPage: boolean,
-): string => `SELECT tenant, user_id AS userId, last.1 AS displayName, last.2 AS attributes,
+/** The last change of each learner. @param names of the two values in the result */
+const buildLastChangesQuery =
+  (table: string, values: string, names: readonly [string, string]) =>
+  (isFirstPage: boolean): string =>
+    `SELECT tenant, user_id AS userId, last.1 AS ${names[0]}, last.2 AS ${names[1]},
   toFloat64(toUnixTimestamp64Milli(at)) AS updatedAt
 FROM (
-  SELECT tenant, user_id, argMax(tuple(display_name, attributes), updated_at) AS last, max(updated_at) AS at
-  FROM learner_profile_changes ${isFirstPage ? '' : `WHERE ${afterLearnerCondition}`} GROUP BY tenant, user_id
+  SELECT tenant, user_id, argMax(tuple(${values}), updated_at) AS last, max(updated_at) AS at
+  FROM ${table} ${isFirstPage ? '' : `WHERE ${afterLearnerCondition}`} GROUP BY tenant, user_id
 ) ORDER BY tenant, user_id LIMIT ${learnersPerPage}`;
+
+const buildGoalsQuery = buildLastChangesQuery('goal_changes', 'target_score, toString(target_date)', [
+  'targetScore',
+  'targetDate',
+]);
+const buildProfilesQuery = buildLastChangesQuery('learner_profile_changes', 'display_name, attributes', [
+  'displayName',
+  'attributes',
+]);
 
 const buildMembershipsQuery = (
   isFirstPage: boolean,

@@ -110,7 +110,7 @@ const bandStart =
   'multiIf(history >= 500, 500, history >= 200, 200, history >= 100, 100, history >= 50, 50, history >= 20, 20, 1)';
 const bandEnd = 'transform(history_from, [1, 20, 50, 100, 200], [19, 49, 99, 199, 499], NULL)';
 
-/** @param condition on rows of forecast_outcomes */
+/** @param condition WHERE clause on rows of forecast_outcomes */
 export const buildCoverageQuery = (
   condition = '',
 ): string => `SELECT tenant, forecast_days, toUInt32(${bandStart}) AS history_from, ${bandEnd} AS history_to,
@@ -121,7 +121,8 @@ export const buildCoverageQuery = (
   avg(o.uncalibrated_interval_width_80) AS uncalibrated_mean_width_80,
   avg(o.expected_share) AS expected_share, avg(o.observed_share) AS observed_share,
   avg(o.squared_error) AS mean_squared_error, avg(o.brier) AS brier
-FROM forecast_outcomes AS o ${condition}GROUP BY tenant, forecast_days, history_from`;
+FROM forecast_outcomes AS o ${condition}
+GROUP BY tenant, forecast_days, history_from`;
 
 export const forecastCoverage: View = {
   name: 'forecast_coverage',
