@@ -77,12 +77,8 @@ export async function startApi(engine: Engine, options: ApiOptions): Promise<num
   const metrics = async () => formatMetrics(await collect());
   const keyTraffic = createKeyTraffic();
   const ports = createRoutePorts(engine, config, tally, keyTraffic, health);
-  const { activity, ...routePorts } = ports;
-  const routes = recordActivities(
-    createRoutes({ ...routePorts, activity, live, metrics: singleFlight(metrics) }),
-    activity,
-    logger,
-  );
+  const allRoutes = createRoutes({ ...ports, live, metrics: singleFlight(metrics) });
+  const routes = recordActivities(allRoutes, ports.activity, logger);
   const gate = createGate(
     createAuthenticator(keyRing, () => performance.now()),
     createQuotaGate(createQuotaCounter(redis), Date.now),

@@ -55,11 +55,8 @@ export function generateDemo({ until, seed, learners }: DemoOptions) {
   const students = [...drawn, ...named];
   const generated = students.map(({ draws, goal, ...learner }) => {
     const answers = simulateAnswers({ ...learner, schoolEnds: end }, skills, draws);
-    const isDrawn = goal === undefined;
-    return {
-      answers,
-      goals: isDrawn ? drawGoals(learner, lastDay, draws) : buildNamedGoals(learner, goal, lastDay),
-    };
+    if (goal === undefined) return { answers, goals: drawGoals(learner, lastDay, draws) };
+    return { answers, goals: buildNamedGoals(learner, goal, lastDay) };
   });
   const answers = generated.flatMap((one) => one.answers).filter(({ sentAt }) => sentAt < end);
   const goals = generated.flatMap((one) => one.goals).filter(({ at }) => at < end);

@@ -97,7 +97,7 @@ export function createLiveMetrics() {
       at: at.toISOString(),
       processes: [...now.series.values()].filter(({ name }) => name === 'connections_open').length,
       ...computeRates(last, now),
-      latency_ms: oldest === undefined ? null : computeLatency(oldest, now),
+      latency_ms: oldest === undefined ? null : computeQuantiles(countRequests(oldest, now).buckets),
       ...Object.fromEntries(gauges.map((name) => [name, sum(name)])),
       redis_up: isUp('redis_up'),
       clickhouse_up: isUp('clickhouse_up'),
@@ -125,9 +125,6 @@ export function describeRates(
 }
 
 const trackingRoutes = ['/api/v1/track-answer', '/api/v1/track-answers'];
-
-const computeLatency = (before: MetricSnapshot, now: MetricSnapshot) =>
-  computeQuantiles(countRequests(before, now).buckets);
 
 /** Milliseconds, interpolated within a bucket. @param upTo requests by upper bound in seconds */
 export function computeQuantiles(upTo: ReadonlyMap<string, number>) {

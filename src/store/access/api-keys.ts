@@ -24,8 +24,9 @@ const keyRecordCheck = Compile(
 );
 
 /** Fixed field order: a rebuild restores the same bytes. */
-const encode = ({ keyHash: _, name = null, note = null, ...key }: StoredKey) => {
+const encode = (key: StoredKey): string => {
   const { tenant, requestsPerMinute, scopes, development, createdAt, revokedAt } = key;
+  const { name = null, note = null } = key;
   return JSON.stringify({ tenant, requestsPerMinute, scopes, development, createdAt, revokedAt, name, note });
 };
 
@@ -33,13 +34,8 @@ function decode(keyHash: string, stored: string): StoredKey {
   const record: unknown = JSON.parse(stored);
   if (!keyRecordCheck.Check(record)) throw new Error(`the stored API key ${keyHash} is unreadable`);
   const { name = null, note = null } = record;
-  return {
-    ...record,
-    name,
-    note,
-    keyHash,
-    scopes: allScopes.filter((scope) => record.scopes.includes(scope)),
-  };
+  const scopes = allScopes.filter((scope) => record.scopes.includes(scope));
+  return { ...record, name, note, keyHash, scopes };
 }
 
 /** The window starts with the first request. `leftMs`: time until it ends. */
