@@ -113,6 +113,8 @@ const planRemoval = (group: GroupWithMembers | null): GroupChange | null =>
 /** Far below the limit of the journal, which the service shares. */
 const maxWaitingChanges = 50_000;
 const waitMs = 200;
+/** Each replaces up to 2,000 members. */
+const groupsPerWrite = 10;
 const namesPerWrite = 1000;
 
 /** Equal groups and names are not written. @returns counts of changes */
@@ -126,10 +128,12 @@ async function writeRoster(context: CommandContext, tenant: string, { groups, re
   };
   const stored = new Map((await engine.groups.list(tenant)).map((group) => [group.groupId, group.updatedAt]));
   const changed = { groups: 0, names: 0, removed: 0 };
-  for (const [groupId, { setting, members }] of groups) {
+  for (const part of splitIntoParts([...groups], groupsPerWrite)) {
     await waitForRoom();
-    const { updatedAt } = await replaceGroup(engine.groups, tenant, groupId, setting, [...members]);
-    if (updatedAt !== stored.get(groupId)) changed.groups++;
+    for (const [groupId, { setting, members }] of part) {
+      const { updatedAt } = await replaceGroup(engine.groups, tenant, groupId, setting, [...members]);
+      if (updatedAt !== stored.get(groupId)) changed.groups++;
+    }
   }
   for (const groupId of [...removed].filter((id) => stored.has(id))) {
     await waitForRoom();
