@@ -12,6 +12,7 @@ import type { DemoAnswer } from '../../src/lab/demo/answers.js';
 import { generateDemo } from '../../src/lab/demo/generate-demo.js';
 import { namedLearnerIds } from '../../src/lab/demo/school.js';
 import { formatNumber } from '../../src/lab/report/format.js';
+import { groupBy } from '../../src/lists.js';
 import { root } from '../support/runner/root.js';
 
 const readText = (file: string): string => readFileSync(join(root, file), 'utf8');
@@ -160,6 +161,8 @@ function selectAnswers(userIds: readonly string[], skillIds: readonly string[], 
   );
 }
 
+type Period = readonly [from: string, until: string];
+
 /** What a teacher sees in the demo: the effects that the pages and queries must show. */
 function describeEffects(): string[][] {
   const end = Date.parse(demoUntil) + dayMs;
@@ -169,18 +172,23 @@ function describeEffects(): string[][] {
   const compare = (
     groupIds: readonly string[],
     skillIds: readonly string[],
-    days: readonly [string, string, string, string],
+    periods: readonly Period[],
     condition = isRight,
   ): string[] => {
     const members = groupIds.flatMap(membersOf);
-    const [from, until, laterFrom, laterUntil] = days;
-    return [[from, until] as const, [laterFrom, laterUntil] as const].map(([since, before]) =>
-      formatShare(shareOf(selectAnswers(members, skillIds, since, before), condition)),
+    return periods.map(([from, until]) =>
+      formatShare(shareOf(selectAnswers(members, skillIds, from, until), condition)),
     );
   };
-  const lessons = [daysBefore(56), daysBefore(21), daysBefore(21), daysBefore(0)] as const;
-  const month = [daysBefore(56), daysBefore(28), daysBefore(28), daysBefore(0)] as const;
-  const easter = ['2026-03-06', '2026-04-03', '2026-04-10', '2026-05-08'] as const;
+  const splitAt = (days: number): Period[] => [
+    [daysBefore(56), daysBefore(days)],
+    [daysBefore(days), daysBefore(0)],
+  ];
+  const [lessons, month] = [splitAt(21), splitAt(28)];
+  const easter: Period[] = [
+    ['2026-03-06', '2026-04-03'],
+    ['2026-04-10', '2026-05-08'],
+  ];
   const forgotten = ['polynomials', 'text-structure'];
   const isRapid = ({ timeSpentSeconds }: DemoAnswer): boolean => (timeSpentSeconds ?? 9) <= 2;
   const skillsOf = (name: string): string[] => [name.toLowerCase().replaceAll(' ', '-')];
@@ -214,16 +222,10 @@ function describeGain(hints: string): string[] {
   const learners = new Set(
     demo.profiles.flatMap(({ userId, attributes }) => (attributes.hints === hints ? [userId] : [])),
   );
-  const counts = new Map<string, number>();
-  const numbered = answers
-    .filter(({ userId }) => learners.has(userId))
-    .map((answer) => {
-      const key = `${answer.userId} ${answer.skillIds[0]}`;
-      counts.set(key, (counts.get(key) ?? 0) + 1);
-      return { answer, number: counts.get(key) };
-    });
-  return [1, 7].map((wanted) => {
-    const some = numbered.flatMap(({ answer, number }) => (number === wanted ? [answer] : []));
+  const own = answers.filter(({ userId }) => learners.has(userId));
+  const bySkill = [...groupBy(own, ({ userId, skillIds: [skillId] }) => `${userId} ${skillId}`).values()];
+  return [0, 6].map((place) => {
+    const some = bySkill.flatMap((path) => path[place] ?? []);
     return formatShare(shareOf(some, isRight));
   });
 }

@@ -22,6 +22,8 @@ const teachers =
 Mr Dhillon, Ms Ferrari, Mr Goldberg, Ms Hoang, Mr Ibrahim, Ms Jovanovic, Mr Karlsson, Ms Laurent, Mr Mwangi,
 Ms Nakamura, Mr Ortega, Ms Pereira, Mr Reyes`);
 
+const letters = 'ABCDEFGHIJ';
+
 export interface Enrolment {
   readonly displayName: string;
   /** Grade and letter, for example 10-A. */
@@ -37,7 +39,7 @@ export function drawEnrolment(draws: Draws, number: number): Enrolment {
   const surname = draws.pick(surnames);
   return {
     displayName: `${draws.pick(firstNames)} ${draws.chance(0.5) ? surname : `${surname.slice(0, 1)}.`}`,
-    className: `${grade}-${'ABCDEFGHIJ'[Math.floor((number - 1) / 100)]}`,
+    className: `${grade}-${letters[Math.floor((number - 1) / 100)]}`,
     attributes: { hints: draws.chance(0.5) ? 'on' : 'off' },
   };
 }
@@ -51,7 +53,7 @@ export const gradeOf = (className: string): string => className.slice(0, -2);
 
 function listGroups(className: string) {
   const grade = gradeOf(className);
-  const letter = className.charCodeAt(className.length - 1) - 'A'.charCodeAt(0);
+  const letter = letters.indexOf(className.slice(-1));
   const teacher = teachers[2 * letter + (grade === '10' || grade === '11' ? 0 : 1)] as string;
   return [
     { groupId: 'school', name: 'Demo school', kind: 'school', parentGroupId: null },

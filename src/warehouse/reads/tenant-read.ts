@@ -4,6 +4,7 @@ import { rejectAsUnavailable } from '../../errors.js';
 import { selectRows } from '../clickhouse/client.js';
 
 const maxSeconds = 5;
+/** Statements may contain the ids of a class with 2,000 members. */
 const settings = {
   ...{ max_execution_time: maxSeconds, max_memory_usage: '1000000000', max_query_size: '2000000' },
   output_format_json_quote_64bit_integers: 0,
