@@ -17,6 +17,7 @@ import type { WebhookRecord } from '../../contracts/webhooks/webhooks.js';
 import { minRegisteredLearners } from '../../domain/base/score-constants.js';
 import { selectNumber, selectRows } from '../clickhouse/client.js';
 import { countedCondition, learnerSnapshots, skillAnswers } from '../schema/attempt-tables.js';
+import { selectLastChanges } from '../schema/current-views.js';
 import { createFactsHistory } from './facts-history.js';
 import {
   afterLearnerCondition,
@@ -40,25 +41,25 @@ GROUP BY skill ORDER BY skill LIMIT ${skillsPerPage}`;
 
 const learnersPerPage = 20_000;
 
-/** The last change of each learner. @param names of the two values in the result */
+/** The last change of each learner. @param columns expressions by field of the result */
 const buildLastChangesQuery =
-  (table: string, values: string, names: readonly [string, string]) =>
-  (isFirstPage: boolean): string =>
-    `SELECT tenant, user_id AS userId, last.1 AS ${names[0]}, last.2 AS ${names[1]},
-  toFloat64(toUnixTimestamp64Milli(at)) AS updatedAt
-FROM (
-  SELECT tenant, user_id, argMax(tuple(${values}), updated_at) AS last, max(updated_at) AS at
-  FROM ${table} ${isFirstPage ? '' : `WHERE ${afterLearnerCondition}`} GROUP BY tenant, user_id
-) ORDER BY tenant, user_id LIMIT ${learnersPerPage}`;
+  (table: string, columns: Readonly<Record<string, string>>) =>
+  (isFirstPage: boolean): string => {
+    const fields = Object.keys(columns).map((name, i) => `last.${i + 1} AS ${name}`);
+    const condition = isFirstPage ? '' : `WHERE ${afterLearnerCondition}`;
+    return `SELECT tenant, user_id AS userId, ${fields.join(', ')}, toFloat64(toUnixTimestamp64Milli(last_at)) AS updatedAt
+FROM ${selectLastChanges(table, 'tenant, user_id', Object.values(columns).join(', '), condition)}
+ORDER BY tenant, user_id LIMIT ${learnersPerPage}`;
+  };
 
-const buildGoalsQuery = buildLastChangesQuery('goal_changes', 'target_score, toString(target_date)', [
-  'targetScore',
-  'targetDate',
-]);
-const buildProfilesQuery = buildLastChangesQuery('learner_profile_changes', 'display_name, attributes', [
-  'displayName',
-  'attributes',
-]);
+const buildGoalsQuery = buildLastChangesQuery('goal_changes', {
+  targetScore: 'target_score',
+  targetDate: 'toString(target_date)',
+});
+const buildProfilesQuery = buildLastChangesQuery('learner_profile_changes', {
+  displayName: 'display_name',
+  attributes: 'attributes',
+});
 
 const buildMembershipsQuery = (
   isFirstPage: boolean,

@@ -7,6 +7,12 @@ export const pickColumns = ({ columns }: Table, ...names: string[]): Column[] =>
     .filter((column) => names.length === 0 || names.includes(column.name))
     .map(({ codec: _, ...column }) => column);
 
+/** Subquery with the last change of each key: its values in the tuple `last`, its time in `last_at`. */
+export const selectLastChanges = (table: string, key: string, values: string, condition = ''): string => `(
+  SELECT ${key}, argMax(tuple(${values}), updated_at) AS last, max(updated_at) AS last_at
+  FROM ${table} ${condition} GROUP BY ${key}
+)`;
+
 /** Repeated rows are equal, and `updated_at` grows with every change. */
 export const goals: View = {
   name: 'goals',
@@ -17,10 +23,7 @@ export const goals: View = {
     ...pickColumns(goalChanges, 'target_date', 'updated_at'),
   ],
   query: `SELECT tenant, user_id, assumeNotNull(last.1) AS target_score, last.2 AS target_date, last_at AS updated_at
-FROM (
-  SELECT tenant, user_id, argMax((target_score, target_date), updated_at) AS last, max(updated_at) AS last_at
-  FROM goal_changes GROUP BY tenant, user_id
-) WHERE last.1 IS NOT NULL`,
+FROM ${selectLastChanges('goal_changes', 'tenant, user_id', 'target_score, target_date')} WHERE last.1 IS NOT NULL`,
 };
 
 const entryColumns = ['updated_at', ...catalogueColumns.map(({ name }) => name)];

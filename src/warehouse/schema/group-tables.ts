@@ -1,6 +1,6 @@
 /** Groups and profiles of learners. Inserts can be repeated: queries select one row per key. */
 import { defineTable, type View } from '../clickhouse/ddl.js';
-import { pickColumns } from './current-views.js';
+import { pickColumns, selectLastChanges } from './current-views.js';
 
 const engine = 'ReplacingMergeTree';
 
@@ -52,10 +52,8 @@ export const groups: View = {
   ],
   query: `SELECT tenant, group_id, assumeNotNull(last.1) AS name, last.2 AS kind, last.3 AS parent_group_id,
   last.4 AS created_at, last_at AS updated_at
-FROM (
-  SELECT tenant, group_id, argMax((name, kind, parent_group_id, created_at), updated_at) AS last, max(updated_at) AS last_at
-  FROM group_changes GROUP BY tenant, group_id
-) WHERE last.1 IS NOT NULL`,
+FROM ${selectLastChanges('group_changes', 'tenant, group_id', 'name, kind, parent_group_id, created_at')}
+WHERE last.1 IS NOT NULL`,
 };
 
 export const groupMembers: View = {
@@ -92,8 +90,6 @@ export const learnerProfiles: View = {
     'updated_at',
   ),
   query: `SELECT tenant, user_id, last.1 AS display_name, last.2 AS attributes, last_at AS updated_at
-FROM (
-  SELECT tenant, user_id, argMax((display_name, attributes), updated_at) AS last, max(updated_at) AS last_at
-  FROM learner_profile_changes GROUP BY tenant, user_id
-) WHERE last.1 IS NOT NULL OR notEmpty(last.2)`,
+FROM ${selectLastChanges('learner_profile_changes', 'tenant, user_id', 'display_name, attributes')}
+WHERE last.1 IS NOT NULL OR notEmpty(last.2)`,
 };
