@@ -86,16 +86,14 @@ The options apply to create, --name and --note also to change.`,
     ],
     notes: `It connects to Redis at REDIS_URL or of the service running on DATA_DIR, or starts the embedded servers itself.`,
     read: (values, { operands: [action, name, ...rest] }): KeyAction => {
-      const given = Object.entries(values).flatMap(([option, value]) =>
-        value === null || value === false ? [] : [option],
-      );
-      const allowed = action === 'change' ? changeOptions : [];
-      const rejected = given.find((option) => action !== 'create' && !allowed.includes(option));
-      if (rejected !== undefined) throw new read.UsageError(`--${rejected} does not apply to ${action}`);
       if (action === 'create' && name === undefined) return create(values);
-      if (action === 'list' && name === undefined) return list;
-      if (action !== 'change' && action !== 'revoke')
+      if (action !== 'change' && action !== 'revoke' && (action !== 'list' || name !== undefined))
         throw new read.UsageError('Pass create, list, change or revoke');
+      const allowed = action === 'change' ? changeOptions : [];
+      for (const [option, value] of Object.entries(values))
+        if (value !== null && value !== false && !allowed.includes(option))
+          throw new read.UsageError(`--${option} does not apply to ${action}`);
+      if (action === 'list') return list;
       if (name === undefined || rest.length > 0)
         throw new read.UsageError(`Pass one KEY or HASH to ${action}`);
       return action === 'change' ? change(name, values) : revoke(name);

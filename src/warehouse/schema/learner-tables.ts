@@ -34,8 +34,16 @@ export const learnerCondition = 'tenant = {tenant:String} AND user_id = {user_id
 /** Outbox ids are ordered within a partition, and a learner stays in one. */
 export const belowCondition =
   '(partition_id != {partition:UInt16} OR (outbox_ms, outbox_seq) < ({below_ms:UInt64}, {below_seq:UInt64}))';
-const buildUntilCondition = (column: string, name: 'until' | 'goal_until' | 'below_ms'): string =>
-  `${learnerCondition} AND ${column} <= fromUnixTimestamp64Milli({${name}:Int64}, 'UTC')`;
+/** The history ends at the time in the parameter `until`, inclusive. */
+const createTimedTable = (
+  table: Table,
+  rowType: string,
+  column: string,
+  until: 'until' | 'goal_until' | 'below_ms',
+): LearnerTable => ({
+  ...{ table, rowType },
+  endedCondition: `${learnerCondition} AND ${column} <= fromUnixTimestamp64Milli({${until}:Int64}, 'UTC')`,
+});
 
 /** A month is archived after its end: rows of the month in which the history ended belong to the new one. */
 const archivedMonthCondition = "month < toYYYYMM(fromUnixTimestamp64Milli({until:Int64}, 'UTC'))";
@@ -63,32 +71,12 @@ export const learnerTables: readonly LearnerTable[] = [
   },
   { table: archivedLearnerSkill, rowType: 'archived_skill_day', endedCondition: endedMonthCondition },
   { table: learnerSnapshots, rowType: 'learner_snapshot', endedCondition: endedMonthCondition },
-  {
-    table: goalChanges,
-    rowType: 'goal_change',
-    endedCondition: buildUntilCondition('updated_at', 'goal_until'),
-  },
-  {
-    table: servedForecasts,
-    rowType: 'served_forecast',
-    endedCondition: buildUntilCondition('made_at', 'until'),
-  },
+  createTimedTable(goalChanges, 'goal_change', 'updated_at', 'goal_until'),
+  createTimedTable(servedForecasts, 'served_forecast', 'made_at', 'until'),
   // In Redis time, like the erasure.
-  {
-    table: retractedAnswers,
-    rowType: 'taken_back',
-    endedCondition: buildUntilCondition('taken_back_at', 'below_ms'),
-  },
-  {
-    table: groupMemberChanges,
-    rowType: 'group_member_change',
-    endedCondition: buildUntilCondition('updated_at', 'below_ms'),
-  },
-  {
-    table: learnerProfileChanges,
-    rowType: 'profile_change',
-    endedCondition: buildUntilCondition('updated_at', 'below_ms'),
-  },
+  createTimedTable(retractedAnswers, 'taken_back', 'taken_back_at', 'below_ms'),
+  createTimedTable(groupMemberChanges, 'group_member_change', 'updated_at', 'below_ms'),
+  createTimedTable(learnerProfileChanges, 'profile_change', 'updated_at', 'below_ms'),
 ];
 
 export const formatExportSource = ({ table, exportSource }: LearnerTable): string =>
