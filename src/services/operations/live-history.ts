@@ -33,14 +33,12 @@ export function buildMinute(
 ): StoredMinute {
   const { answers, statuses, buckets } = countRequests(before, now);
   const busiest = [...keys].sort(([, a], [, b]) => b.requests - a.requests).slice(0, keysPerMinute);
+  const counts = busiest.map(
+    ([hash, key]) => [toKeyId(hash), [key.requests, key.answers, key.errors, key.rejected]] as const,
+  );
   return {
     ...{ minute, answers, statuses: Object.fromEntries(statuses), buckets: Object.fromEntries(buckets) },
-    keys: Object.fromEntries(
-      busiest.map(([hash, { requests, answers, errors, rejected }]) => [
-        toKeyId(hash),
-        [requests, answers, errors, rejected],
-      ]),
-    ),
+    keys: Object.fromEntries(counts),
   };
 }
 

@@ -8,8 +8,11 @@ import { quote } from '../clickhouse/ddl.js';
 import { retainedCondition } from '../schema/rollups.js';
 import type { TenantRead } from './tenant-read.js';
 
-export interface ClassPeriod {
+interface ClassMembers {
   readonly userIds: readonly string[];
+}
+
+export interface ClassPeriod extends ClassMembers {
   /** First UTC days of both periods, YYYY-MM-DD. */
   readonly since: string;
   readonly before: string;
@@ -62,16 +65,11 @@ export type ClassAnswers = ReturnType<typeof createClassAnswers>;
 
 export function createClassAnswers(read: TenantRead) {
   /** Ids are part of the statement: parameters are part of the URL, which is too short for those of a large class. */
-  const readClass = <Row>(
-    query: string,
-    tenant: string,
-    { userIds, ...params }: Pick<ClassPeriod, 'userIds'>,
-  ) =>
-    read<Row>(
-      query.replace(idsPlace, () => `[${userIds.map(quote).join()}]`),
-      tenant,
-      params,
-    );
+  const readClass = <Row>(query: string, tenant: string, { userIds, ...params }: ClassMembers) => {
+    const ids = `[${userIds.map(quote).join()}]`;
+    const statement = query.replace(idsPlace, () => ids);
+    return read<Row>(statement, tenant, params);
+  };
   return {
     fetchSkills: (tenant: string, period: ClassPeriod) => readClass<SkillSums>(selectSkills, tenant, period),
     /** Up to three items per skill, hardest first. */
@@ -80,9 +78,7 @@ export function createClassAnswers(read: TenantRead) {
     /** Counts an answer with several skills once. */
     fetchLearners: (tenant: string, period: ClassPeriod) =>
       readClass<LearnerSums>(selectLearners, tenant, period),
-    fetchLatest: (
-      tenant: string,
-      stuck: Pick<ClassPeriod, 'userIds'> & { readonly skillIds: readonly string[] },
-    ) => readClass<LatestAnswers & Pick<LearnerSums, 'userId'>>(selectLatest, tenant, stuck),
+    fetchLatest: (tenant: string, stuck: ClassMembers & { readonly skillIds: readonly string[] }) =>
+      readClass<LatestAnswers & Pick<LearnerSums, 'userId'>>(selectLatest, tenant, stuck),
   };
 }

@@ -81,14 +81,7 @@ FROM (
 export const learnerProfiles: View = {
   name: 'learner_profiles',
   comment: 'Current display names and attributes of learners',
-  columns: pickColumns(
-    learnerProfileChanges,
-    'tenant',
-    'user_id',
-    'display_name',
-    'attributes',
-    'updated_at',
-  ),
+  columns: pickColumns(learnerProfileChanges),
   query: `SELECT tenant, user_id, last.1 AS display_name, last.2 AS attributes, last_at AS updated_at
 FROM ${selectLastChanges('learner_profile_changes', 'tenant, user_id', 'display_name, attributes')}
 WHERE last.1 IS NOT NULL OR notEmpty(last.2)`,
