@@ -68,11 +68,9 @@ export const formatDay = (time: string | null | undefined): string =>
 export const formatDayTime = (time: string | null | undefined): string =>
   time === null || time === undefined ? missingText : utcTimeFormat.format(new Date(time));
 
-/** UTC days, as in the status of a learner. */
-export const countDaysSince = (time: string): number => toDay(Date.now()) - toDay(Date.parse(time));
-
+/** Counts UTC days, as the status of a learner does. */
 export function formatDaysAgo(time: string): string {
-  const days = countDaysSince(time);
+  const days = toDay(Date.now()) - toDay(Date.parse(time));
   return days <= 0 ? 'today' : days === 1 ? 'yesterday' : `${formatNumber(days)} days ago`;
 }
 

@@ -37,17 +37,18 @@ export function useLastGroup(tenant: string, load: LoadState<{ readonly group_id
   }, [data, error]);
 }
 
-/** Display names by user id, of the learners that have one. */
+/** The id replaces a missing display name. */
+export type LearnerNameLookup = (userId: string) => string;
+
 export async function fetchNames(
   api: Api,
   userIds: readonly string[],
   signal: AbortSignal,
-): Promise<ReadonlyMap<string, string>> {
-  if (userIds.length === 0) return new Map();
+): Promise<LearnerNameLookup> {
+  if (userIds.length === 0) return (userId) => userId;
   const { profiles } = await api.profiles({ user_ids: distinct(userIds) }, { signal });
-  return new Map(
-    profiles.flatMap(({ user_id, display_name }) => (display_name === null ? [] : [[user_id, display_name]])),
-  );
+  const names = new Map(profiles.map(({ user_id, display_name }) => [user_id, display_name]));
+  return (userId) => names.get(userId) ?? userId;
 }
 
 /** Limit of POST /predictions and POST /mastery. */

@@ -221,8 +221,7 @@ async function loadSkillLearners(
   skillId: string,
   signal: AbortSignal,
 ): Promise<readonly SkillLearner[]> {
-  if (userIds.length === 0) return [];
-  const [results, names] = await Promise.all([
+  const [results, getName] = await Promise.all([
     fetchInParts(userIds, (user_ids) => api.classMastery({ user_ids, skill_ids: [skillId] }, { signal })),
     fetchNames(api, userIds, signal),
   ]);
@@ -231,7 +230,7 @@ async function loadSkillLearners(
     const { user_id: userId, data } = result;
     return [
       {
-        ...{ userId, name: names.get(userId) ?? userId, isStuck: data.plateaus.length > 0 },
+        ...{ userId, name: getName(userId), isStuck: data.plateaus.length > 0 },
         ...{ expected: data.expected_accuracy[skillId] ?? 0, mastery: data.mastery[skillId] ?? 0 },
         ...{ answers: data.total_attempts, correct: data.correct_attempts },
         lastAnswerAt: data.last_attempt_at,

@@ -1,4 +1,5 @@
 import { dsvFormat } from 'd3-dsv';
+import { distinct } from '../../../../lists.js';
 
 /** Line breaks can separate ids, because ids contain none. */
 export const splitIds = (list: string): string[] => list.split('\n');
@@ -26,6 +27,5 @@ function detectSeparator(text: string): string {
 const parseRows = (text: string, separator: string): string[][] =>
   dsvFormat(separator).parseRows(text.replace(/^\uFEFF/, '').replaceAll(/\r\n?/g, '\n'));
 
-const normalizeIds = (ids: readonly string[]): string[] => [
-  ...new Set(ids.map((id) => id.trim()).filter((id) => id !== '')),
-];
+const normalizeIds = (ids: readonly string[]): string[] =>
+  distinct(ids.map((id) => id.trim()).filter((id) => id !== ''));

@@ -5,7 +5,7 @@ import {
   type Status,
   type StatusInput,
 } from '../../../../domain/classes/learner-status.js';
-import { fetchInParts, fetchNames, maxLearners } from '../../base/groups.js';
+import { fetchInParts, fetchNames, type LearnerNameLookup, maxLearners } from '../../base/groups.js';
 import type { Api } from '../../base/session.js';
 import { indexSkillLabels, type SkillLabel } from '../../base/skill-names.js';
 import { buildStatusInput } from './status-input.js';
@@ -14,7 +14,7 @@ type Progress = Extract<ClassMastery['results'][number], { readonly status: 200 
 
 export interface Member extends StatusInput {
   readonly userId: string;
-  /** Display name; the id of a learner without one. */
+  /** Display name, or the id. */
   readonly name: string;
   readonly status: Status;
   readonly reason: string | null;
@@ -39,23 +39,20 @@ export interface ClassSelection {
   readonly cursor?: string | undefined;
 }
 
-const emptyClass: SchoolClass = { members: [], missing: [], failed: [], nextCursor: null, skills: new Map() };
-
 export async function loadClass(
   api: Api,
   selection: ClassSelection,
   signal: AbortSignal,
 ): Promise<SchoolClass> {
   const { ids, nextCursor } = await resolveSelection(api, selection, signal);
-  if (ids.length === 0) return emptyClass;
-  const [predictions, mastery, catalogue, names] = await Promise.all([
+  const [predictions, mastery, catalogue, getName] = await Promise.all([
     fetchInParts(ids, (user_ids) => api.classPredictions({ user_ids }, { signal })),
     fetchInParts(ids, (user_ids) => api.classMastery({ user_ids }, { signal })),
     api.skills({ limit: 1000, signal }),
     fetchNames(api, ids, signal),
   ]);
   const skills = indexSkillLabels(catalogue.skills);
-  return { ...mergeResults(predictions, mastery, { skills, names }), nextCursor, skills };
+  return { ...mergeResults(predictions, mastery, { skills, getName }), nextCursor, skills };
 }
 
 async function resolveSelection(api: Api, { userIds, prefix, cursor }: ClassSelection, signal: AbortSignal) {
@@ -66,8 +63,7 @@ async function resolveSelection(api: Api, { userIds, prefix, cursor }: ClassSele
 
 interface Labels {
   readonly skills: ReadonlyMap<string, SkillLabel>;
-  /** Display names by user id. */
-  readonly names: ReadonlyMap<string, string>;
+  readonly getName: LearnerNameLookup;
 }
 
 /** Both responses have the order of the request. */
@@ -102,12 +98,12 @@ function buildMember(
   userId: string,
   prediction: Prediction,
   progress: Progress,
-  { skills, names }: Labels,
+  { skills, getName }: Labels,
   now: number,
 ): Member {
   const statusInput = buildStatusInput(progress, prediction, (id) => skills.get(id)?.name ?? id);
   return {
-    ...{ userId, name: names.get(userId) ?? userId, progress, prediction, ...statusInput },
+    ...{ userId, name: getName(userId), progress, prediction, ...statusInput },
     status: computeStatus(statusInput, now),
     reason: explainStatus(statusInput, now),
   };

@@ -1,6 +1,6 @@
 import { describeChance } from '../../../../domain/classes/class-attention.js';
 import { type Status, statusTexts } from '../../../../domain/classes/learner-status.js';
-import { countDaysSince, formatDay, formatPercent, formatPercentRange } from '../../base/format.js';
+import { formatDay, formatDaysAgo, formatPercent, formatPercentRange } from '../../base/format.js';
 import { buildHref } from '../../base/route.js';
 import { LearnerLink } from '../../parts/learner-link.jsx';
 import { type Column, createColumnBuilder, Table } from '../../parts/table.jsx';
@@ -52,7 +52,7 @@ const columns: readonly Column<Member>[] = [
   field('Last answer', 'lastAnswerAt', {
     isLabelled: true,
     format: (lastAnswerAt) => (
-      <span class="nowrap" title={lastAnswerAt === null ? undefined : formatAge(lastAnswerAt)}>
+      <span class="nowrap" title={lastAnswerAt === null ? undefined : formatDaysAgo(lastAnswerAt)}>
         {formatDay(lastAnswerAt)}
       </span>
     ),
@@ -68,8 +68,6 @@ const columns: readonly Column<Member>[] = [
   }),
   field('Plateaus', ({ plateaus }) => plateaus.length, { isForFile: true }),
 ];
-
-const formatAge = (time: string): string => `${countDaysSince(time)} days ago`;
 
 function Forecast({ userId, chance, targetScore, targetDate, prediction }: Member) {
   const { predicted_total_in_30_days: total, confidence_intervals: within } = prediction;

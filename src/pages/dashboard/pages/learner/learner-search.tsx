@@ -117,8 +117,8 @@ function useLastClass(api: Api) {
     async (signal) => {
       if (groupId === undefined) return null;
       const { name: note, user_ids } = await api.group(groupId, { signal });
-      const names = await fetchNames(api, user_ids, signal);
-      return { name: note, members: Array.from(names, ([user_id, name]) => ({ user_id, name, note })) };
+      const getName = await fetchNames(api, user_ids, signal);
+      return { name: note, members: user_ids.map((user_id) => ({ user_id, name: getName(user_id), note })) };
     },
     [api, groupId],
   ).data;
@@ -150,19 +150,16 @@ async function fetchById(api: Api, prefix: string, signal: AbortSignal): Promise
 }
 
 interface NamedLearner extends ListedLearner {
-  /** The id replaces a missing name. */
+  /** Display name, or the id. */
   readonly name: string;
 }
 
 async function fetchNamedLearners(api: Api, query: LearnersQuery & { readonly signal: AbortSignal }) {
   const page = await api.learners(query);
   const ids = page.learners.map(({ user_id }) => user_id);
-  const names = await fetchNames(api, ids, query.signal);
-  const addName = (learner: ListedLearner): NamedLearner => ({
-    ...learner,
-    name: names.get(learner.user_id) ?? learner.user_id,
-  });
-  return { ...page, learners: page.learners.map(addName) };
+  const getName = await fetchNames(api, ids, query.signal);
+  const learners = page.learners.map((learner) => ({ ...learner, name: getName(learner.user_id) }));
+  return { ...page, learners };
 }
 
 const field = createColumnBuilder<NamedLearner>();
