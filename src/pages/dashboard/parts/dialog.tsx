@@ -45,6 +45,8 @@ interface FormDialogProps extends Omit<DialogProps, 'isOpenerGone'> {
   readonly isIncomplete?: boolean;
   /** Replaces the form after a submission that keeps the dialog open. */
   readonly result?: ComponentChildren;
+  /** Buttons after "Cancel". */
+  readonly moreActions?: ComponentChildren;
   /** @returns false to keep the dialog open */
   readonly onSubmit: () => Promise<boolean>;
 }
@@ -90,6 +92,7 @@ export function FormDialog({
             {submitLabel}
           </button>
           <Button onClick={onClose}>Cancel</Button>
+          {options.moreActions}
         </div>
       </form>
     </Dialog>

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { type ListedGroup, maxLearners } from '../../base/groups.js';
 import { navigate, type Query } from '../../base/route.js';
 import { Button } from '../../parts/button.jsx';
-import { Dialog } from '../../parts/dialog.jsx';
+import { FormDialog } from '../../parts/dialog.jsx';
 import { GroupSelect } from '../../parts/group-select.jsx';
 import { IdsField, useIdsInput } from './ids-field.jsx';
 import { joinIds, splitIds } from './learner-ids.js';
@@ -36,14 +36,8 @@ export function Chooser({ groups, query, view }: ChooserProps & { readonly group
             <label for="prefix">Learner id starts with</label>
             <input
               key={query.prefix}
-              {...{
-                id: 'prefix',
-                name: 'prefix',
-                type: 'search',
-                maxLength: 128,
-                placeholder: 'all learners',
-              }}
-              {...{ autocomplete: 'off', spellcheck: false, defaultValue: query.prefix ?? '' }}
+              {...{ id: 'prefix', name: 'prefix', type: 'search', maxLength: 128, autocomplete: 'off' }}
+              {...{ spellcheck: false, placeholder: 'all learners', defaultValue: query.prefix ?? '' }}
             />
             <button type="submit">Show</button>
           </form>
@@ -65,22 +59,19 @@ function ListDialog({ query, view, onClose }: ChooserProps & { readonly onClose:
   const { ids } = typed;
   const isTooLong = joinIds(ids).length > maxCharacters;
   const input = isTooLong ? { ...typed, problem: 'The list is too long for a URL. Remove some ids.' } : typed;
-  const submit = (event: Event): void => {
-    event.preventDefault();
+  const show = async (): Promise<boolean> => {
     navigate('class', [], { ...view, ids: joinIds(ids) });
-    onClose();
+    return true;
   };
   return (
-    <Dialog title="Choose learners" onClose={onClose}>
-      <form class="field" onSubmit={submit}>
-        <IdsField input={input} note="The page URL contains the list. The service does not store it." />
-        <div class="row">
-          <button type="submit" class="primary" disabled={ids.length === 0 || input.problem !== null}>
-            Show learners
-          </button>
-          <Button onClick={onClose}>Cancel</Button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog
+      title="Choose learners"
+      submitLabel="Show learners"
+      isIncomplete={ids.length === 0 || input.problem !== null}
+      onSubmit={show}
+      onClose={onClose}
+    >
+      <IdsField input={input} note="The page URL contains the list. The service does not store it." />
+    </FormDialog>
   );
 }

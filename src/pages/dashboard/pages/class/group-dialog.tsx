@@ -1,11 +1,10 @@
 import { useState } from 'preact/hooks';
 import type { Group } from '../../../../client/types.js';
-import { useAction } from '../../base/action.js';
 import { pluralize } from '../../base/format.js';
 import { useViewer } from '../../base/viewer.js';
 import { Button } from '../../parts/button.jsx';
-import { ConfirmDialog, Dialog } from '../../parts/dialog.jsx';
-import { ErrorNote } from '../../parts/loaded.jsx';
+import { ConfirmDialog, FormDialog } from '../../parts/dialog.jsx';
+import { TextField } from '../../parts/field.jsx';
 import { IdsField, useIdsInput } from './ids-field.jsx';
 
 interface GroupDialogProps {
@@ -25,14 +24,11 @@ export function GroupDialog({ group, userIds, onSaved, onDeleted, onClose }: Gro
   const [kind, setKind] = useState(group?.kind ?? 'class');
   const [isDeleting, setDeleting] = useState(false);
   const input = useIdsInput(userIds, maxMembers);
-  const save = useAction(async () => {
+  const save = async (): Promise<boolean> => {
     const setting = { name: name.trim(), kind: kind.trim(), user_ids: input.ids };
     const parent_group_id = group?.parent_group_id ?? null;
     onSaved(await api.setGroup(group?.group_id ?? createGroupId(name), { ...setting, parent_group_id }));
-  });
-  const submit = (event: Event): void => {
-    event.preventDefault();
-    void save.run().then((isSaved) => isSaved && onClose());
+    return true;
   };
   if (group !== null && isDeleting)
     return (
@@ -46,39 +42,37 @@ export function GroupDialog({ group, userIds, onSaved, onDeleted, onClose }: Gro
       </ConfirmDialog>
     );
   return (
-    <Dialog title={group === null ? 'Save as class' : 'Edit class'} onClose={onClose}>
-      <form class="field" onSubmit={submit}>
-        <label for="name">Name</label>
-        <input
-          {...{ id: 'name', required: true, maxLength: 128, autocomplete: 'off', value: name }}
-          onInput={(event) => setName(event.currentTarget.value)}
-        />
-        <label for="kind">Kind, for example class, grade or school</label>
-        <input
-          {...{ id: 'kind', required: true, maxLength: 32, autocomplete: 'off', value: kind }}
-          onInput={(event) => setKind(event.currentTarget.value)}
-        />
-        <IdsField input={input} note="All keys of the tenant see the class." />
-        {save.error !== null && <ErrorNote error={save.error} />}
-        <div class="row">
-          <button type="submit" class="primary" disabled={save.isBusy || input.problem !== null}>
-            Save
-          </button>
-          <Button onClick={onClose}>Cancel</Button>
-          {group !== null && (
-            <Button class="danger" onClick={() => setDeleting(true)}>
-              Delete…
-            </Button>
-          )}
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog
+      title={group === null ? 'Save as class' : 'Edit class'}
+      submitLabel="Save"
+      isIncomplete={input.problem !== null}
+      moreActions={
+        group !== null && (
+          <Button class="danger" onClick={() => setDeleting(true)}>
+            Delete…
+          </Button>
+        )
+      }
+      onSubmit={save}
+      onClose={onClose}
+    >
+      <TextField label="Name" required maxLength={128} autocomplete="off" value={name} onChange={setName} />
+      <TextField
+        label="Kind, for example class, grade or school"
+        required
+        maxLength={32}
+        autocomplete="off"
+        value={kind}
+        onChange={setKind}
+      />
+      <IdsField input={input} note="All keys of the tenant see the class." />
+    </FormDialog>
   );
 }
 
 /** Readable, and different from the ids of other groups with this name. */
-const createGroupId = (name: string): string =>
-  `${name
-    .toLowerCase()
-    .replaceAll(/[^\p{L}\p{N}]+/gu, '-')
-    .slice(0, 64)}-${Date.now().toString(36)}`;
+function createGroupId(name: string): string {
+  const words = name.toLowerCase().replaceAll(/[^\p{L}\p{N}]+/gu, '-');
+  // A slice of the text could split a character, which no URL can contain.
+  return `${[...words].slice(0, 64).join('')}-${Date.now().toString(36)}`;
+}

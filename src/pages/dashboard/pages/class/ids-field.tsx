@@ -36,16 +36,20 @@ export function IdsField({ input: { text, setText, ids, problem }, note }: IdsFi
   };
   return (
     <>
-      <label for="ids">Learner ids, separated by line breaks or commas</label>
-      <textarea
-        {...{ id: 'ids', rows: 8, value: text, spellcheck: false }}
-        onInput={(event) => setText(event.currentTarget.value)}
-      />
-      <label for="file">Or upload a CSV file with the ids in its first column</label>
-      <input
-        {...{ id: 'file', type: 'file', accept: '.csv,.tsv,.txt,text/csv,text/plain' }}
-        onChange={(event) => readFile(event.currentTarget.files?.[0])}
-      />
+      <label class="field">
+        Learner ids, separated by line breaks or commas
+        <textarea
+          {...{ rows: 8, value: text, spellcheck: false }}
+          onInput={(event) => setText(event.currentTarget.value)}
+        />
+      </label>
+      <label class="field">
+        Or upload a CSV file with the ids in its first column
+        <input
+          {...{ type: 'file', accept: '.csv,.tsv,.txt,text/csv,text/plain' }}
+          onChange={(event) => readFile(event.currentTarget.files?.[0])}
+        />
+      </label>
       <p class="soft" role="status">
         {problem ?? `${pluralize(ids.length, 'learner')}. ${note}`}
       </p>
