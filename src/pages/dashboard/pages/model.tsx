@@ -2,7 +2,7 @@ import { useLoad } from '../base/load.js';
 import type { Route } from '../base/route.js';
 import { useViewer } from '../base/viewer.js';
 import { Loaded } from '../parts/loaded.jsx';
-import { PeriodSelect, readDays } from '../parts/period-select.jsx';
+import { PeriodSelect, parseDays } from '../parts/period-select.jsx';
 import { CoveragePart } from './model/coverage.jsx';
 import { ReliabilityPart } from './model/reliability.jsx';
 import { judgeForecasts, verdictRule } from './model/verdict.js';
@@ -10,7 +10,7 @@ import { VersionsPart } from './model/versions.jsx';
 
 export function ModelPage({ route: { query } }: { readonly route: Route }) {
   const { api } = useViewer();
-  const days = readDays(query);
+  const days = parseDays(query.days);
   const coverage = useLoad((signal) => api.coverage({ days, signal }), [api, days], true);
   return (
     <>

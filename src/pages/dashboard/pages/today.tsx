@@ -11,26 +11,21 @@ import { buildHref, navigate, type Route, updateQuery } from '../base/route.js';
 import { useViewer } from '../base/viewer.js';
 import { GroupSelect } from '../parts/group-select.jsx';
 import { Loaded } from '../parts/loaded.jsx';
-import { PeriodSelect, readDays } from '../parts/period-select.jsx';
+import { PeriodSelect, parseDays } from '../parts/period-select.jsx';
 import { Panel, Stat } from '../parts/stat.jsx';
 import './today.css';
 
 export function TodayPage({ route: { query } }: { readonly route: Route }) {
   const { api, ownKey } = useViewer();
-  const groups = useGroups(api);
-  const groupId = query.group ?? readLastGroup(ownKey.tenant) ?? groups.data?.[0]?.group_id;
-  useEffect(() => {
-    if (groupId !== undefined && query.group === undefined) updateQuery({ group: groupId });
-  }, [groupId, query.group]);
+  const load = useGroups(api);
   return (
-    <Loaded load={groups} subject="the classes">
-      {(groups) =>
-        groups.length === 0 ? (
-          <NoClassNote />
-        ) : (
-          <TodayOfGroup {...{ groups, groupId, days: readDays(query) }} />
-        )
-      }
+    <Loaded load={load} subject="the classes">
+      {(groups) => {
+        const [first] = groups;
+        if (first === undefined) return <NoClassNote />;
+        const groupId = query.group ?? readLastGroup(ownKey.tenant) ?? first.group_id;
+        return <TodayOfGroup {...{ groups, groupId, query }} />;
+      }}
     </Loaded>
   );
 }
@@ -52,16 +47,17 @@ const NoClassNote = () => (
 
 interface TodayProps {
   readonly groups: readonly ListedGroup[];
-  readonly groupId: string | undefined;
-  readonly days: number;
+  readonly groupId: string;
+  readonly query: Route['query'];
 }
 
-function TodayOfGroup({ groups, groupId, days }: TodayProps) {
+function TodayOfGroup({ groups, groupId, query }: TodayProps) {
   const { api, ownKey } = useViewer();
-  const summary = useLoad(
-    async (signal) => (groupId === undefined ? null : api.groupSummary(groupId, { days, signal })),
-    [api, groupId, days],
-  );
+  const days = parseDays(query.days);
+  const summary = useLoad((signal) => api.groupSummary(groupId, { days, signal }), [api, groupId, days]);
+  useEffect(() => {
+    if (query.group === undefined) updateQuery({ group: groupId });
+  }, [groupId, query.group]);
   useLastGroup(ownKey.tenant, summary);
   const name = groups.find(({ group_id }) => group_id === groupId)?.name ?? summary.data?.name;
   return (
@@ -80,7 +76,7 @@ function TodayOfGroup({ groups, groupId, days }: TodayProps) {
         </div>
       </div>
       <Loaded load={summary} subject="the class">
-        {(summary) => summary !== null && <Summary summary={summary} />}
+        {(summary) => <Summary summary={summary} />}
       </Loaded>
     </>
   );
@@ -92,9 +88,26 @@ const Summary = ({ summary }: { readonly summary: GroupSummary }) => (
     <div class="today">
       <Attention {...summary} />
       <div class="stack">
-        <Reteach {...summary} />
-        {summary.declined && <Declined {...summary} />}
-        {summary.improved && <Improved {...summary} />}
+        <ListPanel title="Skills to teach again" empty="No skill is hard for a large part of the class.">
+          {listSkills(summary, summary.reteach)}
+        </ListPanel>
+        {summary.declined && (
+          <ListPanel title="What got worse" empty="No single skill declined clearly.">
+            {listSkills(summary, summary.declined.skills)}
+          </ListPanel>
+        )}
+        {summary.improved && (
+          <ListPanel title="What improved" empty="No clear improvement of a skill or a learner.">
+            {[
+              ...listSkills(summary, summary.improved.skills),
+              ...summary.improved.learners.map((learner) => (
+                <li key={`learner ${learner.user_id}`}>
+                  <LearnerName {...learner} /> {learner.text}
+                </li>
+              )),
+            ]}
+          </ListPanel>
+        )}
       </div>
     </div>
     <p class="soft">
@@ -166,29 +179,45 @@ function ChangeStat({ change, answers_per_day }: Pick<GroupSummary, 'change' | '
   );
 }
 
-const Lines = ({ children, empty }: { children: readonly ComponentChildren[]; empty: string }) =>
-  children.length === 0 ? <p class="soft">{empty}</p> : <ul class="lines">{children}</ul>;
+interface ListPanelProps {
+  readonly title: string;
+  readonly about?: string;
+  readonly children: readonly ComponentChildren[];
+  readonly empty: string;
+}
+
+const ListPanel = ({ title, about, children, empty }: ListPanelProps) => (
+  <Panel title={title} about={about}>
+    {children.length === 0 ? <p class="soft">{empty}</p> : <ul class="lines">{children}</ul>}
+  </Panel>
+);
 
 const { listed, idle } = classConstants;
 
 const Attention = ({ attention }: GroupSummary) => (
-  <Panel
+  <ListPanel
     title="Learners to look at"
     about={`Up to ${listed.attention}; reasons take turns. No answers for ${idle.days + idle.activeDays} days or more: see Class.`}
+    empty="No learner stands out: all answered recently, and no goal is at risk soon."
   >
-    <Lines empty="No learner stands out: all answered recently, and no goal is at risk soon.">
-      {attention.map(({ user_id, display_name, skill_id, text }) => (
-        <li key={user_id}>
-          <LineLink href={buildHref('learner', [user_id])}>{display_name ?? user_id}</LineLink>{' '}
-          {skill_id === null ? (
-            text
-          ) : (
-            <a href={buildHref('learner', [user_id], { skill: skill_id })}>{text}</a>
-          )}
-        </li>
-      ))}
-    </Lines>
-  </Panel>
+    {attention.map(({ skill_id, text, ...learner }) => (
+      <li key={learner.user_id}>
+        <LearnerName {...learner} />{' '}
+        {skill_id === null ? (
+          text
+        ) : (
+          <a href={buildHref('learner', [learner.user_id], { skill: skill_id })}>{text}</a>
+        )}
+      </li>
+    ))}
+  </ListPanel>
+);
+
+const LearnerName = ({
+  user_id,
+  display_name,
+}: Pick<GroupSummary['attention'][number], 'user_id' | 'display_name'>) => (
+  <LineLink href={buildHref('learner', [user_id])}>{display_name ?? user_id}</LineLink>
 );
 
 const LineLink = ({ href, children }: { href: string; children: string }) => (
@@ -197,43 +226,12 @@ const LineLink = ({ href, children }: { href: string; children: string }) => (
   </a>
 );
 
-const hrefOfSkill = ({ group_id: group, days }: GroupSummary, skill: string): string =>
-  buildHref('class', [], { group, view: 'skills', skill, days });
-
 type SkillLine = Pick<GroupSummary['reteach'][number], 'skill_id' | 'skill_name' | 'text'>;
 
-const listSkills = (summary: GroupSummary, skills: readonly SkillLine[] = []) =>
-  skills.map(({ skill_id, skill_name, text }) => (
-    <li key={`skill ${skill_id}`}>
-      <LineLink href={hrefOfSkill(summary, skill_id)}>{skill_name}</LineLink> {text}
+const listSkills = ({ group_id: group, days }: GroupSummary, skills: readonly SkillLine[]) =>
+  skills.map(({ skill_id: skill, skill_name, text }) => (
+    <li key={`skill ${skill}`}>
+      <LineLink href={buildHref('class', [], { group, view: 'skills', skill, days })}>{skill_name}</LineLink>{' '}
+      {text}
     </li>
   ));
-
-const Reteach = (summary: GroupSummary) => (
-  <Panel title="Skills to teach again">
-    <Lines empty="No skill is hard for a large part of the class.">
-      {listSkills(summary, summary.reteach)}
-    </Lines>
-  </Panel>
-);
-
-const Declined = (summary: GroupSummary) => (
-  <Panel title="What got worse">
-    <Lines empty="No single skill declined clearly.">{listSkills(summary, summary.declined?.skills)}</Lines>
-  </Panel>
-);
-
-const Improved = (summary: GroupSummary) => (
-  <Panel title="What improved">
-    <Lines empty="No clear improvement of a skill or a learner.">
-      {[
-        ...listSkills(summary, summary.improved?.skills),
-        ...(summary.improved?.learners ?? []).map(({ user_id, display_name, text }) => (
-          <li key={`learner ${user_id}`}>
-            <LineLink href={buildHref('learner', [user_id])}>{display_name ?? user_id}</LineLink> {text}
-          </li>
-        )),
-      ]}
-    </Lines>
-  </Panel>
-);

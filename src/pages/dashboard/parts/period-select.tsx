@@ -1,15 +1,20 @@
-import type { Route } from '../base/route.js';
 import { QuerySelect } from './query-select.jsx';
 
 const periods = [7, 28, 90, 365];
 
 /** Whole UTC days, today included. */
-export const readDays = ({ days }: Route['query']): number =>
-  periods.find((period) => String(period) === days) ?? 28;
+export const parseDays = (text: string | undefined): number =>
+  periods.find((period) => String(period) === text) ?? 28;
 
-export const PeriodSelect = ({ days }: { readonly days: number }) => (
+interface PeriodSelectProps {
+  readonly days: number;
+  /** Query parameter of the URL. */
+  readonly parameter?: string;
+}
+
+export const PeriodSelect = ({ days, parameter = 'days' }: PeriodSelectProps) => (
   <QuerySelect
-    {...{ label: 'Period', parameter: 'days', value: days }}
+    {...{ label: 'Period', parameter, value: days }}
     options={periods.map((period) => [period, `last ${period} days`])}
   />
 );

@@ -17,7 +17,7 @@ import type { Api } from '../../base/session.js';
 import { useViewer } from '../../base/viewer.js';
 import { Button } from '../../parts/button.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
-import { PeriodSelect, readDays } from '../../parts/period-select.jsx';
+import { PeriodSelect, parseDays } from '../../parts/period-select.jsx';
 import { Badge } from '../../parts/stat.jsx';
 import { type Column, createColumnBuilder, Table } from '../../parts/table.jsx';
 
@@ -28,7 +28,7 @@ interface ClassSkillsProps {
 
 export function ClassSkills({ group, query }: ClassSkillsProps) {
   const { api } = useViewer();
-  const days = readDays(query);
+  const days = parseDays(query.days);
   const load = useLoad((signal) => api.groupSkills(group.group_id, { days, signal }), [api, group, days]);
   return (
     <Loaded load={load} subject="the skills of the class">

@@ -15,17 +15,15 @@ import { useLoad } from '../../base/load.js';
 import { useViewer } from '../../base/viewer.js';
 import { Chart } from '../../parts/chart.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
+import { PeriodSelect, parseDays } from '../../parts/period-select.jsx';
 import { QuerySelect } from '../../parts/query-select.jsx';
 import { Panel, Stat, Stats } from '../../parts/stat.jsx';
 import { type Column, createColumnBuilder } from '../../parts/table.jsx';
 import type { LearnerProps } from './learner-props.js';
 
-const spanChoices = [7, 28, 90, 365];
-const spanOptions = spanChoices.map((span) => [span, `last ${pluralize(span, 'day')}`] as const);
-
 export function PacePanel({ userId, query, skills, getSkillName }: LearnerProps) {
   const { api } = useViewer();
-  const days = spanChoices.find((span) => String(span) === query.span) ?? 28;
+  const days = parseDays(query.span);
   const skillId = skills.find(({ skill_id }) => skill_id === query.pace)?.skill_id;
   const velocityLoad = useLoad(
     (signal) => api.velocity(userId, { days, skill_id: skillId, signal }),
@@ -36,7 +34,7 @@ export function PacePanel({ userId, query, skills, getSkillName }: LearnerProps)
   return (
     <Panel title="Learning velocity" about="Change of mastery in percentage points, and practice per day.">
       <div class="row choices">
-        <QuerySelect label="Period" parameter="span" value={days} options={spanOptions} />
+        <PeriodSelect parameter="span" days={days} />
         <QuerySelect
           label="Skill"
           parameter="pace"
