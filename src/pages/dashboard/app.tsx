@@ -27,7 +27,8 @@ const pages: Readonly<Record<string, ScopedPart>> = {
   model: { title: 'Model', scopes: ['read'], Content: lazy(teacherPages, (all) => all.ModelPage) },
   live: { title: 'Live', scopes: ['operator'], Content: lazy(operatorPages, (all) => all.LivePage) },
   operations: {
-    ...{ title: 'Operations', scopes: ['admin', 'operator'] },
+    title: 'Operations',
+    scopes: ['admin', 'operator'],
     Content: lazy(operatorPages, (all) => all.OperationsPage),
   },
 };

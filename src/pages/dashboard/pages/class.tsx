@@ -4,7 +4,7 @@ import type { Group } from '../../../client/types.js';
 import { type Status, statusTexts } from '../../../domain/classes/learner-status.js';
 import { pluralize } from '../base/format.js';
 import { forgetLastGroup, useGroups, useLastGroup } from '../base/groups.js';
-import { useLoad } from '../base/load.js';
+import { type LoadState, useLoad } from '../base/load.js';
 import { buildHref, navigate, type Route, updateQuery } from '../base/route.js';
 import { useViewer } from '../base/viewer.js';
 import { Button } from '../parts/button.jsx';
@@ -53,17 +53,20 @@ export function ClassPage({ route: { query } }: { readonly route: Route }) {
           </Button>
         ))}
       </fieldset>
-      {group.error !== null && <ClassErrorNote error={group.error} isList={false} retry={group.reload} />}
-      {groupId !== undefined && group.data === null && group.error === null && (
-        <Loading subject="the class" />
-      )}
-      {view === 'skills' && groupId === undefined && <UnsavedNote />}
-      {view === 'skills' && group.data !== null && <ClassSkills group={group.data} query={query} />}
-      {view !== 'skills' && (groupId === undefined || group.data !== null) && (
-        <ClassMembers group={group.data} query={query} onSaved={showSaved} onDeleted={groups.reload} />
-      )}
+      <ClassContent load={group} query={query} onSaved={showSaved} onDeleted={groups.reload} />
     </>
   );
+}
+
+interface ClassContentProps extends Omit<ClassMembersProps, 'group'> {
+  readonly load: LoadState<Group | null>;
+}
+
+function ClassContent({ load: { data: group, error, reload }, query, ...handlers }: ClassContentProps) {
+  if (error !== null) return <ClassErrorNote error={error} isList={false} retry={reload} />;
+  if (group === null && query.group !== undefined) return <Loading subject="the class" />;
+  if (query.view !== 'skills') return <ClassMembers {...{ group, query, ...handlers }} />;
+  return group === null ? <UnsavedNote /> : <ClassSkills group={group} query={query} />;
 }
 
 const UnsavedNote = () => (
@@ -142,10 +145,7 @@ function ClassView(props: ClassViewProps) {
           <StatusTiles members={schoolClass.members} shownStatus={shownStatus ?? null} />
           <StatusRuleNote />
           {query.view === 'map' ? (
-            <HeatMap
-              {...{ members, labels: schoolClass.skills }}
-              {...{ order: query.order, columns: query.skills }}
-            />
+            <HeatMap {...{ members, labels: schoolClass.skills, query }} />
           ) : (
             <MemberTable members={members} />
           )}

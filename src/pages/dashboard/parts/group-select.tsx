@@ -26,9 +26,9 @@ export function GroupSelect({ groups, groupId, onSelect }: GroupSelectProps) {
   };
   /** The list may be too short for this group. */
   const selectUnlisted = ({ key }: KeyboardEvent): void => {
-    const typed = text?.trim().toLowerCase() ?? '';
-    if (key === 'Enter' && typed !== '' && !labels.some((label) => label.toLowerCase().includes(typed)))
-      select(text?.trim() ?? '');
+    const typed = text?.trim() ?? '';
+    const isListed = labels.some((label) => label.toLowerCase().includes(typed.toLowerCase()));
+    if (key === 'Enter' && typed !== '' && !isListed) select(typed);
   };
   return (
     <div class="group-select">

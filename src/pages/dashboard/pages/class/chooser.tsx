@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { type ListedGroup, maxLearners } from '../../base/groups.js';
-import { navigate, type Query } from '../../base/route.js';
+import { navigate, type Query, type Route } from '../../base/route.js';
 import { Button } from '../../parts/button.jsx';
 import { FormDialog } from '../../parts/dialog.jsx';
 import { GroupSelect } from '../../parts/group-select.jsx';
@@ -8,8 +8,7 @@ import { IdsField, useIdsInput } from './ids-field.jsx';
 import { joinIds, splitIds } from './learner-ids.js';
 
 export interface ChooserProps {
-  /** Of the address. */
-  readonly query: Readonly<Record<string, string>>;
+  readonly query: Route['query'];
   /** View options, which stay for other learners. */
   readonly view: Query;
 }

@@ -18,6 +18,7 @@ import { useViewer } from '../../base/viewer.js';
 import { Button } from '../../parts/button.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
 import { PeriodSelect, parseDays } from '../../parts/period-select.jsx';
+import { RangeBar } from '../../parts/range-bar.jsx';
 import { Badge } from '../../parts/stat.jsx';
 import { type Column, createColumnBuilder, Table } from '../../parts/table.jsx';
 
@@ -87,7 +88,8 @@ const buildColumns = (chosenId: string | undefined): readonly Column<GroupSkill>
       'Expected share of right answers on questions of average difficulty: quartiles and mean of the learners',
     show: ({ expected_accuracy: expected }) => (
       <span class="nowrap">
-        <QuartileBar {...expected} /> {formatSkillAccuracy(expected.mean)}
+        <QuartileBar {...expected} />
+        {formatSkillAccuracy(expected.mean)}
       </span>
     ),
   }),
@@ -127,14 +129,11 @@ const buildColumns = (chosenId: string | undefined): readonly Column<GroupSkill>
   }),
 ];
 
-/** The cell also has the mean as text, and the file the quartiles. */
 const QuartileBar = ({ mean, q1, median, q3 }: GroupSkill['expected_accuracy']) => (
-  <svg class="quartiles" viewBox="0 0 100 10" preserveAspectRatio="none" role="img">
-    <title>{`Half of the learners: ${formatPercent(q1)} to ${formatPercent(q3)}, median ${formatPercent(median)}`}</title>
-    <rect class="track" width="100" height="10" />
-    <rect class="half" x={100 * q1} width={Math.max(1, 100 * (q3 - q1))} height="10" />
-    <rect class="mark" x={100 * mean - 1.5} width="3" height="10" />
-  </svg>
+  <RangeBar
+    {...{ low: q1, high: q3, mark: mean }}
+    title={`Half of the learners: ${formatPercent(q1)} to ${formatPercent(q3)}, median ${formatPercent(median)}`}
+  />
 );
 
 interface ClassSkillProps {

@@ -12,7 +12,7 @@ interface GroupDialogProps {
   readonly group: Group | null;
   readonly userIds: readonly string[];
   readonly onSaved: (group: Group) => void;
-  readonly onDeleted?: () => void;
+  readonly onDeleted: () => void;
   readonly onClose: () => void;
 }
 

@@ -1,5 +1,4 @@
 /** Draws one path per band, because an element for each of 20,000 cells takes a second. */
-
 import { formatSkillAccuracy, truncate } from '../../base/format.js';
 import type { SkillLabel } from '../../base/skill-names.js';
 import { accuracyBands, bandColors, findBand } from '../skills/bands.jsx';

@@ -1,15 +1,14 @@
 import { useMemo, useState } from 'preact/hooks';
-import { computeSum } from '../../../../lists.js';
-import { formatMastery, formatSkillAccuracy, pluralize } from '../../base/format.js';
-import { buildHref, navigate } from '../../base/route.js';
-import { useWidth } from '../../base/width.js';
-import { QuerySelect } from '../../parts/query-select.jsx';
-import '../skills/skills.css';
 import { classConstants } from '../../../../domain/classes/class-constants.js';
 import { statusTexts } from '../../../../domain/classes/learner-status.js';
+import { computeSum } from '../../../../lists.js';
+import { formatMastery, formatSkillAccuracy, pluralize } from '../../base/format.js';
+import { buildHref, navigate, type Route } from '../../base/route.js';
 import type { SkillLabel } from '../../base/skill-names.js';
+import { useWidth } from '../../base/width.js';
 import { LearnerLink } from '../../parts/learner-link.jsx';
 import { MasteryMeaning } from '../../parts/mastery-meaning.jsx';
+import { QuerySelect } from '../../parts/query-select.jsx';
 import { type Column, createColumnBuilder, Table } from '../../parts/table.jsx';
 import { accuracyBands, BandLegend } from '../skills/bands.jsx';
 import {
@@ -21,12 +20,12 @@ import {
   locateCell,
 } from './heat-map-drawing.jsx';
 import type { Member } from './load-class.js';
+import '../skills/skills.css';
 
 interface HeatMapProps {
   readonly members: readonly Member[];
   readonly labels: ReadonlyMap<string, SkillLabel>;
-  readonly order: string | undefined;
-  readonly columns: string | undefined;
+  readonly query: Route['query'];
 }
 
 /** More columns are unreadable. */
@@ -41,7 +40,8 @@ const columnOrders = [
   ['name', 'name'],
 ] as const;
 
-export function HeatMap({ members, labels, order = 'need', columns = 'need' }: HeatMapProps) {
+export function HeatMap({ members, labels, query }: HeatMapProps) {
+  const { order = 'need', skills: columns = 'need' } = query;
   const skills = useMemo(() => collectSkills(members, labels), [members, labels]);
   const shown = useMemo(() => orderSkills(skills.slice(0, maxSkills), columns), [skills, columns]);
   const sorted = useMemo(() => orderMembers(members, order), [members, order]);
@@ -243,11 +243,10 @@ function collectSkills(members: readonly Member[], labels: ReadonlyMap<string, S
   return [...shares]
     .sort(([, a], [, b]) => b.length - a.length)
     .map(([id, all]) => ({
-      ...{ id, ...(labels.get(id) ?? { name: id, section: null }) },
-      ...{
-        mean: computeMean(all),
-        weak: all.filter((share) => share < classConstants.struggling.below).length,
-      },
+      ...(labels.get(id) ?? { name: id, section: null }),
+      id,
+      mean: computeMean(all),
+      weak: all.filter((share) => share < classConstants.struggling.below).length,
     }));
 }
 

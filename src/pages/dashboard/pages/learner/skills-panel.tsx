@@ -12,6 +12,7 @@ import {
 import { buildHref } from '../../base/route.js';
 import type { SkillNameLookup } from '../../base/skill-names.js';
 import { MasteryMeaning, masteryMeaning } from '../../parts/mastery-meaning.jsx';
+import { RangeBar } from '../../parts/range-bar.jsx';
 import { Badge, Panel } from '../../parts/stat.jsx';
 import { type Column, createColumnBuilder, Table } from '../../parts/table.jsx';
 import { minSkillAnswers } from './evidence.jsx';
@@ -98,10 +99,11 @@ const buildColumns = (
     about: 'Math, or reading and writing. A dash means that the skill counts half in each section',
   }),
   field('Expected accuracy', 'expected_accuracy', {
-    show: (skill) => (
+    show: ({ expected_accuracy: mark, expected_low: low, expected_high: high }) => (
       <>
-        <RangeBar skill={skill} /> {formatSkillAccuracy(skill.expected_accuracy)}
-        <span class="sub">{formatPercentRange(skill.expected_low, skill.expected_high)}</span>
+        <RangeBar {...{ low, high, mark }} />
+        {formatSkillAccuracy(mark)}
+        <span class="sub">{formatPercentRange(low, high)}</span>
       </>
     ),
     about: 'Expected share of correct answers on questions of average difficulty, with its 80 % range',
@@ -135,16 +137,3 @@ const buildColumns = (
   }),
   field('Last answer', 'last_attempt_at', { format: formatDay }),
 ];
-
-/** The cell also has the figures as text. */
-const RangeBar = ({
-  skill: { expected_accuracy, expected_low, expected_high },
-}: {
-  readonly skill: LearnerSkill;
-}) => (
-  <svg class="range-bar" viewBox="0 0 100 10" preserveAspectRatio="none" aria-hidden="true">
-    <rect class="track" width="100" height="10" rx="2" />
-    <rect class="range" x={100 * expected_low} width={100 * (expected_high - expected_low)} height="10" />
-    <rect class="mark" x={100 * expected_accuracy - 2} width="4" height="10" />
-  </svg>
-);
