@@ -80,25 +80,28 @@ export async function fetchPairs(api: Api, from: number, to: number, signal: Abo
   };
 }
 
-/**
- * Changes of published parameters, largest first. null: not published, so the skill has its default parameters.
- */
-export function listChanges(pairs: readonly SkillPair[]) {
-  const value = (skill: Skill | null, parameter: Parameter): number | null =>
-    skill === null || skill.parameters_version === 0 ? null : skill[parameter];
-  const size = ([before, after]: readonly (number | null)[]): number =>
-    Math.abs((before ?? 0) - (after ?? 0));
-  return pairs
-    .flatMap((pair) =>
-      parameters.map((parameter) => ({
-        skillId: pair.skillId,
-        parameter,
-        before: value(pair.before, parameter),
-        after: value(pair.after, parameter),
-      })),
-    )
-    .filter(({ before, after }) => before !== after)
-    .toSorted((a, b) => size([b.before, b.after]) - size([a.before, a.after]));
+interface ParameterChange {
+  readonly skillId: string;
+  readonly parameter: Parameter;
+  /** Null: not published, so the skill has its default parameters. */
+  readonly before: number | null;
+  readonly after: number | null;
+}
+
+const readPublished = (skill: Skill | null, parameter: Parameter): number | null =>
+  skill === null || skill.parameters_version === 0 ? null : skill[parameter];
+
+/** Changes of published parameters, largest first. */
+export function listChanges(pairs: readonly SkillPair[]): readonly ParameterChange[] {
+  const changes = pairs.flatMap(({ skillId, before, after }) =>
+    parameters.map((parameter) => ({
+      ...{ skillId, parameter },
+      before: readPublished(before, parameter),
+      after: readPublished(after, parameter),
+    })),
+  );
+  const size = ({ before, after }: ParameterChange): number => Math.abs((before ?? 0) - (after ?? 0));
+  return changes.filter(({ before, after }) => before !== after).sort((a, b) => size(b) - size(a));
 }
 
 const computeChange = ({ before, after }: SkillPair, parameter: Parameter): number | null =>

@@ -10,7 +10,7 @@ const eventTypes = [
   ...(['goal.reached', 'goal.at_risk', 'model.published', 'erasure.completed'] as const),
 ];
 
-export interface WebhookDialogProps {
+interface WebhookDialogProps {
   readonly webhook: Webhook;
   readonly onClose: () => void;
   readonly onDone: (outcome: string) => void;
@@ -34,10 +34,9 @@ export function WebhookDialog({
     onDone(`${url} is saved.`);
     return webhook !== undefined;
   };
-  const title = webhook === undefined ? 'Create webhook' : `Change ${webhook.webhook_id}`;
   return (
     <FormDialog
-      title={title}
+      title={webhook === undefined ? 'Create webhook' : `Change ${webhook.webhook_id}`}
       submitLabel="Save"
       result={secret !== null && <SecretView secret={secret} />}
       onSubmit={save}
@@ -138,6 +137,25 @@ export function DeleteWebhookDialog({ webhook: { webhook_id, url }, onClose, onD
       <p>
         <code>{url}</code> receives no more messages. Undelivered messages and the list of deliveries are
         deleted. You cannot undo this.
+      </p>
+    </ConfirmDialog>
+  );
+}
+
+export function ToggleDialog({ webhook: { webhook_id, url, enabled }, onClose, onDone }: WebhookDialogProps) {
+  const { api } = useViewer();
+  const verb = enabled ? 'Disable' : 'Enable';
+  const toggle = async (): Promise<void> => {
+    await api.changeWebhook(webhook_id, { enabled: !enabled });
+    onDone(`${webhook_id} is ${enabled ? 'disabled' : 'enabled'}.`);
+  };
+  return (
+    <ConfirmDialog title={`${verb} ${webhook_id}?`} confirmLabel={verb} onConfirm={toggle} onClose={onClose}>
+      <p>
+        <code>{url}</code>{' '}
+        {enabled
+          ? 'receives no events while it is disabled. The service does not send these events later.'
+          : 'receives new events. Events that occurred while it was disabled are not sent.'}
       </p>
     </ConfirmDialog>
   );

@@ -6,13 +6,12 @@ import { usePagedList } from '../../base/paged-list.js';
 import { buildHref, type Route } from '../../base/route.js';
 import { useViewer } from '../../base/viewer.js';
 import { Button } from '../../parts/button.jsx';
-import { ConfirmDialog } from '../../parts/dialog.jsx';
 import { ErrorNote } from '../../parts/loaded.jsx';
 import { PagedTable } from '../../parts/paged-table.jsx';
 import { Badge, Panel } from '../../parts/stat.jsx';
 import { type Column, createActionColumn, createColumnBuilder, RowButton } from '../../parts/table.jsx';
 import { DeliveriesPanel } from './deliveries.jsx';
-import { DeleteWebhookDialog, RotateDialog, WebhookDialog } from './webhook-dialogs.jsx';
+import { DeleteWebhookDialog, RotateDialog, ToggleDialog, WebhookDialog } from './webhook-dialogs.jsx';
 
 type DialogRequest =
   | { readonly kind: 'create' }
@@ -32,12 +31,7 @@ export function WebhooksPart({ route: { args } }: { readonly route: Route }) {
     setOutcome(text);
     webhooks.reload();
   };
-  const close = (): void => setDialog(null);
-  const toggleWebhook = async ({ webhook_id, enabled }: Webhook): Promise<void> => {
-    await api.changeWebhook(webhook_id, { enabled: !enabled });
-    finish(`${webhook_id} is ${enabled ? 'disabled' : 'enabled'}.`);
-  };
-  const toggledWebhook = dialog?.kind === 'toggle' ? dialog.webhook : null;
+  const handlers = { onClose: () => setDialog(null), onDone: finish };
   return (
     <>
       <Panel title="Webhooks" about="Endpoints that receive events of this tenant.">
@@ -58,27 +52,11 @@ export function WebhooksPart({ route: { args } }: { readonly route: Route }) {
         <p role="status">{outcome}</p>
       </Panel>
       {chosen !== undefined && <DeliveriesPanel key={chosen} webhookId={chosen} />}
-      {dialog?.kind === 'create' && <WebhookDialog onClose={close} onDone={finish} />}
-      {dialog?.kind === 'edit' && <WebhookDialog webhook={dialog.webhook} onClose={close} onDone={finish} />}
-      {dialog?.kind === 'rotate' && <RotateDialog webhook={dialog.webhook} onClose={close} onDone={finish} />}
-      {dialog?.kind === 'delete' && (
-        <DeleteWebhookDialog webhook={dialog.webhook} onClose={close} onDone={finish} />
-      )}
-      {toggledWebhook !== null && (
-        <ConfirmDialog
-          title={`${toggledWebhook.enabled ? 'Disable' : 'Enable'} ${toggledWebhook.webhook_id}?`}
-          confirmLabel={toggledWebhook.enabled ? 'Disable' : 'Enable'}
-          onConfirm={() => toggleWebhook(toggledWebhook)}
-          onClose={close}
-        >
-          <p>
-            <code>{toggledWebhook.url}</code>{' '}
-            {toggledWebhook.enabled
-              ? 'receives no events while it is disabled. The service does not send these events later.'
-              : 'receives new events. Events that occurred while it was disabled are not sent.'}
-          </p>
-        </ConfirmDialog>
-      )}
+      {dialog?.kind === 'create' && <WebhookDialog {...handlers} />}
+      {dialog?.kind === 'edit' && <WebhookDialog webhook={dialog.webhook} {...handlers} />}
+      {dialog?.kind === 'rotate' && <RotateDialog webhook={dialog.webhook} {...handlers} />}
+      {dialog?.kind === 'delete' && <DeleteWebhookDialog webhook={dialog.webhook} {...handlers} />}
+      {dialog?.kind === 'toggle' && <ToggleDialog webhook={dialog.webhook} {...handlers} />}
     </>
   );
 }
