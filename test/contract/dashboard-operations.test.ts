@@ -75,25 +75,8 @@ test('The live page updates each second until "Pause", and sums up on request', 
   assert.deepEqual(complaints, []);
 });
 
-/** full/dashboard checks all widths in both themes. */
-const looks = [
-  { width: 360, colorScheme: 'light' },
-  { width: 1280, colorScheme: 'dark' },
-] as const;
-
-/** Checks the page on a phone and on a desktop. */
-async function assertUsableEverywhere({ page, assertUsable }: Dashboard): Promise<void> {
-  for (const { width, colorScheme } of looks) {
-    await page.setViewportSize({ width, height: 900 });
-    await page.emulateMedia({ colorScheme });
-    await assertUsable();
-  }
-  await page.setViewportSize({ width: 1280, height: 900 });
-}
-
 test('The keys page sets a name and a note, which stay text', inBrowser, async (t) => {
-  const dashboard = await openAsOperator(t);
-  const { page, show, complaints } = dashboard;
+  const { page, show, assertUsableEverywhere, complaints } = await openAsOperator(t);
   await show(`#/operations/keys?tenant=${service.tenant}`);
   await page.getByRole('button', { name: 'Create key' }).click();
   await page.getByLabel('Name', { exact: true }).fill(script);
@@ -102,38 +85,37 @@ test('The keys page sets a name and a note, which stay text', inBrowser, async (
   const row = page.getByRole('row', { name: script });
   await row.getByRole('button', { name: /^Edit/ }).click();
   await page.getByLabel('Note for the owners').fill('Owner: platform team');
-  await assertUsableEverywhere(dashboard);
+  await assertUsableEverywhere();
   await page.getByRole('button', { name: 'Save' }).click();
   await row.getByText('Owner: platform team').waitFor();
-  await assertUsableEverywhere(dashboard);
+  await assertUsableEverywhere();
   await show('#/operations/activity');
   await page.getByRole('cell', { name: 'key changed' }).first().waitFor();
-  await assertUsableEverywhere(dashboard);
+  await assertUsableEverywhere();
   assert.deepEqual(complaints, []);
 });
 
 test('The webhooks page creates, changes, rotates and deletes a webhook', inBrowser, async (t) => {
-  const dashboard = await openAsOperator(t);
-  const { page, show, complaints } = dashboard;
+  const { page, show, assertUsableEverywhere, complaints } = await openAsOperator(t);
   await show('#/operations/webhooks');
   await page.getByRole('button', { name: 'Create webhook' }).click();
   await page.getByLabel('URL').fill('https://hooks.example.org/a');
   await page.getByLabel('Description').fill(script);
   await page.getByLabel('All, including types of later versions').uncheck();
   await page.getByLabel('goal.reached').uncheck();
-  await assertUsableEverywhere(dashboard);
+  await assertUsableEverywhere();
   await page.getByRole('button', { name: 'Save' }).click();
   assert.match(await page.getByLabel('Signing secret').inputValue(), /^whsec_/);
   await page.getByRole('button', { name: 'Done' }).click();
   const row = page.getByRole('row', { name: script });
   assert.doesNotMatch((await row.textContent()) ?? '', /goal\.reached/);
-  await assertUsableEverywhere(dashboard);
+  await assertUsableEverywhere();
   await row.getByRole('button', { name: /^Edit/ }).click();
   await page.getByLabel('URL').fill('https://hooks.example.org/b');
   await page.getByRole('button', { name: 'Save' }).click();
   await row.getByText('https://hooks.example.org/b').waitFor();
   await row.getByRole('button', { name: /^Rotate secret/ }).click();
-  await assertUsableEverywhere(dashboard);
+  await assertUsableEverywhere();
   await page.getByRole('dialog').getByRole('button', { name: 'Rotate' }).click();
   assert.match(await page.getByLabel('Signing secret').inputValue(), /^whsec_/);
   await page.getByRole('button', { name: 'Done' }).click();
@@ -147,8 +129,7 @@ test(
   'The erasures page erases a learner whose id is typed twice, and shows the proof',
   inBrowser,
   async (t) => {
-    const dashboard = await openAsOperator(t);
-    const { page, show, complaints } = dashboard;
+    const { page, show, assertUsableEverywhere, complaints } = await openAsOperator(t);
     const userId = `${script} to erase`;
     assert.equal((await callerOf(service, service.key).track(event({ user_id: userId }))).status, 200);
     await show('#/operations/erasures');
@@ -158,7 +139,7 @@ test(
     await page.getByLabel('Type the learner id again').fill('another');
     assert.ok(await erase.isDisabled());
     await page.getByLabel('Type the learner id again').fill(userId);
-    await assertUsableEverywhere(dashboard);
+    await assertUsableEverywhere();
     await erase.click();
     await page
       .getByRole('status')
@@ -168,7 +149,7 @@ test(
     await page.getByRole('button', { name: /^Proof/ }).click();
     await page.getByRole('cell', { name: 'attempts', exact: true }).waitFor();
     assert.doesNotMatch(await page.content(), /to erase/);
-    await assertUsableEverywhere(dashboard);
+    await assertUsableEverywhere();
     assert.deepEqual(complaints, []);
   },
 );
@@ -176,8 +157,7 @@ test(
 test('The audit page runs an audit and shows its result', inBrowser, async (t) => {
   const key = await (await keysOf(t, service)).add({ scopes: allScopes });
   await waitUntilNoAudit(callerOf(service, key));
-  const dashboard = await openDashboard(t, { ...service, key });
-  const { page, show, complaints } = dashboard;
+  const { page, show, assertUsableEverywhere, complaints } = await openDashboard(t, { ...service, key });
   await show('#/operations/audit');
   const run = page.getByRole('button', { name: 'Run now' });
   await run.click();
@@ -185,7 +165,7 @@ test('The audit page runs an audit and shows its result', inBrowser, async (t) =
   await page.locator('button:enabled', { hasText: 'Run now' }).waitFor({ timeout: 60_000 });
   // Other test files damage rows of the shared servers, so a table of mismatches may follow.
   await page.getByText('Mismatches').first().waitFor();
-  await assertUsableEverywhere(dashboard);
+  await assertUsableEverywhere();
   assert.deepEqual(complaints, []);
 });
 
@@ -194,19 +174,17 @@ test(
   inBrowser,
   async (t) => {
     const own = await startService(t, { port: await findFreePort() });
-    const { page, show, ...dashboard } = await openDashboard(t, {
-      ...{ ...own, key: await (await keysOf(t, own)).add({ scopes: allScopes }) },
-    });
-    const everywhere = () => assertUsableEverywhere({ page, show, ...dashboard });
+    const key = await (await keysOf(t, own)).add({ scopes: allScopes });
+    const { page, show, assertUsableEverywhere } = await openDashboard(t, { ...own, key });
     await show('#/live');
     await page.getByText(/live, \d\d:\d\d:\d\d UTC/).waitFor();
-    await everywhere();
+    await assertUsableEverywhere();
     await own.stop();
     await page.getByText(/^Last update \d+ s ago$/).waitFor();
     assert.equal(await page.locator('.stale').count(), 1);
-    await everywhere();
+    await assertUsableEverywhere();
     const { dataDir, port, clickhouseUrl } = own;
-    const again = await startService(t, { dataDir, port, clickhouseUrl });
+    await startService(t, { dataDir, port, clickhouseUrl });
     await page.getByText(/live, \d\d:\d\d:\d\d UTC/).waitFor({ timeout: 60_000 });
     assert.equal(await page.locator('.stale').count(), 0);
     for (const hours of ['1', '6', '24']) {
@@ -214,7 +192,6 @@ test(
       await page.getByRole('img', { name: 'Answers and requests per second' }).waitFor();
     }
     await page.getByRole('heading', { name: 'Traffic per key' }).waitFor();
-    await everywhere();
-    assert.ok(again.port === port);
+    await assertUsableEverywhere();
   },
 );

@@ -26,6 +26,11 @@ const repeatedLabels = `[...document.querySelectorAll('.plot g[font-variant="tab
     .some((text, i, all) => text !== '' && text === all[i - 1]))
   .map((axis) => axis.closest('svg').getAttribute('aria-label'))`;
 
+const looks: readonly Look[] = [
+  { width: 360, scheme: 'light' },
+  { width: 1280, scheme: 'dark' },
+];
+
 /** The link that `npm start` prints. */
 export const linkOf = ({ baseUrl }: Pick<Service, 'baseUrl'>, key: string): string =>
   `${baseUrl}/dashboard#key=${key}`;
@@ -45,9 +50,25 @@ export async function openDashboard(
     const over = await opened.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
     assert.ok(over <= 0, `${await opened.evaluate('location.hash')} is ${over} pixels too wide`);
   };
+  /** Also fails if an axis repeats a label, or a rule of axe is broken. axe takes a third of a second of CPU. */
+  const assertUsable = async (): Promise<void> => {
+    await assertFits();
+    assert.deepEqual(await opened.evaluate(repeatedLabels), [], 'axis labels repeat');
+    if (!(await opened.evaluate<boolean>("'axe' in globalThis"))) await opened.page.evaluate(axe.source);
+    assert.deepEqual(await opened.evaluate(findings), [], await opened.evaluate('location.hash'));
+  };
   return {
     ...opened,
     assertFits,
+    assertUsable,
+    /** On a phone and on a desktop. full/dashboard checks all widths in both themes. */
+    assertUsableEverywhere: async (): Promise<void> => {
+      for (const { width, scheme } of looks) {
+        await opened.page.setViewportSize({ width, height: 900 });
+        await opened.page.emulateMedia({ colorScheme: scheme });
+        await assertUsable();
+      }
+    },
     /**
      * Navigates within the dashboard and waits until the page is loaded.
      * @param retries how often to reload failed parts. A read fails after 3 s if ClickHouse is busy.
@@ -60,13 +81,6 @@ export async function openDashboard(
         await failed.first().click();
         await settled();
       }
-    },
-    /** Also fails if an axis repeats a label, or a rule of axe is broken. axe takes a third of a second of CPU. */
-    assertUsable: async (): Promise<void> => {
-      await assertFits();
-      assert.deepEqual(await opened.evaluate(repeatedLabels), [], 'axis labels repeat');
-      if (!(await opened.evaluate<boolean>("'axe' in globalThis"))) await opened.page.evaluate(axe.source);
-      assert.deepEqual(await opened.evaluate(findings), [], await opened.evaluate('location.hash'));
     },
   };
 }
