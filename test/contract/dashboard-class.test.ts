@@ -147,6 +147,11 @@ test(
     const marked = page.getByRole('region', { name: 'Learners of Ratios' }).getByText('struggles');
     const { struggling } = ranked.find(({ name }) => name === 'Ratios') ?? {};
     assert.equal(await marked.count(), struggling);
+    const period = page.getByLabel('Period');
+    await period.focus();
+    await period.selectOption('7');
+    await page.getByText('compared with the 7 days before').waitFor();
+    await page.locator('select:focus').waitFor();
     await show(`#/class?ids=learner-10&view=skills`);
     await page.getByText('need a saved class').waitFor();
     assert.deepEqual(complaints, []);

@@ -30,7 +30,11 @@ interface ClassSkillsProps {
 export function ClassSkills({ group, query }: ClassSkillsProps) {
   const { api } = useViewer();
   const days = parseDays(query.days);
-  const load = useLoad((signal) => api.groupSkills(group.group_id, { days, signal }), [api, group, days]);
+  const load = useLoad(
+    (signal) => api.groupSkills(group.group_id, { days, signal }),
+    [api, group, days],
+    true,
+  );
   return (
     <Loaded load={load} subject="the skills of the class">
       {({ skills, since, source_lag_seconds: lag }) => {
