@@ -1,7 +1,7 @@
 /** The page Today and the class views, with a saved class, in a browser. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { indices } from '../../src/lists.js';
+import { computeSum, indices } from '../../src/lists.js';
 import { callerOf, event } from '../support/http/http.js';
 import { inBrowser } from '../support/pages/browser.js';
 import { openDashboard } from '../support/pages/dashboard.js';
@@ -77,7 +77,7 @@ test(
       await page.getByRole('link', { name: skill_name, exact: true }).waitFor();
     const tiles = await page.locator('.stat-value').allTextContents();
     assert.equal(tiles[0], `${count}`);
-    const assessed = tiles.slice(2, 6).reduce((sum, tile) => sum + Number(tile), 0);
+    const assessed = computeSum(tiles.slice(2, 6).map(Number));
     assert.equal(assessed, json.data.with_answers);
     assert.ok((await evaluate<number>('document.documentElement.scrollHeight')) <= 900);
     await page.getByRole('link', { name: weakest }).first().click();
@@ -187,10 +187,10 @@ test('The heat map has means, names and a link to each learner and skill', inBro
   assert.ok(labels.includes('Mean of skills'));
   assert.ok(labels.some((label) => label.startsWith('Name 29')));
   const { json } = await caller.send('POST', '/api/v1/mastery', { user_ids: learners });
-  const ratios = json.data.results.map((one: { data: { expected_accuracy: Record<string, number> } }) =>
-    Number(one.data.expected_accuracy.ratios),
+  const ratios: number[] = json.data.results.map(
+    (one: { data: { expected_accuracy: { ratios: number } } }) => one.data.expected_accuracy.ratios,
   );
-  const mean = ratios.reduce((sum: number, share: number) => sum + share, 0) / ratios.length;
+  const mean = computeSum(ratios) / ratios.length;
   assert.ok(labels.includes(`${Math.round(100 * mean)}`));
   const map = page.getByRole('application');
   await map.press('ArrowDown');

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { gunzipSync } from 'node:zlib';
-import { indices } from '../../src/lists.js';
+import { computeSum, indices } from '../../src/lists.js';
 import { callerOf, event } from '../support/http/http.js';
 import { inBrowser, openBrowser } from '../support/pages/browser.js';
 import { linkOf, openDashboard } from '../support/pages/dashboard.js';
@@ -28,7 +28,7 @@ test('GET /dashboard loads at most 60 kB of scripts first, and allows only those
   const scripts = readdirSync(folder).filter((name) => name.endsWith('.js.gz'));
   const [entry = '', ...others] = scripts.filter((name) => page.includes(name.replace('.gz', '')));
   assert.deepEqual(others, []);
-  const sizeOf = (names: readonly string[]) => names.reduce((sum, name) => sum + read(name).length, 0);
+  const sizeOf = (names: readonly string[]) => computeSum(names.map((name) => read(name).length));
   const staticImports = /(?:from|import)"\.\/([^"]+)"/g;
   const first = [...gunzipSync(read(entry)).toString().matchAll(staticImports)].map(
     ([, file]) => `${file}.gz`,

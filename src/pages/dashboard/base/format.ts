@@ -8,8 +8,8 @@ export { formatCompact, formatNumber, formatRange };
 export const missingText = '–';
 
 const formatNullable =
-  (format: (value: number) => string) =>
-  (value: number | null | undefined): string =>
+  <Value = number>(format: (value: Value) => string) =>
+  (value: Value | null | undefined): string =>
     value === null || value === undefined ? missingText : format(value);
 
 /** Shows 0 % and 100 % only for exact values. */
@@ -63,10 +63,8 @@ const utcTimeFormat = new Intl.DateTimeFormat('en-GB', {
 });
 
 /** @param time RFC 3339, or a UTC day */
-export const formatDay = (time: string | null | undefined): string =>
-  time === null || time === undefined ? missingText : utcDayFormat.format(new Date(time));
-export const formatDayTime = (time: string | null | undefined): string =>
-  time === null || time === undefined ? missingText : utcTimeFormat.format(new Date(time));
+export const formatDay = formatNullable((time: string) => utcDayFormat.format(new Date(time)));
+export const formatDayTime = formatNullable((time: string) => utcTimeFormat.format(new Date(time)));
 
 /** Counts UTC days, as the status of a learner does. */
 export function formatDaysAgo(time: string): string {

@@ -97,16 +97,8 @@ function plotWaterfall(steps: readonly Step[]): Plot.PlotOptions {
     y: shareAxis('mastery'),
     marks: [
       Plot.rect(steps.flatMap(buildBars), {
-        ...{
-          x1: 'x1',
-          x2: 'x2',
-          y1: 'y1',
-          y2: 'y2',
-          fill: 'part',
-          stroke: 'part',
-          strokeWidth: 1,
-          title: 'note',
-        },
+        ...{ x1: 'x1', x2: 'x2', y1: 'y1', y2: 'y2', title: 'note' },
+        ...{ fill: 'part', stroke: 'part', strokeWidth: 1 },
       }),
       Plot.text(steps, {
         x: (_, i) => i + 1,
@@ -116,21 +108,12 @@ function plotWaterfall(steps: readonly Step[]): Plot.PlotOptions {
         fill: ({ is_correct }: Step) => (is_correct ? 'var(--c)' : 'var(--b)'),
       }),
     ],
-    // Texts name colours directly; bars name parts.
-    color: {
-      domain: Object.keys(partColors),
-      range: Object.values(partColors).map((color) => `var(--${color})`),
-    },
   };
 }
 
 const field = createColumnBuilder<Step>();
 const createChangeColumn = (title: string, part: Part, about: string): Column<Step> =>
-  field(title, part, {
-    format: formatFinePoints,
-    align: 'end',
-    about,
-  });
+  field(title, part, { format: formatFinePoints, align: 'end', about });
 const columns: readonly Column<Step>[] = [
   field('Time (UTC)', 'occurred_at', { format: formatDayTime }),
   field('Answer', ({ is_correct }) => (is_correct ? 'correct' : 'incorrect')),

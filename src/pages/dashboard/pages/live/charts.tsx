@@ -141,40 +141,32 @@ interface LiveChartsProps extends ChartSpan {
   readonly empty?: string;
 }
 
-export const LiveCharts = (props: LiveChartsProps) => (
-  <div class="grid thirds" aria-live="off">
-    <RateChart {...props} />
-    <LatencyChart {...props} />
-    <ErrorChart {...props} />
-  </div>
-);
-
-const RateChart = ({ figures, ...chart }: LiveChartsProps) => (
-  <LinesChart
-    {...chart}
-    title="Answers and requests per second"
-    about="A batch request contains up to 1,000 answers."
-    unit="per second"
-    lines={rates}
-    rows={figures}
-  />
-);
-
 const latencies = [
   createLine('median', 'Median (ms)', 'a', ({ latency_ms }) => latency_ms?.p50 ?? null),
   createLine('p90 (dashed)', 'p90 (ms)', 'c', ({ latency_ms }) => latency_ms?.p90 ?? null),
   createLine('p99 (dotted)', 'p99 (ms)', 'b', ({ latency_ms }) => latency_ms?.p99 ?? null),
 ];
 
-const LatencyChart = ({ figures, ...chart }: LiveChartsProps) => (
-  <LinesChart
-    {...chart}
-    title="Latency of requests with answers"
-    about="Time from the request header to the response. A gap in a line means no answers."
-    unit="milliseconds"
-    lines={latencies}
-    rows={figures}
-  />
+export const LiveCharts = ({ figures, ...chart }: LiveChartsProps) => (
+  <div class="grid thirds" aria-live="off">
+    <LinesChart
+      {...chart}
+      title="Answers and requests per second"
+      about="A batch request contains up to 1,000 answers."
+      unit="per second"
+      lines={rates}
+      rows={figures}
+    />
+    <LinesChart
+      {...chart}
+      title="Latency of requests with answers"
+      about="Time from the request header to the response. A gap in a line means no answers."
+      unit="milliseconds"
+      lines={latencies}
+      rows={figures}
+    />
+    <ErrorChart figures={figures} {...chart} />
+  </div>
 );
 
 const errorColors = ['b', 'a', 'c', 'd', 'e'];

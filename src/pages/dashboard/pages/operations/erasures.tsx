@@ -69,6 +69,8 @@ export function ErasuresPart() {
 /** While an erasure is running. */
 const pollMs = 3000;
 
+const idInput = { required: true, maxLength: 128, autocomplete: 'off' } as const;
+
 /** The learner id is typed twice: it is the confirmation. */
 function EraseDialog({ onClose, onDone }: { onClose: () => void; onDone: (erasureId: string) => void }) {
   const { api } = useViewer();
@@ -91,22 +93,8 @@ function EraseDialog({ onClose, onDone }: { onClose: () => void; onDone: (erasur
         The service deletes all answers, goals, forecasts and messages of the learner, in Redis and
         ClickHouse. You cannot undo this. Backups keep the data until they expire.
       </p>
-      <TextField
-        label="Learner id"
-        required
-        maxLength={128}
-        autocomplete="off"
-        value={userId}
-        onChange={setUserId}
-      />
-      <TextField
-        label="Type the learner id again"
-        required
-        maxLength={128}
-        autocomplete="off"
-        value={repeated}
-        onChange={setRepeated}
-      />
+      <TextField label="Learner id" {...idInput} value={userId} onChange={setUserId} />
+      <TextField label="Type the learner id again" {...idInput} value={repeated} onChange={setRepeated} />
     </FormDialog>
   );
 }

@@ -6,6 +6,7 @@ import { type Route, updateQuery } from '../../base/route.js';
 import { useViewer, type Viewer } from '../../base/viewer.js';
 import { Button } from '../../parts/button.jsx';
 import { ConfirmDialog } from '../../parts/dialog.jsx';
+import { CheckField } from '../../parts/field.jsx';
 import { PagedTable } from '../../parts/paged-table.jsx';
 import { Badge, Panel } from '../../parts/stat.jsx';
 import { type Column, createActionColumn, createColumnBuilder, RowButton } from '../../parts/table.jsx';
@@ -42,14 +43,11 @@ export function KeysPart({ route: { query } }: { readonly route: Route }) {
             />
           </label>
         )}
-        <label class="check">
-          <input
-            type="checkbox"
-            checked={query.revoked !== undefined}
-            onChange={(event) => updateQuery({ revoked: event.currentTarget.checked ? 'shown' : null })}
-          />{' '}
-          Show revoked keys
-        </label>
+        <CheckField
+          label="Show revoked keys"
+          checked={query.revoked !== undefined}
+          onChange={(isChecked) => updateQuery({ revoked: isChecked ? 'shown' : null })}
+        />
       </div>
       <PagedTable
         list={{ ...keys, rows: keys.rows?.filter(isVisible) ?? null }}
