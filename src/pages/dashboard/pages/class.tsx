@@ -189,10 +189,12 @@ function ClassSummary(props: ClassViewProps) {
 }
 
 /** Saves the shown learners, or changes the saved class. */
-function GroupButton({ group, schoolClass: { members, missing }, onSaved, onDeleted }: ClassViewProps) {
+function GroupButton({ group, schoolClass, onSaved, onDeleted }: ClassViewProps) {
   const { ownKey, hasScope } = useViewer();
   const [isOpen, setOpen] = useState(false);
   if (!hasScope('write')) return null;
+  const { members, failed, missing } = schoolClass;
+  const shownIds = [...[...members, ...failed].map(({ userId }) => userId), ...missing];
   const remove = (): void => {
     forgetLastGroup(ownKey.tenant);
     onDeleted();
@@ -204,7 +206,7 @@ function GroupButton({ group, schoolClass: { members, missing }, onSaved, onDele
       {isOpen && (
         <GroupDialog
           {...{ group, onSaved, onDeleted: remove }}
-          userIds={group?.user_ids ?? [...members.map(({ userId }) => userId), ...missing]}
+          userIds={group?.user_ids ?? shownIds}
           onClose={() => setOpen(false)}
         />
       )}
