@@ -114,6 +114,9 @@ test('The webhooks page creates, changes, rotates and deletes a webhook', inBrow
   await page.getByLabel('URL').fill('https://hooks.example.org/b');
   await page.getByRole('button', { name: 'Save' }).click();
   await row.getByText('https://hooks.example.org/b').waitFor();
+  await row.getByRole('button', { name: /^Disable/ }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Disable' }).click();
+  await row.getByText('manually').waitFor();
   await row.getByRole('button', { name: /^Rotate secret/ }).click();
   await assertUsableEverywhere();
   await page.getByRole('dialog').getByRole('button', { name: 'Rotate' }).click();
