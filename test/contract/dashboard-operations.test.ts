@@ -187,7 +187,7 @@ test(
     assert.equal(await page.locator('.stale').count(), 1);
     await assertUsableEverywhere();
     const { dataDir, port, clickhouseUrl } = own;
-    await startService(t, { dataDir, port, clickhouseUrl });
+    const again = await startService(t, { dataDir, port, clickhouseUrl });
     await page.getByText(/live, \d\d:\d\d:\d\d UTC/).waitFor({ timeout: 60_000 });
     assert.equal(await page.locator('.stale').count(), 0);
     for (const hours of ['1', '6', '24']) {
@@ -196,5 +196,6 @@ test(
     }
     await page.getByRole('heading', { name: 'Traffic per key' }).waitFor();
     await assertUsableEverywhere();
+    assert.equal(again.port, port);
   },
 );
