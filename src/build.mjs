@@ -22,7 +22,7 @@ const CLI = {
   demo: ['demo'],
   operations: ['audit', 'keys', 'openapi', 'parked', 'rebuild', 'retain'],
 };
-const THREADS = ['track', 'forecast', 'fit', 'rebuild', 'retract', 'deliver'];
+const THREADS = ['track', 'forecast', 'fit', 'rebuild', 'rewrite', 'deliver'];
 
 /**
  * Bundles of a group share chunks. Programs that start with the service have separate groups: thirty chunks

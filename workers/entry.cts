@@ -2,7 +2,7 @@
  * Entries are loaded with `import()`: Piscina tries `require` first, and Node 20 aborts the process if a thread ends
  * during that ("IsGraphAsync must be used on an instantiated module").
  */
-const names = ['track', 'forecast', 'rebuild', 'retract', 'deliver', 'fit'];
+const names = ['track', 'forecast', 'rebuild', 'rewrite', 'deliver', 'fit'];
 
 /** Starts to load before the first task. */
 function entry(name: string) {

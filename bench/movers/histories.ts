@@ -1,7 +1,7 @@
 import { buildStudyAdvice } from '../../src/domain/advice/study-advice.js';
 import { dayMs } from '../../src/domain/base/common.js';
 import { isMastered } from '../../src/domain/learner/expected-accuracy.js';
-import type { ForecastSubject } from '../../src/domain/score/assessment.js';
+import { computeToday, type ForecastSubject } from '../../src/domain/score/assessment.js';
 import { defaultForecastDays, forecastLearner } from '../../src/domain/score/learner-forecast.js';
 import { computeGrowth } from '../../src/domain/tracing/trend.js';
 import { createDraws, type Draws } from '../../src/lab/demo/school.js';
@@ -157,7 +157,8 @@ function summarize(subject: ForecastSubject) {
   const forecastIn = (days: number) => forecastLearner(subject, { days, level: 0.8, goal: null });
   const forecast = forecastIn(defaultForecastDays);
   const { goal, neededRate, measures } = forecast;
-  const context = { ...subject, measures, goal: { ...goal, neededRate }, locale: 'en' as const };
+  const today = computeToday(subject);
+  const context = { ...subject, today, measures, goal: { ...goal, neededRate }, locale: 'en' as const };
   const { views } = subject;
   return {
     figures: {

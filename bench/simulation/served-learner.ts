@@ -2,7 +2,7 @@
 
 import { computeConditions } from '../../src/domain/answer/answer-conditions.js';
 import { applyAnswer } from '../../src/domain/answer/apply-answer.js';
-import { type Answer, dayMs } from '../../src/domain/base/common.js';
+import { type Answer, toUtcDay } from '../../src/domain/base/common.js';
 import {
   type ItemModel,
   resolveSkillModel,
@@ -19,6 +19,7 @@ import { isBaselineDue } from '../../src/domain/score/goal.js';
 import { computeCurrentTotal } from '../../src/domain/score/scores.js';
 import { hashQuestionKeys } from '../../src/domain/tracing/course.js';
 import {
+  computeDayEnd,
   type ItemRecord,
   type LearnerState,
   newLearner,
@@ -59,8 +60,8 @@ export function createServedLearner(model: TenantModel, registeredSkills: number
   };
 
   function closedMastery(answer: Answer): number | null {
-    if (!startsNewDay(learner, answer)) return null;
-    return computeMeanMastery(collectPractisedSkills(skills, model), (learner.activity.day + 1) * dayMs);
+    if (!startsNewDay(learner, toUtcDay(answer.occurredAt))) return null;
+    return computeMeanMastery(collectPractisedSkills(skills, model), computeDayEnd(learner));
   }
 
   function count({ skillId, itemId, difficulty, item }: Question, outcome: Outcome) {

@@ -141,6 +141,10 @@ export class ApiCalls extends CallBuilder {
   /** Hardest first. */
   readonly skillItems = this.get<Skill, Api.SkillItemPage, Api.PageQuery>('/skills/{}/items');
 
+  readonly settings = this.get<[], Api.Settings>('/settings');
+  /** Moves earlier answers to the days of the time zone in the background. */
+  readonly setSettings = this.put<[settings: Api.SettingsChange], Api.Settings>('/settings');
+
   readonly xapiMapping = this.getWithEtag<[], Api.XapiMapping>('/xapi-mapping');
   /** Missing fields get their defaults. */
   readonly setXapiMapping = this.put<[mapping: Api.XapiMappingSetting], Api.XapiMapping>('/xapi-mapping');

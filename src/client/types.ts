@@ -21,7 +21,7 @@ export type Answer = QuestionSkills & {
 export type GoalSetting = {
   /** Total score, in steps of 10. */
   readonly target_score: number;
-  /** UTC day, YYYY-MM-DD, today or later. */
+  /** Local day, YYYY-MM-DD, today or later. */
   readonly target_date?: string | null | undefined;
 };
 
@@ -113,6 +113,11 @@ export type KeyChange = {
   readonly note?: string | null | undefined;
 };
 
+export type SettingsChange = {
+  /** IANA name, for example America/Los_Angeles. */
+  readonly time_zone: string;
+};
+
 export type XapiMappingSetting = {
   readonly home_page?: string | null | undefined;
   readonly skill_from?:
@@ -160,7 +165,7 @@ export type CoverageQuery = {
 
 export type ReliabilityQuery = {
   readonly skill_id?: Id | undefined;
-  /** UTC days, including today. */
+  /** Local days, including today. */
   readonly days?: number | undefined;
 };
 
@@ -234,7 +239,7 @@ export type Id = string;
 /** RFC 3339 time in UTC. */
 export type Time = string;
 
-/** UTC day, YYYY-MM-DD. */
+/** Day in the time zone of the tenant, YYYY-MM-DD. */
 export type Day = string;
 
 /** 1 to 128 characters of A-Za-z0-9._~-. */
@@ -1044,12 +1049,39 @@ export type OwnKey = {
   /** If true, the key only works on the machine of the service. */
   readonly development: boolean;
   readonly created_at: Time;
+  /** Time zone of the tenant, IANA name. */
+  readonly time_zone: string;
 };
 
-export type Key = OwnKey & {
+export type Key = {
+  /** First 12 characters of the SHA-256 of the key. */
+  readonly key_id: string;
+  readonly tenant: Tenant;
+  /** Display name. */
+  readonly name: string | null;
+  /** Note for the owners of the key. Do not store personal data here. */
+  readonly note: string | null;
+  readonly scopes: readonly ('read' | 'write' | 'admin' | 'operator')[];
+  readonly requests_per_minute: number | null;
+  /** If true, the key only works on the machine of the service. */
+  readonly development: boolean;
+  readonly created_at: Time;
   readonly revoked_at: Time | null;
   /** Last request with the key, to the minute. */
   readonly last_used_at: string | null;
+};
+
+export type Settings = {
+  /** IANA name. */
+  readonly time_zone: string;
+  readonly today: Day;
+  /** Last change; null: UTC since the beginning. `learners` were moved to the new days. */
+  readonly time_zone_change: {
+    readonly status: 'running' | 'done';
+    readonly requested_at: Time;
+    readonly done_at: Time | null;
+    readonly learners: number;
+  } | null;
 };
 
 export type CreatedKey = Key & {
@@ -1103,7 +1135,7 @@ export type LastAudit = {
       readonly kind: string;
       readonly tenant: string;
       readonly meaning: string;
-      /** UTC day, YYYY-MM-DD, or `all days`. */
+      /** UTC day of arrival, or local day of the answers, YYYY-MM-DD, or `all days`. */
       readonly day: string;
       readonly partition: number | null;
       readonly place: string | null;
@@ -1149,6 +1181,7 @@ export type ActivityPage = {
       | 'skill.saved'
       | 'skill.deleted'
       | 'xapi_mapping.saved'
+      | 'settings.saved'
       | 'group.saved'
       | 'group.deleted'
       | 'group.members_changed';

@@ -2,7 +2,12 @@ import { availableParallelism } from 'node:os';
 import { type EventLoopUtilization, performance } from 'node:perf_hooks';
 import { createLimiter, type LimiterOptions } from '../concurrency.js';
 import { slotCount, type TrackReply, type TrackTask } from '../contracts/answers/track-task.js';
-import type { RetractionReply, RetractionTask } from '../contracts/corrections/retraction-task.js';
+import type {
+  RetractionReply,
+  RetractionTask,
+  TimeZoneReply,
+  TimeZoneTask,
+} from '../contracts/corrections/rewrite-tasks.js';
 import type {
   ForecastReply,
   NextItemsReply,
@@ -50,7 +55,7 @@ export function startCompute(
   const maxForecastTasks = forecastLimits.maxTasks + adviceLimits.maxRunning;
   const forecastPool = startMultiTaskPool('forecast', maxForecastTasks, { workerData }, logger);
   // Piscina's default queue has no limit.
-  const retractPool = new ServingPool('retract', { ...onDemandOptions, workerData, maxQueue: 4 }, logger);
+  const rewritePool = new ServingPool('rewrite', { ...onDemandOptions, workerData, maxQueue: 4 }, logger);
   const lanes = createLanes({
     laneCount: laneCount || 1,
     findSlot: (tenant, userId) => partitionOf(tenant, userId) % slotCount,
@@ -75,7 +80,10 @@ export function startCompute(
     findOverload: lanes.findOverload,
     countQueued: lanes.countQueued,
     /** @throws ApiError UNAVAILABLE */
-    retract: (task: RetractionTask) => retractPool.runAvailable<RetractionReply>(task, replayTimeoutMessage),
+    retract: (task: RetractionTask) => rewritePool.runAvailable<RetractionReply>(task, replayTimeoutMessage),
+    /** @throws ApiError UNAVAILABLE */
+    changeTimeZone: (task: TimeZoneTask) =>
+      rewritePool.runAvailable<TimeZoneReply>(task, replayTimeoutMessage),
     threads: () => [...trackPools, forecastPool].reduce((sum, { threads }) => sum + threads.length, 0),
     /** @throws ApiError UNAVAILABLE, and errors of `throwIfAborted` */
     forecast: forecasts.forecast,
@@ -88,7 +96,7 @@ export function startCompute(
       clearInterval(scalingTimer);
       lanes.stop();
       forecasts.stop();
-      await Promise.all([...trackPools, forecastPool, retractPool].map((pool) => pool.close()));
+      await Promise.all([...trackPools, forecastPool, rewritePool].map((pool) => pool.close()));
     },
   };
 }

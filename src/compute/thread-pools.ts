@@ -9,7 +9,7 @@ type PoolOptions = NonNullable<ConstructorParameters<typeof Piscina>[0]>;
 
 /** Atomics off: an idle worker would block in Atomics.wait, and its Redis connection would stall. */
 const startPool = (
-  name: 'track' | 'forecast' | 'retract' | 'deliver' | 'fit' | 'rebuild',
+  name: 'track' | 'forecast' | 'rewrite' | 'deliver' | 'fit' | 'rebuild',
   options: PoolOptions,
 ): Piscina =>
   new Piscina({
@@ -18,7 +18,7 @@ const startPool = (
   });
 
 /** A longer task hangs. `deliver` has 15 s per request, plus the start of the thread. */
-const taskTimeoutMs = { track: 15_000, forecast: 15_000, retract: 15_000, deliver: 30_000 } as const;
+const taskTimeoutMs = { track: 15_000, forecast: 15_000, rewrite: 15_000, deliver: 30_000 } as const;
 
 /** Piscina's balancer runs one task per thread if tasks can be aborted. */
 const pickOnlyThread: NonNullable<PoolOptions['loadBalancer']> = (_task, [thread]) => thread ?? null;

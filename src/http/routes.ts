@@ -2,10 +2,12 @@ import { allScopes } from '../contracts/access/access.js';
 import { KeyChange, NewKey } from '../contracts/access/keys.js';
 import { BatchRequest, EventLines, LearningEvent } from '../contracts/answers/events.js';
 import { SkillRequest } from '../contracts/catalogue/skills.js';
+import { SettingsRequest } from '../contracts/catalogue/time-zones.js';
 import { GoalBody } from '../contracts/learners/goals.js';
 import * as keys from '../services/access/manage-keys.js';
 import type { AttemptRecorder } from '../services/answers/record-attempts.js';
 import { type AuditPorts, readAudit, startAudit } from '../services/audit/run-audit.js';
+import { putSettings, readSettings, type SettingPorts } from '../services/catalogue/manage-settings.js';
 import { listSkills, readSkill } from '../services/catalogue/read-skills.js';
 import * as statistics from '../services/catalogue/skill-statistics.js';
 import { deleteSkill, putSkill, type SkillWritePorts } from '../services/catalogue/write-skill.js';
@@ -80,6 +82,7 @@ export interface RoutePorts {
   readonly learners: LearnerListPorts;
   readonly goals: GoalPorts;
   readonly groups: GroupRoutePorts;
+  readonly settings: SettingPorts;
   readonly skills: SkillWritePorts;
   readonly overview: statistics.StatisticsPorts & quality.QualityPorts & versions.VersionPorts;
   readonly attempts: attempts.AttemptPorts;
@@ -110,6 +113,7 @@ const classMasteryRequest = allowReadWithBody(largeBody(ClassMasteryRequest));
 const nextItemsRequest = allowReadWithBody(largeBody(NextItemsRequest));
 const plan = allowReadWithBody(smallBody(forecasts.WhatIfRequest));
 const goal = allowWrite(smallBody(GoalBody));
+const settings = allowAdmin(smallBody(SettingsRequest), 'settings.saved');
 const skill = allowAdmin(smallBody(SkillRequest), 'skill.saved');
 const pages = allowRead(PageQuery);
 const adminPages = { scope: 'admin', query: PageQuery } as const;
@@ -166,6 +170,8 @@ const tenantRoutes = (ports: RoutePorts): readonly Route[] => [
   route('GET /api/v1/goals/:user_id', allowRead(), handleTagged(readGoal, ports.goals)),
   route('PUT /api/v1/goals/:user_id', goal, handleTagged(putGoal, ports.goals, 'Goal set')),
   route('DELETE /api/v1/goals/:user_id', allowWrite(), handleJson(deleteGoal, ports.goals, 'Goal deleted')),
+  route('GET /api/v1/settings', allowRead(), handleJson(readSettings, ports.settings)),
+  route('PUT /api/v1/settings', settings, handleJson(putSettings, ports.settings, 'Settings saved', 202)),
   route('GET /api/v1/skills', pages, handleJson(listSkills, ports.skills)),
   route('GET /api/v1/skills/:skill_id', allowRead(), handleTagged(readSkill, ports.skills)),
   route('PUT /api/v1/skills/:skill_id', skill, handleTagged(putSkill, ports.skills, 'Skill saved')),

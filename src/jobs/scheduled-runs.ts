@@ -42,6 +42,7 @@ export const schedules = {
     failure: 'cannot write the journal to ClickHouse; it is retried',
     recovery: 'the journal is written to ClickHouse again',
   },
+  timeZones: { name: 'time-zones', ...retries, failure: 'cannot change a time zone yet; it is retried' },
   goals: {
     ...{ name: 'goals', attempts: 1, firstRetryMs: 0, hasShortRuns: true },
     failure: 'cannot check goals; goal alerts are delayed',

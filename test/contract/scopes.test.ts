@@ -46,6 +46,7 @@ const scopes: Readonly<Record<Scope, readonly RegExp[]>> = {
     /\/keys/,
     /\/activity$/,
     /^(GET|PUT) .*\/xapi-mapping$/,
+    /^PUT .*\/settings$/,
   ],
   operator: [anyKey, /\/keys/, /\/(parked|audits|activity|deployment|live)/, /^POST .*\/model\/rollback$/],
   read: [
@@ -53,7 +54,7 @@ const scopes: Readonly<Record<Scope, readonly RegExp[]>> = {
     /^POST \/api\/v1\/(predictions|next-items|mastery$)/,
     /^GET .*\/(predictions|mastery|velocity|goals|skills|skill-statistics|learners$)/,
     /^GET .*\/attempts$/,
-    /^GET .*\/(groups|profile)/,
+    /^GET .*\/(groups|profile|settings)/,
     /^POST .*\/profiles$/,
     /^GET .*\/model\//,
   ],

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
-import { dayMs, type Section, sections, toDay } from '../../src/domain/base/common.js';
+import { dayMs, type Section, sections, toUtcDay } from '../../src/domain/base/common.js';
 import { resolveSkillModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import type { SkillView } from '../../src/domain/learner/skill-view.js';
 import { assessLearner, type ForecastSubject } from '../../src/domain/score/assessment.js';
@@ -40,7 +40,7 @@ test('updateAbilities gives the golden abilities of both sections', () => {
 });
 
 const now = Date.UTC(2026, 0, 20, 12);
-const today = toDay(now);
+const today = toUtcDay(now);
 
 /** The learner of a vector, with its practice of the last 14 days. */
 function subjectOf({ input }: ForecastVector, baselineTotal: number | null): ForecastSubject {
@@ -128,7 +128,7 @@ for (const [name, vector] of forecasts)
     const subject = subjectOf(vector, null);
     const standing = assessLearner(subject);
     const { estimate } = standing;
-    const habit = buildHabit(standing, estimateCurrentPractice(subject));
+    const habit = buildHabit(standing, estimateCurrentPractice(standing));
     const forecast = createForecast(standing, habit);
     const project = projectAbilityChanges(standing, habit);
     const cases = Object.entries(vector.by_days).map(([days, expected]) => ({ days, level: 0.8, expected }));

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { after, beforeEach, test } from 'node:test';
 import type { ForecastOrder } from '../../src/contracts/forecasts/forecast-tasks.js';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
-import { dayMs, toDay } from '../../src/domain/base/common.js';
+import { dayMs, toUtcDay } from '../../src/domain/base/common.js';
 import { newLearner, newSkill } from '../../src/domain/tracing/learner-states.js';
 import { unavailable } from '../../src/errors.js';
 import { indices } from '../../src/lists.js';
@@ -85,9 +85,9 @@ async function setAbility(theta: number): Promise<void> {
     abilities: { ...newLearner.abilities, math: theta, rw: theta },
     trend: { ...newLearner.trend, share: 0.7 },
     // Without practice, the forecast falls.
-    activity: { day: toDay(clock), halfAnswers: newLearner.activity.halfAnswers.map(() => 8) },
+    activity: { day: toUtcDay(clock), halfAnswers: newLearner.activity.halfAnswers.map(() => 8) },
   };
-  const attempts = { attempts: 30, correct: 15, lastAttemptAt: clock, lastCorrectDay: toDay(clock) };
+  const attempts = { attempts: 30, correct: 15, lastAttemptAt: clock, lastCorrectDay: toUtcDay(clock) };
   const skill = encodeSkill({ ...newSkill(defaultParameters), ...attempts });
   await client.hset(learnerKey(partition, tenant, userId), 'L', encodeLearner(learner), 'sa', skill);
   await client.zadd(goalChecksKey(partition), 'LT', clock + minuteMs, name);

@@ -94,7 +94,7 @@ test('startClickhouse, ensureRedisServer and thread pools report missing file de
     const failure = new Promise((resolve) => { failed = resolve; });
     const error = ({ err }, text) => { console.log(text, err.message); failed(); };
     const logger = { debug() {}, info() {}, warn() {}, error };
-    const pool = new ServingPool('retract', { minThreads: 0, maxThreads: 1 }, logger);
+    const pool = new ServingPool('rewrite', { minThreads: 0, maxThreads: 1 }, logger);
     const print = (error) => console.log(error.message);
     try { for (;;) openSync('/dev/null'); } catch {}
     const accounts = { password: 'a', analystPassword: 'b' };

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { defaultParameters, forgettingConstants } from '../../src/domain/base/bkt-parameters.js';
-import { dayMs, formatDate, type Section, toDay } from '../../src/domain/base/common.js';
+import { dayMs, formatDate, type Section, toUtcDay } from '../../src/domain/base/common.js';
 import { normalCdf, normalQuantile } from '../../src/domain/base/normal-distribution.js';
 import {
   type ParameterSource,
@@ -127,13 +127,13 @@ function buildActivity(practice: readonly Practice[]): Activity {
   let activity = newActivity;
   for (const { ago, math, times } of practice)
     for (let i = 0; i < times; i++)
-      activity = countActivity(activity, toDay(now) - ago, { math, rw: 1 - math });
+      activity = countActivity(activity, toUtcDay(now) - ago, { math, rw: 1 - math });
   return activity;
 }
 
 const forecastOf = (subject: ForecastSubject): Forecast => {
   const standing = assessLearner(subject);
-  return createForecast(standing, buildHabit(standing, estimateCurrentPractice(subject)));
+  return createForecast(standing, buildHabit(standing, estimateCurrentPractice(standing)));
 };
 
 test('A forecast has a total of both sections, and intervals in tens around each score within the scale', () => {
@@ -224,7 +224,7 @@ test('A steady habit improves a section without answers, and one of no answers e
 });
 
 test('computePractice counts 14 days by section, late answers on their day and future answers as today', () => {
-  const today = toDay(now);
+  const today = toUtcDay(now);
   let activity = newActivity;
   for (const day of [today - 13, today - 14, today - 2, today - 20, today, today])
     activity = countActivity(activity, day, { math: 1, rw: 0 });

@@ -1,17 +1,18 @@
 /** Status of a goal: limits, and hysteresis. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { parseDay } from '../../src/domain/base/calendar.js';
 import { computeGoalStatus, type GoalStatus, goalStatuses } from '../../src/domain/score/goal.js';
 import { between } from '../support/builders/arbitraries.js';
 import { fc, forAll } from '../support/builders/properties.js';
 
-const now = Date.UTC(2026, 5, 1, 15);
 const today = '2026-06-01';
 
 const statusOf = (
   status: GoalStatus | null,
   { total = 1100, chance = 0.5, date = null as string | null } = {},
-): GoalStatus => computeGoalStatus({ targetScore: 1200, targetDate: date, status }, total, chance, now);
+): GoalStatus =>
+  computeGoalStatus({ targetScore: 1200, targetDate: date, status }, total, chance, parseDay(today));
 
 test('computeGoalStatus depends on the score, the date, the probability and the previous status', () => {
   const cases: readonly [GoalStatus | null, Parameters<typeof statusOf>[1], GoalStatus][] = [

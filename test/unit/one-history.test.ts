@@ -4,7 +4,7 @@ import { newLearner } from '../../src/domain/tracing/learner-states.js';
 import { continuesHistory } from '../../src/services/learners/list-attempts.js';
 import { createLearnerState } from '../../workers/track/plan-learner.js';
 
-const started = { ...createLearnerState(), version: 1000, attempts: 1 };
+const started = { ...createLearnerState('UTC'), version: 1000, attempts: 1 };
 
 test('continuesHistory accepts a first answer, and rejects states after a retraction, an erasure or in another history', () => {
   assert.ok(continuesHistory(newLearner, newLearner));

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { defaultParameters } from '../../src/domain/base/bkt-parameters.js';
+import { getCalendar, utc } from '../../src/domain/base/calendar.js';
 import { dayMs } from '../../src/domain/base/common.js';
 import { type TenantModel, unfittedModel } from '../../src/domain/catalogue/tenant-model.js';
 import {
@@ -51,7 +52,7 @@ const skillDay = (day: number, mastery: number, change: Partial<SkillDay> = {}):
 });
 
 function seriesOf(rows: readonly SkillDay[], model: TenantModel = unfittedModel) {
-  const steps = buildClosingSeries(rows, model, today - 27, now);
+  const steps = buildClosingSeries(rows, model, { calendar: getCalendar(utc), from: today - 27, now });
   for (;;) {
     const { done, value } = steps.next();
     if (done) return value;
@@ -141,7 +142,7 @@ const skill = (change: Partial<SkillState>): SkillState => ({
 });
 const risen: MomentumState = { day: today - 9, short: 0.5, long: 0.4 };
 const momentumOf = (day: number, momentum: MomentumState, state: SkillState) => {
-  const learner = { activity: { ...newActivity, day }, momentum };
+  const learner = { activity: { ...newActivity, day }, momentum, timeZone: utc };
   return computeCurrentMomentum(learner, new Map([['skill', state]]), unfittedModel, now);
 };
 

@@ -49,6 +49,7 @@ const statusOf = (currentTotal: number, predictedTotal: number): GoalStanding =>
     targetScore: 1200,
     targetDate: null,
     updatedAt: 7,
+    today: 20_000,
     status: 'at_risk',
     hasBaseline: true,
   } as const;

@@ -16,7 +16,7 @@ import { formulaVersion } from '../../src/domain/base/formula-version.js';
 import { goalConstants } from '../../src/domain/base/score-constants.js';
 import { buildSkillViews, buildUnseenView } from '../../src/domain/learner/skill-view.js';
 import { computeIntervalReach, findModelFactors } from '../../src/domain/prediction/accuracy-model.js';
-import type { ForecastSubject } from '../../src/domain/score/assessment.js';
+import { computeToday, type ForecastSubject } from '../../src/domain/score/assessment.js';
 import { countDaysUntil, type GoalStanding, isDatePast } from '../../src/domain/score/goal.js';
 import {
   defaultForecastDays,
@@ -138,9 +138,9 @@ function buildGoalStanding(
   const goal = decodeGoal(found.goalRecord);
   if (goal === null) return null;
   const outlook = forecastGoal(buildSubject(found, tenantContext, now), goal);
-  const { status, currentTotal, predictedTotal, probability, onTrack } = outlook;
+  const { status, currentTotal, predictedTotal, probability, onTrack, today } = outlook;
   const hasBaseline = found.learner.baselineTotal !== null;
-  const figures = { status, hasBaseline, currentTotal, predictedTotal, probability, onTrack };
+  const figures = { status, today, hasBaseline, currentTotal, predictedTotal, probability, onTrack };
   const standing: GoalStanding = { ...goal, ...figures };
   return { result: JSON.stringify(standing), row: null, newStatus: null };
 }
@@ -162,7 +162,9 @@ function buildPredictionJson(
   options: ForecastOptions,
 ): string {
   const { measures, neededRate, requested } = forecast;
-  const context = { ...subject, measures, goal: { ...forecast.goal, neededRate }, locale: options.locale };
+  const today = computeToday(subject);
+  const goal = { ...forecast.goal, neededRate };
+  const context = { ...subject, today, measures, goal, locale: options.locale };
   const advice = buildStudyAdvice(context);
   const reason = advice.length === 0 ? adviceUnavailableReason(context) : null;
   const range = adviseOnRange(measures, requested, options.days, options.locale);
@@ -239,10 +241,12 @@ function buildWhatIfJson(found: LearnerStates, tenant: TenantContext, now: numbe
   const plan = { answersPerDay, skills: skillIds?.map(findView) ?? null };
   const goal =
     targetScore === null ? decodeGoal(found.goalRecord) : { targetScore, targetDate: null, status: null };
+  const today = computeToday(subject);
   const options = { days: task.days ?? defaultForecastDays, level };
-  const targetDate = goal === null || isDatePast(goal.targetDate, now) ? null : goal.targetDate;
+  const targetDate = goal === null || isDatePast(goal.targetDate, today) ? null : goal.targetDate;
   const daysToTarget =
-    task.days ?? Math.min(countDaysUntil(targetDate, now) ?? defaultForecastDays, goalConstants.horizonDays);
+    task.days ??
+    Math.min(countDaysUntil(targetDate, today) ?? defaultForecastDays, goalConstants.horizonDays);
   const forecast = forecastPlan(subject, plan, { ...options, goal }, daysToTarget);
   return encodeWhatIf(userId, forecast, plan, options);
 }

@@ -5,7 +5,8 @@ import type { WebhookEvent } from '../../src/contracts/webhooks/webhook-events.j
 import { selectAnswerAdvice } from '../../src/domain/advice/answer-advice.js';
 import { type AnswerConditions, computeConditions } from '../../src/domain/answer/answer-conditions.js';
 import { type AnswerEffect, applyAnswer } from '../../src/domain/answer/apply-answer.js';
-import { dayMs, logit, mapNonEmpty, sigmoid, toDay } from '../../src/domain/base/common.js';
+import { getCalendar } from '../../src/domain/base/calendar.js';
+import { logit, mapNonEmpty, sigmoid, toUtcDay } from '../../src/domain/base/common.js';
 import {
   type ItemModel,
   resolveSkillModel,
@@ -23,6 +24,7 @@ import { computeCurrentTotal } from '../../src/domain/score/scores.js';
 import { hashQuestionKeys } from '../../src/domain/tracing/course.js';
 import {
   type AnswerStates,
+  computeDayEnd,
   isFirstOfDay,
   type LearnerState,
   newLearner,
@@ -66,11 +68,17 @@ export function needsAllSkills(learner: LearnerState | null, { events }: Learner
   const { attempts, baselineTotal } = learner ?? newLearner;
   if (isBaselineDue({ baselineTotal, attempts: attempts + events.length })) return true;
   // Not `startsNewDay`: a batch may start the learner's first counted day and close it.
-  return learner !== null && events.some(({ event }) => toDay(event.occurredAt) > learner.activity.day);
+  if (learner === null) return false;
+  const { toDay } = getCalendar(learner.timeZone);
+  return events.some(({ event }) => toDay(event.occurredAt) > learner.activity.day);
 }
 
 /** A random version never matches a state from before an erasure. */
-export const createLearnerState = (): LearnerState => ({ ...newLearner, version: randomInt(2 ** 31) });
+export const createLearnerState = (timeZone: string): LearnerState => ({
+  ...newLearner,
+  version: randomInt(2 ** 31),
+  timeZone,
+});
 
 export type LearnerPlan = ReturnType<typeof planLearner>;
 
@@ -108,7 +116,7 @@ class LearnerDraft {
     private readonly loaded: LoadedLearner,
     private readonly context: PlanContext,
   ) {
-    this.learner = loaded.learner ?? createLearnerState();
+    this.learner = loaded.learner ?? createLearnerState(context.model.catalogue.timeZone);
     this.skills = [...loaded.skills];
     this.items = [...loaded.items];
     this.ids = openIds(loaded.ids);
@@ -170,8 +178,8 @@ class LearnerDraft {
     this.rows.push(
       encodeAttemptRow(event, toAttemptFigures(effect, conditions, advice, learnerFigures), conditions),
     );
-    this.arrivalDays.push(toDay(event.receivedAt));
-    if (itemId !== null && isFirstOfDay(before, event))
+    this.arrivalDays.push(toUtcDay(event.receivedAt));
+    if (itemId !== null && isFirstOfDay(before, conditions.localDay))
       this.itemDeltas.push(buildItemDelta(itemId, event.isCorrect, conditions));
     const figures = toResultFigures(skillIds, effect, advice);
     if (idHash && fingerprint)
@@ -199,10 +207,10 @@ class LearnerDraft {
 
   /** For the learner's last day; null if the answer starts no new day. */
   private computeClosingMastery(event: TrackEvent): number | null {
-    if (!startsNewDay(this.learner, event)) return null;
-    const close = (this.learner.activity.day + 1) * dayMs;
+    const localDay = getCalendar(this.learner.timeZone).toDay(event.occurredAt);
+    if (!startsNewDay(this.learner, localDay)) return null;
     this.practised ??= collectPractisedSkills(this.collectSkills(), this.context.model);
-    return computeMeanMastery(this.practised, close);
+    return computeMeanMastery(this.practised, computeDayEnd(this.learner));
   }
 
   private collectSkills(): ReadonlyMap<string, SkillState> {

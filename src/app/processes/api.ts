@@ -10,11 +10,13 @@ import { createRoutes, type RoutePorts } from '../../http/routes.js';
 import { startServer } from '../../http/server.js';
 import { StartError } from '../../lifecycle.js';
 import { type AnswerTally, createAttemptRecorder } from '../../services/answers/record-attempts.js';
+import { createTenantCalendars } from '../../services/catalogue/tenant-calendars.js';
 import { createLearnerExports } from '../../services/learners/export-learner.js';
 import { createHealth, type Health } from '../../services/operations/health.js';
 import { createKeyTraffic, type KeyTraffic } from '../../services/operations/key-traffic.js';
 import { createLiveStream } from '../../services/operations/live-stream.js';
 import { createKeyLookup, createKeyStore, createQuotaCounter } from '../../store/access/api-keys.js';
+import { createTimeZoneStore } from '../../store/catalogue/time-zones.js';
 import { createMappingStore } from '../../store/catalogue/xapi-mappings.js';
 import { createErasureStore } from '../../store/corrections/erasures.js';
 import { createParkedRows } from '../../store/corrections/redrive.js';
@@ -193,6 +195,9 @@ function createRoutePorts(
   };
   const oldestPendingSeconds = async () => (await outbox.facts()).oldestPendingSeconds;
   const sourceLagSeconds = () => oldestPendingSeconds().catch(() => null);
+  const facts = createFactsHistory(clickhouse, engine.endpoints.clickhouseUrl);
+  const timeZones = rejectWhenBlocked(blockReason, createTimeZoneStore(redis));
+  const { calendarOf } = createTenantCalendars(models);
   const history = {
     ...{ learners, models, now, logger, sourceLagSeconds },
     history: createSkillHistory(clickhouse, createReadGuard(limitReads)),
@@ -202,16 +207,21 @@ function createRoutePorts(
     xapi: {
       ...{ recorder, retraction, tally, logger, now },
       mappings: rejectWhenBlocked(blockReason, createMappingStore(redis)),
-      history: createFactsHistory(clickhouse, engine.endpoints.clickhouseUrl),
+      history: facts,
     },
     forecaster: compute,
     mastery: { ...history, limit: limitClasses },
     velocity: history,
     learners: { ...history, list: createLearnerList(tenantRead), erasures: erasureLookup },
-    goals: { goals, now },
+    goals: { goals, calendarOf, now },
     groups: {
       ...{ ...history, groups, profiles, forecaster: compute, limit: limitClasses },
       history: createClassAnswers(tenantRead),
+    },
+    settings: {
+      timeZones,
+      history: facts,
+      now,
     },
     skills: {
       ...{ models, skills, catalogue, now, oldestPendingSeconds },
@@ -219,7 +229,7 @@ function createRoutePorts(
         limitReads(tenant, () => countSkillAnswers(clickhouse, tenant, skillId)),
     },
     overview: {
-      ...{ skills, now, logger, oldestPendingSeconds, sourceLagSeconds },
+      ...{ skills, calendarOf, now, logger, oldestPendingSeconds, sourceLagSeconds },
       statistics: createSkillReads(tenantRead),
       quality: createModelQuality(tenantRead),
       changes: createModelChanges(tenantRead),
@@ -241,6 +251,7 @@ function createRoutePorts(
     }),
     keys: {
       ...keys,
+      timeZones,
       logChange: (act, { keyHash, tenant }, by) =>
         logger.info({ key: toKeyId(keyHash), tenant, by: toKeyId(by.keyHash) }, `API key ${act}`),
     },

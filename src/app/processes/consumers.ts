@@ -1,5 +1,6 @@
 import { createFitPool, type FitPoolOptions } from '../../compute/job-pools.js';
 import { createDeliveryPool } from '../../compute/thread-pools.js';
+import { createLimiter, type LimiterOptions } from '../../concurrency.js';
 import type { Config } from '../../config.js';
 import { dayMs } from '../../domain/base/common.js';
 import type { Endpoints } from '../../embedded/data-dir.js';
@@ -10,6 +11,7 @@ import { type Schedule, schedules, startScheduledRuns } from '../../jobs/schedul
 import { waitAtMost } from '../../lifecycle.js';
 import type { Logger } from '../../logger.js';
 import { createCorrectionApplier } from '../../services/corrections/apply-corrections.js';
+import { changeTimeZones } from '../../services/corrections/change-time-zones.js';
 import { createErasureFinisher } from '../../services/corrections/erasures.js';
 import { checkGoals } from '../../services/goals/check-goals.js';
 import { calibrateTenants } from '../../services/models/calibrate-tenants.js';
@@ -22,11 +24,15 @@ import { createDeliverer } from '../../services/webhooks/deliver-messages.js';
 import { createDispatcher } from '../../services/webhooks/dispatch-messages.js';
 import { createMessageRemover } from '../../services/webhooks/remove-messages.js';
 import { createKeyStore } from '../../store/access/api-keys.js';
+import { createTimeZoneStore } from '../../store/catalogue/time-zones.js';
 import { createCorrectionStore } from '../../store/corrections/corrections.js';
 import { createErasureStore } from '../../store/corrections/erasures.js';
 import { createGoalChecks } from '../../store/learners/goal-checks.js';
+import { scanLearners } from '../../store/learners/scan-learners.js';
 import { createModelStore } from '../../store/models/model-store.js';
+import { createPendingAttempts } from '../../store/outbox/pending-rows.js';
 import { reportOnce } from '../../store/redis/commands/recently-used.js';
+import { partitionOf } from '../../store/redis/keys.js';
 import { readDeployment } from '../../store/redis/server/deployment.js';
 import { createEndpointStore } from '../../store/webhooks/endpoints.js';
 import { createEventStreams } from '../../store/webhooks/event-streams.js';
@@ -38,17 +44,27 @@ import { createCorrectionWarehouse } from '../../warehouse/maintenance/correctio
 import { listTenantAnswers } from '../../warehouse/reads/answer-columns.js';
 import { createFactsHistory } from '../../warehouse/reads/facts-history.js';
 import { createOutcomeReads } from '../../warehouse/reads/forecast-outcomes.js';
+import { createStoredRows } from '../../warehouse/reads/stored-rows.js';
 import { applyRetentionOnce, runAuditOnce } from '../operations/maintenance.js';
 import { type Consumers, toLabeledSamples } from '../operations/metrics.js';
 import type { Engine } from '../startup/engine.js';
 
 const hourMs = dayMs / 24;
+/** A batch reads the histories of up to 50 learners. */
+const historyLimits: LimiterOptions = {
+  maxRunning: 4,
+  maxRunningOfTenant: 4,
+  maxQueuedOfTenant: 50,
+  maxQueueWaitMs: 60_000,
+  rejectionMessage: 'Too many histories are being read; retry later.',
+};
 const retentionIntervalMs = 6 * hourMs;
 /** The journal lags by this plus one run. ClickHouse can merge a part every two seconds. */
 const journalIntervalMs = 2000;
 /** Shorter than the stall limit. */
 const maxRunMs = 15_000;
 const goalCheckIntervalMs = 5000;
+const timeZoneIntervalMs = 5000;
 /** For the current run and a last one. Remaining rows stay in Redis. */
 const journalStopShare = 2 / 3;
 
@@ -77,9 +93,26 @@ export function startConsumers(engine: Engine, config: Config, metricRegistry: M
     ),
     journal: startJournal(engine),
     webhooks: startWebhooks(engine, config, metricRegistry),
+    timeZones: startScheduledConsumer(engine, schedules.timeZones, timeZoneIntervalMs, (signal) =>
+      changeTimeZones(createTimeZonePorts(engine), signal),
+    ),
     goals: startScheduledConsumer(engine, schedules.goals, goalCheckIntervalMs, (signal) =>
       checkGoals(goals, partitions, AbortSignal.any([signal, AbortSignal.timeout(maxRunMs)])),
     ),
+  };
+}
+
+function createTimeZonePorts({ redis, clickhouse, partitions, outbox, learners, compute, logger }: Engine) {
+  const limit = createLimiter(historyLimits);
+  return {
+    ...{ learners, logger, now: Date.now, rewriter: compute },
+    timeZones: createTimeZoneStore(redis),
+    scanLearners: (tenant: string) => scanLearners(redis, tenant),
+    partitionOf: (tenant: string, userId: string) => partitionOf(tenant, userId, partitions),
+    countPendingRows: async (partition: number) => (await outbox.readBacklog([partition]))[0]?.length ?? 0,
+    pendingAttempts: createPendingAttempts(redis, partitions),
+    stored: createStoredRows(clickhouse, limit),
+    oldestPendingSeconds: async () => (await outbox.facts()).oldestPendingSeconds,
   };
 }
 

@@ -2,6 +2,7 @@
  * A worker encodes each row once, as TabSeparated. The drain only moves bytes and prepends `outboxColumns`.
  */
 import type { AnswerConditions, SkillConditions } from '../../domain/answer/answer-conditions.js';
+import { formatDay, parseDay } from '../../domain/base/calendar.js';
 import { type Answer, type NonEmpty, sections } from '../../domain/base/common.js';
 import type { ParameterSource } from '../../domain/catalogue/tenant-model.js';
 import type { LearnerId } from '../learners/learner-name.js';
@@ -54,7 +55,7 @@ export const attemptColumns = [
   ...(['rapid_seconds', 'log_time_mean', 'log_time_sd', 'accuracy_norm'] as const),
   ...(['rapid', 'efficiency_index', 'recommendation_code'] as const),
   ...(['section', 'weight', 'closed_mastery', 'baseline_total'] as const),
-  ...(['event_fingerprint', 'learner_version', 'further_skills'] as const),
+  ...(['event_fingerprint', 'learner_version', 'further_skills', 'local_date', 'time_zone'] as const),
 ] as const;
 
 /**
@@ -80,7 +81,8 @@ export function encodeAttemptRow(
   const place = `${conditions.section ?? ''}\t${conditions.weight}\t${orNull(conditions.closedMastery)}\t${orNull(figures.baselineTotal)}`;
   const further = event.skillIds.length === 1 ? '[]' : encodeFurtherSkills(event, figures, conditions);
   const origin = `${figures.eventFingerprint}\t${figures.learnerVersion}\t${further}`;
-  return `${ids}\t${answer}\t${times}\t${trace}\t${model}\t${terms}\t${pace}\t${outcome}\t${place}\t${origin}`;
+  const day = `${formatDay(conditions.localDay)}\t${conditions.timeZone}`;
+  return `${ids}\t${answer}\t${times}\t${trace}\t${model}\t${terms}\t${pace}\t${outcome}\t${place}\t${origin}\t${day}`;
 }
 
 /** Array of tuples: id, masteries, plateau, parameters, their version and source. */
@@ -169,6 +171,8 @@ export function decodeAttemptRow(line: string): AttemptRow {
       learnerVersion: number('learner_version'),
     },
     conditions: {
+      timeZone: text('time_zone'),
+      localDay: parseDay(field('local_date')),
       skills: [
         {
           parameters: {

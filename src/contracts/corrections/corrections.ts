@@ -14,8 +14,8 @@ const Rewrite = Type.Object({
   userId: Type.String(),
   kind: Type.Literal('rewrite'),
   fromSeq: Type.Integer({ minimum: 1 }),
-  /** UTC day since 1970 on which the retracted answer arrived. */
-  takenBackDay: Type.Integer(),
+  /** UTC day since 1970 on which the retracted answer arrived; null: no answer is removed. */
+  takenBackDay: Type.Union([Type.Integer(), Type.Null()]),
 });
 
 export type RewriteCorrection = Static<typeof Rewrite>;

@@ -14,7 +14,10 @@ const key = {
   development: Type.Boolean({ description: 'If true, the key only works on the machine of the service.' }),
   created_at: Time,
 };
-export const OwnKey = Type.Object(key);
+export const OwnKey = Type.Object({
+  ...key,
+  time_zone: Type.String({ description: 'Time zone of the tenant, IANA name.' }),
+});
 
 const stored = {
   ...{ ...key, revoked_at: nullable(Time) },
@@ -39,7 +42,9 @@ export const RedriveResult = Type.Object(namedFields(Count, 'moved', 'stayed', '
 
 const Mismatch = Type.Object({
   ...namedFields(Type.String(), 'kind', 'tenant', 'meaning'),
-  day: Type.String({ description: 'UTC day, YYYY-MM-DD, or `all days`.' }),
+  day: Type.String({
+    description: 'UTC day of arrival, or local day of the answers, YYYY-MM-DD, or `all days`.',
+  }),
   partition: nullable(Count),
   place: nullable(Type.String()),
   ...namedFields(Type.Integer(), 'expected', 'found'),

@@ -169,6 +169,11 @@ export const operations: Readonly<Record<RouteName, Operation>> = {
     'redeliver',
     'Send a message again with the same webhook-id',
   ],
+  'GET /api/v1/settings': ['settings', 'Read the time zone of the tenant and the progress of its change'],
+  'PUT /api/v1/settings': [
+    'setSettings',
+    'Change the time zone; a job then moves earlier answers to its days',
+  ],
   'GET /api/v1/xapi-mapping': ['xapiMapping', 'Read the mapping of xAPI statements to answers', 'ETag'],
   'PUT /api/v1/xapi-mapping': ['setXapiMapping', 'Replace the mapping of xAPI statements to answers', 'ETag'],
   'POST /xapi/statements': ['postStatements', 'Record up to 1,000 xAPI statements'],

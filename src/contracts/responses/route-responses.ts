@@ -13,6 +13,7 @@ import * as learners from './learners.js';
 import * as mastery from './mastery.js';
 import * as models from './models.js';
 import * as predictions from './predictions.js';
+import * as settings from './settings.js';
 import { Amount, Count, ErrorObject, namedFields } from './shared-schemas.js';
 import * as skills from './skills.js';
 import * as statistics from './statistics.js';
@@ -160,6 +161,8 @@ const responses = {
   'POST /api/v1/webhooks/:webhook_id/deliveries/:message_id/redeliver': accepted(
     ...([webhooks.SentMessage, 'WEBHOOK_NOT_FOUND', 'NOT_FOUND', 'CONFLICT'] as const),
   ),
+  'GET /api/v1/settings': ok(settings.Settings),
+  'PUT /api/v1/settings': accepted(settings.Settings),
   'GET /api/v1/xapi-mapping': ok(XapiMapping),
   'PUT /api/v1/xapi-mapping': ok(XapiMapping, 'PRECONDITION_FAILED'),
   'POST /xapi/statements': withoutEnvelope({ 200: Type.Array(Uuid) }, ...countingErrors, 'TOO_LATE'),

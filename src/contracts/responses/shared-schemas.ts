@@ -11,7 +11,10 @@ export const Amount = Type.Number({ minimum: 0 });
 export const Share = Type.Number({ minimum: 0, maximum: 1 });
 export const Change = Type.Number({ minimum: -1, maximum: 1 });
 export const Time = Type.String({ format: 'date-time', description: 'RFC 3339 time in UTC.' });
-export const Day = Type.String({ format: 'date', description: 'UTC day, YYYY-MM-DD.' });
+export const Day = Type.String({
+  format: 'date',
+  description: 'Day in the time zone of the tenant, YYYY-MM-DD.',
+});
 export const Text = nullable(Type.String());
 export const Difficulty = nullable(Type.Number({ minimum: -3, maximum: 3 }));
 export const lagField = { source_lag_seconds: nullable(Amount) };

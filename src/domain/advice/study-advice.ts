@@ -1,4 +1,4 @@
-import { countDays, memoizeByObject, type Section, sections, toDay } from '../base/common.js';
+import { countDays, memoizeByObject, type Section, sections } from '../base/common.js';
 import { goalConstants } from '../base/score-constants.js';
 import { computeSectionShare } from '../catalogue/catalogue.js';
 import { resolveSkillModel, type TenantModel } from '../catalogue/tenant-model.js';
@@ -20,7 +20,7 @@ import { computeBiasPoints, countRecentAttempts, hasFaded, roundRapidThreshold }
 import { computeFirstHour, computePracticeGain, computeReviewGain } from './practice-gain.js';
 
 export interface StudyContext
-  extends Pick<LearnerAssessment, 'learner' | 'views' | 'model' | 'now' | 'measures'> {
+  extends Pick<LearnerAssessment, 'learner' | 'views' | 'model' | 'now' | 'today' | 'measures'> {
   /** Default goals cause no advice. */
   readonly goal: GoalFigures & Pick<GoalOutlook, 'isSet' | 'onTrack'>;
   readonly locale: Locale;
@@ -61,10 +61,6 @@ export function buildStudyAdvice(context: StudyContext): StudyAdvice[] {
 
 const compareIds = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** UTC days, as in the status of a learner. */
-const countIdleDays = (views: readonly SkillView[], now: number): number =>
-  toDay(now) - toDay(Math.max(0, ...views.map(({ state }) => state.lastAttemptAt)));
-
 export function adviceUnavailableReason(context: StudyContext): string {
   const { views, locale } = context;
   const { none } = adviceTexts[locale];
@@ -73,9 +69,9 @@ export function adviceUnavailableReason(context: StudyContext): string {
   return views.every((view) => isMastered(view, context)) ? none.DONE() : none.STEADY();
 }
 
-function adviseOnTrend({ learner: { trend }, views, now, locale }: StudyContext): StudyAdvice[] {
+function adviseOnTrend({ learner: { trend, activity }, views, today, locale }: StudyContext): StudyAdvice[] {
   const { study } = adviceTexts[locale];
-  const idleDays = countIdleDays(views, now);
+  const idleDays = today - activity.day;
   if (views.length > 0 && idleDays >= activityConstants.days)
     return [{ code: 'IDLE', skillId: null, text: study.IDLE(idleDays) }];
   if (!isFalling(trend)) return [];
@@ -92,10 +88,10 @@ function adviseOnSection({ measures, locale }: StudyContext): StudyAdvice[] {
 }
 
 /** Agrees with the status. Without the date if it is beyond a year, because the forecast ends there. */
-function adviseOnGoal({ goal, now, locale }: StudyContext): StudyAdvice[] {
+function adviseOnGoal({ goal, today, locale }: StudyContext): StudyAdvice[] {
   const { isSet, onTrack, isLost, status, targetDate } = goal;
   if (!isSet || onTrack || status === 'on_track' || (status === 'reached' && !isLost)) return [];
-  const isFar = (countDaysUntil(targetDate, now) ?? 0) > goalConstants.horizonDays;
+  const isFar = (countDaysUntil(targetDate, today) ?? 0) > goalConstants.horizonDays;
   const text = adviceTexts[locale].study.GOAL_GAP(isFar ? { ...goal, targetDate: null } : goal);
   return [{ code: 'GOAL_GAP', skillId: null, text }];
 }

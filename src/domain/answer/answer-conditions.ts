@@ -1,4 +1,5 @@
 import type { BktParameters } from '../base/bkt-parameters.js';
+import { getCalendar } from '../base/calendar.js';
 import {
   type Answer,
   logit,
@@ -43,6 +44,10 @@ export interface SkillConditions {
 
 /** All inputs of an update except the learner's states. Attempt rows store them (ADR 9). */
 export interface AnswerConditions {
+  /** IANA name. */
+  readonly timeZone: string;
+  /** Day of the answer in `timeZone`, since 1970. */
+  readonly localDay: number;
   /** In the order of the question's skills. */
   readonly skills: NonEmpty<SkillConditions>;
   /** Logits; 0 without a difficulty. */
@@ -78,7 +83,10 @@ export function computeConditions(
   const terms = selectTerms(model, asked.combined, item);
   const features = computeFeatures(asked, shift, states, question);
   const norms = computeNorms(asked.combined.times);
+  const { timeZone } = states.learner;
   return {
+    timeZone,
+    localDay: getCalendar(timeZone).toDay(question.occurredAt),
     skills: asked.skills,
     difficultyShift: shift,
     abilityOffset: model.abilityOffset + asked.combined.abilityOffset + (item?.abilityOffset ?? 0) - shift,

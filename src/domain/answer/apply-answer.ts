@@ -1,5 +1,5 @@
 import type { BktParameters } from '../base/bkt-parameters.js';
-import { type Answer, average, dayMs, mapNonEmpty, type NonEmpty, sigmoid, toDay } from '../base/common.js';
+import { type Answer, average, dayMs, mapNonEmpty, type NonEmpty, sigmoid } from '../base/common.js';
 import { projectLearning } from '../base/score-constants.js';
 import { computeSectionShare } from '../catalogue/catalogue.js';
 import { computeAbilityEvidence, updateAbilities } from '../tracing/ability.js';
@@ -95,8 +95,8 @@ function updateSkill(
   trace: SkillTrace,
 ): SkillState {
   const { isCorrect, timeSpentSeconds } = answer;
-  const day = toDay(answer.occurredAt);
-  const isNewDay = isCorrect && day > skill.lastCorrectDay;
+  const { localDay } = conditions;
+  const isNewDay = isCorrect && localDay > skill.lastCorrectDay;
   const idleDays = skill.attempts === 0 ? 0 : (answer.occurredAt - skill.lastAttemptAt) / dayMs;
   const attempts = skill.attempts + 1;
   const plateau = updatePlateau(skill.plateau, masteryAfter, idleDays);
@@ -106,7 +106,7 @@ function updateSkill(
     correct: skill.correct + (isCorrect ? 1 : 0),
     lastAttemptAt: Math.max(skill.lastAttemptAt, answer.occurredAt),
     correctDays: skill.correctDays + (isNewDay ? 1 : 0),
-    lastCorrectDay: isNewDay ? day : skill.lastCorrectDay,
+    lastCorrectDay: isNewDay ? localDay : skill.lastCorrectDay,
     plateau,
     pace: updatePace(skill.pace, isCorrect, timeSpentSeconds, conditions.norm, isRapidAnswer),
     rapid: updateRapid(skill.rapid, timeSpentSeconds, conditions.rapidSeconds),
@@ -132,14 +132,15 @@ function updateLearner(
 ): LearnerState {
   const share = { math: computeSectionShare(conditions, 'math'), rw: computeSectionShare(conditions, 'rw') };
   const evidence = computeAbilityEvidence(answer, conditions.skills, combined.attempts);
-  const pauseDays = computePause(learner, answer);
+  const pauseDays = computePause(learner, conditions);
   return {
     version: learner.version,
     attempts: learner.attempts + 1,
     abilityVersion: learner.abilityVersion,
+    timeZone: conditions.timeZone,
     abilities: updateAbilities(learner.abilities, evidence, share, isFalling(learner.trend), pauseDays),
     baselineTotal: learner.baselineTotal,
-    activity: countActivity(learner.activity, toDay(answer.occurredAt), share),
+    activity: countActivity(learner.activity, conditions.localDay, share),
     momentum:
       conditions.closedMastery === null
         ? learner.momentum
@@ -168,8 +169,8 @@ export const averageLearning = (skills: readonly SkillLearning[]): number =>
   average(skills, ({ parameters }) => parameters.pLearn);
 
 /** Days without answers before this one; 0 if they are too few to matter. */
-function computePause({ activity }: LearnerState, { occurredAt }: Answer): number {
-  const days = activity.day < 0 ? 0 : toDay(occurredAt) - activity.day;
+function computePause({ activity }: LearnerState, { localDay }: AnswerConditions): number {
+  const days = activity.day < 0 ? 0 : localDay - activity.day;
   return isPause(days) ? days : 0;
 }
 

@@ -65,7 +65,7 @@ export function toMonth(ms: number): number {
 export const formatDate = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
 /** UTC days since 1970. */
-export const toDay = (ms: number): number => Math.floor(ms / dayMs);
+export const toUtcDay = (ms: number): number => Math.floor(ms / dayMs);
 
 export const countDays = (from: number, to: number): number => Math.floor((to - from) / dayMs);
 

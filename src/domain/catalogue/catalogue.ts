@@ -4,6 +4,7 @@ import {
   masteryThresholds,
   maxPStarShare,
 } from '../base/bkt-parameters.js';
+import { utc } from '../base/calendar.js';
 import { mapSections, type NonEmpty, type PerSection, type Section, sections } from '../base/common.js';
 import { scoreConstants } from '../base/score-constants.js';
 import { computeMaxForget, pStar } from '../tracing/bkt.js';
@@ -29,13 +30,20 @@ export interface SectionTotals {
   readonly weight: number;
 }
 
+/** Settings of a tenant. */
 export interface Catalogue {
   readonly revision: number;
+  /** Of new learners. IANA name. */
+  readonly timeZone: string;
   readonly entries: ReadonlyMap<string, SkillEntry>;
   readonly totals: PerSection<SectionTotals & { readonly placed: number }>;
 }
 
-export function buildCatalogue(revision: number, entries: ReadonlyMap<string, SkillEntry>): Catalogue {
+export function buildCatalogue(
+  revision: number,
+  entries: ReadonlyMap<string, SkillEntry>,
+  timeZone = utc,
+): Catalogue {
   const totals = mapSections((section) => {
     const totals = { skills: 0, weight: 0, placed: 0 };
     for (const entry of entries.values()) {
@@ -46,7 +54,7 @@ export function buildCatalogue(revision: number, entries: ReadonlyMap<string, Sk
     }
     return totals;
   });
-  return { revision, entries, totals };
+  return { revision, timeZone, entries, totals };
 }
 
 export const emptyCatalogue: Catalogue = buildCatalogue(0, new Map());

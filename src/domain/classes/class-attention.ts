@@ -2,7 +2,7 @@
 import { withNames } from '../advice/advice-texts.js';
 import { countDaysUntil } from '../score/goal.js';
 import { classConstants } from './class-constants.js';
-import { countIdleDays, type Status, type StatusInput } from './learner-status.js';
+import type { Status, StatusInput } from './learner-status.js';
 
 /**
  * Most urgent first. Without answers, no other help works. Fast answers show nothing. A fall is new, a plateau may be old.
@@ -14,7 +14,7 @@ type AttentionCode = (typeof attentionCodes)[number];
 /** Latest answers of a learner to a skill. `answers` 0: unknown. */
 export type LatestAnswers = Readonly<Record<'answers' | 'correct', number> & Record<'skillId', string>>;
 
-export interface AttentionSubject extends Pick<StatusInput, 'lastAnswerAt' | 'targetDate' | 'chance'> {
+export interface AttentionSubject extends Pick<StatusInput, 'idleDays' | 'targetDate' | 'chance'> {
   readonly userId: string;
   readonly status: Status;
   /** Points that recent accuracy is below earlier accuracy; null: no clear fall. */
@@ -33,9 +33,9 @@ interface Reason {
 }
 type NameSkill = (skillId: string) => string;
 
-function findCause(subject: AttentionSubject, nameSkill: NameSkill, now: number): Reason | null {
+function findCause(subject: AttentionSubject, nameSkill: NameSkill): Reason | null {
   const { rapidSkills, fallPoints, stuck } = subject;
-  const idleDays = countIdleDays(subject, now) ?? 0;
+  const idleDays = subject.idleDays ?? 0;
   const { days, activeDays } = classConstants.idle;
   if (idleDays >= days + activeDays) return null;
   if (idleDays >= days)
@@ -65,9 +65,9 @@ function describeStuck(stuck: LatestAnswers, nameSkill: NameSkill): Reason {
 const computeShare = ({ answers, correct }: LatestAnswers): number => (answers === 0 ? 1 : correct / answers);
 
 /** A goal that is soon and unlikely; else null. */
-function describeGoal({ status, targetDate, chance }: AttentionSubject, now: number): Reason | null {
+function describeGoal({ status, targetDate, chance }: AttentionSubject, today: number): Reason | null {
   const { withinDays, below } = classConstants.goal;
-  const days = countDaysUntil(targetDate, now);
+  const days = countDaysUntil(targetDate, today);
   const isOpen = status === 'at_risk' || status === 'unlikely';
   if (!isOpen || chance === null || chance >= below || days === null || days > withinDays) return null;
   const due = days === 0 ? 'today' : days === 1 ? 'tomorrow' : `in ${days} days`;
@@ -84,17 +84,17 @@ export const describeChance = (chance: number): string =>
   `${chance < 0.01 ? 'less than 1' : Math.floor(100 * chance + 1e-9)} % likely`;
 
 /** The most urgent reason of a learner. Its text adds a goal that is near. */
-function findReason(subject: AttentionSubject, nameSkill: NameSkill, now: number) {
-  const [cause, goal] = [findCause(subject, nameSkill, now), describeGoal(subject, now)];
+function findReason(subject: AttentionSubject, nameSkill: NameSkill, today: number) {
+  const [cause, goal] = [findCause(subject, nameSkill), describeGoal(subject, today)];
   const reason = cause ?? goal;
   if (reason === null) return null;
   const text = cause && goal ? `${cause.text}; ${goal.text}` : reason.text;
   return { ...reason, userId: subject.userId, text };
 }
 
-/** Codes take turns, so that ten idle learners do not hide the others. @param now Unix milliseconds */
-export function selectAttention(subjects: readonly AttentionSubject[], nameSkill: NameSkill, now: number) {
-  const found = subjects.flatMap((subject) => findReason(subject, nameSkill, now) ?? []);
+/** Codes take turns, so that ten idle learners do not hide the others. @param today local day since 1970 */
+export function selectAttention(subjects: readonly AttentionSubject[], nameSkill: NameSkill, today: number) {
+  const found = subjects.flatMap((subject) => findReason(subject, nameSkill, today) ?? []);
   const inTurns = attentionCodes.flatMap((code, order) =>
     found
       .filter((one) => one.code === code)

@@ -1,7 +1,6 @@
-import { toDay } from '../base/common.js';
 import type { GoalStatus } from '../score/goal.js';
 
-/** UTC days without an answer; minimum number of answers to judge a forecast. */
+/** Local days without an answer; minimum number of answers to judge a forecast. */
 export const statusRule = { idleDays: 14, fewAnswers: 20 } as const;
 
 export type Status = GoalStatus | 'idle' | 'few';
@@ -20,14 +19,14 @@ export const statusTexts: Readonly<Record<Status, string>> = {
 
 export interface StatusInput {
   readonly answers: number;
-  /** RFC 3339; null without an answer. */
-  readonly lastAnswerAt: string | null;
+  /** Local days since the last answer; null without an answer. */
+  readonly idleDays: number | null;
   readonly goalStatus: GoalStatus;
   readonly isOnTrack: boolean;
   readonly currentTotal: number;
   /** Null if no goal is set. */
   readonly targetScore: number | null;
-  /** UTC day; null without a date. */
+  /** Local day; null without a date. */
   readonly targetDate: string | null;
   /** Null if the forecast does not reach the target within a year. */
   readonly daysToGoal: number | null;
@@ -44,31 +43,24 @@ export interface StatusInput {
 export const hasOpenGoal = ({ status }: { readonly status: GoalStatus }): boolean =>
   status !== 'none' && status !== 'expired';
 
-/** UTC days since the last answer. @param now Unix milliseconds */
-export const countIdleDays = (
-  { lastAnswerAt }: Pick<StatusInput, 'lastAnswerAt'>,
-  now: number,
-): number | null => (lastAnswerAt === null ? null : toDay(now) - toDay(Date.parse(lastAnswerAt)));
-
-/** Ignores the forecast of idle learners and beginners. @param now Unix milliseconds */
-export function computeStatus(
-  input: Pick<StatusInput, 'answers' | 'lastAnswerAt' | 'goalStatus'>,
-  now: number,
-): Status {
-  const { goalStatus, answers } = input;
+/** Ignores the forecast of idle learners and beginners. */
+export function computeStatus({
+  goalStatus,
+  answers,
+  idleDays,
+}: Pick<StatusInput, 'answers' | 'idleDays' | 'goalStatus'>): Status {
   const hasAnswers = answers >= statusRule.fewAnswers;
   if (goalStatus === 'expired' || (goalStatus === 'reached' && hasAnswers)) return goalStatus;
-  const idleDays = countIdleDays(input, now);
   if (idleDays !== null && idleDays >= statusRule.idleDays) return 'idle';
   return hasAnswers ? goalStatus : 'few';
 }
 
-/** Null if there is nothing to explain. @param now Unix milliseconds @param isBrief omits the answers per day */
-export function explainStatus(input: StatusInput, now: number, isBrief = false): string | null {
+/** Null if there is nothing to explain. @param isBrief omits the answers per day */
+export function explainStatus(input: StatusInput, isBrief = false): string | null {
   const gap = countMissingPoints(input);
-  switch (computeStatus(input, now)) {
+  switch (computeStatus(input)) {
     case 'idle':
-      return `no answer for ${countIdleDays(input, now)} days`;
+      return `no answer for ${input.idleDays} days`;
     case 'few':
       return `${input.answers} of ${statusRule.fewAnswers} answers`;
     case 'expired':

@@ -6,7 +6,8 @@ import {
   type SkillConditions,
 } from '../answer/answer-conditions.js';
 import { type AnswerEffect, applyAnswer } from '../answer/apply-answer.js';
-import { type Answer, dayMs, mapNonEmpty, type NonEmpty } from '../base/common.js';
+import { getCalendar } from '../base/calendar.js';
+import { type Answer, mapNonEmpty, type NonEmpty } from '../base/common.js';
 import type { ItemModel, TenantModel } from '../catalogue/tenant-model.js';
 import { buildSkillViews, collectPractisedSkills, computeMeanMastery } from '../learner/skill-view.js';
 import type { ForecastSubject } from '../score/assessment.js';
@@ -15,6 +16,7 @@ import { computeCurrentTotal } from '../score/scores.js';
 import { hashQuestionKeys } from '../tracing/course.js';
 import {
   type AnswerStates,
+  computeDayEnd,
   type ItemRecord,
   type LearnerState,
   newLearner,
@@ -141,7 +143,7 @@ function createItemGenerations(from: ReplayedStates | null) {
 
 type BaselineContext = Pick<ForecastSubject, 'model' | 'registeredSkills'>;
 
-interface RetractionContext extends BaselineContext {
+export interface RewriteContext extends BaselineContext {
   readonly findItem: (itemId: string) => ItemModel | null;
   readonly version: number;
 }
@@ -151,24 +153,61 @@ export interface RewrittenRow<Row> extends ReplayedAnswer, RowFigures {
   readonly conditions: AnswerConditions;
 }
 
-/**
- * Replays a learner without one answer. @param rows without gaps, after the snapshot `from` @param from null
- * if the rows start with the first answer @returns states, and the rows to rewrite: those after the removed
- * one and the last commit
- */
-export function replayWithout<Row extends ReplayRow>(
+/** @param rows without gaps, after the snapshot `from` @param from null if the rows start with the first answer */
+export const replayWithout = <Row extends ReplayRow>(
   rows: readonly Row[],
   from: ReplayedStates | null,
   removedIndex: number,
-  context: RetractionContext,
-): { readonly rewritten: readonly RewrittenRow<Row>[]; readonly states: ReplayedStates | null } {
-  const remaining = rows.toSpliced(removedIndex, 1);
+  context: RewriteContext,
+): RewrittenHistory<Row> =>
+  replayChanged(rows, from, { rows: rows.toSpliced(removedIndex, 1), removedIndex }, context);
+
+/** Moves the answers to their days in another time zone. @param rows, from as for `replayWithout` */
+export function replayInTimeZone<Row extends ReplayRow>(
+  rows: readonly Row[],
+  from: ReplayedStates | null,
+  timeZone: string,
+  context: RewriteContext,
+): RewrittenHistory<Row> {
+  const { toDay } = getCalendar(timeZone);
+  const moved = rows.map(({ event, conditions, ...row }) => {
+    const localDay = toDay(event.occurredAt);
+    return { ...row, event, conditions: { ...conditions, timeZone, localDay } };
+  }) as unknown as Row[];
+  const { rewritten, states } = replayChanged(rows, from, { rows: moved, removedIndex: null }, context);
+  return { rewritten, states: states && { ...states, learner: { ...states.learner, timeZone } } };
+}
+
+export interface RewrittenHistory<Row> {
+  /** From the first changed row on, and the last commit. */
+  readonly rewritten: readonly RewrittenRow<Row>[];
+  readonly states: ReplayedStates | null;
+}
+
+/** Rows as they should have been. One row is missing, or rows are on other days. */
+interface ChangedHistory<Row> {
+  readonly rows: readonly Row[];
+  readonly removedIndex: number | null;
+}
+
+const findFirstMoved = (rows: readonly ReplayRow[], changed: readonly ReplayRow[]): number => {
+  const found = rows.findIndex((row, i) => row.conditions.localDay !== changed[i]?.conditions.localDay);
+  return found < 0 ? rows.length : found;
+};
+
+function replayChanged<Row extends ReplayRow>(
+  rows: readonly Row[],
+  from: ReplayedStates | null,
+  { rows: remaining, removedIndex }: ChangedHistory<Row>,
+  context: RewriteContext,
+): RewrittenHistory<Row> {
+  const firstChanged = removedIndex ?? findFirstMoved(rows, remaining);
   const lastCommit = findLastCommitStart(remaining);
   const [original, reduced] = [startReplay(from), startReplay(from)];
   const seqBefore = from?.learner.attempts ?? 0;
   const rewritten: RewrittenRow<Row>[] = [];
   for (const [index, row] of remaining.entries()) {
-    const isLater = index >= removedIndex;
+    const isLater = index >= firstChanged;
     if (index === removedIndex) original.add(rows[removedIndex] as Row);
     const learnerSeq = seqBefore + index + 1;
     const learnerVersion = index < lastCommit ? row.figures.learnerVersion : context.version;
@@ -180,7 +219,7 @@ export function replayWithout<Row extends ReplayRow>(
     const counted = isLater ? states.learner : row.figures;
     const figures = { learnerSeq, learnerVersion, baselineTotal: counted.baselineTotal };
     const answer = reduced.add({ event: row.event, figures, conditions });
-    original.add(row);
+    original.add(rows[isLater ? index + rows.length - remaining.length : index] as Row);
     if (isLater) setDueBaseline(reduced, row.event.occurredAt, context);
     const { baselineTotal } = reduced.learner();
     if (isLater || index >= lastCommit)
@@ -218,7 +257,7 @@ function recomputeConditions(
   states: AnswerStates,
   row: ReplayRow,
   oldClose: number | null,
-  { model, findItem }: RetractionContext,
+  { model, findItem }: RewriteContext,
 ): AnswerConditions {
   const { event, conditions } = row;
   const item = event.itemId === null ? null : findItem(event.itemId);
@@ -236,15 +275,11 @@ function recomputeConditions(
   return {
     ...conditions,
     pCorrect: isCurrentModel ? predicted(states) : conditions.pCorrect,
-    closedMastery: startsNewDay(states.learner, event) ? close() : null,
+    closedMastery: startsNewDay(states.learner, conditions.localDay) ? close() : null,
   };
 }
 
 const masteryTolerance = 1e-9;
 
-const computeClosedMastery = (
-  replay: Replay,
-  { activity }: LearnerState,
-  model: TenantModel,
-): number | null =>
-  computeMeanMastery(collectPractisedSkills(replay.skills, model), (activity.day + 1) * dayMs);
+const computeClosedMastery = (replay: Replay, learner: LearnerState, model: TenantModel): number | null =>
+  computeMeanMastery(collectPractisedSkills(replay.skills, model), computeDayEnd(learner));

@@ -1,4 +1,4 @@
-import { dayMs, toDay } from '../base/common.js';
+import { type Calendar, getCalendar } from '../base/calendar.js';
 import { normalQuantile } from '../base/normal-distribution.js';
 import type { TenantModel } from '../catalogue/tenant-model.js';
 import type { LearnerState, SkillState } from '../tracing/learner-states.js';
@@ -46,7 +46,7 @@ function pairwiseSlopes(points: readonly Point[]): Float64Array {
 
 export interface SkillDay {
   readonly skillId: string;
-  /** UTC day since 1970. The first combines all days before the window. */
+  /** Local day since 1970. The first combines all days before the window. */
   readonly day: number;
   /** On the skill. */
   readonly attempts: number;
@@ -72,15 +72,14 @@ export const computeFirstDay = (days: number, today: number): number => today - 
 export function* buildClosingSeries(
   rows: readonly SkillDay[],
   model: TenantModel,
-  from: number,
-  now: number,
+  { calendar, from, now }: { readonly calendar: Calendar; readonly from: number; readonly now: number },
 ): Generator<undefined, DayClosing[]> {
   const skills = new Map<string, PractisedSkill>();
   const series: DayClosing[] = [];
   for (const [day, dayRows] of groupByDay(rows)) {
     for (const row of dayRows) addSkillDay(skills, row, model);
     if (day < from) continue;
-    const mastery = computeMeanMastery(skills, Math.min((day + 1) * dayMs, now));
+    const mastery = computeMeanMastery(skills, Math.min(calendar.startOfDay(day + 1), now));
     series.push({
       day,
       answers: sumField(dayRows, 'answers'),
@@ -133,16 +132,17 @@ export const computeReadDays = (days: number): number => Math.max(days, velocity
 
 /** Closes the last active day and the idle days since. @returns null if no skill has enough answers */
 export function computeCurrentMomentum(
-  { activity, momentum }: Pick<LearnerState, 'activity' | 'momentum'>,
+  { activity, momentum, timeZone }: Pick<LearnerState, 'activity' | 'momentum' | 'timeZone'>,
   skills: ReadonlyMap<string, SkillState>,
   model: TenantModel,
   now: number,
 ): Momentum | null {
   const practised = collectPractisedSkills(skills, model);
-  const today = toDay(now);
+  const calendar = getCalendar(timeZone);
+  const today = calendar.toDay(now);
   let state = momentum;
   for (const day of listClosingDays(activity.day, today)) {
-    const mastery = computeMeanMastery(practised, Math.min((day + 1) * dayMs, now));
+    const mastery = computeMeanMastery(practised, Math.min(calendar.startOfDay(day + 1), now));
     if (mastery === null) return null;
     state = closeDay(state, day, mastery);
   }

@@ -1,7 +1,8 @@
 /** A learner's section abilities (science notes 6.2). */
 
 import { defaultParameters } from '../base/bkt-parameters.js';
-import { clamp, logit, mapSections, type PerSection, type Section, sigmoid, toDay } from '../base/common.js';
+import { getCalendar } from '../base/calendar.js';
+import { clamp, logit, mapSections, type PerSection, type Section, sigmoid } from '../base/common.js';
 import { abilityFading, scoreConstants } from '../base/score-constants.js';
 import { computeSectionShare, computeSectionTotals, type SectionTotals } from '../catalogue/catalogue.js';
 import type { TenantModel } from '../catalogue/tenant-model.js';
@@ -20,20 +21,26 @@ export interface ForecastSubject {
 }
 
 export interface LearnerAssessment extends ForecastSubject {
+  /** Local day of `now`, since 1970. */
+  readonly today: number;
   readonly measures: PerSection<SectionMeasure>;
   readonly estimate: AbilityEstimate;
 }
 
+export const computeToday = ({ learner, now }: Pick<ForecastSubject, 'learner' | 'now'>): number =>
+  getCalendar(learner.timeZone).toDay(now);
+
 export function assessLearner(subject: ForecastSubject): LearnerAssessment {
-  const { learner, views, model, registeredSkills, now } = subject;
+  const { learner, views, model, registeredSkills } = subject;
+  const today = computeToday(subject);
   const skillsPerAnswer = computeSkillsPerAnswer(subject);
-  const sums = mapSections((section) => sumSkills(views, section, now, skillsPerAnswer));
+  const sums = mapSections((section) => sumSkills(views, section, today, skillsPerAnswer));
   const measures = mapSections((section) => {
     const totals = computeSectionTotals(model.catalogue, registeredSkills, section);
     const other = sums[section === 'math' ? 'rw' : 'math'];
     return measureSection(views, section, learner.abilities[section], sums[section], other, totals);
   });
-  return { ...subject, measures, estimate: estimateAbilities(measures) };
+  return { ...subject, today, measures, estimate: estimateAbilities(measures) };
 }
 
 export type AbilityEstimate = ReturnType<typeof estimateAbilities>;
@@ -116,14 +123,16 @@ const computeFading = ({ right, retained }: SkillSums) =>
     : { retention: retained / right.answers, halfLife: abilityFading.halfLife };
 
 /** Slower than mastery, and not while skills take turns. */
-function computeAbilityRetention(state: SkillState, now: number): number {
-  const idleDays = countIdleDays(state, now) - abilityFading.graceDays;
+function computeAbilityRetention(state: SkillState, today: number): number {
+  const idleDays = countIdleDays(state, today) - abilityFading.graceDays;
   return idleDays <= 0 ? 1 : 2 ** (-idleDays / abilityFading.halfLife);
 }
 
 /** Since the last right answer, because a wrong one must not end fading. */
-export const countIdleDays = ({ lastCorrectDay }: Pick<SkillState, 'lastCorrectDay'>, now: number): number =>
-  Math.max(0, toDay(now) - lastCorrectDay);
+export const countIdleDays = (
+  { lastCorrectDay }: Pick<SkillState, 'lastCorrectDay'>,
+  today: number,
+): number => Math.max(0, today - lastCorrectDay);
 
 /** BKT assumes two states, the filter assumes degrees. Which is right is unknown. */
 function computeDisagreement(byMastery: number, byAbility: number): number {
@@ -149,7 +158,7 @@ export function computeSkillsPerAnswer({
   return Math.max(1, attempts / Math.max(1, learner.attempts));
 }
 
-function sumSkills(views: readonly SkillView[], section: Section, now: number, skillsPerAnswer: number) {
+function sumSkills(views: readonly SkillView[], section: Section, today: number, skillsPerAnswer: number) {
   let [skills, answers, squares, weights, untrusted, wrongAnswers, retained] = [0, 0, 0, 0, 0, 0, 0];
   const right = { skills: 0, weight: 0, answers: 0 };
   const wrong = { skills: 0, weight: 0 };
@@ -161,7 +170,7 @@ function sumSkills(views: readonly SkillView[], section: Section, now: number, s
     skills += share;
     answers += share * attempts;
     squares += share * attempts * attempts;
-    retained += share * correct * computeAbilityRetention(view.state, now);
+    retained += share * correct * computeAbilityRetention(view.state, today);
     weights += weight;
     untrusted += weight * (1 - findTrust(view));
     wrongAnswers += share * (attempts - correct);

@@ -1,11 +1,11 @@
-import { toDay } from '../base/common.js';
+import { parseDay } from '../base/calendar.js';
 import { goalConstants } from '../base/score-constants.js';
 import type { LearnerState } from '../tracing/learner-states.js';
 
 export interface GoalSetting {
   /** 400 to 1600, in steps of 10. */
   readonly targetScore: number;
-  /** UTC date, may be past. */
+  /** Local day, YYYY-MM-DD, may be past. */
   readonly targetDate: string | null;
 }
 
@@ -28,27 +28,29 @@ export const isBaselineDue = ({
 }: Pick<LearnerState, 'baselineTotal' | 'attempts'>): boolean =>
   baselineTotal === null && attempts >= goalConstants.baselineAnswers;
 
-export const countDaysUntil = (targetDate: string | null, now: number): number | null =>
-  targetDate === null ? null : Math.max(0, toDay(Date.parse(targetDate)) - toDay(now));
+/** @param today local day since 1970 */
+export const countDaysUntil = (targetDate: string | null, today: number): number | null =>
+  targetDate === null ? null : Math.max(0, parseDay(targetDate) - today);
 
-export const isDatePast = (targetDate: string | null, now: number): boolean =>
-  targetDate !== null && toDay(Date.parse(targetDate)) < toDay(now);
+/** @param today local day since 1970 */
+export const isDatePast = (targetDate: string | null, today: number): boolean =>
+  targetDate !== null && parseDay(targetDate) < today;
 
 /** Days to the target date, at most a year; a year without a date. */
-export const computeHorizon = (targetDate: string | null, now: number): number =>
-  Math.min(countDaysUntil(targetDate, now) ?? goalConstants.horizonDays, goalConstants.horizonDays);
+export const computeHorizon = (targetDate: string | null, today: number): number =>
+  Math.min(countDaysUntil(targetDate, today) ?? goalConstants.horizonDays, goalConstants.horizonDays);
 
 /** The previous status shifts the limits, so that small changes of a forecast do not change it. */
 export function computeGoalStatus(
   { targetScore, targetDate, status: previous }: TrackedGoal,
   currentTotal: number,
   probability: number,
-  now: number,
+  today: number,
 ): GoalStatus {
   const { unlikely, alertMargin } = goalConstants;
   const isKept = previous === 'reached' && currentTotal >= targetScore - alertMargin;
   if (isKept || currentTotal >= targetScore) return 'reached';
-  if (isDatePast(targetDate, now)) return 'expired';
+  if (isDatePast(targetDate, today)) return 'expired';
   if (probability < (previous === 'unlikely' ? unlikely.kept : unlikely.below)) return 'unlikely';
   return probability >= findOnTrackLimit(previous) ? 'on_track' : 'at_risk';
 }
@@ -61,6 +63,8 @@ function findOnTrackLimit(previous: GoalStatus | null): number {
 
 export interface GoalStanding extends StoredGoal {
   readonly status: GoalStatus;
+  /** Local day of the forecast, since 1970. */
+  readonly today: number;
   /** There are enough answers for an alert. */
   readonly hasBaseline: boolean;
   readonly currentTotal: number;

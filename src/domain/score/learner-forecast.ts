@@ -1,6 +1,6 @@
 import { accuracyConstants } from '../base/accuracy-constants.js';
 import { defaultParameters, forgettingConstants } from '../base/bkt-parameters.js';
-import { clamp, mapSections, type PerSection, round1, toDay } from '../base/common.js';
+import { clamp, mapSections, type PerSection, round1 } from '../base/common.js';
 import { normalCdf } from '../base/normal-distribution.js';
 import { goalConstants, scoreConstants } from '../base/score-constants.js';
 import type { SkillView } from '../learner/skill-view.js';
@@ -55,23 +55,24 @@ export function forecastLearner(subject: ForecastSubject, request: ForecastReque
 
 function forecastHabit(subject: ForecastSubject) {
   const assessment = assessLearner(subject);
-  const practice = estimateCurrentPractice(subject);
+  const practice = estimateCurrentPractice(assessment);
   return { assessment, practice, forecast: createForecast(assessment, buildHabit(assessment, practice)) };
 }
 
 /** The same figures as `goal` of `forecastLearner`, for a fraction of the time. */
 export function forecastGoal(subject: ForecastSubject, tracked: TrackedGoal) {
   const { assessment, forecast } = forecastHabit(subject);
-  return { ...assessGoal(assessment, forecast, tracked), currentTotal: forecast.current.total };
+  const { today } = assessment;
+  return { ...assessGoal(assessment, forecast, tracked), currentTotal: forecast.current.total, today };
 }
 
 function forecastAnswerAccuracy(assessment: LearnerAssessment, { days, level }: ForecastRequest) {
   const {
     learner,
     model: { accuracy },
-    now,
+    today,
   } = assessment;
-  const { math, rw } = computePractice(learner.activity, toDay(now));
+  const { math, rw } = computePractice(learner.activity, today);
   const answers = Math.max(accuracyConstants.minAnswers, Math.round((math.rate + rw.rate) * days));
   const active = forecastAccuracy(accuracy, learner, accuracy.unit === 'days' ? days : answers);
   const forecast = { ...active, expected: fadeShare(active.expected, assessment) };
@@ -79,10 +80,10 @@ function forecastAnswerAccuracy(assessment: LearnerAssessment, { days, level }: 
 }
 
 /** Without right answers, the share falls towards that of a new skill, like mastery. */
-function fadeShare(share: number, { views, measures, now }: LearnerAssessment): number {
+function fadeShare(share: number, { views, measures, today }: LearnerAssessment): number {
   const shortestIdle = views.reduce(
-    (least, { state }) => Math.min(least, countIdleDays(state, now)),
-    toDay(now),
+    (least, { state }) => Math.min(least, countIdleDays(state, today)),
+    today,
   );
   const idleDays = shortestIdle - forgettingConstants.graceDays;
   const halfLife = Math.min(measures.math.halfLife, measures.rw.halfLife);
@@ -98,7 +99,7 @@ function findNeededRate(
   assessment: LearnerAssessment,
   { targetScore, targetDate }: GoalOutlook,
 ): number | null {
-  const days = computeHorizon(targetDate, assessment.now);
+  const days = computeHorizon(targetDate, assessment.today);
   const reaches = (rate: number): boolean => {
     const practising = createForecast(assessment, buildSteadyHabit(assessment, { math: rate, rw: rate }));
     return practising.scoresIn(days).total >= targetScore;
@@ -131,7 +132,7 @@ export function forecastPlan(
   const forecast = forecastAtRate(plan.answersPerDay);
   const currentForecast = createForecast(
     assessment,
-    buildHabit(assessment, estimateCurrentPractice(subject)),
+    buildHabit(assessment, estimateCurrentPractice(assessment)),
   );
   const goal = assessGoal(assessment, forecast, goalSetting);
   return {
@@ -182,8 +183,8 @@ function buildPlannedHabit(
 }
 
 /** Current proportion, else by the number of skills. */
-function computeMathShare({ learner, now }: LearnerAssessment, skills: PerSection<number>): number {
-  const { math, rw } = computePractice(learner.activity, toDay(now));
+function computeMathShare({ learner, today }: LearnerAssessment, skills: PerSection<number>): number {
+  const { math, rw } = computePractice(learner.activity, today);
   const share = math.rate + rw.rate > 0 ? { math: math.rate, rw: rw.rate } : skills;
   const sum = share.math + share.rw;
   return sum > 0 ? share.math / sum : 0.5;
@@ -231,13 +232,13 @@ type BestScores = (from: number, to: number) => Scores;
 
 export type GoalOutlook = ReturnType<typeof assessGoal>;
 
-function assessGoal({ learner, now }: LearnerAssessment, forecast: Forecast, tracked: TrackedGoal | null) {
+function assessGoal({ learner, today }: LearnerAssessment, forecast: Forecast, tracked: TrackedGoal | null) {
   const base = learner.baselineTotal ?? goalConstants.defaultBaseline;
   const { targetScore, targetDate } = tracked ?? {
     targetScore: computeDefaultTarget(base),
     targetDate: null,
   };
-  const horizon = computeHorizon(targetDate, now);
+  const horizon = computeHorizon(targetDate, today);
   const atHorizon = forecast.forecastIn(horizon, scoreConstants.defaultLevel);
   const daysToGoal = forecast.daysTo(targetScore);
   const isReached = daysToGoal !== null && daysToGoal <= horizon;
@@ -248,7 +249,7 @@ function assessGoal({ learner, now }: LearnerAssessment, forecast: Forecast, tra
     targetScore,
     targetDate,
     isSet: tracked !== null,
-    status: tracked === null ? ('none' as const) : computeGoalStatus(tracked, total, probability, now),
+    status: tracked === null ? ('none' as const) : computeGoalStatus(tracked, total, probability, today),
     /** Points below the target. */
     gap: Math.max(0, targetScore - total),
     daysToGoal,

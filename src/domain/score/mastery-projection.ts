@@ -66,9 +66,9 @@ function projectSkills(
     if (weight === 0) continue;
     const practice = habit.practiceFor(view, section);
     const ownGrowth = view.state.attempts === 0 ? growth.unseen : growth.practised;
-    projected.push(...projectSkill(view, weight, practice, ownGrowth, predicted, assessment.now));
+    projected.push(...projectSkill(view, weight, practice, ownGrowth, predicted, assessment));
     unseenWeight -= weight;
-    shortestIdle = Math.min(shortestIdle, countIdleDays(view.state, assessment.now));
+    shortestIdle = Math.min(shortestIdle, countIdleDays(view.state, assessment.today));
   }
   if (unseenWeight > 0) {
     const change = computeChange(defaultParameters, false, habit.practiceFor(null, section), growth.unseen);
@@ -89,7 +89,7 @@ function projectSkill(
   practice: SkillPractice,
   growth: number,
   predicted: PredictedMastery,
-  now: number,
+  { now, today }: Pick<LearnerAssessment, 'now' | 'today'>,
 ): ProjectedSkill[] {
   const { state, model, mastery } = view;
   const isSlowed = isPlateau(state.plateau) || isRapidFlagged(state.rapid);
@@ -99,7 +99,7 @@ function projectSkill(
   const graceDays = computeGraceDays(now - state.lastAttemptAt);
   const own = { mastery, weight: trusted, change, halfLife, graceDays };
   if (trusted === weight) return [own];
-  return [own, fadeAbility(predicted, weight - trusted, change, countIdleDays(state, now))];
+  return [own, fadeAbility(predicted, weight - trusted, change, countIdleDays(state, today))];
 }
 
 const computeGraceDays = (idleMs: number): number =>

@@ -1,18 +1,13 @@
 /** Future practice of each skill, distributed over the skills like recent practice. */
 
-import { dayMs, mapSections, type PerSection, type Section, toDay } from '../base/common.js';
+import { dayMs, mapSections, type PerSection, type Section } from '../base/common.js';
 import { projectionConstants, scoreConstants } from '../base/score-constants.js';
 import { computeSectionShare } from '../catalogue/catalogue.js';
 import type { SkillView } from '../learner/skill-view.js';
 import { estimatePractice, type Practice } from '../tracing/activity.js';
 import type { SkillState } from '../tracing/learner-states.js';
 import { activityConstants } from '../tracing/tracing-constants.js';
-import {
-  computeSkillsPerAnswer,
-  type ForecastSubject,
-  type LearnerAssessment,
-  type SectionMeasure,
-} from './assessment.js';
+import { computeSkillsPerAnswer, type LearnerAssessment, type SectionMeasure } from './assessment.js';
 
 export interface PracticeHabit {
   /** @param view null for skills without answers */
@@ -20,8 +15,8 @@ export interface PracticeHabit {
   readonly isEqualBySection: boolean;
 }
 
-export const estimateCurrentPractice = ({ learner, now }: ForecastSubject): PerSection<Practice> =>
-  estimatePractice(learner.activity, learner.attempts, toDay(now));
+export const estimateCurrentPractice = ({ learner, today }: LearnerAssessment): PerSection<Practice> =>
+  estimatePractice(learner.activity, learner.attempts, today);
 
 export const buildSteadyHabit = (
   assessment: LearnerAssessment,

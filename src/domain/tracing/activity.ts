@@ -7,7 +7,7 @@ const emptyHalfAnswers: Uint16Array = new Uint16Array(sections.length * days);
 const maxHalfAnswers = 65_535;
 
 export const newActivity = {
-  /** Last UTC day since 1970; -1 if none. */
+  /** Last local day since 1970; -1 if none. */
   day: -1,
   /** Half answers per day, newest first: 14 days of math, then of rw. */
   halfAnswers: emptyHalfAnswers,

@@ -1,5 +1,6 @@
 import { type BktParameters, masteryLossThreshold, masteryThresholds } from '../base/bkt-parameters.js';
-import { type Answer, mapNonEmpty, type NonEmpty, toDay } from '../base/common.js';
+import { getCalendar, utc } from '../base/calendar.js';
+import { mapNonEmpty, type NonEmpty } from '../base/common.js';
 import { formulaVersion } from '../base/formula-version.js';
 import { newAbilities } from './ability.js';
 import { newActivity } from './activity.js';
@@ -39,6 +40,8 @@ export const newLearner = {
   version: 0,
   attempts: 0,
   abilityVersion: formulaVersion as number,
+  /** IANA name. Days are days of this zone, numbered since 1970. */
+  timeZone: utc,
   abilities: newAbilities,
   /** Null before the baseline. */
   baselineTotal: null as number | null,
@@ -51,7 +54,7 @@ export const newLearner = {
 
 export type LearnerState = Readonly<typeof newLearner>;
 
-/** Times are Unix milliseconds; days are UTC days since 1970. */
+/** Times are Unix milliseconds; days are days in the learner's time zone, numbered since 1970. */
 export const newSkill = ({ pInit }: BktParameters) => ({
   mastery: pInit,
   attempts: 0,
@@ -88,15 +91,17 @@ export const selectTraces = ({ learner, skills, item }: AnswerStates): Traces =>
 });
 
 /** An item's difficulty counts one answer per day. Late answers do not count. */
-export function isFirstOfDay({ learner, item }: AnswerStates, { occurredAt }: Answer): boolean {
+export function isFirstOfDay({ learner, item }: AnswerStates, localDay: number): boolean {
   const trace = item === null ? null : findLiveTrace(learner.items, item);
-  return trace === null || toDay(trace.at * 1000) < toDay(occurredAt);
+  return trace === null || getCalendar(learner.timeZone).toDay(trace.at * 1000) < localDay;
 }
 
-export const startsNewDay = (
-  { activity }: LearnerState,
-  { occurredAt }: Pick<Answer, 'occurredAt'>,
-): boolean => activity.day >= 0 && toDay(occurredAt) > activity.day;
+export const startsNewDay = ({ activity }: LearnerState, localDay: number): boolean =>
+  activity.day >= 0 && localDay > activity.day;
+
+/** When the learner's last active day ends. @returns Unix milliseconds */
+export const computeDayEnd = ({ activity, timeZone }: Pick<LearnerState, 'activity' | 'timeZone'>): number =>
+  getCalendar(timeZone).startOfDay(activity.day + 1);
 
 export const isMasteryReached = (mastery: number, wasReached: boolean): boolean =>
   mastery >= (wasReached ? masteryLossThreshold : masteryThresholds.mastery);

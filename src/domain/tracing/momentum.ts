@@ -2,7 +2,7 @@ import { momentumConstants } from './tracing-constants.js';
 
 /** Moving averages of mean mastery at the end of active days. */
 export const newMomentum = {
-  /** Last closed UTC day since 1970; -1 if none. */
+  /** Last closed local day since 1970; -1 if none. */
   day: -1,
   short: 0,
   long: 0,

@@ -1,4 +1,4 @@
-import { clamp, toDay } from '../base/common.js';
+import { clamp, toUtcDay } from '../base/common.js';
 import { trendConstants as model } from './tracing-constants.js';
 
 /** Single precision, as stored. */
@@ -102,7 +102,7 @@ function updateShare(
 export function computeRecentShare(answers: Uint8Array, times: Float64Array): RecentShare {
   let recent: RecentShare = newTrend;
   for (const [i, right] of answers.entries()) {
-    const days = i === 0 ? 0 : toDay(times[i] as number) - toDay(times[i - 1] as number);
+    const days = i === 0 ? 0 : toUtcDay(times[i] as number) - toUtcDay(times[i - 1] as number);
     recent = updateShare(recent, right, isPause(days));
   }
   return recent;

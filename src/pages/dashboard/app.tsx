@@ -105,6 +105,7 @@ function SignedInApp({ apiKey, onSignOut }: { apiKey: string; onSignOut: (reason
       </main>
     );
   if (ownKey.data === null) return <Loading subject="the dashboard" />;
+  setTimeZone(ownKey.data.time_zone);
   return <Frame api={api} ownKey={ownKey.data} onSignOut={() => onSignOut(null)} />;
 }
 

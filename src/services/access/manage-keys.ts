@@ -12,8 +12,10 @@ import {
 import type { Call } from '../../contracts/access/call.js';
 import { parseKeyChange, parseNewKey, type Quota, rejectKey, Tenant } from '../../contracts/access/keys.js';
 import { parseJson } from '../../contracts/schema/json.js';
+import { utc } from '../../domain/base/calendar.js';
 import { ApiError, unauthorized, unavailable } from '../../errors.js';
 import type { KeyStore } from '../../store/access/api-keys.js';
+import type { TimeZoneStore } from '../../store/catalogue/time-zones.js';
 import {
   buildPage,
   createCursors,
@@ -25,6 +27,7 @@ import {
 
 export interface KeyPorts
   extends Pick<KeyStore, 'all' | 'get' | 'save' | 'change' | 'revoke' | 'readLastUses'> {
+  readonly timeZones: Pick<TimeZoneStore, 'read'>;
   readonly logChange: (act: 'created' | 'changed' | 'revoked', key: StoredKey, by: Grant) => void;
 }
 
@@ -47,7 +50,8 @@ export async function addKey(keys: Pick<KeyStore, 'save'>, grant: Grant): Promis
 
 export async function readCallerKey(keys: KeyPorts, { grant }: Call): Promise<object> {
   const { revoked_at: _, last_used_at: __, ...own } = describeKey(await requireActiveKey(keys, grant));
-  return own;
+  const change = await keys.timeZones.read(grant.tenant);
+  return { ...own, time_zone: change?.timeZone ?? utc };
 }
 
 /** Reads the caller's key again: the cached one may be stale. */

@@ -64,7 +64,7 @@ function buildInvestigationQuery({ kind, tenant, day, partition, place }: Mismat
   if (kind === 'rollup') {
     const rollup = place?.split('.')[0] ?? '';
     const filterDay = (column: string) => (day === allDays ? '' : ` AND ${column} = '${formatDay(day)}'`);
-    const raw = `SELECT count() FROM skill_answers AS a WHERE a.tenant = '${tenant}'${filterDay('toDate(a.occurred_at)')}`;
+    const raw = `SELECT count() FROM skill_answers AS a WHERE a.tenant = '${tenant}'${filterDay('a.local_date')}`;
     return `SELECT sum(attempts) AS rollup, (${raw}) AS raw FROM ${rollup} WHERE tenant = '${tenant}'${filterDay('day')}`;
   }
   if (kind === 'doubled_id')

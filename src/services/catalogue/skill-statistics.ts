@@ -1,6 +1,7 @@
 import type { Call } from '../../contracts/access/call.js';
 import { findIdProblem } from '../../contracts/schema/ids.js';
-import { dayMs, formatDate, roundFields } from '../../domain/base/common.js';
+import { formatDay } from '../../domain/base/calendar.js';
+import { roundFields } from '../../domain/base/common.js';
 import { computeShareInterval } from '../../domain/base/prediction-metrics.js';
 import { ApiError } from '../../errors.js';
 import type { ItemPosition, SkillReads, SkillSums } from '../../warehouse/reads/skill-statistics.js';
@@ -15,8 +16,13 @@ import {
   type PageQuery,
 } from '../paging/pages.js';
 import type { SkillPorts } from './read-skills.js';
+import type { TenantCalendars } from './tenant-calendars.js';
 
-export interface StatisticsPorts extends SourceLagPorts, StorageWaitPorts, Pick<SkillPorts, 'skills'> {
+export interface StatisticsPorts
+  extends SourceLagPorts,
+    StorageWaitPorts,
+    TenantCalendars,
+    Pick<SkillPorts, 'skills'> {
   readonly statistics: SkillReads;
 }
 
@@ -34,11 +40,12 @@ export async function listSkillStatistics(
 const cohortWeeks = 26;
 
 export async function readSkillStatistics(ports: StatisticsPorts, { tenant }: Call, skillId: string) {
-  const { statistics, sourceLagSeconds, now } = ports;
+  const { statistics, sourceLagSeconds, calendarOf, now } = ports;
   const lag = await sourceLagSeconds();
   const sums = await readAnsweredSkill(ports, tenant, skillId);
   const curve = await statistics.fetchLearningCurve(tenant, skillId);
-  const since = formatDate(now() - 7 * (cohortWeeks - 1) * dayMs);
+  const { toDay } = await calendarOf(tenant);
+  const since = formatDay(toDay(now()) - 7 * (cohortWeeks - 1));
   const cohorts = await statistics.fetchCohorts(tenant, skillId, since, cohortWeeks);
   const learning_curve = curve.map((step) =>
     roundFields({ ...step, ...computeShareInterval(step.accuracy, step.learners) }),

@@ -33,20 +33,20 @@ const maxStuckLearners = 20;
 
 export async function readGroupSummary(ports: GroupReadPorts, call: GroupCall, groupId: string) {
   const opened = await openClass(ports, call, groupId);
-  const { tenant, group, model, userIds, period, now } = opened;
+  const { tenant, group, model, userIds, period, today, firstDay } = opened;
   const { days } = call.query;
   return ports.limit(tenant, async () => {
     const { tallies, learners, stuck, goals, sums, lag } = await gatherClass(ports, opened);
     const subjects = learners.map((one) => {
       const { status, targetDate = null, probability = null } = goals.get(one.userId) ?? { status: 'none' };
       const standing = {
-        status: computeStatus({ ...one, goalStatus: status }, now),
+        status: computeStatus({ ...one, goalStatus: status }),
         targetDate,
         chance: probability,
       };
       return { ...one, ...standing, stuck: stuck.get(one.userId) ?? null };
     });
-    const attention = selectAttention(subjects, (skillId) => findSkillName({ model }, skillId), now);
+    const attention = selectAttention(subjects, (skillId) => findSkillName({ model }, skillId), today);
     const risen = sums && selectRisenLearners(sums.learners);
     const listed = [...attention, ...(risen ?? [])].map(({ userId }) => userId);
     const profiles = await ports.profiles.readMany(tenant, distinct(listed));
@@ -56,7 +56,7 @@ export async function readGroupSummary(ports: GroupReadPorts, call: GroupCall, g
     return {
       ...{ group_id: groupId, name: group.name, kind: group.kind, days, since: period.since },
       ...{ learners: userIds.length, with_answers: learners.length },
-      active: learners.filter(({ lastAnswerAt }) => lastAnswerAt >= period.since).length,
+      active: learners.filter(({ idleDays }) => today - idleDays >= firstDay).length,
       ...countStatuses(subjects.map(({ status }) => status)),
       answers_per_day: sums && round6(computeSum(sums.learners.map(({ answers }) => answers)) / days),
       change: sums && describeChange(changes.sumChanges(sums.learners)),

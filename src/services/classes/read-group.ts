@@ -3,7 +3,8 @@ import Type, { type Static } from 'typebox';
 import type { Compute } from '../../compute/compute.js';
 import type { Call } from '../../contracts/access/call.js';
 import { findSkillName } from '../../domain/advice/study-advice.js';
-import { dayMs, formatDate, round4, roundFields, toDay } from '../../domain/base/common.js';
+import { formatDay, getCalendar } from '../../domain/base/calendar.js';
+import { dayMs, round4, roundFields } from '../../domain/base/common.js';
 import { findPlacement } from '../../domain/catalogue/catalogue.js';
 import { type ChangeSums, computeChange } from '../../domain/classes/class-change.js';
 import { classConstants } from '../../domain/classes/class-constants.js';
@@ -37,7 +38,7 @@ export interface GroupReadPorts
   readonly profiles: Pick<ProfileStore, 'readMany'>;
 }
 
-/** UTC days. The period includes today. */
+/** Local days. The period includes today. */
 export const GroupReadQuery = Type.Object({
   days: Type.Integer({ minimum: 7, maximum: 365, default: 28 }),
 });
@@ -50,10 +51,12 @@ export async function openClass({ groups, models, now }: GroupReadPorts, call: G
   const [group, model] = await Promise.all([groups.read(tenant, groupId), models.current(tenant)]);
   if (group === null) throw groupNotFound();
   const at = now();
-  const from = computeFirstDay(query.days, toDay(at)) * dayMs;
+  const calendar = getCalendar(model.catalogue.timeZone);
+  const today = calendar.toDay(at);
+  const firstDay = computeFirstDay(query.days, today);
   const userIds = [...group.members.keys()];
-  const period = { userIds, since: formatDate(from), before: formatDate(from - query.days * dayMs) };
-  return { tenant, group, model, userIds, period, now: at, throwIfDisconnected };
+  const period = { userIds, since: formatDay(firstDay), before: formatDay(firstDay - query.days) };
+  return { tenant, group, model, userIds, period, calendar, today, firstDay, now: at, throwIfDisconnected };
 }
 
 export type ClassLearner = ReturnType<typeof describeLearner>;
@@ -79,7 +82,7 @@ export async function collectClass({ learners, logger }: GroupReadPorts, opened:
 
 function describeLearner(userId: string, found: LearnerStates, opened: OpenClass, tallies: SkillTallies) {
   const { learner, skills } = found;
-  const { model, now } = opened;
+  const { model, calendar, today, now } = opened;
   const views = buildSkillViews(skills, model, now);
   for (const view of views) tallySkill(tallies, view, { learner, model, now });
   const recent = views.filter(({ state }) => state.lastAttemptAt > now - classConstants.recentDays * dayMs);
@@ -89,7 +92,7 @@ function describeLearner(userId: string, found: LearnerStates, opened: OpenClass
   return {
     userId,
     answers: learner.attempts,
-    lastAnswerAt: new Date(lastAt).toISOString(),
+    idleDays: today - calendar.toDay(lastAt),
     fallPoints: isFalling(learner.trend) ? computeChangePoints(learner.trend) : null,
     rapidSkills: listRecent(
       ({ state }) => isRapidFlagged(state.rapid),

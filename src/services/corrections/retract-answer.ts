@@ -1,24 +1,29 @@
 import type { Limiter } from '../../concurrency.js';
 import type { Call } from '../../contracts/access/call.js';
-import type { RetractionResult, RetractionTask } from '../../contracts/corrections/retraction-task.js';
+import type {
+  LearnerHistory,
+  RetractionResult,
+  RetractionTask,
+} from '../../contracts/corrections/rewrite-tasks.js';
 import { buildSkillView } from '../../domain/learner/skill-view.js';
 import { ApiError, unavailable } from '../../errors.js';
+import { maxRewrittenAnswers } from '../../store/corrections/rewrites.js';
 import type { PendingAttempts } from '../../store/outbox/pending-rows.js';
 import type { StoredRows } from '../../warehouse/reads/stored-rows.js';
 import { describeSkill, type MasteryPorts, readLearner, readLearnerState } from '../learners/read-mastery.js';
 
-export interface RetractionPorts extends MasteryPorts {
+export interface LearnerHistoryPorts extends Pick<MasteryPorts, 'learners'> {
   readonly pendingAttempts: Pick<PendingAttempts, 'readPages'>;
   readonly stored: Pick<StoredRows, 'readHistory'>;
+}
+
+export interface RetractionPorts extends LearnerHistoryPorts, MasteryPorts {
   readonly rewriter: { retract(task: RetractionTask): Promise<RetractionResult> };
   /** A run needs memory for a whole history. */
   readonly limit: Limiter;
 }
 
 const maxTries = 20;
-
-/** Rewriting this many answers blocks Redis for about half a second. */
-const maxAnswers = 50_000;
 
 /**
  * The state becomes as if the answer had never arrived. Its event id stays used, so a late repeat has no
@@ -63,7 +68,9 @@ function describeRemainingSkill(remaining: RemainingLearner | null, skillId: str
 
 async function retractWithRetries(ports: RetractionPorts, tenant: string, userId: string, eventId: string) {
   for (let tries = 0; tries < maxTries; tries++) {
-    const result = await ports.rewriter.retract(await readRetractionTask(ports, tenant, userId, eventId));
+    const history = await readLearnerHistory(ports, tenant, userId);
+    const task = { kind: 'retraction', tenant, userId, eventId, ...history } as const;
+    const result = await ports.rewriter.retract(task);
     if (result.status === 'done') return result.skillIds;
     if (result.status !== 'conflict' && result.status !== 'incomplete')
       throw rejectionErrors[result.status]();
@@ -74,23 +81,24 @@ async function retractWithRetries(ports: RetractionPorts, tenant: string, userId
 }
 
 /** Reads the record, then Redis, then ClickHouse, to find rows that move in between. */
-async function readRetractionTask(
-  ports: RetractionPorts,
+export async function readLearnerHistory(
+  ports: LearnerHistoryPorts,
   tenant: string,
   userId: string,
-  eventId: string,
-): Promise<RetractionTask> {
+): Promise<LearnerHistory> {
   const { version, attempts } = await readLearnerState(ports, tenant, userId);
-  if (attempts > maxAnswers)
-    throw new ApiError('TOO_LATE', `Retraction is limited to learners with at most ${maxAnswers} answers.`);
+  if (attempts > maxRewrittenAnswers) throw tooManyAnswers();
   const outboxRows: string[] = [];
   for await (const page of ports.pendingAttempts.readPages(tenant, userId))
     outboxRows.push(...page.flatMap(({ line, row }) => (row === null ? [] : [line])));
   const history = await ports.stored.readHistory(tenant, userId, attempts).catch((error: unknown) => {
     throw unavailable('Stored answers cannot be read now; retry later.', error);
   });
-  return { tenant, userId, eventId, version, attempts, outboxRows, ...history };
+  return { version, attempts, outboxRows, ...history };
 }
+
+const tooManyAnswers = (): ApiError =>
+  new ApiError('TOO_LATE', `Retraction is limited to learners with at most ${maxRewrittenAnswers} answers.`);
 
 const rejectionErrors = {
   absent: () => new ApiError('NOT_FOUND', 'No stored answer of this user_id has this event_id.'),

@@ -81,7 +81,7 @@ function computeCheckResult(
   const data = buildEventData(check.userId, standing);
   const events = detectGoalChanges(before, alerts)
     .filter((type) => isSubscribed(subscriptions, type))
-    .filter((type) => type !== 'goal.at_risk' || !isDatePast(standing.targetDate, now))
+    .filter((type) => type !== 'goal.at_risk' || !isDatePast(standing.targetDate, standing.today))
     .map((type) => createWebhookEvent(type, check.tenant, check.userId, now, data));
   return { alerts, events, nextAt };
 }

@@ -4,8 +4,9 @@ import { parseJson } from '../../contracts/schema/json.js';
 import type { GoalSetting } from '../../domain/score/goal.js';
 import { ApiError, preconditionFailed } from '../../errors.js';
 import type { GoalStore, GoalWrite } from '../../store/learners/goals.js';
+import type { TenantCalendars } from '../catalogue/tenant-calendars.js';
 
-export interface GoalPorts {
+export interface GoalPorts extends TenantCalendars {
   readonly goals: GoalStore;
   readonly now: () => number;
 }
@@ -20,7 +21,8 @@ export async function readGoal({ goals }: GoalPorts, { tenant }: Call, userId: s
 
 export async function putGoal(ports: GoalPorts, { tenant, body, ifMatch }: Call, userId: string) {
   const now = ports.now();
-  const setting = parseGoalBody(parseJson(body), now);
+  const { toDay } = await ports.calendarOf(tenant);
+  const setting = parseGoalBody(parseJson(body), toDay(now));
   const { updatedAt, tag } = await writeGoal(ports, { tenant, userId, setting, ifMatch, now });
   return { value: describeGoal(userId, setting, updatedAt), tag };
 }

@@ -2,7 +2,8 @@
 import Type, { type Static } from 'typebox';
 import type { Call } from '../../contracts/access/call.js';
 import { Id } from '../../contracts/schema/ids.js';
-import { dayMs, formatDate, round4, round6, roundOrNull, toDay } from '../../domain/base/common.js';
+import { formatDay, getCalendar } from '../../domain/base/calendar.js';
+import { round4, round6, roundOrNull } from '../../domain/base/common.js';
 import { velocityConstants } from '../../domain/learner/learner-constants.js';
 import {
   buildClosingSeries,
@@ -37,7 +38,8 @@ export async function readVelocity(
   const { days, skill_id: skillId = null } = query;
   const skill = skillId === null ? null : findSkillState(skills, skillId);
   const now = ports.now();
-  const today = toDay(now);
+  const calendar = getCalendar(learner.timeZone);
+  const today = calendar.toDay(now);
   const from = computeFirstDay(computeReadDays(days), today);
   const { lag, found: rows } = await readHistory(ports, (history) =>
     history.fetchDays({ tenant, userId, skillId, from, today }),
@@ -57,7 +59,11 @@ export async function readVelocity(
     plateaus: sortIdsAfter(onPlateau, null),
     ...(rows === null
       ? emptyHistory
-      : describeHistory(await runInSlices(buildClosingSeries(rows, model, from, now)), days, today)),
+      : describeHistory(
+          await runInSlices(buildClosingSeries(rows, model, { calendar, from, now })),
+          days,
+          today,
+        )),
     source_lag_seconds: rows && (stored >= (skill ?? learner).attempts ? 0 : lag),
   };
 }
@@ -82,7 +88,7 @@ function describeHistory(closings: readonly DayClosing[], days: number, today: n
     accuracy_7d: roundOrNull(week.accuracy),
     accuracy_28d: roundOrNull(month.accuracy),
     series: series.map(({ day, mastery, answers, correct }) => ({
-      date: formatDate(day * dayMs),
+      date: formatDay(day),
       mastery: roundOrNull(mastery),
       attempts: answers,
       correct,

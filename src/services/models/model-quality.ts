@@ -1,7 +1,8 @@
 import Type, { type Static } from 'typebox';
 import type { Call } from '../../contracts/access/call.js';
 import { Id } from '../../contracts/schema/ids.js';
-import { dayMs, round4, roundFields, toDay } from '../../domain/base/common.js';
+import { formatDay } from '../../domain/base/calendar.js';
+import { round4, roundFields } from '../../domain/base/common.js';
 import { computeShareInterval } from '../../domain/base/prediction-metrics.js';
 import {
   minCalibrationLearners as minLearners,
@@ -12,12 +13,13 @@ import type { IntervalCalibration } from '../../domain/prediction/interval-calib
 import { computeSum } from '../../lists.js';
 import type { ModelStore } from '../../store/models/model-store.js';
 import type { ModelQuality, OutcomeCounts, ReliabilityBin } from '../../warehouse/reads/model-quality.js';
+import type { TenantCalendars } from '../catalogue/tenant-calendars.js';
 import type { SourceLagPorts } from '../outbox/wait-until-stored.js';
 
 const days = { minimum: 1, maximum: 365 };
 export const ReliabilityQuery = Type.Object({
   skill_id: Type.Optional(Id),
-  days: Type.Integer({ ...days, default: 28, description: 'UTC days, including today.' }),
+  days: Type.Integer({ ...days, default: 28, description: 'Local days, including today.' }),
 });
 export const CoverageQuery = Type.Object({
   days: Type.Optional(
@@ -28,19 +30,21 @@ export const CoverageQuery = Type.Object({
   ),
 });
 
-export interface QualityPorts extends SourceLagPorts {
+export interface QualityPorts extends SourceLagPorts, TenantCalendars {
   readonly quality: ModelQuality;
   readonly models: Pick<ModelStore, 'readCalibration'>;
   readonly now: () => number;
 }
 
 export async function readReliability(
-  { quality, sourceLagSeconds, now }: QualityPorts,
+  { quality, sourceLagSeconds, calendarOf, now }: QualityPorts,
   { tenant, query }: Call<Static<typeof ReliabilityQuery>>,
 ): Promise<object> {
   const lag = await sourceLagSeconds();
   const { days, skill_id: skillId = null } = query;
-  const bins = await quality.fetchReliability(tenant, skillId, computeFirstDay(days, toDay(now())) * dayMs);
+  const { toDay, startOfDay } = await calendarOf(tenant);
+  const since = startOfDay(computeFirstDay(days, toDay(now())));
+  const bins = await quality.fetchReliability(tenant, skillId, since);
   const answers = computeSum(bins.map((bin) => bin.answers));
   const mean = (field: keyof ReliabilityBin): number | null =>
     answers === 0 ? null : round4(computeSum(bins.map((bin) => bin.answers * bin[field])) / answers);
@@ -60,10 +64,11 @@ const describeBin = ({ tenth, answers, accuracy, p_correct }: ReliabilityBin): o
   });
 
 export async function readCoverage(
-  { quality, models, now }: QualityPorts,
+  { quality, models, calendarOf, now }: QualityPorts,
   { tenant, query: { days } }: Call<Static<typeof CoverageQuery>>,
 ): Promise<object> {
-  const since = days === undefined ? 0 : (toDay(now()) - days) * dayMs;
+  const { toDay } = await calendarOf(tenant);
+  const since = formatDay(days === undefined ? 0 : toDay(now()) - days);
   const found = await models.readCalibration(tenant);
   const [bands, counts] = await Promise.all([
     quality.fetchCoverage(tenant, since),

@@ -65,7 +65,8 @@ async function findRestorableShared(
   if (!hasDeployment) return missing;
   const isStored: Readonly<Record<SharedState, () => Promise<boolean>>> = {
     keys: async () => (await source.keys()).keys.length > 0,
-    catalogues: async () => (await source.fetchCatalogue()).length > 0,
+    catalogues: async () =>
+      (await source.fetchCatalogue()).length > 0 || (await source.timeZones()).length > 0,
     models: async () => (await source.fetchModelChanges()).length > 0,
     webhooks: async () => (await source.fetchWebhooks()).length > 0,
     mappings: async () => (await source.mappings()).length > 0,
@@ -115,6 +116,10 @@ async function restoreTenants(
     await store.registerSkills(tenant, skillIds);
     if (shared.includes('catalogues')) await store.restoreCatalogue(tenant, entries);
   }
+  // After the catalogues, whose marks contain the zones. A change checks the zone of every learner.
+  if (shared.includes('catalogues'))
+    for (const { tenant, timeZone, updatedAt } of await source.timeZones())
+      await store.restoreTimeZone(tenant, timeZone, updatedAt);
   if (shared.includes('mappings'))
     for (const { tenant, text } of await source.mappings()) await store.restoreMapping(tenant, text);
   if (!shared.includes('models')) return;

@@ -3,7 +3,8 @@ import { attemptColumns, countFurtherSkills } from '../../contracts/answers/atte
 import { hashLearner } from '../../contracts/learners/learner-name.js';
 import { toFirstRowId, toLastRowId } from '../../contracts/outbox/outbox-ids.js';
 import { parseTenantDay, tenantDay } from '../../contracts/schema/tenant-day.js';
-import { toDay } from '../../domain/base/common.js';
+import { parseDay } from '../../domain/base/calendar.js';
+import { toUtcDay } from '../../domain/base/common.js';
 import { indices, splitIntoParts } from '../../lists.js';
 import { findErasedLearners } from '../corrections/erased-learners.js';
 import { lastIdLua, readEpoch } from '../outbox/outbox.js';
@@ -203,16 +204,15 @@ async function scanRows(
   return summary;
 }
 
-const columnIndexes = (['tenant', 'is_correct', 'further_skills', 'occurred_at', 'received_at'] as const).map(
+const columnIndexes = (['tenant', 'is_correct', 'further_skills', 'received_at', 'local_date'] as const).map(
   (name) => attemptColumns.indexOf(name),
 );
 
 function parseRow(line: string) {
   const fields = line.split('\t', Math.max(...columnIndexes) + 1);
-  const [tenant = '', correct, further = '', ...times] = columnIndexes.map((place) => fields[place]);
-  const [occurred = Number.NaN, arrived = Number.NaN] = times.map((seconds) =>
-    seconds ? toDay(1000 * Number(seconds)) : Number.NaN,
-  );
+  const [tenant = '', correct, further = '', seconds, day = ''] = columnIndexes.map((at) => fields[at]);
+  const arrived = seconds ? toUtcDay(1000 * Number(seconds)) : Number.NaN;
+  const occurred = parseDay(day);
   if (Number.isNaN(occurred + arrived)) return null;
   const skills = 1 + countFurtherSkills(further);
   return { tenant, occurred, arrived, isCorrect: correct === '1', skills };

@@ -24,6 +24,7 @@ import {
   metaKey,
   rareSkillsKey,
   registeredSkillsKey,
+  timeZonesKey,
 } from '../redis/keys.js';
 import { findExcessSkills, registerSkills } from './registered-skills.js';
 
@@ -76,10 +77,10 @@ const writeSkillsScript = defineScript(4)<
 >(`
 local tenant, now = ARGV[1], ARGV[2]
 local journalRoom = tonumber(ARGV[3]) - redis.call('XLEN', KEYS[3])
-local mark = redis.call('HGET', KEYS[2], tenant) or '0 0'
-local before = tonumber(string.match(mark, '^%d+'))
+local before, last, zone = string.match(redis.call('HGET', KEYS[2], tenant) or '0 0', '^(%d+) (%d+)(.*)$')
+before = tonumber(before)
 -- Process clocks differ, but the times of changes never decrease.
-if tonumber(now) < tonumber(string.match(mark, '%d+$')) then now = string.match(mark, '%d+$') end
+if tonumber(now) < tonumber(last) then now = last end
 local revision = before
 local function put(skill, expected, rest, row)
   local stored = redis.call('HGET', KEYS[1], skill)
@@ -101,7 +102,7 @@ for i = 4, #ARGV, 4 do
   results[#results + 1] = put(ARGV[i], ARGV[i + 1], ARGV[i + 2], ARGV[i + 3])
 end
 if revision > before then
-  redis.call('HSET', KEYS[2], tenant, string.format('%.0f', revision) .. ' ' .. now)
+  redis.call('HSET', KEYS[2], tenant, string.format('%.0f', revision) .. ' ' .. now .. zone)
   redis.call('LTRIM', KEYS[4], 0, ${maxListedChanges} - 1)
 end
 return results
@@ -115,9 +116,9 @@ const readChangesScript = defineScript(3)<
   [...keys: [string, string, string], tenant: string, mark: string],
   string[]
 >(`
-local mark, since = redis.call('HGET', KEYS[1], ARGV[1]) or '', ARGV[2]
+local mark, since = redis.call('HGET', KEYS[1], ARGV[1]) or '', string.match(ARGV[2], '^%d+ %d+') or ''
 local result, seen = { mark }, {}
-if mark == since then return result end
+if mark == ARGV[2] then return result end
 for _, change in ipairs(redis.call('LRANGE', KEYS[3], 0, -1)) do
   if since ~= '' and string.sub(change, 1, #since + 1) == since .. ' ' then return result end
   local skill = string.match(change, '^%d+ %d+ (.*)$')
@@ -130,7 +131,10 @@ end
 return {}
 `);
 
-/** Change count and time: a Redis that lost its last second repeats counts. '': no change. */
+/**
+ * Change count, time and the tenant's time zone (none: UTC). A Redis that lost its last second repeats counts.
+ * '': no change.
+ */
 export const fetchCatalogueMark = async (client: RedisClient, tenant: string): Promise<string> =>
   (await mapRedisErrors(client.hget(catalogueRevisionsKey, tenant))) ?? '';
 
@@ -147,10 +151,10 @@ export async function storeCatalogueEntries(
   await mapRedisErrors(client.hset(catalogueKey(tenant), ...fields));
 }
 
-/** Not journaled: the caller also removes the stored rows. */
+/** With the time zone. Not journaled: the caller also removes the stored rows. */
 export async function removeCatalogue(client: RedisClient, tenant: string): Promise<void> {
   await mapRedisErrors(client.unlink(catalogueKey(tenant), catalogueChangesKey(tenant)));
-  await mapRedisErrors(client.hdel(catalogueRevisionsKey, tenant));
+  for (const key of [catalogueRevisionsKey, timeZonesKey]) await mapRedisErrors(client.hdel(key, tenant));
   await mapRedisErrors(client.unlink(rareSkillsKey(tenant), registeredSkillsKey(tenant)));
 }
 
@@ -197,7 +201,8 @@ async function applyChanges(
     if (entry === null) all.delete(skillId);
     else all.set(skillId, entry);
   }
-  return { mark, catalogue: buildCatalogue(Number(mark.split(' ', 1)[0]), all) };
+  const [revision, , timeZone] = mark.split(' ');
+  return { mark, catalogue: buildCatalogue(Number(revision), all, timeZone) };
 }
 
 const skillsPerCall = 200;

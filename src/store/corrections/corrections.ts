@@ -15,7 +15,7 @@ import { acceptedField, partitionPrefix } from '../redis/keys.js';
 import { decodeErasure, maxOpenErasures } from './erasures.js';
 import { removeParkedRows } from './redrive.js';
 
-/** An erasure, or the rewrite at the head of the outbox. */
+/** An erasure, or a rewrite at the head of the outbox. */
 export interface DueCorrection {
   readonly id: string;
   /** The rewrite as JSON, or the erasure's id. */
@@ -30,6 +30,8 @@ export type PlannedCorrection = DueCorrection & { readonly plan: NonNullable<Due
 export type CorrectionStore = ReturnType<typeof createCorrectionStore>;
 
 const duePageSize = 200;
+/** As many as one statement corrects. */
+const maxRewrites = 100;
 
 /** @param onUnreadable receives skipped records, which stay due */
 export const createCorrectionStore = (client: RedisClient, onUnreadable = throwUnreadable) => ({
@@ -68,10 +70,11 @@ async function listDueCorrections(
 ): Promise<(DueCorrection | null)[]> {
   const read = () => readDueScript(client, partitionPrefix(partition), atMost);
   // A failover must never lose corrections that ClickHouse has applied.
-  const hasDue = ([, , rewrite, ...due]: readonly string[]) => rewrite !== '' || due.length > 0;
-  const [now, head, rewrite, ...found] = await readReplicated(client, partition, read, hasDue);
+  const hasDue = ([, , , ...due]: readonly string[]) => due.length > 0;
+  const [now, head, rewrites, ...found] = await readReplicated(client, partition, read, hasDue);
+  const erasuresFrom = 2 * Number(rewrites);
   const due: (DueCorrection | null)[] = [];
-  for (const [id = '', text = '', record = ''] of splitIntoParts(found, 3)) {
+  for (const [id = '', text = '', record = ''] of splitIntoParts(found.slice(erasuresFrom), 3)) {
     // After a failover, Redis may contain earlier rows again.
     if (head !== '' && isBefore(parseOutboxId(head), parseOutboxId(id))) break;
     try {
@@ -82,15 +85,16 @@ async function listDueCorrections(
       due.push(null);
     }
   }
-  if (rewrite !== '') due.push(toDueRewrite(partition, head, rewrite, Number(now)));
+  for (const [id = '', text = ''] of splitIntoParts(found.slice(0, erasuresFrom), 2))
+    due.push(toDueRewrite(partition, id, text, Number(now)));
   return due;
 }
 
 function toDueRewrite(partition: number, id: string, text: string, now: number): DueCorrection {
   const { tenant, userId, fromSeq, takenBackDay } = decodeCorrection(text);
   const rows = { tenant, userId, partition, below: toFirstRowId(id), fromSeq, goalAt: 0 };
-  // The rewrite removes one answer, and writes all other rows again.
-  const removal = { answers: { [takenBackDay]: 1 }, before: {} };
+  // A retraction removes one answer. All other rows are written again.
+  const removal = { answers: takenBackDay === null ? {} : { [takenBackDay]: 1 }, before: {} };
   return { id, text, rows, plan: { removal, ageMs: now - parseOutboxId(id).ms } };
 }
 
@@ -102,16 +106,23 @@ function selectFirstPerLearner(due: readonly (DueCorrection | null)[]): DueCorre
 }
 
 /**
- * `head`: oldest outbox entry. `atHead`: its rewrite. `due`: outbox id, erasure id and record of each
- * erasure.
+ * `head`: oldest outbox entry. `rewrites`: number of rewrites before the first row. `due`: outbox id and text of
+ * each of these, then outbox id, erasure id and record of each erasure.
  */
 const readDueScript = defineScript(1)<
   [prefix: string, atMost: number],
-  [now: string, head: string, atHead: string, ...due: string[]]
+  [now: string, head: string, rewrites: string, ...due: string[]]
 >(`
 ${nowLua}
-local head = redis.call('XRANGE', KEYS[1] .. ':out', '-', '+', 'COUNT', 1)[1]
-local found = { now(), head and head[1] or '', head and head[2][1] == 'c' and head[2][2] or '' }
+local out = KEYS[1] .. ':out'
+local head = redis.call('XRANGE', out, '-', '+', 'COUNT', 1)[1]
+local found = { now(), head and head[1] or '', '0' }
+local first = head and head[2][1] == 'c' and redis.call('XRANGE', out, '-', '+', 'COUNT', ${maxRewrites}) or {}
+for i, entry in ipairs(first) do
+  if entry[2][1] ~= 'c' then break end
+  found[3] = tostring(i)
+  for _, value in ipairs({ entry[1], entry[2][2] }) do found[#found + 1] = value end
+end
 for _, entry in ipairs(redis.call('XRANGE', KEYS[1] .. ':due', '-', '+', 'COUNT', ARGV[1])) do
   local record = redis.call('HGET', KEYS[1] .. ':erasures', entry[2][2]) or 'null'
   for _, value in ipairs({ entry[1], entry[2][2], record }) do found[#found + 1] = value end

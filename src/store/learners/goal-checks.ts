@@ -2,7 +2,7 @@
 import { learnerName, splitTenantName } from '../../contracts/learners/learner-name.js';
 import { isSubscribed, toStreamFields, type WebhookEvent } from '../../contracts/webhooks/webhook-events.js';
 import { dayMs } from '../../domain/base/common.js';
-import { type GoalAlerts, type GoalSetting, isDatePast } from '../../domain/score/goal.js';
+import { type GoalAlerts, type GoalSetting, type GoalStanding, isDatePast } from '../../domain/score/goal.js';
 import { splitIntoParts } from '../../lists.js';
 import { defineScript } from '../redis/commands/script.js';
 import { appendEventsLua, fetchSubscriptions } from '../redis/commands/webhook-events.js';
@@ -35,21 +35,20 @@ export interface CheckResult {
 
 /** Unix milliseconds; null without a future target date. */
 export const computeDailyCheck = (
-  { targetDate }: Pick<GoalSetting, 'targetDate'>,
+  { targetDate, today }: Pick<GoalStanding, 'targetDate' | 'today'>,
   now: number,
-): number | null => (targetDate === null || isDatePast(targetDate, now) ? null : now + dayMs);
+): number | null => (targetDate === null || isDatePast(targetDate, today) ? null : now + dayMs);
 
-/** At a random time within a day. */
+/** At a random time within a day. A check of a goal whose date has passed schedules no other. */
 export async function restoreDailyCheck(
   client: RedisClient,
   location: LearnerLocation,
   goal: Pick<GoalSetting, 'targetDate'>,
 ) {
-  const at = computeDailyCheck(goal, Date.now());
-  if (at === null) return;
+  if (goal.targetDate === null) return;
   const name = learnerName(location.tenant, location.userId);
   await mapRedisErrors(
-    client.zadd(goalChecksKey(location.partition), 'NX', at - Math.random() * dayMs, name),
+    client.zadd(goalChecksKey(location.partition), 'NX', Date.now() + Math.random() * dayMs, name),
   );
 }
 

@@ -5,6 +5,7 @@ import { encodeGoalRow } from '../../contracts/journal/journal.js';
 import { learnerName } from '../../contracts/learners/learner-name.js';
 import type { IfMatch, TaggedValue } from '../../contracts/schema/preconditions.js';
 import { createStoredParser } from '../../contracts/schema/stored-json.js';
+import { dayMs } from '../../domain/base/common.js';
 import { type GoalSetting, type GoalStatus, goalStatuses, type StoredGoal } from '../../domain/score/goal.js';
 import { unavailable } from '../../errors.js';
 import { compareAndSetField, defineScript } from '../redis/commands/script.js';
@@ -12,7 +13,7 @@ import { fetchSubscriptions } from '../redis/commands/webhook-events.js';
 import { mapRedisErrors, type RedisClient } from '../redis/connection/client.js';
 import { withReplication } from '../redis/connection/replication.js';
 import { learnerKey, markerName, maxJournalEntries, partitionOf, partitionPrefix } from '../redis/keys.js';
-import { computeDailyCheck, subscribesToGoals } from './goal-checks.js';
+import { subscribesToGoals } from './goal-checks.js';
 import { goalField } from './learner-codec.js';
 import type { LearnerLocation } from './learner-commands.js';
 
@@ -131,7 +132,7 @@ export function createGoalStore(client: RedisClient, partitions: number, maxPend
       const row = encodeGoalRow({ tenant, userId, ...goal });
       const [subscribedTypes = ''] = await fetchSubscriptions(client, [tenant]);
       const hasSubscription = setting !== null && subscribesToGoals(subscribedTypes);
-      const checkAt = hasSubscription ? now : (computeDailyCheck(goal, now) ?? '');
+      const checkAt = hasSubscription ? now : goal.targetDate === null ? '' : now + dayMs;
       const reply = await withReplication(client, prefix, () =>
         writeGoal(
           ...([client, prefix, learnerName(tenant, userId), tags, setting === null ? 1 : 0, now] as const),

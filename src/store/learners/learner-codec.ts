@@ -1,3 +1,4 @@
+import { utc } from '../../domain/base/calendar.js';
 import { sections } from '../../domain/base/common.js';
 import { courseConstants } from '../../domain/base/prediction-constants.js';
 import type { Course } from '../../domain/tracing/course.js';
@@ -16,8 +17,8 @@ const activityCounts = sections.length * activityConstants.days;
 
 /** A table of fields takes four times as long. */
 export function encodeLearner(learner: LearnerState): Buffer {
-  const { abilities, activity, momentum, trace, trend, items } = learner;
-  const stored = allocateRecord(learnerBytes);
+  const { abilities, activity, momentum, trace, trend, items, timeZone } = learner;
+  const stored = allocateRecord(learnerBytes + (timeZone === utc ? 0 : timeZone.length));
   const record = toDataView(stored);
   record.setUint8(0, recordFormat);
   record.setUint16(2, learner.abilityVersion, true);
@@ -52,6 +53,8 @@ export function encodeLearner(learner: LearnerState): Buffer {
   record.setFloat32(trendOffset + 4, trend.share, true);
   record.setFloat32(trendOffset + 8, trend.change, true);
   record.setFloat32(trendOffset + 12, trend.bias, true);
+  // After the fixed fields, and only if it is not UTC.
+  if (timeZone !== utc) stored.write(timeZone, learnerBytes, 'latin1');
   return stored;
 }
 
@@ -100,11 +103,12 @@ function readCourse(record: DataView): Course {
 
 /** Property order of `newLearner`: one object shape is faster. */
 export function decodeLearner(stored: Buffer): LearnerState {
-  const record = openRecord(stored, learnerBytes);
+  const record = openRecord(stored, learnerBytes, true);
   return {
     version: record.getUint32(4, true),
     attempts: record.getUint32(8, true),
     abilityVersion: record.getUint16(2, true),
+    timeZone: stored.length === learnerBytes ? utc : stored.toString('latin1', learnerBytes),
     abilities: {
       math: record.getFloat64(16, true),
       rw: record.getFloat64(40, true),

@@ -6,13 +6,15 @@ const noDay = 0xffff;
 
 export const allocateRecord = (bytes: number): Buffer => Buffer.allocUnsafe(bytes).fill(0);
 
-export function openRecord(stored: Buffer, bytes: number): DataView {
+/** @param bytes of a record; at least this many if `hasText`: a text follows */
+export function openRecord(stored: Buffer, bytes: number, hasText = false): DataView {
   if (stored[0] !== recordFormat) throw new Error(`unsupported record format ${stored[0]}`);
-  if (stored.length !== bytes) throw new Error(`unsupported record of ${stored.length} bytes`);
+  if (stored.length !== bytes && !(hasText && stored.length > bytes))
+    throw new Error(`unsupported record of ${stored.length} bytes`);
   return toDataView(stored);
 }
 
-/** UTC days since 1970; -1: none. */
+/** Days since 1970; -1: none. */
 export function writeDay(record: DataView, day: number, at: number): void {
   record.setUint16(at, day < 0 ? noDay : day, true);
 }

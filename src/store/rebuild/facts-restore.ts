@@ -20,6 +20,7 @@ import { createKeyStore } from '../access/api-keys.js';
 import { raiseFence } from '../audit/retention-fence.js';
 import { storeCatalogueEntries } from '../catalogue/catalogue-store.js';
 import { recordLearners, registerRareSkills, registerSkills } from '../catalogue/registered-skills.js';
+import { createTimeZoneStore } from '../catalogue/time-zones.js';
 import { restoreProfile } from '../groups/profile-store.js';
 import { restoreGroups, restoreMemberships } from '../groups/restore-groups.js';
 import { hashEventId } from '../learners/event-ids.js';
@@ -121,6 +122,7 @@ export function createFactsRestore(client: RedisClient) {
       if (newest === undefined) return;
       await run(client.hset(catalogueRevisionsKey, tenant, `${newest.revision} ${newest.updatedAt}`));
     },
+    restoreTimeZone: createTimeZoneStore(client).set,
     restoreItems: (tenant: string, version: number, items: readonly ItemCountRecord[]) =>
       storeFields(
         modelItemsKey(tenant, version),

@@ -3,13 +3,11 @@ import type { DeploymentRecord } from '../../contracts/access/access.js';
 import { unescapeText } from '../../contracts/answers/attempt-row.js';
 import { type LearnerId, learnerName } from '../../contracts/learners/learner-name.js';
 import { computeSum, groupBy, indices } from '../../lists.js';
-import { learnerField } from '../learners/learner-codec.js';
+import { scanLearners } from '../learners/scan-learners.js';
 import {
   fetchStreamLengths,
   findField,
   readStreamPages,
-  scanKeys,
-  sendCommands,
   sendPerKey,
 } from '../redis/commands/bulk-operations.js';
 import { mapRedisErrors, type RedisClient } from '../redis/connection/client.js';
@@ -131,22 +129,6 @@ async function describePending(client: RedisClient, partitions: readonly number[
     [computeSum(erasures) / 2, 'erasures in progress'],
   ];
   return found.flatMap(([count, what]) => (count === 0 ? [] : `${count} ${what}`));
-}
-
-const learnerPattern = 'st:{p*}:l:*';
-const namePattern = /^st:\{p\d+\}:l:([^:]+):(.*)$/s;
-
-/** A learner may appear twice. */
-async function* scanLearners(client: RedisClient): AsyncGenerator<LearnerId[]> {
-  for await (const [node, keys] of scanKeys(client, learnerPattern)) {
-    const commands = keys.map((key) => ['hexists', key, learnerField] as const);
-    const found = await sendCommands<number>(node, commands);
-    yield keys.flatMap((key, i) => {
-      const [, tenant, userId] = namePattern.exec(key) ?? [];
-      const isLearner = found[i] === 1 && tenant !== undefined && userId !== undefined;
-      return isLearner ? [{ tenant, userId }] : [];
-    });
-  }
 }
 
 async function readPendingRows(

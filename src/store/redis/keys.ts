@@ -53,7 +53,7 @@ export const erasedLearnersKey = (partition: number): string => `${partitionPref
  * Version of the formulas, a dot, version of the layout. A rebuild rewrites all keys, and must remove keys
  * that a new layout drops.
  */
-export const stateVersion = `${formulaVersion}.7`;
+export const stateVersion = `${formulaVersion}.8`;
 export const markerName = `m${stateVersion}`;
 /**
  * Missing if Redis is new, lost its data, or has learners of another version. The version in the name stops
@@ -73,9 +73,11 @@ export const eventIdSweepKey = 'st:ids:sweep';
 export const quotaKey = (keyHash: string): string => `st:quota:${keyHash}`;
 
 export const catalogueKey = (tenant: string): string => `st:{catalogues}:skills:${tenant}`;
-/** Tenant → number of changes, Unix ms of the last. */
+/** Tenant → number of changes, Unix ms of the last and time zone (none: UTC). */
 export const catalogueRevisionsKey = 'st:{catalogues}:revisions';
 export const catalogueChangesKey = (tenant: string): string => `st:{catalogues}:changes:${tenant}`;
+/** Tenant → JSON (settings/time-zones.ts). */
+export const timeZonesKey = 'st:{catalogues}:zones';
 export const catalogueJournalKey = 'st:{catalogues}:journal';
 
 export const xapiMappingsKey = 'st:xapi:mappings';

@@ -159,7 +159,7 @@ const buildFingerprint = (answers: string, day: string): string =>
 
 /** 1: the sums match the rows. Counts an answer under each of its skills. */
 const countDistinctSums = `SELECT toUInt32(uniqExact(answers, fingerprint)) AS n FROM (
-  SELECT count() AS answers, ${buildFingerprint('1', 'toDate(occurred_at)')} AS fingerprint
+  SELECT count() AS answers, ${buildFingerprint('1', 'local_date')} AS fingerprint
   FROM ${summedAnswers} WHERE ${monthCondition}
   UNION ALL
   SELECT sum(attempts) AS answers, ${buildFingerprint('attempts', 'day')} AS fingerprint
@@ -177,4 +177,4 @@ const insertMonth = `INSERT INTO ${archivedMonths.name} (month, answers) VALUES 
 
 const selectScoredMonths = `SELECT toYYYYMM(made_at) AS month FROM ${servedForecasts.name}
 WHERE toYYYYMM(made_at) <= {month:UInt32} GROUP BY month
-HAVING max(toDate(made_at) + forecast_days) < toDate(now('UTC')) ORDER BY month`;
+HAVING max(toDate(made_at) + forecast_days) + 1 < toDate(now('UTC')) ORDER BY month`;

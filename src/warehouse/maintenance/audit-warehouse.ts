@@ -200,10 +200,10 @@ SELECT tenant, arrayJoin(if(day_of = ${allDays}, [${allDays}], [day_of, ${allDay
   ${sumNames.map((name) => `toUInt32(sum(s.${name})) AS ${name}`).join(', ')},
   CAST((${sumNames.map((name) => `sum(s.left_${name})`).join(', ')}), 'Tuple(${sumNames.map((name) => `${name} UInt32`).join(', ')})') AS left
 FROM (
-  SELECT tenant, toUInt32(toDate(occurred_at)) AS day_of, sum(is_first) AS answers, count() AS attempts,
+  SELECT tenant, toUInt32(local_date) AS day_of, sum(is_first) AS answers, count() AS attempts,
     sum(is_correct) AS correct, sumIf(is_first, ${drainedCondition}) AS left_answers,
     countIf(${drainedCondition}) AS left_attempts, countIf(is_correct AND ${drainedCondition}) AS left_correct
-  FROM ${summedAnswers} WHERE ${arrivalCondition} AND ${retainedCondition} AND ${buildDayCondition('toDate(occurred_at)')} GROUP BY tenant, day_of
+  FROM ${summedAnswers} WHERE ${arrivalCondition} AND ${retainedCondition} AND ${buildDayCondition('local_date')} GROUP BY tenant, day_of
   UNION ALL
   SELECT a.tenant AS tenant, toUInt32(a.day) AS day_of, ${selectSums('a')}, ${leftSums}
   FROM ${archiveSource} WHERE ${archivedCondition} AND ${buildDayCondition('a.day')} GROUP BY tenant, day_of

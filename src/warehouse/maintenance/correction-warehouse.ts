@@ -183,7 +183,7 @@ const buildLearnersPart = (rows: readonly CorrectedRows[]): RollupPart => ({
 
 /** Days of skills on which the learner's sums differ from the rows. */
 const touchedDaysQuery = `(SELECT DISTINCT tenant, skill_id, day, {partition:UInt16} FROM (
-  SELECT tenant, user_id, skill_id, toDate(occurred_at) AS day, toInt64(1) AS n FROM ${summedAnswers}
+  SELECT tenant, user_id, skill_id, local_date AS day, toInt64(1) AS n FROM ${summedAnswers}
     WHERE ${retainedCondition} AND ${learnerCondition}
   UNION ALL SELECT tenant, user_id, skill_id, day, toInt64(a.attempts) AS n FROM ${archiveSource}
     WHERE ${archivedCondition} AND ${learnerCondition}
@@ -199,7 +199,7 @@ function buildDaysPart(rows: readonly CorrectedRows[]): RollupPart {
     `${alias}tenant IN (${tenants}) AND ${alias}partition_id IN (${partitions})` +
     ` AND (${alias}tenant, ${alias}skill_id, ${day}, ${alias}partition_id) IN ${days}`;
   return {
-    attemptsCondition: buildCondition('', 'toDate(occurred_at)'),
+    attemptsCondition: buildCondition('', 'local_date'),
     archiveCondition: buildCondition('a.', 'a.day'),
     rollupCondition: buildCondition('', 'day'),
     selectsOnlyDifferences: true,

@@ -34,11 +34,15 @@ WHERE tenant = {tenant:String} AND skill_id = {skillId:String}`,
 
 const sampleCondition = 'tenant = {tenant:String} AND cityHash64(user_id) % {one_in:UInt32} = 0';
 
+/** Milliseconds from UTC to local time, for a fit that counts local days. */
+const localOffset = `1000 * timeZoneOffset(toTimeZone(occurred_at,
+    assumeNotNull((SELECT any(toString(time_zone)) FROM attempts WHERE tenant = {tenant:String}))))`;
+
 /**
  * RowBinary: little-endian, strings after their length. `addRow` reads the columns in this order. Several skills are
  * sorted and joined by line feeds, which no id contains.
  */
-const selectAnswers = `SELECT cityHash64(user_id) AS learner, toFloat64(toUnixTimestamp64Milli(occurred_at)) AS at,
+const selectAnswers = `SELECT cityHash64(user_id) AS learner, toFloat64(toUnixTimestamp64Milli(occurred_at) + ${localOffset}) AS at,
   toFloat32(ifNull(time_spent_seconds, nan)) AS seconds, toFloat32(ifNull(question_difficulty, nan)) AS difficulty,
   is_correct,
   if(empty(further_skills.skill_id), toString(skill_id),

@@ -6,9 +6,10 @@ import { createCipheriv, createDecipheriv, createHmac, randomBytes, scrypt } fro
 import { promisify } from 'node:util';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { allScopes, type DeploymentRecord, type StoredKey } from '../../contracts/access/access.js';
-import { selectRows } from '../clickhouse/client.js';
+import { getCalendar, listOffsets } from '../../domain/base/calendar.js';
+import { createReadDeadline, selectRows } from '../clickhouse/client.js';
 import { insertObjects } from '../clickhouse/insert-rows.js';
-import { apiKeys, deployments, xapiMappings } from '../schema/deployment-tables.js';
+import { apiKeys, deployments, tenantSettings, xapiMappings } from '../schema/deployment-tables.js';
 
 type KeyRow = Omit<StoredKey, 'keyHash' | 'scopes' | 'development'> & { scopes: string; sealed: string };
 
@@ -21,6 +22,9 @@ FROM ${deployments.name} ORDER BY recorded_at DESC LIMIT 1`;
 
 const selectMappings = `SELECT tenant, mapping AS text FROM ${xapiMappings.name}
 ORDER BY updated_at DESC LIMIT 1 BY tenant`;
+
+const selectTimeZones = `SELECT tenant, time_zone AS timeZone, toFloat64(toUnixTimestamp64Milli(updated_at)) AS updatedAt
+FROM ${tenantSettings.name} ORDER BY updated_at DESC LIMIT 1 BY tenant`;
 
 export type FactsHistory = ReturnType<typeof createFactsHistory>;
 
@@ -46,6 +50,24 @@ export function createFactsHistory(client: ClickHouseClient, clickhouseUrl: stri
     fetchMappings: () => select<{ tenant: string; text: string }>(selectMappings),
     recordMapping: (tenant: string, mapping: string, updatedAt: number) =>
       insert(xapiMappings.name, [{ tenant, updated_at: new Date(updatedAt).toISOString(), mapping }]),
+    /** All names that ClickHouse knows, except `Factory`, which is no place. */
+    listTimeZones: async (): Promise<string[]> => {
+      const query = "SELECT time_zone AS name FROM system.time_zones WHERE time_zone != 'Factory'";
+      const rows = await selectRows<{ name: string }>(client, query, { signal: createReadDeadline() });
+      return rows.map(({ name }) => name);
+    },
+    fetchTimeZones: () => select<{ tenant: string; timeZone: string; updatedAt: number }>(selectTimeZones),
+    recordTimeZone: (
+      tenant: string,
+      { timeZone, requestedAt }: { timeZone: string; requestedAt: number },
+    ) => {
+      const offsets = listOffsets(getCalendar(timeZone));
+      const row = {
+        ...{ tenant, updated_at: new Date(requestedAt).toISOString(), time_zone: timeZone },
+        ...{ starts: offsets.map(([start]) => start), offsets: offsets.map(([, offset]) => offset) },
+      };
+      return insert(tenantSettings.name, [row]);
+    },
     recordDeployment: async ({ deploymentId, partitions, createdAt }: DeploymentRecord): Promise<void> => {
       const row = {
         deployment_id: deploymentId,

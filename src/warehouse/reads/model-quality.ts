@@ -29,8 +29,7 @@ WHERE ${retainedCondition} AND tenant = {tenant:String} AND occurred_at >= {sinc
   AND received_at >= {since:DateTime64(3, 'UTC')} - INTERVAL 1 DAY${skillId === null ? '' : ` AND ${askedSkillCondition}`}
 GROUP BY tenth ORDER BY tenth`;
 
-const lastDayCondition =
-  "WHERE tenant = {tenant:String} AND made_day + forecast_days >= toDate({since:DateTime64(3, 'UTC')})";
+const lastDayCondition = 'WHERE tenant = {tenant:String} AND made_day + forecast_days >= {since:Date}';
 const selectBands = `
 SELECT * EXCEPT (tenant) FROM (${buildCoverageQuery(lastDayCondition)}) ORDER BY forecast_days, history_from`;
 
@@ -49,9 +48,9 @@ export const createModelQuality = (read: TenantRead) => ({
       ...(skillId && { skillId }),
     }),
 
-  /** @param since earliest last day of a forecast, Unix milliseconds */
-  fetchCoverage: (tenant: string, since: number): Promise<CoverageBand[]> =>
-    read(selectBands, tenant, { since: formatSqlTime(since) }),
+  /** @param since earliest last day of a forecast, YYYY-MM-DD */
+  fetchCoverage: (tenant: string, since: string): Promise<CoverageBand[]> =>
+    read(selectBands, tenant, { since }),
 
   /** Outcomes that a recalibration would use. */
   countOutcomes: async (tenant: string, now: number) =>

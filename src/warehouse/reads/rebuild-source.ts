@@ -113,7 +113,7 @@ FROM (
     least(greatest(first.2, 1e-9), 1 - 1e-9) AS p
   FROM attempts
   WHERE tenant = {tenant:String} AND item_id != '' AND cityHash64(item_id) % {parts:UInt32} = {part:UInt32}
-  GROUP BY user_id, item_id, toDate(occurred_at)
+  GROUP BY user_id, item_id, local_date
 ) GROUP BY item_id ORDER BY answers DESC LIMIT {most:UInt32}`;
 
 const unionTables = (query: (table: string) => string, union = 'UNION ALL'): string =>
@@ -155,7 +155,10 @@ FROM attempts WHERE ${partitionCondition} AND ${countedCondition} GROUP BY parti
 export type RebuildSource = ReturnType<typeof createRebuildSource>;
 
 export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: string, maxItems: number) {
-  const { fetchDeployment, fetchKeys, fetchMappings } = createFactsHistory(client, clickhouseUrl);
+  const { fetchDeployment, fetchKeys, fetchMappings, fetchTimeZones } = createFactsHistory(
+    client,
+    clickhouseUrl,
+  );
   const select = <Row>(query: string, params: object = {}) => selectRows<Row>(client, query, { params });
   const first = async <Row>(query: string, params: object) => (await select<Row>(query, params))[0] ?? null;
   const count = (condition: string, params: object): Promise<number> =>
@@ -179,6 +182,7 @@ export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: str
     deployment: fetchDeployment,
     keys: fetchKeys,
     mappings: fetchMappings,
+    timeZones: fetchTimeZones,
     hasStoredState: () => hasStoredState(client),
     sampleLearners: () => select<LearnerId & { readonly partition: number }>(selectSample),
     countAnswers: (partitions: readonly number[]) => count(partitionCondition, { partitions }),

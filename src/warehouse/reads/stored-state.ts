@@ -6,9 +6,15 @@ import { lastArchivedMonth } from '../schema/rollups.js';
 
 /** Empty in a new deployment. Every start writes active keys and deployment facts, so they do not count. */
 const stateTables = [
-  ...['attempts', 'learner_snapshots', 'goal_changes', 'skill_changes', 'webhooks', 'xapi_mappings'].map(
-    (table) => [table, table] as const,
-  ),
+  ...[
+    'attempts',
+    'learner_snapshots',
+    'goal_changes',
+    'skill_changes',
+    'webhooks',
+    'xapi_mappings',
+    'tenant_settings',
+  ].map((table) => [table, table] as const),
   ['api_keys', 'api_keys WHERE revoked_at IS NOT NULL'] as const,
 ];
 

@@ -38,7 +38,7 @@ export const attempts = defineTable(
     time_spent_seconds Nullable(Float64) zstd -- Seconds spent on the question, 0 to 86400; NULL: not reported
     confidence_score Nullable(UInt8) -- Confidence reported by the learner, 1 to 5; NULL: not reported
     question_difficulty Nullable(Float64) zstd -- Difficulty in logits, -3 to 3; NULL: not reported
-    occurred_at DateTime64(3, 'UTC') delta -- Time of the answer; rollups use its UTC day
+    occurred_at DateTime64(3, 'UTC') delta -- Time of the answer
     received_at DateTime64(3, 'UTC') delta -- Time of arrival at the service
     learner_seq UInt32 delta -- Number of the answer within the learner, over all skills, from 1 without gaps
     mastery_before Float64 zstd -- Mastery of the skill before the answer, after forgetting, 0 to 1
@@ -81,6 +81,9 @@ export const attempts = defineTable(
       -- Version of the learner's record, committed with the answer; the same for all answers of a commit
     further_skills ${furtherSkillsType} zstd
       -- Skills of the question after skill_id, each with the columns that the row has for the first; empty: one skill
+    local_date Date DEFAULT toDate(occurred_at)
+      -- Day of occurred_at in the tenant's time zone; rollups use it
+    time_zone LowCardinality(String) DEFAULT 'UTC' -- Time zone of local_date, IANA name
     skill_ids Array(String) ALIAS ${listSkills('skill_id')} -- All skills of the question, skill_id first
     masteries_before Array(Float64) ALIAS ${listSkills('mastery_before')} -- mastery_before of each of skill_ids
     masteries_after Array(Float64) ALIAS ${listSkills('mastery_after')} -- mastery_after of each of skill_ids
@@ -145,7 +148,7 @@ export const skillAnswers: View = {
 
 const summedNames = [
   ...['tenant', 'user_id', 'skill_id', 'is_correct', 'time_spent_seconds', 'occurred_at', 'received_at'],
-  ...['learner_seq', 'mastery_before', 'mastery_after', 'p_correct', 'plateau_detected'],
+  ...['local_date', 'learner_seq', 'mastery_before', 'mastery_after', 'p_correct', 'plateau_detected'],
   ...['partition_id', 'outbox_ms', 'outbox_seq'],
 ];
 /** Columns of `skill_answers` for sums. A DELETE would spend a tenth of a second on the others. */

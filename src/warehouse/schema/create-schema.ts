@@ -15,7 +15,7 @@ import {
 import { insertObjects } from '../clickhouse/insert-rows.js';
 import { attempts, buildSummedSource, learnerSnapshots, skillAnswers } from './attempt-tables.js';
 import { forecasts, goals, skillCatalogue } from './current-views.js';
-import { apiKeys, deployments, erasures, xapiMappings } from './deployment-tables.js';
+import { apiKeys, deployments, erasures, tenantSettings, xapiMappings } from './deployment-tables.js';
 import { forecastCoverage, forecastOutcomes } from './forecast-views.js';
 import {
   groupChanges,
@@ -27,18 +27,30 @@ import {
 } from './group-tables.js';
 import { groupWeekly } from './group-views.js';
 import { goalChanges, retractedAnswers, servedForecasts, skillChanges, webhooks } from './journal-tables.js';
+import { timeZones } from './local-days.js';
 import { modelVersions, skillParameters } from './model-tables.js';
 import { buildRollupSelect, type Rollup } from './rollup.js';
 import { archivedLearnerSkill, archivedMonths, furtherNames, rollups } from './rollups.js';
 import { cohortSkillWeekly, skillVelocity } from './skill-views.js';
 
 /** Increase it when a table or view changes, but not for comments. */
-const schemaVersion = 13;
+const schemaVersion = 14;
 /** This and later versions lack only the columns in `addedColumns`. */
 const upgradableVersion = 10;
 const addedColumns: readonly (readonly [Table, readonly string[]])[] = [
   [servedForecasts, ['calibration_below', 'calibration_above', 'accuracy_cases']],
-  [attempts, ['further_skills', 'skill_ids', 'masteries_before', 'masteries_after', 'mastery_chance']],
+  [
+    attempts,
+    [
+      'local_date',
+      'time_zone',
+      'further_skills',
+      'skill_ids',
+      'masteries_before',
+      'masteries_after',
+      'mastery_chance',
+    ],
+  ],
   ...[...rollups.map(({ table }) => table), archivedLearnerSkill].map(
     (table) => [table, furtherNames] as const,
   ),
@@ -61,7 +73,7 @@ const otherTables = [
   ...[modelVersions, skillParameters],
   ...[goalChanges, skillChanges, servedForecasts, retractedAnswers, webhooks],
   ...[groupChanges, groupMemberChanges, learnerProfileChanges],
-  ...[deployments, apiKeys, erasures, xapiMappings],
+  ...[deployments, apiKeys, erasures, xapiMappings, tenantSettings],
   ...[archivedMonths, archivedLearnerSkill, learnerSnapshots],
 ];
 
@@ -71,7 +83,7 @@ const viewGroups: readonly (readonly View[])[] = [
     skillAnswers,
     ...rollups.flatMap(({ levels }) => levels.map(({ view }) => view)),
     ...[goals, skillCatalogue, forecasts, cohortSkillWeekly, skillVelocity],
-    ...[groups, groupMembers, learnerProfiles],
+    ...[groups, groupMembers, learnerProfiles, timeZones],
   ],
   [forecastOutcomes, groupWeekly],
   [forecastCoverage],

@@ -41,6 +41,18 @@ export const xapiMappings = defineTable(
   { engine: `${engine}(updated_at)`, orderBy: 'tenant', shardBy: 'cityHash64(tenant)' },
 );
 
+export const tenantSettings = defineTable(
+  'tenant_settings -- Time zones of tenants; the last row of a tenant is the current one; read the view time_zones',
+  `
+    tenant LowCardinality(String) -- Owner of the learners
+    updated_at DateTime64(3, 'UTC') -- Time of the change; increases with every change
+    time_zone LowCardinality(String) -- Time zone, IANA name
+    starts Array(DateTime('UTC')) -- Times from which offsets apply, ascending
+    offsets Array(Int32) -- Local time minus UTC from each of starts, in seconds
+  `,
+  { engine: `${engine}(updated_at)`, orderBy: 'tenant', shardBy: 'cityHash64(tenant)' },
+);
+
 export const erasures = defineTable(
   'erasures -- Erasures, without the learner; a row may exist twice until parts are merged',
   `

@@ -2,6 +2,7 @@
 import { parseColumns, type View } from '../clickhouse/ddl.js';
 import { pickColumns } from './current-views.js';
 import { intervalLevels, servedForecasts } from './journal-tables.js';
+import { toLocalDate } from './local-days.js';
 
 const minAnswers = 10;
 
@@ -20,13 +21,13 @@ const forecastColumns = [
 ];
 
 /**
- * The last forecast of each learner, UTC day and horizon. The rollups do not show which answers of its day
+ * The last forecast of each learner, local day and horizon. The rollups do not show which answers of its day
  * came later.
  */
-const lastForecastsQuery = `SELECT tenant, user_id, toDate(f.made_at) AS made_day, forecast_days,
+const lastForecastsQuery = `SELECT f.tenant AS tenant, f.user_id AS user_id, ${toLocalDate('f.made_at')} AS made_day, forecast_days,
     argMax((${forecastColumns.map((name) => `f.${name}`).join(', ')}), f.made_at) AS last
-  FROM served_forecasts AS f
-  WHERE made_day + forecast_days < toDate(now('UTC'))
+  FROM served_forecasts AS f LEFT JOIN time_zones AS z ON z.tenant = f.tenant
+  WHERE made_day + forecast_days < ${toLocalDate("now('UTC')")}
   GROUP BY tenant, user_id, made_day, forecast_days`;
 
 /**
@@ -63,10 +64,10 @@ const selectLevels = (select: (level: number) => string): string => intervalLeve
 
 export const forecastOutcomes: View = {
   name: 'forecast_outcomes',
-  comment: `Results of forecasts with a past horizon and at least ${minAnswers} answers: the last one of each learner, UTC day and horizon`,
+  comment: `Results of forecasts with a past horizon and at least ${minAnswers} answers: the last one of each learner, local day and horizon`,
   columns: [
     ...pickForecastColumns('tenant', 'user_id'),
-    ...parseColumns('made_day Date -- UTC day of the forecast; answers count from the next day on'),
+    ...parseColumns('made_day Date -- Local day of the forecast; answers count from the next day on'),
     ...pickForecastColumns('forecast_days', 'made_at'),
     ...parseColumns('history UInt32 -- Counted answers of the learner at the time of the forecast'),
     ...pickForecastColumns('accuracy_cases', 'expected_share'),

@@ -1,5 +1,6 @@
 /** Views for analysts of groups. They read daily sums, to stay fast with any number of answers. */
 import { parseColumns, type View } from '../clickhouse/ddl.js';
+import { toLocalDate } from './local-days.js';
 
 export const groupWeekly: View = {
   name: 'group_weekly',
@@ -9,7 +10,7 @@ export const groupWeekly: View = {
     group_id String -- Group
     name String -- Current name of the group
     kind LowCardinality(String) -- Current kind of the group, for example class
-    week Date -- Monday of the UTC week
+    week Date -- Monday of the ISO week of local days
     learners UInt64
       -- Members with answers in that week. A day counts if the learner is a member at its end. Members who joined on the day on which the group was created count from their first answer
     learner_days UInt64 -- Days on which a member gave answers, summed over the members
@@ -34,9 +35,11 @@ export const groupWeekly: View = {
 FROM learner_skill_daily AS d
 JOIN (
   SELECT s.tenant AS tenant, s.group_id AS group_id, s.user_id AS user_id, g.name AS name, g.kind AS kind,
-    if(toDate(s.joined_at) = toDate(g.created_at), toDate(0), toDate(s.joined_at)) AS first_day,
-    ifNull(toDate(s.left_at), toDate(65535)) AS end_day
+    ${toLocalDate('s.joined_at')} AS joined_day,
+    if(joined_day = ${toLocalDate('g.created_at')}, toDate(0), joined_day) AS first_day,
+    if(isNull(s.left_at), toDate(65535), ${toLocalDate('assumeNotNull(s.left_at)')}) AS end_day
   FROM group_members AS s JOIN groups AS g ON g.tenant = s.tenant AND g.group_id = s.group_id
+  LEFT JOIN time_zones AS z ON z.tenant = s.tenant
 ) AS m ON m.tenant = d.tenant AND m.user_id = d.user_id
 WHERE d.day >= m.first_day AND d.day < m.end_day
 GROUP BY tenant, group_id, name, kind, week`,

@@ -11,7 +11,7 @@ export const goalChanges = defineTable(
     updated_at DateTime64(3, 'UTC') delta
       -- Time of the change, clock of the process that accepted it; increases with every change
     target_score Nullable(UInt16) -- Total score to reach, 400 to 1600; NULL: the goal was deleted
-    target_date Nullable(Date32) -- UTC day by which to reach the score, at most 2299-12-31; NULL: none
+    target_date Nullable(Date32) -- Local day by which to reach the score, at most 2299-12-31; NULL: none
   `,
   { engine, orderBy: '(tenant, user_id, updated_at)' },
 );

@@ -20,7 +20,7 @@ import {
 const tenantColumns = parseColumns('tenant LowCardinality(String) -- Owner of the learners');
 const userColumns = parseColumns('user_id String zstd -- Learner');
 const skillColumns = parseColumns('skill_id LowCardinality(String) zstd -- Skill');
-const dayColumns = parseColumns('day Date zstd = toDate(occurred_at) -- UTC day of occurred_at');
+const dayColumns = parseColumns('day Date zstd = local_date -- Local day of the answers');
 
 const toSumColumn = (column: Column): Column => ({
   ...column,
@@ -115,7 +115,7 @@ const skillDayLevel: RollupLevel = {
   where: buildKindCondition('day'),
   view: {
     name: 'learner_skill_daily',
-    comment: 'Answers, accuracy, pace and mastery by learner, skill and UTC day',
+    comment: 'Answers, accuracy, pace and mastery by learner, skill and local day',
     query: `SELECT tenant, user_id, skill_id, day, ${listNames(daySums)},
   ${buildOnceColumns()},
   ${paceColumns},
@@ -160,10 +160,10 @@ export const learnerSums = defineRollup(
       ...[...daySums, ...furtherSums].map(toNarrowSum),
       ...lastAnswer,
       ...parseColumns(`
-        days SimpleAggregateFunction(groupUniqArrayArray, Array(Date)) zstd = groupUniqArray(toDate(occurred_at))
-          -- For kind total: UTC days with answers, unordered
-        plateau_day SimpleAggregateFunction(max, Date) zstd = maxIf(toDate(occurred_at), plateau_detected = 1)
-          -- For kind total: last UTC day with an answer on a plateau; 1970-01-01: none
+        days SimpleAggregateFunction(groupUniqArrayArray, Array(Date)) zstd = groupUniqArray(local_date)
+          -- For kind total: local days with answers, unordered
+        plateau_day SimpleAggregateFunction(max, Date) zstd = maxIf(local_date, plateau_detected = 1)
+          -- For kind total: last local day with an answer on a plateau; 1970-01-01: none
       `),
     ],
     {
@@ -186,7 +186,7 @@ export const skillDays = defineRollup(
     [
       ...tenantColumns,
       ...parseColumns('skill_id LowCardinality(String) -- Skill'),
-      ...parseColumns('day Date = toDate(occurred_at) -- UTC day of occurred_at'),
+      ...parseColumns('day Date = local_date -- Local day of the answers'),
       ...parseColumns('partition_id UInt16 -- Redis partition of the learners'),
       ...[...answerSums, ...furtherSums, ...masterySum].map(toSumColumn),
       ...parseColumns(
@@ -202,7 +202,7 @@ export const skillDays = defineRollup(
       where: '1',
       view: {
         name: 'skill_daily',
-        comment: 'Answers, learners, accuracy, pace, mean mastery and calibration by skill and UTC day',
+        comment: 'Answers, learners, accuracy, pace, mean mastery and calibration by skill and local day',
         query: `SELECT tenant, skill_id, day, ${buildSums('r', answerSums)},
   ${buildOnceColumns((column) => `sum(r.${column})`)},
   ${paceColumns},

@@ -30,7 +30,7 @@ export const cohortSkillWeekly: View = {
   comment: 'Velocity, accuracy and efficiency by skill and week, for learners who started in the same week',
   columns: parseColumns(`
     tenant LowCardinality(String) -- Owner of the learners
-    cohort Date -- Monday of the UTC week of the learners' first answers
+    cohort Date -- Monday of the ISO week (local days) of the learners' first answers
     skill_id LowCardinality(String) -- Skill
     week UInt32 -- Weeks since the cohort started; 0 is the first
     learners UInt64

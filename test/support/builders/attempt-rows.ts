@@ -8,7 +8,8 @@ import {
 } from '../../../src/contracts/answers/attempt-row.js';
 import type { AnswerConditions, SkillConditions } from '../../../src/domain/answer/answer-conditions.js';
 import { defaultParameters } from '../../../src/domain/base/bkt-parameters.js';
-import { dayMs } from '../../../src/domain/base/common.js';
+import { utc } from '../../../src/domain/base/calendar.js';
+import { dayMs, toUtcDay } from '../../../src/domain/base/common.js';
 import { executeAll } from '../../../src/store/redis/connection/client.js';
 import { outboxKey, outboxRowCountKey } from '../../../src/store/redis/keys.js';
 
@@ -23,6 +24,7 @@ const start = Date.UTC(2026, 0, 15, 12);
 
 /** The i-th made-up answer: 500 learners, 20 skills, ten days. */
 export function attemptRow(i: number, change: Partial<FlatRow> = {}): FlatRow {
+  const occurredAt = change.occurredAt ?? start - (i % 10) * dayMs;
   return {
     ...{ tenant: 'default', userId: `learner-${i % 500}`, skillId: `skill-${i % 20}` },
     itemId: i % 3 === 0 ? null : `item-${i}`,
@@ -31,7 +33,7 @@ export function attemptRow(i: number, change: Partial<FlatRow> = {}): FlatRow {
     timeSpentSeconds: i % 5 === 0 ? null : 20 + (i % 60),
     confidenceScore: i % 2 === 0 ? 4 : null,
     questionDifficulty: i % 7 === 0 ? null : 0.25,
-    occurredAt: start - (i % 10) * dayMs,
+    ...{ occurredAt, timeZone: utc, localDay: toUtcDay(occurredAt) },
     receivedAt: start,
     learnerSeq: 1 + Math.floor(i / 500),
     ...{ masteryBefore: 0.3, masteryAfter: 0.692683, pCorrect: 0.41, plateauDetected: false, isRapid: false },

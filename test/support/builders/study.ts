@@ -72,11 +72,12 @@ export function studyContext({ knownSkills, answers, ...part }: ContextPart): St
   const { views, model = unfittedModel } = part;
   const known = Math.max(knownSkills ?? 0, model.catalogue.entries.size);
   const subject = { learner: newLearner, views, model, registeredSkills: known, now };
-  const { math, rw } = assessLearner(subject).measures;
+  const { measures, today } = assessLearner(subject);
+  const { math, rw } = measures;
   const enough = ({ seenWeight }: SectionMeasure): number => (seenWeight > 0 ? 100 : 0);
   const of = answers ?? { math: enough(math), rw: enough(rw) };
   return {
-    ...{ learner: newLearner, model: unfittedModel, now, goal: noGoal, locale: 'en' as const },
+    ...{ learner: newLearner, model: unfittedModel, now, today, goal: noGoal, locale: 'en' as const },
     ...part,
     measures: { math: { ...math, answers: of.math }, rw: { ...rw, answers: of.rw } },
   };

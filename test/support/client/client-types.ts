@@ -3,6 +3,7 @@ import Type, { type TProperties, type TSchema } from 'typebox';
 import { KeyChange, NewKey, Tenant } from '../../../src/contracts/access/keys.js';
 import { LearningEvent, LearningEventResult } from '../../../src/contracts/answers/events.js';
 import { ManualParameters, SkillRequest } from '../../../src/contracts/catalogue/skills.js';
+import { SettingsRequest } from '../../../src/contracts/catalogue/time-zones.js';
 import { GoalBody } from '../../../src/contracts/learners/goals.js';
 import { GroupBody, MembersBody, ProfileBody, ProfilesBody } from '../../../src/contracts/learners/groups.js';
 import * as access from '../../../src/contracts/responses/access.js';
@@ -15,6 +16,7 @@ import * as mastery from '../../../src/contracts/responses/mastery.js';
 import * as models from '../../../src/contracts/responses/models.js';
 import * as predictions from '../../../src/contracts/responses/predictions.js';
 import { routeResponses } from '../../../src/contracts/responses/route-responses.js';
+import * as settings from '../../../src/contracts/responses/settings.js';
 import * as shared from '../../../src/contracts/responses/shared-schemas.js';
 import * as skills from '../../../src/contracts/responses/skills.js';
 import * as statistics from '../../../src/contracts/responses/statistics.js';
@@ -75,6 +77,7 @@ const sent: Readonly<Record<string, TSchema>> = {
   ...{ Answer: LearningEvent, GoalSetting: GoalBody, SkillSetting, ClassRequest: ClassForecastRequest },
   ...{ ClassMasteryRequest, Plan: WhatIfRequest, NextItemsRequest, WebhookSetting: NewWebhook },
   ...{ WebhookChange, SecretRotation: RotationRequest, KeySetting: NewKey, KeyChange },
+  SettingsChange: SettingsRequest,
   ...{ XapiMappingSetting: MappingRequest, Rollback: RollbackRequest },
   ...{ PredictionQuery: query(PredictionQuery), VelocityQuery: query(VelocityQuery) },
   ...{ CoverageQuery: query(CoverageQuery) },
@@ -115,6 +118,7 @@ const received: Readonly<Record<string, TSchema>> = {
   ...{ SkillAnswerPage: attempts.SkillAnswerPage, TakenBack: attempts.RetractedAttempt },
   ...{ BegunErasure: erasures.AcceptedErasure, ListedErasure: erasures.ListedErasure },
   ...{ Erasure: erasures.Erasure, EventTypes, OwnKey: access.OwnKey, Key: access.Key },
+  Settings: settings.Settings,
   ...{ CreatedKey: access.CreatedKey, KeyPage: access.KeyPage, ErasurePage: erasures.ErasurePage },
   ...{ ParkedPage: access.ParkedPage, Redriven: access.RedriveResult, LastAudit: access.LastAudit },
   ...{

@@ -59,6 +59,7 @@ const bodies: Readonly<Record<string, (ids: Ids) => object>> = {
   'PATCH /api/v1/keys/:key_id': () => ({ requests_per_minute: 50 }),
   'POST /api/v1/webhooks': () => ({ url: 'https://hooks.example.org/', event_types: ['*'] }),
   'PATCH /api/v1/webhooks/:webhook_id': () => ({ description: 'Changed' }),
+  'PUT /api/v1/settings': () => ({ time_zone: 'Europe/Berlin' }),
   'PUT /api/v1/xapi-mapping': () => ({}),
   'POST /xapi/statements': statement,
   'PUT /xapi/statements': statement,

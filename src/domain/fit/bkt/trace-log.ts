@@ -7,7 +7,7 @@ import {
   readSkillSet,
 } from '../../base/answer-log.js';
 import type { BktParameters } from '../../base/bkt-parameters.js';
-import { average, mapNonEmpty, type NonEmpty, toDay } from '../../base/common.js';
+import { average, mapNonEmpty, type NonEmpty, toUtcDay } from '../../base/common.js';
 import { computeAnswerLoss } from '../../base/prediction-metrics.js';
 import { computeEffectiveMastery, computeQuestionShift, traceQuestion } from '../../tracing/bkt.js';
 
@@ -59,7 +59,7 @@ type AttemptHistory = ReturnType<typeof createAttemptHistory>;
 
 /** @param at Unix milliseconds, ascending */
 export function recordAttempt(history: AttemptHistory, at: number, isCorrect: boolean): void {
-  const day = toDay(at);
+  const day = toUtcDay(at);
   history.attempts++;
   history.lastAttemptAt = at;
   if (!isCorrect || day <= history.lastCorrectDay) return;

@@ -7,7 +7,7 @@ import {
   selectAllLearners,
   sharedArrays,
 } from '../../base/answer-log.js';
-import { mapNonEmpty, type NonEmpty, sigmoid, toDay } from '../../base/common.js';
+import { mapNonEmpty, type NonEmpty, sigmoid, toUtcDay } from '../../base/common.js';
 import { predictionConstants } from '../../base/prediction-constants.js';
 import { computeAnswerLoss } from '../../base/prediction-metrics.js';
 import type { ItemModel } from '../../catalogue/tenant-model.js';
@@ -119,7 +119,7 @@ export function replayLearners(
 const isItemCounted = (trace: ItemTrace | null, occurredAt: number): boolean =>
   trace === null ||
   trace.right + trace.wrong < predictionConstants.fit.itemAnswersEach ||
-  toDay(trace.at * 1000) < toDay(occurredAt);
+  toUtcDay(trace.at * 1000) < toUtcDay(occurredAt);
 
 /** Needs the rows of `replayLearners`. */
 export function predictRange(

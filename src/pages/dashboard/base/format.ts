@@ -1,5 +1,5 @@
 import { masteryThresholds } from '../../../domain/base/bkt-parameters.js';
-import { toDay } from '../../../domain/base/common.js';
+import { toUtcDay } from '../../../domain/base/common.js';
 import { classConstants } from '../../../domain/classes/class-constants.js';
 import { formatCompact, formatNumber, formatRange } from '../../../lab/report/format.js';
 
@@ -68,7 +68,7 @@ export const formatDayTime = formatNullable((time: string) => utcTimeFormat.form
 
 /** Counts UTC days, as the status of a learner does. */
 export function formatDaysAgo(time: string): string {
-  const days = toDay(Date.now()) - toDay(Date.parse(time));
+  const days = toUtcDay(Date.now()) - toUtcDay(Date.parse(time));
   return days <= 0 ? 'today' : days === 1 ? 'yesterday' : `${formatNumber(days)} days ago`;
 }
 

@@ -75,12 +75,11 @@ function mergeResults(
   const members: Member[] = [];
   const missing: string[] = [];
   const failed: { userId: string; reason: string }[] = [];
-  const now = Date.now();
   for (const [i, predicted] of predictions.entries()) {
     const progress = mastery[i];
     const userId = predicted.user_id;
     if (predicted.status === 200 && progress?.status === 200)
-      members.push(buildMember(userId, predicted.data, progress.data, labels, now));
+      members.push(buildMember(userId, predicted.data, progress.data, labels));
     else if (predicted.status === 404 || progress?.status === 404) missing.push(userId);
     else
       failed.push({
@@ -99,12 +98,11 @@ function buildMember(
   prediction: Prediction,
   progress: Progress,
   { skills, getName }: Labels,
-  now: number,
 ): Member {
   const statusInput = buildStatusInput(progress, prediction, (id) => skills.get(id)?.name ?? id);
   return {
     ...{ userId, name: getName(userId), progress, prediction, ...statusInput },
-    status: computeStatus(statusInput, now),
-    reason: explainStatus(statusInput, now),
+    status: computeStatus(statusInput),
+    reason: explainStatus(statusInput),
   };
 }

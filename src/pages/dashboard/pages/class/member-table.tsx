@@ -49,14 +49,14 @@ const columns: readonly Column<Member>[] = [
   }),
   field('Accuracy low', ({ prediction }) => prediction.expected_accuracy.low, { isForFile: true }),
   field('Accuracy high', ({ prediction }) => prediction.expected_accuracy.high, { isForFile: true }),
-  field('Last answer', 'lastAnswerAt', {
+  field('Last answer', ({ progress }) => progress.last_attempt_at, {
     isLabelled: true,
     format: (lastAnswerAt) => (
       <span class="nowrap" title={lastAnswerAt === null ? undefined : formatDaysAgo(lastAnswerAt)}>
         {formatDay(lastAnswerAt)}
       </span>
     ),
-    about: 'UTC day of the last answer',
+    about: 'Day of the last answer',
   }),
   field('Answers', 'answers', { isLabelled: true }),
   field('Correct', ({ progress, answers }) => (answers === 0 ? null : progress.correct_attempts / answers), {

@@ -1,4 +1,5 @@
 import type { GoalSetting, Prediction } from '../../../../client/types.js';
+import { formatDay as formatLocalDay } from '../../../../domain/base/calendar.js';
 import {
   computeStatus,
   explainStatus,
@@ -8,6 +9,7 @@ import {
 import { isDatePast } from '../../../../domain/score/goal.js';
 import { useAction } from '../../base/action.js';
 import { formatChance, formatDay, formatDecimal, pluralize } from '../../base/format.js';
+import { computeToday } from '../../base/school-days.js';
 import { useViewer } from '../../base/viewer.js';
 import { Button } from '../../parts/button.jsx';
 import { ErrorNote } from '../../parts/loaded.jsx';
@@ -57,16 +59,15 @@ type GoalOutlookProps = Pick<GoalPanelProps, 'goal' | 'statusInput'>;
 
 /** Status, chance and reason in words. */
 export function GoalChance({ goal, statusInput }: GoalOutlookProps) {
-  const now = Date.now();
-  const status = computeStatus(statusInput, now);
-  const reason = explainStatus(statusInput, now, true);
+  const status = computeStatus(statusInput);
+  const reason = explainStatus(statusInput, true);
   return (
     <p>
       <StatusBadge status={status} />{' '}
       {hasOpenGoal(goal) && (
         <>
           <strong>{formatChance(goal.goal_probability)}</strong> chance of {goal.target_score} points or more{' '}
-          {formatDeadline(goal.target_date, now)}.
+          {formatDeadline(goal.target_date)}.
         </>
       )}{' '}
       {reason !== null && `${reason.charAt(0).toUpperCase()}${reason.slice(1)}.`}
@@ -97,12 +98,12 @@ function formatReached({ target_score, days_to_goal }: GoalTracking, { currentTo
   return days_to_goal === null ? 'not within a year' : `in ${pluralize(days_to_goal, 'day')}`;
 }
 
-function formatDeadline(date: string | null, now: number): string {
+function formatDeadline(date: string | null): string {
   if (date === null) return 'in one year';
-  return isDatePast(date, now) ? 'now (goal date passed)' : `on ${formatDay(date)}`;
+  return isDatePast(date, computeToday()) ? 'now (goal date passed)' : `on ${formatDay(date)}`;
 }
 
-const today = (): string => new Date().toISOString().slice(0, 10);
+const today = (): string => formatLocalDay(computeToday());
 
 function getFormTitle(goal: GoalTracking): string {
   if (!goal.is_set) return 'Set a goal';
