@@ -86,7 +86,7 @@ test('selectAttention gives the first cause, with the goal', () => {
 
 test('selectAttention takes turns between the reasons and lists at most ten learners', () => {
   const idle = Array.from({ length: 12 }, (_, i) => ({
-    ...{ ...learner, userId: `idle-${i}`, lastAnswerAt: new Date(now - (7 + i) * 86_400_000).toISOString() },
+    ...{ ...learner, userId: `idle-${i}`, idleDays: 7 + i },
   }));
   const falling = [12, 30].map((fallPoints) => ({ ...learner, userId: `falling-${fallPoints}`, fallPoints }));
   const stuck = { ...learner, userId: 'stuck', stuck: { ...ratios, answers: 12, correct: 5 } };

@@ -68,7 +68,7 @@ test('findCapacity lowers the rate if a confirmation fails, and returns null if 
 
 const key: OwnKey = {
   ...{ key_id: 'k', tenant: 'load', scopes: ['read', 'write'], development: false, created_at: '' },
-  ...{ requests_per_minute: null, name: null, note: null },
+  ...{ requests_per_minute: null, name: null, note: null, time_zone: 'UTC' },
 };
 
 test('checkKey names missing scopes, and a quota that is too low for the load', () => {

@@ -4,6 +4,7 @@ import type { OwnKey } from '../../client/types.js';
 import { readLastGroup } from './base/groups.js';
 import { useLoad } from './base/load.js';
 import { buildHref, useRoute } from './base/route.js';
+import { setTimeZone } from './base/school-days.js';
 import { isNewEntry, keepScrollPositions } from './base/scroll.js';
 import { type Api, consumeAddressKey, createApi, loadKey, removeKey, storeKey } from './base/session.js';
 import { ThemeButton } from './base/theme.jsx';
