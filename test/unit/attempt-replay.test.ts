@@ -12,7 +12,7 @@ import { fc, forAll } from '../support/builders/properties.js';
 
 /** A row of ClickHouse in which every optional column is empty. */
 const sparse = (seq: number): string =>
-  `default\tada\ts\\\\1\t\te${seq}\t${seq % 2}\t30\t\\N\t0.5\t1768478400.250\t1768478401.000\t${seq}\t0.3\t0.69\t0.41\t0\t0.3\t0.1\t0.2\t0.1\t0\t0\t1\tdefault\t0\t0\t0\t0\t0\t0\t0.75\t0\t\\N\t\t\t1\t\\N\t\\N\t0\t0\t[]`;
+  `default\tada\ts\\\\1\t\te${seq}\t${seq % 2}\t30\t\\N\t0.5\t1768478400.250\t1768478401.000\t${seq}\t0.3\t0.69\t0.41\t0\t0.3\t0.1\t0.2\t0.1\t0\t0\t1\tdefault\t0\t0\t0\t0\t0\t0\t0.75\t0\t\\N\t\t\t1\t\\N\t\\N\t0\t0\t[]\t2026-01-15\tEurope/Paris`;
 
 const encoded = (seq: number, learnerVersion: number, baselineTotal: number | null = null): string => {
   const figures = { learnerSeq: seq, learnerVersion, baselineTotal };
@@ -30,6 +30,7 @@ test('decodeAttemptRow returns null for missing values', () => {
     [conditions.skills[0].source, conditions.section, conditions.weight],
     ['default', null, 1],
   );
+  assert.deepEqual([conditions.localDay, conditions.timeZone], [20_468, 'Europe/Paris']);
 });
 
 const addRows = (replay: ReturnType<typeof startReplay>, from: number, to: number): void => {
@@ -76,8 +77,9 @@ test('A replay takes the baseline of the rows, or sets a due one once', () => {
 test('decodeAttemptRow rejects a row with a wrong field or number of fields', () => {
   assert.throws(() => decodeAttemptRow('a\tb'), /2 fields/);
   assert.throws(() => decodeAttemptRow(`${encoded(1, 1)}\t1`), /fields/);
-  assert.throws(() => decodeAttemptRow(encoded(1, 1).replace(/\[\]$/, "[('a',0.3)]")), /2 values/);
+  assert.throws(() => decodeAttemptRow(encoded(1, 1).replace('[]', "[('a',0.3)]")), /2 values/);
   assert.throws(() => decodeAttemptRow(sparse(1).replace('0.69', 'x')), /mastery_after/);
+  assert.throws(() => decodeAttemptRow(sparse(1).replace('2026-01-15', 'today')), /local_date/);
 });
 
 const oddIds = [

@@ -172,7 +172,7 @@ export function decodeAttemptRow(line: string): AttemptRow {
     },
     conditions: {
       timeZone: text('time_zone'),
-      localDay: parseDay(field('local_date')),
+      localDay: parseNumber(`${parseDay(field('local_date'))}`, 'local_date'),
       skills: [
         {
           parameters: {

@@ -2,7 +2,7 @@
 
 import type { StudyContext } from '../../../src/domain/advice/study-advice.js';
 import { defaultParameters } from '../../../src/domain/base/bkt-parameters.js';
-import { dayMs, type PerSection, type Section } from '../../../src/domain/base/common.js';
+import { dayMs, type PerSection, type Section, toUtcDay } from '../../../src/domain/base/common.js';
 import { buildCatalogue, type SkillEntry } from '../../../src/domain/catalogue/catalogue.js';
 import { type TenantModel, unfittedModel } from '../../../src/domain/catalogue/tenant-model.js';
 import { buildSkillViews, type SkillView } from '../../../src/domain/learner/skill-view.js';
@@ -71,14 +71,16 @@ interface ContextPart extends Partial<Omit<StudyContext, 'measures' | 'views'>>,
 export function studyContext({ knownSkills, answers, ...part }: ContextPart): StudyContext {
   const { views, model = unfittedModel } = part;
   const known = Math.max(knownSkills ?? 0, model.catalogue.entries.size);
-  const subject = { learner: newLearner, views, model, registeredSkills: known, now };
-  const { measures, today } = assessLearner(subject);
-  const { math, rw } = measures;
+  const day = Math.max(-1, ...views.map(({ state }) => toUtcDay(state.lastAttemptAt)));
+  const learner = { ...newLearner, ...part.learner, activity: { ...newLearner.activity, day } };
+  const subject = { learner, views, model, registeredSkills: known, now };
+  const { math, rw } = assessLearner(subject).measures;
   const enough = ({ seenWeight }: SectionMeasure): number => (seenWeight > 0 ? 100 : 0);
   const of = answers ?? { math: enough(math), rw: enough(rw) };
   return {
-    ...{ learner: newLearner, model: unfittedModel, now, today, goal: noGoal, locale: 'en' as const },
+    ...{ model: unfittedModel, now, goal: noGoal, locale: 'en' as const },
     ...part,
+    ...{ learner, today: toUtcDay(part.now ?? now) },
     measures: { math: { ...math, answers: of.math }, rw: { ...rw, answers: of.rw } },
   };
 }
