@@ -14,20 +14,20 @@ export function parseTimeZone(body: unknown, known: readonly string[]): string {
   const found = known.find((name) => name.toLowerCase() === sent.toLowerCase());
   if (found !== undefined) return found;
   const nearest = known.toSorted((a, b) => compareNames(b, sent) - compareNames(a, sent))[0];
-  const message = `must be an IANA time zone; did you mean ${nearest}?`;
+  const message = `must be an IANA time zone, for example ${nearest}`;
   throw validationError('settings', { path: 'time_zone', message });
 }
 
-/** Similarity of the letters: share of common pairs (Dice), for the whole name or its last part. */
+/** Share of common pairs of letters (Dice), for the whole name or its last part. */
 const compareNames = (name: string, sent: string): number =>
   Math.max(
     ...[name, name.slice(name.lastIndexOf('/') + 1)].map((text) => {
       const [a, b] = [listPairs(text), listPairs(sent)];
-      return (2 * [...a].filter((pair) => b.has(pair)).length) / (a.size + b.size + 1);
+      return (2 * [...a].filter((pair) => b.has(pair)).length) / (a.size + b.size);
     }),
   );
 
 function listPairs(text: string): Set<string> {
-  const letters = text.toLowerCase().replaceAll(/[^a-z0-9]/g, '');
+  const letters = `^${text.toLowerCase().replaceAll(/[^a-z0-9]/g, '')}`;
   return new Set(Array.from(letters, (_, i) => letters.slice(i, i + 2)));
 }

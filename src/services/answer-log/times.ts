@@ -1,4 +1,4 @@
-import { setRecentlyUsed } from '../../store/redis/commands/recently-used.js';
+import { getCalendar } from '../../domain/base/calendar.js';
 import { parseNumber } from './values.js';
 
 /** Units of numeric times, or the order of day and month in dates such as 3/4/2026. */
@@ -24,7 +24,7 @@ const yearLast = new RegExp(
  * @param timeZone IANA name, for times without a zone
  */
 export function createTimeParser(format: TimeFormat, timeZone: string, startMs: number) {
-  const findOffset = createOffsetLookup(timeZone);
+  const { offsetAt } = getCalendar(timeZone);
   const unit = unitsPerSecond[format];
   return (value: unknown): number | null => {
     const number = parseNumber(value);
@@ -32,7 +32,7 @@ export function createTimeParser(format: TimeFormat, timeZone: string, startMs: 
     const text = String(value).trim();
     const wall = parseDate(text, format);
     if (wall === null) return null;
-    return wall.ms - (wall.zone === undefined ? findOffset(wall.ms) : parseZone(wall.zone));
+    return wall.ms - (wall.zone === undefined ? offsetAt(wall.ms - offsetAt(wall.ms)) : parseZone(wall.zone));
   };
 }
 
@@ -67,23 +67,4 @@ type SixNumbers = [number, number, number, number, number, number];
 function parseZone(zone: string): number {
   const [, sign, hours, minutes = 0] = /^([+-])(\d\d):?(\d\d)?$/.exec(zone) ?? [];
   return sign === undefined ? 0 : Number(`${sign}1`) * (Number(hours) * 60 + Number(minutes)) * 60_000;
-}
-
-const quarterHourMs = 900_000;
-const maxOffsets = 100_000;
-
-/** Offsets change at quarter hours at most, and a lookup takes microseconds. */
-function createOffsetLookup(timeZone: string) {
-  if (timeZone === 'UTC') return () => 0;
-  const format = new Intl.DateTimeFormat('en-US', { timeZone, timeZoneName: 'longOffset' });
-  const offsetAt = (ms: number): number => parseZone(/[+-]\d\d:\d\d$/.exec(format.format(ms))?.[0] ?? 'UTC');
-  const known = new Map<string, number>();
-  return (wallMs: number): number => {
-    const quarter = `${Math.floor(wallMs / quarterHourMs)}`;
-    const found = known.get(quarter);
-    if (found !== undefined) return found;
-    const offset = offsetAt(wallMs - offsetAt(wallMs));
-    setRecentlyUsed(known, quarter, offset, maxOffsets);
-    return offset;
-  };
 }

@@ -19,18 +19,23 @@ export interface CorrectionDependencies {
   readonly logger: Logger;
 }
 
-/** Young plans and plans beyond one statement wait for a later run. */
+/**
+ * Young plans and plans beyond one statement wait for a later run.
+ * @returns a function that returns whether rewritten rows now wait at the head of an outbox
+ */
 export function createCorrectionApplier({ store, warehouse, logger }: CorrectionDependencies) {
-  return async (partitions: readonly number[], signal?: AbortSignal): Promise<void> => {
+  return async (partitions: readonly number[], signal?: AbortSignal): Promise<boolean> => {
     const results = await Promise.allSettled(partitions.map(store.listDue));
     const due = results.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
     await planCorrections(selectForStatement(due.filter((one) => !isPlanned(one))), signal);
     const applicable = due.filter(isPlanned).filter(({ plan }) => plan.ageMs >= minPlanAgeMs);
     // Rewrites first, because they block the rows behind them.
     const [erasures, rewrites] = [applicable.filter(isErasure), applicable.filter((one) => !isErasure(one))];
-    await applyPlanned(selectForStatement([...rewrites, ...erasures]), signal);
+    const applied = selectForStatement([...rewrites, ...erasures]);
+    await applyPlanned(applied, signal);
     // An unreadable correction blocks only its partition.
     for (const one of results) if (one.status === 'rejected') throw one.reason;
+    return !applied.every(isErasure);
   };
 
   async function planCorrections(

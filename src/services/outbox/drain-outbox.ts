@@ -42,12 +42,13 @@ const defaultLimits: BlockLimits = { maxRows: 100_000, maxBytes: 32 * 2 ** 20 };
 
 export interface DrainOptions extends DrainDependencies {
   limits?: BlockLimits;
-  applyCorrections?: (partitions: readonly number[], signal?: AbortSignal) => Promise<void>;
+  /** @returns whether rewritten rows now wait at the head of an outbox */
+  applyCorrections?: (partitions: readonly number[], signal?: AbortSignal) => Promise<boolean>;
 }
 
 /** Throws errors of Redis and ClickHouse. The caller retries the same task. */
 export function createDrain(options: DrainOptions): DrainBlock {
-  const { outbox, limits = defaultLimits, applyCorrections = async () => undefined } = options;
+  const { outbox, limits = defaultLimits, applyCorrections = async () => false } = options;
   const { parkUnreadable, storeByRow } = createIsolation(options);
   const moveBlock = createBlockMover(options);
 
@@ -60,8 +61,11 @@ export function createDrain(options: DrainOptions): DrainBlock {
     if (batch?.byRow === true && block.rows > 0) return storeByRow(block, signal);
     const moved = block.rows === 0 ? { rows: 0, present: 0 } : await moveBlock(task, block);
     // After the rows, so that a failing correction does not block them.
-    await applyCorrections(partitions, signal);
-    return moved;
+    const hasRewrites = await applyCorrections(partitions, signal);
+    // Immediately, because ClickHouse now lacks these rows.
+    if (!hasRewrites) return moved;
+    const { rows, present } = await drain({ ...task, batch: null });
+    return { rows: moved.rows + rows, present: moved.present + present };
   }
 
   async function drainOrIsolate(task: DrainTask): Promise<DrainResult> {
