@@ -8,6 +8,8 @@ import type {
   RestoreReply,
   RestoreTask,
 } from '../src/contracts/rebuild/rebuild-tasks.js';
+import { utc } from '../src/domain/base/calendar.js';
+import type { ReplayedStates } from '../src/domain/history/replay.js';
 import { computeSum, groupBy } from '../src/lists.js';
 import {
   emptyIds,
@@ -26,7 +28,13 @@ import { partitionOf } from '../src/store/redis/keys.js';
 import { toResultFigures } from './track/results.js';
 import { connectWorkerRedis, convertApiError } from './track/worker-redis.js';
 
-const redis = connectWorkerRedis(workerData as { redisUrl: string; waitReplicas: number });
+interface RebuildSettings {
+  readonly redisUrl: string;
+  readonly waitReplicas: number;
+  readonly timeZones: ReadonlyMap<string, string>;
+}
+const settings = workerData as RebuildSettings;
+const redis = connectWorkerRedis(settings);
 
 const maxReportedNames = 10;
 
@@ -50,8 +58,15 @@ function replayWithIds(learner: StoredLearner, partitions: number, idsFrom = Num
     ids.add(hashEventId(event.eventId), answer, Math.floor(event.receivedAt / 1000));
   });
   const partition = partitionOf(tenant, userId, partitions);
-  return { ...result, tenant, userId, partition, answers, ids: ids.changes() };
+  const states = learner.rows.length > 0 ? result.states : inCurrentZone(result.states, tenant);
+  return { broken: result.broken, states, tenant, userId, partition, answers, ids: ids.changes() };
 }
+
+/** A snapshot has the zone of its time. Rows have the zone of the last change. */
+const inCurrentZone = (states: ReplayedStates, tenant: string): ReplayedStates => ({
+  ...states,
+  learner: { ...states.learner, timeZone: settings.timeZones.get(tenant) ?? utc },
+});
 
 async function restore({ rows, partitions, idsFromSecond }: RestoreTask): Promise<RestoreReply> {
   const learners = Array.from(parseLearners(rows), (learner) =>

@@ -60,8 +60,13 @@ const maxRebuildQueue = 16;
 
 export type RebuildPool = ReturnType<typeof createRebuildPool>;
 
-export function createRebuildPool(redisUrl: string, waitReplicas: number) {
-  const workerData = { redisUrl, waitReplicas };
+/** @param timeZones current zones by tenant; missing: UTC */
+export function createRebuildPool(
+  redisUrl: string,
+  waitReplicas: number,
+  timeZones: ReadonlyMap<string, string>,
+) {
+  const workerData = { redisUrl, waitReplicas, timeZones };
   const { threads, run, close } = startFixedPool('rebuild', Math.max(1, cores - 1), {
     maxQueue: maxRebuildQueue,
     workerData,

@@ -88,7 +88,7 @@ const createRebuildParts = (
 ): RebuildDependencies => ({
   source: createRebuildSource(clickhouse, endpoints.clickhouseUrl, maxItems),
   store: createRebuildStore(redis),
-  openThreads: () => createRebuildPool(endpoints.redisUrl, config.redisWaitReplicas),
+  openThreads: (timeZones) => createRebuildPool(endpoints.redisUrl, config.redisWaitReplicas, timeZones),
 });
 
 const createProgressReporter =

@@ -22,6 +22,8 @@ export const formatDay = (day: number): string => formatDate(day * dayMs);
 export const parseDay = (text: string): number => Date.parse(text) / dayMs;
 
 const weekMs = 7 * dayMs;
+/** Two centuries. */
+const maxWeeks = 10_000;
 
 const calendars = new Map<string, Calendar>();
 
@@ -77,6 +79,7 @@ function createOffsetCache(timeZone: string): Calendar['offsetAt'] {
     const week = Math.floor(ms / weekMs);
     let found = weeks.get(week);
     if (found === undefined) {
+      if (weeks.size === maxWeeks) weeks.clear();
       found = readWeek(readOffset, week * weekMs);
       weeks.set(week, found);
     }

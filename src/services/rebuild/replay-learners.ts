@@ -11,7 +11,7 @@ import type { RebuildSource } from '../../warehouse/reads/rebuild-source.js';
 export interface RebuildDependencies {
   readonly source: RebuildSource;
   readonly store: RebuildStore;
-  readonly openThreads: () => RebuildPool;
+  readonly openThreads: (timeZones: ReadonlyMap<string, string>) => RebuildPool;
 }
 
 export interface RebuildOptions {
@@ -34,7 +34,7 @@ export async function replayAllLearners(
 ) {
   const { partitions, idsFrom } = start;
   const since = performance.now();
-  const threads = openThreads();
+  const threads = openThreads(await readTimeZones(source));
   const broken: string[] = [];
   let brokenCount = 0;
   let checkpoint = start;
@@ -79,6 +79,9 @@ export async function replayAllLearners(
   return { checkpoint, broken, brokenCount, replaySeconds: (performance.now() - since) / 1000 };
 }
 
+const readTimeZones = async (source: RebuildSource): Promise<Map<string, string>> =>
+  new Map((await source.timeZones()).map(({ tenant, timeZone }) => [tenant, timeZone]));
+
 async function withRetries<Reply>(
   write: () => Promise<Reply>,
   ensureMayContinue: () => void,
@@ -113,7 +116,7 @@ export async function verifyLearners(
   const since = performance.now();
   const partitionCount = (await store.readPartitionCount()) ?? defaultPartitions;
   const all = indices(partitionCount);
-  const threads = openThreads();
+  const threads = openThreads(await readTimeZones(source));
   const differing: CompareReply['differences'][number][] = [];
   const sums = { learners: 0, answers: 0, differingCount: 0 };
   const add = (reply: CompareReply): void => {
