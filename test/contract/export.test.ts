@@ -74,7 +74,7 @@ test('GET /learners/{user_id}/export uses the field names of format 1 for record
   const lines = await exportLines(user);
   const fields = {
     learner:
-      'abilities ability_version activity attempts baseline_total items momentum trace trend type version',
+      'abilities ability_version activity attempts baseline_total items momentum time_zone trace trend type version',
     'learner.trace': 'ability course last_right_at recent right slow variance wrong wrong_run',
     'learner.trace.course':
       'answers first_ability first_form first_skill first_tries forms item_before last_item retries retry_ability retry_form second_skill skills',

@@ -55,7 +55,7 @@ test('GET /key returns tenant, scopes and quota to a key with any scope', async 
     const { created_at, ...rest } = await self();
     assert.deepEqual(rest, {
       ...{ key_id: id, tenant, scopes: [scope], requests_per_minute: 9, development: false },
-      ...{ name: null, note: null },
+      ...{ name: null, note: null, time_zone: 'UTC' },
     });
     assert.ok(Date.parse(created_at) <= Date.now());
   }

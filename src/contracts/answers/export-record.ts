@@ -1,4 +1,5 @@
 import type { SkillConditions } from '../../domain/answer/answer-conditions.js';
+import { formatDay } from '../../domain/base/calendar.js';
 import type { AttemptRow } from './attempt-row.js';
 
 export interface ExportRecord {
@@ -36,7 +37,7 @@ export function toAttemptRecord(place: 'clickhouse' | 'outbox' | 'parked', row: 
   const { skillIds, ...answer } = event;
   const [skillId, ...furtherIds] = skillIds;
   const { isRapid: rapid, skills, ...counted } = row.figures;
-  const { skills: skillConditions, norm, ...terms } = row.conditions;
+  const { skills: skillConditions, norm, localDay, ...terms } = row.conditions;
   const describeSkill = (i: number) => {
     const { parameters, version, source } = skillConditions[i] as SkillConditions;
     return { ...skills[i], ...parameters, parametersVersion: version, parametersSource: source };
@@ -45,6 +46,7 @@ export function toAttemptRecord(place: 'clickhouse' | 'outbox' | 'parked', row: 
     ...{ type: 'attempt', place, ...answer, skillId },
     occurredAt: new Date(occurredAt).toISOString(),
     receivedAt: new Date(receivedAt).toISOString(),
+    localDate: formatDay(localDay),
     ...{ ...counted, rapid, ...describeSkill(0), ...terms },
     furtherSkills: furtherIds.map((id, i) => ({ skillId: id, ...describeSkill(i + 1) })),
     ...{ logTimeMean: norm.logMean, logTimeSd: norm.logSd, accuracyNorm: norm.accuracy },
