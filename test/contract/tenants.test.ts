@@ -110,7 +110,7 @@ async function dumpTenant({ name }: Tenant): Promise<ReadonlyMap<string, string>
 }
 
 /** The job would look like a change by the other tenant. */
-const timeZoneChanged = ({ caller }: Tenant): Promise<void> =>
+const timeZoneChanged = ({ caller }: Tenant): Promise<unknown> =>
   waitFor('the time zone', async () => {
     const { json } = await caller.get('/api/v1/settings');
     return json.data.time_zone_change.status === 'done';
