@@ -3,18 +3,27 @@ import { Compile } from 'typebox/compile';
 
 export const noControls = '^[^\\u0000-\\u001F\\u007F-\\u009F\\uD800-\\uDFFF]*$';
 
+/** An id, the beginning of one, or an id that an earlier version accepted. */
+export const IdText = Type.String({ minLength: 1, maxLength: 128, pattern: noControls });
+const textCheck = Compile(IdText);
+
+/** Clients remove these path segments from a URL, even escaped ones. */
+const dots = ['.', '..'];
+export const dotsMessage = 'must not be "." or "..", which clients remove from URLs';
+
 export const Id = Type.String({
-  minLength: 1,
-  maxLength: 128,
-  pattern: noControls,
-  description: 'Identifier: 1 to 128 characters without control characters, compared byte by byte.',
+  ...IdText,
+  not: { enum: dots },
+  description:
+    'Identifier: 1 to 128 characters without control characters, not `.` or `..`, compared byte by byte.',
 });
 export type Id = Static<typeof Id>;
 
-const idCheck = Compile(Id);
-
-export const findIdProblem = (text: string): string | null =>
-  idCheck.Check(text) ? null : 'must be 1 to 128 characters without control characters';
+/** @param isStored also allows ids that an earlier version accepted, to read and erase them */
+export function findIdProblem(text: string, isStored = false): string | null {
+  if (!textCheck.Check(text)) return 'must be 1 to 128 characters without control characters';
+  return dots.includes(text) && !isStored ? dotsMessage : null;
+}
 
 /** Keys and tenants need no escaping. */
 export const plainName = /^[A-Za-z0-9._~-]{1,128}$/;

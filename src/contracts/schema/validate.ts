@@ -1,7 +1,7 @@
 import Type, { type TSchema } from 'typebox';
 import type { Validator } from 'typebox/compile';
 import { type ApiError, invalid, type Problem } from '../../errors.js';
-import { plainName } from './ids.js';
+import { dotsMessage, plainName } from './ids.js';
 
 export interface SchemaCheck<Value> {
   Check(value: unknown): value is Value;
@@ -66,6 +66,9 @@ function describeError(error: SchemaError, prefix: string): Problem[] {
     return names.map((name) => ({ path: path === '' ? name : `${path}/${name}`, message: 'is required' }));
   }
   if (error.keyword === 'pattern') return [{ path, message: describePattern(error.params) }];
+  if (error.keyword === 'not') return [{ path, message: dotsMessage }];
+  if (error.message === 'must be integer' && path.endsWith('_seconds'))
+    return [{ path, message: 'must be an integer (whole seconds)' }];
   if (error.keyword === 'enum' && 'allowedValues' in error.params)
     return [{ path, message: `must be one of ${(error.params.allowedValues as string[]).join(', ')}` }];
   if (error.keyword === 'if') return [{ path, message: 'must match its objectType' }];

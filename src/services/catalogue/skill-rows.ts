@@ -20,7 +20,7 @@ const allowedProbability = `a number from ${manualBounds.low} to ${manualBounds.
 
 const allowedValues: Readonly<Record<SkillField | 'source', string>> = {
   tenant: '1 to 128 characters of A-Za-z0-9._~-',
-  skill_id: '1 to 128 characters without control characters',
+  skill_id: '1 to 128 characters without control characters, except . and ..',
   name: 'empty, or 1 to 200 characters without control characters',
   section: 'math, rw or empty',
   weight: `empty, or a number from ${weightBounds.low} to ${weightBounds.high}`,

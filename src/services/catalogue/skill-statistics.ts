@@ -86,7 +86,7 @@ export async function listSkillItems(
 function parsePosition(text: string): ItemPosition | null {
   const [accuracy = ''] = text.split(' ');
   const item_id = text.slice(accuracy.length + 1);
-  const isPlace = Number(accuracy) >= 0 && Number(accuracy) <= 1 && findIdProblem(item_id) === null;
+  const isPlace = Number(accuracy) >= 0 && Number(accuracy) <= 1 && findIdProblem(item_id, true) === null;
   return isPlace ? { accuracy: Number(accuracy), item_id } : null;
 }
 

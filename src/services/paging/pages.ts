@@ -67,7 +67,7 @@ export async function encodeList<Item>(
 const toByteString = (id: string): string => Buffer.from(id).toString('latin1');
 const fromByteString = (bytes: string): string => Buffer.from(bytes, 'latin1').toString();
 
-const idCursors = createCursors('after:', (id) => (findIdProblem(id) === null ? id : null));
+const idCursors = createCursors('after:', (id) => (findIdProblem(id, true) === null ? id : null));
 
 export const decodeIdCursor = idCursors.decode;
 
