@@ -7,6 +7,7 @@ import {
   learningEventCheck,
   listSkillIds,
   maxBatchEvents,
+  normalizeTime,
   parseTime,
 } from '../../src/contracts/answers/events.js';
 import {
@@ -187,7 +188,7 @@ function toTrackEvent(
     itemId: body.item_id ?? null,
     eventId: body.event_id ?? validateKey(idempotencyKey, path),
     occurredAt,
-    occurredAtText,
+    occurredAtText: occurredAtText && normalizeTime(occurredAtText, occurredAt),
     receivedAt,
     importLine: null,
   };

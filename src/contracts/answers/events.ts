@@ -27,7 +27,9 @@ export const LearningEvent = Type.Object(
     user_id: Id,
     ...questionSkillFields,
     is_correct: Type.Boolean(),
-    time_spent_seconds: optionalNullable(Type.Integer({ minimum: 0, maximum: 86_400 })),
+    time_spent_seconds: optionalNullable(
+      Type.Integer({ minimum: 0, maximum: 86_400, description: 'Whole seconds.' }),
+    ),
     confidence_score: optionalNullable(Type.Integer({ minimum: 1, maximum: 5 })),
     question_difficulty: optionalNullable(Type.Number({ minimum: -3, maximum: 3 })),
     event_id: optionalNullable(Id),
@@ -130,6 +132,13 @@ export function parseTime(text: string): number | null {
   );
   return Number.isNaN(ms) ? null : ms;
 }
+
+/** Shortest spelling in UTC. Most clients send it. */
+const shortestTime = /^[^.]{17}[0-5]\d(\.(?!000)\d{3})?Z$/;
+
+/** One spelling for each instant. @param text valid, with the instant `ms` in Unix milliseconds */
+export const normalizeTime = (text: string, ms: number): string =>
+  shortestTime.test(text) ? text : new Date(ms).toISOString().replace('.000Z', 'Z');
 
 /** `IsDateTime` also accepts later formats than RFC 3339. */
 const strictShape = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$/i;

@@ -8,7 +8,7 @@ import type { AttemptEvent } from './attempt-row.js';
 export interface TrackEvent extends AttemptEvent {
   /** The event has `skill_ids`, so the result lists the skills. */
   readonly listsSkills: boolean;
-  /** As sent: distinguishes a repeated event from another. */
+  /** Null: not sent. One spelling for each instant: distinguishes a repeated event from another. */
   readonly occurredAtText: string | null;
   /** Null: not imported. */
   readonly importLine: number | null;
