@@ -1,6 +1,7 @@
 /** xAPI (Communication, 3 and 4). */
 import Type from 'typebox';
-import { parseLargeJson } from '../contracts/schema/json.js';
+import type { Call } from '../contracts/access/call.js';
+import { checkUniqueNames, parseLargeJson } from '../contracts/schema/json.js';
 import { MappingRequest } from '../contracts/xapi/mapping.js';
 import { StatementBody, Uuid } from '../contracts/xapi/statement.js';
 import { type ErrorCode, errorTable, invalid } from '../errors.js';
@@ -59,18 +60,23 @@ const maxStatementValues = 50_000;
 const StatementQuery = Type.Object({ statementId: Uuid });
 const mapping = allowAdmin(largeBody(MappingRequest), 'xapi_mapping.saved');
 
+/** Repeated names are invalid (Data, 2.4). @throws ApiError INVALID_REQUEST */
+async function parseStatements({ body }: Call): Promise<unknown> {
+  const sent = await parseLargeJson(body, maxStatementValues);
+  checkUniqueNames(body);
+  return sent;
+}
+
 const createJsonReply = (data: object): Reply => ({ status: 200, body: JSON.stringify(data) });
 
 export const createXapiRoutes = (ports: StatementPorts & MappingPorts): readonly Route[] => [
   route('GET /api/v1/xapi-mapping', allowAdmin(), handleTagged(readMapping, ports)),
   route('PUT /api/v1/xapi-mapping', mapping, handleTagged(putMapping, ports, 'Mapping saved')),
   route('POST /xapi/statements', statements, async (call) => {
-    const sent = await parseLargeJson(call.body, maxStatementValues);
-    return createJsonReply(await recordStatements(ports, call, sent));
+    return createJsonReply(await recordStatements(ports, call, await parseStatements(call)));
   }),
   route('PUT /xapi/statements', { ...statements, query: StatementQuery }, async (call) => {
-    const sent = await parseLargeJson(call.body, maxStatementValues);
-    await putStatement(ports, call, call.query.statementId, sent);
+    await putStatement(ports, call, call.query.statementId, await parseStatements(call));
     return { status: 204, body: '' };
   }),
   route('GET /xapi/about', { protocol }, () => createJsonReply({ version: ['1.0.3'] })),

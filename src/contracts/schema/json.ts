@@ -30,8 +30,8 @@ export async function parseLargeJson(body: Uint8Array, maxValues: number): Promi
 const smallBytes = 16 * 1024;
 const maxDepth = 32;
 
-const [lineFeed, quote, comma, backslash] = [0x0a, 0x22, 0x2c, 0x5c] as const;
-/** Distinguishes brackets and braces. */
+const [lineFeed, quote, comma, colon, backslash] = [0x0a, 0x22, 0x2c, 0x3a, 0x5c] as const;
+/** Braces; the bit distinguishes them from brackets. */
 const [opener, closer, braceBit] = [0x7b, 0x7d, 0x20] as const;
 
 /**
@@ -57,6 +57,39 @@ export function checkJsonShape(body: Uint8Array, maxValues: number, byLine: bool
     }
   }
   if (values > maxValues) throw invalid(`The body has more than ${maxValues} values.`);
+}
+
+/**
+ * JSON.parse would keep the last of the fields.
+ * @param body valid JSON. @throws ApiError INVALID_REQUEST if an object has two fields with the same name
+ */
+export function checkUniqueNames(body: Buffer): void {
+  const namesOfOpen: Set<string>[] = [];
+  let stringFrom = 0;
+  let stringEnd = 0;
+  for (let at = 0; at < body.length; at++) {
+    const byte = body[at];
+    if (byte === opener) namesOfOpen.push(new Set());
+    else if (byte === closer) namesOfOpen.pop();
+    else if (byte === colon)
+      addName(namesOfOpen.at(-1), JSON.parse(body.toString('utf8', stringFrom, stringEnd)));
+    else if (byte === quote) {
+      stringFrom = at;
+      at = findStringEnd(body, at);
+      stringEnd = at + 1;
+    }
+  }
+}
+
+const maxShownCharacters = 100;
+
+function addName(names: Set<string> | undefined, name: string): void {
+  const shown = name.slice(0, maxShownCharacters);
+  if (names?.has(name))
+    throw invalid(`An object of the body repeats the name ${JSON.stringify(shown)}; send each name once.`, [
+      { path: shown, message: 'must not be repeated' },
+    ]);
+  names?.add(name);
 }
 
 function findStringEnd(body: Uint8Array, from: number): number {
