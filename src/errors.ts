@@ -68,11 +68,13 @@ function formatInput(text: string): string {
 /** HEAD must get the headers of GET, including Content-Length. */
 const formatMethod = (method: string): string => formatInput(method === 'HEAD' ? 'GET' : method);
 
-export const pathNotFound = (method: string, path: string): ApiError =>
-  new ApiError(
-    'NOT_FOUND',
-    `Not found: ${formatMethod(method)} ${formatInput(path)}. See /docs for the endpoints.`,
-  );
+/** @param hasExtraSlash the path without the slash at its end exists */
+export function pathNotFound(method: string, path: string, hasExtraSlash = false): ApiError {
+  const advice = hasExtraSlash
+    ? `Remove the slash at the end: ${formatInput(path.slice(0, -1))}`
+    : 'See /docs for the endpoints';
+  return new ApiError('NOT_FOUND', `Not found: ${formatMethod(method)} ${formatInput(path)}. ${advice}.`);
+}
 
 /** @param allow as in the header Allow */
 export function methodNotAllowed(method: string, allow: string): ApiError {

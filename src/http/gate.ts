@@ -57,9 +57,10 @@ export function createGate(auth: Authenticator, quota: QuotaGate) {
   }
 }
 
-function requireRoute({ method, unknownPath }: Exchange, { route, allow }: RouteMatch): Route {
+function requireRoute({ method, unknownPath }: Exchange, match: RouteMatch): Route {
+  const { route, allow, hasExtraSlash } = match;
   if (route !== null) return route;
-  throw allow === null ? pathNotFound(method, unknownPath) : methodNotAllowed(method, allow);
+  throw allow === null ? pathNotFound(method, unknownPath, hasExtraSlash) : methodNotAllowed(method, allow);
 }
 
 function admit(exchange: Exchange, route: Route, grant: Grant | null): AdmittedRequest {

@@ -143,6 +143,9 @@ function registerRoutes(
     }
     const other = { route: null, allow, isKeyless: isKeyless || !isBelowApi(path), parameters: 0, protocol };
     app.any(path, createHandler(other, 'other', path));
+    // A name in the path of a page file may be unknown.
+    if (!path.endsWith('/:file'))
+      app.any(`${path}/`, createHandler({ ...other, allow: null, hasExtraSlash: true }, 'any', 'unknown'));
   }
   for (const [path, isKeyless] of [
     ['/api/v1', false],
