@@ -21,6 +21,7 @@ interface HandlerContext {
 }
 
 const json = { 'Content-Type': 'application/json' };
+const noStore = { 'Cache-Control': 'no-store' };
 const closeHeader = { Connection: 'close' };
 const noBody = Buffer.alloc(0);
 
@@ -72,7 +73,8 @@ export class RequestHandler {
   }
 
   private call(admitted: AdmittedRequest, body: Buffer) {
-    const ids = this.exchange.parameters.map(decodeParameter);
+    const { method } = admitted.route;
+    const ids = this.exchange.parameters.map((encoded) => decodeParameter(encoded, method));
     const call = createCall(this.exchange, admitted, body, (reply) => this.respond(reply));
     return admitted.route.handle(call, ...ids);
   }
@@ -112,6 +114,7 @@ export class RequestHandler {
     const { exchange, headers } = this;
     const { status, body, pieces, error } = reply;
     if (reply.headers?.['Content-Type'] === undefined && status !== 204) headers.push(json);
+    if (reply.headers?.['Cache-Control'] === undefined) headers.push(noStore);
     if (reply.headers !== undefined) headers.push(reply.headers);
     const refused = exchange.framingProblem !== null || error?.code === 'PAYLOAD_TOO_LARGE';
     // Closing now would cut responses that clients are reading.

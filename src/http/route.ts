@@ -104,6 +104,8 @@ export interface RouteMatch {
   readonly route: Route | null;
   /** Null: unknown path. */
   readonly allow: string | null;
+  /** The path without the slash at its end exists. */
+  readonly hasExtraSlash?: true;
   /** Requests need no key, not even for NOT_FOUND. */
   readonly isKeyless: boolean;
   readonly parameters: number;
@@ -112,17 +114,19 @@ export interface RouteMatch {
 
 export function checkMediaType(contentType: string | null, rules: BodyRules): string {
   if (contentType !== null && rules.mediaTypes.includes(contentType)) return contentType;
-  const [type = '', ...parameters] = (contentType ?? '').split(';').map((part) => part.trim().toLowerCase());
+  // Semicolons in quotes do not separate.
+  const parts = contentType?.match(/(?:"[^"]*"|[^;"])+/g) ?? [];
+  const [type = '', ...parameters] = parts.map((part) => part.trim().toLowerCase());
   if (!rules.mediaTypes.includes(type))
     throw unsupported(`Content-Type must be ${rules.mediaTypes.join(' or ')}.`);
-  const charset = parameters.find((parameter) => parameter.startsWith('charset='));
-  if (charset !== undefined && !/^charset="?utf-8"?$/.test(charset))
+  const charsets = parameters.filter((parameter) => parameter.startsWith('charset='));
+  if (!charsets.every((charset) => /^charset="?utf-8"?$/.test(charset)))
     throw unsupported('The charset must be utf-8.');
   return type;
 }
 
 export function checkEncoding(contentEncoding: string | null, rules: BodyRules): string {
-  const encoding = (contentEncoding ?? 'identity').trim().toLowerCase();
+  const encoding = (contentEncoding || 'identity').trim().toLowerCase();
   if (rules.encodings.includes(encoding)) return encoding;
   throw unsupported(`Content-Encoding must be ${rules.encodings.join(' or ')}.`);
 }
@@ -144,9 +148,9 @@ export async function decompress(body: Buffer, limit: number): Promise<Buffer> {
 }
 
 /** @throws ApiError INVALID_REQUEST */
-export function decodeParameter(encoded: string): string {
+export function decodeParameter(encoded: string, method: Route['method']): string {
   const text = decodePercent(encoded);
-  const problem = text === null ? 'is not percent-encoded UTF-8' : findIdProblem(text);
+  const problem = text === null ? 'is not percent-encoded UTF-8' : findIdProblem(text, method !== 'PUT');
   if (text === null || problem !== null) throw invalid(`The id in the path ${problem}.`);
   return text;
 }

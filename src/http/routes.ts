@@ -270,7 +270,7 @@ const operatorRoutes = (ports: RoutePorts): readonly Route[] => [
 const serviceRoutes = (ports: RoutePorts): readonly Route[] => [
   route('GET /api/v1/live', { scope: 'operator', query: LiveQuery }, ({ grant, query }) => {
     const { events, release } = ports.live.open(grant, query);
-    const headers = { 'Content-Type': 'text/event-stream', 'Cache-Control': 'no-store' };
+    const headers = { 'Content-Type': 'text/event-stream' };
     return { status: 200, body: '', headers, pieces: events, onEnd: release, isEndless: true };
   }),
   route(
