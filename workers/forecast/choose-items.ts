@@ -45,8 +45,18 @@ export async function chooseNextItems(
     item: itemId === null ? null : (models.get(itemId) as ItemModel | null),
     itemRecord: itemId === null ? null : items.get((hashes.get(itemId) as Buffer).toString('hex')),
   }));
-  const ranked = orderCandidates(assessQuestions(assessment, questions), task.target, task.limit);
+  const distinctItems = omitRepeatedItems(assessQuestions(assessment, questions), candidates);
+  const ranked = orderCandidates(distinctItems, task.target, task.limit);
   return { data: buildItemsJson(ranked, candidates, assessment, task) };
+}
+
+/** Keeps the first candidate of each item, and all without an id. */
+function omitRepeatedItems(assessed: readonly AssessedCandidate[], candidates: readonly ItemCandidate[]) {
+  const firstIndexes = new Map(candidates.map(({ itemId }, i) => [itemId, i] as const).toReversed());
+  return assessed.filter(({ index }) => {
+    const itemId = candidates[index]?.itemId ?? null;
+    return itemId === null || firstIndexes.get(itemId) === index;
+  });
 }
 
 const buildItemsJson = (

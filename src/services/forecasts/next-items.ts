@@ -26,7 +26,10 @@ const Item = Type.Object({
 
 export const NextItemsRequest = Type.Object(
   {
-    items: Type.Array(Item, { minItems: 1, maxItems }),
+    items: Type.Array(Item, {
+      ...{ minItems: 1, maxItems },
+      description: 'Candidates. Of entries with the same `item_id`, the first counts.',
+    }),
     limit: optionalNullable(Type.Integer({ minimum: 1, maximum: maxItems, default: defaultLimit })),
     target: optionalNullable(
       Type.Number({
