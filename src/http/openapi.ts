@@ -62,11 +62,12 @@ const errorHeaders: Partial<Record<ErrorCode, string>> = {
   RATE_LIMITED: 'Retry-After',
   UNAVAILABLE: 'Retry-After',
 };
-const requiredHeaders = ['X-Request-Id', 'Retry-After', 'WWW-Authenticate', 'Allow', 'ETag'];
+const commonHeaders = ['X-Request-Id', 'Cache-Control'];
+const requiredHeaders = [...commonHeaders, 'Retry-After', 'WWW-Authenticate', 'Allow', 'ETag'];
 const quotaHeaders = ['RateLimit-Policy', 'RateLimit'];
 
 const buildHeaders = (names: readonly string[]) =>
-  Object.fromEntries(['X-Request-Id', ...names].map((name) => [name, ref('headers', name)]));
+  Object.fromEntries([...commonHeaders, ...names].map((name) => [name, ref('headers', name)]));
 
 const buildContent = (schema?: TSchema | null, example?: unknown) =>
   schema && {

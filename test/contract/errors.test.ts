@@ -76,6 +76,9 @@ test('The service returns 400, 401, 404, 405, 413 and 415 as in the error table'
     ['an unknown path outside the API', get('/nothing'), notFound, null],
     ['the root', get('/'), notFound, null],
     ['the prefix', get('/api/v1'), notFound],
+    ['a slash at the end', get('/api/v1/learners/'), notFound],
+    ['a slash at the end without a key', get('/api/v1/learners/'), unauthorized, null],
+    ['a slash at the end of health', get('/api/v1/health/'), notFound, null],
     ['another version', get('/api/v2/health'), notFound, null],
     ['GET of track-answer', { method: 'GET' }, notAllowed('POST')],
     ['POST of predictions', { path: '/api/v1/predictions/a', body }, notAllowed('GET, HEAD')],
@@ -86,6 +89,7 @@ test('The service returns 400, 401, 404, 405, 413 and 415 as in the error table'
     ['POST of health', { path: '/api/v1/health', body }, notAllowed('GET, HEAD'), null],
     ['an event over 16 KiB', { body: large }, tooLarge],
     ['no content type', typed(null), unsupported],
+    ['a second charset', typed('application/json; charset=utf-8; charset=latin1'), unsupported],
     ['no body and no content type', {}, unsupported],
     ['another content type', typed('text/plain'), unsupported],
     ['another charset', typed('application/json; charset=latin1'), unsupported],
@@ -195,6 +199,27 @@ test('X-Request-Id repeats a valid id of the request; otherwise it is a new id',
   }
   assert.equal(await sendId('mine', '/nothing'), 'mine');
   assert.notEqual(await sendId(null), await sendId(null));
+});
+
+test('Responses with data and errors of the API forbid caching', async () => {
+  const user = event({ user_id: 'cached' });
+  const sent: readonly RequestParts[] = [
+    ...[
+      { body: JSON.stringify(user) },
+      { body: '{' },
+      typed('text/plain'),
+      { body: large },
+      { method: 'PUT' },
+    ],
+    ...['mastery/cached', 'mastery/unknown', 'nothing', 'health', 'learners/cached/export', 'learners/'].map(
+      (name) => get(`/api/v1/${name}`),
+    ),
+    ...[get('/xapi/about'), get('/xapi/statements'), get('/xapi/nothing'), get('/livez')],
+  ];
+  for (const parts of sent)
+    for (const by of [caller, stranger])
+      assert.equal((await by.raw(parts)).headers['cache-control'], 'no-store', JSON.stringify(parts));
+  assert.equal((await stranger.raw(get('/openapi.json'))).headers['cache-control'], 'no-cache');
 });
 
 test('HEAD returns the status and headers of GET without a body', async () => {

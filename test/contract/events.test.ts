@@ -77,10 +77,20 @@ for (const [name, [accepted, rejected]] of Object.entries(fields)) {
 
 /** By the status of the response. Code points count, not graphemes. */
 const ids: Readonly<Record<number, readonly string[]>> = {
-  200: ['x'.repeat(128), '😀'.repeat(128), ' a/b\\N "c" \\t', 'a\ufeffb', 'a\u2028b', 'a\u00a0b'],
+  200: [
+    'x'.repeat(128),
+    '😀'.repeat(128),
+    ' a/b\\N "c" \\t',
+    '...',
+    './',
+    '%2e',
+    'a\ufeffb',
+    'a\u2028b',
+    'a\u00a0b',
+  ],
   400: [
     ...['', 'x'.repeat(129), '😀'.repeat(129), '👨‍👩‍👧'.repeat(26), `e${'\u0301'.repeat(128)}`],
-    ...['a\u0000', 'a\u001fb', 'a\nb', 'a\u007f', 'a\u009fb', 'a\ud83d', '\ude00a'],
+    ...['.', '..', 'a\u0000', 'a\u001fb', 'a\nb', 'a\u007f', 'a\u009fb', 'a\ud83d', '\ude00a'],
   ],
 };
 
@@ -89,6 +99,26 @@ test('track-answer limits ids to 1 to 128 characters without controls and lone s
     for (const [status, some] of Object.entries(ids))
       for (const id of some)
         assert.equal(await statusOf(event({ [name]: id })), Number(status), `${name}: ${JSON.stringify(id)}`);
+});
+
+test('track-answer explains which ids and which time are rejected', async () => {
+  const messageOf = async (change: Record<string, unknown>) =>
+    (await caller.track(event(change))).json.error.details[0].message;
+  assert.equal(await messageOf({ user_id: '..' }), 'must not be "." or "..", which clients remove from URLs');
+  assert.equal(await messageOf({ skill_id: '.' }), await messageOf({ user_id: '..' }));
+  assert.match(await messageOf({ user_id: '\n' }), /control characters/);
+  assert.equal(await messageOf({ time_spent_seconds: 30.5 }), 'must be an integer (whole seconds)');
+  assert.equal(await messageOf({ confidence_score: 2.5 }), 'must be integer');
+});
+
+test('Ids . and .. of an earlier version can be read and erased, but not written', async () => {
+  for (const id of ['.', '..', '%2E', '.%2e']) {
+    for (const part of ['goals', 'skills', 'groups'])
+      assert.equal(outcomeOf(await caller.send('PUT', `/api/v1/${part}/${id}`, {})), '400 INVALID_REQUEST');
+    assert.equal(outcomeOf(await caller.get(`/api/v1/mastery/${id}`)), '404 USER_NOT_FOUND');
+    assert.equal(outcomeOf(await caller.send('DELETE', `/api/v1/learners/${id}`)), '404 USER_NOT_FOUND');
+  }
+  assert.equal((await caller.get('/api/v1/learners?prefix=.')).status, 200);
 });
 
 test('track-answer returns 400 with the path of a required field that is missing, null or mistyped', async () => {
@@ -149,7 +179,12 @@ test('track-answer compares ids byte by byte and never normalises them', async (
 
 test('track-answer accepts parameters of the content type and the identity encoding', async () => {
   const body = JSON.stringify(event());
-  const parameters = ['; charset=utf-8', ';charset="UTF-8"', '; profile=x; charset=utf-8'];
+  const parameters = [
+    '; charset=utf-8',
+    ';charset="UTF-8"',
+    '; profile=x; charset=utf-8',
+    '; p="; charset=x"',
+  ];
   for (const type of ['json', 'JSON', ...parameters.map((text) => `json${text}`)]) {
     const { status } = await caller.raw({ body, headers: { 'Content-Type': `application/${type}` } });
     assert.equal(status, 200, type);

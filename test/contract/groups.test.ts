@@ -87,6 +87,7 @@ test('Invalid groups, members and profiles get an error that names the field', a
     ['PUT', groupPath('x'), { name: '', user_ids: [] }, /name must not have fewer than 1/],
     ['PUT', groupPath('x'), { name: 'X', user_ids: tooMany }, /user_ids must have at most 2000 items/],
     ['PUT', groupPath('x'), { name: 'X', user_ids: ['\u0000'] }, /user_ids\/0 must not contain control/],
+    ['PUT', groupPath('x'), { name: 'X', user_ids: ['a', '..'] }, /user_ids\/1 must not be "\." or "\.\."/],
     ['PUT', groupPath('x'), { name: 'X', user_ids: [], parent_group_id: 'x' }, /must be another group/],
     ['PUT', profilePath('x'), { attributes }, /attributes must not have more than 10/],
     ['PUT', profilePath('x'), { attributes: { a: 1 } }, /attributes\/a must be string/],

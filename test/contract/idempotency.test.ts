@@ -61,7 +61,7 @@ test('track-answer returns 422 for a used event_id with any other field, and kee
   await caller.track(one);
   const changes = {
     ...{ skill_id: 'geometry', is_correct: false, time_spent_seconds: 11, confidence_score: null },
-    ...{ question_difficulty: -0.5, item_id: 'j', occurred_at: '2020-01-01T01:00:00+01:00' },
+    ...{ question_difficulty: -0.5, item_id: 'j', occurred_at: '2020-01-01T00:00:00.001Z' },
   };
   for (const [name, value] of Object.entries(changes)) {
     const changed = await caller.track({ ...one, [name]: value });
@@ -79,6 +79,19 @@ test('track-answer treats null like a missing field and 1.0 like 1 when it compa
     JSON.stringify({ ...one, event_id: 'n', time_spent_seconds: '?' }).replace('"?"', seconds);
   await caller.track(withSeconds('1'));
   assert.ok(isReplayed(await caller.track(withSeconds('1.0'))));
+});
+
+test('track-answer compares occurred_at as an instant in milliseconds', async () => {
+  const one = event({ event_id: 'instant', occurred_at: '2016-12-31T23:59:59Z' });
+  const first = await caller.track(one);
+  const spellings = ['59.000Z', '59.0Z', '59.0009999Z', '59+00:00', '59-00:00', '60Z', '60.000Z'];
+  const others = ['2017-01-01T00:59:59+01:00', '2016-12-31t21:29:59.000-02:30', '2016-12-31t23:59:59z'];
+  for (const occurred_at of [...spellings.map((end) => `2016-12-31T23:59:${end}`), ...others]) {
+    const again = await caller.track({ ...one, occurred_at });
+    assert.deepEqual([isReplayed(again), again.json], [true, first.json], occurred_at);
+  }
+  for (const occurred_at of ['2016-12-31T23:59:59.001Z', '2016-12-31T23:59:59+01:00', null])
+    assert.equal(outcomeOf(await caller.track({ ...one, occurred_at })), '422 IDEMPOTENCY_KEY_REUSED');
 });
 
 test('An event_id belongs to one learner, so that others can use the same', async () => {
@@ -112,7 +125,17 @@ test('track-answer uses Idempotency-Key, bare or quoted, if the event has no eve
 });
 
 test('track-answer returns 400 for a malformed Idempotency-Key', async () => {
-  for (const sent of ['', '""', '"open', '"a"b"', '"a\\x"', 'x'.repeat(129), `"${'x'.repeat(129)}"`])
+  for (const sent of [
+    '',
+    '""',
+    '"open',
+    '"a"b"',
+    '"a\\x"',
+    'x'.repeat(129),
+    `"${'x'.repeat(129)}"`,
+    '.',
+    '".."',
+  ])
     assert.equal(
       outcomeOf(await caller.track(event(), { 'Idempotency-Key': sent })),
       '400 INVALID_REQUEST',

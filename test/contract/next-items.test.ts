@@ -122,17 +122,25 @@ test('Next items put an item last that was answered correctly within the hour', 
   assert.deepEqual(valuesOf(recent, 'index'), [0]);
 });
 
+test('Next items list a repeated item once, with its first index, and every entry without an id', async () => {
+  const items = ['a', 'b', 'a', null, null, 'b'].map((item_id, i) => ({
+    ...{ item_id, skill_id: i < 2 ? 'one' : 'two' },
+  }));
+  const chosen = await choose('repeated', { items, limit: 10 });
+  assert.deepEqual(valuesOf(chosen, 'index').toSorted(), [0, 1, 3, 4]);
+});
+
 test("Next items of an unknown learner have the population's values and create nothing", async () => {
   const before = await caller.get('/api/v1/skills?limit=1000');
   const unmet = { skill_id: 'unmet', item_id: 'x' };
-  const items = [{ skill_id: 'unknown skill' }, unmet, unmet];
+  const items = [{ skill_id: 'unknown skill' }, unmet, { ...unmet, item_id: 'y' }];
   const chosen = await choose('nobody', { items });
   assert.deepEqual(
     chosen.map((one) => [one.index, one.item_id, one.p_correct, one.mastery, one.reason_code]),
     [
       [0, null, 0.41, 0.3, 'NEW_SKILL'],
       [1, 'x', 0.41, 0.3, 'NEW_SKILL'],
-      [2, 'x', 0.41, 0.3, 'NEW_SKILL'],
+      [2, 'y', 0.41, 0.3, 'NEW_SKILL'],
     ],
   );
   assert.ok(chosen.every(({ expected_gain }) => expected_gain > 0));
@@ -205,6 +213,6 @@ test('Next items accept 1,000 items in 1 MiB as one request of the quota', async
   assert.equal(json.data.target, 0.6);
   assert.deepEqual(
     json.data.items.map(({ index, item_id }: ChosenItem) => [index, item_id]),
-    indices(1000).map((i) => [i, wideId(i)]),
+    indices(990).map((i) => [i, wideId(i)]),
   );
 });

@@ -230,6 +230,51 @@ test('POST and PUT /xapi/statements count a repeated id once, and return 409 for
     assert.equal((await put(invalidId, body)).status, 400, JSON.stringify(body));
 });
 
+test('POST and PUT /xapi/statements count a statement once for all spellings of its id and instant', async () => {
+  const one = statement({ timestamp: '2026-05-31T12:00:00Z' });
+  const upper = `${one.id}`.toUpperCase();
+  await send(one);
+  for (const timestamp of ['2026-05-31T12:00:00.000Z', '2026-05-31T13:00:00+01:00', '2026-05-31t12:00:00z'])
+    for (const id of [one.id, upper]) {
+      assert.deepEqual((await send({ ...one, id, timestamp })).json, [id]);
+      assert.equal((await put(id, { ...one, timestamp })).status, 204);
+      assert.equal((await put(one.id, { ...one, id, timestamp })).status, 204);
+    }
+  assert.equal((await send({ ...one, timestamp: '2026-05-31T12:00:01Z' })).status, 409);
+  const attempts = await attemptsFor(one);
+  assert.deepEqual([attempts.length, attempts[0].event_id], [1, one.id]);
+  for (const id of [`urn:uuid:${one.id}`, `{${one.id}}`, `${one.id}`.replaceAll('-', '')])
+    assert.equal((await send({ ...one, id })).status, 400, id);
+});
+
+test('POST and PUT /xapi/statements reject an object that repeats a name, at any depth', async () => {
+  const one = statement();
+  const body = JSON.stringify(one).replace('"success"', '"success":false,"succ\\u0065ss"');
+  for (const answer of [
+    await call({ body }),
+    await call({ body: `[${body}]` }),
+    await call({ body, method: 'PUT', path: `${path}?statementId=${one.id}` }),
+  ]) {
+    assert.equal(answer.status, 400);
+    assert.deepEqual(answer.json.details, [{ path: 'success', message: 'must not be repeated' }]);
+    assert.match(answer.json.message, /repeats the name "success"/);
+  }
+  assert.deepEqual(await attemptsFor(one), []);
+});
+
+test('POST /xapi/statements hashes names that are no ids', async () => {
+  const homePage = 'https://lms.example/names';
+  await putMapping({ home_page: homePage, skill_from: { extension: 'https://lms.example/skill' } });
+  const account = { homePage, name: '..' };
+  const context = { extensions: { 'https://lms.example/skill': '.' } };
+  assert.equal((await send(statement({ actor: { account }, context }))).status, 200);
+  const [attempt] = await attemptsOf(hashed(`account\n${homePage}\n..`));
+  assert.deepEqual(attempt.skill_ids, [hashed('.')]);
+  const { status, json } = await putMapping({ skills: { [skillIri]: '..' } });
+  assert.deepEqual([status, json.error.code], [400, 'INVALID_REQUEST']);
+  await putMapping({});
+});
+
 test('POST /xapi/statements checks version, key, scope, method, media type and size', async () => {
   const statusOf = async (headers: NonNullable<RequestParts['headers']>, body?: Buffer) =>
     (await send(statement(), { headers, ...(body && { body }) })).status;

@@ -70,6 +70,11 @@ test('computeFingerprint depends on the set of skills, not on their order or on 
   assert.equal(of('a'), computeFingerprint({ ...event, listsSkills: true }).toString('hex'));
   // As in earlier versions.
   assert.equal(of('a'), hashText('true 4 null 0.5 null\0a\0i').toString('hex', 0, 6));
+  const timed = computeFingerprint({ ...event, occurredAtText: '2020-01-01T00:00:00Z' });
+  assert.equal(
+    timed.toString('hex'),
+    hashText('true 4 null 0.5 2020-01-01T00:00:00Z\0a\0i').toString('hex', 0, 6),
+  );
   assert.equal(of('a', 'b', 'c'), of('c', 'a', 'b'));
   const different = [of('a'), of('b'), of('a', 'b'), of('ab'), of('a b'), of('a,b'), of('a', 'b', 'c')];
   assert.equal(new Set(different).size, different.length);

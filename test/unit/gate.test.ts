@@ -78,6 +78,10 @@ test('pathNotFound and methodNotAllowed name the request in printable, bounded t
     pathNotFound('GET', '/api/v1/nope').message,
     'Not found: GET /api/v1/nope. See /docs for the endpoints.',
   );
+  assert.equal(
+    pathNotFound('GET', '/api/v1/health/', true).message,
+    'Not found: GET /api/v1/health/. Remove the slash at the end: /api/v1/health.',
+  );
   assert.equal(methodNotAllowed('PATCH', 'POST').message, 'PATCH is not allowed here; use POST.');
   assert.equal(
     methodNotAllowed('PATCH', 'GET, HEAD, PUT').message,
@@ -86,8 +90,8 @@ test('pathNotFound and methodNotAllowed name the request in printable, bounded t
   assert.equal(methodNotAllowed('POST', 'POST').message, 'The method must be in upper case; use POST.');
   assert.equal(pathNotFound('HEAD', '/x').message, pathNotFound('GET', '/x').message);
   const hostile = `/\u0000\u001b[31m\n\u202e${'x'.repeat(10_000)}`;
-  for (const { message } of [pathNotFound(hostile, hostile), methodNotAllowed(hostile, 'GET, HEAD')]) {
+  for (const { message } of [pathNotFound(hostile, hostile, true), methodNotAllowed(hostile, 'GET, HEAD')]) {
     assert.match(message, /^[ -~]+$/);
-    assert.ok(message.length < 300, `${message.length} characters`);
+    assert.ok(message.length < 400, `${message.length} characters`);
   }
 });

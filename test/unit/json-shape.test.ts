@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { checkJsonShape } from '../../src/contracts/schema/json.js';
+import { checkJsonShape, checkUniqueNames } from '../../src/contracts/schema/json.js';
 import { fc, forAll } from '../support/builders/properties.js';
 
 const padding = ' '.repeat(20_000);
@@ -45,4 +45,36 @@ test('checkJsonShape limits the nesting to 32 levels, separately for each line o
 
 test('checkJsonShape skips bodies below the size threshold', () => {
   assert.doesNotThrow(() => checkJsonShape(Buffer.from('['.repeat(10_000)), 1, false));
+});
+
+test('checkUniqueNames accepts every text of JSON.stringify', () => {
+  forAll(fc.json({ maxDepth: 6, stringUnit: 'binary' }), (text) =>
+    assert.doesNotThrow(() => checkUniqueNames(Buffer.from(text))),
+  );
+});
+
+test('checkUniqueNames finds a repeated name at any depth and in any spelling', () => {
+  const repeated = [
+    ['{"a":1,"a":1}', 'a'],
+    ['{"a":{"b":[[{"c":1,"d":{"c":2},"c":3}]]}}', 'c'],
+    ['{"a":{"a":1},"b":["a","a"],"a":2}', 'a'],
+    ['[{"a" \n:1 ,\t"\\u0061"\r:2}]', 'a'],
+    ['{"__proto__":1,"__proto__":2}', '__proto__'],
+    ['{"":1,"":2}', ''],
+    ['{"\\"{":1,"\\u0022{":2}', '"{'],
+    ['{"é":1,"\\u00e9":2}', 'é'],
+    [`{"${'x'.repeat(5000)}":1,"${'x'.repeat(5000)}":2}`, 'x'.repeat(100)],
+  ] as const;
+  for (const [text, path] of repeated)
+    assert.throws(() => checkUniqueNames(Buffer.from(text)), {
+      code: 'INVALID_REQUEST',
+      details: [{ path, message: 'must not be repeated' }],
+    });
+  const unique = [
+    '{"a":{"a":{"a":1}}}',
+    '[{"a":1},{"a":2}]',
+    '{"a":"b","b":"a:","A":{}}',
+    '{"a":"{\\"a\\":1"}',
+  ];
+  for (const text of unique) assert.doesNotThrow(() => checkUniqueNames(Buffer.from(text)), text);
 });

@@ -111,7 +111,10 @@ const number = 'a number from 0.001 to 0.999, either for the first four or for n
 
 const inRange = (least: string) => `must be >= ${least}`;
 const invalidRows: readonly (readonly [string, string])[] = [
-  [',math,1,,,,,,', 'skill_id "" is not allowed; allowed: 1 to 128 characters without control characters'],
+  [
+    ',math,1,,,,,,',
+    'skill_id "" is not allowed; allowed: 1 to 128 characters without control characters, except . and ..',
+  ],
   ['a,Math,1,,,,,,', 'section "Math" is not allowed (must be one of math, rw); allowed: math, rw or empty'],
   [
     'a,,0,,,,,,',
@@ -138,7 +141,7 @@ test('readSkillsFile reports line, field, value and allowed values of an invalid
   assert.equal(
     await messageOf(t, json),
     'SKILLS_FILE: FILE, skill 2: is not an object\n' +
-      'SKILLS_FILE: FILE, skill 3: skill_id 7 is not allowed; allowed: 1 to 128 characters without control characters',
+      'SKILLS_FILE: FILE, skill 3: skill_id 7 is not allowed; allowed: 1 to 128 characters without control characters, except . and ..',
   );
 });
 

@@ -35,7 +35,10 @@ export const LearningEvent = Type.Object(
     event_id: optionalNullable(Id),
     item_id: optionalNullable(Id),
     occurred_at: optionalNullable(
-      Type.String({ description: 'RFC 3339 time, from 1970 to at most 5 minutes in the future.' }),
+      Type.String({
+        description:
+          'RFC 3339 time, from 1970 to at most 5 minutes in the future. A repeated event can spell the instant differently.',
+      }),
     ),
   },
   {

@@ -15,8 +15,8 @@ without \`x-scope\` need no key.
   the request or command that creates it names the scope.
 
 **Errors.** The body is \`{"success":false,"error":{"code","message","details"}}\`. The property \`x-retry\` of a response says for each
-code whether a retry of the same request is safe: *yes*, *no*, or *with an event_id*. Send an \`event_id\` with every answer. Under
-/api/v1, an unknown path returns 401 without a key and 404 NOT_FOUND with a key; an unsupported method returns 405
+code whether a retry of the same request is safe: *yes*, *no*, or *with an event_id*. Send an \`event_id\` with every answer. A path
+with a slash at its end does not exist. Under /api/v1, an unknown path returns 401 without a key and 404 NOT_FOUND with a key; an unsupported method returns 405
 METHOD_NOT_ALLOWED. xAPI calls use the statuses of the xAPI specification and return the error without an envelope.
 
 **Rate limits.** Each key has a quota of requests per 60 s. The window starts with the first request. All calls with a key count,
@@ -59,7 +59,7 @@ export const responseHeaders = {
   ETag: 'Tag of the current state. Send it as If-Match to change this state only.',
   'X-Experience-API-Version': 'Always 1.0.3.',
   'Idempotent-Replayed': 'true for a repeated event_id: the response repeats the first result.',
-  'Cache-Control': 'Caching rule for the response.',
+  'Cache-Control': 'no-store; of /openapi.json: no-cache.',
 };
 type HeaderName = keyof typeof requestHeaders | keyof typeof responseHeaders;
 
@@ -179,13 +179,13 @@ export const operations: Readonly<Record<RouteName, Operation>> = {
   'POST /xapi/statements': ['postStatements', 'Record up to 1,000 xAPI statements'],
   'PUT /xapi/statements': ['putStatement', 'Record one xAPI statement'],
   'GET /xapi/about': ['aboutXapi', 'Read the supported xAPI version'],
-  'GET /api/v1/live': ['live', 'Stream metrics of the running service, once per second', 'Cache-Control'],
+  'GET /api/v1/live': ['live', 'Stream metrics of the running service, once per second'],
   'GET /api/v1/live/history': ['liveHistory', 'Read rates, latency and the busiest keys of up to 24 hours'],
   'GET /api/v1/health': ['health', 'Read the health of the service and its components'],
   'GET /livez': ['livez', 'Check that the process is alive and its consumers make progress'],
   'GET /readyz': ['readyz', 'Check that the process is ready for traffic'],
   'GET /metrics': ['metrics', 'Read metrics in the Prometheus text format'],
-  'GET /openapi.json': ['openapi', 'Read the OpenAPI description', 'Cache-Control', 'ETag'],
+  'GET /openapi.json': ['openapi', 'Read the OpenAPI description', 'ETag'],
 };
 
 /** See standardwebhooks.com. */
