@@ -35,10 +35,7 @@ export const LearningEvent = Type.Object(
     event_id: optionalNullable(Id),
     item_id: optionalNullable(Id),
     occurred_at: optionalNullable(
-      Type.String({
-        description:
-          'RFC 3339 time, from 1970 to at most 5 minutes in the future. A repeated event can spell the instant differently.',
-      }),
+      Type.String({ description: 'RFC 3339 time, from 1970 to at most 5 minutes in the future.' }),
     ),
   },
   {
@@ -137,7 +134,7 @@ export function parseTime(text: string): number | null {
 }
 
 /** Shortest spelling in UTC. Most clients send it. */
-const shortestTime = /^[^.]{17}[0-5]\d(\.(?!000)\d{3})?Z$/;
+const shortestTime = /^[^.t]{17}[0-5]\d(\.(?!000)\d{3})?Z$/;
 
 /** One spelling for each instant. @param text valid, with the instant `ms` in Unix milliseconds */
 export const normalizeTime = (text: string, ms: number): string =>

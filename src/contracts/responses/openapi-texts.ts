@@ -15,8 +15,8 @@ without \`x-scope\` need no key.
   the request or command that creates it names the scope.
 
 **Errors.** The body is \`{"success":false,"error":{"code","message","details"}}\`. The property \`x-retry\` of a response says for each
-code whether a retry of the same request is safe: *yes*, *no*, or *with an event_id*. Send an \`event_id\` with every answer. A path
-with a slash at its end does not exist. Under /api/v1, an unknown path returns 401 without a key and 404 NOT_FOUND with a key; an unsupported method returns 405
+code whether a retry of the same request is safe: *yes*, *no*, or *with an event_id*. Send an \`event_id\` with every answer. Under
+/api/v1, an unknown path returns 401 without a key and 404 NOT_FOUND with a key; an unsupported method returns 405
 METHOD_NOT_ALLOWED. xAPI calls use the statuses of the xAPI specification and return the error without an envelope.
 
 **Rate limits.** Each key has a quota of requests per 60 s. The window starts with the first request. All calls with a key count,

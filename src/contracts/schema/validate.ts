@@ -66,8 +66,9 @@ function describeError(error: SchemaError, prefix: string): Problem[] {
     return names.map((name) => ({ path: path === '' ? name : `${path}/${name}`, message: 'is required' }));
   }
   if (error.keyword === 'pattern') return [{ path, message: describePattern(error.params) }];
+  // Of ids only.
   if (error.keyword === 'not') return [{ path, message: dotsMessage }];
-  if (error.message === 'must be integer' && path.endsWith('_seconds'))
+  if ('type' in error.params && error.params.type === 'integer' && path.endsWith('_seconds'))
     return [{ path, message: 'must be an integer (whole seconds)' }];
   if (error.keyword === 'enum' && 'allowedValues' in error.params)
     return [{ path, message: `must be one of ${(error.params.allowedValues as string[]).join(', ')}` }];
