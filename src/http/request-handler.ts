@@ -73,8 +73,7 @@ export class RequestHandler {
   }
 
   private call(admitted: AdmittedRequest, body: Buffer) {
-    const { method } = admitted.route;
-    const ids = this.exchange.parameters.map((encoded) => decodeParameter(encoded, method));
+    const ids = this.exchange.parameters.map((encoded) => decodeParameter(encoded, admitted.route.method));
     const call = createCall(this.exchange, admitted, body, (reply) => this.respond(reply));
     return admitted.route.handle(call, ...ids);
   }

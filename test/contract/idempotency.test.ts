@@ -85,7 +85,12 @@ test('track-answer compares occurred_at as an instant in milliseconds', async ()
   const one = event({ event_id: 'instant', occurred_at: '2016-12-31T23:59:59Z' });
   const first = await caller.track(one);
   const spellings = ['59.000Z', '59.0Z', '59.0009999Z', '59+00:00', '59-00:00', '60Z', '60.000Z'];
-  const others = ['2017-01-01T00:59:59+01:00', '2016-12-31t21:29:59.000-02:30', '2016-12-31t23:59:59z', '2016-12-31t23:59:59Z'];
+  const others = [
+    '2017-01-01T00:59:59+01:00',
+    '2016-12-31t21:29:59.000-02:30',
+    '2016-12-31t23:59:59z',
+    '2016-12-31t23:59:59Z',
+  ];
   for (const occurred_at of [...spellings.map((end) => `2016-12-31T23:59:${end}`), ...others]) {
     const again = await caller.track({ ...one, occurred_at });
     assert.deepEqual([isReplayed(again), again.json], [true, first.json], occurred_at);

@@ -68,7 +68,7 @@ test('checkUniqueNames finds a repeated name at any depth and in any spelling', 
   for (const [text, path] of repeated)
     assert.throws(() => checkUniqueNames(Buffer.from(text)), {
       code: 'INVALID_REQUEST',
-      details: [{ path, message: 'must not be repeated' }],
+      details: [{ path, message: 'must not be repeated in its object' }],
     });
   const unique = [
     '{"a":{"a":{"a":1}}}',

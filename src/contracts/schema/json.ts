@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { invalid } from '../../errors.js';
 import { waitForSlice } from '../../slices.js';
+import { validationError } from './validate.js';
 
 /** @throws ApiError INVALID_REQUEST */
 export const parseJson = (body: Uint8Array): unknown => parseJsonText(decodeUtf8(body));
@@ -84,11 +85,9 @@ export function checkUniqueNames(body: Buffer): void {
 const maxShownCharacters = 100;
 
 function addName(names: Set<string> | undefined, name: string): void {
-  const shown = name.slice(0, maxShownCharacters);
+  const path = name.slice(0, maxShownCharacters);
   if (names?.has(name))
-    throw invalid(`An object of the body repeats the name ${JSON.stringify(shown)}; send each name once.`, [
-      { path: shown, message: 'must not be repeated' },
-    ]);
+    throw validationError('body', { path, message: 'must not be repeated in its object' });
   names?.add(name);
 }
 
