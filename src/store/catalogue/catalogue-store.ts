@@ -63,7 +63,7 @@ const encodeSetting = ({ name, section, weight, parameters }: SkillSetting): str
   JSON.stringify({ name, section, weight, parameters }).slice(1);
 
 /** A reader that missed more changes loads the whole catalogue. */
-const maxListedChanges = 1000;
+export const maxListedChanges = 1000;
 
 /**
  * Writes each skill independently. KEYS: the tenant's skills, marks of all tenants, journal, the tenant's

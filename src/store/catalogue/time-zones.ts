@@ -5,6 +5,7 @@ import { compareAndSetField, defineScript } from '../redis/commands/script.js';
 import { mapRedisErrors, type RedisClient } from '../redis/connection/client.js';
 import { withReplication } from '../redis/connection/replication.js';
 import { catalogueChangesKey, catalogueRevisionsKey, timeZonesKey } from '../redis/keys.js';
+import { maxListedChanges } from './catalogue-store.js';
 
 const TimeZoneChange = Type.Object({
   v: Type.Literal(1),
@@ -33,6 +34,7 @@ redis.call('HSET', KEYS[1], ARGV[1], ARGV[4])
 redis.call('HSET', KEYS[2], ARGV[1], revision .. ' ' .. now .. ' ' .. ARGV[3])
 -- Names no skill: readers only take the mark.
 redis.call('LPUSH', KEYS[3], revision .. ' ' .. now .. ' ')
+redis.call('LTRIM', KEYS[3], 0, ${maxListedChanges} - 1)
 `);
 
 export type TimeZoneStore = ReturnType<typeof createTimeZoneStore>;
