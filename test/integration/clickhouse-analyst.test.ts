@@ -4,6 +4,7 @@ import { readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { analystTables } from '../../src/contracts/settings/analyst-tables.js';
+import { findStreamFormat, hasNoRows } from '../../src/embedded/clickhouse/stream-formats.js';
 import { selectRows } from '../../src/warehouse/clickhouse/client.js';
 import { createSchema } from '../../src/warehouse/schema/create-schema.js';
 import {
@@ -234,6 +235,8 @@ test('A result that is too large for a document ends with an error, before or af
   const tooLarge = /^Code: 396\. .* use a streamed format: .*CSVWithNames, .* \(TOO_MANY_ROWS_OR_BYTES\)\n$/;
   assert.match((await run(large, { default_format: 'JSON' })).text, tooLarge);
   assert.equal((await run(large, { default_format: 'CSVWithNames' })).text.length, 1004 * 70_000 + 4);
+  assert.equal((await run(large, { default_format: 'Null' })).text, '');
+  assert.equal((await run(large, { default_format: 'Hash' })).text.length, 33);
 
   const query = 'SELECT number FROM numbers(400000)';
   const headers = headersOf(analystAccount);
@@ -260,15 +263,42 @@ test('A query of an analyst gets one thread while others wait, and all threads o
   assert.deepEqual([...found.slice(0, 2), found.at(-1)], [1, 1, alone]);
 });
 
+test('Formats whose blocks cannot be joined are the only formats with limited results', async () => {
+  const rows = await selectRows<{ name: string }>(
+    service,
+    'SELECT name FROM system.formats WHERE is_output ORDER BY name',
+  );
+  const limited = rows.filter(
+    ({ name }) => findStreamFormat('SELECT 1', name, '') === null && !hasNoRows('SELECT 1', name),
+  );
+  const expected = `
+    Arrow Avro AvroConfluent GeoJSON
+    JSON JSONColumns JSONColumnsWithMetadata JSONCompact JSONCompactColumns JSONCompactEachRowWithProgress
+    JSONCompactStrings JSONCompactStringsEachRowWithProgress JSONEachRowWithProgress JSONObjectEachRow JSONStrings
+    JSONStringsEachRowWithProgress LineAsStringWithNames LineAsStringWithNamesAndTypes MySQLWire Npy ODBCDriver2 ORC
+    PNG Parquet PostgreSQLWire Pretty PrettyCompact PrettyCompactMonoBlock PrettyCompactNoEscapes
+    PrettyCompactNoEscapesMonoBlock PrettyMonoBlock PrettyNoEscapes PrettyNoEscapesMonoBlock PrettySpace
+    PrettySpaceMonoBlock PrettySpaceNoEscapes PrettySpaceNoEscapesMonoBlock Prometheus ProtobufList ProtobufSingle
+    RawWithNames RawWithNamesAndTypes TSVRawWithNames TSVRawWithNamesAndTypes TabSeparatedRawWithNames
+    TabSeparatedRawWithNamesAndTypes Template Vertical XML`;
+  assert.deepEqual(
+    limited.map(({ name }) => name),
+    expected.trim().split(/\s+/),
+  );
+});
+
 test('A streamed response has the same bytes as the complete document', async () => {
-  const names = ['CSV', 'JSONCompactEachRow', 'JSONCompactStringsEachRow', 'RowBinary', 'TSV'];
+  const names = 'CSV CustomSeparated JSONCompactEachRow JSONCompactStringsEachRow RowBinary TSV'.split(' ');
   const formats = names.flatMap((name) => [name, `${name}WithNames`, `${name}WithNamesAndTypes`]);
   formats.push(
-    ...'ArrowStream BSONEachRow JSONEachRow MsgPack NDJSON Native TSKV TabSeparatedRaw'.split(' '),
+    ...'ArrowStream BSONEachRow Buffers JSONEachRow Markdown MsgPack NDJSON Native PrettyNDJSON'.split(' '),
+    ...'Protobuf SQLInsert TSKV TabSeparatedRaw Values'.split(' '),
   );
+  // Rows of a SQLInsert statement, as in a block.
+  const parameters = 'max_threads=1&output_format_sql_insert_max_batch_size=8192';
   const bytesOf = async (query: string): Promise<Buffer> => {
     const headers = headersOf(analystAccount);
-    const response = await server.fetch('/?max_threads=1', { method: 'POST', body: query, headers });
+    const response = await server.fetch(`/?${parameters}`, { method: 'POST', body: query, headers });
     assert.equal(response.status, 200, query);
     return Buffer.from(await response.arrayBuffer());
   };
@@ -277,7 +307,7 @@ test('A streamed response has the same bytes as the complete document', async ()
     [number, 1] AS r, toDateTime64(number, 3, 'UTC') AS t, number / 3 AS f, map('k', number) AS m`;
   for (const format of formats)
     for (const rows of [0, 20_000]) {
-      const selected = format.startsWith('BSON') ? 'number AS n, toString(n) AS s' : columns;
+      const selected = /^(BSON|Protobuf)/.test(format) ? 'number AS n, toString(n) AS s' : columns;
       const query = `SELECT ${selected} FROM numbers(${rows})`;
       // The word in the comment prevents streaming.
       const whole = await bytesOf(`${query} /* totals */ FORMAT ${format}`);

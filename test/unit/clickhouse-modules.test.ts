@@ -226,11 +226,30 @@ test('findStreamFormat names a format of rows, and null for documents and unclea
     ['SELECT 1 FORMAT CSVWithNames SETTINGS max_threads = 1', 'TSV', '', null],
     ['SELECT k FROM t GROUP BY k WITH TOTALS FORMAT TSVWithNames', 'TSV', '', null],
     ['SELECT 1', 'Parquet', '', null],
+    ['SELECT 1', 'CustomSeparated', 'query', 'customseparated'],
+    ['SELECT 1', 'CustomSeparated', 'query format_custom_result_after_delimiter', null],
     ['SELECT 1', 'JSONEachRow', 'query output_format_json_array_of_rows', null],
   ];
   for (const [text, fallback, settings, expected] of cases)
     assert.equal(findStreamFormat(text, fallback, settings), expected, text);
   assert.equal(findResultFormat('SELECT 1 FORMAT CSV SETTINGS a=1', 'TSV'), 'CSV');
+});
+
+test('A result has no size limit if every possible format prints no rows', () => {
+  const cases: [text: string, fallback: string, isLimited: boolean][] = [
+    ['SELECT 1', 'Null', false],
+    ['SELECT 1 FORMAT Hash', 'JSON', false],
+    ['SELECT k FROM t GROUP BY k WITH TOTALS FORMAT Null', 'JSON', false],
+    ["SELECT 'FORMAT Null'", 'JSON', true],
+    ['SELECT 1 FORMAT JSON /* FORMAT Null */', 'Null', true],
+    ['SELECT 1 FORMAT JSON -- FORMAT Null', 'Null', true],
+    ['SELECT 1 FORMAT JSON /*\n*/ -- FORMAT Null', 'Null', true],
+  ];
+  for (const [text, default_format, isLimited] of cases) {
+    const { assignments } = build({ default_format }, text, true).job;
+    const limits = assignments.filter((one) => one.startsWith('max_result_bytes'));
+    assert.equal(limits.length, isLimited ? 1 : 0, text);
+  }
 });
 
 test('createBlockJoiner removes the repeated header of a block, and rejects a block with another one', () => {
@@ -239,6 +258,9 @@ test('createBlockJoiner removes the repeated header of a block, and rejects a bl
   assert.equal(next('"a\n""b"\n1\n'), '"a\n""b"\n1\n');
   assert.equal(next('"a\n""b"\n2\n'), '2\n');
   assert.throws(() => next('3\n'), /has another head or tail/);
+  const values = createBlockJoiner('values');
+  const joined = ["('a\n'),(1)", '(2)'].map((text) => values.next(Buffer.from(text)).toString());
+  assert.deepEqual(joined, ["('a\n'),(1)", ',(2)']);
 });
 
 test('addAdvice adds to the error of an exceeded limit what an analyst can do', () => {

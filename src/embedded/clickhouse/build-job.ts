@@ -6,7 +6,7 @@ import { buildAnalystAssignments, computeAnalystSeconds } from './analyst-settin
 import { BridgeError, rejectAccess } from './errors.js';
 import type { EngineJob, QueryLane, RowInsert } from './query-lanes.js';
 import { findLeadingWord, findResultFormat, formatSetting, parseInsertHead } from './sql.js';
-import { findStreamFormat } from './stream-formats.js';
+import { findStreamFormat, hasNoRows } from './stream-formats.js';
 
 const serviceMemory = 'max_memory_usage = 4000000000';
 
@@ -109,6 +109,7 @@ export function buildJob(
   const streamFormat = isReading(statement)
     ? findStreamFormat(statement, format, settingNames)
     : multiStatementFormat;
+  const isWhole = streamFormat === null && isReading(statement);
   const isParameter = ([name]: [string, string]): boolean => name.startsWith('param_');
   const parameters = new Map([...query].filter(isParameter));
   const settings = new Map([...query].filter((one) => !isParameter(one) && !exchangeParameters.has(one[0])));
@@ -121,7 +122,7 @@ export function buildJob(
       : buildAnalystAssignments(settings, limits)),
     // The engine binds and escapes parameters.
     ...formatPairs(parameters),
-    ...(streamFormat !== null || !isReading(statement) ? [] : [formatResultLimit(query, limits !== null)]),
+    ...(isWhole && !hasNoRows(statement, format) ? [formatResultLimit(query, limits !== null)] : []),
   ];
   const job: EngineJob = {
     ...{ id, assignments, statement, format, streamFormat, insert },

@@ -10,8 +10,8 @@ const limitSettings: ReadonlyMap<string, string> = new Map([
 ]);
 
 const streamingAdvice =
-  'Results in this format are not streamed, so their size is limited; use a streamed format: TSVWithNames, CSVWithNames, ' +
-  'JSONEachRow, RowBinaryWithNamesAndTypes, Native or ArrowStream';
+  'Only the size of results that are not streamed is limited; use a streamed format: TSVWithNames, CSVWithNames, ' +
+  'JSONEachRow, RowBinaryWithNamesAndTypes, Native or ArrowStream, without WITH TOTALS and extremes; or add LIMIT';
 
 function findAdvice(code: string | undefined, { streamFormat }: EngineJob): string | null {
   if (code === '396')

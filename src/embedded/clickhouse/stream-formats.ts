@@ -5,16 +5,21 @@ import { findFormats } from './sql.js';
  * is sent once.
  */
 const headlessFormats: ReadonlySet<string> = new Set(
-  `bsoneachrow csv jsoncompacteachrow jsoncompactstringseachrow jsoneachrow jsonl jsonlines jsonstringseachrow lineasstring
-   msgpack native ndjson raw rawblob rowbinary tabseparated tabseparatedraw tskv tsv tsvraw`.split(/\s+/),
+  `bsoneachrow buffers csv customseparated jsoncompacteachrow jsoncompactstringseachrow jsoneachrow jsonl jsonlines
+   jsonstringseachrow lineasstring msgpack native ndjson prettyjsoneachrow prettyjsonlines prettyndjson protobuf raw rawblob
+   rowbinary sqlinsert tabseparated tabseparatedraw tskv tsv tsvraw`.split(/\s+/),
 );
 
-const namesFormat =
-  /^(csv|jsoncompacteachrow|jsoncompactstringseachrow|rowbinary|tabseparated|tsv)withnames(andtypes)?$/;
+/**
+ * Without raw formats, whose names may contain the line end after the head, and without progress formats,
+ * whose blocks may begin with a progress line.
+ */
+const headFormat =
+  /^((csv|customseparated|jsoncompact(strings)?eachrow|rowbinary|tabseparated|tsv)withnames(andtypes)?|markdown|md|arrowstream|values)$/;
 
 /** More than rows after a head, rows in brackets, or other heads. */
 const unstreamablePattern =
-  /\b(totals|extremes|output_format_json_array_of_rows|output_format_arrow_\w*dictionary|\w+_in_binary_format)\b/i;
+  /\b(totals|extremes|output_format_json_array_of_rows|output_format_arrow_\w*dictionary|format_custom_\w+|\w+_in_binary_format)\b/i;
 
 /** Matches only at the end, and not in a comment or string. */
 const trailingFormat = /(?:^|\n)(?:(?!--|#|\/\*).)*\bFORMAT\s+(\w+)[\s;]*$/i;
@@ -25,12 +30,21 @@ const trailingFormat = /(?:^|\n)(?:(?!--|#|\/\*).)*\bFORMAT\s+(\w+)[\s;]*$/i;
  */
 export function findStreamFormat(statement: string, fallback: string, settings: string): string | null {
   if (unstreamablePattern.test(`${statement} ${settings}`)) return null;
-  const named = findFormats(statement);
-  const last = trailingFormat.exec(statement)?.[1] ?? (named.length === 0 ? fallback : null);
-  const possible = (last === null ? [fallback, ...named] : [last]).map((format) => format.toLowerCase());
+  const possible = listPossibleFormats(statement, fallback);
   const [first = ''] = possible;
-  const canHaveHead = last !== null && (namesFormat.test(first) || first === 'arrowstream');
-  return canHaveHead || possible.every((format) => headlessFormats.has(format)) ? first : null;
+  if (possible.length === 1 && headFormat.test(first)) return first;
+  return possible.every((format) => headlessFormats.has(format)) ? first : null;
+}
+
+/** @returns true if the result has at most one short line, in every format that the statement may have */
+export const hasNoRows = (statement: string, fallback: string): boolean =>
+  listPossibleFormats(statement, fallback).every((format) => format === 'null' || format === 'hash');
+
+function listPossibleFormats(statement: string, fallback: string): string[] {
+  const named = findFormats(statement);
+  const last = trailingFormat.exec(statement)?.[1];
+  const possible = last === undefined ? [fallback, ...named] : [last];
+  return possible.map((format) => format.toLowerCase());
 }
 
 const arrowEnd = Buffer.from([255, 255, 255, 255, 0, 0, 0, 0]);
@@ -41,6 +55,7 @@ export function createBlockJoiner(format: string) {
   if (headlessFormats.has(format))
     return { next: (block: Uint8Array): Uint8Array => block, end: () => emptyBuffer };
   const tail = format === 'arrowstream' ? arrowEnd : emptyBuffer;
+  const separator = Buffer.from(format === 'values' ? ',' : '');
   let head: Buffer | null = null;
   return {
     next(bytes: Uint8Array): Uint8Array {
@@ -50,7 +65,8 @@ export function createBlockJoiner(format: string) {
       head ??= Buffer.from(block.subarray(0, measureHead(format, block)));
       const isWhole = block.subarray(0, head.length).equals(head) && block.subarray(rowsEnd).equals(tail);
       if (!isWhole) throw new Error(`a block of ${format} has another head or tail than the first block`);
-      return block.subarray(isFirst ? 0 : head.length, rowsEnd);
+      const rows = block.subarray(isFirst ? 0 : head.length, rowsEnd);
+      return isFirst || separator.length === 0 ? rows : Buffer.concat([separator, rows]);
     },
     end: (): Uint8Array => (head === null ? emptyBuffer : tail),
   };
@@ -59,11 +75,11 @@ export function createBlockJoiner(format: string) {
 function measureHead(format: string, block: Buffer): number {
   // Schema message: 4 bytes of mark, 4 of length, no body.
   if (format === 'arrowstream') return 8 + block.readInt32LE(4);
-  const [, base = '', types] = namesFormat.exec(format) ?? [];
-  const parts = types === undefined ? 1 : 2;
-  if (base === 'rowbinary') return measureStrings(block, parts);
+  if (format === 'values') return 0;
+  const parts = /andtypes$|^m/.test(format) ? 2 : 1;
+  if (format.startsWith('rowbinary')) return measureStrings(block, parts);
   // A quoted name may contain line ends, and its quotes are doubled.
-  const line = base === 'csv' ? '(?:"[^"]*"|[^"\\n])*\\n' : '[^\\n]*\\n';
+  const line = format.startsWith('csv') ? '(?:"[^"]*"|[^"\\n])*\\n' : '[^\\n]*\\n';
   return new RegExp(`^(?:${line}){${parts}}`).exec(block.toString('latin1'))?.[0].length ?? 0;
 }
 
