@@ -2,6 +2,11 @@ import { type DestinationStream, type Logger, pino } from 'pino';
 
 export type { Logger };
 
+declare module 'pino' {
+  /** Keys that every line has: a second one would repeat it. */
+  interface LogFnFields extends Partial<Record<'level' | 'time' | 'pid' | 'name' | 'msg', never>> {}
+}
+
 /**
  * Standard output is for results. Callers never pass request bodies or keys; redaction is a second safeguard.
  * @param level of pino, or `silent`

@@ -150,7 +150,7 @@ async function startServer<Server extends SupervisedServer>(
         dir.recordServer(lowerName, pid);
       } catch (error) {
         // A dead server must restart even on a full disk.
-        const facts = { err: error, name: lowerName, pid };
+        const facts = { err: error, server: lowerName, child: pid };
         logger.warn(
           facts,
           'the process id of a server could not be stored; if this process is killed, the next start will not wait for that server',
@@ -160,7 +160,7 @@ async function startServer<Server extends SupervisedServer>(
     const server = start({ dir: join(dir.path, lowerName), port, logger, onSpawn });
     closers.add(`embedded ${name}`, server.stop);
     await server.ready;
-    logger.info({ port, pid: server.pid() }, `embedded ${name} is ready`);
+    logger.info({ port, child: server.pid() }, `embedded ${name} is ready`);
     return server;
   };
   if (configuredPort === 0) return startOnFreePort(startOn);

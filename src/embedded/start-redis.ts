@@ -41,7 +41,7 @@ export function startRedis(options: RedisOptions): SupervisedServer & { url: str
     },
     ready: async ({ pid }, signal) =>
       waitUntilLoaded(url, logFile, signal, () =>
-        logger.info({ pid }, 'redis-server is loading its append-only file'),
+        logger.info({ child: pid }, 'redis-server is loading its append-only file'),
       ),
   });
   return { ...server, url };

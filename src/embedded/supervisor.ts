@@ -97,7 +97,7 @@ export function supervise(spec: ChildSpec): SupervisedServer {
           logger.error({ err: error }, `${name} could not be restarted; retrying`);
         return null;
       });
-      if (current !== null) logger.info({ pid: current.child.pid }, `${name} is running again`);
+      if (current !== null) logger.info({ child: current.child.pid }, `${name} is running again`);
     }
   }
 

@@ -52,7 +52,7 @@ export async function startApiProcesses(
     const name = `API process ${i + 1}`;
     const onHung = (pid: number | undefined): void => {
       hung += 1;
-      logger.error({ pid }, `${name} does not respond; it is killed and restarted`);
+      logger.error({ child: pid }, `${name} does not respond; it is killed and restarted`);
     };
     return supervise({
       ...{ name, logger },
