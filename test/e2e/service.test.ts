@@ -13,8 +13,17 @@ import { waitFor } from '../support/wait.js';
 
 type Settings = Readonly<Record<string, string>>;
 
+/** Output of all started services. */
+const logs: (() => string)[] = [];
+
+const isLog = (line: string): boolean => line.startsWith('{');
+const linesOf = (text: string): string[] => text.trimEnd().split('\n');
+const warningsOf = (text: string): string[] =>
+  linesOf(text).filter((line) => isLog(line) && JSON.parse(line).level >= 40);
+
 async function launch(t: Scoped, settings: Settings, key?: string) {
-  const launched = await launchService(t, { LOG_LEVEL: 'warn', ...settings });
+  const launched = await launchService(t, { LOG_LEVEL: 'info', ...settings });
+  logs.push(launched.written);
   await waitFor('the startup message', () => launched.written().includes('\n'));
   const usedKey = key ?? /development API key: (\S+)\)/.exec(launched.written())?.[1] ?? '';
   return { ...launched, key: usedKey, caller: callerOf(launched, usedKey) };
@@ -60,8 +69,7 @@ const service = await launch({ after }, { DATA_DIR: folder });
 test('npm start prints the address, the development key and the dashboard link, and writes private files', () => {
   const { port, key } = service;
   const address = `http://127.0.0.1:${port}`;
-  const lines = service.written().trimEnd().split('\n');
-  const isLog = (line: string): boolean => line.startsWith('{');
+  const lines = linesOf(service.written());
   assert.match(lines.filter(isLog).join(), /chmod 700 '/, 'DATA_DIR is open to others');
   const [startup, dashboard, ...others] = lines.filter((line) => !isLog(line));
   assert.equal(startup, `Skilltrace listens on ${address} (development API key: ${key})`);
@@ -109,7 +117,8 @@ test('ROLE=api and ROLE=pipeline join a running service by its DATA_DIR or by bo
     assert.equal((await caller.track(event({ user_id: 'shared' }))).status, 200);
   const { json } = await byUrls.caller.get('/api/v1/mastery/shared');
   assert.equal(json.data.skills[0].total_attempts, 3);
-  const pipeline = runService(t, { LOG_LEVEL: 'warn', DATA_DIR: folder, ROLE: 'pipeline', PORT: '' });
+  const pipeline = runService(t, { LOG_LEVEL: 'info', DATA_DIR: folder, ROLE: 'pipeline', PORT: '' });
+  logs.push(pipeline.written);
   await waitFor('the pipeline', () => pipeline.written().includes('Skilltrace pipeline is running\n'));
   for (const { child, ended } of [byFolder, byUrls, pipeline]) {
     await ended('SIGTERM');
@@ -118,10 +127,19 @@ test('ROLE=api and ROLE=pipeline join a running service by its DATA_DIR or by bo
   await waitForAttempts(folder, 6);
 });
 
+test('The service restarts servers that were killed, and logs their new process ids', async () => {
+  const { child, caller, written } = service;
+  for (const pid of readServerPids(folder)) process.kill(pid, 'SIGKILL');
+  await Promise.all(Array.from({ length: 20 }, () => caller.track(event())));
+  await waitFor('the restart', () => (written().match(/ is running again"/g) ?? []).length === 2);
+  await waitFor('an accepted answer', async () => (await caller.track(event())).status === 200);
+  assert.match(written(), new RegExp(`"pid":${child.pid},.*"child":${readServerPids(folder)[0]},`));
+});
+
 test('SIGINT responds 200 to accepted requests and ends the service and its servers with code 0', async () => {
   const servers = readServerPids(folder);
   assert.equal(servers.filter(isRunning).length, 2);
-  const before = service.written();
+  const before = warningsOf(service.written());
   const requests = Array.from({ length: 50 }, () => service.caller.track(event()).catch(() => null));
   await Promise.race(requests);
   const since = performance.now();
@@ -130,7 +148,7 @@ test('SIGINT responds 200 to accepted requests and ends the service and its serv
   for (const response of await Promise.all(requests))
     assert.ok(response === null || response.status === 200, `${response?.status}`);
   assert.equal(service.child.exitCode, 0, service.written());
-  assert.equal(service.written(), before, 'no warning');
+  assert.deepEqual(warningsOf(service.written()), before, 'no warning');
   assert.ok(haveEnded(servers));
   assert.equal(readApiUrl(folder), null);
 });
@@ -164,4 +182,12 @@ test('API_PROCESSES=2 shares port and quota; after kill -9 all processes end and
   await second.ended('SIGTERM');
   assert.equal(second.child.exitCode, 0);
   assert.ok(haveEnded(readServerPids(DATA_DIR)));
+});
+
+test('No log line of any process repeats a key', () => {
+  // A killed service may have written part of a line.
+  const lines = logs.flatMap((written) => written().split('\n').slice(0, -1)).filter(isLog);
+  assert.ok(lines.length > 20, `${lines.length} lines`);
+  // Parsing keeps only the last one of repeated keys.
+  for (const line of lines) assert.equal(JSON.stringify(JSON.parse(line)), line);
 });

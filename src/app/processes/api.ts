@@ -120,8 +120,8 @@ const idSweepMs = 60_000;
 function startIdSweep({ redis, logger, closers }: Engine): void {
   const sweep = singleFlight(async () => {
     try {
-      if (await acquireSweepTurn(redis))
-        logger.info({ forgotten: await sweepIds(redis, Date.now()) }, 'expired event ids deleted');
+      const forgotten = (await acquireSweepTurn(redis)) ? await sweepIds(redis, Date.now()) : 0;
+      if (forgotten > 0) logger.info({ forgotten }, 'expired event ids deleted');
     } catch (error) {
       if (error instanceof ApiError)
         logger.debug({ err: error }, 'Redis is unavailable; expired event ids are deleted later');

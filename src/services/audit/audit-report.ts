@@ -31,8 +31,7 @@ export interface AuditReport {
 
 export const describeReport = ({ at, seconds, days, totals, mismatches, notCompared }: AuditReport) => ({
   at: new Date(at).toISOString(),
-  seconds: Number(seconds.toFixed(3)),
-  ...{ from: formatDay(days.from), to: formatDay(days.to - 1) },
+  ...{ seconds, from: formatDay(days.from), to: formatDay(days.to - 1) },
   ...totals,
   mismatches: mismatches.map(describeMismatch),
   not_compared: notCompared,

@@ -50,7 +50,7 @@ export async function runAudit(dependencies: AuditDependencies, options: AuditOp
     if (open.length > 0) notCompared.push(...check.describeUnconfirmed(open));
   }
   const totals = { ...stored.sumTotals(), raw: rollups.raw() };
-  return { at, seconds: (performance.now() - since) / 1000, days, totals, mismatches, notCompared };
+  return { at, seconds: Math.round(performance.now() - since) / 1000, days, totals, mismatches, notCompared };
 }
 
 /** Includes tomorrow: client clocks may be a few minutes ahead. */

@@ -114,7 +114,7 @@ async function fitAndPublish(
     fittedAt: new Date().toISOString(),
   };
   const { model, items, changed, ...fitted } = await fitTenant(input, fitPool, showStep);
-  const report = { ...fitted.report, sampledOneIn, seconds: (performance.now() - since) / 1000 };
+  const report = { ...fitted.report, sampledOneIn, seconds: Math.round(performance.now() - since) / 1000 };
   if (!changed) return recordFit({ ...unchanged, outcome: 'not_better', report });
   if (dryRun) return { ...unchanged, outcome: 'dry_run', report };
   showStep('publishing');
