@@ -186,16 +186,22 @@ test('evaluate leaves out invalid rows, and prints its results even if it cannot
 test('Both lab commands report an error in at most two lines on stderr', async (t) => {
   const file = await fileOf(t, csvOf(makeAnswers(40, 8), timed));
   const oneLearner = await fileOf(t, csvOf(long.slice(0, 70), timed));
+  const untimed = await fileOf(t, csvOf(makeAnswers(40, 8), bare));
+  const header = await fileOf(t, 'user_id,skill_id,correct\n');
   const invalid = await fileOf(t, 'user_id,skill_id,correct\nu,s,maybe\n');
   const oneClass = await fileOf(t, `user_id,skill_id,correct\n${'u,s,1\n'.repeat(100)}`);
   const page = join(await tempDir(t), 'missing', 'page.html');
   const common: readonly (readonly [args: readonly string[], err: RegExp])[] = [
     [[], /exactly one FILE/],
     [[`${file}.missing`], /\.missing cannot be read: no such file$/m],
-    [[file, '--fold', '9'], /Fold 9 has no learners\. Folds with learners: 1, 2, 3, 4, 5/],
+    [
+      [file, '--fold', '9'],
+      /Fold 9 has no learners\. Folds with learners: 1, 2, 3, 4, 5\. Pass one of them with --fold/,
+    ],
     [[file, '--fold', 'one'], /--fold "one" must be an integer/],
     [[file, '--threads', '0'], /--threads "0" must be an integer from 1/],
-    [[oneLearner], /training needs learners in other folds/],
+    [[oneLearner], /training needs learners in other folds\. Use a file with at least 20 learners/],
+    [[header], /contains no valid answer\n {2}it has no rows: pass a file/],
     [[oneClass], /all 100 answers are correct\. Check the column of the results, or name/],
     [[invalid], /contains no valid answer\n {2}line 2: correct "maybe"/],
     [[file, '--report', page], /--report .* cannot be written/],
@@ -208,8 +214,9 @@ test('Both lab commands report an error in at most two lines on stderr', async (
   cases.push({
     command: 'backtest',
     args: [file],
-    expected: /No learner has at least 10 answers within a horizon/,
+    expected: /a learner needs 10 answers within 90 days after a forecast\. Use a log with more/,
   });
+  cases.push({ command: 'backtest', args: [untimed], expected: /needs more than 20 answers, because/ });
   for (const { command, args, expected } of cases) {
     const { code, out, err } = await run(command, ...args);
     assert.deepEqual([code, out], [1, ''], `${command} ${args.join(' ')}`);
@@ -366,9 +373,12 @@ test('backtest replaces a single fold by a hash and forecasts few learners witho
   } = await runJson('backtest', await fileOf(t, csvOf(inOneFold, bare)));
   assert.deepEqual(found, byHash);
   assert.deepEqual([found.learners, found.unit], [10, 'answers']);
-  const { code, out, err } = await run('backtest', file, '--fold', '7');
-  assert.deepEqual([code, out], [1, '']);
-  assert.match(err, /All learners are in fold 7; training needs learners in other folds/);
+  for (const command of ['backtest', 'evaluate']) {
+    const { code, out, err } = await run(command, file, '--fold', '7');
+    assert.deepEqual([code, out], [1, '']);
+    assert.match(err, /All learners are in fold 7; .*in other folds\. .* pass --columns fold= to assign/);
+  }
+  assert.equal((await run('evaluate', file, '--columns', 'fold=', '--folds', 'all')).code, 0);
 });
 
 test('backtest of several months trains for each window on the answers before it', async (t) => {

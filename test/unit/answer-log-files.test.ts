@@ -316,8 +316,8 @@ test('Rejects a damaged or unknown file with one error that names the remedy', {
   const parquet = Buffer.concat([Buffer.from('PAR1'), Buffer.alloc(2000, 7), Buffer.from('PAR1')]);
   const truncated = /answers: the compressed data is damaged or truncated\. Copy or download the file again$/;
   const cases: readonly (readonly [content: string | Buffer, message: RegExp, ...argv: string[]])[] = [
-    ['', /answers is empty$/],
-    ['\n\n', /answers is empty$/],
+    ['', /answers is empty or truncated\. Pass a file with a header and a row for each answer$/],
+    ['\n\n', /answers is empty or truncated\./],
     [
       'a,b\n',
       /line 1 matches no known format\. It has the columns a, b\.\nName the columns, for example --columns/,

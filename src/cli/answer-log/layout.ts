@@ -4,7 +4,7 @@ import { distinct } from '../../lists.js';
 import type { ReadOptions } from '../../services/answer-log/options.js';
 import type { LogLayout } from './engine-query.js';
 import { parseObject, readFirstLines, readParquetColumns } from './engine-rows.js';
-import type { LogSource } from './source.js';
+import { emptyProblem, type LogSource } from './source.js';
 
 const maxHeaderLines = 20;
 
@@ -25,8 +25,7 @@ export async function detectLayout(
   const lines = await readFirstLines(source, maxHeaderLines, encoding ?? 'utf-8');
   const at = lines.findIndex((line) => line.trim() !== '');
   const first = lines[at];
-  if (first === undefined)
-    throw new StartError(`${source.path} is empty${source.compression === 'none' ? '' : ', or truncated'}`);
+  if (first === undefined) throw new StartError(`${source.path} ${emptyProblem}`);
   const problem = lineProblems.find(([pattern]) => pattern.test(first))?.[1];
   if (problem !== undefined) throw new StartError(`${source.path}${problem}`);
   if (/^\s*\{/.test(first)) return { ...none, kind: 'ndjson', header: listKeys(lines.slice(at)) };

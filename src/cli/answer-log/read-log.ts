@@ -57,10 +57,11 @@ export async function readLog(
 export function rejectUnusable(path: string, { profile, problems }: ReadFile, options: ReadOptions): void {
   const { answers, correctShare, leftOut } = profile;
   const reasons = Object.entries(leftOut).map(([reason, rows]) => `  ${formatNumber(rows)} rows: ${reason}`);
-  if (answers === 0)
-    throw new StartError(
-      [`${path} contains no valid answer`, ...(problems.length > 0 ? problems : reasons)].join('\n'),
-    );
+  if (answers === 0) {
+    const found = [problems, reasons, ['  it has no rows: pass a file with a row for each answer']];
+    const details = found.find((lines) => lines.length > 0) ?? [];
+    throw new StartError([`${path} contains no valid answer`, ...details].join('\n'));
+  }
   const isOneClass = correctShare === 0 || correctShare === 1;
   if (!isOneClass || answers < minOneClassAnswers || options.correctValues !== null) return;
   const result = correctShare === 1 ? 'correct' : 'incorrect';

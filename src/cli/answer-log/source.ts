@@ -31,6 +31,8 @@ const containers: readonly (readonly [hex: string, name: string])[] = [
   ['50415231', 'parquet'],
 ];
 
+export const emptyProblem = 'is empty or truncated. Pass a file with a header and a row for each answer';
+
 /** @throws StartError */
 export async function openSource(path: string): Promise<LogSource> {
   try {
@@ -38,7 +40,7 @@ export async function openSource(path: string): Promise<LogSource> {
     if (stat.isDirectory()) return openFolder(path);
     if (!stat.isFile()) throw new StartError(`${path} is not a file`);
     const start = (await buffer(createReadStream(path, { end: 7 }))).toString('hex');
-    if (start === '') throw new StartError(`${path} is empty`);
+    if (start === '') throw new StartError(`${path} ${emptyProblem}`);
     const kind = containers.find(([hex]) => start.startsWith(hex))?.[1];
     const own = { path, bytes: stat.size, isParquet: kind === 'parquet' };
     if (kind === 'zip') return { ...own, ...(await openZip(path)) };

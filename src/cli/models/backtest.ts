@@ -73,10 +73,7 @@ Brackets are 95 % intervals from ${resamples} bootstrap samples of learners with
           forecasts.push(one);
       }
     }
-    if (forecasts.length === 0)
-      throw new StartError(
-        `No learner has at least ${minAnswers} answers within a horizon, so no forecast can be checked`,
-      );
+    if (forecasts.length === 0) throw createNoForecastError(unit);
     context.showProgress('recalibrating over time');
     const scored = await scoreForecasts(forecasts);
     context.showProgress('computing intervals by bootstrap');
@@ -87,6 +84,16 @@ Brackets are 95 % intervals from ${resamples} bootstrap samples of learners with
     return reportBacktest(found);
   },
 });
+
+function createNoForecastError(unit: Backtest['unit']): StartError {
+  const needed =
+    unit === 'days'
+      ? `${minAnswers} answers within ${Math.max(...horizons.days)} days after a forecast`
+      : `more than ${Math.min(...horizons.answers)} answers, because the log has no times`;
+  return new StartError(
+    `No forecast can be checked: a learner needs ${needed}. Use a log with more answers per learner`,
+  );
+}
 
 /** Uses folds by a hash if the file has only one fold. */
 function chooseFolds(table: AnswerTable, { stderr }: CommandContext): Uint16Array {

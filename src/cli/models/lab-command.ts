@@ -126,15 +126,26 @@ function buildNotes(table: AnswerTable, leftOut: number, examples: readonly stri
   ];
 }
 
+const maxListedFolds = 10;
+
 /** @throws StartError without test or training learners */
 export function requireSplit(table: AnswerTable, folds: Uint16Array, fold: number): Split {
-  if (!folds.includes(fold)) {
-    const present = listFolds(folds).join(', ');
-    throw new StartError(`Fold ${fold} has no learners. Folds with learners: ${present}`);
+  const present = listFolds(folds);
+  if (present.length === 1) {
+    // With 20 learners, 1 % of files have no learner in the default fold.
+    const advice =
+      table.folds.size > 1
+        ? 'Put learners into another fold, or pass --columns fold= to assign folds by a hash of user_id'
+        : 'Use a file with at least 20 learners or with a column fold';
+    throw new StartError(
+      `All learners are in fold ${present[0]}; training needs learners in other folds. ${advice}`,
+    );
   }
-  const split = splitByFold(table, folds, fold);
-  if (split.training.correct.length > 0) return split;
-  throw new StartError(`All learners are in fold ${fold}; training needs learners in other folds`);
+  if (present.includes(fold)) return splitByFold(table, folds, fold);
+  const list = present.slice(0, maxListedFolds).join(', ') + (present.length > maxListedFolds ? ', …' : '');
+  throw new StartError(
+    `Fold ${fold} has no learners. Folds with learners: ${list}. Pass one of them with --fold`,
+  );
 }
 
 export const listFolds = (folds: Uint16Array): number[] => distinct(folds).sort((a, b) => a - b);
