@@ -89,7 +89,7 @@ function createNoForecastError(unit: Backtest['unit']): StartError {
   const needed =
     unit === 'days'
       ? `${minAnswers} answers within ${Math.max(...horizons.days)} days after a forecast`
-      : `more than ${Math.min(...horizons.answers)} answers, because the log has no times`;
+      : `more than ${Math.min(...horizons.answers)} answers, because no learner has answers at different times`;
   return new StartError(
     `No forecast can be checked: a learner needs ${needed}. Use a log with more answers per learner`,
   );
