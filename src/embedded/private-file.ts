@@ -34,8 +34,11 @@ function createFolder(folder: string): void {
   }
 }
 
-const createStartError = (what: string, cause: unknown): StartError =>
-  new StartError(`DATA_DIR: ${what}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+function createStartError(what: string, cause: unknown): StartError {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  const advice = 'Check the path, its owner and the free disk space, or choose another folder';
+  return new StartError(`DATA_DIR: ${what}: ${reason}. ${advice}`, { cause });
+}
 
 /** Replaces the file atomically, with mode 600. @throws StartError */
 export function writePrivateJson(file: string, content: unknown): void {

@@ -33,12 +33,10 @@ export async function startMinuteRecorder(recorder: MinuteRecorder): Promise<voi
     const figures = buildMinute(minute, before, now, used);
     before = now;
     const writes = [minutes.append(figures), keys.recordUses([...used.keys()], Date.now())];
-    for (const write of await Promise.allSettled(writes))
-      if (write.status === 'rejected')
-        logger.warn(
-          { err: write.reason },
-          'cannot store the figures of a minute; they are missing in the history',
-        );
+    const results = await Promise.allSettled(writes);
+    const err = results.find((result) => result.status === 'rejected')?.reason;
+    if (err !== undefined)
+      logger.warn({ err }, 'cannot store the figures of a minute; they are missing in the history');
   }
 
   const schedule = (): NodeJS.Timeout =>

@@ -10,10 +10,7 @@ const headlessFormats: ReadonlySet<string> = new Set(
    rowbinary sqlinsert tabseparated tabseparatedraw tskv tsv tsvraw`.split(/\s+/),
 );
 
-/**
- * Without raw formats, whose names may contain the line end after the head, and without progress formats,
- * whose blocks may begin with a progress line.
- */
+/** Excluded: raw formats, because names may contain line ends; and progress lines, which may precede a head. */
 const headFormat =
   /^((csv|customseparated|jsoncompact(strings)?eachrow|rowbinary|tabseparated|tsv)withnames(andtypes)?|markdown|md|arrowstream|values)$/;
 
