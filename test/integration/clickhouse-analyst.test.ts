@@ -1,6 +1,6 @@
 /** What the read-only analyst account of the embedded ClickHouse can and cannot do. */
 import assert from 'node:assert/strict';
-import { readdir, writeFile } from 'node:fs/promises';
+import { access, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { analystTables } from '../../src/contracts/settings/analyst-tables.js';
@@ -230,12 +230,28 @@ test('A query of an analyst that exceeds a limit ends with an error that names t
     assert.match((await run(`SELECT ${selected}`, parameters)).text, error);
 });
 
+test('Settings of a request do not change how its statement and later statements are checked', async (t) => {
+  // A new engine, because its first query loads the names of table functions.
+  const fresh = await startClickHouse(t);
+  const read = async (query: string, parameters = '') => {
+    const headers = headersOf(analystAccount);
+    const response = await fresh.fetch(`/?${parameters}`, { method: 'POST', body: query, headers });
+    return response.text();
+  };
+  const numbers = 'SELECT number FROM numbers(5)';
+  assert.equal(await read(numbers, 'limit=2&offset=1&max_block_size=1'), '1\n2\n');
+  assert.equal(await read(numbers, 'extremes=1'), '0\n1\n2\n3\n4\n\n0\n4\n');
+  const created = join(fresh.dataDir, 'created');
+  assert.match(await read(`DESCRIBE sqlite('${created}', 'y')`), /Table function sqlite: .*READONLY/);
+  await assert.rejects(access(created), { code: 'ENOENT' });
+});
+
 test('A result that is too large for a document ends with an error, before or after its first rows', async () => {
   const large = `SELECT concat('${'x'.repeat(1000)}', toString(number % 10)) AS x FROM numbers(70000)`;
   const tooLarge = /^Code: 396\. .* use a streamed format: .*CSVWithNames, .* \(TOO_MANY_ROWS_OR_BYTES\)\n$/;
   assert.match((await run(large, { default_format: 'JSON' })).text, tooLarge);
   assert.equal((await run(large, { default_format: 'CSVWithNames' })).text.length, 1004 * 70_000 + 4);
-  assert.equal((await run(large, { default_format: 'Null' })).text, '');
+  assert.equal((await run(`${large} FORMAT Null -- comment`)).text, '');
   assert.equal((await run(large, { default_format: 'Hash' })).text.length, 33);
 
   const query = 'SELECT number FROM numbers(400000)';

@@ -216,7 +216,11 @@ test('Both lab commands report an error in at most two lines on stderr', async (
     args: [file],
     expected: /a learner needs 10 answers within 90 days after a forecast\. Use a log with more/,
   });
-  cases.push({ command: 'backtest', args: [untimed], expected: /needs more than 20 answers, because no learner has answers at different times/ });
+  cases.push({
+    command: 'backtest',
+    args: [untimed],
+    expected: /needs more than 20 answers, because no learner has answers at different times/,
+  });
   for (const { command, args, expected } of cases) {
     const { code, out, err } = await run(command, ...args);
     assert.deepEqual([code, out], [1, ''], `${command} ${args.join(' ')}`);

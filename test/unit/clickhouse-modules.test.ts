@@ -235,9 +235,10 @@ test('findStreamFormat names a format of rows, and null for documents and unclea
   assert.equal(findResultFormat('SELECT 1 FORMAT CSV SETTINGS a=1', 'TSV'), 'CSV');
 });
 
-test('A result has no size limit if every possible format prints no rows', () => {
+test('A result has no size limit if every possible format is streamed or prints no rows', () => {
   const cases: [text: string, fallback: string, isLimited: boolean][] = [
     ['SELECT 1', 'Null', false],
+    ['SELECT 1 FORMAT Null -- comment', 'TSV', false],
     ['SELECT 1 FORMAT Hash', 'JSON', false],
     ['SELECT k FROM t GROUP BY k WITH TOTALS FORMAT Null', 'JSON', false],
     ["SELECT 'FORMAT Null'", 'JSON', true],

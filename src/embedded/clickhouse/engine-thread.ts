@@ -63,11 +63,12 @@ async function toRunnable(session: Session, job: EngineJob): Promise<string> {
 
 /** Few calls, because each needs a pool thread. `readonly` comes last: nothing can be set after it. */
 async function prepareSession(session: Session, job: EngineJob): Promise<string> {
+  // First: settings of the request, such as `limit`, would change the results of the checks.
+  const statement = await toRunnable(session, job);
   const settings = [...job.assignments, `log_comment = ${quoteLiteral(job.id)}`];
   const steps = [`USE ${quoteName(job.database)}`, `SET ${settings.join(', ')}`];
   if (job.readonly === 2) steps.push('SET readonly = 2');
   await session.queryAsync(steps.join(';\n'));
-  const statement = await toRunnable(session, job);
   if (job.readonly === 1) {
     const last = [...limitExpensiveBlocks(statement), 'readonly = 1'];
     await session.queryAsync(`${setAnalystRole};\nSET ${last.join(', ')}`);

@@ -6,7 +6,7 @@ import { findFormats } from './sql.js';
  */
 const headlessFormats: ReadonlySet<string> = new Set(
   `bsoneachrow buffers csv customseparated jsoncompacteachrow jsoncompactstringseachrow jsoneachrow jsonl jsonlines
-   jsonstringseachrow lineasstring msgpack native ndjson prettyjsoneachrow prettyjsonlines prettyndjson protobuf raw rawblob
+   jsonstringseachrow lineasstring msgpack native ndjson null prettyjsoneachrow prettyjsonlines prettyndjson protobuf raw rawblob
    rowbinary sqlinsert tabseparated tabseparatedraw tskv tsv tsvraw`.split(/\s+/),
 );
 
