@@ -7,4 +7,4 @@ export const analystTables: readonly string[] =
   forecast_outcomes forecasts goal_changes goals group_changes group_member_changes group_members group_weekly
   groups learner_profile_changes learner_profiles learner_skill_daily learner_skill_total learner_snapshots
   learner_sums model_versions served_forecasts skill_answers skill_catalogue skill_changes skill_daily
-  skill_parameters skill_velocity taken_back`.split(/\s+/);
+  skill_parameters skill_velocity taken_back tenant_settings time_zones`.split(/\s+/);

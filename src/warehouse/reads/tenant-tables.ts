@@ -34,7 +34,9 @@ export const tenantTables = `
   skill_daily | day | skill_id String, day Date
   skill_parameters | - | version UInt32, skill_id String
   skill_velocity | - | skill_id String
-  taken_back FINAL | taken_back_at | user_id String, taken_back_at DateTime64(3,'UTC'), event_id String`
+  taken_back FINAL | taken_back_at | user_id String, taken_back_at DateTime64(3,'UTC'), event_id String
+  tenant_settings FINAL | updated_at | updated_at DateTime64(3,'UTC')
+  time_zones | - | time_zone String`
   .trim()
   .split('\n')
   .map((line) => {
