@@ -8,9 +8,10 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { connectWarehouse, selectRows } from '../../src/warehouse/clickhouse/client.js';
+import { createFactsHistory } from '../../src/warehouse/reads/facts-history.js';
 import { createSchema } from '../../src/warehouse/schema/create-schema.js';
 import { queryPages, readQuestions } from '../support/analytics/page.js';
-import { storeSchool } from '../support/analytics/school.js';
+import { copySchool, storeSchool } from '../support/analytics/school.js';
 import { expandSql, isSql, type Panel, panelsOf, readDashboards } from '../support/inspect/dashboards.js';
 import { root } from '../support/runner/root.js';
 import { freshDatabase } from '../support/servers/embedded.js';
@@ -136,4 +137,19 @@ test('The dashboard Learning reads only tables and views that docs/analytics/sch
   for (const { panel, rawSql } of panels)
     for (const [, table = ''] of rawSql.matchAll(/\b(?:FROM|JOIN) (\w+)/g))
       assert.ok(documented.includes(table), `${panel.title}: ${table}`);
+});
+
+/** Times stay in UTC. */
+const hideTimes = (rows: readonly Cell[][]): unknown =>
+  rows.map((row) => row.filter((cell) => typeof cell !== 'string' || !/^[\d-]+ \d\d:/.test(cell)));
+
+test('Every query in docs/analytics counts local days, weeks and hours', async () => {
+  const timeZone = 'Pacific/Kiritimati';
+  await createFactsHistory(client, clickhouseUrl).recordTimeZone('far', { timeZone, requestedAt: 0 });
+  await copySchool(client, 'far', timeZone, 14);
+  for (const { title, sql } of questions) {
+    const wanted = await runQuery(sql);
+    const local = await runQuery(sql.replaceAll("tenant = 'demo'", "tenant = 'far'"));
+    assert.deepEqual(hideTimes(local.rows), hideTimes(wanted.rows), title);
+  }
 });

@@ -291,3 +291,26 @@ export async function storeSchool(
     await client.command({ query });
   }
 }
+
+const timeColumns = {
+  attempts: ['occurred_at', 'received_at'],
+  served_forecasts: ['made_at'],
+  goal_changes: ['updated_at'],
+  skill_changes: ['updated_at'],
+  group_changes: ['updated_at', 'created_at'],
+  group_member_changes: ['updated_at'],
+  learner_profile_changes: ['updated_at'],
+  model_versions: ['published_at'],
+  skill_parameters: [],
+};
+
+/** Stores the school again for a tenant in another zone, with the same local times. @param offset in hours, from UTC */
+export async function copySchool(client: ClickHouseClient, to: string, timeZone: string, offset: number) {
+  for (const [table, columns] of Object.entries(timeColumns)) {
+    const changes = [`'${to}' AS tenant`];
+    changes.push(...columns.map((column) => `${column} - toIntervalHour(${offset}) AS ${column}`));
+    if (table === 'attempts') changes.push(`'${timeZone}' AS time_zone`);
+    const rows = `SELECT * REPLACE (${changes.join(', ')}) FROM ${table} AS r WHERE r.tenant = '${tenant}'`;
+    await client.command({ query: `INSERT INTO ${table} ${rows}` });
+  }
+}
