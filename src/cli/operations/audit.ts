@@ -20,7 +20,8 @@ export const main = defineCommand({
   failureExitCode: exitCodes.notCompared,
   ...defineArguments({
     usage: 'npm run audit [-- options]',
-    about: `Checks for every tenant and UTC day that each accepted answer is stored and that the rollups match the answers.
+    about: `Checks for every tenant that each accepted answer is stored, by UTC day of arrival, and that the rollups match the
+answers, by local day of the tenant.
 The service can keep running.`,
     options: {
       days: integerOption(
@@ -63,7 +64,7 @@ function formatAudit({ days, seconds, totals, mismatches, notCompared }: AuditRe
     'stored in ClickHouse': totals.stored,
     'in the outbox': totals.waiting,
     'dead-lettered': totals.parked,
-    'stored, by occurred_at': totals.raw,
+    'stored, by local day': totals.raw,
   };
   const verdict = notCompared.length > 0 ? 'no mismatch in the compared parts' : 'no mismatch';
   return [

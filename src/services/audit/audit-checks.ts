@@ -195,7 +195,7 @@ async function countSurplusNumbers(store: AuditStore, { partition, tenant, numbe
 }
 
 /**
- * By tenant and day of occurred_at. A rollup has at least the rows that left the outbox before the first
+ * By tenant and local day of the answers. A rollup has at least the rows that left the outbox before the first
  * snapshot, and at most all stored and waiting rows after the second.
  */
 export function createRollupCheck(scope: AuditScope): AuditCheck & { raw(): number } {

@@ -4,7 +4,7 @@ import { dayMs, formatDate } from '../../domain/base/common.js';
 export interface Mismatch {
   readonly kind: MismatchKind;
   readonly tenant: string;
-  /** UTC days since 1970, of arrival; for rollups, of occurred_at or `allDays`. */
+  /** Days since 1970: UTC days of arrival; for rollups, local days of answers or `allDays`. */
   readonly day: number;
   readonly partition: number | null;
   /** Rollup and column; null for `attempts`. */

@@ -13,7 +13,7 @@ interface ClassMembers {
 }
 
 export interface ClassPeriod extends ClassMembers {
-  /** First UTC days of both periods, YYYY-MM-DD. */
+  /** First local days of both periods, YYYY-MM-DD. */
   readonly since: string;
   readonly before: string;
 }
@@ -46,7 +46,7 @@ const selectItems = `SELECT skill_id, item_id, toUInt32(count()) AS answers, avg
   avg(mastery_chance) AS expected
 FROM skill_answers
 WHERE ${retainedCondition} AND ${classCondition} AND item_id != '' AND rapid = 0
-  AND occurred_at >= {since:Date} AND received_at >= {since:Date} - 1
+  AND local_date >= {since:Date} AND received_at >= {since:Date} - 1
 GROUP BY skill_id, item_id HAVING answers >= 5 AND accuracy < expected
 ORDER BY (sum(is_correct) + 1) / (answers + 2), item_id LIMIT 3 BY skill_id ${oneThread}`;
 

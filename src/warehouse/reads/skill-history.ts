@@ -96,7 +96,7 @@ function toAttempt(
 interface DaysQuery extends LearnerId {
   /** Null: all skills. */
   readonly skillId: string | null;
-  /** UTC days since 1970. */
+  /** Local days since 1970. */
   readonly from: number;
   readonly today: number;
 }
