@@ -59,7 +59,7 @@ export const journalColumns = {
 export interface GoalChange extends LearnerId {
   /** Null: deleted. */
   readonly targetScore: number | null;
-  /** YYYY-MM-DD in UTC. */
+  /** Local day, YYYY-MM-DD. */
   readonly targetDate: string | null;
 }
 

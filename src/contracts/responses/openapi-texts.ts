@@ -9,8 +9,8 @@ without \`x-scope\` need no key.
 
 - \`write\`: send and retract answers, set goals, groups and profiles.
 - \`read\`: read learners and skills, run what-if forecasts.
-- \`admin\`: configure skills, webhooks and xAPI, export and erase learners, manage keys of the tenant. A new key has at most the
-  rights of the key that creates it.
+- \`admin\`: configure skills, webhooks, xAPI and the time zone, export and erase learners, manage keys of the tenant. A
+  new key has at most the rights of the key that creates it.
 - \`operator\`: data and actions of all tenants: parked rows, audits, the deployment, keys and quotas. A key only has this scope if
   the request or command that creates it names the scope.
 
@@ -24,9 +24,9 @@ and a batch counts as one request. Responses with 401 or 429, and requests for u
 unsupported methods, do not count. RateLimit and RateLimit-Policy
 report the state of the quota. A 429 response has Retry-After.
 
-**Formats.** Unknown values are null. Times are RFC 3339 in UTC. Unknown body fields and query parameters are ignored. New fields can
-be added to responses. HEAD is supported where GET is, and returns only the headers. JSON over 8 KiB is gzip-compressed if
-Accept-Encoding allows gzip.`;
+**Formats.** Unknown values are null. Times are RFC 3339 in UTC. Days are days in the time zone of the tenant
+(\`GET /api/v1/settings\`). Unknown body fields and query parameters are ignored. New fields can be added to responses. HEAD is
+supported where GET is, and returns only the headers. JSON over 8 KiB is gzip-compressed if Accept-Encoding allows gzip.`;
 
 export const securitySchemes = {
   ApiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key' },

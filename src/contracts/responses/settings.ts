@@ -13,7 +13,7 @@ export const Settings = Type.Object({
         done_at: nullable(Time),
         learners: Count,
       },
-      { description: 'Last change; null: UTC since the beginning. `learners` were moved to the new days.' },
+      { description: 'Last change; null: the zone was never set. `learners`: moved to the new days so far.' },
     ),
   ),
 });
