@@ -36,7 +36,7 @@ const sampleCondition = 'tenant = {tenant:String} AND cityHash64(user_id) % {one
 
 /** Milliseconds from UTC to local time, for a fit that counts local days. */
 const localOffset = `1000 * timeZoneOffset(toTimeZone(occurred_at,
-    (SELECT if(count() = 0, 'UTC', any(time_zone)) FROM time_zones WHERE tenant = {tenant:String})))`;
+    assumeNotNull((SELECT if(count() = 0, 'UTC', toString(any(time_zone))) FROM time_zones WHERE tenant = {tenant:String}))))`;
 
 /**
  * RowBinary: little-endian, strings after their length. `addRow` reads the columns in this order. Several skills are
