@@ -4,7 +4,7 @@ import type { OwnKey } from '../../client/types.js';
 import { readLastGroup } from './base/groups.js';
 import { useLoad } from './base/load.js';
 import { buildHref, useRoute } from './base/route.js';
-import { setTimeZone } from './base/school-days.js';
+import { getTimeZone, setTimeZone } from './base/school-days.js';
 import { isNewEntry, keepScrollPositions } from './base/scroll.js';
 import { type Api, consumeAddressKey, createApi, loadKey, removeKey, storeKey } from './base/session.js';
 import { ThemeButton } from './base/theme.jsx';
@@ -107,13 +107,20 @@ function SignedInApp({ apiKey, onSignOut }: { apiKey: string; onSignOut: (reason
     );
   if (ownKey.data === null) return <Loading subject="the dashboard" />;
   setTimeZone(ownKey.data.time_zone);
-  return <Frame api={api} ownKey={ownKey.data} onSignOut={() => onSignOut(null)} />;
+  return <Frame api={api} ownKey={ownKey.data} onSignOut={() => onSignOut(null)} reloadKey={ownKey.reload} />;
 }
 
-function Frame({ api, ownKey, onSignOut }: { api: Api; ownKey: OwnKey; onSignOut: () => void }) {
+interface FrameProps {
+  readonly api: Api;
+  readonly ownKey: OwnKey;
+  readonly onSignOut: () => void;
+  readonly reloadKey: () => void;
+}
+
+function Frame({ api, ownKey, onSignOut, reloadKey }: FrameProps) {
   const route = useRoute();
   const viewer = useMemo(
-    (): Viewer => ({ api, ownKey, hasScope: (scope) => ownKey.scopes.includes(scope) }),
+    (): Viewer => ({ api, ownKey, reloadKey, hasScope: (scope) => ownKey.scopes.includes(scope) }),
     [api, ownKey],
   );
   const visiblePages = Object.entries(pages).filter(([, page]) => page.scopes.some(viewer.hasScope));
@@ -162,8 +169,20 @@ function Frame({ api, ownKey, onSignOut }: { api: Api; ownKey: OwnKey; onSignOut
         ) : (
           <RequireScope part={page} route={route} verb="needs" />
         )}
+        <TimeZoneNote {...viewer} />
       </main>
     </ViewerContext.Provider>
+  );
+}
+
+function TimeZoneNote({ ownKey: { time_zone }, hasScope }: Viewer) {
+  if (time_zone !== getTimeZone())
+    return <p class="note alert">Times are in UTC: this browser does not know the time zone {time_zone}.</p>;
+  return (
+    <p class="soft screen-only">
+      Days and times are in the time zone{' '}
+      {hasScope('admin') ? <a href={buildHref('operations', ['settings'])}>{time_zone}</a> : time_zone}.
+    </p>
   );
 }
 

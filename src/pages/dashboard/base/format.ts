@@ -1,7 +1,7 @@
 import { masteryThresholds } from '../../../domain/base/bkt-parameters.js';
-import { toUtcDay } from '../../../domain/base/common.js';
 import { classConstants } from '../../../domain/classes/class-constants.js';
 import { formatCompact, formatNumber, formatRange } from '../../../lab/report/format.js';
+import { computeToday, toLocalDate, toLocalDay } from './school-days.js';
 
 export { formatCompact, formatNumber, formatRange };
 
@@ -55,20 +55,18 @@ export function truncate(name: string, maxLength: number): string {
 export const formatSigned = (value: number): string =>
   value > 0 ? `+${value}` : value < 0 ? `−${-value}` : '0';
 
-const utcDayFormat = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' });
-const utcTimeFormat = new Intl.DateTimeFormat('en-GB', {
-  dateStyle: 'medium',
-  timeStyle: 'short',
-  timeZone: 'UTC',
-});
+const createFormat = (style: Intl.DateTimeFormatOptions) => {
+  const format = new Intl.DateTimeFormat('en-GB', { ...style, timeZone: 'UTC' });
+  return formatNullable((time: string) => format.format(toLocalDate(time)));
+};
+/** @param time RFC 3339, or a local day YYYY-MM-DD */
+export const formatDay = createFormat({ dateStyle: 'medium' });
+export const formatDayTime = createFormat({ dateStyle: 'medium', timeStyle: 'short' });
+export const formatClock = createFormat({ timeStyle: 'medium' });
 
-/** @param time RFC 3339, or a UTC day */
-export const formatDay = formatNullable((time: string) => utcDayFormat.format(new Date(time)));
-export const formatDayTime = formatNullable((time: string) => utcTimeFormat.format(new Date(time)));
-
-/** Counts UTC days, as the status of a learner does. */
+/** Counts local days, as the status of a learner does. */
 export function formatDaysAgo(time: string): string {
-  const days = toUtcDay(Date.now()) - toUtcDay(Date.parse(time));
+  const days = computeToday() - toLocalDay(time);
   return days <= 0 ? 'today' : days === 1 ? 'yesterday' : `${formatNumber(days)} days ago`;
 }
 

@@ -6,6 +6,8 @@ import type { Api } from './session.js';
 export interface Viewer {
   readonly api: Api;
   readonly ownKey: OwnKey;
+  /** After a change of the time zone. */
+  readonly reloadKey: () => void;
   hasScope(scope: OwnKey['scopes'][number]): boolean;
 }
 

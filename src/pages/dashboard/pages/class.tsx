@@ -165,7 +165,7 @@ function ClassSummary(props: ClassViewProps) {
       <div class="row apart">
         <p class="soft">
           {pluralize(members.length, 'learner')}
-          {group === null && describeSelection(selection)}. Days are UTC days.{' '}
+          {group === null && describeSelection(selection)}.{' '}
           {selection.cursor !== undefined && <a href={buildHref('class', [], view)}>First page</a>}{' '}
           {nextCursor !== null && (
             <a href={buildHref('class', [], { ...view, cursor: nextCursor })}>Next page</a>

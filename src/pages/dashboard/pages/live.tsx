@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { LiveFigures } from '../../../client/types.js';
 import { computeSum } from '../../../lists.js';
-import { formatDecimal, formatInteger, pluralize } from '../base/format.js';
+import { formatClock, formatDecimal, formatInteger, pluralize } from '../base/format.js';
 import { useNow } from '../base/interval.js';
 import type { Route } from '../base/route.js';
 import { useViewer } from '../base/viewer.js';
@@ -77,7 +77,7 @@ const formatAge = (ms: number): string =>
 
 function describeStream({ disconnection, isPaused }: LiveState, last: LiveFigures | undefined): string {
   if (isPaused) return 'paused';
-  if (disconnection === null) return last === undefined ? 'connecting' : `live, ${last.at.slice(11, 19)} UTC`;
+  if (disconnection === null) return last === undefined ? 'connecting' : `live, ${formatClock(last.at)}`;
   return disconnection.waitMs === null
     ? 'disconnected'
     : `disconnected, retry in ${Math.ceil(disconnection.waitMs / 1000)} s`;
@@ -90,7 +90,7 @@ function summarize(figures: LiveFigures): string {
   const { at, answers_per_second, latency_ms, outbox_length, parked_rows, redis_up, clickhouse_up } = figures;
   const errorRate = sumErrors(figures);
   return [
-    `${at.slice(11, 19)} UTC: ${formatDecimal(1)(answers_per_second)} answers per second`,
+    `${formatClock(at)}: ${formatDecimal(1)(answers_per_second)} answers per second`,
     latency_ms === null
       ? 'no answers in the last 10 s'
       : `p99 latency ${formatDecimal(1)(latency_ms.p99)} ms`,
@@ -158,7 +158,7 @@ function LiveView({ live: { figures }, last, period, isStale }: LiveViewProps) {
       <History key={period} hours={isHistory ? hours : 1} hasCharts={isHistory} isStale={isStale} />
       <p class="soft">
         The page does not load live figures while it is paused or hidden. History: means of{' '}
-        {hours > 6 ? '15 minutes' : hours > 1 ? '5 minutes' : 'one minute'}. Times are UTC.
+        {hours > 6 ? '15 minutes' : hours > 1 ? '5 minutes' : 'one minute'}.
       </p>
     </div>
   );

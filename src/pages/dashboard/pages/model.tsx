@@ -17,7 +17,6 @@ export function ModelPage({ route: { query } }: { readonly route: Route }) {
       <h1>Model</h1>
       <div class="row">
         <PeriodSelect days={days} />
-        <span class="soft">Days are UTC days.</span>
       </div>
       <Loaded load={coverage} subject="the verdict">
         {({ bands }) => {

@@ -6,10 +6,12 @@ import { ErasuresPart } from './operations/erasures.jsx';
 import { HealthPart } from './operations/health.jsx';
 import { KeysPart } from './operations/keys.jsx';
 import { ParkedPart } from './operations/parked.jsx';
+import { SettingsPart } from './operations/settings.jsx';
 import { WebhooksPart } from './operations/webhooks.jsx';
 
 const parts: Readonly<Record<string, ScopedPart>> = {
   keys: { title: 'Keys', scopes: ['admin', 'operator'], Content: KeysPart },
+  settings: { title: 'Settings', scopes: ['admin', 'operator'], Content: SettingsPart },
   webhooks: { title: 'Webhooks', scopes: ['admin'], Content: WebhooksPart },
   erasures: { title: 'Erasures', scopes: ['admin'], Content: ErasuresPart },
   parked: { title: 'Parked rows', scopes: ['operator'], Content: ParkedPart },

@@ -113,7 +113,7 @@ const Summary = ({ summary }: { readonly summary: GroupSummary }) => (
     <p class="soft">
       Changes compare the last {summary.days} days with the {summary.days} days before; the range covers 80 %
       of the uncertainty. Not assessed: goal date passed, no answers for {statusRule.idleDays} days or more
-      (idle), or fewer than {statusRule.fewAnswers} answers. Days are UTC days.
+      (idle), or fewer than {statusRule.fewAnswers} answers.
       {describeLag(summary.source_lag_seconds)}
     </p>
   </div>

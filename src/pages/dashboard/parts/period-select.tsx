@@ -2,7 +2,7 @@ import { QuerySelect } from './query-select.jsx';
 
 const periods = [7, 28, 90, 365];
 
-/** Whole UTC days, today included. */
+/** Whole local days, today included. */
 export const parseDays = (text: string | undefined): number =>
   periods.find((period) => String(period) === text) ?? 28;
 

@@ -2,8 +2,9 @@ import type { ButtonHTMLAttributes, ComponentChildren } from 'preact';
 import { useMemo, useState } from 'preact/hooks';
 import { type CellValue, downloadCsv, formatCsv } from '../base/csv.js';
 import { useEntryState } from '../base/entry-state.js';
-import { formatNumber, missingText, pluralize } from '../base/format.js';
+import { formatDayTime, formatNumber, missingText, pluralize } from '../base/format.js';
 import { updateQuery, useRoute } from '../base/route.js';
+import { formatLocalTime } from '../base/school-days.js';
 import { Button } from './button.jsx';
 
 export interface Column<Row> {
@@ -54,6 +55,16 @@ export const createColumnBuilder =
     const value = typeof source === 'function' ? source : (row: Row) => row[source] as CellValue;
     return { title, value, ...(format && { show: (row: Row) => format(value(row) as never) }), ...options };
   };
+
+/** CSV files have the local time with its offset. */
+export const createTimeColumn = <Row,>(
+  title: string,
+  read: (row: Row) => string | null,
+  options: ColumnOptions<Row, string | null> = {},
+): Column<Row> =>
+  createColumnBuilder<Row>()(title, (row) => toFileTime(read(row)), { format: formatDayTime, ...options });
+
+const toFileTime = (time: string | null): string | null => time && formatLocalTime(time);
 
 export const createActionColumn = <Row,>(show: (row: Row) => ComponentChildren): Column<Row> => ({
   ...{ title: 'Actions', isAction: true, value: () => null, show },

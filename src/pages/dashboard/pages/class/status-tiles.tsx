@@ -97,8 +97,7 @@ export const StatusRuleNote = () => (
     </ul>
     <p>
       The first matching status in this list applies. The chance is the probability of the target score or
-      more on the goal date, or in one year without a date. It assumes the practice of the last 14 days. Days
-      are UTC days.
+      more on the goal date, or in one year without a date. It assumes the practice of the last 14 days.
     </p>
   </details>
 );

@@ -1,8 +1,10 @@
 import * as Plot from '@observablehq/plot';
 import { useCallback, useMemo } from 'preact/hooks';
 import type { Prediction } from '../../../../client/types.js';
+import { dayMs, formatDate } from '../../../../domain/base/common.js';
 import { computeDomain } from '../../../../lab/report/marks.js';
 import { formatDay, formatPercent, pluralize } from '../../base/format.js';
+import { computeToday } from '../../base/school-days.js';
 import { Chart } from '../../parts/chart.jsx';
 import { type Column, createColumnBuilder } from '../../parts/table.jsx';
 
@@ -16,9 +18,8 @@ export interface FanPoint {
   readonly high: number | null;
 }
 
-const dayMs = 86_400_000;
-const computeDate = (days: number): Date => new Date(Date.now() + days * dayMs);
-const formatFutureDay = (days: number): string => formatDay(computeDate(days).toISOString());
+const computeDate = (days: number): Date => new Date((computeToday() + days) * dayMs);
+const formatFutureDay = (days: number): string => formatDay(formatDate(computeDate(days).getTime()));
 
 const field = createColumnBuilder<FanPoint>();
 const columns: readonly Column<FanPoint>[] = [
@@ -80,7 +81,7 @@ function plotFan(
   const goalTime = date === null ? null : Date.parse(date);
   const isGoalVisible = goalTime !== null && goalTime <= computeDate(points.at(-1)?.days ?? 0).getTime();
   return {
-    x: { type: 'utc', label: 'UTC day' },
+    x: { type: 'utc', label: 'day' },
     y: {
       label: 'score',
       grid: true,

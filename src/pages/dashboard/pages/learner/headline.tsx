@@ -47,7 +47,6 @@ export function Headline({ prediction, ...learner }: HeadlineProps) {
       <p class="soft">
         {pluralize(answers, 'answer')} on {pluralize(skills.length, 'skill')}. Last answer:{' '}
         {last === null ? missingText : `${formatDay(last)}, ${formatDaysAgo(last)}`}.{' '}
-        <span class="screen-only">Days are UTC days.</span>{' '}
         <span class="print-only">Report of {formatDay(new Date().toISOString())}.</span>
       </p>
     </section>

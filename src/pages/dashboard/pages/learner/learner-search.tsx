@@ -172,7 +172,7 @@ const columns: readonly Column<NamedLearner>[] = [
     about: 'Share of correct answers',
   }),
   field('Skills', 'skills', { about: 'Skills with at least one answer' }),
-  field('Last answer', 'last_day', { format: formatDay, about: 'UTC day of the last answer' }),
+  field('Last answer', 'last_day', { format: formatDay }),
 ];
 
 export function LearnerTable({ api }: { readonly api: Api }) {

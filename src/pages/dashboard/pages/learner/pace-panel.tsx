@@ -1,6 +1,7 @@
 import * as Plot from '@observablehq/plot';
 import { useMemo } from 'preact/hooks';
 import type { Velocity } from '../../../../client/types.js';
+import { dayMs } from '../../../../domain/base/common.js';
 import { computeDomain, formatCountTick, shareAxis } from '../../../../lab/report/marks.js';
 import {
   formatDay,
@@ -12,6 +13,7 @@ import {
   pluralize,
 } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
+import { computeToday } from '../../base/school-days.js';
 import { useViewer } from '../../base/viewer.js';
 import { Chart } from '../../parts/chart.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
@@ -128,7 +130,7 @@ function PaceTiles({ velocity }: { readonly velocity: Velocity }) {
             : `active on ${velocity.active_days} of ${pluralize(velocity.days, 'day')}`
         }
       >
-        Average over these UTC days, including today and idle days. The forecast uses the last 14 days.
+        Average over these days, including today and idle days. The forecast uses the last 14 days.
       </Stat>
       <Stat
         label="Correct, last 7 days"
@@ -154,20 +156,19 @@ type SeriesDay = NonNullable<Velocity['series']>[number];
 
 const field = createColumnBuilder<SeriesDay>();
 const columns: readonly Column<SeriesDay>[] = [
-  field('UTC day', 'date', { format: formatDay }),
+  field('Day', 'date', { format: formatDay }),
   field('Mastery', 'mastery', { format: formatMastery, align: 'end' }),
   field('Answers', 'attempts'),
   field('Correct', 'correct'),
   field('Incorrect', ({ attempts, correct }) => attempts - correct),
 ];
 
-const dayMs = 86_400_000;
 const toDate = ({ date }: SeriesDay): Date => new Date(date);
 
 /** Covers all days until today, to show idle days. */
 function buildSpanAxis(days: number): Plot.ScaleOptions {
-  const tomorrow = Math.floor(Date.now() / dayMs + 1) * dayMs;
-  return { type: 'utc', label: 'UTC day', domain: [new Date(tomorrow - days * dayMs), new Date(tomorrow)] };
+  const tomorrow = (computeToday() + 1) * dayMs;
+  return { type: 'utc', label: 'day', domain: [new Date(tomorrow - days * dayMs), new Date(tomorrow)] };
 }
 
 function plotMastery(series: readonly SeriesDay[], days: number): Plot.PlotOptions {

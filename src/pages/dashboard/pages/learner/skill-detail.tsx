@@ -157,7 +157,7 @@ function ParameterFacts({ explanation: { parameters } }: ExplanationProps) {
             'Source',
             <>
               <Badge tone="soft">{source}</Badge> {sourceTexts[source]}
-              {fitted_at !== null && `, ${formatDayTime(fitted_at)} UTC`}; version {version}
+              {fitted_at !== null && `, ${formatDayTime(fitted_at)}`}; version {version}
             </>,
           ],
         ]}

@@ -14,12 +14,13 @@ import {
 } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
 import { updateQuery } from '../../base/route.js';
+import { toLocalDate } from '../../base/school-days.js';
 import type { SkillNameLookup } from '../../base/skill-names.js';
 import { useViewer } from '../../base/viewer.js';
 import { Button } from '../../parts/button.jsx';
 import { Chart } from '../../parts/chart.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
-import { type Column, createColumnBuilder } from '../../parts/table.jsx';
+import { type Column, createColumnBuilder, createTimeColumn } from '../../parts/table.jsx';
 import { formatTogether } from './explanation.jsx';
 
 const severalSkillsMeaning =
@@ -156,7 +157,7 @@ const othersColumn = field('Together with', ({ others }) => others.join(', '), {
 });
 const columns: readonly Column<NumberedAnswer>[] = [
   field('No.', 'number', { about: 'Number of the answer on this skill' }),
-  field('Time (UTC)', 'occurred_at', { format: formatDayTime }),
+  createTimeColumn('Time', ({ occurred_at }) => occurred_at),
   field('Item', 'item_id', {
     format: (item_id) => (item_id === null ? missingText : <bdi class="name">{item_id}</bdi>),
   }),
@@ -211,7 +212,7 @@ function plotHistory(
   currentMastery: number,
 ): Plot.PlotOptions {
   const x = (row: Pick<NumberedAnswer, 'number' | 'occurred_at'>): number | Date =>
-    axis === 'answer' ? row.number : new Date(row.occurred_at);
+    axis === 'answer' ? row.number : toLocalDate(row.occurred_at);
   const forgotten = rows.slice(1).map((row, i): Segment => {
     const previous = rows[i] as NumberedAnswer;
     return { x1: x(previous), x2: x(row), y1: previous.mastery_after, y2: row.mastery_before };
@@ -223,7 +224,7 @@ function plotHistory(
       : [
           {
             x1: x(last),
-            x2: axis === 'time' ? new Date() : last.number + 1,
+            x2: axis === 'time' ? toLocalDate(new Date().toISOString()) : last.number + 1,
             y1: last.mastery_after,
             y2: currentMastery,
           },
@@ -242,7 +243,7 @@ function plotHistory(
     x:
       axis === 'answer'
         ? { label: 'answer on the skill', tickFormat: formatCountTick }
-        : { type: 'utc', label: 'UTC day' },
+        : { type: 'utc', label: 'day' },
     y: shareAxis('mastery'),
     marks: [
       Plot.ruleY([0.95], { stroke: 'var(--soft)', strokeDasharray: '2 4' }),

@@ -2,7 +2,7 @@ import * as Plot from '@observablehq/plot';
 import { useMemo } from 'preact/hooks';
 import type { LiveHistory } from '../../../../client/types.js';
 import { computeSum } from '../../../../lists.js';
-import { formatCompact } from '../../base/format.js';
+import { formatClock, formatCompact } from '../../base/format.js';
 import { Chart, type ChartProps } from '../../parts/chart.jsx';
 import type { Column } from '../../parts/table.jsx';
 
@@ -23,8 +23,7 @@ interface ChartLine {
   readonly value: (figures: ChartFigures) => number | null;
 }
 
-const formatTime = (at: string): string => at.slice(11, 19);
-const timeColumn: Column<ChartFigures> = { title: 'Time (UTC)', value: ({ at }) => formatTime(at) };
+const timeColumn: Column<ChartFigures> = { title: 'Time', value: ({ at }) => formatClock(at) };
 
 interface ChartSpan {
   readonly windowMs: number;
@@ -55,7 +54,8 @@ function createLinePlot(
         domain: [new Date(start), new Date(end)],
         label: null,
         ticks: 4,
-        tickFormat: end - start < 180_000 ? '%H:%M:%S' : '%H:%M',
+        // The axis is in UTC, because local time repeats an hour when clocks go back.
+        tickFormat: (at: Date) => formatClock(at.toISOString()).slice(0, end - start < 180_000 ? 8 : 5),
       },
       y: {
         label,

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import type { ModelVersionPage } from '../../../../client/types.js';
-import { formatDayTime, formatDecimal, formatNumber, pluralize } from '../../base/format.js';
+import { formatDecimal, formatNumber, pluralize } from '../../base/format.js';
 import { useLoad } from '../../base/load.js';
 import { type Route, updateQuery } from '../../base/route.js';
 import { useViewer } from '../../base/viewer.js';
@@ -11,6 +11,7 @@ import {
   type Column,
   createActionColumn,
   createColumnBuilder,
+  createTimeColumn,
   RowButton,
   Table,
 } from '../../parts/table.jsx';
@@ -106,7 +107,7 @@ const buildColumns = (
     ),
     align: 'start',
   }),
-  field('Time (UTC)', 'published_at', { format: formatDayTime }),
+  createTimeColumn('Time', ({ published_at }) => published_at),
   field('Action', 'action', { isForFile: true }),
   field('Changes', 'summary', { format: (summary) => <span class="long">{summary}</span> }),
   field('Skills published', 'skills_published', {

@@ -1,10 +1,9 @@
 import type { ActivityPage } from '../../../../client/types.js';
-import { formatDayTime } from '../../base/format.js';
 import { usePagedList } from '../../base/paged-list.js';
 import { useViewer } from '../../base/viewer.js';
 import { PagedTable } from '../../parts/paged-table.jsx';
 import { Panel } from '../../parts/stat.jsx';
-import { type Column, createColumnBuilder } from '../../parts/table.jsx';
+import { type Column, createColumnBuilder, createTimeColumn } from '../../parts/table.jsx';
 
 type Entry = ActivityPage['entries'][number];
 
@@ -31,7 +30,7 @@ export function ActivityPart() {
 
 const field = createColumnBuilder<Entry>();
 const columns: Column<Entry>[] = [
-  field('Time (UTC)', 'at', { format: formatDayTime }),
+  createTimeColumn('Time', ({ at }) => at),
   field('Tenant', 'tenant'),
   field('Key', ({ key_name, key_id }) => key_name ?? key_id, {
     show: ({ key_name, key_id }) => (

@@ -26,7 +26,7 @@ export function AuditPart() {
   return (
     <Panel
       title="Last audit"
-      about="Each accepted answer must be stored once, pending or parked, and sums must match their rows. An audit checks this by tenant and UTC day."
+      about="Each accepted answer must be stored once, pending or parked, and sums must match their rows. An audit checks this by tenant and UTC day, and sums by local day."
     >
       <div class="row">
         <Button class="primary" disabled={isRunning || start.isBusy} onClick={() => start.run()}>
@@ -73,11 +73,11 @@ function AuditView({ audit }: { audit: Audit }) {
           and run the audit again.
         </Stat>
         <Stat
-          label="Time (UTC)"
+          label="Time"
           value={formatDayTime(audit.at)}
           note={`took ${formatDecimal(1)(audit.seconds)} s`}
         />
-        <Stat label="Days" value={`${formatDay(audit.from)} – ${formatDay(audit.to)}`} />
+        <Stat label="UTC days" value={`${formatDay(audit.from)} – ${formatDay(audit.to)}`} />
       </Stats>
       <Facts
         facts={[

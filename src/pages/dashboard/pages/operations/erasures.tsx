@@ -1,6 +1,5 @@
 import { useState } from 'preact/hooks';
 import type { Erasure, ErasurePage } from '../../../../client/types.js';
-import { formatDayTime } from '../../base/format.js';
 import { useInterval } from '../../base/interval.js';
 import { useLoad } from '../../base/load.js';
 import { usePagedList } from '../../base/paged-list.js';
@@ -15,6 +14,7 @@ import {
   type Column,
   createActionColumn,
   createColumnBuilder,
+  createTimeColumn,
   RowButton,
   Table,
 } from '../../parts/table.jsx';
@@ -111,8 +111,8 @@ const buildColumns = (onShow: (erasureId: string) => void): Column<Row>[] => [
   field('Status', 'status', {
     format: (status) => <Badge tone={status === 'done' ? 'good' : 'soft'}>{statusTexts[status]}</Badge>,
   }),
-  field('Requested (UTC)', 'requested_at', { format: formatDayTime }),
-  field('Done (UTC)', 'done_at', { format: formatDayTime }),
+  createTimeColumn('Requested', ({ requested_at }) => requested_at),
+  createTimeColumn('Done', ({ done_at }) => done_at),
   createActionColumn(({ erasure_id }) => (
     <RowButton aria-label={`Proof of ${erasure_id}`} onClick={() => onShow(erasure_id)}>
       Proof

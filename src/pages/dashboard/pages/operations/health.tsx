@@ -109,6 +109,6 @@ function DeploymentPanel() {
 
 const Deployment = ({ deployment: { deployment_id, created_at } }: { deployment: DeploymentFacts }) => (
   <>
-    <code>{deployment_id}</code>, created {formatDayTime(created_at)} UTC
+    <code>{deployment_id}</code>, created {formatDayTime(created_at)}
   </>
 );

@@ -3,13 +3,20 @@ import type { Key } from '../../../../client/types.js';
 import { formatDay, formatDayTime, formatNumber, missingText } from '../../base/format.js';
 import { usePagedList } from '../../base/paged-list.js';
 import { type Route, updateQuery } from '../../base/route.js';
+import { formatLocalTime } from '../../base/school-days.js';
 import { useViewer, type Viewer } from '../../base/viewer.js';
 import { Button } from '../../parts/button.jsx';
 import { ConfirmDialog } from '../../parts/dialog.jsx';
 import { CheckField } from '../../parts/field.jsx';
 import { PagedTable } from '../../parts/paged-table.jsx';
 import { Badge, Panel } from '../../parts/stat.jsx';
-import { type Column, createActionColumn, createColumnBuilder, RowButton } from '../../parts/table.jsx';
+import {
+  type Column,
+  createActionColumn,
+  createColumnBuilder,
+  createTimeColumn,
+  RowButton,
+} from '../../parts/table.jsx';
 import { CreateKeyDialog } from './create-key.jsx';
 import { EditKeyDialog } from './edit-key.jsx';
 
@@ -122,14 +129,18 @@ const buildColumns = (
     format: (scopes) => <span class="words">{scopes}</span>,
   }),
   field('Requests per minute', 'requests_per_minute', { show: formatQuota, align: 'end' }),
-  field('Created (UTC)', 'created_at', {
+  createTimeColumn('Created', ({ created_at }) => created_at, {
     format: (created_at) => <span title={formatDayTime(created_at)}>{formatDay(created_at)}</span>,
   }),
-  field('Last used (UTC)', 'last_used_at', { format: formatDayTime }),
-  field('Status', ({ revoked_at }) => (revoked_at === null ? 'active' : `revoked ${revoked_at}`), {
-    show: ({ revoked_at }) =>
-      revoked_at === null ? <Badge tone="good">active</Badge> : <>revoked {formatDay(revoked_at)}</>,
-  }),
+  createTimeColumn('Last used', ({ last_used_at }) => last_used_at),
+  field(
+    'Status',
+    ({ revoked_at }) => (revoked_at === null ? 'active' : `revoked ${formatLocalTime(revoked_at)}`),
+    {
+      show: ({ revoked_at }) =>
+        revoked_at === null ? <Badge tone="good">active</Badge> : <>revoked {formatDay(revoked_at)}</>,
+    },
+  ),
   createActionColumn(
     (key) =>
       key.revoked_at === null && (

@@ -39,7 +39,7 @@ export function SkillView({ skillId }: { skillId: string }) {
         {(data) => (
           <p class="soft">
             {formatSection(data.section)}, weight {data.weight}. Id: <code>{data.skill_id}</code>. Includes
-            all stored answers. Days are UTC days.
+            all stored answers.
           </p>
         )}
       </Loaded>
