@@ -32,6 +32,7 @@ const pages: Readonly<Record<string, RegExp>> = {
   '#/model': /Reliability/,
   '#/live': /Answers per second/,
   '#/operations': /API keys/,
+  '#/operations/settings': /Time zone/,
   '#/operations/webhooks': /ebhooks/,
   '#/operations/erasures': /rasures/,
   '#/operations/parked': /arked/,

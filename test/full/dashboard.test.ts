@@ -24,6 +24,7 @@ const pages: Readonly<Record<string, string>> = {
   model: '#/model?from=1&to=2',
   live: '#/live',
   keys: '#/operations',
+  settings: '#/operations/settings',
   webhooks: '#/operations/webhooks',
   erasures: '#/operations/erasures',
   parked: '#/operations/parked',

@@ -35,8 +35,8 @@ function launch(): Promise<Browser> {
 }
 
 /** A page with a separate session. It closes after the test. */
-export async function openBrowser(t: TestContext) {
-  const context = await (await launch()).newContext();
+export async function openBrowser(t: TestContext, timezoneId?: string) {
+  const context = await (await launch()).newContext({ ...(timezoneId && { timezoneId }) });
   t.after(() => context.close());
   const page = await context.newPage();
   const requested: string[] = [];

@@ -39,8 +39,9 @@ export async function openDashboard(
   t: TestContext,
   service: Pick<Service, 'baseUrl' | 'key'>,
   look: Look = { width: 1280, scheme: 'light' },
+  timezoneId?: string,
 ) {
-  const opened = await openBrowser(t);
+  const opened = await openBrowser(t, timezoneId);
   await opened.open(linkOf(service, service.key), look);
   const settled = () =>
     opened.page.waitForSelector('main:not(:has(.loading, [aria-busy=true], .drawing:empty))');

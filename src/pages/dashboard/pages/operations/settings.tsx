@@ -95,7 +95,11 @@ function TimeZoneForm({ onSaved }: { readonly onSaved: () => void }) {
           <option key={zone} value={zone} />
         ))}
       </datalist>
-      <div id={`${id}-error`}>{error !== null && <ErrorNote error={error} />}</div>
+      {error !== null && (
+        <div id={`${id}-error`}>
+          <ErrorNote error={error} />
+        </div>
+      )}
     </form>
   );
 }
