@@ -1,12 +1,11 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { SkilltraceError } from '../../client/errors.js';
-import type { OwnKey } from '../../client/types.js';
 import { readLastGroup } from './base/groups.js';
 import { useLoad } from './base/load.js';
 import { buildHref, useRoute } from './base/route.js';
 import { getTimeZone, setTimeZone } from './base/school-days.js';
 import { isNewEntry, keepScrollPositions } from './base/scroll.js';
-import { type Api, consumeAddressKey, createApi, loadKey, removeKey, storeKey } from './base/session.js';
+import { consumeAddressKey, createApi, loadKey, removeKey, storeKey } from './base/session.js';
 import { ThemeButton } from './base/theme.jsx';
 import { type Viewer, ViewerContext } from './base/viewer.js';
 import { ClassPage } from './pages/class.jsx';
@@ -110,14 +109,7 @@ function SignedInApp({ apiKey, onSignOut }: { apiKey: string; onSignOut: (reason
   return <Frame api={api} ownKey={ownKey.data} onSignOut={() => onSignOut(null)} reloadKey={ownKey.reload} />;
 }
 
-interface FrameProps {
-  readonly api: Api;
-  readonly ownKey: OwnKey;
-  readonly onSignOut: () => void;
-  readonly reloadKey: () => void;
-}
-
-function Frame({ api, ownKey, onSignOut, reloadKey }: FrameProps) {
+function Frame({ api, ownKey, reloadKey, onSignOut }: Omit<Viewer, 'hasScope'> & { onSignOut: () => void }) {
   const route = useRoute();
   const viewer = useMemo(
     (): Viewer => ({ api, ownKey, reloadKey, hasScope: (scope) => ownKey.scopes.includes(scope) }),
@@ -175,16 +167,13 @@ function Frame({ api, ownKey, onSignOut, reloadKey }: FrameProps) {
   );
 }
 
-function TimeZoneNote({ ownKey: { time_zone }, hasScope }: Viewer) {
-  if (time_zone !== getTimeZone())
-    return <p class="note alert">Times are in UTC: this browser does not know the time zone {time_zone}.</p>;
-  return (
-    <p class="soft screen-only">
-      Days and times are in the time zone{' '}
-      {hasScope('admin') ? <a href={buildHref('operations', ['settings'])}>{time_zone}</a> : time_zone}.
-    </p>
-  );
-}
+const TimeZoneNote = ({ ownKey: { time_zone }, hasScope }: Viewer) => (
+  <p class="soft screen-only">
+    Days and times are in the time zone{' '}
+    {hasScope('admin') ? <a href={buildHref('operations', ['settings'])}>{getTimeZone()}</a> : getTimeZone()}
+    {time_zone !== getTimeZone() && `, because this browser does not know ${time_zone}`}.
+  </p>
+);
 
 /** Starts at the top, and moves the focus from the menu to the new page, for keyboards and screen readers. */
 function useFocusOnNavigation(path: string): void {

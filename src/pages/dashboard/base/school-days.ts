@@ -4,20 +4,14 @@ import { type Calendar, getCalendar, utc } from '../../../domain/base/calendar.j
 let calendar: Calendar = getCalendar(utc);
 let timeZone = utc;
 
-/** Call it after sign-in, before a page is shown. UTC if this browser does not know the zone. @param zone IANA name */
+/** Call it after sign-in, before a page is shown. An old browser may not know the zone and shows UTC. */
 export function setTimeZone(zone: string): void {
-  timeZone = isKnown(zone) ? zone : utc;
-  calendar = getCalendar(timeZone);
-}
-
-/** A newer service may know zones that an old browser does not. */
-function isKnown(zone: string): boolean {
   try {
-    getCalendar(zone);
-    return true;
+    calendar = getCalendar(zone);
+    timeZone = zone;
   } catch (error) {
-    if (error instanceof RangeError) return false;
-    throw error;
+    if (!(error instanceof RangeError)) throw error;
+    setTimeZone(utc);
   }
 }
 

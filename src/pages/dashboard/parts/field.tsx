@@ -9,13 +9,15 @@ interface TextFieldProps {
   readonly placeholder?: string;
   readonly pattern?: string;
   readonly title?: string;
+  /** Id of the suggestions. */
+  readonly list?: string;
   readonly autocomplete?: 'off';
 }
 
 export const TextField = ({ label, onChange, ...input }: TextFieldProps) => (
   <label class="field">
     {label}
-    <input {...input} onInput={(event) => onChange(event.currentTarget.value)} />
+    <input type="text" {...input} onInput={(event) => onChange(event.currentTarget.value)} />
   </label>
 );
 

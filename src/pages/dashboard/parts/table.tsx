@@ -30,6 +30,8 @@ type CellField<Row> = { [Name in keyof Row]: Row[Name] extends CellValue ? Name 
 interface ColumnOptions<Row, Value> extends Omit<Column<Row>, 'title' | 'value'> {
   /** Replaces `show`, and receives the value. */
   readonly format?: (value: Value) => ComponentChildren;
+  /** RFC 3339. Default format: day and time. The CSV file has the local time with its offset. */
+  readonly isTime?: boolean;
 }
 
 interface ColumnBuilder<Row> {
@@ -50,19 +52,16 @@ export const createColumnBuilder =
   (
     title: string,
     source: CellField<Row> | ((row: Row) => CellValue),
-    { format, ...options }: ColumnOptions<Row, never> = {},
+    {
+      isTime = false,
+      format = isTime ? formatDayTime : undefined,
+      ...options
+    }: ColumnOptions<Row, never> = {},
   ) => {
-    const value = typeof source === 'function' ? source : (row: Row) => row[source] as CellValue;
+    const read = typeof source === 'function' ? source : (row: Row) => row[source] as CellValue;
+    const value = isTime ? (row: Row) => toFileTime(read(row) as string | null) : read;
     return { title, value, ...(format && { show: (row: Row) => format(value(row) as never) }), ...options };
   };
-
-/** CSV files have the local time with its offset. */
-export const createTimeColumn = <Row,>(
-  title: string,
-  read: (row: Row) => string | null,
-  options: ColumnOptions<Row, string | null> = {},
-): Column<Row> =>
-  createColumnBuilder<Row>()(title, (row) => toFileTime(read(row)), { format: formatDayTime, ...options });
 
 const toFileTime = (time: string | null): string | null => time && formatLocalTime(time);
 

@@ -20,7 +20,7 @@ import { Loaded } from '../../parts/loaded.jsx';
 import { PeriodSelect, parseDays } from '../../parts/period-select.jsx';
 import { RangeBar } from '../../parts/range-bar.jsx';
 import { Badge } from '../../parts/stat.jsx';
-import { type Column, createColumnBuilder, createTimeColumn, Table } from '../../parts/table.jsx';
+import { type Column, createColumnBuilder, Table } from '../../parts/table.jsx';
 
 interface ClassSkillsProps {
   readonly group: Group;
@@ -269,8 +269,8 @@ const learnerColumns = (skillId: string): readonly Column<SkillLearner>[] => [
     ...{ about: 'Right answers of all answers', isLabelled: true },
     show: ({ correct, answers }) => `${correct} of ${answers}`,
   }),
-  createTimeColumn('Last answer', ({ lastAnswerAt }) => lastAnswerAt, {
-    ...{ about: 'Day of the last answer on this skill', isLabelled: true },
+  learnerField('Last answer', 'lastAnswerAt', {
+    ...{ about: 'Day of the last answer on this skill', isTime: true, isLabelled: true },
     format: (time) => <span class="nowrap">{formatDay(time)}</span>,
   }),
 ];

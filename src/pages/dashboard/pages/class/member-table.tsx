@@ -3,7 +3,7 @@ import { type Status, statusTexts } from '../../../../domain/classes/learner-sta
 import { formatDay, formatDaysAgo, formatPercent, formatPercentRange } from '../../base/format.js';
 import { buildHref } from '../../base/route.js';
 import { LearnerLink } from '../../parts/learner-link.jsx';
-import { type Column, createColumnBuilder, createTimeColumn, Table } from '../../parts/table.jsx';
+import { type Column, createColumnBuilder, Table } from '../../parts/table.jsx';
 import type { Member } from './load-class.js';
 import { StatusBadge } from './status-badge.jsx';
 
@@ -49,8 +49,8 @@ const columns: readonly Column<Member>[] = [
   }),
   field('Accuracy low', ({ prediction }) => prediction.expected_accuracy.low, { isForFile: true }),
   field('Accuracy high', ({ prediction }) => prediction.expected_accuracy.high, { isForFile: true }),
-  createTimeColumn('Last answer', ({ progress }) => progress.last_attempt_at, {
-    isLabelled: true,
+  field('Last answer', ({ progress }) => progress.last_attempt_at, {
+    ...{ isTime: true, isLabelled: true },
     format: (lastAnswerAt) => (
       <span class="nowrap" title={lastAnswerAt === null ? undefined : formatDaysAgo(lastAnswerAt)}>
         {formatDay(lastAnswerAt)}

@@ -14,7 +14,7 @@ import {
   pluralize,
 } from '../../base/format.js';
 import { Chart } from '../../parts/chart.jsx';
-import { type Column, createColumnBuilder, createTimeColumn, Table } from '../../parts/table.jsx';
+import { type Column, createColumnBuilder, Table } from '../../parts/table.jsx';
 import type { LearnerProps } from './learner-props.js';
 
 type Explanation = NonNullable<SkillMastery['explanation']>;
@@ -115,7 +115,7 @@ const field = createColumnBuilder<Step>();
 const createChangeColumn = (title: string, part: Part, about: string): Column<Step> =>
   field(title, part, { format: formatFinePoints, align: 'end', about });
 const columns: readonly Column<Step>[] = [
-  createTimeColumn('Time', ({ occurred_at }) => occurred_at),
+  field('Time', 'occurred_at', { isTime: true }),
   field('Answer', ({ is_correct }) => (is_correct ? 'correct' : 'incorrect')),
   field('Before', 'mastery_before_forgetting', {
     format: formatMastery,

@@ -20,7 +20,7 @@ import { useViewer } from '../../base/viewer.js';
 import { Button } from '../../parts/button.jsx';
 import { Chart } from '../../parts/chart.jsx';
 import { Loaded } from '../../parts/loaded.jsx';
-import { type Column, createColumnBuilder, createTimeColumn } from '../../parts/table.jsx';
+import { type Column, createColumnBuilder } from '../../parts/table.jsx';
 import { formatTogether } from './explanation.jsx';
 
 const severalSkillsMeaning =
@@ -157,7 +157,7 @@ const othersColumn = field('Together with', ({ others }) => others.join(', '), {
 });
 const columns: readonly Column<NumberedAnswer>[] = [
   field('No.', 'number', { about: 'Number of the answer on this skill' }),
-  createTimeColumn('Time', ({ occurred_at }) => occurred_at),
+  field('Time', 'occurred_at', { isTime: true }),
   field('Item', 'item_id', {
     format: (item_id) => (item_id === null ? missingText : <bdi class="name">{item_id}</bdi>),
   }),

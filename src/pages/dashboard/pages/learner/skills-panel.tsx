@@ -14,7 +14,7 @@ import type { SkillNameLookup } from '../../base/skill-names.js';
 import { MasteryMeaning, masteryMeaning } from '../../parts/mastery-meaning.jsx';
 import { RangeBar } from '../../parts/range-bar.jsx';
 import { Badge, Panel } from '../../parts/stat.jsx';
-import { type Column, createColumnBuilder, createTimeColumn, Table } from '../../parts/table.jsx';
+import { type Column, createColumnBuilder, Table } from '../../parts/table.jsx';
 import { minSkillAnswers } from './evidence.jsx';
 import { measureTexts } from './forecast-fan.jsx';
 import type { LearnerProps, LearnerSkill } from './learner-props.js';
@@ -135,5 +135,5 @@ const buildColumns = (
   field('Status', (skill) => listStates(skill).join(', '), {
     show: (skill) => <SkillStates skill={skill} />,
   }),
-  createTimeColumn('Last answer', ({ last_attempt_at }) => last_attempt_at, { format: formatDay }),
+  field('Last answer', 'last_attempt_at', { isTime: true, format: formatDay }),
 ];

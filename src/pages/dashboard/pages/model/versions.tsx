@@ -11,7 +11,6 @@ import {
   type Column,
   createActionColumn,
   createColumnBuilder,
-  createTimeColumn,
   RowButton,
   Table,
 } from '../../parts/table.jsx';
@@ -107,7 +106,7 @@ const buildColumns = (
     ),
     align: 'start',
   }),
-  createTimeColumn('Time', ({ published_at }) => published_at),
+  field('Time', 'published_at', { isTime: true }),
   field('Action', 'action', { isForFile: true }),
   field('Changes', 'summary', { format: (summary) => <span class="long">{summary}</span> }),
   field('Skills published', 'skills_published', {

@@ -3,7 +3,7 @@ import { usePagedList } from '../../base/paged-list.js';
 import { useViewer } from '../../base/viewer.js';
 import { PagedTable } from '../../parts/paged-table.jsx';
 import { Panel } from '../../parts/stat.jsx';
-import { type Column, createColumnBuilder, createTimeColumn } from '../../parts/table.jsx';
+import { type Column, createColumnBuilder } from '../../parts/table.jsx';
 
 type Entry = ActivityPage['entries'][number];
 
@@ -30,7 +30,7 @@ export function ActivityPart() {
 
 const field = createColumnBuilder<Entry>();
 const columns: Column<Entry>[] = [
-  createTimeColumn('Time', ({ at }) => at),
+  field('Time', 'at', { isTime: true }),
   field('Tenant', 'tenant'),
   field('Key', ({ key_name, key_id }) => key_name ?? key_id, {
     show: ({ key_name, key_id }) => (

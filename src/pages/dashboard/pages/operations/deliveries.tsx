@@ -7,13 +7,7 @@ import { Button } from '../../parts/button.jsx';
 import { ErrorNote } from '../../parts/loaded.jsx';
 import { PagedTable } from '../../parts/paged-table.jsx';
 import { Badge, Panel } from '../../parts/stat.jsx';
-import {
-  type Column,
-  createActionColumn,
-  createColumnBuilder,
-  createTimeColumn,
-  RowButton,
-} from '../../parts/table.jsx';
+import { type Column, createActionColumn, createColumnBuilder, RowButton } from '../../parts/table.jsx';
 
 export function DeliveriesPanel({ webhookId }: { webhookId: string }) {
   const { api } = useViewer();
@@ -53,7 +47,7 @@ const tones = { pending: 'soft', delivered: 'good', failed: 'alert' } as const;
 
 const field = createColumnBuilder<Delivery>();
 const buildColumns = (redeliver: (messageId: string) => unknown): Column<Delivery>[] => [
-  createTimeColumn('Time', ({ created_at }) => created_at),
+  field('Time', 'created_at', { isTime: true }),
   field('Event', 'type', { format: (type) => <span class="words">{type}</span> }),
   field('Status', 'status', { format: (status) => <Badge tone={tones[status]}>{status}</Badge> }),
   field('Attempts', 'tries'),
@@ -61,7 +55,7 @@ const buildColumns = (redeliver: (messageId: string) => unknown): Column<Deliver
     'Last response',
     ({ last_status, last_error }) => last_error ?? (last_status === null ? null : `${last_status}`),
   ),
-  createTimeColumn('Next attempt', ({ next_try_at }) => next_try_at),
+  field('Next attempt', 'next_try_at', { isTime: true }),
   field('Message', 'message_id', { format: (message_id) => <code>{message_id}</code> }),
   createActionColumn(
     ({ message_id, status }) =>

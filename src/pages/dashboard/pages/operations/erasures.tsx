@@ -14,7 +14,6 @@ import {
   type Column,
   createActionColumn,
   createColumnBuilder,
-  createTimeColumn,
   RowButton,
   Table,
 } from '../../parts/table.jsx';
@@ -111,8 +110,8 @@ const buildColumns = (onShow: (erasureId: string) => void): Column<Row>[] => [
   field('Status', 'status', {
     format: (status) => <Badge tone={status === 'done' ? 'good' : 'soft'}>{statusTexts[status]}</Badge>,
   }),
-  createTimeColumn('Requested', ({ requested_at }) => requested_at),
-  createTimeColumn('Done', ({ done_at }) => done_at),
+  field('Requested', 'requested_at', { isTime: true }),
+  field('Done', 'done_at', { isTime: true }),
   createActionColumn(({ erasure_id }) => (
     <RowButton aria-label={`Proof of ${erasure_id}`} onClick={() => onShow(erasure_id)}>
       Proof

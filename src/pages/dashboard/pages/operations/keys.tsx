@@ -3,20 +3,13 @@ import type { Key } from '../../../../client/types.js';
 import { formatDay, formatDayTime, formatNumber, missingText } from '../../base/format.js';
 import { usePagedList } from '../../base/paged-list.js';
 import { type Route, updateQuery } from '../../base/route.js';
-import { formatLocalTime } from '../../base/school-days.js';
 import { useViewer, type Viewer } from '../../base/viewer.js';
 import { Button } from '../../parts/button.jsx';
 import { ConfirmDialog } from '../../parts/dialog.jsx';
 import { CheckField } from '../../parts/field.jsx';
 import { PagedTable } from '../../parts/paged-table.jsx';
 import { Badge, Panel } from '../../parts/stat.jsx';
-import {
-  type Column,
-  createActionColumn,
-  createColumnBuilder,
-  createTimeColumn,
-  RowButton,
-} from '../../parts/table.jsx';
+import { type Column, createActionColumn, createColumnBuilder, RowButton } from '../../parts/table.jsx';
 import { CreateKeyDialog } from './create-key.jsx';
 import { EditKeyDialog } from './edit-key.jsx';
 
@@ -129,18 +122,14 @@ const buildColumns = (
     format: (scopes) => <span class="words">{scopes}</span>,
   }),
   field('Requests per minute', 'requests_per_minute', { show: formatQuota, align: 'end' }),
-  createTimeColumn('Created', ({ created_at }) => created_at, {
+  field('Created', 'created_at', {
+    isTime: true,
     format: (created_at) => <span title={formatDayTime(created_at)}>{formatDay(created_at)}</span>,
   }),
-  createTimeColumn('Last used', ({ last_used_at }) => last_used_at),
-  field(
-    'Status',
-    ({ revoked_at }) => (revoked_at === null ? 'active' : `revoked ${formatLocalTime(revoked_at)}`),
-    {
-      show: ({ revoked_at }) =>
-        revoked_at === null ? <Badge tone="good">active</Badge> : <>revoked {formatDay(revoked_at)}</>,
-    },
-  ),
+  field('Last used', 'last_used_at', { isTime: true }),
+  field('Status', ({ revoked_at }) => (revoked_at === null ? 'active' : `revoked ${formatDay(revoked_at)}`), {
+    format: (status) => (status === 'active' ? <Badge tone="good">active</Badge> : status),
+  }),
   createActionColumn(
     (key) =>
       key.revoked_at === null && (

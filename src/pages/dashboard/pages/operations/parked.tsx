@@ -7,7 +7,7 @@ import { Button } from '../../parts/button.jsx';
 import { ConfirmDialog } from '../../parts/dialog.jsx';
 import { PagedTable } from '../../parts/paged-table.jsx';
 import { Panel } from '../../parts/stat.jsx';
-import { type Column, createColumnBuilder, createTimeColumn } from '../../parts/table.jsx';
+import { type Column, createColumnBuilder } from '../../parts/table.jsx';
 
 type Row = ParkedPage['rows'][number];
 
@@ -75,7 +75,7 @@ function describeOutcome({ moved, stayed, erased }: Redriven): string {
 
 const field = createColumnBuilder<Row>();
 const columns: Column<Row>[] = [
-  createTimeColumn('Parked', ({ parked_at }) => parked_at),
+  field('Parked', 'parked_at', { isTime: true }),
   field('Tenant', 'tenant'),
   field('Reason', 'reason', { format: (reason) => <span class="long">{reason}</span> }),
   field('Stream', 'stream', { format: (stream) => <code>{stream}</code> }),

@@ -1,19 +1,20 @@
-import { useId } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import type { Settings } from '../../../../client/types.js';
 import { useAction } from '../../base/action.js';
 import { formatDay, formatDayTime, pluralize } from '../../base/format.js';
 import { useInterval } from '../../base/interval.js';
 import { useLoad } from '../../base/load.js';
 import { useViewer } from '../../base/viewer.js';
+import { TextField } from '../../parts/field.jsx';
 import { ErrorNote, Loaded } from '../../parts/loaded.jsx';
-import { Badge, Facts, Panel } from '../../parts/stat.jsx';
+import { Facts, Panel } from '../../parts/stat.jsx';
 
 /** While a change is running. */
 const pollMs = 3000;
 
 export function SettingsPart() {
   const { api, ownKey, hasScope } = useViewer();
-  const settings = useLoad((signal) => api.settings({ signal }), [api]);
+  const settings = useLoad((signal) => api.settings({ signal }), [api, ownKey], true);
   const isRunning = settings.data?.time_zone_change?.status === 'running';
   useInterval(settings.reload, isRunning ? pollMs : null);
   return (
@@ -27,48 +28,35 @@ export function SettingsPart() {
             facts={[
               ['Time zone', time_zone],
               ['Today', formatDay(today)],
-              ['Last change', change === null ? 'none' : <ChangeState key="change" {...change} />],
+              ['Last change', change === null ? 'none' : describeChange(change)],
             ]}
           />
         )}
       </Loaded>
       {hasScope('admin') ? (
-        <TimeZoneForm onSaved={settings.reload} />
+        <TimeZoneForm />
       ) : (
-        <p class="soft">
-          Changing the time zone requires a key with the scope <code>admin</code>.
-        </p>
+        <p class="soft">Changing the time zone requires a key with the scope admin.</p>
       )}
     </Panel>
   );
 }
 
-const ChangeState = ({
-  status,
-  requested_at,
-  done_at,
-  learners,
-}: NonNullable<Settings['time_zone_change']>) => (
-  <>
-    <Badge tone={status === 'done' ? 'good' : 'soft'}>{status}</Badge> requested {formatDayTime(requested_at)}
-    {done_at !== null && `, done ${formatDayTime(done_at)}`}; {pluralize(learners, 'learner')} moved
-  </>
-);
+type Change = NonNullable<Settings['time_zone_change']>;
 
-/** Suggestions. The service may know more names. */
+const describeChange = ({ status, requested_at, done_at, learners }: Change): string =>
+  `${status} since ${formatDayTime(done_at ?? requested_at)}; ${pluralize(learners, 'learner')} moved`;
+
+/** The service may know more names. */
 const timeZones = [...new Set(['UTC', ...Intl.supportedValuesOf('timeZone')])];
 
-function TimeZoneForm({ onSaved }: { readonly onSaved: () => void }) {
+function TimeZoneForm() {
   const { api, reloadKey } = useViewer();
-  const id = useId();
-  const { run, isBusy, error } = useAction(async (timeZone: string) => {
-    await api.setSettings({ time_zone: timeZone });
-    reloadKey();
-    onSaved();
-  });
+  const [timeZone, setTimeZone] = useState('');
+  const save = useAction(() => api.setSettings({ time_zone: timeZone.trim() }).then(reloadKey));
   const submit = (event: Event): void => {
     event.preventDefault();
-    void run(String(new FormData(event.currentTarget as HTMLFormElement).get('zone')).trim());
+    void save.run();
   };
   return (
     <form class="stack" onSubmit={submit}>
@@ -77,29 +65,20 @@ function TimeZoneForm({ onSaved }: { readonly onSaved: () => void }) {
         moves all answers of a learner together.
       </p>
       <div class="row">
-        <label class="field">
-          New time zone
-          <input
-            {...{ name: 'zone', list: `${id}-zones`, placeholder: 'Europe/Berlin', required: true }}
-            {...{ autocomplete: 'off', spellcheck: false }}
-            aria-invalid={error !== null}
-            aria-describedby={`${id}-error`}
-          />
-        </label>
-        <button type="submit" class="primary" disabled={isBusy}>
+        <TextField
+          {...{ label: 'New time zone', placeholder: 'Europe/Berlin', list: 'time-zones', required: true }}
+          {...{ maxLength: 64, autocomplete: 'off', value: timeZone, onChange: setTimeZone }}
+        />
+        <button type="submit" class="primary" disabled={save.isBusy}>
           Save
         </button>
       </div>
-      <datalist id={`${id}-zones`}>
-        {timeZones.map((zone) => (
-          <option key={zone} value={zone} />
+      <datalist id="time-zones">
+        {timeZones.map((name) => (
+          <option key={name} value={name} />
         ))}
       </datalist>
-      {error !== null && (
-        <div id={`${id}-error`}>
-          <ErrorNote error={error} />
-        </div>
-      )}
+      {save.error !== null && <ErrorNote error={save.error} />}
     </form>
   );
 }

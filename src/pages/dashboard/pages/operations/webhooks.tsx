@@ -9,13 +9,7 @@ import { Button } from '../../parts/button.jsx';
 import { ErrorNote } from '../../parts/loaded.jsx';
 import { PagedTable } from '../../parts/paged-table.jsx';
 import { Badge, Panel } from '../../parts/stat.jsx';
-import {
-  type Column,
-  createActionColumn,
-  createColumnBuilder,
-  createTimeColumn,
-  RowButton,
-} from '../../parts/table.jsx';
+import { type Column, createActionColumn, createColumnBuilder, RowButton } from '../../parts/table.jsx';
 import { DeliveriesPanel } from './deliveries.jsx';
 import { DeleteWebhookDialog, RotateDialog, ToggleDialog, WebhookDialog } from './webhook-dialogs.jsx';
 
@@ -120,7 +114,7 @@ const buildColumns = ({ chosen, onTest, onOpen }: WebhookActions): Column<Webhoo
         </>
       ),
   }),
-  createTimeColumn('Created', ({ created_at }) => created_at, { format: formatDay }),
+  field('Created', 'created_at', { isTime: true, format: formatDay }),
   createActionColumn((webhook) => (
     <span class="row tight">
       <a class="button quiet" href={buildHref('operations', ['webhooks', webhook.webhook_id])}>
