@@ -20,7 +20,7 @@ export function SettingsPart() {
   return (
     <Panel
       title={`Time zone of ${ownKey.tenant}`}
-      about="The API and the dashboard count days, goal dates and periods in this time zone."
+      about="The API and the dashboard count days in this time zone. A change also moves earlier answers to the new days: in the background, and all answers of a learner together."
     >
       <Loaded load={settings} subject="the settings">
         {({ time_zone, today, time_zone_change: change }) => (
@@ -60,10 +60,6 @@ function TimeZoneForm() {
   };
   return (
     <form class="stack" onSubmit={submit}>
-      <p class="soft">
-        A change also moves earlier answers to the days of the new time zone. It runs in the background and
-        moves all answers of a learner together.
-      </p>
       <div class="row">
         <TextField
           {...{ label: 'New time zone', placeholder: 'Europe/Berlin', list: 'time-zones', required: true }}
