@@ -57,13 +57,14 @@ const barSteps = `((bars) => bars.slice(1).map((bar, i) => bar.x - bars[i].x).co
   [...document.querySelectorAll('svg[aria-label="Answers on each day"] rect')]
     .map((bar) => bar.getBoundingClientRect()).sort((a, b) => a.x - b.x))`;
 
-async function readTexts({ page, show }: Dashboard): Promise<(string | null)[]> {
+/** Days and times on the pages of a class and a learner, also in charts. */
+async function listTimes({ page, show }: Dashboard): Promise<string[]> {
   const texts = [];
   for (const hash of ['#/class', '#/learner/ada?span=365', '#/learner/ada?span=365&skill=algebra&by=time']) {
     await show(hash);
     texts.push(await page.locator('main').textContent());
   }
-  return texts;
+  return texts.join(' ').match(/\d{1,2} [A-Z][a-z]{2,3} \d{4}(, \d\d:\d\d)?/g) ?? [];
 }
 
 test('Charts and files show local days of the school in every browser', inBrowser, async (t) => {
@@ -82,7 +83,7 @@ test('Charts and files show local days of the school in every browser', inBrowse
   await waitUntilStored(caller);
   const opened = await openDashboard(t, { ...service, key }, light, 'Asia/Tokyo');
   const { page, evaluate, assertUsable, complaints } = opened;
-  const texts = await readTexts(opened);
+  const shown = await listTimes(opened);
   const bars = page.getByRole('img', { name: 'Answers on each day' }).locator('title');
   const days = [day - 1, day, day + 1].map((each) => formatDay(formatPlainDay(each)));
   assert.deepEqual(
@@ -103,6 +104,8 @@ test('Charts and files show local days of the school in every browser', inBrowse
     times.map((time) => [formatPlainDay(calendar.toDay(Date.parse(time))), Date.parse(time)]).reverse(),
   );
   await assertUsable();
-  assert.deepEqual(await readTexts(await openDashboard(t, { ...service, key }, light, zone)), texts);
+  assert.ok(shown.length > 20);
+  const local = await openDashboard(t, { ...service, key }, light, zone);
+  assert.deepEqual(await listTimes(local), shown);
   assert.deepEqual(complaints, []);
 });
