@@ -9,6 +9,7 @@ export type QuestionSkills =
 export type Answer = QuestionSkills & {
   readonly user_id: Id;
   readonly is_correct: boolean;
+  /** Whole seconds. */
   readonly time_spent_seconds?: number | null | undefined;
   readonly confidence_score?: number | null | undefined;
   readonly question_difficulty?: number | null | undefined;
@@ -68,6 +69,7 @@ export type Plan = {
 };
 
 export type NextItemsRequest = {
+  /** Candidates. Of entries with the same `item_id`, the first counts. */
   readonly items: readonly (QuestionSkills & {
     readonly item_id?: Id | null | undefined;
     /** Difficulty from -3 to 3, as sent with answers. The service adds the difficulty learned from answers. */
@@ -233,7 +235,7 @@ export type KeyQuery = PageQuery & {
   readonly tenant?: Tenant | undefined;
 };
 
-/** Identifier: 1 to 128 characters without control characters, compared byte by byte. */
+/** Identifier: 1 to 128 characters without control characters, not `.` or `..`, compared byte by byte. */
 export type Id = string;
 
 /** RFC 3339 time in UTC. */
@@ -1075,7 +1077,7 @@ export type Settings = {
   /** IANA name. */
   readonly time_zone: string;
   readonly today: Day;
-  /** Last change; null: UTC since the beginning. `learners` were moved to the new days. */
+  /** Last change; null: the zone was never set. `learners`: moved to the new days so far. */
   readonly time_zone_change: {
     readonly status: 'running' | 'done';
     readonly requested_at: Time;
