@@ -102,7 +102,7 @@ test('The list of attempts prefers rows in Redis and hides rows beyond the count
   const stored = await list('?limit=2');
   assert.deepEqual(valuesOf(stored.json.data.attempts, 'skill_id'), ["skill'0", "skill'2"]);
   const rowOf = (skill: string) =>
-    `${tenant}\to'neil \\\\ ü\t${skill}\t\t\t1\t\\N\t\\N\t\\N\t1.000\t2.000\t24\t0.3\t0.4\t0.5\t0\t0.3\t0.1\t0.2\t0.1\t0\t0\t1\tdefault\t0\t0\t0\t0\t0\t0\t0.75\t0\t\\N\t\t\t1\t\\N\t\\N\t0\t1\t[]`;
+    `${tenant}\to'neil \\\\ ü\t${skill}\t\t\t1\t\\N\t\\N\t\\N\t1.000\t2.000\t24\t0.3\t0.4\t0.5\t0\t0.3\t0.1\t0.2\t0.1\t0\t0\t1\tdefault\t0\t0\t0\t0\t0\t0\t0.75\t0\t\\N\t\t\t1\t\\N\t\\N\t0\t1\t[]\t1970-01-01\tUTC`;
   const parked = await redis.xadd(parkedKey(outbox), '*', 'r', rowOf('parked'), 'id', '1-1', 'reason', 'x');
   const unreadable = `${tenant}\to'neil \\\\ ü\tnonsense`;
   await redis.xadd(parkedKey(outbox), '*', 'r', unreadable, 'id', '1-2', 'reason', 'x');

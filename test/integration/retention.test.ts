@@ -86,7 +86,8 @@ function lateAnswer(): AttemptRow {
   const [row] = oldAnswers([3]);
   assert.ok(row);
   const times = { occurredAt: startOf(1) + 5 * dayMs, receivedAt: startOf(3) + dayMs };
-  return { ...row, event: { ...row.event, userId: 'late', ...times } };
+  const conditions = { ...row.conditions, localDay: toUtcDay(times.occurredAt) };
+  return { ...row, conditions, event: { ...row.event, userId: 'late', ...times } };
 }
 
 /** Counts the rows as commits do. */

@@ -46,11 +46,11 @@ test('createSchema runs once for concurrent processes and rejects a later schema
   await Promise.all(clients.map((one) => createSchema(one)));
   const [first] = clients as [ClickHouseClient];
   assert.equal(await createSchema(first), false);
-  await first.command({ query: "INSERT INTO schema_migrations (version, name) VALUES (14, 'later')" });
+  await first.command({ query: "INSERT INTO schema_migrations (version, name) VALUES (15, 'later')" });
   await assert.rejects(createSchema(first), {
     name: 'StartError',
     message:
-      'ClickHouse has schema version 14, but this version of the service supports only 13; install the newer version',
+      'ClickHouse has schema version 15, but this version of the service supports only 14; install the newer version',
   });
 });
 
@@ -63,7 +63,7 @@ test('createSchema rejects an earlier schema version and changes nothing', async
   await assert.rejects(createSchema(earlier), {
     name: 'StartError',
     message:
-      'ClickHouse has schema version 6, but this version of the service needs 10 to 13; use an empty database',
+      'ClickHouse has schema version 6, but this version of the service needs 10 to 14; use an empty database',
   });
   assert.deepEqual(await selectRows(earlier, 'SHOW TABLES'), [{ name: 'schema_migrations' }]);
 });

@@ -1,7 +1,7 @@
 /** A run claims due checks for a limited time. If it dies, a later run claims them. */
 import { learnerName, splitTenantName } from '../../contracts/learners/learner-name.js';
 import { isSubscribed, toStreamFields, type WebhookEvent } from '../../contracts/webhooks/webhook-events.js';
-import { dayMs } from '../../domain/base/common.js';
+import { dayMs, toUtcDay } from '../../domain/base/common.js';
 import { type GoalAlerts, type GoalSetting, type GoalStanding, isDatePast } from '../../domain/score/goal.js';
 import { splitIntoParts } from '../../lists.js';
 import { defineScript } from '../redis/commands/script.js';
@@ -39,13 +39,13 @@ export const computeDailyCheck = (
   now: number,
 ): number | null => (targetDate === null || isDatePast(targetDate, today) ? null : now + dayMs);
 
-/** At a random time within a day. A check of a goal whose date has passed schedules no other. */
+/** At a random time within a day. Yesterday in UTC may be today in the zone of the learner. */
 export async function restoreDailyCheck(
   client: RedisClient,
   location: LearnerLocation,
   goal: Pick<GoalSetting, 'targetDate'>,
 ) {
-  if (goal.targetDate === null) return;
+  if (goal.targetDate === null || isDatePast(goal.targetDate, toUtcDay(Date.now()) - 1)) return;
   const name = learnerName(location.tenant, location.userId);
   await mapRedisErrors(
     client.zadd(goalChecksKey(location.partition), 'NX', Date.now() + Math.random() * dayMs, name),
