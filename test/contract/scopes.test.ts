@@ -6,6 +6,7 @@ import { callerOf } from '../support/http/http.js';
 import { routeRequests } from '../support/http/route-requests.js';
 import { nameOf, routeTable } from '../support/http/route-table.js';
 import { keysOf, sharedService } from '../support/servers/service.js';
+import { timeZoneChanged } from '../support/time-zone-changed.js';
 
 const service = await sharedService();
 const keys = await keysOf({ after }, service);
@@ -70,6 +71,8 @@ for (const route of routeTable.filter(({ scope }) => scope !== null)) {
       assert.equal(status === 403, !allowed.includes(scope), `${scope}: ${text}`);
       assert.notEqual(status, 401);
     }
+    if (name === 'PUT /api/v1/settings')
+      await timeZoneChanged(callerOf(service, keyOfScope.get('read') ?? null));
     // White space after a header value is not part of it.
     assert.notEqual((await call(`${service.key} `, route)).status, 401);
     const challenge = route.protocol ? 'Basic realm="xAPI", ApiKey' : 'ApiKey';

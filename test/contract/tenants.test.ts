@@ -9,6 +9,7 @@ import { type Answer, type Caller, callerOf } from '../support/http/http.js';
 import { type Ids, routeRequests } from '../support/http/route-requests.js';
 import { nameOf, routeTable } from '../support/http/route-table.js';
 import { keysOf, redisOf, sharedService } from '../support/servers/service.js';
+import { timeZoneChanged } from '../support/time-zone-changed.js';
 import { waitFor, waitUntilStored } from '../support/wait.js';
 
 const service = await sharedService();
@@ -109,13 +110,6 @@ async function dumpTenant({ name }: Tenant): Promise<ReadonlyMap<string, string>
   return found;
 }
 
-/** The job would look like a change by the other tenant. */
-const timeZoneChanged = ({ caller }: Tenant): Promise<unknown> =>
-  waitFor('the time zone', async () => {
-    const { json } = await caller.get('/api/v1/settings');
-    return json.data.time_zone_change.status === 'done';
-  });
-
 for (const route of tenantRoutes)
   test(`${nameOf(route)} shows and changes only data of its tenant for ids of both tenants`, async () => {
     for (const [tenant, other] of [
@@ -129,7 +123,8 @@ for (const route of tenantRoutes)
       assert.ok(!fullText(answer).includes(other.marker), answer.text);
       if (route.method === 'GET') assert.doesNotMatch(answer.text, tenant.mixed);
       assert.deepEqual(await dumpTenant(other), before);
-      if (nameOf(route) === 'PUT /api/v1/settings') await timeZoneChanged(tenant);
+      // The job would look like a change by the other tenant.
+      if (nameOf(route) === 'PUT /api/v1/settings') await timeZoneChanged(tenant.caller);
     }
   });
 

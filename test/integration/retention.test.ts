@@ -86,7 +86,7 @@ function lateAnswer(): AttemptRow {
   const [row] = oldAnswers([3]);
   assert.ok(row);
   const times = { occurredAt: startOf(1) + 5 * dayMs, receivedAt: startOf(3) + dayMs };
-  const conditions = { ...row.conditions, localDay: toUtcDay(times.occurredAt) };
+  const conditions = { ...row.conditions, localDay: Math.floor(times.occurredAt / dayMs) };
   return { ...row, conditions, event: { ...row.event, userId: 'late', ...times } };
 }
 

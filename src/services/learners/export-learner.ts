@@ -73,7 +73,7 @@ async function* generateLines(one: Export): AsyncGenerator<string> {
   const now = (await one.records.readState(tenant, userId))?.learner;
   // All pages must belong to one history. A correction starts another one.
   if (now === undefined || !continuesHistory(learner, now))
-    throw new Error('an answer of the learner was retracted during the export');
+    throw new Error('answers of the learner were rewritten during the export (retraction or time zone)');
   yield formatExportLine({
     type: 'end',
     complete: true,
