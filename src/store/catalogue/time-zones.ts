@@ -10,7 +10,7 @@ import { maxListedChanges } from './catalogue-store.js';
 const TimeZoneChange = Type.Object({
   v: Type.Literal(1),
   timeZone: Type.String(),
-  /** Unix milliseconds. */
+  /** Unix milliseconds; increases with every change. */
   requestedAt: Type.Integer(),
   /** Null while learners still have another zone. */
   doneAt: Type.Union([Type.Integer(), Type.Null()]),
@@ -21,20 +21,21 @@ export type TimeZoneChange = Type.Static<typeof TimeZoneChange>;
 
 const parseChange = createStoredParser(TimeZoneChange, 'a time zone');
 
-/** Learners who are new after this see the zone. */
+/** Learners who are new after this see the zone. `change`: JSON before `requestedAt`, which orders all changes. */
 const setZoneScript = defineScript(3)<
   [...keys: [string, string, string], tenant: string, now: number, zone: string, change: string],
-  null
+  string
 >(`
 local mark = redis.call('HGET', KEYS[2], ARGV[1]) or '0 0'
 local revision, last = string.match(mark, '^(%d+) (%d+)')
-local now = tonumber(ARGV[2]) < tonumber(last) and last or ARGV[2]
+local now = string.format('%.0f', math.max(ARGV[2], last + 1))
 revision = string.format('%.0f', revision + 1)
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[4])
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[4] .. now .. '}')
 redis.call('HSET', KEYS[2], ARGV[1], revision .. ' ' .. now .. ' ' .. ARGV[3])
 -- Names no skill: readers only take the mark.
 redis.call('LPUSH', KEYS[3], revision .. ' ' .. now .. ' ')
 redis.call('LTRIM', KEYS[3], 0, ${maxListedChanges} - 1)
+return now
 `);
 
 export type TimeZoneStore = ReturnType<typeof createTimeZoneStore>;
@@ -47,12 +48,13 @@ export const createTimeZoneStore = (client: RedisClient) => ({
   },
   /** Starts a change, also if the zone is the same. */
   set: async (tenant: string, timeZone: string, now: number): Promise<TimeZoneChange> => {
-    const change: TimeZoneChange = { v: 1, timeZone, requestedAt: now, doneAt: null, learners: 0 };
+    const change = { v: 1, timeZone, doneAt: null, learners: 0 } as const;
+    const text = `${JSON.stringify(change).slice(0, -1)},"requestedAt":`;
     const keys = [timeZonesKey, catalogueRevisionsKey, catalogueChangesKey(tenant)] as const;
-    await withReplication(client, timeZonesKey, () =>
-      setZoneScript(client, ...keys, tenant, now, timeZone, JSON.stringify(change)),
+    const requestedAt = await withReplication(client, timeZonesKey, () =>
+      setZoneScript(client, ...keys, tenant, now, timeZone, text),
     );
-    return change;
+    return { ...change, requestedAt: Number(requestedAt) };
   },
   /** Changes that are not done, by tenant. */
   listOpen: async (): Promise<(readonly [tenant: string, TimeZoneChange])[]> => {
