@@ -102,11 +102,13 @@ export function startConsumers(engine: Engine, config: Config, metricRegistry: M
   };
 }
 
-function createTimeZonePorts({ redis, clickhouse, partitions, outbox, learners, compute, logger }: Engine) {
+function createTimeZonePorts(engine: Engine) {
+  const { redis, clickhouse, endpoints, partitions, outbox, learners, compute, logger } = engine;
   const limit = createLimiter(historyLimits);
   return {
     ...{ learners, logger, now: Date.now, rewriter: compute },
     timeZones: createTimeZoneStore(redis),
+    history: createFactsHistory(clickhouse, endpoints.clickhouseUrl),
     scanLearners: (tenant: string) => scanLearners(redis, tenant),
     partitionOf: (tenant: string, userId: string) => partitionOf(tenant, userId, partitions),
     countPendingRows: async (partition: number) => (await outbox.readBacklog([partition]))[0]?.length ?? 0,

@@ -10,6 +10,7 @@ import { computeSum } from '../../lists.js';
 import type { Logger } from '../../logger.js';
 import type { TimeZoneChange, TimeZoneStore } from '../../store/catalogue/time-zones.js';
 import { maxRewrittenAnswers } from '../../store/corrections/rewrites.js';
+import type { FactsHistory } from '../../warehouse/reads/facts-history.js';
 import { type StorageWaitPorts, waitUntilStored } from '../outbox/wait-until-stored.js';
 import { type LearnerHistoryPorts, readLearnerHistory } from './retract-answer.js';
 
@@ -20,6 +21,7 @@ export interface TimeZonePorts extends LearnerHistoryPorts, StorageWaitPorts {
   /** In the outbox of a partition. */
   readonly countPendingRows: (partition: number) => Promise<number>;
   readonly rewriter: Pick<Compute, 'changeTimeZone'>;
+  readonly history: Pick<FactsHistory, 'recordTimeZone'>;
   readonly logger: Logger;
 }
 
@@ -31,9 +33,12 @@ const settleMs = 5000;
 const pauseMs = 500;
 const maxPasses = 100;
 
+/** A tenant whose change fails does not block the others. */
 export async function changeTimeZones(ports: TimeZonePorts, signal: AbortSignal): Promise<void> {
+  const results: PromiseSettledResult<void>[] = [];
   for (const [tenant, change] of await ports.timeZones.listOpen())
-    await createZoneMove(ports, tenant, change, signal).run();
+    results.push(...(await Promise.allSettled([createZoneMove(ports, tenant, change, signal).run()])));
+  for (const one of results) if (one.status === 'rejected') throw one.reason;
 }
 
 interface MovingLearner {
@@ -42,7 +47,7 @@ interface MovingLearner {
 }
 
 function createZoneMove(ports: TimeZonePorts, tenant: string, change: TimeZoneChange, signal: AbortSignal) {
-  const { timeZones, learners, rewriter, now, logger } = ports;
+  const { timeZones, learners, rewriter, history, now, logger } = ports;
   const { timeZone, requestedAt } = change;
   let current: TimeZoneChange | null = change;
 
@@ -53,6 +58,7 @@ function createZoneMove(ports: TimeZonePorts, tenant: string, change: TimeZoneCh
   }
 
   async function moveBatch(partition: number, batch: readonly MovingLearner[]): Promise<void> {
+    signal.throwIfAborted();
     await waitForRoom(ports, partition, signal);
     const read = async ({ userId }: MovingLearner) => ({
       userId,
@@ -89,6 +95,8 @@ function createZoneMove(ports: TimeZonePorts, tenant: string, change: TimeZoneCh
   }
 
   async function run(): Promise<void> {
+    // The process that set the zone may have died in between.
+    await history.recordTimeZone(tenant, change);
     for (let passes = 1; current !== null; passes++) {
       const startedAt = now();
       const found = await moveLearners();
