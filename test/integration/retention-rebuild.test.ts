@@ -68,6 +68,18 @@ async function dumpRecords(): Promise<[string, string[]][]> {
   return [...dump].filter(([name]) => /^st:\{p\d+\}:(l|h0|h1):|:rare$/.test(name)).sort();
 }
 
+/** Moves answers of now to another day. */
+async function changeDays(): Promise<void> {
+  const time_zone = new Date().getUTCHours() < 12 ? 'Etc/GMT+12' : 'Pacific/Kiritimati';
+  assert.equal((await caller.send('PUT', '/api/v1/settings', { time_zone })).status, 202);
+  const { json } = await askUntil(
+    'days of the zone',
+    () => caller.get('/api/v1/settings'),
+    ({ json }) => json.data.time_zone_change.status === 'done',
+  );
+  assert.equal(json.data.time_zone_change.learners, learners.length);
+}
+
 const readRows = () =>
   selectRows<{ userId: string; id: string; seq: number }>(
     clickhouse,
@@ -124,7 +136,11 @@ test('npm run retain drops old answers, and a rebuild from their snapshots resto
   const kept = (await readRows()).filter((row) => row.userId === userId);
   assert.equal(kept.length, oldAnswers - 2);
   for (const [i, { seq }] of kept.entries()) assert.equal(seq, oldAnswers + 1 + i);
+  await changeDays();
+  await waitUntilStored(left - 2);
   const before = await dumpRecords();
+  const verified = await runCommand('rebuild', env, '--verify', '--json');
+  assert.deepEqual([verified.code, verified.err], [0, ''], verified.out);
 
   await redisServer.kill();
   await redisServer.start();
