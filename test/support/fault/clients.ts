@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { drawSkills, seeded } from '../builders/random.js';
 import type { Scoped } from '../scope.js';
 import { type AnswerEvent, confirm, createEntry, type Entry, type Ledger } from './ledger.js';
+import { drawTime } from './time-zones.js';
 
 export interface ClientSettings {
   readonly port: number;
@@ -81,6 +82,7 @@ export function startClients(t: Scoped, settings: ClientSettings) {
     const event: AnswerEvent = {
       ...{ user_id: pick(learners), ...drawSkills(skills, random), is_correct: random() < 0.6 },
       ...{ time_spent_seconds: 5 + Math.floor(random() * 90), item_id: `item-${Math.floor(random() * 200)}` },
+      ...(random() < 0.4 && { occurred_at: drawTime(random) }),
       event_id: `${name}-${ledger.entries.length}`,
     };
     const entry = createEntry(tenant, event);

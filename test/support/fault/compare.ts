@@ -164,7 +164,10 @@ async function checkRetractions(client: ClickHouseClient, where: string, expecte
   if (stored !== expected) found.differences.push(`retracted: ${expected}, stored: ${stored}`);
 }
 
-/** Rollups of all learners, outbox ids, learner_seq without gaps, and each mastery_before equal to the previous mastery_after. */
+/**
+ * Rollups of all learners, outbox ids, learner_seq without gaps, and each mastery_before equal to the previous
+ * mastery_after, if the learner forgets nothing in between.
+ */
 async function checkRows(clickhouse: ClickHouseClient, where: string, found: Findings): Promise<void> {
   const [row = {}] = await selectRows<Record<string, number>>(
     clickhouse,
@@ -181,9 +184,11 @@ async function checkRows(clickhouse: ClickHouseClient, where: string, found: Fin
       toUInt32((SELECT countIf(n != last OR n != different) FROM (
         SELECT count() AS n, max(learner_seq) AS last, uniqExact(learner_seq) AS different
         FROM attempts WHERE ${where} GROUP BY tenant, user_id))) AS gaps,
-      toUInt32((SELECT countIf(before != after AND place > 1) FROM (
-        SELECT traced.2 AS before, row_number() OVER w AS place, lagInFrame(traced.3) OVER w AS after
-        FROM (SELECT tenant, user_id, learner_seq,
+      toUInt32((SELECT countIf(before != after AND at < latest + INTERVAL 1 DAY AND place > 1) FROM (
+        SELECT traced.2 AS before, row_number() OVER w AS place, lagInFrame(traced.3) OVER w AS after, at,
+          max(at) OVER (PARTITION BY tenant, user_id, traced.1 ORDER BY learner_seq
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS latest
+        FROM (SELECT tenant, user_id, learner_seq, occurred_at AS at,
             arrayJoin(arrayZip(skill_ids, masteries_before, masteries_after)) AS traced
           FROM attempts WHERE ${where})
         WINDOW w AS (PARTITION BY tenant, user_id, traced.1 ORDER BY learner_seq

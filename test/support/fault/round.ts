@@ -10,6 +10,7 @@ import { compareStores, resendAll } from './compare.js';
 import type { Deployment } from './deployment.js';
 import type { Fault } from './faults.js';
 import { type AnswerEvent, confirm, createEntry, type Entry } from './ledger.js';
+import { compareDays, setTimeZone, timeZonesChanged, timeZonesOf } from './time-zones.js';
 
 export interface RoundOptions {
   readonly deployment: Deployment;
@@ -35,6 +36,10 @@ export async function runRound(t: Scoped, options: RoundOptions) {
   const caller = callerOf(deployment, tenant);
   const post = (events: readonly AnswerEvent[]): Promise<JsonAnswer> =>
     retryUntil(() => caller.trackAll(events), isOk);
+  const timeZones = timeZonesOf(number);
+  const changeTimeZone = (i: number): Promise<void> =>
+    setTimeZone(deployment, deployment.tenants[i] as string, timeZones[i] as string);
+  await Promise.all([0, 1].map(changeTimeZone));
   await post(createAnswers(erased, 'before', answersBefore));
   const clients = startClients(t, {
     ...{ port: deployment.port, tenants: deployment.tenants, learners, skills, loops: isLongForm ? 24 : 12 },
@@ -61,6 +66,8 @@ export async function runRound(t: Scoped, options: RoundOptions) {
   };
   const erasing = erase();
   erasing.catch(() => undefined);
+  const changing = changeTimeZone(2);
+  changing.catch(() => undefined);
   await fault.inflict(deployment, random);
   const over = Date.now();
   const [learner = ''] = learners;
@@ -72,6 +79,9 @@ export async function runRound(t: Scoped, options: RoundOptions) {
   const ledger = await clients.stop();
   const entries = [...ledger.entries, probe, ...(await erasing)];
 
+  await changing;
+  await timeZonesChanged(deployment);
+  const changedAfterMs = Date.now() - over;
   const isDrained = async (): Promise<boolean> => (await countOutbox().catch(() => null)) === 0;
   await waitFor('an empty outbox', isDrained, limitMs);
   const drainedAfterMs = Date.now() - over;
@@ -82,7 +92,8 @@ export async function runRound(t: Scoped, options: RoundOptions) {
   const lost = await resendAll(deployment, entries);
   if (lost > 0) await waitFor('an empty outbox after the repeats', isDrained, limitMs);
   const found = await compareStores(deployment, clickhouse, entries, [...learners, erased]);
-  const differences = [...found.differences, ...ledger.invalid];
+  const days = await compareDays(deployment, clickhouse, timeZones, [...learners, erased]);
+  const differences = [...found.differences, ...days, ...ledger.invalid];
   if (fault.clients === 'flood' && ledger.retried === 0)
     differences.push('the full outbox rejected no answer');
   const accepted = entries.filter(({ first }) => first !== null).length;
@@ -92,6 +103,7 @@ export async function runRound(t: Scoped, options: RoundOptions) {
     accepted,
     severalSkills,
     acceptedAfterMs,
+    changedAfterMs,
     drainedAfterMs,
     lost: found.lost + lost,
     doubled,
