@@ -4,14 +4,22 @@ import type { Cluster } from 'ioredis';
 import { indices } from '../../src/lists.js';
 import { oldAnswers, store } from '../support/builders/old-answers.js';
 import { runCommand } from '../support/commands/command.js';
-import { callerOf } from '../support/http/http.js';
+import { type Caller, callerOf } from '../support/http/http.js';
 import { dumpRedis } from '../support/inspect/redis-dump.js';
 import { countOf } from '../support/inspect/warehouse.js';
 import { noCluster, startTestCluster } from '../support/servers/redis-cluster.js';
 import { clickhouseOf, redisOf, startService } from '../support/servers/service.js';
-import { waitFor } from '../support/wait.js';
+import { askUntil, waitFor } from '../support/wait.js';
 
 const options = { skip: noCluster, timeout: 600_000 };
+
+/** Moves answers of now to another day. */
+async function changeTimeZone(caller: Caller): Promise<void> {
+  const time_zone = new Date().getUTCHours() < 12 ? 'Etc/GMT+12' : 'Pacific/Kiritimati';
+  assert.equal((await caller.send('PUT', '/api/v1/settings', { time_zone })).status, 202);
+  const read = () => caller.get('/api/v1/settings');
+  await askUntil('the change', read, ({ json }) => json.data.time_zone_change.status === 'done');
+}
 
 test('`npm run` parked, audit, retain and rebuild cover all nodes of a Redis Cluster', options, async (t) => {
   const { url } = await startTestCluster(t);
@@ -61,6 +69,8 @@ test('`npm run` parked, audit, retain and rebuild cover all nodes of a Redis Clu
   assert.match(retained.out, /202601.*deleted\n.*202602.*deleted/);
   await stored(events.length);
 
+  await changeTimeZone(caller);
+  await stored(events.length);
   const before = await records();
   await Promise.all(redis.nodes('master').map((node) => node.flushall()));
   await waitFor('the empty Redis', async () => (await fetch(`${service.baseUrl}/readyz`)).status === 503);

@@ -37,6 +37,7 @@ const onCluster = {
   'contract/model-versions': '^POST model/rollback activates',
   'contract/next-items': '^Next items (return|of an unknown|accept)',
   'contract/operations': '.',
+  'contract/settings': '.',
   'contract/retraction': 'concurrent$|id expires$|parked rows|^The audit',
 };
 
