@@ -46,19 +46,19 @@ const countsOf = (name: string): Map<string, number> => accepted.get(name) ?? as
 let events = 0;
 
 /** One of seven answers is from the first hours of 1970, and one of three is late. */
-function createAnswer(user_id: string): object {
+function createAnswer(user_id: string, hasId = true): object {
   events += 1;
   const occurred_at = events % 7 === 0 ? `1970-01-01T0${events % 10}:00:00Z` : drawTime(random);
   return {
     ...{ user_id, ...drawSkills(['algebra', 'geometry', 'reading'], random), is_correct: random() < 0.6 },
-    ...{ item_id: `item ${events % 50}`, event_id: `event ${events}` },
+    ...{ item_id: `item ${events % 50}`, event_id: hasId ? `event ${events}` : null },
     ...(events % 7 === 0 || events % 3 === 0 ? { occurred_at } : {}),
   };
 }
 
-/** Sends each batch until it is confirmed. */
+/** Sends each batch until it is confirmed. A learner has about 20,000 recent event ids at most. */
 async function answer(name: string, userIds: readonly string[], each: number): Promise<void> {
-  const sent = userIds.flatMap((userId) => indices(each).map(() => createAnswer(userId)));
+  const sent = userIds.flatMap((userId) => indices(each).map(() => createAnswer(userId, each < 1000)));
   const send = (batch: readonly object[]) => () =>
     callerOf(deployment, name)
       .trackAll(batch)
