@@ -43,6 +43,10 @@ export async function timeZonesChanged(target: Target): Promise<void> {
   }
 }
 
+/** SQL: rows on another day than that of ClickHouse's time zones. The first day is 1970-01-01. */
+export const countMoved = (timeZone: string): string =>
+  `countIf(local_date != greatest(toDate32(toTimeZone(occurred_at, '${timeZone}')), toDate32('1970-01-01')))`;
+
 /** @returns learners in another zone, rows that ClickHouse counts on another day, and days with other sums */
 export async function compareDays(
   { tenants, redisUrl }: Target,
@@ -64,7 +68,7 @@ export async function compareDays(
     const [row] = await selectRows<{ moved: number; sums: number }>(
       clickhouse,
       `SELECT
-        toUInt32((SELECT countIf(local_date != greatest(toDate32(toTimeZone(occurred_at, '${timeZone}')), toDate32('1970-01-01')))
+        toUInt32((SELECT ${countMoved(timeZone)}
           FROM attempts WHERE ${where})) AS moved,
         toUInt32((SELECT count() FROM (
           SELECT user_id, local_date AS day, toUInt64(count()) AS n FROM attempts WHERE ${where} GROUP BY user_id, day
