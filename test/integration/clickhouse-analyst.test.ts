@@ -25,7 +25,8 @@ const service = server.client();
 const analyst = server.client(analystAccount);
 
 /** Tables that analysts cannot read. A new table belongs here or in `analystTables`. */
-const privateTables = 'api_keys deployments erasures schema_migrations webhooks xapi_mappings'.split(' ');
+const privateTables =
+  'api_keys deployments erasures replaced_attempts schema_migrations webhooks xapi_mappings'.split(' ');
 const secrets = ['TOP-SECRET', folder, 'hidden-tenant', 'hidden-hash'];
 secrets.push(serviceAccount.password, analystAccount.password);
 

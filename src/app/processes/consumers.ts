@@ -109,6 +109,7 @@ function createTimeZonePorts(engine: Engine) {
     ...{ learners, logger, now: Date.now, rewriter: compute },
     timeZones: createTimeZoneStore(redis),
     history: createFactsHistory(clickhouse, endpoints.clickhouseUrl),
+    warehouse: createCorrectionWarehouse(clickhouse, endpoints.clickhouseCluster),
     scanLearners: (tenant: string) => scanLearners(redis, tenant),
     partitionOf: (tenant: string, userId: string) => partitionOf(tenant, userId, partitions),
     countPendingRows: async (partition: number) => (await outbox.readBacklog([partition]))[0]?.length ?? 0,

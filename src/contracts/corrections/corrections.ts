@@ -28,6 +28,8 @@ export interface CorrectedRows extends LearnerId {
   readonly fromSeq: number;
   /** Unix milliseconds of the last goal. */
   readonly goalAt: number;
+  /** The same answers are written again. */
+  readonly keepsAnswers?: boolean;
 }
 
 export type Counts = Readonly<Record<string, number>>;

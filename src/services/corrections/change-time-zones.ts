@@ -10,6 +10,7 @@ import { computeSum } from '../../lists.js';
 import type { Logger } from '../../logger.js';
 import type { TimeZoneChange, TimeZoneStore } from '../../store/catalogue/time-zones.js';
 import { maxRewrittenAnswers } from '../../store/corrections/rewrites.js';
+import type { CorrectionWarehouse } from '../../warehouse/maintenance/correction-warehouse.js';
 import type { FactsHistory } from '../../warehouse/reads/facts-history.js';
 import { type StorageWaitPorts, waitUntilStored } from '../outbox/wait-until-stored.js';
 import { type LearnerHistoryPorts, readLearnerHistory } from './retract-answer.js';
@@ -22,6 +23,7 @@ export interface TimeZonePorts extends LearnerHistoryPorts, StorageWaitPorts {
   readonly countPendingRows: (partition: number) => Promise<number>;
   readonly rewriter: Pick<Compute, 'changeTimeZone'>;
   readonly history: Pick<FactsHistory, 'recordTimeZone'>;
+  readonly warehouse: Pick<CorrectionWarehouse, 'dropCopies'>;
   readonly logger: Logger;
 }
 
@@ -47,7 +49,7 @@ interface MovingLearner {
 }
 
 function createZoneMove(ports: TimeZonePorts, tenant: string, change: TimeZoneChange, signal: AbortSignal) {
-  const { timeZones, learners, rewriter, history, now, logger } = ports;
+  const { timeZones, learners, rewriter, history, warehouse, now, logger } = ports;
   const { timeZone, requestedAt } = change;
   let current: TimeZoneChange | null = change;
 
@@ -107,6 +109,7 @@ function createZoneMove(ports: TimeZonePorts, tenant: string, change: TimeZoneCh
     }
     await waitUntilStored(ports);
     if (current === null) return;
+    await warehouse.dropCopies(tenant);
     await save({ doneAt: now() });
     logger.info({ tenant, time_zone: timeZone, learners: current?.learners }, 'time zone changed');
   }

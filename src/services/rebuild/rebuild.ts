@@ -30,6 +30,7 @@ export async function rebuild(dependencies: RebuildDependencies, options: Rebuil
   const lostState = await findRestorableShared(dependencies, hasDeployment);
   if (lostPartitions.length === 0 && lostState.length === 0 && hasDeployment) return null;
   const start = await resumeOrStart(store, lostPartitions, lostState);
+  await source.restoreReplaced(lostPartitions);
   const { checkpoint, ...replayed } = await replayAllLearners(dependencies, options, facts.partitions, start);
   await restoreTenants(dependencies, options, checkpoint);
   const unreadableKeys = await restoreOtherState(dependencies, options, checkpoint, facts.partitions);

@@ -92,7 +92,8 @@ async function listDueCorrections(
 
 function toDueRewrite(partition: number, id: string, text: string, now: number): DueCorrection {
   const { tenant, userId, fromSeq, takenBackDay } = decodeCorrection(text);
-  const rows = { tenant, userId, partition, below: toFirstRowId(id), fromSeq, goalAt: 0 };
+  const keepsAnswers = takenBackDay === null;
+  const rows = { tenant, userId, partition, below: toFirstRowId(id), fromSeq, goalAt: 0, keepsAnswers };
   // A retraction removes one answer. All other rows are written again.
   const removal = { answers: takenBackDay === null ? {} : { [takenBackDay]: 1 }, before: {} };
   return { id, text, rows, plan: { removal, ageMs: now - parseOutboxId(id).ms } };

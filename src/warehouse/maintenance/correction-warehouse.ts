@@ -19,7 +19,14 @@ import { buildDeleteFrom, type ClusterName, quote } from '../clickhouse/ddl.js';
 import { insertObjects } from '../clickhouse/insert-rows.js';
 import { type RollupPart, repairPart } from '../ingest/repair.js';
 import type { TenantRead } from '../reads/tenant-read.js';
-import { attempts, countedCondition, learnerSnapshots, summedAnswers } from '../schema/attempt-tables.js';
+import {
+  attempts,
+  countedCondition,
+  learnerSnapshots,
+  replacedAttempts,
+  storedColumnNames,
+  summedAnswers,
+} from '../schema/attempt-tables.js';
 import { erasures } from '../schema/deployment-tables.js';
 import {
   belowCondition,
@@ -96,6 +103,8 @@ export function createCorrectionWarehouse(client: ClickHouseClient, cluster: Clu
     /** The caller must lock the partitions. Every step can be repeated. */
     remove: async (rows: readonly CorrectedRows[], signal?: AbortSignal): Promise<void> => {
       await syncReplicas(client, attempts.name, cluster, signal);
+      const kept = rows.filter(({ keepsAnswers }) => keepsAnswers);
+      if (kept.length > 0) await runStatement(client, buildCopy(kept), { signal });
       await deleteRows(attempts.name, buildCorrectedCondition(rows), signal);
       const erased = rows.filter(({ fromSeq }) => fromSeq === 0);
       await removeEnded(archiveTables, erased, signal);
@@ -103,6 +112,8 @@ export function createCorrectionWarehouse(client: ClickHouseClient, cluster: Clu
       await repairPart({ client, cluster, signal }, skillDays, buildDaysPart(rows));
       await repairPart({ client, cluster, signal }, learnerSums, buildLearnersPart(rows));
     },
+    /** Call it when the rewritten rows of the tenant are stored. */
+    dropCopies: (tenant: string) => deleteRows(replacedAttempts.name, `tenant = ${quote(tenant)}`),
     removeLateRows: (rows: readonly CorrectedRows[]): Promise<void> => removeEnded(lateTables, rows),
     /** Also finds learners who started a new history. */
     findErasedLearners: (erased: readonly { readonly tenant: string; readonly hash: string }[]) => {
@@ -168,6 +179,10 @@ GROUP BY erasure_id, requested_at ORDER BY requested_at DESC, erasure_id DESC LI
 
 const buildCorrectedCondition = (rows: readonly CorrectedRows[]): string =>
   expandToLearners(`${learnerCondition} AND learner_seq >= {from_seq:UInt32} AND ${belowCondition}`, rows);
+
+const buildCopy = (rows: readonly CorrectedRows[]): string =>
+  `INSERT INTO ${replacedAttempts.name} (${storedColumnNames})
+  SELECT ${storedColumnNames} FROM attempts WHERE ${buildCorrectedCondition(rows)} SETTINGS insert_deduplicate = 0`;
 
 const buildDayCount = (rows: readonly CorrectedRows[]): string => `SELECT ${learnerNameSql} AS name,
   toInt32(intDiv(toUnixTimestamp64Milli(received_at), 86400000)) AS day, toUInt32(count()) AS answers

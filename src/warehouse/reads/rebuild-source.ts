@@ -15,9 +15,16 @@ import type {
 } from '../../contracts/rebuild/rebuild-tasks.js';
 import type { WebhookRecord } from '../../contracts/webhooks/webhooks.js';
 import { minRegisteredLearners } from '../../domain/base/score-constants.js';
-import { selectNumber, selectRows } from '../clickhouse/client.js';
-import { countedCondition, learnerSnapshots, skillAnswers } from '../schema/attempt-tables.js';
+import { runStatement, selectNumber, selectRows } from '../clickhouse/client.js';
+import {
+  countedCondition,
+  learnerSnapshots,
+  replacedAttempts,
+  skillAnswers,
+  storedColumnNames,
+} from '../schema/attempt-tables.js';
 import { selectLastChanges } from '../schema/current-views.js';
+import { retainedCondition } from '../schema/rollups.js';
 import { createFactsHistory } from './facts-history.js';
 import {
   afterLearnerCondition,
@@ -152,6 +159,18 @@ const selectDays = `SELECT partition_id AS partition, toString(tenant) AS tenant
   toUInt32(intDiv(toUnixTimestamp(received_at), 86400)) AS day, toFloat64(count()) AS answers
 FROM attempts WHERE ${partitionCondition} AND ${countedCondition} GROUP BY partition, tenant, day`;
 
+/**
+ * Answers whose rewritten rows were lost with Redis. After a retraction, numbers of later answers are lower: the copy of
+ * the last one is no missing answer.
+ */
+const insertReplaced = `INSERT INTO attempts (${storedColumnNames}) SELECT ${storedColumnNames}
+FROM ${replacedAttempts.name} FINAL WHERE ${partitionCondition} AND ${retainedCondition}
+  AND (tenant, user_id, learner_seq) NOT IN (SELECT tenant, user_id, learner_seq FROM attempts
+    WHERE (tenant, user_id) IN (SELECT tenant, user_id FROM ${replacedAttempts.name}))
+  AND (tenant, user_id) NOT IN (SELECT r.tenant, r.user_id FROM ${replacedAttempts.name} AS r
+    JOIN taken_back AS t ON t.tenant = r.tenant AND t.user_id = r.user_id WHERE t.taken_back_at >= r.replaced_at)
+SETTINGS insert_deduplicate = 0`;
+
 export type RebuildSource = ReturnType<typeof createRebuildSource>;
 
 export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: string, maxItems: number) {
@@ -184,6 +203,9 @@ export function createRebuildSource(client: ClickHouseClient, clickhouseUrl: str
     mappings: fetchMappings,
     timeZones: fetchTimeZones,
     hasStoredState: () => hasStoredState(client),
+    /** Only for partitions that Redis lost. */
+    restoreReplaced: (partitions: readonly number[]) =>
+      runStatement(client, insertReplaced, { params: { partitions } }),
     sampleLearners: () => select<LearnerId & { readonly partition: number }>(selectSample),
     countAnswers: (partitions: readonly number[]) => count(partitionCondition, { partitions }),
     pages: (partitions: readonly number[], after: LearnerId | null) =>

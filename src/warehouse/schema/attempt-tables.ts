@@ -107,6 +107,19 @@ export const attempts = defineTable(
   },
 );
 
+const storedColumns = attempts.columns.filter(({ type }) => !type.includes(' ALIAS '));
+export const storedColumnNames: string = storedColumns.map(({ name }) => name).join(', ');
+
+/** The rewritten rows are only in Redis while ClickHouse lacks them (ADR 44). */
+export const replacedAttempts = defineTable(
+  'replaced_attempts -- Copies of answers while a change of the time zone rewrites them, for a rebuild of Redis',
+  [
+    ...storedColumns,
+    ...parseColumns("replaced_at DateTime64(3, 'UTC') DEFAULT now64(3) -- Time of the copy"),
+  ],
+  { engine: 'ReplacingMergeTree', orderBy: '(tenant, user_id, learner_seq)' },
+);
+
 /** Number of skills of a row. */
 export const skillCount = '(1 + length(further_skills))';
 

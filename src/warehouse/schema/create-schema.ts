@@ -13,7 +13,13 @@ import {
   type View,
 } from '../clickhouse/ddl.js';
 import { insertObjects } from '../clickhouse/insert-rows.js';
-import { attempts, buildSummedSource, learnerSnapshots, skillAnswers } from './attempt-tables.js';
+import {
+  attempts,
+  buildSummedSource,
+  learnerSnapshots,
+  replacedAttempts,
+  skillAnswers,
+} from './attempt-tables.js';
 import { forecasts, goals, skillCatalogue } from './current-views.js';
 import { apiKeys, deployments, erasures, tenantSettings, xapiMappings } from './deployment-tables.js';
 import { forecastCoverage, forecastOutcomes } from './forecast-views.js';
@@ -74,7 +80,7 @@ const otherTables = [
   ...[goalChanges, skillChanges, servedForecasts, retractedAnswers, webhooks],
   ...[groupChanges, groupMemberChanges, learnerProfileChanges],
   ...[deployments, apiKeys, erasures, xapiMappings, tenantSettings],
-  ...[archivedMonths, archivedLearnerSkill, learnerSnapshots],
+  ...[archivedMonths, archivedLearnerSkill, learnerSnapshots, replacedAttempts],
 ];
 
 /** A view reads only views of earlier groups. */

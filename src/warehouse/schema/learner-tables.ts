@@ -3,7 +3,7 @@
  * learners.
  */
 import type { Table } from '../clickhouse/ddl.js';
-import { attempts, learnerSnapshots, skillCount } from './attempt-tables.js';
+import { attempts, learnerSnapshots, replacedAttempts, skillCount } from './attempt-tables.js';
 import { groupMemberChanges, learnerProfileChanges } from './group-tables.js';
 import { goalChanges, retractedAnswers, servedForecasts } from './journal-tables.js';
 import {
@@ -56,8 +56,11 @@ const remainderQuery = `SELECT tenant, user_id, toInt64(r.attempts) AS n FROM ${
     UNION ALL SELECT tenant, user_id, -${levels.length} * toInt64(a.attempts) AS n FROM ${archiveSource}
       WHERE ${learnerCondition} AND NOT ${archivedMonthCondition} AND ${archivedCondition}`;
 
+const endedRowsCondition = `${learnerCondition} AND ${belowCondition}`;
+
 export const learnerTables: readonly LearnerTable[] = [
-  { table: attempts, rowType: 'attempt', endedCondition: `${learnerCondition} AND ${belowCondition}` },
+  { table: attempts, rowType: 'attempt', endedCondition: endedRowsCondition },
+  { table: replacedAttempts, rowType: 'replaced_attempt', endedCondition: endedRowsCondition },
   {
     ...{
       table: sums,
