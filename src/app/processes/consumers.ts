@@ -50,11 +50,11 @@ import { type Consumers, toLabeledSamples } from '../operations/metrics.js';
 import type { Engine } from '../startup/engine.js';
 
 const hourMs = dayMs / 24;
-/** A batch reads the histories of up to 50 learners. */
+/** A batch reads the histories of ten learners. */
 const historyLimits: LimiterOptions = {
   maxRunning: 4,
   maxRunningOfTenant: 4,
-  maxQueuedOfTenant: 50,
+  maxQueuedOfTenant: 10,
   maxQueueWaitMs: 60_000,
   rejectionMessage: 'Too many histories are being read; retry later.',
 };

@@ -9,7 +9,7 @@ import { ApiError } from '../../errors.js';
 import { computeSum } from '../../lists.js';
 import type { Logger } from '../../logger.js';
 import type { TimeZoneChange, TimeZoneStore } from '../../store/catalogue/time-zones.js';
-import { maxRewrittenAnswers } from '../../store/corrections/rewrites.js';
+import { maxRewrittenAnswers, rewritesPerStatement } from '../../store/corrections/rewrites.js';
 import type { CorrectionWarehouse } from '../../warehouse/maintenance/correction-warehouse.js';
 import type { FactsHistory } from '../../warehouse/reads/facts-history.js';
 import { type StorageWaitPorts, waitUntilStored } from '../outbox/wait-until-stored.js';
@@ -29,7 +29,6 @@ export interface TimeZonePorts extends LearnerHistoryPorts, StorageWaitPorts {
 
 /** A commit with this many answers blocks Redis for about 20 ms. */
 const answersPerCommit = 2000;
-const learnersPerCommit = 50;
 /** A worker that still has the previous zone creates no learner after this time. */
 const settleMs = 5000;
 const pauseMs = 500;
@@ -127,7 +126,8 @@ function ignoreErased(error: unknown): null {
 const isTooLong = (attempts: number): boolean => attempts > maxRewrittenAnswers;
 
 const isFull = (batch: readonly MovingLearner[]): boolean =>
-  batch.length === learnersPerCommit || computeSum(batch.map(({ attempts }) => attempts)) >= answersPerCommit;
+  batch.length === rewritesPerStatement ||
+  computeSum(batch.map(({ attempts }) => attempts)) >= answersPerCommit;
 
 const maxPendingRows = 5000;
 

@@ -14,6 +14,7 @@ import { readReplicated } from '../redis/connection/replication.js';
 import { acceptedField, partitionPrefix } from '../redis/keys.js';
 import { decodeErasure, maxOpenErasures } from './erasures.js';
 import { removeParkedRows } from './redrive.js';
+import { rewritesPerStatement } from './rewrites.js';
 
 /** An erasure, or a rewrite at the head of the outbox. */
 export interface DueCorrection {
@@ -30,8 +31,6 @@ export type PlannedCorrection = DueCorrection & { readonly plan: NonNullable<Due
 export type CorrectionStore = ReturnType<typeof createCorrectionStore>;
 
 const duePageSize = 200;
-/** As many as one statement corrects. */
-const maxRewrites = 100;
 
 /** @param onUnreadable receives skipped records, which stay due */
 export const createCorrectionStore = (client: RedisClient, onUnreadable = throwUnreadable) => ({
@@ -118,7 +117,7 @@ ${nowLua}
 local out = KEYS[1] .. ':out'
 local head = redis.call('XRANGE', out, '-', '+', 'COUNT', 1)[1]
 local found = { now(), head and head[1] or '', '0' }
-local first = head and head[2][1] == 'c' and redis.call('XRANGE', out, '-', '+', 'COUNT', ${maxRewrites}) or {}
+local first = head and head[2][1] == 'c' and redis.call('XRANGE', out, '-', '+', 'COUNT', ${rewritesPerStatement}) or {}
 for i, entry in ipairs(first) do
   if entry[2][1] ~= 'c' then break end
   found[3] = tostring(i)

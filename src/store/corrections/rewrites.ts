@@ -12,6 +12,9 @@ import { markerName, maxJournalEntries, partitionPrefix } from '../redis/keys.js
 /** Rewriting this many answers blocks Redis for about half a second. */
 export const maxRewrittenAnswers = 50_000;
 
+/** Of a partition, corrected by one statement. Few, because ClickHouse lacks their answers until the next insert. */
+export const rewritesPerStatement = 10;
+
 export interface Rewrite {
   /** Version of the record before the replay. */
   readonly expectedVersion: number;
