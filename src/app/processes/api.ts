@@ -30,7 +30,7 @@ import { readDeployment } from '../../store/redis/server/deployment.js';
 import { fetchRedisVersion } from '../../store/redis/server/server-info.js';
 import { createMessageStore } from '../../store/webhooks/messages.js';
 import { createModelHistory } from '../../warehouse/ingest/model-history.js';
-import { findReceipt, listReceipts } from '../../warehouse/maintenance/correction-warehouse.js';
+import { findReceipt, listReceipts } from '../../warehouse/maintenance/erasure-receipts.js';
 import { countSkillAnswers } from '../../warehouse/reads/answer-columns.js';
 import { createClassAnswers } from '../../warehouse/reads/class-answers.js';
 import { createFactsHistory } from '../../warehouse/reads/facts-history.js';
