@@ -54,7 +54,9 @@ export function createCorrectionApplier({ store, warehouse, logger }: Correction
     await warehouse.remove(rows, signal);
     for (const one of some) await store.complete(one);
     const erasures = some.filter(isErasure).length;
-    logger.info({ erasures, rewritten: some.length - erasures }, 'erasures and retractions applied');
+    // A change of a time zone rewrites thousands of learners.
+    const level = rows.every(({ keepsAnswers }) => keepsAnswers) ? 'debug' : 'info';
+    logger[level]({ erasures, rewritten: some.length - erasures }, 'erasures and rewrites applied');
   }
 }
 
