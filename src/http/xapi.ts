@@ -7,6 +7,7 @@ import { StatementBody, Uuid } from '../contracts/xapi/statement.js';
 import { type ErrorCode, errorTable, invalid } from '../errors.js';
 import { type MappingPorts, putMapping, readMapping } from '../services/xapi/manage-mapping.js';
 import { putStatement, recordStatements, type StatementPorts } from '../services/xapi/record-statements.js';
+import { runInSlices } from '../slices.js';
 import { handleTagged, toErrorObject } from './replies.js';
 import { type Protocol, type Reply, type Route, route } from './route.js';
 import {
@@ -63,7 +64,7 @@ const mapping = allowAdmin(largeBody(MappingRequest), 'xapi_mapping.saved');
 /** Repeated names are invalid (Data, 2.4). @throws ApiError INVALID_REQUEST */
 async function parseStatements({ body }: Call): Promise<unknown> {
   const sent = await parseLargeJson(body, maxStatementValues);
-  checkUniqueNames(body);
+  await runInSlices(checkUniqueNames(body));
   return sent;
 }
 

@@ -47,9 +47,11 @@ test('checkJsonShape skips bodies below the size threshold', () => {
   assert.doesNotThrow(() => checkJsonShape(Buffer.from('['.repeat(10_000)), 1, false));
 });
 
+const checkNames = (text: string): unknown => [...checkUniqueNames(Buffer.from(text))];
+
 test('checkUniqueNames accepts every text of JSON.stringify', () => {
   forAll(fc.json({ maxDepth: 6, stringUnit: 'binary' }), (text) =>
-    assert.doesNotThrow(() => checkUniqueNames(Buffer.from(text))),
+    assert.doesNotThrow(() => checkNames(text)),
   );
 });
 
@@ -66,7 +68,7 @@ test('checkUniqueNames finds a repeated name at any depth and in any spelling', 
     [`{"${'x'.repeat(5000)}":1,"${'x'.repeat(5000)}":2}`, 'x'.repeat(100)],
   ] as const;
   for (const [text, path] of repeated)
-    assert.throws(() => checkUniqueNames(Buffer.from(text)), {
+    assert.throws(() => checkNames(text), {
       code: 'INVALID_REQUEST',
       details: [{ path, message: 'must not be repeated in its object' }],
     });
@@ -76,5 +78,5 @@ test('checkUniqueNames finds a repeated name at any depth and in any spelling', 
     '{"a":"b","b":"a:","A":{}}',
     '{"a":"{\\"a\\":1"}',
   ];
-  for (const text of unique) assert.doesNotThrow(() => checkUniqueNames(Buffer.from(text)), text);
+  for (const text of unique) assert.doesNotThrow(() => checkNames(text), text);
 });

@@ -50,14 +50,6 @@ import { type Consumers, toLabeledSamples } from '../operations/metrics.js';
 import type { Engine } from '../startup/engine.js';
 
 const hourMs = dayMs / 24;
-/** A batch reads the histories of ten learners. */
-const historyLimits: LimiterOptions = {
-  maxRunning: 4,
-  maxRunningOfTenant: 4,
-  maxQueuedOfTenant: 10,
-  maxQueueWaitMs: 60_000,
-  rejectionMessage: 'Too many histories are being read; retry later.',
-};
 const retentionIntervalMs = 6 * hourMs;
 /** The journal lags by this plus one run. ClickHouse can merge a part every two seconds. */
 const journalIntervalMs = 2000;
@@ -73,6 +65,7 @@ export function startConsumers(engine: Engine, config: Config, metricRegistry: M
   const { redis, partitions, endpoints, compute, logger } = engine;
   const fits = createFitDependencies(engine, endpoints, { servesRequests: true }, logger);
   const calibrations = createFitDependencies(engine, endpoints, { threads: 1, servesRequests: true }, logger);
+  const timeZonePorts = createTimeZonePorts(engine);
   const goals = { checks: createGoalChecks(redis), forecaster: compute, now: Date.now, logger };
   return {
     pipeline: startPipeline(engine),
@@ -94,13 +87,22 @@ export function startConsumers(engine: Engine, config: Config, metricRegistry: M
     journal: startJournal(engine),
     webhooks: startWebhooks(engine, config, metricRegistry),
     timeZones: startScheduledConsumer(engine, schedules.timeZones, timeZoneIntervalMs, (signal) =>
-      changeTimeZones(createTimeZonePorts(engine), signal),
+      changeTimeZones(timeZonePorts, signal),
     ),
     goals: startScheduledConsumer(engine, schedules.goals, goalCheckIntervalMs, (signal) =>
       checkGoals(goals, partitions, AbortSignal.any([signal, AbortSignal.timeout(maxRunMs)])),
     ),
   };
 }
+
+/** A batch reads the histories of ten learners. */
+const historyLimits: LimiterOptions = {
+  maxRunning: 4,
+  maxRunningOfTenant: 4,
+  maxQueuedOfTenant: 10,
+  maxQueueWaitMs: 60_000,
+  rejectionMessage: 'Too many histories are being read; retry later.',
+};
 
 function createTimeZonePorts(engine: Engine) {
   const { redis, clickhouse, endpoints, partitions, outbox, learners, compute, logger } = engine;

@@ -5,7 +5,7 @@ import {
   type AuditReport,
   describeMismatch,
   describeReport,
-  formatDay,
+  formatAuditDay,
   type Mismatch,
 } from '../../services/audit/audit-report.js';
 import { runAudit } from '../../services/audit/run-audit.js';
@@ -68,7 +68,7 @@ function formatAudit({ days, seconds, totals, mismatches, notCompared }: AuditRe
   };
   const verdict = notCompared.length > 0 ? 'no mismatch in the compared parts' : 'no mismatch';
   return [
-    `${formatDay(days.from)} to ${formatDay(days.to - 1)}, in ${seconds.toFixed(1)} s`,
+    `${formatAuditDay(days.from)} to ${formatAuditDay(days.to - 1)}, in ${seconds.toFixed(1)} s`,
     formatTable(Object.entries(balance).map(([name, value]) => [name, formatNumber(value)])),
     ...(mismatches.length > 0 ? [formatMismatches(mismatches)] : []),
     ...notCompared.map((what) => `Not compared: ${what}`),

@@ -9,7 +9,7 @@ export interface AnswerLog {
   /** 0 if the answer has no item. */
   readonly item: Uint32Array;
   readonly correct: Uint8Array;
-  /** Unix milliseconds; a constant if the log has no times. */
+  /** Unix milliseconds; in a fit moved to local time, so that its UTC days are local days. A constant without times. */
   readonly at: Float64Array;
   /** NaN if not reported. */
   readonly seconds: Float32Array;

@@ -170,10 +170,10 @@ export function replayInTimeZone<Row extends ReplayRow>(
   context: RewriteContext,
 ): RewrittenHistory<Row> {
   const { toDay } = getCalendar(timeZone);
-  const moved = rows.map(({ event, conditions, ...row }) => {
-    const localDay = toDay(event.occurredAt);
-    return { ...row, event, conditions: { ...conditions, timeZone, localDay } };
-  }) as unknown as Row[];
+  const moved = rows.map((row) => ({
+    ...row,
+    conditions: { ...row.conditions, timeZone, localDay: toDay(row.event.occurredAt) },
+  }));
   const { rewritten, states } = replayChanged(rows, from, { rows: moved, removedIndex: null }, context);
   return { rewritten, states: states && { ...states, learner: { ...states.learner, timeZone } } };
 }

@@ -1,5 +1,5 @@
 import { allDays, type DayRange } from '../../contracts/schema/tenant-day.js';
-import { dayMs, formatDate } from '../../domain/base/common.js';
+import { formatDay } from '../../domain/base/calendar.js';
 
 export interface Mismatch {
   readonly kind: MismatchKind;
@@ -31,7 +31,7 @@ export interface AuditReport {
 
 export const describeReport = ({ at, seconds, days, totals, mismatches, notCompared }: AuditReport) => ({
   at: new Date(at).toISOString(),
-  ...{ seconds, from: formatDay(days.from), to: formatDay(days.to - 1) },
+  ...{ seconds, from: formatAuditDay(days.from), to: formatAuditDay(days.to - 1) },
   ...totals,
   mismatches: mismatches.map(describeMismatch),
   not_compared: notCompared,
@@ -52,26 +52,27 @@ export const mismatchKinds = Object.keys(meanings);
 
 export const describeMismatch = (mismatch: Mismatch) => ({
   ...mismatch,
-  day: formatDay(mismatch.day),
+  day: formatAuditDay(mismatch.day),
   meaning: meanings[mismatch.kind],
   look: buildInvestigationQuery(mismatch),
 });
 
 function buildInvestigationQuery({ kind, tenant, day, partition, place }: Mismatch): string {
-  const dayFilter = `tenant = '${tenant}' AND toDate(received_at) = '${formatDay(day)}'`;
+  const dayFilter = `tenant = '${tenant}' AND toDate(received_at) = '${formatAuditDay(day)}'`;
   const partitionFilter = partition === null ? dayFilter : `${dayFilter} AND partition_id = ${partition}`;
   if (kind === 'rollup') {
     const rollup = place?.split('.')[0] ?? '';
-    const filterDay = (column: string) => (day === allDays ? '' : ` AND ${column} = '${formatDay(day)}'`);
+    const filterDay = (column: string) =>
+      day === allDays ? '' : ` AND ${column} = '${formatAuditDay(day)}'`;
     const raw = `SELECT count() FROM skill_answers AS a WHERE a.tenant = '${tenant}'${filterDay('a.local_date')}`;
     return `SELECT sum(attempts) AS rollup, (${raw}) AS raw FROM ${rollup} WHERE tenant = '${tenant}'${filterDay('day')}`;
   }
   if (kind === 'doubled_id')
     return `SELECT partition_id, outbox_ms, outbox_seq, count(), any(user_id), any(learner_seq) FROM attempts WHERE ${partitionFilter} GROUP BY partition_id, outbox_ms, outbox_seq HAVING count() > 1`;
   if (kind === 'missing')
-    return `SELECT user_id, max(learner_seq) AS newest, count() AS stored FROM attempts WHERE tenant = '${tenant}' AND partition_id = ${partition} GROUP BY user_id HAVING stored != newest AND max(toDate(received_at)) >= '${formatDay(day)}'`;
+    return `SELECT user_id, max(learner_seq) AS newest, count() AS stored FROM attempts WHERE tenant = '${tenant}' AND partition_id = ${partition} GROUP BY user_id HAVING stored != newest AND max(toDate(received_at)) >= '${formatAuditDay(day)}'`;
   return `SELECT user_id, learner_seq, count(), groupArray((outbox_ms, outbox_seq)) FROM attempts WHERE ${partitionFilter} GROUP BY user_id, learner_seq HAVING count() > 1`;
 }
 
 /** @param day since 1970 @returns YYYY-MM-DD, or `all days` */
-export const formatDay = (day: number): string => (day === allDays ? 'all days' : formatDate(day * dayMs));
+export const formatAuditDay = (day: number): string => (day === allDays ? 'all days' : formatDay(day));

@@ -52,7 +52,7 @@ function createZoneMove(ports: TimeZonePorts, tenant: string, change: TimeZoneCh
   const { timeZone, requestedAt } = change;
   let current: TimeZoneChange | null = change;
 
-  /** Stops if another change replaced this one. */
+  /** `current` becomes null if another change replaced this one, or if Redis was emptied. */
   async function save(next: Partial<TimeZoneChange>): Promise<void> {
     const changed: TimeZoneChange = { ...(current as TimeZoneChange), ...next };
     current = (await timeZones.update(tenant, current as TimeZoneChange, changed)) ? changed : null;
@@ -85,8 +85,9 @@ function createZoneMove(ports: TimeZonePorts, tenant: string, change: TimeZoneCh
         found += 1;
         const partition = ports.partitionOf(tenant, userId);
         const batch = [...(batches.get(partition) ?? []), { userId, attempts: state.attempts }];
-        batches.set(partition, isFull(batch) ? [] : batch);
-        if (isFull(batch)) await moveBatch(partition, batch);
+        const isComplete = isFull(batch);
+        batches.set(partition, isComplete ? [] : batch);
+        if (isComplete) await moveBatch(partition, batch);
         if (current === null) return found;
       }
     }
@@ -109,7 +110,7 @@ function createZoneMove(ports: TimeZonePorts, tenant: string, change: TimeZoneCh
     await waitUntilStored(ports);
     if (current === null) return;
     await save({ doneAt: now() });
-    // Later: a Redis that was emptied meanwhile has no change to save.
+    // A rebuild needs the copies if Redis was emptied.
     if (current === null) return;
     await warehouse.dropCopies(tenant);
     logger.info({ tenant, time_zone: timeZone, learners: current?.learners }, 'time zone changed');

@@ -1,20 +1,16 @@
 /** Local days of times that have no `local_date`. They follow the tenant's current time zone. */
-import { parseColumns, type View } from '../clickhouse/ddl.js';
+import type { View } from '../clickhouse/ddl.js';
+import { pickColumns, selectLastChanges } from './current-views.js';
 import { tenantSettings } from './deployment-tables.js';
-
-const lastColumn = (name: string): string => `argMax(s.${name}, s.updated_at) AS ${name}`;
 
 export const timeZones: View = {
   name: 'time_zones',
   comment: 'Time zones of tenants; a tenant that is not listed has UTC',
-  columns: [
-    ...parseColumns('tenant LowCardinality(String) -- Owner of the learners'),
-    ...tenantSettings.columns.filter(({ name }) => ['time_zone', 'starts', 'offsets'].includes(name)),
-  ],
-  query: `SELECT tenant, ${['time_zone', 'starts', 'offsets'].map(lastColumn).join(', ')}
-FROM tenant_settings AS s GROUP BY tenant`,
+  columns: pickColumns(tenantSettings, 'tenant', 'time_zone', 'starts', 'offsets'),
+  query: `SELECT tenant, last.1 AS time_zone, last.2 AS starts, last.3 AS offsets
+FROM ${selectLastChanges(tenantSettings.name, 'tenant', 'time_zone, starts, offsets')}`,
 };
 
-/** @param time expression @param zones alias of `time_zones` in a LEFT JOIN: without a row, the offset is 0 */
-export const toLocalDate = (time: string, zones = 'z'): string =>
-  `toDate(addSeconds(${time}, ${zones}.offsets[arrayLastIndex(start -> start <= ${time}, ${zones}.starts)]))`;
+/** Needs a LEFT JOIN with `time_zones AS z`: without a row, the offset is 0. @param time expression */
+export const toLocalDate = (time: string): string =>
+  `toDate(addSeconds(${time}, z.offsets[arrayLastIndex(start -> start <= ${time}, z.starts)]))`;

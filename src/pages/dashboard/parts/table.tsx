@@ -52,12 +52,9 @@ export const createColumnBuilder =
   (
     title: string,
     source: CellField<Row> | ((row: Row) => CellValue),
-    {
-      isTime = false,
-      format = isTime ? formatDayTime : undefined,
-      ...options
-    }: ColumnOptions<Row, never> = {},
+    allOptions: ColumnOptions<Row, never> = {},
   ) => {
+    const { isTime, format = isTime ? formatDayTime : undefined, ...options } = allOptions;
     const read = typeof source === 'function' ? source : (row: Row) => row[source] as CellValue;
     const value = isTime ? (row: Row) => toFileTime(read(row) as string | null) : read;
     return { title, value, ...(format && { show: (row: Row) => format(value(row) as never) }), ...options };

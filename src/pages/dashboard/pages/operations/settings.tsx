@@ -45,7 +45,7 @@ export function SettingsPart() {
 type Change = NonNullable<Settings['time_zone_change']>;
 
 const describeChange = ({ status, requested_at, done_at, learners }: Change): string =>
-  `${status} since ${formatDayTime(done_at ?? requested_at)}; ${pluralize(learners, 'learner')} moved`;
+  `${status === 'done' ? 'done' : 'running since'} ${formatDayTime(done_at ?? requested_at)}; ${pluralize(learners, 'learner')} moved`;
 
 /** The service may know more names. */
 const timeZones = [...new Set(['UTC', ...Intl.supportedValuesOf('timeZone')])];
