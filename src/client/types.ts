@@ -156,7 +156,7 @@ export type PredictionQuery = {
 };
 
 export type VelocityQuery = {
-  readonly skill_id?: Id | undefined;
+  readonly skill_id?: StoredId | undefined;
   readonly days?: number | undefined;
 };
 
@@ -166,7 +166,7 @@ export type CoverageQuery = {
 };
 
 export type ReliabilityQuery = {
-  readonly skill_id?: Id | undefined;
+  readonly skill_id?: StoredId | undefined;
   /** Local days, including today. */
   readonly days?: number | undefined;
 };
@@ -237,6 +237,9 @@ export type KeyQuery = PageQuery & {
 
 /** Identifier: 1 to 128 characters without control characters, not `.` or `..`, compared byte by byte. */
 export type Id = string;
+
+/** Identifier: 1 to 128 characters without control characters. `.` and `..` only if an earlier version stored them. */
+export type StoredId = string;
 
 /** RFC 3339 time in UTC. */
 export type Time = string;
@@ -381,7 +384,7 @@ export type Prediction = Scores & {
   readonly recommendations: readonly string[];
   readonly recommendation_codes: readonly {
     readonly code: string;
-    readonly skill_id: Id | null;
+    readonly skill_id: StoredId | null;
   }[];
   readonly recommendations_reason: string | null;
   readonly forecast_days: number;
@@ -408,13 +411,13 @@ export type ClassPredictions = {
   readonly results: readonly (
     | {
         readonly index: number;
-        readonly user_id: Id;
+        readonly user_id: StoredId;
         readonly status: 200;
         readonly data: Prediction;
       }
     | {
         readonly index: number;
-        readonly user_id: Id;
+        readonly user_id: StoredId;
         readonly status: 404 | 500;
         readonly error: ErrorObject;
       }
@@ -422,10 +425,10 @@ export type ClassPredictions = {
 };
 
 export type WhatIf = Scores & {
-  readonly user_id: Id;
+  readonly user_id: StoredId;
   readonly plan: {
     readonly answers_per_day: number;
-    readonly skills: readonly Id[] | null;
+    readonly skills: readonly StoredId[] | null;
     readonly days: number;
   };
   readonly without_plan: {
@@ -439,18 +442,18 @@ export type WhatIf = Scores & {
 };
 
 export type NextItems = {
-  readonly user_id: Id;
+  readonly user_id: StoredId;
   readonly target: number;
   /** Items in descending order of value. */
   readonly items: readonly {
     /** Position of the item in the request, from 0. */
     readonly index: number;
-    readonly item_id: Id | null;
-    readonly skill_id: Id;
+    readonly item_id: StoredId | null;
+    readonly skill_id: StoredId;
     readonly mastery: number;
     /** If the item has `skill_ids`: each skill, in that order. `skill_id` and `mastery` are of the first. */
     readonly skills?: readonly {
-      readonly skill_id: Id;
+      readonly skill_id: StoredId;
       readonly mastery: number;
     }[];
     readonly p_correct: number;
@@ -469,7 +472,7 @@ export type NextItems = {
 };
 
 export type LearnerSkill = {
-  readonly skill_id: Id;
+  readonly skill_id: StoredId;
   readonly section: 'math' | 'rw' | null;
   readonly expected_accuracy: number;
   readonly expected_low: number;
@@ -488,7 +491,7 @@ export type LearnerSkill = {
 };
 
 export type Mastery = {
-  readonly user_id: Id;
+  readonly user_id: StoredId;
   /** All answers of the learner. An answer to a question with several skills counts once. */
   readonly total_attempts: number;
   readonly correct_attempts: number;
@@ -503,7 +506,7 @@ export type ClassMastery = {
   readonly results: readonly (
     | {
         readonly index: number;
-        readonly user_id: Id;
+        readonly user_id: StoredId;
         readonly status: 200;
         readonly data: {
           /** All answers of the learner. With `skill_ids`: the sum over these skills. */
@@ -511,7 +514,7 @@ export type ClassMastery = {
           readonly correct_attempts: number;
           readonly mastered: number;
           readonly last_attempt_at: Time | null;
-          readonly plateaus: readonly Id[];
+          readonly plateaus: readonly StoredId[];
           /** Values by skill_id. */
           readonly expected_accuracy: {
             readonly [field: string]: number;
@@ -524,7 +527,7 @@ export type ClassMastery = {
       }
     | {
         readonly index: number;
-        readonly user_id: Id;
+        readonly user_id: StoredId;
         readonly status: 404 | 500;
         readonly error: ErrorObject;
       }
@@ -543,7 +546,7 @@ export type Parameters = {
 };
 
 export type SkillMastery = LearnerSkill & {
-  readonly user_id: Id;
+  readonly user_id: StoredId;
   readonly explanation?: {
     readonly parameters: Parameters;
     readonly steps:
@@ -552,7 +555,7 @@ export type SkillMastery = LearnerSkill & {
           readonly learner_seq: number;
           readonly is_correct: boolean;
           /** Other skills of the question. Absent if it needs only this skill. */
-          readonly other_skills?: readonly Id[];
+          readonly other_skills?: readonly StoredId[];
           readonly question_difficulty: number | null;
           readonly mastery_before_forgetting: number | null;
           readonly forgetting: number | null;
@@ -590,8 +593,8 @@ export type SkillMastery = LearnerSkill & {
 };
 
 export type Velocity = {
-  readonly user_id: Id;
-  readonly skill_id: Id | null;
+  readonly user_id: StoredId;
+  readonly skill_id: StoredId | null;
   readonly days: number;
   readonly velocity_per_attempt: number | null;
   readonly velocity_per_day: number | null;
@@ -602,7 +605,7 @@ export type Velocity = {
   readonly acceleration: number | null;
   readonly momentum: number | null;
   readonly momentum_label: 'building' | 'steady' | 'fading' | null;
-  readonly plateaus: readonly Id[];
+  readonly plateaus: readonly StoredId[];
   readonly answers_per_day: number | null;
   readonly source_lag_seconds: number | null;
   readonly active_days: number | null;
@@ -619,7 +622,7 @@ export type Velocity = {
 };
 
 export type Goal = {
-  readonly user_id: Id;
+  readonly user_id: StoredId;
   readonly updated_at: Time;
   /** Total score, in steps of 10. */
   readonly target_score: number;
@@ -627,14 +630,14 @@ export type Goal = {
 };
 
 export type DeletedGoal = {
-  readonly user_id: Id;
+  readonly user_id: StoredId;
   readonly updated_at: Time;
   readonly target_score: null;
   readonly target_date: null;
 };
 
 export type ListedSkill = {
-  readonly skill_id: Id;
+  readonly skill_id: StoredId;
   readonly section: 'math' | 'rw' | null;
   readonly name: string | null;
   readonly weight: number;
@@ -658,26 +661,26 @@ export type SkillPage = {
 };
 
 export type DeletedSkill = {
-  readonly skill_id: Id;
+  readonly skill_id: StoredId;
   readonly answers: number;
 };
 
 export type Group = {
-  readonly group_id: Id;
+  readonly group_id: StoredId;
   readonly name: string;
   readonly kind: string;
-  readonly parent_group_id: Id | null;
+  readonly parent_group_id: StoredId | null;
   readonly created_at: Time;
   readonly updated_at: Time;
-  readonly user_ids: readonly Id[];
+  readonly user_ids: readonly StoredId[];
 };
 
 export type GroupPage = {
   readonly groups: readonly {
-    readonly group_id: Id;
+    readonly group_id: StoredId;
     readonly name: string;
     readonly kind: string;
-    readonly parent_group_id: Id | null;
+    readonly parent_group_id: StoredId | null;
     readonly created_at: Time;
     readonly updated_at: Time;
     readonly members: number;
@@ -686,7 +689,7 @@ export type GroupPage = {
 };
 
 export type ChangedMembers = {
-  readonly group_id: Id;
+  readonly group_id: StoredId;
   readonly updated_at: Time;
   readonly added: number;
   readonly removed: number;
@@ -694,7 +697,7 @@ export type ChangedMembers = {
 };
 
 export type GroupSkill = {
-  readonly skill_id: Id;
+  readonly skill_id: StoredId;
   readonly name: string;
   readonly section: 'math' | 'rw' | null;
   readonly learners: number;
@@ -718,7 +721,7 @@ export type GroupSkill = {
   } | null;
   readonly hardest_items:
     | readonly {
-        readonly item_id: Id;
+        readonly item_id: StoredId;
         readonly answers: number;
         readonly accuracy: number;
         readonly expected: number;
@@ -727,7 +730,7 @@ export type GroupSkill = {
 };
 
 export type GroupSkills = {
-  readonly group_id: Id;
+  readonly group_id: StoredId;
   readonly days: number;
   readonly since: Day;
   readonly learners: number;
@@ -736,7 +739,7 @@ export type GroupSkills = {
 };
 
 export type GroupSummary = {
-  readonly group_id: Id;
+  readonly group_id: StoredId;
   readonly days: number;
   readonly since: Day;
   readonly learners: number;
@@ -760,15 +763,15 @@ export type GroupSummary = {
     readonly learners: number;
   } | null;
   readonly attention: readonly {
-    readonly user_id: Id;
+    readonly user_id: StoredId;
     readonly display_name: string | null;
     readonly reason: 'IDLE' | 'RAPID' | 'DECLINE' | 'STUCK' | 'GOAL_UNLIKELY';
-    readonly skill_id: Id | null;
+    readonly skill_id: StoredId | null;
     readonly skill_name: string | null;
     readonly text: string;
   }[];
   readonly reteach: readonly {
-    readonly skill_id: Id;
+    readonly skill_id: StoredId;
     readonly skill_name: string;
     readonly struggling: number;
     readonly learners: number;
@@ -777,7 +780,7 @@ export type GroupSummary = {
   }[];
   readonly declined: {
     readonly skills: readonly {
-      readonly skill_id: Id;
+      readonly skill_id: StoredId;
       readonly skill_name: string;
       /** Change of the share of correct answers, with an 80 % interval. Each learner counts once. */
       readonly change: {
@@ -791,7 +794,7 @@ export type GroupSummary = {
   } | null;
   readonly improved: {
     readonly skills: readonly {
-      readonly skill_id: Id;
+      readonly skill_id: StoredId;
       readonly skill_name: string;
       /** Change of the share of correct answers, with an 80 % interval. Each learner counts once. */
       readonly change: {
@@ -803,7 +806,7 @@ export type GroupSummary = {
       readonly text: string;
     }[];
     readonly learners: readonly {
-      readonly user_id: Id;
+      readonly user_id: StoredId;
       readonly display_name: string | null;
       readonly change: number;
       readonly text: string;
@@ -812,12 +815,12 @@ export type GroupSummary = {
 };
 
 export type DeletedGroup = {
-  readonly group_id: Id;
+  readonly group_id: StoredId;
   readonly deleted_at: Time;
 };
 
 export type Profile = {
-  readonly user_id: Id;
+  readonly user_id: StoredId;
   readonly display_name: string | null;
   /** Up to 10 attributes: names of 1 to 64 characters, values of 1 to 128. */
   readonly attributes: {
@@ -825,7 +828,7 @@ export type Profile = {
   };
   /** Groups of the learner, sorted by group_id. */
   readonly groups: readonly {
-    readonly group_id: Id;
+    readonly group_id: StoredId;
     readonly name: string;
     readonly kind: string;
   }[];
@@ -835,7 +838,7 @@ export type Profile = {
 export type Profiles = {
   /** In the order of the request, without learners that have no profile. */
   readonly profiles: readonly {
-    readonly user_id: Id;
+    readonly user_id: StoredId;
     readonly display_name: string | null;
     /** Up to 10 attributes: names of 1 to 64 characters, values of 1 to 128. */
     readonly attributes: {
@@ -845,7 +848,7 @@ export type Profiles = {
 };
 
 export type ListedLearner = {
-  readonly user_id: Id;
+  readonly user_id: StoredId;
   readonly total_attempts: number;
   readonly correct_attempts: number;
   readonly skills: number;
@@ -861,7 +864,7 @@ export type LearnerPage = {
 export type SkillStatisticsPage = {
   readonly source_lag_seconds: number | null;
   readonly skills: readonly {
-    readonly skill_id: Id;
+    readonly skill_id: StoredId;
     readonly learners: number;
     readonly answers: number;
     readonly accuracy: number;
@@ -875,7 +878,7 @@ export type SkillStatisticsPage = {
 };
 
 export type SkillStatistics = {
-  readonly skill_id: Id;
+  readonly skill_id: StoredId;
   readonly learners: number;
   readonly answers: number;
   readonly accuracy: number;
@@ -908,7 +911,7 @@ export type SkillStatistics = {
 };
 
 export type SkillItem = {
-  readonly item_id: Id;
+  readonly item_id: StoredId;
   readonly learners: number;
   readonly answers: number;
   readonly accuracy: number;
@@ -924,7 +927,7 @@ export type SkillItem = {
 };
 
 export type SkillItemPage = {
-  readonly skill_id: Id;
+  readonly skill_id: StoredId;
   readonly source_lag_seconds: number | null;
   readonly items: readonly SkillItem[];
   readonly next_cursor: string | null;
@@ -934,11 +937,11 @@ export type Attempt = {
   readonly learner_seq: number;
   readonly parameters_version: number;
   readonly model_version: number;
-  readonly skill_id: Id;
+  readonly skill_id: StoredId;
   /** All skills of the question, in the order of the answer. */
-  readonly skill_ids: readonly Id[];
-  readonly event_id: Id | null;
-  readonly item_id: Id | null;
+  readonly skill_ids: readonly StoredId[];
+  readonly event_id: StoredId | null;
+  readonly item_id: StoredId | null;
   readonly is_correct: boolean;
   readonly plateau_detected: boolean;
   readonly time_spent_seconds: number | null;
@@ -953,7 +956,7 @@ export type Attempt = {
 };
 
 export type AttemptPage = {
-  readonly user_id: Id;
+  readonly user_id: StoredId;
   readonly total_attempts: number;
   readonly missing: number;
   readonly attempts: readonly Attempt[];
@@ -967,8 +970,8 @@ export type SkillAnswer = Attempt & {
 };
 
 export type SkillAnswerPage = {
-  readonly user_id: Id;
-  readonly skill_id: Id;
+  readonly user_id: StoredId;
+  readonly skill_id: StoredId;
   readonly total_attempts: number;
   readonly pending_attempts: number;
   readonly source_lag_seconds: number | null;
@@ -977,14 +980,14 @@ export type SkillAnswerPage = {
 };
 
 export type TakenBack = {
-  readonly user_id: Id;
-  readonly event_id: Id;
-  readonly skill_id: Id;
+  readonly user_id: StoredId;
+  readonly event_id: StoredId;
+  readonly skill_id: StoredId;
   readonly total_attempts: number;
   readonly skill: LearnerSkill | null;
   /** If the answer was on several skills: each of them. The other fields are of the first. */
   readonly skills?: readonly {
-    readonly skill_id: Id;
+    readonly skill_id: StoredId;
     readonly total_attempts: number;
     readonly skill: LearnerSkill | null;
   }[];
@@ -1293,9 +1296,9 @@ export type DeliveryPage = {
 };
 
 export type SkillEvent = {
-  readonly user_id: Id;
-  readonly skill_id: Id;
-  readonly event_id: Id | null;
+  readonly user_id: StoredId;
+  readonly skill_id: StoredId;
+  readonly event_id: StoredId | null;
   readonly mastery_after: number;
   readonly total_attempts: number;
   readonly correct_attempts: number;
@@ -1303,7 +1306,7 @@ export type SkillEvent = {
 };
 
 export type GoalEvent = {
-  readonly user_id: Id;
+  readonly user_id: StoredId;
   /** Total score, in steps of 10. */
   readonly target_score: number;
   readonly target_date: Day | null;
@@ -1358,7 +1361,7 @@ export type ModelVersionPage = {
 export type ModelVersion = {
   readonly version: number;
   readonly skills: readonly {
-    readonly skill_id: Id;
+    readonly skill_id: StoredId;
     readonly published: boolean;
     readonly parameters_version: number;
     readonly p_init: number;
@@ -1382,7 +1385,7 @@ export type UsedVersion = {
 
 export type Reliability = {
   readonly days: number;
-  readonly skill_id: Id | null;
+  readonly skill_id: StoredId | null;
   readonly answers: number;
   readonly accuracy: number | null;
   readonly mean_p_correct: number | null;

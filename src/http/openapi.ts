@@ -19,19 +19,20 @@ import { commonErrors, errorSchema, routeResponses } from '../contracts/response
 import { ErrorObject } from '../contracts/responses/shared-schemas.js';
 import { Parameters, Skill } from '../contracts/responses/skills.js';
 import * as webhooks from '../contracts/responses/webhooks.js';
-import { Id } from '../contracts/schema/ids.js';
+import { Id, StoredId } from '../contracts/schema/ids.js';
 import { type WebhookType, webhookTypes } from '../contracts/webhooks/webhook-events.js';
 import { Activity, Actor, Statement } from '../contracts/xapi/statement.js';
 import { type ErrorCode, errorTable } from '../errors.js';
 import { distinct, groupBy } from '../lists.js';
 import { version } from '../version.js';
-import type { Route } from './route.js';
+import { createsIds, type Route } from './route.js';
 import { jsonMediaType } from './route-rules.js';
 
 const namedSchemas = {
-  ...{ Id, LearningEvent, LearningEventResult, TargetScore, ErrorObject, Skill, LearnerSkill, Parameters },
-  ...{ Explanation, Attempt, Goal, GoalTracking, Prediction, Practice, BatchResult, SkillMastery, Mastery },
-  ...{ Velocity, WhatIf, Erasure, Webhook: webhooks.Webhook, Actor, Activity, Statement },
+  ...{ Id, StoredId, LearningEvent, LearningEventResult, TargetScore, ErrorObject, Skill, LearnerSkill },
+  ...{ Parameters, Explanation, Attempt, Goal, GoalTracking, Prediction, Practice, BatchResult },
+  ...{ SkillMastery, Mastery, Velocity, WhatIf, Erasure, Webhook: webhooks.Webhook },
+  ...{ Actor, Activity, Statement },
 };
 const nameByText = new Map(
   Object.entries(namedSchemas).map(([name, schema]) => [JSON.stringify(schema), name]),
@@ -91,9 +92,10 @@ const buildErrorResponse = (codes: readonly ErrorCode[], body?: TSchema, more: r
 const buildErrorExample = (code?: ErrorCode) =>
   code && { success: false, error: { code, message: words.errorDescriptions[code] } };
 
-function buildParameters({ path, query }: Route, headers: readonly string[]) {
+function buildParameters({ method, path, query }: Route, headers: readonly string[]) {
+  const schema = withReferences(createsIds(method) ? Id : StoredId);
   const ids = (path.match(/(?<=:)\w+/g) ?? []).map((name) => ({
-    ...{ name, in: 'path', required: true, schema: withReferences(Id), example: words.pathExamples[name] },
+    ...{ name, in: 'path', required: true, schema, example: words.pathExamples[name] },
   }));
   const queries = Object.entries<TSchema>(query?.schema.properties ?? {}).map(([name, schema]) => ({
     ...{ name, in: 'query', schema: withReferences(schema) },

@@ -147,10 +147,13 @@ export async function decompress(body: Buffer, limit: number): Promise<Buffer> {
   }
 }
 
+/** Calls of the other methods also find ids that an earlier version stored. */
+export const createsIds = (method: Route['method']): boolean => method === 'PUT';
+
 /** @throws ApiError INVALID_REQUEST */
 export function decodeParameter(encoded: string, method: Route['method']): string {
   const text = decodePercent(encoded);
-  const problem = text === null ? 'is not percent-encoded UTF-8' : findIdProblem(text, method !== 'PUT');
+  const problem = text === null ? 'is not percent-encoded UTF-8' : findIdProblem(text, !createsIds(method));
   if (text === null || problem !== null) throw invalid(`The id in the path ${problem}.`);
   return text;
 }

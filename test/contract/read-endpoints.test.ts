@@ -4,6 +4,7 @@ import { after, beforeEach, test } from 'node:test';
 import { allScopes } from '../../src/contracts/access/access.js';
 import { indices } from '../../src/lists.js';
 import { awayFromMidnight, timeAgo } from '../support/builders/day.js';
+import { assertDescribed } from '../support/http/answer-check.js';
 import { callerOf, event, outcomeOf } from '../support/http/http.js';
 import { routeRequests } from '../support/http/route-requests.js';
 import { apiRoutes, nameOf } from '../support/http/route-table.js';
@@ -111,6 +112,25 @@ test('Every paged call rejects a limit out of range and a cursor that it did not
       const outcome = outcomeOf(await operator.get(`${path}?${query}`));
       assert.equal(outcome, '400 INVALID_REQUEST', `${path}?${query}`);
     }
+});
+
+test('Calls with . and .. in the path respond as described, and only PUT rejects such ids', async () => {
+  const admin = callerOf(service, await (await keysOf({ after }, service)).add({ scopes: allScopes }));
+  const idsOf = (id: string) => ({
+    ...{ userId: id, skillId: id, eventId: id, erasureId: id, webhookId: id, groupId: id, keyId: id },
+    messageId: id,
+  });
+  const withId = apiRoutes.filter(({ path }) => /:\w+_id/.test(path));
+  for (const id of ['.', '..'])
+    for (const { method, path: pattern } of withId) {
+      const requestOf = routeRequests[nameOf({ method, path: pattern })];
+      const path = requestOf?.(idsOf(id)).path ?? '';
+      const answer = await admin.call({ method, body: null, ...requestOf?.(idsOf('skill-1')), path });
+      assertDescribed(answer, method, path);
+      if (method === 'PUT') assert.match(answer.json.error.message, /path must not be/);
+      else if (answer.status === 400) assert.doesNotMatch(answer.text, /in the path/);
+    }
+  assert.equal((await caller.get('/api/v1/learners?prefix=.')).status, 200);
 });
 
 /** Ids as sent, by the code of the response. */

@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import { LearningEventResult } from '../answers/events.js';
-import { Id } from '../schema/ids.js';
+import { StoredId } from '../schema/ids.js';
 import { nullable } from '../schema/validate.js';
 import { LearnerSkill } from './mastery.js';
 import {
@@ -33,9 +33,9 @@ export const BatchResult = Type.Object({
 
 export const Attempt = Type.Object({
   ...namedFields(Count, 'learner_seq', 'parameters_version', 'model_version'),
-  skill_id: Id,
-  skill_ids: Type.Array(Id, { description: 'All skills of the question, in the order of the answer.' }),
-  ...namedFields(nullable(Id), 'event_id', 'item_id'),
+  skill_id: StoredId,
+  skill_ids: Type.Array(StoredId, { description: 'All skills of the question, in the order of the answer.' }),
+  ...namedFields(nullable(StoredId), 'event_id', 'item_id'),
   ...namedFields(Type.Boolean(), 'is_correct', 'plateau_detected'),
   time_spent_seconds: nullable(Type.Number({ minimum: 0, maximum: 86_400 })),
   confidence_score: nullable(Type.Integer({ minimum: 1, maximum: 5 })),
@@ -47,7 +47,7 @@ export const Attempt = Type.Object({
 
 /** `missing`: answers that are no longer stored. */
 export const AttemptPage = pageSchema('attempts', Attempt, {
-  user_id: Id,
+  user_id: StoredId,
   ...namedFields(Count, 'total_attempts', 'missing'),
 });
 
@@ -59,19 +59,19 @@ export const SkillAnswer = Type.Object({
 });
 
 export const SkillAnswerPage = pageSchema('answers', SkillAnswer, {
-  ...namedFields(Id, 'user_id', 'skill_id'),
+  ...namedFields(StoredId, 'user_id', 'skill_id'),
   ...namedFields(Count, 'total_attempts', 'pending_attempts'),
   ...lagField,
 });
 
 const remainingSkillFields = {
-  skill_id: Id,
+  skill_id: StoredId,
   total_attempts: Count,
   skill: nullable(LearnerSkill),
 };
 
 export const RetractedAttempt = Type.Object({
-  ...namedFields(Id, 'user_id', 'event_id'),
+  ...namedFields(StoredId, 'user_id', 'event_id'),
   ...remainingSkillFields,
   skills: Type.Optional(
     Type.Array(Type.Object(remainingSkillFields), {

@@ -2,7 +2,7 @@ import Type, { type TProperties } from 'typebox';
 import { sections } from '../../domain/base/common.js';
 import { attentionCodes } from '../../domain/classes/class-attention.js';
 import { DisplayName, GroupKind, GroupName } from '../learners/groups.js';
-import { Id } from '../schema/ids.js';
+import { StoredId } from '../schema/ids.js';
 import { nullable } from '../schema/validate.js';
 import { Amount, Change, Count, Day, lagField, namedFields, Share } from './shared-schemas.js';
 
@@ -12,7 +12,7 @@ const classChange = Type.Object(
 );
 
 const opened = {
-  group_id: Id,
+  group_id: StoredId,
   days: Type.Integer({ minimum: 7, maximum: 365 }),
   since: Day,
   learners: Count,
@@ -20,13 +20,13 @@ const opened = {
 };
 
 export const HardItem = Type.Object({
-  item_id: Id,
+  item_id: StoredId,
   answers: Count,
   ...namedFields(Share, 'accuracy', 'expected'),
 });
 
 export const GroupSkill = Type.Object({
-  ...{ skill_id: Id, name: Type.String(), section: nullable(Type.Enum([...sections])) },
+  ...{ skill_id: StoredId, name: Type.String(), section: nullable(Type.Enum([...sections])) },
   ...namedFields(Count, 'learners', 'struggling', 'stuck'),
   answers: nullable(Count),
   expected_accuracy: Type.Object(namedFields(Share, 'mean', 'q1', 'median', 'q3')),
@@ -37,13 +37,13 @@ export const GroupSkill = Type.Object({
 export const GroupSkills = Type.Object({ ...opened, skills: Type.Array(GroupSkill) });
 
 const learnerEntry = (more: TProperties) =>
-  Type.Object({ user_id: Id, display_name: nullable(DisplayName), ...more, text: Type.String() });
+  Type.Object({ user_id: StoredId, display_name: nullable(DisplayName), ...more, text: Type.String() });
 const skillEntry = (more: TProperties) =>
-  Type.Object({ skill_id: Id, skill_name: Type.String(), ...more, text: Type.String() });
+  Type.Object({ skill_id: StoredId, skill_name: Type.String(), ...more, text: Type.String() });
 
 const attention = learnerEntry({
   reason: Type.Enum([...attentionCodes]),
-  ...{ skill_id: nullable(Id), skill_name: nullable(Type.String()) },
+  ...{ skill_id: nullable(StoredId), skill_name: nullable(Type.String()) },
 });
 const reteach = skillEntry({ ...namedFields(Count, 'struggling', 'learners'), expected_accuracy: Share });
 

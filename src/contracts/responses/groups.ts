@@ -1,25 +1,25 @@
 import Type from 'typebox';
 import { Attributes, DisplayName, GroupKind, GroupName } from '../learners/groups.js';
-import { Id } from '../schema/ids.js';
+import { StoredId } from '../schema/ids.js';
 import { nullable } from '../schema/validate.js';
 import { Count, namedFields, pageSchema, Time } from './shared-schemas.js';
 
-const described = { group_id: Id, name: GroupName, kind: GroupKind };
+const described = { group_id: StoredId, name: GroupName, kind: GroupKind };
 const listed = {
   ...described,
-  parent_group_id: nullable(Id),
+  parent_group_id: nullable(StoredId),
   ...namedFields(Time, 'created_at', 'updated_at'),
 };
 
-export const Group = Type.Object({ ...listed, user_ids: Type.Array(Id) });
+export const Group = Type.Object({ ...listed, user_ids: Type.Array(StoredId) });
 export const GroupPage = pageSchema('groups', Type.Object({ ...listed, members: Count }));
 export const ChangedMembers = Type.Object({
-  ...{ group_id: Id, updated_at: Time },
+  ...{ group_id: StoredId, updated_at: Time },
   ...namedFields(Count, 'added', 'removed', 'members'),
 });
-export const DeletedGroup = Type.Object({ group_id: Id, deleted_at: Time });
+export const DeletedGroup = Type.Object({ group_id: StoredId, deleted_at: Time });
 
-const profile = { user_id: Id, display_name: nullable(DisplayName), attributes: Attributes };
+const profile = { user_id: StoredId, display_name: nullable(DisplayName), attributes: Attributes };
 
 export const Profile = Type.Object({
   ...profile,

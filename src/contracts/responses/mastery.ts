@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { Id } from '../schema/ids.js';
+import { StoredId } from '../schema/ids.js';
 import { nullable } from '../schema/validate.js';
 import {
   Amount,
@@ -32,7 +32,7 @@ const skill = {
 
 export const LearnerSkill = Type.Object(skill);
 export const Mastery = pageSchema('skills', LearnerSkill, {
-  user_id: Id,
+  user_id: StoredId,
   total_attempts: Type.Integer({
     minimum: 1,
     description: 'All answers of the learner. An answer to a question with several skills counts once.',
@@ -48,7 +48,7 @@ export const ClassMastery = classResults(
     }),
     ...namedFields(Count, 'correct_attempts', 'mastered'),
     last_attempt_at: nullable(Time),
-    plateaus: Type.Array(Id),
+    plateaus: Type.Array(StoredId),
     ...namedFields(
       Type.Record(Type.String(), Share, { description: 'Values by skill_id.' }),
       'expected_accuracy',
@@ -62,7 +62,9 @@ const ExplanationStep = Type.Object({
   learner_seq: Type.Integer({ minimum: 1 }),
   is_correct: Type.Boolean(),
   other_skills: Type.Optional(
-    Type.Array(Id, { description: 'Other skills of the question. Absent if it needs only this skill.' }),
+    Type.Array(StoredId, {
+      description: 'Other skills of the question. Absent if it needs only this skill.',
+    }),
   ),
   question_difficulty: Difficulty,
   mastery_before_forgetting: nullable(Share),
@@ -88,7 +90,7 @@ export const Explanation = Type.Object({
 });
 
 export const SkillMastery = Type.Object({
-  user_id: Id,
+  user_id: StoredId,
   ...skill,
   explanation: Type.Optional(Explanation),
 });
@@ -101,8 +103,8 @@ const SeriesDay = Type.Object({
 });
 
 export const Velocity = Type.Object({
-  user_id: Id,
-  skill_id: nullable(Id),
+  user_id: StoredId,
+  skill_id: nullable(StoredId),
   days: Type.Integer({ minimum: 7, maximum: 365 }),
   ...namedFields(
     Rate,
@@ -114,7 +116,7 @@ export const Velocity = Type.Object({
   ...namedFields(Rate, 'velocity_per_week', 'velocity_7d', 'acceleration'),
   momentum: nullable(Change),
   momentum_label: nullable(Type.Enum(['building', 'steady', 'fading'])),
-  plateaus: Type.Array(Id),
+  plateaus: Type.Array(StoredId),
   ...namedFields(nullable(Amount), 'answers_per_day', 'source_lag_seconds'),
   active_days: nullable(Count),
   ...namedFields(nullable(Share), 'accuracy_7d', 'accuracy_28d'),

@@ -1,5 +1,5 @@
 import Type, { type Static } from 'typebox';
-import { Id } from '../schema/ids.js';
+import { StoredId } from '../schema/ids.js';
 import { nullable } from '../schema/validate.js';
 import { Amount, Count, lagField, namedFields, pageSchema, Share, Time } from './shared-schemas.js';
 
@@ -10,7 +10,7 @@ const Bin = Type.Object({
 
 export const Reliability = Type.Object({
   days: Type.Integer({ minimum: 1, maximum: 365 }),
-  skill_id: nullable(Id),
+  skill_id: nullable(StoredId),
   answers: Count,
   ...namedFields(nullable(Share), 'accuracy', 'mean_p_correct', 'brier'),
   log_loss: nullable(Amount),
@@ -63,7 +63,7 @@ export type ModelChange = Static<typeof ModelChange>;
 export const ModelVersionPage = pageSchema('versions', ModelChange, { in_force: Count });
 
 const VersionSkill = Type.Object({
-  skill_id: Id,
+  skill_id: StoredId,
   published: Type.Boolean(),
   parameters_version: Count,
   ...namedFields(Share, 'p_init', 'p_learn', 'p_guess', 'p_slip', 'p_forget'),

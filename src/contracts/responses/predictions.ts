@@ -7,7 +7,7 @@ import { goalConstants } from '../../domain/base/score-constants.js';
 import { goalStatuses } from '../../domain/score/goal.js';
 import { activityConstants } from '../../domain/tracing/tracing-constants.js';
 import { TargetScore } from '../learners/goals.js';
-import { Id } from '../schema/ids.js';
+import { StoredId } from '../schema/ids.js';
 import { nullable } from '../schema/validate.js';
 import { Amount, Count, classResults, Day, namedFields, Share } from './shared-schemas.js';
 
@@ -73,7 +73,7 @@ export const Prediction = Type.Object(
     range_advice: nullable(RangeAdvice),
     expected_accuracy: Type.Object({ ...namedFields(Share, 'share', 'low', 'high'), answers: Amount }),
     recommendations: Type.Array(Type.String({ maxLength: 200 }), { maxItems: 5 }),
-    recommendation_codes: Type.Array(Type.Object({ code: Type.String(), skill_id: nullable(Id) })),
+    recommendation_codes: Type.Array(Type.Object({ code: Type.String(), skill_id: nullable(StoredId) })),
     recommendations_reason: nullable(Type.String({ maxLength: 200 })),
     forecast_days: Horizon,
     data_points: bySection(Amount),
@@ -88,8 +88,8 @@ export const ClassPredictions = classResults(Prediction);
 export const WhatIf = Type.Object(
   {
     ...scores,
-    user_id: Id,
-    plan: Type.Object({ answers_per_day: Amount, skills: nullable(Type.Array(Id)), days: Horizon }),
+    user_id: StoredId,
+    plan: Type.Object({ answers_per_day: Amount, skills: nullable(Type.Array(StoredId)), days: Horizon }),
     without_plan: Type.Object({}, predictedScores),
     needed_answers_per_day: nullable(Amount),
     needed_within_days: nullable(Count),
@@ -97,15 +97,15 @@ export const WhatIf = Type.Object(
   predictedScores,
 );
 
-const practisedSkill = { skill_id: Id, mastery: Share };
+const practisedSkill = { skill_id: StoredId, mastery: Share };
 
 export const NextItems = Type.Object({
-  user_id: Id,
+  user_id: StoredId,
   target: Type.Number({ minimum: nextItemsConstants.target.low, maximum: nextItemsConstants.target.high }),
   items: Type.Array(
     Type.Object({
       index: Type.Integer({ minimum: 0, description: 'Position of the item in the request, from 0.' }),
-      item_id: nullable(Id),
+      item_id: nullable(StoredId),
       ...practisedSkill,
       skills: Type.Optional(
         Type.Array(Type.Object(practisedSkill), {

@@ -1,6 +1,6 @@
 import Type, { type TProperties, type TSchema } from 'typebox';
 import { type ErrorCode, errorTable } from '../../errors.js';
-import { Id } from '../schema/ids.js';
+import { StoredId } from '../schema/ids.js';
 import { nullable } from '../schema/validate.js';
 
 export const namedFields = <Schema extends TSchema, Name extends string>(schema: Schema, ...names: Name[]) =>
@@ -31,7 +31,7 @@ export const ErrorObject = Type.Object(
   { description: 'Code, message and details of an error.' },
 );
 
-const learner = { index: Count, user_id: Id };
+const learner = { index: Count, user_id: StoredId };
 const missing = { status: Type.Union([Type.Literal(404), Type.Literal(500)]), error: ErrorObject };
 
 export const classResults = (data: TSchema) =>

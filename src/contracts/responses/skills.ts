@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import { sections } from '../../domain/base/common.js';
-import { Id } from '../schema/ids.js';
+import { StoredId } from '../schema/ids.js';
 import { nullable } from '../schema/validate.js';
 import { Amount, Count, namedFields, pageSchema, Share, Text, Time } from './shared-schemas.js';
 
@@ -11,7 +11,7 @@ export const Parameters = Type.Object({
   fitted_at: nullable(Time),
 });
 
-export const skillName = { skill_id: Id, section: nullable(Type.Enum([...sections])) };
+export const skillName = { skill_id: StoredId, section: nullable(Type.Enum([...sections])) };
 
 const catalogued = {
   ...skillName,
@@ -28,4 +28,4 @@ const catalogued = {
 export const ListedSkill = Type.Object(catalogued);
 export const Skill = Type.Object({ ...catalogued, model_version: Count });
 export const SkillPage = pageSchema('skills', ListedSkill, { model_version: Count });
-export const DeletedSkill = Type.Object({ skill_id: Id, answers: Count });
+export const DeletedSkill = Type.Object({ skill_id: StoredId, answers: Count });

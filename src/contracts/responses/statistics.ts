@@ -1,12 +1,16 @@
 /** The ClickHouse queries use these field names. */
 import Type, { type Static } from 'typebox';
-import { Id } from '../schema/ids.js';
+import { StoredId } from '../schema/ids.js';
 import { nullable } from '../schema/validate.js';
 import { Amount, Change, Count, Day, lagField, namedFields, pageSchema, Share } from './shared-schemas.js';
 
 const figures = { ...namedFields(Count, 'learners', 'answers'), accuracy: Share };
 /** Plateaus as of the learner's last active day. */
-const skillSums = { skill_id: Id, ...figures, ...namedFields(Share, 'mean_p_correct', 'plateau_share') };
+const skillSums = {
+  skill_id: StoredId,
+  ...figures,
+  ...namedFields(Share, 'mean_p_correct', 'plateau_share'),
+};
 
 /** Speeds and times are medians over learners. */
 const ListedSkill = Type.Object({
@@ -41,7 +45,7 @@ export const SkillStatistics = Type.Object({
 export type SkillStatistics = Static<typeof SkillStatistics>;
 
 export const SkillItem = Type.Object({
-  item_id: Id,
+  item_id: StoredId,
   ...figures,
   ...namedFields(Share, 'expected', 'p_correct'),
   ...namedFields(Change, 'beyond', 'low', 'high'),
@@ -55,4 +59,4 @@ export const SkillItem = Type.Object({
   ),
 });
 export type SkillItem = Static<typeof SkillItem>;
-export const SkillItemPage = pageSchema('items', SkillItem, { skill_id: Id, ...lagField });
+export const SkillItemPage = pageSchema('items', SkillItem, { skill_id: StoredId, ...lagField });

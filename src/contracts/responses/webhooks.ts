@@ -1,6 +1,6 @@
 import Type, { type TObject } from 'typebox';
 import { TargetScore } from '../learners/goals.js';
-import { Id } from '../schema/ids.js';
+import { StoredId } from '../schema/ids.js';
 import { nullable } from '../schema/validate.js';
 import { type WebhookType, webhookTypes } from '../webhooks/webhook-events.js';
 import { Description, disabledReasons, EventTypes, WebhookUrl } from '../webhooks/webhooks.js';
@@ -52,8 +52,8 @@ const exampleTime = '2026-11-25T23:18:02.147Z';
 
 /** State after the answer that caused the event. */
 const SkillEvent = Type.Object({
-  ...namedFields(Id, 'user_id', 'skill_id'),
-  event_id: nullable(Id),
+  ...namedFields(StoredId, 'user_id', 'skill_id'),
+  event_id: nullable(StoredId),
   mastery_after: Share,
   ...namedFields(Count, 'total_attempts', 'correct_attempts'),
   occurred_at: Time,
@@ -70,7 +70,7 @@ const describeSkillEvent = (mastery_after: number, summary: string): EventDescri
 
 /** Forecast for the target date, or for 365 days. */
 const GoalEvent = Type.Object({
-  ...{ user_id: Id, target_score: TargetScore, target_date: nullable(Day) },
+  ...{ user_id: StoredId, target_score: TargetScore, target_date: nullable(Day) },
   ...namedFields(TotalScore, 'current_total', 'predicted_total'),
   goal_probability: Share,
 });

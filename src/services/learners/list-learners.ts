@@ -1,7 +1,7 @@
 import Type, { type Static } from 'typebox';
 import type { Call } from '../../contracts/access/call.js';
 import type { ListedLearner } from '../../contracts/responses/learners.js';
-import { IdText } from '../../contracts/schema/ids.js';
+import { StoredId } from '../../contracts/schema/ids.js';
 import type { ErasureStore } from '../../store/corrections/erasures.js';
 import type { LearnerList } from '../../warehouse/reads/learner-list.js';
 import type { SourceLagPorts } from '../outbox/wait-until-stored.js';
@@ -25,7 +25,7 @@ export interface LearnerListPorts extends SourceLagPorts, Pick<MasteryPorts, 'le
 export const LearnersQuery = Type.Object({
   ...PageQuery.properties,
   prefix: Type.Optional({
-    ...IdText,
+    ...StoredId,
     description: 'Prefix of the user_ids, compared byte by byte. If absent, all learners are listed.',
   }),
 });

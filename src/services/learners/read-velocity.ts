@@ -1,7 +1,7 @@
 /** Recent figures come from Redis, others from daily sums in ClickHouse. */
 import Type, { type Static } from 'typebox';
 import type { Call } from '../../contracts/access/call.js';
-import { Id } from '../../contracts/schema/ids.js';
+import { StoredId } from '../../contracts/schema/ids.js';
 import { formatDay, getCalendar } from '../../domain/base/calendar.js';
 import { round4, round6, roundOrNull } from '../../domain/base/common.js';
 import { velocityConstants } from '../../domain/learner/learner-constants.js';
@@ -22,7 +22,7 @@ import { sortIdsAfter } from '../paging/pages.js';
 import { findSkillState, type HistoryPorts, readHistory, readLearner } from './read-mastery.js';
 
 export const VelocityQuery = Type.Object({
-  skill_id: Type.Optional(Id),
+  skill_id: Type.Optional(StoredId),
   days: Type.Integer({ minimum: 7, maximum: 365, default: 28 }),
 });
 

@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import type { Call } from '../../contracts/access/call.js';
-import { Id } from '../../contracts/schema/ids.js';
+import { StoredId } from '../../contracts/schema/ids.js';
 import { formatDay } from '../../domain/base/calendar.js';
 import { round4, roundFields } from '../../domain/base/common.js';
 import { computeShareInterval } from '../../domain/base/prediction-metrics.js';
@@ -18,7 +18,7 @@ import type { SourceLagPorts } from '../outbox/wait-until-stored.js';
 
 const days = { minimum: 1, maximum: 365 };
 export const ReliabilityQuery = Type.Object({
-  skill_id: Type.Optional(Id),
+  skill_id: Type.Optional(StoredId),
   days: Type.Integer({ ...days, default: 28, description: 'Local days, including today.' }),
 });
 export const CoverageQuery = Type.Object({

@@ -21,7 +21,7 @@ import * as shared from '../../../src/contracts/responses/shared-schemas.js';
 import * as skills from '../../../src/contracts/responses/skills.js';
 import * as statistics from '../../../src/contracts/responses/statistics.js';
 import * as webhooks from '../../../src/contracts/responses/webhooks.js';
-import { Id } from '../../../src/contracts/schema/ids.js';
+import { Id, StoredId } from '../../../src/contracts/schema/ids.js';
 import { webhookTypes } from '../../../src/contracts/webhooks/webhook-events.js';
 import {
   EventTypes,
@@ -90,7 +90,7 @@ const sent: Readonly<Record<string, TSchema>> = {
 };
 
 /** An optional schema is a copy: only its description identifies the type. */
-const texts = { Id, Time: shared.Time, Day: shared.Day, Tenant };
+const texts = { Id, StoredId, Time: shared.Time, Day: shared.Day, Tenant };
 const textNames = new Map(
   Object.entries<Schema>(texts).map(([name, { description }]) => [description, name]),
 );
