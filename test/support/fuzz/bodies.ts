@@ -42,6 +42,7 @@ const fields: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   target_date: mostly(12, fc.constantFrom('2099-01-01', '2099-12-31'), fc.constantFrom('2001-01-01', 'soon')),
   url: mostly(12, fc.constantFrom(...urls), fc.constantFrom(...invalidUrls)),
   version: fc.constantFrom(0, 0, 1, 2),
+  time_zone: mostly(4, fc.constantFrom('UTC', 'America/Los_Angeles', 'Asia/Kathmandu'), validId),
   home_page: fc.constantFrom('http://lms.example/', 'lms'),
   extension: fc.constant('http://lms.example/skill'),
 };
