@@ -48,20 +48,20 @@ export type SkillSetting = {
 };
 
 export type ClassRequest = {
-  readonly user_ids: readonly Id[];
+  readonly user_ids: readonly StoredId[];
   readonly days?: number | null | undefined;
   readonly confidence_level?: number | null | undefined;
   readonly locale?: 'en' | null | undefined;
 };
 
 export type ClassMasteryRequest = {
-  readonly user_ids: readonly Id[];
-  readonly skill_ids?: readonly Id[] | null | undefined;
+  readonly user_ids: readonly StoredId[];
+  readonly skill_ids?: readonly StoredId[] | null | undefined;
 };
 
 export type Plan = {
   readonly answers_per_day: number;
-  readonly skills?: readonly Id[] | null | undefined;
+  readonly skills?: readonly StoredId[] | null | undefined;
   readonly days?: number | null | undefined;
   readonly confidence_level?: number | null | undefined;
   /** Total score, in steps of 10. */
@@ -192,7 +192,7 @@ export type GroupSetting = {
 
 export type MemberChange = {
   readonly add?: readonly Id[] | null | undefined;
-  readonly remove?: readonly Id[] | null | undefined;
+  readonly remove?: readonly StoredId[] | null | undefined;
 };
 
 export type ProfileSetting = {
@@ -207,7 +207,7 @@ export type ProfileSetting = {
 };
 
 export type ProfilesRequest = {
-  readonly user_ids: readonly Id[];
+  readonly user_ids: readonly StoredId[];
 };
 
 export type GroupsQuery = PageQuery & {

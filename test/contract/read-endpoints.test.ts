@@ -131,6 +131,12 @@ test('Calls with . and .. in the path respond as described, and only PUT rejects
       else if (answer.status === 400) assert.doesNotMatch(answer.text, /in the path/);
     }
   assert.equal((await caller.get('/api/v1/learners?prefix=.')).status, 200);
+  for (const path of ['mastery', 'predictions', 'learners/profiles'])
+    assert.equal(
+      (await caller.send('POST', `/api/v1/${path}`, { user_ids: ['ada', '..'] })).status,
+      200,
+      path,
+    );
 });
 
 /** Ids as sent, by the code of the response. */

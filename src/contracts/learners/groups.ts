@@ -1,6 +1,6 @@
 import Type, { type Static } from 'typebox';
 import { Compile } from 'typebox/compile';
-import { Id, noControls } from '../schema/ids.js';
+import { Id, noControls, StoredId } from '../schema/ids.js';
 import { optionalNullable } from '../schema/validate.js';
 
 export const groupLimits = { members: 2000, groupsPerTenant: 10_000, attributes: 10 } as const;
@@ -9,7 +9,8 @@ const ShortText = (maxLength: number) => Type.String({ minLength: 1, maxLength, 
 
 export const GroupName = ShortText(128);
 export const GroupKind = ShortText(32);
-const UserIds = Type.Array(Id, { maxItems: groupLimits.members });
+const membersLimit = { maxItems: groupLimits.members };
+const UserIds = Type.Array(Id, membersLimit);
 
 export const GroupBody = Type.Object(
   {
@@ -26,7 +27,7 @@ export const GroupBody = Type.Object(
 export const groupCheck = Compile(GroupBody);
 
 export const MembersBody = Type.Object(
-  { add: optionalNullable(UserIds), remove: optionalNullable(UserIds) },
+  { add: optionalNullable(UserIds), remove: optionalNullable(Type.Array(StoredId, membersLimit)) },
   { examples: [{ add: ['cleo'], remove: ['ben'] }] },
 );
 export const membersCheck = Compile(MembersBody);
@@ -44,7 +45,7 @@ export const ProfileBody = Type.Object(
 export const profileCheck = Compile(ProfileBody);
 
 export const ProfilesBody = Type.Object(
-  { user_ids: Type.Array(Id, { minItems: 1, maxItems: groupLimits.members }) },
+  { user_ids: Type.Array(StoredId, { minItems: 1, ...membersLimit }) },
   { examples: [{ user_ids: ['ada', 'ben'] }] },
 );
 export const profilesCheck = Compile(ProfilesBody);

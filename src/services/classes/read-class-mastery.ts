@@ -2,7 +2,7 @@ import Type from 'typebox';
 import { Compile } from 'typebox/compile';
 import type { Limiter } from '../../concurrency.js';
 import type { Call } from '../../contracts/access/call.js';
-import { Id } from '../../contracts/schema/ids.js';
+import { StoredId } from '../../contracts/schema/ids.js';
 import { parseLargeJson } from '../../contracts/schema/json.js';
 import { optionalNullable, validate } from '../../contracts/schema/validate.js';
 import { round4 } from '../../domain/base/common.js';
@@ -29,8 +29,8 @@ export interface ClassMasteryPorts extends Pick<MasteryPorts, 'models' | 'now'> 
 
 export const ClassMasteryRequest = Type.Object(
   {
-    user_ids: Type.Array(Id, { minItems: 1, maxItems: maxClassLearners }),
-    skill_ids: optionalNullable(Type.Array(Id, { minItems: 1, maxItems: 1000 })),
+    user_ids: Type.Array(StoredId, { minItems: 1, maxItems: maxClassLearners }),
+    skill_ids: optionalNullable(Type.Array(StoredId, { minItems: 1, maxItems: 1000 })),
   },
   { examples: [{ user_ids: ['ada', 'ben'], skill_ids: ['linear-equations'] }] },
 );

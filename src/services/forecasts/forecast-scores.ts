@@ -5,7 +5,7 @@ import type { ForecastResult } from '../../compute/forecast-batcher.js';
 import type { Call } from '../../contracts/access/call.js';
 import type { ForecastOrder } from '../../contracts/forecasts/forecast-tasks.js';
 import { TargetScore } from '../../contracts/learners/goals.js';
-import { Id } from '../../contracts/schema/ids.js';
+import { StoredId } from '../../contracts/schema/ids.js';
 import { parseJson, parseLargeJson } from '../../contracts/schema/json.js';
 import { optionalNullable, validate } from '../../contracts/schema/validate.js';
 import { locales } from '../../domain/advice/advice-texts.js';
@@ -55,7 +55,7 @@ const parallelOrders = 2;
 
 export const ClassForecastRequest = Type.Object(
   {
-    user_ids: Type.Array(Id, { minItems: 1, maxItems: maxClassLearners }),
+    user_ids: Type.Array(StoredId, { minItems: 1, maxItems: maxClassLearners }),
     days: optionalNullable(Days),
     confidence_level: optionalNullable(Level),
     locale: optionalNullable(LocaleName),
@@ -111,7 +111,9 @@ const maxPlanSkills = 100;
 export const WhatIfRequest = Type.Object(
   {
     answers_per_day: Type.Number({ minimum: 0, maximum: maxAnswersPerDay }),
-    skills: optionalNullable(Type.Array(Id, { minItems: 1, maxItems: maxPlanSkills, uniqueItems: true })),
+    skills: optionalNullable(
+      Type.Array(StoredId, { minItems: 1, maxItems: maxPlanSkills, uniqueItems: true }),
+    ),
     days: optionalNullable(Days),
     confidence_level: optionalNullable(Level),
     target_score: optionalNullable(TargetScore),
