@@ -4,6 +4,7 @@ import { after, test } from 'node:test';
 import { allScopes } from '../../src/contracts/access/access.js';
 import { formatDay as formatPlainDay, getCalendar, listOffsets } from '../../src/domain/base/calendar.js';
 import { formatDay } from '../../src/pages/dashboard/base/format.js';
+import { awayFromMidnightIn } from '../support/builders/day.js';
 import { callerOf, event } from '../support/http/http.js';
 import { inBrowser } from '../support/pages/browser.js';
 import { type Dashboard, openDashboard } from '../support/pages/dashboard.js';
@@ -68,6 +69,7 @@ async function listTimes({ page, show }: Dashboard): Promise<string[]> {
 }
 
 test('Charts and files show local days of the school in every browser', inBrowser, async (t) => {
+  await awayFromMidnightIn(zone);
   const key = await keys.add({ tenant: zone, scopes: allScopes });
   const caller = callerOf(service, key);
   assert.equal((await caller.send('PUT', '/api/v1/settings', { time_zone: zone })).status, 202);
