@@ -130,13 +130,19 @@ test('Calls with . and .. in the path respond as described, and only PUT rejects
       if (method === 'PUT') assert.match(answer.json.error.message, /path must not be/);
       else if (answer.status === 400) assert.doesNotMatch(answer.text, /in the path/);
     }
-  assert.equal((await caller.get('/api/v1/learners?prefix=.')).status, 200);
+});
+
+test('Queries and lists of reads accept . and .., and a group can remove such members', async () => {
+  const respond = async (method: string, path: string, body?: object) =>
+    assert.equal((await caller.send(method, `/api/v1/${path}`, body)).status, 200, path);
+  for (const path of ['learners?prefix=.', 'model/reliability?skill_id=.']) await respond('GET', path);
+  assert.equal((await caller.get('/api/v1/velocity/ada?skill_id=..')).status, 404);
   for (const path of ['mastery', 'predictions', 'learners/profiles'])
-    assert.equal(
-      (await caller.send('POST', `/api/v1/${path}`, { user_ids: ['ada', '..'] })).status,
-      200,
-      path,
-    );
+    await respond('POST', path, { user_ids: ['ada', '..'] });
+  await respond('PUT', 'groups/dots', { name: 'Dots', user_ids: ['ada'] });
+  await respond('POST', 'groups/dots/members', { remove: ['..'] });
+  const added = await caller.send('POST', '/api/v1/groups/dots/members', { add: ['..'] });
+  assert.equal(outcomeOf(added), '400 INVALID_REQUEST');
 });
 
 /** Ids as sent, by the code of the response. */

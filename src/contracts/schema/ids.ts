@@ -3,7 +3,7 @@ import { Compile } from 'typebox/compile';
 
 export const noControls = '^[^\\u0000-\\u001F\\u007F-\\u009F\\uD800-\\uDFFF]*$';
 
-/** An id in a response or in the path of a call that creates nothing. */
+/** Also allows ids that an earlier version stored: for responses, and for requests that create nothing. */
 export const StoredId = Type.String({
   ...{ minLength: 1, maxLength: 128, pattern: noControls },
   description:

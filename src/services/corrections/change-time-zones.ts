@@ -4,6 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Compute } from '../../compute/compute.js';
+import { waitForAll } from '../../concurrency.js';
 import type { LearnerId } from '../../contracts/learners/learner-name.js';
 import { ApiError } from '../../errors.js';
 import { computeSum } from '../../lists.js';
@@ -36,10 +37,13 @@ const maxPasses = 100;
 
 /** A tenant whose change fails does not block the others. */
 export async function changeTimeZones(ports: TimeZonePorts, signal: AbortSignal): Promise<void> {
-  const results: PromiseSettledResult<void>[] = [];
-  for (const [tenant, change] of await ports.timeZones.listOpen())
-    results.push(...(await Promise.allSettled([createZoneMove(ports, tenant, change, signal).run()])));
-  for (const one of results) if (one.status === 'rejected') throw one.reason;
+  const moves: Promise<void>[] = [];
+  for (const [tenant, change] of await ports.timeZones.listOpen()) {
+    const move = createZoneMove(ports, tenant, change, signal).run();
+    moves.push(move);
+    await Promise.allSettled([move]);
+  }
+  await waitForAll(moves);
 }
 
 interface MovingLearner {

@@ -6,7 +6,7 @@ import { routeTable } from '../http/route-table.js';
 import { type Content, contentOf, strayContent } from './bodies.js';
 import { eventId, mostly, pathSegment, validId } from './texts.js';
 
-/** The test counts the answers of tenant `ledger`, so nothing is deleted or moved there. The other known keys belong to `wild`. */
+/** The test counts the answers of tenant `ledger`, so nothing is deleted there and its time zone stays. The other known keys belong to `wild`. */
 export type KeyName = 'ledger' | 'wild' | 'reader' | 'writer' | 'operator' | 'poor' | 'unknown' | null;
 
 export interface Request {
