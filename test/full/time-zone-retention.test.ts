@@ -6,15 +6,11 @@ import { oldAnswers, startOf, store } from '../support/builders/old-answers.js';
 import { auditsOf, namesOf } from '../support/commands/audits.js';
 import { runCommand } from '../support/commands/command.js';
 import { callerOf } from '../support/http/http.js';
-import { clickhouseOf, redisOf, startBareRedis, startService } from '../support/servers/service.js';
+import { startOnBareRedis } from '../support/servers/service.js';
 import { askUntil, waitUntilStored } from '../support/wait.js';
 
-const redisServer = await startBareRedis({ after });
-const service = await startService({ after }, { redisUrl: redisServer.url });
-const clickhouse = clickhouseOf({ after }, service);
-const redis = await redisOf({ after }, service.redisUrl);
+const { service, clickhouse, redis, env } = await startOnBareRedis({ after });
 const caller = callerOf(service, service.key);
-const env = { DATA_DIR: service.dataDir, REDIS_URL: redisServer.url };
 const run = async (name: string, ...args: string[]): Promise<string> => {
   const { code, out, err } = await runCommand(name, env, ...args);
   assert.deepEqual([code, err], [0, ''], out);

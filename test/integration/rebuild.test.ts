@@ -17,16 +17,12 @@ import { drawSkills, seeded } from '../support/builders/random.js';
 import { runCommand } from '../support/commands/command.js';
 import { type Caller, callerOf } from '../support/http/http.js';
 import { dumpRedis } from '../support/inspect/redis-dump.js';
-import { clickhouseOf, keysOf, redisOf, startBareRedis, startService } from '../support/servers/service.js';
+import { keysOf, startOnBareRedis } from '../support/servers/service.js';
 import { emptied, waitFor } from '../support/wait.js';
 
-const redisServer = await startBareRedis({ after });
-const service = await startService({ after }, { redisUrl: redisServer.url });
-const clickhouse = clickhouseOf({ after }, service);
-const redis = await redisOf({ after }, service.redisUrl);
+const { redisServer, service, clickhouse, redis, env } = await startOnBareRedis({ after });
 const keys = await keysOf({ after }, service);
 const random = seeded(20_261_122);
-const env = { DATA_DIR: service.dataDir, REDIS_URL: redisServer.url };
 const rebuild = (...args: string[]) => runCommand('rebuild', env, ...args);
 
 const callers: Caller[] = [];

@@ -10,15 +10,11 @@ import { runCommand } from '../support/commands/command.js';
 import { callerOf } from '../support/http/http.js';
 import { dumpRedis } from '../support/inspect/redis-dump.js';
 import { countOf } from '../support/inspect/warehouse.js';
-import { clickhouseOf, redisOf, startBareRedis, startService } from '../support/servers/service.js';
+import { startOnBareRedis } from '../support/servers/service.js';
 import { askUntil, waitFor } from '../support/wait.js';
 
-const redisServer = await startBareRedis({ after });
-const service = await startService({ after }, { redisUrl: redisServer.url });
-const clickhouse = clickhouseOf({ after }, service);
-const redis = await redisOf({ after }, service.redisUrl);
+const { redisServer, service, clickhouse, redis, env } = await startOnBareRedis({ after });
 const caller = callerOf(service, service.key);
-const env = { DATA_DIR: service.dataDir, REDIS_URL: redisServer.url };
 const retain = (...args: string[]) => runCommand('retain', env, ...args);
 
 const learners = Array.from({ length: 8 }, (_, i) => `learner "${i}" \\ ü`);

@@ -9,15 +9,11 @@ import { erasureDone, takeBack } from '../support/builders/learner-data.js';
 import { auditsOf, namesOf } from '../support/commands/audits.js';
 import { runCommand } from '../support/commands/command.js';
 import { callerOf } from '../support/http/http.js';
-import { clickhouseOf, keysOf, redisOf, startBareRedis, startService } from '../support/servers/service.js';
+import { keysOf, startOnBareRedis } from '../support/servers/service.js';
 import { askUntil, waitUntilStored } from '../support/wait.js';
 
-const redisServer = await startBareRedis({ after });
-const service = await startService({ after }, { redisUrl: redisServer.url });
-const clickhouse = clickhouseOf({ after }, service);
-const redis = await redisOf({ after }, service.redisUrl);
+const { service, clickhouse, redis, env } = await startOnBareRedis({ after });
 const keys = await keysOf({ after }, service);
-const env = { DATA_DIR: service.dataDir, REDIS_URL: redisServer.url };
 
 const hourMs = 3_600_000;
 const user = 'learner';

@@ -208,3 +208,14 @@ export const startBareRedis = (t: Scoped) =>
     await start();
     return { url, signal: (name: NodeJS.Signals) => child.kill(name), kill, start };
   });
+
+/** The service on a Redis that a test may empty or restart, with clients, and the variables for commands. */
+export async function startOnBareRedis(t: Scoped) {
+  const redisServer = await startBareRedis(t);
+  const service = await startService(t, { redisUrl: redisServer.url });
+  return {
+    ...{ redisServer, service, clickhouse: clickhouseOf(t, service) },
+    redis: await redisOf(t, redisServer.url),
+    env: { DATA_DIR: service.dataDir, REDIS_URL: redisServer.url },
+  };
+}
