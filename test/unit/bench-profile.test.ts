@@ -77,6 +77,6 @@ test('sumCpuByPart divides the CPU time of a process and its children by thread'
   const { 'front end': main = 0, workers = 0, forecast = 0, runtime = 0, libuv = 0, rest = 0 } = parts;
   const text = JSON.stringify(parts);
   assert.ok(Math.min(main, workers, forecast, libuv, rest) >= 0.04 && runtime >= 0.01, text);
-  // `rest` is the CPU of the child process and of threads without a note.
-  assert.ok(rest < 0.4, text);
+  // `rest` is the child process and threads without a note. Each part hashes once, so two hashes in `rest` are one too many.
+  assert.ok(rest < 2 * Math.min(libuv, workers, forecast), text);
 });
